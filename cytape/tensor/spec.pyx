@@ -21,6 +21,7 @@ cdef enum:
 cdef dict interned = {}
 cdef Py_ssize_t purge_above = 4096
 cdef object bool_dtype = np.dtype(bool)
+cdef dict trainable_dtypes = {}
 
 # Specs lately asked for by array, by a hash of type number and shape: spares building a tuple.
 cdef list recent = [None] * RECENT
@@ -182,7 +183,7 @@ cpdef Spec symbolic_spec(shape, dtype):
     spec.dtype = dtype
     spec.type_num = dtype.num
     spec.itemsize = dtype.itemsize
-    spec.trainable = is_trainable(dtype)
+    spec.trainable = has_gradients(dtype)
     spec.ndim = spec.size = spec.nbytes = -1
     if shape is not None:
         spec.ndim = counted_axes(shape)
@@ -194,6 +195,14 @@ cpdef Spec symbolic_spec(shape, dtype):
             if spec.dims[axis] < 0 and shape[axis] is not None:
                 raise ValueError(f"extents are not negative, got shape {shape}")
     return spec
+
+
+cdef bint has_gradients(dtype) except -1:
+    """`is_trainable`, asked once for each dtype: NumPy computes the names of dtypes in Python."""
+    cdef object known = trainable_dtypes.get(dtype)
+    if known is None:
+        known = trainable_dtypes[dtype] = is_trainable(dtype)
+    return known
 
 
 cpdef Spec spec_like(Spec spec, dtype):

@@ -1,4 +1,4 @@
-"""Bodies within bodies, deep: what is traced grows with the depth, and does not double with it."""
+"""Bodies within bodies, deep: traces and results grow with the depth, and do not double with it."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_the_number_of_graphs_does_not_double_with_each_level(monkeypatch, wrapp
             wanted = MODES[mode](lambda a, depth=depth: cnp.sum(plain(depth)(a)))(X)
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
         counts.append(n_graphs)
-    assert counts[1] <= 5 * counts[0], counts
+    assert counts[1] <= (2.5 if wrapper in LOOPS else 5) * counts[0], counts
 
 
 def n_nodes(trace):

@@ -12,12 +12,14 @@ that it changes, these values are outputs of the call, and the derivatives are t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from cytape.graph.control.body_gradients import BodyGradient, body_gradient, body_tangents
 from cytape.graph.control.checkpointed_loops import (
     Checkpoints,
     checkpointed_gradients,
@@ -31,35 +33,27 @@ from cytape.graph.control.control_ops import (
     output_specs,
     slices_of,
 )
-from cytape.graph.control.residuals import extracted, read_of, residuals, stackable
 from cytape.graph.control.row_counts import shared_lengths
 from cytape.graph.tracing.bodies import (
     REPEATED,
     Operands,
     added,
-    closed,
     computed,
-    dense,
+    derived,
     given_symbols,
-    inlined,
-    like,
     reached_by_gradients,
     reached_by_tangents,
     repeatable,
     zeros,
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.lost_counts import RUNS
-from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.general_op import NotSaved
-from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import reshape_like
 from cytape.ops.shared.extents import ensure_shape
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
-from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
@@ -157,7 +151,8 @@ class Loop:
             first = last - n_given - 1 - n
             shared = shared_lengths(body, n, attrs["ragged_kept"], outputs[last:])
             lengths.update({len(stacks) + k - first: x for k, x in shared.items() if k >= first})
-            body = _given_before_same(repeatable(body), len(same), n_given)
+            body = derived(attrs["body"], ("repeatable", len(same)), functools.partial(
+                _given_before_same, body, len(same), n_given))
             stacks = [*stacks, *outputs[last - n_given : last]]
         return cls(body, outputs[0], inputs[1 : 1 + n], stacks, same, lengths=lengths,
                    ragged_kept=attrs["ragged_kept"], reverse=attrs["reverse"])
@@ -178,6 +173,7 @@ def ragged_places(body: ConcreteFunction, n_variables: int, first: int) -> tuple
 
 
 def _given_before_same(body: ConcreteFunction, n_same: int, n_given: int) -> ConcreteFunction:
+    body = repeatable(body)
     symbols = body.input_symbols
     n = len(symbols) - n_same - n_given
     ordered = [*symbols[:n], *symbols[n + n_same :], *symbols[n : n + n_same]]
@@ -237,19 +233,53 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
               if trainable[i] and positions[i] is not None and op.needs[positions[i]]]
     if op.attrs["checkpoints"] is not None and not kept and not n_own_stacks and not loop.lengths:
         return _checkpointed_vjp(op, loop, gradients, positions, carried, wanted)
-    gradient = _BodyGradient(loop, carried, wanted, kept)
-    told, lengths_of_kept = gradient.history(op.outputs)
-    arrived = [
-        _Told(seed, [seed], [convert_to_tensor(gradients[1 + i])], [lengths_of_kept.get(i - n)])
-        for seed, i in zip(gradient.seeds_of_kept, kept, strict=True)]
-    results = gradient.go_back(
-        told + arrived, final_seeds(loop, op.outputs[1:], gradients[1:], carried))
+    gradient = body_gradient(body, n, len(loop.stacks), carried, wanted, kept)
+    same = [*loop.same, *gradient.captured]
+    made, lengths = _forward_again(op, loop, gradient, same)
+    stacks = [*made, *[(x, loop.lengths.get(k)) for k, x in enumerate(loop.stacks)],
+              *[(convert_to_tensor(gradients[1 + i]), lengths.get(i - n)) for i in kept]]
+    read = [stacks[i] for i in gradient.stacks_read]
+    start = final_seeds(loop, op.outputs[1:], gradients[1:], carried)
+    results = Loop(
+        gradient.backward, loop.limit, start + [zeros(loop.arguments[i]) for i in gradient.summed],
+        [stack for stack, _ in read], [same[i] for i in gradient.same_read],
+        lengths={i: x for i, (_, x) in enumerate(read) if x is not None},
+        ragged_kept=tuple(
+            place for place, i in enumerate(gradient.sliced) if i - n in loop.lengths),
+        reverse=not loop.reverse).call()[1:]
     by_position: list[Tensor | None] = [None] * len(op.inputs)
     for i, result in zip(carried + gradient.summed + gradient.sliced, results, strict=False):
         position = positions[i]
         result = _of_shape(result, inputs[position].spec)
         by_position[position] = added(by_position[position], result)
     return by_position
+
+
+def _forward_again(
+    op: Any, loop: Loop, gradient: BodyGradient, same: list[Tensor]
+) -> tuple[list[tuple[Tensor, Tensor | None]], dict[int, Tensor]]:
+    """Go through a loop again for what its gradient reads.
+
+    Returns
+    -------
+    residuals : list of (Tensor, Tensor or None)
+        Stacks, and the lengths of ragged ones.
+    lengths : dict of int to Tensor
+        Of the stacks that the loop made.
+    """
+    n, n_outputs = len(loop.variables), len(loop.body.output_symbols)
+    n_kept = n_outputs - n
+    if gradient.forward is None:
+        given = list(map(convert_to_tensor, op.outputs[1 + n_outputs :][: len(loop.ragged_kept)]))
+        return [], shared_lengths(loop.body, n, loop.ragged_kept, given)
+    forward = gradient.forward
+    again = Loop(forward, loop.limit, loop.variables, loop.stacks, same, lengths=loop.lengths,
+                 reverse=loop.reverse,
+                 ragged_kept=loop.ragged_kept + ragged_places(forward, n, n_kept))
+    history = again.call()[1 + n :]
+    n_stacks = n_kept + gradient.n_residuals
+    lengths = shared_lengths(forward, n, again.ragged_kept, history[n_stacks:], history[:n_stacks])
+    return [(history[i], lengths.get(i)) for i in range(n_kept, n_stacks)], lengths
 
 
 def _of_shape(gradient: Tensor, spec: Spec) -> Tensor:
@@ -259,157 +289,6 @@ def _of_shape(gradient: Tensor, spec: Spec) -> Tensor:
     if shape is not None and None not in tuple(shape)[1:]:
         return gradient
     return reshape_like(gradient, spec.extents)
-
-
-class _Told(NamedTuple):
-    """What the backward part of a body's gradient is told, a slice of a stack in each iteration.
-
-    Attributes
-    ----------
-    tensor : Tensor
-    arguments : list of Tensor
-        What says it: the tensor itself, or its elements and its shape.
-    stacks : list of Tensor
-        Of these.
-    lengths : list of Tensor or None
-        Of the slices of each stack, if they differ.
-    """
-
-    tensor: Tensor
-    arguments: list[Tensor]
-    stacks: list[Tensor]
-    lengths: list[Tensor | None]
-
-
-class _BodyGradient:
-    """The gradient of a loop's body, in one graph with the body.
-
-    Parameters
-    ----------
-    loop : Loop
-    carried, wanted, kept : list of int
-        Which loop variables, and which other inputs, need gradients; for which outputs besides the
-        loop variables there are any.
-
-    Attributes
-    ----------
-    seeds_of_kept : list of Tensor
-        Stand for these.
-    summed, sliced : list of int
-        Of which inputs that are the same in all iterations, and of which slices, there are results.
-    """
-
-    def __init__(
-        self, loop: Loop, carried: list[int], wanted: list[int], kept: list[int]
-    ) -> None:
-        self.loop, body, source, n = loop, loop.body, loop.body.graph, len(loop.variables)
-        first_same = n + len(loop.stacks)
-        self.graph = graph = FunctionGraph(f"{body.name}_grad", current_graph())
-        with unrecorded(), building_into(graph):
-            inputs = like(graph, source, body.input_symbols)
-            seeds = like(graph, source, [body.input_symbols[i] for i in carried])
-            self.seeds_of_kept = like(graph, source, [body.output_symbols[i] for i in kept])
-            self.outputs = inlined(body, graph, inputs)
-            first_backward = graph.n_nodes
-            found = symbolic_gradients(
-                graph, [graph.symbol_of(self.outputs[i]) for i in carried + kept],
-                [graph.symbol_of(inputs[i]) for i in carried + wanted], seeds + self.seeds_of_kept)
-            next_seeds = [zeros(inputs[i]) if gradient is None else dense(gradient)
-                          for i, gradient in zip(carried, found, strict=False)]
-            of_wanted = {i: ensure_shape(dense(gradient), inputs[i].shape)
-                         for i, gradient in zip(wanted, found[len(carried) :], strict=True)
-                         if gradient is not None}
-            self.summed = [i for i in of_wanted if i >= first_same]
-            self.sliced = [i for i in of_wanted if i < first_same]
-            sums = like(graph, source, [body.input_symbols[i] for i in self.summed])
-            self.results = [in_graph(graph, x) for x in (
-                *next_seeds,
-                *[total + of_wanted[i] for total, i in zip(sums, self.summed, strict=True)],
-                *[of_wanted[i] for i in self.sliced])]
-            self._carried = seeds + sums
-            slices = inputs[n:first_same]
-            told = residuals(
-                graph, inputs[:first_same], self._carried + self.seeds_of_kept, first_backward,
-                self.results, slices + self.seeds_of_kept)
-            self._told = list(zip(told, stackable(graph, told), strict=True))
-        self._moving, self._slices = inputs[:first_same], slices
-        # What the parts take from outside is the same in all iterations, too.
-        self._has_captures = bool(graph.captures)
-        self._same = inputs[first_same:] + [
-            graph.tensor_at(symbol) for _, symbol in graph.captures]
-        self._actual_same = [*loop.same, *[tensor for tensor, _ in graph.captures]]
-
-    def history(self, outputs: Sequence[Any]) -> tuple[list[_Told], dict[int, Tensor]]:
-        """Go forward once more, if that leaves anything.
-
-        Parameters
-        ----------
-        outputs : sequence of Tensor
-            Of the loop.
-
-        Returns
-        -------
-        told : list of _Told
-            All that the backward part is told, but for the gradients of what was kept.
-        lengths : dict of int to Tensor
-            Of what the loop kept.
-        """
-        loop, n = self.loop, len(self.loop.variables)
-        n_kept = len(self.outputs) - n
-        told = [_Told(x, [x], [loop.stacks[k]], [loop.lengths.get(k)])
-                for k, x in enumerate(self._slices)]
-        by_symbol = {self.graph.symbol_of(x): x for _, parts in self._told for x in parts}
-        places = {symbol: n_kept + i for i, symbol in enumerate(by_symbol)}
-        arguments = list(by_symbol.values())
-        if not arguments:
-            return told, shared_lengths(loop.body, n, loop.ragged_kept, list(map(
-                convert_to_tensor, outputs[1 + n + n_kept :][:len(loop.ragged_kept)])))
-        forward = extracted(
-            self.graph, self._moving + self._same,
-            [in_graph(self.graph, x) for x in self.outputs] + arguments)
-        if not self._has_captures:
-            forward.history_of = loop.body
-        again = Loop(forward, loop.limit, loop.variables, loop.stacks, self._actual_same,
-                     lengths=loop.lengths, reverse=loop.reverse,
-                     ragged_kept=loop.ragged_kept + ragged_places(forward, n, n_kept))
-        history = again.call()[1 + n :]
-        n_stacks = n_kept + len(arguments)
-        lengths = shared_lengths(
-            forward, n, again.ragged_kept, history[n_stacks:], history[:n_stacks])
-        of_residuals = []
-        for x, parts in self._told:
-            at = [places[self.graph.symbol_of(part)] for part in parts]
-            of_residuals.append(
-                _Told(x, parts, [history[i] for i in at], [lengths.get(i) for i in at]))
-        return of_residuals + told, lengths
-
-    def go_back(self, told: list[_Told], start: list[Tensor]) -> list[Tensor]:
-        """Go backward over what there is to be told; return all results.
-
-        Parameters
-        ----------
-        told : list of _Told
-        start : list of Tensor
-            The gradients of the last values of loop variables.
-        """
-        loop, graph = self.loop, self.graph
-        used = read_of(graph, self.results, [x.tensor for x in told] + self._same, self._carried)
-        stacks = list({graph.symbol_of(stack[0]): stack for i in used if i < len(told)
-                       for stack in zip(*told[i][1:], strict=True)}.values())
-        same = [i - len(told) for i in used if i >= len(told)]
-        backward = extracted(
-            graph,
-            [*self._carried, *[argument for argument, _, _ in stacks],
-             *[self._same[i] for i in same]],
-            self.results, graph.stateful,
-            {x.tensor: x.arguments for x in told if x.arguments[0] is not x.tensor})
-        return Loop(
-            backward, loop.limit, start + [zeros(loop.arguments[i]) for i in self.summed],
-            [stack for _, stack, _ in stacks], [self._actual_same[i] for i in same],
-            lengths={i: x for i, (_, _, x) in enumerate(stacks) if x is not None},
-            ragged_kept=tuple(place for place, i in enumerate(self.sliced)
-                              if i - len(loop.variables) in loop.lengths),
-            reverse=not loop.reverse).call()[1:]
 
 
 def _checkpointed_vjp(
@@ -428,7 +307,7 @@ def _checkpointed_vjp(
 
 def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     loop = _view(op)
-    body, source, n = loop.body, loop.body.graph, len(loop.variables)
+    body, n = loop.body, len(loop.variables)
     first_same = n + len(loop.stacks)
     n_own_stacks = op.attrs["n_stacks"]
     given = [*tangents[1 : 1 + n + n_own_stacks], *[None] * (len(loop.stacks) - n_own_stacks),
@@ -436,37 +315,20 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     moving = [i for i in range(n, len(given)) if given[i] is not None]
     carried = reached_by_tangents(
         body, [i for i in range(n) if given[i] is not None], moving, n)
+    tangents_of = body_tangents(body, n, len(loop.stacks), carried, moving)
     sliced = [i for i in moving if i < first_same]
-    same_moving = [i for i in moving if i >= first_same]
-
-    graph = FunctionGraph(f"{body.name}_jvp", current_graph())
-    with unrecorded(), building_into(graph):
-        inputs = like(graph, source, body.input_symbols)
-        of_variables = like(graph, source, [body.input_symbols[i] for i in carried])
-        of_slices = like(graph, source, [body.input_symbols[i] for i in sliced])
-        of_same = like(graph, source, [body.input_symbols[i] for i in same_moving])
-        outputs = inlined(body, graph, inputs)
-        found = symbolic_tangents(
-            graph, [graph.symbol_of(inputs[i]) for i in carried + sliced + same_moving],
-            of_variables + of_slices + of_same, list(map(graph.symbol_of, outputs)))
-        next_tangents = [zeros(outputs[i]) if found[i] is None else dense(found[i])
-                         for i in carried]
-        kept = [i for i in range(n, len(outputs)) if found[i] is not None]
-        results = [*outputs[:n], *next_tangents, *[dense(found[i]) for i in kept]]
-        slices, same = inputs[n:first_same] + of_slices, inputs[first_same:] + of_same
-        actual = [*loop.stacks, *[given[i] for i in sliced],
-                  *loop.same, *[given[i] for i in same_moving]]
-        forward, passed, used = closed(
-            graph, inputs[:n] + of_variables, slices + same, actual, results)
-    n_slices = sum(i < len(slices) for i in used)
+    stacks = [*[(x, loop.lengths.get(k)) for k, x in enumerate(loop.stacks)],
+              *[(given[i], loop.lengths.get(i - n)) for i in sliced]]
+    same = [*loop.same, *[given[i] for i in moving if i >= first_same]]
+    read = [stacks[i] for i in tangents_of.used if i < len(stacks)]
     start = [zeros(loop.variables[i]) if given[i] is None else convert_to_tensor(given[i])
              for i in carried]
-    lengths = {i: loop.lengths[k] for i, k in enumerate([*range(len(loop.stacks)),
-                                                         *[i - n for i in sliced]])
-               if k in loop.lengths}
+    kept = tangents_of.kept
     _, *values = Loop(
-        forward, loop.limit, loop.variables + start, passed[:n_slices], passed[n_slices:],
-        lengths={place: lengths[i] for place, i in enumerate(used[:n_slices]) if i in lengths},
+        tangents_of.forward, loop.limit, loop.variables + start, [stack for stack, _ in read],
+        [*[same[i - len(stacks)] for i in tangents_of.used if i >= len(stacks)],
+         *tangents_of.captured],
+        lengths={place: x for place, (_, x) in enumerate(read) if x is not None},
         ragged_kept=tuple(place for place, i in enumerate(kept) if i - n in loop.ragged_kept),
         reverse=loop.reverse).call()
     by_output: list[Tensor | None] = [None] * len(op.output_specs)

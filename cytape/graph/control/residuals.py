@@ -150,14 +150,15 @@ def stackable(graph: FunctionGraph, tensors: Sequence[Tensor]) -> list[list[Tens
     """
     parts: list[list[Tensor]] = []
     shapes: dict[int, Tensor] = {}  # by the extents that tensors share
+    counts: dict = {}
     for x in tensors:
         spec = x.spec
         if spec.known:
             parts.append([x])
         elif is_ragged(spec) and None not in tuple(spec.shape)[1:]:
-            n_rows = row_count(graph, graph.symbol_of(x))
-            known = n_rows if isinstance(n_rows, int) else None
-            parts.append([ensure_shape(x, (known, *tuple(spec.shape)[1:]))])
+            n_rows = row_count(graph, graph.symbol_of(x), counts)
+            first = n_rows if isinstance(n_rows, int) else None
+            parts.append([ensure_shape(x, (first, *tuple(spec.shape)[1:]))])
         else:
             shape = shapes.setdefault(id(spec.extents), shape_op(x))
             parts.append([elements_op(x), shape])

@@ -21,19 +21,30 @@ from cytape.tensor.tensor import Tensor
 __all__ = ["row_count", "shared_lengths"]
 
 
-def row_count(graph: SymbolicGraph, symbol: int) -> Any:
+def row_count(
+    graph: SymbolicGraph, symbol: int, known: dict[tuple[SymbolicGraph, int], Any] | None = None,
+) -> Any:
     """Return the number of rows of a tensor.
 
     Parameters
     ----------
     graph : SymbolicGraph
     symbol : int
+    known : dict, optional
+        Row counts found so far, by graph and symbol.
 
     Returns
     -------
     int or tuple
         A tuple if the number is not known: tensors of the graph with equal ones have as many rows.
     """
+    known = {} if known is None else known
+    if (graph, symbol) not in known:
+        known[graph, symbol] = _row_count(graph, symbol, known)
+    return known[graph, symbol]
+
+
+def _row_count(graph: SymbolicGraph, symbol: int, known: dict) -> Any:
     spec = graph.spec_of(symbol)
     if not is_ragged(spec):
         return spec.shape[0] if spec.shape else ("symbol", symbol)
@@ -41,14 +52,14 @@ def row_count(graph: SymbolicGraph, symbol: int) -> Any:
     op, attrs = graph.ops[node], graph.attrs[node]
     place = symbol - graph.outputs_of(node)[0]
     if isinstance(op, CondOp):
-        return ("branches", node, *[row_count(branch.graph, branch.output_symbols[place])
+        return ("branches", node, *[row_count(branch.graph, branch.output_symbols[place], known)
                                     for branch in attrs["branches"]])
     if isinstance(op, LoopOp) and place > attrs["n_variables"]:
         body, kept = attrs["body"], place - 1
         if kept - attrs["n_variables"] not in attrs["ragged_kept"]:
             return _iteration_count(graph, node)
         return (body, _iteration_count(graph, node),
-                row_count(body.graph, body.output_symbols[kept]))
+                row_count(body.graph, body.output_symbols[kept], known))
     return "extents", id(spec.extents)
 
 
@@ -98,5 +109,6 @@ def shared_lengths(
     by_count: dict[Any, Tensor] = {
         _iteration_count(graph, graph.node_of(symbol)): stack
         for symbol, stack in zip(symbols, stacks, strict=False) if _is_count(graph, symbol)}
-    return {place: by_count.setdefault(row_count(graph, symbols[place]), own)
+    known: dict[tuple[SymbolicGraph, int], Any] = {}
+    return {place: by_count.setdefault(row_count(graph, symbols[place], known), own)
             for place, own in zip(ragged, lengths, strict=True)}

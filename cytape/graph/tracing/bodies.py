@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from cytape.graph.model.bodies import install_bodies
 from cytape.graph.model.variables import known_read_op, read_variable_op
@@ -32,6 +31,7 @@ __all__ = [
     "closed",
     "computed",
     "dense",
+    "derived",
     "given_symbols",
     "inlined",
     "like",
@@ -171,7 +171,7 @@ def reached_by_gradients(
                 list(map(graph.symbol_of, inputs[:n_variables])),
                 like(graph, body.graph, [body.output_symbols[i] for i in reached]))
 
-    return _closure("gradients", body, variables, outputs, n_variables, step)
+    return _closure("reached by gradients", body, variables, outputs, n_variables, step)
 
 
 def reached_by_tangents(
@@ -196,23 +196,39 @@ def reached_by_tangents(
                 like(graph, body.graph, [body.input_symbols[i] for i in reached]),
                 list(map(graph.symbol_of, results)))
 
-    return _closure("tangents", body, variables, inputs, n_variables, step)
+    return _closure("reached by tangents", body, variables, inputs, n_variables, step)
 
 
-# Results per body. Each takes the derivative of an iteration, in which those of inner loops are
-# built: without these a gradient would be built twice as often with each level of nesting.
-_reached: WeakKeyDictionary[ConcreteFunction, dict[tuple, list[int]]] = WeakKeyDictionary()
+def derived(body: ConcreteFunction, key: tuple, make: Callable[[], Any]) -> Any:
+    """Return what follows from a body, made once and kept with it.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    key : tuple
+        Says what is made of the body.
+    make : callable
+        Makes it. What has captured tensors (an attribute, `captured`) is not kept.
+
+    Returns
+    -------
+    object
+    """
+    if key in body.derived:
+        return body.derived[key]
+    made = make()
+    if not getattr(made, "captured", ()):
+        body.derived[key] = made
+    return made
 
 
 def _closure(
     mode: str, body: ConcreteFunction, variables: Sequence[int], others: Sequence[int],
     n_variables: int, step: Callable[[Sequence[int]], list[Any]],
 ) -> list[int]:
-    known = _reached.setdefault(body, {})
-    key = mode, tuple(variables), tuple(others), n_variables
-    if key not in known:
-        known[key] = _found_in_steps(body, variables, others, n_variables, step)
-    return list(known[key])
+    return list(derived(
+        body, (mode, tuple(variables), tuple(others), n_variables),
+        lambda: _found_in_steps(body, variables, others, n_variables, step)))
 
 
 def _found_in_steps(

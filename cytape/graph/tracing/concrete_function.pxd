@@ -12,8 +12,8 @@ cdef class ConcreteFunction:
     cdef readonly tuple output_symbols
     cdef public long long last_use        # whoever keeps several traces says
     cdef public bint uses_tensors         # of a user's, from outside; who had it traced may know
-    # The body of a loop that returns the same, and less: one call can stand for both.
-    cdef public ConcreteFunction history_of
+    cdef object body_of_loop              # a weak reference, or None: see `history_of`
+    cdef readonly dict derived            # what follows from a body, see `bodies.derived`
     cdef Results results
     cdef Py_ssize_t n_arguments
     cdef list variables                   # weak references to those that are arguments

@@ -16,6 +16,7 @@ class ConcreteFunction:
     input_symbols: tuple[int, ...]
     output_symbols: tuple[int, ...]
     derivatives: dict[tuple, Derivatives]
+    derived: dict[tuple, Any]
     last_use: int
     uses_tensors: bool
     history_of: ConcreteFunction | None

@@ -90,6 +90,7 @@ cdef class ConcreteFunction:
         self.python_grad_func = python_grad_func
         self.checkpoints = checkpoints
         self.derivatives = {}
+        self.derived = {}
         self.calls_by_kept = {}
         self.uses_tensors = True
         self.n_constant_bytes, self.bodies = kept_by(graph, ConcreteFunction)
@@ -111,6 +112,18 @@ cdef class ConcreteFunction:
     def outputs(self) -> list:
         """The tensors in what the function returns."""
         return list(map(self.graph.tensor_at, self.output_symbols))
+
+    @property
+    def history_of(self):
+        """The body of a loop or branch that returns the same, and less, or None.
+
+        One call can stand for both. It keeps its derivatives, of which this may be one.
+        """
+        return None if self.body_of_loop is None else self.body_of_loop()
+
+    @history_of.setter
+    def history_of(self, body):
+        self.body_of_loop = None if body is None else weakref.ref(body)
 
     @property
     def is_closed(self) -> bool:

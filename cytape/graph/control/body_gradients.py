@@ -1,0 +1,200 @@
+"""Derivatives of the body of a loop, as bodies of the loops that a gradient or a tangent takes.
+
+They follow from the body alone, and are kept with it: the gradient of an outer loop differentiates
+the loops in its body again, and so do higher orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cytape.graph.control.residuals import extracted, read_of, residuals, stackable
+from cytape.graph.tracing.bodies import closed, dense, derived, inlined, like, zeros
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
+from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.shared.extents import ensure_shape
+from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["BodyGradient", "BodyTangents", "body_gradient", "body_tangents"]
+
+
+@dataclass
+class BodyGradient:
+    """The gradient of a body: one body that goes forward once more, and one that goes backward.
+
+    Attributes
+    ----------
+    forward : ConcreteFunction or None
+        From what the body takes, and what was captured, to what it returns, then residuals. None:
+        there are no residuals.
+    backward : ConcreteFunction
+        From the gradients of loop variables, sums, slices of stacks, and what is the same in all
+        iterations, to the next gradients, the next sums, and gradients of slices.
+    n_residuals : int
+    summed, sliced : list of int
+        Of which inputs that are the same in all iterations, and of which slices, there are results.
+    stacks_read : list of int
+        Which stacks the backward body takes slices of, among residuals, the body's own stacks, and
+        the gradients of stacks that the loop made.
+    same_read : list of int
+        What it takes of the inputs that are the same in all iterations, and captured tensors.
+    captured : list of Tensor
+        What the gradient takes from outside.
+    """
+
+    forward: ConcreteFunction | None
+    backward: ConcreteFunction
+    n_residuals: int
+    summed: list[int]
+    sliced: list[int]
+    stacks_read: list[int]
+    same_read: list[int]
+    captured: list[Tensor]
+
+
+def body_gradient(
+    body: ConcreteFunction, n_variables: int, n_stacks: int, carried: Sequence[int],
+    wanted: Sequence[int], kept: Sequence[int],
+) -> BodyGradient:
+    """Return the gradient of a body.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    n_variables, n_stacks : int
+        How many of its inputs are loop variables, and then slices of stacks.
+    carried, wanted, kept : sequence of int
+        Which loop variables, and which other inputs, need gradients; for which outputs besides the
+        loop variables there are any.
+    """
+    key = "gradient", n_variables, n_stacks, tuple(carried), tuple(wanted), tuple(kept)
+    return derived(body, key, lambda: _body_gradient(
+        body, n_variables, n_variables + n_stacks, list(carried), list(wanted), list(kept)))
+
+
+def _body_gradient(
+    body: ConcreteFunction, n_variables: int, first_same: int, carried: list[int],
+    wanted: list[int], kept: list[int],
+) -> BodyGradient:
+    source = body.graph
+    graph = FunctionGraph(f"{body.name}_grad", current_graph())
+    with unrecorded(), building_into(graph):
+        inputs = like(graph, source, body.input_symbols)
+        seeds = like(graph, source, [body.input_symbols[i] for i in carried])
+        seeds_of_kept = like(graph, source, [body.output_symbols[i] for i in kept])
+        outputs = [in_graph(graph, x) for x in inlined(body, graph, inputs)]
+        first_backward = graph.n_nodes
+        found = symbolic_gradients(
+            graph, [graph.symbol_of(outputs[i]) for i in carried + kept],
+            [graph.symbol_of(inputs[i]) for i in carried + wanted], seeds + seeds_of_kept)
+        next_seeds = [zeros(inputs[i]) if gradient is None else dense(gradient)
+                      for i, gradient in zip(carried, found, strict=False)]
+        of_wanted = {i: ensure_shape(dense(gradient), inputs[i].shape)
+                     for i, gradient in zip(wanted, found[len(carried) :], strict=True)
+                     if gradient is not None}
+        summed = [i for i in of_wanted if i >= first_same]
+        sliced = [i for i in of_wanted if i < first_same]
+        sums = like(graph, source, [body.input_symbols[i] for i in summed])
+        results = [in_graph(graph, x) for x in (
+            *next_seeds, *[total + of_wanted[i] for total, i in zip(sums, summed, strict=True)],
+            *[of_wanted[i] for i in sliced])]
+        moving, slices = inputs[:first_same], inputs[n_variables:first_same]
+        told = residuals(graph, moving, seeds + sums + seeds_of_kept, first_backward, results,
+                         slices + seeds_of_kept)
+        parts = stackable(graph, told)
+    # What is taken from outside is the same in all iterations, too.
+    same = inputs[first_same:] + [graph.tensor_at(symbol) for _, symbol in graph.captures]
+    captured = [tensor for tensor, _ in graph.captures]
+    residual_parts = list(
+        {graph.symbol_of(x): x for parts_of_x in parts for x in parts_of_x}.values())
+    forward = None
+    if residual_parts:
+        forward = extracted(graph, moving + same, outputs + residual_parts)
+        if not captured:
+            forward.history_of = body
+    sources = [*zip(told, parts, strict=True), *[(x, [x]) for x in slices + seeds_of_kept]]
+    used = read_of(graph, results, [x for x, _ in sources] + same, seeds + sums)
+    read = {graph.symbol_of(x): x for i in used if i < len(sources) for x in sources[i][1]}
+    place_of = {graph.symbol_of(x): i
+                for i, x in enumerate(residual_parts + slices + seeds_of_kept)}
+    same_read = [i - len(sources) for i in used if i >= len(sources)]
+    backward = extracted(
+        graph, [*seeds, *sums, *read.values(), *[same[i] for i in same_read]], results,
+        graph.stateful, {x: parts_of_x for x, parts_of_x in sources if parts_of_x[0] is not x})
+    return BodyGradient(forward, backward, len(residual_parts), summed, sliced,
+                        [place_of[symbol] for symbol in read], same_read, captured)
+
+
+@dataclass
+class BodyTangents:
+    """A body that computes the tangents of another one's outputs, too.
+
+    Attributes
+    ----------
+    forward : ConcreteFunction
+        From loop variables, tangents of those that have some, slices of stacks and of their
+        tangents, and what is the same in all iterations, to the next loop variables, their
+        tangents, and those of what is kept.
+    kept : list of int
+        Which outputs besides the loop variables have tangents.
+    used : list of int
+        What it takes besides loop variables and their tangents, of stacks, tangents of these,
+        inputs that are the same in all iterations, and tangents of these.
+    captured : list of Tensor
+        What the tangents take from outside.
+    """
+
+    forward: ConcreteFunction
+    kept: list[int]
+    used: list[int]
+    captured: list[Tensor]
+
+
+def body_tangents(
+    body: ConcreteFunction, n_variables: int, n_stacks: int, carried: Sequence[int],
+    moving: Sequence[int],
+) -> BodyTangents:
+    """Return a body with its tangents.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    n_variables, n_stacks : int
+        How many of its inputs are loop variables, and then slices of stacks.
+    carried, moving : sequence of int
+        Which loop variables, and which other inputs, have tangents.
+    """
+    key = "tangents", n_variables, n_stacks, tuple(carried), tuple(moving)
+    return derived(body, key, lambda: _body_tangents(
+        body, n_variables, n_variables + n_stacks, list(carried), list(moving)))
+
+
+def _body_tangents(
+    body: ConcreteFunction, n_variables: int, first_same: int, carried: list[int],
+    moving: list[int],
+) -> BodyTangents:
+    source, n = body.graph, n_variables
+    sliced, same_moving = [[i for i in moving if (i < first_same) == is_slice]
+                           for is_slice in (True, False)]
+    graph = FunctionGraph(f"{body.name}_jvp", current_graph())
+    with unrecorded(), building_into(graph):
+        inputs = like(graph, source, body.input_symbols)
+        of_variables, of_slices, of_same = [
+            like(graph, source, [body.input_symbols[i] for i in places])
+            for places in (carried, sliced, same_moving)]
+        outputs = inlined(body, graph, inputs)
+        found = symbolic_tangents(
+            graph, [graph.symbol_of(inputs[i]) for i in carried + sliced + same_moving],
+            of_variables + of_slices + of_same, list(map(graph.symbol_of, outputs)))
+        next_tangents = [zeros(outputs[i]) if found[i] is None else dense(found[i])
+                         for i in carried]
+        kept = [i for i in range(n, len(outputs)) if found[i] is not None]
+        others = [*inputs[n:first_same], *of_slices, *inputs[first_same:], *of_same]
+        forward, passed, used = closed(
+            graph, inputs[:n] + of_variables, others, others,
+            [*outputs[:n], *next_tangents, *[dense(found[i]) for i in kept]])
+    return BodyTangents(forward, kept, used, passed[len(used) :])
