@@ -35,6 +35,7 @@ from cytape.graph.control.control_ops import (
 )
 from cytape.graph.control.row_counts import shared_lengths
 from cytape.graph.tracing.bodies import (
+    GIVEN,
     REPEATED,
     Operands,
     added,
@@ -50,6 +51,7 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.lost_counts import RUNS
 from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.general_op import NotSaved
+from cytape.ops.engine.symbolic import SymbolicGraph
 from cytape.ops.shared.conform import reshape_like
 from cytape.ops.shared.extents import ensure_shape
 from cytape.tensor.making import convert_to_tensor
@@ -209,6 +211,15 @@ def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
             *snapshots.arrays()]
 
 
+def _given(graph: SymbolicGraph, node: int) -> list[int]:
+    """List the outputs that a repetition of a loop reads: of lengths those of no other stack."""
+    outputs, attrs = graph.outputs_of(node), graph.attrs[node]
+    body = attrs["body"]
+    last = 1 + len(body.output_symbols)
+    lengths = shared_lengths(body, attrs["n_variables"], attrs["ragged_kept"], outputs[last:])
+    return [*outputs[:last], *dict.fromkeys(lengths.values())]
+
+
 def _leading(condition: ConcreteFunction, variables: list, same: list) -> list:
     return [*variables[: len(condition.input_symbols) - len(same)], *same]
 
@@ -348,6 +359,7 @@ stateful_loop_op = enter(LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES)
 stateful_loop_op.stateful = True
 snapshots_op = enter(LoopOp(
     "WhileSnapshots", _forward, saved_inputs=(), differentiable=False, shape_rule=loop_specs))
+GIVEN[stateful_loop_op] = _given
 REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
     inputs, outputs, attrs, True).call()
 RUNS[stateful_loop_op] = lambda attrs: [LoopAttributes(**attrs).run()]

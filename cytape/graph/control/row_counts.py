@@ -9,7 +9,7 @@ each level of nesting would double what its backward pass reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from cytape.graph.control.checks import is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp
@@ -19,6 +19,8 @@ from cytape.ops.engine.symbolic import SymbolicGraph
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["row_count", "shared_lengths"]
+
+_Lengths = TypeVar("_Lengths", Tensor, int)
 
 
 def row_count(
@@ -83,9 +85,9 @@ def _is_count(graph: SymbolicGraph, symbol: int) -> bool:
 
 
 def shared_lengths(
-    body: ConcreteFunction, first: int, ragged: Sequence[int], lengths: Sequence[Tensor],
-    stacks: Sequence[Tensor] = (),
-) -> dict[int, Tensor]:
+    body: ConcreteFunction, first: int, ragged: Sequence[int], lengths: Sequence[_Lengths],
+    stacks: Sequence[_Lengths] = (),
+) -> dict[int, _Lengths]:
     """Return the lengths of ragged stacks that a loop makes: one tensor for equal row counts.
 
     Parameters
@@ -95,18 +97,18 @@ def shared_lengths(
         The first of its outputs that is stacked.
     ragged : sequence of int
         Which stacks are ragged.
-    lengths : sequence of Tensor
-        Of these, as the loop returns them.
-    stacks : sequence of Tensor, optional
+    lengths : sequence of Tensor or int
+        Of these, as the loop returns them; or symbols.
+    stacks : sequence of Tensor or int, optional
         All stacks: that of a row count serves as the lengths.
 
     Returns
     -------
-    dict of int to Tensor
+    dict of int to Tensor or int
         By stack.
     """
     graph, symbols = body.graph, body.output_symbols[first:]
-    by_count: dict[Any, Tensor] = {
+    by_count: dict[Any, _Lengths] = {
         _iteration_count(graph, graph.node_of(symbol)): stack
         for symbol, stack in zip(symbols, stacks, strict=False) if _is_count(graph, symbol)}
     known: dict[tuple[SymbolicGraph, int], Any] = {}

@@ -25,6 +25,7 @@ from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
+    "GIVEN",
     "Operands",
     "REPEATED",
     "added",
@@ -45,6 +46,10 @@ __all__ = [
 # What stands for a call of a stateful op where it must not happen again, by op: called with the
 # inputs, the outputs that there were, and the attributes.
 REPEATED: dict[Any, Callable[..., Sequence[Tensor]]] = {}
+
+# The outputs of such a call that its repetition reads, by op, if not all: called with a graph and
+# a node. The others are None to what stands for the call.
+GIVEN: dict[Any, Callable[[SymbolicGraph, int], Sequence[int]]] = {}
 
 REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
 REPEATED[python_call_op] = lambda inputs, outputs, attrs: given_results_op(
@@ -107,8 +112,10 @@ def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tenso
 
 
 def given_symbols(graph: SymbolicGraph) -> list[int]:
-    """List what the nodes return whose every call counts."""
-    return [symbol for node in graph.stateful for symbol in graph.outputs_of(node)]
+    """List what the nodes return whose every call counts, as far as repetitions read it."""
+    return [symbol for node in graph.stateful for symbol in (
+        GIVEN[graph.ops[node]](graph, node) if graph.ops[node] in GIVEN
+        else graph.outputs_of(node))]
 
 
 def repeatable(body: ConcreteFunction) -> ConcreteFunction:
@@ -131,7 +138,8 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
             graph.enter_context(context_within(graph, 0, source.contexts[source.context_of(node)]))
             if op.stateful:
                 # Constants to derivatives: how they depend on the inputs is said below, or not.
-                results: Any = [stop_gradient_op(values[symbol]) for symbol in outputs]
+                results: Any = [stop_gradient_op(values[symbol]) if symbol in values else None
+                                for symbol in outputs]
                 if op in REPEATED:
                     results = REPEATED[op](inputs, results, attrs)
             else:
