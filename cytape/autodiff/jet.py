@@ -260,7 +260,9 @@ class _Rule:
 
     def __call__(
         self, op: Any, inputs: list, outputs: list, stored: list, attrs: dict
-    ) -> list[_Series]:
+    ) -> Sequence[_Series | None]:
+        if not getattr(op, "differentiable", True):
+            return [None] * len(outputs)
         # Rules of calls that are not repeated may read the outputs; those of users, any tensor.
         known: dict[int, Any] = dict(self.alive) if _counts(op) else {}
         if op.name == "Multiply" or isinstance(op, MultilinearOp) and len(outputs) == 1:
