@@ -260,3 +260,15 @@ def test_lists_of_tensors_are_copied():
     x = cytape.constant([1.0, 2.0])
     with pytest.raises(ValueError, match="copy"):
         cnp.array([x, x], copy=False)
+
+
+def test_integers_are_arrays_unless_a_graph_is_built():
+    def first(x):
+        return x * int(cnp.zeros(2, dtype=int)[0])
+
+    x = np.ones(2)
+    np.testing.assert_array_equal(first(x), 0.0)
+    np.testing.assert_array_equal(cytape.grad(lambda x: cnp.sum(first(x)))(x), 0.0)
+    for traced in cytape.function(first), cytape.vmap(first):
+        with pytest.raises(SymbolicTensorError, match=r"asked for its value by int\(\)"):
+            traced(x)

@@ -96,10 +96,11 @@ def as_predicate(argument: str, pred: Any) -> Tensor:
 
 
 def lent(values: Iterable[Any]) -> list[Any]:
-    """Return leaves that a function may write to: tensors of its own, the values of variables."""
+    """Return leaves that may be written to: own tensors and arrays, the values of variables."""
     return [
         _own(x) if type(x) is Tensor
         else x.value() if isinstance(x, Variable)
+        else x.copy(order="K") if isinstance(x, np.ndarray)
         else x
         for x in values]
 

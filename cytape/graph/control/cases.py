@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.agreement import as_predicate, call, require_function
+from cytape.graph.control.agreement import as_predicate, require_function
 from cytape.graph.control.array_ops import confirmed_op
-from cytape.graph.control.control_flow import either
+from cytape.graph.control.control_flow import call_now, either
 from cytape.ops.elementwise import where
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shared.conform import cast
@@ -210,7 +210,7 @@ def _indexed_functions(given: Any) -> list[Callable[[], Any]]:
 def _chosen(index: Any, functions: list, first: int, name: str) -> Any:
     """Call the function of an index; `first` is that of the first of them."""
     if len(functions) == 1:
-        return call(_branches(functions, first), functions[0])
+        return call_now(_branches(functions, first), functions[0])
     middle = len(functions) // 2
     halves = (functions[:middle], first), (functions[middle:], first + middle)
     called = (_branches(*halves[0]), _branches(*halves[1]))

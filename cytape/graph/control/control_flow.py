@@ -37,7 +37,7 @@ from cytape.tensor.structures import leaves_of_operand, leaves_of_result
 from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.variable import Variable
 
-__all__ = ["body_graph", "cond", "either", "name_result", "while_loop"]
+__all__ = ["body_graph", "call_now", "cond", "either", "name_result", "while_loop"]
 
 
 def cond(
@@ -107,9 +107,7 @@ def either(
 ) -> Any:
     """Call one of two functions, of which errors speak as they are called."""
     if isinstance(pred, bool) or (graph := graph_for([pred])) is None:
-        result = call(called[0], true_fn) if pred else call(called[1], false_fn)
-        # As from a graph: no tensor that a function took from elsewhere.
-        return nest.pack_sequence_as(result, lent(leaves_of_result(result)))
+        return call_now(called[0], true_fn) if pred else call_now(called[1], false_fn)
     with building_into(graph):
         functions = []
         for suffix, word, f in zip(("true", "false"), called, (true_fn, false_fn), strict=True):
@@ -130,6 +128,12 @@ def either(
     remaining = iter(results)
     packed = [None if leaf is None else next(remaining) for leaf in leaves[0]]
     return nest.pack_sequence_as(of_true, packed)
+
+
+def call_now(called: str, f: Callable[[], Any]) -> Any:
+    """Call a function; return no tensor or array that it took from elsewhere, as from a graph."""
+    result = call(called, f)
+    return nest.pack_sequence_as(result, lent(leaves_of_result(result)))
 
 
 def _agreeing(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.graph.everywhere import WAYS, assert_everywhere
 from tests.tables import table
 
@@ -213,3 +214,29 @@ def test_python_bools_choose_as_if_does(way):
             ((False, False), "no predicate", {}), ((True, True), "together", {"exclusive": True})):
         with pytest.raises(ValueError, match=match):
             way(lambda x, wrong=wrong, options=options: f(x, *wrong, **options))(x)
+
+
+CALLS = [
+    lambda f: cytape.cond(True, f, f),
+    lambda f: cytape.cond(np.array(False), f, f),
+    lambda f: cytape.case([(True, f)], f),
+    lambda f: cytape.case([(np.array(False), f), (np.array(True), f)]),
+    lambda f: cytape.case([(np.array(True), f)]),
+    lambda f: cytape.switch_case(0, [f]),
+    lambda f: cytape.switch_case(1, [f, f, f]),
+]
+
+
+@each("call", CALLS)
+@each("kind", [np.array, cytape.constant, cytape.Variable])
+def test_writes_to_the_result_leave_what_the_function_took_from_elsewhere(call, kind):
+    x = kind(np.ones(3))
+
+    def called():
+        return call(lambda: {"x": [x]})
+
+    for way in called, cytape.function(called):
+        result = way()["x"][0]
+        result[0] = 7.0
+        np.testing.assert_array_equal(x, np.ones(3))
+        np.testing.assert_array_equal(result, [7.0, 1.0, 1.0])
