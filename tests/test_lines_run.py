@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.lines_run import lines
 
 ROOT = Path(__file__).parents[1]
@@ -31,6 +33,7 @@ def f(x):
 """
 
 
+@pytest.mark.exhaustive
 def test_lines_that_run_are_told_from_those_that_do_not(tmp_path, monkeypatch):
     package = tmp_path / "cytape"
     package.mkdir()

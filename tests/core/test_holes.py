@@ -17,6 +17,7 @@ import cytape
 from cytape.core import Tape, reference
 from cytape.tensor.state import Recorder
 from tests.cases import each
+from tests.tables import table
 
 from .conftest import Numbers
 
@@ -323,12 +324,12 @@ def test_blocks_shrink_and_grow_wherever_they_lie(block_type, sizes):
     assert all(block.resize(size) for size in sizes)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", table([0], range(1, 5)))
 def test_more_blocks_than_there_are_places_for_shrink_and_grow(block_type, seed):
     rng = random.Random(seed)
     blocks = [block_type() for _ in range(60)]
     sizes = [1, 1000, 1 << 15, 1 << 17, (1 << 21) - 1, 1 << 21, (1 << 21) + 1, 5 << 19]
     for block in blocks:
         assert block.resize(5 << 19)
-    for _ in range(300):
+    for _ in range(100):
         assert rng.choice(blocks).resize(rng.choice(sizes))

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="needs Linux's limit of memory")
 
 
+@pytest.mark.exhaustive
 def test_what_does_not_fit_is_trained_with_checkpoints():
     run = subprocess.run(
         [sys.executable, deep_digits.__file__], capture_output=True, text=True, check=True)

@@ -113,7 +113,7 @@ def sum_of_parts(rng):
 
 
 @pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning")
-@pytest.mark.parametrize("seed", table(range(12), range(12, 200)))
+@pytest.mark.parametrize("seed", table(range(4), range(4, 200)))
 def test_all_calls_give_the_same_bits_whichever_passes_run(seed, left_out):
     x, f = array(), sum_of_parts(np.random.default_rng(seed))
     subsets = [set(), set(passes.PASSES), *({one} for one in passes.PASSES),

@@ -208,7 +208,7 @@ def replaced(code, path, value):
 
 
 @pytest.mark.parametrize(
-    "value", table([10 ** 9, (1 << 63) - 1, -1], [1 << 40, -(1 << 63), 10 ** 30]))
+    "value", table([10 ** 9], [(1 << 63) - 1, -1, 1 << 40, -(1 << 63), 10 ** 30]))
 def test_no_number_in_a_program_makes_it_large(path, program, value):
     code, arrays = program
     numbers = [place for place in places(code) if place[-1] != "dtype"]
@@ -219,7 +219,7 @@ def test_no_number_in_a_program_makes_it_large(path, program, value):
 
 
 @pytest.mark.parametrize(
-    "dtype", table(["<U99999999", "|S0"], ["|S999999999", "<M8[999999999s]", "<U0"]))
+    "dtype", table(["<U99999999"], ["|S0", "|S999999999", "<M8[999999999s]", "<U0"]))
 def test_no_dtype_in_a_program_makes_it_large(path, program, dtype):
     code, arrays = program
     dtypes = [place for place in places(code) if type(place[-1]) is str or place[-1] == 0]

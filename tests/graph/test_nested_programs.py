@@ -12,7 +12,7 @@ from tests.tables import table
 SEED = 3  # any other does as well
 
 
-@pytest.mark.parametrize("first", table(range(0, 40, 10), range(40, 400, 10)))
+@pytest.mark.parametrize("first", table([20], [n for n in range(0, 400, 10) if n != 20]))
 def test_programs_of_nested_bodies_do_what_python_does(first):
     found = list(check(range(first, first + 10), SEED))
     assert not found, "\n".join(found)

@@ -85,7 +85,7 @@ def random_program(rng, depth):
     return lambda x, a: LOOPS[kind](first, second, x, a, count)
 
 
-@pytest.mark.parametrize("seed", table(range(24), range(24, 60)))
+@pytest.mark.parametrize("seed", table(range(6), range(6, 60)))
 def test_traced_programs_do_what_python_does(seed):
     rng = np.random.default_rng(seed)
     program = random_program(rng, 3)
@@ -119,7 +119,7 @@ def reverse_twice(f):
 
 @grouped("outer, inner, n_outer, n_inner", [
     (outer, f"{inner}, {n_outer} times {n_inner}", (outer, inner, n_outer, n_inner),
-     n_outer > 0 and (i + k + n_outer + n_inner) % 4 > 0)
+     (i + k + 3 * n_outer + n_inner) % 8 > 0)
     for i, outer in enumerate(LOOPS) for k, inner in enumerate(LOOPS)
     for n_outer in (0, 1, 3) for n_inner in (0, 1, 3)])
 def test_loops_in_loops_of_any_count(outer, inner, n_outer, n_inner):

@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
 from tests.cases import each
+from tests.tables import table
 
 
 def by_name(x, v):
@@ -154,7 +155,7 @@ INNER = {
 }
 
 
-@pytest.mark.parametrize("extent", [2, None])
+@pytest.mark.parametrize("extent", table([None], [2]))
 @pytest.mark.parametrize("inner", INNER)
 @pytest.mark.parametrize("outer", OUTER)
 def test_control_flow_around_what_is_recomputed_and_within(outer, inner, extent):

@@ -12,9 +12,9 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.run.layout import poison_memory
+from tests.cases import grouped
 from tests.conftest import POISONS
 from tests.graph.plans import nudged, spread
-from tests.tables import table
 
 VIEWS = {
     "transposed": lambda a: a.T,
@@ -29,7 +29,6 @@ SHAPES = (1, 2), (5, 4), (20, 3), (7, 300), (700, 3), (2, 2100), (130, 150)
 DTYPES = ("float64", "float32", "bool", "int64", "float16", "longdouble", "complex64",
           "complex128", "int8", "uint16", "int32")
 SAMPLE = [("float64", (700, 3)), ("float32", (7, 300))]
-ARGUMENTS = table(SAMPLE, [pair for pair in product(DTYPES, SHAPES) if pair not in SAMPLE])
 
 UFUNCS = {u.__name__: u for u in vars(np).values() if isinstance(u, np.ufunc)
           and u.signature is None and u.nin <= 2 and u not in (np.spacing, np.nextafter)}
@@ -128,10 +127,18 @@ def check(f, way, dtype, shape):
                     err_msg=f"{view}, {dtype}, {shape}")
 
 
+def rows(names):
+    """Yield all in a group per function; functions of the sample and one other way always run."""
+    for i, name in enumerate(names):
+        other = [*WAYS][1 + i % (len(WAYS) - 1)]
+        for way, argument in product(WAYS, product(DTYPES, SHAPES)):
+            is_sampled = argument in SAMPLE and (
+                way == "function" or way == other and argument == SAMPLE[i % 2])
+            yield name, f"{way}, {argument}", (name, way, argument), not is_sampled
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("argument", ARGUMENTS, ids=str)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", UFUNCS)
+@grouped("name, way, argument", rows(UFUNCS))
 def test_a_ufunc_of_views_is_numpys(name, way, argument):
     ufunc = UFUNCS[name]
 
@@ -144,8 +151,6 @@ def test_a_ufunc_of_views_is_numpys(name, way, argument):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("argument", ARGUMENTS, ids=str)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@grouped("name, way, argument", rows(FUNCTIONS))
 def test_a_function_of_views_is_numpys(name, way, argument):
     check(lambda a: [FUNCTIONS[name](view(a)) for view in VIEWS.values()], way, *argument)

@@ -16,6 +16,7 @@ import cytape
 from cytape.errors import SymbolicTensorError
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
+from tests.tables import table
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.arange(6.0).reshape(2, 3)
@@ -30,8 +31,8 @@ def test_tensors_are_not_made_by_calling_the_class():
         cytape.Tensor()
 
 
-@pytest.mark.parametrize("use", ["t.shape", "t + 1.0"])
-@pytest.mark.parametrize("cls", ["cytape.Tensor", "cytape.Variable", "Subclass"])
+@pytest.mark.parametrize("use", table(["t + 1.0"], ["t.shape"]))
+@pytest.mark.parametrize("cls", table(["cytape.Tensor", "Subclass"], ["cytape.Variable"]))
 def test_tensors_that_skipped_their_making_are_errors(cls, use):
     """In a process of its own, which may crash."""
     script = f"""

@@ -18,8 +18,8 @@ BRANCHES = [
 X = np.array([0.3, -0.8])
 
 
-@pytest.mark.parametrize("n", table([1, 3], [2, 5]))
-@pytest.mark.parametrize("index", table([-1, 0, 2, 4], [1, 7]))
+@pytest.mark.parametrize("n", table([3], [1, 2, 5]))
+@pytest.mark.parametrize("index", table([-1, 0, 2], [1, 4, 7]))
 @pytest.mark.parametrize("with_default", [False, True])
 def test_switch_case_everywhere(n, index, with_default):
     def default(x):
@@ -117,7 +117,7 @@ def test_dicts_and_pairs():
     assert cytape.Session(graph).run(y, {x: 0.5}) == -0.5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.floats(-2, 2), st.integers(0, 4)), min_size=1, max_size=5),
        st.integers(0, 4), st.floats(-2, 2))
 def test_random_cases(pairs, default, bound):

@@ -277,7 +277,7 @@ def test_files_cannot_nest_without_end(tmp_path):
         loaded(tmp_path, program, arrays)
 
 
-@pytest.mark.parametrize("seed", table(range(2), range(2, 6)))
+@pytest.mark.parametrize("seed", table([0], range(1, 6)))
 def test_edited_programs_load_or_raise(file, tmp_path, seed):
     rng = random.Random(seed)
     program, arrays = container.read(file)
