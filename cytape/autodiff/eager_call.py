@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import densify, zeros
-from cytape.autodiff.forward_accumulator import ForwardAccumulator, has_detached
+from cytape.autodiff.forward_accumulator import ForwardAccumulator, how_detached
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.errors import DetachedError
 from cytape.ops.shared.python_call import PythonCall, checked_results, described, python_call_op
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.state import Recorder, building_into
+from cytape.tensor.state import Recorder, building_into, how_left
 from cytape.tensor.tensor import Tensor, another, data_of, tensor_of
 
 __all__ = ["EagerCall"]
@@ -84,7 +84,7 @@ class EagerCall(PythonCall):
             found = tape.gradient([outputs[i] for i in arrived], sources, list(tensors[n:]))
             if detached:
                 self._require_connected(
-                    call.name, tensors[:n],
+                    call.name, how_left(detached), tensors[:n],
                     [i for i, gradient in zip(wanted, found, strict=True) if gradient is None],
                     [i for i, seed in zip(arrived, tensors[n:], strict=True) if _is_nonzero(seed)])
             return [
@@ -108,9 +108,10 @@ class EagerCall(PythonCall):
         def tangents_of(*tensors: Tensor) -> Any:
             with ForwardAccumulator([tensors[i] for i in moving], list(tensors[n:])) as accumulator:
                 outputs = self._outputs(*tensors[:n])
-            if has_detached(accumulator):
+            how = how_detached(accumulator)
+            if how is not None:
                 self._require_connected(
-                    call.name, tensors[:n],
+                    call.name, how, tensors[:n],
                     [i for i, dx in zip(moving, tensors[n:], strict=True) if _is_nonzero(dx)],
                     wanted)
             return accumulator.jvp([outputs[i] for i in wanted], unconnected_gradients="zero")
@@ -124,7 +125,8 @@ class EagerCall(PythonCall):
         return found
 
     def _require_connected(
-        self, name: str, tensors: Sequence[Tensor], sources: list[int], targets: list[int]
+        self, name: str, how: str, tensors: Sequence[Tensor], sources: list[int],
+        targets: list[int],
     ) -> None:
         """Raise if a value left its tensor between a source and the results that matter.
 
@@ -143,10 +145,9 @@ class EagerCall(PythonCall):
                 recorder.pop()
             if not any(recorder.is_known(results[k].id) for k in targets):
                 raise DetachedError(
-                    f"{name} was lost: a value left its tensor by numpy(), item() or tolist() "
-                    "where it is computed. Compute with the tensors themselves, by cytape.numpy; "
-                    "where the derivative is to stop, take the value of "
-                    "cytape.stop_gradient(tensor)")
+                    f"{name} was lost: a value left its tensor by {how} where it is computed. "
+                    "Compute with the tensors themselves, by cytape.numpy; where the derivative is "
+                    "to stop, take the value of cytape.stop_gradient(tensor)")
 
 
 def _is_nonzero(tensor: Tensor) -> bool:

@@ -20,6 +20,7 @@ from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import warn
+from cytape.tensor.state import how_left
 from cytape.tensor.tensor import another
 
 __all__ = [
@@ -213,7 +214,9 @@ def _make_vjp(
         ]
         if lost and detached:
             wholly = all(gradient is None for gradient in gradients)
-            report_unconnected(f, f"argument {_listed(lost)}", wholly, wholly, True)
+            how = how_left(detached)
+            report_unconnected(
+                f, f"argument {_listed(lost)}", wholly, how if wholly else None, how)
         elif lost and not isinstance(f, Transformed):  # that of a derivative may well vanish
             warn(
                 f"the result of {name_of(f)} does not depend on argument {_listed(lost)} by "

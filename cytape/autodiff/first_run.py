@@ -14,7 +14,7 @@ from cytape.tensor import nest
 from cytape.tensor.state import Reads, TangentRecorder, stop_recording
 from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
 from cytape.tensor.tensor import Tensor
-from cytape.tensor.variable import Variable, holding, holds
+from cytape.tensor.variable import Variable, holding, holds, note_departure
 
 __all__ = ["FirstRun", "reading"]
 
@@ -84,7 +84,7 @@ class FirstRun:
             key=lambda v: v.id)
         if recorder.detached:
             for x in (*arguments, *self.tensors, *self.variables):
-                x.numpy()  # which recorders around note
+                note_departure(x, recorder.detached)  # of which recorders around hear
 
     def take_result(self) -> Any:
         """Return once what the function returned; variables among that are read."""

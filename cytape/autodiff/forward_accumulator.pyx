@@ -283,8 +283,8 @@ cdef class ForwardAccumulator:
         return zeros(self.batch_shape + primal.shape, primal.dtype)
 
 
-def has_detached(ForwardAccumulator accumulator not None) -> bool:
-    """Tell whether a value that an accumulator follows left its tensor on the way."""
+def how_detached(ForwardAccumulator accumulator not None) -> str | None:
+    """Say how a value that an accumulator follows left its tensor on the way; None: none did."""
     return accumulator._recorder.detached
 
 

@@ -13,7 +13,7 @@ from cytape.autodiff.backward import zeros
 from cytape.autodiff.custom_calls import lent
 from cytape.autodiff.forward_accumulator import (
     ForwardAccumulator,
-    has_detached,
+    how_detached,
     require_same_structure,
 )
 from cytape.autodiff.functional import grad, vjp
@@ -237,7 +237,7 @@ def followed(
     connected = [tangent is not None for tangent in found]
     if not all(connected):
         if sources:
-            report_unconnected(fun, "its arguments", not any(connected), has_detached(accumulator))
+            report_unconnected(fun, "its arguments", not any(connected), how_detached(accumulator))
         found = accumulator.jvp(parts, unconnected_gradients="zero")
     tangents = [another(tangent) for tangent in found]  # which may be the caller's
     return value, pack_parts(value, tangents), aux

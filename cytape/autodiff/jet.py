@@ -157,9 +157,10 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     require_result(f, value)
     outputs = [output_of(f, leaf) for leaf in leaves_of_result(value)]
     series = [fetch(recorder, y.id) for y in outputs]
-    if arguments and None in series:
-        wholly = not any(of_y is not None for of_y in series)
-        report_unconnected(f, "its arguments", wholly, recorder.detached)
+    connected = [of_y is not None and not (recorder.detached and _vanishes(of_y, order))
+                 for of_y in series]
+    if arguments and not all(connected):
+        report_unconnected(f, "its arguments", not any(connected), recorder.detached)
     by_order = [
         [_dense(y, of_y, k) for y, of_y in zip(outputs, series, strict=True)]
         for k in range(order + 1)
@@ -208,6 +209,11 @@ def _converted(position: int, primal: Tensor, derivative: Any) -> Tensor | None:
             f"a derivative of primal {position} is {derivative.dtype}, the primal {primal.dtype}"
         )
     return cast(derivative, primal.dtype)
+
+
+def _vanishes(series: Any, order: int) -> bool:
+    """Tell whether all derivatives are known to be zero, as those of a trace may be."""
+    return all(series[k] is None for k in range(1, order + 1))
 
 
 # -- series ----------------------------------------------------------------------------------------

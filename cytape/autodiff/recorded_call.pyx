@@ -11,7 +11,7 @@ from functools import partial
 from cytape.autodiff.backward import densify, zeros
 from cytape.autodiff.jacobian_rows import columns
 from cytape.autodiff.transformed import report_unconnected
-from cytape.tensor.state import MOST_DETACHED, unrecorded
+from cytape.tensor.state import MOST_DETACHED, how_left, unrecorded
 
 
 def gradients_by(recorder, target, list sources, seed):
@@ -83,7 +83,7 @@ cdef class RecordedCall:
             self.report(connected)
         elif self.recorder.detached and any(
                 [has_none(column) for own in found for column in own]):
-            report_unconnected(self.fun, "its arguments", False, True)
+            report_unconnected(self.fun, "its arguments", False, how_left(self.recorder.detached))
         return found
 
     cdef int report(self, list connected) except -1:
@@ -96,9 +96,10 @@ cdef class RecordedCall:
         lost = set(argument_of) - reached
         left, certain = self.arguments_that_left(
             argument_of, [i for i, found in enumerate(connected) if not found])
-        detached = bool(lost & left if lost else left)
+        how = how_left(self.recorder.detached or {})
+        detached = how if (lost & left if lost else left) else None
         what = "argument " + " and ".join(map(str, sorted(lost & left or lost)))
-        report_unconnected(self.fun, what, bool(lost), detached, not certain)
+        report_unconnected(self.fun, what, bool(lost), detached, None if certain else how)
         return 0
 
     cdef tuple arguments_that_left(self, list argument_of, list places):
@@ -106,7 +107,7 @@ cdef class RecordedCall:
 
         And whether these are certain to be all.
         """
-        cdef list noted = list((self.recorder.detached or {}).values())
+        cdef list noted = [tensor for tensor, _ in (self.recorder.detached or {}).values()]
         sources = [self.sources[i] for i in places]
         if noted and len(sources) == len(self.sources):  # what is noted depends on one of them
             left = self.connected(noted, sources) or [True] * len(sources)

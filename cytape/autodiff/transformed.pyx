@@ -312,7 +312,7 @@ cpdef as_array(leaf):
     return PyArray_NewCopy(array, cnp.NPY_KEEPORDER) if cnp.PyArray_NDIM(array) else array[()]
 
 
-def report_unconnected(fun, str what, bint wholly, bint detached, bint unsure=False):
+def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None):
     """Raise or warn because a function's result does not depend on what it is differentiated in.
 
     Parameters
@@ -322,16 +322,16 @@ def report_unconnected(fun, str what, bint wholly, bint detached, bint unsure=Fa
         Its arguments in question.
     wholly : bool
         Whether it depends on no part of them.
-    detached : bool
-        Whether a value that depends on them was taken out of a tensor.
-    unsure : bool, optional
-        Whether it cannot be told of some value that was.
+    detached : str or None
+        How a value that depends on them left its tensor; None: none did.
+    unsure : str or None, optional
+        How one did that may depend on them.
     """
-    left = "a value left its tensor by numpy(), item() or tolist()"
+    left = f"a value left its tensor by {detached or unsure}"
     advice = (
         "Compute with the tensors themselves, by cytape.numpy; where the derivative is to stop, "
         "take the value of cytape.stop_gradient(tensor)")
-    if wholly and detached:
+    if wholly and detached is not None:
         raise DetachedError(
             f"the result of {name_of(fun)} does not depend on {what}, but on the way {left}: "
             f"the derivative was lost there. {advice}")
@@ -339,9 +339,9 @@ def report_unconnected(fun, str what, bint wholly, bint detached, bint unsure=Fa
         warn(
             f"the result of {name_of(fun)} does not depend on {what} by differentiable functions: "
             "the derivative is zero" + (
-                f", unless it was lost where {left}. {advice}" if unsure else ""),
+                "" if unsure is None else f", unless it was lost where {left}. {advice}"),
             UnconnectedGradientWarning)
-    elif detached or unsure:
+    elif detached is not None or unsure is not None:
         warn(
             f"some derivatives of {name_of(fun)} are zero, and on the way {left}: were they lost "
             f"there? {advice}",

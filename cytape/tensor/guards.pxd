@@ -5,6 +5,8 @@ from numpy cimport ndarray
 
 from .value cimport Value
 
+# How values leave tensors on purpose, for messages.
+cdef str ASKED, ASSIGNED
 cdef object variable_type  # the subclass of tensors whose values can be replaced
 # Other values of variables, which one thread sees: thread -> id of a variable -> value, tensor that
 # holds it.
@@ -18,7 +20,7 @@ cdef inline Value seen(tensor, Value held):
 # Data: for somebody who asked for them (those who followed them take note); for a decision, which
 # has no derivative, but must not be made for a whole graph; and for somebody who may not know that
 # they are a tensor's, which is an error if a recorder follows it.
-cdef ndarray detached(tensor, Value held)
+cdef ndarray detached(tensor, Value held, str how)
 cdef ndarray examined(tensor, Value held, str cause)
 cdef bint is_recorded(tensor, Value held) except -1  # whether a recorder of this thread follows it
 cdef ndarray converted(tensor, Value held, str cause)  # which the error names

@@ -67,6 +67,8 @@ cdef dict OF_SYMBOLIC = {
 }
 # Functions of NumPy's that have no derivative to lose, and ask for the arrays of lists.
 COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
+ASKED = "numpy(), item() or tolist()"
+ASSIGNED = "an assignment to a variable"
 variable_type = None
 views = {}
 
@@ -114,12 +116,24 @@ cdef int note_departure(Value held) except -1:
     return 0
 
 
-cdef ndarray detached(tensor, Value held):
+cdef int note_in_trace(tensor, bint asked) except -1:
+    """Tell the trace that this thread builds of a value that becomes a constant there."""
+    graph = building()
+    if graph is not None and type(tensor) is not variable_type:
+        graph.value_left(tensor, asked)
+    return 0
+
+
+cdef ndarray detached(tensor, Value held, str how):
     held = seen(tensor, held)
     cdef ndarray array = array_of(held)
-    if recorders.entered and held.spec.trainable:
+    if not held.spec.trainable:
+        return array
+    if recorders.entered:
         note_departure(held)
-        note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor))
+        note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor), how)
+    if how is ASKED:
+        note_in_trace(tensor, True)
     return array
 
 
@@ -200,10 +214,14 @@ cdef str lost_by(tensor, str cause):
 
 cdef ndarray converted(tensor, Value held, str cause):
     cdef ndarray array = examined(tensor, held, cause)
-    if recorders.entered and held.spec.trainable and numpy_call() not in COMPARISONS:
+    if not held.spec.trainable or not recorders.entered and building() is None:
+        return array
+    if numpy_call() not in COMPARISONS:
         if is_recorded(tensor, held):
             raise DetachedError(lost_by(tensor, cause))
-        note_departure(held)
+        if recorders.entered:
+            note_departure(held)
+        note_in_trace(tensor, False)
     return array
 
 
@@ -214,4 +232,6 @@ cdef int require_unrecorded(tensor, Value held, str maker) except -1:
             "without a history, which would lose the gradient. Use cytape.convert_to_tensor or "
             "cytape.identity, which keep it; or say cytape.stop_gradient(tensor) or "
             "tensor.numpy() if the gradient should stop here")
+    if held.spec.trainable and not is_symbolic(held):
+        note_in_trace(tensor, False)
     return 0

@@ -1,6 +1,6 @@
 from numpy cimport ndarray
 
-from .guards cimport converted, detached, examined, require_unrecorded
+from .guards cimport ASKED, converted, detached, examined, require_unrecorded
 from .operators cimport functions
 from .plain_arrays cimport as_ndarray, plain_array, require_plain
 from .tensor cimport new_tensor
@@ -156,7 +156,7 @@ def numpy(Tensor self not None):
     >>> constant([1.0, 2.0]).numpy()
     array([1., 2.])
     """
-    return detached(self, self.held)
+    return detached(self, self.held, ASKED)
 
 
 def item(Tensor self not None, *index):
@@ -183,7 +183,7 @@ def item(Tensor self not None, *index):
     >>> constant([[1.0, 2.0]]).item(0, 1)
     2.0
     """
-    return detached(self, self.held).item(*index)
+    return detached(self, self.held, ASKED).item(*index)
 
 
 def tolist(Tensor self not None):
@@ -199,7 +199,7 @@ def tolist(Tensor self not None):
     >>> constant([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    return detached(self, self.held).tolist()
+    return detached(self, self.held, ASKED).tolist()
 
 
 def __array__(Tensor self not None, dtype=None, copy=None):

@@ -18,7 +18,7 @@ cdef class Recorder(Tape):
     cdef dict watched            # variables by id, in order of first watch; None for none
     cdef int suspensions         # by threads that have not entered it
     cdef bint registered
-    # Tensors that it follows whose values left by numpy(), item() or tolist(), by id: the first
+    # Tensors that it follows whose values left on purpose, by id, each with how: the first
     # MOST_DETACHED of them. None: nobody wants to know.
     cdef public dict detached
     cdef set watched_results     # ids of what ops on it made, and it was told to watch, or None
@@ -33,7 +33,7 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef int suspensions
     cdef bint registered
     cdef bint outermost          # on its stack: nobody records what it computes
-    cdef readonly bint detached  # a value that it follows left by numpy(), item() or tolist()
+    cdef readonly str detached   # how a value that it follows left on purpose; None: none did
     cdef readonly bint by_transposition
     cdef readonly object rule
     cdef readonly Reads reads    # what it notes in the place of tangents, if that is what it is for

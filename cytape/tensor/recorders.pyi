@@ -8,7 +8,7 @@ from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 class Recorder(Tape):
-    detached: dict[int, Tensor] | None
+    detached: dict[int, tuple[Tensor, str]] | None
     @property
     def watch_accessed_variables(self) -> bool: ...
     @property
@@ -26,7 +26,7 @@ class TangentRecorder(ForwardAccumulator):
     @property
     def active(self) -> bool: ...
     @property
-    def detached(self) -> bool: ...
+    def detached(self) -> str | None: ...
     @property
     def by_transposition(self) -> bool: ...
     @property

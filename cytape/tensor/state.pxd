@@ -22,4 +22,6 @@ cdef list followers_of(id_t id, id_t value, bint trainable_variable)
 cdef list followers_everywhere(id_t id, id_t value, bint trainable_variable)
 # Raise for a tensor of a graph that is built out of the sight of a recorder that goes on outside.
 cdef int require_in_sight(recorder, graph) except -1
-cdef int note_detachment(tensor, id_t id, id_t value, bint trainable_variable) except -1
+# Tell recorders that follow a tensor that its value left it, and how.
+cdef int note_detachment(
+    tensor, id_t id, id_t value, bint trainable_variable, str how) except -1

@@ -11,6 +11,7 @@ from cytape.tensor.blocks import (
     unrecorded,
 )
 from cytape.tensor.recorders import Origins, Reads, Recorder, TangentRecorder
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.threads import current_graph
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "building_under",
     "current_graph",
     "departures",
+    "how_left",
     "is_recorded",
     "possible_gradient_types",
     "possible_modes",
@@ -45,3 +47,4 @@ def possible_gradient_types(tensors: Sequence[Any]) -> int: ...
 def possible_modes() -> tuple[bool, bool]: ...
 def anybody_records() -> bool: ...
 def is_recorded(id: int) -> bool: ...
+def how_left(detached: dict[int, tuple[Tensor, str]]) -> str: ...

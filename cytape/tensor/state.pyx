@@ -148,16 +148,23 @@ cdef list hidden_recorders():
     return found
 
 
-cdef int note_detachment(tensor, id_t id, id_t value, bint trainable_variable) except -1:
+cdef int note_detachment(
+    tensor, id_t id, id_t value, bint trainable_variable, str how
+) except -1:
     cdef dict noted
     for recorder in followers_everywhere(id, value, trainable_variable):
         if type(recorder) is TangentRecorder:
-            (<TangentRecorder>recorder).detached = True
+            (<TangentRecorder>recorder).detached = how
         else:
             noted = (<Recorder>recorder).detached
             if noted is not None and len(noted) < MOST_DETACHED:
-                noted[id] = tensor
+                noted[id] = tensor, how
     return 0
+
+
+def how_left(dict detached not None) -> str:
+    """Say how the values left that a tape has noted."""
+    return " or ".join(dict.fromkeys([how for _, how in detached.values()]))
 
 
 cdef int require_in_sight(recorder, graph) except -1:

@@ -10,6 +10,8 @@ cdef class Variable(Tensor):
     cdef readonly bint trainable
     cdef readonly str name
 
+# Tell recorders of a tensor or variable that its value left it, in a trace or a recomputed call.
+cpdef int note_departure(Tensor tensor, str how) except -1
 cdef Value read(Variable variable)  # its value now; recorders that want it are told
 # Have the recorders that follow what has an id follow a value that is another name for it.
 cdef int follow_as(id_t id, Value value) except -1

@@ -8,8 +8,9 @@ from libc.stdint cimport int32_t
 from .deaths cimport Counts, counts, handle_died, value_died
 from .recorders cimport Reads, Recorder, TangentRecorder, mark
 from .tensor cimport another_handle, hold
+from .state cimport note_detachment
 from .threads cimport accumulating, building, recording
-from .guards cimport require_unrecorded, seen, views
+from .guards cimport ASSIGNED, detached, require_unrecorded, seen, views
 from .plain_arrays cimport as_ndarray
 from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
@@ -238,6 +239,19 @@ def assignments_refused():
             trials[thread] = around
 
 
+cpdef int note_departure(Tensor tensor, str how) except -1:
+    if not is_symbolic(tensor.held):
+        detached(tensor, tensor.held, how)
+    elif recorders.entered and tensor.held.spec.trainable:
+        note_detachment(tensor, tensor.id, tensor.held.id, False, how)
+    return 0
+
+
+def note_assignment(Tensor tensor not None):
+    """Tell recorders of a tensor that a variable is assigned a value that depends on it."""
+    note_departure(tensor, ASSIGNED)
+
+
 cdef object dense(value):
     """What is assigned, slices as a tensor."""
     if not isinstance(value, Tensor) and hasattr(value, "to_tensor"):
@@ -248,7 +262,7 @@ cdef object dense(value):
 cdef object detached_array(value, dtype):
     value = dense(value)
     if isinstance(value, Tensor):
-        value = value.numpy()
+        value = detached(value, (<Tensor>value).held, ASSIGNED)
     return as_ndarray(plain_array(value, dtype))
 
 

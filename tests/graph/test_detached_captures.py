@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
+from cytape.tensor import state
 from tests.cases import each
 
 ONE = np.ones(())
@@ -134,3 +135,83 @@ def test_a_body_that_stops_recording_converts_freely():
         return cytape.function(body)(ONE)
 
     assert float(reverse(f)) == 2.0
+
+
+# Functions of a tensor that are traced once, whose body calls another function of it.
+TRACED = {
+    "function": cytape.function,
+    "nested": lambda f: cytape.function(lambda a: cytape.function(f)(a * 1.0)),
+    "cond": lambda f: cytape.function(lambda a: cytape.cond(a > 0, lambda: f(a), lambda: a)),
+    "while_loop": lambda f: cytape.function(lambda a: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (cytape.constant(0), a))[1]),
+    "scan": lambda f: cytape.function(
+        lambda a: cytape.scan(lambda y, _: f(y), np.ones(1), a)[0]),
+    "vmap": lambda f: cytape.function(lambda a: cytape.vmap(f)(a * np.ones(2))[0]),
+    "recompute_grad": lambda f: cytape.function(cytape.recompute_grad(f)),
+    "checkpoints": lambda f: cytape.function(f, checkpoints="auto"),
+    "checkpoint": lambda f: cytape.function(cytape.checkpoint(f, policy="dots")),
+}
+
+
+def called_in_another(traced):
+    """Return a function that is traced anew and calls one that has a trace."""
+    return lambda a: cytape.function(lambda b: traced(b) * 1.0)(a)
+
+
+def recorded(w, f):
+    with cytape.GradientTape() as tape:
+        tape.watch(w)
+        y = f()
+    return tape.gradient(y, w)
+
+
+def pushed(w, f):
+    with cytape.ForwardAccumulator(w, 1.0) as accumulator:
+        return accumulator.jvp(f())
+
+
+LATER = {**CONVERSIONS, "constant": lambda t: cytape.constant(t)}
+
+
+@each("conversion", LATER)
+@pytest.mark.parametrize("body", TRACED)
+@each("call", [lambda traced: traced, called_in_another])
+@each("follow", [recorded, pushed])
+def test_conversions_of_an_earlier_trace_are_errors_once_they_lose_a_derivative(
+    follow, call, body, conversion
+):
+    w = cytape.constant(2.0)
+    traced = TRACED[body](lambda a: a * LATER[conversion](w) * w)
+    value = float(call(traced)(ONE))
+    with pytest.raises(DetachedError, match="its gradient would be lost|lose the gradient"):
+        follow(w, lambda: call(traced)(ONE))
+    assert float(call(traced)(ONE)) == value  # the trace is not forgotten
+    other = cytape.constant(5.0)
+    assert follow(other, lambda: call(traced)(ONE) * other) is not None
+
+
+@each("body", TRACED)
+@each("ask", [lambda t: t.numpy(), lambda t: t.item(), lambda t: t.tolist()])
+@each("call", [lambda traced: traced, called_in_another])
+def test_values_that_an_earlier_trace_asked_for_are_constants(call, ask, body):
+    w = cytape.constant(2.0)
+    traced = TRACED[body](lambda a: a * ask(w))
+    call(traced)(ONE)
+    recorder = state.Recorder(False, False)
+    recorder.watch(w.id)
+    recorder.detached = {}
+    recorder.push()
+    y = call(traced)(ONE)
+    recorder.pop()
+    assert float(y) == 2.0 and list(recorder.detached) == [w.id]
+    with cytape.ForwardAccumulator(w, 1.0) as accumulator:
+        y = call(traced)(ONE)
+        assert not isinstance(y, cytape.Tensor) or accumulator.jvp(y) is None
+
+
+def test_a_concrete_function_that_converted_a_tensor_is_an_error_once_that_is_recorded():
+    w = cytape.constant(2.0)
+    trace = cytape.function(lambda a: a * float(w)).get_concrete_function(ONE)
+    assert float(trace(ONE)) == 2.0
+    with pytest.raises(DetachedError, match="nothing recorded a tensor"):
+        recorded(w, lambda: trace(ONE))

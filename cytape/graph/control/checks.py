@@ -10,9 +10,9 @@ import numpy as np
 
 from cytape.errors import GraphError
 from cytape.graph.control.control_ops import output_specs
+from cytape.graph.model.flow import Run
 from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.lost_counts import Run
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable

@@ -19,6 +19,7 @@ from typing import Any
 from cytape.graph.control.checks import check_branches, is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp, output_specs
 from cytape.graph.control.residuals import extracted, read_of, residuals
+from cytape.graph.model.flow import RUNS, Run
 from cytape.graph.tracing.bodies import (
     REPEATED,
     Operands,
@@ -34,7 +35,6 @@ from cytape.graph.tracing.bodies import (
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.lost_counts import RUNS, Run
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.symbolic import in_graph

@@ -34,6 +34,7 @@ from cytape.graph.control.control_ops import (
     slices_of,
 )
 from cytape.graph.control.row_counts import shared_lengths
+from cytape.graph.model.flow import RUNS
 from cytape.graph.tracing.bodies import (
     GIVEN,
     REPEATED,
@@ -48,7 +49,6 @@ from cytape.graph.tracing.bodies import (
     zeros,
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.lost_counts import RUNS
 from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.symbolic import SymbolicGraph

@@ -7,7 +7,7 @@ where its value is read. Reads and assignments run in the order in which they we
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +16,13 @@ from numpy.typing import DTypeLike
 
 from cytape.graph.model.collections import Collections
 from cytape.graph.model.contexts import BuiltUnderContexts
+from cytape.graph.model.flow import Flow, Run, has_derivative
 from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.state import building_into
+from cytape.tensor.state import anybody_records, building_into
 from cytape.tensor.tensor import Tensor, data_of, install_methods
-from cytape.tensor.variable import Variable
+from cytape.tensor.variable import Variable, note_assignment
 
 variable_handle_op = nondifferentiable(
     "VariableHandle", lambda variable: data_of(variable),
@@ -81,6 +83,35 @@ for _op in (read_variable_op, *ASSIGNMENTS.values()):
 def assigned_variables(op: Any, attrs: dict[str, Any]) -> tuple[Variable, ...]:
     """Return the variables that a call of a stateful op changes, itself or in a function."""
     return (attrs["variable"],) if op in ASSIGNMENTS.values() else attrs.get("assigned", ())
+
+
+class AssignedFlow(Flow):
+    """Which values of a graph the values depend on that variables are assigned."""
+
+    def runs(self, graph: Any, node: int) -> list[Run]:
+        """List what a node runs, or stands for after that has run with its inputs."""
+        if graph.ops[node] is checkpointed_call_op:
+            trace = graph.attrs[node]["trace"]
+            return [Run(trace, range(len(trace.input_symbols)))]
+        return super().runs(graph, node)
+
+    def inputs_needed(self, graph: Any, node: int, needed: Iterable[int]) -> Iterable[int]:
+        """Return the inputs of a node on which outputs, or what it assigns, depend."""
+        op = graph.ops[node]
+        if not graph.contexts[graph.context_of(node)].recorded:
+            return ()
+        if op in ASSIGNMENTS.values():
+            return graph.inputs_of(node)
+        if not has_derivative(op):
+            return ()
+        return super().inputs_needed(graph, node, needed)
+
+
+def note_assignments(graph: Any) -> None:
+    """Tell recorders of the tensors on which that depends which the last node assigns."""
+    if anybody_records():
+        for symbol in AssignedFlow().inputs_needed(graph, graph.n_nodes - 1, ()):
+            note_assignment(graph.tensor_at(symbol))
 
 
 def _assigned_variable(graph: Any, tensor: Tensor) -> Variable | None:
@@ -341,5 +372,8 @@ class Variables(BuiltUnderContexts, Collections):
 
     def note_effects(self, op: Any, attrs: dict[str, Any]) -> None:
         """Forget earlier reads of the variables that a new node assigns to."""
-        for variable in assigned_variables(op, attrs):
+        variables = assigned_variables(op, attrs)
+        for variable in variables:
             self._reads.pop(variable.id, None)
+        if variables:
+            note_assignments(self)

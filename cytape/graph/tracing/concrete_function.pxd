@@ -17,6 +17,9 @@ cdef class ConcreteFunction:
     cdef Results results
     cdef Py_ssize_t n_arguments
     cdef list variables                   # weak references to those that are arguments
+    cdef dict left                        # see FunctionGraph; None if it is empty
+    cdef bint assigns
+    cdef tuple assigning                  # places of inputs that variables are assigned, or None
     cdef list captured_graphs             # those that what is captured belongs to
     cdef object grad_func, python_grad_func, checkpoints
     cdef tuple closed                     # a body for calls in graphs, and what it keeps, or None
@@ -30,6 +33,8 @@ cdef class ConcreteFunction:
     cdef Py_ssize_t size(self) except -1
     cdef Executable to_execute(self)
     cpdef bint fits_here(self) except -1
+    cdef bint was_converted(self) except -1
+    cdef int note_departures(self, list inputs) except -1
     cpdef call(self, list tensors)
     cpdef call_plainly(self, list tensors)
     cpdef call_with(self, list inputs)

@@ -9,13 +9,18 @@ import numpy as np
 from cytape.graph.run.executable cimport Executable
 from cytape.ops.engine.symbolic cimport SymbolicGraph, own_symbol
 from cytape.tensor.nest cimport flatten, pack_sequence_as
-from cytape.tensor.state cimport accumulating, building, possible_gradient_types, recording
+from cytape.core.typedefs cimport id_t
+from cytape.tensor.guards cimport ASKED, ASSIGNED
+from cytape.tensor.state cimport (
+    Counts, accumulating, building, counts, followers_everywhere, possible_gradient_types,
+    recording)
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport is_symbolic
+from cytape.tensor.variable cimport note_departure
 
-from cytape.errors import InvalidGradientError
+from cytape.errors import DetachedError, InvalidGradientError
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.model.variables import assigned_variables
+from cytape.graph.model.variables import AssignedFlow, assigned_variables
 from cytape.graph.tracing.checkpointed_calls import CheckpointedCalls, closed
 from cytape.graph.tracing.derivatives import Derivatives, Ends
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -39,6 +44,7 @@ from cytape.tensor.state import (
 from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import another, data_of
 
+cdef Counts* recorders = counts()
 cdef tuple tensors_or_numbers = (Tensor, np.ndarray, np.generic, float, complex, int)
 
 
@@ -82,9 +88,11 @@ cdef class ConcreteFunction:
         self.captured_inputs = [tensor for tensor, _ in graph.captures]
         self.captured_graphs = [
             *[x.graph for x in self.captured_inputs if x.graph is not None], *graph.graphs_asked]
+        self.left = graph.left or None
         self.input_symbols = (
             *arguments, *[symbol for _, symbol in passed],
             *[symbol for _, symbol in graph.captures])
+        self.assigns = bool(graph.assigned)
         self.output_symbols = self.results.symbols
         self.grad_func = grad_func
         self.python_grad_func = python_grad_func
@@ -159,6 +167,11 @@ cdef class ConcreteFunction:
                     f"{spec.shape}, got {tensor.dtype} and {tensor.shape}"
                 )
             checked.append(tensor)
+        if self.was_converted():
+            raise DetachedError(
+                f"{self.name} was traced when nothing recorded a tensor that it converts to an "
+                "array or a number: its gradient would be lost. Call the traced function itself, "
+                "which says where; or compute with cytape.numpy")
         variables = [variable() for variable in self.variables]
         if any(variable is None for variable in variables):
             raise RuntimeError(f"a variable that {self.name} was traced with is gone")
@@ -171,18 +184,49 @@ cdef class ConcreteFunction:
         as parts of a cycle.
         """
         self.n_arguments = len(self.input_symbols)
-        self.captured_inputs, self.captured_graphs = [], []
+        self.captured_inputs, self.captured_graphs, self.left = [], [], None
         self.graph.release_captures()
 
     cpdef bint fits_here(self) except -1:
-        """Tell whether what was captured can be reached from the graph being built, if any is."""
+        """Tell whether a call at this place could be served by this trace.
+
+        What was captured can be reached from the graph being built, if any is, and nothing that the
+        trace has as a constant is recorded.
+        """
         for captured in self.captured_graphs:
             graph = building()
             while graph is not captured:
                 if graph is None:
                     return False
                 graph = getattr(graph, "outer_graph", None)
-        return True
+        return self.left is None or not self.was_converted()
+
+    cdef bint was_converted(self) except -1:
+        """Tell whether a tensor is recorded now that the trace converted when it was not."""
+        cdef id_t id
+        if self.left is not None and recorders.entered:
+            for id, asked in self.left.items():
+                if asked is None and followers_everywhere(id, id, False):
+                    return True
+        return False
+
+    cdef int note_departures(self, list inputs) except -1:
+        """Tell recorders, and the graph being built, of values that leave their tensors inside."""
+        graph = building()
+        if self.left is not None:
+            for tensor in self.left.values():
+                if tensor is not None:
+                    note_departure(tensor, ASKED)
+            if graph is not None:
+                graph.values_left(self.left)
+        if self.assigns and recorders.entered:
+            if self.assigning is None:
+                led_by = AssignedFlow().needed(self.graph, frozenset())
+                self.assigning = tuple([
+                    place for place, symbol in enumerate(self.input_symbols) if symbol in led_by])
+            for place in self.assigning:
+                note_departure(inputs[place], ASSIGNED)
+        return 0
 
     cpdef call(self, list tensors):
         """Call the trace with tensors of the right specs, and the variables that it is to get."""
@@ -192,12 +236,16 @@ cdef class ConcreteFunction:
         """Do the same where no tensor was passed; if none is used either, return arrays."""
         if self.uses_tensors or building() is not None:
             return self.call(tensors)
+        if self.left is not None:
+            self.note_departures(tensors)
         return self.results.pack(self.run(tensors + self.captured_inputs), as_array)
 
     cpdef call_with(self, list inputs):
         """Call the trace with tensors for all its placeholders, those of captures among them."""
         cdef list results
         cdef Tensor tensor
+        if self.left is not None or self.assigns:
+            self.note_departures(inputs)
         graph = building()
         for tensor in inputs if graph is None else ():
             if is_symbolic(tensor.held):

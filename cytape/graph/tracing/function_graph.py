@@ -11,7 +11,12 @@ from numpy.typing import DTypeLike
 
 from cytape.errors import GraphError, SymbolicTensorError
 from cytape.graph.model.graph import Graph, placeholder_op
-from cytape.graph.model.variables import ASSIGNMENTS, assigned_variables, read_variable_op
+from cytape.graph.model.variables import (
+    ASSIGNMENTS,
+    assigned_variables,
+    note_assignments,
+    read_variable_op,
+)
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.ops.engine.symbolic import SymbolicGraph
 from cytape.tensor.tensor import Tensor, another
@@ -42,6 +47,9 @@ class FunctionGraph(Graph):
         Whether it stands for any member of a batch, as that of `cytape.vmap`.
     graphs_asked : list of Graph
         Those whose variables the body uses by name.
+    left : dict of int to Tensor or None
+        Tensors from outside whose values are constants here, by id: handles of those that the body
+        asked for by `numpy()` and its kin, None for those that were converted.
     """
 
     n_variables_made = 0
@@ -57,6 +65,7 @@ class FunctionGraph(Graph):
         self.captures: list[tuple[Tensor, int]] = []
         self._captured: dict[int, int] = {}
         self.graphs_asked: list[Any] = []
+        self.left: dict[int, Tensor | None] = {}
 
     @cached_property
     def assigned(self) -> dict[int, Variable]:
@@ -69,8 +78,8 @@ class FunctionGraph(Graph):
         return []
 
     @cached_property
-    def _attempts(self) -> list[tuple[list[Variable], dict[int, Variable]]]:
-        # Per attempt: variables made in it, and those that had been assigned before.
+    def _attempts(self) -> list[tuple[list[Variable], dict[int, Variable], dict]]:
+        # Per attempt: variables made in it; those that had been assigned, and what had left, before
         return []
 
     @property
@@ -182,15 +191,29 @@ class FunctionGraph(Graph):
         if isinstance(self.outer_graph, FunctionGraph):
             self.outer_graph.variable_made(variable)
 
+    def value_left(self, tensor: Tensor, asked: bool) -> None:
+        """Take note of a tensor from outside whose value becomes a constant here."""
+        self.values_left({tensor.id: another(tensor) if asked else None})
+
+    def values_left(self, left: dict[int, Tensor | None]) -> None:
+        """Take note of more of them, as of `left`."""
+        if not self.contexts[self.present_context].recorded:
+            return
+        for id, asked in left.items():
+            if id <= self.first_id and (asked is None or id not in self.left):
+                self.left[id] = asked
+        if self.outer_graph is not None:
+            self.outer_graph.values_left(left)
+
     def begin_attempt(self) -> None:
         """Have variables that are made from here on count when the attempt has succeeded."""
-        self._attempts.append(([], dict(self.assigned)))
+        self._attempts.append(([], dict(self.assigned), dict(self.left)))
 
     def end_attempt(self, succeeded: bool) -> None:
         """Take note of them; or forget them, which belong to calls that will be made later."""
-        made, assigned = self._attempts.pop()
+        made, assigned, left = self._attempts.pop()
         if not succeeded:
-            self.assigned = assigned
+            self.assigned, self.left = assigned, left
             return
         for variable in made:
             self.variable_made(variable)
@@ -241,8 +264,11 @@ class FunctionGraph(Graph):
 
     def note_effects(self, op: Any, attrs: dict[str, Any]) -> None:
         """Take note of the variables that a new node assigns to."""
-        for variable in assigned_variables(op, attrs):
+        variables = assigned_variables(op, attrs)
+        for variable in variables:
             self.assigned[variable.id] = variable
+        if variables:
+            note_assignments(self)
 
 
 def _nothing() -> None:

@@ -63,6 +63,15 @@ cdef class SymbolicGraph(NodeStore):
     def variable_made(self, variable):
         """Take note of a variable that was made while this graph was being built."""
 
+    def value_left(self, tensor, asked):
+        """Take note of a tensor whose value becomes a constant of the graph.
+
+        Asked: by `numpy()` and its kin, not by a conversion.
+        """
+
+    def values_left(self, left):
+        """Take note of those that a trace which is called here has found: see `FunctionGraph`."""
+
     def context_of_numbers(self):
         """Return the context of the numbers that the derivative being built is the first to use."""
         return 0

@@ -8,7 +8,6 @@ import pytest
 
 import cytape
 from cytape.errors import UnconnectedGradientWarning
-from cytape.graph.tracing import lost_counts
 from cytape.numpy import random
 from tests.cases import each
 
@@ -169,19 +168,3 @@ def test_nothing_is_said_of_bodies_where_nothing_is_lost(way, f):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         WAYS[way](f)
-
-
-def test_bodies_are_gone_through_once_each_however_deep():
-    def nested(depth, x):
-        if not depth:
-            return x * random.poisson(x)
-        return cytape.while_loop(
-            lambda i, _: i < 1, lambda i, x: (i + 1, nested(depth - 1, x)), (0, x))[1]
-
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder("float64", ())
-        y = nested(8, x)
-    flow = lost_counts._Flow()
-    [(_, _, parameter)] = flow.between(
-        graph, frozenset([graph.symbol_of(y)]), frozenset([graph.symbol_of(x)]))
-    assert parameter == "lam" and len(flow._known) <= 4 * 9

@@ -1,0 +1,134 @@
+"""Flow: which values of a graph depend on which, through the bodies of branches and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.partials_op import PartialsOp
+
+__all__ = ["RUNS", "Flow", "Run"]
+
+
+class Run(NamedTuple):
+    """A function that a node runs, once or in a loop.
+
+    Attributes
+    ----------
+    body : ConcreteFunction
+    inputs : sequence of int
+        The place of each input of the body among the node's.
+    first_output : int
+        The place of the first output of the body among the node's; the others follow it.
+    n_carried : int
+        How many of the first inputs are the first outputs in the next iteration.
+    """
+
+    body: Any
+    inputs: Sequence[int]
+    first_output: int = 0
+    n_carried: int = 0
+
+
+# What stateful nodes run, by op: called with the attributes.
+RUNS: dict[Any, Callable[[dict], list[Run]]] = {}
+
+
+class Flow:
+    """What depends on what in graphs; bodies are gone through once for each question."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple, frozenset[int]] = {}
+
+    def runs(self, graph: Any, node: int) -> list[Run]:
+        """List what a node runs."""
+        op = graph.ops[node]
+        return RUNS[op](graph.attrs[node]) if op in RUNS else []
+
+    def reached(self, graph: Any, sources: frozenset[int]) -> frozenset[int]:
+        """Return the symbols that depend on some, by differentiable ops."""
+        key = id(graph), "reached", sources
+        if key not in self._known:
+            reached = set(sources)
+            for node in range(graph.n_nodes):
+                runs = self.runs(graph, node)
+                for run in runs:
+                    inside = self.reached(
+                        run.body.graph, self.sources_in(graph, node, run, reached))
+                    reached.update(outside for symbol, outside in _outputs(graph, node, run)
+                                   if symbol in inside)
+                ends = runs or not has_derivative(graph.ops[node])
+                if not ends and not reached.isdisjoint(graph.inputs_of(node)):
+                    reached.update(graph.outputs_of(node))
+            self._known[key] = frozenset(reached)
+        return self._known[key]
+
+    def needed(self, graph: Any, targets: frozenset[int]) -> frozenset[int]:
+        """Return the symbols on which some depend."""
+        key = id(graph), "needed", targets
+        if key not in self._known:
+            needed = set(targets)
+            for node in reversed(range(graph.n_nodes)):
+                needed.update(self.inputs_needed(graph, node, needed))
+            self._known[key] = frozenset(needed)
+        return self._known[key]
+
+    def inputs_needed(self, graph: Any, node: int, needed: Iterable[int]) -> Iterable[int]:
+        """Return the inputs of a node on which its outputs among some symbols depend."""
+        runs = self.runs(graph, node)
+        if not runs:
+            return () if set(graph.outputs_of(node)).isdisjoint(needed) else graph.inputs_of(node)
+        found: set[int] = set()
+        for run in runs:
+            inside = self.needed(run.body.graph, self.targets_in(graph, node, run, needed))
+            found.update(outside for symbol, outside in _inputs(graph, node, run)
+                         if symbol in inside)
+        return found
+
+    def sources_in(self, graph: Any, node: int, run: Run, reached: Any) -> frozenset[int]:
+        """Return the inputs of a body that are reached from outside, in any iteration."""
+        sources = frozenset(
+            symbol for symbol, outside in _inputs(graph, node, run) if outside in reached)
+        while True:
+            inside = self.reached(run.body.graph, sources)
+            more = sources.union(
+                before for before, after in _carried(run) if after in inside)
+            if more == sources:
+                return sources
+            sources = more
+
+    def targets_in(self, graph: Any, node: int, run: Run, needed: Any) -> frozenset[int]:
+        """Return the outputs of a body that are needed outside, or in a later iteration."""
+        targets = frozenset(
+            symbol for symbol, outside in _outputs(graph, node, run) if outside in needed)
+        while True:
+            inside = self.needed(run.body.graph, targets)
+            more = targets.union(
+                after for before, after in _carried(run) if before in inside)
+            if more == targets:
+                return targets
+            targets = more
+
+
+def has_derivative(op: Any) -> bool:
+    """Tell whether gradients pass through an op."""
+    if isinstance(op, PartialsOp):
+        return any(partial is not None for partial in op.partials)
+    return not isinstance(op, GeneralOp) or op.differentiable
+
+
+def _inputs(graph: Any, node: int, run: Run) -> list[tuple[int, int]]:
+    outside = graph.inputs_of(node)
+    return [(symbol, outside[i])
+            for symbol, i in zip(run.body.input_symbols, run.inputs, strict=True)]
+
+
+def _outputs(graph: Any, node: int, run: Run) -> list[tuple[int, int]]:
+    outside = graph.outputs_of(node)[run.first_output:]
+    return list(zip(run.body.output_symbols, outside, strict=False))
+
+
+def _carried(run: Run) -> list[tuple[int, int]]:
+    n = run.n_carried
+    return list(zip(run.body.input_symbols[:n], run.body.output_symbols[:n], strict=True))
