@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.detachments import reached
+from cytape.autodiff.detachments import Known
 from cytape.core.vspace import VSpace
 from cytape.ops.creation import own_tensor
 from cytape.ops.engine.custom_op import custom_call
@@ -16,6 +16,7 @@ from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import (
+    MOST_DETACHED,
     Origins,
     Recorder,
     TangentRecorder,
@@ -25,7 +26,7 @@ from cytape.tensor.state import (
     is_recorded,
 )
 from cytape.tensor.tensor import Tensor, another
-from cytape.tensor.variable import Variable
+from cytape.tensor.variable import Variable, note_departure
 
 __all__ = [
     "Arguments",
@@ -217,9 +218,8 @@ class Call:
     returned : object
     variables : list of Variable
         Trainable variables that the function read, in the order of their creation.
-    known : dict or None
-        Objects that `f` could reach before a value became a plain array or number, by id. None if
-        no value did.
+    known : Known or None
+        What `f` could reach before a value became a plain array or number. None if no value did.
     """
 
     def __init__(self, f: Callable, args: tuple, kwargs: dict) -> None:
@@ -230,14 +230,26 @@ class Call:
             self._origins = Origins(
                 arguments=filter(is_tensor, nest.flatten(args)), graph=graph)
             following = TangentRecorder(VSpace(), reads=self._origins)
-        self.known: dict[int, Any] | None = None
+        self.known: Known | None = None
+        self._left: list[tuple[Tensor, str]] = []  # of arguments, whose rule answers for them
 
         def look() -> None:
-            self.known = reached(f, args, kwargs, constants=True)
+            self.known = Known(f, args, kwargs)
 
-        with watcher, following, departures(at_first=look):
+        with watcher, following, departures(at_first=look, covers=self._covers):
             self.returned = f(*args, **kwargs)
+        if self._left and self.known is not None and self.known.is_new_in(f, args, kwargs):
+            for tensor, how in self._left:  # their values are not in the result alone
+                note_departure(tensor, how)
         self.variables = sorted(watcher.variables, key=lambda variable: variable.id)
+
+    def _covers(self, tensor: Tensor, how: str) -> bool:
+        """Tell whether a tensor depends on no others than arguments, which have their rule."""
+        if self._origins is None or self._origins.of(tensor):
+            return False
+        if len(self._left) < MOST_DETACHED:
+            self._left.append((tensor, how))
+        return True
 
     def captured_by(self, leaf: Any) -> list[Tensor]:
         """Return the tensors, arguments excepted, that a leaf of the result depends on."""

@@ -22,7 +22,7 @@ from cytape.autodiff.custom_calls import (
     require_positional,
     value_of,
 )
-from cytape.autodiff.detachments import Trail, call_rule, reads_arrays
+from cytape.autodiff.detachments import Trail, call_rule
 from cytape.autodiff.eager_call import EagerCall
 from cytape.errors import DetachedError, InvalidGradientError
 from cytape.ops.creation import stop_gradient_op
@@ -177,7 +177,7 @@ class _CustomGradient:
                 "grad_fn must accept a keyword argument `variables`"
             )
         differentiable = [is_tensor(leaf) for leaf in leaves]
-        of_arrays = call.known is not None and reads_arrays(grad_fn, call.known)
+        of_arrays = call.known is not None and call.known.is_new_in(grad_fn)
 
         def gradients(output_gradients: Sequence[Tensor]) -> list:
             if variables:

@@ -6,10 +6,18 @@ depend on tensors. `call_rule` has such results refuse the derivatives that are 
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
-from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from functools import lru_cache, partial
+from types import (
+    BuiltinMethodType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -30,10 +38,11 @@ from cytape.tensor.state import (
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import followed_as
 
-__all__ = ["Trail", "call_rule", "reached", "reads_arrays"]
+__all__ = ["Known", "Trail", "call_rule"]
 
 HARMLESS = bool, bytes, int, str, type, type(None), type(...), np.dtype, slice, range, ModuleType
 MOST_LOOKED_AT = 1000  # elements of a list, tuple or dict
+MOST_COMPARED = 1 << 14  # elements of an array
 
 
 class Trail:
@@ -95,18 +104,56 @@ def call_rule(
         else refusing(result) for result in results]
 
 
-def reads_arrays(rule: Callable, known: dict[int, Any]) -> bool:
-    """Return whether a function reads arrays or numbers that are new.
+class Known:
+    """Objects that functions, structures and objects refer to, as they are now.
 
     Parameters
     ----------
-    rule : callable
-    known : dict
-        What was `reached` before. Views of arrays in it, and arrays that are written to meanwhile,
-        count as known.
+    *roots
+        Where to begin. Constants in the code of functions count, too.
     """
-    owners = {id(_owner(x)) for x in known.values()}
-    return any(id(_owner(x)) not in owners and _holds_values(x) for x in reached(rule).values())
+
+    def __init__(self, *roots: Any) -> None:
+        self._objects = list(reached(*roots, constants=True).values())
+        self._owners = {id(_owner(x)) for x in self._objects}
+        self._written_to = any(
+            _writes(x.__code__) for x in self._objects if isinstance(x, FunctionType))
+        # Arrays that can be written to, by the owner of their memory, each with its content.
+        self._contents: dict[int, tuple[np.ndarray, tuple]] = {}
+        for x in self._objects:
+            if isinstance(x, np.ndarray) and _holds_values(x):
+                owner = _owner(x)
+                array = owner if isinstance(owner, np.ndarray) else x
+                if array.flags.writeable:
+                    self._contents[id(owner)] = array, _content(array)
+
+    def is_new_in(self, *roots: Any) -> bool:
+        """Tell whether objects refer to arrays or numbers that are new, or may be written to."""
+        return any(map(self._is_new, reached(*roots).values()))
+
+    def _is_new(self, x: Any) -> bool:
+        owner = id(_owner(x))
+        if owner in self._contents:
+            array, content = self._contents[owner]
+            return self._written_to or content != _content(array)
+        return owner not in self._owners and _holds_values(x)
+
+
+def _content(array: np.ndarray) -> tuple:
+    """Return what tells an array's elements from others; of a large one, every n-th element's."""
+    step = 1 + array.size // MOST_COMPARED
+    return array.shape, hash(array.ravel(order="K")[::step].tobytes())
+
+
+@lru_cache(maxsize=1024)
+def _writes(code: CodeType) -> bool:
+    """Tell whether code assigns to parts of objects, or passes `out=`.
+
+    A buffer may then be filled with what it held before, which its content does not show.
+    """
+    return any(x.opname == "STORE_SUBSCR" for x in dis.get_instructions(code)) or any(
+        isinstance(x, tuple) and "out" in x or isinstance(x, CodeType) and _writes(x)
+        for x in code.co_consts)
 
 
 def _owner(x: Any) -> Any:
@@ -175,8 +222,9 @@ def _contents(cells: Iterable) -> list:
 def _detached(what: str) -> str:
     return (
         f"the derivative of {what} is not known: it computes with arrays or numbers that left "
-        "their tensors. Have it compute with the arguments, which are tensors, by cytape.numpy; or "
-        "make the function by cytape.elementwise or cytape.custom_jvp")
+        "their tensors. Have it compute with the arguments, which are tensors, by cytape.numpy (a "
+        "comparison of tensors is a mask); or make the function by cytape.elementwise or "
+        "cytape.custom_jvp")
 
 
 def _constant(what: str) -> str:

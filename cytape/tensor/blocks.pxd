@@ -32,6 +32,9 @@ cdef class departures:
     cdef readonly bint any
     cdef set ignored             # ids
     cdef object at_first         # called when the first value leaves, before it does; or None
+    cdef object covers           # tells whether the block answers for a tensor that leaves; or None
+    cdef bint told               # at_first has been called
+    cdef bint note(self, tensor, str how) except -1
     cdef object around           # the block around this one, or None
 
 cdef class suspended(Block):

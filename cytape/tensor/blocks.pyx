@@ -229,13 +229,16 @@ cdef class suspended(Block):
 cdef class departures:
     """Tell whether values of tensors become plain arrays or numbers in a block, while it records.
 
-    A nested block does not report to the outer one.
+    A nested block does not report to the outer one, but the outer one's `at_first` is called.
 
     Parameters
     ----------
     ignored : iterable of Tensor, optional
     at_first : callable, optional
         Called without arguments when the first value leaves, before the program has it.
+    covers : callable, optional
+        Called with a tensor whose value leaves on purpose, and how. Returns whether recorders need
+        not hear of it, as the caller makes sure that no derivative is lost.
 
     Examples
     --------
@@ -252,9 +255,10 @@ cdef class departures:
     (True, False)
     """
 
-    def __init__(self, ignored=(), at_first=None):
+    def __init__(self, ignored=(), at_first=None, covers=None):
         self.ignored = {x.id for x in ignored}
         self.at_first = at_first
+        self.covers = covers
 
     def __enter__(self):
         cdef ThreadState thread = this_thread()
@@ -265,13 +269,18 @@ cdef class departures:
         cdef ThreadState thread = this_thread()
         thread.departures, self.around = self.around, None
 
-    def note(self, id):
-        """Note that the value of a tensor became an array or a number."""
-        if self.any or id in self.ignored:
-            return
+    cdef bint note(self, tensor, str how) except -1:
+        """Note a tensor whose value leaves; return whether the block covers it."""
+        cdef departures block = self
+        if tensor.id in self.ignored:
+            return False
         self.any = True
-        if self.at_first is not None:
-            self.at_first()
+        while block is not None:
+            if block.at_first is not None and not block.told:
+                block.told = True
+                block.at_first()
+            block = block.around
+        return how is not None and self.covers is not None and self.covers(tensor, how)
 
 
 def stop_recording():

@@ -1,3 +1,4 @@
+from .blocks cimport departures
 from .deaths cimport Counts, counts
 from .state cimport followers_everywhere, note_detachment
 from .threads cimport ThreadState, building, this_thread
@@ -109,11 +110,13 @@ cdef bint is_read_on_its_own(tensor) except -1:
     return type(tensor) is variable_type and tensor.trainable
 
 
-cdef int note_departure(Value held) except -1:
+cdef bint is_covered(tensor, str how) except -1:
+    """Tell a block of `departures` of a tensor whose value leaves; return whether it covers that.
+
+    None for how: by a conversion.
+    """
     cdef ThreadState thread = this_thread()
-    if thread.departures is not None:
-        thread.departures.note(held.id)
-    return 0
+    return thread.departures is not None and (<departures>thread.departures).note(tensor, how)
 
 
 cdef int note_in_trace(tensor, bint asked) except -1:
@@ -130,8 +133,8 @@ cdef ndarray detached(tensor, Value held, str how):
     if not held.spec.trainable:
         return array
     if recorders.entered:
-        note_departure(held)
-        note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor), how)
+        if not is_covered(tensor, how):
+            note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor), how)
     if how is ASKED:
         note_in_trace(tensor, True)
     return array
@@ -220,7 +223,7 @@ cdef ndarray converted(tensor, Value held, str cause):
         if is_recorded(tensor, held):
             raise DetachedError(lost_by(tensor, cause))
         if recorders.entered:
-            note_departure(held)
+            is_covered(tensor, None)
         note_in_trace(tensor, False)
     return array
 

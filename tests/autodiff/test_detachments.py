@@ -100,6 +100,26 @@ def reads_global_name(a, y):
     return lambda dy: dy * 0.5 / newest
 
 
+BUFFER = np.empty(2)
+LARGE = np.zeros((1 << 18, 2))
+
+
+def reads_older_buffer(a, y):
+    part = BUFFER[: np.size(y)].reshape(np.shape(y))
+    part[...] = y
+    return lambda dy: dy * 0.5 / part
+
+
+def reads_row_of_large_buffer(a, y):
+    LARGE[: 1 << 10, : np.size(y)] = y
+    return lambda dy: dy * 0.5 / LARGE[7, : np.size(y)].reshape(np.shape(y))
+
+
+def reads_out(a, y):
+    part = np.sqrt(np.asarray(y), out=BUFFER[: np.size(y)].reshape(np.shape(y)))
+    return lambda dy: dy * 0.5 / part**2
+
+
 def reads_wrapped_function(a, y):
     return cytape.function(lambda dy: dy * 0.5 / y)
 
@@ -119,7 +139,8 @@ def leaves_in_rule_stopped(a, y):
 LOST = [
     reads_result, reads_list, reads_function, reads_object, reads_default, reads_tensor,
     reads_partial, reads_callable_object, reads_bound_method, reads_older_object, reads_older_dict,
-    reads_global_name, reads_wrapped_function, reads_beside_the_argument, leaves_in_rule,
+    reads_global_name, reads_older_buffer, reads_row_of_large_buffer, reads_out,
+    reads_wrapped_function, reads_beside_the_argument, leaves_in_rule,
     leaves_in_rule_stopped,
 ]
 
@@ -175,6 +196,71 @@ def test_a_gradient_function_that_reads_what_left_the_tape_has_no_second_order(m
         cytape.jvp(root, (x,), (np.ones(2),))[1], 0.5 / np.sqrt(x))
     with pytest.raises(DetachedError, match="grad_fn of root"):
         SECOND_ORDER[way](root)(x)
+
+
+@pytest.mark.parametrize("way", SECOND_ORDER)
+@pytest.mark.parametrize("place", ["list", "local", "argument"])
+def test_a_gradient_function_that_reads_what_left_in_an_inner_function_has_no_second_order(
+    place, way
+):
+    @cytape.custom_gradient
+    def root(a):
+        kept, local = [], np.empty(np.shape(a))
+
+        def inner(b, buffer):
+            y = by_array(b)
+            kept.append(y)
+            local[...] = y
+            buffer[...] = y
+            return b * 1.0, lambda dy: (dy, None)
+
+        buffer = np.empty(np.shape(a))
+        cytape.custom_gradient(inner)(a, buffer)
+        read = {"list": lambda: kept[0], "local": lambda: local, "argument": lambda: buffer}[place]
+        return np.sqrt(a), lambda dy: dy * 0.5 / read()
+
+    np.testing.assert_allclose(cytape.grad(lambda a: np.sum(root(a)))(x), 0.5 / np.sqrt(x))
+    with pytest.raises(DetachedError, match="grad_fn of root"):
+        SECOND_ORDER[way](root)(x)
+
+
+@cytape.custom_gradient
+def rectified(a):
+    mask = a.numpy() > 2.0
+    return np.where(mask, a, 0.0), lambda dy: np.where(mask, dy, 0.0)
+
+
+@cytape.custom_gradient
+def rectified_square(a):
+    mask = a.numpy() > 2.0
+    return np.where(mask, a * a, 0.0), lambda dy: np.where(mask, 2.0 * a * dy, 0.0)
+
+
+@pytest.mark.parametrize("way", SECOND_ORDER)
+@pytest.mark.parametrize("f, plain", [
+    (rectified, lambda a: np.where(a > 2.0, a, 0.0)),
+    (rectified_square, lambda a: np.where(a > 2.0, a * a, 0.0))])
+def test_masks_of_values_that_left_are_constants(f, plain, way):
+    np.testing.assert_allclose(SECOND_ORDER[way](f)(x), SECOND_ORDER[way](plain)(x))
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+def test_a_linear_function_with_a_mask_has_no_second_derivative(wrapped):
+    """Not of its sum either, whose gradient does not depend on the argument at all."""
+    for second in (cytape.jacrev, cytape.jacfwd):
+        assert not second(cytape.grad(wrapped(lambda a: np.sum(rectified(a)))))(x).any()
+
+
+def test_a_value_that_leaves_a_function_with_its_own_gradient_is_noted():
+    kept = []
+    keep = cytape.custom_gradient(lambda a: (kept.append(a.numpy()) or a * 1.0, lambda dy: dy))
+
+    def f(a):
+        keep(a)
+        return np.sum(kept[-1] ** 2)
+
+    with pytest.raises(DetachedError, match="left its tensor"):
+        cytape.grad(f)(x)
 
 
 @pytest.mark.parametrize("wrapped", [lambda f: f, F])
