@@ -237,7 +237,7 @@ class Accumulations(RuleBasedStateMachine):
 
 
 class TestAccumulations(Accumulations.TestCase):
-    settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+    settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.exhaustive

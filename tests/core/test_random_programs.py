@@ -269,7 +269,7 @@ class Programs(RuleBasedStateMachine):
 
 
 class TestPrograms(Programs.TestCase):
-    settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+    settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.exhaustive

@@ -5,6 +5,7 @@ import time
 import pytest
 
 import cytape
+from tests.tables import table
 
 
 def calls_of_captured(make, n):
@@ -36,7 +37,7 @@ def fetches_of_captured(make, n):
     return call
 
 
-@pytest.mark.parametrize("make", [cytape.constant, cytape.Variable])
+@pytest.mark.parametrize("make", table([cytape.Variable], [cytape.constant]))
 @pytest.mark.parametrize("program", [calls_of_captured, fetches_of_captured])
 def test_the_time_is_in_proportion_to_their_number(program, make):
     def seconds(call):

@@ -31,7 +31,7 @@ def gradients_by_tape(f, inputs):
             for gradient in gradients]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs, several_positions)
 def test_a_tape_outside_and_inside_a_function(program, ys):
     program = Program(program.shapes, program.instructions)

@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.errors import TapeStateError
 from cytape.graph import Graph
 from tests.cases import each
+from tests.tables import table
 
 
 def plain(x):
@@ -183,7 +184,9 @@ def numbers(results):
 
 
 @each("place", PLACES)
-@pytest.mark.parametrize("ask", ASKED)
+@pytest.mark.parametrize("ask", table(
+    [reverse, forward, forward_over_reverse, in_a_graph],
+    [twice, reverse_over_forward, inside_the_trace]))
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_it_is_as_where_ops_are_computed_one_by_one(f, ask, place):
     x = cytape.constant(1.25)

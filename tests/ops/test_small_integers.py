@@ -30,9 +30,9 @@ def takes_small(case):
 LEFT_OUT = {"AvgPoolGrad", "Conv2DBackpropInput", "trim_zeros"}
 RECORDS = [(spec, case) for spec in SPECS if spec.op not in LEFT_OUT
            for case in spec.cases if takes_small(case)]
-ELSEWHERE = [place for place in PLACES if place != "eager"]  # of which one is tried, in turn
+PLACES_IN_TURN = [*PLACES]  # of which one is tried
 CALLS = [(FAMILY_OF[id(spec)], f"{spec}-{case}-{place}", (spec, case, place),
-          place not in ("eager", ELSEWHERE[number % len(ELSEWHERE)]))
+          place != PLACES_IN_TURN[number % len(PLACES_IN_TURN)])
          for number, (spec, case) in enumerate(RECORDS) for place in PLACES]
 
 

@@ -609,7 +609,7 @@ def test_windows_that_slide_for_ever_do_not_grow(x):
 
 
 def test_blocks_nested_very_deeply(x):
-    n = 30_000
+    n = 10_000
     blocks = [building_into(None) for _ in range(n)]
     for block in blocks:
         block.__enter__()

@@ -446,7 +446,7 @@ def test_a_fused_op_is_where_its_first_op_was():
     assert after.graph.location_of(node)[0] == __file__
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs())
 def test_random_programs_compute_the_same(program):
     function, arrays = program

@@ -48,7 +48,7 @@ def programs(draw):
         st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(programs())
 def test_random_programs(program):
     steps, fetches, overfed, shape, with_gradient = program

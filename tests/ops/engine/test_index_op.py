@@ -76,7 +76,7 @@ def test_every_basic_index_of_two_axes(lay_out):
         check(array, index, lay_out)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_basic_indices_of_any_number_of_axes(data):
     shape = data.draw(array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4))

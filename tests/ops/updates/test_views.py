@@ -159,7 +159,7 @@ STEPS = st.lists(st.tuples(
 SOME = [view for name, view in VIEWS.items() if name != "einsum"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(STEPS)
 def test_random_programs_of_views(steps):
     pairs = [(X.copy(), cytape.constant(X))]
@@ -401,7 +401,7 @@ PARTS = st.one_of(st.integers(-3, 2), st.just(...), st.builds(
     slice, *[st.none() | st.integers(-4, 4)] * 2, st.sampled_from([None, -2, -1, 1, 2])))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.lists(st.lists(PARTS, max_size=3).map(tuple), min_size=2, max_size=4))
 @example([(0, 0, 0), (...,), ()])
 def test_indices_of_indices(indices):

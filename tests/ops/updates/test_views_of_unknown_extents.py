@@ -147,7 +147,7 @@ def test_derivatives_through_views_of_unknown_extents():
             cytape.grad(trace(f))(X / 9.0), cytape.grad(f)(X / 9.0), rtol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(STEPS)
 def test_random_programs_of_views(steps):
     def program(x):
