@@ -23,6 +23,7 @@ from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.creation import identity
 from cytape.ops.engine.symbolic import graph_for, in_graph
+from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
 from cytape.ops.shared.conform import broadcast_to
 from cytape.ops.shared.extents import with_extents
@@ -239,11 +240,14 @@ class Vectorized:
                     "out_axes, which is for what all of them share")
             return x
         if not is_mapped:
-            if like.shape[0] is None or not x.spec.known:
+            if like.shape[0] is None:
                 raise SymbolicTensorError(
                     f"a result of {self._name} is the same for all members, and how many there "
                     "are is known only when the graph runs: pass out_axes with None for it")
-            x = broadcast_to(x, (like.shape[0], *x.shape))
+            if x.spec.known:
+                x = broadcast_to(x, (like.shape[0], *x.shape))
+            else:
+                x = take(x[np.newaxis], np.zeros(like.shape[0], int), axis=0)
         return members_moved(x, axis)
 
 

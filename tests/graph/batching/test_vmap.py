@@ -342,6 +342,18 @@ def test_no_members(f):
     assert accumulator.jvp(y, unconnected_gradients="zero").shape == shape
 
 
+def test_what_is_the_same_for_all_has_unknown_extents():
+    def f(x, w):
+        return cnp.sum(cytape.vmap(lambda e: w * w)(x) * w)
+
+    traced = cytape.function(f, input_signature=[
+        cytape.Spec.of((4,), float), cytape.Spec.of((None,), float)])
+    x, w = np.ones(4), np.array([1.0, -2.0])
+    np.testing.assert_allclose(traced(x, w), f(x, w))
+    np.testing.assert_allclose(
+        cytape.grad(traced, 1)(x, w), cytape.grad(f, 1)(x, w), rtol=1e-12)
+
+
 def test_what_is_the_same_for_all():
     found = cytape.vmap(lambda x: (1.0, W, np.arange(2)))(X)
     assert [x.shape for x in found] == [(5,), (5, 3), (5, 2)]
