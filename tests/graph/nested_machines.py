@@ -71,6 +71,28 @@ def total(x):
     return x.linear(lambda c: np.full(3, np.sum(c)))
 
 
+def in_order(x):
+    """Return the order of a vector's elements, unless two are too near."""
+    if np.any(np.diff(np.sort(x)) < NEAR):
+        raise OutOfDomain
+    return np.argsort(x)
+
+
+def sorted_by(x, y):
+    order = in_order(y.a[0])
+    return x.linear(lambda c: c[order])
+
+
+def times_the_largest(x):
+    last = in_order(x.a[0])[-1]
+    return x * x.linear(lambda c: np.full(3, c[last]))
+
+
+def plus_positive(x, y):
+    where = above(y.a[0], 0.0)
+    return x + x.linear(lambda c: np.full(3, np.sum(c[where])))
+
+
 def above(x, threshold):
     """Tell where a value is above a threshold, unless it is too near."""
     if np.any(np.abs(x - threshold) < NEAR):
@@ -110,6 +132,10 @@ OPS = {
         lambda a, b: 0.3 * a * cnp.sum(b), lambda a, b: a * total(b) * 0.3, 2),
     "divide": Both(lambda a, b: a / (2.0 + b * b),
                    lambda a, b: a * reciprocal(plus_two_squared(b)), 2),
+    "sorted by": Both(lambda a, b: a[cnp.argsort(b)], sorted_by, 2),
+    "sort": Both(cnp.sort, lambda a: sorted_by(a, a)),
+    "times the largest": Both(lambda a: a * a[cnp.argmax(a)], times_the_largest),
+    "plus the positive": Both(lambda a, b: a + cnp.sum(a[b > 0.0]), plus_positive, 2),
     "concatenate": Both(
         lambda a, b: cnp.concatenate((a[:1], b[1:])),
         lambda a, b: Dual(np.concatenate((a.a[:, :1], b.a[:, 1:]), axis=1)), 2),
@@ -176,6 +202,14 @@ WRITES = {
 # ---- machines
 
 
+@dataclass
+class Pair:
+    """A structure that loops and calls take and return."""
+
+    x: object
+    y: object
+
+
 class ByCytape:
     """Statements by cytape, eager or traced."""
 
@@ -218,6 +252,16 @@ class ByCytape:
         return cytape.while_loop(
             lambda i, x: i < count, lambda i, x: (i + 1, body(x)), (0, x), checkpoints=2)[1]
 
+    def checkpointed_scan(self, count, threshold, x, y, body):
+        return cytape.checkpointed_scan(
+            lambda pair: Pair(body(pair.x, pair.y), pair.x), Pair(x, y), count, 2).x
+
+    def loop_of_pairs(self, count, threshold, x, y, body):
+        _, pair = cytape.while_loop(
+            lambda i, pair: i < count, lambda i, pair: (i + 1, Pair(body(pair.x, pair.y), pair.x)),
+            (0, Pair(x, y)))
+        return pair.x
+
     def scan(self, count, threshold, x, y, start, body):
         rows = cnp.stack([x, y, x * y])[:count]
         return cnp.sum(cytape.scan(lambda a, row: body(a, row), rows, start), axis=0)
@@ -225,6 +269,10 @@ class ByCytape:
     def foldl(self, count, threshold, x, y, start, body):
         rows = cnp.stack([x, y, x * y])[:count]
         return cytape.foldl(lambda a, row: body(a, row), rows, start)
+
+    def map_fn_of_some(self, count, threshold, x, y, body):
+        rows = cnp.stack([x, y, x * y])[y > threshold]
+        return cnp.sum(cytape.map_fn(body, rows), axis=0)
 
     def map_fn(self, count, threshold, x, y, body):
         return cnp.sum(cytape.map_fn(body, cnp.stack([x, y, x * y])[:count]), axis=0)
@@ -234,6 +282,12 @@ class ByCytape:
 
     def function(self, count, threshold, x, y, body):
         return cytape.function(body)(x, y)
+
+    def function_with_checkpoints(self, count, threshold, x, y, body):
+        return cytape.function(body, checkpoints="auto")(x, y)
+
+    def closure_with_checkpoints(self, count, threshold, body):
+        return cytape.function(body, checkpoints="auto")()
 
     def recompute_grad(self, count, threshold, x, y, body):
         return cytape.recompute_grad(body)(x, y)
@@ -289,6 +343,13 @@ class InPython:
             x = body(x)
         return x
 
+    def checkpointed_scan(self, count, threshold, x, y, body):
+        for _ in range(count):
+            x, y = body(x, y), x
+        return x
+
+    loop_of_pairs = checkpointed_scan
+
     def scan(self, count, threshold, x, y, start, body):
         rows, a = [x, y, x * y][:count], start
         result = x * 0.0
@@ -302,6 +363,11 @@ class InPython:
             start = body(start, row)
         return start
 
+    def map_fn_of_some(self, count, threshold, x, y, body):
+        chosen = above(y.a[0], threshold)
+        rows = [row for row, is_chosen in zip([x, y, x * y], chosen, strict=True) if is_chosen]
+        return sum([body(row) for row in rows], x * 0.0)
+
     def map_fn(self, count, threshold, x, y, body):
         return sum([body(row) for row in [x, y, x * y][:count]], x * 0.0)
 
@@ -310,6 +376,12 @@ class InPython:
 
     def function(self, count, threshold, x, y, body):
         return body(x, y)
+
+    def function_with_checkpoints(self, count, threshold, x, y, body):
+        return body(x, y)
+
+    def closure_with_checkpoints(self, count, threshold, body):
+        return body()
 
     def recompute_grad(self, count, threshold, x, y, body):
         return body(x, y)

@@ -6,8 +6,8 @@ A program computes with vectors: arguments, captured tensors, variables. Its sta
 assignments, writes to copies, and calls of bodies: branches, loops and scans of 0 and more
 iterations, `vmap`, functions, checkpointed functions, in each other. Bodies use whatever is in
 scope around them. Value, derivatives and what is stored in the end must be those that Python and
-hyper-dual numbers give, by {eager, in a function, around a function, in a graph} x MODES, in the
-first call and in the second, which runs an optimised plan.
+hyper-dual numbers give, by {eager, in a function, around a function, in one of unknown extents, in
+a graph} x MODES, in the first call and in the second, which runs an optimised plan.
 
 Gradients are with respect to arguments, captured tensors and variables. An assignment stores a
 value without its derivative; each read of a variable depends on the variable.
@@ -77,15 +77,21 @@ BODIES = {
     "while_loop": (2, [2]),
     "counted_loop": (2, [1]),
     "checkpointed_loop": (1, [1]),
+    "checkpointed_scan": (2, [2]),
+    "loop_of_pairs": (2, [2]),
     "scan": (3, [2]),
     "foldl": (3, [2]),
     "map_fn": (2, [1]),
+    "map_fn_of_some": (2, [1]),
     "vmap": (2, [1]),
     "function": (2, [2]),
+    "function_with_checkpoints": (2, [2]),
+    "closure_with_checkpoints": (0, [0]),
     "recompute_grad": (2, [2]),
     "recomputed_closure": (0, [0]),
     "checkpoint": (2, [2]),
 }
+WITHOUT_ASSIGNMENTS = {"vmap", "checkpointed_scan"}
 KINDS = ["op"] * 4 + ["read", "assign", "assign", "write"] + ["body"] * 4
 
 
@@ -117,7 +123,7 @@ def draw_block(rng, n_parameters, n_scope, depth, pure=False):
             name = str(rng.choice(list(BODIES)))
             n_operands, n_parameters_of_blocks = BODIES[name]
             blocks = [
-                draw_block(rng, n, n_values, depth - 1, pure or name == "vmap")
+                draw_block(rng, n, n_values, depth - 1, pure or name in WITHOUT_ASSIGNMENTS)
                 for n in n_parameters_of_blocks]
             count, threshold = int(rng.integers(4)), float(rng.normal())
             block.statements.append((name, [count, threshold], operands(n_operands), blocks))
@@ -203,6 +209,11 @@ class Call:
         if place == "in_function":
             inside = cytape.function(lambda *arguments: self.mode(mode, self.f, arguments))
             return lambda: inside(*self.arguments)
+        if place == "of_unknown_extents":
+            inside = cytape.function(
+                lambda *arguments: self.mode(mode, self.f, arguments),
+                input_signature=[cytape.Spec.of((None,), float)] * N_ARGUMENTS)
+            return lambda: inside(*self.arguments)
         if place == "in_graph":
             return self.in_graph(mode)
         f = cytape.function(self.f) if place == "around_function" else self.f
@@ -228,7 +239,7 @@ class Call:
             yield results, [variable.numpy().copy() for variable in self.variables]
 
 
-PLACES = ["eager", "in_function", "around_function", "in_graph"]
+PLACES = ["eager", "in_function", "around_function", "of_unknown_extents", "in_graph"]
 
 
 def differences(program, places=PLACES, modes=MODES):
