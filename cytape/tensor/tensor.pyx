@@ -46,6 +46,8 @@ cdef extern from *:
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t live = 0
+# Attributes that variables have, or tensors of graphs, or what assignments return there.
+cdef tuple OF_SOME = ("assign", "assign_add", "assign_sub", "name", "op", "value_index")
 cdef dict refused = {}         # attributes of others, and what to write instead
 cdef bint making = False       # a tensor with a value, which Python code cannot
 
@@ -250,7 +252,8 @@ cdef class Tensor:
     _data = property(refuse_masks)
 
     def __dir__(self):
-        return [name for name in object.__dir__(self) if name != "_data" and name not in refused]
+        names = [x for x in object.__dir__(self) if x != "_data" and x not in refused]
+        return [x for x in names if x not in OF_SOME or hasattr(self, x)]
 
     def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
         return functions["array_ufunc"](ufunc, method, inputs, arguments)

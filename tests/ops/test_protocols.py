@@ -525,6 +525,16 @@ def test_what_works_in_memory_says_what_to_write(name, words):
     assert not hasattr(x, name) and name not in dir(x)
 
 
+@each("name", ["assign", "assign_add", "assign_sub", "name", "op", "value_index"])
+def test_what_only_some_tensors_have_is_listed_for_them_alone(name):
+    with cytape.Graph().as_default():
+        v = cytape.Variable(1.0)
+        symbolic, assigned = cytape.placeholder("float64", ()), v.assign(2.0)
+    for x in (cytape.constant(1.0), v, symbolic, assigned):
+        assert (name in dir(x)) == hasattr(x, name)
+    assert "assign" not in dir(cytape.constant(1.0)) and "assign" in dir(assigned)
+
+
 def test_the_statistics_module_is_told_apart():
     x = cytape.constant([3.0, 1.0, 2.0])
     for call in (statistics.mean, lambda x: statistics.stdev([x[0], x[1]])):
