@@ -22,7 +22,7 @@ from cytape.autodiff.custom_calls import (
     require_positional,
     value_of,
 )
-from cytape.autodiff.detachments import Trail, call_rule
+from cytape.autodiff.detachments import BoundRule, Trail, call_rule
 from cytape.autodiff.eager_call import EagerCall
 from cytape.errors import DetachedError, InvalidGradientError
 from cytape.ops.creation import stop_gradient_op
@@ -104,6 +104,10 @@ def custom_gradient(f: Callable) -> Callable:
     `grad_fn` computes from tensors, those of its closure included, can be differentiated in its
     turn. Forward mode transposes it.
 
+    `grad_fn` finds in its closure and its globals what was there at the call, tensors and arrays of
+    at most 64 KiB with their values. If a tensor in an attribute or a container was written to
+    since, a call of `grad_fn` raises `TapeStateError`.
+
     Arrays count as they are at the call: while a tape or an accumulator is entered, `f` gets copies
     of those among its arguments. What it writes to them is in the caller's when it returns.
 
@@ -177,11 +181,13 @@ class _CustomGradient:
                 "grad_fn must accept a keyword argument `variables`"
             )
         differentiable = [is_tensor(leaf) for leaf in leaves]
+        rule = BoundRule(f"the grad_fn of {name}", grad_fn) if (
+            graph is not None or anybody_records()) else grad_fn
         of_arrays = call.known is not None and call.known.is_new_in(grad_fn)
 
         def gradients(output_gradients: Sequence[Tensor]) -> list:
             if variables:
-                returned = grad_fn(*output_gradients, variables=variables)
+                returned = rule(*output_gradients, variables=variables)
                 if not (isinstance(returned, (tuple, list)) and len(returned) == 2):
                     raise InvalidGradientError(
                         f"the grad_fn of {name} must return a pair, the gradients of the arguments "
@@ -190,7 +196,7 @@ class _CustomGradient:
                 input_gradients, variable_gradients = map(nest.flatten, returned)
                 _check_count(name, "variables", len(variables), len(variable_gradients))
             else:
-                input_gradients = nest.flatten(grad_fn(*output_gradients))
+                input_gradients = nest.flatten(rule(*output_gradients))
                 variable_gradients = []
             _check_count(name, "arguments" + _with_arrays(args), len(differentiable),
                          len(input_gradients))

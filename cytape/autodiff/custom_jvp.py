@@ -25,7 +25,7 @@ from cytape.autodiff.custom_calls import (
     value_of,
     values_at_call,
 )
-from cytape.autodiff.detachments import call_rule
+from cytape.autodiff.detachments import BoundRule, call_rule
 from cytape.autodiff.eager_call import EagerCall
 from cytape.core import is_trainable
 from cytape.errors import InvalidGradientError
@@ -86,6 +86,9 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     -----
     Keyword arguments that the rule takes as well are handed on to it, and have no derivative. All
     others are positional arguments, as in a call of `f`, and have one.
+
+    The rule finds in its closure and its globals what was there at the call of `f`, as the
+    `grad_fn` of `custom_gradient` does.
 
     In a graph or a trace, `f` and its rule are built into it, as far as they are written in
     functions that cytape knows. One that asks for the values of tensors (by `Tensor.numpy`, or a
@@ -149,13 +152,16 @@ class _CustomJvp:
         graph = graph_for(leaves)
         if graph is not None:
             with building_into(graph):
-                return self._built(graph, args, leaves, kwargs)
+                return self._built(graph, _bound(f, rule), args, leaves, kwargs)
         arguments = Arguments(args, leaves)
         inputs = arguments.tensors
         values = values_at_call(inputs)
-        args, options = kept((args, kwargs)) if followed(values) else (args, kwargs)
+        options = kwargs
+        if followed(values):
+            rule = _bound(f, rule)
+            args, options = kept((args, kwargs))
         result = self._computed(arguments, kwargs)
-        call = _JvpCall(self, Arguments(args, nest.flatten(args)), options, result)
+        call = _JvpCall(self, rule, Arguments(args, nest.flatten(args)), options, result)
         return record(
             call.name, result, inputs,
             lambda *gradients: call.gradients(values, gradients),
@@ -180,7 +186,9 @@ class _CustomJvp:
                     "is not among its arguments: pass it as one"
                 )
 
-    def _built(self, graph: Any, args: tuple, leaves: list, kwargs: dict) -> Any:
+    def _built(
+        self, graph: Any, rule: Callable, args: tuple, leaves: list, kwargs: dict
+    ) -> Any:
         """Add a call to the graph that is being built."""
         f = self.__wrapped__
         given = Arguments(args, leaves)
@@ -204,7 +212,7 @@ class _CustomJvp:
         result = nest.pack_sequence_as(result, results)
         if results:
             results = given_results_op(
-                *inputs, *results, call=_JvpCall(self, apart, kwargs, result),
+                *inputs, *results, call=_JvpCall(self, rule, apart, kwargs, result),
                 n_results=len(results))
         return nest.pack_sequence_as(result, results)
 
@@ -213,11 +221,11 @@ class _JvpCall(PythonCall):
     """One call, as its derivatives see it."""
 
     def __init__(
-        self, function: _CustomJvp, arguments: Arguments, kwargs: dict, result: Any
+        self, function: _CustomJvp, rule: Callable, arguments: Arguments, kwargs: dict, result: Any
     ) -> None:
         leaves = nest.flatten(result)
         self.name = name_of(function.__wrapped__)
-        self._function = function
+        self._function, self._rule = function, rule
         self._arguments = arguments.without_tensors()
         self._kwargs = kwargs
         self._structure = nest.pack_sequence_as(result, [None] * len(leaves))
@@ -225,16 +233,12 @@ class _JvpCall(PythonCall):
 
     def tangents(self, values: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> list:
         """Call the rule; return a tangent or None per output."""
-        rule = self._function._rule
-        assert rule is not None
         return call_rule(
-            f"the JVP rule of {self.name}", lambda: self._tangents(rule, values, tangents), (),
+            f"the JVP rule of {self.name}", lambda: self._tangents(values, tangents), (),
             lambda: values)
 
-    def _tangents(
-        self, rule: Callable, values: Sequence[Tensor], tangents: Sequence[Tensor | None]
-    ) -> list:
-        returned = rule(
+    def _tangents(self, values: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> list:
+        returned = self._rule(
             lent(self._arguments.packed(values)),
             owned(self._arguments.packed(tangents, _still)), **lent(self._kwargs))
         if not (isinstance(returned, tuple) and len(returned) == 2):
@@ -292,6 +296,10 @@ class _JvpCall(PythonCall):
             self.name,
             lambda *tensors: self._function(*self._arguments.packed(tensors), **self._kwargs),
             op.output_specs)
+
+
+def _bound(f: Callable, rule: Callable) -> BoundRule:
+    return BoundRule(f"the JVP rule of {name_of(f)}", rule)
 
 
 def _still(leaf: Any) -> Any:

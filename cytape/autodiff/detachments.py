@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from cytape.core.vspace import VSpace
+from cytape.errors import TapeStateError
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.missing_derivatives import without_derivative
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -38,7 +39,7 @@ from cytape.tensor.state import (
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import followed_as
 
-__all__ = ["Known", "Trail", "call_rule"]
+__all__ = ["BoundRule", "Known", "Trail", "call_rule"]
 
 HARMLESS = bool, bytes, int, str, type, type(None), type(...), np.dtype, slice, range, ModuleType
 MOST_LOOKED_AT = 1000  # elements of a list, tuple or dict
@@ -54,6 +55,44 @@ class Trail:
     def tensors(self) -> list[Tensor]:
         """Return zeros that the recorders of the original tensors follow in their place."""
         return [followed_as(id, stand_in(spec)) for id, spec in self._known]
+
+
+class BoundRule:
+    """A user's rule as of a call, for derivatives that are taken later.
+
+    Closures, globals and defaults are as they were then (see `Bindings`). A tensor that the rule
+    finds elsewhere, in an attribute or a list, must not be written to meanwhile.
+
+    Parameters
+    ----------
+    what : str
+        Name of the rule in messages.
+    rule : callable
+
+    Raises
+    ------
+    TapeStateError
+        In a call, if such a tensor was written to.
+    """
+
+    __slots__ = ("_bindings", "_tensors", "_what", "rule")
+
+    def __init__(self, what: str, rule: Callable) -> None:
+        from cytape.ops.shared.bindings import Bindings  # numpy.random is slow to import
+
+        self.rule, self._what, self._bindings = rule, what, Bindings(rule)
+        self._tensors = [(x, x.id) for x in reached(rule).values() if type(x) is Tensor]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the rule."""
+        rule = self._bindings.function()
+        written = {id(x) for x, before in self._tensors if x.id != before}
+        if written and not written.isdisjoint(reached(rule)):
+            raise TapeStateError(
+                f"{self._what} finds a tensor, in an attribute or a container, that was written to "
+                "since the call: its derivative would be that of other numbers. Write to a copy "
+                "(x = x.copy()), or have the rule close over the tensor itself")
+        return rule(*args, **kwargs)
 
 
 def call_rule(

@@ -15,7 +15,7 @@ from cytape.autodiff.custom_calls import (
     value_of,
     values_at_call,
 )
-from cytape.autodiff.detachments import call_rule
+from cytape.autodiff.detachments import BoundRule, call_rule
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
@@ -29,7 +29,7 @@ from cytape.ops.shared.python_call import (
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.state import building_into, current_graph
+from cytape.tensor.state import anybody_records, building_into, current_graph
 from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
@@ -81,8 +81,9 @@ def numpy_function(
     does not make it again. `custom_jvp` and `custom_gradient` around it give it a derivative as
     well. Graphs with such an op cannot be saved.
 
-    Forward mode transposes `grad_func`. In a graph that is traced when the call is built, and may
-    use other tensors as well, as constants.
+    `grad_func` finds in its closure and its globals what was there at the call, as the `grad_fn` of
+    `custom_gradient` does. Forward mode transposes it. In a graph it is traced when the call is
+    built, and may use other tensors as well, as constants.
 
     Examples
     --------
@@ -121,16 +122,20 @@ def numpy_function(
             return nest.pack_sequence_as(specs, results)
         results = list(map(tensor_of, results))
 
+    rule = grad_func
+    if grad_func is not None and (graph is not None or anybody_records()):
+        rule = BoundRule(f"the grad_func of {call.name}", grad_func)
+
     def backward(*gradients: Tensor) -> Any:
-        if grad_func is None:
+        if rule is None:
             return missing_gradients(_no_gradient(call.name), gradients, inputs)
         seeds = owned(gradients)
         return call_rule(
-            f"the grad_func of {call.name}", lambda: found(grad_func, seeds), seeds,
+            f"the grad_func of {call.name}", lambda: found(rule, seeds), seeds,
             lambda: inputs)
 
-    def found(grad_func: Callable, seeds: Any) -> list:
-        returned = nest.flatten(grad_func(*owned(arguments.packed(inputs)), *seeds))
+    def found(rule: Callable, seeds: Any) -> list:
+        returned = nest.flatten(rule(*owned(arguments.packed(inputs)), *seeds))
         if len(returned) != len(leaves):
             raise InvalidGradientError(
                 f"the grad_func of {call.name} must return {len(leaves)} gradients (None where "

@@ -74,9 +74,10 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     on: cytape's own, and those of NumPy and Python that can be reached from `f`, by its arguments,
     its closure or the names that it uses. Other threads should leave such streams alone meanwhile.
     Its closure, its defaults and the globals that it names, and those of functions that it finds
-    there, are what they were, tensors among them with the values that they had; but for names that
-    it assigns to itself. All else that `f` changes, or that changes what it returns, is the
-    caller's concern: attributes of objects, elements of lists and of arrays that are no arguments.
+    there, are what they were, tensors and arrays of at most 64 KiB among them with the values that
+    they had; but for names that it assigns to itself. All else that `f` changes, or that changes
+    what it returns, is the caller's concern: attributes of objects, elements of lists and of larger
+    arrays that are no arguments.
 
     What `f` returns beside tensors is returned as it is.
 

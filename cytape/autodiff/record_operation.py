@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cytape.autodiff.custom_calls import is_plain_tensor, is_tensor, owned, value_of
-from cytape.autodiff.detachments import Trail, call_rule
+from cytape.autodiff.detachments import BoundRule, Trail, call_rule
 from cytape.core import OpType
 from cytape.errors import InvalidIdError, SymbolicTensorError
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
@@ -81,7 +81,7 @@ def record_operation(
     would already have their tangents, and keeps those. The functions should not refer to the
     outputs, whose death is the sign for a tape to forget the op; values are enough.
     `backward_function` finds in its closure and its globals what was there when the op was
-    recorded, whatever is assigned or written to tensors there later.
+    recorded, as the `grad_fn` of `custom_gradient` does.
 
     Examples
     --------
@@ -127,20 +127,18 @@ def record_operation(
 class _ByHand:
     """A backward function that may return functions in the place of gradients."""
 
-    __slots__ = ("_bindings", "_inputs", "_what", "function")
+    __slots__ = ("_inputs", "_rule", "_what", "function")
 
     def __init__(self, name: str, function: Any, inputs: Trail) -> None:
-        from cytape.ops.shared.bindings import Bindings  # numpy.random is slow to import
-
         self._what = f"the backward function of op {name!r}"
         self.function = function
-        self._bindings = Bindings(function)
+        self._rule = BoundRule(self._what, function)
         self._inputs = inputs
 
     def __call__(self, *gradients: Any) -> GradientsIfNeeded:
         seeds = owned(gradients)
 
-        found = self._followed(lambda: self._bindings.function()(*seeds), seeds)
+        found = self._followed(lambda: self._rule(*seeds), seeds)
 
         def computed(needed: tuple[bool, ...]) -> Any:
             if len(found) != len(needed):

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from cytape.ops.shared.reachable import codes, is_of_cytape
 from cytape.tensor.tensor import Tensor, another
@@ -17,6 +19,7 @@ __all__ = ["Bindings"]
 
 MOST_FUNCTIONS = 200  # that are looked at
 MOST_CODES = 1000     # whose names are remembered
+MOST_COPIED = 1 << 16  # bytes of an array that may be written to
 
 _names: dict[CodeType, tuple[frozenset[str], tuple[str, ...]]] = {}
 _unbound = object()
@@ -24,6 +27,8 @@ _unbound = object()
 
 class Bindings:
     """The closures, globals and defaults of a function, and of those that it finds there.
+
+    Tensors and small arrays among them are as they were then, also if they are written to.
 
     Parameters
     ----------
@@ -62,6 +67,13 @@ class Bindings:
         return _Rebuilt(self._found).of(self._f)
 
 
+class _Kept(NamedTuple):
+    """An array that may be written to, and what it held."""
+
+    array: np.ndarray
+    copy: np.ndarray
+
+
 class _Rebuilt:
     """Copies of functions that find each other, and what was bound before."""
 
@@ -72,6 +84,10 @@ class _Rebuilt:
 
     def of(self, x: Any) -> Any:
         """Return the copy of a function or tensor; anything else as it is."""
+        if type(x) is _Kept:
+            if _is_same(x.array, x):
+                return x.array
+            return self.copies.setdefault(id(x.array), x.copy.copy(order="K"))
         if id(x) not in self.found:
             return _own(x)
         if id(x) not in self.copies:
@@ -151,8 +167,12 @@ def _names_of(function: FunctionType) -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 def _own(x: Any) -> Any:
+    if type(x) is np.ndarray and x.flags.writeable and x.nbytes <= MOST_COPIED:
+        return _Kept(x, x.copy(order="K"))
     return another(x) if isinstance(x, Tensor) and not isinstance(x, Variable) else x
 
 
 def _is_same(now: Any, before: Any) -> bool:
+    if type(before) is _Kept:
+        return now is before.array and now.tobytes() == before.copy.tobytes()
     return now is before or type(now) is Tensor and type(before) is Tensor and now.id == before.id

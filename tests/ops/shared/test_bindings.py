@@ -70,6 +70,42 @@ def test_what_a_function_assigns_outside_is_left_to_it():
     assert (bindings.function()(), bindings.function()(), count) == ((1.0, 2), (1.0, 3), 3)
 
 
+def test_small_arrays_are_as_they_were():
+    a, b, log = np.ones(2), np.zeros(2), np.zeros(1)
+    c = np.ones((1 << 13) + 1)  # more than is copied
+
+    def inner():
+        return a
+
+    def f():
+        log[0] += 1.0
+        assert inner() is a
+        return a[0] + b[0] + c[0]
+
+    bindings = Bindings(f)
+    a.flags.writeable = False
+    assert bindings.function() is f
+    a.flags.writeable = True
+    a[0], c[0] = 5.0, 7.0
+    again = bindings.function()
+    assert (again(), f()) == (8.0, 12.0)
+    assert log[0] == 2.0
+    a[0] = np.nan
+    assert (again(), bindings.function()()) == (8.0, 8.0)
+
+
+def test_arrays_that_a_function_writes_to_begin_as_they_did():
+    count = np.zeros(1)
+
+    def f():
+        count[0] += 1.0
+        return float(count[0])
+
+    bindings = Bindings(f)
+    assert [f(), f(), bindings.function()(), bindings.function()()] == [1.0, 2.0, 1.0, 1.0]
+    assert count[0] == 2.0
+
+
 def test_a_tensor_that_a_function_changes_is_as_it_was():
     c = cytape.constant([1.0, 2.0])
 
