@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.submodules import spectral
+from cytape.ops.submodules import equal_values, spectral
 from tests.ops.matrices import hermitian, regular, turning
 from tests.ops.op_specs import OpSpec, case
 
@@ -125,3 +125,34 @@ SPECS = [
            [case((3, 4)), case((2, 3, 3)), case((3,)), case((2, 3, 3), tol=3.0)],
            domain=regular, dtypes=DTYPES, differentiable=False),
 ]
+
+
+def _split(u, vh, w, t, kind):
+    return tuple(np.broadcast_to(x, (*t.shape[:-2], *x.shape[-2:])).copy() for x in (u, vh))
+
+
+# Of values that differ.
+MATRICES = [case((3, 3), (3,), (3, 3), (3, 3), (3,), kind="eigh"),
+            case((2, 3, 2), (2, 2), (2, 3, 2), (2, 2, 2), (2, 2), kind="svd")]
+SPECS += [
+    OpSpec("GradientOfValues", equal_values.gradient_of_values_op,
+           lambda a, w, u, vh, g, kind: (u * g[..., None, :]) @ vh, MATRICES,
+           dtypes=REAL, differentiable=(False, False, True, True, True)),
+    OpSpec("SplitVectors", equal_values.split_op, _split,
+           [case((3, 3), (3, 3), (3,), (3, 3), kind="eigh"),
+            case((3, 2), (2, 2), (2,), (2, 3, 2), kind="svd")],
+           dtypes=REAL, differentiable=(True, True, False, False)),
+    OpSpec("TurningVectors", equal_values.turning_op, lambda u, a, w, vh, t, **_: u,
+           [case((3, 3), (3, 3), (3,), (3, 3), (3, 3), kind="eigh", values_only=True)],
+           dtypes=REAL, differentiable=(True, False, False, False, False)),
+    OpSpec("ValuesOfBlocks", equal_values.values_of_blocks_op,
+           lambda w, inner, kind: np.diagonal(inner, 0, -2, -1),
+           [case((3,), (3, 3), kind="eigh"), case((2,), (3, 2, 2), kind="svd")],
+           dtypes=REAL, differentiable=(False, True)),
+    OpSpec("BasisOfBlocks", equal_values.basis_of_blocks_op,
+           lambda w, inner, kind: np.eye(3, dtype=inner.dtype),
+           [case((3,), (3, 3), kind="eigh")], dtypes=REAL, differentiable=False),
+    OpSpec("CheckedEqualValues", equal_values.checked_op, lambda x, *rest, **options: x,
+           [case((4,), (3,), (3, 3), (3, 3), (3, 3), kind="eigh")],
+           dtypes=REAL, differentiable=(True, False, False, False, False)),
+]  # fmt: skip

@@ -37,6 +37,22 @@ def _stacks(call: Call) -> Any:
     return NotImplemented if inputs is None else call.again(inputs)
 
 
+def _values_of_matrices(of_values: tuple[int, ...], first: int = 0) -> Callable[[Call], Any]:
+    """Make a rule for inputs that are stacks of matrices, or of vectors of values, from one on."""
+    def rule(call: Call) -> Any:
+        ndims = {
+            spec.ndim for i, spec in enumerate(call.specs) if i >= first and i not in of_values}
+        inputs = repeated(call)
+        if len(ndims) != 1 or inputs is None:
+            return NotImplemented
+        [ndim] = ndims
+        return call.again([
+            with_axes(x, ndim - 1) if i in of_values and call.specs[i].ndim < ndim - 1 else x
+            for i, x in enumerate(inputs)])
+
+    return rule
+
+
 def _along_axis(call: Call) -> Any:
     """Go along one axis of the first input; what else there is stands still."""
     if call.mapped[0] and not any(call.mapped[1:]):
@@ -243,6 +259,10 @@ RULES: dict[str, Callable[[Call], Any]] = {
         "ConstantPartialsOfSlices", "Fold", "FoldSteps", "ProductsOfOthers", "ReduceAt",
         "ReduceStepsAt", "SpreadOverSlices", "SumsOfSlices", "Unwrap"], _along_axis),
     **dict.fromkeys(["LinearRecurrence", "Tuple"], _stacks),
+    **dict.fromkeys(["BasisOfBlocks", "ValuesOfBlocks"], _values_of_matrices((0,))),
+    **dict.fromkeys(["SplitVectors", "TurningVectors"], _values_of_matrices((2,))),
+    "CheckedEqualValues": _values_of_matrices((1,), 2),
+    "GradientOfValues": _values_of_matrices((1, 4)),
     **dict.fromkeys(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"],
                     _cross_entropy),
     "AddToBins": _added_to_bins,

@@ -18,6 +18,7 @@ from cytape.ops.shaping import expand_dims, ndim, shape, size, squeeze
 from cytape.ops.shared.conform import cast, sum_to
 from cytape.ops.shared.deferred import composed
 from cytape.ops.shared.grouping import together
+from cytape.ops.submodules.equal_values import gradient_of_values_op, tangent_of_values
 from cytape.ops.submodules.lengths import cut_or_pad_op
 from cytape.ops.submodules.matrices import (
     adjoint,
@@ -264,8 +265,8 @@ def _lstsq_vjp(op, g_x, g_squares, _, g_s):
         gb = 2 * cut_or_pad_op(g_squares, axis=0, n=b.shape[1]) * (b - matmul(a, x))
         parts.append((-matmul(gb, adjoint(x)), gb))
     if g_s is not None:
-        u, _, vh = svd(a, full_matrices=False)
-        parts.append((matmul(u * columns(g_s), vh), None))
+        u, s, vh = svd(a, full_matrices=False)
+        parts.append((gradient_of_values_op(a, s, u, vh, g_s, kind="svd"), None))
     return tuple([sum_of([part[i] for part in parts]) for i in range(2)])
 
 
@@ -282,8 +283,8 @@ def _lstsq_jvp(op, ta, tb):
             t_x + matmul(p, _adjoint_times(p, _adjoint_times(ta, residuals)))
             + beyond - matmul(p, matmul(a, beyond))
         )
-        u, _, vh = svd(a, full_matrices=False)
-        t_s = real(reductions.sum(adjoint(u) * matmul(conj_if_complex(vh), transposed(ta)), -1))
+        u, s, vh = svd(a, full_matrices=False)
+        t_s = tangent_of_values(a, s, u, vh, ta, "svd", False)
     t_squares = 2 * real(reductions.sum(conj_if_complex(residuals) * change, -2))
     return t_x, t_squares[..., : size(squares)], None, t_s
 

@@ -7,6 +7,7 @@ complex valued SVD" (2019). Where mathematics leaves a choice:
 
 - Vectors turn into each other by 1/(w[j] - w[i]). Where two values are equal, but for rounding,
   that is 0, also in derivatives of higher order: vectors of one value do not turn into each other.
+  The second derivative of a function of the values raises where that would count.
   Left and right singular vectors turn against each other by 1/(s[j] + s[i]) there, too: their
   products u @ vh, which no choice of vectors decides, need that.
 - A vector may have any phase. Eigenvectors of Hermitian matrices do not turn theirs, those of
@@ -29,6 +30,7 @@ from cytape.ops.linalg import conj_if_complex
 from cytape.ops.ordering import argsort
 from cytape.ops.rearranging import diagonal, flip
 from cytape.ops.shapes import shape_rules
+from cytape.ops.submodules.equal_values import gradient_of_values_op, tangent_of_values
 from cytape.ops.submodules.matrices import (
     added_tangent,
     adjoint,
@@ -47,7 +49,7 @@ from cytape.ops.submodules.matrices import (
     stacked_shape,
     sum_of,
 )
-from cytape.ops.submodules.solving import solve_op
+from cytape.ops.submodules.solving import inv_op, solve_op
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "svd", "svdvals"]
@@ -74,7 +76,7 @@ def _eigh_vjp(op, gw, gv):
     vh = adjoint(v)
     terms = []
     if gw is not None:
-        terms.append(matmul(v * columns(gw), vh))
+        terms.append(gradient_of_values_op(op.inputs[0], w, v, vh, gw, kind="eigh"))
     if gv is not None:
         turned = reciprocal_differences(w) * matmul(vh, gv)
         terms.append(hermitian_part(matmul(matmul(v, turned), vh)))
@@ -83,17 +85,19 @@ def _eigh_vjp(op, gw, gv):
 
 def _eigh_jvp(op, t):
     w, v = op.outputs
-    moved = matmul(adjoint(v), matmul(hermitian_part(t), v))
-    return real(_diagonal(moved)), matmul(v, reciprocal_differences(w) * moved)
+    t, vh = hermitian_part(t), adjoint(v)
+    moved = matmul(vh, matmul(t, v))
+    of_values = tangent_of_values(
+        op.inputs[0], w, v, vh, t, "eigh", op.attrs.get("values_only"))
+    return of_values, matmul(v, reciprocal_differences(w) * moved)
 
 
 eigh_op = general(
     "HermitianEig",
-    forward=lambda a, *, triangle: np.linalg.eigh(a, triangle),
+    forward=lambda a, *, triangle, values_only=0: np.linalg.eigh(a, triangle),
     vjp=_eigh_vjp,
     jvp=_eigh_jvp,
     batched=_eigh_jvp,
-    saved_inputs=(),
     saved_outputs=(0, 1),
     optional_gradients=(0, 1),
     shape_rule=_eigh_spec,
@@ -129,13 +133,15 @@ def eigvalsh(a, UPLO="L"):  # noqa: N803
     array([[0., 0.],
            [0., 1.]])
     """
-    return eigh(a, UPLO)[0] if is_tensor(a) else np.linalg.eigvalsh(a, UPLO)
+    if not is_tensor(a):
+        return np.linalg.eigvalsh(a, UPLO)
+    return eigh_op(a, triangle=_triangle(UPLO), values_only=1)[0]
 
 
 # -- other square matrices -------------------------------------------------------------------------
 
 
-def _eig(a, *, always_complex):
+def _eig(a, *, always_complex, values_only=0):
     result = np.linalg.eig(a)
     if always_complex and result[0].dtype.kind != "c":
         return EigResult(*[x.astype(np.result_type(x.dtype, np.complex64)) for x in result])
@@ -150,24 +156,27 @@ def _eig_spec(a, **_):
 def _eig_vjp(op, gw, gv):
     w, v = op.outputs
     vh = adjoint(v)
-    terms = []
+    terms, of_values = [], None
     if gw is not None:
-        terms.append(rows(gw) * vh)
+        of_values = gradient_of_values_op(
+            op.inputs[0], w, adjoint(inv_op(v, singular="nan")), vh, gw, kind="eig")
     if gv is not None:
         inner = matmul(vh, gv)
         along = real(_diagonal(inner))  # which would change the length of a vector
         turned = inner - matmul(vh, v) * columns(along)
         terms.append(matmul(conj_if_complex(reciprocal_differences(w)) * turned, vh))
-    moved = sum_of(terms)
-    return None if moved is None else solve_op(vh, moved)
+    return sum_of([of_values, solve_op(vh, terms[0]) if terms else None])
 
 
 def _eig_jvp(op, t):
     w, v = op.outputs
     moved = solve_op(v, matmul(t, v))
+    of_values = tangent_of_values(
+        op.inputs[0], w, adjoint(inv_op(v, singular="nan")), adjoint(v), t, "eig",
+        op.attrs.get("values_only"))
     change = matmul(v, reciprocal_differences(w) * moved)
     along = real(reductions.sum(conj_if_complex(v) * change, -2))
-    return _diagonal(moved), change - v * columns(along)
+    return of_values, change - v * columns(along)
 
 
 eig_op = general(
@@ -176,11 +185,16 @@ eig_op = general(
     vjp=_eig_vjp,
     jvp=_eig_jvp,
     batched=_eig_jvp,
-    saved_inputs=(),
     saved_outputs=(0, 1),
     optional_gradients=(0, 1),
     shape_rule=_eig_spec,
 )
+
+
+def _eig_of(a, **options):
+    a = joined(a)
+    in_graph = is_tensor(a) and a.dtype.kind != "c" and identity(a).graph is not None
+    return eig_op(a, always_complex=in_graph, **options)
 
 
 def eig(a):
@@ -196,9 +210,7 @@ def eig(a):
     array([[1., 0.],
            [0., 0.]])
     """
-    a = joined(a)
-    in_graph = is_tensor(a) and a.dtype.kind != "c" and identity(a).graph is not None
-    return eig_op(a, always_complex=in_graph)
+    return _eig_of(a)
 
 
 def eigvals(a):
@@ -211,13 +223,13 @@ def eigvals(a):
     array([[1., 0.],
            [0., 0.]])
     """
-    return eig(a)[0] if is_tensor(a) else np.linalg.eigvals(a)
+    return _eig_of(a, values_only=1)[0] if is_tensor(a) else np.linalg.eigvals(a)
 
 
 # -- singular values -------------------------------------------------------------------------------
 
 
-def _svd_spec(a, *, full_matrices):
+def _svd_spec(a, *, full_matrices, **_):
     *stack, m, n = stacked_shape(a, "svd")
     dtype, k = dtype_of(a), smaller(m, n)
     return SVDResult(
@@ -252,7 +264,8 @@ def _svd_vjp(op, gu, gs, gvh):
         u, v, vh = u[..., :k], v[..., :k], vh[..., :k, :]
     turned, against, left, terms = [], [], [], []  # left: what is multiplied by vh from the right
     if gs is not None:
-        left.append(u * columns(where(zero, 0, gs)))
+        terms.append(gradient_of_values_op(
+            op.inputs[0], s, u, vh, where(zero, 0, gs), kind="svd"))
     if gu is not None:
         inner = matmul(adjoint(u), gu)
         turned.append(inner - adjoint(inner))
@@ -283,6 +296,8 @@ def _svd_jvp(op, t):
     u, v = (all_u[..., :k], all_v[..., :k]) if op.attrs["full_matrices"] else (all_u, all_v)
     along_v, along_u = matmul(t, v), matmul(adjoint(t), u)
     moved = matmul(adjoint(u), along_v)
+    of_values = tangent_of_values(
+        op.inputs[0], s, u, adjoint(v), t, "svd", op.attrs.get("values_only"))
     moved_h, zero = adjoint(moved), is_negligible(s, s)
     per_s = columns(reciprocal(s, zero))
     turned = reciprocal_differences(s) * (moved + moved_h) / 2
@@ -291,12 +306,12 @@ def _svd_jvp(op, t):
     tv = matmul(v, turned - against) + (along_u - matmul(v, moved_h)) * per_s
     if op.attrs["full_matrices"]:
         tu, tv = added_tangent(all_u, tu, k), added_tangent(all_v, tv, k)
-    return tu, where(zero, 0, real(_diagonal(moved))), adjoint(tv)
+    return tu, where(zero, 0, of_values), adjoint(tv)
 
 
 svd_op = general(
     "SVD",
-    forward=np.linalg.svd,
+    forward=lambda a, *, full_matrices, values_only=0: np.linalg.svd(a, full_matrices),
     vjp=_svd_vjp,
     jvp=_svd_jvp,
     batched=_svd_jvp,
@@ -319,9 +334,10 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     if not is_tensor(a):
         return np.linalg.svd(a, full_matrices, compute_uv, hermitian)
     if not hermitian:
-        result = svd_op(a, full_matrices=bool(full_matrices and compute_uv))
-        return result if compute_uv else result[1]
-    w, u = eigh(a)
+        if compute_uv:
+            return svd_op(a, full_matrices=bool(full_matrices))
+        return svd_op(a, full_matrices=False, values_only=1)[1]
+    w, u = eigh(a) if compute_uv else (eigvalsh(a), None)
     s = absolute(w)
     order = flip(argsort(s), -1)
     s = take_along_axis(s, order, -1)
