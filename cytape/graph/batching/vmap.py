@@ -25,7 +25,7 @@ from cytape.ops.creation import identity
 from cytape.ops.engine.symbolic import graph_for, in_graph
 from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
-from cytape.ops.shared.conform import broadcast_to
+from cytape.ops.shared.conform import broadcast_to, cast, fill_like
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.graph_loops import install_for_all_members
 from cytape.tensor import nest
@@ -240,14 +240,7 @@ class Vectorized:
                     "out_axes, which is for what all of them share")
             return x
         if not is_mapped:
-            if like.shape[0] is None:
-                raise SymbolicTensorError(
-                    f"a result of {self._name} is the same for all members, and how many there "
-                    "are is known only when the graph runs: pass out_axes with None for it")
-            if x.spec.known:
-                x = broadcast_to(x, (like.shape[0], *x.shape))
-            else:
-                x = take(x[np.newaxis], np.zeros(like.shape[0], int), axis=0)
+            x = _repeated(x, like)
         return members_moved(x, axis)
 
 
@@ -267,6 +260,14 @@ def _as_many(tensors: list[Tensor], places: list[str]) -> list[Tensor]:
     for x, place in zip(others, places[1:], strict=True):
         first = like(first, x, place)
     return [first, *[like(x, first, place) for x, place in zip(others, places[1:], strict=True)]]
+
+
+def _repeated(x: Tensor, like: Tensor) -> Tensor:
+    """Return what all members share, once for each row of a tensor."""
+    if like.shape[0] is not None and x.spec.known:
+        return broadcast_to(x, (like.shape[0], *x.shape))
+    rows = np.any(like, axis=tuple(range(1, like.ndim)))
+    return take(x[np.newaxis], fill_like(cast(rows, np.int64), 0), axis=0)
 
 
 def _shared(leaf: Any) -> Any:

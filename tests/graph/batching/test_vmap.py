@@ -344,14 +344,17 @@ def test_no_members(f):
 
 def test_what_is_the_same_for_all_has_unknown_extents():
     def f(x, w):
-        return cnp.sum(cytape.vmap(lambda e: w * w)(x) * w)
+        vectors, numbers = cytape.vmap(lambda e: (w * w, 2.0))(x)
+        return cnp.sum(vectors * w) * cnp.sum(numbers)
 
-    traced = cytape.function(f, input_signature=[
-        cytape.Spec.of((4,), float), cytape.Spec.of((None,), float)])
-    x, w = np.ones(4), np.array([1.0, -2.0])
-    np.testing.assert_allclose(traced(x, w), f(x, w))
-    np.testing.assert_allclose(
-        cytape.grad(traced, 1)(x, w), cytape.grad(f, 1)(x, w), rtol=1e-12)
+    w = np.array([1.0, -2.0])
+    for shape, known in ((4,), (4,)), ((4,), (None,)), ((4, 2), (None, 2)), ((0, 3), (None, None)):
+        traced = cytape.function(f, input_signature=[
+            cytape.Spec.of(known, float), cytape.Spec.of((None,), float)])
+        x = np.ones(shape)
+        np.testing.assert_allclose(traced(x, w), f(x, w))
+        np.testing.assert_allclose(
+            cytape.grad(traced, 1)(x, w), cytape.grad(f, 1)(x, w), rtol=1e-12)
 
 
 def test_what_is_the_same_for_all():
