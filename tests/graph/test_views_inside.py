@@ -101,7 +101,17 @@ def draw(dtype, shape):
     return x.astype(dtype)
 
 
-def check(f, way, dtype, shape):
+# Of complex numbers they return the first NaN, in memory: its other part depends on the order.
+OF_ANY_NAN = "max", "min", "ptp"
+
+
+def without_nans(result, wanted):
+    """Return complex arrays with zeros where both are NaN, whatever their other parts are."""
+    both = np.isnan(result) & np.isnan(wanted)
+    return np.where(both, 0, result), np.where(both, 0, wanted)
+
+
+def check(f, way, dtype, shape, of_any_nan=False):
     """Compare three runs, on memory that holds NaNs or other bytes before, with NumPy."""
     a = draw(dtype, shape)
     with np.errstate(all="ignore"):
@@ -121,6 +131,8 @@ def check(f, way, dtype, shape):
             scale = np.max(np.abs(wanted), initial=0, where=np.isfinite(wanted))
             allowed = 0 if exact else 64 * eps * scale + 8 * spread(wanted, other)
             assert result.dtype == wanted.dtype, view
+            if of_any_nan and wanted.dtype.kind == "c":
+                result, wanted = without_nans(result, wanted)
             for got, want in (result.real, wanted.real), (result.imag, wanted.imag):
                 np.testing.assert_allclose(
                     got, want, rtol=64 * eps, atol=allowed, strict=True,
@@ -153,4 +165,5 @@ def test_a_ufunc_of_views_is_numpys(name, way, argument):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @grouped("name, way, argument", rows(FUNCTIONS))
 def test_a_function_of_views_is_numpys(name, way, argument):
-    check(lambda a: [FUNCTIONS[name](view(a)) for view in VIEWS.values()], way, *argument)
+    check(lambda a: [FUNCTIONS[name](view(a)) for view in VIEWS.values()], way, *argument,
+          of_any_nan=name in OF_ANY_NAN)

@@ -6,6 +6,7 @@ from typing import Any
 
 from cytape.graph.editor.arguments import graph_of, make_list_of_op
 from cytape.graph.model.operation import Operation
+from cytape.ops.shared.python_call import given_results_op, python_values_op
 
 __all__ = ["add_control_inputs", "remove_control_inputs"]
 
@@ -24,6 +25,11 @@ def add_control_inputs(op: Operation, cops: Any) -> None:
     ValueError
         If it waits for one of them already, one of them depends on it, or belongs to another graph.
 
+    Notes
+    -----
+    The result of `numpy_function` has an operation of its own, which knows the derivative. The call
+    of the Python function waits with it.
+
     Examples
     --------
     >>> import cytape
@@ -39,7 +45,9 @@ def add_control_inputs(op: Operation, cops: Any) -> None:
         raise ValueError(
             f"op {op.name!r} waits for {op.graph.name_of(known[0])!r} already: nothing has been "
             "changed")
-    op.graph.rewire({}, {op.node: [*before, *nodes]})
+    graph = op.graph
+    graph.rewire({}, {
+        node: [*graph.control_inputs_of(node), *nodes] for node in _waiting(op)})
 
 
 def remove_control_inputs(op: Operation, cops: Any) -> None:
@@ -71,7 +79,20 @@ def remove_control_inputs(op: Operation, cops: Any) -> None:
         raise ValueError(
             f"op {op.name!r} does not wait for {op.graph.name_of(unknown[0])!r}: nothing has been "
             "changed")
-    op.graph.rewire({}, {op.node: [each for each in before if each not in nodes]})
+    graph = op.graph
+    graph.rewire({}, {
+        node: [each for each in graph.control_inputs_of(node) if each not in nodes]
+        for node in _waiting(op)})
+
+
+def _waiting(op: Operation) -> list[int]:
+    """Return the nodes that wait with an operation: itself, and a call of Python it shows."""
+    graph, node = op.graph, op.node
+    if graph.ops[node] is not given_results_op:
+        return [node]
+    results = graph.inputs_of(node)[-graph.attrs[node]["n_results"]:]
+    makers = {graph.node_of(symbol) for symbol in results}
+    return [node, *[maker for maker in makers if graph.ops[maker] is python_values_op]]
 
 
 def _checked(op: Operation, cops: Any) -> tuple[list[int], list[int]]:

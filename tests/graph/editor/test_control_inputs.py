@@ -1,5 +1,6 @@
 """Control inputs, added and removed."""
 
+import numpy as np
 import pytest
 
 import cytape
@@ -78,3 +79,39 @@ def test_a_session_waits_from_then_on():
     editor.remove_control_inputs(z.op, update.op)
     session.run(z)
     assert v.numpy() == 4.0
+
+
+CALLS = {
+    "without a gradient": lambda f, x: cytape.numpy_function(f, x, specs=x.spec),
+    "with one": lambda f, x: cytape.numpy_function(
+        f, x, specs=x.spec, grad_func=lambda x, dy: dy),
+    "of two results": lambda f, x: cytape.numpy_function(
+        lambda x: (f(x), x), x, specs=(x.spec, x.spec))[0],
+    "of an integer": lambda f, x: cytape.numpy_function(
+        lambda x: f(x).astype(int), x, specs=cytape.Spec.of((), "int64")),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_of_python_waits_from_then_on(call):
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder("float64", ())
+        result = call(lambda x: x, x)
+        later = np.sin(x)
+    editor.add_control_inputs(result.op, later.op)
+    trace = cytape.graph.RunTrace()
+    cytape.Session(graph).run([result, later], {x: 1.0}, options=trace)
+    run = [event.op_type for event in trace.events]
+    assert run.index("Sin") < run.index("PythonValues")
+    editor.remove_control_inputs(result.op, later.op)
+    assert not any(map(graph.control_inputs_of, range(graph.n_nodes)))
+
+
+def test_calls_of_python_keep_their_order():
+    with cytape.Graph().as_default():
+        x = cytape.placeholder("float64", ())
+        first, second = (CALLS["with one"](lambda x: x, x) for _ in range(2))
+    with pytest.raises(ValueError, match="run before itself"):
+        editor.add_control_inputs(first.op, second.op)
+    assert not first.op.control_inputs
+    editor.add_control_inputs(second.op, first.op)
