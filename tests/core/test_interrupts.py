@@ -132,7 +132,7 @@ def test_an_interrupted_tape_that_is_not_persistent_has_served(timer):
 
 
 LOOPS = {
-    "scalars": (lambda x: chain(200_000, x, lambda y: y * 1.0000001), ()),
+    "scalars": (lambda x: chain(60_000, x, lambda y: y * 1.0000001), ()),
     "arrays": (lambda x: chain(2000, x, lambda y: y * 1.0000001), (200_000,)),
     "transcendental": (lambda x: chain(60, x, lambda y: np.sin(np.cos(y))), (100_000,)),
     # So small that NumPy's library starts no threads, which wait busily for each other.
