@@ -1,6 +1,10 @@
 """What may be asked about recorders: who follows a tensor, which derivatives may be asked for."""
 
+import pytest
+
 import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError
 from cytape.ops.engine.gradients import tensor_vspace
 from cytape.tensor.state import (
     Recorder,
@@ -52,3 +56,11 @@ def test_is_recorded_tells_whether_a_recorder_follows_now(x, recorder):
     assert not in_thread(is_recorded, y.id)
     recorder.pop()
     assert not is_recorded(y.id)
+
+
+def test_recorders_outside_of_a_trace_follow_what_it_captures(x, recorder):
+    total = cnp.sum(x)
+    with pytest.raises(DetachedError):
+        cytape.function(lambda a: a * float(total))(1.0)
+    recorder.pop()
+    assert cytape.function(lambda a: a * float(total))(2.0) == 6.0

@@ -9,7 +9,6 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.control.control_ops import LoopOp
-from cytape.graph.tracing.bodies import derived
 
 X = np.array([0.3, 0.7])
 
@@ -57,19 +56,6 @@ def test_gradients_of_other_inputs_and_tangents_have_bodies_of_their_own():
         moving = [X, X]
         traced = cytape.function(lambda x, a: cytape.jvp(looped, (x, a), (x, a))[1])(*moving)
         np.testing.assert_allclose(traced, cytape.jvp(looped, (X, X), (X, X))[1], rtol=1e-12)
-
-
-def test_what_captured_tensors_is_made_again():
-    body = cytape.function(cnp.sin).get_concrete_function(X)
-
-    class Made:
-        def __init__(self, captured):
-            self.captured = captured
-
-    first = derived(body, ("open",), lambda: Made([X]))
-    assert derived(body, ("open",), lambda: Made([X])) is not first
-    second = derived(body, ("closed",), lambda: Made([]))
-    assert derived(body, ("closed",), lambda: Made([])) is second
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph.control.loops import Loop
 from cytape.graph.run import reference
+from cytape.graph.tracing.bodies import given_symbols
 from cytape.ops.engine.declare import OPS
 
 STACK = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -141,3 +142,23 @@ def test_gradients_in_a_graph_are_right_beside_and_behind_what_is_steep():
             lambda b, s: b < 9.0, lambda b, s: (b * 2.0, s * a), (cytape.constant(1.0), x * 2.0))[0]
         found += cytape.gradients(unused, [x, a])
     assert cytape.Session(graph).run(found, {x: 2.0, a: 1.0}) == [8.0, 8.0, 8.0, 0.0, 0.0]
+
+
+def test_of_stacks_with_as_many_rows_a_repetition_is_given_the_lengths_once():
+    def drawn(x, depth):
+        return cytape.while_loop(
+            lambda i, _: i < 2,
+            lambda i, y: (i + 1, (drawn(y, depth - 1) if depth else y) * cnp.random.normal()
+                          + cnp.random.uniform()),
+            (cytape.constant(0), x))[1]
+
+    body = cytape.function(lambda x: drawn(x, 3)).get_concrete_function(1.0)
+    given = []
+    while body.graph.stateful:
+        given.append(len(given_symbols(body.graph)))
+        inner = [attrs["body"] for attrs in body.graph.attrs if "body" in attrs]
+        if not inner:
+            break
+        [body] = inner
+    differences = np.diff(given[::-1])
+    assert max(differences) <= 8, given

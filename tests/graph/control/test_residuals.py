@@ -5,6 +5,9 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph.control.control_ops import LoopOp
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.replay import kept_by
 from cytape.ops.engine.declare import general
 
 runs = {"forward": 0}
@@ -312,3 +315,39 @@ def test_what_no_stack_can_be_made_of_is_kept_as_elements_and_shapes(name, n):
     np.testing.assert_allclose(
         cytape.function(lambda x: cytape.jvp(cytape.grad(f), (x,), (direction,)))(x)[1],
         cytape.jvp(cytape.grad(plain), (x,), (direction,))[1], rtol=1e-10)
+
+
+def graphs_of(trace):
+    graphs = [trace.graph]
+    for graph in graphs:
+        graphs += [body.graph for body in kept_by(graph, ConcreteFunction)[1]]
+    return graphs
+
+
+@pytest.mark.parametrize("fold", [cytape.scan, cytape.foldl, cytape.foldr])
+def test_inner_loops_of_a_constant_number_of_iterations_leave_no_lengths(fold):
+    def inner(y, e):
+        return fold(lambda z, e: cnp.sin(z) * e, np.linspace(0.5, 1.0, 3), y * e)
+
+    def f(x):
+        return cnp.sum(fold(lambda y, e: cnp.sum(inner(y, e)), x, x[0]))
+
+    trace = cytape.function(cytape.grad(f)).get_concrete_function(np.ones(4))
+    loops = [attrs for graph in graphs_of(trace)
+             for op, attrs in zip(graph.ops, graph.attrs, strict=True) if isinstance(op, LoopOp)]
+    assert len(loops) > 4
+    assert [attrs["ragged_stacks"] for attrs in loops] == [()] * len(loops)
+
+
+def test_tensors_of_one_shape_leave_it_once():
+    def f(x):
+        _, y = cytape.while_loop(
+            lambda i, y: i < 3,
+            lambda i, y: (i + 1, cnp.concatenate([cnp.sin(cnp.exp(-y)) * cnp.cos(y), y[:, :1]], 1)),
+            (cytape.constant(0), x), [cytape.Spec.of((), int), cytape.Spec.of((2, None), float)])
+        return cnp.sum(y)
+
+    trace = cytape.function(cytape.grad(f)).get_concrete_function(np.ones((2, 2)))
+    types = [[op.type for op in graph.get_operations()] for graph in graphs_of(trace)]
+    left = next(t for t in types if t.count("Elements") > 1)
+    assert left.count("Shape") < left.count("Elements")

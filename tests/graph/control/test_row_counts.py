@@ -35,6 +35,17 @@ def branches_between(x, n):
     return repeated(n, lambda i, y: repeated(i, lambda j, z: outer(j, z), y), x)
 
 
+def branches_with_other_loops(x, n):
+    """One branch has a loop that leaves two stacks, the other one two loops that leave one each."""
+    def outer(i, y):
+        return cytape.cond(
+            i % 2 == 0,
+            lambda: repeated(i + 2, lambda j, z: cnp.sin(cnp.cos(z)), y),
+            lambda: repeated(i, lambda j, z: cnp.sin(z), repeated(4, lambda j, z: cnp.cos(z), y)))
+
+    return repeated(n, lambda i, y: repeated(2, lambda j, z: outer(i + j, z), y), x)
+
+
 def scans_within(x, n):
     def outer(i, y):
         return cytape.scan(
@@ -56,7 +67,18 @@ def changing_rows(x, n):
     return repeated(n, outer, x)
 
 
-PROGRAMS = [loops_with_other_counts, branches_between, scans_within, changing_rows]
+def stopped_early(x, n):
+    def outer(i, y):
+        return cytape.while_loop(
+            lambda j, z: j < i, lambda j, z: (j + 1, cnp.sin(z) * cnp.cos(z)),
+            (cytape.constant(0), y), maximum_iterations=3)[1]
+
+    return repeated(n, lambda i, y: repeated(2, lambda j, z: outer(i + j, z), y), x)
+
+
+PROGRAMS = [
+    loops_with_other_counts, branches_between, branches_with_other_loops, scans_within,
+    changing_rows, stopped_early]
 MODES = {
     "reverse": cytape.grad,
     "second order": lambda f: cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x) ** 2)),

@@ -10,6 +10,7 @@ from cytape.graph.tracing.bodies import (
     closed,
     computed,
     dense,
+    derived,
     given_symbols,
     inlined,
     like,
@@ -100,3 +101,16 @@ def test_gradients_are_added_and_made_dense():
     assert dense(slices).numpy().tolist() == [0.0, 5.0]
     assert dense(x) is x
     assert zeros(x).numpy().tolist() == [0.0, 0.0]
+
+
+def test_what_captured_tensors_is_made_again():
+    body = body_of(cnp.sin, ((2,), float))
+
+    class Made:
+        def __init__(self, captured):
+            self.captured = captured
+
+    first = derived(body, ("open",), lambda: Made([np.ones(2)]))
+    assert derived(body, ("open",), lambda: Made([np.ones(2)])) is not first
+    second = derived(body, ("closed",), lambda: Made([]))
+    assert derived(body, ("closed",), lambda: Made([])) is second

@@ -109,3 +109,12 @@ def test_own_gradients_in_forward_mode_are_transposed():
 def test_one_that_skipped_its_making_is_an_error():
     with pytest.raises(TypeError, match="argument"):
         cytape.ConcreteFunction.__new__(cytape.ConcreteFunction)
+
+
+def test_a_history_does_not_keep_the_body_of_its_loop():
+    body, history = trace_of(cnp.sin, X), trace_of(cnp.cos, X)
+    assert history.history_of is None
+    history.history_of = body
+    assert history.history_of is body
+    del body
+    assert history.history_of is None

@@ -149,3 +149,28 @@ def test_constants_of_calls_outside_are_captured_each_on_its_own(tmp_path):
     for row in (back, cytape.function(back), in_a_loop, cytape.function(in_a_loop)):
         for i in range(3):
             np.testing.assert_allclose(np.asarray(row(cytape.constant(seeds[i]))), expected[i])
+
+
+def test_later_calls_in_a_trace_pass_what_a_captured_tensor_is_then():
+    def outer(a):
+        w = a * 1.0
+        inner = cytape.function(lambda b: b * w)
+        first = inner(a)
+        w[0] = 5.0
+        return first, inner(a)
+
+    first, second = cytape.function(outer)(np.array([2.0, 3.0]))
+    np.testing.assert_array_equal(first, [4.0, 9.0])
+    np.testing.assert_array_equal(second, [10.0, 9.0])
+
+
+def test_what_a_body_within_changes_is_known_in_the_body_around(graph):
+    v = cytape.Variable(3.0)
+    with building_into(graph):
+        x = graph.argument((), "float64")
+        cytape.cond(x > 0.0, lambda: v.assign_add(1.0) * 1.0, lambda: x)
+        y = v * 2.0
+    assert list(graph.assigned) == [v.id]
+    feeds = {symbol: t.numpy() for t, symbol in graph.captures}
+    assert run(graph, [graph.symbol_of(y)], {**feeds, graph.symbol_of(x): np.array(1.0)},
+               graph.stateful) == [8.0]
