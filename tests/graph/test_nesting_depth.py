@@ -140,6 +140,60 @@ def test_the_specs_of_a_body_are_inferred_once_for_each_signature(monkeypatch, w
     assert 0 < counts[0] and counts[1] <= 2.5 * counts[0], counts
 
 
+def assigning(loop, v, f):
+    def step(y):
+        v.assign_add(1.0)
+        return f(y) * v
+
+    if loop == "scan":
+        return lambda a: cytape.scan(lambda y, _: step(y), np.zeros(2), a)[-1]
+    return lambda a: cytape.while_loop(
+        lambda i, _: i < 2, lambda i, y: (i + 1, step(y)), (np.array(0), a))[1]
+
+
+@pytest.mark.parametrize("loop", ["scan", "while_loop"])
+def test_bodies_that_assign_are_not_traced_twice_for_each_level(loop):
+    n_calls = 0
+
+    def innermost(y):
+        nonlocal n_calls
+        n_calls += 1
+        return cnp.sin(y)
+
+    for depth in 1, 3, 6:
+        v, n_calls, f = cytape.Variable(0.0), 0, innermost
+        for _ in range(depth):
+            f = assigning(loop, v, f)
+        traced = cytape.function(f)
+        found = traced(X)
+        assert n_calls <= depth + 1
+        last = v.numpy()
+        v.assign(0.0)
+        np.testing.assert_allclose(found, f(X), rtol=1e-12)
+        assert v.numpy() == last
+
+
+def test_loops_of_one_function_change_other_variables():
+    v, w = cytape.Variable(1.0), cytape.Variable(2.0)
+
+    def grown(variable, other, y):
+        def body(i, y):
+            variable.assign_add(y * other)
+            return i + 1, y + variable * 0.5
+
+        return cytape.while_loop(lambda i, _: i < 2, body, (np.array(0), y))[1]
+
+    def f(y):
+        return cytape.while_loop(
+            lambda i, _: i < 3,
+            lambda i, y: (i + 1, grown(w, v, grown(v, w, y)) * 0.1), (np.array(0), y))[1]
+
+    found = [cytape.function(f)(0.5), v.numpy(), w.numpy()]
+    v.assign(1.0)
+    w.assign(2.0)
+    np.testing.assert_allclose(found, [f(cytape.constant(0.5)), v.numpy(), w.numpy()], rtol=1e-12)
+
+
 @pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots"])
 def test_what_is_kept_of_deep_nesting_is_counted_once(wrapper):
     f = cytape.function(cytape.grad(lambda a: cnp.sum(nested(WRAPPERS[wrapper], 40)(a))))

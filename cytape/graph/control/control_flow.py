@@ -22,6 +22,7 @@ from cytape.graph.control.checkpointed_loops import Checkpoints
 from cytape.graph.control.conditional import call_branch
 from cytape.graph.control.loop_functions import Program, settled
 from cytape.graph.control.loops import Loop, ragged_places
+from cytape.graph.model.variables import assigned_variables
 from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -397,18 +398,15 @@ def _build_loop(
     starts: list[Any] = [in_graph(graph, start) for start in program.starts]
     if isinstance(limit, int):
         limit = graph.constant(np.asarray(limit - count, np.int64))
-    assigned: dict[int, Variable] = {}
-    while True:
-        body = body_graph(f"{name or 'while'}_body", graph, assigned)
-        with unrecorded(), building_into(body):
-            arguments = program.arguments(body)
-            arguments_at = list(map(body.symbol_of, arguments))
-            body.starts = list(zip(starts, arguments_at, strict=True))
-            results = [in_graph(body, x) for x in program.step(lent(arguments))]
-        if body.assigned.keys() == assigned.keys():
-            break
-        # Each iteration must look at what the one before assigned, even before it assigns itself.
-        assigned = body.assigned
+    def build(body: FunctionGraph) -> tuple[list[int], list[Tensor]]:
+        arguments = program.arguments(body)
+        arguments_at = list(map(body.symbol_of, arguments))
+        body.starts = list(zip(starts, arguments_at, strict=True))
+        return arguments_at, [in_graph(body, x) for x in program.step(lent(arguments))]
+
+    body, (arguments_at, results) = traced_body(
+        f"{name or 'while'}_body", graph, program.body, build)
+    assigned = body.assigned
     condition = body_graph(f"{name or 'while'}_cond", graph, assigned)
     with unrecorded(), building_into(condition):
         more_arguments = program.arguments(condition)
@@ -429,6 +427,63 @@ def _build_loop(
         assigned=tuple(assigned.values()) if stateful else None, checkpoints=checkpoints).call()
     name_result(graph, name, outputs)
     return outputs[1 : 1 + len(starts)]
+
+
+def traced_body(
+    name: str, graph: Any, f: Callable, build: Callable[[FunctionGraph], Any]
+) -> tuple[FunctionGraph, Any]:
+    """Trace the body of a loop until it is known which variables it changes.
+
+    Each iteration must look at what the one before assigned, even before it assigns itself: then
+    the body is traced again. Loops within it begin with what they changed in the first trace.
+
+    Parameters
+    ----------
+    name : str
+    graph : Graph
+        The graph that the loop is a part of.
+    f : callable
+        The user's function.
+    build : callable
+        Called with the body, into which it builds.
+
+    Returns
+    -------
+    body : FunctionGraph
+    results : object
+        Of the last call of `build`.
+    """
+    code = getattr(f, "__code__", None)
+    around = _changes_around(graph)
+    changes: dict[Any, dict[int, Variable]] = {} if around is None else around
+    assigned = changes.get(code, {})
+    is_guess = bool(assigned)
+    while True:
+        body = body_graph(name, graph, assigned)
+        body.changes_by_code = changes
+        with unrecorded(), building_into(body):
+            results = build(body)
+        found = _assigned_in(body) if is_guess else body.assigned
+        if found.keys() == assigned.keys():
+            break
+        assigned, is_guess = found, False
+    changes[code] = assigned
+    if around is None:
+        changes.clear()
+    return body, results
+
+
+def _changes_around(graph: Any) -> dict[Any, dict[int, Variable]] | None:
+    while isinstance(graph, FunctionGraph):
+        if graph.changes_by_code is not None:
+            return graph.changes_by_code
+        graph = graph.outer_graph
+    return None
+
+
+def _assigned_in(body: FunctionGraph) -> dict[int, Variable]:
+    return {variable.id: variable for node in body.stateful
+            for variable in assigned_variables(body.ops[node], body.attrs[node])}
 
 
 def body_graph(name: str, graph: Any, assigned: dict[int, Variable]) -> FunctionGraph:

@@ -120,6 +120,11 @@ class Program:
                 )
         return loop_vars
 
+    @property
+    def body(self) -> Callable:
+        """The user's function of an iteration."""
+        return self._functions[1]
+
     def packed(self, variables: list) -> Any:
         """Return variables in the structure of the loop's."""
         return nest.pack_sequence_as(self._loop_vars, variables, self._expand)

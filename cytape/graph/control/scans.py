@@ -17,11 +17,12 @@ from cytape.graph.control.agreement import (
     require_function,
     without_gradients,
 )
-from cytape.graph.control.control_flow import body_graph, name_result
+from cytape.graph.control.control_flow import name_result, traced_body
 from cytape.graph.control.loops import Loop, ragged_places
 from cytape.graph.tracing.bodies import given_symbols, like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import function
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.symbolic import graph_for, in_graph
@@ -32,10 +33,9 @@ from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.state import building_into, stop_recording, unrecorded
+from cytape.tensor.state import building_into, stop_recording
 from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor, made_whole
-from cytape.tensor.variable import Variable
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
@@ -327,32 +327,29 @@ class _Sequence:
     def _in_graph(self, graph: Any, step: Callable, start: list[Tensor]) -> tuple[list, Any]:
         tensors = [in_graph(graph, tensor) for tensor in self._tensors]
         start = [in_graph(graph, tensor) for tensor in start]
-        assigned: dict[int, Variable] = {}
-        while True:
-            body = body_graph(f"{self._name or self._kind}_fn", graph, assigned)
-            with unrecorded(), building_into(body):
-                arguments = like(body, graph, map(graph.symbol_of, start))
-                slices = [
-                    body.argument(x.shape and x.shape[1:], x.dtype) for x in tensors]
-                accumulated, structure = call_traced(
-                    body, step, (lent(arguments), self._slices(lent(slices))))
-                results = list(map(as_tensor, nest.flatten(structure)))
-                outputs = [in_graph(body, x) for x in (*accumulated, *results)]
-            if body.assigned.keys() == assigned.keys():
-                break
-            assigned = body.assigned  # each step must look at what the one before assigned
+
+        def build(body: FunctionGraph) -> tuple[list[int], list[Tensor], int, Any]:
+            arguments = like(body, graph, map(graph.symbol_of, start))
+            slices = [body.argument(x.shape and x.shape[1:], x.dtype) for x in tensors]
+            accumulated, structure = call_traced(
+                body, step, (lent(arguments), self._slices(lent(slices))))
+            results = list(map(as_tensor, nest.flatten(structure)))
+            return (list(map(body.symbol_of, (*arguments, *slices))),
+                    [in_graph(body, x) for x in (*accumulated, *results)], len(results), structure)
+
+        body, (symbols, outputs, n_results, structure) = traced_body(
+            f"{self._name or self._kind}_fn", graph, self._fn, build)
         given = [body.tensor_at(symbol) for symbol in given_symbols(body)]
-        symbols = list(map(body.symbol_of, (*arguments, *slices)))
         trace = ConcreteFunction(body.name, body, symbols, outputs + given)
         count = in_graph(graph, self._count(tensors))
         _, *values = Loop(
             trace, count, start, tensors, trace.captured_inputs, reverse=self._reverse,
-            ragged_kept=ragged_places(trace, len(start), len(results)),
-            assigned=tuple(assigned.values()) if body.stateful else None).call()
+            ragged_kept=ragged_places(trace, len(start), n_results),
+            assigned=tuple(body.assigned.values()) if body.stateful else None).call()
         name_result(graph, self._name, values)
         n, length = len(start), self._length(tensors)
         stacks = [ensure_shape(x, x.shape and (length, *x.shape[1:]))
-                  for x in values[n : n + len(results)]]
+                  for x in values[n : n + n_results]]
         return values[:n], nest.pack_sequence_as(structure, stacks)
 
     def _length(self, tensors: list[Tensor]) -> int | None:

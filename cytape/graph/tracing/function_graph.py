@@ -50,11 +50,15 @@ class FunctionGraph(Graph):
     left : dict of int to Tensor or None
         Tensors from outside whose values are constants here, by id: handles of those that the body
         asked for by `numpy()` and its kin, None for those that were converted.
+    changes_by_code : dict or None
+        In the body of a loop, the variables that loops within it change, by the code of their
+        bodies, as far as that is known.
     """
 
     n_variables_made = 0
     runs_once = called_again = False
     of_member = False
+    changes_by_code: dict[Any, dict[int, Variable]] | None = None
     may_make_variables: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
