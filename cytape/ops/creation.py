@@ -21,7 +21,7 @@ from cytape.ops.shaping import (
 )
 from cytape.ops.shared.conform import cast_op, identity_op
 from cytape.ops.shared.grouping import together
-from cytape.ops.shared.layouts import axes_in_memory, is_contiguous
+from cytape.ops.shared.layouts import axes_in_memory, is_contiguous, order_in_memory
 from cytape.ops.shared.policy import checked_name
 from cytape.tensor import Tensor, convert_to_tensor, nest
 from cytape.tensor.plain_arrays import plain_array
@@ -102,6 +102,15 @@ def in_order(x, order):
     if axes is None:
         return identity_op(x)
     return transpose(identity_op(transpose(x, axes)), tuple(np.argsort(axes).tolist()))
+
+
+def result_in_order(result, order, operands):
+    """Return the result of a ufunc in the order "F", or "A" of operands that all are in that."""
+    if order == "A" and not all(
+            order_in_memory(x, order) == "F" if isinstance(x, Tensor) else np.isfortran(x)
+            for x in operands if np.ndim(x) > 1):
+        return result
+    return in_order(result, "F")
 
 
 def own_tensor(tensor):

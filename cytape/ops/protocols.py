@@ -346,6 +346,7 @@ install(
         "array_ufunc": array_ufunc,
         "astype": _astype,
         "array_function": array_function,
+        "in_order": creation.result_in_order,
         "import_updates": lambda: importlib.import_module(_UPDATES),
     },
 )

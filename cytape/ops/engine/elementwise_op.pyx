@@ -80,6 +80,10 @@ cdef class ElementwiseOp(PartialsOp):
         if arguments.get("out") is not None:
             functions["import_updates"]()
             return functions["into"](self, inputs, arguments)
+        if arguments.get("order") in ("F", "A"):
+            order = arguments["order"]
+            rest = {name: value for name, value in arguments.items() if name != "order"}
+            return functions["in_order"](self.call_any(inputs, rest), order, inputs)
         arguments = without_layout(arguments)
         dtype, casting = arguments.pop("dtype", None), arguments.pop("casting", "same_kind")
         for argument, value in arguments.items():

@@ -184,6 +184,8 @@ def into(op, tuple inputs, dict arguments):
         return written(outs[0], results, where, op)
     if len(outs) != len(results):
         raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+    results = [result if out is None else fitted(out, result, where, op)
+               for out, result in zip(outs, results)]  # or an error, before anything is written
     return tuple([result if out is None else written(out, result, where, op)
                   for out, result in zip(outs, results)])
 
@@ -209,14 +211,31 @@ cdef tuple with_masked_replaced(tuple inputs, where, op):
     return tuple(operands)
 
 
-cdef object written(out, result, where, op):
-    """A tensor that has taken on a result, where a mask says so, or an array of its values."""
-    if type(out) is not Tensor:
-        return written_to_array(name_of(op), out, result, where)
+cdef object fitted(out, result, where, op):
+    """A result as it is written to a tensor, where a mask says so, or to an array."""
+    if not isinstance(out, Tensor):
+        if type(out) is np.ndarray and None not in np.shape(result) and (
+                np.broadcast_shapes(np.shape(result), out.shape) != out.shape):
+            raise ValueError(
+                f"non-broadcastable output operand with shape {out.shape} doesn't match the "
+                f"broadcast shape {np.shape(result)}")
+        return result
     if where is not True:
         result = select(where, result, out)
     if out.spec.known and may_broadcast(np.shape(result), out.shape):
         result = np.broadcast_to(result, out.shape)
+    return fitting(out, result, op)
+
+
+cdef object written(out, result, where, op):
+    """A tensor that has taken on a result, where a mask says so, or an array of its values."""
+    if not isinstance(out, Tensor):
+        return written_to_array(name_of(op), out, result, where)
+    result = fitted(out, result, where, op)
+    if isinstance(out, Variable):
+        require_unfollowed(out, result, "out=variable")
+        out.assign(result)
+        return out
     return replaced(out, result, op)
 
 

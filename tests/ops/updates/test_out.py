@@ -417,3 +417,51 @@ def test_a_result_of_unknown_extents_takes_the_shape_of_out():
         np.testing.assert_array_equal(session.run(y, {x: fed}), expected)
     with pytest.raises(ValueError, match="broadcast"):
         session.run(y, {x: row[:2]})
+
+
+@pytest.mark.parametrize("first, second", [
+    (cytape.constant, cytape.constant), (cytape.constant, np.array), (np.array, cytape.constant),
+    (np.array, np.array), (cytape.Variable, cytape.constant)])
+def test_nothing_is_written_where_one_of_two_results_does_not_fit(first, second):
+    x = cytape.constant([1.5, 2.5])
+    outs = first(np.zeros(2)), second(np.zeros(3))
+    with pytest.raises(ValueError, match="broadcast"):
+        np.modf(x, out=outs)
+    np.testing.assert_array_equal(outs[0], [0, 0])
+    outs = first(np.zeros(2)), second(np.zeros(2))
+    np.modf(x, out=outs)
+    np.testing.assert_array_equal(outs[0], [0.5, 0.5])
+    np.testing.assert_array_equal(outs[1], [1, 2])
+
+
+def test_variables_are_assigned_what_is_written():
+    variable, x = cytape.Variable([1.0, 2.0]), cytape.constant([3.0, 4.0])
+    assert np.add(x, 1.0, out=variable) is variable
+    np.testing.assert_array_equal(variable, [4, 5])
+    np.multiply(x, 2.0, out=variable, where=np.array([True, False]))
+    np.testing.assert_array_equal(variable, [6, 5])
+    with pytest.raises(ValueError, match="broadcast"):
+        np.add(x, np.ones((3, 1)), out=variable)
+    np.testing.assert_array_equal(cytape.function(lambda x: np.add(x, 1.0, out=variable) * 2.0)(x),
+                                  [8, 10])
+    np.testing.assert_array_equal(variable, [4, 5])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match="out=variable"):
+            np.add(x, 1.0, out=variable)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, cytape.function])
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+def test_an_order_that_is_asked_for(way, order):
+    x = np.arange(6.0).reshape(2, 3)
+    for f in (lambda x: np.multiply(x, 2.0, order=order), lambda x: np.exp(x, order=order),
+              lambda x: np.maximum(x, x[:1], order=order), lambda x: np.add(x.T, x.T, order=order)
+              if order != "K" else np.add(x, x)):
+        found = way(lambda x, f=f: f(x).ravel("K"))(cytape.constant(x))
+        np.testing.assert_allclose(np.asarray(found), f(x).ravel("K"))
+        np.testing.assert_allclose(
+            cytape.grad(lambda x, f=f: np.sum(way(f)(x) ** 2))(x),
+            cytape.grad(lambda x, f=f: np.sum(f(x).copy() ** 2))(x))
+    with pytest.raises(ValueError, match="order"):
+        np.multiply(cytape.constant(x), 2.0, order="G")
