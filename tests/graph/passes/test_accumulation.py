@@ -54,6 +54,14 @@ def test_whole_terms_and_parts_are_added_in_the_order_of_the_sum():
     assert sum(index is None for index in terms[0]) == 1
 
 
+@pytest.mark.parametrize("part", [
+    lambda x: x[1:][x[1:] > -0.73] * 5.0, lambda x: x[::2][x[::2] < 0.5],
+    lambda x: x[::-1][cnp.argsort(x[::-1])[:3]]])
+def test_elements_in_places_that_a_run_tells_of_a_part_are_added_to_that_part(part):
+    found(with_gradients(lambda x: cnp.sum(part(x)) + cnp.sum(x * x)), X)
+    found(with_gradients(lambda x: cnp.sum(x * x) + cnp.sum(part(x)) + cnp.sum(cnp.sin(x))), X)
+
+
 def test_many_elements_of_one_vector():
     counts, terms = found(
         with_gradients(lambda x: sum(x[i] * x[(5 * i) % 12] for i in range(12))), X
