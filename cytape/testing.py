@@ -20,6 +20,7 @@ from cytape.autodiff.functional import vjp
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
+from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
@@ -84,7 +85,7 @@ def check_grads(
     if unknown:
         raise ValueError(f"modes must be among 'forward' and 'reverse', got {sorted(unknown)}")
     args = [arg if (array := _array_of_numbers(arg)) is None else array for arg in args]
-    leaves, places = list(map(_leaf, nest.flatten(args))), nest.paths(args, "args")
+    leaves, places = list(map(_leaf, leaves_of_operand(args))), nest.paths(args, "args")
     positions = [i for i, leaf in enumerate(leaves)
                  if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc"]
     if not positions:

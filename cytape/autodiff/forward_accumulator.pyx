@@ -20,7 +20,7 @@ from cytape.ops.shared.batches import zeros_in_batch
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.nest import assert_same_structure
 from cytape.tensor.notices import warn
-from cytape.tensor.structures import pack_parts, parts_of
+from cytape.tensor.structures import pack_parts, parts_of, register_dataclasses
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
 
 __all__ = ["ForwardAccumulator"]
@@ -184,6 +184,9 @@ cdef class ForwardAccumulator:
         cdef Tensor primal
         cdef Py_ssize_t i
         cdef list primals = flatten(primal_structure), tangents = flatten(tangent_structure)
+        for leaf in primals:
+            if not isinstance(leaf, Tensor) and register_dataclasses([leaf]):
+                return self.follow(primal_structure, tangent_structure)
         refuse_arrays(primal_structure, "what is to be followed {} a TensorArray: follow the "
                       "tensors that are written to it")
         require_same_structure(primal_structure, tangent_structure)

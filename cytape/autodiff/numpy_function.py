@@ -30,7 +30,7 @@ from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import anybody_records, building_into, current_graph
-from cytape.tensor.structures import leaves_of_arguments
+from cytape.tensor.structures import leaves_of_arguments, leaves_of_operand
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
 __all__ = ["numpy_function"]
@@ -159,7 +159,7 @@ class _NumpyCall(PythonCall):
         self.name = name_of(f)
         self._f = f
         self._arguments = arguments
-        leaves = nest.flatten(specs)
+        leaves = leaves_of_operand(specs)
         for leaf in leaves:
             if not isinstance(leaf, Spec):
                 raise TypeError(

@@ -221,6 +221,65 @@ def test_loops_take_numbers_and_arrays_in_a_new_class(name):
     np.testing.assert_allclose(mapped, X * X)
 
 
+def followed(pair_of):
+    pair, directions = [pair_of(cytape.constant(X), cytape.constant(X)) for _ in range(2)]
+    with cytape.ForwardAccumulator(pair, directions) as tangents:
+        y = pair_of(pair.a * 2.0, pair.b)
+    return tangents.jvp(y)
+
+
+def in_graph(result):
+    def called(pair_of):
+        graph = cytape.Graph()
+        with graph.as_default():
+            given = cytape.placeholder("float64", X.shape)
+            fetch = result(pair_of, given)
+        return cytape.Session(graph).run(fetch, {given: X / 2.0})
+    return called
+
+
+def differentiated(pair_of, x):
+    pair = pair_of(x * 2.0, x * 4.0)
+    if isinstance(pair, tuple | dict):  # to gradients a list of xs, or none
+        return pair_of(pair.b, pair.a)
+    return cytape.gradients(pair.a * pair.b, pair)  # which are pair.b and pair.a
+
+
+def gradient_of_both(pair_of, x):
+    pair = pair_of(x * x, 0.0 * x)
+    return cytape.gradients(list(pair.values()) if isinstance(pair, dict) else pair, x)
+
+
+# All return a pair of 2 X and X, or a list of one.
+OTHERS = {
+    "ForwardAccumulator": followed,
+    "fetch": in_graph(lambda pair_of, x: pair_of(x * 4.0, x * 2.0)),
+    "fetch of gradients": in_graph(differentiated),
+    "ys of gradients": lambda pair_of: pair_of(2.0 * X, in_graph(gradient_of_both)(pair_of)[0]),
+    "in_axes": lambda pair_of: cytape.vmap(
+        lambda pair: pair_of(2.0 * pair.a, pair.b), in_axes=(pair_of(0, 0),))(pair_of(X, X)),
+    "specs": lambda pair_of: cytape.numpy_function(
+        lambda x: pair_of(2.0 * x, x), cytape.constant(X),
+        specs=pair_of(cytape.Spec.of((3,), float), cytape.Spec.of((3,), float))),
+    "fn_output_signature": lambda pair_of: cytape.map_fn(
+        lambda x: pair_of(2.0 * x, x), X, fn_output_signature=pair_of("float64", "float64")),
+}
+
+
+@each("name", CLASSES)
+@each("other", OTHERS)
+def test_others_that_are_the_first_to_see_the_class(other, name):
+    found = OTHERS[other](CLASSES[name]())
+    [found] = found if isinstance(found, list) else [found]
+    np.testing.assert_allclose(found.a, 2.0 * X)
+    np.testing.assert_allclose(found.b, X)
+
+
+def test_check_grads_is_the_first_to_see_the_class():
+    pair_of = made()
+    cytape.testing.check_grads(lambda pair: cnp.sum(cnp.sin(pair.a) * pair.b), (pair_of(X, X),))
+
+
 @dataclasses.dataclass
 class Layer:
     """A dataclass of variables: its methods get the object itself."""

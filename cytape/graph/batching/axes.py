@@ -10,6 +10,7 @@ from cytape.ops.shaping import moveaxis
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["axes_of", "checked_axes", "extent_of", "members_first", "members_moved"]
@@ -17,7 +18,7 @@ __all__ = ["axes_of", "checked_axes", "extent_of", "members_first", "members_mov
 
 def checked_axes(axes: Any, name: str) -> Any:
     """Return axes as they are; an error if they are no integers, None, or structures of these."""
-    for axis in nest.flatten(axes):
+    for axis in leaves_of_operand(axes):
         if axis is None:
             continue
         try:

@@ -15,7 +15,12 @@ from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, building_under, current_graph
-from cytape.tensor.structures import flatten_structure, is_structure, pack_structure
+from cytape.tensor.structures import (
+    flatten_structure,
+    is_structure,
+    leaves_of_operand,
+    pack_structure,
+)
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
@@ -215,6 +220,7 @@ def as_list(values: Any) -> list[Any]:
     """Return a list of what is given, alone or as a list or tuple; None stands for none."""
     if values is None:
         return []
+    leaves_of_operand(values)  # which registers dataclasses
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 

@@ -24,6 +24,7 @@ from cytape.tensor.making import constant
 from cytape.tensor.references import TensorReference
 from cytape.tensor.spec import UnknownShape
 from cytape.tensor.state import building_into, unrecorded
+from cytape.tensor.structures import register_dataclasses
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable
 
@@ -118,7 +119,12 @@ class Session:
         if self._closed:
             raise RuntimeError("this session is closed")
         wanted = _Wanted(self._graph)
-        structure = nest.map_structure(wanted.add, fetches)
+        try:
+            structure = nest.map_structure(wanted.add, fetches)
+        except TypeError:
+            if register_dataclasses(nest.flatten(fetches)):
+                return self.run(fetches, feed_dict, options)
+            raise
         feeds = checked_feeds(self._graph, feed_dict)
         executable = self._executable(wanted, tuple(feeds))
         with building_into(None), unrecorded():
