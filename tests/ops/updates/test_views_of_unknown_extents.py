@@ -231,3 +231,18 @@ def test_a_view_that_is_written_to_often_keeps_its_views(traced):
     found = (cytape.function(f) if traced else f)(cytape.constant(MATRIX))
     for tensor, array in zip(found, f(MATRIX.copy()), strict=True):
         np.testing.assert_array_equal(tensor, array)
+
+
+@pytest.mark.parametrize("extents", [(None, None), (None, 3), (1, None)])
+def test_an_axis_that_is_squeezed_has_one_element(extents):
+    def f(x):
+        x = x * 1.0
+        row = np.squeeze(x, 0)
+        row[1:] = x[0, 0] * 7.0
+        row += 1.0
+        return x
+
+    x = np.array([[2.0, 3.0, 4.0]])
+    traced = cytape.function(f, input_signature=[cytape.Spec.of(extents, float)])
+    np.testing.assert_array_equal(traced(x), f(x))
+    np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(traced(x)))(x), [[15, 0, 0]])
