@@ -23,8 +23,9 @@ class AggregationMethod:
     Attributes
     ----------
     ADD_N, DEFAULT : int
-        All in one op, once the last has been computed. Those that are computed on different devices
-        are summed per device first, then level by level of what the device labels name.
+        All in one op, once the last has been computed; runs add arrays of 4 MiB and more as
+        below. Those that are computed on different devices are summed per device first, then level
+        by level of what the device labels name.
     EXPERIMENTAL_TREE, EXPERIMENTAL_ACCUMULATE_N : int
         In pairs, each gradient as soon as it has been computed, so that two need to be kept at a
         time.

@@ -7,21 +7,64 @@ from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t
 
-from .rewriting cimport ABSENT, Rewriting, spec_at
+from .rewriting cimport ABSENT, Rewriting, located_as, spec_at
 
-cdef Op add_op
+cdef Op add_n_op, add_op
 
 from cytape.ops.elementwise import add as add_op
+from cytape.ops.shared.grouping import add_n_op
 
 
-cdef bint is_large_sum(SymbolicGraph graph, int32_t node) except -1:
-    return <Op>graph.ops[node] is add_op and (
+cdef bint is_large_sum(SymbolicGraph graph, int32_t node, Op op) noexcept:
+    return <Op>graph.ops[node] is op and (
         spec_at(graph, graph.nodes[node].first_output).nbytes >= LARGE)
+
+
+cdef bint any_large(SymbolicGraph graph, Op op) noexcept:
+    cdef int32_t node
+    for node in range(graph.n_nodes):
+        if is_large_sum(graph, node, op):
+            return True
+    return False
+
+
+cdef object in_pairs(subgraph):
+    """Add the terms of large sums of many one by one, in their order."""
+    cdef Rewriting rewriting = Rewriting()
+    cdef SymbolicGraph source = subgraph.graph
+    cdef int32_t node, symbol, total, made, i
+    rewriting.begin(subgraph)
+    for node in range(source.n_nodes):
+        if rewriting.skip(node):
+            continue
+        if not is_large_sum(source, node, add_n_op) or rewriting.pinned[node] or (
+                not is_of_one_spec(source, node)):
+            rewriting.copy(node)
+            continue
+        total = rewriting.mapping[source.args[source.nodes[node].inputs]]
+        for i in range(1, source.nodes[node].n_inputs):
+            symbol = rewriting.mapping[source.args[source.nodes[node].inputs + i]]
+            made = rewriting.target.add(
+                add_op, [total, symbol], {}, (spec_at(source, source.nodes[node].first_output),))
+            located_as(rewriting.target, made, source, node)
+            total = rewriting.target.nodes[made].first_output
+        rewriting.replace(node, total)
+    return rewriting.result()
+
+
+cdef bint is_of_one_spec(SymbolicGraph graph, int32_t node) noexcept:
+    cdef int32_t i
+    for i in range(graph.nodes[node].n_inputs):
+        if spec_at(graph, graph.args[graph.nodes[node].inputs + i]) is not (
+                spec_at(graph, graph.nodes[node].first_output)):
+            return False
+    return True
 
 
 def with_sums_early(subgraph):
     """Move large sums of two to where the second operand is computed, if both are read only there.
 
+    A large sum of many is made one of two again and again first: it goes through memory as often.
     Results are the same to the bit.
 
     Parameters
@@ -38,7 +81,10 @@ def with_sums_early(subgraph):
     cdef int32_t node, symbol, i
     cdef int32_t* uses     # per symbol
     cdef int32_t* readers  # per symbol: the last node that reads it
-    if not any([is_large_sum(source, i) for i in range(source.n_nodes)]):
+    if any_large(source, add_n_op):
+        subgraph = in_pairs(subgraph)
+        source = subgraph.graph
+    if not any_large(source, add_op):
         return subgraph
     rewriting.begin(subgraph)
     uses = <int32_t*>PyMem_Calloc(2 * source.n_symbols + 1, sizeof(int32_t))
@@ -82,7 +128,7 @@ cdef int copy_with_sums(Rewriting rewriting, int32_t node, const int32_t* uses,
 cdef bint can_run(Rewriting rewriting, int32_t node, const int32_t* uses) except -1:
     cdef SymbolicGraph source = rewriting.source
     cdef int32_t symbol, i
-    if not is_large_sum(source, node) or rewriting.pinned[node] or is_done(rewriting, node):
+    if not is_large_sum(source, node, add_op) or rewriting.pinned[node] or is_done(rewriting, node):
         return False
     for i in range(2):
         symbol = source.args[source.nodes[node].inputs + i]

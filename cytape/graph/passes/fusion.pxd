@@ -24,6 +24,7 @@ cdef class Fusion:
     cdef int32_t* cuts          # the input that must be in another group, or ABSENT
     cdef int32_t* firsts        # the first member of the node's group so far
     cdef int32_t* lasts         # the last producer of a large operand that only the group reads
+    cdef int32_t* breaks        # how many nodes up to it compute large arrays outside of groups
     cdef int32_t* limits        # the last stage it could be at
     cdef int32_t* parents       # towards the node that stands for the group, its first
     cdef int32_t* sizes         # of the group, where a node stands for one
@@ -60,6 +61,8 @@ cdef class Fusion:
     cdef int sink(self) except -1
     cdef int32_t root(self, int32_t node) noexcept
     cdef int join(self, int32_t node, int32_t other) noexcept
+    cdef int count_breaks(self) except -1
+    cdef bint may_share(self, int32_t node, int32_t other) noexcept
     cdef int form_groups(self) except -1
     cdef int find_escapes(self) except -1
     # The new graph:

@@ -38,7 +38,7 @@ cdef class Fusion:
         for before in rewriting.controls.values():
             controls += len(before)
         # Every node is put on the stack once for each edge, and once by itself.
-        self.memory = calloc(1, n * sizeof(PyObject*) + (15 * n + 4 * m + source.n_args + controls)
+        self.memory = calloc(1, n * sizeof(PyObject*) + (16 * n + 4 * m + source.n_args + controls)
                              * sizeof(int32_t) + 7 * n + m)
         if self.memory == NULL:
             raise MemoryError()
@@ -55,7 +55,8 @@ cdef class Fusion:
         self.order = self.stack + 2 * n + source.n_args + controls
         self.pending = self.order + n
         self.firsts = self.pending + 3 * n
-        self.lasts, self.uses = self.firsts + n, self.firsts + 2 * n
+        self.lasts, self.breaks, self.uses = (
+            self.firsts + n, self.firsts + 2 * n, self.firsts + 3 * n)
         flags = <char*>(self.uses + m)
         self.is_sum, self.fast, self.joins = flags, flags + n, flags + 2 * n
         self.is_last, self.emitted, self.fetched = flags + 3 * n, flags + 4 * n, flags + 5 * n
@@ -269,10 +270,29 @@ cdef class Fusion:
             self.parents[max(node, other)] = min(node, other)
         return 0
 
+    cdef int count_breaks(self) except -1:
+        """Count, up to each node, the ops between groups that compute large arrays."""
+        cdef int32_t node, i, n_breaks = 0
+        cdef Node* found
+        for node in range(self.source.n_nodes):
+            found = &self.source.nodes[node]
+            for i in range(found.n_outputs if (
+                    self.rewriting.live[node] and self.kinds[node] == NULL) else 0):
+                n_breaks += spec_at(self.source, found.first_output + i).nbytes >= LARGE
+            self.breaks[node] = n_breaks
+        return 0
+
+    cdef bint may_share(self, int32_t node, int32_t other) noexcept:
+        """Whether nodes that read the same may go together: large results do not wait for others.
+        """
+        return other != ABSENT and self.kinds[node] != NULL and (
+            (<Spec>self.kinds[node]).nbytes < LARGE or self.breaks[node] == self.breaks[other])
+
     cdef int form_groups(self) except -1:
         """Group what is connected, or reads the same; what remains alone is not to be fused."""
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, symbol, i, root
+        self.count_breaks()
         for node in range(source.n_nodes):
             self.parents[node] = node
             self.sizes[node] = 0
@@ -284,7 +304,8 @@ cdef class Fusion:
                 if other != ABSENT and not self.is_sum[other]:
                     self.join(node, other)
                 if spec_at(source, symbol).size > 1:
-                    self.join(node, self.users[symbol])
+                    if self.may_share(node, self.users[symbol]):
+                        self.join(node, self.users[symbol])
                     self.users[symbol] = node
         for node in range(source.n_nodes):
             if self.kinds[node] != NULL:

@@ -55,7 +55,8 @@ cdef class Code:
     cdef int32_t n_externals, n_symbols
     cdef list temporary_specs    # of symbols beyond those of the graph, for the node at hand
     cdef list constants          # kept alive
-    cdef dict direct             # symbol -> the external that it is computed into, to be fetched
+    cdef dict direct             # symbol -> the fetched external that it or a view of it is put in
+    cdef set copied              # ... of these, views that are copied there, so that their bases go
     cdef set filled              # ... those into which something is computed
     cdef set late                # fetches whose memory Python brings along
     cdef dict releases           # call -> externals that nobody needs from then on
@@ -86,6 +87,7 @@ cdef class Code:
     cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,
                   const npy_intp* strides) except -1
     cdef bint may_take_over(self, int32_t dying, int32_t count) except -1
+    cdef bint is_fetched_memory(self, int32_t number) except -1
     cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1
     cdef int drop(self, int32_t symbol) except -1
     cdef int release_claim(self, int32_t root) except -1

@@ -28,7 +28,7 @@ cdef class Code:
         self.direct, self.releases, self.elements, self.alone = {}, {}, {}, {}
         self.nested, self.n_fresh, self.n_movable = nested, n_fresh, n_movable
         self.owned, self.moves = frozenset(owned), [-1] * len(subgraph.fetches)
-        self.subprograms, self.late, self.filled = [], set(), set()
+        self.subprograms, self.late, self.filled, self.copied = [], set(), set(), set()
         self.repeatable, self.last_geometry = True, -1
         self.n_symbols = self.graph.n_symbols
         self.layout = Layout(self.n_symbols + N_TEMPORARIES)
@@ -207,16 +207,28 @@ cdef class Code:
         cdef int memory = memory_of(other.address)
         return (other.kind == PLACED and other.uses == count and root.claims == 1
                 and other.strides < 0 and memory != CONSTANT and other.address == root.address
-                and (memory != EXTERNAL or external_number(root.address) in self.owned))
+                and (memory != EXTERNAL or external_number(root.address) in self.owned
+                     or self.is_fetched_memory(external_number(root.address))))
+
+    cdef bint is_fetched_memory(self, int32_t number) except -1:
+        """Whether an external is new memory for a result; what Python returns may be shared."""
+        return number in self.filled and number not in self.late
 
     cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1:
         """Give an output the memory of an input, if that may be."""
         cdef Place* other = &self.layout.places[dying]
         cdef Place* root = &self.layout.places[other.root]
         cdef Place* place = &self.layout.places[symbol]
-        if not self.may_take_over(dying, count) or root.nbytes != self.spec(symbol).nbytes or (
-                self.direct and memory_of(other.address) != EXTERNAL and symbol in self.direct):
+        if not self.may_take_over(dying, count) or root.nbytes != self.spec(symbol).nbytes:
             return False
+        if self.direct:
+            number = self.direct.get(symbol)
+            if memory_of(other.address) != EXTERNAL:
+                if number is not None and number not in self.filled:
+                    return False
+            elif external_number(root.address) not in self.owned and (
+                    number != external_number(root.address)):
+                return False
         place.kind, place.strides, place.claims = PLACED, -1, 1
         place.root, place.address = other.root, other.address
         root.claims += 1

@@ -2,6 +2,8 @@ from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.core.memory cimport grow
 from cytape.core.typedefs cimport index_t
+from cytape.graph.passes.accumulate_op cimport AccumulateOp
+from cytape.graph.passes.early_sums cimport LARGE as LARGE_ARRAY
 from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
@@ -17,11 +19,14 @@ from .elementwise_ops cimport elementwise, elementwise_of_three
 from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .layout cimport (
     DEFERRED, EXTERNAL, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address,
-    external_number, memory_of)
-from .moved_ops cimport are_views
+    external_number, is_plain_float, memory_of)
+from .moved_ops cimport are_views, is_strided_view
 from .special_ops cimport emit_special, is_read
 
+cdef Op add_op
+
 from cytape.errors import GraphError
+from cytape.ops.elementwise import add as add_op
 
 cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
@@ -30,6 +35,7 @@ cdef enum:
     SPAN_INSTRUCTIONS = 4096     # after so many, or so much data, signals are looked at
     SPAN_BYTES = 1 << 23
     INSTRUCTION_EFFORT = 256     # what the least of them counts for, in bytes gone through
+    NO_SYMBOL = -1
     FEW = 8                      # times as large as its memory is what is not written out
 
 
@@ -75,8 +81,6 @@ cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
             top = max(top, node + 1)
             if code.spec(symbol).known and code.spec(symbol).nbytes > SMALL_BYTES:
                 code.direct.setdefault(symbol, <int32_t>len(code.feeds) + i)
-    if not code.nested:
-        compute_in_place(code)
     for node in keep:
         needed[node] = True
         top = max(top, node + 1)
@@ -97,29 +101,86 @@ cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
             places[symbol].uses += 1
             if places[symbol].kind == NOWHERE:
                 needed[graph.symbols[symbol].node] = True
+    if not code.nested:
+        compute_in_place(code)
     code.reserve(n_needed + n_needed // 8 + <int32_t>len(code.fetches) + 16)
     return top
 
 
 cdef int compute_in_place(Code code) except -1:
-    """Have what is fetched as another view of a value be computed where it is fetched, too."""
-    cdef int32_t symbol, node
+    """Have what is fetched as a view of a value, or is the last sum of several that take over each
+    other's memory, be computed where it is fetched from the first on."""
+    cdef int32_t symbol, node, base
     cdef list nodes
     for fetched, number in list(code.direct.items()):
-        symbol, nodes = fetched, []
-        while True:
+        symbol, base, nodes = fetched, fetched, []
+        while symbol != NO_SYMBOL:
             node = code.graph.symbols[symbol].node
-            if type(code.graph.ops[node]) is not StructuralOp or (
-                    code.graph.nodes[node].n_inputs != 1 or code.graph.nodes[node].n_outputs != 1):
-                break
-            symbol = code.graph.args[code.graph.nodes[node].inputs]
-            nodes.insert(0, node)
-            if symbol in code.direct or code.layout.places[symbol].kind != NOWHERE or (
-                    code.spec(symbol).nbytes != code.spec(fetched).nbytes
-                    or not are_views(code, nodes)):
+            if base == fetched and type(code.graph.ops[node]) is StructuralOp and (
+                    code.graph.nodes[node].n_inputs == 1 and code.graph.nodes[node].n_outputs == 1):
+                symbol = code.graph.args[code.graph.nodes[node].inputs]
+                nodes.insert(0, node)
+                if not are_views(code, nodes):
+                    break
+            else:
+                symbol = summed_before(code, node)
+                if symbol == NO_SYMBOL and base != fetched:
+                    copy_first_term(code, node, number)
+                base = symbol
+            if symbol == NO_SYMBOL or symbol in code.direct or (
+                    code.layout.places[symbol].kind != NOWHERE
+                    or code.spec(symbol).nbytes != code.spec(fetched).nbytes):
                 break
             code.direct[symbol] = number
     return 0
+
+
+cdef int32_t summed_before(Code code, int32_t node) except -2:
+    """Return the earlier sum whose memory a sum takes over, or NO_SYMBOL."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t symbol, found = NO_SYMBOL, i
+    if not is_sum(code, node):
+        return NO_SYMBOL
+    for i in range(row.inputs, row.inputs + row.n_inputs):
+        symbol = code.graph.args[i]
+        if code.layout.places[symbol].uses == 1 and (
+                code.spec(symbol) is code.spec(row.first_output)
+                and is_sum(code, code.graph.symbols[symbol].node)
+                and (found == NO_SYMBOL or symbol < found)):
+            found = symbol
+    return found
+
+
+cdef int copy_first_term(Code code, int32_t node, number) except -1:
+    """Have the first of more than two large terms copied to the sum, if it is a strided view.
+
+    Its base is free then before the second term is computed.
+    """
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t first, base
+    if code.graph.ops[node] is not add_op:
+        return 0
+    first = min(code.graph.args[row.inputs], code.graph.args[row.inputs + 1])
+    row = &code.graph.nodes[code.graph.symbols[first].node]
+    if code.spec(first).nbytes < LARGE_ARRAY or code.layout.places[first].uses != 1 or (
+            code.layout.places[first].kind != NOWHERE
+            or not is_strided_view(code, code.graph.symbols[first].node)):
+        return 0
+    base = code.graph.args[row.inputs]
+    if code.layout.places[base].kind == NOWHERE and code.layout.places[base].uses == 1 and (
+            code.spec(base).nbytes == code.spec(first).nbytes):
+        code.direct[first] = number
+        code.copied.add(first)
+    return 0
+
+
+cdef bint is_sum(Code code, int32_t node) except -1:
+    """Whether a node writes its result over a contiguous operand that nothing else reads."""
+    cdef object op = code.graph.ops[node]
+    if type(op) is FusedOp:
+        return code.graph.nodes[node].n_outputs == 1
+    return op is add_op and is_plain_float(code.spec(code.graph.nodes[node].first_output)) or (
+        type(op) is AccumulateOp and (<AccumulateOp>op).first_is_all)
 
 
 cdef int place_feeds(Code code) except -1:

@@ -115,9 +115,12 @@ cdef int apply(Code code, int32_t node, int op, const Loop* loop, int32_t x, int
 
 cdef int apply_by_walk(Code code, int32_t node, const Loop* loop, int32_t x, int32_t y) except -1:
     cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(out)
     cdef uint64_t addresses[3]
     cdef Walk walk
-    place_result(code, out, code.shows_item(x) and code.shows_item(y))
+    if not (is_like(code, x, spec) and code.take_over(out, x, 1)
+            or x != y and is_like(code, y, spec) and code.take_over(out, y, 1)):
+        place_result(code, out, code.shows_item(x) and code.shows_item(y))
     if not plan_result(code, out, &walk):
         return 0
     addresses[0] = code.layout.places[x].address
@@ -128,6 +131,11 @@ cdef int apply_by_walk(Code code, int32_t node, const Loop* loop, int32_t x, int
     addresses[walk.n_operands] = code.layout.places[out].address
     code.join_place(&walk, out)
     return code.emit_tiled(node, &walk, loop, addresses)
+
+
+cdef bint is_like(Code code, int32_t x, Spec spec) except -1:
+    """Whether an operand has the elements of a result in the same places, if it is contiguous."""
+    return code.spec(x).size == spec.size and code.spec(x).itemsize == spec.itemsize
 
 
 cdef int32_t converted(Code code, int32_t node, int32_t symbol, int type_num) except -1:

@@ -8,3 +8,4 @@ from .code cimport Code
 cdef bint moved(Code code, int32_t node, Op op) except -1
 # Whether ops of one operand, each of the result of the one before, show all that lies in C order.
 cdef bint are_views(Code code, list nodes) except -1
+cdef bint is_strided_view(Code code, int32_t node) except -1

@@ -55,7 +55,7 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
     if is_in_order:
         operands = [symbol if code.shows_item(symbol) else code.contiguous(node, symbol)
                     for symbol in operands]
-    elif moves.are_views:
+    elif moves.are_views and not (code.copied and row.first_output in code.copied):
         for i in range(moves.n_moves):
             code.view(row.first_output + i, inputs[moves.moves[i].source],
                       moves.moves[i].read_offset, moves.moves[i].read_strides)
@@ -91,6 +91,17 @@ cdef bint are_views(Code code, list nodes) except -1:
         if not in_c_order(spec, strides):
             layout = (spec, None, tuple([strides[axis] for axis in range(spec.ndim)]))
     return True
+
+
+cdef bint is_strided_view(Code code, int32_t node) except -1:
+    cdef Moves moves
+    cdef Node* row = &code.graph.nodes[node]
+    if type(code.graph.ops[node]) is not StructuralOp or row.n_inputs != 1 or row.n_outputs != 1:
+        return False
+    moves = (<StructuralOp>code.graph.ops[node]).moves_of(
+        (code.spec(code.graph.args[row.inputs]),), code.graph.attrs[node])
+    return moves is not None and moves.are_views and not in_c_order(
+        <Spec>moves.targets[0], moves.moves[0].read_strides)
 
 
 cdef bint show_item(Code code, int32_t node, Moves moves) except -1:

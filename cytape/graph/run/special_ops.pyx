@@ -31,7 +31,8 @@ from .moved_ops cimport moved
 from .picked_ops cimport add_picked, gather, pick, scatter_add
 from .part_ops cimport copy_region, is_updated, update_part
 from .stack_ops cimport ensure_shape
-from .sum_ops cimport accumulated, add_n, broadcasts, extremum, multiplied, sum_to, total
+from .sum_ops cimport (
+    accumulated, add_n, add_terms, any_strided, broadcasts, extremum, multiplied, sum_to, total)
 
 cdef Op ones_like_op, read_variable_op, real_op
 
@@ -362,7 +363,7 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
     cdef list overwritable = []
-    cdef int32_t symbol, i, n_overwritten = 0
+    cdef int32_t symbol, i
     cdef npy_intp work = 0
     for i, symbol in enumerate(symbols):
         if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not operand_specs[i]:
@@ -372,6 +373,8 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
+    if kind == ACCUMULATE and any_strided(code, symbols):
+        return add_terms(code, node, op, symbols)
     items = [i for i, symbol in enumerate(symbols)
              if code.spec(symbol).nbytes > SMALL_BYTES and code.shows_item(symbol)
              and code.spec(symbol).type_num != cnp.NPY_BOOL]
@@ -382,14 +385,15 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
                for i, symbol in enumerate(symbols)]
     if kind == FUSED:
         overwritable = [i for i in (<FusedOp>op).overwritable if code.may_take_over(symbols[i], 1)]
+    elif (<AccumulateOp>op).first_is_all:
+        overwritable = [0]
     for i, symbol in enumerate(range(row.first_output, row.first_output + row.n_outputs)):
-        if n_overwritten < len(overwritable) and (
-                (<FusedOp>op).free_from[<int32_t>overwritable[n_overwritten]]
-                <= (<FusedOp>op).written_by[i]) and (
-                code.take_over(symbol, symbols[overwritable[n_overwritten]], 1)):
-            n_overwritten += 1
-        elif not (kind == ACCUMULATE and (<AccumulateOp>op).first_is_all
-                  and code.take_over(symbol, symbols[0], 1)):
+        for k in overwritable:
+            if (kind == ACCUMULATE or (<FusedOp>op).free_from[<int32_t>k]
+                    <= (<FusedOp>op).written_by[i]) and code.take_over(symbol, symbols[k], 1):
+                overwritable.remove(k)
+                break
+        else:
             code.place_output(symbol)
         symbols.append(symbol)
     for symbol in symbols:

@@ -12,13 +12,19 @@ from cytape.graph.run.plan import Plan
 from tests.graph.passes.graphs import check_same, names, subgraph_of
 
 LARGE, USES = 1 << 19, 20
-WAYS = ["function", cytape.AggregationMethod.EXPERIMENTAL_TREE,
+WAYS = ["function", cytape.AggregationMethod.ADD_N, cytape.AggregationMethod.EXPERIMENTAL_TREE,
         cytape.AggregationMethod.EXPERIMENTAL_ACCUMULATE_N]
 TERMS = {
-    "python": lambda x, k: cnp.cumsum(x) * float(k),
-    "python and elementwise": lambda x, k: cnp.cumsum(x * float(k)) * float(k),
+    "flipped": lambda x, k: cnp.cumsum(x) * float(k),
+    "flipped and elementwise": lambda x, k: cnp.cumsum(x * float(k)) * float(k),
+    "python": lambda x, k: cnp.sort(x) * float(k),
     "parts": lambda x, k: cnp.cumsum(x[k:]) * float(k),
     "views of parts": lambda x, k: x[k:] * x[:-k],
+    "products of flipped": lambda x, k: cnp.flip(x) * x * float(k),
+}
+MOST = {  # arrays, with the result: eager gradients take 2 to 3
+    "flipped": 2, "flipped and elementwise": 4, "python": 3, "parts": 3, "views of parts": 3,
+    "products of flipped": 4,
 }
 
 
@@ -41,9 +47,19 @@ def gradient_of(terms, way, n):
 def test_a_gradient_of_many_uses_takes_the_memory_of_few(terms, way):
     subgraph = gradient_of(terms, way, LARGE)
     for one in with_sums_early(subgraph), optimise(subgraph):
-        assert Plan(one).peak_bytes <= 5.1 * 8 * LARGE
+        assert Plan(one).peak_bytes <= (MOST[terms] + 0.01) * 8 * LARGE
     if way == "function":
         check_same(subgraph, optimise(subgraph), [np.random.default_rng(0).normal(size=LARGE)])
+
+
+def test_sums_of_many_are_added_in_their_order():
+    def function(x):
+        return [cytape.add_n([cnp.sin(x * 3.0), cnp.sort(x), cnp.cumsum(x), x])]
+
+    before = subgraph_of(function, np.zeros(LARGE))
+    after = with_sums_early(before)
+    assert "AddN" not in names(after)
+    check_same(before, after, [np.random.default_rng(0).normal(size=LARGE)])
 
 
 def test_small_sums_stay_where_they_are():
@@ -64,6 +80,6 @@ def test_what_is_read_elsewhere_or_has_to_wait_is_not_moved():
 
 
 def test_fused_terms_join_the_sum_that_adds_them():
-    subgraph = optimise(gradient_of("python and elementwise", "function", LARGE))
+    subgraph = optimise(gradient_of("flipped and elementwise", "function", LARGE))
     assert names(subgraph)["Fused"] >= USES - 2
     assert names(subgraph)["Multiply"] == 1  # of the first term, which nothing is added to

@@ -8,6 +8,7 @@ from cytape.graph.model.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.plan import Plan
 from cytape.ops.engine.declare import general
+from cytape.ops.shared.grouping import add_n
 from tests.graph.plans import assert_as_reference, plan_of
 
 
@@ -191,3 +192,48 @@ def test_fetches_that_are_views_of_a_value_and_copies_of_it():
     for first in range(len(fetches)):
         assert_as_reference(graph, [x], [*fetches[first:], *fetches[:first]], [array])
         assert_as_reference(graph, [x], [fetches[first], fetches[first - 1]], [array])
+
+
+# ---- sums that take over each other's memory, the last of which is fetched
+
+FIRST = {
+    "an exponential": np.exp,
+    "flipped": lambda x: np.flip(np.exp(x), 1),
+    "turned": lambda x: np.exp(x[::-1, ::-1]).T.T,
+    "of Python": lambda x: np.sort(x),
+    "fed": lambda x: x,
+    "a column": lambda x: np.exp(x[:, :1]),
+}
+
+
+@pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
+def test_sums_are_computed_where_the_last_is_fetched(first):
+    array = np.random.default_rng(0).normal(size=(30, 40))
+    graph = Graph()
+    x = graph.placeholder("float64", (30, 40))
+    sums = [first(x)]
+    for k in range(1, 4):
+        sums.append(sums[-1] + np.flip(np.sin(x * float(k)), 0))
+    last = np.sort(x, axis=0) + sums[-1]
+    for fetches in ([last], [last, sums[1]], [sums[2], last], [last, last], [last, sums[3] * x],
+                    [np.reshape(last, (40, 30)), sums[2].T], [last.T, last[::-1]]):
+        plan = assert_as_reference(graph, [x], fetches, [array])
+        result = plan.run([array])[0].numpy()
+        expected = result.copy()
+        plan.run([array + 1.0])
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("method", ["add", "add_n"])
+def test_a_sum_is_written_over_an_operand_beside_a_strided_one(method):
+    array = np.random.default_rng(0).normal(size=(300, 40))
+    graph = Graph()
+    x = graph.placeholder("float64", (300, 40))
+    total, flipped = np.exp(x), np.flip(np.sin(x), 0)
+    added = total + flipped if method == "add" else add_n([total, flipped])
+    plan = assert_as_reference(graph, [x], [np.sum(added)], [array])
+    assert plan.peak_bytes <= 2.1 * array.nbytes
+    assert_as_reference(graph, [x], [np.sum(added), np.sum(total * 2.0)], [array])
+    assert_as_reference(graph, [x], [np.sum(added), np.sum(flipped * 2.0)], [array])
+    twice = total + total[::-1]  # which lies in the memory of the first
+    assert_as_reference(graph, [x], [np.sum(twice, 1)], [array])
