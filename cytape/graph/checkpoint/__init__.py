@@ -14,6 +14,7 @@ from cytape.graph.checkpoint.planning import (
     plan_of,
     planned,
     tensors_of,
+    warn_if_larger,
 )
 from cytape.graph.checkpoint.policies import kept_of
 from cytape.graph.checkpoint.rewriting import rewrite
@@ -63,7 +64,8 @@ def gradients(
         - ``"memory"``: about sqrt(n) of the bottlenecks, tensors on which all that comes later
           depends and which depend on all that came before. Only those with more than 1024 elements
           count, or what ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to. Chains of
-          elementwise ops take more memory with it than plain, as they are not fused any more.
+          elementwise ops take more memory with it than plain, as they are not fused any more; a
+          warning says how much.
         - ``"auto"``: what `plan` finds best. Or a plan, or the checkpoints of one.
     memory_budget : int or float, optional
         For ``"auto"``, as `plan` takes it.
@@ -123,6 +125,8 @@ def gradients(
                 ys, xs, grad_ys, stand_ins=model.stand_ins(made.schedule), **kwargs)
     check_no_budget(memory_budget)
     symbols = chosen(ys, xs, grad_ys, checkpoints, MIN_CHECKPOINT_NODE_SIZE, kwargs)
+    if isinstance(checkpoints, str) and checkpoints == "memory":
+        warn_if_larger(ys, xs, grad_ys, symbols, kwargs)
     return rewrite(ys, xs, grad_ys, symbols, **kwargs)
 
 

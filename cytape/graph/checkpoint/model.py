@@ -242,6 +242,10 @@ class GradientModel:
                 fetches, any(schedule) or self._original.has_control_inputs)
         return self.peaks[schedule]
 
+    def fused_peak_bytes(self) -> int:
+        """Return the bytes at the peak of a gradient that keeps all, from its second run on."""
+        return self._measured(self.fetches, True)
+
     def kept(self, symbols: Sequence[int]) -> tuple[int, list[int]]:
         """Tell what `rewrite` makes of checkpoints.
 

@@ -1,6 +1,7 @@
 """Gradients that keep only checkpoints: equal to plain ones, in less memory."""
 
 import random
+import re
 import warnings
 
 import numpy as np
@@ -273,12 +274,23 @@ def test_peaks_and_counts_agree_on_the_first_three_runs():
 def test_elementwise_chains_that_are_fused_are_computed_again_all_the_same():
     a = chain(40, size=1 << 14)
     graph = a[0].graph
-    with graph.as_default():
+    with graph.as_default(), pytest.warns(UserWarning, match="split what is fused") as warned:
         [plain] = cytape.gradients(a[-1], a[0])
         [dx] = cytape.gradients(a[-1], a[0], checkpoints="memory")
     results, traces = traces_of_runs(graph, dx)
     assert all(np.array_equal(x, cytape.Session(graph).run(plain)) for x in results)
     assert traces[1].peak_bytes == traces[2].peak_bytes <= traces[0].peak_bytes
+    _, plain_traces = traces_of_runs(graph, plain)
+    told = [int(number.replace(",", ""))
+            for number in re.findall(r"([\d,]+) bytes", str(warned[0].message))]
+    assert told == pytest.approx([traces[1].peak_bytes, plain_traces[1].peak_bytes], rel=0.05)
+
+
+def test_checkpoints_between_fused_ops_are_not_warned_of():
+    for size in (1 << 11, 1 << 14):  # of fewer elements nothing is fused
+        a = chain(40, size=size)
+        with a[0].graph.as_default():
+            cytape.gradients(a[-1], a[0], checkpoints="memory" if size < 4096 else [a[20]])
 
 
 def test_xs_on_both_sides_of_a_checkpoint():
