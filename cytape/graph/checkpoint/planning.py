@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from cytape.graph.model.operation import Operation
 from cytape.graph.run.reference import needed_nodes
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.shared.policy import check_budget
+from cytape.tensor.cached import cached_property
 from cytape.tensor.notices import warn
 from cytape.tensor.tensor import Tensor
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from cytape.tensor.cached import cached_property
 from cytape.tensor.tensor import Tensor
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from cytape.graph.model.lookup import Lookup
 from cytape.graph.model.names import ROOT, checked_name
 from cytape.graph.model.operation import Operation
+from cytape.tensor.cached import cached_property
 from cytape.tensor.state import building_under
 from cytape.tensor.tensor import Tensor
 

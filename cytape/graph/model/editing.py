@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 from cytape.graph.model.operation import Operation
 from cytape.graph.model.run_order import order_within
 from cytape.graph.model.variables import Variables
+from cytape.tensor.cached import cached_property
 from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor
 

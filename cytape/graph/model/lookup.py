@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from cytape.graph.model.names import Names
 from cytape.graph.model.operation import Operation
 from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.tensor.cached import cached_property
 from cytape.tensor.tensor import Tensor
 
 

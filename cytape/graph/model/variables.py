@@ -8,7 +8,6 @@ where its value is read. Reads and assignments run in the order in which they we
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from cytape.graph.model.contexts import BuiltUnderContexts
 from cytape.graph.model.flow import Flow, Run, has_derivative
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
+from cytape.tensor.cached import cached_property
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.state import anybody_records, building_into
 from cytape.tensor.tensor import Tensor, data_of, install_methods

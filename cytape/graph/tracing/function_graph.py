@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from numpy.typing import DTypeLike
@@ -19,6 +18,7 @@ from cytape.graph.model.variables import (
 )
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.tensor.cached import cached_property
 from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.variable import Variable
 

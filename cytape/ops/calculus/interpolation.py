@@ -4,8 +4,6 @@ It is differentiable in where it is asked for, in the points and in their values
 derivative is that to the right, at the last one that to the left; outside it is 0.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from cytape.ops.creation import astype
@@ -22,6 +20,7 @@ from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor, convert_to_tensor
+from cytape.tensor.cached import cached_property
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import spec_like
 
