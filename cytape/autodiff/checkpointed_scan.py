@@ -14,6 +14,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -178,7 +179,10 @@ class _Scan:
         self.streams = Streams(self.step, (state,))
         self.bindings = Bindings(self.step)
         with self.streams.finding():
-            first_run = FirstRun(self.sweep, (self.start, self.n - 1), {})
+            # Not a method, through which the call and this would refer to each other.
+            first_run = FirstRun(
+                partial(_sweep, self.step, self.stored, self.streams, self.storage),
+                (self.start, self.n - 1), {})
         self.first_run = first_run
         assigned = first_run.assigned_since()
         if assigned is not None:
@@ -191,18 +195,6 @@ class _Scan:
                          self.backward, self.jvp, optional=True)
         return with_tensors(result, outputs)
 
-    def sweep(self, state: Any, stop: int) -> tuple[Any, _Snapshots]:
-        """Advance from the first state; return the last, and those that the schedule keeps."""
-        snapshots = _Snapshots(self.streams, self.storage)
-        to_store = set(self.stored)
-        for i in range(stop):
-            if i in to_store:
-                snapshots.store(i, state)
-            state = _advanced(self.step, state, 1)
-        if stop in to_store:
-            snapshots.store(stop, state)
-        return state, snapshots
-
     def backward(self, *gradients: Tensor | None) -> list:
         """Return the gradients of the first state, and of what was found elsewhere."""
         arguments = list(filter(is_tensor, nest.flatten(self.start)))
@@ -212,7 +204,9 @@ class _Scan:
         with stop_recording(), self.again():
             snapshots = vars(self).pop("snapshots", None)  # at once: other threads may ask, too
             if snapshots is None:
-                _, snapshots = self.sweep(lent(self.start), self.stored[-1])
+                _, snapshots = _sweep(
+                    self.step, self.stored, self.streams, self.storage, lent(self.start),
+                    self.stored[-1])
             total: list[Any] = [None] * len(self.elsewhere)
             of_state: list[Any] = list(gradients)
             state: Any = None
@@ -296,6 +290,21 @@ class _Scan:
         with self.again():
             return tensors_in(_advanced(
                 changed(self.step), lent(with_tensors(self.start, tensors)), self.n - 1))
+
+
+def _sweep(
+    step: Callable, stored: Sequence[int], streams: Any, storage: Any, state: Any, stop: int
+) -> tuple[Any, _Snapshots]:
+    """Advance from the first state; return the last, and those that the schedule keeps."""
+    snapshots = _Snapshots(streams, storage)
+    to_store = set(stored)
+    for i in range(stop):
+        if i in to_store:
+            snapshots.store(i, state)
+        state = _advanced(step, state, 1)
+    if stop in to_store:
+        snapshots.store(stop, state)
+    return state, snapshots
 
 
 class _Snapshots:

@@ -3,6 +3,7 @@ cimport numpy as cnp
 from .loops cimport Loop, kernel_of
 
 import operator
+from weakref import proxy
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -23,7 +24,7 @@ class Symbol(NDArrayOperatorsMixin):
     """Stands for an array while a partial derivative is being traced."""
 
     def __init__(self, tracer, register, is_bool=False):
-        self.tracer = tracer
+        self.tracer = proxy(tracer)  # which has its symbols: not a cycle
         self.register = register
         self.is_bool = is_bool
 
