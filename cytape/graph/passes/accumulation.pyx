@@ -204,8 +204,10 @@ cdef class Accumulation:
         if total != ABSENT:
             symbols.insert(0, total)
             indices.insert(0, None)
-        if any([index is not None for index in indices]):
-            op = AccumulateOp(spec, [spec_at(target, symbol) for symbol in symbols], indices)
+        specs = [spec_at(target, symbol) for symbol in symbols]
+        # A sum of numbers that are broadcast in the source is not yet one of its shape.
+        if any([index is not None for index in indices]) or any([x is not spec for x in specs]):
+            op = AccumulateOp(spec, specs, indices)
             return self.emit_op(node, op, symbols)
         total = symbols[0]
         for symbol in symbols[1:]:

@@ -176,3 +176,17 @@ def test_warnings_are_numpys():
 def test_random_programs_compute_the_same(program):
     function, arrays = program
     found(function, *arrays)
+
+
+@pytest.mark.parametrize("n_whole", [0, 1])
+def test_broadcast_terms_beside_one_that_is_placed_at_run_time(n_whole):
+    def f(x, mask):
+        y = 2.0 * cnp.sum(x) + 3.0 * cnp.sum(x[mask]) + cnp.sum(x) * cnp.sum(x)
+        return y + cnp.sum(x * x) if n_whole else y
+
+    x, mask = np.array([0.5, -0.4, 0.8]), np.array([True, False, True])
+    traced = cytape.function(cytape.grad(f))
+    for _ in range(3):
+        np.testing.assert_allclose(traced(x, mask), cytape.grad(f)(x, mask), rtol=1e-12)
+    none = np.zeros(3, bool)
+    np.testing.assert_allclose(traced(x, none), cytape.grad(f)(x, none), rtol=1e-12)
