@@ -84,6 +84,10 @@ def check_grads(
     unknown = set(modes) - {"forward", "reverse"}
     if unknown:
         raise ValueError(f"modes must be among 'forward' and 'reverse', got {sorted(unknown)}")
+    if not isinstance(args, Sequence):
+        raise TypeError(
+            f"args must be a list of the arguments of f, got {type(args).__name__}: write "
+            "check_grads(f, [x])")
     args = [arg if (array := _array_of_numbers(arg)) is None else array for arg in args]
     leaves, places = list(map(_leaf, leaves_of_operand(args))), nest.paths(args, "args")
     positions = [i for i, leaf in enumerate(leaves)

@@ -109,6 +109,8 @@ def test_tolerances():
 
 
 def test_bad_calls():
+    with pytest.raises(TypeError, match=r"list of the arguments of f, got ndarray: .*\[x\]"):
+        check_grads(np.sin, np.ones(2))
     with pytest.raises(ValueError, match="modes"):
         check_grads(cnp.sin, [1.0], modes=["backward"])
     with pytest.raises(ValueError, match="none of the arguments"):
