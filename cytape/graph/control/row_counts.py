@@ -60,8 +60,7 @@ def _row_count(graph: SymbolicGraph, symbol: int, known: dict) -> Any:
         body, kept = attrs["body"], place - 1
         if kept - attrs["n_variables"] not in attrs["ragged_kept"]:
             return _iteration_count(graph, node)
-        return (body, _iteration_count(graph, node),
-                row_count(body.graph, body.output_symbols[kept], known))
+        return "rows", node, row_count(body.graph, body.output_symbols[kept], known)
     return "extents", id(spec.extents)
 
 

@@ -54,6 +54,16 @@ def scans_within(x, n):
     return repeated(n, outer, x)
 
 
+def calls_that_share_a_body(x, n):
+    """Calls of one function: the nodes of its scan have one body, whose inner loop reads n."""
+    @cytape.function
+    def scanned(x, n):
+        return cytape.scan(
+            lambda total, e: repeated(n, lambda j, z: cnp.sin(z) * e, total), x, x[0])
+
+    return repeated(n, lambda i, y: scanned(y, i) * scanned(cnp.cos(y), 2 * i + 1), x)
+
+
 def changing_rows(x, n):
     """A loop variable that grows: neither its rows nor those of what is made of it are known."""
     def outer(i, y):
@@ -78,7 +88,7 @@ def stopped_early(x, n):
 
 PROGRAMS = [
     loops_with_other_counts, branches_between, branches_with_other_loops, scans_within,
-    changing_rows, stopped_early]
+    calls_that_share_a_body, changing_rows, stopped_early]
 MODES = {
     "reverse": cytape.grad,
     "second order": lambda f: cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x) ** 2)),
