@@ -160,6 +160,17 @@ partials_tangent_op = composed(
     shape_rule=lambda x, *_, **__: x)
 
 
+def _prod_back(g, x, *, axis):
+    x = np.asarray(x)  # of no axes NumPy's conjugate is a number
+    found = prod_gradient(g, x, None, axis) if axis else g.copy()
+    return times(g, _of_others(x, axis=axis)) if found is None else found
+
+
+prod_back_op = composed(
+    "ProdBack", _prod_back, lambda g, x, *, axis: times(g, partials_op(x, axis=axis)),
+    shape_rule=lambda g, x, *, axis: x)
+
+
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
@@ -169,8 +180,7 @@ def _prod_vjp(op, g):
             return found
     x, axes = operand(op), reduced_axes(op)
     g = reshape(g, tuple([1 if i in axes else n for i, n in enumerate(op.input_specs[0].shape)]))
-    g = astype(g, x.dtype, copy=False)
-    return times(g, partials_op(conj_if_complex(x), axis=axes))
+    return prod_back_op(astype(g, x.dtype, copy=False), conj_if_complex(x), axis=axes)
 
 
 def _prod_jvp(op, t):

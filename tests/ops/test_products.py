@@ -78,3 +78,15 @@ def test_prod_of_one_complex_number(dtype):
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
 def test_bad_axis_of_a_cumulative_function_raises_numpys_error(name):
     same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=2)
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 2), ()])
+def test_a_gradient_of_prod_in_a_graph_is_one_op(axis):
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder(np.float64, (2, 3, 2))
+        y = ops.prod(x, axis=axis)
+        before = len(graph.get_operations())
+        cytape.gradients(y, [x], [ops.ones_like(y)])
+    added = [op.type for op in graph.get_operations()][before:]
+    assert set(added) - {"Reshape", "OnesLike", "Constant", "Fill"} == {"ProdBack"}
