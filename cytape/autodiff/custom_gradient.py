@@ -106,7 +106,8 @@ def custom_gradient(f: Callable) -> Callable:
 
     `grad_fn` finds in its closure and its globals what was there at the call, tensors and arrays of
     at most 64 KiB with their values. If a tensor in an attribute or a container was written to
-    since, a call of `grad_fn` raises `TapeStateError`.
+    since, a call of `grad_fn` raises `TapeStateError`. An array that `grad_fn`
+    assigns to, as in ``log[i] = dy``, is the array itself.
 
     Arrays count as they are at the call: while a tape or an accumulator is entered, `f` gets copies
     of those among its arguments. What it writes to them is in the caller's when it returns.

@@ -80,7 +80,7 @@ class BoundRule:
     def __init__(self, what: str, rule: Callable) -> None:
         from cytape.ops.shared.bindings import Bindings  # numpy.random is slow to import
 
-        self.rule, self._what, self._bindings = rule, what, Bindings(rule)
+        self.rule, self._what, self._bindings = rule, what, Bindings(rule, replays=False)
         self._tensors = [(x, x.id) for x in reached(rule).values() if type(x) is Tensor]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -607,3 +607,20 @@ def test_a_function_is_no_gradient(place):
         with pytest.raises(TypeError, match="function"):
             cytape.grad(function)(cytape.constant(1.0))
     assert not calls
+
+
+def test_rules_write_to_arrays_of_their_closure():
+    log, seen = np.zeros(1), np.zeros(2)
+
+    @cytape.custom_gradient
+    def doubled(x):
+        def gradient(dy):
+            log[0] += 1
+            seen[int(log[0]) - 1:] = dy
+            return 2 * dy
+
+        return 2 * x, gradient
+
+    assert cytape.grad(lambda x: doubled(doubled(x)))(1.0) == 4.0
+    np.testing.assert_array_equal(log, [2.0])
+    np.testing.assert_array_equal(seen, [1.0, 2.0])

@@ -21,7 +21,7 @@ MOST_FUNCTIONS = 200  # that are looked at
 MOST_CODES = 1000     # whose names are remembered
 MOST_COPIED = 1 << 16  # bytes of an array that may be written to
 
-_names: dict[CodeType, tuple[frozenset[str], tuple[str, ...]]] = {}
+_names: dict[tuple[CodeType, bool], tuple[frozenset[str], tuple[str, ...]]] = {}
 _unbound = object()
 
 
@@ -35,6 +35,10 @@ class Bindings:
     f : callable
         Functions, methods and `functools.partial` are looked at; in others nothing is found. What a
         function assigns to itself, as nonlocal or global, is its own affair: it stays as it is.
+    replays : bool, optional
+        Whether calls repeat a call that was made already, so their writes to tensors and arrays
+        must not be seen again. Else a name whose elements the function assigns to also stays as it
+        is, so that its writes are seen.
 
     Examples
     --------
@@ -47,24 +51,24 @@ class Bindings:
     2.0
     """
 
-    def __init__(self, f: Callable) -> None:
-        self._f = f
+    def __init__(self, f: Callable, *, replays: bool = True) -> None:
+        self._f, self._replays = f, replays
         self._found: dict[int, tuple[Any, list]] = {}
         pending = [f]
         while pending and len(self._found) < MOST_FUNCTIONS:
             x = pending.pop()
             if id(x) in self._found or not isinstance(x, (FunctionType, MethodType, partial)):
                 continue
-            values = list(map(_own, _values_of(x)))
+            values = list(map(_own, _values_of(x, replays)))
             self._found[id(x)] = x, values
             pending += values
 
     def function(self) -> Callable:
         """Return the function with what it found then: itself where nothing was bound anew."""
         if all(_is_same(now, before) for x, values in self._found.values()
-               for now, before in zip(_values_of(x), values, strict=True)):
+               for now, before in zip(_values_of(x, self._replays), values, strict=True)):
             return self._f
-        return _Rebuilt(self._found).of(self._f)
+        return _Rebuilt(self._found, self._replays).of(self._f)
 
 
 class _Kept(NamedTuple):
@@ -77,8 +81,8 @@ class _Kept(NamedTuple):
 class _Rebuilt:
     """Copies of functions that find each other, and what was bound before."""
 
-    def __init__(self, found: dict[int, tuple[Any, list]]) -> None:
-        self.found = found
+    def __init__(self, found: dict[int, tuple[Any, list]], replays: bool) -> None:
+        self.found, self.replays = found, replays
         self.copies: dict[int, Any] = {}
         self.globals: dict[int, dict] = {}
 
@@ -125,17 +129,17 @@ class _Rebuilt:
             copy.__defaults__ = tuple(map(self.of, islice(values, len(x.__defaults__))))
         if x.__kwdefaults__ is not None:
             copy.__kwdefaults__ = {word: self.of(next(values)) for word in x.__kwdefaults__}
-        for name, value in zip(_names_of(x)[1], values, strict=True):
+        for name, value in zip(_names_of(x, self.replays)[1], values, strict=True):
             if value is not _unbound:
                 known[name] = self.of(value)
 
 
-def _values_of(x: Any) -> list:
+def _values_of(x: Any, replays: bool) -> list:
     if isinstance(x, MethodType):
         return [x.__func__]
     if isinstance(x, partial):
         return [x.func, *x.args, *x.keywords.values()]
-    cells, names = _names_of(x)
+    cells, names = _names_of(x, replays)
     return [
         *(_content_of(cell) if name in cells else _unbound
           for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)),
@@ -150,20 +154,35 @@ def _content_of(cell: CellType) -> Any:
         return _unbound
 
 
-def _names_of(function: FunctionType) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the names that a function does not assign to: in its closure, and of globals."""
+def _names_of(
+    function: FunctionType, replays: bool
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the names that a function does not assign to: in its closure, and of globals.
+
+    Assignments to elements count unless it replays.
+    """
     code = function.__code__
-    known = _names.get(code)
+    known = _names.get((code, replays))
     if known is None:
         if len(_names) >= MOST_CODES:
             _names.clear()
         inner = codes(code)
         stored = {x.argval for each in inner for x in dis.get_instructions(each)
                   if x.opname in ("STORE_DEREF", "STORE_GLOBAL")}
+        if not replays:
+            stored.update(*map(_written, inner))
         names = () if is_of_cytape(function) else {
             name: None for each in inner for name in each.co_names if name not in stored}
-        known = _names[code] = frozenset(code.co_freevars) - stored, tuple(names)
+        known = _names[code, replays] = frozenset(code.co_freevars) - stored, tuple(names)
     return known
+
+
+def _written(code: CodeType) -> set[str]:
+    """Return the names whose elements code assigns to: where such a target begins in the source."""
+    instructions = [(x, (x.positions or ())[:3:2]) for x in dis.get_instructions(code)]
+    targets = {at for x, at in instructions if x.opname == "STORE_SUBSCR"}
+    return {x.argval for x, at in instructions
+            if at in targets and x.opname in ("LOAD_DEREF", "LOAD_GLOBAL")}
 
 
 def _own(x: Any) -> Any:
