@@ -286,8 +286,10 @@ def kept_arrays(rows, specs, ragged):
         if i not in ragged:
             stacks.append(stacked(arrays, spec))
             continue
+        # Slices without rows may have other extents: unknown ones are 0 in a branch not taken.
+        filled = [array for array in arrays if len(array)] or arrays[:1]
         empty = np.zeros([0, *[extent or 0 for extent in spec.shape[1:]]], spec.dtype)
-        stacks.append(np.concatenate(arrays) if arrays else empty)
+        stacks.append(np.concatenate(filled) if filled else empty)
         lengths.append(np.array([len(array) for array in arrays], np.int64))
     return stacks + lengths
 

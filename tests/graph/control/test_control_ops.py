@@ -35,6 +35,31 @@ def test_a_stack_of_slices_of_several_lengths_has_no_rows_without_iterations():
     assert (stack.shape, stack.dtype, lengths.shape) == ((0, 3), np.float32, (0,))
 
 
+@pytest.mark.parametrize("mode", [lambda f: f, cytape.grad])
+def test_branches_that_are_not_taken_leave_no_rows_of_unknown_extents(mode):
+    variable = cytape.Variable(np.ones(3))
+
+    def f(x, n):
+        def mapped(y):
+            rows = cytape.map_fn(lambda e: (variable.assign(y * variable), y * e)[1], x[x > 0.2])
+            return y + cnp.sum(rows, axis=0)
+
+        def step(i, y):
+            return i + 1, cytape.cond(i % 2 == 1, lambda: mapped(y), lambda: y * 0.5)
+
+        return cnp.sum(cytape.while_loop(lambda i, _: i < n, step, (cytape.constant(0), x))[1])
+
+    x = np.array([0.1, 0.5, 0.7])
+    traced = cytape.function(mode(lambda x, n: f(x, n)), input_signature=[
+        cytape.Spec.of((None,), float), cytape.Spec.of((), int)])
+    for n in 0, 1, 2, 3:
+        variable.assign(np.ones(3))
+        wanted = mode(f)(x, n)
+        for _ in range(2):
+            variable.assign(np.ones(3))
+            np.testing.assert_allclose(traced(x, n), wanted)
+
+
 def test_results_are_new():
     graph = cytape.Graph()
     with graph.as_default():
