@@ -17,8 +17,10 @@ from cytape.ops.engine.general_op import GeneralOp, OpCall
 from tests.cases import each
 
 PACKAGE = Path(cytape.__file__).parent
+with cytape.Graph().as_default():
+    ASSIGNED = cytape.Variable(1.0).assign(2.0)  # a tensor with all attributes that some have
 # Of classes whose objects have attributes that their class does not name.
-INSTANCES = {Tensor: cytape.constant(1.0), Function: cytape.function(abs)}
+INSTANCES = {Tensor: ASSIGNED, Function: cytape.function(abs)}
 
 
 def test_tensors() -> None:
