@@ -241,8 +241,9 @@ def _slice_spec(stack: Spec, is_ragged: bool) -> Spec:
 def _check_ragged(kept: Sequence[Spec], ragged: Any) -> None:
     _check_positions(ragged, len(kept))
     _require(
-        list(ragged) == sorted(set(ragged)) and all(is_ragged(kept[i]) for i in ragged),
-        f"{ragged} are not those of what is kept that have an unknown number of rows")
+        list(ragged) == sorted(set(ragged))
+        and all(kept[i].shape not in (None, ()) for i in ragged),
+        f"{ragged} are not places of what is kept that has rows")
 
 
 def _check_snapshots(snapshots: Any, ragged: Any) -> None:

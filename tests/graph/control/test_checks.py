@@ -25,6 +25,7 @@ def traced(f, *specs):
 
 
 INCREASED = traced(lambda v, row: [v + row.sum(), row * v], SCALAR, ROW)
+SUMMED = traced(lambda v, row: [v, row.sum()], SCALAR, ROW)
 MATCHED = traced(lambda v: [v > 1.0], SCALAR)
 RAGGED = traced(lambda v, rows: [v + rows.sum(), rows * v], SCALAR, ROWS)
 
@@ -47,6 +48,7 @@ def test_what_fits():
     check(**{**LOOP, "specs": [COUNT, SCALAR, ROWS]})
     check(**{**LOOP, "specs": [COUNT, SCALAR, ROW], "n_stacks": 0, "body_inputs": (2,)})
     check(**RAGGED_LOOP)
+    check(**{**LOOP, "ragged_kept": (0,)})
     check_branches([BOOL, SCALAR, ROW], (INCREASED, INCREASED), ((1, 2), (1, 2)), None)
     check_branches([BOOL, SCALAR], (MATCHED, MATCHED), ((1,), (1,)), (cytape.Variable(1.0),))
 
@@ -84,8 +86,8 @@ def test_loops_that_do_not_fit(loop, changes, message):
     (LOOP, {"body": traced(lambda v, row: [], SCALAR, ROW)}, "the body returns 0 tensors"),
     (RAGGED_LOOP, {"specs": [COUNT, SCALAR, ROWS, ROW]}, "lengths are int64"),
     (RAGGED_LOOP, {"specs": [COUNT, SCALAR, ROWS]}, "there are 3 inputs"),
-    (LOOP, {"ragged_kept": (0,)}, r"\(0,\) are not those of what is kept"),
-    (RAGGED_LOOP, {"ragged_kept": (0, 0)}, r"\(0, 0\) are not those"),
+    (LOOP, {"ragged_kept": (0,), "body": SUMMED}, r"\(0,\) are not places of what is kept"),
+    (RAGGED_LOOP, {"ragged_kept": (0, 0)}, r"\(0, 0\) are not places"),
     (RAGGED_LOOP, {"ragged_stacks": (0, 0)}, "its lengths in two places"),
 ])  # fmt: skip
 def test_specs_that_do_not_fit(loop, changes, message):

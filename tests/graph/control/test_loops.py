@@ -162,3 +162,29 @@ def test_of_stacks_with_as_many_rows_a_repetition_is_given_the_lengths_once():
         [body] = inner
     differences = np.diff(given[::-1])
     assert max(differences) <= 8, given
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_gradients_of_slices_with_other_numbers_of_rows_may_have_a_known_number(n):
+    v = cytape.Variable([1.0, 2.0, 3.0])
+
+    def f(x, y):
+        def assigning(row):
+            v.assign_sub(cnp.tanh(row))
+            return row * v
+
+        def step(s, e):
+            inner = cytape.recompute_grad(lambda: cnp.sin(cnp.sum(
+                cytape.map_fn(assigning, cnp.stack([s, s * e])), axis=0)))
+            return inner()
+
+        return cnp.sum(cytape.scan(step, cnp.stack([x, y, x * y])[:n], x))
+
+    def twice(x, y):
+        return cytape.grad(lambda x, y: cnp.sum(cytape.grad(f)(x, y) ** 2), argnums=(0, 1))(x, y)
+
+    results, function = [], cytape.function(twice)
+    for take in twice, function, function:
+        v.assign([1.0, 2.0, 3.0])
+        results.append(take(np.array([1.0, 2.0, -0.5]), np.array([0.3, 0.7, 1.2])))
+    np.testing.assert_allclose(results[1:], [results[0]] * 2, rtol=1e-11)
