@@ -295,11 +295,10 @@ def _forward_again(
 
 def _of_shape(gradient: Tensor, spec: Spec) -> Tensor:
     """Return a gradient with the extents of its operand, which a loop without iterations loses."""
-    gradient = ensure_shape(gradient, spec.shape)
     shape: Any = gradient.shape
-    if shape is not None and None not in tuple(shape)[1:]:
-        return gradient
-    return reshape_like(gradient, spec.extents)
+    if shape is None or None in tuple(shape)[1:]:
+        gradient = reshape_like(gradient, spec.extents)
+    return ensure_shape(gradient, spec.shape)
 
 
 def _checkpointed_vjp(

@@ -188,3 +188,28 @@ def test_gradients_of_slices_with_other_numbers_of_rows_may_have_a_known_number(
         v.assign([1.0, 2.0, 3.0])
         results.append(take(np.array([1.0, 2.0, -0.5]), np.array([0.3, 0.7, 1.2])))
     np.testing.assert_allclose(results[1:], [results[0]] * 2, rtol=1e-11)
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_without_iterations_gradients_of_stacks_have_the_extents_of_these(n):
+    def f(x, y):
+        def step(s, e):
+            return cytape.while_loop(
+                lambda i, _: i < 1, lambda i, a: (i + 1, cnp.sin(a) * e), (0, s))[1]
+
+        return cytape.foldl(step, cnp.stack([x, y, x * y])[:n], x)
+
+    s, t = cytape.constant([1.0, 0.5, 2.0]), cytape.constant([0.1, 0.2, 0.3])
+
+    def twice(x, y):
+        with cytape.GradientTape() as tape:
+            tape.watch([x, y])
+            with cytape.ForwardAccumulator([x, y], [s, t]) as accumulator:
+                result = f(x, y)
+            tangent = accumulator.jvp(result)
+        return tape.gradient(tangent, [x, y], unconnected_gradients="zero")
+
+    x, y = cytape.constant([1.0, 2.0, -0.5]), cytape.constant([0.3, 0.7, 1.2])
+    function = cytape.function(twice, input_signature=[cytape.Spec.of((None,), float)] * 2)
+    for _ in range(2):
+        np.testing.assert_allclose(function(x, y), twice(x, y), rtol=1e-11)
