@@ -110,7 +110,7 @@ def _matrices(call: Call) -> Any:
 
 
 def _of_one_shape(call: Call) -> Any:
-    """Call what does not broadcast with inputs of which members share none, but for positions."""
+    """Repeat shared operands for all members: the op does not broadcast. Positions stay shared."""
     moving = [spec.dtype.kind in "fc" for spec in call.specs]
     if any(mapped and not moves for mapped, moves in zip(call.mapped, moving, strict=True)):
         return NotImplemented

@@ -29,21 +29,21 @@ class BodyGradient:
     Attributes
     ----------
     forward : ConcreteFunction or None
-        From what the body takes, and what was captured, to what it returns, then residuals. None:
-        there are no residuals.
+        From the inputs of the body and captured tensors to the outputs of the body, then residuals.
+        None if there are no residuals.
     backward : ConcreteFunction
-        From the gradients of loop variables, sums, slices of stacks, and what is the same in all
-        iterations, to the next gradients, the next sums, and gradients of slices.
+        From the gradients of loop variables, sums, slices of stacks, and loop-invariant inputs, to
+        the next gradients, the next sums, and the gradients of slices.
     n_residuals : int
     summed, sliced : list of int
-        Of which inputs that are the same in all iterations, and of which slices, there are results.
+        The inputs of the body with gradients among the results: invariant ones, and slices.
     stacks_read : list of int
-        Which stacks the backward body takes slices of, among residuals, the body's own stacks, and
-        the gradients of stacks that the loop made.
+        The stacks that the backward body reads, among residuals, the body's own stacks, and the
+        gradients of stacks that the loop made.
     same_read : list of int
-        What it takes of the inputs that are the same in all iterations, and captured tensors.
+        The inputs that it reads, among invariant inputs and captured tensors.
     captured : list of Tensor
-        What the gradient takes from outside.
+        Tensors from outside that the gradient reads.
     """
 
     forward: ConcreteFunction | None
@@ -106,7 +106,7 @@ def _body_gradient(
         told = residuals(graph, moving, seeds + sums + seeds_of_kept, first_backward, results,
                          slices + seeds_of_kept)
         parts = stackable(graph, told)
-    # What is taken from outside is the same in all iterations, too.
+    # Captured tensors are invariant, too.
     same = inputs[first_same:] + [graph.tensor_at(symbol) for _, symbol in graph.captures]
     captured = [tensor for tensor, _ in graph.captures]
     residual_parts = list(
@@ -136,16 +136,15 @@ class BodyTangents:
     Attributes
     ----------
     forward : ConcreteFunction
-        From loop variables, tangents of those that have some, slices of stacks and of their
-        tangents, and what is the same in all iterations, to the next loop variables, their
-        tangents, and those of what is kept.
+        From loop variables, the tangents of some, slices of stacks and of their tangents, and
+        invariant inputs, to the next loop variables, their tangents, and those of kept outputs.
     kept : list of int
-        Which outputs besides the loop variables have tangents.
+        The outputs besides the loop variables that have tangents.
     used : list of int
-        What it takes besides loop variables and their tangents, of stacks, tangents of these,
-        inputs that are the same in all iterations, and tangents of these.
+        The other inputs that it reads, among stacks, their tangents, invariant inputs, and their
+        tangents.
     captured : list of Tensor
-        What the tangents take from outside.
+        Tensors from outside that the tangents read.
     """
 
     forward: ConcreteFunction

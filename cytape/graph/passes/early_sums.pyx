@@ -16,8 +16,9 @@ from cytape.ops.shared.grouping import add_n_op
 
 
 cdef bint is_large_sum(SymbolicGraph graph, int32_t node, Op op) noexcept:
-    return <Op>graph.ops[node] is op and (
-        spec_at(graph, graph.nodes[node].first_output).nbytes >= LARGE)
+    cdef Node* found = &graph.nodes[node]
+    return found.n_outputs == 1 and spec_at(graph, found.first_output).nbytes >= LARGE and (
+        <Op>graph.ops[node] is op)
 
 
 cdef bint any_large(SymbolicGraph graph, Op op) noexcept:

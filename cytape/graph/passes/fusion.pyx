@@ -283,8 +283,7 @@ cdef class Fusion:
         return 0
 
     cdef bint may_share(self, int32_t node, int32_t other) noexcept:
-        """Whether nodes that read the same may go together: large results do not wait for others.
-        """
+        """Whether readers of one operand may form a group: no large result waits for others."""
         return other != ABSENT and self.kinds[node] != NULL and (
             (<Spec>self.kinds[node]).nbytes < LARGE or self.breaks[node] == self.breaks[other])
 
