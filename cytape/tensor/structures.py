@@ -149,7 +149,8 @@ def leaves_of_operand(value: Any) -> list[Any]:
 
 def _leaves(value: Any, is_structure: Callable[[Any], bool]) -> list[Any]:
     leaves = nest.flatten(value)
-    late = [leaf for leaf in leaves if is_dataclass(type(leaf)) and is_structure(leaf)]
+    late = [leaf for leaf in leaves if is_dataclass(type(leaf)) and is_structure(leaf)
+            and not _holds(leaf, lambda part: part is leaf)]
     return _leaves(value, is_structure) if late and register_dataclasses(late) else leaves
 
 

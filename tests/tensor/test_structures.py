@@ -216,3 +216,17 @@ def test_slices_are_leaves_to_functions():
     x = slices(1.0)
     assert nest.flatten([x]) == [x]
     assert flatten_structure(x) == [x.values]
+
+
+def test_a_dataclass_that_holds_itself_is_one_object():
+    @dataclass
+    class Node:
+        weight: Any
+        children: list
+        parent: Any = None
+
+    root, child = Node(cytape.constant(2.0), []), Node(cytape.constant(3.0), [])
+    root.children.append(child)
+    child.parent = root
+    for node, expected in ((root, 2.0), (child, 3.0)):
+        assert cytape.recompute_grad(lambda node: node.weight * 1.0)(node).numpy() == expected
