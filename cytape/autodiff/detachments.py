@@ -36,7 +36,7 @@ from cytape.tensor.state import (
     departures,
     is_recorded,
 )
-from cytape.tensor.tensor import Tensor, data_of
+from cytape.tensor.tensor import Tensor, data_of, is_written_since, n_writes
 from cytape.tensor.variable import followed_as
 
 __all__ = ["BoundRule", "Known", "Trail", "call_rule"]
@@ -75,19 +75,20 @@ class BoundRule:
         In a call, if such a tensor was written to.
     """
 
-    __slots__ = ("_bindings", "_tensors", "_what", "rule")
+    __slots__ = ("_bindings", "_n_writes", "_what", "rule")
 
     def __init__(self, what: str, rule: Callable) -> None:
         from cytape.ops.shared.bindings import Bindings  # numpy.random is slow to import
 
         self.rule, self._what, self._bindings = rule, what, Bindings(rule, replays=False)
-        self._tensors = [(x, x.id) for x in reached(rule).values() if type(x) is Tensor]
+        self._n_writes = n_writes()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the rule."""
         rule = self._bindings.function()
-        written = {id(x) for x, before in self._tensors if x.id != before}
-        if written and not written.isdisjoint(reached(rule)):
+        if n_writes() != self._n_writes and any(
+                type(x) is Tensor and is_written_since(x, self._n_writes)
+                for x in reached(rule).values()):
             raise TapeStateError(
                 f"{self._what} finds a tensor, in an attribute or a container, that was written to "
                 "since the call: its derivative would be that of other numbers. Write to a copy "

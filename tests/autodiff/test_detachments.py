@@ -8,7 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, TapeStateError
 
 F = cytape.function
 x = np.array([1.0, 4.0])
@@ -566,3 +566,41 @@ def test_a_function_that_runs_with_its_graph_does_not_lose_recorded_tensors(call
     with pytest.raises((DetachedError, cytape.errors.SymbolicTensorError),
                        match="not among its arguments"):
         cytape.grad(f)(3.0)
+
+
+class NotLookedAt:
+    @property
+    def __dict__(self):
+        raise AssertionError
+
+
+def test_rules_are_bound_without_a_look_at_objects():
+    owner = NotLookedAt()
+
+    @cytape.custom_gradient
+    def doubled(x):
+        return 2 * x, lambda dy: 2 * dy if owner else None
+
+    assert cytape.grad(doubled)(1.0) == 2.0
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.__setitem__(0, 5.0), lambda x: x[:].__setitem__(0, 5.0),
+    lambda x: np.add(x, 1, out=x), lambda x: x.__iadd__(1.0)])
+def test_rules_raise_for_a_tensor_in_a_container_that_was_written_to(write):
+    weights = [cytape.constant([2.0, 3.0])]
+    weights.append(weights[0][1:])
+
+    @cytape.custom_gradient
+    def scaled(x):
+        return x * weights[0], lambda dy: dy * weights[0]
+
+    x, other = cytape.constant([1.0, 1.0]), cytape.constant([1.0, 1.0])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = scaled(x)
+    write(other)
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 3.0])
+    write(weights[0])
+    with pytest.raises(TapeStateError, match="was written to since the call"):
+        tape.gradient(y, x)
