@@ -5,6 +5,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 
 from .rewriting cimport ABSENT, Rewriting, located_as, spec_at
@@ -15,13 +16,20 @@ from cytape.ops.elementwise import add as add_op
 from cytape.ops.shared.grouping import add_n_op
 
 
+cdef bint has_large(SymbolicGraph graph) noexcept:
+    cdef int32_t symbol
+    for symbol in range(graph.n_symbols):
+        if (<Spec>graph.symbols[symbol].spec).nbytes >= LARGE:
+            return True
+    return False
+
+
 cdef bint is_large_sum(SymbolicGraph graph, int32_t node, Op op) noexcept:
-    cdef Node* found = &graph.nodes[node]
-    return found.n_outputs == 1 and spec_at(graph, found.first_output).nbytes >= LARGE and (
-        <Op>graph.ops[node] is op)
+    return <Op>graph.ops[node] is op and (
+        spec_at(graph, graph.nodes[node].first_output).nbytes >= LARGE)
 
 
-cdef bint any_large(SymbolicGraph graph, Op op) noexcept:
+cdef bint any_large_sum(SymbolicGraph graph, Op op) noexcept:
     cdef int32_t node
     for node in range(graph.n_nodes):
         if is_large_sum(graph, node, op):
@@ -77,16 +85,19 @@ def with_sums_early(subgraph):
     Subgraph
     """
     cdef SymbolicGraph source = subgraph.graph
-    cdef Rewriting rewriting = Rewriting()
+    cdef Rewriting rewriting
     cdef Node* found
     cdef int32_t node, symbol, i
     cdef int32_t* uses     # per symbol
     cdef int32_t* readers  # per symbol: the last node that reads it
-    if any_large(source, add_n_op):
+    if not has_large(source):
+        return subgraph
+    if any_large_sum(source, add_n_op):
         subgraph = in_pairs(subgraph)
         source = subgraph.graph
-    if not any_large(source, add_op):
+    if not any_large_sum(source, add_op):
         return subgraph
+    rewriting = Rewriting()
     rewriting.begin(subgraph)
     uses = <int32_t*>PyMem_Calloc(2 * source.n_symbols + 1, sizeof(int32_t))
     if uses == NULL:
