@@ -150,7 +150,7 @@ def leaves_of_operand(value: Any) -> list[Any]:
 def _leaves(value: Any, is_structure: Callable[[Any], bool]) -> list[Any]:
     leaves = nest.flatten(value)
     late = [leaf for leaf in leaves if is_dataclass(type(leaf)) and is_structure(leaf)
-            and not _holds(leaf, lambda part: part is leaf)]
+            and not _holds_itself(leaf)]
     return _leaves(value, is_structure) if late and register_dataclasses(late) else leaves
 
 
@@ -160,6 +160,10 @@ def _holds(leaf: Any, counts: Callable[[Any], bool], within: tuple = ()) -> bool
     parts = nest.flatten([getattr(leaf, name, None) for name in leaf.__dataclass_fields__])
     within = (*within, leaf)
     return any(counts(part) or _holds(part, counts, within) for part in parts)
+
+
+def _holds_itself(leaf: Any) -> bool:
+    return _holds(leaf, lambda part: part is leaf)
 
 
 def is_dataclass(cls: type) -> bool:
