@@ -56,7 +56,7 @@ def _row_count(graph: SymbolicGraph, symbol: int, known: dict) -> Any:
     if isinstance(op, CondOp):
         return ("branches", node, *[row_count(branch.graph, branch.output_symbols[place], known)
                                     for branch in attrs["branches"]])
-    if isinstance(op, LoopOp) and place > attrs["n_variables"]:
+    if isinstance(op, LoopOp) and not attrs.get("snapshots") and place > attrs["n_variables"]:
         body, kept = attrs["body"], place - 1
         if kept - attrs["n_variables"] not in attrs["ragged_kept"]:
             return _iteration_count(graph, node)

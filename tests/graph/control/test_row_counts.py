@@ -184,3 +184,22 @@ def test_results_of_branches_agree_if_they_do_in_each_branch():
             if len(stacks) > 1:
                 counts.append(len({row_count(graph, symbol) for symbol in stacks}))
     assert counts and set(counts) == {1}
+
+
+def test_snapshots_of_a_loop_do_not_have_a_row_per_iteration():
+    def outer(i, y):
+        return cytape.cond(
+            i % 2 == 0,
+            lambda: cytape.while_loop(
+                lambda j, z: j < 3, lambda j, z: (j + 1, cnp.sin(z) * y), (0, y),
+                checkpoints=2)[1],
+            lambda: cnp.cos(y))
+
+    def twice(x):
+        slope = cytape.grad(lambda x: cnp.sum(repeated(2, outer, x) * x))
+        return cytape.grad(lambda x: cnp.sum(slope(x) ** 2))(x)
+
+    x = np.array([0.7, 0.4, 0.2])
+    function = cytape.function(twice, input_signature=[cytape.Spec.of((None,), float)])
+    for _ in range(2):
+        np.testing.assert_allclose(function(x), twice(x), rtol=1e-11)
