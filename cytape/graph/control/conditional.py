@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from cytape.graph.control.checks import check_branches, is_ragged
@@ -127,7 +126,7 @@ class _Part:
         self.arguments: list[Tensor] = []
         self.actual: list[Tensor] = []
         self.inputs = self.take(branch.graph, branch.input_symbols, passed)
-        with self.building():
+        with unrecorded(), building_into(self.graph):
             self.outputs = inlined(branch, self.graph, self.inputs)
         self.first_of_derivative = self.graph.n_nodes
         self.results: dict[int, Any] = {}
@@ -142,15 +141,9 @@ class _Part:
     def symbols(self, tensors: Iterable[Tensor]) -> list[int]:
         return list(map(self.graph.symbol_of, tensors))
 
-    def building(self) -> AbstractContextManager[Any]:
-        stack = ExitStack()
-        stack.enter_context(unrecorded())
-        stack.enter_context(building_into(self.graph))
-        return stack
-
     def all_results(self, found: Iterable[int], stand_in: Callable) -> list[Tensor]:
         """Return results for some positions, zeros where there are none."""
-        with self.building():
+        with unrecorded(), building_into(self.graph):
             return [
                 in_graph(self.graph, dense(self.results[i]) if i in self.results
                          else zeros(stand_in(self, i)))
@@ -197,7 +190,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         seeds = part.take(branch.graph, [branch.output_symbols[i] for i in arrived],
                           [convert_to_tensor(gradients[i]) for i in arrived])
         wanted = [i for i, position in enumerate(positions) if op.needs[position]]
-        with part.building():
+        with unrecorded(), building_into(part.graph):
             found = symbolic_gradients(
                 part.graph, part.symbols([part.outputs[i] for i in arrived]),
                 part.symbols([part.inputs[i] for i in wanted]), seeds)
@@ -256,7 +249,7 @@ def _kept(
         return [[], []]
     bodies, passed = [], []
     for i, part in enumerate(parts):
-        with part.building():
+        with unrecorded(), building_into(part.graph):
             more = [in_graph(part.graph, _nothing(part, parts[1 - i], pair[1 - i])
                              if pair[i] is None else pair[i]) for pair in slots]
         body, given = part.body(part.inputs, part.passed, part.outputs + more)
@@ -307,7 +300,7 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
         own_tangents = part.take(
             branch.graph, [branch.input_symbols[i] for i in moving],
             [convert_to_tensor(tangents[positions[i]]) for i in moving])
-        with part.building():
+        with unrecorded(), building_into(part.graph):
             found = symbolic_tangents(
                 part.graph, part.symbols([part.inputs[i] for i in moving]), own_tangents,
                 part.symbols(part.outputs))
@@ -319,7 +312,7 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     bodies, all_passed = [], []
     for part in parts:
         results = part.all_results(moved, lambda part, i: part.outputs[i])
-        with part.building():
+        with unrecorded(), building_into(part.graph):
             body, given, _ = closed(part.graph, (), part.arguments, part.actual, results)
         bodies.append(body)
         all_passed.append(given)
