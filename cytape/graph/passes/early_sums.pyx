@@ -24,12 +24,12 @@ cdef bint has_large(SymbolicGraph graph) noexcept:
     return False
 
 
-cdef bint is_large_sum(SymbolicGraph graph, int32_t node, Op op) noexcept:
+cdef bint is_large_sum(SymbolicGraph graph, int32_t node, Op op) except -1:
     return <Op>graph.ops[node] is op and (
         spec_at(graph, graph.nodes[node].first_output).nbytes >= LARGE)
 
 
-cdef bint any_large_sum(SymbolicGraph graph, Op op) noexcept:
+cdef bint any_large_sum(SymbolicGraph graph, Op op) except -1:
     cdef int32_t node
     for node in range(graph.n_nodes):
         if is_large_sum(graph, node, op):
@@ -61,7 +61,7 @@ cdef object in_pairs(subgraph):
     return rewriting.result()
 
 
-cdef bint is_of_one_spec(SymbolicGraph graph, int32_t node) noexcept:
+cdef bint is_of_one_spec(SymbolicGraph graph, int32_t node) except -1:
     cdef int32_t i
     for i in range(graph.nodes[node].n_inputs):
         if spec_at(graph, graph.args[graph.nodes[node].inputs + i]) is not (
