@@ -149,6 +149,10 @@ def _moved_others(x, t, *starts, axis):
     return total
 
 
+def _prod_back(g, x, *, axis):
+    return g * _of_others(x, axis=axis)
+
+
 def _moved_back(g, x, t, *, axis):
     total = np.zeros_like(x)
     for place in np.ndindex(x.shape):
@@ -180,6 +184,12 @@ SPECS += [
         case((2, 4), (2, 4), axis=(1,)), case((8, 3), (8, 3), STARTS, axis=(0,))],
         domain=(repeated(ZEROS), uniform(-2, 2), None), differentiable=(True, True, False),
         dtypes=NUMBERS),
+    OpSpec("ProdBack", OPS["ProdBack"], _prod_back, [
+        case((1,), (4,), axis=(0,)), case((3, 1, 2), (3, 5, 2), axis=(1,)),
+        case((1, 1, 2), (4, 3, 2), axis=(0, 1))], dtypes=NUMBERS),
+    OpSpec("ProdBack", OPS["ProdBack"], _prod_back, [
+        case((2, 1), (2, 4), axis=(1,)), case((1, 4), (2, 4), axis=(0,))],
+        domain=(uniform(-2, 2), repeated(ZEROS)), dtypes=NUMBERS),
     OpSpec("CumprodBack", OPS["CumprodBack"], _cumprod_back, [
         case((4,), (4,), axis=0), case((3, 5, 2), (3, 5, 2), axis=1), case((1, 2), (1, 2), axis=1),
         case((0,), (0,), axis=0), case((9, 3), (9, 3), axis=1)], dtypes=NUMBERS),

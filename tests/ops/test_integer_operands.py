@@ -56,7 +56,7 @@ def positions_of(spec, case):
 # These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
 OF_ONE_DTYPE = {
     "AddN", "CholeskyBack", "CumprodBack", "CumprodCurvature", "DeferredVjp", "LeastSquaresBack",
-    "ProductsOfOthersTangent",
+    "ProdBack", "ProductsOfOthersTangent",
 }  # fmt: skip
 
 RECORDS = [

@@ -343,7 +343,7 @@ def test_an_error_in_a_rule_comes_out_and_leaves_nothing_broken(name):
 # -- the table -------------------------------------------------------------------------------------
 
 
-RUN_OTHERS = {"DeferredVjp", "CholeskyBack", "CumprodCurvature", "LeastSquaresBack",
+RUN_OTHERS = {"DeferredVjp", "CholeskyBack", "CumprodCurvature", "LeastSquaresBack", "ProdBack",
               "ProductsOfOthersTangent"}
 OF_TESTS = ("Declared", "Doctest", "Walkthrough")  # how names begin that tests and examples declare
 
