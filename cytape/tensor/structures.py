@@ -149,6 +149,8 @@ def leaves_of_operand(value: Any) -> list[Any]:
 
 def _leaves(value: Any, is_structure: Callable[[Any], bool]) -> list[Any]:
     leaves = nest.flatten(value)
+    if not any(map(is_dataclass, set(map(type, leaves)))):  # once a class: asking in vain is slow
+        return leaves
     late = [leaf for leaf in leaves if is_dataclass(type(leaf)) and is_structure(leaf)
             and not _holds_itself(leaf)]
     return _leaves(value, is_structure) if late and register_dataclasses(late) else leaves
