@@ -139,7 +139,7 @@ def test_a_persistent_tape_asked_twice(rng):
     assert n_calls < len(calls) <= 2 * n_calls
 
 
-# What steps find elsewhere, and what they make of a state.
+# Values that steps close over, and functions of a state.
 CLOSED_OVER = {
     "the start state": lambda x: lambda s: s * x,
     "the start state alone": lambda x: lambda s: x * 1.0,

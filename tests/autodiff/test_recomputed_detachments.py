@@ -25,8 +25,8 @@ def by_element(x):
     return np.sum(a)
 
 
-# What takes values out of tensors where Python or NumPy asks for them, with and without a result
-# that is a tensor all the same.
+# Ways in which Python or NumPy, not the user, converts a tensor, with and without a result that is
+# a tensor all the same.
 IMPLICIT = {
     "in place": in_place,
     "in place, connected": lambda x: in_place(x) + np.sum(x),
@@ -102,7 +102,7 @@ def test_values_that_are_taken_out_are_noted(take, mode, wrapper):
 
 
 @each("wrapper", WRAPPERS)
-def test_conversions_of_what_nobody_follows_are_allowed(wrapper):
+def test_conversions_of_unrecorded_tensors_are_allowed(wrapper):
     c = cytape.constant(2.0)
     f = WRAPPERS[wrapper](
         lambda x: np.sum(x * x) * float(c) * math.exp(c - c) * np.asarray(cnp.sin(c) ** 0))

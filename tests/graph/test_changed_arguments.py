@@ -190,7 +190,7 @@ def with_vector(transform):
     return lambda f: lambda *args, **named: transform(f)(*args, np.ones(3), **named)
 
 
-# What differentiates with respect to the first argument of two, the function, and the result.
+# Transforms that differentiate with respect to the first of two arguments: function, result.
 TRANSFORMS = {
     "grad": (cytape.grad, changing_both, SLOPE),
     "value_and_grad": (
@@ -248,7 +248,7 @@ def test_arguments_that_are_not_differentiated_stay_as_they_are(transform, by_na
         np.testing.assert_allclose(found, wanted)
 
 
-def test_arrays_that_nobody_can_write_to_are_not_copied():
+def test_read_only_arrays_are_not_copied():
     seen, y = [], np.array([1.0, 2.0, 3.0])
     y.setflags(write=False)
 

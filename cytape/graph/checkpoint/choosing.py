@@ -45,7 +45,7 @@ def chosen(
     least_size : int
         For "memory": tensors count that have more elements.
     options : dict
-        What else `cytape.gradients` is to be called with.
+        Further arguments of `cytape.gradients`.
 
     Returns
     -------

@@ -183,7 +183,7 @@ class Planning:
     least_size : int
         As `chosen` takes it.
     options : dict
-        What else `cytape.gradients` is to be called with.
+        Further arguments of `cytape.gradients`.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ def warn_if_larger(
     symbols : list of int
         The checkpoints.
     options : dict
-        What else `cytape.gradients` is to be called with.
+        Further arguments of `cytape.gradients`.
     """
     graph = graph_of(flat(as_list(ys)) + flat(as_list(xs)))
     targets = [y for y in flat(as_list(ys)) if isinstance(y, Tensor) and y.graph is graph]
@@ -295,7 +295,7 @@ def planned(
     least_size : int
         As `chosen` takes it.
     options : dict
-        What else `cytape.gradients` is to be called with.
+        Further arguments of `cytape.gradients`.
 
     Returns
     -------

@@ -31,12 +31,12 @@ class Run(NamedTuple):
     n_carried: int = 0
 
 
-# What stateful nodes run, by op: called with the attributes.
+# The bodies of stateful nodes, by op: functions of the attributes.
 RUNS: dict[Any, Callable[[dict], list[Run]]] = {}
 
 
 class Flow:
-    """What depends on what in graphs; bodies are gone through once for each question."""
+    """Dependences between the symbols of graphs; each body is visited once a question."""
 
     def __init__(self) -> None:
         self._known: dict[tuple, frozenset[int]] = {}

@@ -1,4 +1,4 @@
-"""What depends on what in a graph, through bodies of loops and branches."""
+"""Dependences in a graph, through bodies of loops and branches."""
 
 import cytape
 import cytape.numpy as cnp
