@@ -1,9 +1,13 @@
-"""Nodes with another gradient function than their op's, as tapes and accumulators see them."""
+"""Nodes under gradient functions other than their ops', as derivatives see them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from cytape.graph.model.contexts import Overrides, overrides_within
+from cytape.graph.tracing.bodies import derived
+from cytape.graph.tracing.checkpointed_calls import copied
+from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.ops.engine.custom_op import described_call
 from cytape.ops.engine.node_gradients import gradients_of_node
 from cytape.ops.engine.rules import gradient_rule
@@ -14,10 +18,14 @@ __all__: list[str] = []
 
 
 def _overriding_call(graph: Any, node: int) -> tuple[Any, dict] | None:
-    """Return what recorders are told of a node: a call whose backward function is the other."""
+    """Return the call that is differentiated in place of a node, None if it is the node's own.
+
+    It has the other backward function, or bodies whose nodes have theirs.
+    """
     override = graph.gradient_override_of(node)
     if override is None:
-        return None
+        return _with_bodies_under(
+            graph.ops[node], graph.attrs[node], graph.contexts[graph.context_of(node)].overrides)
     needed = [graph.spec_of(symbol).trainable for symbol in graph.inputs_of(node)]
 
     def backward(*gradients: Tensor) -> list:
@@ -25,6 +33,34 @@ def _overriding_call(graph: Any, node: int) -> tuple[Any, dict] | None:
         return gradients_of_node(graph, node, list(gradients), needed, rule)
 
     return described_call(graph.ops[node].name, backward)
+
+
+def _with_bodies_under(op: Any, attrs: dict, overrides: Overrides) -> tuple[Any, dict] | None:
+    changed: dict[str, Any] = {}
+    for name, value in attrs.items() if overrides else ():
+        if isinstance(value, ConcreteFunction):
+            changed[name] = _under(value, overrides)
+        elif isinstance(value, tuple) and any(isinstance(x, ConcreteFunction) for x in value):
+            changed[name] = tuple([_under(x, overrides) for x in value])
+    return (op, {**attrs, **changed}) if changed else None
+
+
+def _under(body: ConcreteFunction, overrides: Overrides) -> ConcreteFunction:
+    """Return a body as if it had been traced under gradient functions, which it may have been."""
+    return derived(body, ("under", overrides), lambda: _copied_under(body, overrides)) or body
+
+
+def _copied_under(body: ConcreteFunction, overrides: Overrides) -> ConcreteFunction | None:
+    """Return the body under gradient functions, None if its nodes have them already."""
+    source = body.graph
+    used = {source.contexts[source.context_of(node)].overrides
+            for node in range(source.n_nodes) if source.inputs_of(node)}
+    if all(own == overrides_within(overrides, own) for own in used):
+        return None
+    graph, symbols = copied(body, overrides)
+    return ConcreteFunction(
+        body.name, graph, [symbols[symbol] for symbol in body.input_symbols],
+        [graph.tensor_at(symbols[symbol]) for symbol in body.output_symbols])
 
 
 install_overriding_call(_overriding_call)

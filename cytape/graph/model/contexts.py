@@ -13,6 +13,8 @@ from cytape.tensor.cached import cached_property
 from cytape.tensor.state import building_under
 from cytape.tensor.tensor import Tensor
 
+Overrides = tuple[tuple[str, str], ...]  # names of gradient functions, sorted by op types
+
 
 class Context(NamedTuple):
     """What nodes of a graph are built under.
@@ -24,7 +26,7 @@ class Context(NamedTuple):
     controls : tuple of int
         Nodes that run before.
     device : str
-    overrides : tuple of (str, str)
+    overrides : Overrides
         Op types, and whose gradient functions they have instead of their own.
     original : int
         The node that is being differentiated; -1 if there is none.
@@ -40,12 +42,23 @@ class Context(NamedTuple):
     scope: int = ROOT
     controls: tuple[int, ...] = ()
     device: str = ""
-    overrides: tuple[tuple[str, str], ...] = ()
+    overrides: Overrides = ()
     original: int = -1
     recorded: bool = True
 
 
 OUTERMOST = Context()
+
+
+def overrides_within(outer: Overrides, inner: Overrides) -> Overrides:
+    """Return the gradient functions of ops that are built under some, and within these others.
+
+    Examples
+    --------
+    >>> overrides_within((("Exp", "A"), ("Tanh", "B")), (("Tanh", "C"),))
+    (('Exp', 'A'), ('Tanh', 'C'))
+    """
+    return tuple(sorted({**dict(outer), **dict(inner)}.items()))
 
 
 class BuiltUnderContexts(Lookup):
@@ -369,9 +382,9 @@ class BuiltUnderContexts(Lookup):
             raise TypeError(
                 f"gradient_override_map takes a mapping from op types to names, got {op_type_map!r}"
             )
-        overrides = dict(self.contexts[self.present_context].overrides)
-        overrides.update(op_type_map)
-        return building_under(self, self.context_with(overrides=tuple(sorted(overrides.items()))))
+        overrides = overrides_within(
+            self.contexts[self.present_context].overrides, tuple(op_type_map.items()))
+        return building_under(self, self.context_with(overrides=overrides))
 
     def gradient_override_of(self, node: int) -> str | None:
         """Return the name of the gradient function that a node has instead of its op's.

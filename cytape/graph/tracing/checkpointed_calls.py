@@ -16,7 +16,7 @@ from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["CheckpointedCalls", "closed"]
+__all__ = ["CheckpointedCalls", "closed", "copied"]
 
 
 def closed(
@@ -51,7 +51,7 @@ def closed(
     symbols = [*trace.output_symbols, *kept]
     graph, inputs = trace.graph, list(trace.input_symbols)
     if graph.captures:  # a graph whose nodes lead to its own tensors could not be collected
-        graph, numbers = _copied(trace)
+        graph, numbers = copied(trace)
         symbols, inputs = ([numbers[symbol] for symbol in each] for each in (symbols, inputs))
     return new_trace(
         trace.name, graph, inputs, list(map(graph.tensor_at, symbols))), kept, attrs
@@ -124,9 +124,19 @@ class CheckpointedCalls:
         return trace.call_with([*arrived, *captured])
 
 
-def _copied(trace: Ends) -> tuple[FunctionGraph, dict[int, int]]:
-    """Return the graph of a trace without captures, and the symbols there by those of the trace."""
+def copied(
+    trace: Any, overrides: tuple[tuple[str, str], ...] = ()
+) -> tuple[FunctionGraph, dict[int, int]]:
+    """Return the graph of a trace without captures, and the symbols there by those of the trace.
+
+    Parameters
+    ----------
+    trace : Ends or ConcreteFunction
+    overrides : tuple of (str, str), optional
+        Gradient functions of the copied nodes, as in `Context`; those of the trace go first.
+    """
     graph = FunctionGraph(trace.name, None)
+    graph.enter_context(graph.context_with(overrides=overrides))
     with unrecorded(), building_into(graph):
         symbols = {}
         for symbol in trace.input_symbols:

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from contextlib import nullcontext
 
+from cytape.graph.model.contexts import overrides_within
 from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.lost_counts import warn_of_counts
 from cytape.ops.shared.draws import new_stream
@@ -240,7 +241,7 @@ def context_within(into, int32_t present, inner):
     try:
         outer = into.contexts[present]
         return into.context_with(device=inner.device or outer.device,
-                                 overrides=(*outer.overrides, *inner.overrides),
+                                 overrides=overrides_within(outer.overrides, inner.overrides),
                                  recorded=outer.recorded and inner.recorded)
     finally:
         into.enter_context(before)

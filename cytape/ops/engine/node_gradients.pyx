@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free
 from .dispatch cimport Op
 from .general_op cimport GeneralOp, backward_by_rule
 from .node_store cimport Node
-from .symbolic cimport SymbolicGraph
+from .symbolic cimport SymbolicGraph, call_of_node
 
 from cytape.errors import NotDifferentiableError
 
@@ -66,9 +66,12 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     if outputs_of >= 0:
         first_output = graph.nodes[graph.valid_node(outputs_of)].first_output
     cdef Op op = graph.ops[node]
+    cdef dict attrs = graph.attrs[node]
     cdef BackwardCall call
     cdef void** row
     cdef list refs, in_values = [], out_values = [], results = []
+    if rule is None:
+        op, attrs = call_of_node(graph, node)
     if rule is None and isinstance(op, GeneralOp):
         if not (<GeneralOp>op).differentiable:
             return [None] * n_in
@@ -87,10 +90,10 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     for i in range(n_out):
         out_values.append(graph.value_at(first_output + i))
     if own:
-        refs = op.refs_of_call(in_values, out_values, graph.attrs[node])
+        refs = op.refs_of_call(in_values, out_values, attrs)
     else:
         refs = [(<Value>value).spec for value in out_values]
-        refs += in_values + out_values + [graph.attrs[node]]
+        refs += in_values + out_values + [attrs]
     row = <void**>calloc(len(refs) + 3 * n_in + n_out + 1, sizeof(void*))
     if row == NULL:
         raise MemoryError()

@@ -22,6 +22,11 @@ def for_two(op, dy):
     return dy, None
 
 
+@cytape.register_gradient("DeclaredTimesSquare")
+def times_square(op, dy):
+    return dy * op.outputs[0] ** 2
+
+
 def tanh(x, op_type="Tanh"):
     with x.graph.gradient_override_map({op_type: "DeclaredTimesTen"}):
         return cnp.tanh(x)
@@ -153,3 +158,135 @@ def test_what_is_built_in_bodies_has_them_too(inside, traced):
         gradient, plain = cytape.Session(graph).run(fetches, {x: X})
     np.testing.assert_allclose(gradient, 20.0 * X)
     np.testing.assert_allclose(plain, np.exp(X))
+
+
+def with_map(f, op_type="Exp", name="DeclaredTimesTen"):
+    def under(*args):
+        with cytape.get_default_graph().gradient_override_map({op_type: name}):
+            return f(*args)
+
+    return under
+
+
+WRAPPERS = {
+    "itself": lambda f: f,
+    "function": cytape.function,
+    "case": lambda f: lambda x: cytape.case(
+        [(x[0] < 0, lambda: x), (x[0] > 0, lambda: f(x))], default=lambda: x),
+    "cond": lambda f: lambda x: cytape.cond(x[0] > 0, lambda: f(x), lambda: x),
+    "foldl": lambda f: lambda x: cytape.foldl(lambda _, y: f(y), x[np.newaxis], x),
+    "map_fn": lambda f: lambda x: cytape.map_fn(f, x),
+    "scan": lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
+    "while_loop": looped,
+    "vmap": lambda f: lambda x: cytape.vmap(f)(x[np.newaxis])[0],
+    "vmap of a loop": lambda f: lambda x: cytape.vmap(looped(f))(x[np.newaxis])[0],
+    "recompute_grad": cytape.recompute_grad,
+    "checkpoint": lambda f: lambda x: cytape.checkpoint(f, policy="dots")(x),
+    "checkpoints": lambda f: cytape.function(f, checkpoints="auto"),
+    "checkpoint_sequential": lambda f: lambda x: cytape.checkpoint_sequential(
+        [f, cytape.identity, cytape.identity], 2, x),
+    "checkpointed_scan": lambda f: lambda x: cytape.checkpointed_scan(f, x, 1, 1),
+}
+OUTER = ["itself", "function", "while_loop", "checkpoints", "recompute_grad", "vmap"]
+PAIRS = [
+    pytest.param(
+        outer, inner,
+        marks=[] if outer in ("itself", "function") or inner == "function"
+        else [pytest.mark.exhaustive])
+    for outer in OUTER for inner in WRAPPERS]
+
+
+def slope_later(way, f, x):
+    """Call a function; return what computes its slope, later for all but accumulators."""
+    if way == "accumulator":
+        with cytape.ForwardAccumulator(x, np.ones(2)) as accumulator:
+            y = f(x)
+        return lambda: accumulator.jvp(y)
+    if way == "tape":
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return lambda: tape.gradient(y, x)
+    y = f(x)
+    return lambda: cytape.gradients(y, x)[0]
+
+
+@pytest.mark.parametrize("place", ["definition", "call", "gradient"])
+@pytest.mark.parametrize("outer, inner", PAIRS)
+def test_a_map_holds_for_all_that_is_called_under_it(place, outer, inner):
+    f = WRAPPERS[outer](WRAPPERS[inner](with_map(cnp.exp) if place == "definition" else cnp.exp))
+    if "function" in (outer, inner) and place == "call":
+        f(X)  # so that it has been traced
+    called = with_map(f) if place == "call" else f
+
+    def program(way, x):
+        later = slope_later(way, called, x)
+        return with_map(later)() if place == "gradient" else later()
+
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder(np.float64, (2,))
+        slopes = [program(way, x) for way in WAYS]
+    found = cytape.Session(graph).run(slopes, {x: X})
+    found += [cytape.function(lambda x, way=way: program(way, x))(X) for way in WAYS]
+    for slope in found:
+        np.testing.assert_allclose(slope, np.exp(X) if place == "gradient" else 10.0 * X)
+
+
+LOOPS = [name for name in WRAPPERS if name not in ("itself", "vmap")]
+
+
+@pytest.mark.parametrize("inner", LOOPS)
+def test_the_innermost_map_holds(inner):
+    f = cytape.function(WRAPPERS[inner](with_map(cnp.exp, name="DeclaredTimesSquare")))
+    for way in WAYS:
+        slope = cytape.function(lambda x, way=way: slope_later(way, with_map(f), x)())
+        np.testing.assert_allclose(slope(X), np.exp(2 * X))
+
+
+@pytest.mark.parametrize("inner", LOOPS)
+def test_calls_of_one_function_have_the_maps_of_each(inner):
+    f = cytape.function(WRAPPERS[inner](cnp.exp))
+
+    def slopes(x):
+        called = [f, with_map(f), with_map(f, name="DeclaredTimesSquare"), f]
+        return [slope_later(way, g, x)() for g in called for way in WAYS]
+
+    expected = [np.exp(X), 10.0 * X, np.exp(2 * X), np.exp(X)]
+    for i, slope in enumerate(cytape.function(slopes)(X)):
+        np.testing.assert_allclose(slope, expected[i // len(WAYS)])
+
+
+@pytest.mark.parametrize("inner", LOOPS)
+def test_the_second_order_is_that_of_the_gradient_function_in_bodies_too(inner):
+    f = cytape.function(WRAPPERS[inner](cnp.exp))
+    first = cytape.grad(lambda x: cnp.sum(with_map(f)(x)))
+    twice = [cytape.jacfwd(first), cytape.grad(lambda x: cnp.sum(first(x)))]
+    for second, expected in zip(twice, [10.0 * np.eye(2), [10.0, 10.0]], strict=True):
+        np.testing.assert_allclose(cytape.function(second)(X), expected)
+
+
+def test_bodies_that_assign_and_draw_do_so_once():
+    v = cytape.Variable(0.0)
+
+    @cytape.function
+    def f(x):
+        def step(i, y):
+            v.assign_add(1.0)
+            return i + 1, cnp.exp(y) + 0.0 * cnp.random.normal(size=())
+
+        return cytape.while_loop(lambda i, y: i < 1, step, (cytape.constant(0), x))[1]
+
+    for way in WAYS:
+        v.assign(0.0)
+        slope = cytape.function(lambda x, way=way: slope_later(way, with_map(f), x)())
+        np.testing.assert_allclose(slope(X), 10.0 * X)
+        assert float(v) == 1.0
+
+
+def test_an_op_without_a_gradient_gets_one_in_bodies_too():
+    f = cytape.function(looped(cnp.round))
+    for way in WAYS:
+        slope = cytape.function(
+            lambda x, way=way: slope_later(way, with_map(f, "Round"), x)())
+        np.testing.assert_allclose(slope(X), 10.0 * X)
