@@ -50,18 +50,41 @@ def recurrence(a, b, backwards=False):
     return y
 
 
-def spread(g, starts, *, n, axis):
-    """Repeat a number for each slice over the elements of the slice."""
-    found = np.zeros((n, *np.moveaxis(g, axis, 0).shape[1:]), g.dtype)
+def weights(x, starts, *, name, axis):
+    """Return the derivative of each slice's result in each element, (slices, elements, lines)."""
+    n = x.shape[axis]
+    lines = np.moveaxis(x, axis, 0).reshape(n, -1)
+    found = np.zeros((len(starts), *lines.shape))
     for k, start in enumerate(starts):
-        found[start:] = np.moveaxis(g, axis, 0)[k]
-    return np.moveaxis(found, 0, axis)
+        stop = n if k + 1 == len(starts) else max(start + 1, starts[k + 1])
+        if name == "Maximum":
+            at = start + np.argmax(lines[start:stop], 0)
+            found[k, at, np.arange(lines.shape[1])] = 1
+        else:
+            found[k, start:stop] = -1 if name == "Subtract" else 1
+            found[k, start] = 1
+    return found
 
 
-def differences(x, starts, *, name, axis):
-    """Return the partial derivatives of `subtract.reduceat`, where all elements are in a slice."""
-    signs = np.where(np.isin(np.arange(x.shape[axis]), starts), 1, -1)
-    return signs.astype(x.dtype) * np.ones_like(x)
+def spread(g, starts, *, n, name, axis):
+    """Spread a number for each slice over the elements of the slice."""
+    x = np.zeros((*g.shape[:axis], n, *g.shape[axis + 1:]))
+    return _spread(g, weights(x, starts, name=name, axis=axis), axis)
+
+
+def _spread(g, weights, axis):
+    columns = np.moveaxis(g, axis, 0)
+    found = np.einsum("knc,kc->nc", weights, columns.reshape(*weights.shape[::2])).astype(g.dtype)
+    return np.moveaxis(found.reshape(-1, *columns.shape[1:]), 0, axis)
+
+
+def to_extrema(g, x, y, starts, *, axis):
+    return _spread(g, weights(x, starts, name="Maximum", axis=axis), axis)
+
+
+def of_extrema(t, x, y, starts, *, axis):
+    found = weights(x, starts, name="Maximum", axis=axis)
+    return _spread(t, np.swapaxes(found, 0, 1), axis)
 
 
 def at_starts(name):
@@ -76,6 +99,8 @@ def fold(name):
 
 
 STARTS = np.array([0, 1, 3])
+OVERLAPPING = np.array([3, 1, 1, 4, 0, 2])
+X_OF_EXTREMA = np.array([[3.0, 1], [1, 2], [2, 5], [4, 3], [0, 4]])
 BEGINS = np.array([True, False, True, True, False])
 
 SPECS = [
@@ -85,16 +110,24 @@ SPECS = [
             case((1,), (1,), backwards=True)], dtypes=FLOATS_AND_COMPLEX),
     OpSpec("BeginsOfSlices", OPS["BeginsOfSlices"], lambda starts, n: np.isin(
         np.arange(n), starts), [case(STARTS, n=5)], differentiable=False),
-    OpSpec("SumsOfSlices", slices.sums_op, at_starts("add"),
-           [case((5,), STARTS, axis=0), case((2, 5), STARTS + 1, axis=1)],
-           differentiable=(True, False), dtypes=FLOATS_AND_COMPLEX),
-    OpSpec("SpreadOverSlices", slices.spread_op, spread,
-           [case((3,), STARTS, n=5, axis=0), case((2, 3), STARTS + 1, n=5, axis=1),
-            case((0,), np.zeros(0, int), n=4, axis=0)],
-           differentiable=(True, False), dtypes=FLOATS_AND_COMPLEX),
-    OpSpec("ConstantPartialsOfSlices", slices.constant_partials_op, differences,
-           [case((5,), STARTS, name="Subtract", axis=0),
-            case((2, 4), STARTS, name="Subtract", axis=1)], differentiable=False),
+    *[OpSpec("SumsOfSlices", slices.sums_op, at_starts(name.lower()),
+             [case((5,), STARTS, name=name, axis=0), case((2, 5), STARTS + 1, name=name, axis=1),
+              case((5, 2), OVERLAPPING, name=name, axis=0)],
+             differentiable=(True, False), dtypes=FLOATS_AND_COMPLEX)
+      for name in ("Add", "Subtract")],
+    *[OpSpec("SpreadOverSlices", slices.spread_op, spread,
+             [case((3,), STARTS, n=5, name=name, axis=0),
+              case((2, 3), STARTS + 1, n=5, name=name, axis=1),
+              case((6, 2), OVERLAPPING, n=5, name=name, axis=0),
+              case((0,), np.zeros(0, int), n=4, name=name, axis=0)],
+             differentiable=(True, False), dtypes=FLOATS_AND_COMPLEX)
+      for name in ("Add", "Subtract")],
+    *[OpSpec(name, OPS[name], function, [
+        case(shape, X_OF_EXTREMA, np.maximum.reduceat(X_OF_EXTREMA, starts, 0), starts, axis=0)
+        for shape, starts in shapes], differentiable=(True, False, False, False))
+      for name, function, shapes in [
+          ("SpreadToExtrema", to_extrema, [((3, 2), STARTS), ((6, 2), OVERLAPPING)]),
+          ("FoldAtExtrema", of_extrema, [((5, 2), STARTS), ((5, 2), OVERLAPPING)])]],
     OpSpec("ReduceAt", slices.reduce_at_op, at_starts("hypot"),
            [case((5,), STARTS, name="Hypot", axis=0), case((2, 4), STARTS, name="Hypot", axis=1)],
            domain=POSITIVE, differentiable=(True, False)),

@@ -32,8 +32,9 @@ from cytape.tensor import Tensor, convert_to_tensor
 
 from .folds import fold_op, fold_steps_op, is_step, result_dtype
 from .slices import (
+    EXTREMA,
+    check_indices,
     follow_each_other,
-    has_constant_partials,
     reduce_at_op,
     reduce_steps_at_op,
     slices_of,
@@ -49,6 +50,7 @@ _REDUCTIONS = {
     np.minimum: reductions.min, np.logical_and: steps.all, np.logical_or: steps.any,
 }  # fmt: skip
 _ACCUMULATIONS = {np.add: products.cumsum, np.multiply: products.cumprod}
+_AT_INDICES = {"Add", "Subtract", *EXTREMA}  # reduced at NumPy's indices as they are
 # What a second operand may be replaced by where `where` leaves it out: f(y, neutral) is y.
 _NEUTRAL = {
     np.subtract: 0, np.hypot: 0, np.logical_and: 1, np.logical_or: 0, np.logical_xor: 0,
@@ -68,6 +70,13 @@ def _converted(op, a, dtype):
     a = convert_to_tensor(a)
     dtype = result_dtype(op.forward, a.dtype, dtype)
     return a if a.dtype == dtype else astype(a, dtype)
+
+
+def _reduced_at(op, a, starts, axis):
+    """Reduce the slices that begin at indices."""
+    reduced = sums_op if op.name in ("Add", "Subtract") else (
+        reduce_steps_at_op if is_step(op) else reduce_at_op)
+    return reduced(a, starts, name=op.name, axis=axis)
 
 
 def _nothing(a, axis):
@@ -122,8 +131,8 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
         elif shape(a)[axis] == 0:
             ufunc.reduce(np.ones(0))  # raises NumPy's error
         last = slice(-1, None) if keepdims else -1
-        if has_constant_partials(op.name):
-            a = reduce_at_op(a, np.zeros(1, np.intp), name=op.name, axis=axis)
+        if op.name in _AT_INDICES:
+            a = _reduced_at(op, a, np.zeros(1, np.intp), axis)
         else:
             a = _folded(op, a, axis)
         a = a[(slice(None),) * axis + (last,)]
@@ -175,7 +184,10 @@ def reduceat(op, array, indices, axis=0, dtype=None, out=None):
     starts = np.zeros(0, np.intp) if is_empty else operand(indices)
     axis = normalize_axis_index(axis, ndim(array))
     n, known = array.shape[axis], values_of(starts)
-    if n is None or known is None:
+    if op.name in _AT_INDICES:
+        if n is not None and known is not None:
+            check_indices(known, n, op.name, array.dtype)
+    elif n is None or known is None:
         elements, starts = slices_op(array, starts, name=op.name, axis=axis)
         array = take(array, elements, axis)
     elif follow_each_other(known, n):
@@ -185,10 +197,7 @@ def reduceat(op, array, indices, axis=0, dtype=None, out=None):
         outline = np.broadcast_to(np.zeros((), array.dtype), [n or 0 for n in array.shape])
         elements, starts = slices_of(outline, known, name=op.name, axis=axis)
         array = take(array, elements, axis)
-    if ufunc is np.add:
-        return sums_op(array, starts, axis=axis)
-    return (reduce_steps_at_op if is_step(op) else reduce_at_op)(
-        array, starts, name=op.name, axis=axis)
+    return _reduced_at(op, array, starts, axis)
 
 
 def outer(op, A, B, /, **arguments):
