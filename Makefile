@@ -11,6 +11,8 @@ HINTS := build/lint/no-hints
 TRACED := build/coverage
 PEERS := .venv-peers
 ON_ALL_CORES := -n auto --dist worksteal
+# Without files of bytecode each process of the tests compiles the package, and pytest all tests.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-memory test test-all mutants random-programs mutated-files bench bench-smoke bench-peers \
