@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from operator import index
 from typing import Any
@@ -201,38 +200,43 @@ class _Scan:
         arrived = [gradient for gradient in gradients if gradient is not None]
         if followed([*arguments, *self.elsewhere, *arrived]):
             return self.recorded_backward(arguments, gradients)
-        with stop_recording(), self.again():
-            snapshots = vars(self).pop("snapshots", None)  # at once: other threads may ask, too
-            if snapshots is None:
-                _, snapshots = _sweep(
-                    self.step, self.stored, self.streams, self.storage, lent(self.start),
-                    self.stored[-1])
-            total: list[Any] = [None] * len(self.elsewhere)
-            of_state: list[Any] = list(gradients)
-            state: Any = None
-            for kind, i, stop in self.actions():
-                if kind is Kind.RESTORE:
-                    state = snapshots.restore(i)
-                elif kind is Kind.ADVANCE:
-                    state = _advanced(self.step, state, stop - i)
-                elif kind is Kind.STORE:
-                    snapshots.store(i, state)
-                elif kind is Kind.FREE:
-                    snapshots.free(i)
-                else:
-                    of_state, terms = self.reversed_step(state, of_state)
-                    state = None
-                    for k, term in enumerate(terms):
-                        if term is not None:
-                            total[k] = term if total[k] is None else total[k] + term
-            return of_state + total
+        with stop_recording():
+            return self.again(partial(self.reversed_steps, gradients))
 
-    @contextmanager
-    def again(self) -> Iterator[None]:
-        """Have steps find for a block what they found the first time."""
-        with self.first_run.again():
+    def reversed_steps(self, gradients: Sequence[Tensor | None]) -> list:
+        """Go backward through all steps; return gradients as `backward` does."""
+        snapshots = vars(self).pop("snapshots", None)  # at once: other threads may ask, too
+        if snapshots is None:
+            _, snapshots = _sweep(
+                self.step, self.stored, self.streams, self.storage, lent(self.start),
+                self.stored[-1])
+        total: list[Any] = [None] * len(self.elsewhere)
+        of_state: list[Any] = list(gradients)
+        state: Any = None
+        for kind, i, stop in self.actions():
+            if kind is Kind.RESTORE:
+                state = snapshots.restore(i)
+            elif kind is Kind.ADVANCE:
+                state = _advanced(self.step, state, stop - i)
+            elif kind is Kind.STORE:
+                snapshots.store(i, state)
+            elif kind is Kind.FREE:
+                snapshots.free(i)
+            else:
+                of_state, terms = self.reversed_step(state, of_state)
+                state = None
+                for k, term in enumerate(terms):
+                    if term is not None:
+                        total[k] = term if total[k] is None else total[k] + term
+        return of_state + total
+
+    def again(self, call: Callable[[], Any]) -> Any:
+        """Call while steps find what they found the first time."""
+        def with_step(_: Callable) -> Any:
             self.step = self.bindings.function()
-            yield
+            return call()
+
+        return self.first_run.again(with_step)
 
     def actions(self) -> Iterator[Action]:
         """Return what the schedule says to do once the last step has been reversed."""
@@ -287,9 +291,8 @@ class _Scan:
         return accumulator.jvp(outputs)
 
     def all_steps(self, changed: Callable[[Callable], Callable], tensors: list) -> list:
-        with self.again():
-            return tensors_in(_advanced(
-                changed(self.step), lent(with_tensors(self.start, tensors)), self.n - 1))
+        return self.again(lambda: tensors_in(_advanced(
+            changed(self.step), lent(with_tensors(self.start, tensors)), self.n - 1)))
 
 
 def _sweep(

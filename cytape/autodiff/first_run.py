@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from cytape.autodiff.custom_calls import is_plain_tensor, lent, with_tensors
@@ -16,7 +15,7 @@ from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable, holding, holds, note_departure
 
-__all__ = ["FirstRun", "reading"]
+__all__ = ["FirstRun"]
 
 
 class FirstRun:
@@ -43,8 +42,7 @@ class FirstRun:
     >>> import cytape
     >>> v = cytape.Variable(2.0)
     >>> run = FirstRun(lambda: v.assign_add(1.0) * v, (), {})
-    >>> with run.again() as f:
-    ...     run.take_result(), f()
+    >>> run.take_result(), run.again(lambda f: f())
     (Tensor(9.), Tensor(9.))
     >>> v
     Variable(3.)
@@ -62,7 +60,9 @@ class FirstRun:
         args, kwargs = with_tensors(lent((args, kwargs)), fresh)
         streams = repeated_draws.Streams(f, (*args, *kwargs.values()))
         states = streams.states()
-        with reading() as (reads, recorder), streams.finding():
+        reads = Reads()
+        with stop_recording(), TangentRecorder(VSpace(), reads=reads) as recorder, (
+                streams.finding()):
             for x, new in zip(arguments, fresh, strict=True):
                 if reads.follows(x.id):
                     recorder.watch(new.id, True)
@@ -91,35 +91,31 @@ class FirstRun:
         result, self._result = self._result, None
         return result
 
-    @contextmanager
-    def again(self) -> Iterator[Callable]:
-        """Have this thread find variables and random streams as before the call, for a block.
+    def again(self, call: Callable[[Callable], Any]) -> Any:
+        """Call with the function, while this thread finds all as it was before the first call.
 
-        What is to be called in it is the function with the closure and globals of that time.
+        Variables and random streams are as they were; the function has the closure and globals of
+        that time.
         """
         with holding(self._values), self._draws.repeating(self._states):
-            yield self._bindings.function()
+            return call(self._bindings.function())
 
     def is_read_again(self, tensor: Tensor, args: tuple, kwargs: dict) -> bool:
         """Call the function once more, and tell whether it finds a tensor that it found before."""
+
+        def all_found(f: Callable) -> list:
+            reads = Reads()
+            with stop_recording(), TangentRecorder(VSpace(), reads=reads):
+                return nest.flatten(f(*args, **kwargs)) + reads.found
+
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(tensor)
-            with self.again() as f, reading() as (reads, _):
-                leaves = nest.flatten(f(*args, **kwargs))
-        found = *reads.found, *leaves
+            found = self.again(all_found)
         return any(x.id == tensor.id for x in found if isinstance(x, Tensor))
 
     def assigned_since(self) -> Variable | None:
         """Return a variable that has another value now than the call found."""
         return next((v for v, value in self._values if not holds(v, value)), None)
-
-
-@contextmanager
-def reading() -> Iterator[tuple[Reads, TangentRecorder]]:
-    """Suspend all recorders; yield a recorder that notes the tensors of theirs that are read."""
-    reads = Reads()
-    with stop_recording(), TangentRecorder(VSpace(), reads=reads) as recorder:
-        yield reads, recorder
 
 
 def _read(leaf: Any) -> Any:

@@ -112,8 +112,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
 
         def call_anew(*tensors: Tensor) -> list:
             args, kwargs = lent(with_tensors(later, tensors))
-            with run.again() as repeated:
-                return tensors_in(repeated(*args, **kwargs))
+            return run.again(lambda repeated: tensors_in(repeated(*args, **kwargs)))
 
         def backward(*output_gradients: Tensor | None) -> list:
             assigned = run.assigned_since() if current_graph() is not None else None

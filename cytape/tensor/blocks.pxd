@@ -39,3 +39,6 @@ cdef class departures:
 
 cdef class suspended(Block):
     cdef tuple recorders         # None: all that are entered
+
+cdef class between:
+    cdef tuple begin, end        # functions

@@ -283,6 +283,56 @@ cdef class departures:
         return how is not None and self.covers is not None and self.covers(tensor, how)
 
 
+@cython.final
+cdef class between:
+    """between(begin, end)\n--\n\n\
+    Call functions at the beginning of a ``with`` block and those that undo them at its end.
+
+    The block is left if it has been entered. An interrupt may come between a generator's ``yield``
+    and the block that the generator is entered for, which would not be left then.
+
+    Parameters
+    ----------
+    begin, end : iterable of callable
+        Functions without arguments. Those of the end are all called, whichever raise; one that an
+        interrupt stops is called again.
+
+    Examples
+    --------
+    >>> numbers = []
+    >>> with between([lambda: numbers.append(1)], [numbers.clear]):
+    ...     print(numbers)
+    [1]
+    >>> numbers
+    []
+    """
+
+    def __init__(self, begin, end):
+        self.begin, self.end = tuple(begin), tuple(end)
+
+    def __enter__(self):
+        try:
+            for function in self.begin:
+                function()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exception):
+        cdef list stopped = []
+        error = None
+        for function in self.end:
+            try:
+                function()
+            except BaseException as raised:
+                error = raised
+                stopped.append(function)
+        for function in stopped:
+            function()
+        if error is not None:
+            raise error
+
+
 def stop_recording():
     """Suspend the recorders that this thread has entered; one entered inside records.
 

@@ -14,12 +14,12 @@ from .guards cimport ASSIGNED, detached, require_unrecorded, seen, views
 from .plain_arrays cimport as_ndarray
 from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
-from contextlib import contextmanager
+from functools import partial
 from threading import get_ident
 
 import numpy as np
 
-from cytape.tensor.blocks import building_into
+from cytape.tensor.blocks import between, building_into
 from cytape.tensor.guards import install_variable
 from cytape.tensor.plain_arrays import plain_array
 
@@ -221,22 +221,22 @@ cdef class Variable(Tensor):
         return Variable(array_of(seen(self, self.held)), self.trainable, self.name)
 
 
-@contextmanager
+cdef object in_this_thread(dict values, value):
+    """Return a block in which a dict holds a value for this thread."""
+    thread = get_ident()
+    if thread in values:
+        end = partial(values.__setitem__, thread, values[thread])
+    else:
+        end = partial(values.pop, thread)
+    return between([partial(values.__setitem__, thread, value)], [end])
+
+
 def assignments_refused():
     """Have variables refuse to be assigned in this thread, which tries a function out.
 
     Those that the function makes itself belong to the trial, and may be.
     """
-    thread = get_ident()
-    around = trials.get(thread)
-    trials[thread] = new_id()
-    try:
-        yield
-    finally:
-        if around is None:
-            del trials[thread]
-        else:
-            trials[thread] = around
+    return in_this_thread(trials, new_id())
 
 
 cpdef int note_departure(Tensor tensor, str how) except -1:
@@ -333,7 +333,6 @@ cdef int note(Reads reads, Variable variable) except -1:
     return 0
 
 
-@contextmanager
 def holding(values):
     """Have variables hold other values for this thread, for a block, which may assign to them.
 
@@ -354,19 +353,10 @@ def holding(values):
     Variable(5.)
     """
     cdef Tensor value
-    thread = get_ident()
-    around = views.get(thread)
-    view = dict(around or ())
+    cdef dict view = dict(views.get(get_ident(), ()))
     for variable, value in values:
         view[variable.id] = value.held, value
-    views[thread] = view
-    try:
-        yield
-    finally:
-        if around is None:
-            del views[thread]
-        else:
-            views[thread] = around
+    return in_this_thread(views, view)
 
 
 def holds(Variable variable not None, Tensor value not None) -> bool:

@@ -5,7 +5,9 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.autodiff.first_run import FirstRun, reading
+from cytape.autodiff.first_run import FirstRun
+from cytape.core.vspace import VSpace
+from cytape.tensor.state import Reads, TangentRecorder, stop_recording
 
 
 def test_what_a_call_finds_that_somebody_records():
@@ -24,7 +26,8 @@ def test_nothing_is_recorded_meanwhile():
     a = cytape.constant(1.0)
     with cytape.GradientTape() as tape:
         tape.watch(a)
-        with reading() as (reads, _):
+        reads = Reads()
+        with stop_recording(), TangentRecorder(VSpace(), reads=reads):
             y = a * a
     assert tape.gradient(y, a) is None
     assert reads.follows(a.id) and not reads.follows(y.id)
@@ -34,7 +37,8 @@ def test_tapes_inside_record_as_ever():
     a = cytape.constant(3.0)
     with cytape.GradientTape() as tape:
         tape.watch(a)
-        with reading() as (reads, _):
+        reads = Reads()
+        with stop_recording(), TangentRecorder(VSpace(), reads=reads):
             gradient = cytape.grad(lambda x: x * x * a)(a)
     assert float(gradient) == 18.0
     assert [x.id for x in reads.found] == [a.id]
@@ -59,8 +63,8 @@ def test_again_and_then_as_before():
     assert run.assigned_since() is v
     v.assign(10.0)
     for _ in range(2):
-        with run.again():
-            assert [float(x) for x in f()] == [float(x) for x in first]
+        again = run.again(lambda f: f())
+        assert [float(x) for x in again] == [float(x) for x in first]
         assert float(v) == 10.0
     assert rng.normal() == np.random.default_rng(0).normal(size=2)[1]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from cytape.ops.shared.draws import (
     watchers,
 )
 from cytape.ops.shared.reachable import Reachable, numpy_global, python_global, state_of
+from cytape.tensor.blocks import between
 
 __all__ = ["Streams", "continuing", "moved", "repeating", "restorer"]
 
@@ -67,8 +69,7 @@ class Streams:
         """The streams of graphs that were found, as they were before they were drawn from."""
         return list(self._of_graphs.values())
 
-    @contextmanager
-    def finding(self) -> Iterator[None]:
+    def finding(self) -> AbstractContextManager[None]:
         """Find the streams of graphs that this thread draws from in a block."""
         known = set(map(id, self.generators))
 
@@ -76,12 +77,8 @@ class Streams:
             if id(stream) not in self._of_graphs and id(stream) not in known:
                 self._of_graphs[id(stream)] = stream, restorer(stream)
 
-        before = watchers.notes
-        watchers.notes = (*before, found)
-        try:
-            yield
-        finally:
-            watchers.notes = before
+        return between([partial(setattr, watchers, "notes", (*watchers.notes, found))],
+                       [partial(setattr, watchers, "notes", watchers.notes)])
 
     def saved(self) -> Callable[[], None]:
         """Return a function that has all streams continue from where they are now.
@@ -106,27 +103,21 @@ def moved(states: Sequence[tuple[Any, Callable[[], None], tuple]]) -> list[State
     return [(x, restore) for x, restore, state in states if state_of(x) != state]
 
 
-@contextmanager
-def repeating(states: Sequence[State]) -> Iterator[None]:
+def repeating(states: Sequence[State]) -> AbstractContextManager[None]:
     """Have streams draw again what they drew after some states; then go on where they are now."""
-    with continuing([x for x, _ in states]):
-        for _, restore in states:
-            restore()
-        yield
+    return between([restore for _, restore in states], _restorers([x for x, _ in states]))
 
 
-@contextmanager
-def continuing(generators: Sequence[Any]) -> Iterator[None]:
+def continuing(generators: Sequence[Any]) -> AbstractContextManager[None]:
     """Have streams go on, after the block, as if nothing had been drawn in it."""
+    return between((), _restorers(generators))
+
+
+def _restorers(generators: Sequence[Any]) -> list[Callable[[], None]]:
     for x in generators:
         if isinstance(x, Stream) or x is numpy_global:
             note(x)  # where it stands before it is set back
-    present = [restorer(x) for x in generators]
-    try:
-        yield
-    finally:
-        for restore in present:
-            restore()
+    return [restorer(x) for x in generators]
 
 
 def restorer(
