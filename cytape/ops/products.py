@@ -1,7 +1,7 @@
 """Products, and the cumulative sum and product.
 
-`prod` divides by elements only where nobody records that, and no product is zero, infinite or
-subnormal. Else it does not, nor does `cumprod` ever, so zeros are no special case, whatever the
+Their first derivatives divide by elements only where all products, and the elements, are normal
+numbers. Else they do not, nor does `cumprod` ever, so zeros are no special case, whatever the
 order of the derivative. An element that stands still adds nothing to a tangent, even if the product
 of the others is infinite; nor does a gradient of zero.
 """
@@ -23,13 +23,10 @@ from cytape.ops.engine.arguments import (
     with_out,
 )
 from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
-from cytape.ops.kernels.recurrences import (
-    cumprod_gradient,
-    cumsum_gradient,
-    prod_gradient,
-    products_of_others,
-)
+from cytape.ops.kernels.line_products import products_derivative
+from cytape.ops.kernels.recurrences import cumsum_gradient
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.rearranging import flip
 from cytape.ops.recurrences import after, before, recurrence_op
@@ -41,7 +38,7 @@ from cytape.ops.reductions import (
     summed,
 )
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
+from cytape.ops.shaping import ndim, ravel, reshape, transpose
 from cytape.ops.shared.conform import widely
 from cytape.ops.shared.deferred import composed
 from cytape.ops.steps import isfinite
@@ -72,68 +69,104 @@ def _lines_last(x, axes):
     return reshape(lines, (*extents, math.prod(x.shape[i] for i in axes))), order
 
 
-def _lines_back(lines, x, order):
-    moved = reshape(lines, tuple([x.shape[i] for i in order]))
+def _lines_back(lines, shape, order):
+    moved = reshape(lines, tuple([shape[i] for i in order]))
     return transpose(moved, tuple(np.argsort(order).tolist()))
 
 
-def _of_others(x, *starts, axis, t=None):
-    """Call the kernel, which takes axes that are side by side."""
+def _shape_of_products(shape, axis, starts, cumulative):
+    """Return the shape of the products, which keeps reduced axes."""
+    count = starts[0].shape[0] if starts else 1
+    return shape if cumulative else tuple([
+        count if i in axis else n for i, n in enumerate(shape)])
+
+
+def _derivative(x, starts, axis, cumulative, g=None, t=None, product=None):
+    """Call the kernel, which takes axes that are side by side and no half precision."""
+    if not axis:
+        found = np.zeros_like(x) if g is not None and t is not None else t if g is None else g
+        return found.reshape(x.shape).astype(x.dtype)
     dtype, common = x.dtype, wide(x.dtype)
-    x, t = (None if y is None else y.astype(common, copy=False) for y in (x, t))
+    whole = x = x.astype(common, copy=False)
+    g, t = (None if y is None else y.astype(common, copy=False) for y in (g, t))
     order = None
     if len(axis) < max(axis) - min(axis) + 1:
-        whole = x
         x, order = _lines_last(x, axis)
         t, axis = None if t is None else _lines_last(t, axis)[0], (x.ndim - 1,)
-    found = products_of_others(x, axis, *starts, t=t).astype(dtype, copy=False)
-    return found if order is None else _lines_back(found, whole, order)
+    found = products_derivative(
+        x, axis, *starts, g=g, t=t, product=product, cumulative=cumulative).astype(
+            dtype, copy=False)
+    return found if order is None or g is None else _lines_back(found, whole.shape, order)
 
 
-def _partials(x, *starts, axis):
+def _back(g, x, *starts, axis, cumulative):
+    return _derivative(np.asarray(x), starts, axis, cumulative, g=g)
+
+
+def _tangent(x, t, *starts, axis, cumulative):
     x = np.asarray(x)  # of no axes NumPy's conjugate is a number
-    if not axis:
-        return np.ones_like(x)
-    if not starts:
-        g = np.ones([n for i, n in enumerate(x.shape) if i not in axis], x.dtype)
-        found = prod_gradient(g, x, None, axis)
-        if found is not None:
-            return found
-    return _of_others(x, *starts, axis=axis)
+    return _derivative(x, starts, axis, cumulative, t=t).reshape(
+        _shape_of_products(x.shape, axis, starts, cumulative))
 
 
-def _partials_tangent(x, t, *starts, axis):
-    return _of_others(np.asarray(x), *starts, axis=axis, t=t) if axis else np.zeros_like(x)
+def _curvature(g, x, t, *starts, axis, cumulative):
+    return _derivative(np.asarray(x), starts, axis, cumulative, g=g, t=t)
 
 
-def _partials_tangent_by_recurrences(x, t, *starts, axis):
-    if not axis:
-        return zeros_like(x)
-    (x, order), whole, t = _lines_last(x, axis), x, _lines_last(t, axis)[0]
-    begins = begins_op(*starts, n=x.shape[-1]) if starts else _first_of(x.shape[-1])
-    ends = np.append(begins[1:], True) if type(begins) is np.ndarray else (
-        concatenate([begins[1:], np.ones(1, bool)]))
-    return _lines_back(_curvature(where(ends, ones_like(x), 0), x, t, begins), whole, order)
-
-
-def _first_of(n):
-    return np.arange(n) == 0
-
-
-def _curvature(g, x, t, begins):
-    """Return the tangent of the gradient of products along the last axis, as recurrences.
+def _curvature_by_recurrences(g, x, t, *starts, axis, cumulative):
+    """Return the tangent of the gradient as recurrences.
 
     The gradient is p * r, with the products p of the factors before each one, and r[k] = g[k] +
     x[k+1] * r[k+1].
     """
-    factors = where(begins, 0, before(x))
-    product = recurrence_op(factors, where(begins, ones_like(x), 0))
-    moved = recurrence_op(factors, where(begins, 0, before(times(t, product))))
+    if not axis:
+        return zeros_like(x)
+    whole, (x, order), t = x, _lines_last(x, axis), _lines_last(t, axis)[0]
+    begins, number = _slices(x, starts)
+    if cumulative:
+        g = _lines_last(g, axis)[0]
+    else:
+        g = reshape(transpose(g, order), (*x.shape[:-1], -1))
+        ends = np.append(begins[1:], True) if type(begins) is np.ndarray else (
+            concatenate([begins[1:], np.ones(1, bool)]))
+        g = where(ends, take(g, where(number < 0, 0, number), axis=-1), 0) if g.shape[-1] else (
+            zeros_like(x))
+    product, moved = _products_before(x, t, begins)
     factors = where(begins, 0, x)
-    later = recurrence_op(factors, g, backwards=True)
+    later = recurrence_op(factors, where(number < 0, 0, g), backwards=True)
     moved_later = recurrence_op(
         factors, after(where(begins, 0, times(t, later))), backwards=True)
-    return times(moved, later) + times(moved_later, product)
+    found = where(number < 0, 0, times(moved, later) + times(moved_later, product))
+    return _lines_back(found, whole.shape, order)
+
+
+def _slices(x, starts):
+    """Return which elements along the last axis begin a slice, and the numbers of the slices."""
+    n = x.shape[-1]
+    begins = begins_op(*starts, n=n) if starts else np.arange(n) == 0
+    return begins, cumsum(begins) - 1  # -1 before the first
+
+
+def _products_before(x, t, begins):
+    """Return the product of the factors before each one in its slice, and its tangent."""
+    factors = where(begins, 0, before(x))
+    product = recurrence_op(factors, where(begins, ones_like(x), 0))
+    return product, recurrence_op(factors, where(begins, 0, before(times(t, product))))
+
+
+def _second_tangent(x, t, u, *starts, axis, cumulative):
+    """Return the second derivative of products in two directions, as recurrences."""
+    (lines, order), t, u = _lines_last(x, axis), _lines_last(t, axis)[0], _lines_last(u, axis)[0]
+    begins, number = _slices(lines, starts)
+    terms = times(t, _products_before(lines, u, begins)[1]) + (
+        times(u, _products_before(lines, t, begins)[1]))
+    found = recurrence_op(where(begins, 0, lines), where(number < 0, 0, terms))
+    if not cumulative:
+        n = lines.shape[-1]
+        ends = concatenate([starts[0][1:], np.full(min(1, starts[0].shape[0]), n)]) - 1 if (
+            starts) else np.array([n - 1])
+        found = take(found, ends, axis=-1)
+    return _lines_back(found, _shape_of_products(x.shape, axis, starts, cumulative), order)
 
 
 def _begins(starts, *, n):
@@ -145,48 +178,96 @@ def _begins(starts, *, n):
 begins_op = nondifferentiable(
     "BeginsOfSlices", _begins, shape_rule=lambda starts, *, n: symbolic_spec((n,), bool))
 
-# For each factor the product of the others in its line, or in its slice: the partial derivatives.
-partials_op = general(
-    "ProductsOfOthers",
-    _partials,
-    vjp=lambda op, h: (
-        partials_tangent_op(conj_if_complex(op.inputs[0]), h, *op.inputs[1:], **op.attrs),
-        *[None for _ in op.inputs[1:]]),
-    jvp=lambda op, t, *_: partials_tangent_op(op.inputs[0], t, *op.inputs[1:], **op.attrs),
-    shape_rule=lambda x, *_, **__: x,
-)
-partials_tangent_op = composed(
-    "ProductsOfOthersTangent", _partials_tangent, _partials_tangent_by_recurrences,
-    shape_rule=lambda x, *_, **__: x)
+
+def _back_vjp(op, h):
+    if not op.input_specs[1].known:
+        return (NotImplemented,) * 2 + (None,) * len(op.inputs[2:])
+    (g, x), starts = map(conj_if_complex, op.inputs[:2]), op.inputs[2:]
+    needs = op.needs
+    return (products_tangent_op(x, h, *starts, **op.attrs) if needs[0] else None,
+            products_curvature_op(g, x, h, *starts, **op.attrs) if needs[1] else None,
+            *[None for _ in starts])
 
 
-def _prod_back(g, x, *, axis):
-    x = np.asarray(x)  # of no axes NumPy's conjugate is a number
-    found = prod_gradient(g, x, None, axis) if axis else g.copy()
-    return times(g, _of_others(x, axis=axis)) if found is None else found
+def _back_jvp(op, tg, tx, *_):
+    if not op.input_specs[1].known:
+        return NotImplemented
+    g, x, *starts = op.inputs
+    moved = None if tg is None else products_back_op(tg, x, *starts, **op.attrs)
+    if tx is None:
+        return moved
+    curved = products_curvature_op(g, x, tx, *starts, **op.attrs)
+    return curved if moved is None else moved + curved
 
 
-prod_back_op = composed(
-    "ProdBack", _prod_back, lambda g, x, *, axis: times(g, partials_op(x, axis=axis)),
-    shape_rule=lambda g, x, *, axis: x)
+def _tangent_vjp(op, s):
+    if not op.input_specs[0].known:
+        return (NotImplemented,) * 2 + (None,) * len(op.inputs[2:])
+    (x, t), starts = map(conj_if_complex, op.inputs[:2]), op.inputs[2:]
+    return (products_curvature_op(s, x, t, *starts, **op.attrs) if op.needs[0] else None,
+            products_back_op(s, x, *starts, **op.attrs) if op.needs[1] else None,
+            *[None for _ in starts])
+
+
+def _tangent_jvp(op, tx, tt, *_):
+    if not op.input_specs[0].known:
+        return NotImplemented
+    x, t, *starts = op.inputs
+    moved = None if tt is None else products_tangent_op(x, tt, *starts, **op.attrs)
+    if tx is None or not op.attrs["axis"]:
+        return zeros_like(t) if moved is None else moved  # of no axes
+    curved = _second_tangent(x, t, tx, *starts, **op.attrs)
+    return curved if moved is None else moved + curved
+
+
+def _tangent_spec(x, t, *starts, axis, cumulative):
+    if not x.known and not cumulative:
+        return symbolic_spec(None, x.dtype)
+    return symbolic_spec(_shape_of_products(x.shape, axis, starts, cumulative), x.dtype)
+
+
+# Of the products of lines or of slices: gradients, tangents, and the tangents of gradients.
+products_back_op = general(
+    "ProductsBack", _back, vjp=_back_vjp, jvp=_back_jvp, optional_tangents=(0, 1),
+    shape_rule=lambda g, x, *_, **__: x)
+products_tangent_op = general(
+    "ProductsTangent", _tangent, vjp=_tangent_vjp, jvp=_tangent_jvp, optional_tangents=(0, 1),
+    shape_rule=_tangent_spec)
+products_curvature_op = composed(
+    "ProductsCurvature", _curvature, _curvature_by_recurrences,
+    shape_rule=lambda g, x, *_, **__: x)
+
+
+def partials(x, *starts, axis):
+    """Return for each factor the product of the others in its line, or in its slice."""
+    ones = np.ones(_shape_of_products(x.shape, axis, starts, False), x.dtype)
+    return products_back_op(ones, x, *starts, axis=axis, cumulative=False)
 
 
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
-    if type(g) is np.ndarray:
-        found = prod_gradient(g, op.inputs[0], op.outputs[0], op.attrs["axis"])
-        if found is not None:
-            return found
     x, axes = operand(op), reduced_axes(op)
-    g = reshape(g, tuple([1 if i in axes else n for i, n in enumerate(op.input_specs[0].shape)]))
-    return prod_back_op(astype(g, x.dtype, copy=False), conj_if_complex(x), axis=axes)
+    if type(g) is np.ndarray:
+        return _derivative(conj_if_complex(np.asarray(x)), (), axes, False,
+                           g=g.astype(x.dtype, copy=False), product=op.outputs[0])
+    g = reshape(g, _shape_of_products(op.input_specs[0].shape, axes, (), False))
+    return products_back_op(
+        astype(g, x.dtype, copy=False), conj_if_complex(x), axis=axes, cumulative=False)
 
 
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
         return NotImplemented
-    return summed(op, times(t, partials_op(operand(op), axis=reduced_axes(op))))
+    x, axes = operand(op), reduced_axes(op)
+    moved = products_tangent_op(x, astype(t, x.dtype, copy=False), axis=axes, cumulative=False)
+    return reshape(moved, op.output_specs[0].shape)
+
+
+def _prod_jvp_of_batch(op, t):
+    if not op.input_specs[0].known:
+        return NotImplemented
+    return summed(op, times(t, partials(operand(op), axis=reduced_axes(op))))
 
 
 prod_op = general(
@@ -195,7 +276,7 @@ prod_op = general(
     vjp=_prod_vjp,
     jvp=_prod_jvp,
     saved_outputs=(0,),
-    batched=_prod_jvp,
+    batched=_prod_jvp_of_batch,
     shape_rule=shape_rules.reduction(np.prod),
 )
 
@@ -250,64 +331,22 @@ cumsum_op = linear(
 )
 
 
-def _cumprod_back(g, x, *, axis, t=None):
-    dtype, common = x.dtype, wide(x.dtype if g.dtype == x.dtype else np.result_type(g, x))
-    lines = [None if y is None else np.moveaxis(y.astype(common, copy=False), axis, -1)
-             for y in (g, x, t)]
-    return np.moveaxis(cumprod_gradient(*lines).astype(dtype, copy=False), -1, axis)
-
-
-def _cumprod_tangent(x, t, axis):
-    x, t = moveaxis(x, axis, -1), moveaxis(t, axis, -1)
-    first = _first_of(x.shape[-1])
-    product = where(first, ones_like(x), before(cumprod_op(x, axis=-1, dtype=None)))
-    return moveaxis(recurrence_op(x, times(t, product)), -1, axis)
-
-
-def _cumprod_curvature_by_recurrences(g, x, t, *, axis):
-    g, x, t = (moveaxis(y, axis, -1) for y in (g, x, t))
-    return moveaxis(_curvature(g, x, t, _first_of(x.shape[-1])), -1, axis)
-
-
-def _cumprod_back_vjp(op, h):
-    if not op.input_specs[0].known:
-        return NotImplemented, NotImplemented
-    g, x = map(conj_if_complex, op.inputs)
-    axis, needed = op.attrs["axis"], op.needs
-    return (_cumprod_tangent(x, h, axis) if needed[0] else None,
-            cumprod_curvature_op(g, x, h, axis=axis) if needed[1] else None)
-
-
-def _cumprod_back_jvp(op, tg, tx):
-    if not op.input_specs[0].known:
-        return NotImplemented
-    (g, x), axis = op.inputs, op.attrs["axis"]
-    if tg is None:
-        return cumprod_curvature_op(g, x, tx, axis=axis)
-    moved = cumprod_back_op(tg, x, axis=axis)
-    return moved if tx is None else moved + cumprod_curvature_op(g, x, tx, axis=axis)
-
-
-cumprod_back_op = general(
-    "CumprodBack", _cumprod_back, vjp=_cumprod_back_vjp, jvp=_cumprod_back_jvp,
-    optional_tangents=(0, 1), shape_rule=lambda g, x, *, axis: x)
-cumprod_curvature_op = composed(
-    "CumprodCurvature", lambda g, x, t, *, axis: _cumprod_back(g, x, axis=axis, t=t),
-    _cumprod_curvature_by_recurrences, shape_rule=lambda g, x, t, *, axis: x)
+def _axis_of(op):
+    return {"axis": (op.attrs["axis"] % op.input_specs[0].ndim,), "cumulative": True}
 
 
 def _cumprod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
     x = operand(op)
-    g = astype(g, x.dtype, copy=False)
-    return cumprod_back_op(g, conj_if_complex(x), axis=op.attrs["axis"])
+    return products_back_op(astype(g, x.dtype, copy=False), conj_if_complex(x), **_axis_of(op))
 
 
 def _cumprod_jvp(op, t):
     if not op.input_specs[0].known:
         return NotImplemented
-    return _cumprod_tangent(operand(op), t, op.attrs["axis"])
+    x = operand(op)
+    return products_tangent_op(x, astype(t, x.dtype, copy=False), **_axis_of(op))
 
 
 def _cumprod(a, axis=None, dtype=None):

@@ -118,47 +118,58 @@ def _cumprod_back(g, x, *, axis):
     return np.moveaxis(total, -1, axis)
 
 
-def _of_others(x, *starts, axis):
-    """Multiply all other factors of the line, or of the slice of it."""
-    total = np.zeros_like(x)
-    for place in np.ndindex(x.shape):
-        others = x.copy()
-        others[place] = 1
-        line = others[tuple([slice(None) if i in axis else k for i, k in enumerate(place)])]
-        if not starts:
-            total[place] = np.prod(line)
-        elif place[axis[0]] >= starts[0][0]:
-            j = np.searchsorted(starts[0], place[axis[0]], "right")
-            total[place] = np.prod(line[starts[0][j - 1]:(*starts[0], None)[j]])
-    return total
+def _others(x, *starts, axis):
+    """Return for each product its derivative in each factor, (products, *shape of x)."""
+    found = []
+    for line in np.ndindex(_products_shape(x, *starts, axis=axis)):
+        of_line = np.zeros_like(x)
+        for place in np.ndindex(x.shape):
+            if _product_of(place, *starts, axis=axis) != line:
+                continue
+            others = x.copy()
+            others[place] = 1
+            of_line[place] = np.prod([others[other] for other in np.ndindex(x.shape)
+                                      if _product_of(other, *starts, axis=axis) == line])
+        found.append(of_line)
+    return np.array(found)
 
 
-def _moved_others(x, t, *starts, axis):
-    """Sum over the other factors: the product with one of them replaced by its tangent."""
-    total = np.zeros_like(x)
-    for place in np.ndindex(x.shape):
-        replaced = x.copy()
-        replaced[place] = t[place]
-        of_place = _of_others(replaced, *starts, axis=axis)
-        without = x.copy()
-        without[place] = 0
-        rest = _of_others(without, *starts, axis=axis)
-        moved = of_place - rest
-        moved[place] = 0
-        total += moved
-    return total
+def _products_shape(x, *starts, axis):
+    count = len(starts[0]) if starts else 1
+    return tuple([count if i in axis else n for i, n in enumerate(x.shape)])
 
 
-def _prod_back(g, x, *, axis):
-    return g * _of_others(x, axis=axis)
+def _product_of(place, *starts, axis):
+    """Return which product a factor belongs to."""
+    number = np.searchsorted(starts[0], place[axis[0]], "right") - 1 if starts else 0
+    return tuple([int(number) if i in axis else k for i, k in enumerate(place)])
 
 
-def _moved_back(g, x, t, *, axis):
+def _products_back(g, x, *starts, axis, cumulative):
+    if cumulative:
+        return _cumprod_back(g, x, axis=axis[0])
+    return np.tensordot(g.ravel(), _others(x, *starts, axis=axis), 1)
+
+
+def _products_tangent(x, t, *starts, axis, cumulative):
+    if not cumulative:
+        moved = (_others(x, *starts, axis=axis) * t).reshape(-1, x.size).sum(1)
+        return moved.reshape(_products_shape(x, *starts, axis=axis))
     total = np.zeros_like(x)
     for place in np.ndindex(x.shape):
         replaced, without = x.copy(), x.copy()
         replaced[place], without[place] = t[place], 0
-        moved = _cumprod_back(g, replaced, axis=axis) - _cumprod_back(g, without, axis=axis)
+        total += np.cumprod(replaced, axis[0]) - np.cumprod(without, axis[0])
+    return total
+
+
+def _products_curvature(g, x, t, *starts, axis, cumulative):
+    total = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        replaced, without = x.copy(), x.copy()
+        replaced[place], without[place] = t[place], 0
+        moved = _products_back(g, replaced, *starts, axis=axis, cumulative=cumulative) - (
+            _products_back(g, without, *starts, axis=axis, cumulative=cumulative))
         moved[place] = 0
         total += moved
     return total
@@ -166,42 +177,26 @@ def _moved_back(g, x, t, *, axis):
 
 NUMBERS = ("float64", "float32", "complex128", "complex64")
 STARTS = np.array([0, 2, 3])
+LINES = [  # shapes of products and factors, where slices begin, the axes, whether cumulative
+    ((1,), (4,), (), (0,), False), ((3, 1, 2), (3, 4, 2), (), (1,), False),
+    ((1, 2), (4, 2), (), (0,), False), ((1, 3, 1), (2, 3, 2), (), (0, 2), False),
+    ((4,), (4,), (), (0,), True), ((2, 4), (2, 4), (), (1,), True),
+    ((4, 2), (4, 2), (), (0,), True), ((3,), (4,), (STARTS,), (0,), False),
+    ((2, 3), (2, 5), (STARTS + 1,), (1,), False), ((3, 2), (4, 2), (STARTS,), (0,), False),
+]
 
 SPECS += [
-    OpSpec("ProductsOfOthers", OPS["ProductsOfOthers"], _of_others, [
-        case((9, 2), STARTS, axis=(0,)), case((4,), axis=(0,)), case((3, 5, 2), axis=(1,)),
-        case((4, 3, 2), axis=(0, 1)), case((2, 3, 2), axis=(0, 2)), case((10, 3), axis=(1,)),
-        case((2, 5), STARTS + 1, axis=(1,))], differentiable=(True, False), dtypes=NUMBERS),
-    OpSpec("ProductsOfOthers", OPS["ProductsOfOthers"], _of_others, [
-        case((2, 4), axis=(1,)), case((2, 4), axis=(0,)), case((8, 3), STARTS, axis=(0,))],
-        domain=repeated(ZEROS), differentiable=(True, False), dtypes=NUMBERS),
-    OpSpec("ProductsOfOthersTangent", OPS["ProductsOfOthersTangent"], _moved_others, [
-        case((4,), (4,), axis=(0,)), case((3, 4, 2), (3, 4, 2), axis=(1,)),
-        case((2, 2, 2), (2, 2, 2), axis=(0, 2)), case((9, 2), (9, 2), axis=(1,)),
-        case((4, 2), (4, 2), STARTS, axis=(0,))],
-        differentiable=(True, True, False), dtypes=NUMBERS),
-    OpSpec("ProductsOfOthersTangent", OPS["ProductsOfOthersTangent"], _moved_others, [
-        case((2, 4), (2, 4), axis=(1,)), case((8, 3), (8, 3), STARTS, axis=(0,))],
-        domain=(repeated(ZEROS), uniform(-2, 2), None), differentiable=(True, True, False),
-        dtypes=NUMBERS),
-    OpSpec("ProdBack", OPS["ProdBack"], _prod_back, [
-        case((1,), (4,), axis=(0,)), case((3, 1, 2), (3, 5, 2), axis=(1,)),
-        case((1, 1, 2), (4, 3, 2), axis=(0, 1))], dtypes=NUMBERS),
-    OpSpec("ProdBack", OPS["ProdBack"], _prod_back, [
-        case((2, 1), (2, 4), axis=(1,)), case((1, 4), (2, 4), axis=(0,))],
-        domain=(uniform(-2, 2), repeated(ZEROS)), dtypes=NUMBERS),
-    OpSpec("CumprodBack", OPS["CumprodBack"], _cumprod_back, [
-        case((4,), (4,), axis=0), case((3, 5, 2), (3, 5, 2), axis=1), case((1, 2), (1, 2), axis=1),
-        case((0,), (0,), axis=0), case((9, 3), (9, 3), axis=1)], dtypes=NUMBERS),
-    OpSpec("CumprodBack", OPS["CumprodBack"], _cumprod_back,
-           [case((2, 4), (2, 4), axis=0), case((2, 4), (2, 4), axis=1)],
-           domain=(uniform(-2, 2), repeated(ZEROS)), dtypes=NUMBERS),
-    OpSpec("CumprodCurvature", OPS["CumprodCurvature"], _moved_back, [
-        case((4,), (4,), (4,), axis=0), case((2, 3), (2, 3), (2, 3), axis=0),
-        case((9, 2), (9, 2), (9, 2), axis=1)], dtypes=NUMBERS),
-    OpSpec("CumprodCurvature", OPS["CumprodCurvature"], _moved_back,
-           [case((2, 4), (2, 4), (2, 4), axis=1)],
-           domain=(uniform(-2, 2), repeated(ZEROS), uniform(-2, 2)), dtypes=NUMBERS),
+    *[OpSpec(name, OPS[name], function, [
+        case(*operands(products, factors), *starts, axis=axis, cumulative=cumulative)
+        for products, factors, starts, axis, cumulative in LINES if bool(starts) == sliced],
+        domain=tuple([repeated(ZEROS) if zeros and i == x else uniform(-2, 2) for i in range(n)]
+                     + [None] * sliced),
+        differentiable=(True,) * n + (False,) * sliced, dtypes=NUMBERS)
+      for name, function, operands, x, n in [
+          ("ProductsBack", _products_back, lambda g, x: (g, x), 1, 2),
+          ("ProductsTangent", _products_tangent, lambda g, x: (x, x), 0, 2),
+          ("ProductsCurvature", _products_curvature, lambda g, x: (g, x, x), 1, 3)]
+      for zeros in (False, True) for sliced in (False, True)],
 ]  # fmt: skip
 
 

@@ -55,8 +55,8 @@ def positions_of(spec, case):
 
 # These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
 OF_ONE_DTYPE = {
-    "AddN", "CholeskyBack", "CumprodBack", "CumprodCurvature", "DeferredVjp", "LeastSquaresBack",
-    "ProdBack", "ProductsOfOthersTangent",
+    "AddN", "CholeskyBack", "DeferredVjp", "LeastSquaresBack", "ProductsBack",
+    "ProductsCurvature", "ProductsTangent",
 }  # fmt: skip
 
 RECORDS = [

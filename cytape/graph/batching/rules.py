@@ -186,8 +186,8 @@ RULES: dict[str, Callable[[Call], Any]] = {
         "ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod", "NanArgMax", "NanArgMin"],
         _along_lines),
     **dict.fromkeys([
-        "CholeskyBack", "CumprodBack", "CumprodCurvature", "FoldAtExtrema", "ProdBack",
-        "ProductsOfOthersTangent", "SpreadToExtrema"], _of_one_shape),
+        "CholeskyBack", "FoldAtExtrema", "ProductsBack", "ProductsCurvature", "ProductsTangent",
+        "SpreadToExtrema"], _of_one_shape),
     **dict.fromkeys(["CountsOfLines", "Sort", "SortComplex"], _of_last_axis),
     **dict.fromkeys([
         "Cholesky", "Cofactors", "Determinant", "Eig", "Gram", "HermitianEig", "IdentityMatrices",

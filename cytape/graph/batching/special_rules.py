@@ -256,7 +256,7 @@ def _moved_back(call: Call) -> Any:
 RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["AvgPool", "AvgPoolGrad", "Conv2D"], _of_images(0)),
     **dict.fromkeys([
-        "Fold", "FoldSteps", "ProductsOfOthers", "ReduceAt",
+        "Fold", "FoldSteps", "ReduceAt",
         "ReduceStepsAt", "SpreadOverSlices", "SumsOfSlices", "Unwrap"], _along_axis),
     **dict.fromkeys(["LinearRecurrence", "Tuple"], _stacks),
     **dict.fromkeys(["BasisOfBlocks", "ValuesOfBlocks"], _values_of_matrices((0,))),

@@ -14,7 +14,13 @@ from cytape.ops.engine.declare import find, general, multilinear, nondifferentia
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.slices import fold_at_extrema, spread, spread_to_extrema
 from cytape.ops.linalg import conj_if_complex
-from cytape.ops.products import begins_op, partials_op, times
+from cytape.ops.products import (
+    begins_op,
+    partials,
+    products_back_op,
+    products_tangent_op,
+    times,
+)
 from cytape.ops.recurrences import recurrence_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis
@@ -121,7 +127,7 @@ def _partials_by_folds(x, starts, name, axis):
 def _partials(op):
     (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
     if name == "Multiply":
-        return partials_op(x, starts, axis=(axis,))
+        return partials(x, starts, axis=(axis,))
     return _partials_by_folds(x, starts, name, axis)
 
 
@@ -135,6 +141,9 @@ def _vjp(op, g):
     n = op.input_specs[0].shape[axis]
     if n is None:
         return NotImplemented
+    if name == "Multiply":
+        return products_back_op(
+            g, conj_if_complex(x), starts, axis=(axis,), cumulative=False), None
     spread_out = spread_op(g, starts, n=n, name="Add", axis=axis)
     return times(spread_out, conj_if_complex(_partials(op))), None
 
@@ -146,6 +155,8 @@ def _jvp(op, t, _):
         return of_extrema_op(t, x, op.outputs[0], starts, axis=in_batch)
     if op.input_specs[0].shape[axis] is None:
         return NotImplemented
+    if name == "Multiply" and in_batch == axis:
+        return products_tangent_op(x, t, starts, axis=(axis,), cumulative=False)
     return sums_op(times(t, _partials(op)), starts, name="Add", axis=in_batch)
 
 

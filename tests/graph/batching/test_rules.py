@@ -38,7 +38,7 @@ LOOPED = {
     "Conv2DBackpropInput": "filters of each member's own",
     "DynamicSetItem of slices": "parts of each member's own size",
     **dict.fromkeys([
-        "Fold", "FoldAtExtrema", "ProductsOfOthers", "ProductsOfOthersTangent", "ReduceAt",
+        "Fold", "FoldAtExtrema", "ProductsBack", "ProductsCurvature", "ProductsTangent", "ReduceAt",
         "SpreadOverSlices", "SpreadToExtrema", "SumsOfSlices"], "slices of each member's own"),
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "LeastSquaresBack": "the same",
