@@ -94,7 +94,8 @@ def _at_elements(kernel):
 
 def _to_extrema_spec(g, x, y, starts, *, axis):
     shape = list(shape_rules.shape_of(g, "reduceat"))
-    shape[axis] = shape_rules.shape_of(x, "reduceat")[axis - len(shape)]
+    of_x = shape_rules.shape_of(x, "reduceat")
+    shape[axis] = (*shape[:len(shape) - len(of_x)], *of_x)[axis]
     return symbolic_spec(tuple(shape), g.dtype)
 
 
