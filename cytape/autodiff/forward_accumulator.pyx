@@ -1,5 +1,6 @@
 """ForwardAccumulator: Jacobian-vector products while the program runs, with no tape to hold."""
 
+from cytape.autodiff.gradient_tape cimport in_places, leaves_of
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport flatten
 from cytape.tensor.recorders cimport enter, leave
@@ -20,7 +21,7 @@ from cytape.ops.shared.batches import zeros_in_batch
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.nest import assert_same_structure
 from cytape.tensor.notices import warn
-from cytape.tensor.structures import pack_parts, parts_of, register_dataclasses
+from cytape.tensor.structures import register_dataclasses
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
 
 __all__ = ["ForwardAccumulator"]
@@ -253,8 +254,8 @@ cdef class ForwardAccumulator:
             unconnected_gradients = parse_unconnected(unconnected_gradients)
         if isinstance(primals, Tensor):
             return self.tangent_of_any(primals, unconnected_gradients)
-        return pack_parts(primals, [
-            self.tangent_of_any(primal, unconnected_gradients) for primal in parts_of(primals)])
+        return in_places(primals, [
+            self.tangent_of_any(primal, unconnected_gradients) for primal in leaves_of(primals)])
 
     cdef object tangent_of_any(self, primal, unconnected):
         if isinstance(primal, IndexedSlices):

@@ -485,7 +485,7 @@ cdef list leaves_of(structure):
 
 
 cdef in_places(structure, list found):
-    """What was found for these, in their places."""
+    """Put what was found for these leaves in their places."""
     return pack_sequence_as(structure, found) if has_only_tensors(structure) else pack_parts(
         structure, found)
 

@@ -314,12 +314,12 @@ cdef class ConcreteFunction:
     cdef list parts(self):
         """This trace, its derivatives and the bodies that they run, each once."""
         cdef list found = [self]
-        cdef set known = {id(self)}
-        for part in found:  # which grows
-            for other in part.traces():
-                if id(other) not in known:
-                    known.add(id(other))
-                    found.append(other)
+        cdef set known
+        if self.derivatives or self.bodies:
+            known = {self}
+            for part in found:  # which grows
+                found += [other for other in part.traces() if other not in known]
+                known.update(found)
         return found
 
     def traces(self):

@@ -18,7 +18,6 @@ from cytape.graph.model.variables import (
 )
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.ops.engine.symbolic import SymbolicGraph
-from cytape.tensor.cached import cached_property
 from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.variable import Variable
 
@@ -70,21 +69,10 @@ class FunctionGraph(Graph):
         self._captured: dict[int, int] = {}
         self.graphs_asked: list[Any] = []
         self.left: dict[int, Tensor | None] = {}
-
-    @cached_property
-    def assigned(self) -> dict[int, Variable]:
-        """The variables that the body changes, by id."""
-        return {}
-
-    @cached_property
-    def starts(self) -> list[tuple[Tensor, int]]:
-        """What the variables of a loop start with, and the symbols of these."""
-        return []
-
-    @cached_property
-    def _attempts(self) -> list[tuple[list[Variable], dict[int, Variable], dict]]:
+        self.assigned: dict[int, Variable] = {}
+        self.starts: list[tuple[Tensor, int]] = []
         # Per attempt: variables made in it; those that had been assigned, and what had left, before
-        return []
+        self._attempts: list[tuple[list[Variable], dict[int, Variable], dict]] = []
 
     @property
     def outer_graph(self) -> SymbolicGraph | None:

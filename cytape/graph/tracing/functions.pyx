@@ -148,7 +148,7 @@ cdef class Function:
         self.f = f
         self.name = str(name or getattr(f, "__name__", type(f).__name__))
         self.input_signature = None if input_signature is None else tuple(input_signature)
-        self.places = places_of(self.input_signature)
+        self.places = [] if input_signature is None else places_of(self.input_signature)
         self.reduce_retracing = reduce_retracing
         if isinstance(checkpoints, list):
             if not all(isinstance(part, str) for part in checkpoints):
@@ -432,8 +432,7 @@ cdef list places_of(tuple signature):
     """
     cdef list places = []
     numbered = [np.intp(i) for i in range(len(nest.flatten(signature)))]
-    if signature is not None:
-        with_tensors(nest.pack_sequence_as(signature, numbered), lambda i: places.append(int(i)))
+    with_tensors(nest.pack_sequence_as(signature, numbered), lambda i: places.append(int(i)))
     return places
 
 
