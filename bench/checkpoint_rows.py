@@ -46,6 +46,18 @@ def residual_network(depth, side=16, channels=4, batch=8):
         return np.sum(h * h), weights
 
 
+def convolutional_network(depth, side=16, channels=4, batch=8):
+    """Return the same of convolutions, one after the other."""
+    rng = np.random.RandomState(0)
+    with cytape.Graph().as_default():
+        h = cytape.constant(rng.standard_normal((batch, side, side, channels)))
+        weights = []
+        for _ in range(depth):
+            weights.append(cytape.Variable(rng.standard_normal((3, 3, channels, channels)) / 6))
+            h = np.tanh(cytape.nn.conv2d(h, weights[-1], 1, "SAME"))
+        return np.sum(h * h), weights
+
+
 def attention_network(depth, length=768, width=128):
     """Return the same of layers that attend: what they keep are tables of length by length."""
     rng = np.random.RandomState(0)
@@ -114,7 +126,7 @@ def pages_of_activations(network, depth, checkpoints):
 
     With more in a batch than where bytes are counted: plans, and the graph, are part of it.
     """
-    sizes = {mlp: (16, 16384), residual_network: (16, 4, 32)}[network]
+    sizes = {mlp: (16, 16384)}.get(network, (16, 4, 32))
     grown, _ = peak_of_graph_gradient(network.__name__, checkpoints, depth, *sizes)
     return grown - sum(weight.spec.nbytes for weight in network(depth, *sizes)[1])
 
@@ -127,7 +139,9 @@ def slope(depths, sizes):
 def checkpoint_rows(smoke):
     """Yield all rows about gradients with checkpoints."""
     depths = [16, 64] if smoke else [16, 32, 64, 128, 256, 512, 1024]
-    for name, network in (("an MLP", mlp), ("a residual network", residual_network)):
+    for name, network in (
+            ("an MLP", mlp), ("a residual network", residual_network),
+            ("a convolutional network", convolutional_network)):
         for checkpoints in ("memory", "auto"):
             sizes = [activation_bytes(*network(depth), checkpoints) for depth in depths]
             yield Row(

@@ -128,23 +128,26 @@ class Planner:
     def smallest(self) -> Point:
         """Return the schedule of the fewest bytes that is found."""
         if self._smallest is None:
-            point = self.point(plain(self.program))
-            least = self._least(point.peak)
-            if least < point.peak:
-                point = min(point, self.fastest(least) or point)
+            point = self._least(self.point(plain(self.program)))
+            point = min(point, self.fastest(point.peak) or point)
             if self.program.n_values <= MOST_SEARCHED:
                 point = self._smallest_searched(point)
             self._smallest = point
         return self._smallest
 
-    def _least(self, budget: int) -> int:
-        """Return the least number of bytes that schedules over cuts take, or else the budget."""
+    def _least(self, point: Point) -> Point:
+        """Return the smallest schedule over cuts, or the given point if none is smaller.
+
+        The next table rounds bytes in another way, so it may not have this schedule.
+        """
         while True:
-            cuts = self._cuts_for(budget)
+            cuts = self._cuts_for(point.peak)
             levels = cuts.levels[cuts.seconds < inf]
-            if not len(levels) or levels[0] >= budget:
-                return budget
-            budget = int(levels[0])
+            if not len(levels) or levels[0] >= point.peak:
+                return point
+            schedule = cuts.schedule(levels[0])
+            assert schedule is not None
+            point = self.point(schedule)
 
     def _smallest_searched(self, point: Point) -> Point:
         """Go below a point, if one can, to where a thousandth less of the plain peak is too few."""

@@ -11,6 +11,7 @@ from cytape.graph.checkpoint.planner import Planner
 from cytape.graph.checkpoint.schedules import plain
 from cytape.graph.model.subgraph import Subgraph
 from tests.graph.checkpoint.chains import SIZE, chain, mlp, traces_of_runs
+from tests.tables import table
 
 
 def model_of(y, xs, grad_ys=None):
@@ -140,3 +141,17 @@ def test_reads_of_variables_count():
         assert point.peak == pytest.approx(model.peak_bytes(point.schedule), rel=0.05)
     assert model.peak_bytes(planner.smallest().schedule) <= 0.65 * model.peak_bytes(
         plain(model.program))
+
+
+@pytest.mark.parametrize("n", table([64], [56, 63, 72, 80, 96]))
+def test_a_small_schedule_is_found_for_long_chains_of_stencils(n):
+    """Also where the table for a smaller budget, which rounds otherwise, does not have it."""
+    with cytape.Graph().as_default():
+        x = cytape.Variable(np.ones(1 << 14))
+        h, w = cytape.identity(x), [cytape.Variable(np.ones(3)) for _ in range(n)]
+        for each in w:
+            h = np.tanh(sum(each[i] * np.roll(h, i) for i in range(3)))
+        y = np.sum(h * h)
+    planner = Planner(model_of(y, [x]).program)
+    assert planner.smallest().peak < 0.25 * planner.plain_peak
+    assert planner.n_points > 10
