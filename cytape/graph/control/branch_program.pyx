@@ -72,7 +72,6 @@ cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
     symbols = [*contiguous(code, node, symbols),
                *range(row.first_output, row.first_output + row.n_outputs)]
     code.subprograms.append(program)
-    code.layout.peak = max(code.layout.peak, code.layout.live + program.peak_bytes)
     program.effort = 2 * copied + max(
         (<Code>program.branches[0]).effort, (<Code>program.branches[1]).effort)
     code.emit_operands(node, CONTROL, program, symbols, program.effort)

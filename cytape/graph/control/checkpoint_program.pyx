@@ -105,7 +105,6 @@ cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
         code.place_output(symbol)
         symbols.append(symbol)
     code.subprograms.append(program)
-    code.layout.peak = max(code.layout.peak, code.layout.live + program.peak_bytes)
     code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL)
     code.release_temporaries()
     return True

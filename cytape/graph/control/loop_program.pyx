@@ -93,7 +93,6 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
     symbols = [*contiguous(code, node, symbols),
                *range(row.first_output, row.first_output + row.n_outputs)]
     code.subprograms.append(program)
-    code.layout.peak = max(code.layout.peak, code.layout.live + program.peak_bytes)
     code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL + 2 * copied)
     code.release_temporaries()
     return True

@@ -9,7 +9,7 @@ from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
 from cytape.tensor.value cimport in_c_order
 from libc.string cimport memcpy, memset
 
-from .instructions cimport CONTROL, COPY, LOOP, N_OPERANDS, OPERANDS, WALK, ZERO
+from .instructions cimport CONTROL, COPY, LOOP, N_OPERANDS, OPERANDS, WALK, ZERO, Subprogram
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, PLACED, SMALL, SMALL_BYTES, UNKNOWN, external_address,
     external_number, is_uniform, memory_of)
@@ -171,7 +171,7 @@ cdef class Code:
         place.strides = -1
         place.nbytes = max(self.spec(symbol).nbytes, 0)
         place.address = external_address(number)
-        if number >= <int32_t>len(self.feeds):
+        if number >= <int32_t>len(self.feeds) and not self.nested:
             self.layout.live += place.nbytes
             self.layout.peak = max(self.layout.peak, self.layout.live)
         return 0
@@ -417,6 +417,9 @@ cdef class Code:
                     instruction.work = work
             instruction.data[i % N_OPERANDS] = (
                 <char*>self.layout.places[<int32_t>symbols[i]].address)
+            if i == 0 and kind == CONTROL:
+                self.lives[self.n_code - 1] += (<Subprogram>op).peak_bytes
+                self.layout.peak = max(self.layout.peak, self.lives[self.n_code - 1])
         return 0
 
     cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1:

@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import pytest
 
+import cytape
 from cytape.graph.model.graph import Graph
 from cytape.graph.run.trace_events import RunTrace
 from tests.graph.plans import plan_of
@@ -51,3 +53,22 @@ def test_table_has_a_row_per_op_type():
     assert header.split()[0] == "op"
     assert {row.split()[0] for row in rows} == {"Exp", "Multiply", "Sort"}
     assert len(trace.table(n_rows=1).splitlines()) == 2
+
+
+def sums(h):
+    return np.cumsum(np.cumsum(h))
+
+
+@pytest.mark.parametrize("program, n_arrays", [
+    (lambda x: cytape.cond(x[0] > 0, lambda: sums(x), lambda: x * 2.0), 2),  # one of them returned
+    (lambda x: cytape.while_loop(lambda h: h[0] < 9, lambda h: sums(h) + h, (x,)), 3),
+])  # fmt: skip
+def test_what_bodies_take_is_counted(program, n_arrays):
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder("float64", (1000,))
+        y = program(x)
+    session = cytape.Session(graph)
+    for _ in range(3):
+        trace = RunTrace()
+        session.run(y, {x: np.ones(1000)}, options=trace)
+    assert trace.peak_bytes == pytest.approx(n_arrays * 8000, rel=0.02)
