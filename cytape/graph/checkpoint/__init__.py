@@ -14,7 +14,6 @@ from cytape.graph.checkpoint.planning import (
     plan_of,
     planned,
     tensors_of,
-    warn_if_larger,
 )
 from cytape.graph.checkpoint.policies import kept_of
 from cytape.graph.checkpoint.rewriting import rewrite
@@ -63,9 +62,7 @@ def gradients(
           take the most time.
         - ``"memory"``: about sqrt(n) of the bottlenecks, tensors on which all that comes later
           depends and which depend on all that came before. Only those with more than 1024 elements
-          count, or what ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to. Chains of
-          elementwise ops take more memory with it than plain, as they are not fused any more; a
-          warning says how much.
+          count, or what ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to.
         - ``"auto"``: what `plan` finds best. Or a plan, or the checkpoints of one.
     memory_budget : int or float, optional
         For ``"auto"``, as `plan` takes it.
@@ -92,6 +89,9 @@ def gradients(
     are never executed again, and neither are those that do not depend on `xs`: their results are
     kept. So a mask of dropout is the same in both passes. Branches and loops are computed again as
     a whole.
+
+    Plans fuse elementwise ops, but not across checkpoints. Where what a plan fuses then takes no
+    less memory than if nothing were computed again, runs compute nothing again.
 
     A value that several segments read, and that is no checkpoint, is computed again for each of
     them, but at most three times.
@@ -125,8 +125,6 @@ def gradients(
                 ys, xs, grad_ys, stand_ins=model.stand_ins(made.schedule), **kwargs)
     check_no_budget(memory_budget)
     symbols = chosen(ys, xs, grad_ys, checkpoints, MIN_CHECKPOINT_NODE_SIZE, kwargs)
-    if isinstance(checkpoints, str) and checkpoints == "memory":
-        warn_if_larger(ys, xs, grad_ys, symbols, kwargs)
     return rewrite(ys, xs, grad_ys, symbols, **kwargs)
 
 

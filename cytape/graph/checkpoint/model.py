@@ -16,9 +16,7 @@ from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.model.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.model.variables import read_variable_op, variable_handle_op
-from cytape.graph.passes import optimise
-from cytape.graph.passes.early_sums import with_sums_early
-from cytape.graph.run.plan import Plan as ExecutorPlan
+from cytape.graph.run.executable import peak_of_runs
 from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
@@ -238,13 +236,8 @@ class GradientModel:
             if any(schedule):
                 fetches = _symbols(self.graph, self._differentiated(self.stand_ins(
                     schedule, self._nodes)))
-            self.peaks[schedule] = self._measured(
-                fetches, any(schedule) or self._original.has_control_inputs)
+            self.peaks[schedule] = self._measured(fetches)
         return self.peaks[schedule]
-
-    def fused_peak_bytes(self) -> int:
-        """Return the bytes at the peak of a gradient that keeps all, from its second run on."""
-        return self._measured(self.fetches, True)
 
     def kept(self, symbols: Sequence[int]) -> tuple[int, list[int]]:
         """Tell what `rewrite` makes of checkpoints.
@@ -270,17 +263,12 @@ class GradientModel:
 
         fetches = _symbols(self.graph, self._differentiated(stand_ins))
         needed = set(needed_nodes(self.graph, list(fetches), (), []))
-        return self._measured(fetches, True), [
+        return self._measured(fetches), [
             self._origins[node] for node, copy in made[-1].made if copy in needed]
 
-    def _measured(self, fetches: Sequence[int], waits: bool) -> int:
-        subgraph = Subgraph(self.graph, self._feeds, tuple(fetches))
-        specs = [self.graph.spec_of(symbol) for symbol in subgraph.feeds]
-        if not all(spec.known for spec in specs):
-            return peak_of_run(subgraph, self.unknown_extent)
-        # Unless ops wait for others, the first run is of the graph as it is.
-        ways = [optimise(subgraph)] + ([] if waits else [with_sums_early(subgraph)])
-        return max(ExecutorPlan(each).peak_bytes for each in ways)
+    def _measured(self, fetches: Sequence[int]) -> int:
+        return peak_of_run(
+            Subgraph(self.graph, self._feeds, tuple(fetches)), self.unknown_extent)
 
     def stand_ins(self, schedule: Schedule, numbers: Any = None) -> Any:
         """Return what makes the stand-ins for a schedule, in the graph or where `numbers` says."""
@@ -336,9 +324,9 @@ def peak_of_run(subgraph: Subgraph, extent: int) -> int:
 
 def _planned_peak(subgraph: Subgraph, extent: int) -> int:
     specs = [subgraph.graph.spec_of(symbol) for symbol in subgraph.feeds]
-    return ExecutorPlan(optimise(subgraph, [
+    return peak_of_runs(subgraph, [
         spec if spec.known else symbolic_spec(known_shape(spec.shape, extent), spec.dtype)
-        for spec in specs])).peak_bytes
+        for spec in specs])
 
 
 def _live_peak(subgraph: Subgraph, extent: int) -> int:

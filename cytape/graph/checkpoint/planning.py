@@ -15,11 +15,8 @@ from cytape.graph.checkpoint.planner import FINE, Planner, Point
 from cytape.graph.checkpoint.schedules import Schedule, live_bytes, plain
 from cytape.graph.differentiation.graph_gradients import as_list, flat, graph_of
 from cytape.graph.model.operation import Operation
-from cytape.graph.run.reference import needed_nodes
-from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.shared.policy import check_budget
 from cytape.tensor.cached import cached_property
-from cytape.tensor.notices import warn
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
@@ -32,10 +29,8 @@ __all__ = [
     "plan_of",
     "planned",
     "tensors_of",
-    "warn_if_larger",
 ]
 
-LEAST_FUSED = 4096  # elements, from which on plans fuse ops
 MOST_TIME = 1.33  # of the plain gradient's, without a budget
 
 
@@ -68,6 +63,7 @@ class Plan:
         The same if everything is kept.
     recomputed_ops : list of Operation
         What is computed again, in order; an op that is so several times is there several times.
+        Runs compute none of them again where that takes no less memory, as ops are fused.
     checkpoints : list of Tensor
         What is kept of the forward pass until the backward pass reads it. Given as `checkpoints` it
         makes the same plan.
@@ -235,49 +231,6 @@ class Planning:
             except ValueError:
                 continue
         return found
-
-
-def warn_if_larger(
-    ys: Any, xs: Any, grad_ys: Any, symbols: list[int], options: dict[str, Any]
-) -> None:
-    """Warn if checkpoints within what plans fuse take more memory than no checkpoints.
-
-    Parameters
-    ----------
-    ys, xs, grad_ys
-        As `cytape.gradients` takes them.
-    symbols : list of int
-        The checkpoints.
-    options : dict
-        Further arguments of `cytape.gradients`.
-    """
-    graph = graph_of(flat(as_list(ys)) + flat(as_list(xs)))
-    targets = [y for y in flat(as_list(ys)) if isinstance(y, Tensor) and y.graph is graph]
-    within = _elementwise(graph, needed_nodes(
-        graph, [graph.symbol_of(y) for y in targets], (), []))
-    if not any(symbol in within for symbol in symbols):
-        return
-    model = GradientModel(graph, ys, xs, grad_ys, options)
-    plain, peak_bytes = model.fused_peak_bytes(), model.kept(symbols)[0]
-    if peak_bytes > plain:
-        warn(f"checkpoints='memory' takes {peak_bytes:,} bytes at the peak, a plain gradient "
-             f"{plain:,} bytes from its second run on: plans fuse elementwise ops, and checkpoints "
-             "split what is fused; leave checkpoints out for less memory")
-
-
-def _elementwise(graph: Any, nodes: list[int]) -> set[int]:
-    """Return the large tensors between two elementwise ops of one shape."""
-    made, found = set(), set()
-    for node in nodes:
-        [first, *others] = graph.outputs_of(node) or [None]
-        if others or not isinstance(graph.ops[node], ElementwiseOp):
-            continue
-        spec = graph.spec_of(first)
-        if spec.known and spec.size >= LEAST_FUSED:
-            made.add(first)
-            found |= {symbol for symbol in graph.inputs_of(node)
-                      if symbol in made and graph.spec_of(symbol) is spec}
-    return found
 
 
 def planned(

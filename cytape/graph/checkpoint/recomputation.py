@@ -143,7 +143,8 @@ class Recomputation:
         if symbol not in pins:
             name = graph.name_of(node)
             graph.enter_context(late)
-            pins[symbol] = graph.build(identity_op, graph.tensor_at(self._source_of(symbol)))
+            pins[symbol] = graph.build(
+                identity_op, graph.tensor_at(self._source_of(symbol)), late=True)
             graph.give_name(pins[symbol], f"{name}_sg")
         return pins[symbol]
 

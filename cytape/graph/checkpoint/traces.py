@@ -108,7 +108,7 @@ class RecomputingGraph(DerivativeGraph):
         before = self.enter_context(self.context_with(controls=waits))
         try:
             for symbol, source in zip(sorted(reads), sources, strict=True):
-                symbols[symbol] = identity_op(source)
+                symbols[symbol] = identity_op(source, late=True)
         finally:
             self.enter_context(before)
         inline(trace, symbols, self, nodes, True)

@@ -6,13 +6,14 @@ cdef class Executable:
     cdef readonly object subgraph
     cdef Plan plan               # the one there is, if the specs of all feeds are known
     cdef bint is_optimised
-    cdef bint at_once            # it is run again in any case: optimised before the first time
+    cdef bint at_once            # optimised before the first run: it runs again, or ops wait
     cdef dict plans              # else by the specs of what was fed
     cdef public object report    # called when a plan was made, or None
     cdef dict nested             # what runs it as a part of other code, see control/nested
     cdef dict inferred           # specs of results, by those of operands, see control/control_ops
     cdef Py_ssize_t size(self) except -1
     cpdef list run(self, values, trace=*)
+    cdef Plan next_plan(self)
     cdef Plan plan_for(self, list values)
     cdef int make_room(self, Py_ssize_t nbytes) except -1
     cdef list run_values(self, list values)    # Values in, new Values out

@@ -6,10 +6,14 @@ from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t
 
+from cytape.graph.passes.early_sums cimport LARGE
+
 from .executor cimport check_fed
 
 from cytape.graph.passes import optimise
 from cytape.graph.passes.early_sums import with_sums_early
+from cytape.graph.passes.repeats import splits_fused, without_repeats
+from cytape.graph.run.reference import needed_nodes
 
 cdef enum:
     MOST_PLANS = 64        # of one subgraph, for as many shapes
@@ -22,11 +26,11 @@ cdef long long n_uses = 0  # of plans, all together: a clock
 cdef class Executable:
     """A subgraph that runs, and is optimised if it does so again.
 
-    Most programs that run once are not worth more than a plan of what they are. Those in which ops
-    wait for others, as they do where a gradient computes something again to save memory, are
-    optimised before the first run: so each run takes the same memory. Where extents of
-    its feeds are unknown there is one plan for each combination of specs that is fed: plans know
-    all shapes. Those used least recently make room for new ones.
+    Most programs that run once are not worth more than a plan of what they are. Those that take
+    4 MiB, or in which ops wait for others, as they do where a gradient computes something again to
+    save memory, are optimised before the first run: so each run takes the same memory. Where
+    extents of its feeds are unknown there is one plan for each combination of specs that is fed:
+    plans know all shapes. Those used least recently make room for new ones.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ cdef class Executable:
             if not (<Spec>graph.symbols[graph.valid_symbol(symbol)].spec).known:
                 self.plans = {}
                 break
-        self.at_once = graph.has_control_inputs
+        self.at_once = graph.has_control_inputs and waits(subgraph)
 
     @property
     def n_plans(self) -> int:
@@ -115,18 +119,26 @@ cdef class Executable:
         """Forget the plan for some specs."""
         self.plans.pop(specs, None)
 
+    cdef Plan next_plan(self):
+        """Make the plan of the next run, where extents are known and none is optimised yet."""
+        cdef Plan plan = None
+        if self.plan is None and not self.at_once:
+            plan = Plan(with_sums_early(self.subgraph))
+        if plan is None or plan.code.peak_bytes >= LARGE:
+            plan = self.plan = optimised_plan(self.subgraph)
+            self.is_optimised = True
+        else:
+            self.plan = plan
+        return plan
+
     cdef Plan plan_for(self, list values):
         global n_uses
         cdef Plan plan
         cdef Value value
         if self.plans is None:
-            if self.plan is None and not self.at_once:
-                plan = self.plan = Plan(with_sums_early(self.subgraph))
-            elif not self.is_optimised:
-                plan = self.plan = Plan(optimise(self.subgraph))
-                self.is_optimised = True
-            else:
+            if self.is_optimised:
                 return self.plan
+            plan = self.next_plan()
             if self.report is not None:
                 self.report()
             return plan
@@ -134,7 +146,7 @@ cdef class Executable:
         plan = self.plans.get(specs)
         if plan is None:
             check_fed(self.subgraph.graph, tuple(self.subgraph.feeds), values)
-            plan = Plan(optimise(self.subgraph, specs))
+            plan = optimised_plan(self.subgraph, specs)
             self.make_room(plan.size())
             self.plans[specs] = plan
             n_uses += 1
@@ -158,3 +170,49 @@ cdef class Executable:
             plan = self.plans.pop(specs, None)
             kept -= 0 if plan is None else plan.size()
         return 0
+
+
+cdef Plan optimised_plan(subgraph, specs=None):
+    """Make a plan with fused ops; nothing is computed again if that takes no less memory."""
+    cdef Plan plain, plan
+    optimal = optimise(subgraph, specs)
+    plan = Plan(optimal)
+    if not splits_fused(optimal):
+        return plan
+    plain = Plan(optimise(without_repeats(subgraph), specs))
+    return plain if plain.code.peak_bytes <= plan.code.peak_bytes else plan
+
+
+def waits(subgraph) -> bool:
+    """Tell whether any op waits for others by control inputs."""
+    graph, feeds, fetches, keep = subgraph
+    return any(len(graph.control_inputs_of(node))
+               for node in needed_nodes(graph, list(fetches), feeds, list(keep)))
+
+
+def peak_of_runs(subgraph, specs=None) -> int:
+    """Return the most bytes that intermediate and fetched values of any run take at a time.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+    specs : sequence of Spec, optional
+        Of what is fed, where the graph does not know it.
+
+    Examples
+    --------
+    >>> from cytape.graph import Graph
+    >>> from cytape.graph.model.subgraph import Subgraph
+    >>> graph = Graph()
+    >>> x = graph.placeholder("float64", (1000,))
+    >>> y = x * x + 1.0
+    >>> peak_of_runs(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
+    8000
+    """
+    cdef Executable executable = Executable(subgraph)
+    cdef Py_ssize_t most = 0
+    if executable.plans is not None:
+        return optimised_plan(subgraph, specs).code.peak_bytes
+    while not executable.is_optimised:
+        most = max(most, executable.next_plan().code.peak_bytes)
+    return most

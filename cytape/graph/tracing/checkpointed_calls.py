@@ -117,7 +117,8 @@ class CheckpointedCalls:
         def read(x: Tensor) -> Tensor:
             if x.graph is not own:
                 return x
-            return identity_op(convert_to_tensor(known[self._places[own.symbol_of(x)]]))
+            return identity_op(
+                convert_to_tensor(known[self._places[own.symbol_of(x)]]), late=True)
 
         with nullcontext() if graph is None else graph.control_dependencies(arrived):
             captured = list(map(read, trace.captured_inputs))

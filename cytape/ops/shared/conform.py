@@ -102,9 +102,10 @@ broadcast_outline_op = nondifferentiable(
         shape_rules.broadcast_specs(specs, "broadcast_arrays"), np.dtype(bool)))
 count_op = nondifferentiable(
     "Count", _count, shape_rule=lambda x, dtype, **_: symbolic_spec((), dtype))
+# late: it waits, by control inputs, for gradients to arrive; what is computed again reads it.
 identity_op = linear(
-    "Identity", forward=lambda x, name=None: x, transpose=lambda op, g: g,
-    batched=lambda x, name=None: x, shape_rule=shape_rules.same,
+    "Identity", forward=lambda x, name=None, late=False: x, transpose=lambda op, g: g,
+    batched=lambda x, name=None, late=False: x, shape_rule=shape_rules.same,
 )  # fmt: skip
 cast_op = linear(
     "Cast", _cast,

@@ -216,3 +216,39 @@ def test_extents_that_others_tell(function, shapes):
     with cytape.Session(graph=y.graph) as session:
         np.testing.assert_allclose(
             session.run(found, dict(zip(xs, arrays, strict=True)))[0], wanted)
+
+
+def tanhs(x):
+    for _ in range(64):
+        x = cnp.tanh(x)
+    return cnp.sum(x)
+
+
+FUSED = [
+    *(lambda kind=kind: cytape.function(tanhs, checkpoints=kind) for kind in ("memory", "auto")),
+    lambda: cytape.recompute_grad(tanhs), lambda: cytape.checkpoint(policy="nothing")(tanhs)]
+
+
+@pytest.mark.parametrize("wrapped", FUSED)
+@pytest.mark.parametrize("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
+def test_calls_compute_nothing_again_where_one_plan_fuses_all(wrapped, around):
+    x, results, peaks = np.linspace(-1.0, 1.0, 20_000), [], []
+    for f in (tanhs, wrapped()):
+        with cytape.Graph().as_default() as graph:
+            p = cytape.placeholder("float64", x.shape)
+            found = cytape.gradients(around(f)(p), p)
+        [values, *_], traces = traces_of_runs(graph, found, {p: x})
+        results.append(values[0])
+        peaks.append(max(trace.peak_bytes for trace in traces))
+    assert np.array_equal(*results)
+    assert peaks[1] <= peaks[0] + 64 < 5 * x.nbytes
+
+
+@pytest.mark.parametrize("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
+def test_calls_outside_of_graphs_keep_checkpoints_of_what_plans_fuse(around):
+    """Their backward pass is a plan of its own, and reads what a call keeps."""
+    x = cytape.constant(np.linspace(-1.0, 1.0, 20_000))
+    kept, plain = (
+        cytape.saved_values(around(cytape.function(tanhs, checkpoints=kind)), x).nbytes
+        for kind in ("memory", None))
+    assert kept < 0.2 * plain

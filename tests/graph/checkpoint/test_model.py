@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.graph import checkpoint
 from cytape.graph.checkpoint.model import GradientModel, peak_of_run
 from cytape.graph.checkpoint.planner import Planner
 from cytape.graph.checkpoint.schedules import plain
 from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.run.executable import Executable
+from cytape.graph.run.trace_events import RunTrace
 from tests.graph.checkpoint.chains import SIZE, chain, mlp, traces_of_runs
 from tests.tables import table
 
@@ -155,3 +158,116 @@ def test_a_small_schedule_is_found_for_long_chains_of_stencils(n):
     planner = Planner(model_of(y, [x]).program)
     assert planner.smallest().peak < 0.25 * planner.plain_peak
     assert planner.n_points > 10
+
+
+def tanhs(x, n=12):
+    made = [x]
+    for _ in range(n):
+        made.append(np.tanh(made[-1]))
+    return made
+
+
+def products(x):
+    h, made = np.reshape(x, (-1, 20)), []
+    for _ in range(8):
+        h = np.tanh(h @ W)
+        made.append(np.sum(h * h))
+    return made
+
+
+def loops(x):
+    h = x
+    for _ in range(3):
+        _, h = cytape.while_loop(
+            lambda i, _: i < 5, lambda i, h: (i + 1, np.tanh(h) * 1.1),
+            (cytape.constant(0), np.tanh(h)))
+        h = np.sin(h)
+    return np.sum(h * h)
+
+
+def scans(x):
+    h = np.reshape(x, (-1, 20))
+    for _ in range(3):
+        h = np.sin(np.tanh(h)) + np.sum(cytape.scan(lambda c, e: np.tanh(c + e), h[:50], h[0]))
+    return np.sum(h * h)
+
+
+def branches(x):
+    h = x
+    for _ in range(5):
+        h = np.tanh(h)
+        h = cytape.cond(np.sum(h) > 0, lambda h=h: np.tanh(h) * 2.0, lambda h=h: np.sin(h) * h)
+    return np.sum(h * h)
+
+
+def views(x):
+    h = np.reshape(x, (-1, 20))
+    for _ in range(5):
+        h = np.reshape(np.transpose(np.tanh(h))[:, ::-1] * 1.5, (-1, 20))
+        h = np.concatenate([h[:, :7], h[:, 7:]], axis=1)
+    return np.sum(h * h)
+
+
+def writes(x):
+    h = x * 1.0
+    for _ in range(5):
+        h = np.tanh(h)
+        h[::2] = np.sin(h[1::2])
+        h[:5] *= 2.0
+    return np.sum(h * h)
+
+
+def calls_by(wrap):
+    def calls(x):
+        f = wrap(lambda a: np.sin(np.tanh(np.sin(np.tanh(a)))) * a)
+        for _ in range(5):
+            x = f(x)
+        return np.sum(x * x)
+
+    return calls
+
+
+W = cytape.Variable(np.random.RandomState(0).standard_normal((20, 20)) / 5)
+PROGRAMS = {
+    "chain": lambda x: tanhs(x)[-1], "many ys": lambda x: tanhs(x)[1:],
+    "many sums": lambda x: [np.sum(h * h) for h in tanhs(x)[3:]],
+    "one product": lambda x: products(x)[-1], "many products": products,
+    "loops": loops, "scans": scans, "branches": branches, "views": views, "writes": writes,
+    "calls": calls_by(cytape.function), "recomputed calls": calls_by(cytape.recompute_grad),
+    "checkpointed calls": calls_by(lambda f: cytape.function(f, checkpoints="memory"))}
+
+
+@pytest.mark.parametrize("checkpoints", [None, "auto", "memory"])
+@pytest.mark.parametrize("size", table([20_000], [2000, 600_000]))
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_peaks_of_runs_are_as_predicted(program, size, checkpoints):
+    with cytape.Graph().as_default() as graph:
+        x = cytape.Variable(np.linspace(0.1, 1.0, size))
+        ys = PROGRAMS[program](cytape.identity(x))
+        plan = checkpoint.plan(ys, x, checkpoints=checkpoints or "auto")
+        found = cytape.gradients(ys, x, checkpoints=checkpoints and plan)
+    peak = max(trace.peak_bytes for trace in traces_of_runs(graph, found)[1])
+    assert peak == pytest.approx(
+        plan.peak_bytes if checkpoints else plan.plain_peak_bytes, rel=0.001)
+
+
+@pytest.mark.parametrize("checkpoints", [None, "auto", "memory"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_peaks_in_functions_are_as_predicted(program, checkpoints):
+    plans = []
+
+    def gradient(x):
+        ys = PROGRAMS[program](x * 1.0)
+        plans.append(checkpoint.plan(ys, x, checkpoints=checkpoints or "auto"))
+        return cytape.gradients(ys, x, checkpoints=checkpoints and plans[-1])
+
+    trace = cytape.function(gradient).get_concrete_function(np.linspace(0.1, 1.0, 20_000))
+    measured = RunTrace()
+    executable = Executable(Subgraph(
+        trace.graph, trace.input_symbols, trace.output_symbols, tuple(trace.graph.stateful)))
+    peak = 0
+    for _ in range(2):
+        executable.run([np.linspace(0.1, 1.0, 20_000), *trace.captured_inputs], measured)
+        peak = max(peak, measured.peak_bytes)
+    assert peak == pytest.approx(
+        plans[-1].peak_bytes if checkpoints else plans[-1].plain_peak_bytes, rel=0.05)

@@ -10,7 +10,7 @@ import cytape
 from cytape.errors import GraphError
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.run.executable import Executable
+from cytape.graph.run.executable import Executable, peak_of_runs, waits
 from cytape.graph.run.trace_events import RunTrace
 
 
@@ -83,3 +83,30 @@ def test_where_ops_wait_for_others_the_first_run_takes_what_the_later_ones_take(
         steps.append([(event.op_type, event.live_bytes) for event in trace.events])
     assert steps[0] == steps[1] == steps[2]
     assert "Fused" in [op_type for op_type, _ in steps[0]]
+
+
+def test_what_takes_much_memory_is_optimised_before_the_first_run():
+    for n, first in ((1 << 14, 3), (1 << 18, 1)):  # arrays, of 2 MiB in the end
+        graph = Graph()
+        x = graph.placeholder("float64", (n,))
+        a = np.tanh(x)
+        y = np.sin(a) * np.exp(a) + a
+        subgraph = Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),))
+        executable, peaks = Executable(subgraph), []
+        for _ in range(3):
+            trace = RunTrace()
+            executable.run([np.ones(n)], trace)
+            peaks.append(trace.peak_bytes)
+        assert peaks[1] == peaks[2] < 2 * 8 * n
+        assert (peaks[0] > peaks[1]) == (first > 1)
+        assert peak_of_runs(subgraph) == max(peaks)
+
+
+def test_ops_that_wait_elsewhere_in_the_graph_do_not_count():
+    graph = Graph()
+    x = graph.placeholder("float64", (1000,))
+    y = np.tanh(x)
+    with graph.as_default(), graph.control_dependencies([y]):
+        z = np.tanh(x * 2.0)
+    feeds, fetches = (graph.symbol_of(x),), [(graph.symbol_of(each),) for each in (y, z)]
+    assert [waits(Subgraph(graph, feeds, each)) for each in fetches] == [False, True]
