@@ -55,29 +55,7 @@ cdef extern from *:
             } \\
             return normal == (count_type)n; \\
         } \\
-        /* The sum of tangents times what cytape_divide returns. */ \\
-        CYTAPE_FOR_CPU static int cytape_move_##type( \\
-                const type whole, const type *x, const type *t, npy_intp n, type *result, \\
-                type least) { \\
-            type sums[CYTAPE_CHAINS] = {0}; \\
-            count_type normal[CYTAPE_CHAINS] = {0}; \\
-            npy_intp i, j, count = 0; \\
-            for (i = 0; i + CYTAPE_CHAINS <= n; i += CYTAPE_CHAINS) { \\
-                for (j = 0; j < CYTAPE_CHAINS; j++) { \\
-                    const type factor = x[i + j]; \\
-                    normal[j] += magnitude(factor) >= least; \\
-                    sums[j] += t[i + j] * (whole / factor); \\
-                } \\
-            } \\
-            for (; i < n; i++) { \\
-                *normal += magnitude(x[i]) >= least; \\
-                *sums += t[i] * (whole / x[i]); \\
-            } \\
-            *result = 0; \\
-            for (j = 0; j < CYTAPE_CHAINS; j++) { *result += sums[j]; count += normal[j]; } \\
-            return count == n; \\
-        } \\
-        /* The same of columns, side by side. */ \\
+        /* The same of columns, side by side; and the sum of tangents times the quotients. */ \\
         CYTAPE_FOR_CPU static int cytape_multiply_columns_##type( \\
                 const type *x, npy_intp n, npy_intp inner, type *product, type least) { \\
             npy_intp i, j; \\
@@ -119,6 +97,23 @@ cdef extern from *:
                 } \\
             } \\
             return !abnormal; \\
+        } \\
+        CYTAPE_FOR_CPU static int cytape_move_##type( \\
+                const type whole, const type *x, const type *t, npy_intp n, type *result, \\
+                type least) { \\
+            const npy_intp rows = n / CYTAPE_CHAINS; \\
+            type wholes[CYTAPE_CHAINS], sums[CYTAPE_CHAINS]; \\
+            npy_intp i; \\
+            int normal; \\
+            for (i = 0; i < CYTAPE_CHAINS; i++) { wholes[i] = whole; } \\
+            normal = cytape_move_columns_##type(wholes, x, t, rows, CYTAPE_CHAINS, sums, least); \\
+            *result = 0; \\
+            for (i = 0; i < CYTAPE_CHAINS; i++) { *result += sums[i]; } \\
+            for (i = rows * CYTAPE_CHAINS; i < n; i++) { \\
+                normal &= magnitude(x[i]) >= least; \\
+                *result += t[i] * (whole / x[i]); \\
+            } \\
+            return normal; \\
         } \\
         /* By division: gradients g of the product of each slice of lines, or tangents t. 0 if a \\
            factor, a product or this times its gradient is not normal. */ \\

@@ -135,7 +135,7 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
 
 
 cdef void go_through(Lines* of, const npy_intp* lines, number _) noexcept nogil:
-    """Go through lines, several at once: each product waits for the one before it in its line."""
+    """Go through lines, several at once where they share the memory of rows, or wait long."""
     cdef npy_intp block, first, at, at_slices, n_beside
     cdef bint is_columns = lines[2] > 1
     of.step = of.slice_step = lines[2]
@@ -147,7 +147,7 @@ cdef void go_through(Lines* of, const npy_intp* lines, number _) noexcept nogil:
         while first < n_beside:
             at = block * lines[1] * lines[2] + first * of.lane
             at_slices = block * of.n_slices * lines[2] + first * of.slice_lane
-            if first + LANES > n_beside:
+            if first + LANES > n_beside or not is_columns and of.g != NULL:
                 differentiate(of, at, at_slices, 1, of.lane, _)
                 first += 1
             elif is_columns:
