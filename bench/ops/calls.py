@@ -84,6 +84,11 @@ def short(size):
     return [(min(size, 100),)]
 
 
+def slices(size):
+    """A line, and where slices of a hundred elements begin."""
+    return [(size,), np.arange(0, size, 100)]
+
+
 def complex_line(rng, shape):
     return REAL(rng, shape) + 1j * REAL(rng, shape)
 
@@ -174,6 +179,10 @@ DOMAINS = {
 
 OTHERS = {
     # name: (function of the namespace and the operands, operands by size[, domain])
+    **{f"{name}.reduceat": (lambda n, x, at, name=name: getattr(n, name).reduceat(x, at), slices)
+       for name in ("add", "logaddexp", "maximum", "multiply", "subtract")},
+    "add.reduceat, unsorted": (lambda n, x, at: n.add.reduceat(x, at),
+                               lambda size: [(size,), positions(size)[::10]]),
     "apply_along_axis": (lambda n, x: n.apply_along_axis(n.sum, 0, x),
                          lambda size: [(size // 5, 5)]),
     "apply_over_axes": (lambda n, x: n.apply_over_axes(n.sum, x, [0, 1]), square),
@@ -195,6 +204,7 @@ OTHERS = {
     "convolve": (named("convolve"), lambda size: [(size,), (min(size, 32),)]),
     "correlate": (named("correlate"), lambda size: [(size,), (min(size, 32),)]),
     "cross": (named("cross"), lambda size: [(size // 3, 3)] * 2),
+    "cumprod, axis 0": (lambda n, x: n.cumprod(x, axis=0), square, NEAR_ONE),
     "delete": (lambda n, x: n.delete(x, 3), line),
     "dsplit": (lambda n, x: n.dsplit(x, 2), lambda size: [(size // 2, 1, 2)]),
     "dstack": (lambda n, x, y: n.dstack([x, y]), lines),
@@ -253,6 +263,7 @@ OTHERS = {
     "polyint": (named("polyint"), line),
     "polymul": (named("polymul"), lambda size: [(size,), (min(size, 32),)]),
     "polyval": (named("polyval"), lambda size: [(8,), (size,)]),
+    "prod, axis 0": (lambda n, x: n.prod(x, axis=0), square, NEAR_ONE),
     "quantile": (lambda n, x: n.quantile(x, 0.3), line),
     "repeat": (lambda n, x: n.repeat(x, 2), line),
     "reshape": (lambda n, x: n.reshape(x, (-1, 1)), line),
@@ -264,6 +275,8 @@ OTHERS = {
     "split": (lambda n, x: n.split(x, 2), line),
     "stack": (lambda n, x, y: n.stack([x, y]), lines),
     "std, axis 0": (lambda n, x: n.std(x, axis=0), square),
+    "subtract.reduce": (lambda n, x: n.subtract.reduce(x), line),
+    "subtract.reduce, axis 0": (lambda n, x: n.subtract.reduce(x, axis=0), square),
     "sum, axis 0": (lambda n, x: n.sum(x, axis=0), square),
     "swapaxes": (lambda n, x: n.swapaxes(x, 0, 1), square),
     "take": (lambda n, x, at: n.take(x, at), lambda size: [(size,), positions(size)]),
