@@ -207,7 +207,7 @@ def peak_of_runs(subgraph, specs=None) -> int:
     >>> x = graph.placeholder("float64", (1000,))
     >>> y = x * x + 1.0
     >>> peak_of_runs(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
-    8000
+    16000
     """
     cdef Executable executable = Executable(subgraph)
     cdef Py_ssize_t most = 0
