@@ -148,9 +148,9 @@ class FunctionGraph(Graph):
                 or tensor.id > self.first_id):
             around = self.outer_graph
             if isinstance(around, FunctionGraph) and tensor.graph not in (None, around):
-                tensor = around.capture(tensor)  # which decides whether later calls see changes
-            else:
-                tensor = another(tensor)  # the function may change what it has made itself
+                around.capture(tensor)  # which decides whether later calls see changes
+            # Under the id that recorders follow; the function may change what it has made itself.
+            tensor = another(tensor)
         self.captures.append((tensor, self.symbol_of(placeholder)))
         return placeholder
 
