@@ -86,16 +86,16 @@ def _derivative(x, starts, axis, cumulative, g=None, t=None, product=None):
     if not axis:
         found = np.zeros_like(x) if g is not None and t is not None else t if g is None else g
         return found.reshape(x.shape).astype(x.dtype)
-    dtype, common = x.dtype, wide(x.dtype)
-    whole = x = x.astype(common, copy=False)
-    g, t = (None if y is None else y.astype(common, copy=False) for y in (g, t))
-    order = None
-    if len(axis) < max(axis) - min(axis) + 1:
+    if x.dtype.char == "e":
+        wider = {name: None if y is None else y.astype(np.float32)
+                 for name, y in {"g": g, "t": t}.items()}
+        return _derivative(x.astype(np.float32), starts, axis, cumulative, **wider).astype(x.dtype)
+    whole, order = x, None
+    if len(axis) > 1 and len(axis) <= max(axis) - min(axis):
         x, order = _lines_last(x, axis)
         t, axis = None if t is None else _lines_last(t, axis)[0], (x.ndim - 1,)
     found = products_derivative(
-        x, axis, *starts, g=g, t=t, product=product, cumulative=cumulative).astype(
-            dtype, copy=False)
+        x, axis, *starts, g=g, t=t, product=product, cumulative=cumulative)
     return found if order is None or g is None else _lines_back(found, whole.shape, order)
 
 
@@ -249,8 +249,10 @@ def _prod_vjp(op, g):
         return NotImplemented
     x, axes = operand(op), reduced_axes(op)
     if type(g) is np.ndarray:
-        return _derivative(conj_if_complex(np.asarray(x)), (), axes, False,
-                           g=g.astype(x.dtype, copy=False), product=op.outputs[0])
+        if g.dtype != x.dtype:
+            g = g.astype(x.dtype)
+        return _derivative(
+            np.asarray(conj_if_complex(x)), (), axes, False, g=g, product=op.outputs[0])
     g = reshape(g, _shape_of_products(op.input_specs[0].shape, axes, (), False))
     return products_back_op(
         astype(g, x.dtype, copy=False), conj_if_complex(x), axis=axes, cumulative=False)

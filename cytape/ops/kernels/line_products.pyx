@@ -78,6 +78,7 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
     """
     cdef npy_intp[3] lines
     cdef ndarray factors = in_c_order(x), begins, result
+    cdef npy_intp at_once = 0
     cdef ndarray gradients = None if g is None else in_c_order(g)
     cdef ndarray tangents = None if t is None else in_c_order(t)
     cdef ndarray products = None
@@ -85,20 +86,23 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
     cdef int type_num = cnp.PyArray_TYPE(factors)
     if not lines_of(factors, axis, lines):
         raise ValueError(f"the axes {axis} of {factors.ndim} are not side by side")
-    begins = np.zeros(1, np.intp) if starts is None else np.ascontiguousarray(starts, np.intp)
-    of.n, of.starts, of.n_slices = lines[1], <npy_intp*>cnp.PyArray_DATA(begins), begins.size
+    of.n, of.starts, of.n_slices = lines[1], &at_once, 1
+    if starts is not None:
+        begins = np.ascontiguousarray(starts, np.intp)
+        of.starts, of.n_slices = <npy_intp*>cnp.PyArray_DATA(begins), begins.size
     cdef npy_intp n_products = (
         factors.size if cumulative else lines[0] * of.n_slices * lines[2])
-    if (x.dtype.char not in "fdgFDG" or not x.dtype.isnative
-            or any([y is not None and (y.dtype != x.dtype or y.size != size)
-                    for y, size in ((g, n_products), (t, factors.size))])):
+    if (factors.dtype.char not in "fdgFDG"
+            or not fits(factors, type_num, factors.size)
+            or not fits(gradients, type_num, n_products)
+            or not fits(tangents, type_num, factors.size)):
         raise TypeError(
             "expected factors, and gradients and tangents that fit, of one dtype of floats or "
             f"complex numbers of single precision or more, not of {x.dtype}: convert them first")
     if g is None and not cumulative:
-        result = np.zeros(n_products, factors.dtype)
+        result = cnp.PyArray_EMPTY(1, &n_products, type_num, 0)
     else:
-        result = np.empty((<object>factors).shape, factors.dtype)
+        result = cnp.PyArray_EMPTY(factors.ndim, cnp.PyArray_DIMS(factors), type_num, 0)
     if not result.size or not factors.size or not of.n_slices:
         result.fill(0)
         return result
@@ -110,8 +114,10 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
     of.kept = <char*>malloc(max(LANES * lines[1], lines[2]) * factors.itemsize)
     if of.kept == NULL:
         raise MemoryError()
-    if product is not None and product.dtype == x.dtype and product.size == n_products:
+    if product is not None:
         products = in_c_order(product)
+        if not fits(products, type_num, n_products):
+            products = None
     cdef char* of_products = NULL if products is None else cnp.PyArray_BYTES(products)
     with nogil:
         if not cumulative and (of.g == NULL or of.t == NULL) and by_division(
@@ -132,6 +138,11 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
             go_through[longdoublecomplex](&of, lines, 0)
     free(of.kept)
     return result
+
+
+cdef inline bint fits(ndarray x, int type_num, npy_intp size):
+    return x is None or (
+        cnp.PyArray_TYPE(x) == type_num and cnp.PyArray_ISNOTSWAPPED(x) and x.size == size)
 
 
 cdef void go_through(Lines* of, const npy_intp* lines, number _) noexcept nogil:

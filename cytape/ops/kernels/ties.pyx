@@ -183,10 +183,12 @@ cdef bint lines_of(ndarray x, axis, npy_intp* lines) except -1:
     cdef int ndim = x.ndim, first = 0, last = x.ndim, i
     if axis is not None:
         axes = axis if isinstance(axis, tuple) else (axis,)
-        axes = [i + ndim if i < 0 else i for i in axes]
-        if not axes or max(axes) - min(axes) != len(axes) - 1:
+        first, last = ndim, 0
+        for i in axes:
+            i = i + ndim if i < 0 else i
+            first, last = min(first, i), max(last, i + 1)
+        if not axes or last - first != len(axes):
             return False
-        first, last = min(axes), max(axes) + 1
     if first < 0 or last > ndim:
         return False
     lines[0] = lines[1] = lines[2] = 1
