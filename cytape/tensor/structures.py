@@ -39,7 +39,8 @@ def register_structure(
         Its subclasses are not meant. A dataclass needs no functions: it consists of its fields, but
         for those that are declared by ``dataclasses.field(metadata={"static": True})``. It is
         registered by itself where it is first differentiated as an argument, or given to a loop,
-        or passed or returned with tensors in it. `function` tells other arguments apart as objects.
+        or passed or returned with tensors in it. `function` tells other arguments apart by their
+        attributes.
     flatten : callable, optional
         Called with an object; returns its components, each a tensor, a number or another structure.
     unflatten : callable, optional

@@ -54,8 +54,9 @@ def function(
     f : callable
         Written with cytape's functions. It is called once for every new signature of its arguments:
         their structure, the shapes and dtypes of tensors and arrays, and the values of numbers,
-        strings, frozen dataclasses and the like; all other objects are told apart by identity. What
-        else Python does in it, it does at that time only. It may read and assign variables,
+        strings, frozen dataclasses and the like; all other objects are told apart by identity,
+        dataclasses also by their attributes. What else Python does in it, it does at that time
+        only. It may read and assign variables,
         and use tensors from outside; their values are those of the time of a call. It may make
         variables when it is first called, for itself or for the objects that it is called with.
     input_signature : sequence of Spec, optional

@@ -141,9 +141,8 @@ def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     elif kind.__module__ in _VALUES:
         key.append((kind,))
         describe_value(x.__reduce_ex__(4), key, objects)
-    elif _is_value(kind):
-        key.append((kind,))
-        describe_attributes(x, key, objects)
+    elif hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__"):
+        _describe_fields(x, key, objects)
     else:
         _describe_contents(x, key, objects)
 
@@ -170,10 +169,20 @@ def _describe_contents(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     objects.append(x)
 
 
-def _is_value(kind: type) -> bool:
-    """Tell whether objects of a class are what their attributes say: frozen dataclasses, say."""
-    return (hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")) and (
-        kind.__hash__ is not None and kind.__hash__ is not object.__hash__)
+def _describe_fields(x: Any, key: list[Hashable], objects: list[Any]) -> None:
+    """Append what tells a dataclass apart: its attributes, and the object if they can change.
+
+    A function may store variables in such an object, which no other one shares.
+    """
+    kind = type(x)
+    is_value = kind.__hash__ is not None and kind.__hash__ is not object.__hash__
+    mark: tuple = (kind,) if is_value else (OBJECT, kind, id(x))
+    is_within_itself = not is_value and mark in key
+    key.append(mark)
+    if not is_value:
+        objects.append(x)
+    if not is_within_itself:
+        describe_attributes(x, key, objects)
 
 
 def describe_attributes(

@@ -113,3 +113,91 @@ def test_keys_tell_of_objects_described_by_attributes():
 @dataclasses.dataclass(frozen=True)
 class Frozen:
     x: int
+
+
+@dataclasses.dataclass
+class Plain:
+    a: object
+    more: object = None
+
+    def scaled(self, x):
+        return x * self.a
+
+
+@dataclasses.dataclass(eq=False)
+class ByIdentity(Plain):
+    pass
+
+
+@dataclasses.dataclass(slots=True, weakref_slot=True)
+class WithSlots:
+    a: object
+    more: object = None
+
+    def scaled(self, x):
+        return x * self.a
+
+
+KINDS_OF_DATACLASSES = [Plain, ByIdentity, WithSlots]
+WAYS_TO_PASS = {
+    "argument": (lambda d, x: d.scaled(x), lambda d: d),
+    "in a list": (lambda ds, x: ds[0].scaled(x), lambda d: [d]),
+    "in a dataclass": (lambda outer, x: outer.a.scaled(x), Plain),
+    "method": (lambda scaled, x: scaled(x), lambda d: d.scaled),
+    "partial": (lambda scaled, x: scaled(x), lambda d: functools.partial(type(d).scaled, d)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_DATACLASSES)
+@pytest.mark.parametrize("way", WAYS_TO_PASS)
+@pytest.mark.parametrize("wrapped", [
+    np.float64, float, np.array, cytape.constant, cytape.Variable], ids=lambda x: x.__name__)
+def test_assigned_attributes_of_dataclasses_are_seen(kind, way, wrapped):
+    body, passed = WAYS_TO_PASS[way]
+    f = cytape.function(body)
+    d = kind(wrapped(1.0))
+    argument = passed(d)
+    assert float(f(argument, 3.0)) == 3.0
+    d.a = wrapped(2.0)
+    assert float(f(argument, 3.0)) == 6.0
+    d.a = wrapped(1.0)
+    assert float(f(argument, 3.0)) == 3.0
+    with cytape.GradientTape() as tape:
+        x = cytape.constant(3.0)
+        tape.watch(x)
+        d.a = wrapped(5.0)
+        y = f(argument, x)
+    assert float(tape.gradient(y, x)) == 5.0
+
+
+def test_dataclasses_that_are_unchanged_are_traced_once():
+    n_calls = []
+    f = cytape.function(lambda d, x: (n_calls.append(0), d.scaled(x))[1])
+    d = Plain(2.0, {"names": ["a"], "inner": [Plain(1.0)]})
+    for _ in range(3):
+        f(d, 3.0)
+    assert len(n_calls) == 1
+    d.more["inner"][0].a = 7.0
+    f(d, 3.0)
+    assert len(n_calls) == 2
+
+
+def test_dataclasses_that_contain_themselves_are_described():
+    f = cytape.function(lambda d, x: d.more[0].scaled(x))
+    d = Plain(2.0)
+    d.more = [d]
+    assert float(f(d, 3.0)) == 6.0
+    d.a = 4.0
+    assert float(f(d, 3.0)) == 12.0
+
+
+def test_equal_dataclasses_have_variables_of_their_own():
+    @cytape.function
+    def count(d):
+        if d.more is None:
+            d.more = cytape.Variable(0.0)
+        return d.more.assign_add(d.a) + 0.0
+
+    first, second = Plain(1.0), Plain(1.0)
+    assert [float(count(d)) for d in (first, second, first, first, second)] == [1, 1, 2, 3, 2]
+    assert first.more is not second.more
