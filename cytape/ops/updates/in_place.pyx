@@ -178,16 +178,20 @@ def into(op, tuple inputs, dict arguments):
     if where is not True:
         inputs = with_masked_replaced(inputs, where, op)
     results = op(*inputs, **arguments)
-    if not isinstance(results, tuple):
-        if len(outs) != 1:
-            raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
-        return written(outs[0], results, where, op)
+    cdef bint several = isinstance(results, tuple)
+    if not several:
+        results = (results,)
     if len(outs) != len(results):
         raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
-    results = [result if out is None else fitted(out, result, where, op)
-               for out, result in zip(outs, results)]  # or an error, before anything is written
-    return tuple([result if out is None else written(out, result, where, op)
-                  for out, result in zip(outs, results)])
+    cdef list made = [result if out is None else fitted(out, result, where, op)
+                      for out, result in zip(outs, results)]  # or an error, before any is written
+    cdef Py_ssize_t i
+    for i, out in enumerate(outs):
+        if out is not None:
+            if i and where is not True:  # masked elements may have been written by another output
+                made[i] = fitted(out, results[i], where, op)
+            made[i] = written(out, made[i], where, op)
+    return tuple(made) if several else made[0]
 
 
 cdef tuple with_masked_replaced(tuple inputs, where, op):
@@ -228,10 +232,9 @@ cdef object fitted(out, result, where, op):
 
 
 cdef object written(out, result, where, op):
-    """A tensor that has taken on a result, where a mask says so, or an array of its values."""
+    """A tensor that has taken on what is `fitted` to it, or an array of a result's values."""
     if not isinstance(out, Tensor):
         return written_to_array(name_of(op), out, result, where)
-    result = fitted(out, result, where, op)
     if isinstance(out, Variable):
         require_unfollowed(out, result, "out=variable")
         out.assign(result)

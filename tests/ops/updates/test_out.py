@@ -465,3 +465,18 @@ def test_an_order_that_is_asked_for(way, order):
             cytape.grad(lambda x, f=f: np.sum(f(x).copy() ** 2))(x))
     with pytest.raises(ValueError, match="order"):
         np.multiply(cytape.constant(x), 2.0, order="G")
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_outputs_that_overlap_keep_what_masks_leave(traced):
+    mask = np.array([True, False, True])
+
+    def f(x, wrapped=cytape.identity):
+        a = wrapped(np.arange(4.0))
+        np.modf(x, out=(a[:3], a[1:]), where=mask)
+        return a
+
+    x = np.array([1.5, 2.5, 7.25])
+    expected = f(x, np.array)
+    written = (cytape.function(f) if traced else f)(cytape.constant(x))
+    np.testing.assert_array_equal(written, expected)
