@@ -14,6 +14,7 @@ cdef enum Kind:
     UNKNOWN              # NumPy is to be asked
     VIEW
     COPY                 # in NumPy, as `reshape` makes some
+    EITHER               # a view or a copy, by extents that only a run knows
     ALONE                # a view of what nobody else sees; it is written to itself
     FOREIGN              # a view, without an origin here, of what no write can go to: of a variable
 

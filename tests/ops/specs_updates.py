@@ -60,6 +60,10 @@ SPECS = [
         case(shape, *values, index=index) for shape, index, values in INDEX_CASES]),
     OpSpec("WrittenBy", updates.written_by_op, updates.written_by_op.forward, [
         case((3, 2), np.array([0, 2, 0]), index="@0")], differentiable=False),
+    OpSpec("ShowsMemory", updates.shows_memory_op, updates.shows_memory_op.forward, [
+        case(np.arange(6).reshape(2, 3), np.arange(6), order="C", is_raveled=False),
+        case(np.arange(6).reshape(3, 2).T, np.arange(6), order="C", is_raveled=True),
+    ], differentiable=False),
     OpSpec("PlacesOf", updates.places_op, updates.places_op.forward, [
         case((3, 2), np.array([0, 2, 0]), index="@0")], differentiable=False),
 ]

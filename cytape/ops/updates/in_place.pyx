@@ -8,9 +8,10 @@ asked for; and where a graph is built that the tensor is not a part of.
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
 from cytape.ops.updates.views cimport (
-    base_link, base_of, index_in_base, is_view, let_go, may_be_view, may_overlap, nearest_to_base,
-    others_see, positions_in_base, remake, stand_alone, views_of)
-from cytape.tensor.links cimport FOREIGN
+    base_in_some_runs, base_link, base_of, index_in_base, is_view, let_go, may_be_view, may_overlap,
+    nearest_to_base, others_see, positions_in_base, remake, seen_in_some_runs, stand_alone,
+    views_in_some_runs, views_of)
+from cytape.tensor.links cimport EITHER, FOREIGN
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, take_on
@@ -63,14 +64,15 @@ cdef int assign_with_views(Tensor tensor, index, value) except -1:
         value = another_handle((<Tensor>value).held)  # it may be one of the views
     elif type(value) not in (float, int, np.ndarray):
         take_result(tensor, set_part(tensor, index, value))  # which may read the views
-        return remake(views)
+        remake(views)
+        return pass_on(tensor)
     let_go(views)
     try:
         if not (<UpdateOp>set_item_op).write(tensor, index, value):
             take_result(tensor, set_part(tensor, index, value))
     finally:
         remake(views)
-    return 0
+    return pass_on(tensor)
 
 
 cdef int write_to_base(Tensor view, index, value) except -1:
@@ -129,7 +131,40 @@ cdef int take_everywhere(Tensor tensor, Tensor result) except -1:
     require_changeable(tensor)
     take_result(tensor, result)
     remake(views)
+    return pass_on(tensor)
+
+
+cdef int pass_on(Tensor written, Tensor by=None) except -1:
+    """Have a write seen by what shares memory where extents that only a run knows have it so."""
+    cdef Tensor base, view
+    if written.link == NULL or not is_symbolic(written.held):
+        return 0
+    if written.link.kind == EITHER:
+        base = base_in_some_runs(written)
+        if base is not None and base is not by:
+            is_shown, places, _ = seen_in_some_runs(written, base)
+            flat = dynamic_set_item_op(ravel(base), ravel(written), ravel(places), index="@0")
+            take_in_some_runs(base, is_shown, flat)
+            pass_on(base, written)
+    for view in views_in_some_runs(written):
+        if view is not by:
+            is_shown, _, shown = seen_in_some_runs(view, written)
+            take_in_some_runs(view, is_shown, shown)
+            pass_on(view, written)
     return 0
+
+
+cdef int take_in_some_runs(Tensor tensor, where, result) except -1:
+    """Have a tensor name a result where a scalar says so; views of it see it."""
+    cdef list views = views_of(tensor, None)
+    cdef Tensor view
+    for view, _ in views:
+        require_changeable(view)
+    require_changeable(tensor)
+    if where is not None:
+        result = select(where, ravel(result), ravel(tensor))
+    take_result(tensor, reshape(result, tensor.spec.extents))
+    return remake(views)
 
 
 cdef int take_result(Tensor tensor, Tensor result) except -1:

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from cytape.ops.creation import astype
 from cytape.ops.engine.arguments import is_tensor
@@ -143,6 +144,21 @@ def _places(x, *values, index):
     return np.arange(x.size).reshape(x.shape)[filled_in(index, values)].ravel()
 
 
+def _shows_memory(places, result, *, order, is_raveled):
+    """Tell whether NumPy reshapes an array with elements in these places of memory to a view."""
+    if not places.size:
+        return np.False_
+    memory = np.empty(places.max() + 1, np.bool_)
+    first = (0,) * places.ndim
+    strides = [
+        int(places[(*first[:axis], 1, *first[axis + 1:])] - places[first]) if extent > 1 else 0
+        for axis, extent in enumerate(places.shape)]
+    view = as_strided(memory[places[first]:], places.shape, strides)
+    shown = view.ravel() if is_raveled else view.reshape(result.shape, order=order)
+    return np.bool_(np.may_share_memory(memory, shown))
+
+
+
 VALUES: Any = range(2, sys.maxsize)  # which of the inputs stand in the index
 dynamic_set_item_op = general(
     "DynamicSetItem",
@@ -159,6 +175,8 @@ written_by_op = nondifferentiable(
     "WrittenBy", _written_by, shape_rule=lambda x, *_, index: symbolic_spec(x.shape, np.intp))
 places_op = nondifferentiable(
     "PlacesOf", _places, shape_rule=lambda x, *_, index: symbolic_spec((None,), np.intp))
+shows_memory_op = nondifferentiable(
+    "ShowsMemory", _shows_memory, shape_rule=lambda *_, **__: symbolic_spec((), np.bool_))
 
 
 # -- x[index] = part -------------------------------------------------------------------------------

@@ -19,5 +19,11 @@ cdef bint others_see(Tensor view) except -1
 cdef int stand_alone(Tensor view) except -1
 cdef Tensor base_of(Tensor view)         # None: it is gone
 cdef object index_in_base(Tensor view, index)  # of the same; None: that takes more than slices
+# Tensors that are views of a base where extents that only a run knows have NumPy make views; the
+# base of such a view, None if it is gone; whether a run has it a view (None: it does), the places
+# of its elements in the base, and what is there.
+cdef list views_in_some_runs(Tensor base)
+cdef Tensor base_in_some_runs(Tensor view)
+cdef tuple seen_in_some_runs(Tensor view, Tensor base)
 # Of the elements, a tensor where extents are not known; None: the view cannot be written to.
 cdef object positions_in_base(Tensor view)

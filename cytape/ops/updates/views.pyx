@@ -4,7 +4,7 @@ from cytape.ops.engine.index_op cimport IndexOp, find_bytes, is_plain_slice
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.moves cimport COPIED_BYTES
 from cytape.ops.updates.update_op cimport note_change
-from cytape.tensor.links cimport ALONE, COPY, FOREIGN, UNKNOWN, VIEW, Link, cut
+from cytape.tensor.links cimport ALONE, COPY, EITHER, FOREIGN, UNKNOWN, VIEW, Kind, Link, cut
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport building
 from cytape.tensor.tensor cimport take_on
@@ -15,11 +15,12 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
+from cytape.ops.elementwise import where
 from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
-from cytape.ops.shaping import dynamic_reshape_op, reshape, reshape_op
+from cytape.ops.shaping import dynamic_reshape_op, ravel, reshape, reshape_op, transpose
 from cytape.ops.shared.conform import reshape_like_op
 from cytape.ops.shared.extents import checked_extents_op
-from cytape.ops.updates.updates import places_op
+from cytape.ops.updates.updates import places_op, shows_memory_op
 
 cdef extern from "Python.h":
     int Py_EnterRecursiveCall(const char* where) except *  # no fixed value means success
@@ -56,10 +57,7 @@ cdef bint is_view(Tensor tensor) except -1:
 
 
 cdef bint may_be_view(Tensor tensor) except -1:
-    try:
-        return is_view(tensor)
-    except UnknownLayoutError:
-        return True
+    return is_view(tensor) or tensor.link != NULL and tensor.link.kind == EITHER
 
 
 cdef bint may_overlap(Tensor view) except -1:
@@ -92,16 +90,16 @@ cdef Link* base_link(Link* link) except NULL:
 
 
 cdef bint shows_origin(Link* link) except -1:
-    """Whether NumPy made a view in the last step."""
-    if link.kind == UNKNOWN:
+    """Whether NumPy made a view in the last step, whatever the extents are."""
+    if link.kind == UNKNOWN and <object>link.op in RESHAPES:
+        link.kind = kind_of_reshape(link)
+    elif link.kind == UNKNOWN:
         if <object>link.op is get_item_op:
             shows = is_basic(<object>link.attrs)
         elif <object>link.op is dynamic_get_item_op:
             index = (<dict>link.attrs)["index"]
             specs = [x.spec if isinstance(x, Tensor) else x for x in <tuple>link.inputs]
             shows = (<Spec>link.spec).ndim != 0 and is_basic(filled_in(index, specs))
-        elif <object>link.op in RESHAPES:
-            shows = reshapes_memory(link)
         else:
             shows = (<Spec>link.spec).ndim != 0 or not returns_number(link)
         link.kind = VIEW if shows else COPY
@@ -115,28 +113,31 @@ cdef bint returns_number(Link* link) except -1:
     return result is not None and type(result) is not np.ndarray
 
 
-cdef bint reshapes_memory(Link* link) except -1:
+cdef Kind kind_of_reshape(Link* link) except? UNKNOWN:
     """Whether NumPy makes a view of another shape."""
-    cdef set found = set()
-    # `ravel` passes its shape in a tuple, and copies arrays with gaps.
-    cdef bint is_raveled = (<dict>link.attrs).get("shape") == (-1,)
+    cdef bint in_order = True, known = (<Spec>link.spec).known
+    cdef Link* origin = link.origin
     for extent in LIKELY:
-        memory = stand_in(link.origin, extent)
-        if is_reshaped_in_order(link, memory):
-            found.add(True)
-        elif memory is not None and memory.size:
-            result = example_of_call(link, memory, extent)
-            found.add(None if result is None else (
-                not is_raveled and np.may_share_memory(memory, result)))
-        elif memory is not None and (<Spec>link.origin.spec).known:
-            found.add(False)
-    if len(found) != 1 or None in found:
-        raise UnknownLayoutError(
-            f"whether NumPy makes a view or a copy by {(<object>link.op).name} depends on extents "
-            "that are not known while a graph is built, and so does what an assignment changes. "
-            "Write to a copy (y = y.copy()), make one of what is reshaped "
-            "(x.copy().reshape(shape)), or give the function's signature its extents")
-    return found.pop()
+        memory = stand_in(origin, extent)
+        in_order = in_order and is_reshaped_in_order(link, memory)
+    while known:
+        known = (<Spec>origin.spec).known
+        if origin.origin == NULL or not shows_origin(origin):
+            break
+        origin = origin.origin
+    if in_order and (origin.kind != EITHER or is_raveled(origin)):
+        return VIEW
+    if not known or origin.kind == EITHER:
+        return EITHER
+    result = example_of_call(link, memory, LIKELY[0])
+    if not memory.size or is_raveled(link):
+        return COPY
+    return VIEW if np.may_share_memory(memory, result) else COPY
+
+
+cdef bint is_raveled(Link* link) except -1:
+    """Whether a reshape copies arrays with gaps: `ravel` passes its shape in a tuple."""
+    return <object>link.op in RESHAPES and (<dict>link.attrs).get("shape") == (-1,)
 
 
 cdef object stand_in(Link* link, extent):
@@ -201,10 +202,7 @@ cdef object example_input(x, extent):
 
 def layout(Tensor tensor not None):
     """Return an array with the strides of NumPy's result for a view; None if they are unknown."""
-    try:
-        return stand_in(tensor.link, LIKELY[0])
-    except UnknownLayoutError:
-        return None
+    return stand_in(tensor.link, LIKELY[0])
 
 
 cdef object called(Link* link, x):
@@ -345,6 +343,9 @@ cdef int stand_alone(Tensor view) except -1:
     """Have a view be written to itself from now on; long histories are forgotten."""
     cdef Link* link = view.link
     cdef int steps = 0
+    if base_link(link).kind == EITHER:
+        link.kind = EITHER
+        return 0
     while link.origin != NULL:
         link = link.origin
         steps += 1
@@ -420,6 +421,109 @@ cdef object positions_in_base(Tensor view):
     if spec.known:
         return made_of(view.link, np.arange(spec.size).reshape(spec.shape))
     return made_of(view.link, reshape(places_op(base, index=...), spec.extents))
+
+
+cdef list views_in_some_runs(Tensor base):
+    cdef Link* link = base.link.next
+    cdef Link* between
+    cdef dict found = {}
+    while link != base.link:
+        between = base_link(link)
+        if between.kind == EITHER and named_origin(between) == base.link:
+            nearest = between.tensor if between.tensor != NULL else link.tensor
+            found[<size_t>nearest] = <Tensor>nearest
+        link = link.next
+    return list(found.values())
+
+
+cdef Tensor base_in_some_runs(Tensor view):
+    cdef Link* base = named_origin(view.link)
+    cdef Link* link = view.link.next
+    cdef Link* origin = view.link.origin
+    if base != NULL:
+        return <Tensor>base.tensor
+    while origin.origin != NULL and origin.tensor == NULL:
+        origin = origin.origin
+    if origin.tensor != NULL and origin.kind != FOREIGN:  # a view of a base that is gone
+        nearest = <Tensor>origin.tensor
+        if others_see(nearest):
+            raise unknown_layout(view)
+        stand_alone(nearest)
+        return nearest
+    while link != view.link:
+        if base_link(link) != view.link:
+            raise unknown_layout(view)
+        link = link.next
+    return None
+
+
+cdef Link* named_origin(Link* link) except? NULL:
+    """The first origin that is a base for all that is known, and that a tensor names."""
+    while link.kind == EITHER:
+        link = base_link(link.origin)
+        if link.tensor != NULL and link.kind != FOREIGN:
+            return link
+    return NULL
+
+
+cdef object unknown_layout(Tensor view):
+    return UnknownLayoutError(
+        f"whether NumPy makes a view or a copy by {(<object>base_link(view.link).op).name} depends "
+        "on extents that are not known while a graph is built, and so does what an assignment "
+        "changes, of a tensor that nothing names any more. Write to a copy (y = y.copy()), make "
+        "one of what is reshaped (x.copy().reshape(shape)), or give the function's signature its "
+        "extents")
+
+
+cdef tuple seen_in_some_runs(Tensor view, Tensor base):
+    if view.held.spec.dtype != base.held.spec.dtype:
+        raise unknown_layout(view)
+    return seen_from(base, view.link, positions_of(base), memory_places(base, view))
+
+
+cdef tuple seen_from(Tensor base, Link* link, positions, memory):
+    """The same for what has a link, given positions and memory of the elements of the base."""
+    if link == base.link:
+        return None, positions, base
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        is_shown, before, shown = seen_from(base, link.origin, positions, memory)
+    finally:
+        Py_LeaveRecursiveCall()
+    positions = called(link, before)
+    if link.kind == EITHER and <object>link.op in RESHAPES:
+        shows = shows_memory_op(
+            at(memory, before), positions, order=(<dict>link.attrs).get("order", "C"),
+            is_raveled=is_raveled(link))
+        is_shown = shows if is_shown is None else is_shown & shows
+    return is_shown, positions, called(link, shown)
+
+
+cdef object at(memory, positions):
+    """Where in memory the elements in some positions lie."""
+    return positions if memory is None else ravel(memory)[positions]
+
+
+cdef object positions_of(Tensor tensor):
+    return reshape(places_op(tensor, index=...), tensor.spec.extents)
+
+
+cdef object memory_places(Tensor tensor, Tensor view):
+    """Where the elements of a tensor lie in NumPy's memory; None: in order."""
+    cdef Tensor base = base_in_some_runs(tensor) if tensor.link.kind == EITHER else None
+    if base is not None:
+        is_shown, positions, _ = seen_in_some_runs(tensor, base)
+        places = at(memory_places(base, view), positions)
+        return places if is_shown is None else where(is_shown, places, positions_of(tensor))
+    memory = stand_in(tensor.link, LIKELY[0])
+    if memory is None:
+        raise unknown_layout(view)
+    axes = np.argsort([-stride for stride in memory.strides], kind="stable").tolist()
+    if not memory.transpose(axes).flags.c_contiguous:
+        raise unknown_layout(view)
+    if axes == list(range(len(axes))):
+        return None
+    return transpose(positions_of(transpose(tensor, axes)), np.argsort(axes).tolist())
 
 
 cdef object seen_through(Link* link, example, extent):

@@ -87,24 +87,60 @@ def test_most_programs_of_unknown_extents_run():
         assert compare(TRACES["no extent"], partial(f, first=first, second=second))
 
 
-def test_what_depends_on_extents_is_an_error_when_it_is_written_to():
+RESHAPED = {
+    "reshaped": lambda m, x: m.reshape(x, (-1,)), "raveled": lambda m, x: m.ravel(x),
+    "reshaped twice": lambda m, x: m.reshape(m.reshape(x, (-1,)), (-1, 1)),
+    "a slice": lambda m, x: m.reshape(x, (-1,))[:1],
+    "in Fortran's order": lambda m, x: m.reshape(x, (-1,), order="F"),
+}
+OPERANDS = {
+    "transposed": lambda m, x: x.T, "columns": lambda m, x: x[:, ::2],
+    "other columns": lambda m, x: x[:, 1:], "rows": lambda m, x: x[::2],
+    "reversed": lambda m, x: x[::-1], "a column": lambda m, x: x[:, 0],
+    "squeezed": lambda m, x: m.squeeze(x[:, :1], 1), "copy": lambda m, x: m.copy(x.T),
+    "reshaped columns": lambda m, x: m.reshape(x[:, ::2], (-1,)),
+    "three axes": lambda m, x: x.T[None],
+}
+SHAPES = [(3, 3), (3, 4), (1, 4), (1, 3), (3, 1), (1, 1), (2, 2), (5, 2), (2, 1)]
+
+
+@each("reshaped", RESHAPED)
+@each("operand", OPERANDS)
+@each("extents", [(None, None), (3, None), (None, 4), (None, 1), (1, None)])
+def test_a_run_decides_what_is_a_view(reshaped, operand, extents):
+    """Each of the three is written to, with the base and the view named or not."""
+    def f(x, written, is_named, m=cnp):
+        x = x * 1.0
+        shown = OPERANDS[operand](m, x)
+        other = m.ravel(x.T)
+        y = RESHAPED[reshaped](m, shown if is_named else OPERANDS[operand](m, x))
+        (x, shown if is_named else x, y, other)[written][:1] = 50.0
+        return x, shown, y, other
+
+    for written, is_named in product(range(4), (False, True)):
+        program = partial(f, written=written, is_named=is_named)
+        traced = cytape.function(program, input_signature=[cytape.Spec.of(extents, float)])
+        for shape in SHAPES:
+            if all(n in (None, m) for n, m in zip(extents, shape, strict=True)):
+                x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+                for found, expected in zip(traced(x), program(x, m=np), strict=True):
+                    np.testing.assert_array_equal(found, expected)
+
+
+@each("shape", [(3, 4), (1, 4), (3, 1)])
+def test_derivatives_see_what_a_run_decides(shape):
     def f(x):
-        x = x * 1.0
-        shown = x[::-2].reshape(2, -1)
-        total = np.sum(shown)
-        x[0] = 1.0
-        return total
+        y = np.sin(x)
+        flat = y.T.ravel()
+        flat[1:2] = flat[0] * x[0, 0]
+        y[-1] *= y[0, 0]
+        return np.sum(y * y) + np.sum(flat * flat)
 
-    with pytest.raises(ValueError, match="depends on extents"):
-        TRACES["no extent"](f)(X)
-
-    def of_a_copy(x):
-        x = x * 1.0
-        shown = np.copy(x[::-2].reshape(2, -1))
-        shown[0] = 1.0
-        return x, shown
-
-    assert compare(TRACES["no extent"], of_a_copy)
+    x = np.linspace(0.2, 1.0, 12)[: np.prod(shape)].reshape(shape)
+    traced = TRACES["no extent"](f)
+    check_grads(traced, (x,), order=2)
+    for derivative in (cytape.grad, cytape.hessian):
+        np.testing.assert_allclose(derivative(traced)(x), derivative(f)(x), rtol=1e-12)
 
 
 def undecided(x):
