@@ -79,6 +79,8 @@ def test_against_the_definition(shape, axis, starts, zeros, cumulative, dtype):
     ([0, 0, 0], [INF, 0, INF], [0, 0, 0]),
     ([0, 0, 1], [0, 0, 3], [0, 0, 0]),
     ([0, 1, 0], [0, 5, INF], [5, 0, 0]),
+    ([1, 0, 0, 0], [INF, 2, 3, 4], [1, 0, 0, 0]),
+    ([1, 0, 0, 0, 0], [INF, 2, 3, 4, 5], [1, 0, 0, 0, 0]),
 ])
 def test_gradients_of_zero_meet_no_infinite_products(g, x, expected):
     found = products_derivative(np.array(x, float), (0,), g=np.array(g, float), cumulative=True)
