@@ -19,11 +19,15 @@ from cytape.ops.shaping import moveaxis
 from cytape.tensor.spec import spec_like
 
 
-def _fold(x, *begins, name, axis):
+def _fold(x, begins=None, *, name, axis):
     ufunc = find(name).forward
-    if not begins or not len(begins[0]):
+    if begins is None or not len(begins):
         return ufunc.accumulate(x, axis)
-    starts = np.flatnonzero(begins[0])
+    if begins.shape != (x.shape[axis],):
+        raise ValueError(
+            f"slices of an axis of {x.shape[axis]} elements begin where an array of shape "
+            f"{begins.shape} says")
+    starts = np.flatnonzero(begins)
     if not starts.size or starts[0]:
         starts = np.concatenate([[0], starts])
     y = fold_slices(ufunc, np.moveaxis(x, axis, -1), starts)

@@ -83,6 +83,7 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
     cdef ndarray tangents = None if t is None else in_c_order(t)
     cdef ndarray products = None
     cdef Lines of
+    cdef npy_intp k
     cdef int type_num = cnp.PyArray_TYPE(factors)
     if not lines_of(factors, axis, lines):
         raise ValueError(f"the axes {axis} of {factors.ndim} are not side by side")
@@ -99,6 +100,9 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
         raise TypeError(
             "expected factors, and gradients and tangents that fit, of one dtype of floats or "
             f"complex numbers of single precision or more, not of {x.dtype}: convert them first")
+    for k in range(of.n_slices):
+        if not (of.starts[k - 1] if k else 0) <= of.starts[k] < max(of.n, 1):
+            raise ValueError(f"slices of {of.n} elements begin at {begins}, which is not in order")
     if g is None and not cumulative:
         result = cnp.PyArray_EMPTY(1, &n_products, type_num, 0)
     else:

@@ -282,6 +282,10 @@ cdef spread_by(spread_t* loops, g, ndarray x, ndarray y, tuple shape, indices, i
     cdef ndarray at = checked(indices, shape[axis])
     cdef npy_intp[3] lines
     cdef npy_intp count = at.size
+    of_slices = (*shape[:axis], count, *shape[axis + 1:])
+    require(gradients, of_slices, result)
+    require(x, shape, result)
+    require(y, of_slices, result)
     cdef int kind = DTYPES.index(g.dtype.char)
     cdef const npy_intp* begins = <npy_intp*>cnp.PyArray_DATA(at)
     lines_of(result, axis, lines)
@@ -323,6 +327,10 @@ def fold_at_extrema(t, x, y, indices, axis):
     cdef npy_intp[3] lines
     cdef int kind = DTYPES.index(t.dtype.char)
     cdef npy_intp count = at.size
+    shape = (<object>elements).shape
+    require(tangents, shape, result)
+    require(elements, shape, result)
+    require(extrema, (*shape[:axis], count, *shape[axis + 1:]), result)
     lines_of(elements, axis, lines)
     cdef npy_intp* equal = <npy_intp*>malloc(lines[2] * sizeof(npy_intp) + 1)
     if equal == NULL:
@@ -345,3 +353,12 @@ cdef ndarray checked(indices, npy_intp n):
         if not 0 <= of_at[k] < n:
             raise IndexError(f"index {of_at[k]} out of bounds for {n} elements")
     return at
+
+
+cdef int require(array, shape, result) except -1:
+    """Raise if an array, which may be None, has not a shape and the dtype of the result."""
+    if array is not None and (array.shape != shape or array.dtype != result.dtype):
+        raise ValueError(
+            f"expected an array of shape {shape} and dtype {result.dtype}, got one of shape "
+            f"{array.shape} and dtype {array.dtype}")
+    return 0

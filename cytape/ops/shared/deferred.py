@@ -52,6 +52,12 @@ def _gradients_of(function, inputs, needs, seeds, seeded=None):
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     if seeded is not None:
         outputs = [y for y, has_seed in zip(outputs, seeded, strict=True) if has_seed]
+    if len(seeds) != len(outputs) or any(
+            g.spec.known and y.spec.known and g.shape != y.shape
+            for g, y in zip(seeds, outputs, strict=True)):
+        raise ValueError(
+            f"{len(outputs)} outputs of shapes {[y.shape for y in outputs]} have gradients of "
+            f"shapes {[g.shape for g in seeds]}")
     found = gradients.compute_gradients(recorder, outputs, wanted, list(seeds))
     return tuple(
         fill_like(x, 0) if g is None else g.to_tensor() if isinstance(g, IndexedSlices) else g

@@ -28,3 +28,12 @@ def test_warnings_are_numpys():
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         y = fold_op(x, BEGINS, name="Divide", axis=0)
     np.testing.assert_array_equal(y, [1, np.inf, np.inf, 1, 0.5])
+
+
+@each("begins", [np.ones((2, 5)), np.ones((5, 1)), np.ones(6), np.array(True)])
+def test_slices_that_begin_elsewhere_than_on_the_axis_are_refused(begins):
+    """A file of a graph may say so: results were written to beyond their end."""
+    with pytest.raises((TypeError, ValueError)):
+        fold_op(np.ones(5), begins, name="Fmod", axis=0)
+    with pytest.raises(TypeError):
+        fold_op(np.ones(5), BEGINS, BEGINS, name="Fmod", axis=0)

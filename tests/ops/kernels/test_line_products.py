@@ -162,3 +162,9 @@ def test_products_that_vanish_on_the_way_are_not_divided():
 def test_gradients_may_be_finite_where_products_of_later_factors_are_not():
     x = np.array([1e-150, 1e-150, 1e200, 1e200])
     np.testing.assert_allclose(cytape.grad(np.prod)(x), 1e100 / x, 1e-14)
+
+
+@each("starts", [[0, 7], [-1, 2], [3, 2]])
+def test_slices_that_begin_nowhere_or_out_of_order_are_refused(starts):
+    with pytest.raises(ValueError, match="not in order"):
+        products_derivative(np.ones(7), (0,), starts=starts, g=np.ones(2))

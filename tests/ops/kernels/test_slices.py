@@ -118,3 +118,19 @@ def test_derivatives_have_the_dtype_of_the_elements(name, dtype, place):
     np.testing.assert_array_equal(grad(x), np.array(expected, dtype), strict=True)
     _, tangent = cytape.jvp(lambda x: getattr(np, name).reduceat(x, [2, 0, 4]), (x,), (x,))
     np.testing.assert_array_equal(tangent, getattr(np, name).reduceat(x, [2, 0, 4]), strict=True)
+
+
+def test_operands_that_do_not_fit_the_slices_are_refused():
+    x, y = np.ones((3, 12)), np.ones((3, 2))
+    for call in (
+        lambda: spread(np.ones((3, 3)), [0, 4], 12, 1),
+        lambda: spread(np.ones(3), [0, 4], 12, 1),
+        lambda: spread_to_extrema(np.ones((2, 2)), x, y, [0, 4], 1),
+        lambda: spread_to_extrema(y, x, np.ones((3, 1)), [0, 4], 1),
+        lambda: spread_to_extrema(y, x.astype("float32"), y, [0, 4], 1),
+        lambda: fold_at_extrema(np.ones((3, 2)), x, y, [0, 4], 1),
+        lambda: fold_at_extrema(x, x, y, [0], 1),
+        lambda: fold_at_extrema(x, x, y.astype("float32"), [0, 4], 1),
+    ):
+        with pytest.raises(ValueError, match="expected an array of shape"):
+            call()

@@ -7,6 +7,7 @@ import cytape
 from cytape import nn
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
+from cytape.ops.engine.declare import find
 from cytape.ops.engine.tangents import fetch
 from cytape.testing import check_grads
 from tests.ops.forward_mode import entered, recorder_of
@@ -97,3 +98,10 @@ def test_some_outputs_have_no_gradient(part):
     (found,) = run(graph, [graph.symbol_of(gradient)], {graph.symbol_of(x): X})
     expected = cytape.grad(lambda x: (np.linalg.qr(x)[part] ** 3).sum())(X)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seeds", [[], [1.0, 2.0], [np.ones(2)]], ids=len)
+def test_gradients_that_do_not_fit_the_outputs_are_refused(seeds):
+    op = find("DeferredVjp")
+    with pytest.raises(ValueError):
+        op(np.ones(3), *seeds, of="Sin", attrs={}, n_inputs=1, needs=(True,))
