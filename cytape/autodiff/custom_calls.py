@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.detachments import Known
+from cytape.autodiff.known import Known
 from cytape.core.vspace import VSpace
 from cytape.ops.creation import own_tensor
 from cytape.ops.engine.custom_op import custom_call
@@ -138,12 +138,18 @@ def own(leaf: Any) -> Any:
     return own_in_graph(leaf)
 
 
-@contextmanager
-def lending(structure: Any) -> Iterator[Any]:
+def lending(structure: Any) -> AbstractContextManager[Any]:
     """Return arguments with arrays that only who gets them writes to, now and for ever.
 
     What has been written to them by the end of the block is handed on to the caller's arrays.
     """
+    if any(isinstance(leaf, np.ndarray) for leaf in nest.flatten(structure)):
+        return _lending_arrays(structure)
+    return nullcontext(owned(structure))
+
+
+@contextmanager
+def _lending_arrays(structure: Any) -> Iterator[Any]:
     loans: dict[int, tuple] = {}  # also those that are there twice are one
 
     def lend(leaf: Any) -> Any:
@@ -203,7 +209,7 @@ def name_of(f: Callable) -> str:
 
 def require_positional(f: Callable, kwargs: dict) -> None:
     """Refuse tensors that are passed by keyword."""
-    if any(map(is_tensor, nest.flatten(kwargs))):
+    if kwargs and any(map(is_tensor, nest.flatten(kwargs))):
         raise TypeError(
             f"{name_of(f)} has a custom derivative, which covers positional arguments only: "
             "pass tensors and variables by position"

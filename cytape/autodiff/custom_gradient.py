@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from cytape.autodiff.bound_rule import bound
 from cytape.autodiff.custom_calls import (
     Arguments,
     Call,
@@ -22,7 +23,7 @@ from cytape.autodiff.custom_calls import (
     require_positional,
     value_of,
 )
-from cytape.autodiff.detachments import BoundRule, Trail, call_rule
+from cytape.autodiff.detachments import Trail, call_rule
 from cytape.autodiff.eager_call import EagerCall
 from cytape.errors import DetachedError, InvalidGradientError
 from cytape.ops.creation import stop_gradient_op
@@ -89,6 +90,8 @@ def custom_gradient(f: Callable) -> Callable:
         does not accept the variables that `f` read.
     InvalidGradientError
         In the backward pass, if `grad_fn` returns a wrong number of gradients.
+    TapeStateError
+        In the backward pass, if something that `grad_fn` reads was written to, see below.
     DetachedError
         Where a derivative is needed that is not known: with respect to a tensor that `f` reads and
         that is no argument; of second order, if `grad_fn` computes with arrays or numbers that left
@@ -104,10 +107,12 @@ def custom_gradient(f: Callable) -> Callable:
     `grad_fn` computes from tensors, those of its closure included, can be differentiated in its
     turn. Forward mode transposes it.
 
-    `grad_fn` finds in its closure and its globals what was there at the call, tensors and arrays of
-    at most 64 KiB with their values. If a tensor in an attribute or a container was written to
-    since, a call of `grad_fn` raises `TapeStateError`. An array that `grad_fn`
-    assigns to, as in ``log[i] = dy``, is the array itself.
+    `grad_fn` finds in its closure and its globals what was there at the call, tensors with their
+    values. Arrays and variables, and what is in containers and attributes, must not be written to
+    before `grad_fn` is called: that raises `TapeStateError`. Have `grad_fn` read a copy that `f`
+    made, or pass the array as an argument. What `grad_fn` writes to itself may change.
+    Not seen: writes to a few elements of an array of more than 64 KiB, to objects beyond the first
+    1000, and to what functions and modules of other packages keep.
 
     Arrays count as they are at the call: while a tape or an accumulator is entered, `f` gets copies
     of those among its arguments. What it writes to them is in the caller's when it returns.
@@ -182,7 +187,7 @@ class _CustomGradient:
                 "grad_fn must accept a keyword argument `variables`"
             )
         differentiable = [is_tensor(leaf) for leaf in leaves]
-        rule = BoundRule(f"the grad_fn of {name}", grad_fn) if (
+        rule = bound(f"the grad_fn of {name}", grad_fn) if (
             graph is not None or anybody_records()) else grad_fn
         of_arrays = call.known is not None and call.known.is_new_in(grad_fn)
 
@@ -219,10 +224,12 @@ class _CustomGradient:
         captured = [call.captured_by(leaf) for leaf in nest.flatten(result)]
 
         def recorded(backward: Callable) -> Any:
-            leaves = nest.flatten(record(name, result, inputs, backward))
+            outputs = record(name, result, inputs, backward)
+            if not any(captured):
+                return outputs
             return nest.pack_sequence_as(result, [
                 _cut_off(name, leaf, tensors)
-                for leaf, tensors in zip(leaves, captured, strict=True)])
+                for leaf, tensors in zip(nest.flatten(outputs), captured, strict=True)])
 
         if graph is None or variables:
             return recorded(backward)

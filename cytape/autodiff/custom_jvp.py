@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.autodiff.bound_rule import bound
 from cytape.autodiff.custom_calls import (
     Arguments,
     Call,
@@ -25,7 +26,7 @@ from cytape.autodiff.custom_calls import (
     value_of,
     values_at_call,
 )
-from cytape.autodiff.detachments import BoundRule, call_rule
+from cytape.autodiff.detachments import call_rule
 from cytape.autodiff.eager_call import EagerCall
 from cytape.core import is_trainable
 from cytape.errors import InvalidGradientError
@@ -87,8 +88,7 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     Keyword arguments that the rule takes as well are handed on to it, and have no derivative. All
     others are positional arguments, as in a call of `f`, and have one.
 
-    The rule finds in its closure and its globals what was there at the call of `f`, as the
-    `grad_fn` of `custom_gradient` does.
+    The rule reads what it closes over as the `grad_fn` of `custom_gradient` does.
 
     In a graph or a trace, `f` and its rule are built into it, as far as they are written in
     functions that cytape knows. One that asks for the values of tensors (by `Tensor.numpy`, or a
@@ -298,8 +298,8 @@ class _JvpCall(PythonCall):
             op.output_specs)
 
 
-def _bound(f: Callable, rule: Callable) -> BoundRule:
-    return BoundRule(f"the JVP rule of {name_of(f)}", rule)
+def _bound(f: Callable, rule: Callable) -> Callable:
+    return bound(f"the JVP rule of {name_of(f)}", rule)
 
 
 def _still(leaf: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from cytape.autodiff.bound_rule import BoundRule, bound
 from cytape.autodiff.custom_calls import is_tensor, name_of
 from cytape.autodiff.detachments import call_rule
 from cytape.errors import DetachedError, NotDifferentiableError
@@ -52,6 +54,8 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
 
     Notes
     -----
+    Derivatives read what they close over as the `grad_fn` of `custom_gradient` does.
+
     Graphs with such a function cannot be saved to a file; `cytape.ops.declare.elementwise` gives it
     a name.
 
@@ -74,12 +78,31 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
     for x in (f, *derivatives):
         if not callable(x) and (x is not None or x is f):
             raise TypeError(f"elementwise takes functions, got {type(x).__name__}")
-    partials = []
-    for i, derivative in enumerate(derivatives):
-        what = f"the derivative of {name_of(f)} with respect to its argument {i}"
-        partials.append(
-            _unknown(what) if derivative is None else _partial(what, derivative, len(derivatives)))
-    return _op(f, partials)
+    whats = [f"the derivative of {name_of(f)} with respect to its argument {i}"
+             for i in range(len(derivatives))]
+    rules: list[Callable | None] = []
+
+    def made() -> ElementwiseOp:
+        partials = []
+        rules.clear()
+        for what, derivative in zip(whats, derivatives, strict=True):
+            rule = None if derivative is None else bound(what, derivative)
+            partials.append(_unknown(what) if rule is None else _partial(what, rule, len(whats)))
+            rules.append(rule)
+        return _op(f, partials)
+
+    op = made()
+    if not any(isinstance(rule, BoundRule) for rule in rules):
+        return op
+
+    @functools.wraps(f, updated=())
+    def called(*args: Any, **kwargs: Any) -> Any:
+        nonlocal op
+        if any(isinstance(rule, BoundRule) and rule.changed() for rule in rules):
+            op = made()  # calls before this one keep theirs
+        return op(*args, **kwargs)
+
+    return called
 
 
 def _op(f: Callable, partials: list[Callable]) -> ElementwiseOp:

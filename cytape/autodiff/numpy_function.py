@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.autodiff.bound_rule import bound
 from cytape.autodiff.custom_calls import (
     Arguments,
     is_tensor,
@@ -15,7 +16,7 @@ from cytape.autodiff.custom_calls import (
     value_of,
     values_at_call,
 )
-from cytape.autodiff.detachments import BoundRule, call_rule
+from cytape.autodiff.detachments import call_rule
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
@@ -81,9 +82,9 @@ def numpy_function(
     does not make it again. `custom_jvp` and `custom_gradient` around it give it a derivative as
     well. Graphs with such an op cannot be saved.
 
-    `grad_func` finds in its closure and its globals what was there at the call, as the `grad_fn` of
-    `custom_gradient` does. Forward mode transposes it. In a graph it is traced when the call is
-    built, and may use other tensors as well, as constants.
+    `grad_func` reads what it closes over as the `grad_fn` of `custom_gradient` does. Forward mode
+    transposes it. In a graph it is traced when the call is built, and may use other tensors as
+    well, as constants.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def numpy_function(
 
     rule = grad_func
     if grad_func is not None and (graph is not None or anybody_records()):
-        rule = BoundRule(f"the grad_func of {call.name}", grad_func)
+        rule = bound(f"the grad_func of {call.name}", grad_func)
 
     def backward(*gradients: Tensor) -> Any:
         if rule is None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from cytape.autodiff.bound_rule import BoundRule, bound
 from cytape.autodiff.custom_calls import is_plain_tensor, is_tensor, owned, value_of
-from cytape.autodiff.detachments import BoundRule, Trail, call_rule
+from cytape.autodiff.detachments import Trail, call_rule
 from cytape.core import OpType
 from cytape.errors import InvalidIdError, SymbolicTensorError
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
@@ -80,8 +82,7 @@ def record_operation(
     What computes the outputs should not be recorded as well (see `stop_recording`): an accumulator
     would already have their tangents, and keeps those. The functions should not refer to the
     outputs, whose death is the sign for a tape to forget the op; values are enough.
-    `backward_function` finds in its closure and its globals what was there when the op was
-    recorded, as the `grad_fn` of `custom_gradient` does.
+    `backward_function` reads what it closes over as the `grad_fn` of `custom_gradient` does.
 
     Examples
     --------
@@ -132,7 +133,7 @@ class _ByHand:
     def __init__(self, name: str, function: Any, inputs: Trail) -> None:
         self._what = f"the backward function of op {name!r}"
         self.function = function
-        self._rule = BoundRule(self._what, function)
+        self._rule = bound(self._what, function)
         self._inputs = inputs
 
     def __call__(self, *gradients: Any) -> GradientsIfNeeded:
@@ -145,10 +146,14 @@ class _ByHand:
                 return found  # the caller raises
             return [
                 gradient if not callable(gradient)
-                else self._followed(gradient, seeds)[0] if wanted else None
+                else self._followed(partial(self._noting, gradient), seeds)[0] if wanted else None
                 for gradient, wanted in zip(found, needed, strict=True)]
 
         return GradientsIfNeeded(computed)
+
+    def _noting(self, gradient: Callable) -> Any:
+        return (self._rule.noting(gradient) if isinstance(self._rule, BoundRule)
+                else gradient())
 
     def _followed(self, function: Callable[[], Any], seeds: Any) -> list:
         def called() -> list | tuple:

@@ -12,7 +12,6 @@ from .operators cimport (
     op_not_equal, op_positive, op_power, op_remainder, op_set_item, op_square, op_subtract)
 from .plain_arrays cimport as_ndarray
 from .value cimport array_of, is_symbolic, symbol_of, value_of_array
-from libc.stdint cimport int64_t
 
 from functools import partial
 
@@ -47,7 +46,6 @@ cdef extern from *:
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t live = 0
-cdef int64_t writes = 0
 # Attributes that variables have, or tensors of graphs, or what assignments return there.
 cdef tuple OF_SOME = ("assign", "assign_add", "assign_sub", "name", "op", "value_index")
 cdef dict refused = {}         # attributes of others, and what to write instead
@@ -456,25 +454,13 @@ cdef int import_updates() except -1:
     return 0
 
 
-cdef void note_write(Tensor tensor) noexcept:
-    global writes
-    writes += 1
-    tensor.written = writes
-
-
-def n_writes() -> int:
-    """Return the number of writes to tensors so far."""
-    return writes
-
-
-def is_written_since(Tensor tensor not None, int64_t n) -> bool:
-    """Tell whether a tensor was written to after the first n writes."""
-    return tensor.written > n
+def value_id(Tensor tensor not None) -> int:
+    """Return the id of the value that a tensor or variable holds: a write gives it another."""
+    return seen(tensor, tensor.held).id
 
 
 cdef int take_on(Tensor tensor, Value value) except -1:
     cdef Value before = tensor.held
-    note_write(tensor)
     value.handles += 1
     tensor.held = value
     before.handles -= 1

@@ -10,7 +10,7 @@ import numpy as np
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
-from cytape.ops.shared.reachable import codes
+from cytape.ops.shared.bindings import codes
 from tests.cases import grouped
 
 X = np.array([1.0, 2.0, 3.0])

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from cytape.ops.shared.bindings import codes
 from cytape.ops.shared.draws import seed
-from cytape.ops.shared.reachable import codes, contents, is_of_cytape, numpy_global
+from cytape.ops.shared.reachable import contents, is_of_cytape, numpy_global
 
 __all__ = ["imported_in", "place_of_draw"]
 

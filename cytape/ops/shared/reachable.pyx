@@ -22,6 +22,7 @@ from types import (
 
 import numpy as np
 
+from cytape.ops.shared.bindings import codes
 from cytape.tensor.variable import Variable
 
 cdef enum:
@@ -257,15 +258,6 @@ cdef bytes memory_of(x, Py_ssize_t nbytes):
 cdef bytes whole_memory_of(x):
     kind = type(x)
     return memory_of(x, (<PyTypeObject*>kind).tp_basicsize - HEADER)
-
-
-def codes(code) -> list:
-    """List a function's code and that of the functions that it makes."""
-    found = [code]
-    for constant in code.co_consts:
-        if type(constant) is code_type:
-            found += codes(constant)
-    return found
 
 
 cpdef dict contents(x):

@@ -15,7 +15,6 @@ from cytape.tensor.deaths cimport handle_died, value_died
 from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, recording)
-from cytape.tensor.tensor cimport note_write
 from cytape.tensor.value cimport (
     array_of, copy_of_array, is_exclusive, is_symbolic, new_id, new_value, value_of_array)
 from cytape.tensor.views cimport has_views, is_foreign, may_share
@@ -91,7 +90,6 @@ cdef class UpdateOp(GeneralOp):
                     return False
         copy_into(held.data + region.offset, &region, spec, part, strides)
         before, held.id = held.id, new_id()
-        note_write(tensor)
         if recorders.entered and spec.trainable:
             attrs = {"index": index}
             self.record_write(held.spec, before, part, held.id, attrs)

@@ -1,0 +1,222 @@
+"""Objects that users' rules reach, and whether they were written to since.
+
+`reached` walks from functions through what they name, containers and attributes, and calls nothing
+of a user's. `Contents` compares arrays by their elements, tensors and variables by the values that
+they hold, and other objects by the identity of their parts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from types import (
+    BuiltinMethodType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from cytape.ops.shared.bindings import labels_of, names_of, package_of, unbound, values_of
+from cytape.tensor.tensor import Tensor, value_id
+
+__all__ = ["MOST_PARTS", "Contents", "reached", "sample_of"]
+
+HARMLESS = bool, bytes, int, str, type(None), type(...), np.dtype, slice, range
+# What is compared as a part of other objects, and has no parts.
+PLAIN = frozenset([*HARMLESS, float, complex, object, type(len), type(np.sum), np.ufunc])
+CONTAINERS = list, tuple, dict, deque
+MOST_PARTS = 1000  # of a container
+MOST_KEPT = 1000  # objects of a rule
+MOST_COMPARED = 1 << 16  # bytes of an array
+MOST_SAMPLES = 1 << 10  # elements of a larger one
+
+
+class Contents:
+    """Arrays, tensors, containers and objects that a rule reads, as they are now.
+
+    Parameters
+    ----------
+    rule : callable
+    found : dict of int to (callable, list)
+        Functions of the rule, with what they find by name (see `Bindings`).
+
+    Examples
+    --------
+    >>> from cytape.ops.shared.bindings import Bindings
+    >>> w = np.ones(3)
+    >>> rule = lambda x: w * x
+    >>> contents = Contents(rule, Bindings(rule, copies=False).found)
+    >>> w[0] = 5.0
+    >>> list(contents.changed())
+    ['w']
+    """
+
+    __slots__ = ("_arrays", "_others", "_scope")
+
+    def __init__(self, rule: Any, found: dict[int, tuple[Any, list]]) -> None:
+        self._arrays: list[tuple[str, np.ndarray, bytes]] = []
+        self._others: list[tuple[str, Any, Mapping]] = []
+        left = [] if found else [("", rule)]
+        for x, values in found.values():
+            if type(x) is MethodType:
+                left.append(("", x.__self__))
+            for i, value in enumerate(values):
+                kind = type(value)
+                if kind is np.ndarray:
+                    self._arrays.append((labels_of(x)[i], value, sample_of(value)))
+                elif kind not in PLAIN and id(value) not in found:
+                    left.append((labels_of(x)[i], value))
+        if left:
+            self._scope = Scope(rule)
+            self._scope.names.update(*(
+                names_of(x).attributes for x, _ in found.values() if type(x) is FunctionType))
+            for name, x in reached(left, self._scope).values():
+                if isinstance(x, np.ndarray):
+                    self._arrays.append((name, x, sample_of(x)))
+                elif content := _content_of(x, self._scope):
+                    self._others.append((name, x, content))
+
+    def are_empty(self) -> bool:
+        """Tell whether nothing was found that can be written to."""
+        return not (self._arrays or self._others)
+
+    def changed(self) -> Iterator[str]:
+        """Yield the names of arrays, tensors, attributes and containers that were written to."""
+        for name, x, sample in self._arrays:
+            if sample_of(x) != sample:
+                yield name
+        for name, x, before in self._others:
+            now = _content_of(x, self._scope)
+            for part, value in before.items():
+                if not _is_same(now.get(part, unbound), value):
+                    yield part if part and not isinstance(x, CONTAINERS) else name
+
+
+class Scope:
+    """What counts of objects.
+
+    Functions and modules of one package are looked into, and attributes that its functions name.
+
+    Attributes
+    ----------
+    package : str
+    names : set of str
+    every : bool
+        Whether all attributes count. Else functions that are found add to the names.
+    """
+
+    __slots__ = ("every", "names", "package")
+
+    def __init__(self, f: Any, every: bool = False) -> None:
+        self.package, self.every = package_of(f), every
+        self.names = {"__call__"}
+
+
+def reached(roots: Iterable[tuple[str, Any]], scope: Scope) -> dict[int, tuple[str, Any]]:
+    """Return the objects that functions, containers and objects refer to, by id.
+
+    Parameters
+    ----------
+    roots : iterable of (str, object)
+        Where to begin, each with a name.
+    scope : Scope
+
+    Returns
+    -------
+    dict of int to (str, object)
+        Each has the name of the attribute that it was found by, or of its container.
+    """
+    found: dict[int, tuple[str, Any]] = {}
+    left, n_names = list(roots), 0
+    while left and (scope.every or len(found) < MOST_KEPT):
+        name, x = left.pop()
+        if id(x) not in found and not isinstance(x, HARMLESS):
+            found[id(x)] = name, x
+            left += _parts(name, x, scope)
+        if not left and len(scope.names) > n_names:
+            n_names = len(scope.names)  # objects that were found before a function may have more
+            left = [pair for name, x in found.values() for pair in _parts(name, x, scope)]
+    return found
+
+
+def _parts(name: str, x: Any, scope: Scope) -> list[tuple[str, Any]]:
+    if isinstance(x, np.ndarray | Tensor):
+        return []
+    parts = _content_of(x, scope).items()
+    return [(name if isinstance(x, CONTAINERS) else part, value) for part, value in parts]
+
+
+def _content_of(x: Any, scope: Scope) -> Mapping[Any, Any]:
+    """Return what tells an object from itself at another time: its parts, by name or place."""
+    if isinstance(x, Tensor):
+        return {"": value_id(x)}
+    if isinstance(x, CONTAINERS):
+        return dict(islice(x.items() if isinstance(x, dict) else enumerate(x), MOST_PARTS))
+    if isinstance(x, FunctionType):
+        if names_of(x).package != scope.package:
+            return {}
+        scope.names |= names_of(x).attributes
+        return dict(zip(labels_of(x), values_of(x), strict=True))
+    if isinstance(x, partial):
+        return {"func": x.func, "args": x.args, "keywords": x.keywords}
+    if isinstance(x, MethodType):
+        return {"__func__": x.__func__, "__self__": x.__self__}
+    if isinstance(x, BuiltinMethodType | MethodWrapperType):
+        return {"__self__": x.__self__}
+    if isinstance(x, ModuleType | type) and (scope.every or package_of(x) != scope.package):
+        return {}
+    if type(x).__module__.startswith("cytape."):
+        return {"__wrapped__": getattr(x, "__wrapped__", None)}
+    return _dict_of(x) if scope.every else _attributes(x, scope.names)
+
+
+def _attributes(x: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return the attributes of an object, class or module that have one of the names."""
+    own = _dict_of(x)
+    classes = [vars(cls) for cls in type(x).__mro__[:-1]]
+    found = {}
+    for name in names:
+        value = own.get(name, unbound)
+        if value is unbound:
+            value = next((cls[name] for cls in classes if name in cls), unbound)
+            if type(value) is MemberDescriptorType:
+                value = getattr(x, name, unbound)
+            elif isinstance(value, property):
+                value = value.fget
+            elif isinstance(value, staticmethod | classmethod):
+                value = value.__func__
+        if value is not unbound:
+            found[name] = value
+    return found
+
+
+def _dict_of(x: Any) -> Mapping[str, Any]:
+    """Return the attributes that an object has itself; its class is not asked."""
+    if isinstance(x, ModuleType | type):
+        return vars(x)
+    for cls in type(x).__mro__:
+        attributes: Any = vars(cls).get("__dict__")
+        if type(attributes) in (GetSetDescriptorType, MemberDescriptorType):
+            return attributes.__get__(x)
+    return {}
+
+
+def sample_of(array: np.ndarray) -> bytes:
+    """Return the elements of an array; of a large one, every n-th."""
+    if array.nbytes <= MOST_COMPARED:
+        return array.tobytes()
+    flat = array.ravel(order="K") if array.flags.forc else array.flat
+    return flat[:: array.size // MOST_SAMPLES | 1].tobytes()
+
+
+def _is_same(now: Any, before: Any) -> bool:
+    return now is before or type(now) is type(before) and (
+        type(now) in PLAIN or isinstance(now, np.generic)) and bool(now == before)
