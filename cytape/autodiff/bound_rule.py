@@ -78,6 +78,7 @@ class BoundRule:
     def noting(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
         """Call a function, and note what it writes to as the rule's own."""
         before = self.changed()
-        result = f(*args, **kwargs)
-        self._written.update(self.changed() - before)
-        return result
+        try:
+            return f(*args, **kwargs)
+        finally:
+            self._written.update(self.changed() - before)
