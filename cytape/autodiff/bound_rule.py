@@ -44,12 +44,18 @@ def _names_nothing(rule: FunctionType) -> bool:
 
 
 class BoundRule:
-    """See `bound`."""
+    """See `bound`.
 
-    __slots__ = ("_bindings", "_contents", "_what", "_written")
+    Attributes
+    ----------
+    rule : callable
+        The user's, through which the random generators that it draws from are found.
+    """
+
+    __slots__ = ("_bindings", "_contents", "_what", "_written", "rule")
 
     def __init__(self, what: str, rule: Callable) -> None:
-        self._what = what
+        self.rule, self._what = rule, what
         self._bindings = Bindings(rule, copies=False)
         self._contents = Contents(rule, self._bindings.found)
         function = function_of(rule)  # names that it writes to: calls add to them

@@ -1,0 +1,66 @@
+"""Objects that rules reach, and whether they were written to."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+
+from cytape.autodiff.contents import MOST_COMPARED, Contents, Scope, reached, sample_of
+from cytape.ops.shared.bindings import Bindings
+
+
+def contents_of(rule):
+    return Contents(rule, Bindings(rule, copies=False).found)
+
+
+class Looked:
+    @property
+    def __dict__(self):
+        raise AssertionError
+
+
+def test_only_attributes_that_are_named_are_reached():
+    class Owner:
+        def __init__(self):
+            self.read, self.other = np.ones(2), np.zeros(2)
+
+    owner = Owner()
+
+    def rule(x):
+        return x * owner.read
+
+    for scope, n in (Scope(rule), 1), (Scope(rule, every=True), 2):
+        found = [x for _, x in reached([("", rule)], scope).values() if isinstance(x, np.ndarray)]
+        assert len(found) == n
+
+
+def test_objects_are_not_asked():
+    owner = Looked()
+    assert not list(contents_of(lambda x: x * owner.scale).changed())
+
+
+@pytest.mark.parametrize("make", [list, deque, lambda x: dict(enumerate(x)), tuple])
+def test_elements_of_containers_are_compared(make):
+    kept = make([np.ones(2), 3.0])
+    contents = contents_of(lambda x: x * kept[0])
+    assert list(contents.changed()) == []
+    kept[0][1] = 5.0
+    assert list(contents.changed()) == ["kept"]
+
+
+def test_functions_of_other_packages_are_not_looked_into():
+    from numpy.linalg import norm
+
+    assert contents_of(lambda x: norm(x)).are_empty()
+
+
+@pytest.mark.parametrize("make", [
+    np.ones, lambda n: np.ones((n, 2))[:, 0], lambda n: np.ones(n)[::-1]])
+def test_a_sample_sees_every_element_of_small_arrays_and_most_of_large_ones(make):
+    n = MOST_COMPARED // 8
+    for size in n // 2, 40 * n:
+        array = make(size)
+        before = sample_of(array)
+        array[-1 if size < n else slice(size // 2, None)] = 2.0
+        assert sample_of(array) != before
+        assert len(sample_of(array)) <= MOST_COMPARED

@@ -1,0 +1,64 @@
+"""Buffers that a function fills with values that left their tensors, told from constants."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import DetachedError
+
+x = np.array([1.0, 4.0])
+
+
+def filled_by_copyto(buffer, y):
+    np.copyto(buffer, y)
+
+
+def filled_by_put(buffer, y):
+    np.put(buffer, np.arange(y.size), y)
+
+
+def filled_by_put_method(buffer, y):
+    buffer.put(np.arange(y.size), y)
+
+
+def filled_by_place(buffer, y):
+    np.place(buffer, np.ones(buffer.shape, bool), y)
+
+
+def filled_by_putmask(buffer, y):
+    np.putmask(buffer, np.ones(buffer.shape, bool), y)
+
+
+def filled_by_a_ufunc(buffer, y):
+    np.sqrt(y * y, buffer)
+
+
+def filled_by_fill(buffer, y):
+    buffer.fill(0.0)
+    np.add.at(buffer, np.arange(y.size), y)
+
+
+def filled_by_setfield(buffer, y):
+    buffer.setfield(y, buffer.dtype)
+
+
+@pytest.mark.parametrize("fill", [
+    filled_by_copyto, filled_by_put, filled_by_put_method, filled_by_place, filled_by_putmask,
+    filled_by_a_ufunc, filled_by_fill, filled_by_setfield])
+@pytest.mark.parametrize("size", [2, 1 << 18])
+@pytest.mark.parametrize("called_before", [False, True])
+def test_a_buffer_that_numpy_fills_does_not_hold_constants(called_before, size, fill):
+    buffer = np.zeros(size)
+    part = buffer[:2]
+
+    @cytape.custom_gradient
+    def root(a):
+        y = np.sqrt(np.asarray(cytape.stop_gradient(a)))
+        fill(part, y)
+        return y, lambda dy: dy * 0.5 / buffer[:2]
+
+    if called_before:
+        root(x)
+    np.testing.assert_allclose(cytape.grad(lambda a: np.sum(root(a)))(x), 0.5 / np.sqrt(x))
+    with pytest.raises(DetachedError, match="grad_fn of root"):
+        cytape.hessian(lambda a: np.sum(root(a)))(x)
