@@ -106,7 +106,7 @@ def in_order(x, order):
 
 def result_in_order(result, order, operands):
     """Return the result of a ufunc in the order "F", or "A" of operands that all are in that."""
-    if order == "A" and not all(
+    if order not in ("F", "A") or order == "A" and not all(
             order_in_memory(x, order) == "F" if isinstance(x, Tensor) else np.isfortran(x)
             for x in operands if np.ndim(x) > 1):
         return result

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.creation import result_in_order
 from cytape.ops.elementwise import conj, multiply
 from cytape.ops.engine.arguments import is_tensor, joined, operand, with_out
 from cytape.ops.engine.declare import enter, linear, multilinear
@@ -108,7 +109,8 @@ def matmul(x1, x2, /, out=None, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.matmul(joined(x1), joined(x2), out, **kwargs)
-    return matmul_op(*as_operands(np.matmul, (x1, x2), kwargs))
+    result = matmul_op(*as_operands(np.matmul, (x1, x2), kwargs))
+    return result_in_order(result, kwargs.get("order"), (x1, x2))
 
 
 # -- tensordot -----------------------------------------------------------------------------------
@@ -300,7 +302,8 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
         return matmul_op(conj_if_complex(x1), x2)
     rows = expand_dims(conj_if_complex(moveaxis(x1, axis, -1)), -2)
     columns = expand_dims(moveaxis(x2, axis, -1), -1)
-    return squeeze(matmul_op(rows, columns), (-2, -1))
+    result = squeeze(matmul_op(rows, columns), (-2, -1))
+    return result_in_order(result, kwargs.get("order"), (x1, x2))
 
 
 def kron(a, b):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cytape.ops.creation import result_in_order
 from cytape.ops.elementwise import exp2
 from cytape.ops.engine.arguments import is_tensor, is_written, joined
 from cytape.ops.engine.declare import elementwise, general, multilinear
@@ -94,4 +95,5 @@ def _parts_of_number(op, x, out, keywords):
     x = joined(x)
     if is_written(out, keywords) or not is_tensor(x):
         return op.forward(x, *out, **keywords)
-    return op(*as_operands(op.forward, (x,), keywords))
+    parts = op(*as_operands(op.forward, (x,), keywords))
+    return tuple([result_in_order(part, keywords.get("order"), (x,)) for part in parts])

@@ -117,6 +117,10 @@ FUNCTIONS |= {
     "apply_along_axis": lambda m, x: m.apply_along_axis(lambda row: row, 0, x),
     "real_if_close": lambda m, x: m.real_if_close(x),
 }
+for name, order in product(("modf", "frexp", "sign", "exp", "matmul", "vecdot"), "CFAK"):
+    FUNCTIONS[f"{name} raveled as F, order={order}"] = lambda m, x, name=name, order=order: m.ravel(
+        (lambda y: y[0] if isinstance(y, tuple) else y)(getattr(m, name)(
+            *[x] * getattr(np, name).nin, order=order)), order="F")
 # These can be written to in NumPy, and only read here.
 READ_ONLY = ("broadcast_arrays", "einsum of a diagonal", "meshgrid")
 # These depend on values or shapes that a trace does not know.
@@ -175,3 +179,27 @@ def test_a_write_shows_where_it_does_in_numpy(name, way):
         for what, x, y in zip(("x", "operand", "result"), found, expected, strict=True):
             np.testing.assert_array_equal(
                 x, y, err_msg=f"{what}, of {operand}, after the {written} was written to")
+
+
+@grouped("name, order", [
+    (name, f"{name}, {order}", (name, order), True)
+    for name, order in product(("matmul", "vecdot"), "CFA")])
+def test_products_are_laid_out_as_their_order_says(name, order):
+    shapes = {"matmul": [(3, 2), (2, 4)], "vecdot": [(2, 3, 4), (2, 3, 4)]}[name]
+
+    def f(m, *operands):
+        result = getattr(m, name)(*operands, order=order)
+        first = result.ravel("F")
+        first[0] = 77.0
+        return result
+
+    for turned in (False, True):
+        operands = [np.ones(shape[::-1]).T if turned else np.ones(shape) for shape in shapes]
+        expected = f(np, *operands)
+        if not turned:  # tensors are in C order where they are made
+            np.testing.assert_array_equal(f(cnp, *map(cytape.constant, operands)), expected)
+            np.testing.assert_array_equal(cytape.function(partial(f, cnp))(*operands), expected)
+        else:
+            turn = partial(f, cnp)
+            np.testing.assert_array_equal(cytape.function(lambda *xs, turn=turn: turn(
+                *[x.T for x in xs]))(*[x.T for x in operands]), expected)
