@@ -15,6 +15,21 @@ from cytape.graph.run.layout import poison_memory  # noqa: E402
 POISONS = 0xFF, 0xA5  # every byte of a NaN; no boolean, no number that a test expects
 
 
+MORE = 4  # times as many examples of random programs where `make test-all` runs whole tables
+
+
+def pytest_collection_modifyitems(config, items):
+    """Have Hypothesis draw more examples where exhaustive tests run, too."""
+    if "not exhaustive" in config.option.markexpr:
+        return
+    from hypothesis import settings  # here: it is slow to import
+
+    name = "_hypothesis_internal_use_settings"
+    for test in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
+        if (own := getattr(test, name, None)) is not None:
+            setattr(test, name, settings(own, max_examples=MORE * own.max_examples))
+
+
 def pytest_collection_finish():
     """Keep the garbage collector from looking at the tests themselves, tens of thousands.
 
