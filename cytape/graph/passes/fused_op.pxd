@@ -12,6 +12,9 @@ cdef enum FusedKind:
     WIDEN_STEP       # a cast of booleans to floats
     SUM_STEP         # of all elements
 
+cdef enum:
+    LEAST_BLOCK = 512  # elements that are done at a time, at least
+
 cdef bint is_fused_type(int type_num) noexcept  # of floats; besides there are booleans
 cdef int fused_kind(Op op) except -1      # what steps a call of an op may be made of
 # Whether a call can be a step where floats have this type: one of them or booleans come in and out.
@@ -20,6 +23,7 @@ cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int outp
 cdef class FusedOp(FusedLoop):
     cdef readonly list calls          # (op, attrs, input values, fast) in order
     cdef readonly tuple results       # values: operands first, then one per call
+    cdef dict layouts                 # operand -> its strides, if it is not in C order
     cdef list kernels                 # keeps what the loops point to
     cdef list step_ops                # per step
     # Operands in whose memory results may be written, if nobody else reads them: those first that

@@ -15,6 +15,7 @@ class FusedOp(FusedLoop):
         operand_specs: Sequence[Spec],
         calls: Sequence[tuple[Op, dict[str, Any], tuple[int, ...], bool]],
         results: Sequence[int],
+        layouts: dict[int, Sequence[int]] | None = None,
     ) -> None: ...
     @property
     def calls(self) -> list[tuple[Op, dict[str, Any], tuple[int, ...], bool]]: ...

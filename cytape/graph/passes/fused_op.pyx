@@ -3,7 +3,7 @@ cimport numpy as cnp
 from cytape.core.interrupts cimport raise_failure
 from cytape.core.vspace cimport OpType
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
-from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, trouble, warn
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, copy_loop, trouble, warn
 from cytape.ops.kernels.program cimport Step
 from cytape.ops.kernels.vector_math cimport vector_loop
 from cytape.ops.kernels.walk cimport MAX_AXES
@@ -26,9 +26,8 @@ from cytape.ops.shared.conform import cast_op, sum_to_op
 cnp.import_array()
 
 cdef enum:
-    L1_BYTES = 5 << 12         # what the registers of a block may take together,
-    LEAST_BLOCK = 512          # though a block has so many elements at least,
-    MOST_BLOCK = 2048          # and so many at most
+    L1_BYTES = 5 << 12         # what the registers of a block may take together
+    MOST_BLOCK = 2048          # elements
     PAGE = 4096
     APART = 1600               # bytes
 
@@ -85,6 +84,9 @@ cdef class FusedOp(FusedLoop):
         derivatives use.
     results : sequence of int
         Which outputs of calls are returned.
+    layouts : dict of int to sequence of int, optional
+        Strides of operands that are not in C order, floats whose last extent is the op's, for
+        `run`: each block of such an operand is copied before it is read.
 
     Examples
     --------
@@ -97,13 +99,14 @@ cdef class FusedOp(FusedLoop):
     (array([ 1.        ,  2.71828183, 54.59815003]),)
     """
 
-    def __init__(self, Spec spec not None, operand_specs, calls, results):
+    def __init__(self, Spec spec not None, operand_specs, calls, results, dict layouts=None):
         self.shape = spec
         self.op_type = OpType("Fused")
         self.op_type.kind.owner = <void*>self
         self.operand_specs = tuple(operand_specs)
         self.calls = list(calls)
         self.results = tuple(results)
+        self.layouts = layouts or {}
         self.kernels, self.step_ops = [], []
         self.compile()
 
@@ -190,7 +193,8 @@ cdef class Compiler:
                 self.last_uses[value] = i
             n_inputs += len(call[2])
             n_sums += fused_kind(call[0]) == SUM_STEP
-        op.steps = <Step*>calloc(len(op.calls) + n_inputs, sizeof(Step))  # each may be widened
+        op.steps = <Step*>calloc(  # an operand may be copied, an input widened
+            op.n_operands + len(op.calls) + n_inputs, sizeof(Step))
         op.sum_results = <int32_t*>calloc(
             n_sums + 2 * len(op.results) + op.n_operands + 1, sizeof(int32_t))
         if op.steps == NULL or op.sum_results == NULL:
@@ -222,6 +226,18 @@ cdef class Compiler:
             if spec.type_num == cnp.NPY_BOOL and spec.size != shape.size:
                 raise ValueError("a boolean operand has to have the full shape")
         self.type_nums = [spec.type_num for spec in op.operand_specs]
+        for i in op.layouts:
+            self.copy_blocks(i)
+        return 0
+
+    cdef int copy_blocks(self, int32_t operand) except -1:
+        """Copy the blocks of a strided operand to a register, where all steps read it."""
+        cdef Step* step = self.new_step(cast_op)
+        step.n_inputs = 1
+        step.inputs[0] = operand
+        step.output = self.registers[operand] = self.new_register()
+        step.loops[0] = copy_loop(self.op.shape.itemsize)[0]
+        step.loops[0].out_type = self.op.shape.type_num
         return 0
 
     cdef int32_t new_register(self) except -1:
@@ -404,9 +420,12 @@ cdef class Compiler:
         for i in range(op.n_operands):
             spec = op.operand_specs[i]
             stride = spec.itemsize
+            layout = op.layouts.get(i)
             for own in range(spec.ndim - 1, -1, -1):
                 axis = own + shape.ndim - spec.ndim
-                all_strides[i * shape.ndim + axis] = 0 if spec.dims[own] == 1 else stride
+                if spec.dims[own] != 1:
+                    all_strides[i * shape.ndim + axis] = (
+                        stride if layout is None else <npy_intp>layout[own])
                 stride *= spec.dims[own]
         # From the innermost axis outwards; the axes that are kept stand innermost first.
         for axis in range(shape.ndim - 1, -1, -1):

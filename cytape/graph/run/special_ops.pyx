@@ -4,7 +4,7 @@
 
 cimport numpy as cnp
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
-from cytape.graph.passes.fused_op cimport FusedOp
+from cytape.graph.passes.fused_op cimport LEAST_BLOCK, FusedOp
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
@@ -363,7 +363,10 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
     cdef list overwritable = []
+    cdef dict layouts = {}
+    cdef npy_intp strides[MAX_AXES]
     cdef int32_t symbol, i
+    cdef int axis
     cdef npy_intp work = 0
     for i, symbol in enumerate(symbols):
         if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not operand_specs[i]:
@@ -378,10 +381,15 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     items = [i for i, symbol in enumerate(symbols)
              if code.spec(symbol).nbytes > SMALL_BYTES and code.shows_item(symbol)
              and code.spec(symbol).type_num != cnp.NPY_BOOL]
-    if items:
-        op = of_items(op, items)
+    if kind == FUSED:
+        for i, symbol in enumerate(symbols):
+            if i not in items and suits_blocks(code, symbol, (<FusedOp>op).shape):
+                code.strides_of(symbol, strides)
+                layouts[i] = [strides[axis] for axis in range(code.spec(symbol).ndim)]
+    if items or layouts:
+        op = specialised(op, items, layouts)
         code.constants.append(op)
-    symbols = [symbol if i in items else code.contiguous(node, symbol)
+    symbols = [symbol if i in items or i in layouts else code.contiguous(node, symbol)
                for i, symbol in enumerate(symbols)]
     if kind == FUSED:
         overwritable = [i for i in (<FusedOp>op).overwritable if code.may_take_over(symbols[i], 1)]
@@ -405,11 +413,18 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     return True
 
 
-cdef object of_items(op, list items):
-    """The same op of operands some of which are one item each."""
+cdef bint suits_blocks(Code code, int32_t symbol, Spec shape) except -1:
+    """Whether a strided operand is copied block by block: not where runs of elements are short."""
+    cdef Spec spec = code.spec(symbol)
+    return (code.layout.places[symbol].strides >= 0 and spec.type_num == shape.type_num
+            and spec.dims[spec.ndim - 1] == shape.dims[shape.ndim - 1] >= LEAST_BLOCK)
+
+
+cdef object specialised(op, list items, dict layouts):
+    """The same op of operands some of which are one item each, and others strided."""
     specs = [scalar_spec(spec) if i in items else spec for i, spec in enumerate(op.operand_specs)]
     if type(op) is FusedOp:
-        return FusedOp(op.shape, specs, op.calls, op.results)
+        return FusedOp(op.shape, specs, op.calls, op.results, layouts)
     return AccumulateOp(op.spec, specs, op.indices)
 
 
