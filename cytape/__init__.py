@@ -4,17 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from cytape import errors, nn, numpy, ops
-from cytape.autodiff.checkpointed_scan import checkpointed_scan
 from cytape.autodiff.custom_gradient import custom_gradient, stop_gradient
 from cytape.autodiff.custom_jvp import custom_jvp
-from cytape.autodiff.eager_functional import (
-    gradients_function,
-    implicit_grad,
-    implicit_val_and_grad,
-    make_vjp,
-    val_and_grad_function,
-)
-from cytape.autodiff.elementwise_function import elementwise
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.forward_functional import hessian_vector_product, jvp, make_ggnvp
 from cytape.autodiff.functional import grad, value_and_grad, vjp
@@ -28,7 +19,6 @@ from cytape.autodiff.jacobian_functional import (
     jacobian,
     jacrev,
 )
-from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
 from cytape.autodiff.recompute import checkpoint, checkpoint_sequential, recompute_grad
 from cytape.autodiff.record_operation import record_operation
@@ -54,6 +44,16 @@ from cytape.tensor.structures import register_structure
 
 if TYPE_CHECKING:
     from cytape import graph, testing
+    from cytape.autodiff.checkpointed_scan import checkpointed_scan
+    from cytape.autodiff.eager_functional import (
+        gradients_function,
+        implicit_grad,
+        implicit_val_and_grad,
+        make_vjp,
+        val_and_grad_function,
+    )
+    from cytape.autodiff.elementwise_function import elementwise
+    from cytape.autodiff.jet import jet
     from cytape.graph import (
         AggregationMethod,
         ConcreteFunction,
@@ -175,9 +175,17 @@ __all__ = [
     "while_loop",
 ]
 
+_LATE = {  # modules of functions that few programs call
+    "checkpointed_scan": "cytape.autodiff.checkpointed_scan",
+    "elementwise": "cytape.autodiff.elementwise_function",
+    "jet": "cytape.autodiff.jet",
+} | dict.fromkeys(
+    ("gradients_function", "implicit_grad", "implicit_val_and_grad", "make_vjp",
+     "val_and_grad_function"), "cytape.autodiff.eager_functional")
+
 
 def __getattr__(name: str) -> Any:
-    """Import graphs and checks of gradients when first asked for: most programs do without.
+    """Import graphs, checks of gradients and rare functions when first asked for.
 
     And read the version, which the package's metadata have.
     """
@@ -186,7 +194,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("cytape")
     elif name in __all__:
-        value = getattr(importlib.import_module("cytape.graph"), name)
+        value = getattr(importlib.import_module(_LATE.get(name, "cytape.graph")), name)
     else:
         raise AttributeError(f"module 'cytape' has no attribute {name!r}")
     globals()[name] = value
@@ -194,4 +202,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"} - {"Any", "TYPE_CHECKING", "importlib"})
+    own = {"Any", "TYPE_CHECKING", "_LATE", "importlib"}
+    return sorted({*globals(), *__all__, "__version__"} - own)

@@ -16,7 +16,6 @@ does fast, and what BLAS does.
 """
 
 import math
-import string
 from functools import lru_cache, partial
 
 import numpy as np
@@ -38,6 +37,8 @@ from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["einsum"]
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # of `string`: slow to import
 
 
 @lru_cache(1024)
@@ -67,7 +68,7 @@ def _terms(op):
 
 
 def _unused_letters(text):
-    return "".join(c for c in string.ascii_letters if c not in text)
+    return "".join(c for c in _LETTERS if c not in text)
 
 
 # -- other ops that do the same --------------------------------------------------------------------
@@ -389,10 +390,8 @@ def _from_lists(operands):
 
     The letters are in the order of the numbers: NumPy sorts an implied output by it.
     """
-    letters = string.ascii_uppercase + string.ascii_lowercase
-
     def term(labels):
-        return "".join("..." if label is Ellipsis else letters[label] for label in labels)
+        return "".join("..." if label is Ellipsis else _LETTERS[label] for label in labels)
 
     subscripts = ",".join(term(labels) for labels in operands[1::2])
     arrays = operands[: len(operands) - 1 : 2]

@@ -9,8 +9,6 @@ from .loops cimport Loop, copy_loop
 from .sums cimport add_loop_of, zeros
 from .walk cimport begin, join_memory, run
 
-from bisect import bisect_right
-
 import numpy as np
 
 cnp.import_array()
@@ -508,7 +506,7 @@ cdef list viewed(pieces, targets, sources):
 
 cdef class Places:
     """The memory of outlines, in the order of addresses, to find out which one a part lies in."""
-    cdef list starts, places
+    cdef list places
 
     def __init__(self, outlines):
         cdef ndarray x, memory
@@ -519,12 +517,12 @@ cdef class Places:
             self.places.append((start, start + <size_t>cnp.PyArray_NBYTES(memory),
                                 <size_t>cnp.PyArray_DATA(x), i))
         self.places.sort()
-        self.starts = [place[0] for place in self.places]
 
     cdef int find(self, ndarray part, npy_intp* offset) except -1:
         """Return the number of the outline; the offset is set to where the part begins in it."""
         cdef size_t first = <size_t>cnp.PyArray_DATA(part), last = first + part.itemsize
         cdef npy_intp reach
+        cdef Py_ssize_t low = 0, high = len(self.places), middle
         cdef int axis
         for axis in range(cnp.PyArray_NDIM(part)):
             reach = (cnp.PyArray_DIMS(part)[axis] - 1) * cnp.PyArray_STRIDES(part)[axis]
@@ -532,9 +530,14 @@ cdef class Places:
                 first += reach
             else:
                 last += reach
-        place = bisect_right(self.starts, first) - 1
-        if place >= 0:
-            _, end, data, i = self.places[place]
+        while low < high:
+            middle = (low + high) // 2
+            if <size_t>self.places[middle][0] <= first:
+                low = middle + 1
+            else:
+                high = middle
+        if low:
+            _, end, data, i = self.places[low - 1]
             if last <= end:
                 offset[0] = <npy_intp>(<size_t>cnp.PyArray_DATA(part) - <size_t>data)
                 return i
