@@ -19,9 +19,9 @@ import cytape.numpy as cnp
 
 MARK = "ctermid"   # the C function behind os.ctermid
 LENGTH = 100       # steps in a chain
-TAPES = 10         # for what an empty tape costs
+CALLS = 10         # of a whole program
 WARM_UP = 3        # runs that are not counted: memory is kept, derivatives are traced
-FORWARD, RECORD, GRADIENT, TAPE = "forward", "record", "gradient", "tapes"
+FORWARD, RECORD, GRADIENT, CALL = "forward", "record", "gradient", "call"
 JVP, HVP = "jvp", "hvp"
 SIZES = {"0-d": (), "8": (8,), "1000": (1000,)}
 MATRICES = {"1x1": (1, 1), "8x8": (8, 8), "32x32": (32, 32)}
@@ -115,15 +115,34 @@ def run_stages(x, run, length, mark):
     mark(HVP)
 
 
-def run_tapes(count, mark):
-    """Take gradients on tapes with nothing on them."""
-    x = cytape.constant(1.0)
+def empty_tape(x):
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+    return tape.gradient(x, x)
+
+
+def empty_product(x):
+    """Take a Hessian-vector product of a program of no ops, in lists."""
+    with cytape.ForwardAccumulator([x], [x]) as accumulator:
+        gradient = empty_tape(x)
+    return accumulator.jvp([gradient])
+
+
+def first_call(x):
+    """Trace the gradient of a small program, plan and run it."""
+    return cytape.function(cytape.grad(lambda y: cnp.sum((y[1:] - y[:-1] ** 2) ** 2)))(x)
+
+
+WHOLE = {"an empty tape": empty_tape, "an empty HVP": empty_product, "a first call": first_call}
+
+
+def run_whole(call, count, mark):
+    """Call a whole program a number of times."""
+    x = cytape.constant(example((8,), "float64"))
     mark(None)
     for _ in range(count):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-        tape.gradient(x, x)
-    mark(TAPE)
+        call(x)
+    mark(CALL)
 
 
 def main(names):
@@ -144,12 +163,13 @@ def main(names):
                 parts.append((name, stage, length))
                 os.ctermid()
             run_stages(x, run, length, mark)
-    run_tapes(WARM_UP, no_mark)
-    for count in 0, TAPES:
-        def mark(stage, count=count):
-            parts.append((TAPE, stage, count))
-            os.ctermid()
-        run_tapes(count, mark)
+    for name, call in WHOLE.items():
+        run_whole(call, WARM_UP, no_mark)
+        for count in 0, CALLS:
+            def mark(stage, name=name, count=count):
+                parts.append((name, stage, count))
+                os.ctermid()
+            run_whole(call, count, mark)
     features = np._core._multiarray_umath
     json.dump({
         "parts": parts,

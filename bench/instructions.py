@@ -22,6 +22,8 @@ import numpy as np
 
 import cytape.core.tape
 from bench.counted import (
+    CALL,
+    CALLS,
     CHAINS,
     EMPTY_LOOP,
     FORWARD,
@@ -33,8 +35,7 @@ from bench.counted import (
     OPS,
     OTHERS,
     RECORD,
-    TAPE,
-    TAPES,
+    WHOLE,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -51,7 +52,6 @@ UNSTEADY = {"_int_malloc", "_int_free", "unlink_chunk", "malloc_consolidate", "s
 SLACK = 20               # instructions that a stage may take more in any case, ...
 ALLOWED = 0.1            # ... and this much of what is committed, ...
 ALLOWED_ELSEWHERE = 0.25  # ... or this, if it was counted with other compilers and libraries
-EMPTY_TAPE = "an empty tape"
 BROKEN_DOWN = next(chain for chain in OPS if chain.name == "multiply, 8")
 WORTH_A_ROW = 0.04       # of a stage's instructions
 NOT_INSTALLED = "valgrind is not on the PATH; install it with: apt-get install valgrind"
@@ -139,7 +139,8 @@ def tabulate(profiles):
         for chain in CHAINS
     }
     counts[EMPTY_LOOP.name] = {"forward": counts[EMPTY_LOOP.name]["forward"]}
-    counts[EMPTY_TAPE] = {"all": round(per_unit(profiles, TAPE, TAPE, TAPES).total())}
+    for name in WHOLE:
+        counts[name] = {"all": round(per_unit(profiles, name, CALL, CALLS).total())}
     return counts
 
 
@@ -214,7 +215,9 @@ def report(counts, environment, profiles):
         table("op, elements", OPS, counts),
         f"The `for` loop around a step is in the forward pass: {loop} instructions. A tape that is "
         "made, entered, left and asked for one gradient takes "
-        f"{counts[EMPTY_TAPE]['all']:,} with nothing on it.",
+        f"{counts['an empty tape']['all']:,} with nothing on it; with an accumulator around it, "
+        f"{counts['an empty HVP']['all']:,}. The first call of a traced gradient of "
+        f"`sum((x[1:] - x[:-1] ** 2) ** 2)` takes {counts['a first call']['all']:,}.",
         "Other steps, of 8 elements:",
         table("step", [BROKEN_DOWN, *OTHERS], counts),
         f"Where the instructions of one `{BROKEN_DOWN.step}` of 8 elements are:",

@@ -133,15 +133,17 @@ def profiles():
             for stage, each in (("forward", 1), ("record", 3), ("gradient", 3), ("jvp", 4),
                                 ("hvp", 9)):
                 profiles[chain.name, stage, n] = Counter({here: 7 + each * n, memory: n})
-    profiles["tapes", "tapes", 0] = Counter({here: 7})
-    profiles["tapes", "tapes", counted.TAPES] = Counter({here: 7 + 40 * counted.TAPES})
+    for name in counted.WHOLE:
+        for n in 0, counted.CALLS:
+            profiles[name, "call", n] = Counter({here: 7 + 40 * n})
     return profiles
 
 
 def test_counts_are_differences_per_step(profiles):
     counts = instructions.tabulate(profiles)
     assert counts.pop("an empty loop") == {"forward": 1}
-    assert counts.pop("an empty tape") == {"all": 40}
+    for name in counted.WHOLE:
+        assert counts.pop(name) == {"all": 40}
     assert list(counts) == [chain.name for chain in CHAINS if chain is not EMPTY_LOOP]
     assert all(stages == {"forward": 1, "recording": 2, "backward": 3, "jvp": 4, "hvp": 9}
                for stages in counts.values())
@@ -190,7 +192,7 @@ def test_a_page_without_marks_is_left_alone():
 
 def test_committed_counts_are_those_of_the_chains_and_stand_in_the_page():
     committed = json.loads(instructions.COMMITTED.read_text())
-    assert list(committed["counts"]) == [*(chain.name for chain in CHAINS), "an empty tape"]
+    assert list(committed["counts"]) == [*(chain.name for chain in CHAINS), *counted.WHOLE]
     page = instructions.PAGE.read_text()
     assert instructions.table("op, elements", OPS, committed["counts"]) in page
 
@@ -221,5 +223,5 @@ def test_parts_are_told_in_the_order_of_marks(monkeypatch, capsys):
     length = counted.LENGTH
     assert parts[:12] == [["add, 0-d", stage, n] for n in (0, length)
                           for stage in (None, *STAGES)]
-    assert parts[12:] == [["tapes", stage, n] for n in (0, counted.TAPES)
-                         for stage in (None, "tapes")]
+    assert parts[12:] == [[name, stage, n] for name in counted.WHOLE for n in (0, counted.CALLS)
+                          for stage in (None, "call")]
