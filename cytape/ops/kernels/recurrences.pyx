@@ -41,7 +41,16 @@ def linear_recurrence(a, b, backwards=False):
     Returns
     -------
     ndarray
+
+    Raises
+    ------
+    ValueError
+        If they differ in shape or dtype, or have no axis.
     """
+    if a.shape != b.shape or a.dtype != b.dtype or not a.ndim:
+        raise ValueError(
+            "expected factors and terms of one shape, with an axis at least, and one dtype, not of "
+            f"shapes {a.shape} and {b.shape} and dtypes {a.dtype} and {b.dtype}")
     cdef ndarray factors = in_c_order(a), terms = in_c_order(b)
     cdef ndarray result = np.empty((<object>terms).shape, terms.dtype)
     cdef npy_intp n = terms.shape[terms.ndim - 1]

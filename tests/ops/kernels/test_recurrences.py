@@ -1,9 +1,9 @@
-"""The gradient of cumulative sums."""
+"""Linear recurrences and the gradient of cumulative sums."""
 
 import numpy as np
 import pytest
 
-from cytape.ops.kernels.recurrences import cumsum_gradient
+from cytape.ops.kernels.recurrences import cumsum_gradient, linear_recurrence
 from tests.cases import each
 
 
@@ -20,3 +20,12 @@ def test_sums_are_added_up_from_the_last(shape, dtype):
 def test_sums_of_other_dtypes_are_refused(g):
     with pytest.raises(TypeError, match="expected a gradient with an axis at least"):
         cumsum_gradient(g)
+
+
+@pytest.mark.parametrize("a, b", [
+    (np.ones(1), np.ones(100_000)), (np.ones((2, 3)), np.ones((3, 2))), (np.ones(()), np.ones(())),
+    (np.ones(3, "f4"), np.ones(3)),
+])
+def test_factors_and_terms_that_do_not_fit_are_refused(a, b):
+    with pytest.raises(ValueError, match="of one shape, with an axis at least, and one dtype"):
+        linear_recurrence(a, b)
