@@ -499,9 +499,12 @@ cdef bint has_only_tensors(structure) except -1:
 
 cdef int require_tensor_leaf(str role, leaf) except -1:
     if not isinstance(leaf, Tensor):
+        advice = "" if not hasattr(leaf, "__dict__") else (
+            ". Pass the tensors that the object has, as in [model.weights, model.bias], or "
+            "register its class with cytape.register_structure")
         raise TypeError(
             f"a {role} must be a tensor or a variable, got {type(leaf).__name__}: "
-            "gradients belong to the tensors that were computed with")
+            f"gradients belong to the tensors that were computed with{advice}")
     return 0
 
 

@@ -208,11 +208,16 @@ cdef str lost_by(tensor, str cause):
         f"become a plain array or number, by {asker(cause)} {user_line()}: "
         "its gradient would be lost.\n")
     scipy = scipy_call()
+    if this_thread().departures is not None:
+        return what + (
+            "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative "
+            "with respect to arguments")
     if scipy is not None:
         return what + instead_of_scipy(scipy).rstrip()
-    return (
-        f"{what}{instead_of(cause)}If the gradient should stop here, say tensor.numpy() or "
-        "tensor.item()")
+    stop = "If the gradient should stop here, say tensor.numpy() or tensor.item()"
+    if cause == "NumPy" and numpy_call() is None:  # as by numpy.asarray(tensor)
+        return f"{what}{stop}.\n{instead_of(cause).rstrip()}"
+    return f"{what}{instead_of(cause)}{stop}"
 
 
 cdef ndarray converted(tensor, Value held, str cause):

@@ -78,6 +78,8 @@ def _as_written(called: FrameType) -> str:
     if method and owner is not None:  # its class may be derived from the one that has the method
         name = (owner if isinstance(owner, type) else type(owner)).__name__
     module = called.f_globals["__name__"].removeprefix("numpy.")
+    if module.startswith("testing."):
+        name = f"testing.{name}"
     if module.startswith("polynomial."):
         name = f"{module.replace('._polybase', '')}.{name}"
     return ONLY_OBJECTS.get(name, name)
