@@ -82,7 +82,7 @@ def _shape_of_products(shape, axis, starts, cumulative):
 
 
 def _derivative(x, starts, axis, cumulative, g=None, t=None, product=None):
-    """Call the kernel, which takes axes that are side by side and no half precision."""
+    """Call the kernel, which takes no half precision, on lines along axes side by side."""
     if not axis:
         found = np.zeros_like(x) if g is not None and t is not None else t if g is None else g
         return found.reshape(x.shape).astype(x.dtype)
@@ -90,13 +90,14 @@ def _derivative(x, starts, axis, cumulative, g=None, t=None, product=None):
         wider = {name: None if y is None else y.astype(np.float32)
                  for name, y in {"g": g, "t": t}.items()}
         return _derivative(x.astype(np.float32), starts, axis, cumulative, **wider).astype(x.dtype)
-    whole, order = x, None
-    if len(axis) > 1 and len(axis) <= max(axis) - min(axis):
-        x, order = _lines_last(x, axis)
-        t, axis = None if t is None else _lines_last(t, axis)[0], (x.ndim - 1,)
-    found = products_derivative(
-        x, axis, *starts, g=g, t=t, product=product, cumulative=cumulative)
-    return found if order is None or g is None else _lines_back(found, whole.shape, order)
+    options = {"g": g, "product": product, "cumulative": cumulative}
+    found = products_derivative(x, axis, *starts, t=t, **options)
+    if found is not None:
+        return found
+    lines, order = _lines_last(x, axis)
+    t = None if t is None else _lines_last(t, axis)[0]
+    found = products_derivative(lines, -1, *starts, t=t, **options)
+    return found if g is None else _lines_back(found, x.shape, order)
 
 
 def _back(g, x, *starts, axis, cumulative):
@@ -247,12 +248,13 @@ def partials(x, *starts, axis):
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
-    x, axes = operand(op), reduced_axes(op)
     if type(g) is np.ndarray:
-        if g.dtype != x.dtype:
-            g = g.astype(x.dtype)
-        return _derivative(
-            np.asarray(conj_if_complex(x)), (), axes, False, g=g, product=op.outputs[0])
+        x = op.inputs[0]
+        if g.dtype.char in "fd" and x.dtype == g.dtype:
+            found = products_derivative(x, op.attrs["axis"], None, g, None, op.outputs[0])
+            if found is not None:
+                return found
+    x, axes = operand(op), reduced_axes(op)
     g = reshape(g, _shape_of_products(op.input_specs[0].shape, axes, (), False))
     return products_back_op(
         astype(g, x.dtype, copy=False), conj_if_complex(x), axis=axes, cumulative=False)

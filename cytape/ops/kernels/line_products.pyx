@@ -41,7 +41,7 @@ cdef struct Lines:
 cdef int64_t* effort = effort_so_far()
 
 
-def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None,
+def products_derivative(x, axis, starts=None, g=None, t=None, product=None,
                         bint cumulative=False):
     """Return derivatives of the products of lines or slices, or of cumulative products of these.
 
@@ -51,8 +51,8 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
     ----------
     x : ndarray
         The factors, of `float32`, `float64`, `longdouble` or a complex dtype of these.
-    axis : tuple of int
-        The axes of a line, side by side.
+    axis : None, int or tuple of int
+        The axes of a line.
     starts : ndarray, optional
         Where slices of a line begin, which go on to the next one, in order. By default a line is
         one slice. What is before the first has no part in a product.
@@ -68,8 +68,9 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
 
     Returns
     -------
-    ndarray
-        Of the shape of `x`; a tangent of products has one element for each, in order.
+    ndarray or None
+        Of the shape of `x`; a tangent of products has one element for each, in order. None if the
+        axes are not side by side.
 
     Raises
     ------
@@ -86,14 +87,14 @@ def products_derivative(x, tuple axis, starts=None, g=None, t=None, product=None
     cdef npy_intp k
     cdef int type_num = cnp.PyArray_TYPE(factors)
     if not lines_of(factors, axis, lines):
-        raise ValueError(f"the axes {axis} of {factors.ndim} are not side by side")
+        return None
     of.n, of.starts, of.n_slices = lines[1], &at_once, 1
     if starts is not None:
         begins = np.ascontiguousarray(starts, np.intp)
         of.starts, of.n_slices = <npy_intp*>cnp.PyArray_DATA(begins), begins.size
     cdef npy_intp n_products = (
         factors.size if cumulative else lines[0] * of.n_slices * lines[2])
-    if (factors.dtype.char not in "fdgFDG"
+    if (not cnp.NPY_FLOAT <= type_num <= cnp.NPY_CLONGDOUBLE
             or not fits(factors, type_num, factors.size)
             or not fits(gradients, type_num, n_products)
             or not fits(tangents, type_num, factors.size)):

@@ -124,6 +124,10 @@ def test_derivatives_to_third_order(compiled):
         np.testing.assert_allclose(np.asarray(run(cytape.constant(x))), 120 * x * x, rtol=1e-13)
 
 
+def test_axes_apart_are_left_to_the_caller():
+    assert products_derivative(np.ones((2, 3, 2)), (0, 2), g=np.ones(3)) is None
+
+
 @each("starts", [[0, 7], [-1, 2], [3, 2]])
 def test_slices_that_begin_nowhere_or_out_of_order_are_refused(starts):
     with pytest.raises(ValueError, match="not in order"):
