@@ -158,7 +158,6 @@ def _shows_memory(places, result, *, order, is_raveled):
     return np.bool_(np.may_share_memory(memory, shown))
 
 
-
 VALUES: Any = range(2, sys.maxsize)  # which of the inputs stand in the index
 dynamic_set_item_op = general(
     "DynamicSetItem",

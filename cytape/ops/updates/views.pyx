@@ -115,17 +115,17 @@ cdef bint returns_number(Link* link) except -1:
 
 cdef Kind kind_of_reshape(Link* link) except? UNKNOWN:
     """Whether NumPy makes a view of another shape."""
-    cdef bint in_order = True, known = (<Spec>link.spec).known
+    cdef bint in_order = True, has_slices = False, known = (<Spec>link.spec).known
     cdef Link* origin = link.origin
     for extent in LIKELY:
         memory = stand_in(origin, extent)
         in_order = in_order and is_reshaped_in_order(link, memory)
-    while known:
-        known = (<Spec>origin.spec).known
-        if origin.origin == NULL or not shows_origin(origin):
-            break
+    while origin.origin != NULL and shows_origin(origin):
+        known = known and (<Spec>origin.spec).known
+        has_slices = has_slices or takes_part_of_axis(origin)
         origin = origin.origin
-    if in_order and (origin.kind != EITHER or is_raveled(origin)):
+    known = known and (<Spec>origin.spec).known
+    if in_order and (known or not has_slices) and (origin.kind != EITHER or is_raveled(origin)):
         return VIEW
     if not known or origin.kind == EITHER:
         return EITHER
@@ -133,6 +133,27 @@ cdef Kind kind_of_reshape(Link* link) except? UNKNOWN:
     if not memory.size or is_raveled(link):
         return COPY
     return VIEW if np.may_share_memory(memory, result) else COPY
+
+
+cdef bint takes_part_of_axis(Link* link) except -1:
+    """Whether extents decide if a slice or a part of a split is contiguous, as in `x[:, :30]`."""
+    cdef bint is_first = True
+    if link.output >= 0:
+        return True
+    if <object>link.op is get_item_op:
+        index = <object>link.attrs
+    elif <object>link.op is dynamic_get_item_op:
+        index = (<dict>link.attrs)["index"]
+    else:
+        return False
+    for part in index if type(index) is tuple else (index,):
+        if type(part) is slice:
+            if part.step not in (None, 1) or not is_first and part != slice(None):
+                return True
+            is_first = False
+        elif part is Ellipsis:
+            is_first = False
+    return False
 
 
 cdef bint is_raveled(Link* link) except -1:
@@ -437,19 +458,24 @@ cdef list views_in_some_runs(Tensor base):
 
 
 cdef Tensor base_in_some_runs(Tensor view):
-    cdef Link* base = named_origin(view.link)
+    cdef Link* base = view.link
     cdef Link* link = view.link.next
-    cdef Link* origin = view.link.origin
-    if base != NULL:
-        return <Tensor>base.tensor
-    while origin.origin != NULL and origin.tensor == NULL:
-        origin = origin.origin
-    if origin.tensor != NULL and origin.kind != FOREIGN:  # a view of a base that is gone
-        nearest = <Tensor>origin.tensor
-        if others_see(nearest):
-            raise unknown_layout(view)
-        stand_alone(nearest)
-        return nearest
+    cdef Tensor nearest
+    while base.kind == EITHER:
+        base = base.origin
+        nearest = None
+        while True:
+            if base.tensor != NULL:
+                nearest = <Tensor>base.tensor
+            if base.origin == NULL or not shows_origin(base):
+                break
+            base = base.origin
+        if nearest is not None and nearest.link.kind != FOREIGN:
+            if nearest.link != base:  # a view of a base that is gone
+                if others_see(nearest):
+                    raise unknown_layout(view)
+                stand_alone(nearest)
+            return nearest
     while link != view.link:
         if base_link(link) != view.link:
             raise unknown_layout(view)

@@ -282,3 +282,46 @@ def test_an_axis_that_is_squeezed_has_one_element(extents):
     traced = cytape.function(f, input_signature=[cytape.Spec.of(extents, float)])
     np.testing.assert_array_equal(traced(x), f(x))
     np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(traced(x)))(x), [[15, 0, 0]])
+
+
+def reads_ravel_of_fortran(x):
+    every_other = x[::2]
+    shown = every_other.reshape(-1, 1, order="F")
+    raveled = shown.ravel()
+    every_other[0] = 9.0
+    return x, every_other, shown, raveled
+
+
+def writes_through_two_reshapes(x):
+    column = x.reshape(-1, 1, order="F")
+    every_other = column[::2]
+    again = every_other.reshape(-1, 1, order="F")
+    again[0] = 9.0
+    return x, column, every_other, again
+
+
+def writes_to_slice(index):
+    def f(x):
+        flat = x[index].reshape(-1)
+        flat[0] = 9.0
+        return x, flat
+
+    return f
+
+
+@each("shape", [(4, 1), (1, 4), (4, 6), (3, 100), (100, 3), (40, 40)])
+@each("f", [
+    reads_ravel_of_fortran, writes_through_two_reshapes,
+    *map(writes_to_slice, [
+        np.s_[:, :30], np.s_[::30], np.s_[:, -30:], np.s_[:30], np.s_[..., :30]]),
+    lambda x: writes_to_slice(np.s_[:])(np.hsplit(x, [30])[0]),
+])
+def test_reshapes_of_slices_and_of_reshapes_are_decided_in_each_run(f, shape):
+    def program(x):
+        x = x * 1.0
+        return f(x)
+
+    array = np.arange(float(np.prod(shape))).reshape(shape)
+    traced = cytape.function(program, input_signature=[cytape.Spec.of((None, None), float)])
+    for tensor, expected in zip(traced(array), program(array), strict=True):
+        np.testing.assert_array_equal(tensor, expected)
