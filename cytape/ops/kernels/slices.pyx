@@ -279,14 +279,14 @@ def spread_to_extrema(g, x, y, indices, axis):
 cdef spread_by(spread_t* loops, g, ndarray x, ndarray y, tuple shape, indices, int axis,
                bint negative):
     cdef ndarray gradients = in_c_order(g), result = np.empty(shape, g.dtype)
-    cdef ndarray at = checked(indices, shape[axis])
+    cdef ndarray at = checked(indices, shape, axis)
     cdef npy_intp[3] lines
     cdef npy_intp count = at.size
     of_slices = (*shape[:axis], count, *shape[axis + 1:])
     require(gradients, of_slices, result)
     require(x, shape, result)
     require(y, of_slices, result)
-    cdef int kind = DTYPES.index(g.dtype.char)
+    cdef int kind = kind_of(g.dtype)
     cdef const npy_intp* begins = <npy_intp*>cnp.PyArray_DATA(at)
     lines_of(result, axis, lines)
     cdef bint in_order = True
@@ -323,9 +323,9 @@ def fold_at_extrema(t, x, y, indices, axis):
     ndarray
     """
     cdef ndarray tangents = in_c_order(t), elements = in_c_order(x), extrema = in_c_order(y)
-    cdef ndarray at = checked(indices, x.shape[axis]), result = np.empty(y.shape, t.dtype)
+    cdef ndarray at = checked(indices, x.shape, axis), result = np.empty(y.shape, t.dtype)
     cdef npy_intp[3] lines
-    cdef int kind = DTYPES.index(t.dtype.char)
+    cdef int kind = kind_of(t.dtype)
     cdef npy_intp count = at.size
     shape = (<object>elements).shape
     require(tangents, shape, result)
@@ -344,8 +344,20 @@ def fold_at_extrema(t, x, y, indices, axis):
     return result
 
 
-cdef ndarray checked(indices, npy_intp n):
-    """Return indices that are those of elements."""
+cdef int kind_of(dtype) except -1:
+    """Return which of the loops is for a dtype."""
+    if dtype.char not in DTYPES or not dtype.isnative:
+        raise TypeError(
+            f"expected floats or complex numbers of single precision or more, not {dtype}: "
+            "convert them first")
+    return DTYPES.index(dtype.char)
+
+
+cdef ndarray checked(indices, tuple shape, int axis):
+    """Return indices along an axis if they are those of elements."""
+    if not 0 <= axis < len(shape):
+        raise ValueError(f"expected an axis of {len(shape)} that is not negative, got {axis}")
+    cdef npy_intp n = shape[axis]
     cdef ndarray at = np.ascontiguousarray(indices, np.intp)
     cdef npy_intp* of_at = <npy_intp*>cnp.PyArray_DATA(at)
     cdef npy_intp k

@@ -134,3 +134,22 @@ def test_operands_that_do_not_fit_the_slices_are_refused():
     ):
         with pytest.raises(ValueError, match="expected an array of shape"):
             call()
+
+
+@pytest.mark.parametrize("axis", [-3, -1, 2])
+def test_axes_that_arrays_do_not_have_are_refused(axis):
+    x, indices = np.ones((2, 2)), np.array([0, 1])
+    for call in (lambda: spread(x, indices, 2, axis),
+                 lambda: spread_to_extrema(x, x, x, indices, axis),
+                 lambda: fold_at_extrema(x, x, x, indices, axis)):
+        with pytest.raises((ValueError, IndexError)):
+            call()
+
+
+def test_other_byte_orders_are_refused():
+    x, indices = np.ones((2, 2), ">f8"), np.array([1, 0])
+    for call in (lambda: spread(x, indices, 2, 0),
+                 lambda: spread_to_extrema(x, x, x, indices, 0),
+                 lambda: fold_at_extrema(x, x, x, indices, 0)):
+        with pytest.raises(TypeError, match="convert them first"):
+            call()
