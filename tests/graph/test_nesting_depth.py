@@ -71,27 +71,65 @@ def plain(depth):
     return nested(lambda f: f, depth)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_the_number_of_graphs_does_not_double_with_each_level(monkeypatch, wrapper, mode):
-    n_graphs = 0
+@pytest.fixture
+def graphs_made(monkeypatch):
+    """List the names of the graphs of functions and bodies that are made from here on."""
+    names = []
     made = FunctionGraph.__init__
 
-    def counted(self, *args, **named):
-        nonlocal n_graphs
-        n_graphs += 1
-        made(self, *args, **named)
+    def noted(self, name, *args, **named):
+        names.append(name)
+        made(self, name, *args, **named)
 
-    monkeypatch.setattr(FunctionGraph, "__init__", counted)
+    monkeypatch.setattr(FunctionGraph, "__init__", noted)
+    return names
+
+
+def third_order(f):
+    return MODES["second order"](lambda a: cnp.sum(cytape.grad(f)(a)))
+
+
+@pytest.mark.parametrize("wrapper", LOOPS)
+def test_third_derivatives_of_loops_of_unknown_extents_trace_as_many_graphs_for_each_level(
+        graphs_made, wrapper):
+    counts = []
+    for depth in 2, 3, 4:
+        graphs_made.clear()
+        f = nested(WRAPPERS[wrapper], depth)
+        derivative = cytape.function(third_order(lambda a, f=f: cnp.sum(f(a))))
+        derivative.get_concrete_function(cytape.Spec.of((None,), float))
+        counts.append(len(graphs_made))
+    assert counts[2] - counts[1] <= 1.1 * (counts[1] - counts[0]), counts
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    "wrapper", ["recompute_grad", "checkpoint dots", "checkpoint everything"])
+def test_what_nested_checkpointed_calls_keep_does_not_double_with_each_level(wrapper, order):
+    counts = []
+    for depth in 4, 8:
+        f = nested(WRAPPERS[wrapper], depth)
+        mode = MODES["grad" if order == 1 else "second order"]
+        derivative = cytape.function(mode(lambda a, f=f: cnp.sum(f(a))))
+        trace = derivative.get_concrete_function(cytape.Spec.of((3,), float))
+        np.testing.assert_allclose(
+            derivative(X), mode(lambda a, depth=depth: cnp.sum(plain(depth)(a)))(X), rtol=1e-12)
+        counts.append(trace.graph.n_symbols)
+    assert counts[1] <= 8 * counts[0], counts
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_the_number_of_graphs_does_not_double_with_each_level(graphs_made, wrapper, mode):
     counts = []
     for depth in 3, 6:
-        n_graphs = 0
+        graphs_made.clear()
         f = nested(WRAPPERS[wrapper], depth)
         found = cytape.function(MODES[mode](lambda a, f=f: cnp.sum(f(a))))(X)
         if wrapper not in ("foldl", "map_fn"):  # which compute more besides
             wanted = MODES[mode](lambda a, depth=depth: cnp.sum(plain(depth)(a)))(X)
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
-        counts.append(n_graphs)
+        counts.append(len(graphs_made))
     assert counts[1] <= (2.5 if wrapper in LOOPS else 5) * counts[0], counts
 
 

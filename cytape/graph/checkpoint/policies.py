@@ -9,6 +9,7 @@ from cytape.graph.checkpoint.automatic import CallGradient, symbols_within
 from cytape.graph.checkpoint.traces import KeptSymbols
 from cytape.graph.tracing.derivatives import Ends
 from cytape.ops.creation import identity_op
+from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.ops.shared.policy import KINDS, Automatic, Policy
 from cytape.tensor.state import building_into, unrecorded
 
@@ -81,7 +82,8 @@ def symbols_of(graph: Any, nodes: Iterable[int], policy: Policy) -> list[int]:
     Returns
     -------
     list of int
-        Symbols that are no results of identities: what shows another tensor is as good as kept.
+        Symbols that are no results of identities, nor of the calls within checkpointed calls, whose
+        derivatives nobody asks for: what shows another tensor is as good as kept.
 
     Raises
     ------
@@ -107,10 +109,16 @@ def symbols_of(graph: Any, nodes: Iterable[int], policy: Policy) -> list[int]:
             "everything" in items or op_type in items or "dots" in items and op_type in DOTS
             or any(name in items for name in names.get(symbol, ())))
 
-    roots = {root_of(graph, symbol) for node in nodes for symbol in graph.outputs_of(node)}
+    roots = {root_of(graph, symbol) for node in nodes if not _is_inner_call(graph, node)
+             for symbol in graph.outputs_of(node)}
     return [
         symbol for symbol in sorted(roots)
         if matches(symbol, policy.kept) and not matches(symbol, policy.but)]
+
+
+def _is_inner_call(graph: Any, node: int) -> bool:
+    return (graph.ops[node] is checkpointed_call_op
+            and not graph.contexts[graph.context_of(node)].recorded)
 
 
 def _listed(words: Iterable[str]) -> str:
