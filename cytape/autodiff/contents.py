@@ -51,11 +51,13 @@ class Contents:
     Examples
     --------
     >>> from cytape.ops.shared.bindings import Bindings
-    >>> w = np.ones(3)
-    >>> rule = lambda x: w * x
-    >>> contents = Contents(rule, Bindings(rule, copies=False).found)
-    >>> w[0] = 5.0
-    >>> list(contents.changed())
+    >>> def names_written_to():
+    ...     w = np.ones(3)
+    ...     rule = lambda x: w * x
+    ...     contents = Contents(rule, Bindings(rule, copies=False).found)
+    ...     w[0] = 5.0
+    ...     return list(contents.changed())
+    >>> names_written_to()
     ['w']
     """
 

@@ -214,9 +214,9 @@ cdef extern from *:
         const void *, const void *, const void *, void *, npy_intp *, const npy_intp *, npy_intp,
         const npy_intp *);
     #define CYTAPE_OF_ALL(name) {name##_f, name##_d, name##_g, name##_F, name##_D, name##_G}
-    static const cytape_spread_t cytape_repeated[] = CYTAPE_OF_ALL(cytape_repeated);
-    static const cytape_spread_t cytape_chosen[] = CYTAPE_OF_ALL(cytape_chosen);
-    static const cytape_fold_t cytape_folded[] = CYTAPE_OF_ALL(cytape_folded);
+    static cytape_spread_t cytape_repeated[] = CYTAPE_OF_ALL(cytape_repeated);
+    static cytape_spread_t cytape_chosen[] = CYTAPE_OF_ALL(cytape_chosen);
+    static cytape_fold_t cytape_folded[] = CYTAPE_OF_ALL(cytape_folded);
     """
     spread_t* cytape_repeated
     spread_t* cytape_chosen
