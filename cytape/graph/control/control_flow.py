@@ -71,7 +71,8 @@ def cond(
     Raises
     ------
     TypeError
-        If `pred` is not boolean, or the functions return tensors of different dtypes.
+        If `pred` is not boolean, `name` is no string, or the functions return tensors of different
+        dtypes.
     ValueError
         If `pred` is no scalar, or the functions return different structures.
 
@@ -95,6 +96,10 @@ def cond(
     """
     for argument, f in (("true_fn", true_fn), ("false_fn", false_fn)):
         require_function(argument, f)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(
+            f"name must be a string, got {type(name).__name__}: the functions take no operands, let "
+            "them close over what they read (lambda: f(x))")
     return either(
         pred if isinstance(pred, bool) else as_predicate("pred", pred), true_fn, false_fn, name)
 

@@ -296,6 +296,8 @@ def test_d_4c_10_what_is_refused(eager):
         cytape.cond(x > 0, lambda: x, lambda: x)
     with pytest.raises(TypeError, match="true_fn must be a function, got Tensor"):
         cytape.cond(true, x, lambda: x)
+    with pytest.raises(TypeError, match="name must be a string, got Tensor: .* no operands"):
+        cytape.cond(true, lambda x: x, lambda x: -x, x)
     with pytest.raises(TypeError, match="body must be a function"):
         cytape.while_loop(lambda i: i < 5, None, i)
     with pytest.raises(ValueError, match=r"of cond must be a scalar, got shape \(2,\): .*all"):
