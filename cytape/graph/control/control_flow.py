@@ -98,8 +98,8 @@ def cond(
         require_function(argument, f)
     if name is not None and not isinstance(name, str):
         raise TypeError(
-            f"name must be a string, got {type(name).__name__}: the functions take no operands, let "
-            "them close over what they read (lambda: f(x))")
+            f"name must be a string, got {type(name).__name__}: the functions take no operands, so "
+            "let them close over what they read (lambda: f(x))")
     return either(
         pred if isinstance(pred, bool) else as_predicate("pred", pred), true_fn, false_fn, name)
 
