@@ -30,7 +30,7 @@ from cytape.tensor.tensor import Tensor, value_id
 __all__ = ["MOST_PARTS", "Contents", "reached", "sample_of"]
 
 HARMLESS = bool, bytes, int, str, type(None), type(...), np.dtype, slice, range
-# What is compared as a part of other objects, and has no parts.
+# Types of objects without parts, which are compared as parts of others.
 PLAIN = frozenset([*HARMLESS, float, complex, object, type(len), type(np.sum), np.ufunc])
 CONTAINERS = list, tuple, dict, deque
 MOST_PARTS = 1000  # of a container
@@ -103,7 +103,7 @@ class Contents:
 
 
 class Scope:
-    """What counts of objects.
+    """Limits of a walk through objects.
 
     Functions and modules of one package are looked into, and attributes that its functions name.
 

@@ -82,8 +82,8 @@ def symbols_of(graph: Any, nodes: Iterable[int], policy: Policy) -> list[int]:
     Returns
     -------
     list of int
-        Symbols that are no results of identities, nor of the calls within checkpointed calls, whose
-        derivatives nobody asks for: what shows another tensor is as good as kept.
+        Symbols, without results of identities, which show other tensors, and of calls within
+        checkpointed calls, which are never differentiated themselves.
 
     Raises
     ------

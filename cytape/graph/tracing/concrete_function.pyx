@@ -318,8 +318,10 @@ cdef class ConcreteFunction:
         if self.derivatives or self.bodies:
             known = {self}
             for part in found:  # which grows
-                found += [other for other in part.traces() if other not in known]
-                known.update(found)
+                for other in part.traces():
+                    if other not in known:
+                        known.add(other)
+                        found.append(other)
         return found
 
     def traces(self):
