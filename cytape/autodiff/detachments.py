@@ -28,6 +28,7 @@ from cytape.tensor.variable import followed_as
 
 __all__ = ["Trail", "call_rule"]
 
+
 class Trail:
     """Ids and specs of tensors, which recorders may follow after their values have gone."""
 

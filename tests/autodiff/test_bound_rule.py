@@ -1,4 +1,4 @@
-"""What rules of users read besides their arguments: as of the call, or an error."""
+"""Closures and globals of user rules: read as of the call, or an error."""
 
 from types import SimpleNamespace
 

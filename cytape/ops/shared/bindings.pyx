@@ -1,4 +1,4 @@
-"""What functions find by name when they are called, for calls that repeat them later."""
+"""Closures, globals and defaults of functions at a call, for later repetitions of it."""
 
 cimport cython
 from cytape.tensor.tensor cimport Tensor

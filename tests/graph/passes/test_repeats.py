@@ -1,4 +1,4 @@
-"""What a backward pass computes again, undone where a plan stores less without."""
+"""Removal of recomputation from plans that store less without it."""
 
 import numpy as np
 import pytest
