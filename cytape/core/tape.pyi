@@ -1,10 +1,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cytape.core.op_store import OpStore
 from cytape.core.vspace import OpType, VSpace
 
-class Tape(OpStore):
+class Tape:
     @property
     def persistent(self) -> bool: ...
     def __init__(self, persistent: bool = False) -> None: ...

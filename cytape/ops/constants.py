@@ -2,11 +2,12 @@
 
 import numpy as np
 
+import cytape.ops.shapes.fast_shapes as fast_shapes
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.creation import array, copy, in_order
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import nondifferentiable, structural
-from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.conform import broadcast_batch_to, identity_op, sum_to
 from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.state import anybody_records, current_graph

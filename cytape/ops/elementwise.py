@@ -21,10 +21,10 @@ import math
 
 import numpy as np
 
+import cytape.ops.kernels.extrema as extrema
 from cytape.ops.engine.arguments import is_tensor, is_written, joined
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
-from cytape.ops.kernels import extrema
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
 from cytape.ops.shared.complex_parts import imag, real

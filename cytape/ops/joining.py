@@ -7,10 +7,11 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+import cytape.ops.shapes.fast_shapes as fast_shapes
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine.declare import general, linear, structural
-from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
+from cytape.ops.shapes import joining_shapes, shape_rules
 from cytape.ops.shaping import (
     atleast_1d,
     atleast_2d,

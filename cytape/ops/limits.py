@@ -9,11 +9,11 @@ Derivatives at special points:
 
 import numpy as np
 
+import cytape.ops.kernels.extrema as extrema
 from cytape.ops.elementwise import maximum, part_of_gradient, positive, where
 from cytape.ops.engine import arguments
 from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, values_of
 from cytape.ops.engine.declare import elementwise, general
-from cytape.ops.kernels import extrema
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.complex_parts import imag, real
 from cytape.ops.shared.conform import identity_op

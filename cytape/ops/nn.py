@@ -11,6 +11,7 @@ from contextlib import nullcontext
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+import cytape.ops.kernels.activations as activations
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
@@ -18,7 +19,6 @@ from cytape.ops.elementwise import exp, log, maximum, where
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor
 from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.engine.symbolic import graph_for
-from cytape.ops.kernels import activations
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import expand_dims, ndim, squeeze

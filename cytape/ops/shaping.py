@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+import cytape.ops.shapes.fast_shapes as fast_shapes
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_tensor,
@@ -13,7 +14,7 @@ from cytape.ops.engine.arguments import (
 )
 from cytape.ops.engine.declare import multilinear, structural
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import reshape_batch
 from cytape.ops.shared.conform import (
     count_op,

@@ -1,9 +1,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cytape.tensor.operators import Operator
-
-class Op(Operator):
+class Op:
     @property
     def name(self) -> str: ...
     @property

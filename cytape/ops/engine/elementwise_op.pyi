@@ -1,10 +1,15 @@
+from collections.abc import Callable
 from typing import Any, final, overload
 
-from cytape.ops.engine.partials_op import PartialsOp
+from cytape.ops.engine.dispatch import Op
 from cytape.tensor.tensor import Tensor
 
 @final
-class ElementwiseOp(PartialsOp):
+class ElementwiseOp(Op):
+    def __init__(
+        self, name: str, forward: Callable[..., Any],
+        partials: tuple[Callable[..., Any] | None, ...],
+    ) -> None: ...
     @overload
     def __call__(self, x: Tensor, /, *inputs: Any, **arguments: Any) -> Tensor: ...
     @overload

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+import cytape.ops.shapes.fast_shapes as fast_shapes
 from cytape.ops.engine.arguments import dtypes_of_operands, only_numpy, wide, without_layout
 from cytape.ops.engine.declare import linear, multilinear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shapes import shape_rules
 from cytape.tensor.making import constant
 from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
 from cytape.tensor.tensor import Tensor

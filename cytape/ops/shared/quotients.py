@@ -5,9 +5,9 @@ An operand that is computed of the others has no derivative of its own: theirs a
 
 import numpy as np
 
+import cytape.ops.kernels.quotients as quotients
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import elementwise
-from cytape.ops.kernels import quotients
 
 
 def _exponent_less_one(x, y):

@@ -1,3 +1,0 @@
-from cytape.ops.engine.general_op import GeneralOp
-
-class CheckpointedOp(GeneralOp): ...

@@ -1,3 +1,0 @@
-from cytape.graph.model.subgraph import Subgraph
-
-def decomposed(subgraph: Subgraph) -> Subgraph: ...

@@ -1,3 +1,0 @@
-from cytape.graph.model.subgraph import Subgraph
-
-def with_sums_early(subgraph: Subgraph) -> Subgraph: ...

@@ -1,3 +1,0 @@
-from cytape.graph.model.subgraph import Subgraph
-
-def with_constants_folded(subgraph: Subgraph) -> Subgraph: ...

@@ -1,3 +1,0 @@
-from cytape.graph.model.subgraph import Subgraph
-
-def fused(subgraph: Subgraph, least: int = 4096) -> Subgraph: ...

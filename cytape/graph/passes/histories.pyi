@@ -1,3 +1,0 @@
-from cytape.graph.model.subgraph import Subgraph
-
-def with_histories_merged(subgraph: Subgraph) -> Subgraph: ...

@@ -1,6 +1,0 @@
-from typing import final
-
-from cytape.ops.engine.general_op import GeneralOp
-
-@final
-class WhereOp(GeneralOp): ...

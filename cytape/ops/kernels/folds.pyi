@@ -1,3 +1,0 @@
-import numpy as np
-
-def fold_slices(ufunc: np.ufunc, x: np.ndarray, starts: np.ndarray) -> np.ndarray | None: ...

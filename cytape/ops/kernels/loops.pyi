@@ -1,6 +1,0 @@
-import numpy as np
-
-class Kernel:
-    @property
-    def ufunc(self) -> np.ufunc: ...
-    def __new__(cls, ufunc: np.ufunc) -> Kernel: ...

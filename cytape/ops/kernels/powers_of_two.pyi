@@ -1,3 +1,0 @@
-import numpy as np
-
-def over_powers_of_two(x: np.ndarray, exponents: np.ndarray) -> np.ndarray | None: ...

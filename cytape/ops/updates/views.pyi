@@ -1,5 +1,0 @@
-from typing import Any
-
-from cytape.tensor import Tensor
-
-def layout(tensor: Tensor) -> Any: ...
