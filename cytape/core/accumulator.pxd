@@ -1,12 +1,12 @@
 # ForwardAccumulator: Jacobian-vector products computed while a program runs (forward mode).
 #
-# a. A tensor that the accumulator follows has a tangent, found by the tensor's id. The host offers
-#    every op it runs; if an input has a tangent, those of the outputs are computed there and then.
-#    When a tensor dies its host says so, and its tangent goes.
+# a. A tensor that the accumulator tracks has a tangent, found by the tensor's id. The host offers
+#    every op it runs; if an input has a tangent, the tangents of the outputs are computed at once.
+#    When a tensor dies its host reports it, and the tangent is dropped.
 # b. An op without a forward rule is served by its backward function. That is linear in the output
 #    gradients, say J^T g: recorded on a tape and differentiated with respect to g, against the
 #    input tangents t, it gives J t.
-# c. Computing a tangent runs ops. The accumulator must not follow those: it is busy meanwhile.
+# c. Computing a tangent runs ops. A busy flag keeps the accumulator from tracking those.
 
 from .idtable cimport IdTable, idtable_get
 from .tape cimport Tape
@@ -25,12 +25,12 @@ cdef class ForwardAccumulator:
     cdef index_t n_tangents, tangent_capacity, free_tangent
     cdef bint asks_others          # about ids without a tangent here
     cdef bint accumulating         # the call state
-    cdef Tape backward_tape        # ... records what a backward function runs, if there is one
+    cdef Tape backward_tape        # ... records a backward function that is being transposed
     cdef list pushed               # call states below
 
     cdef int store(self, id_t id, void* tangent) except -1  # takes it over; the first is kept
     cdef void* take(self, id_t id) noexcept                 # out of the accumulator; may be NULL
-    cdef void* tangent_elsewhere(self, id_t id) noexcept    # what others have for an id, or NULL
+    cdef void* tangent_elsewhere(self, id_t id) noexcept    # a host's tangent of an id, or NULL
     # The tangents (new references) of the outputs of the only op on a tape. Tangents of inputs may
     # be NULL for zero; outputs that are not trainable get none.
     cdef int transpose(self, Tape op_tape, void** tangents, const char* trainable,

@@ -18,7 +18,7 @@ cdef class ForwardAccumulator:
     ----------
     vspace : VSpace
     use_batch : bool, optional
-        Told to every forward function: tangents have a leading axis, of directions.
+        Passed to every forward function: tangents then have a leading axis of directions.
 
     See Also
     --------
@@ -30,8 +30,8 @@ cdef class ForwardAccumulator:
 
     A tangent must not refer to its accumulator: the garbage collector does not see tangents.
 
-    Where several are active an op is offered to each in the order in which they were entered, and
-    what one computes, to those before it only.
+    Every op is offered to all active accumulators in the order in which these were entered. The ops
+    that compute a tangent are offered to the accumulators entered earlier only.
 
     Examples
     --------
@@ -49,7 +49,7 @@ cdef class ForwardAccumulator:
     60.0
     """
 
-    # Cython hands every __cinit__ whatever a subclass is made with; __init__ checks what is left.
+    # Cython passes all arguments of a subclass to every __cinit__; __init__ checks the others.
     def __cinit__(self, VSpace vspace not None, bint use_batch=False, *rest, **others):
         self.vspace = vspace
         self.use_batch = use_batch
@@ -141,7 +141,7 @@ cdef class ForwardAccumulator:
 
     def accumulate(self, op_type not None, inputs, outputs, input_ids, input_dtypes,
                    forward_function=None, backward_getter=None, deleter=None) -> bool:
-        """Compute the tangents of an op's outputs, if any of its inputs is followed and trainable.
+        """Compute the tangents of an op's outputs, if an input is tracked and trainable.
 
         While a backward function runs to be transposed, record the op instead.
 
@@ -262,12 +262,12 @@ cdef class ForwardAccumulator:
         self.backward_tape = None
 
     def pop_state(self):
-        """Go back to what `push_state` found.
+        """Restore the state that the last `push_state` saved.
 
         Raises
         ------
         TapeStateError
-            If there was none.
+            If no `push_state` came before.
         """
         if not self.pushed:
             raise TapeStateError("pop_state was called without a push_state before it")

@@ -1,4 +1,4 @@
-# Backpropagation over one tape: which ops matter, then one pass over them.
+# Backpropagation over one tape: the search for the needed ops, then one pass over them.
 
 from .op_store cimport OpStore
 from .typedefs cimport id_t

@@ -42,7 +42,7 @@ cdef struct State:
     Arrivals arrivals
     TensorState* tensors     # of the arrivals
     BackwardCall call        # of the op whose turn it is
-    void** row               # its refs, gradients of outputs and inputs, what arrived
+    void** row               # refs, gradients of outputs and inputs, arrivals
     index_t row_begin, row_end  # where in it gradients are; none are left there between ops
     index_t row_capacity
     char* needed             # which of its inputs want a gradient
@@ -93,7 +93,7 @@ cdef int backpropagate(OpStore store, VSpace vspace, const id_t* targets, Py_ssi
 
 cdef int check_targets(OpStore store, const id_t* targets, Py_ssize_t n_targets, void** seeds,
                        bint consume) except -1:
-    """Refuse what cannot work before anything is consumed."""
+    """Raise for an impossible request before anything is consumed."""
     cdef Py_ssize_t i
     cdef index_t slot
     if consume and store.readers:
@@ -208,7 +208,7 @@ cdef inline void release_consumed(OpStore store, State* state, index_t op) noexc
 
 
 cdef int prepare(State* state, Py_ssize_t n_targets) except -1:
-    """Find the needed ops and what each has to wait for; the ready ones are heaped up."""
+    """Find the needed ops, count their missing gradients, and build a heap of the ready ones."""
     cdef int64_t* effort = effort_so_far()
     cdef index_t* stack = state.ready  # an op enters it, and later the heap there, at most once
     cdef index_t n_stack = 0, op, upstream, slot, i
@@ -361,7 +361,7 @@ cdef bint prepare_call(OpStore store, VSpace vspace, State* state, index_t op,
 
 
 cdef inline int hand_on(VSpace vspace, State* state, index_t op) except -1:
-    """Give the gradients that a backward call left to the inputs, and find what is ready now."""
+    """Deliver the gradients of a backward call to the inputs, and find the ops now ready."""
     cdef Op* entry = &state.table.ops[op]
     cdef TensorState* tensor
     cdef index_t slot, i, upstream

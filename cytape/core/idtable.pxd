@@ -4,10 +4,9 @@
 #    `window`: an array indexed by id - base, four bytes an id, no probing.
 # b. Ids below the window's base (variables, constants older than the tape) live in `cells`, an
 #    open-addressing hash table with linear probing. A removal shifts followers back: no tombstones.
-# c. Every id >= base is in the window. An id too far beyond its end moves the window: what it held
-#    goes to the cells and it starts anew at that id. So a long-lived tape has a small window.
-# d. What has become far too large for the ids held is made smaller: the window when it moves, and
-#    both when the tape asks for it.
+# c. Every id >= base is in the window. An id too far beyond its end moves the window: its entries
+#    go to the cells and it restarts at that id. So a long-lived tape has a small window.
+# d. Oversized arrays shrink: the window when it moves, and both when the tape asks for it.
 
 from .typedefs cimport NO_INDEX, id_t, index_t
 from libc.stdint cimport uint64_t

@@ -102,7 +102,7 @@ cdef int widen_window(IdTable* table, id_t at_least) except -1:
 
 
 cdef int move_window(IdTable* table, id_t base) except -1:
-    """Start an empty window at ``base``; what the old one held goes to the cells."""
+    """Start an empty window at ``base`` and move the entries of the old one to the cells."""
     reserve_cells(table, table.count)  # all that can fail comes first
     if table.window_size == 0:
         widen_window(table, INITIAL_WINDOW)

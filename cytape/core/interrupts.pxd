@@ -1,27 +1,28 @@
-# Interrupts. Python runs the handlers of signals in the main thread, between two instructions of
-# its own. A loop in C that may take long has to look for signals itself: after so much effort, for
-# looking costs more than a small op can afford.
+# Checks for signals (Ctrl-C) in long loops in C.
+#
+# Python runs signal handlers in the main thread, between two of its own instructions, so a long C
+# loop has to check by itself. A check costs more than a small op can afford; it happens after a
+# fixed amount of effort.
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 cdef enum:
-    OP_EFFORT = 1 << 13   # what any op counts for, in bytes gone through: some microseconds
-    ENOUGH = 1 << 22      # ... and after how much signals are looked at: some milliseconds
+    OP_EFFORT = 1 << 13   # effort of any op, in bytes read or written: some microseconds
+    ENOUGH = 1 << 22      # the effort between two checks: some milliseconds
 
-# What was done since signals were looked at. Whoever goes through large arrays, or computes much on
-# small ones, adds to it; the GIL guards it.
+# Effort since the last check, guarded by the GIL. Every loop over large arrays adds to it, and so
+# does heavy arithmetic on small ones.
 cdef int64_t* effort_so_far() noexcept
 
-# Call a function (or a method of the listener) where nobody can be told of an error, as when
-# something is released. Errors are reported as Python reports those of `__del__`; but a
-# KeyboardInterrupt is not lost, nor does a signal keep the function from running: it is raised
-# again as soon as it can be.
+# Call a function (or a method of the listener) from a place that cannot raise, such as a release.
+# Errors are reported as Python reports those of `__del__`. A KeyboardInterrupt is kept and raised
+# again at the next check, and a pending signal does not keep the function from running.
 cdef void tell(object listener, str method, object argument) noexcept
 
 
 cdef inline int spend(int64_t* effort, int64_t more) except -1:
-    """Add to the effort; raise what a signal's handler raises, if it is time to look."""
+    """Add to the effort; at the limit, check for signals and raise the handler's exception."""
     effort[0] += more
     if effort[0] < ENOUGH:
         return 0
@@ -29,11 +30,11 @@ cdef inline int spend(int64_t* effort, int64_t more) except -1:
     return PyErr_CheckSignals()
 
 
-cdef enum:  # what code without the GIL returns
+cdef enum:  # return codes of functions without the GIL
     NO_MEMORY = -1
     INTERRUPTED = -2  # the error has been raised
 
-# Raise what such a code says.
+# Raise the error of such a code.
 cdef int raise_failure(int failed) except -1
 
 # Look at signals without the GIL; INTERRUPTED if a handler has raised an error.

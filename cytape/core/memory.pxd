@@ -1,8 +1,8 @@
-# Memory: all growth and shrinking of all C arrays, and the place where memory is kept for reuse.
+# Allocation: growth and shrinking of all C arrays, and a pool of freed blocks.
 #
 # The first touch of fresh memory, page by page, costs more than recording ten ops on a page, or
-# most operations on an array. So what large arrays leave, those of tapes and those of values, is
-# kept for the next of about the size.
+# most operations on an array. So blocks of large arrays (of tapes and of values) are pooled and
+# reused for requests of about the same size.
 #
 # A pointer is replaced only when the allocation succeeded, so that a MemoryError leaves its owner
 # valid; the owner updates its capacity last and releases in __dealloc__.
@@ -13,14 +13,14 @@ from .typedefs cimport index_t
 cdef int resize(void** memory, size_t count, size_t item_size) except -1
 cdef bint resized(void** memory, size_t count, size_t item_size) noexcept  # False: as it was
 
-# Make room for at least so many items: twice as many, later half as many again.
+# Make room for at least `at_least` items: doubles a small array, grows a large one by half.
 cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item_size) except -1
 
 # The same where an error could not be raised; False: it is as it was.
 cdef bint has_grown(void** memory, index_t* capacity, Py_ssize_t at_least,
                     size_t item_size) noexcept
 
-# Give memory back if there is room for many times so many items. Where that fails all is as it was.
+# Shrink an array with far more room than items. If that fails the array stays unchanged.
 cdef void shrink(void** memory, index_t* capacity, Py_ssize_t used, size_t item_size) noexcept
 
 cdef void release(void* memory) noexcept
@@ -51,9 +51,9 @@ cdef size_t release_blocks() noexcept  # all that are kept; returns how many byt
 
 
 cdef inline void* take_block(size_t* nbytes) noexcept:
-    """A block that begins at a cache line; NULL: there is no memory.
+    """Return a block aligned to a cache line, or NULL if there is no memory.
 
-    One that was kept may hold a little more than was asked for; nbytes becomes what it holds.
+    A block from the pool may be a little larger than requested; nbytes is set to its true size.
     """
     cdef size_t at_most = nbytes[0] + nbytes[0] // 8
     cdef Block* last = &keeper.blocks[keeper.n - 1]  # the likeliest to be in the cache

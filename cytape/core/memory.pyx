@@ -135,7 +135,7 @@ cdef void* another_block(size_t* nbytes, size_t at_most) noexcept:
 
 
 cdef void keep_instead(void* memory, size_t nbytes) noexcept:
-    """Keep a block instead of those that have waited longest."""
+    """Add a block to the pool, freeing the oldest ones to make room."""
     if nbytes > KEPT_BYTES:
         free(memory)
         return
@@ -168,7 +168,7 @@ cdef size_t release_blocks() noexcept:
 # ---- arrays
 
 cdef void* reallocated(void* memory, size_t nbytes) noexcept:
-    """Do what `realloc` does with memory that may be mapped, or a block that holds more."""
+    """Resize like `realloc`, also for mapped memory and for blocks larger than requested."""
     cdef size_t held = cytape_mapped_size(memory), size = nbytes
     cdef void* moved
     if held:

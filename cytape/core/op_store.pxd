@@ -1,4 +1,4 @@
-# OpStore: what a tape remembers, as growable C arrays. No gradient is computed here.
+# OpStore: the recorded ops of a tape, as growable C arrays. No gradient is computed here.
 #
 # a. Every tensor id that a live op mentions (or that is watched) has a slot: its id, the op that
 #    produced it and how many uses it has left. The IdTable finds the slot of an id.
@@ -6,13 +6,13 @@
 #    `args`; its refs (one info per output, then what its host saved) are a row of `refs`.
 # c. A use is a live op that has the tensor as an input (each occurrence counts), or the handle of
 #    an output. An op goes, and its outputs with it, when none of them has a use left. Freed ops
-#    leave holes, and so do the slots of forgotten ids. Holes at the end are taken back at once, the
-#    others by sliding everything down: when the arrays are full, and when more than half of them is
-#    holes and no gradient is being computed. So what stands in the arrays is at most twice what is
-#    alive, and every op pays for the holes that it leaves.
-# d. Letting go of refs may run any Python code, which may use this very tape. So arrays are made
-#    consistent first (`doomed` lists the ops), refs are released after, and while that happens or
-#    a sweep runs nothing is moved: `pinned` counts the reasons.
+#    leave holes, and so do the slots of forgotten ids. Holes at the end are removed immediately,
+#    the others by compaction: when the arrays are full, and when more than half of them is holes
+#    and no gradient is being computed. So the arrays are at most twice as large as their live
+#    entries, and every op pays for the holes that it leaves.
+# d. Releasing refs may run any Python code, which may use this very tape. So arrays are made
+#    consistent first (`doomed` lists the ops) and refs are released after. During releases and
+#    sweeps nothing is moved: `pinned` counts the reasons.
 
 from .idtable cimport IdTable, idtable_add, idtable_get
 from .typedefs cimport NO_ID, NO_INDEX, id_t, index_t
@@ -25,8 +25,8 @@ cdef enum:
     CONSUMED = -3  # its op went when a gradient consumed the tape
 
 cdef enum:
-    HANDLE = 1     # in Slot.uses: the one use that the handle of an output is
-    CONSUMER = 2   # ... and what each occurrence among the inputs of a live op adds
+    HANDLE = 1     # in Slot.uses: the use held by the handle of an output
+    CONSUMER = 2   # ... and one occurrence among the inputs of a live op
 
 cdef struct Slot:
     id_t id        # NO_ID: the slot is free
@@ -44,7 +44,7 @@ cdef struct Op:
 
 cdef struct OpTable:
     Op* ops
-    index_t* args     # slots; NO_INDEX: an input nobody can ask about, or what was dropped since
+    index_t* args     # slots; NO_INDEX: an input without an id, or one that was dropped since
     void** refs
     index_t n_ops, op_capacity
     index_t n_args, arg_capacity
@@ -60,9 +60,9 @@ cdef class OpStore:
     cdef index_t* doomed   # ops whose refs wait for release
     cdef index_t n_doomed, doomed_capacity
     cdef int pinned
-    cdef int sweeps        # gradients being computed; traces are deleted when they are done
+    cdef int sweeps        # gradients being computed; deletions of traces wait for their end
     cdef int readers       # those of them that read refs from `table`
-    cdef id_t* postponed   # ids whose trace is to be deleted then
+    cdef id_t* postponed   # ids whose trace is deleted at that end
     cdef index_t n_postponed, postponed_capacity
     cdef set keeper        # Backward objects, where the garbage collector sees them; or None
 
@@ -113,7 +113,7 @@ cdef inline bint drop_handle(OpStore store, id_t id) noexcept:
     return store.unlink(id)
 
 
-# ---- recording, inline: this is what every op on every tape does
+# ---- recording, inline: the part of the tape that runs for every op
 
 cdef inline index_t new_slot(OpStore store, id_t id, index_t op) except -1:
     """Give an id a slot that it has not yet."""
@@ -156,9 +156,9 @@ cdef inline Op* next_op(OpStore store, int32_t n_args, int32_t n_refs) except NU
 
 cdef inline void append_op(OpStore store, OpKind* kind, int32_t n_inputs,
                            int32_t n_outputs) noexcept:
-    """Take the next op in, whose rows are filled: slots of inputs, new slots of outputs, refs.
+    """Append the next op, whose rows are filled: slots of inputs, new slots of outputs, refs.
 
-    An input slot may be NO_INDEX: a tensor that nobody can ask about.
+    An input slot may be NO_INDEX: a tensor that has no id.
     """
     cdef OpTable* table = &store.table
     cdef index_t op = table.n_ops, i

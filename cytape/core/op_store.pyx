@@ -8,7 +8,7 @@ from cytape.errors import InvalidIdError
 
 cdef enum:
     REFS_ON_STACK = 32
-    FEW = 256  # so many holes are never the bulk
+    FEW = 256  # compaction ignores this few holes
 
 
 cdef class OpStore:
@@ -52,8 +52,8 @@ cdef class OpStore:
                        int32_t n_refs) except -1:
         """Append an op and take over its refs; after an error the caller still owns them.
 
-        NO_ID stands for an input that nobody can ask about. An output that another op produced is
-        taken over from it.
+        NO_ID stands for an input without an id. An output that another op produced changes its
+        producer to this op.
         """
         cdef id_t id
         cdef Op* entry
@@ -69,7 +69,7 @@ cdef class OpStore:
             entry = next_op(self, n_inputs + n_outputs, n_refs)
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
-                    # Lest taking over an output dooms what made this input.
+                    # Or replacing the producer of an output could doom the op that made this input.
                     add_use(self, slots[i], CONSUMER)
             for i in range(n_inputs, n_inputs + n_outputs):
                 if self.slots[slots[i]].op >= 0:
@@ -178,7 +178,7 @@ cdef class OpStore:
 
     cdef void release_doomed(self) noexcept:
         if self.pinned:
-            return  # whoever pinned the arrays comes here when done
+            return  # the caller that pinned the arrays releases these as well
         self.pinned += 1
         while self.n_doomed:  # the last first: an op was doomed after all of its consumers
             self.n_doomed -= 1
@@ -273,7 +273,7 @@ cdef class OpStore:
         self.free_slot = NO_INDEX
 
     cdef void compact(self) noexcept nogil:
-        """Close the holes if they are the bulk and nobody has noted positions in the arrays."""
+        """Compact if more than half is holes and no caller holds positions in the arrays."""
         if self.pinned or self.n_doomed:
             return
         if 2 * self.n_holes > cells_of(&self.table) + FEW:
@@ -282,7 +282,7 @@ cdef class OpStore:
             self.close_free_slots()
 
     cdef void give_back(self, OpTable* used, index_t n_slots) noexcept:
-        """Give back what is far more than the gradient that ends now has used."""
+        """Shrink arrays that are far larger than the gradient that ends now needed."""
         cdef OpTable* table = &self.table
         if self.pinned or self.n_doomed:
             return

@@ -1,7 +1,7 @@
-"""The tape in plain Python: what `cytape.core` does, with dicts instead of C arrays.
+"""The tape in plain Python: the contract of `cytape.core`, with dicts instead of C arrays.
 
-The tests run both and compare; the benchmarks take this one as their baseline. It is also the place
-to read how a tape works:
+The tests compare both, and the benchmarks use this one as their baseline. It is also the place to
+read how a tape works:
 
 a. A tensor is an int id, never used for another tensor; an op is a number, counted up as ops are
    recorded. A tape knows the tensors that are watched and those its ops produced.
@@ -51,7 +51,7 @@ class OpType:
 
 
 class VSpace:
-    """What a tape asks of its host, method by method as `cytape.core.VSpace` describes it."""
+    """Methods that a tape calls on its host; `cytape.core.VSpace` documents each."""
 
     def _to_override(self, *arguments):
         raise NotImplementedError("a VSpace has to override the methods that the tape calls")
@@ -60,7 +60,7 @@ class VSpace:
     call_backward_function = tensor_id = info_from_gradient = _to_override
 
     def mark_as_result(self, gradient):
-        """Be told that somebody else holds a gradient too, so it must not be changed in place."""
+        """Note that another owner holds a gradient too: it must not be changed in place."""
 
     def delete_gradient(self, gradient):
         """Be told that the tape drops a gradient."""
@@ -68,10 +68,10 @@ class VSpace:
 
 @dataclass(slots=True, eq=False)
 class _Backward:
-    """What an op's gradient is computed with. Its end calls the deleter.
+    """Backward function and saved values of a recorded op; calls the deleter at the end.
 
-    That happens in `__del__`, so once at most, and an error goes to `sys.unraisablehook`: whoever
-    drops an op is not the one to handle it.
+    The deleter runs in `__del__`, so at most once, and its errors go to `sys.unraisablehook`: the
+    caller that drops an op cannot handle them.
     """
 
     function: Any
@@ -117,7 +117,7 @@ class Tape:
         self._doomed = []  # ops that left the tape and wait for their release
         self._releasing = False
         self._sweeps = 0  # gradients being computed now
-        self._postponed = []  # ids whose trace is to be deleted after that
+        self._postponed = []  # ids whose trace is deleted when the last sweep ends
 
     def watch(self, tensor_id):
         """Make a tensor known, unless it is."""
@@ -170,9 +170,9 @@ class Tape:
         return True
 
     def delete_trace(self, tensor_id):
-        """Drop the use that is a tensor's handle, and release all ops that nobody needs then.
+        """Release the use of a tensor's handle, and all ops that have no use left.
 
-        While a gradient is being computed, this waits until it is done.
+        While a gradient is being computed the release is postponed.
         """
         if self._sweeps:
             self._postponed.append(tensor_id)
@@ -252,7 +252,7 @@ class Tape:
 
     @property
     def nbytes(self):
-        """Bytes of bookkeeping; what ops saved is not counted."""
+        """Return the bytes of the tape's own data, saved values of ops excluded."""
         ops = chain.from_iterable(
             (op, op.infos, op.output_ids, op.input_ids, op.backward) for op in self._ops.values())
         return sum(map(sys.getsizeof, chain((self._producers, self._usages, self._ops), ops)))
@@ -268,7 +268,7 @@ class Tape:
         return [self._ops.pop(number)]
 
     def _drop_uses(self, ids):
-        """Drop a use of each; return the ops that nobody needs any more, consumers first."""
+        """Release one use of each id; return the ops without uses left, consumers first."""
         doomed = []
         stack = list(ids)
         while stack:
@@ -288,13 +288,13 @@ class Tape:
         return doomed
 
     def _release(self, ops):
-        """Release ops that left the tape, the last first: no op goes before its producers.
+        """Release ops that left the tape, the latest first: no op goes before its producers.
 
-        A deleter may do anything, also delete traces; what it dooms is the next to be released.
+        A deleter may run any code and delete traces; the ops that it dooms are released next.
         """
         self._doomed += ops
         if self._releasing:
-            return  # whoever is at it goes on with these
+            return  # the running call releases these too
         self._releasing = True
         try:
             while self._doomed and not self._sweeps:

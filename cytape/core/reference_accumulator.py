@@ -1,14 +1,14 @@
-"""Forward mode in plain Python: what `cytape.core.ForwardAccumulator` does.
+"""Forward mode in plain Python: the contract of `cytape.core.ForwardAccumulator`.
 
 The tests run both and compare. It is also the place to read how forward mode works:
 
-a. A tangent is the derivative of a tensor in one direction. It is computed as soon as the op that
-   made the tensor has run and is kept under the tensor's id, so no op needs to be remembered.
-b. An op with a forward function maps the tangents of its inputs to those of its outputs. For
-   the others the backward function is transposed: what it returns is linear in the gradients of the
-   outputs; differentiating it for those, weighted with the tangents, gives the outputs' tangents.
-c. The ops that run meanwhile are none of the accumulator's business, except that those of a
-   backward function go to the tape which is to differentiate it.
+a. A tangent is the derivative of a tensor in one direction. It is computed right after the op that
+   made the tensor and is kept under the tensor's id, so no op needs to be remembered.
+b. An op with a forward function maps the tangents of its inputs to those of its outputs. Without
+   one, the backward function is transposed: its result is linear in the gradients of the outputs,
+   so differentiating it with respect to these, weighted with the tangents, gives the tangents.
+c. The accumulator does not track the ops that compute tangents. Those of a transposed backward
+   function are recorded on the tape that differentiates it.
 """
 
 from dataclasses import dataclass

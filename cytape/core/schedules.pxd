@@ -1,8 +1,9 @@
-# Schedules for going backward through many steps with few of their states in memory.
+# Checkpoint schedules: backward passes over many steps with few states in memory.
 #
-# A program takes steps 0, 1, ..., n - 1; state i is what step i starts from. To go backward it
-# needs the states in the opposite order. At most so many are kept, the snapshots; all others are
-# computed again from the nearest one before. State 0 is a snapshot always, and counts as one.
+# A program takes steps 0, 1, ..., n - 1; step i starts from state i. A backward pass needs the
+# states in the opposite order. A bounded number of states is kept, the snapshots; each other state
+# is recomputed from the nearest snapshot before it. State 0 is always a snapshot, and counts as
+# one.
 #
 # With s snapshots and every step advanced over at most r times one can reverse binomial(s + r, s)
 # steps; that many repetitions, or one less, for every step are the fewest advances in all.
@@ -10,16 +11,15 @@
 # A. Griewank and A. Walther, "Algorithm 799: revolve", ACM Transactions on Mathematical Software
 # 26 (2000).
 #
-# Where nobody knows how many steps there will be, states are stored online: so that at any time the
-# steps until then could be reversed with as few repetitions of any of them as by the above. A
-# stored state has a level; one that is followed by a state of a higher level can be spared, and its
-# place is taken by the next. Where none can be, the present state is not stored and the next one is
-# of a higher level than it. Q. Wang, P. Moin and G. Iaccarino, "Minimal repetition dynamic
-# checkpointing algorithm for unsteady adjoint calculation", SIAM Journal on Scientific Computing
-# 31 (2009).
+# If the number of steps is unknown, states are stored online, so that the steps so far could always
+# be reversed with as few repetitions of any step as above. A stored state has a level. A state
+# followed by one of a higher level can be dropped, and the next state takes its place. If none can
+# be dropped, the present state is not stored and the next one has a higher level. Q. Wang, P. Moin
+# and G. Iaccarino, "Minimal repetition dynamic checkpointing algorithm for unsteady adjoint
+# calculation", SIAM Journal on Scientific Computing 31 (2009).
 #
-# Steps may be reversed in blocks of equal length, which then are the steps above. The length of a
-# block doubles, online, as the number of steps grows: every second state is forgotten.
+# Steps may be reversed in blocks of equal length, which then take the place of steps above. Online,
+# the length of a block doubles as the number of steps grows: every second state is dropped.
 
 from libc.stdint cimport int64_t
 
@@ -44,7 +44,7 @@ cdef struct Stored:
     int64_t level
 
 cdef struct Sweep:        # the first pass over the steps
-    int64_t next          # the step before which `stored_in` is to be asked; -1: no more
+    int64_t next          # the next step for which `stored_in` is called; -1: none
     int64_t block         # steps
     Stored* stored        # ascending; then those whose slots are the next to be written to
     int64_t n_stored, n_slots, capacity

@@ -10,7 +10,7 @@ from cytape.errors import GraphError
 
 
 class Kind(Enum):
-    """What an action of a schedule does."""
+    """Kinds of actions in a schedule."""
 
     ADVANCE = "advance"  # take the steps from `step` to before `stop`
     STORE = "store"      # keep the present state, that is state `step`
@@ -95,7 +95,7 @@ def sweep(n_steps, n_snapshots) -> list:
 
 @cython.final
 cdef class Actions:
-    """An iterator over what a reversal does."""
+    """Iterator over the actions of a reversal."""
     cdef Reversal schedule
 
     def __dealloc__(self):
@@ -115,15 +115,16 @@ cdef class Actions:
 
 
 def reversal(stored, n_steps, n_snapshots):
-    """Return what to do, in order, to reverse all steps once a first pass has stored some states.
+    """Return the actions that reverse all steps after a first pass has stored some states.
 
     Parameters
     ----------
     stored : sequence of int
-        Ascending, the first is 0. No more than that: the first pass is a part of what is returned.
+        The steps whose states are stored, ascending and beginning with 0. If it is ``[0]``, the
+        first pass is part of the result.
     n_steps : int
     n_snapshots : int
-        How many states may be stored at a time, those included.
+        Maximal number of stored states, these included.
 
     Returns
     -------
@@ -155,18 +156,18 @@ def reversal(stored, n_steps, n_snapshots):
 
 
 def blocks_and_snapshots(n_steps, states, nbytes, state_bytes, residual_bytes) -> tuple:
-    """Return how many steps to reverse together, as a block, and how many snapshots to keep.
+    """Return the number of steps to reverse as one block, and the number of snapshots.
 
     Parameters
     ----------
     n_steps : int
     states : int or None
-        How many snapshots there may be.
+        Maximal number of snapshots.
     nbytes : int or None
-        Or how many bytes snapshots, and what the steps of a block leave, may have. If neither is
-        given the blocks are such that every step is taken twice, with as few bytes as can be.
+        Maximal number of bytes for snapshots and the saved values of one block of steps. If neither
+        is given, blocks are chosen such that every step runs twice, with as few bytes as possible.
     state_bytes, residual_bytes : int
-        Of a snapshot, and of what a step leaves for its reversal.
+        Bytes of one snapshot, and of the values that one step saves for its reversal.
 
     Returns
     -------
@@ -175,7 +176,7 @@ def blocks_and_snapshots(n_steps, states, nbytes, state_bytes, residual_bytes) -
     Raises
     ------
     GraphError
-        If one state, and what one step leaves, have more bytes than there may be.
+        If one state and the saved values of one step need more bytes than allowed.
 
     Examples
     --------
@@ -243,12 +244,12 @@ cdef longest_block(nbytes, state, residual):
 
 @cython.final
 cdef class FirstPass:
-    """What a first pass over steps, whose number may be unknown, stores for their reversal.
+    """First pass over steps: chooses the states to store, also for an unknown number of steps.
 
     Parameters
     ----------
     n_steps : int or None
-        None: it is unknown.
+        None if it is unknown.
     states, nbytes, state_bytes, residual_bytes : int or None
         As for `blocks_and_snapshots`.
 
@@ -410,11 +411,11 @@ cdef int64_t product(int64_t x, int64_t y, int64_t divisor) noexcept nogil:
 
 
 cdef int64_t first_part(int64_t n_steps, int64_t n_snapshots) noexcept nogil:
-    """After how many of at least two steps to store the next state.
+    """Return after how many of at least two steps to store the next state.
 
-    What comes before is reversed last, with as many snapshots but one repetition less, as it has
-    been advanced over; the rest with one snapshot less. The first part is as long as that allows
-    while the rest is not so short that it could do with fewer repetitions.
+    The steps before it are reversed last, with as many snapshots but one repetition less, as they
+    have been advanced over; the steps after it with one snapshot less. The first part is as long as
+    possible while the second is long enough to need its number of repetitions.
     """
     cdef int64_t repetitions = 0, reversible = 1, longest = 1, shortest_rest
     while reversible < n_steps:

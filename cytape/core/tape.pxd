@@ -1,4 +1,4 @@
-# Tape: a store of ops with a face in Python, which can be differentiated. This is the class to
+# Tape: a store of ops that can be differentiated, with its Python methods. This is the class to
 # cimport or subclass.
 
 from .op_store cimport OpStore

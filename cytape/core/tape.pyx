@@ -33,7 +33,7 @@ cdef class Tape(OpStore):
 
     See Also
     --------
-    VSpace : what the tape asks of the tensors' owner.
+    VSpace : operations on gradients that the tape calls.
 
     Notes
     -----
@@ -41,7 +41,7 @@ cdef class Tape(OpStore):
 
     Examples
     --------
-    Ids are one's own choice; see `VSpace` for how to differentiate what was recorded.
+    Ids are chosen by the caller; `VSpace` shows how to differentiate the recorded ops.
 
     >>> tape = Tape()
     >>> tape.watch(1)
@@ -58,9 +58,9 @@ cdef class Tape(OpStore):
         self.persistent = persistent
 
     def watch(self, id_t id):
-        """Follow a tensor from here on.
+        """Track a tensor from now on.
 
-        Watching twice, or watching what an op on this tape produced, changes nothing.
+        Watching twice, or watching an output of an op on this tape, changes nothing.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ cdef class Tape(OpStore):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of bookkeeping the tape has allocated; what ops saved is not counted."""
+        """Return the bytes allocated for the tape's own arrays, saved values of ops excluded."""
         return (idtable_nbytes(&self.ids)
                 + self.slot_capacity * sizeof(Slot)
                 + self.table.op_capacity * sizeof(Op)

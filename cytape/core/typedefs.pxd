@@ -1,4 +1,4 @@
-# The two integer types of the core, named once.
+# The two integer types of the core.
 
 from libc.stdint cimport int32_t, int64_t
 

@@ -1,6 +1,6 @@
-# What a tape asks of its host: the few things that need to know what a gradient is.
+# VSpace: the operations on gradients that a host provides to a tape.
 #
-# A gradient, an output info and what an op saved are void* to the tape. A host in Cython subclasses
+# A tape treats a gradient, an output info and a saved value as a void*. A host in Cython subclasses
 # VSpace and overrides the C methods; a host in Python subclasses it and overrides the Python
 # methods, which the C methods call by default (every void* is then a PyObject*).
 
@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 ctypedef void (*release_t)(void** refs, int32_t n_refs, object keeper) noexcept
 
 cdef struct OpKind:
-    # What all entries of one op type share. Lives as long as any entry: embedded in an OpType.
+    # Common part of all entries of one op type, embedded in an OpType. Lives as long as any entry.
     uint64_t optional_gradients  # see takes_none
     release_t release            # lets go of the refs of one entry; called exactly once
     void* owner                  # the OpType (borrowed); the host finds its rule through it
@@ -42,15 +42,15 @@ cdef struct BackwardCall:
     const char* needed        # per input: 0, NEEDED or WANTED
     void** arrived            # per input: the one gradient that arrived for it so far, or NULL
     # All NULL; the call stores new references. It leaves NULL where there is no gradient, and where
-    # it added to what arrived, in place (if that is nobody else's).
+    # it added the gradient in place to the one that arrived, which must have no other owner.
     void** input_gradients
 
 cdef class VSpace:
-    cdef bint deletes  # a subclass wants to know of each gradient that is given up
+    cdef bint deletes  # a subclass overrides delete_gradient
     cdef int64_t size(self, void* gradient) except -1
     cdef void* add(self, void** gradients, Py_ssize_t count) except NULL  # takes the references
-    # The sum of what arrived and one more, whose references it takes (after an error only the
-    # latter's); or NULL, taking none: then they are kept for one sum of all that arrive.
+    # Return total + term and take both references (after an error only the one of `term`). NULL,
+    # taking none: all gradients are then kept for one sum at the end.
     cdef void* accumulate(self, void* total, void* term) except? NULL
     cdef void* ones(self, void* info) except NULL
     cdef void* zeros(self, void* info) except NULL

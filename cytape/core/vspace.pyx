@@ -36,7 +36,7 @@ def is_trainable(dtype) -> bool:
 
 
 cdef class OpType:
-    """What all recorded entries of one op have in common.
+    """Common part of all recorded entries of one op.
 
     Parameters
     ----------
@@ -191,9 +191,9 @@ cdef class VSpace:
         op_type : str
             Name of the recorded op.
         backward : object
-            What the op's ``backward_getter`` returned.
+            The object that the op's ``backward_getter`` returned.
         unneeded_gradients : list of int
-            Sorted positions of the inputs whose gradient nobody wants.
+            Sorted positions of the inputs whose gradient is not needed.
         output_gradients : list
             One gradient or None per output.
 
@@ -217,7 +217,7 @@ cdef class VSpace:
         raise NotImplementedError("tensor_id")
 
     def info_from_gradient(self, gradient):
-        """Return what describes a gradient as an output of an op.
+        """Return the info of a gradient that becomes an output of an op.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ cdef class VSpace:
         raise NotImplementedError("info_from_gradient")
 
     def mark_as_result(self, gradient):
-        """Be told that somebody else holds a gradient too, so no backward function may consume it.
+        """Note that another owner holds a gradient too: no backward function may consume it.
 
         Parameters
         ----------
@@ -239,10 +239,10 @@ cdef class VSpace:
         """
 
     def delete_gradient(self, gradient):
-        """Be told that the tape drops a gradient.
+        """Note that the tape drops a gradient.
 
-        Whether there is such a method is looked up when the `VSpace` is made, for there are many
-        gradients: it is to be in the class by then, not given to an object or to the class later.
+        The method must be defined in the class when the `VSpace` is made: the tape looks for it
+        only then, because gradients are many.
 
         Parameters
         ----------
