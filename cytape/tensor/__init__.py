@@ -1,4 +1,4 @@
-"""Arrays with an identity: specs, tensors, variables, and who records what happens to them."""
+"""Tensors: arrays with an id, their specs, variables, and the stacks of recorders per thread."""
 
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import constant, convert_to_tensor, from_dlpack

@@ -1,5 +1,5 @@
-# What ``with`` statements enter besides recorders: graphs, scopes of graphs, and suspensions of
-# recorders. `threads.pxd` says what entering is.
+# Context managers other than recorders: graphs, scopes of graphs, suspensions of recorders.
+# `threads.pxd` explains entries.
 
 from libc.stdint cimport int32_t
 
@@ -11,7 +11,7 @@ from .threads cimport (
 
 cdef class Block:
     cdef list entries            # of those ``with`` statements that have not been left
-    cdef object value            # what they hand out
+    cdef object value            # the object that `as` binds
     cdef Entry enter(self, ThreadState thread)
     cdef int leave(self, Entry entry) except -1
 

@@ -6,7 +6,7 @@ cdef Counts* the_counts = counts()
 
 
 cdef class Block:
-    """What ``with`` statements enter; they may be left in any order, by any task, in any thread."""
+    """Base of context managers that may be left in any order, by any task, in any thread."""
 
     def __cinit__(self, *_, **__):
         self.entries = []
@@ -16,7 +16,7 @@ cdef class Block:
         return self.value
 
     def __exit__(self, *exception):
-        # Tasks may share a block: each leaves what it has entered itself.
+        # Tasks may share a block: each leaves its own entry.
         cdef Entry entry = innermost_entry()
         while entry is not None and entry not in self.entries:
             entry = entry.outer
@@ -36,7 +36,7 @@ cdef class Block:
 
 
 cdef bint pass_by(Entry entry) noexcept:
-    """Look beneath an entry for one that has not been left; False: it is what it was."""
+    """Skip entries below this one that have been left; return whether there were any."""
     cdef bint changed = False
     while entry.beneath is not None and entry.beneath.left:
         entry.number_before = entry.beneath.number_before
@@ -88,7 +88,7 @@ cdef class building_under(Block):
     number : int
         The context.
     value : object, optional
-        What the ``with`` statement hands out.
+        The object that ``as`` binds.
     """
 
     def __init__(self, graph, int32_t number, value=None):
@@ -138,9 +138,9 @@ cdef class unrecorded(Block):
 cdef class push_forwardprop_state(Block):
     """push_forwardprop_state()\n--\n\n\
     Begin afresh, as if no tangent were being computed, for the length of a ``with`` block.
-
-    Accumulators do not follow what they compute themselves, by a function that a user has given
-    them, say; nor do the recorders that were entered after them. In this block they do. Where no
+    Accumulators do not track the ops that they run themselves, such as those of a user's rule, and
+    neither do the recorders entered after them. In this block they do. Without a tangent being
+    computed the block has no effect.
     tangent is being computed it changes nothing.
 
     Examples
@@ -160,7 +160,7 @@ cdef class push_forwardprop_state(Block):
     """
 
     cdef Entry enter(self, ThreadState thread):
-        cdef Entry entry = new_entry(thread, SUSPENSION, [])  # of nobody
+        cdef Entry entry = new_entry(thread, SUSPENSION, [])  # without an owner
         entry.before = thread.recorders
         thread.follow_recorders()
         return entry
@@ -190,7 +190,7 @@ cdef class suspended(Block):
         if self.recorders is None:
             entries = thread.recorders
             if thread.graph is not None:
-                # Those who record calls of what is traced are to pass by its nodes as well.
+                # Recorders that record calls of a trace must skip its nodes as well.
                 marking = building_under(thread.graph, thread.graph.unrecorded_context())
                 marking.__enter__()
         else:
@@ -286,7 +286,7 @@ cdef class departures:
 @cython.final
 cdef class between:
     """between(begin, end)\n--\n\n\
-    Call functions at the beginning of a ``with`` block and those that undo them at its end.
+    Call functions at the beginning of a ``with`` block and their counterparts at its end.
 
     The block is left if it has been entered. An interrupt may come between a generator's ``yield``
     and the block that the generator is entered for, which would not be left then.

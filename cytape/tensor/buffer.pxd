@@ -1,13 +1,13 @@
-# Buffer: memory for one array. What a dead one leaves is kept for the next (see core/memory.pxd).
+# Buffer: memory for one array, taken from a pool and returned to it (see core/memory.pxd).
 
 cdef class Buffer:
     cdef char* data
-    cdef size_t nbytes   # at least what was asked for
+    cdef size_t nbytes   # at least the requested size
 
 cdef Buffer new_buffer(size_t nbytes)
 
-# NumPy's functions may work in such memory, too. What NumPy allocates by itself is often new to the
-# process, page by page, which takes longer than to compute with it.
+# NumPy's functions may work in such memory, too: an array allocated by NumPy is often fresh memory,
+# and touching its pages takes longer than computing with it.
 
 cdef enum:
     WORTH_LENDING = 1 << 17  # bytes of an operand; the C library maps what is larger

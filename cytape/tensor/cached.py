@@ -1,4 +1,4 @@
-"""Attributes that are computed when they are first asked for, without a lock."""
+"""Attributes that are computed on first access, without a lock."""
 
 from __future__ import annotations
 

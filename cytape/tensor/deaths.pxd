@@ -1,5 +1,5 @@
-# Who has to hear of the death of tensors: the registries of all tapes that may hold traces, and of
-# all accumulators that may hold tangents. Beside them stand the counters that ops look at first.
+# Observers of the death of tensors: registries of all tapes that may hold traces, and of all
+# accumulators that may hold tangents. The counters that every op reads first stand beside them.
 
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t

@@ -64,7 +64,7 @@ cdef void handle_revived(id_t id) noexcept:
 
 
 cdef void value_died(id_t id) noexcept:
-    """Let every accumulator drop the tangent of a value that nobody holds any more."""
+    """Make every accumulator drop the tangent of a value without handles."""
     cdef int i = 0
     cdef int registrations
     cdef void* tangent

@@ -1,5 +1,5 @@
-# Ways out of the sight of tapes and graphs, and who stands there. A tensor is an object to the
-# functions here, which get the value that it holds as well.
+# Guards of conversions: they note or refuse the ways by which values leave tapes and graphs. Each
+# function takes a tensor as an object, and the value that it holds.
 
 from numpy cimport ndarray
 
@@ -14,18 +14,18 @@ cdef dict views
 cdef Value value_in_view(tensor, Value held)
 
 cdef inline Value seen(tensor, Value held):
-    """What a tensor holds for this thread."""
+    """Return the value that a tensor holds for this thread."""
     return value_in_view(tensor, held) if views else held
 
-# Data: for somebody who asked for them (those who followed them take note); for a decision, which
-# has no derivative, but must not be made for a whole graph; and for somebody who may not know that
-# they are a tensor's, which is an error if a recorder follows it.
+# Data of a tensor, for three purposes: an explicit request (recorders that track the tensor note
+# it); a decision, which has no derivative but must not be made for a whole graph; and an implicit
+# conversion, which is an error if a recorder tracks the tensor.
 cdef ndarray detached(tensor, Value held, str how)
 cdef ndarray examined(tensor, Value held, str cause)
 cdef bint is_recorded(tensor, Value held) except -1  # whether a recorder of this thread follows it
 cdef ndarray converted(tensor, Value held, str cause)  # which the error names
-# Raise a DetachedError if a tensor is being recorded, of which a function is to make something that
-# will not be.
+# Raise a DetachedError if a tensor is being recorded and a function makes an unrecorded object from
+# it.
 cdef int require_unrecorded(tensor, Value held, str maker) except -1
 # Raise if it is not known how many elements a symbolic tensor has along its first axis.
 cdef int known_extent(Value value) except -1

@@ -17,7 +17,7 @@ cdef str TO_FILL = (
     "too, and zeros(n) outside); or write x.at[index].set(tensor).\n")
 cdef str NUMBER = (
     "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
-# What to do instead, by what converts a tensor, and by the functions of NumPy that do.
+# Advice for conversions, by the converting function or the function of NumPy.
 cdef dict ADVICE = {
     "NumPy":
         "Call functions of cytape.numpy, or those of NumPy that take tensors, not a method of an "
@@ -59,7 +59,7 @@ cdef str INTEGER = (
     "instead of range(n) cytape.while_loop; or pass a Python int, for each of which a function is "
     "traced.\n") + EXTENT
 cdef str MASK = "For an array where a mask holds say cytape.constant(array)[mask].\n"
-# And of what has no value yet.
+# Advice for symbolic tensors, which have no value.
 cdef dict OF_SYMBOLIC = {
     "int()": INTEGER + NUMBER,
     "what wants an integer, as an index does,": INTEGER,
@@ -157,7 +157,7 @@ cdef ndarray examined(tensor, Value held, str cause):
 
 
 cdef bint is_recorded(tensor, Value held) except -1:
-    """Whether a recorder of this thread follows a tensor, be it outside of what is traced."""
+    """Whether a recorder of this thread tracks a tensor, also from outside of a trace."""
     return recorders.entered and held.spec.trainable and bool(
         followers_everywhere(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
@@ -182,13 +182,13 @@ cdef str instead_of_scipy(str caller):
 
 
 cdef str instead_of(str cause):
-    """What to do instead of converting a tensor."""
+    """Return advice that replaces the conversion of a tensor."""
     caller = (numpy_call() if cause == "NumPy" else None) or ""
     return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
 
 
 cdef str instead_of_value(Value held, str cause):
-    """What to do instead of asking for the value of what has none yet."""
+    """Return advice for a request for the value of a symbolic tensor."""
     scipy = scipy_call()
     if scipy is not None:
         return instead_of_scipy(scipy)
@@ -202,7 +202,7 @@ cdef str instead_of_value(Value held, str cause):
 
 
 cdef str lost_by(tensor, str cause):
-    """What to say of a conversion that loses a gradient, and what to do instead."""
+    """Return the message for a conversion that loses a gradient, with advice."""
     what = (
         f"a tensor that is being recorded (shape {tensor.shape}) was about to "
         f"become a plain array or number, by {asker(cause)} {user_line()}: "

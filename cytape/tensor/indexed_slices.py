@@ -1,4 +1,4 @@
-"""Sparse gradients: a few slices of a large tensor."""
+"""Sparse gradients: some slices of a large tensor."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ cdef void cut(Link* link) noexcept:
 
 
 cdef inline void release(Link* link) noexcept:
-    """Give up one use of a link, and of those that it was the last use of."""
+    """Release one use of a link, and recursively of the origins that it was the last use of."""
     global spare
     cdef Link* origin
     while link != NULL:

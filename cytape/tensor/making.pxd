@@ -1,4 +1,4 @@
-# Tensors of what users have, and the way back: numbers, arrays, lists, other libraries' arrays.
+# Conversions of numbers, arrays, lists and other libraries' arrays to tensors, and back.
 
 from .tensor cimport Tensor
 

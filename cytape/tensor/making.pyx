@@ -70,15 +70,15 @@ cpdef Tensor constant(value, dtype=None, name=None):
 cpdef Tensor convert_to_tensor(value, dtype=None):
     """Return the value as a tensor: a tensor as it is, a variable as it reads now, data as a copy.
 
-    What a variable is converted to is not to be written to, as little as views of it are; what
-    `Variable.value` returns is.
+    The tensor made of a variable must not be written to, nor may views of it; `Variable.value`
+    returns a writable one.
 
     Parameters
     ----------
     value : Tensor, Variable or array_like
         Nested sequences may contain tensors; the result is then connected to them.
     dtype : dtype, optional
-        What the result is cast to.
+        The dtype of the result.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def from_dlpack(exporter) -> Tensor:
 
 
 def numpy(Tensor self not None):
-    """Return the data as a read-only ndarray; what is computed from it is not recorded.
+    """Return the data as a read-only ndarray; computations with it are not recorded.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def __array__(Tensor self not None, dtype=None, copy=None):
             warn(f"{self} has no value yet, and so NumPy says that it differs from anything: call "
                  "cytape.numpy.array_equal or array_equiv")
             raise
-        return np.full(self.shape, NoValue(self), object)  # what raises here would be "no" there
+        return np.full(self.shape, NoValue(self), object)  # an error here would become "no" there
     return np.array(array, dtype=dtype, copy=copy)
 
 

@@ -1,11 +1,11 @@
 """Nested structures: lists, tuples, named tuples, dicts and composed objects, around leaves.
 
-Whatever is none of these is a leaf: a tensor, an array, a number, a string, an ``IndexedSlices``,
-``None``. A dict is flattened in the sorted order of its keys, so that two dicts with the same keys
-match in whatever order they were filled; packing keeps the order and the type of the dict given.
-Keys of several types are sorted by type first. Classes are told of by `compose`, whose objects
-consist of parts, which are structures again. Of a class that is registered the objects have leaves
-of their own making; `flatten` and `pack_sequence_as` leave these whole if they are told so.
+Everything else is a leaf: a tensor, an array, a number, a string, an ``IndexedSlices``, ``None``. A
+dict is flattened in the sorted order of its keys, so that two dicts with the same keys match in any
+order of insertion; packing keeps the order and the type of the given dict. Keys of several types
+are sorted by type first. `compose` registers classes whose objects consist of parts, which are
+structures again. The objects of a registered class have leaves defined by its rules; `flatten` and
+`pack_sequence_as` can treat these as leaves.
 """
 
 cdef extern from "Python.h":
@@ -32,8 +32,8 @@ __all__ = [
     "with_children",
 ]
 
-# What is known of a class whose objects are structures: functions of an object that return its
-# leaves, their number, an object of other leaves, and what else there is to it, hashable.
+# Rules of a class whose objects are structures: functions that return an object's leaves, their
+# number, a new object with given leaves, and the rest of the object, hashable.
 Rules = namedtuple("Rules", "leaves n_leaves with_leaves static")
 cdef dict registered = {}
 # The same where parts are structures: functions of an object that return its parts, an object like
@@ -48,7 +48,7 @@ def compose(cls, composition) -> None:
 
 
 cpdef composition_of(structure):
-    """Return what is known of the class of a composed object, None for anything else."""
+    """Return the composition of a composed object's class, None for anything else."""
     return composed.get(type(structure)) if composed else None
 
 
@@ -204,7 +204,7 @@ cpdef with_children(container, list children):
         return tuple(children)
     if isinstance(container, tuple):
         try:
-            packed = tuple.__new__(kind, children)  # theirs may take what it likes
+            packed = tuple.__new__(kind, children)  # its own __new__ may have other parameters
         except TypeError:  # a type written in C, say time.struct_time
             return kind(children)
         if hasattr(container, "__dict__"):
@@ -399,7 +399,7 @@ cdef list sorted_keys(structure):
 
 
 def order_of(key):
-    """Return what keys of several types are sorted by."""
+    """Return the sort key of a dict key among keys of several types."""
     return "" if isinstance(key, Number) else type(key).__qualname__, 0 if key is None else key
 
 
@@ -410,6 +410,6 @@ cdef list children_of(structure):
 
 
 cdef inline items_of(structure):
-    """What is in a list, tuple or dict, or the parts of a composed object."""
+    """Return the items of a list, tuple or dict, or the parts of a composed object."""
     composition = composition_of(structure)
     return structure if composition is None else composition.parts(structure)

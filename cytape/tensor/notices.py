@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the user's program that is meant."""
+"""Warnings that name the line of the user's program that caused them."""
 
 import os
 import sys
@@ -9,11 +9,11 @@ import numpy as np
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 NUMPY = os.path.dirname(np.__file__) + os.sep  # whose functions call those of this package
-# What programs call the one object of a class.
+# Names of the single instances of some classes.
 ONLY_OBJECTS = {"CClass": "c_", "RClass": "r_", "MGridClass": "mgrid", "OGridClass": "ogrid"}
 
 
-_shown: dict[str, dict] = {}  # by file: what has been said of which line
+_shown: dict[str, dict] = {}  # by file: the warnings shown, by line
 
 
 def _scipy() -> str:

@@ -1,5 +1,5 @@
-# What the operators and methods of Tensor call. The ops, one floor up, derive from Operator and are
-# installed here.
+# Operators and methods that Tensor calls. The ops, one layer up, derive from Operator and register
+# here.
 
 cdef class Operator:
     cdef object call1(self, x)

@@ -2,14 +2,14 @@ functions = {}
 
 
 def install(dict operators, dict others):
-    """Give tensors their arithmetic.
+    """Register the arithmetic of tensors.
 
     Parameters
     ----------
     operators : dict of str to Operator
-        By the names of NumPy's ufuncs; "matmul" and "getitem" among them.
+        By the names of NumPy's ufuncs, with "matmul" and "getitem".
     others : dict of str to callable
-        What else tensors call by name: for bitwise operators, properties and protocols.
+        Other functions that tensors call by name: bitwise operators, properties, protocols.
     """
     global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
     global op_remainder, op_negative, op_positive, op_absolute, op_square, op_getitem
@@ -37,7 +37,7 @@ def install(dict operators, dict others):
 
 
 def install_updates(Operator set_item, dict others):
-    """Give tensors what changes them, which is imported late.
+    """Register the functions that change tensors, which are imported late.
 
     Parameters
     ----------

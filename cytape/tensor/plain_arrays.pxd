@@ -1,5 +1,5 @@
-# Which arrays, and what converts to them, may be combined with tensors and become some: those that
-# are nothing but their data.
+# Test for plain arrays: arrays (and objects that convert to them) whose meaning is fully given by
+# their data, so that they can be combined with tensors.
 
 from numpy cimport ndarray
 

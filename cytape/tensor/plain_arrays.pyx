@@ -23,7 +23,7 @@ NO_MASKS = (
 
 
 def no_sparse(str kind):
-    """Say what to do instead of an operation of a tensor and a sparse matrix of some class."""
+    """Return advice for an operation of a tensor and a sparse matrix of some class."""
     return (
         f"a sparse {kind} of SciPy cannot be combined with tensors. Pass matrix.toarray() if that "
         "is small enough; or have a function `product` return, for a matrix, "
@@ -70,10 +70,10 @@ cdef int require_plain_at(x, int depth) except -1:
 
 
 def refuse_masks(tensor):
-    """What operators and functions of masked arrays ask their other operand's `_data` for.
+    """Value of the attribute `_data`, which numpy.ma reads of the other operand: raises.
 
-    No AttributeError, which says that there is no such attribute (`hasattr` would be False):
-    numpy.ma takes that for leave to convert the tensor, and to drop its gradient.
+    Not an AttributeError, which would say that the attribute is missing (`hasattr` is False):
+    numpy.ma would then convert the tensor and drop its gradient.
     """
     raise TypeError(
         "the operators of masked arrays and the functions of numpy.ma take no tensors. Call "
@@ -81,7 +81,7 @@ def refuse_masks(tensor):
 
 
 cpdef ndarray plain_array(x, dtype=None):
-    """Return what converts to an ndarray as one, but nothing that would lose its meaning by that.
+    """Convert to an ndarray, but refuse objects that would lose their meaning by that.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ cpdef ndarray plain_array(x, dtype=None):
     if isinstance(x, (list, tuple, ndarray)):
         require_plain(x)
     array = np.asanyarray(x, dtype=dtype)
-    if type(array) is not ndarray:  # an object may convert to what would not have been taken itself
+    if type(array) is not ndarray:  # an object may convert to an array that is not plain
         require_plain(array)
     return np.asarray(array)
 

@@ -1,5 +1,5 @@
-# Recorders: the tapes and the accumulators that can stand on a thread's stack (`threads.pxd`). What
-# they do there alike is written once, as functions that are methods of both classes.
+# Recorders: tapes and accumulators on a thread's stack (`threads.pxd`). Their common part is
+# written once, as functions that are methods of both classes.
 
 from cpython.ref cimport PyObject
 from cytape.core.accumulator cimport ForwardAccumulator
@@ -18,11 +18,12 @@ cdef class Recorder(Tape):
     cdef dict watched            # variables by id, in order of first watch; None for none
     cdef int suspensions         # by threads that have not entered it
     cdef bint registered
-    # Tensors that it follows whose values left on purpose, by id, each with how: the first
-    # MOST_DETACHED of them. None: nobody wants to know.
+    # Tracked tensors whose values left on purpose, by id, with the way of leaving: the first
+    # MOST_DETACHED. None if this is not noted.
     cdef public dict detached
-    cdef set watched_results     # ids of what ops on it made, and it was told to watch, or None
-    # Ids of what watched tensors name since they were changed in place, unseen; None for none.
+    cdef set watched_results     # ids of results of its ops that were watched later, or None
+    # Ids of the values that watched tensors got by writes in place, not yet processed; None for
+    # none.
     cdef set changed
     cdef int hear_of_deaths(self) except -1
     cdef int watch_tensor(self, id_t id) except -1
@@ -32,11 +33,11 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef Entry entry
     cdef int suspensions
     cdef bint registered
-    cdef bint outermost          # on its stack: nobody records what it computes
+    cdef bint outermost          # outermost on its stack: its ops are not recorded
     cdef readonly str detached   # how a value that it follows left on purpose; None: none did
     cdef readonly bint by_transposition
     cdef readonly object rule
-    cdef readonly Reads reads    # what it notes in the place of tangents, if that is what it is for
+    cdef readonly Reads reads    # notes reads instead of tangents, if not None
 
 # Reads: inputs of a program that outer recorders track. These do not see the program itself.
 cdef class Reads:

@@ -9,7 +9,7 @@ from cytape.core.typedefs cimport NO_INDEX
 from .value cimport new_id
 
 cdef Counts* the_counts = counts()
-cdef object MARK = True  # in the place of a tangent, where somebody notes what is read
+cdef object MARK = True  # stands for a tangent where only reads are noted
 
 
 cdef Entry entry_of(recorder):
@@ -43,7 +43,7 @@ cdef Entry entry_for(ThreadState thread, recorder):
     return entry
 
 
-# ---- what tapes and accumulators do alike: these are methods of both classes
+# ---- the common part of tapes and accumulators: methods of both classes
 
 def is_active(self) -> bool:
     """Whether this recorder is on a thread's stack."""
@@ -207,7 +207,7 @@ cdef Recorder new_recorder(bint persistent, bint watch_accessed_variables):
 
 @cython.final
 cdef class TangentRecorder(ForwardAccumulator):
-    """An accumulator that can stand on a thread's stack of recorders.
+    """An accumulator on a thread's stack of recorders.
 
     Parameters
     ----------
@@ -218,9 +218,9 @@ cdef class TangentRecorder(ForwardAccumulator):
         Whether to derive the tangents of every op from its backward function, also if it has a
         forward rule of its own.
     rule : callable, optional
-        What to compute for each op instead of tangents. Called with the op, its inputs and outputs
-        (tensors), what is stored for each input (None: nothing) and the attributes; returns what to
-        store for each output.
+        Rule applied to each op instead of the tangent rule. Called with the op, its inputs and
+        outputs (tensors), the stored object of each input (None if there is none) and the
+        attributes; returns the object to store for each output.
 
     Examples
     --------
@@ -274,7 +274,7 @@ cdef class TangentRecorder(ForwardAccumulator):
 
 
 cdef class Reads:
-    """What a program reads of that which this thread's recorders follow, who do not see it run.
+    """Inputs of a checkpointed call that outer recorders track.
 
     A `TangentRecorder` that is made with it takes note while it stands on the thread's stack.
 
@@ -357,7 +357,8 @@ cdef class Origins(Reads):
     sources : iterable of Tensor, optional
     arguments : iterable of Tensor, optional
     graph : SymbolicGraph, optional
-        What the program builds into. There it is not known who will follow a tensor, so all count.
+        The graph that the program adds to. Recorders may track any tensor of it later, so all
+        count.
 
     Examples
     --------
@@ -452,7 +453,7 @@ cdef int mark(TangentRecorder accumulator, id_t id) except -1:
     return 0
 
 
-# ---- what a recorder computes is for those alone that were entered before it
+# ---- ops of a recorder are seen only by the recorders entered before it
 
 cdef int begin_computing(TangentRecorder recorder) except -1:
     cdef ThreadState thread = this_thread()

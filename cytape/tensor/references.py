@@ -1,4 +1,4 @@
-"""References: tensors as keys of dicts and members of sets."""
+"""Hashable references to tensors, for dict keys and sets."""
 
 from __future__ import annotations
 

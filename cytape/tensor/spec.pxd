@@ -1,5 +1,5 @@
-# Spec: shape and dtype of a tensor, one shared object per distinct pair. Specs are equal when their
-# pointers are, and whatever depends on them alone is worked out once and kept with them.
+# Spec: shape and dtype of a tensor, one shared object per distinct pair. Specs are equal if and
+# only if they are the same object, and properties derived from them are computed once and stored.
 
 from numpy cimport ndarray, npy_intp
 

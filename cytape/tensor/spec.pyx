@@ -86,9 +86,9 @@ cdef class Spec:
         Parameters
         ----------
         shape : tuple of int or None
-            None for an extent that is not known, or for a shape of which nothing is known, as
-            graphs and traced functions can have them. Such specs are not shared.
-        dtype : numpy.dtype or what converts to one
+            None for an unknown extent, or for a shape of unknown length, as in graphs and traced
+            functions. Such specs are not shared.
+        dtype : numpy.dtype or object that converts to one
 
         Returns
         -------

@@ -1,8 +1,7 @@
-# What may be asked about recorders: who follows which tensors, what derivatives may be asked for.
+# Queries about recorders: which tensors are tracked, and by which derivatives.
 #
-# The room above has all that it needs of who records and what is built from here: the stacks of
-# threads (`threads.pxd`), the recorders that stand on them (`recorders.pxd`), and the counters that
-# ops look at first (`deaths.pxd`).
+# This file gives `ops` access to the stacks of threads (`threads.pxd`), the recorders on them
+# (`recorders.pxd`), and the counters that ops read first (`deaths.pxd`).
 
 from cytape.core.typedefs cimport id_t
 

@@ -8,7 +8,7 @@ import cytape.tensor.blocks as blocks
 import cytape.tensor.recorders as recorders
 import cytape.tensor.threads as threads
 
-# What else Python knows under this module's name.
+# Names of other modules that Python finds here as well.
 for module, names in (
         (blocks, "building_into building_under departures push_forwardprop_state stop_recording "
                  "suspended unrecorded"),
@@ -60,7 +60,7 @@ cpdef int possible_gradient_types(tensors) except -1:
 
 
 def possible_modes() -> tuple:
-    """Tell by which modes this thread may ask for derivatives of what it computes next.
+    """Return the modes by which this thread may differentiate the ops that it runs next.
 
     Returns
     -------
@@ -125,9 +125,9 @@ cdef list recorders_around(recorder):
 
 
 cdef list hidden_recorders():
-    """List the recorders outside of the traces and checkpointed calls that this thread is in.
+    """List the recorders outside of the traces and checkpointed calls of this thread.
 
-    They do not see what is computed there, but they follow what a trace or a call captures.
+    They do not see the ops inside, but they track the captured tensors.
     """
     cdef ThreadState thread = this_thread()
     cdef Entry entry, other

@@ -1,4 +1,4 @@
-"""Objects that consist of tensors, and are differentiated with respect to these."""
+"""Classes whose objects consist of tensors and are differentiated with respect to these."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def register_structure(
     flatten: Callable[[Any], Sequence[Any]] | None = None,
     unflatten: Callable[[Any, Sequence[Any]], Any] | None = None,
 ) -> type:
-    """Have objects of a class be structures, as lists and dicts are.
+    """Register a class whose objects are structures, as lists and dicts are.
 
     Functions and their transforms (`grad`, `jvp`, `function`, `vmap`, ...), tapes and graphs take
     and return them for the tensors that they consist of.
@@ -36,8 +36,8 @@ def register_structure(
     Parameters
     ----------
     cls : type
-        Its subclasses are not meant. A dataclass needs no functions: it consists of its fields, but
-        for those that are declared by ``dataclasses.field(metadata={"static": True})``. It is
+        Exactly this class, without its subclasses. A dataclass needs no functions: it consists of
+        its fields, except those declared by ``dataclasses.field(metadata={"static": True})``. It is
         registered by itself where it is first differentiated as an argument, or given to a loop,
         or passed or returned with tensors in it. `function` tells other arguments apart by their
         attributes.
@@ -129,13 +129,13 @@ def register_dataclasses(leaves: Sequence[Any]) -> bool:
 
 
 def leaves_of_result(value: Any) -> list[Any]:
-    """List the leaves of what a function returned; dataclasses of tensors are structures, too."""
+    """List the leaves of a function's result; dataclasses of tensors are structures, too."""
     return [value] if type(value) is Tensor else _leaves(
         value, lambda leaf: _holds(leaf, lambda part: isinstance(part, Tensor)))
 
 
 def leaves_of_arguments(value: Any, kinds: tuple[type, ...] = (Tensor,)) -> list[Any]:
-    """List the leaves of what a function is called with.
+    """List the leaves of a function's arguments.
 
     Dataclasses that hold objects of some types are structures, too. Subclasses of these types do
     not count: a dataclass of variables may be an object whose method the function is.
@@ -144,7 +144,7 @@ def leaves_of_arguments(value: Any, kinds: tuple[type, ...] = (Tensor,)) -> list
 
 
 def leaves_of_operand(value: Any) -> list[Any]:
-    """List the leaves of what must consist of tensors: all dataclasses are structures."""
+    """List the leaves of a value that must consist of tensors: all dataclasses are structures."""
     return _leaves(value, lambda leaf: True)
 
 
@@ -180,7 +180,7 @@ def is_structure(value: Any) -> bool:
 
 
 def flatten_structure(value: Any) -> list[Any]:
-    """List the components of a structure, of those that are structures theirs, and so on.
+    """List the components of a structure, recursively.
 
     Anything else is its own only component.
     """

@@ -1,5 +1,5 @@
-# Tensor: the handle that users hold. It names a value; several handles may name the same one. When
-# the last goes, the trace of the value's id goes from every tape, whatever else keeps the value.
+# Tensor: the user's handle of a value; several handles may share one value. When the last handle
+# dies, the trace of the value's id is deleted from every tape, even if the value lives on.
 
 from .links cimport Link
 from .plain_arrays cimport as_ndarray, require_plain
@@ -13,5 +13,5 @@ cdef class Tensor:
 cdef Tensor new_tensor(Value value)       # the first handle of a new value
 cdef void hold(Tensor tensor, Value value) noexcept
 cdef Tensor another_handle(Value value)   # one of a value that had handles before
-cdef void leave(Tensor tensor) noexcept   # views of it, and what it is one of, are strangers now
+cdef void leave(Tensor tensor) noexcept   # cut the links to its views and its origin
 cdef int take_on(Tensor tensor, Value value) except -1  # from now on the tensor names this one

@@ -46,9 +46,9 @@ cdef extern from *:
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t live = 0
-# Attributes that variables have, or tensors of graphs, or what assignments return there.
+# Attributes that only variables, tensors of graphs or results of assignments there have.
 cdef tuple OF_SOME = ("assign", "assign_add", "assign_sub", "name", "op", "value_index")
-cdef dict refused = {}         # attributes of others, and what to write instead
+cdef dict refused = {}         # attributes of other libraries' tensors, with their replacements
 cdef bint making = False       # a tensor with a value, which Python code cannot
 
 
@@ -64,7 +64,7 @@ def install_methods(dict methods):
 
 
 def install_refusals(dict instead):
-    """Have tensors say what to write instead of attributes that they do not have.
+    """Register the replacements that errors about missing attributes name.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ cdef class Tensor:
             if value.handles == 0 and recorders.tapes.count and not is_symbolic(value):
                 handle_died(value.id)
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def id(self) -> int:
@@ -186,7 +186,7 @@ cdef class Tensor:
 
     @property
     def device(self) -> str:
-        """The label of where a symbolic tensor is to be computed, "" for anywhere."""
+        """The device label of a symbolic tensor, "" for none."""
         return self.op.device if is_symbolic(self.held) else ""
 
     def consumers(self) -> list:
@@ -413,12 +413,12 @@ cdef class Tensor:
 
 install_tensor(Tensor)
 
-# NumPy would hide what `converted` raises behind its complaint about sequences.
+# NumPy would replace an error of `converted` by its own about sequences.
 (<PyTypeObject*>Tensor).tp_as_sequence.sq_item = NULL
 
 
 def data_of(Tensor tensor not None):
-    """Return the data of a tensor for what has no part in its derivative: nobody takes note."""
+    """Return the data of a tensor for a use without derivative; recorders do not note it."""
     return array_of(seen(tensor, tensor.held))
 
 
@@ -441,7 +441,7 @@ cdef void hold(Tensor tensor, Value value) noexcept:
 
 
 cdef object in_place(Tensor x, op, y):
-    """What ``x op= y`` names: of numbers, which nothing changes, another one."""
+    """Return the tensor for ``x op= y`` to write to: for an immutable number, a new one."""
     if x.held.spec.ndim == 0 and x.link == NULL and type(x) is Tensor and isinstance(op, Operator):
         return (<Operator>op).call2(x, y)
     import_updates()
@@ -482,17 +482,17 @@ cdef Tensor another_handle(Value value):
 
 
 def without_handle(Tensor tensor not None):
-    """Return what a tensor holds, for `restored`; it does not keep the tensor's trace alive."""
+    """Return the value of a tensor, for `restored`; it does not keep the tensor's trace alive."""
     return tensor.held
 
 
 def restored(Value value not None) -> Tensor:
-    """Return a tensor again of what `without_handle` returned."""
+    """Return a tensor for a value that `without_handle` returned."""
     return another_handle(value)
 
 
 def another(Tensor tensor not None) -> Tensor:
-    """Return a tensor of the same id for somebody else: what changes either leaves the other."""
+    """Return a second tensor of the same id; later writes to either do not affect the other."""
     return another_handle(tensor.held)
 
 
@@ -510,7 +510,7 @@ def layout(Tensor tensor not None):
 
 
 def made_whole(Tensor tensor not None) -> Tensor:
-    """Return a tensor that nobody else has, which can be changed in place from now on."""
+    """Return a tensor without other owners, which may be changed in place."""
     tensor.held.is_part = False
     leave(tensor)
     return tensor

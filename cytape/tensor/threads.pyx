@@ -52,7 +52,7 @@ cdef class ThreadState:
         self.own = PyThreadState_Get()
 
     cdef int update(self) except -1:
-        # New lists each time: whoever iterates over the old ones is not disturbed.
+        # New lists each time: a running iteration over the old ones is not disturbed.
         cdef Entry entry
         cdef list active = None, accumulating = None
         for entry in self.recorders:
@@ -67,7 +67,7 @@ cdef class ThreadState:
         return 0
 
     cdef int follow_context(self) except -1:
-        """Take over what was entered in the context that is now the present one."""
+        """Set the state from the entries of the current context."""
         cdef dict scopes = {}
         cdef Entry entry, graph = None
         if self.held:

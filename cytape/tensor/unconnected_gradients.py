@@ -1,4 +1,4 @@
-"""What stands for the gradient of something that does not matter."""
+"""Stand-ins for the gradients of sources that a target does not depend on."""
 
 import enum
 from typing import Any
@@ -10,7 +10,7 @@ __all__ = ["UnconnectedGradients"]
 
 
 class UnconnectedGradients(enum.Enum):
-    """What stands for the gradient of a source that the target does not depend on.
+    """The gradient returned for a source that the target does not depend on.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def parse_unconnected(value: str | UnconnectedGradients) -> UnconnectedGradients
 
 
 def warn_of_dtype(tensor: Any, what: str) -> None:
-    """Warn of a tensor that is asked for a gradient but can have none; say what follows."""
+    """Warn of a tensor whose dtype has no gradients, and state the consequence."""
     warn(
         f"{what}: it has dtype {tensor.dtype}, and only floating point and complex tensors have "
         "gradients (make it of 3.0 instead of 3, or use astype)",

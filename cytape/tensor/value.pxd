@@ -1,9 +1,9 @@
 # Value: an immutable array with an id. Handles (Tensors) and tapes share values by reference.
 #
-# Small data lies inside the object, larger data in memory of its own, or in the ndarray it came in.
-# An ndarray of it is made when somebody asks; that is read-only and keeps the value alive.
+# Small data is stored inside the object, larger data in a buffer or in the ndarray that it came in.
+# An ndarray of the value is made on request; it is read-only and keeps the value alive.
 #
-# A symbolic value has no data: it stands for what a graph, its owner, is going to compute.
+# A symbolic value has no data: it stands for a result of a node of a graph, its owner.
 
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
@@ -26,7 +26,7 @@ cdef class Value:
     cdef unsigned char contiguous  # in C order, without gaps
     cdef unsigned char is_part     # where NumPy would have made a view of another array
     cdef double[8] inline_data  # INLINE_BYTES, aligned
-    cdef object __weakref__  # for whoever wants to know what is kept
+    cdef object __weakref__  # for tests of lifetimes
 
 cdef inline bint is_symbolic(Value value) noexcept:
     return value.data == NULL
@@ -43,8 +43,8 @@ cdef Value new_value(Spec spec)             # uninitialised, contiguous, with a 
 cdef Value value_of_array(ndarray array)    # shares the array, which must not change from now on
 cdef Value copy_of_array(ndarray array)     # for arrays that may change
 cdef ndarray array_of(Value value)          # read-only
-cdef str no_value(Value value, str asker, str instead)  # what an error says of a symbolic one
-cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference, its data nobody else's
+cdef str no_value(Value value, str asker, str instead)  # the error's text for a symbolic value
+cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference and its own data
 cdef bint is_uniform(Value value) noexcept  # one item, which zero strides repeat
 cdef bint is_one(Value value) noexcept      # a float 1, or nothing but that one, repeated
 cdef void strides_of(Value value, npy_intp* strides) noexcept

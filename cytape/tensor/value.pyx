@@ -124,7 +124,7 @@ cdef Value copy_of_array(ndarray array):
 
 
 cdef ndarray array_of(Value value):
-    # Based on the value, not on the owner: so that nobody can make it writeable.
+    # Its base is the value, not the owner, so that it cannot be made writeable.
     cdef ndarray array, owner
     cdef cnp.npy_intp* strides = NULL
     cdef int flags = cnp.NPY_ARRAY_CARRAY_RO

@@ -1,5 +1,5 @@
 # Variable: a handle whose value can be replaced. Its own id stands for it on every tape; the value
-# it has when an op reads it may have another.
+# that an op reads may have another id.
 
 from .tensor cimport Tensor
 from .value cimport Value
@@ -12,6 +12,6 @@ cdef class Variable(Tensor):
 
 # Tell recorders of a tensor or variable that its value left it, in a trace or a recomputed call.
 cpdef int note_departure(Tensor tensor, str how) except -1
-cdef Value read(Variable variable)  # its value now; recorders that want it are told
-# Have the recorders that follow what has an id follow a value that is another name for it.
+cdef Value read(Variable variable)  # its present value; recorders that track variables are notified
+# Make the recorders that track an id track a value that is another name for it.
 cdef int follow_as(id_t id, Value value) except -1

@@ -46,14 +46,14 @@ cdef class Variable(Tensor):
     Parameters
     ----------
     initial_value : array_like, Tensor or callable
-        The data, which is copied; a callable is called for it, and computes at once even where a
-        graph is being built.
+        The data, which is copied. A callable is called for it, eagerly even where a graph is being
+        built.
     trainable : bool, optional
         Whether tapes watch the variable on their own when an op reads it.
     name : str, optional
         For error messages.
     dtype : dtype, optional
-        What the data are cast to; by default they keep theirs.
+        The dtype of the variable; by default that of the data.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ cdef class Variable(Tensor):
         return self.variable_id
 
     def value(self) -> Tensor:
-        """Return what the variable holds now, as a tensor connected to it.
+        """Return the present value, as a tensor connected to the variable.
 
         Returns
         -------
@@ -123,7 +123,7 @@ cdef class Variable(Tensor):
         return another_handle(read(self))
 
     def assign(self, value):
-        """Replace the value; what was recorded before keeps the old one.
+        """Replace the value; ops recorded before keep the old one.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ cdef class Variable(Tensor):
         Returns
         -------
         Variable
-            The variable itself. While a `Graph` is built, which runs what is fetched, a tensor.
+            The variable itself. While a `Graph` is built, a tensor, which can be fetched.
 
         Raises
         ------
@@ -154,17 +154,17 @@ cdef class Variable(Tensor):
         return self
 
     def assign_add(self, delta):
-        """Replace the value by the sum of it and `delta`.
+        """Add `delta` to the value.
 
         Parameters
         ----------
         delta : array_like or Tensor
-            What broadcasts to the variable's shape. No gradient flows into it.
+            Must broadcast to the variable's shape. No gradient flows into it.
 
         Returns
         -------
         Variable
-            The variable itself. While a `Graph` is built, which runs what is fetched, a tensor.
+            The variable itself. While a `Graph` is built, a tensor, which can be fetched.
 
         Raises
         ------
@@ -183,17 +183,17 @@ cdef class Variable(Tensor):
         return self
 
     def assign_sub(self, delta):
-        """Replace the value by the difference of it and `delta`.
+        """Subtract `delta` from the value.
 
         Parameters
         ----------
         delta : array_like or Tensor
-            What broadcasts to the variable's shape. No gradient flows into it.
+            Must broadcast to the variable's shape. No gradient flows into it.
 
         Returns
         -------
         Variable
-            The variable itself. While a `Graph` is built, which runs what is fetched, a tensor.
+            The variable itself. While a `Graph` is built, a tensor, which can be fetched.
 
         Raises
         ------
@@ -253,7 +253,7 @@ def note_assignment(Tensor tensor not None):
 
 
 cdef object dense(value):
-    """What is assigned, slices as a tensor."""
+    """Return an assigned value; slices become a tensor."""
     if not isinstance(value, Tensor) and hasattr(value, "to_tensor"):
         return value.to_tensor()
     return value
@@ -334,9 +334,9 @@ cdef int note(Reads reads, Variable variable) except -1:
 
 
 def holding(values):
-    """Have variables hold other values for this thread, for a block, which may assign to them.
+    """Give variables other values for this thread, for a block, which may assign to them.
 
-    Other threads see nothing of that. Whoever follows the variables is not told.
+    Other threads do not see them. Recorders that track the variables are not notified.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ cdef PyObject* owned(x) noexcept:
 
 
 cdef bint is_foreign(Tensor tensor) noexcept:
-    """Whether a tensor was made of what no write can go to, by views or copies."""
+    """Whether a tensor was made, by views or copies, of read-only memory."""
     cdef Link* link = tensor.link
     if link == NULL:
         return False
