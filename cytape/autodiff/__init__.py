@@ -1,1 +1,1 @@
-"""Tapes for people: what is recorded when, and the functional transforms above it."""
+"""Differentiation for users: tapes, accumulators, transforms of functions, custom rules."""

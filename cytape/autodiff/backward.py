@@ -1,4 +1,4 @@
-"""The way from user-held tensors to the tape's backward pass and back."""
+"""Backward passes from users' tensors through the tape to their gradients."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def zeros(shape: tuple, dtype: np.dtype) -> Tensor:
 
 
 def densify(gradient: Tensor | IndexedSlices) -> Tensor:
-    """Make a gradient a dense tensor, as whoever asked for it expects."""
+    """Make a gradient a dense tensor."""
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices._densify(gradient, expected=True)
     return gradient

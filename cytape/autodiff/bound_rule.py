@@ -1,4 +1,4 @@
-"""Rules of users, called when a derivative is taken, with what they read at the call."""
+"""Users' rules bound to the objects that they read at the call, for derivatives taken later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["BoundRule", "bound"]
 
 
 def bound(what: str, rule: Callable) -> Callable:
-    """Return a user's rule as of a call, for derivatives that are taken later.
+    """Return a user's rule bound to a call, for derivatives that are taken later.
 
     Closures, globals and defaults, and tensors among them, are as they are now (see `Bindings`).
     Arrays, containers and objects must not be written to before the rule is called, except by the
@@ -82,7 +82,7 @@ class BoundRule:
         return self.noting(self._bindings.function(self._written), *args, **kwargs)
 
     def noting(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
-        """Call a function, and note what it writes to as the rule's own."""
+        """Call a function, and count its writes as the rule's own."""
         before = self.changed()
         try:
             return f(*args, **kwargs)

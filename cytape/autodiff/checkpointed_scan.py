@@ -1,11 +1,11 @@
-"""Loops over time whose gradient keeps few states, and computes the others once more.
+"""Loops over time whose gradient keeps few states and recomputes the others.
 
-a. All steps but the last are one op to a tape. While they run the first time, some states are kept
-   as `core.schedules` says; the last step is recorded as any other call.
-b. The op's gradient goes backward through one step after the other, each from its own state, which
-   is found by steps from the nearest state that is kept. So every step is recorded once, and
-   `fewest_advances` steps are taken without.
-c. Where somebody records the gradient, or a tangent moves with it, all states are kept.
+a. All steps but the last are one op on the tape. While they run the first time, `core.schedules`
+   chooses the states to store; the last step is recorded like any other call.
+b. The op's gradient goes backward step by step, each from its own state, which is recomputed from
+   the nearest stored state. So every step is recorded once, and `fewest_advances` steps run
+   without being recorded.
+c. If a recorder tracks the gradient, or the steps have tangents, all states are kept.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def checkpointed_scan(
 ) -> Any:
     """Take many steps from a state to the next one, and keep few of the states for the gradient.
 
-    The others are computed once more, by the schedule of Griewank and Walther, which takes the
-    fewest steps: of 10,000 with 100 snapshots every step on average two and a half times more.
+    The others are recomputed by the schedule of Griewank and Walther, which needs the fewest steps:
+    of 10,000 steps with 100 snapshots, each is recomputed two and a half times on average.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def checkpointed_scan(
         Called with a state; returns the next one, of the same structure. It must return the same
         values when it is called again with the same state, as for `recompute_grad`.
     state : array_like, Tensor or structure of them
-        The first state. What a step must know besides, its number say, can be a part of it.
+        The first state. Other inputs of a step, such as its number, can be part of the state.
     n : int
         How many steps to take.
     snapshots : int
@@ -92,7 +92,7 @@ def checkpointed_scan(
     FileNotFoundError
         If `storage` is no directory.
     TapeStateError
-        If a step assigns to a variable: a part of the state is what changes with the steps.
+        If a step assigns to a variable: make the changing value a part of the state.
 
     See Also
     --------
@@ -103,12 +103,12 @@ def checkpointed_scan(
     -----
     Gradients reach the first state, the variables that `step` reads and tensors that it finds
     elsewhere. Random numbers are the same when a step is taken again, as `recompute_grad` says.
-    Forward mode keeps no states; where a gradient is differentiated in its turn, all are kept.
-    The snapshots are for one gradient: another one goes through the steps once more to have them.
+    Forward mode keeps no states; if a gradient is differentiated itself, all are kept. The
+    snapshots serve one gradient: a second one repeats the steps to restore them.
 
     Examples
     --------
-    A pendulum's angle after 1,000 steps, and what it has to do with the angle at the start:
+    A pendulum's angle after 1,000 steps, and its derivative in the angle at the start:
 
     >>> import cytape
     >>> import cytape.numpy as np
@@ -195,7 +195,7 @@ class _Scan:
         return with_tensors(result, outputs)
 
     def backward(self, *gradients: Tensor | None) -> list:
-        """Return the gradients of the first state, and of what was found elsewhere."""
+        """Return the gradients of the first state, and of captured tensors and variables."""
         arguments = list(filter(is_tensor, nest.flatten(self.start)))
         arrived = [gradient for gradient in gradients if gradient is not None]
         if followed([*arguments, *self.elsewhere, *arrived]):
@@ -205,7 +205,7 @@ class _Scan:
 
     def reversed_steps(self, gradients: Sequence[Tensor | None]) -> list:
         """Go backward through all steps; return gradients as `backward` does."""
-        snapshots = vars(self).pop("snapshots", None)  # at once: other threads may ask, too
+        snapshots = vars(self).pop("snapshots", None)  # immediately: other threads may ask, too
         if snapshots is None:
             _, snapshots = _sweep(
                 self.step, self.stored, self.streams, self.storage, lent(self.start),
@@ -231,7 +231,7 @@ class _Scan:
         return of_state + total
 
     def again(self, call: Callable[[], Any]) -> Any:
-        """Call while steps find what they found the first time."""
+        """Call while steps read the captured objects as they were the first time."""
         def with_step(_: Callable) -> Any:
             self.step = self.bindings.function()
             return call()
@@ -239,7 +239,7 @@ class _Scan:
         return self.first_run.again(with_step)
 
     def actions(self) -> Iterator[Action]:
-        """Return what the schedule says to do once the last step has been reversed."""
+        """Return the actions of the schedule once the last step has been reversed."""
         actions = reversal(self.stored, self.n, self.n_snapshots)
         for action in actions:
             if action.kind is Kind.REVERSE:
@@ -247,8 +247,8 @@ class _Scan:
         return actions
 
     def reversed_step(self, state: Any, gradients: Sequence[Any]) -> tuple[list, list]:
-        """Go backward through a step; return gradients of its state, and of what is elsewhere."""
-        # Under other ids than what a step finds elsewhere, the first state perhaps.
+        """Go backward through a step; return gradients of its state and of captured tensors."""
+        # Under new ids: a step may capture the same tensors, the first state perhaps.
         arguments = list(map(identity_op, tensors_in(state)))
         sources = arguments + self.elsewhere
         moving = [source for source in sources if source.spec.trainable]
@@ -280,7 +280,7 @@ class _Scan:
         return [next(found) if source.spec.trainable else None for source in sources]
 
     def jvp(self, *tangents: Tensor | None) -> list:
-        """Return the tangents of the last state, with all steps taken once more."""
+        """Return the tangents of the last state; takes all steps again."""
         arguments = list(filter(is_tensor, nest.flatten(self.start)))
         fresh = list(map(identity_op, arguments))
         pairs = [(source, tangent)
@@ -298,7 +298,7 @@ class _Scan:
 def _sweep(
     step: Callable, stored: Sequence[int], streams: Any, storage: Any, state: Any, stop: int
 ) -> tuple[Any, _Snapshots]:
-    """Advance from the first state; return the last, and those that the schedule keeps."""
+    """Advance from the first state; return the last one and the stored ones."""
     snapshots = _Snapshots(streams, storage)
     to_store = set(stored)
     for i in range(stop):

@@ -1,6 +1,7 @@
-"""Objects that users' rules reach, and whether they were written to since.
+"""Objects that users' rules reach, and the test whether they were written to since.
 
-`reached` walks from functions through what they name, containers and attributes, and calls nothing
+`reached` walks from functions through the names that they read, containers and attributes, without
+calling users' code.
 of a user's. `Contents` compares arrays by their elements, tensors and variables by the values that
 they hold, and other objects by the identity of their parts.
 """
@@ -40,13 +41,13 @@ MOST_SAMPLES = 1 << 10  # elements of a larger one
 
 
 class Contents:
-    """Arrays, tensors, containers and objects that a rule reads, as they are now.
+    """Snapshot of the arrays, tensors, containers and objects that a rule reads.
 
     Parameters
     ----------
     rule : callable
     found : dict of int to (callable, list)
-        Functions of the rule, with what they find by name (see `Bindings`).
+        Functions of the rule, with the objects that they reach by name (see `Bindings`).
 
     Examples
     --------
@@ -157,7 +158,7 @@ def _parts(name: str, x: Any, scope: Scope) -> list[tuple[str, Any]]:
 
 
 def _content_of(x: Any, scope: Scope) -> Mapping[Any, Any]:
-    """Return what tells an object from itself at another time: its parts, by name or place."""
+    """Return the parts of an object, by name or place, for comparison with a later state."""
     if isinstance(x, Tensor):
         return {"": value_id(x)}
     if isinstance(x, CONTAINERS):

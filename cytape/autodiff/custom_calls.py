@@ -1,4 +1,4 @@
-"""Calls of functions that have a derivative of their own: parts shared by all wrappers."""
+"""Calls of functions with a derivative of their own: parts shared by all wrappers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class Arguments:
-    """The positional arguments of a call, its tensors apart from all that stays as it is.
+    """The positional arguments of a call, with the tensors apart from the rest.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def own_leaf(graph: Any, leaf: Any) -> Any:
 
 
 def kept(structure: Any) -> Any:
-    """Return arguments for later: their arrays and tensors stay what they are now."""
+    """Return arguments for later use: later writes do not change their arrays and tensors."""
     return nest.map_structure(_kept_leaf, structure)
 
 
@@ -139,9 +139,9 @@ def own(leaf: Any) -> Any:
 
 
 def lending(structure: Any) -> AbstractContextManager[Any]:
-    """Return arguments with arrays that only who gets them writes to, now and for ever.
+    """Return arguments whose arrays only the called function can write to.
 
-    What has been written to them by the end of the block is handed on to the caller's arrays.
+    At the end of the block, writes to them are copied to the caller's arrays.
     """
     if any(isinstance(leaf, np.ndarray) for leaf in nest.flatten(structure)):
         return _lending_arrays(structure)
@@ -150,7 +150,7 @@ def lending(structure: Any) -> AbstractContextManager[Any]:
 
 @contextmanager
 def _lending_arrays(structure: Any) -> Iterator[Any]:
-    loans: dict[int, tuple] = {}  # also those that are there twice are one
+    loans: dict[int, tuple] = {}  # an array that occurs twice counts once
 
     def lend(leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -171,7 +171,7 @@ def _lending_arrays(structure: Any) -> Iterator[Any]:
 
 
 def followed(values: list) -> bool:
-    """Tell whether somebody records what becomes of any of the tensors, variables read."""
+    """Tell whether a recorder tracks any of the tensors or of the variables, which are read."""
     return any(is_recorded(value.id) for value in values)
 
 
@@ -181,7 +181,7 @@ def value_of(leaf: Any) -> Any:
 
 
 def values_at_call(tensors: Iterable[Any]) -> list[Tensor]:
-    """Return tensors that stay what the arguments are now, whatever is written to these later."""
+    """Return tensors that keep the arguments' present values; later writes do not change them."""
     return [another(value_of(x)) for x in tensors]
 
 
@@ -196,14 +196,14 @@ def is_plain_tensor(leaf: Any) -> bool:
 
 
 def with_tensors(structure: Any, tensors: Sequence[Any]) -> Any:
-    """Return a structure with others in the places of its tensors, of which variables are none."""
+    """Return a structure with other tensors in place of its own; variables do not count."""
     remaining = iter(tensors)
     return nest.map_structure(
         lambda leaf: next(remaining) if is_plain_tensor(leaf) else leaf, structure)
 
 
 def name_of(f: Callable) -> str:
-    """Return what messages call a function."""
+    """Return the name of a function for messages."""
     return getattr(f, "__name__", type(f).__name__)
 
 
@@ -217,7 +217,7 @@ def require_positional(f: Callable, kwargs: dict) -> None:
 
 
 class Call:
-    """A call of a function that has a derivative of its own, with its side effects.
+    """A call of a function with a derivative of its own, and the side effects of the call.
 
     Attributes
     ----------

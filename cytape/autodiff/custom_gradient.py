@@ -1,4 +1,4 @@
-"""Functions that bring their own derivative, or have none."""
+"""Functions with a custom gradient, and functions without one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stop_gradient(x: Any) -> Any:
     Returns
     -------
     Tensor or ndarray
-        A tensor for a tensor or variable, what was given for anything else.
+        A tensor for a tensor or variable; any other `x` is returned unchanged.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def custom_gradient(f: Callable) -> Callable:
-    """Give a function a gradient of its own.
+    """Define the gradient of a function.
 
     Parameters
     ----------
@@ -103,19 +103,19 @@ def custom_gradient(f: Callable) -> Callable:
 
     Notes
     -----
-    The gradient of a complex output follows TensorFlow's convention, see `GradientTape`. What
-    `grad_fn` computes from tensors, those of its closure included, can be differentiated in its
-    turn. Forward mode transposes it.
+    The gradient of a complex output follows TensorFlow's convention, see `GradientTape`. The ops
+    that `grad_fn` runs on tensors, also on captured ones, can be differentiated. Forward mode
+    transposes it.
 
-    `grad_fn` finds in its closure and its globals what was there at the call, tensors with their
-    values. Arrays and variables, and what is in containers and attributes, must not be written to
-    before `grad_fn` is called: that raises `TapeStateError`. Have `grad_fn` read a copy that `f`
-    made, or pass the array as an argument. What `grad_fn` writes to itself may change.
-    Not seen: writes to a few elements of an array of more than 64 KiB, to objects beyond the first
-    1000, and to what functions and modules of other packages keep.
+    `grad_fn` reads its closure and its globals as they were at the call, with the tensors' values
+    of then. Arrays, variables, containers and attributes must not be written to before `grad_fn` is
+    called: that raises `TapeStateError`. Have `grad_fn` read a copy that `f` made, or pass the
+    array as an argument. Objects that `grad_fn` itself writes to may change. Not detected: writes
+    to a few elements of an array of more than 64 KiB, to objects beyond the first 1000, and to
+    objects that functions and modules of other packages keep.
 
     Arrays count as they are at the call: while a tape or an accumulator is entered, `f` gets copies
-    of those among its arguments. What it writes to them is in the caller's when it returns.
+    of array arguments. Writes to these are copied back when `f` returns.
 
     In a graph or a trace, `f` and `grad_fn` are built into it when `f` is called, as far as they
     are written in functions that cytape knows. Where they ask for the values of tensors, they
@@ -163,7 +163,7 @@ class _CustomGradient:
         require_positional(f, kwargs)
         given = leaves_of_arguments(args)
         graph = graph_for(given)
-        # What is written to before a backward pass counts as it is now.
+        # Rules see arguments as they are now, whatever is written to them before a backward pass.
         with building_into(graph):
             args = nest.map_structure(value_of, args)
         leaves = nest.flatten(args)

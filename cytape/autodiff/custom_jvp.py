@@ -1,4 +1,4 @@
-"""Functions that bring their own Jacobian-vector product."""
+"""Functions with a custom Jacobian-vector product."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ __all__ = ["custom_jvp"]
 
 
 def custom_jvp(f: Callable) -> _CustomJvp:
-    """Give a function a Jacobian-vector product of its own.
+    """Define the Jacobian-vector product of a function.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def custom_jvp(f: Callable) -> _CustomJvp:
         on a trainable variable or a recorded tensor that is not among its arguments; and where a
         derivative is taken, if the rule does not return such a pair.
     SymbolicTensorError
-        In a trace, if it cannot be found out what `f` returns, see below.
+        In a trace, if the results of `f` cannot be determined, see below.
 
     See Also
     --------
@@ -88,7 +88,7 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     Keyword arguments that the rule takes as well are handed on to it, and have no derivative. All
     others are positional arguments, as in a call of `f`, and have one.
 
-    The rule reads what it closes over as the `grad_fn` of `custom_gradient` does.
+    The rule reads its closure as the `grad_fn` of `custom_gradient` does.
 
     In a graph or a trace, `f` and its rule are built into it, as far as they are written in
     functions that cytape knows. One that asks for the values of tensors (by `Tensor.numpy`, or a

@@ -1,7 +1,7 @@
-"""Rules that users write, called so that a derivative that a rule loses is an error, not zero.
+"""Calls of users' rules that turn a lost derivative into an error instead of zero.
 
 A rule may compute with plain arrays. Its results are right then, but recorders do not see how they
-depend on tensors. `call_rule` has such results refuse the derivatives that are not known.
+depend on tensors. `call_rule` makes such results raise for each derivative that is not known.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def call_rule(
     primals: Callable[[], Sequence[Tensor]],
     reads_arrays: bool = False,
 ) -> list:
-    """Call a user's rule; return its results, which refuse derivatives that it lost.
+    """Call a user's rule; its results raise for each derivative that was lost.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def call_rule(
     rule : callable
         Takes no arguments, and returns tensors, arrays, slices or None.
     seeds : sequence of Tensor or None
-        What the results are linear in.
+        The results are linear in them.
     primals : callable
         Returns the tensors that the results may depend on besides.
     reads_arrays : bool, optional

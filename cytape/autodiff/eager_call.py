@@ -1,4 +1,4 @@
-"""Derivatives in graphs that eager programs work out when the graph runs."""
+"""Ops of graphs whose derivatives run as eager programs when the graph runs."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def val_and_grad_function(
     Returns
     -------
     callable
-        Takes what the result of `gradients_function` takes; returns ``(value, gradients)``.
+        Takes the arguments of `gradients_function`'s result; returns ``(value, gradients)``.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def implicit_grad(f: Callable) -> Callable:
 
 
 def implicit_val_and_grad(f: Callable) -> Callable:
-    """Make the function that returns a function's value and what `implicit_grad` returns.
+    """Make the function that returns a function's value and the result of `implicit_grad`.
 
     Parameters
     ----------

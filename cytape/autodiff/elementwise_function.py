@@ -54,7 +54,7 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
 
     Notes
     -----
-    Derivatives read what they close over as the `grad_fn` of `custom_gradient` does.
+    Derivatives read their closures as the `grad_fn` of `custom_gradient` does.
 
     Graphs with such a function cannot be saved to a file; `cytape.ops.declare.elementwise` gives it
     a name.

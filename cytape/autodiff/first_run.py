@@ -1,4 +1,4 @@
-"""Calls that keep nothing for their derivative but what it takes to make them once more, alike."""
+"""First runs of recomputed calls: keep nothing but the inputs needed to repeat the call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FirstRun"]
 
 
 class FirstRun:
-    """A call that nobody records; what it reads besides its arguments is found.
+    """An unrecorded call, with the captured inputs that it reads.
 
     Values that leave their tensors are errors, or noted, as if the recorders around recorded it.
 
@@ -33,7 +33,7 @@ class FirstRun:
     Attributes
     ----------
     tensors : list of Tensor
-        What `f` found elsewhere, in a closure, and somebody records.
+        Captured tensors that a recorder tracks.
     variables : list of Variable
         That it read and a derivative may be asked for, in the order of their creation.
 
@@ -53,7 +53,7 @@ class FirstRun:
         from cytape.ops.shared.bindings import Bindings
 
         self._draws, self._bindings = repeated_draws, Bindings(f)
-        # Under other ids an argument is told from the same tensor that is found elsewhere.
+        # New ids distinguish an argument from the same tensor in a closure.
         arguments = list(filter(is_plain_tensor, leaves_of_arguments((args, kwargs))))
         with stop_recording():
             fresh = list(map(identity_op, arguments))
@@ -84,10 +84,10 @@ class FirstRun:
             key=lambda v: v.id)
         if recorder.detached:
             for x in (*arguments, *self.tensors, *self.variables):
-                note_departure(x, recorder.detached)  # of which recorders around hear
+                note_departure(x, recorder.detached)  # notifies the outer recorders
 
     def take_result(self) -> Any:
-        """Return once what the function returned; variables among that are read."""
+        """Return the function's result once; variables in it are read."""
         result, self._result = self._result, None
         return result
 
@@ -101,7 +101,7 @@ class FirstRun:
             return call(self._bindings.function())
 
     def is_read_again(self, tensor: Tensor, args: tuple, kwargs: dict) -> bool:
-        """Call the function once more, and tell whether it finds a tensor that it found before."""
+        """Call the function again; return whether it captures a tensor that it captured before."""
 
         def all_found(f: Callable) -> list:
             reads = Reads()

@@ -1,4 +1,4 @@
-# ForwardAccumulator: a recorder of tangents that users enter, and ask for Jacobian-vector products.
+# ForwardAccumulator: a recorder of tangents that users enter and ask for Jacobian-vector products.
 
 from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.tensor cimport Tensor

@@ -1,4 +1,4 @@
-"""ForwardAccumulator: Jacobian-vector products while the program runs, with no tape to hold."""
+"""ForwardAccumulator: Jacobian-vector products while the program runs, without a tape."""
 
 from cytape.autodiff.gradient_tape cimport in_places, leaves_of
 from cytape.tensor.making cimport convert_to_tensor
@@ -27,7 +27,7 @@ from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unco
 __all__ = ["ForwardAccumulator"]
 
 cdef enum:
-    WARNINGS = 5  # about primals that have no tangents, at most so many in a process
+    WARNINGS = 5  # about primals without tangents: at most this many per process
 
 _warned = 0
 cdef object NONE = UnconnectedGradients.NONE
@@ -47,7 +47,7 @@ cdef class ForwardAccumulator:
     Parameters
     ----------
     primals : Tensor, Variable or structure of them
-        What to move. Any other tensor stands still: its tangent is zero.
+        Primals with a tangent. All other tensors have tangent zero.
     tangents : array_like or structure of them
         In which direction to move it: structured as `primals`, each of its primal's shape, and cast
         to its dtype.
@@ -76,9 +76,9 @@ cdef class ForwardAccumulator:
 
     Notes
     -----
-    Accumulators and tapes can be nested. What one of them computes is seen by those entered before
-    it, never by those entered after it; so take higher orders from the outer one. That makes the
-    Hessian-vector product below frugal, too: the tape does not hold on to tangents.
+    Accumulators and tapes can be nested. The ops that one of them runs are seen by those entered
+    before it, never by those entered after it; so take higher orders from the outer one. That also
+    makes the Hessian-vector product below cheap: the tape keeps no tangents.
 
     Examples
     --------
@@ -219,14 +219,14 @@ cdef class ForwardAccumulator:
     def jvp(self, primals, unconnected_gradients=UnconnectedGradients.NONE):
         """Look up the Jacobian-vector products of tensors. Nothing is computed.
 
-        It may be asked as often as you like, inside the ``with`` block and after it. What is asked
-        about must have been computed inside; so must a gradient whose product is wanted.
+        It may be called any number of times, inside the ``with`` block and after it. The tensor
+        must have been computed inside; a gradient too, if its product is asked for.
 
         Parameters
         ----------
         primals : Tensor, Variable, IndexedSlices or structure of them
         unconnected_gradients : {"none", "zero"} or UnconnectedGradients
-            What to return for a tensor that does not depend on what the accumulator moves.
+            Result for a tensor that does not depend on the accumulator's primals.
 
         Returns
         -------

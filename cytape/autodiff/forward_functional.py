@@ -1,4 +1,4 @@
-"""Functions of functions, in forward mode: products with Jacobians and Hessians.
+"""Transforms in forward mode: products with Jacobians and Hessians.
 
 Arrays in, arrays out; tensors in, tensors out.
 """
@@ -57,18 +57,18 @@ def jvp(
         The direction in which to move them: structured as `primals`, each of its primal's shape;
         None for one that stands still.
     has_aux : bool
-        Whether `fun` returns a pair, what is to be differentiated and whatever else it computed.
+        Whether `fun` returns a pair: the result to differentiate, and auxiliary data.
     use_batch : bool
         Whether every tangent has a leading axis, of directions; so has every product then.
 
     Returns
     -------
     value
-        What `fun` returned.
+        Result of `fun`.
     tangent
         How it changes along the direction, structured as `value`.
     aux
-        The rest of what `fun` returned; only with `has_aux`.
+        The auxiliary data; only with `has_aux`.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def make_ggnvp(
     f : callable
         Returns an array, say a model's predictions.
     g : callable
-        Takes what `f` returns and returns a scalar; by default half the sum of its squares.
+        Takes the result of `f` and returns a scalar; by default half the sum of its squares.
     f_argnum : int
         Which positional argument of `f` to differentiate with respect to.
     use_batch : bool

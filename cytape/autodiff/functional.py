@@ -1,4 +1,4 @@
-"""Functions of functions: gradients without a tape in sight.
+"""Transforms of functions: gradients and vector-Jacobian products without an explicit tape.
 
 Arrays in, arrays out; tensors in, tensors out.
 """
@@ -34,8 +34,8 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
     fun : callable
         Returns a scalar, or an array of one element. The arguments to differentiate must be
         floating point or complex arrays, numbers or tensors, or structures (lists, tuples, dicts,
-        dataclasses, and what `register_structure` is told of) of them. A list of numbers is no
-        array. It is called with tensors in their place.
+        dataclasses, and objects of registered classes, see `register_structure`). A list of numbers
+        is not an array. The function is called with tensors in their place.
     argnums : int or sequence of int
         Which positional arguments to differentiate with respect to.
     has_aux : bool
@@ -65,7 +65,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
         In a call, if the result does not depend on such an argument after `fun` has taken a value
         out of a tensor by ``numpy()``, ``item()`` or ``tolist()``: the derivative was lost there.
     ValueError
-        In a call, if there is no argument of such a number, or `fun` returns None.
+        In a call, if there is no argument at such a position, or `fun` returns None.
 
     See Also
     --------
@@ -136,17 +136,17 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     *primals
         Its arguments, as for `grad`; all of them are differentiated.
     has_aux : bool
-        Whether `fun` returns a pair, what is to be differentiated and whatever else it computed.
+        Whether `fun` returns a pair: the result to differentiate, and auxiliary data.
 
     Returns
     -------
     value
-        What `fun` returned.
+        Result of `fun`.
     vjp_fn : callable
         Takes weights in the structure and the shapes of `value`, and returns the tuple of gradients
         of the weighted sum with respect to the primals. It may be called any number of times.
     aux
-        The rest of what `fun` returned; only with `has_aux`.
+        The auxiliary data; only with `has_aux`.
 
     Raises
     ------

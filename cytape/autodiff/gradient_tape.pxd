@@ -1,4 +1,4 @@
-# GradientTape: a recorder that users enter, and ask for gradients.
+# GradientTape: a recorder that users enter and ask for gradients.
 
 from cytape.tensor.state cimport Recorder
 from cytape.tensor.tensor cimport Tensor
@@ -8,8 +8,8 @@ cdef class GradientTape:
     cdef bint persistent
     cdef bint watch_accessed_variables
     cdef bint entered                 # ever
-    cdef dict consumed_variables      # what the consumed recorder had watched, as it had it
-    cdef set warned_of                # ids of variables that can have no gradient; or None
+    cdef dict consumed_variables      # variables that the consumed recorder had watched
+    cdef set warned_of                # ids of variables without gradient that were warned of
     cdef object __weakref__
     cdef dict __dict__                # users may give it attributes
 

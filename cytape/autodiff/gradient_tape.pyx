@@ -1,4 +1,4 @@
-"""GradientTape: what a user records, and the gradients and Jacobians of it."""
+"""GradientTape: recording of operations, and gradients and Jacobians of the recorded ones."""
 
 from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport id_t
@@ -44,10 +44,10 @@ cdef class GradientTape:
     ----------
     persistent : bool
         Whether `gradient`, `jacobian` and `batch_jacobian` may be called more than once. The tape
-        then keeps what it recorded until it is dropped.
+        then keeps its records until it is dropped.
     watch_accessed_variables : bool
-        Whether trainable variables are watched when they are read. Otherwise only what is passed to
-        `watch` counts.
+        Whether trainable variables are watched when they are read. Otherwise `watch` must be
+        called.
 
     Examples
     --------
@@ -71,7 +71,7 @@ cdef class GradientTape:
         self.consumed_variables = None
         self.warned_of = None
 
-    # An interrupt comes before or after what is in C: a recorder that was entered will be left.
+    # Interrupts occur only before or after the code in C: an entered recorder is always left.
 
     def __enter__(self):
         if self._recorder is None:
@@ -219,14 +219,14 @@ cdef class GradientTape:
         Parameters
         ----------
         target : Tensor or structure of Tensors
-            What to differentiate.
+            The result to differentiate.
         sources : Tensor, Variable or structure of them
-            What to differentiate with respect to.
+            The tensors to differentiate with respect to.
         output_gradients : Tensor, array_like or structure of them, optional
             A weight for every element of every target, instead of ones. A None among several means
             ones.
         unconnected_gradients : {"none", "zero"} or UnconnectedGradients
-            What to return for a source that the target does not depend on.
+            Result for a source that the target does not depend on.
 
         Returns
         -------
@@ -275,11 +275,11 @@ cdef class GradientTape:
         Parameters
         ----------
         target : Tensor
-            What to differentiate.
+            The result to differentiate.
         sources : Tensor, Variable or structure of them
-            What to differentiate with respect to.
+            The tensors to differentiate with respect to.
         unconnected_gradients : {"none", "zero"} or UnconnectedGradients
-            What to return for a source that the target does not depend on.
+            Result for a source that the target does not depend on.
         parallel_iterations : int, optional
             Without effect; TensorFlow's signature has it.
         experimental_use_pfor : bool
@@ -330,9 +330,9 @@ cdef class GradientTape:
         Parameters
         ----------
         target : Tensor
-            What to differentiate, of shape ``(batch, ...)``.
+            The result to differentiate, of shape ``(batch, ...)``.
         source : Tensor or Variable
-            What to differentiate with respect to, of shape ``(batch, ...)``.
+            The tensor to differentiate with respect to, of shape ``(batch, ...)``.
         unconnected_gradients, parallel_iterations, experimental_use_pfor
             As for `jacobian`.
 
@@ -478,14 +478,14 @@ def noting_detached(GradientTape tape not None):
 
 
 cdef list leaves_of(structure):
-    """The tensors that a structure consists of; of a TensorArray those that it reads from."""
+    """Return the tensors of a structure; for a TensorArray the tensors that it reads from."""
     if isinstance(structure, Tensor):
         return [structure]
     return flatten(structure) if has_only_tensors(structure) else parts_of(structure)
 
 
 cdef in_places(structure, list found):
-    """Put what was found for these leaves in their places."""
+    """Replace the leaves by the given values."""
     return pack_sequence_as(structure, found) if has_only_tensors(structure) else pack_parts(
         structure, found)
 

@@ -1,4 +1,4 @@
-"""Functions of functions: Jacobians and Hessians, whole or of what stands element by element.
+"""Transforms of functions: Jacobians and Hessians, whole or elementwise.
 
 Arrays in, arrays out; tensors in, tensors out.
 """
@@ -48,8 +48,8 @@ __all__ = [
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes a Jacobian in reverse mode: fast for few results.
 
-    The function runs once, and there is one backward pass for each element of what it returns; in
-    traced functions and graphs one pass for all of them, where extents are known.
+    The function runs once, then one backward pass for each element of the result; in traced
+    functions and graphs, one pass for all of them where extents are known.
 
     Parameters
     ----------
@@ -61,9 +61,10 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     Returns
     -------
     callable
-        Takes the arguments of `fun`. For every array that `fun` returns, it returns what `grad`
-        returns for a number: the Jacobian packed like the argument, or a tuple of Jacobians if
-        `argnums` is a sequence. Each has the shape of the result followed by that of the argument.
+        Takes the arguments of `fun`. For every array in the result of `fun`, it returns the same
+        structure as `grad` for a number: the Jacobian packed like the argument, or a tuple of
+        Jacobians if `argnums` is a sequence. Each has the shape of the result followed by that of
+        the argument.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
         differentiated has no gradient, or `fun` does not return arrays of floating point or complex
         numbers.
     ValueError
-        In a call, if there is no argument of such a number.
+        In a call, if there is no argument at such a position.
     SymbolicTensorError
         In a graph that does not know how many elements there are.
 
@@ -195,7 +196,7 @@ def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callabl
     Returns
     -------
     callable
-        Takes the arguments of `fun`; returns what `grad` returns for the sum of what `fun` returns.
+        Takes the arguments of `fun`; returns the gradient of the sum of its results.
 
     Raises
     ------
@@ -251,7 +252,8 @@ def hessian(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
 
     Notes
     -----
-    Of a complex argument it is the derivative along the real axis of what `grad` or `jacrev` gives.
+    Of a complex argument it is the derivative along the real axis of the result of `grad` or
+    `jacrev`.
 
     Examples
     --------
@@ -298,7 +300,7 @@ def hessian_diagonal(
     -------
     callable
         Takes the arguments of `fun` and returns the diagonal, in the structure and the shapes of
-        the argument, as `grad` does; with `blocks` an array has the axes of a part once more.
+        the argument, as `grad` does; with `blocks` an array has the axes of a part twice.
 
     Raises
     ------
@@ -422,7 +424,7 @@ def _hessian_diagonal(
 def _directions(
     fun: Callable, source: Tensor, separable_axes: int, chunk_size: int | None
 ) -> Iterator[tuple[range, np.ndarray]]:
-    """Yield which elements of a part are moved, and the directions, those of all parts at once."""
+    """Yield the tangent directions and the elements with a tangent, for all parts at once."""
     if not source.spec.known:
         raise SymbolicTensorError(
             f"hessian_diagonal takes a product for each element of the arguments of {name_of(fun)},"

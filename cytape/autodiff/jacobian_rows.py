@@ -1,4 +1,4 @@
-"""Rows of Jacobians: what is asked of a tape for each of them, and what they come to together."""
+"""Rows of Jacobians: the backward pass of each row, and their assembly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_AT_A_TIME = 1 << 20  # elements of directions, or of gradients of rows, in 
 
 
 def element_seeds(target: Tensor) -> Iterable[Tensor]:
-    """Yield what selects each element of a target; at least one seed."""
+    """Yield a seed for each element of a target; at least one."""
     if target.size is None:
         raise SymbolicTensorError(
             "a Jacobian takes one backward pass for each element of the target, and of a target "
@@ -40,7 +40,7 @@ def element_seeds(target: Tensor) -> Iterable[Tensor]:
 
 
 def member_seeds(target: Tensor, source: Tensor) -> Iterable[Tensor]:
-    """Yield what selects each element of all members of a batch that a source is one of, too."""
+    """Yield a seed for each element of one example, over all examples of a batch."""
     shapes = [shape_rules.shape_of(x.spec, "batch_jacobian") for x in (target, source)]
     if min(map(len, shapes)) < 2 or shape_rules.differ(shapes[0][0], shapes[1][0]):
         raise ValueError(
@@ -100,7 +100,7 @@ def columns(
     if min(len(seeds), at_a_time) > FEW:
         try:
             return _in_batches(gradients, np.stack(list(map(data_of, seeds))), at_a_time)
-        except (GraphError, SymbolicTensorError):  # what is not for batches
+        except (GraphError, SymbolicTensorError):  # not possible for a batch
             pass
     return list(zip(*map(gradients, seeds), strict=True))
 

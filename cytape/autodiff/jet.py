@@ -1,7 +1,7 @@
 """jet: derivatives of any order along a curve, in one pass (Taylor mode).
 
-While the function runs a recorder keeps, for every tensor that depends on the curve, the series of
-its derivatives in the curve's parameter, each in the order before it needs:
+While the function runs, a recorder keeps for every tensor that depends on the curve the series of
+its derivatives in the curve's parameter. They are computed order by order:
 
 - A product (of elements, of matrices, ...) has Leibniz' rule, and a quotient the same one solved
   for its last term.
@@ -9,8 +9,8 @@ its derivatives in the curve's parameter, each in the order before it needs:
   the op is declared with. The partial runs once, its operands' series known: its own series is
   computed by these same rules. It may depend on that of y, as far as y is known by then.
 - Linear ops act on each derivative alone.
-- All other ops have their forward rule, which gives y'. It is run once, followed in its turn, so
-  that the derivatives of y' are those of y, one order on.
+- All other ops have their forward rule, which gives y'. It runs once and is tracked itself, so
+  the derivatives of y' are those of y, one order higher.
 
 The cost of an op grows as a polynomial in the order, where nested forward mode doubles with each.
 """
@@ -65,7 +65,7 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
         Returns an array or a structure (lists, tuples, dicts) of arrays. It is called with tensors.
     primals : tuple, or any other argument
         The arguments of `f`: floating point or complex arrays, numbers or tensors, or structures of
-        them. What is not a tuple is the only argument.
+        them. An object other than a tuple is the only argument.
     series : sequence
         For each primal the sequence of its n derivatives ``[x', x'', ...]``, for a primal that is
         no tuple just that: array_likes of its shape, cast to its dtype, or structures of them; None
@@ -74,7 +74,7 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     Returns
     -------
     value
-        What `f` returned.
+        Result of `f`.
     derivatives : list
         The n derivatives ``[y', y'', ...]``, each packed like `value`; zeros where it does not
         depend on the primals. They are arrays, or tensors if the primals or their derivatives are,
@@ -171,7 +171,7 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     return value, derivatives
 
 
-# -- what comes in ---------------------------------------------------------------------------------
+# -- inputs ----------------------------------------------------------------------------------------
 
 
 def _order(series: list) -> int:
@@ -222,8 +222,8 @@ def _vanishes(series: Any, order: int) -> bool:
 class _Series:
     """The derivatives of a tensor along the curve (None: zero), computed as they are needed.
 
-    Whoever computes one may ask for those below it. The tensor is not among them: it must be able
-    to die, and its series with it, while the function is still running.
+    Computing one of them may need those below it. The tensor is not referenced: it must be able to
+    die, and its series with it, while the function is still running.
     """
 
     __slots__ = ("__weakref__", "_derivative", "_known")
@@ -257,11 +257,11 @@ def _dense(x: Tensor, series: Any, order: int) -> Tensor:
 
 
 class _Rule:
-    """What a recorder does for each op; with an order all is computed up to it at once."""
+    """Rule for each op; with an order, all series are computed up to it immediately."""
 
     def __init__(self, order: int | None = None) -> None:
         self._order = order
-        self._waiting: list[_Series] = []  # those not computed at once, in the order of their ops
+        self._waiting: list[_Series] = []  # those not computed yet, in the order of their ops
         self.alive: weakref.WeakValueDictionary[int, _Series] = weakref.WeakValueDictionary()
 
     def __call__(
@@ -302,7 +302,7 @@ class _Rule:
 def _followed(
     known: dict[int, Any], function: Callable[[], list], rule: _Rule | None = None
 ) -> list[tuple]:
-    """Return what a function returns, each with its series, given those of tensors, by id."""
+    """Call a function; return its result with the series of each tensor, given those of inputs."""
     recorder = TangentRecorder(tensor_vspace, rule=rule or _Rule())
     for id, series in known.items():
         recorder.watch(id, series)
@@ -315,7 +315,7 @@ def _followed(
 
 
 def _product(op: Any, inputs: list, output: Tensor, stored: list, attrs: dict) -> Callable:
-    """Differentiate what is linear in each input, by Leibniz' rule."""
+    """Differentiate an op that is linear in each input, by Leibniz' rule."""
     if isinstance(op, MultilinearOp):  # other inputs stand still
         stored = [of_x if op.is_linear_in(i) else None for i, of_x in enumerate(stored)]
 
@@ -331,7 +331,7 @@ def _product(op: Any, inputs: list, output: Tensor, stored: list, attrs: dict) -
 
 
 def _splits(order: int, n_parts: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Split an order into so many, in all ways, with multinomial coefficients."""
+    """Split an order into parts, in all ways, with multinomial coefficients."""
     if n_parts == 1:
         yield 1, (order,)
         return
@@ -431,7 +431,7 @@ def _by_forward_rule(
 
 
 def _counts(op: Any) -> bool:
-    """Tell whether a call of an op must not be made once more."""
+    """Tell whether a call of an op must not be repeated."""
     return isinstance(op, CustomOp) or op.stateful
 
 

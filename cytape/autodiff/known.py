@@ -67,7 +67,7 @@ WRITING = {*dir(np)} - {*dir(list), *dir(dict)} | {*dir(np.ndarray), *dir(np.ufu
 def _writes(code: CodeType) -> bool:
     """Tell whether code assigns to parts of objects, passes `out=`, or calls NumPy for its effect.
 
-    A buffer may then be filled with what it held before, which its content does not show.
+    A buffer may then hold earlier values, which its content does not show.
     """
     instructions = list(dis.get_instructions(code))
     called: dict = {}  # names at the beginning of an expression, the last one of each

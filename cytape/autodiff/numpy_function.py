@@ -50,18 +50,18 @@ def numpy_function(
     *args : Tensor, Variable, array_like or structure of them
         Whatever else is among them is handed on as it is.
     specs : Spec or structure of Spec
-        What `f` returns: the shapes, which may have unknown extents (None), and dtypes.
+        Shapes and dtypes of the results of `f`. Shapes may have unknown extents (None).
     grad_func : callable, optional
         The gradient of `f`: called with `args`, tensors for all tensors and arrays, then one
-        gradient per array that `f` returns (zeros for those that are not used). It returns one
-        gradient per argument (per leaf, where arguments are structures); None for no gradient. It
-        is to be written with functions that cytape knows; this one is among them.
+        gradient per array in the result of `f` (zeros for unused ones). It returns one gradient per
+        argument (per leaf, where arguments are structures); None for no gradient. It must use
+        functions that cytape can differentiate; `numpy_function` is one of them.
 
     Returns
     -------
     Tensor or structure of Tensor
-        What `f` returned, packed as `specs` is. Plain arrays in, plain arrays out, unless a graph
-        is being built.
+        Results of `f`, packed as `specs` is. Plain arrays in, plain arrays out, unless a graph is
+        being built.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def numpy_function(
     does not make it again. `custom_jvp` and `custom_gradient` around it give it a derivative as
     well. Graphs with such an op cannot be saved.
 
-    `grad_func` reads what it closes over as the `grad_fn` of `custom_gradient` does. Forward mode
+    `grad_func` reads its closure as the `grad_fn` of `custom_gradient` does. Forward mode
     transposes it. In a graph it is traced when the call is built, and may use other tensors as
     well, as constants.
 

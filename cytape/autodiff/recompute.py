@@ -1,4 +1,4 @@
-"""Functions that compute once more what their derivative needs: memory for time."""
+"""Functions that recompute intermediates for their derivative: memory for time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["checkpoint", "checkpoint_sequential", "recompute_grad", "tensors_in"
 def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     """Make a function compute its gradient from scratch instead of keeping its intermediates.
 
-    `f` runs once without being recorded and once more in every backward pass: memory for time.
+    `f` runs once without being recorded and once more in every backward pass.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     TypeError
         If `f` is no function, or arguments follow it: they are for the function that is returned.
     TapeStateError
-        Where a graph is built of the backward pass of what was computed at once, if a variable that
-        `f` read has been assigned to since.
+        Where a graph is built of the backward pass of an eager call, if a variable that `f` read
+        has been assigned to since.
 
     See Also
     --------
-    checkpoint : The same, or with a policy for what is kept.
+    checkpoint : The same, with an optional policy for the values to keep.
     checkpoint_sequential : The same for parts of a chain of functions.
 
     Notes
@@ -73,13 +73,13 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     assigned twice. The random streams that `f` drew from draw the same numbers again, and then go
     on: cytape's own, and those of NumPy and Python that can be reached from `f`, by its arguments,
     its closure or the names that it uses. Other threads should leave such streams alone meanwhile.
-    Its closure, its defaults and the globals that it names, and those of functions that it finds
-    there, are what they were, tensors and arrays of at most 64 KiB among them with the values that
-    they had; but for names that it assigns to itself. All else that `f` changes, or that changes
-    what it returns, is the caller's concern: attributes of objects, elements of lists and of larger
-    arrays that are no arguments.
+    The closure of `f`, its defaults, the globals that it names, and those of functions that it
+    calls, are restored as they were at the call, with the values of tensors and of arrays of at
+    most 64 KiB; names that `f` assigns to are not. The caller must keep everything else unchanged
+    that affects the result: attributes of objects, and elements of lists and of larger arrays that
+    are not arguments.
 
-    What `f` returns beside tensors is returned as it is.
+    Results of `f` other than tensors are returned unchanged.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
             return recomputed_in_graph(graph, f, args, kwargs, NOTHING)
         if not anybody_records():
             return call_with_own(f, args, kwargs)
-        later = kept(structure)  # what is written to arrays from here on does not count
+        later = kept(structure)  # later writes to arrays do not change these
         arguments = [leaf for leaf in nest.flatten(later) if is_plain_tensor(leaf)]
         run = FirstRun(f, *later)
         result = run.take_result()
@@ -165,14 +165,14 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
 def checkpoint(
     f: Callable | None = None, *arguments: Any, policy: str | Sequence[str] | None = None
 ) -> Callable:
-    """Make a function keep for its gradient what a policy says, and compute all else again.
+    """Make a function keep the values that a policy selects, and recompute the rest.
 
     Parameters
     ----------
     f : callable, optional
         As `recompute_grad` takes it. Without it a decorator is returned.
     policy : str or list of str, optional
-        What calls keep of what the gradient reads, besides what they are given and return.
+        The values that calls keep for the gradient, besides their arguments and results.
 
         - ``"nothing"``, the default: `recompute_grad` then.
         - ``"everything"``.
@@ -189,20 +189,20 @@ def checkpoint(
     Raises
     ------
     TypeError, ValueError
-        If the policy is none. In a call, if a name or op type is none of what `f` computes: what
-        it computes in branches and loops does not count, as these are computed again as a whole.
+        If the policy is invalid. In a call, if a name or op type does not occur in `f`: ops in
+        branches and loops do not count, as these are recomputed as a whole.
     SymbolicTensorError
         In a call, if there is a policy and `f` asks for the value of a tensor while it is traced.
 
     See Also
     --------
-    saved_values : What is kept.
+    saved_values : The kept values.
 
     Notes
     -----
-    With a policy, and where somebody records, each call of `f` is traced, as `cytape.function` does
-    it: that takes Python's time, which a `cytape.function` around it spends once. What draws random
-    numbers, assigns or calls Python does not run again; its results are kept.
+    With a policy, and where a recorder is active, each call of `f` is traced, as by
+    `cytape.function`: that takes Python's time, which a `cytape.function` around it spends once.
+    Ops that draw random numbers, assign or call Python do not run again; their results are kept.
 
     Examples
     --------
@@ -249,23 +249,23 @@ def _check_function(name: str, f: Any, arguments: tuple) -> None:
 def checkpoint_sequential(functions: Sequence[Callable], segments: int, x: Any) -> Any:
     """Apply functions one after the other, in segments that are recomputed for the gradient.
 
-    What is kept is the input of each segment, and, from when its gradient is computed, what the
-    functions of one segment leave: least for about as many segments as the square root of the
-    number of functions. The last segment is not recomputed, as its gradient comes first.
+    Kept are the input of each segment and, while its gradient is computed, the intermediates of one
+    segment: least for about as many segments as the square root of the number of functions. The
+    last segment is not recomputed, as its gradient comes first.
 
     Parameters
     ----------
     functions : sequence of callable
-        Each is called with what the one before returned.
+        Each is called with the result of the one before.
     segments : int
         At least 1, at most one per function. They are as long as each other, or one longer.
     x : array_like, Tensor or structure of them
-        What the first function is called with.
+        The argument of the first function.
 
     Returns
     -------
     Tensor, ndarray or structure of them
-        What the last function returned.
+        The result of the last function.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def checkpoint_sequential(functions: Sequence[Callable], segments: int, x: Any) 
 
     See Also
     --------
-    recompute_grad : What is done with each segment; its notes hold here.
+    recompute_grad : Applied to each segment; its notes hold here.
 
     Examples
     --------

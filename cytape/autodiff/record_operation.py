@@ -1,4 +1,4 @@
-"""record_operation: what was computed by other means, recorded by hand as one op."""
+"""record_operation: results computed by other libraries, recorded by hand as one op."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def record_operation(
     backward_getter: Callable[[], Callable] | None = None,
     deleter: Callable[[Callable], object] | None = None,
 ) -> bool:
-    """Record one op by hand, on every tape and accumulator that records and follows an input.
+    """Record one op by hand, on every tape and accumulator that records and tracks an input.
 
-    To cytape what has computed the outputs is unknown then: it may be a library of another kind.
+    The code that computed the outputs is not seen: it may belong to another library.
     `custom_gradient` does the same around a function, in graphs as well.
 
     Parameters
@@ -43,14 +43,14 @@ def record_operation(
     backward_function : callable
         Called when a gradient has reached the op, with one gradient per output: zeros (or None, see
         `op_type`) where none arrived. Returns a list of one gradient per input, each a tensor, an
-        array, None for no gradient, or a function that is called for it if it is needed. What it
-        computes from tensors is recorded by outer tapes, and so can be differentiated in its turn.
+        array, None for no gradient, or a function that is called for it if it is needed. Outer
+        tapes record its computations with tensors, so it can be differentiated itself.
     forward_function : callable, optional
         Called with one tangent per input (zeros where there is none, None for integers and the
         like), also of a batch with one direction at a time. Returns a list of one tangent or None
         per output. Without it, accumulators transpose `backward_function`.
     backward_getter : callable, optional
-        Called instead, without arguments and at once, if a recorder follows an input; returns
+        Called instead, without arguments and immediately, if a recorder tracks an input; returns
         `backward_function`.
     deleter : callable, optional
         Called with `backward_function`, exactly once, when the last tape has let go of it.
@@ -75,14 +75,14 @@ def record_operation(
 
     See Also
     --------
-    push_forwardprop_state : to have accumulators follow what `forward_function` computes.
+    push_forwardprop_state : makes accumulators track the ops of `forward_function`.
 
     Notes
     -----
-    What computes the outputs should not be recorded as well (see `stop_recording`): an accumulator
-    would already have their tangents, and keeps those. The functions should not refer to the
-    outputs, whose death is the sign for a tape to forget the op; values are enough.
-    `backward_function` reads what it closes over as the `grad_fn` of `custom_gradient` does.
+    The code that computes the outputs should not be recorded as well (see `stop_recording`): an
+    accumulator would already have their tangents, and keeps those. The functions should not refer
+    to the outputs, because a tape drops the op when these die; values are enough.
+    `backward_function` reads its closure as the `grad_fn` of `custom_gradient` does.
 
     Examples
     --------

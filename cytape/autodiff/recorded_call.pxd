@@ -3,8 +3,8 @@
 from cytape.tensor.state cimport Recorder
 
 cdef class RecordedCall:
-    cdef readonly object value     # what the function returned
-    cdef readonly object aux       # what else it computed, for the caller
+    cdef readonly object value     # result of the function
+    cdef readonly object aux       # auxiliary data that it returned
     cdef readonly bint arrays_out  # whether the caller gets arrays
     cdef object fun
     cdef object argnums

@@ -1,4 +1,4 @@
-"""What is differentiated in reverse mode by functions of functions: a call on a tape of its own."""
+"""Calls of functions on a tape of their own, for transforms in reverse mode."""
 
 from cytape.autodiff.transformed cimport call_followed, export, has_tensors, replace_arguments
 from cytape.ops.engine.gradients cimport gradients_of
@@ -56,7 +56,7 @@ cdef class RecordedCall:
         """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
         cdef list found, connected
         cdef Py_ssize_t i
-        # Where values left it may be asked once more.
+        # Where values left their tensors it may be called again.
         keep = keep or bool(self.recorder.detached)
         found = gradients_of(self.recorder, outputs, self.sources, seeds, keep)
         connected = [gradient is not None for gradient in found]
@@ -87,7 +87,7 @@ cdef class RecordedCall:
         return found
 
     cdef int report(self, list connected) except -1:
-        """Say for which of the chosen arguments no part is connected to the result."""
+        """Report each chosen argument without a part that is connected to the result."""
         by_number = [(self.argnums, self.selected)]
         if not isinstance(self.argnums, int):
             by_number = list(zip(self.argnums, self.selected, strict=True))
@@ -109,7 +109,7 @@ cdef class RecordedCall:
         """
         cdef list noted = [tensor for tensor, _ in (self.recorder.detached or {}).values()]
         sources = [self.sources[i] for i in places]
-        if noted and len(sources) == len(self.sources):  # what is noted depends on one of them
+        if noted and len(sources) == len(self.sources):  # the noted values depend on one of them
             left = self.connected(noted, sources) or [True] * len(sources)
             return {argument_of[i] for i, of_it in zip(places, left, strict=True)
                     if of_it}, True
@@ -124,7 +124,7 @@ cdef class RecordedCall:
                 if of_it}, certain
 
     cdef list connected(self, list targets, list sources):
-        """On which sources targets depend, None if an op fails that nobody has asked for."""
+        """Return per source whether a target depends on it; None if the backward pass fails."""
         try:
             with unrecorded():
                 found = gradients_of(self.recorder, targets, sources, None, True)

@@ -1,4 +1,4 @@
-# What transforms of functions share: callables, arguments as tensors, results as arrays.
+# Common parts of transforms: callables, arguments as tensors, results as arrays.
 
 from cytape.tensor.tensor cimport Tensor
 

@@ -1,4 +1,4 @@
-"""What transforms of functions share: callables, arguments as tensors, results as arrays."""
+"""Common parts of transforms: callables, arguments as tensors, results as arrays."""
 
 from cytape.tensor.guards cimport examined, is_recorded
 from cytape.tensor.making cimport convert_to_tensor
@@ -47,7 +47,7 @@ cdef class Transformed:
         self._options = options
 
     def __call__(self, *args, **kwargs):
-        """Do with the function what the transform does."""
+        """Apply the transform's rule to the function."""
         return self.rule(self.fun, args, kwargs, *self._options)
 
     def __get__(self, instance, owner):
@@ -58,7 +58,7 @@ cdef class Transformed:
 
 
 cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
-    """Call a function that a recorder follows; return its value and what else it computed."""
+    """Call a function while a recorder is active; return its value and auxiliary data."""
     aux = None
     if kwargs:
         kwargs = {word: own_argument(x) for word, x in kwargs.items()}
@@ -153,7 +153,7 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
                     raise
                 message = str(error).replace(f"argument {i} of", f"argument {i}{place} of", 1)
                 raise type(error)(message + advice_on_members(args[i])) from error
-        # The function may change what it gets, but not what it is differentiated with respect to.
+        # The function may change its arguments, but not the tensors of the derivative.
         new_args[i] = pack_sequence_as(
             args[i], [another_handle((<Tensor>tensor).held) for tensor in new])
         sources += new
@@ -220,7 +220,7 @@ cdef str place_of(structure, Py_ssize_t number):
 
 
 cdef str advice_on_members(structure):
-    """Say what to do with members that have no derivative."""
+    """Return advice about components without derivative."""
     if type(structure) in (list, tuple) and all([isinstance(x, (int, float)) for x in structure]):
         return (f". A {type(structure).__name__} of numbers is a structure of as many scalars, not "
                 "an array: pass numpy.array(..., float) if one is meant")
@@ -229,7 +229,7 @@ cdef str advice_on_members(structure):
 
 
 cpdef Tensor new_tensor(fun, position, value):
-    """Make a tensor of its own of an argument that is to be differentiated."""
+    """Make a new tensor of an argument that is differentiated."""
     if isinstance(value, Tensor):
         return identity_op(value)
     try:
@@ -280,7 +280,7 @@ def require_result(f, result):
 
 
 cpdef Tensor output_of(fun, value):
-    """Return what a function returned as a tensor."""
+    """Return a function's result as a tensor."""
     cdef Tensor output
     try:
         output = convert_to_tensor(value)
@@ -313,13 +313,13 @@ cpdef as_array(leaf):
 
 
 def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None):
-    """Raise or warn because a function's result does not depend on what it is differentiated in.
+    """Raise or warn because a function's result does not depend on its differentiated arguments.
 
     Parameters
     ----------
     fun : callable
     what : str
-        Its arguments in question.
+        Names the arguments.
     wholly : bool
         Whether it depends on no part of them.
     detached : str or None
