@@ -1,1 +1,1 @@
-"""What a graph is: operations, names, contexts, variables; how it is shown and kept in files."""
+"""The data of a graph: operations, names, contexts and variables; listings, drawings and files."""

@@ -1,6 +1,6 @@
-"""Bodies: the functions that nodes run, each a graph with its ends.
+"""Bodies: functions that nodes run, each a graph with inputs and outputs.
 
-Their type, and that of their graphs, belong to a room above, which installs them here.
+The types of bodies and of their graphs are defined in a higher layer, which installs them here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _types: list[_Types] = []
 
 
 def install_bodies(body: Any, graph: Any) -> None:
-    """Tell how bodies are made.
+    """Install the types of bodies and of their graphs.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def body_type() -> type:
 
 
 def new_body_graph(name: str) -> Any:
-    """Return a graph that is to be a body.
+    """Return a graph for a new body.
 
     Parameters
     ----------

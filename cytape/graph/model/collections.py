@@ -1,4 +1,4 @@
-"""Collections: lists of anything that a graph keeps under names."""
+"""Collections: lists of objects that a graph stores under names."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Collection(MutableSequence[Any]):
 
 
 class Collections:
-    """What a graph has for keeping things by name."""
+    """Methods of a graph that store objects under names."""
 
     @cached_property
     def _lists(self) -> dict[Any, Collection]:
@@ -127,7 +127,7 @@ class Collections:
         ----------
         name : hashable
         scope : str, optional
-            Only what has a name that begins so.
+            Return only objects whose name begins with this prefix.
 
         Returns
         -------
@@ -184,7 +184,7 @@ class Collections:
         return [name for name, kept in self._lists.items() if len(kept)]
 
     def clear_collection(self, name: Any) -> None:
-        """Forget what the graph keeps under a name.
+        """Delete the list that the graph stores under a name.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """The container of a saved graph: a ZIP archive of one JSON text and of arrays.
 
-Entries are ``program.json`` and ``arrays/0.npy``, ``arrays/1.npy``, ... None is compressed, all
-elements have a size, and none stands for several of the program's arrays, so that what a file holds
-is not larger than the file. All have the same date, so that the same graph gives the same file.
+Entries are ``program.json`` and ``arrays/0.npy``, ``arrays/1.npy``, ... No entry is compressed,
+every element has a size, and no entry serves several arrays of the program, so that a loaded graph
+is not larger than its file. All entries have the same date: equal graphs give equal files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write(path: str | os.PathLike[str], program: Any, arrays: list[np.ndarray]) 
     ----------
     path : str or path
     program : object
-        What JSON can say.
+        Data that JSON can represent.
     arrays : list of ndarray
     """
     content = io.BytesIO()

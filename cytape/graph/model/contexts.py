@@ -1,4 +1,4 @@
-"""What ops are built under: scope, device, control inputs and the like, as one shared object."""
+"""Contexts of nodes: scope, device, control inputs and other settings, as one shared object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Overrides = tuple[tuple[str, str], ...]  # names of gradient functions, sorted b
 
 
 class Context(NamedTuple):
-    """What nodes of a graph are built under.
+    """Settings under which nodes of a graph are built.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class BuiltUnderContexts(Lookup):
         Returns
         -------
         int
-            What `enter_context` takes.
+            An argument of `enter_context`.
         """
         return self.context_number(self.contexts[self.present_context]._replace(**changes))
 
@@ -103,12 +103,12 @@ class BuiltUnderContexts(Lookup):
         return number
 
     def unrecorded_context(self) -> int:
-        """Return the number of the present context for nodes that nobody is to record.
+        """Return the number of the present context, for nodes that recorders skip.
 
         Returns
         -------
         int
-            What `enter_context` takes.
+            An argument of `enter_context`.
         """
         return self.context_with(recorded=False)
 
@@ -145,7 +145,7 @@ class BuiltUnderContexts(Lookup):
         return building_under(self, number, name)
 
     def scope_context(self, name: str | None) -> int:
-        """Return the number of the present context in a scope, without working out names.
+        """Return the number of the present context in a scope, without resolving names.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class BuiltUnderContexts(Lookup):
         Returns
         -------
         int
-            What `enter_context` takes.
+            An argument of `enter_context`.
         """
         if not name:
             return self.context_with(scope=ROOT)
@@ -164,12 +164,12 @@ class BuiltUnderContexts(Lookup):
         return self.context_with(scope=self._names.enter(parent, name, self.n_nodes))
 
     def unique_scope(self, name: str) -> str:
-        """Take a scope that there is not yet.
+        """Create a scope that does not exist yet.
 
         Parameters
         ----------
         name : str
-            What it is to be called, whatever the present scope.
+            The name to start from, independent of the present scope.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class BuiltUnderContexts(Lookup):
         Returns
         -------
         int
-            What `enter_context` takes.
+            An argument of `enter_context`.
         """
         present = self.contexts[self.present_context]
         scope = self._names.enter_after(node, "_grad", present.scope, self.n_nodes)
@@ -260,8 +260,8 @@ class BuiltUnderContexts(Lookup):
         Parameters
         ----------
         control_inputs : iterable of Operation, Tensor or str; or one of these; or None
-            What runs before, in addition to what the blocks around say. None: nothing, whatever
-            they say. Tensors with values have been computed already.
+            Nodes that run before, in addition to those of the enclosing blocks. None clears the
+            control inputs of the enclosing blocks. Tensors with values are ignored.
 
         Returns
         -------
@@ -298,7 +298,7 @@ class BuiltUnderContexts(Lookup):
         ]
 
     def device(self, label: str | None) -> AbstractContextManager[Any]:
-        """Build ops that carry a label saying where they are to be computed.
+        """Build ops with a device label.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ class BuiltUnderContexts(Lookup):
         return building_under(self, self.context_with(device=label or ""))
 
     def colocate_with(self, op: Operation | Tensor) -> AbstractContextManager[Any]:
-        """Build ops that are to be computed where another one is.
+        """Build ops with the device label of another op.
 
         Parameters
         ----------

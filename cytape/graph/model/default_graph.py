@@ -1,4 +1,4 @@
-"""Functions that act on the graph that is being built; some are harmless outside of graphs."""
+"""Functions that act on the graph being built; some have no effect outside of graphs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def name_scope(name: str | None) -> AbstractContextManager[str]:
 
 
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
-    """Build ops that run after others; outside of graphs, where ops run at once, nothing.
+    """Build ops that run after others. Outside of graphs, where ops run immediately, no effect.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
 
 
 def device(label: str | None) -> AbstractContextManager[None]:
-    """Build ops that carry a label saying where they are to be computed; outside, nothing.
+    """Build ops with a device label. Outside of graphs, no effect.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def device(label: str | None) -> AbstractContextManager[None]:
 
 
 def colocate_with(op: Operation | Tensor) -> AbstractContextManager[None]:
-    """Build ops that are to be computed where another one is; outside of graphs, nothing.
+    """Build ops with the device label of another op. Outside of graphs, no effect.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""A graph as a drawing, in the language of Graphviz.
+"""Drawings of graphs, in the language of Graphviz.
 
-Scopes are boxes, data flows along solid edges, and what runs before what along dashed ones.
+Scopes are boxes, solid edges are data, dashed edges are control inputs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def to_dot(graph: Any) -> str:
 
 
 def _lines_of(scopes: dict[str, Any], path: str) -> list[str]:
-    """Return the list of what stands in a scope; scopes in it are dicts."""
+    """Return the list of nodes in a scope; scopes in it are dicts."""
     for part in path.split("/") if path else ():
         scopes = scopes.setdefault(part, {})
     return scopes.setdefault("", [])

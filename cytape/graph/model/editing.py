@@ -1,4 +1,4 @@
-"""What can be changed in a graph that has been built: what ops read, and what they wait for."""
+"""Changes to a graph that has been built: inputs of ops and control inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Editable(Variables):
 
     @property
     def version(self) -> tuple[int, int]:
-        """Another one whenever anything changes in what the graph computes."""
+        """A value that differs after every change of the graph's computation."""
         return self.n_nodes, self._n_edits
 
     # ---- control inputs
@@ -109,10 +109,10 @@ class Editable(Variables):
     def rewire(
         self, inputs: Mapping[int, Mapping[int, int]], controls: Mapping[int, Iterable[int]]
     ) -> None:
-        """Have nodes read other symbols, and wait for other nodes.
+        """Change the inputs and control inputs of nodes.
 
-        Where a node would stand before what it needs, that is moved to before it: nodes, but not
-        symbols nor operations, get other numbers.
+        Inputs that stand after a node that reads them are moved before it: nodes get other numbers,
+        symbols and operations do not.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Editable(Variables):
     def _order_for(
         self, rows: Mapping[int, list[int]], waits: Mapping[int, list[int]]
     ) -> tuple[int, list[int]]:
-        """Return how nodes have to be moved: from which one on, into which order."""
+        """Return how nodes must be moved: the first number, and the new order from there on."""
         latest = {node: max(map(self.node_of, row), default=-1) for node, row in rows.items()}
         for node, befores in waits.items():
             latest[node] = max(latest.get(node, -1), max(befores, default=-1))
@@ -171,7 +171,7 @@ class Editable(Variables):
         self, inputs: Mapping[int, Mapping[int, int]], rows: Mapping[int, list[int]],
         first: int, order: list[int],
     ) -> dict[int, Spec]:
-        """Return what is then known of symbols, where that is something else than now."""
+        """Return the new specs of symbols, where they differ from the present ones."""
         specs: dict[int, Spec] = {}
         changed = {
             node for node, changes in inputs.items()
@@ -234,7 +234,7 @@ class Editable(Variables):
             succeeded = True
         finally:
             self._is_undoable = False
-            if succeeded or places is not self._places:  # moved nodes cannot be told apart
+            if succeeded or places is not self._places:  # moved nodes have new numbers
                 self._names.done()
             else:
                 self._names.take_back(n_nodes, named)

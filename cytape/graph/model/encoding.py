@@ -1,7 +1,7 @@
-"""Static arguments of ops as JSON, and back: a closed vocabulary, so that reading runs nothing.
+"""Static arguments of ops as JSON, and back: a closed vocabulary, so that reading runs no code.
 
-None, booleans, integers, finite floats and strings stand for themselves. Everything else is an
-object with one key, which says what it is:
+None, booleans, integers, finite floats and strings are JSON values. Everything else is an object
+with one key, which names the type:
 
 - ``{"float": "nan"}`` (or ``"inf"``, ``"-inf"``), ``{"complex": [real, imaginary]}``
 - ``{"tuple": [...]}``, also for named tuples; ``{"dict": [[key, value], ...]}``
@@ -50,7 +50,7 @@ class NoWordError(GraphFileError):
 
 
 class Encoder:
-    """Makes JSON of static arguments, and gathers the arrays, variables and bodies in them.
+    """Encodes static arguments as JSON, and collects the arrays, variables and bodies in them.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ class Decoder:
         return key
 
     def take_array(self, number: Any) -> np.ndarray:
-        """Return an array, which nothing else takes: what is loaded is no larger than the file.
+        """Return an array and mark it as taken: a loaded graph is not larger than its file.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class Decoder:
         Raises
         ------
         GraphFileError
-            If there is none of that number, or it has been taken.
+            If no array has that number, or it has been taken.
         """
         array = numbered(self._arrays, number, "array")
         if number in self._taken:
@@ -365,7 +365,7 @@ class Decoder:
 
 
 def brief(code: Any) -> str:
-    """Return the beginning of what a file holds, for messages.
+    """Return the beginning of a code from a file, for messages.
 
     Parameters
     ----------
@@ -398,14 +398,14 @@ def listed(code: Any, length: int | None = None) -> list[Any]:
 
 
 def numbered(things: Sequence[Any], number: Any, what: str) -> Any:
-    """Return one of some things, by a number that a file holds.
+    """Return an item of a list, by a number that a file holds.
 
     Parameters
     ----------
     things : sequence
     number : object
     what : str
-        What they are, for the message.
+        Noun for the items, for the message.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is said of an operation that raised an error while its graph ran."""
+"""Messages about operations that raised an error while their graph ran."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def where_built(location: tuple[str, int, str] | None) -> str:
 
 
 def note_operation(error: BaseException, graph: Any, node: int) -> None:
-    """Add to an error which operation raised it, what its inputs are, and where it was built.
+    """Add a note to an error: the operation that raised it, its inputs, its place in the source.
 
     Parameters
     ----------

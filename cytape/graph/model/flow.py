@@ -1,4 +1,4 @@
-"""Flow: which values of a graph depend on which, through the bodies of branches and loops."""
+"""Flow: dependences between the values of a graph, through the bodies of branches and loops."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Flow:
         self._known: dict[tuple, frozenset[int]] = {}
 
     def runs(self, graph: Any, node: int) -> list[Run]:
-        """List what a node runs."""
+        """List the bodies that a node runs."""
         op = graph.ops[node]
         return RUNS[op](graph.attrs[node]) if op in RUNS else []
 

@@ -40,9 +40,9 @@ class Graph(Editable):
     """A program as a graph of operations, which a `Session` runs.
 
     Ops that are called with a tensor of a graph are added to it; inside `as_default` all are. The
-    graph consists of `Operation` objects, which are connected by tensors without values. Both have
-    names: that of an op is its type (or what the user says), made unique; that of a tensor is the
-    op's, a colon, and which output it is.
+    graph consists of `Operation` objects, which are connected by tensors without values. The name
+    of an operation is its type (or a name that the user gives), made unique. The name of a tensor
+    is the operation's, a colon, and the index of the output.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Graph(Editable):
     """
 
     def __init__(self) -> None:
-        self.first_id = newest_id()  # of what was made before
+        self.first_id = newest_id()  # ids of objects made before are smaller
         self.contexts[0] = OUTERMOST
 
     def as_default(self) -> AbstractContextManager[Graph]:
@@ -265,7 +265,7 @@ class Graph(Editable):
         give(self.as_node(op), name)
 
     def describe(self, symbol: int) -> str:
-        """Return what messages call a symbol.
+        """Return the name of a symbol for messages.
 
         Parameters
         ----------

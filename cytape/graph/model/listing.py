@@ -1,7 +1,6 @@
-"""A graph as text: one line per operation, in the order in which they run.
+"""Listings of graphs: one line per operation, in the order in which they run.
 
-Numbers that were operands stand where they are used, and have no line of their own, unless the user
-named them.
+Numbers appear as operands and have no line of their own, unless the user named them.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def call_text(graph: Any, node: int) -> str:
 
 
 def operand_text(graph: Any, symbol: int) -> str:
-    """Return what a symbol is called as an operand.
+    """Return the text of a symbol as an operand.
 
     Parameters
     ----------

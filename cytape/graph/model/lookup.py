@@ -1,4 +1,4 @@
-"""How operations and tensors of a graph are found: by position, by name, by what they consume."""
+"""Lookup of operations and tensors of a graph: by position, by name, by consumers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cytape.tensor.tensor import Tensor
 class Lookup(SymbolicGraph):
     """A graph whose operations and tensors can be found."""
 
-    # What is not asked for of most traces is made when somebody asks.
+    # Indices that most traces never use are built on first use.
     _consumers_seen = 0
     # Once nodes have been moved: where the first ones made are now, and which those are.
     _places: tuple[list[int], list[int]] | None = None
@@ -74,13 +74,13 @@ class Lookup(SymbolicGraph):
         return self._places[0][number]
 
     def reorder_operations(self, first: int, order: Sequence[int]) -> None:
-        """Have operations stay what they are while nodes are moved.
+        """Update the numbers of operations when nodes are moved.
 
         Parameters
         ----------
         first : int
         order : sequence of int
-            As `NodeStore.reorder` takes it.
+            As for `NodeStore.reorder`.
         """
         places, numbers = self._places or ([], [])
         for numbered in places, numbers:
@@ -139,7 +139,7 @@ class Lookup(SymbolicGraph):
         return consumers[symbol]
 
     def forget_consumers(self) -> None:
-        """Work out anew what reads which symbols when somebody asks."""
+        """Rebuild the lists of consumers on the next use."""
         self._consumers = []
         self._consumers_seen = 0
 
@@ -294,13 +294,13 @@ class Lookup(SymbolicGraph):
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """Return the tensor or operation of this graph that something names, or is.
+        """Return the tensor or operation of this graph with a name, or the argument if it is one.
 
         Parameters
         ----------
         obj : Tensor, Operation or str
         allow_tensor, allow_operation : bool, optional
-            What it may be.
+            Kinds of results that are allowed.
 
         Returns
         -------
@@ -311,7 +311,7 @@ class Lookup(SymbolicGraph):
         KeyError
             If there is nothing of that name.
         ValueError
-            If it belongs to another graph, or is the name of what is not allowed.
+            If it belongs to another graph, or is a name of a kind that is not allowed.
         TypeError
             If it is something else.
 

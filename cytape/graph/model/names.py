@@ -1,8 +1,8 @@
-"""Names of ops and scopes, worked out when somebody asks for one.
+"""Names of ops and scopes, computed on first use.
 
-Building an op stores no name: only names that a user gave are kept, and what scopes were entered
-when. From these follow, in the order in which everything was made, the same names as if each had
-been settled at once.
+Building an op stores no name: only names given by users are stored, and the order in which scopes
+were entered. Names are derived from these in the order of building, so they equal names that are
+assigned immediately.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class UniqueNames:
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}  # a name that is taken -> the suffix to try next
-        self._changes: list[tuple[str, int | None]] | None = None  # what was there before
+        self._changes: list[tuple[str, int | None]] | None = None  # keys and their values before
 
     def _set(self, name: str, suffix: int) -> None:
         if self._changes is not None:
@@ -73,11 +73,11 @@ class UniqueNames:
         self._next[name] = suffix
 
     def begin(self) -> None:
-        """Remember from here on what `end` may have to take back."""
+        """Record changes from now on, for `end` to undo."""
         self._changes = []
 
     def end(self, succeeded: bool) -> None:
-        """Keep what has been taken since `begin`, or have it be free again.
+        """Keep the changes since `begin`, or undo them.
 
         Parameters
         ----------
@@ -132,8 +132,8 @@ class Names:
         self.given: dict[int, str] = {}
         self._copied: dict[int, str] = {}
         self._exact: dict[str, int] = {"": ROOT}
-        # Of each: the scope around it, what it was to be called, the node whose name stands before
-        # that (-1: none), and how many nodes there were when it was entered.
+        # Per scope: the enclosing scope, the requested name, the node whose name is its prefix (-1:
+        # none), and the number of nodes when it was entered.
         self._scopes = [(ROOT, "", -1, 0)]
         self._scope_names = [""]  # with a slash at the end; may be shorter than `_scopes`
         self._names: list[str] = []
@@ -328,19 +328,19 @@ class Names:
         self.given = {node: names[node] for node in given}
 
     def begin(self) -> tuple[int, int, int]:
-        """Remember from here on what `take_back` may have to forget; return what it takes."""
+        """Record changes from now on, for `take_back` to undo; return its argument."""
         self._unique.begin()
         return len(self._names), len(self._scopes), len(self._scope_names)
 
     def take_back(self, n_nodes: int, counts: tuple[int, int, int]) -> None:
-        """Forget what has been named since `begin`.
+        """Forget the names given since `begin`.
 
         Parameters
         ----------
         n_nodes : int
-            How many nodes there were.
+            The number of nodes at that time.
         counts : tuple of int
-            What `begin` returned.
+            The result of `begin`.
         """
         n_names, n_scopes, n_scope_names = counts
         self._unique.end(succeeded=False)
@@ -353,11 +353,11 @@ class Names:
                 del names[node]
 
     def done(self) -> None:
-        """Keep what has been named since `begin`."""
+        """Keep the names given since `begin`."""
         self._unique.end(succeeded=True)
 
     def reorder(self, graph: SymbolicGraph, first: int, order: Sequence[int]) -> None:
-        """Have nodes be called what they are where they will stand.
+        """Keep the names of nodes when nodes are moved.
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class Names:
         self._settle_scopes(graph.n_nodes)
 
     def _settle_scopes(self, at: int) -> None:
-        """Name the scopes that were entered when there were so many nodes, or fewer."""
+        """Name the scopes that were entered when there were at most this many nodes."""
         while len(self._scope_names) < len(self._scopes):
             parent, base, of, entered = self._scopes[len(self._scope_names)]
             if entered > at:

@@ -1,4 +1,4 @@
-"""Operation: a view of one op call in a graph."""
+"""Operation: the user's view of one op call in a graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Operation"]
 
 
 class Operation:
-    """One op call in a graph: what is computed, from which tensors.
+    """One op call in a graph, with its inputs and outputs.
 
     Graphs make these views on demand; two views of the same call are equal.
 
@@ -96,7 +96,7 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The label of where this is to be computed, "" for anywhere."""
+        """The device label, "" for none."""
         return self.graph.contexts[self.graph.context_of(self.node)].device
 
     @property

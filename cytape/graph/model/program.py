@@ -1,6 +1,6 @@
-"""Nodes of a graph, what they are built under and what they are called, as JSON, and back.
+"""Nodes of a graph with their contexts and names, as JSON, and back.
 
-The top of `cytape.graph.model.saving` says what there is in it.
+`cytape.graph.model.saving` documents the format.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def graph_code(graph: Any, encoder: Encoder) -> dict[str, Any]:
 
 
 def _context_before(graph: Any, node: int) -> Context:
-    """Return what a node was built under, without the op that it differentiates if that follows."""
+    """Return the context of a node, without the op that it differentiates if that comes later."""
     context = graph.contexts[graph.context_of(node)]
     return context if context.original < node else context._replace(original=-1)
 
 
 def symbol_codes(graph: Any) -> Sequence[int]:
-    """Return what a file calls the symbols of a graph: it counts them in the order of the nodes.
+    """Return the codes of a graph's symbols in a file: indices in the order of the nodes.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def field(code: Any, name: str, kind: type) -> Any:
 
 
 def _check_call(op: Any, n_inputs: int, attrs: dict[str, Any]) -> None:
-    """Raise if an op cannot be called with so many inputs and these arguments."""
+    """Raise if an op cannot be called with this number of inputs and these arguments."""
     try:
         signature = inspect.signature(op.forward)
     except ValueError:  # a function in C may have none

@@ -1,4 +1,4 @@
-"""Orders in which the nodes of a graph can run once some of them read, or wait for, others."""
+"""Run orders of nodes after their inputs or control inputs have changed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def order_within(
     graph: Any, first: int, end: int, inputs: Mapping[int, list[int]],
     controls: Mapping[int, Iterable[int]],
 ) -> list[int]:
-    """Return an order in which some nodes can run: that of their making, as far as possible.
+    """Return an order in which some nodes can run, as close as possible to the present one.
 
-    Whatever is needed earlier than it stands comes right before what needs it. What has effects
-    keeps its order in any case.
+    A node that is needed earlier moves to right before its first consumer. Nodes with effects keep
+    their relative order.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ def _message(graph: Any, path: list[int], again: int) -> str:
 
 
 def _before_by_effect(graph: Any, first: int, end: int) -> dict[int, list[int]]:
-    """Return what stateful nodes have to come after, if they are to do the same as now."""
+    """Return the nodes that must run before stateful nodes, so that effects stay the same."""
     befores: dict[int, list[int]] = {}
-    last: dict[Any, int] = {}         # of what is changed -> the node that changed it last
-    since: dict[Any, list[int]] = {}  # those that have looked at it since
-    barrier = -1                      # the last node that may have done anything
+    last: dict[Any, int] = {}         # id of a state -> the last node that changed it
+    since: dict[Any, list[int]] = {}  # id of a state -> the nodes that have read it since
+    barrier = -1                      # the last node whose effects are unknown
     all_since: list[int] = []         # those since
     for node in graph.stateful:
         if not first <= node < end:
@@ -113,7 +113,7 @@ def _before_by_effect(graph: Any, first: int, end: int) -> dict[int, list[int]]:
 
 
 def _touched(op: Any, attrs: dict[str, Any]) -> int | None:
-    """Return the id of what a stateful op looks at or changes; None: there may be more."""
+    """Return the id of the state that an op reads or changes; None if there may be more."""
     if op is read_variable_op or op in ASSIGNMENTS.values():
         return attrs["variable"].id
     if "stream" not in attrs:

@@ -1,13 +1,13 @@
-"""Saving and loading graphs.
+"""Files of graphs: saving and loading.
 
 A file is a container (see `cytape.graph.model.container`) with a program in JSON:
 
 - ``format``: "cytape graph"; ``version``: of the format
 - ``variables``: objects with ``name``, ``trainable`` and ``value``, the number of an array
 - ``scopes``: full names, each with a slash at the end; the first is ""
-- ``contexts``: what nodes are built under: ``scope``, by number; ``controls``, a list of nodes;
+- ``contexts``: settings of nodes: ``scope``, by number; ``controls``, a list of nodes;
   ``device``; ``overrides``, pairs of an op type and a name; ``original``, a node or -1;
-  ``recorded``, whether recorders are to follow; they are where an older file does not say
+    ``recorded``, whether recorders track it (true where an older file does not say)
 - ``nodes``, in the order of their making: ``op``, its type; ``name``, in full, and whether it was
   ``named`` by the user; ``inputs``, a list of symbols; ``attrs``, encoded as
   `cytape.graph.model.encoding` says; ``outputs``, pairs of dtype and shape; ``context``, by number;
@@ -15,14 +15,14 @@ A file is a container (see `cytape.graph.model.container`) with a program in JSO
 - ``named variables``: those that `Graph.get_variable` knows, by number
 - ``collections``: pairs of a name and a list, whose items are encoded as attributes are, or are
   ``{"symbol": 3}`` or ``{"node": 3}``
-- ``finalized``: whether the graph is
+- ``finalized``: whether the graph is finalized
 - ``functions``, the bodies of branches and loops, each after those that it runs itself: objects
   with a ``name``; ``scopes``, ``contexts`` and ``nodes`` as above; ``inputs`` and ``outputs``,
-  lists of symbols; ``history of``, the number of the function that returns the same, and less, or
-  -1; an older file has none of them
+    lists of symbols; ``history of``, the number of the function that returns a prefix of the same
+    results, or -1; an older file has none of them
 
-Loading builds the graph anew, op by op: types are looked up among the ops that are declared, calls
-are checked as those of users are, and shapes and dtypes inferred and compared with what is stored.
+Loading builds the graph anew, op by op: types are looked up among the declared ops, calls are
+checked as users' calls are, and shapes and dtypes are inferred and compared with the stored ones.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _item_code(
 
 
 def load(graph: Any, path: str | os.PathLike[str]) -> Any:
-    """Build what a file holds in a new graph.
+    """Build the graph of a file.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class _Loader:
 def _returns_more(
     body: Any, code: Any, other: Any, other_code: Any, arrays: list[np.ndarray]
 ) -> bool:
-    """Tell whether a body first returns what another does, computed by the same calls."""
+    """Tell whether a body first returns the results of another, computed by the same calls."""
     graph, other_graph = body.graph, other.graph
     specs, other_specs = [
         [spec_code(each.graph.spec_of(symbol)) for symbol in each.input_symbols]

@@ -1,4 +1,4 @@
-"""Subgraph: what of a graph is to be run, and what it is run with."""
+"""Subgraph: a part of a graph with its inputs, outputs and kept nodes."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from cytape.ops.engine.symbolic import SymbolicGraph
 
 
 class Subgraph(NamedTuple):
-    """A graph with its ends: what optimisation passes map to another, and what plans are made of.
+    """A graph with inputs and outputs: passes map one to another, and plans are compiled from one.
 
     Attributes
     ----------
@@ -16,7 +16,7 @@ class Subgraph(NamedTuple):
     fetches : tuple of int
         Symbols whose values are asked for.
     keep : tuple of int
-        Nodes that run in any case, for what they do.
+        Nodes that always run, for their effects.
     """
 
     graph: SymbolicGraph

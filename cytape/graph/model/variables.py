@@ -1,8 +1,8 @@
-"""Variables in graphs: ops that look at them, and change them, when a graph runs.
+"""Variables in graphs: ops that read and assign them when a graph runs.
 
-A variable is the same object, with a value, inside graphs and outside. A graph has one
-VariableHandle for each, which stands for the variable whatever it holds, and a ReadVariable of it
-where its value is read. Reads and assignments run in the order in which they were built.
+A variable is the same object, with a value, inside and outside of graphs. A graph has one
+VariableHandle for each, which stands for the variable itself, and a ReadVariable of it where its
+value is read. Reads and assignments run in the order in which they were built.
 """
 
 from __future__ import annotations
@@ -86,17 +86,17 @@ def assigned_variables(op: Any, attrs: dict[str, Any]) -> tuple[Variable, ...]:
 
 
 class AssignedFlow(Flow):
-    """Which values of a graph the values depend on that variables are assigned."""
+    """Dependences of the values that variables are assigned on values of a graph."""
 
     def runs(self, graph: Any, node: int) -> list[Run]:
-        """List what a node runs, or stands for after that has run with its inputs."""
+        """List the bodies that a node runs; for a repeated call, its trace."""
         if graph.ops[node] is checkpointed_call_op:
             trace = graph.attrs[node]["trace"]
             return [Run(trace, range(len(trace.input_symbols)))]
         return super().runs(graph, node)
 
     def inputs_needed(self, graph: Any, node: int, needed: Iterable[int]) -> Iterable[int]:
-        """Return the inputs of a node on which outputs, or what it assigns, depend."""
+        """Return the inputs of a node on which the given outputs or its assignments depend."""
         op = graph.ops[node]
         if not graph.contexts[graph.context_of(node)].recorded:
             return ()
@@ -182,7 +182,7 @@ class Variables(BuiltUnderContexts, Collections):
         dtype : dtype, optional
             Of a new one, by default the initial value's; an existing one must have it.
         initializer : array_like or callable, optional
-            The initial value, or what is called for it with the shape and the dtype; by default
+            The initial value, or a function of the shape and the dtype that returns it; by default
             zeros. A scalar fills the shape.
         trainable : bool, optional
             As `cytape.Variable` takes it.
@@ -288,7 +288,7 @@ class Variables(BuiltUnderContexts, Collections):
         ]
 
     def known_handle(self, variable: Variable) -> int | None:
-        """Return the symbol of what stands for a variable, None if the graph does not have it.
+        """Return the symbol of a variable's handle, None if the graph does not have it.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Variables(BuiltUnderContexts, Collections):
         return handle
 
     def variable_value(self, variable: Variable) -> Tensor:
-        """Return the tensor of what a variable holds.
+        """Return a tensor of a variable's value.
 
         Parameters
         ----------
