@@ -1,1 +1,1 @@
-"""How a Python function becomes a graph: keys, signatures, traces, captures."""
+"""Traces: Python functions turned into graphs, by signature, with the tensors that they capture."""

@@ -1,4 +1,4 @@
-"""Bodies: traced functions that nodes of a graph run, and what is derived from them."""
+"""Bodies: traced functions that nodes of a graph run, and functions derived from them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ __all__ = [
     "zeros",
 ]
 
-# What stands for a call of a stateful op where it must not happen again, by op: called with the
-# inputs, the outputs that there were, and the attributes.
+# Replacements of stateful ops in repeated calls, by op: called with the inputs, the outputs of the
+# first call, and the attributes.
 REPEATED: dict[Any, Callable[..., Sequence[Tensor]]] = {}
 
-# The outputs of such a call that its repetition reads, by op, if not all: called with a graph and
-# a node. The others are None to what stands for the call.
+# Outputs of the first call that such a replacement reads, by op, if not all: called with a graph
+# and a node. The replacement gets None for the others.
 GIVEN: dict[Any, Callable[[SymbolicGraph, int], Sequence[int]]] = {}
 
 REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
@@ -105,23 +105,23 @@ def like(graph: FunctionGraph, source: SymbolicGraph, symbols: Iterable[int]) ->
 
 
 def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Build a body once more, in the graph that is being built; return the outputs."""
+    """Build a body again, in the graph that is being built; return the outputs."""
     symbols = dict(zip(body.input_symbols, inputs, strict=True))
     inline(body.graph, symbols, graph)
     return [symbols[symbol] for symbol in body.output_symbols]
 
 
 def given_symbols(graph: SymbolicGraph) -> list[int]:
-    """List what the nodes return whose every call counts, as far as repetitions read it."""
+    """List the results of stateful nodes that repeated calls read."""
     return [symbol for node in graph.stateful for symbol in (
         GIVEN[graph.ops[node]](graph, node) if graph.ops[node] in GIVEN
         else graph.outputs_of(node))]
 
 
 def repeatable(body: ConcreteFunction) -> ConcreteFunction:
-    """Return a body that computes the same without doing anything besides.
+    """Return a body that computes the same results without side effects.
 
-    It has more inputs: what the nodes returned whose every call counts.
+    It has more inputs: the results of stateful nodes in the first call.
     """
     source, given = body.graph, given_symbols(body.graph)
     graph = FunctionGraph(body.name, current_graph())
@@ -166,7 +166,7 @@ def reached_by_gradients(
     variables : sequence of int
         The loop variables of whose last values there are gradients.
     outputs : sequence of int
-        The outputs besides of which there are any.
+        The other outputs that have gradients.
     n_variables : int
     """
     def step(reached: Sequence[int]) -> list[Any]:
@@ -191,7 +191,7 @@ def reached_by_tangents(
     ----------
     body : ConcreteFunction
     variables, inputs : sequence of int
-        The loop variables of whose start values there are tangents, and what else the body takes.
+        The loop variables whose start values have tangents, and the other inputs that have some.
     n_variables : int
     """
     def step(reached: Sequence[int]) -> list[Any]:
@@ -208,15 +208,15 @@ def reached_by_tangents(
 
 
 def derived(body: ConcreteFunction, key: tuple, make: Callable[[], Any]) -> Any:
-    """Return what follows from a body, made once and kept with it.
+    """Return an object derived from a body, made once and stored with it.
 
     Parameters
     ----------
     body : ConcreteFunction
     key : tuple
-        Says what is made of the body.
+        Names the derived object.
     make : callable
-        Makes it. What has captured tensors (an attribute, `captured`) is not kept.
+        Makes it. An object with captured tensors (an attribute, `captured`) is not stored.
 
     Returns
     -------
@@ -281,22 +281,22 @@ def closed(
     actual: Sequence[Tensor],
     outputs: Sequence[Tensor],
 ) -> tuple[ConcreteFunction, list[Tensor], list[int]]:
-    """Make a body of a graph that has been built, which takes no more than it uses.
+    """Make a body of a complete graph, with only the arguments that it uses.
 
     Parameters
     ----------
     graph : FunctionGraph
     fixed : sequence of Tensor
-        Arguments that it takes in any case, before the others.
+        Arguments that it always takes, before the others.
     arguments, actual : sequence of Tensor
-        Arguments that it takes if it uses them, and what will be passed for them.
+        Arguments that it takes if it uses them, and the values for them.
     outputs : sequence of Tensor
 
     Returns
     -------
     body : ConcreteFunction
     passed : list of Tensor
-        What is passed after the fixed arguments, captured tensors included.
+        The values after the fixed arguments, captured tensors included.
     used : list of int
         Which of the arguments the body takes.
     """

@@ -1,4 +1,4 @@
-"""Calls of traces in graphs that keep checkpoints, and compute all else again for derivatives."""
+"""Calls of traces in graphs that keep checkpoints and recompute the rest for derivatives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["CheckpointedCalls", "closed", "copied"]
 def closed(
     trace: Ends, checkpoints: Any, new_trace: Callable[..., Any]
 ) -> tuple[Any, list[int], dict]:
-    """Return what a node of a graph needs of a trace to stand for its calls.
+    """Return the body and the attributes of a node that stands for calls of a trace.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class CheckpointedCalls:
     ----------
     body : Ends
     n_kept : int
-        How many of its outputs, the last ones, are what is kept.
+        Number of kept values, the last outputs.
     new_trace : callable
         Makes a `ConcreteFunction`.
     """
@@ -77,7 +77,7 @@ class CheckpointedCalls:
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
 
     def vjp(self, op: Any, *gradients: Any) -> list:
-        """Build the backward pass, which computes again what it needs, late."""
+        """Build the backward pass, which recomputes the values it needs once gradients arrive."""
         n_inputs = len(op.inputs) - len(gradients)
         reached = tuple(gradient is not None for gradient in gradients)
         specs = op.input_specs[:n_inputs]
@@ -89,7 +89,7 @@ class CheckpointedCalls:
         return [*found, *[None] * len(gradients)]
 
     def jvp(self, op: Any, *tangents: Any) -> list:
-        """Build the tangents, for which what they need is computed again."""
+        """Build the tangents, with recomputed values."""
         tangents = tangents[: len(op.inputs) - len(op.output_specs)]
         moving = tuple(tangent is not None for tangent in tangents)
         if not any(moving):
@@ -103,10 +103,10 @@ class CheckpointedCalls:
         return self._traces
 
     def _called(self, trace: Any, arrived: Sequence[Any], op: Any) -> list:
-        """Call a derivative, or build it; what it reads is read when what it is given has arrived.
+        """Call a derivative, or build it; captured values are read once its arguments have arrived.
 
-        The identities that read it in a graph wait: no pass makes one of an op here and the one it
-        repeats.
+        In a graph they are read through identities with control inputs, so that no pass merges an
+        op here with the one that it repeats.
         """
         graph, own = current_graph(), self._traces.function.graph
         arrived = [convert_to_tensor(x) for x in arrived if x is not None]

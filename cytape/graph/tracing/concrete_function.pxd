@@ -6,23 +6,23 @@ cdef class ConcreteFunction:
     cdef object __weakref__
     cdef readonly str name
     cdef readonly object graph
-    cdef readonly tuple variable_places   # of those that are arguments, among a call's objects
+    cdef readonly tuple variable_places   # of variables that are arguments, among a call's objects
     cdef readonly list captured_inputs
     cdef readonly tuple input_symbols     # of arguments, variables that are, and captures
     cdef readonly tuple output_symbols
-    cdef public long long last_use        # whoever keeps several traces says
-    cdef public bint uses_tensors         # of a user's, from outside; who had it traced may know
+    cdef public long long last_use        # set by owners of several traces
+    cdef public bint uses_tensors         # whether it captures users' tensors
     cdef object body_of_loop              # a weak reference, or None: see `history_of`
-    cdef readonly dict derived            # what follows from a body, see `bodies.derived`
+    cdef readonly dict derived            # see `bodies.derived`
     cdef Results results
     cdef Py_ssize_t n_arguments
-    cdef list variables                   # weak references to those that are arguments
+    cdef list variables                   # weak references to variables that are arguments
     cdef dict left                        # see FunctionGraph; None if it is empty
     cdef bint assigns
     cdef tuple assigning                  # places of inputs that variables are assigned, or None
-    cdef list captured_graphs             # those that what is captured belongs to
+    cdef list captured_graphs             # the graphs of captured tensors
     cdef object grad_func, python_grad_func, checkpoints
-    cdef tuple closed                     # a body for calls in graphs, and what it keeps, or None
+    cdef tuple closed                     # a body for calls in graphs and its kept values, or None
     cdef dict calls_by_kept               # derivatives of such calls, by how many values are kept
     cdef readonly Executable own_executable  # None before it is asked for
     cdef readonly dict derivatives        # by order and modes
@@ -49,7 +49,7 @@ cdef class ConcreteFunction:
 cdef class Results:
     cdef tuple symbols                    # of its tensors
     cdef object kind                      # list or tuple, of nothing but tensors; else None
-    cdef list leaves                      # what is no tensor, None in the places of tensors
+    cdef list leaves                      # other leaves than tensors; None in place of a tensor
     cdef list places                      # of leaves that are tensors, or slices: three tensors
     cdef bint single
     cdef object structure

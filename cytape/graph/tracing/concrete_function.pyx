@@ -49,7 +49,7 @@ cdef tuple tensors_or_numbers = (Tensor, np.ndarray, np.generic, float, complex,
 
 
 cdef class ConcreteFunction:
-    """A function of tensors of certain specs, traced: a graph with its ends.
+    """A function of tensors of certain specs, traced: a graph with inputs and outputs.
 
     `function` makes them, one per signature. Called with one tensor (or array) per argument.
 
@@ -59,7 +59,7 @@ cdef class ConcreteFunction:
     graph : FunctionGraph
         The body; nothing can be added to it.
     captured_inputs : list of Tensor or Variable
-        What the body uses from outside.
+        The captured tensors and variables.
 
     Examples
     --------
@@ -113,19 +113,20 @@ cdef class ConcreteFunction:
 
     @property
     def inputs(self) -> list:
-        """The placeholders: those of the arguments, then those of what was captured."""
+        """The placeholders: those of the arguments, then those of captured tensors."""
         return list(map(self.graph.tensor_at, self.input_symbols))
 
     @property
     def outputs(self) -> list:
-        """The tensors in what the function returns."""
+        """The tensors in the function's result."""
         return list(map(self.graph.tensor_at, self.output_symbols))
 
     @property
     def history_of(self):
-        """The body of a loop or branch that returns the same, and less, or None.
+        """The body of a loop or branch whose results are a prefix of this one's, or None.
 
-        One call can stand for both. It keeps its derivatives, of which this may be one.
+        One call can replace calls of both. That body stores its derivatives; this one may be among
+        them.
         """
         return None if self.body_of_loop is None else self.body_of_loop()
 
@@ -144,11 +145,11 @@ cdef class ConcreteFunction:
 
     @property
     def structured_outputs(self):
-        """What the function returns, in terms of the tensors of its graph."""
+        """The function's result, with the tensors of its graph."""
         return self.packed(self.outputs)
 
     def packed(self, list results not None):
-        """Return what the function returns, with other tensors for those of its graph."""
+        """Return the function's result, with other tensors in place of those of its graph."""
         return self.results.pack(results)
 
     def __call__(self, *tensors):
@@ -188,10 +189,10 @@ cdef class ConcreteFunction:
         self.graph.release_captures()
 
     cpdef bint fits_here(self) except -1:
-        """Tell whether a call at this place could be served by this trace.
+        """Tell whether this trace can serve a call at this place.
 
-        What was captured can be reached from the graph being built, if any is, and nothing that the
-        trace has as a constant is recorded.
+        Captured tensors must be reachable from the graph being built, if any, and no constant of
+        the trace may be recorded.
         """
         for captured in self.captured_graphs:
             graph = building()
@@ -270,7 +271,7 @@ cdef class ConcreteFunction:
 
     @property
     def executable(self) -> Executable:
-        """What computes the outputs from all inputs."""
+        """The executable that computes the outputs from all inputs."""
         return self.to_execute()
 
     cdef Executable to_execute(self):
@@ -372,7 +373,7 @@ cdef class ConcreteFunction:
         return 0
 
     def calls(self, n_kept):
-        """Return the derivatives of calls that keep the last so many outputs.
+        """Return the derivatives of calls that keep this number of last outputs.
 
         Parameters
         ----------
@@ -451,7 +452,7 @@ class GradientCall:
 
 
 cdef class Results:
-    """What a traced function returned: a structure with tensors in some places."""
+    """The result of a traced function: a structure with tensors in some places."""
 
     def __init__(self, SymbolicGraph graph, structure):
         cdef list leaves, tensors = []

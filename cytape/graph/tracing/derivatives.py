@@ -24,12 +24,12 @@ MOST_PARTIAL = 16  # traces for some of the outputs, or inputs, that are kept
 class DerivativeGraph(FunctionGraph):
     """The body of a derivative of a trace.
 
-    What is constant in the trace is none of its inputs, so nobody differentiates with respect to
-    it: it is constant here, too, instead of a value that each call would have to pass on.
+    Constants of the trace are constants here, too, rather than captured values that each call would
+    have to pass: nothing is differentiated with respect to them.
     """
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
-        """Add a constant for one of the trace, and what calls pass for all else."""
+        """Add a constant for a constant of the trace, and a placeholder for anything else."""
         graph = self.outer_graph
         if graph is not None and tensor.graph is graph:
             node = graph.node_of(graph.symbol_of(tensor))
@@ -39,7 +39,7 @@ class DerivativeGraph(FunctionGraph):
 
 
 class Kept(Protocol):
-    """What a call of a trace keeps for its derivatives, if not all that they read."""
+    """The values that a call of a trace keeps for its derivatives, if not all that they read."""
 
     symbols: frozenset[int]
 
@@ -47,32 +47,32 @@ class Kept(Protocol):
         """List the symbols that derivatives read besides inputs, outputs and constants."""
 
     def new_body(self, name: str) -> DerivativeGraph:
-        """Return the body of a derivative, which computes again what is not kept."""
+        """Return the body of a derivative, which recomputes the other values."""
 
 
 _kept_of: Callable[[Ends, Any, bool], Kept]
 
 
 def install_kept_of(function: Callable[[Ends, Any, bool], Kept]) -> None:
-    """Tell what calls of traces keep where not all intermediates are kept.
+    """Install the choice of values that calls of traces keep, where not all are kept.
 
     Parameters
     ----------
     function : callable
-        Called with a trace, what a user says is to be kept, or symbols of it, and whether whoever
-        called keeps the outputs.
+        Called with a trace, the user's choice of checkpoints, or symbols, and whether the caller
+        keeps the outputs.
     """
     global _kept_of
     _kept_of = function
 
 
 def kept_of(trace: Ends, checkpoints: Any, outputs: bool) -> Kept:
-    """Return what calls of a trace keep for their derivatives, as `install_kept_of` was told."""
+    """Return the values that calls of a trace keep for their derivatives, see `install_kept_of`."""
     return _kept_of(trace, checkpoints, outputs)
 
 
 class Ends(NamedTuple):
-    """What there is to know of a trace."""
+    """The parts of a trace that its derivatives need."""
 
     name: str
     graph: FunctionGraph
@@ -81,7 +81,7 @@ class Ends(NamedTuple):
 
 
 class DerivativeTraces:
-    """The traces of a trace's derivatives, by what they are asked for.
+    """The traces of a trace's derivatives, by the gradients or tangents given and needed.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class DerivativeTraces:
         return tuple(self.function.graph.spec_of(symbol).trainable for symbol in symbols)
 
     def backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
-        """Return the trace of the backward pass, from targets a gradient has reached to inputs.
+        """Return the trace of the backward pass, from targets with gradients to inputs.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class DerivativeTraces:
         Returns
         -------
         ConcreteFunction
-            Takes the gradients of those targets, and what it captured of the trace; returns a
+            Takes the gradients of those targets, and the captured values of the trace; returns a
             gradient, or None, per input.
         """
         return self._trace_for(
@@ -145,8 +145,8 @@ class DerivativeTraces:
     def _trace_backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
         """Trace the backward pass.
 
-        As with tangents, zeros are not to be multiplied by what is not finite. A gradient that
-        nobody needs may follow from a derivative that is not known, or not finite.
+        Missing gradients are left out rather than zero: zero times an infinite derivative is NaN,
+        and a derivative that is not needed may be unknown.
         """
         graph = self.function.graph
         body = self.new_body(f"{self.function.name}_grad")
@@ -158,9 +158,9 @@ class DerivativeTraces:
             return self._trace(body, seeds, [next(gradients) if x else None for x in needed])
 
     def _trace_jvp(self, moving: tuple[bool, ...]) -> Any:
-        """Trace the tangents; those of inputs that stand still are not there, rather than zero.
+        """Trace the tangents. Inputs without a tangent have none, rather than a zero.
 
-        Zero times what is not finite is NaN: where the exponent of a negative number stands still.
+        Zero times an infinite derivative is NaN, as for the exponent of a negative number.
         """
         graph, inputs = self.function.graph, self.function.input_symbols
         body = self.new_body(f"{self.function.name}_jvp")
@@ -174,7 +174,7 @@ class DerivativeTraces:
         return self._new_trace(body.name, body, symbols, results)
 
     def traces(self) -> list[Any]:
-        """List those that there are."""
+        """List the traces that exist."""
         # Lists, for other threads may add to these meanwhile.
         return [*list(self._backward_from.values()), *list(self._jvp_of.values())]
 
@@ -192,7 +192,7 @@ class DerivativeTraces:
 
 
 class Derivatives:
-    """A trace that also returns the intermediates that its derivatives need; and these.
+    """A trace that also returns the intermediates that its derivatives need, and those derivatives.
 
     A call is one op on a tape. Its backward function is a trace, too, that takes the gradients of
     the outputs and those intermediates that it reads; nothing is computed twice. Where derivatives
@@ -226,7 +226,7 @@ class Derivatives:
             partial(DerivativeGraph, outer_graph=graph) if checkpoints is None
             else kept_of(function, checkpoints, True).new_body)
         known = dict.fromkeys([*function.input_symbols, *function.output_symbols])
-        # What stands still has zeros of its shape, which may follow from what is drawn only once.
+        # Zeros in place of missing tangents need the shape of a tensor, which may depend on a draw.
         saved = kept_of(function, frozenset(), True).passed() if graph.stateful and not all(
             graph.spec_of(symbol).known for symbol in range(graph.n_symbols)) else []
         saved = [symbol for symbol in saved if symbol not in known]
@@ -251,7 +251,7 @@ class Derivatives:
             if not new or order != HIGHER_ORDER:
                 break
         self.saved = saved
-        # Traces of some outputs or inputs may read more, for the shape of what stands still.
+        # Traces for some outputs or inputs may read more, for the shapes of such zeros.
         traces.new_body = lambda name: kept_of(function, frozenset(saved), True).new_body(name)
         # Positions among inputs, outputs and saved intermediates, where a symbol has several the
         # last but for inputs: an input that is returned is the caller's tensor.
@@ -280,12 +280,12 @@ class Derivatives:
                 function.graph, function.input_symbols,
                 (*function.output_symbols, *self.saved), tuple(function.graph.stateful)))
             self.own_executable.report = self.report
-        # Handles of its own: what the caller changes in place later is not what the call was given.
+        # New handles: later writes by the caller do not change the arguments of this call.
         values = list(map(another, inputs))
         results = self.own_executable.run(values)
         n_targets = len(self._traces.targets)
         outputs, intermediates = results[:n_targets], results[n_targets:]
-        # Not the handles: by their death a tape knows that nobody needs this call any more.
+        # Values without handles: a handle would keep the tape from dropping this call.
         saved = list(map(without_handle, outputs))
 
         def derivative(trace: Any, arguments: Iterable) -> list:

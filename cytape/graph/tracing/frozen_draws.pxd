@@ -1,4 +1,4 @@
-# Random numbers that Python draws while a function is traced.
+# Warnings of random draws made by Python while a function is traced.
 
 from cytape.ops.shared.reachable cimport Reachable
 

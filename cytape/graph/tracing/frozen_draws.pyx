@@ -1,9 +1,9 @@
-"""Random numbers that Python draws while a function is traced: each call would repeat them.
+"""Warnings of random draws made by Python while a function is traced: each call would repeat them.
 
-A draw changes its generator. Which generators a function may draw from is told by what can be
-reached from it without running anything: NumPy's global one, those among the arguments, in their
-attributes and containers, and those that it and the functions and methods that it uses name. That
-some generator has changed is told by its memory; the line is looked for in the bytecode then.
+A draw changes the state of its generator. The generators that a function may use are found without
+running anything: NumPy's global one, those among the arguments, in their attributes and containers,
+and those that the function, and functions and methods that it uses, refer to by name. Their states
+are compared before and after; the line of a draw is found in the bytecode.
 """
 
 from cytape.ops.shared.reachable cimport is_of_cytape, state_of
@@ -22,10 +22,10 @@ __all__ = ["Draws", "call_traced"]
 
 
 cpdef call_traced(graph, f, args=(), kwargs=None):
-    """Call a function whose trace becomes a graph; warn of what it draws.
+    """Call a function whose trace becomes a graph; warn of draws by Python.
 
-    Not if variables were made, from drawn numbers perhaps: then it is traced once more; nor if the
-    trace is for one call.
+    No warning if variables were made, perhaps from drawn numbers: the function is then traced
+    again. No warning either if the trace is for one call.
     """
     cdef Draws draws = Draws(f, (*args, *kwargs.values()) if kwargs else tuple(args))
     cdef list being_traced = tracing.draws
@@ -45,7 +45,7 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
 
 
 class Tracing(threading.local):
-    """What is being traced in a thread, from the outermost to the innermost."""
+    """The functions being traced in a thread, from the outermost to the innermost."""
 
     def __init__(self):
         self.draws = []
@@ -79,7 +79,7 @@ cdef class Draws(Reachable):
     ----------
     f : callable
     arguments : tuple
-        What it is going to be called with.
+        The arguments of the call.
     """
 
     cdef int warn(self, graph, list moved, list being_traced, bint seeded) except -1:
@@ -90,7 +90,7 @@ cdef class Draws(Reachable):
         cdef Draws around
         for place in moved:
             generator, before = self.generators[place], self.states[place]
-            for around in being_traced:  # which would say it once more
+            for around in being_traced:  # which will warn as well
                 if around.states.get(place) == before:
                     around.states[place] = state_of(generator)
             what = "np.random" if generator is numpy_global else (

@@ -1,4 +1,4 @@
-"""FunctionGraph: the body of a traced function, with what it took from outside."""
+"""FunctionGraph: the body of a traced function, with its captured tensors and variables."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from cytape.tensor.variable import Variable
 
 
 class FunctionGraph(Graph):
-    """A graph that may use tensors and variables of its surroundings: it captures them.
+    """A graph that captures tensors and variables of its surroundings.
 
     Attributes
     ----------
     name : str
         The function's.
     captures : list of (Tensor or Variable, int)
-        What was captured, and the symbol of the placeholder that stands for it here.
+        Captured tensors, and the symbol of the placeholder of each.
     assigned : dict of int to Variable
         The variables that the body changes, by id.
     starts : list of (Tensor, int)
@@ -39,16 +39,16 @@ class FunctionGraph(Graph):
         Whether variables may be made now.
     n_variables_made : int
     runs_once : bool
-        Whether it is for a single call, at once: what it draws is drawn as without a graph.
+        Whether it is for a single, immediate call: draws in it are made as without a graph.
     called_again : bool
-        Whether later calls pass what captured tensors are then, as those of `cytape.function`.
+        Whether later calls pass present values of captured tensors, as those of `cytape.function`.
     of_member : bool
         Whether it stands for any member of a batch, as that of `cytape.vmap`.
     graphs_asked : list of Graph
         Those whose variables the body uses by name.
     left : dict of int to Tensor or None
-        Tensors from outside whose values are constants here, by id: handles of those that the body
-        asked for by `numpy()` and its kin, None for those that were converted.
+        Outer tensors whose values are constants here, by id: handles of those that left by
+        `numpy()` and similar calls, None for those that were converted.
     changes_by_code : dict or None
         In the body of a loop, the variables that loops within it change, by the code of their
         bodies, as far as that is known.
@@ -71,7 +71,7 @@ class FunctionGraph(Graph):
         self.left: dict[int, Tensor | None] = {}
         self.assigned: dict[int, Variable] = {}
         self.starts: list[tuple[Tensor, int]] = []
-        # Per attempt: variables made in it; those that had been assigned, and what had left, before
+        # Per attempt: variables made in it, variables assigned before, and values that left before.
         self._attempts: list[tuple[list[Variable], dict[int, Variable], dict]] = []
 
     @property
@@ -92,7 +92,7 @@ class FunctionGraph(Graph):
         return self.build(placeholder_op, shape=shape, dtype=dtype)
 
     def about_to_change(self, op: Any) -> None:
-        """Say what is wrong when an op is called with a tensor of a trace that is complete."""
+        """Raise for an op on a tensor of a trace that is complete."""
         raise RuntimeError(
             f"op {op.name!r} was called with a tensor that belongs to a trace of {self.name}, "
             "which is complete: the function let it out, say into a list or an attribute. Return "
@@ -100,14 +100,14 @@ class FunctionGraph(Graph):
         )
 
     def seen_from_outside(self) -> str:
-        """Say where its tensors are from, and what to do."""
+        """Return the end of a message: the origin of its tensors, and advice."""
         return (
             f"{self.name}, the body of a branch, a loop or a function, and is used outside of it: "
             "return it from there, from a loop as a loop variable"
         )
 
     def note_extents(self, error: TypeError) -> None:
-        """Say what stands for an extent, where NumPy or Python failed to take it for a number."""
+        """Add advice to an error of NumPy or Python that failed to take an extent for a number."""
         if isinstance(error, SymbolicTensorError) or not any([
                 word in str(error) for word in ("NoneType", "<Tensor '")]):
             return
@@ -141,7 +141,7 @@ class FunctionGraph(Graph):
         return around is graph
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
-        """Add what stands for a tensor from outside, of which calls pass the value."""
+        """Add a placeholder for an outer tensor; calls pass its value."""
         placeholder = self.argument(tensor.shape, tensor.dtype)
         if type(tensor) is Tensor and (
                 self.runs_once or tensor.graph is not None and not self.called_again
@@ -149,20 +149,20 @@ class FunctionGraph(Graph):
             around = self.outer_graph
             if isinstance(around, FunctionGraph) and tensor.graph not in (None, around):
                 around.capture(tensor)  # which decides whether later calls see changes
-            # Under the id that recorders follow; the function may change what it has made itself.
+            # With the id that recorders track; later writes by the function do not change it.
             tensor = another(tensor)
         self.captures.append((tensor, self.symbol_of(placeholder)))
         return placeholder
 
     def release_captures(self) -> None:
-        """Forget the graph around this one, and what was captured from there."""
+        """Drop the outer graph and the captured tensors."""
         self._outer_graph = _nothing
         self.captures = []
         self.starts = []
         self.graphs_asked = []
 
     def truncate(self, n_nodes: int) -> None:
-        """Forget the nodes from this one on, and what they stood for."""
+        """Drop the nodes from this one on, and their captures."""
         super().truncate(n_nodes)
         self.captures = [pair for pair in self.captures if pair[1] < self.n_symbols]
         self._captured = {x: symbol for x, symbol in self._captured.items()
@@ -211,7 +211,7 @@ class FunctionGraph(Graph):
             self.variable_made(variable)
 
     def initial_value(self, tensor: Tensor) -> Any:
-        """Return the value of what does not depend on arguments, itself for all else."""
+        """Return the value of a tensor that does not depend on arguments, otherwise the tensor."""
         symbol = self.symbol_of(tensor)
         captured = {symbol: x for x, symbol in self.captures}
         needed = needed_nodes(self, [symbol], captured)

@@ -1,10 +1,10 @@
-# Functions that are traced.
+# Function: a Python function with its traces.
 
 from .concrete_function cimport ConcreteFunction
 from .traces cimport Traces
 
 cdef class Function:
-    cdef dict __dict__                  # what is said of `f`: its name, docstring and the like
+    cdef dict __dict__                  # name, docstring and other attributes of `f`
     cdef object __weakref__
     cdef readonly str name
     cdef readonly Traces _traces

@@ -1,4 +1,4 @@
-"""cytape.function: Python functions that are traced once per kind of arguments, and replayed."""
+"""cytape.function: Python functions that are traced once per signature and then replayed."""
 
 from cytape.ops.engine.node_store cimport NodeStore
 from cytape.tensor.spec cimport Spec
@@ -55,18 +55,18 @@ def function(
         Written with cytape's functions. It is called once for every new signature of its arguments:
         their structure, the shapes and dtypes of tensors and arrays, and the values of numbers,
         strings, frozen dataclasses and the like; all other objects are told apart by identity,
-        dataclasses also by their attributes. What else Python does in it, it does at that time
+        dataclasses also by their attributes. Side effects of Python code happen during this call
         only. It may read and assign variables,
         and use tensors from outside; their values are those of the time of a call. It may make
         variables when it is first called, for itself or for the objects that it is called with.
     input_signature : sequence of Spec, optional
-        What `f` is traced for, once and for all. A shape may have unknown extents (None).
+        Signature for a single trace. A shape may have unknown extents (None).
     reduce_retracing : bool
         Whether extents that differ between calls are taken as unknown from the second trace on.
     grad_func : callable, optional
         The gradient, instead of the one that follows from `f`: called with the tensors among the
-        arguments, then one gradient per output; returns a gradient (or None) per such tensor. What
-        `f` uses from outside gets none.
+        arguments, then one gradient per output; returns a gradient (or None) per such tensor.
+        Captured tensors get none.
     python_grad_func : callable, optional
         The same, called with the call (which has ``inputs`` and ``outputs``) and the gradients.
     name : str, optional
@@ -75,25 +75,26 @@ def function(
         How many traces are kept, and how many bytes they and their plans may take; None: any
         number. Those used least recently go first. `Function.cache_info` tells how many there are.
     checkpoints : str or list of str, optional
-        What a call keeps for its derivatives, which compute all other intermediates again, as in
+        The values that a call keeps for its derivatives, which recompute all others, as in
         `cytape.graph.checkpoint.gradients`: "memory", "speed", "collection" (of the graph that is
         traced), or parts of names of tensors. By default all that they read. "memory" keeps only
         tensors of more than ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` elements (1024),
-        which can be set. "auto" chooses by what calls and their gradients take. Calls inside
-        other functions, and in graphs, keep the same. Where `f` computes a gradient itself they are
-        for the function that it is of: ``function(grad(function(net, checkpoints="auto")))``.
+        which can be set. "auto" chooses by the memory of calls and their gradients. Calls inside
+        other functions, and in graphs, keep the same. If `f` itself computes a gradient, give the
+        checkpoints to its inner function: ``function(grad(function(net, checkpoints="auto")))``.
     memory_budget : int or float, optional
-        For "auto": how many bytes a call may take, or what it keeps and its gradient, an integer;
-        or a fraction of what it takes to keep everything, a float. Then the fastest choice that is
-        found within it is taken, else the smallest that takes a third more time at most. An extent
+        For "auto": an integer limits the bytes of a call, and those of its kept values and
+        gradient; a float is a fraction of the bytes with all values kept. The fastest choice within
+        the limit is taken, otherwise the smallest that takes at most a third more time. An unknown
+        extent counts as 64.
         that is not known counts for 64.
 
     Returns
     -------
     Function
-        Takes the arguments of `f`, and returns what it returns: arrays and NumPy's numbers, if
-        there is no tensor or variable among the arguments or among what `f` uses from outside;
-        else, and in a graph, tensors.
+        Takes the arguments of `f`, and returns its results: arrays and NumPy's numbers, if there is
+        no tensor or variable among the arguments or the captured objects; otherwise, and in a
+        graph, tensors.
 
     Raises
     ------
@@ -208,8 +209,8 @@ cdef class Function:
         Parameters
         ----------
         *args, **kwargs
-            What the function could be called with; or a `Spec` in the place of a tensor, whose
-            shape may have unknown extents. By default the input signature.
+            Arguments of the function; or a `Spec` in the place of a tensor, whose shape may have
+            unknown extents. By default the input signature.
 
         Returns
         -------
@@ -252,7 +253,7 @@ cdef class Function:
         return self._traces.info()
 
     def cache_clear(self) -> None:
-        """Forget all traces, with what they captured."""
+        """Drop all traces and their captures."""
         self._traces.clear()
 
     cdef tuple described(self, tuple args, dict kwargs):
@@ -401,7 +402,7 @@ cdef class Function:
                 self.name, graph, arguments, outputs, self.grad_func, self.python_grad_func,
                 variables, self.checkpoints)
         self.warn_of_changes(given, trace)
-        # Tensors that were made meanwhile are nobody's.
+        # Tensors made during the trace do not count as users' tensors.
         trace.uses_tensors = bool(trace.variable_places) or any([
             x.id <= newest or isinstance(x, Variable) for x in trace.captured_inputs])
         graph.may_make_variables = no  # it is not asked for any more
@@ -438,7 +439,7 @@ cdef list places_of(tuple signature):
 
 
 def no() -> bool:
-    """Refuse what is asked for."""
+    """Return False."""
     return False
 
 

@@ -1,4 +1,4 @@
-# Keys: what tells the calls of a traced function apart, as a flat tuple of parts.
+# Keys of traces: the signature of a call as a flat tuple of parts.
 #
 #     Spec                      a tensor or an array; (Spec, shape, dtype) where extents are unknown
 #     (type, value)             a number, a string or the like; of floats the bits
@@ -6,9 +6,10 @@
 #     (OBJECT, type, id)        any other object
 #     str                       a keyword, before its argument
 #
-# A part says how many parts follow that belong to it, so that no two structures have the same key.
+# Each part determines the number of parts that belong to it, so different structures have different
+# keys.
 
-# Whether there is a tensor or a variable in x, but for those that are within other objects.
+# Return whether x contains a tensor or a variable; parts of opaque objects do not count.
 cdef int describe(x, list key, list tensors, list objects) except -1
 cpdef tuple describe_arguments(tuple args, dict kwargs, bint in_order=*)
 cpdef with_tensors(x, replace)

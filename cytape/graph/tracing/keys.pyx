@@ -33,7 +33,7 @@ cdef set never_arrays = set()  # references to classes: described by identity al
 
 
 cpdef tuple describe_arguments(tuple args, dict kwargs, bint in_order=True):
-    """Return what tells a call apart from others.
+    """Return the key of a call, and the tensors and objects in it.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ cpdef tuple describe_arguments(tuple args, dict kwargs, bint in_order=True):
     -------
     key : tuple
     tensors : list
-        What is passed to a trace, in order.
+        The tensors passed to a trace, in order.
     objects : list
-        What the key knows by its id: it holds no longer than all of these live.
+        Objects that the key refers to by id: it is valid only as long as all of these live.
     plain : bool
-        Whether there is neither a tensor nor a variable among them, but for those that are within
-        other objects.
+        Whether there is neither a tensor nor a variable among the arguments; parts of opaque
+        objects do not count.
 
     Examples
     --------
@@ -178,13 +178,13 @@ cdef int describe_dict(x, list key, list tensors, list objects) except -1:
 
 
 cpdef with_tensors(x, replace):
-    """Return an argument with others in the place of its tensors, in order.
+    """Return an argument with its tensors replaced, in order.
 
     Parameters
     ----------
     x : Any
     replace : callable
-        Takes a tensor, an array or what else is traced as one, or a `Spec`.
+        Takes a tensor, an array or another value traced as one, or a `Spec`.
 
     Returns
     -------

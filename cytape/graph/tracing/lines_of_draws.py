@@ -1,4 +1,4 @@
-"""The line on which a function draws random numbers, looked for in its bytecode."""
+"""Search of the bytecode for the line on which a function draws random numbers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _READING = ("get_state", "getstate")
 def place_of_draw(
     functions: list[tuple[FunctionType, tuple[Any, ...]]], generator: Any, seeded: bool = False
 ) -> tuple[str, int, Any, bool]:
-    """Return the file and the line of a draw, of the function where none can be seen.
+    """Return the file and the line of a draw; the function's own, if the draw is not found.
 
-    Where a generator is seeded comes after where it draws, which may be what is seen of it only.
+    A seeding is searched for after draws: the state may show no other change.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def _names(function: FunctionType, arguments: tuple[Any, ...]) -> dict[str, Any]
 def _line(
     code: CodeType, names: dict[str, Any], generator: Any, is_sought: Callable
 ) -> int | None:
-    """Return the first line with what is sought: a value, or an attribute's name.
+    """Return the first line that uses the searched value or attribute.
 
-    One that is assigned has a "=" behind its name, and comes with the value that it is one of.
+    An assigned attribute is passed as its name with "=" appended, together with its object.
     """
     for inner in codes(code):
         value: Any = _UNSET
@@ -124,7 +124,7 @@ def _is_named(generator: Any, value: Any, _: str | None) -> bool:
 
 
 def _may_draw(generator: Any, _: Any, attribute: str | None) -> bool:
-    """Return whether something unknown is asked for what the generator has."""
+    """Return whether an unknown object's attribute has the name of one of the generator."""
     return attribute is not None and not attribute.startswith("_") and hasattr(
         type(generator), attribute)
 

@@ -1,4 +1,4 @@
-"""Counts that are drawn in a trace with what a gradient is asked for: it does not see the draw."""
+"""Warnings of draws of counts between a gradient's targets and sources: they have no derivative."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Calls in graphs with a gradient function of their own, which is traced when they are built.
+"""Calls in graphs with a custom gradient function, which is traced when the call is built.
 
-The gradient function may use any tensors it finds, those of the graph and of those around it. They
-become inputs of the call. So the call can be built once more elsewhere, and the graph's nodes do
-not refer to its tensors, which would be a cycle that Python cannot collect.
+The gradient function may use any tensors of the graph and of those around it. They become inputs of
+the call. So the call can be built again elsewhere, and the graph's nodes do not refer to its
+tensors, a cycle that Python could not collect.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class _TracedGradient(PythonCall):
     ----------
     name : str
     n_inputs : int
-        Of the call; what the gradient function used besides are more inputs.
+        Number of inputs of the call, without the tensors that the gradient function captured.
     trace : ConcreteFunction or Exception
-        The gradient function, or what it raised.
+        The traced gradient function, or the exception that it raised.
     """
 
     def __init__(self, name: str, n_inputs: int, trace: ConcreteFunction | Exception) -> None:
@@ -52,7 +52,7 @@ class _TracedGradient(PythonCall):
         self._trace = trace
 
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
-        """Build the gradient function once more."""
+        """Build the gradient function again."""
         if isinstance(self._trace, Exception):
             raise _copy_of(self._trace)
         seeds = [
@@ -121,9 +121,9 @@ def _is_ours(file: str) -> bool:
 
 
 def _copy_of(error: Exception) -> Exception:
-    """Return an error to be raised, so that no traceback grows on the one that is kept.
+    """Return a copy of an error to raise, so that the stored error's traceback does not grow.
 
-    Nothing of a user's is called: what an error is made of need not be what it was made from.
+    No user code is called: the arguments of an error need not be those of its constructor.
     """
     classes = type(error).__mro__
     new: Any = next(
@@ -149,7 +149,7 @@ def _copy_of(error: Exception) -> Exception:
 
 
 def _slots_of(classes: Sequence[type]) -> Iterator[Any]:
-    """List where objects of some classes keep what is not in their dict, as a file's name."""
+    """List the slots of classes, which hold attributes outside of the dict (a file's name)."""
     for cls in classes:
         if cls is not BaseException:
             for name, slot in vars(cls).items():

@@ -1,1 +1,1 @@
-# Replay: the nodes of a graph told to somebody: to a tape, an accumulator, or another graph.
+# Replay: the nodes of a graph, one by one, onto a tape, an accumulator, or another graph.

@@ -99,7 +99,7 @@ def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, 
 
 
 cdef object recorded_nodes(SymbolicGraph graph):
-    """The nodes that are not built where nobody is to record."""
+    """Return the nodes without those built where recording is off."""
     cdef int32_t n
     cdef set passed_by = {number for number, context in enumerate(graph.contexts)
                           if not context.recorded}
@@ -144,14 +144,14 @@ cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
 
 def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not None, some=None,
            bint afresh=False):
-    """Build the nodes of a graph once more in another.
+    """Copy the nodes of a graph to another.
 
     Parameters
     ----------
     graph : SymbolicGraph
     symbols : dict of int to Tensor
-        What stands for those symbols of the graph that have a value already. The other symbols
-        are added to it.
+        Tensors for the symbols of the graph that have a value already. The other symbols are added
+        to it.
     into : SymbolicGraph
         The graph that this thread builds.
     some : iterable of int, optional
@@ -187,7 +187,7 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
 
 def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
                 SymbolicGraph into not None, int32_t context, bint afresh=False):
-    """Build a node of a graph once more, in another or the same.
+    """Copy a node of a graph, to another or the same.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ cdef tuple built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGrap
 
 
 def context_within(into, int32_t present, inner):
-    """Return the number of a graph's context with what another graph's adds to it."""
+    """Return the number of a context that combines those of two graphs."""
     cdef int32_t before = into.enter_context(present)
     try:
         outer = into.contexts[present]
@@ -251,7 +251,7 @@ def context_within(into, int32_t present, inner):
 
 
 def kept_by(SymbolicGraph graph not None, type body not None) -> tuple:
-    """Return what a graph keeps: the bytes of its nodes and constants, and bodies.
+    """Return the size of a graph: the bytes of its nodes and constants, and bodies.
 
     Parameters
     ----------

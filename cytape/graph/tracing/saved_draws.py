@@ -1,4 +1,4 @@
-"""Random streams that are to continue as if a call that was made only to try it had not been."""
+"""Saved states of random streams, to undo the draws of a trial call."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
     ----------
     function : callable
     arguments : tuple
-        What it uses, besides what it names.
+        Its inputs, besides the objects that it refers to by name.
 
     Returns
     -------
     callable
-        Has those continue from here that have moved. What other threads draw from them meanwhile
-        they draw once more, so the global streams are left alone if the call does not name them.
+        Restores the streams that have moved. It would also repeat draws of other threads, so global
+        streams are restored only if the function refers to them by name.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
     saved = [(x, state_of(x), restorer(x)) for x in draws.streams()]
 
     def restore() -> None:
-        # A stream of a module, of which the call knows nothing, was moved by another thread.
+        # A module's stream that the call does not reach was moved by another thread.
         for generator, before, restored in saved:
             if state_of(generator) != before and draws.may_reach(generator):
                 restored()

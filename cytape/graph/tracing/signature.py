@@ -1,4 +1,4 @@
-"""What is said of values in the keys of traces, which `keys` makes; and how keys are compared.
+"""Parts of keys for values, used by `keys`, and comparison of keys.
 
 A key says all that a Python function could tell apart in its arguments: types, the order of a
 dict's items, the bits of floats. ``==`` does not: 1 == True, 0.0 == -0.0, and {1} == {1.0}.
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class _Mark:
-    """What parts of keys begin with; unlike a string nothing of a user's is the same."""
+    """First item of a part; being a class of its own, it equals no value of a user."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -58,18 +58,18 @@ OBJECT, ATTRIBUTES, CACHED = _Mark("object"), _Mark("attributes"), _Mark("cached
 _within = threading.local()  # the objects whose cached properties are being described
 _ATOMS = frozenset({int, bool, str, bytes, type(None), type(...), type(NotImplemented)})
 _UNSET = object()
-# Modules of Python's own whose objects are what pickle would write, and never change.
+# Modules of the standard library whose objects are immutable and equal to their pickled copies.
 _VALUES = frozenset({"datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid"})
-by_identity: set[ref[type]] = set()  # classes all of whose objects are told apart so
+by_identity: set[ref[type]] = set()  # classes whose objects are compared by identity
 # Scalars that no tensor computes with: text, dates, records.
 _NOT_NUMBERS = (np.flexible, np.datetime64, np.timedelta64, np.object_)
 double_bits, _two_doubles = struct.Struct("=d").pack, struct.Struct("=dd").pack
 
 
 def is_array(leaf: Any) -> bool:
-    """Tell whether an argument is traced as a tensor; all else is part of the program.
+    """Tell whether an argument is traced as a tensor; all others are part of the program.
 
-    What NumPy's protocol makes an array, say of pandas, is one.
+    Objects with NumPy's array protocol, such as those of pandas, are traced as tensors.
     """
     kind = type(leaf)
     return kind is Spec or hasattr(kind, "__array__") and kind is not Variable and not (
@@ -118,9 +118,9 @@ _CONTENTS: dict[type, Callable[[Any], Sequence[Any]]] = {
 
 
 def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
-    """Append what tells a value apart that is part of the program, tensors and arrays by identity.
+    """Append the parts of a value that is part of the program, tensors and arrays by identity.
 
-    The objects that the key then knows by their ids are appended to another list.
+    Objects that the key refers to by their ids are appended to another list.
     """
     kind = require_hashable(type(x))
     if ref(kind) in by_identity:
@@ -170,7 +170,7 @@ def _describe_contents(x: Any, key: list[Hashable], objects: list[Any]) -> None:
 
 
 def _describe_fields(x: Any, key: list[Hashable], objects: list[Any]) -> None:
-    """Append what tells a dataclass apart: its attributes, and the object if they can change.
+    """Append the parts of a dataclass: its attributes, and the object if they can change.
 
     A function may store variables in such an object, which no other one shares.
     """
@@ -188,9 +188,9 @@ def _describe_fields(x: Any, key: list[Hashable], objects: list[Any]) -> None:
 def describe_attributes(
     x: Any, key: list[Hashable], objects: list[Any], parts: Sequence[Any] = ()
 ) -> None:
-    """Append the names of the attributes that an object has of its own, and their values.
+    """Append the names of an object's own attributes, and their values.
 
-    Of those that are parts of it, which have been described, which ones these are.
+    For attributes that are among `parts`, described before, append their positions.
     """
     kind = require_hashable(type(x))
     attributes: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def describe_attributes(
     for cls in kind.__mro__:
         declared = cls.__dict__.get("__attrs_attrs__")
         slots = cls.__dict__.get("__slots__", ())
-        if declared is not None:  # the other slots are for what is cached
+        if declared is not None:  # the other slots are caches
             names = [attribute.name for attribute in declared]
             cached.update(_in_slots(x, cls, [slot for slot in slots if slot not in names]))
             slots = names
@@ -223,7 +223,7 @@ def describe_attributes(
 
 
 def _in_slots(x: Any, cls: type, names: Sequence[str]) -> dict[str, Any]:
-    """Return what is in slots, without having computed what is not there."""
+    """Return the values of filled slots, without computing those of empty ones."""
     found = {}
     for name in names:
         slot = cls.__dict__.get(name)
@@ -238,10 +238,10 @@ def _in_slots(x: Any, cls: type, names: Sequence[str]) -> dict[str, Any]:
 def _describe_cached(
     x: Any, cached: dict[str, Any], key: list[Hashable], objects: list[Any]
 ) -> None:
-    """Append what cached properties keep, which need not follow from the other attributes any more.
+    """Append the values of cached properties, which may no longer follow from the other attributes.
 
-    Each is one part of the key, so that it can be told that nothing else is new. It may refer to
-    the object in its turn, which is described once.
+    Each is one part of the key, so that `differs_in_caches` can skip it. It may refer back to the
+    object, which is described once.
     """
     within = _within.__dict__.setdefault("objects", set())
     if id(x) in within:
@@ -257,7 +257,7 @@ def _describe_cached(
 
 
 def differs_in_caches(key: tuple, later: tuple) -> bool:
-    """Tell whether all that a later key has more than one is what properties cached meanwhile."""
+    """Tell whether a later key differs only by values that properties cached meanwhile."""
     i = 0
     for part in later:
         if i < len(key) and part == key[i]:

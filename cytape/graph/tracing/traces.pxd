@@ -1,10 +1,10 @@
-# The traces of a function, by key.
+# Traces: the traces of a function, by key.
 
 from .concrete_function cimport ConcreteFunction
 
 cdef class Entry:
-    cdef list keys               # of a trace; the first is what it was traced for
-    cdef list references         # to the objects that the keys know by their ids
+    cdef list keys               # of a trace; the first is the one that it was traced for
+    cdef list references         # to the objects that the keys refer to by id
     cdef Py_ssize_t nbytes       # when there was made room for it last
 
 cdef class Traces:

@@ -1,4 +1,4 @@
-"""The traces of a function: those used last, as many as there is room for, by what they are for."""
+"""The traces of a function by key, with limits on their number and size."""
 
 cimport cython
 
@@ -14,17 +14,17 @@ cdef enum:
 
 
 class CacheInfo(NamedTuple):
-    """What a traced function keeps; `Function.cache_info` returns it.
+    """Size of a traced function's cache; `Function.cache_info` returns it.
 
     Attributes
     ----------
     traces : int
     plans : int
-        What traces and their derivatives were compiled to, one for every combination of shapes.
+        Compiled plans of traces and their derivatives, one for every combination of shapes.
     nbytes : int
         Of constants, instructions and the memory that plans work in.
     max_traces, max_bytes : int or None
-        Traces are given up, those used least recently first, when there are more. None: never.
+        Limits, beyond which the least recently used traces are dropped. None: no limit.
     """
 
     traces: int
@@ -68,7 +68,7 @@ cdef class Traces:
         return len(self.entries)
 
     cdef int add(self, tuple key, ConcreteFunction trace, list objects) except -1:
-        """Keep a trace for as long as the objects live, in the place of what has the key."""
+        """Store a trace for as long as the objects live, replacing the one of the same key."""
         cdef list references = []
         there = ref(trace)
         self.remove(key)
@@ -95,7 +95,7 @@ cdef class Traces:
         entry.references += [reference_to(x, forget_it) for x in objects]
         self.by_key[key] = trace
         if len(entry.keys) > MOST_ALIASES:
-            self.by_key.pop(entry.keys.pop(1), None)  # the first is what it was traced for
+            self.by_key.pop(entry.keys.pop(1), None)  # the first is the one that it was traced for
         return 0
 
     cdef int discard(self, ConcreteFunction trace) except -1:
@@ -129,9 +129,9 @@ cdef class Traces:
         return 0
 
     cdef int make_room(self, ConcreteFunction used) except -1:
-        """Give up what was used least recently if there is too much, after a new plan.
+        """Drop the least recently used traces if there is too much, after a new plan.
 
-        Other traces first; then plans of the one that is used, each part of which keeps its last.
+        Other traces go first; then plans of this trace, each part of which keeps its last one.
         """
         cdef Entry entry = self.entries.get(used)
         if entry is None:
