@@ -1,4 +1,4 @@
-"""Gradients in less memory: intermediates are computed again where they are needed."""
+"""Gradients of graphs in less memory, by recomputing intermediates."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def gradients(
 ) -> list[Any]:
     """Add ops to a graph that compute gradients in less memory, at the price of more ops.
 
-    The backward pass keeps nothing of the forward pass but `xs`, the checkpoints, and what is not
-    to be computed again. Everything else is computed once more from these, segment by segment, when
+    Of the forward pass, the backward pass keeps only `xs`, the checkpoints, and results that must
+    not be recomputed. Everything else is recomputed from these, segment by segment, when
     the backward pass arrives there. With about sqrt(n) checkpoints along n layers that takes the
     memory of about 2 sqrt(n) layers, and the time of one more forward pass.
 
@@ -52,18 +52,18 @@ def gradients(
     ys, xs, grad_ys
         As `cytape.gradients` takes them.
     checkpoints : str, list or Plan, optional
-        What to keep.
+        The tensors to keep.
 
         - A list of tensors; or of strings: tensors with one of them in their names are kept. Those
           that do not lie between `xs` and `ys` are left out, and so are `xs` and `ys` themselves.
         - ``"collection"``: the graph's collection of the name "checkpoints", see
           `Graph.add_to_collection`.
-        - ``"speed"``: what ops return whose names contain ``MatMul``, ``Conv`` or ``conv2d``: they
+        - ``"speed"``: results of ops whose names contain ``MatMul``, ``Conv`` or ``conv2d``: they
           take the most time.
         - ``"memory"``: about sqrt(n) of the bottlenecks, tensors on which all that comes later
           depends and which depend on all that came before. Only those with more than 1024 elements
-          count, or what ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to.
-        - ``"auto"``: what `plan` finds best. Or a plan, or the checkpoints of one.
+            count; ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` changes that number.
+        - ``"auto"``: the best choice of `plan`. Or a plan, or the checkpoints of one.
     memory_budget : int or float, optional
         For ``"auto"``, as `plan` takes it.
     **kwargs
@@ -80,8 +80,8 @@ def gradients(
         If `checkpoints` is neither a string nor a list, or the list holds something else than
         tensors and strings.
     ValueError
-        If there is nothing to keep, the string is none of these, or for one of the reasons that
-        `cytape.gradients` has.
+        If there is nothing to keep, the string is none of these, or for the same reasons as
+        `cytape.gradients`.
 
     Notes
     -----
@@ -90,15 +90,15 @@ def gradients(
     kept. So a mask of dropout is the same in both passes. Branches and loops are computed again as
     a whole.
 
-    Plans fuse elementwise ops, but not across checkpoints. Where what a plan fuses then takes no
-    less memory than if nothing were computed again, runs compute nothing again.
+    Plans fuse elementwise ops, but not across checkpoints. If fusion alone saves as much memory,
+    runs recompute nothing.
 
     A value that several segments read, and that is no checkpoint, is computed again for each of
     them, but at most three times.
 
     The second forward pass waits, by control inputs, for the gradient that arrives at its segment,
-    and reads what is kept through identities that wait for it: so no pass over the graph makes one
-    op of an op and the one that computes it again. Gradients can be differentiated in turn.
+    and reads kept tensors through identities that wait for it, so that no pass merges an op with
+    its copy. Gradients can be differentiated in turn.
 
     Examples
     --------
@@ -129,12 +129,12 @@ def gradients(
 
 
 def gradients_collection(ys: Any, xs: Any, grad_ys: Any = None, **kwargs: Any) -> list[Any]:
-    """Return `gradients` that keep what is in the collection "checkpoints"."""
+    """Return `gradients` that keep the tensors of the collection "checkpoints"."""
     return gradients(ys, xs, grad_ys, checkpoints="collection", **kwargs)
 
 
 def gradients_speed(ys: Any, xs: Any, grad_ys: Any = None, **kwargs: Any) -> list[Any]:
-    """Return `gradients` that keep what matrix products and convolutions return."""
+    """Return `gradients` that keep the results of matrix products and convolutions."""
     return gradients(ys, xs, grad_ys, checkpoints="speed", **kwargs)
 
 
@@ -151,7 +151,7 @@ def plan(
     memory_budget: float | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """Tell what `gradients` would keep and compute again, and what that takes; nothing is added.
+    """Return the tensors that `gradients` would keep and recompute, and the memory; add nothing.
 
     Parameters
     ----------
@@ -181,14 +181,13 @@ def plan(
 
     Notes
     -----
-    The graph and its gradient are copied, and what they compute and read becomes a problem in
-    numbers. Gradients of up to 15 ops between `xs` and `ys` are searched for the best schedule. For
-    others the schedules are those that a dynamic program finds over cuts of the graph: on chains
-    that of Chen et al. and of Beaumont, Herrmann et al. ("rotor"); on others it is a heuristic.
-    Then what can stay in memory after all does. "memory" and "speed" are tried, too. Ops may be
-    computed more than once; those that are stateful never are. Peaks are those of the executor's
-    plans, made for the copy; seconds are guessed from sizes. An extent that is not known counts for
-    64.
+    The graph and its gradient are copied, and the ops and the tensors that they read become a
+    numerical problem. For up to 15 ops between `xs` and `ys` the best schedule is searched. For
+    larger graphs a dynamic program over cuts of the graph finds schedules: on chains that of Chen
+    et al. and of Beaumont, Herrmann et al. ("rotor"), elsewhere a heuristic. Then recomputations
+    are dropped where memory allows. "memory" and "speed" are tried, too. Ops may be recomputed more
+    than once; stateful ones never are. Peaks are those of the executor's plans for the copy;
+    seconds are estimated from sizes. An unknown extent counts as 64.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checkpoints that calls of traces keep within a budget of memory."""
+"""Checkpoints of calls of traces, chosen within a budget of memory."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class _Candidate(NamedTuple):
 def symbols_within(
     trace: Ends, memory_budget: float | None, outputs: bool, least_size: int
 ) -> frozenset[int]:
-    """Return what calls of a trace keep within a budget, for a gradient that is computed fast.
+    """Return the values that calls of a trace keep within a budget, for a fast gradient.
 
     Parameters
     ----------
     trace : Ends
     memory_budget : int, float or None
-        As `plan` takes it. The peak is that of the call, or of what it keeps and its backward pass.
+        As for `plan`. The peak is that of the call, or of its kept values and its backward pass.
     outputs : bool
         Whether the caller keeps the outputs.
     least_size : int
@@ -113,7 +113,7 @@ def symbols_within(
 def _choices(
     model: GradientModel, graph: Any, gradient: CallGradient, least_size: int
 ) -> Iterator[frozenset[int]]:
-    """Yield what may be kept, first everything."""
+    """Yield choices of values that may be kept, first all of them."""
     yield frozenset(range(graph.n_symbols))
     for point in Planner(model.program).curve():
         yield frozenset(

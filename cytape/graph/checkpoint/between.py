@@ -1,4 +1,4 @@
-"""What lies between xs and ys: the ops that can be computed again."""
+"""Ops between `xs` and `ys`: those that can be recomputed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cytape.graph.differentiation.places import Place, Places
 
 
 def dependents(places: Places, sources: Iterable[Place]) -> bytearray:
-    """Find what depends on sources, in whatever way.
+    """Return the values that depend on sources, also through bodies and variables.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def dependents(places: Places, sources: Iterable[Place]) -> bytearray:
 
 
 class Between:
-    """The ops between sources and targets that can be computed again, and their tensors.
+    """The ops between sources and targets that can be recomputed, and their tensors.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Between:
     graph : Graph
         That is built.
     nodes : list of int
-        In the order of their making. Stateful ones and those that make sources are left out.
+        In the order of building. Stateful ones and those that make sources are left out.
     ends : set of int
         The symbols of targets and sources.
     """

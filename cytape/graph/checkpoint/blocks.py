@@ -1,4 +1,4 @@
-"""`recompute_grad` in graphs: calls that keep for their derivatives what a policy says."""
+"""`recompute_grad` in graphs: calls that keep the values selected by a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bottlenecks: tensors that cut what lies between xs and ys in two."""
+"""Bottlenecks: tensors that separate the ops between `xs` and `ys` into two parts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ MOST_ARMS = 4096  # ops of a piece without a cut; larger ones are not searched f
 
 
 def bottlenecks(between: Between, candidates: set[int]) -> list[int]:
-    """Find the candidates that part all candidates in two: those read before, and those read after.
+    """Find the tensors that separate all candidates into those read before and those read after.
 
-    That is: the op that makes the tensor and what it depends on read some candidates, what depends
-    on the op reads others, none is read by both, and together these are all. So one arm of a
-    diamond is a bottleneck, too, if the other arm reads nothing but what comes before the diamond.
+    The tensor's op and its ancestors read some candidates, the descendants of the op read the
+    others, and together these are all. So one arm of a diamond is a bottleneck, too, if the other
+    arm reads only tensors from before the diamond.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def bottlenecks(between: Between, candidates: set[int]) -> list[int]:
 
     Notes
     -----
-    Where the ops stand in an order in which no tensor but the op's own passes by an op, that is a
-    *cut*. Cuts are found in one pass. What else there is lies between two cuts next to each other:
-    pieces are searched by themselves, in the square of their numbers of ops.
+    A tensor is a *cut* if there is an order of the ops in which no other tensor is used on both
+    sides of its op. Cuts are found in one pass. Other bottlenecks lie between two adjacent cuts:
+    each piece is searched separately, in the square of its number of ops.
     """
     ops = _Ordered(between, candidates)
     return [symbol for place in ops.parting() for symbol in ops.made_at(place)]
@@ -48,7 +48,7 @@ class _Ordered:
         self._graph = graph
         members = set(between.nodes)
         read = {symbol for node in between.nodes for symbol in graph.inputs_of(node)}
-        # What nobody reads would be on no side.
+        # A tensor without readers would be on neither side.
         self._candidates = {
             symbol for symbol in candidates & read if graph.node_of(symbol) in members}
         before = {
@@ -147,7 +147,7 @@ class _Ordered:
 
 
 def _late_order(nodes: list[int], before: dict[int, list[int]]) -> list[int]:
-    """Order nodes such that each stands behind what it depends on, and as late as it can."""
+    """Order nodes such that each stands after its inputs, and as late as possible."""
     depth: dict[int, int] = {}
     read = set()
     for node in nodes:
@@ -158,7 +158,7 @@ def _late_order(nodes: list[int], before: dict[int, list[int]]) -> list[int]:
         return iter(sorted(some, key=lambda node: (-depth[node], node)))
 
     order: list[int] = []
-    anchors: dict[int, int] = {}  # of what the deepest target does not need: what it stands behind
+    anchors: dict[int, int] = {}  # node that the deepest target does not need -> its predecessor
     n_main = 0
     for target in deepest_first(set(nodes) - read):
         pending = [(target, deepest_first(before[target]))]

@@ -1,4 +1,4 @@
-"""Which tensors are kept: by what a user says of them, or by their place in the graph."""
+"""Choice of the tensors to keep: by users' names and lists, or by place in the graph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cytape.tensor.tensor import Tensor
 COLLECTION = "checkpoints"
 _logger = logging.getLogger(__name__)
 _COSTLY = re.compile("conv2d|Conv|MatMul")
-# Parts of names of tensors that are not worth keeping: losses, masks, and what is cheap to compute.
+# Parts of names of tensors that are not worth keeping: losses, masks, cheap results.
 _EXCLUDED = re.compile("L2Loss|entropy|FusedBatchNorm|Switch|dropout|Cast")
 # ... and the kinds of op here that these are, whatever a user calls them.
 _EXCLUDED_KINDS = re.compile("CrossEntropy|FusedBatchNorm|Cast$")
@@ -141,7 +141,7 @@ def _read_backwards(
 
 
 def _some_bottlenecks(between: Between, least_size: int, read_backwards: set[int]) -> list[int]:
-    """Return about as many bottlenecks as the root of what the backward pass reads."""
+    """Return about as many bottlenecks as the root of the number of tensors that gradients read."""
     graph = between.graph
     sizes = {
         symbol: _size(graph.spec_of(symbol).shape)

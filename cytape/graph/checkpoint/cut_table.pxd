@@ -1,2 +1,2 @@
-# The table of cuts, see cuts.py. A cut is known by its number, bytes are counted in levels, and
-# what takes more of them than there are levels takes infinitely long.
+# The table of the dynamic program over cuts, see cuts.py. Cuts are numbered and bytes are counted
+# in levels; the time is infinite if the bytes exceed the last level.

@@ -28,7 +28,7 @@ def filled(Py_ssize_t n_levels, const double[::1] times, const signed char[::1] 
     Parameters
     ----------
     n_levels : int
-        Numbers of bytes that are told apart.
+        Number of levels of bytes.
     times : ndarray of float
         Of computing all values before each cut.
     has_steps : ndarray of int8
@@ -36,10 +36,10 @@ def filled(Py_ssize_t n_levels, const double[::1] times, const signed char[::1] 
     down : ndarray of int
         To which cut one can go back by steps that read nothing but the frontier of each.
     between, advance, first : ndarray of int
-        By two cuts: bytes of the frontier of the second beside that of the first; those that it
-        takes to compute it again, and for the first time.
+        By two cuts: bytes of the second's frontier in addition to the first's; bytes to recompute
+        it, and to compute it for the first time.
     kept, inside, inside_first : ndarray of int
-        By cut: bytes of what the steps of its block read; those that it takes to compute that.
+        By cut: bytes that the steps of its block read; bytes to compute these.
     beside, beside_down : ndarray of int
         By cut: bytes of all else during the steps of its block, and down to `down`.
 

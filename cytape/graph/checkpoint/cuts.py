@@ -1,20 +1,19 @@
 """Schedules by dynamic programming over cuts of a program.
 
-A cut after some value parts those computed up to it from those computed later. Its *frontier* is
-what of the former the latter, and the steps back that read these, have to do with. To go back from
-cut t to cut s with the frontier of s in memory, there are two ways: to compute the values from s
-on, keep the frontier at a cut j between, go back from t to j, further by the steps that read
-nothing else, and then, with that frontier let go, to s; or to compute the values from s to the next
-cut, keep all that their steps back will read, go back from t to there, and then without computing
-anything again to s. The best of these, for every s and t and every number of bytes, are found in
-one table.
+A cut after some value separates the values computed up to it from later ones. Its *frontier* are
+the earlier values that later values, and the steps back that read these, use. To go back from cut t
+to cut s with the frontier of s in memory, there are two ways. The first: compute from s to a cut j
+between, keep the frontier of j, go back from t to j and through the steps that read nothing else,
+drop that frontier, and go back from j to s. The second: compute from s to the next cut, keep all
+values that its steps back read, go back from t to there, and then to s without computing anything.
+The best way for every s, t and number of bytes is stored in one table.
 
-On a chain, where each value is computed from the one before, that is the dynamic program of Chen
-et al. (2016) as Beaumont, Herrmann and others made it exact for sizes and times that differ
-("rotor"), its frontiers being single values; it is optimal among the schedules that keep a frontier
-until they have come back to it. On other graphs frontiers are sets, and the order of values is what
-it is: a heuristic. Of more than `MOST_CUTS` values only some cuts count, those with the smallest
-frontiers in pieces of like size.
+On a chain, where each value is computed from the one before, this is the dynamic program of Chen et
+al. (2016) as Beaumont, Herrmann and others made it exact for unequal sizes and times ("rotor").
+Frontiers are single values there, and it is optimal among the schedules that keep a frontier until
+they have come back to it. On other graphs frontiers are sets and the order of values is fixed: a
+heuristic. With more than `MOST_CUTS` values only some cuts count, those with the smallest frontiers
+in pieces of about equal size.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from cytape.graph.checkpoint.schedules import Program, Schedule, can_run_again, 
 __all__ = ["Cuts"]
 
 MOST_CUTS = 64
-MOST_LEVELS = 400  # numbers of bytes that are told apart
+MOST_LEVELS = 400  # levels of bytes
 
 
 class Cuts:
@@ -46,7 +45,7 @@ class Cuts:
     levels : ndarray of int
         Budgets, ascending, beside the schedules that they allow.
     seconds : ndarray of float
-        Of what is computed again, for each; infinite if there is no schedule.
+        Time of the recomputations, by level; infinite if there is no schedule.
 
     Examples
     --------
@@ -70,7 +69,7 @@ class Cuts:
         self.unit = unit = max(unit, -(-most_bytes // MOST_LEVELS))
         self.n_levels = most_bytes // unit + 1
         self.levels = np.arange(self.n_levels) * unit
-        # Bytes of what passes a cut and is computed after another one, and so on: rounded up.
+        # Bytes of values before a cut that are computed after another one, and so on: rounded up.
         self.between = np.zeros((n_cuts, n_cuts), np.int64)
         self.advance = np.zeros((n_cuts, n_cuts), np.int64)
         self.first = np.zeros((n_cuts, n_cuts), np.int64)
@@ -137,7 +136,7 @@ class Cuts:
         self.kept = np.zeros(n_cuts, np.int64)
         self.inside = np.zeros(n_cuts, np.int64)
         self.inside_first = np.zeros(n_cuts, np.int64)
-        ends: list[list[int]] = [[] for _ in sizes]  # by value: what ends when it is there
+        ends: list[list[int]] = [[] for _ in sizes]  # by value: values whose last use is there
         for value, until in enumerate(self.until):
             ends[max(until, value)].append(value)
         around = list(map(program.bytes_around, range(self.n)))
@@ -202,10 +201,10 @@ class Cuts:
                        default=0) // self.unit)
         self.seconds[:least] = np.inf
 
-    # ---- what it says
+    # ---- schedules of the table
 
     def schedule(self, budget: int) -> Schedule | None:
-        """Return the fastest schedule in the table within so many bytes, None if there is none."""
+        """Return the fastest schedule in the table within a budget, None if there is none."""
         level = min(int(budget) // self.unit, self.n_levels - 1)
         if level < 0 or not np.isfinite(self.seconds[level]):
             return None
@@ -242,7 +241,7 @@ class Cuts:
     def _gone_back(
         self, s: int, t: int, values: list[int], found: list[list[int]]
     ) -> list[int]:
-        """Note what is computed before the steps of a block; return what is still to be noted."""
+        """Note the values computed before the steps of a block; return those still to be noted."""
         for position in reversed(range(self.bounds[s], self.bounds[t])):
             for step in self.steps[position]:
                 found[step] += values

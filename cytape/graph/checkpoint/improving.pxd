@@ -1,4 +1,4 @@
-# Schedules made better step by step, see improving.pyx. A copy of a value is known by the place
+# Local improvement of schedules, see improving.pyx. A copy of a value has the number of the place
 # where it is made, in the order of `events`; readings are numbered from place to place.
 
 from libc.stdint cimport int32_t, int64_t
@@ -21,12 +21,12 @@ cdef class Copies:
     cdef int32_t[::1] copy
     cdef int32_t[::1] earlier     # of the same copy, and later; -1: none
     cdef int32_t[::1] later
-    # What goes if a copy is left out, while that is tried:
+    # Work arrays of a trial that leaves a copy out:
     cdef int32_t[::1] gone        # places
     cdef signed char[::1] is_gone
     cdef int32_t[::1] read        # copies that these read
-    cdef int32_t[::1] n_left      # per copy: its readings but for these; -1: none of these
-    cdef int64_t[::1] change      # per place: of the bytes that are in memory
+    cdef int32_t[::1] n_left      # per copy: its readings by others than these; -1: none of these
+    cdef int64_t[::1] change      # per place: change of the bytes in memory
 
     cdef void find_gone(self, int32_t copy) noexcept
     cdef bint is_room(self, int32_t start, int32_t copy, int64_t budget) noexcept

@@ -86,7 +86,7 @@ cdef class Copies:
                 self.n_readings[copy] += 1
 
     cdef bint leave_out(self, int32_t copy, int64_t budget) noexcept:
-        """Have the copy before stay instead, if there is room; what was made for this one goes."""
+        """Keep the earlier copy alive, if there is room; remove copies made only for this one."""
         cdef int32_t start = self.end_of(self.before[copy])
         cdef Py_ssize_t i
         cdef bint is_room
@@ -163,7 +163,7 @@ cdef class Copies:
                     self.last[self.copy[reading]] = self.earlier[reading]
                 if self.earlier[reading] >= 0:
                     self.later[self.earlier[reading]] = self.later[reading]
-        # What read the copy reads the one before, after all else that does.
+        # Readers of the copy now read the earlier one, after its own readers.
         reading = self.last[copy]
         while reading >= 0:
             self.copy[reading] = before
@@ -180,7 +180,7 @@ cdef class Copies:
         return (copy if self.last[copy] < 0 else self.place[self.last[copy]]) + 1
 
     cdef int32_t freed_from(self, int32_t copy) noexcept:
-        """Return the same if what is gone does not read it; where it is made if it goes, too."""
+        """Return the place after the last remaining reading; of a removed copy, its place."""
         cdef int32_t reading = self.last[copy]
         if self.is_gone[copy]:
             return copy
@@ -196,7 +196,7 @@ cdef class Copies:
             self.before[after] = before
 
     cdef tuple schedule(self):
-        """Return what is left."""
+        """Return the schedule that remains."""
         cdef list found = [], values = []
         cdef Py_ssize_t place
         for place in range(self.n_values, self.n_places):

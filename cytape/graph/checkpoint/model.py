@@ -1,4 +1,4 @@
-"""A graph and its gradient as a `Program`: bytes, seconds, and who reads what."""
+"""A graph and its gradient as a `Program`: bytes and seconds of values, and their readers."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ __all__ = ["UNKNOWN_EXTENT", "GradientModel", "bytes_of", "known_shape", "peak_o
 BYTES_PER_SECOND = 1e10
 PRODUCTS_PER_SECOND = 1e10
 SECONDS_PER_OP = 2e-7
-UNKNOWN_EXTENT = 64  # what an unknown extent counts for, unless the graph contradicts it
-MOST_EXTENTS = 8  # of those that are known, which are tried in its place
+UNKNOWN_EXTENT = 64  # size of an unknown extent, unless the graph contradicts it
+MOST_EXTENTS = 8  # known extents that are tried in its place
 CONTRADICTIONS = ValueError, IndexError, TypeError
 VIEWS = frozenset(["Identity", "Reshape", "ExpandDims", "Squeeze", "Transpose", "StopGradient"])
 
 
 class GradientModel:
-    """What the gradient of a part of a graph computes and reads, found in a copy of the graph.
+    """The values that the gradient of a part of a graph computes and reads, found in a copy.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class GradientModel:
     ys, xs, grad_ys
         As `cytape.gradients` takes them.
     options : dict
-        What else it takes.
+        Further options of the gradient.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class GradientModel:
     seconds : float
         Of all that is computed, once.
     unknown_extent : int
-        What stands for unknown extents.
+        The size assumed for unknown extents.
     """
 
     def __init__(self, graph: Any, ys: Any, xs: Any, grad_ys: Any, options: dict) -> None:
@@ -141,7 +141,7 @@ class GradientModel:
             if graph.inputs_of(node) and dependent[graph.outputs_of(node)[0]]
             and node not in made and graph.ops[node] is not read_variable_op]
         place = {node: i for i, node in enumerate(self.nodes)}
-        # Steps: what is built from one arrival to the next.
+        # Steps: the nodes built between one arrival of gradients and the next.
         bounds = [start for _, start in observer.arrivals] + [graph.n_nodes]
         backward = set(self._needed)
         reads: list[tuple[int, ...]] = []
@@ -199,7 +199,7 @@ class GradientModel:
         return around, beside
 
     def bytes_of(self, symbol: int) -> int:
-        """Return the size of a tensor, as if unknown extents were those that stand for them."""
+        """Return the size of a tensor, with the assumed sizes of unknown extents."""
         return bytes_of(self.graph, symbol, self.unknown_extent)
 
     def _bytes_of(self, node: int) -> int:
@@ -223,7 +223,7 @@ class GradientModel:
             if name == "MatMul" and x:
                 products = prod(out) * x[-1]
             elif name.startswith("Conv") and out and y:
-                z = x if name.endswith("Input") else out  # a filter, and what it makes, or arrives
+                z = x if name.endswith("Input") else out  # a filter, and its result, or gradient
                 products = prod(y) * prod(z) // max(z[-1], 1)
         return moved / BYTES_PER_SECOND + products / PRODUCTS_PER_SECOND + SECONDS_PER_OP
 
@@ -240,7 +240,7 @@ class GradientModel:
         return self.peaks[schedule]
 
     def kept(self, symbols: Sequence[int]) -> tuple[int, list[int]]:
-        """Tell what `rewrite` makes of checkpoints.
+        """Return the effect of `rewrite` with some checkpoints.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class GradientModel:
             Subgraph(self.graph, self._feeds, tuple(fetches)), self.unknown_extent)
 
     def stand_ins(self, schedule: Schedule, numbers: Any = None) -> Any:
-        """Return what makes the stand-ins for a schedule, in the graph or where `numbers` says."""
+        """Return the maker of stand-ins for a schedule, in the graph or at nodes of `numbers`."""
         number = (lambda node: node) if numbers is None else numbers.__getitem__
         by_arrival = {
             number(node): [number(self.values[value]) for value in values]
@@ -285,7 +285,7 @@ class GradientModel:
 
 
 class _Noting(Recomputation):
-    """Copies of ops that are noted, with what they are copies of."""
+    """Copies of ops, noted together with their originals."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -307,14 +307,14 @@ def _symbols(graph: Any, structure: Any) -> tuple[int, ...]:
 
 
 def known_shape(shape: tuple[int | None, ...] | None, extent: int) -> tuple[int, ...]:
-    """Return a shape with an extent in place of those that are not known."""
+    """Return a shape with an assumed size in place of unknown extents."""
     return tuple(extent if each is None else each for each in shape or ())
 
 
 def peak_of_run(subgraph: Subgraph, extent: int) -> int:
-    """Return the bytes at the peak of a run, with an extent in place of those that are not known.
+    """Return the bytes at the peak of a run, with an assumed size of unknown extents.
 
-    Where other extents contradict it, what lives at a time is counted without a plan.
+    If no size fits, the bytes alive at a time are counted without a plan.
     """
     try:
         return _planned_peak(subgraph, extent)
@@ -348,7 +348,7 @@ def _live_peak(subgraph: Subgraph, extent: int) -> int:
 
 
 def _extent_for(subgraph: Subgraph) -> int:
-    """Return what all unknown extents may be at once, if there is such an extent."""
+    """Return a size that fits all unknown extents, if there is one."""
     graph = subgraph.graph
     if all(graph.spec_of(symbol).known for symbol in subgraph.feeds):
         return UNKNOWN_EXTENT
@@ -365,7 +365,7 @@ def _extent_for(subgraph: Subgraph) -> int:
 
 
 def bytes_of(graph: Any, symbol: int, extent: int) -> int:
-    """Return the size of a tensor, with an extent in place of those that are not known."""
+    """Return the size of a tensor, with an assumed size of unknown extents."""
     spec = graph.spec_of(symbol)
     if spec.known:
         return int(spec.nbytes)

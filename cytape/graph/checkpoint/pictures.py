@@ -1,4 +1,4 @@
-"""Memory over time, drawn."""
+"""Drawings of memory over time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which schedule to take: the fastest within so many bytes, or a curve of them.
+"""Choice of a schedule: the fastest within a budget, or a curve of them.
 
-Programs of up to `MOST_SEARCHED` values are searched, which finds the best there is (`search`). For
-larger ones the schedules over cuts are taken (`cuts`), and made better (`improving`).
+Programs of up to `MOST_SEARCHED` values are searched exhaustively (`search`). For larger ones,
+schedules over cuts are taken (`cuts`) and improved (`improving`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Point(NamedTuple):
     peak : int
         Bytes.
     seconds : float
-        Of what is computed again.
+        Time of the recomputations.
     schedule : Schedule
     """
 
@@ -84,10 +84,10 @@ class Planner:
         self._smallest: Point | None = None
 
     def _cuts_for(self, budget: int) -> Cuts:
-        """Return the schedules over cuts, in a table made for about so many bytes.
+        """Return the schedules over cuts, in a table for about this number of bytes.
 
-        It tells a few hundred numbers of bytes apart: those up to the plain peak would be too far
-        from each other for small budgets.
+        It has a few hundred levels of bytes: up to the plain peak they would be too coarse for
+        small budgets.
         """
         most = self.plain_peak
         while most // 2 >= max(budget, 1):
@@ -97,7 +97,7 @@ class Planner:
         return self._cuts[most]
 
     def fastest(self, budget: int) -> Point | None:
-        """Return the fastest schedule that is found within so many bytes.
+        """Return the fastest schedule found within a budget.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Planner:
         return self._improved(budget, budget)
 
     def _improved(self, start: int, budget: int) -> Point | None:
-        """Return a schedule within so many bytes, made better within more."""
+        """Return a schedule within a budget, improved within a larger one."""
         schedule = self._cuts_for(start).schedule(start)
         if schedule is None:
             return None
@@ -168,7 +168,7 @@ class Planner:
 
     @property
     def n_points(self) -> int:
-        """How many schedules there are to choose from, some of which may be the same."""
+        """The number of schedules on the curve, some of which may be the same."""
         return len(self._budgets())
 
     def at(self, i: int) -> Point:
@@ -180,7 +180,7 @@ class Planner:
         return self._points[i]
 
     def others(self, i: int) -> list[Point]:
-        """List more schedules with the budget of one, some of which may be faster than that."""
+        """List more schedules with the budget of one, some of which may be faster."""
         budget = self._budgets()[i]
         points = [self._improved(int(share * budget), budget) for share in SHARES]
         return [point for point in points if point is not None]
@@ -210,10 +210,10 @@ class Planner:
             peak_of(self.program, schedule), cost_of(self.program, schedule), schedule)
 
     def keeping(self, kept: set[int]) -> Schedule:
-        """Return the schedule that keeps some values and computes the others again, once each.
+        """Return the schedule that keeps some values and recomputes each other value once.
 
-        What is computed again stays until all steps have read it that come before a step that reads
-        a value that is kept.
+        Recomputed values stay until the last step that reads them before a step that reads a kept
+        value.
         """
         program = self.program
         found: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Plans of gradients in less memory, made and shown before anything runs."""
+"""Plans of gradients in less memory, made and shown before a run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Checkpoints(list):
 
 
 class Plan:
-    """What a gradient keeps, what it computes again, and what that takes.
+    """The values that a gradient keeps and recomputes, with its memory and time.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class Plan:
     plain_peak_bytes : int
         The same if everything is kept.
     recomputed_ops : list of Operation
-        What is computed again, in order; an op that is so several times is there several times.
-        Runs compute none of them again where that takes no less memory, as ops are fused.
+        The recomputed ops, in order, repeated ops repeatedly. Runs recompute nothing if fusion
+        alone saves as much memory.
     checkpoints : list of Tensor
-        What is kept of the forward pass until the backward pass reads it. Given as `checkpoints` it
-        makes the same plan.
+        Tensors of the forward pass that are kept until the backward pass reads them. Given as
+        `checkpoints` they make the same plan.
     seconds, plain_seconds : float
         How long it is guessed to take, and if everything is kept.
     """
@@ -90,12 +90,12 @@ class Plan:
                 f"{len(self.checkpoints)} checkpoints, {len(self.recomputed_ops)} recomputed ops)")
 
     def pareto(self) -> list[tuple[int, float]]:
-        """List what less memory costs.
+        """List the trade-off between memory and time.
 
         Returns
         -------
         list of (int, float)
-            Peaks in bytes and seconds as they are guessed, from the fastest plan to the smallest.
+            Estimated peaks in bytes and seconds, from the fastest plan to the smallest.
         """
         planning, model = self._planning, self._planning.model
         plans = [
@@ -116,8 +116,8 @@ class Plan:
         Returns
         -------
         str
-            SVG. Bytes are those of values, by the sizes of what ops return: passes over the graph
-            may do with less.
+            SVG. Bytes are those of values, by the sizes of results; passes over the graph may need
+            fewer.
         """
         program = self._planning.model.program
         return timeline({
@@ -126,12 +126,12 @@ class Plan:
 
 
 def tensors_of(checkpoints: Any) -> Any:
-    """Return what a plan keeps, or what is no plan."""
+    """Return the checkpoints of a plan, or the argument if it is not one."""
     return checkpoints.checkpoints if isinstance(checkpoints, Plan) else checkpoints
 
 
 def check_no_budget(memory_budget: Any) -> None:
-    """Raise if there is a budget, where nothing is to be chosen."""
+    """Raise if there is a budget without a choice to make."""
     if memory_budget is not None:
         raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
 
@@ -237,7 +237,7 @@ def planned(
     ys: Any, xs: Any, grad_ys: Any, checkpoints: Any, memory_budget: Any, least_size: int,
     options: dict,
 ) -> tuple[Plan, GradientModel]:
-    """Return a plan, and what it was made with.
+    """Return a plan and the planning objects behind it.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def _fastest_within(planning: Planning, budget: int) -> Plan:
 
 
 def _first(planner: Planner, is_beyond: Callable[[Point], bool]) -> int:
-    """Return the first of a planner's schedules of which something holds, as of all after it."""
+    """Return the first of a planner's schedules with a property that all later ones have, too."""
     below, enough = -1, planner.n_points
     while below + 1 < enough:
         middle = (below + enough) // 2

@@ -1,4 +1,4 @@
-"""Which tensors of a trace a call keeps: by a policy, or as `gradients` chooses checkpoints."""
+"""Tensors that a call of a trace keeps: by a policy, or as `gradients` chooses checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOTS = frozenset(["Conv2D", "Convolve", "Correlate", "Einsum", "MatMul", "Tensor
 
 
 def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> KeptSymbols:
-    """Return what calls of a trace keep.
+    """Return the values that calls of a trace keep.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def root_of(graph: Any, symbol: int) -> int:
 
 
 def named_as(graph: Any) -> dict[int, list[str]]:
-    """Return what `checkpoint_name` calls symbols, by what identities show."""
+    """Return the names of symbols given by `checkpoint_name`, also through identities."""
     names: dict[int, list[str]] = {}
     for node in range(graph.n_nodes):
         if graph.ops[node] is identity_op and "name" in graph.attrs[node]:
@@ -69,7 +69,7 @@ def named_as(graph: Any) -> dict[int, list[str]]:
 
 
 def symbols_of(graph: Any, nodes: Iterable[int], policy: Policy) -> list[int]:
-    """Return which tensors a policy keeps.
+    """Return the tensors that a policy keeps.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def symbols_of(graph: Any, nodes: Iterable[int], policy: Policy) -> list[int]:
     Raises
     ------
     ValueError
-        If a name or op type of the policy is none of the trace.
+        If a name or op type of the policy does not occur in the trace.
     """
     names = named_as(graph)
     known = {name for each in names.values() for name in each}

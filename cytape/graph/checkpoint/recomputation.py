@@ -1,4 +1,4 @@
-"""Recomputation: ops that are built once more where a backward pass needs what they compute."""
+"""Recomputation: copies of ops that are built where a backward pass needs their results."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_COPIES = 3  # of an op; the last one is kept until the backward pass has co
 
 
 class Recomputation:
-    """Copies of ops, which stand in for them in a backward pass.
+    """Copies of ops, which replace the originals in a backward pass.
 
-    The ops behind a checkpoint are copied when the backward pass arrives there. The copies read
-    what is kept (checkpoints, sources, results of stateful ops) through identities that wait for
-    the gradients that have arrived. So they run late; and no pass merges them with the originals,
-    as a node with control inputs stays what it is. When the pass arrives at the next checkpoint the
-    copies are forgotten, so what reads across a checkpoint is computed again rather than kept, a
-    bounded number of times.
+    The ops after a checkpoint are copied when the backward pass arrives there. The copies read kept
+    tensors (checkpoints, sources, results of stateful ops) through identities that wait for the
+    gradients that have arrived. So they run late, and no pass merges them with the originals, since
+    passes leave nodes with control inputs alone. When the backward pass arrives at the next
+    checkpoint the copies are forgotten: a tensor read across a checkpoint is recomputed, a bounded
+    number of times, rather than kept.
 
     Parameters
     ----------
@@ -52,18 +52,18 @@ class Recomputation:
         self._n_copies: dict[int, int] = {}
 
     def stand_in(self, node: int, gradients: list[Any]) -> tuple[int, int]:
-        """Return a copy of a node, or the node itself where that is not to run again.
+        """Return a copy of a node, or the node itself where it must not run again.
 
         Parameters
         ----------
         node : int
         gradients : list of Tensor, IndexedSlices or None
-            What arrived for its outputs.
+            The gradients that arrived for its outputs.
 
         Returns
         -------
         int, int
-            Whose inputs are to be read, and whose outputs: a checkpoint is there already.
+            The nodes whose inputs and outputs to read: a checkpoint's outputs are known.
         """
         if not self._is_copied(node):
             return node, node
@@ -89,7 +89,7 @@ class Recomputation:
         return self._lasting.get(node) if copy is None else copy
 
     def _missing(self, node: int) -> list[int]:
-        """List a node and what has to be copied before it, in the order of their making."""
+        """List a node and the nodes to copy before it, in the order of building."""
         graph = self._graph
         found, pending = {node}, [node]
         while pending:
@@ -118,7 +118,7 @@ class Recomputation:
     def _build(self, nodes: list[int], waits: tuple[int, ...]) -> None:
         graph = self._graph
         late = graph.context_with(scope=ROOT, controls=waits, original=-1)
-        pins: dict[int, Tensor] = {}  # symbol that is kept -> what stands for it here
+        pins: dict[int, Tensor] = {}  # kept symbol -> its identity here
         if _logger.isEnabledFor(logging.DEBUG):
             _logger.debug(
                 "compute %d ops again: %s", len(nodes), ", ".join(map(graph.name_of, nodes)))
@@ -132,7 +132,7 @@ class Recomputation:
             graph.enter_context(present)
 
     def _read(self, symbol: int, pins: dict[int, Tensor], late: int) -> Tensor:
-        """Return what a copy reads instead of a symbol."""
+        """Return the tensor that a copy reads in place of a symbol."""
         graph = self._graph
         if not self._dependent[symbol]:
             return graph.tensor_at(symbol)
@@ -149,7 +149,7 @@ class Recomputation:
         return pins[symbol]
 
     def _source_of(self, symbol: int) -> int:
-        """Return what an identity that stands for a symbol shows."""
+        """Return the symbol that an identity shows."""
         return symbol
 
     def _copied(self, node: int, inputs: list[Tensor]) -> int:

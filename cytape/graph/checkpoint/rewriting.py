@@ -1,4 +1,4 @@
-"""Gradients that keep some intermediates and compute the others again."""
+"""Gradients that keep some intermediates and recompute the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cytape.graph.differentiation.places import Place, Places
 def rewrite(
     ys: Any, xs: Any, grad_ys: Any, checkpoints: Iterable[int], **kwargs: Any
 ) -> list[Any]:
-    """Add ops to a graph that compute gradients from what is kept.
+    """Add ops to a graph that compute gradients from kept tensors.
 
     Parameters
     ----------

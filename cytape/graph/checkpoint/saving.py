@@ -1,4 +1,4 @@
-"""What the backward pass of a function keeps, listed before anything runs."""
+"""Lists of the values that the backward pass of a function keeps."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class SavedValue(NamedTuple):
     source : str
         The argument, variable or op type that it is from, and its name, if it has one.
     location : (str, int, str) or None
-        Where it is computed: file, line and function. None for arguments, and for what loops and
-        branches keep of their bodies.
+        Where it is computed: file, line and function. None for arguments, and for values that loops
+        and branches keep of their bodies.
     """
 
     shape: tuple[int | None, ...] | None
@@ -56,7 +56,7 @@ class SavedValue(NamedTuple):
 
 
 class SavedValues(list[SavedValue]):
-    """What a backward pass keeps, as a list that shows itself as a table."""
+    """The values that a backward pass keeps, as a list that prints as a table."""
 
     @property
     def nbytes(self) -> int | None:
@@ -78,24 +78,24 @@ class SavedValues(list[SavedValue]):
 
 
 def saved_values(f: Callable, *args: Any, **kwargs: Any) -> SavedValues:
-    """List what the backward pass of a function keeps, without computing anything.
+    """List the values that the backward pass of a function keeps, without computing anything.
 
     Parameters
     ----------
     f : callable
-        It is traced; what it calls may be what `checkpoint`, `recompute_grad` or a
-        `cytape.function` with checkpoints made of functions, and so may `f` itself.
+        It is traced. `f` and the functions that it calls may be made by `checkpoint`,
+        `recompute_grad` or a `cytape.function` with checkpoints.
     *args, **kwargs
-        What it is to be called with. Numbers count in the first argument, of which `grad` takes the
-        gradient; in others they are what they are.
+        Arguments of the call. Numbers count as arrays in the first argument, of which `grad` takes
+        the gradient; in other arguments they stay numbers.
 
     Returns
     -------
     SavedValues
-        A list of what the gradient reads with respect to all arguments and variables: with
+        The values that the gradient with respect to all arguments and variables reads, with
         ``shape``, ``dtype``, ``source``, ``location`` and ``nbytes`` each. Constants do not count.
-        What a loop keeps of all its iterations is one value, of unknown extent (None) where that is
-        for a condition to say; and so is what a branch keeps, if it is the one that runs.
+        The values that a loop keeps of all its iterations count as one, of unknown extent (None)
+        where a condition decides their number; so do the values that a branch keeps if it runs.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def _with_arguments(
     """Return arguments with symbols for their arrays and tensors, which are noted."""
     try:
         bound = inspect.signature(f).bind(*args, **kwargs)
-    except (TypeError, ValueError):  # it has no signature, or the call will say what is wrong
+    except (TypeError, ValueError):  # no signature, or the call will raise
         names = [f"args[{i}]" for i in range(len(args))]
     else:
         names = []
@@ -227,7 +227,7 @@ def _described(
 
 
 def _origin(graph: FunctionGraph, symbol: int) -> int:
-    """Return the symbol that another one shows, as what calls kept or identities."""
+    """Return the symbol that another one shows, through kept results of calls or identities."""
     while True:
         symbol = root_of(graph, symbol)
         node = graph.node_of(symbol)

@@ -1,4 +1,4 @@
-"""Recomputation by a schedule, and what the backward pass of a graph reads."""
+"""Recomputation by a schedule, and the tensors that the backward pass of a graph reads."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Scheduled(Recomputation):
         self._schedule = schedule
         self._reads = reads
         self._batch: set[int] = set()
-        self._made_of: dict[int, tuple[int, ...]] = {}  # copy -> what its inputs were made by
+        self._made_of: dict[int, tuple[int, ...]] = {}  # copy -> the copies of its inputs
 
     def stand_in(self, node: int, gradients: list[Any]) -> tuple[int, int]:
-        """Return nodes with the last copies of what the gradient of a node reads."""
+        """Return nodes with the last copies of the values that the gradient of a node reads."""
         values = self._schedule.get(node, ())
         if values:
             self._make(values, gradients)
@@ -63,7 +63,7 @@ class Scheduled(Recomputation):
         reads_inputs, _ = self._reads.get(node, (True, True))
         if not reads_inputs or self._makers(present, node) == self._present_makers(node):
             return present, present
-        # The op once more, for its inputs alone; nobody reads, and so nobody computes, its outputs.
+        # Copied only for its inputs; its outputs have no readers, so it never runs.
         self._make([node], gradients)
         made = self._copies.pop(node)
         if present != node:

@@ -1,13 +1,12 @@
-"""What to keep of a forward pass, and what to compute again: the problem, in numbers alone.
+"""Recomputation as a numerical problem: programs, schedules, and their time and peak.
 
 A program computes values 0, 1, ..., each from earlier ones; then steps go backward, each of which
-reads some of the values. A value that is not in memory when a step reads it is computed once more,
-from others, which may have to be computed first. A schedule says before which step which values are
-computed again. It says nothing of what is let go: that is every value as soon as all that read
-this copy of it have run.
+reads some of the values. A value that is not in memory when a step reads it is recomputed from
+others, which may have to be recomputed first. A schedule lists the values recomputed before each
+step. Each copy of a value is freed after its last reader.
 
-The time of a schedule is that of what it computes again. Its peak is the most bytes that values
-take at a time, together with all else that is in memory then.
+The time of a schedule is that of its recomputations. Its peak is the largest number of bytes of
+values, together with all other memory in use at that time.
 """
 
 from __future__ import annotations
@@ -46,9 +45,8 @@ class Program(NamedTuple):
         Per step back, the values that it reads.
     around : sequence of int
         Bytes of all else while a value is computed the first time. Fewer: none.
-    beside : sequence of int
-        The same during each step back, with what it makes; and before the first of them, and
-        between, no more than the larger of its neighbours. Fewer: none.
+    The same during each step back, with its results; and before the first step, and between steps,
+    at most the larger of its neighbours. Fewer items: none.
     """
 
     sizes: Sequence[int]
@@ -87,7 +85,7 @@ def plain(program: Program) -> Schedule:
 
 
 def events(program: Program, schedule: Schedule) -> list[tuple[int, tuple[int, ...], int]]:
-    """List what runs, in order.
+    """List the computations of a schedule, in order.
 
     Parameters
     ----------
@@ -97,7 +95,7 @@ def events(program: Program, schedule: Schedule) -> list[tuple[int, tuple[int, .
     Returns
     -------
     list of (int, tuple of int, int)
-        The value that is computed, -1 for a step back; what is read; bytes of all else.
+        The value that is computed, -1 for a step back; the values read; bytes of other memory.
     """
     found = [(value, tuple(inputs), program.bytes_around(value))
              for value, inputs in enumerate(program.inputs)]
@@ -140,12 +138,12 @@ def peak_of(program: Program, schedule: Schedule) -> int:
 def live_bytes(program: Program, schedule: Schedule) -> list[int]:
     """Return the bytes in memory at each of `events`."""
     order, sizes = events(program, schedule), program.sizes
-    freed = [0] * len(order)  # bytes of what is read there the last time
+    freed = [0] * len(order)  # bytes of the values last read there
     wanted: set[int] = set()
     for place in reversed(range(len(order))):
         made, reads, _ = order[place]
         if made >= 0 and made not in wanted:
-            freed[place] += sizes[made]  # read by nobody
+            freed[place] += sizes[made]  # without readers
         wanted.discard(made)
         for value in reads:
             if value not in wanted:
@@ -163,7 +161,7 @@ def live_bytes(program: Program, schedule: Schedule) -> list[int]:
 
 
 def cost_of(program: Program, schedule: Schedule) -> float:
-    """Return the time of what is computed again.
+    """Return the time of a schedule's recomputations.
 
     Parameters
     ----------
@@ -183,7 +181,7 @@ def can_run_again(program: Program, value: int) -> bool:
 
 
 def without_unread(program: Program, schedule: Schedule) -> Schedule:
-    """Return a schedule without what it computes for nobody.
+    """Return a schedule without recomputations that have no readers.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""The fastest schedule within so many bytes, found by search: for programs of few values.
+"""The fastest schedule within a budget, found by exhaustive search: for programs of few values.
 
-States are how many values have been computed for the first time or steps been gone back, and which
-values are in memory. From one to the next lead the next value or step, a value that is
-computed again, and a value that is let go where the next thing does not fit. The search is A*: the
-time until the end is at least that of the values that steps will read and that are not in memory.
-That never says too much, so what is found is the best; it lets go of values as early as need be.
+A state consists of the number of values computed for the first time or of steps taken back, and of
+the set of values in memory. Transitions: the next value or step, a recomputed value, and a value
+freed where the next one does not fit. The search is A*: a lower bound of the remaining time is that
+of the values that steps will read and that are not in memory. The bound is never too large, so the
+result is optimal. Values are freed as early as necessary.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def search(program: Program, budget: int, most_states: int) -> Schedule | None:
     Raises
     ------
     TimeoutError
-        If it was not found among so many states.
+        If it was not found among this number of states.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class _Search:
         self.forward = [0] * (n + 1)
         for value in reversed(range(n)):
             self.forward[value] = self.forward[value + 1] | self.inputs[value]
-        # Values that steps read, and those that these are computed from, from each step on.
+        # Values that steps read, and their ancestors, from each step on.
         self.direct = [0] * (len(self.reads) + 1)
         for step in reversed(range(len(self.reads))):
             self.direct[step] = self.direct[step + 1] | self.reads[step]
@@ -107,7 +107,7 @@ class _Search:
         return None
 
     def moves(self, state: tuple[int, int, int]) -> list:
-        """List what may be done next: a value that is computed again or -1, its time, the state."""
+        """List the transitions: a recomputed value or -1, its time, the state."""
         stage, values, used = state
         program, n = self.program, self.n
         found, full = [], False

@@ -18,21 +18,21 @@ __all__ = ["KeptSymbols", "RecomputingGraph"]
 
 
 class KeptSymbols:
-    """What a call of a trace keeps for its derivatives: `Kept` by symbols.
+    """The values that a call of a trace keeps for its derivatives: `Kept` by symbols.
 
     Parameters
     ----------
     trace : Ends
     checkpoints : iterable of int
-        Symbols. What the call is given is there anyway, and so is what ops return that do not run
+        Symbols. Arguments of the call are kept anyway, and so are results of ops that do not run
         again.
     outputs : bool
-        Whether what it returns is, too.
+        Whether its outputs are kept, too.
 
     Attributes
     ----------
     again : frozenset of int
-        The nodes that are computed again where a derivative reads what is not kept.
+        The nodes that are recomputed where a derivative reads a value that is not kept.
     """
 
     def __init__(self, trace: Ends, checkpoints: Iterable[int], outputs: bool) -> None:
@@ -61,12 +61,12 @@ class KeptSymbols:
             if self.is_kept(symbol) and symbol not in trace.input_symbols]
 
     def new_body(self, name: str) -> RecomputingGraph:
-        """Return the body of a derivative, which computes again what is not kept."""
+        """Return the body of a derivative, which recomputes values that are not kept."""
         return RecomputingGraph(name, self)
 
 
 class RecomputingGraph(DerivativeGraph):
-    """The body of a derivative, in which what a call has not kept is computed again.
+    """The body of a derivative, which recomputes values that a call has not kept.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class RecomputingGraph(DerivativeGraph):
     Attributes
     ----------
     n_copies : dict of int to int
-        How often a node is computed again, by those that are.
+        Number of recomputations of a node, for recomputed nodes.
     """
 
     def __init__(self, name: str, kept: KeptSymbols) -> None:
@@ -89,7 +89,7 @@ class RecomputingGraph(DerivativeGraph):
         self._read: set[int] = set()
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
-        """Build once more what a call of the trace has not kept, from what it has."""
+        """Copy a node of the trace, to compute a value that is not kept from kept ones."""
         trace, kept = self._kept.graph, self._kept
         if tensor.graph is not trace or kept.is_kept(trace.symbol_of(tensor)):
             return super().stand_in_for(tensor)
@@ -101,8 +101,8 @@ class RecomputingGraph(DerivativeGraph):
         symbols = {
             symbol: self.tensor_at(copy) for node in nodes for symbol in trace.inputs_of(node)
             if (copy := self._copy_of(symbol)) is not None}
-        # What is computed again waits for the gradient that was built last, and is not made one
-        # with what was computed for another segment.
+        # Recomputation waits for the gradient that was built last, and is not merged with that of
+        # another segment.
         waits = () if self.n_nodes == 0 else (self.n_nodes - 1,)
         sources = [self.capture(trace.tensor_at(symbol)) for symbol in sorted(reads)]
         before = self.enter_context(self.context_with(controls=waits))
@@ -121,7 +121,7 @@ class RecomputingGraph(DerivativeGraph):
         return symbols[trace.symbol_of(tensor)]
 
     def _missing(self, symbol: int) -> tuple[list[int], set[int]]:
-        """Return what has to be built for a symbol, in order, and the kept symbols it reads."""
+        """Return the nodes to build for a symbol, in order, and the kept symbols that they read."""
         trace, kept = self._kept.graph, self._kept
         node = trace.node_of(symbol)
         nodes, reads, pending = {node}, set(), [node]
@@ -141,7 +141,7 @@ class RecomputingGraph(DerivativeGraph):
         return self._lasting.get(symbol) if copy is None else copy
 
     def _forget(self) -> None:
-        """Have what was copied for a segment be copied again for the next."""
+        """Forget the copies of a segment, so that the next one copies again."""
         for symbol in self._copies:
             self._captured.pop(self._kept.graph.tensor_at(symbol).id, None)
         self._copies.clear()
