@@ -1,1 +1,1 @@
-"""Branches and loops in graphs."""
+"""Branches and loops as ops of graphs, with their derivatives."""

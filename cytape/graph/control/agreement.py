@@ -1,4 +1,4 @@
-"""The functions of branches and loops: called, and checked, with errors that say where."""
+"""Calls of the functions of branches and loops, and checks of their results."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def _was_entered(error: TypeError) -> bool:
 
 def _require_arguments(called: str, f: Any, count: int, cause: TypeError) -> None:
     try:
-        # What is wrapped is not what was called.
+        # Not the signature of a wrapped function, which is not the one called.
         parameters = inspect.signature(f, follow_wrapped=False)
-    except (TypeError, ValueError):  # it cannot be told
+    except (TypeError, ValueError):  # no signature is available
         return
     try:
         parameters.bind(*[None] * count)
@@ -114,7 +114,7 @@ def _own(tensor: Tensor) -> Tensor:
 
 
 def as_tensor(x: Any, dtype: Any = None) -> Tensor:
-    """Return a tensor for what a function returned; a number in a dtype if it fits.
+    """Return a tensor for a function's result; a number gets the given dtype if it fits.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def check_structures(what: str, first: Any, second: Any) -> None:
 
 
 def open_shape(shape: Sequence[int | None] | None, other: Sequence[int | None] | None) -> Any:
-    """Return the shape that leaves open what differs in two; None if that is the rank.
+    """Return the shape with None where two shapes differ; None if their ranks differ.
 
     Examples
     --------
@@ -155,20 +155,19 @@ def open_shape(shape: Sequence[int | None] | None, other: Sequence[int | None] |
 def next_values(
     who: str, places: Sequence[str], values: Iterable[Any], specs: Sequence[Spec], hint: str = ""
 ) -> list[Tensor]:
-    """Return tensors that take the places of others, and so must have their dtypes and shapes.
+    """Return tensors for the next iteration, with dtypes and shapes checked.
 
     Parameters
     ----------
     who : str
         The function that returned them.
     places : sequence of str
-        What each is, in errors.
+        Names of the values, for errors.
     values : iterable
     specs : sequence of Spec
-        What they must be, as far as both are known.
+        The required specs, as far as both are known.
     hint : str, optional
-        What to pass if a shape is meant to change, with braces where the one that allows for it
-        is to stand.
+        Advice if a change of shape is intended, with braces in place of the shape that allows it.
     """
     tensors = []
     for place, x, spec in zip(places, values, specs, strict=True):
@@ -192,7 +191,7 @@ def next_values(
 
 
 def without_gradients(structure: Any) -> Any:
-    """Return a structure of tensors as constants to whoever differentiates."""
+    """Return a structure of tensors as constants to every recorder."""
     def constant_of(x: Any) -> Any:
         return stop_gradient_op(x) if isinstance(x, Tensor) and x.spec.trainable else x
 

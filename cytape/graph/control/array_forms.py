@@ -1,4 +1,4 @@
-"""The two forms of a TensorArray: a list of elements, and the rows of one tensor."""
+"""Forms of a TensorArray: a list of elements, or the rows of one tensor."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _check_index(dtype: np.dtype, size: int | None = None) -> None:
 
 
 def merged(shape: Shape, other: Sequence[int | None] | None) -> Shape:
-    """Return what two shapes that agree say together.
+    """Return the combination of two shapes that agree.
 
     Examples
     --------
@@ -123,9 +123,9 @@ def merged(shape: Shape, other: Sequence[int | None] | None) -> Shape:
 
 
 class _History:
-    """All elements that were written to an array and to those that came of it, by index.
+    """All elements written to an array and to arrays derived from it, by index.
 
-    Each has the number of its write.
+    Each is stored with the number of its write.
     """
 
     __slots__ = ("by_index", "n_writes")
@@ -173,7 +173,7 @@ class Elements:
 
     @property
     def parts(self) -> list[Tensor]:
-        """What elements are read from: those that there are."""
+        """The tensors that reads of elements use: the elements themselves."""
         elements = self.by_index()
         return [elements[i] for i in sorted(elements)]
 
@@ -268,12 +268,12 @@ class Rows:
 
     @property
     def leaves(self) -> list[Any]:
-        """What it consists of."""
+        """The tensors of this form."""
         return [self.tensor, self.written, self.size]
 
     @property
     def parts(self) -> list[Any]:
-        """What elements are read from: the tensor."""
+        """The tensor that reads of elements use."""
         return [] if self.tensor is None else [self.tensor]
 
     def with_parts(self, parts: Sequence[Any]) -> Rows:
@@ -287,12 +287,12 @@ class Rows:
         return Rows(tensor, resized_op(self.written, *ns, axis=0), size, True)
 
     def blank(self, shape: Shape, dtype: np.dtype) -> Rows:
-        """Return as many rows of elements of a shape, none of them written."""
+        """Return the same number of rows for elements of a shape, all unwritten."""
         tensor = convert_to_tensor(blank_op(self.n_rows, shape=shape, dtype=dtype))
         return Rows(tensor, self.written, self.size, self.grows)
 
     def with_written(self, index: Tensor, values: Tensor, shape: Shape) -> Rows:
-        """Return rows of which one, or some, are written."""
+        """Return rows with one or several of them written."""
         rows = self
         if rows.grows:
             rows = rows.grown_to(np.maximum(rows.size, np.max(index) + 1))

@@ -1,12 +1,12 @@
-"""Ops that a TensorArray is made of, where its elements are the rows of one tensor.
+"""Ops of a TensorArray whose elements are the rows of one tensor.
 
-Writing is an update of rows, linear in both operands. Whether a row may be written is for `mark_op`
-to say, on a mask of those that are; `confirmed_op` has whoever reads rows depend on that.
+Writing is an update of rows, linear in both operands. `mark_op` checks, on the mask of written
+rows, whether a row may be written; `confirmed_op` makes readers of rows depend on that check.
 
-Derivatives of loops keep what rules read in each iteration. So no rule reads the mask, or looks at
-all rows to know how many there are: that is an operand.
+Derivatives of loops keep the values that rules read in each iteration. So no rule reads the mask,
+or takes the number of rows from an array: that number is an operand.
 
-An array that grows has room for a power of two of rows, and so is copied seldom.
+A growing array has room for a power of two of rows, so it is rarely copied.
 """
 
 from __future__ import annotations

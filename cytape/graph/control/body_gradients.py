@@ -1,7 +1,7 @@
-"""Derivatives of the body of a loop, as bodies of the loops that a gradient or a tangent takes.
+"""Derivatives of the body of a loop, as bodies of the loops for its gradient and tangents.
 
-They follow from the body alone, and are kept with it: the gradient of an outer loop differentiates
-the loops in its body again, and so do higher orders.
+They are derived from the body alone and stored with it: the gradient of an outer loop
+differentiates the loops in its body again, and so do higher orders.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["BodyGradient", "BodyTangents", "body_gradient", "body_tangents"]
 
 @dataclass
 class BodyGradient:
-    """The gradient of a body: one body that goes forward once more, and one that goes backward.
+    """The gradient of a body: a body for a second forward pass, and one for the backward pass.
 
     Attributes
     ----------
@@ -67,8 +67,7 @@ def body_gradient(
     body : ConcreteFunction
     n_variables, n_stacks : int
         How many of its inputs are loop variables, and then slices of stacks.
-    carried, wanted, kept : sequence of int
-        Which loop variables, and which other inputs, need gradients; for which outputs besides the
+    The loop variables, the other inputs, and the other outputs with gradients.
         loop variables there are any.
     """
     key = "gradient", n_variables, n_stacks, tuple(carried), tuple(wanted), tuple(kept)

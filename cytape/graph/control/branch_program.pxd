@@ -1,4 +1,4 @@
-# A branch in a plan: a subprogram that runs one of two pieces of code.
+# A branch in a plan: a subprogram that runs one of two nested programs.
 
 from cytape.graph.run.code cimport Code
 from cytape.ops.engine.dispatch cimport Op

@@ -23,7 +23,7 @@ cdef struct RowsReturned:    # to a stack
 
 
 cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
-    """Write an instruction for a call of CondOp, unless Python has to run a part of it."""
+    """Emit an instruction for a call of CondOp, unless a part of it needs Python."""
     cdef Node* row = &code.graph.nodes[node]
     cdef dict attrs = code.graph.attrs[node]
     cdef BranchProgram program
@@ -80,7 +80,7 @@ cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint fetches_as(Code branch, Code code, int32_t first_output) except -1:
-    """Whether a branch returns what the graph says of the outputs."""
+    """Whether a branch returns the specs that the graph has for the outputs."""
     cdef int32_t i
     for i, symbol in enumerate(branch.fetches):
         if code.spec(first_output + i).known:
@@ -118,9 +118,9 @@ cdef class BranchProgram(Subprogram):
 cdef class BranchRunner(Runner):
     cdef list frames
     cdef Piece pieces[2]
-    cdef Port* ports[2]            # what is fed, then what is fetched
+    cdef Port* ports[2]            # inputs, then outputs
     cdef int32_t* operands[2]      # of the instruction
-    cdef int32_t* moved[2]         # what is fetched: the operand that it is left in, or -1
+    cdef int32_t* moved[2]         # per output: the operand whose memory holds it, or -1
     cdef int n_ports[2]
     cdef RowsReturned* rows[2]
     cdef int n_rows[2]

@@ -1,4 +1,4 @@
-"""cytape.case and cytape.switch_case: one of several functions, as tensors say."""
+"""cytape.case and cytape.switch_case: one of several functions, chosen by tensors."""
 
 from __future__ import annotations
 
@@ -37,22 +37,21 @@ def case(
     Parameters
     ----------
     pred_fn_pairs : sequence of (bool or Tensor, callable), or dict of these
-        Predicates are boolean scalars, functions without arguments. What these return must agree in
+        Predicates are boolean scalars; functions take no arguments. Their results must agree in
         structure and dtypes, but not in shapes.
     default : callable, optional
         Called if no predicate is true.
     exclusive : bool, optional
         Whether it is an error if several predicates are true.
     strict : bool, optional
-        Whether a list or tuple of one that a function returns is returned as it is; else what is in
-        it.
+        Whether a list or tuple of one item is returned unchanged; otherwise its item is returned.
     name : str, optional
         Of the op in the graph.
 
     Returns
     -------
     Tensor or structure
-        What the function returned.
+        The function's result.
 
     Raises
     ------
@@ -128,7 +127,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """Call the function of an index.
+    """Call the function at an index.
 
     Where it has a value only that function is called. In a graph, or a function that is traced, all
     functions are traced, and one runs whenever the graph runs.
@@ -138,8 +137,8 @@ def switch_case(
     branch_index : int or Tensor
         A scalar.
     branch_fns : sequence of callable, or of (int, callable), or dict of int to callable
-        Functions without arguments, for 0, 1, ... What they return must agree in structure and
-        dtypes, but not in shapes.
+        Functions without arguments, for 0, 1, ... Their results must agree in structure and dtypes,
+        but not in shapes.
     default : callable, optional
         Called if there is no function for the index; by default the last one of `branch_fns`.
     name : str, optional
@@ -148,7 +147,7 @@ def switch_case(
     Returns
     -------
     Tensor or structure
-        What the function returned.
+        The function's result.
 
     Raises
     ------

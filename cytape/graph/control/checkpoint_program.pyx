@@ -43,7 +43,7 @@ cdef struct Rows:            # an operand that is a stack
     bint is_stack, is_last_use
     npy_intp extent
 
-cdef struct Given:           # what is the same in all iterations, or slices of it are given
+cdef struct Given:           # a loop-invariant input, or the slices of a stack
     Port port
     int operand
     bint is_sliced, is_stack
@@ -51,18 +51,18 @@ cdef struct Given:           # what is the same in all iterations, or slices of 
 
 
 cdef class CheckpointedOp(GeneralOp):
-    """Goes back through a loop of which few states are kept.
+    """Goes backward through a loop with few states kept.
 
-    The inputs are the number of iterations, the start values of the loop variables, gradients of
-    their last values and sums to begin with; then what is the same in all iterations, and stacks.
-    The outputs are what becomes of gradients and sums.
+    The inputs are the number of iterations, the start values of the loop variables, the gradients
+    of their last values and initial sums; then loop-invariant inputs and stacks. The outputs are
+    the final gradients and sums.
 
     Attributes of a call: `advance` and `reverse`, each a ConcreteFunction from a number of
-    iterations and loop variables, for the latter also gradients and sums, to what becomes of these;
-    `n_variables` and `n_gradients`; `advance_inputs` and `reverse_inputs`, the positions of what
-    each takes besides; `stacks`, which positions are of stacks; `snapshots`, those of stacks of
-    each loop variable, and of which states these are, if there are any; `residual_bytes`, how many
-    an iteration leaves; `checkpoints`, how many states and how many bytes may be kept.
+    iterations and loop variables, for the latter also gradients and sums, to their next values;
+    `n_variables` and `n_gradients`; `advance_inputs` and `reverse_inputs`, the positions of the
+    other inputs of each; `stacks`, the positions of stacks; `snapshots`, the positions of the
+    snapshots' stacks and of their index, if there are any; `residual_bytes`, the bytes that an
+    iteration saves; `checkpoints`, the limits on the number of states and on their bytes.
     """
 
     def __cinit__(self, *_, **__):
@@ -70,7 +70,7 @@ cdef class CheckpointedOp(GeneralOp):
 
 
 cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
-    """Write an instruction for a call of CheckpointedOp, unless Python has to run a part of it."""
+    """Emit an instruction for a call of CheckpointedOp, unless a part of it needs Python."""
     cdef Node* row = &code.graph.nodes[node]
     cdef dict attrs = code.graph.attrs[node]
     cdef int n = attrs["n_variables"], m = attrs["n_gradients"], i
@@ -116,11 +116,11 @@ cdef class CheckpointProgram(Subprogram):
     cdef dict attrs
     cdef int n_inputs
     cdef list carried_specs     # of loop variables, then of gradients
-    cdef dict given             # per operand besides these: what `Given` says of it
-    cdef list snapshots         # what `Rows` says of them
+    cdef dict given             # per other operand: its `Given`
+    cdef list snapshots         # their `Rows`
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
-        """Whether the bodies return what they are to be called with."""
+        """Whether the bodies return the specs that they take."""
         cdef int n = self.attrs["n_variables"], i
         for i in range(n):
             if self.advance.spec(self.advance.fetches[i]) is not self.carried_specs[i]:
@@ -189,9 +189,9 @@ cdef class CheckpointRunner(Runner):
     cdef int n_variables, n_gradients, n_given_to_advance, n_given
     cdef Carried* carried       # loop variables, then gradients
     cdef Given* given           # to the one that goes forward, then to the other
-    cdef Rows* snapshots        # ... and of what these are; NULL: there are none
-    cdef int64_t* index         # what that says; NULL: there is the first state alone
-    cdef int64_t n_first, n_rows    # how many it lists, how many rows there are
+    cdef Rows* snapshots        # ... and their index; NULL: there are none
+    cdef int64_t* index         # the contents of that; NULL: only the first state
+    cdef int64_t n_first, n_rows    # states it lists, and rows in the stacks
     cdef npy_intp state_bytes, gradient_bytes
     cdef Buffer both_records    # ... of each
     cdef char* records[2]
@@ -278,7 +278,7 @@ cdef class CheckpointRunner(Runner):
         return failed
 
     cdef int find_snapshots(self, char** data) noexcept nogil:
-        """Read which states there are; INTERRUPTED if they are not those of such a loop."""
+        """Read the index of stored states; INTERRUPTED if it does not fit the loop."""
         cdef int64_t i, n, block
         cdef int64_t* index
         self.index, self.n_first, self.n_rows = NULL, 1, 1
@@ -306,7 +306,7 @@ cdef class CheckpointRunner(Runner):
         return 0 if self.index == NULL else self.index[2 + 2 * k]
 
     cdef int take_snapshots(self, char** data) noexcept nogil:
-        """Have those that there are as one's own; else the first state."""
+        """Take over the stored snapshots; without any, the first state."""
         cdef Carried* carried
         cdef Stack* stack
         cdef char* rows
@@ -332,7 +332,7 @@ cdef class CheckpointRunner(Runner):
         return 0
 
     cdef int follow(self, char** data) noexcept nogil:
-        """Do what the schedule says."""
+        """Run the actions of the schedule."""
         cdef int64_t effort = 0, row
         cdef int i, kind, failed = 0
         cdef int turn = 0, turn_of_gradients = 0
@@ -415,7 +415,7 @@ cdef class CheckpointRunner(Runner):
         return run_piece(&self.reverse)
 
 
-ctypedef int (*quiet_t)(CheckpointRunner) noexcept  # whoever calls it passes the error on
+ctypedef int (*quiet_t)(CheckpointRunner) noexcept  # its caller passes the error on
 
 
 cdef int divided(CheckpointRunner runner) noexcept with gil:

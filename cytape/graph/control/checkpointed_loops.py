@@ -1,12 +1,12 @@
-"""The gradient of a loop that keeps some of its states, and computes the others once more.
+"""Gradients of loops that keep some states and recompute the others.
 
-There are two ops. One goes forward once more and stores some states, the snapshots. Where it stands
-in one graph with the loop that is differentiated, that loop stores them when the graph is
-optimised: online if nobody knows how many iterations there will be. The other goes forward from
-snapshots, over blocks of iterations, by a schedule of `core.schedules`, and back through one block
-after the other as the gradient of a loop does that keeps what every iteration leaves.
+There are two ops. The first repeats the forward pass and stores some states, the snapshots. If the
+loop itself is in the same graph, optimisation replaces this op by that loop, which then stores the
+snapshots: online if the number of iterations is unknown. The second runs forward from snapshots,
+over blocks of iterations, by a schedule of `core.schedules`, and back through each block as the
+gradient does that keeps the residuals of every iteration.
 
-The derivatives of that op are those of the gradient that keeps everything.
+The derivatives of the second op are those of the gradient that keeps everything.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ __all__ = ["Checkpoints", "checkpointed_gradients", "final_seeds"]
 
 
 class Checkpoints(NamedTuple):
-    """How many states of a loop its gradient may keep; neither says: as suits their number.
+    """Limits of the states of a loop that its gradient keeps; by default chosen by their number.
 
     Attributes
     ----------
     states : int or None
     nbytes : int or None
-        Of states, and of what the iterations of a block leave.
+        Of states, and of the residuals of a block of iterations.
     """
 
     states: int | None = None
@@ -76,12 +76,12 @@ def checkpointed_gradients(
     carried : sequence of int
         Which loop variables gradients reach.
     wanted : sequence of int
-        Which of what is the same in all iterations needs a gradient.
+        The loop-invariant inputs that need a gradient.
 
     Returns
     -------
     list of Tensor or None
-        Of these loop variables, then of what is wanted.
+        The gradients of these loop variables, then of `wanted`.
     """
     n, source = len(loop.variables), loop.body.graph
     blocks = []
@@ -206,7 +206,7 @@ def _forward(
     n_blocks = -(-n_steps // block)
 
     def run(function: ConcreteFunction, moving: list, places: tuple, first: int, last: int) -> list:
-        """Run what goes through blocks of iterations."""
+        """Run a function over blocks of iterations."""
         start, stop = first * block, min(last * block, n_steps)
         return function.executable.run([
             np.asarray(stop - start, np.int64), *moving,
@@ -232,9 +232,9 @@ def _shape_rule(*specs: Spec, reverse: ConcreteFunction, **_: Any) -> list[Spec]
 
 
 class _Plain:
-    """The same gradient, of all iterations at once, built in a graph of its own.
+    """The same gradient over all iterations at once, built in a graph of its own.
 
-    It takes the inputs but for the snapshots, the last ones.
+    It takes the inputs without the snapshots, which are the last ones.
     """
 
     def __init__(self, op: Any) -> None:
@@ -261,7 +261,7 @@ class _Plain:
         return [self.graph.argument(x.shape, x.dtype) for x in tensors]
 
     def call(self, more: list[Tensor], actual: list[Tensor], found: list) -> list[Tensor | None]:
-        """Run what was found, None where nothing was."""
+        """Run the found results; None stays None."""
         results = [dense(x) for x in found if x is not None]
         body, passed, _ = closed(
             self.graph, (), self.arguments + more, self.inputs + actual, results)

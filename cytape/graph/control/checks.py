@@ -1,4 +1,4 @@
-"""Whether bodies, and what they are called with, fit together: what a file says may not."""
+"""Checks that bodies fit the inputs of their ops: a file of a graph may contain others."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 
 def check_call(what: str, body: Any, specs: Sequence[Spec]) -> None:
-    """Raise if a body cannot be called with what has some specs.
+    """Raise if a body cannot be called with values of some specs.
 
     Parameters
     ----------
     what : str
-        What the body is, for the message.
+        Name of the body, for the message.
     body : ConcreteFunction
     specs : sequence of Spec
 
@@ -256,7 +256,7 @@ def _check_snapshots(snapshots: Any, ragged: Any) -> None:
 
 
 def is_ragged(spec: Spec) -> bool:
-    """Return whether what has a spec has an unknown number of rows.
+    """Return whether a spec has an unknown number of rows.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""The op that runs one of two bodies, and its derivatives: calls of that op once more.
+"""The op that runs one of two bodies, and its derivatives: further calls of that op.
 
-The gradient takes two calls. The first runs the body again that was run and returns, besides its
-results, what the second reads, which goes backward (see `residuals`). Where the first stands in one
-graph with the call that is differentiated, it takes that one's place when the graph is optimised.
-For what only one body leaves, or has a gradient for, the other one returns zeros.
+The gradient takes two calls. The first repeats the body that was run and returns, besides its
+results, the residuals (see `residuals`); the second goes backward and reads them. If the original
+call is in the same graph, optimisation merges the first one with it. Where only one body has a
+residual or gradient, the other one returns zeros.
 
-What a body does besides must not happen again: where it draws random numbers or looks at variables
-that it changes, these values are outputs of the call, and the derivatives are told them.
+Side effects of a body must not be repeated: random draws, and values of variables that the body
+changes, are outputs of the call, and inputs of the derivatives.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ class _Part:
     inputs, outputs : list of Tensor
         Of the branch, in the graph of the derivative.
     arguments, actual : list of Tensor
-        What it may use, and what will be passed for that.
+        Optional inputs, and the values passed for them.
     results : dict of int to Tensor
-        What it finds, by positions among the results of the whole.
+        Results that this branch computes, by positions among all results.
     """
 
     def __init__(self, branch: ConcreteFunction, passed: Sequence[Tensor], suffix: str) -> None:
@@ -153,7 +153,7 @@ class _Part:
         self, inputs: Sequence[Tensor], actual: Sequence[Tensor], outputs: Sequence[Tensor],
         keep: Sequence[int] = (),
     ) -> tuple[ConcreteFunction, list[Tensor]]:
-        """Make a body, which also takes what the graph captured; return what is passed to it."""
+        """Make a body that also takes the graph's captured tensors; return it and its inputs."""
         captured = [self.graph.tensor_at(symbol) for _, symbol in self.graph.captures]
         return (
             extracted(self.graph, [*inputs, *captured], outputs, keep),
@@ -234,7 +234,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
 def _kept(
     predicate: Tensor, parts: Sequence[_Part], told: Sequence[Sequence[Tensor]]
 ) -> list[list[Tensor]]:
-    """Run the branch again, for what its gradient has to be told; return that of each branch."""
+    """Repeat the branch to get the residuals; return those of each branch."""
     slots: list[list[Any]] = [[x, None] for x in told[0]]
     places: list[list[int]] = [list(range(len(slots))), []]
     for x in told[1]:  # in the place of one of the same kind that the other leaves, if there is
@@ -266,7 +266,7 @@ def _can_be_told(part: _Part, other: _Part, x: Tensor) -> bool:
 
 
 def _kind(part: _Part, other: _Part, x: Tensor) -> Any:
-    """Return dtype and shape of what a branch leaves, if the other can have them; None if not."""
+    """Return dtype and shape of a residual, or None if the other branch cannot have the same."""
     spec = x.spec
     if spec.known:
         return spec
@@ -280,7 +280,7 @@ def _kind(part: _Part, other: _Part, x: Tensor) -> Any:
 
 
 def _nothing(part: _Part, other: _Part, x: Tensor) -> Tensor:
-    """Return zeros for what the other branch leaves."""
+    """Return zeros for a residual of the other branch."""
     spec, zero = x.spec, constant(0, x.dtype)
     if not spec.known:
         for argument, passed in zip(other.inputs, other.passed, strict=True):

@@ -44,29 +44,28 @@ __all__ = ["body_graph", "call_now", "cond", "either", "name_result", "while_loo
 def cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """Call one of two functions, as a tensor says.
+    """Call one of two functions, depending on a tensor.
 
-    Where it has a value that is all: what the function returns is returned as it is. In a graph, or
-    a function that is traced, both functions are traced and become one op, which runs one of them
-    whenever the graph runs; what a traced function returns is arrays where it was called with
-    arrays.
+    If the predicate has a value, the chosen function is called directly. In a graph, or a function
+    that is traced, both functions are traced and become one op, which runs one of them whenever the
+    graph runs. A traced function that is called with arrays returns arrays.
 
     Parameters
     ----------
     pred : bool, Tensor or array
-        Boolean, a scalar. A Python bool chooses a function at once, as Python's ``if`` does, also
-        where a graph is built. Predicates of tensors are combined by ``&``, ``|`` and ``~``;
+        Boolean, a scalar. A Python bool chooses a function immediately, as Python's ``if`` does,
+        also where a graph is built. Predicates of tensors are combined by ``&``, ``|`` and ``~``;
         Python's ``and``, ``or`` and ``not`` ask for values, which tensors of a graph do not have.
     true_fn, false_fn : callable
-        Without arguments. What they return, tensors or structures of them, must agree in structure
-        and dtypes, but not in shapes.
+        Functions without arguments. Their results, tensors or structures of them, must agree in
+        structure and dtypes, but not in shapes.
     name : str, optional
         Of the op in the graph.
 
     Returns
     -------
     Tensor or structure
-        What the function returned. In a graph all is tensors, sparse results dense.
+        The function's result. In a graph all results are dense tensors.
 
     Raises
     ------
@@ -78,8 +77,8 @@ def cond(
 
     Notes
     -----
-    The gradient of a `cond` in a graph keeps what the gradient of the branch reads that was run,
-    for which it may run that branch once more. Random numbers are not drawn again.
+    The gradient of a `cond` in a graph keeps the values that the gradient of the taken branch
+    reads; it may run that branch a second time. Random numbers are not drawn again.
 
     Examples
     --------
@@ -111,7 +110,7 @@ def either(
     name: str | None,
     called: tuple[str, str] = ("true_fn", "false_fn"),
 ) -> Any:
-    """Call one of two functions, of which errors speak as they are called."""
+    """Call one of two functions; error messages name them as the caller's."""
     if isinstance(pred, bool) or (graph := graph_for([pred])) is None:
         return call_now(called[0], true_fn) if pred else call_now(called[1], false_fn)
     with building_into(graph):
@@ -179,7 +178,7 @@ def _agreeing(
 def _branches(
     graphs: list[FunctionGraph], leaves: list
 ) -> tuple[list[ConcreteFunction], tuple | None]:
-    """Make bodies of two graphs; with what their stateful nodes return if there are any."""
+    """Make bodies of two graphs, with the results of stateful nodes as further outputs."""
     given = [[graph.tensor_at(symbol) for symbol in given_symbols(graph)] for graph in graphs]
     assigned = None
     if any(graph.stateful for graph in graphs):
@@ -195,13 +194,13 @@ def _branches(
 
 
 def _nothing(graph: FunctionGraph, tensor: Tensor) -> Tensor:
-    """Return a constant that stands for what the other branch found."""
+    """Return a constant in place of a result of the other branch."""
     shape = [extent or 0 for extent in tensor.shape or ()]
     return graph.constant(tensor_of(np.zeros(shape, tensor.dtype)))
 
 
 def name_result(graph: Any, name: str | None, outputs: Sequence[Tensor]) -> None:
-    """Name the node of a branch or a loop after what the user called it."""
+    """Give the node of a branch or a loop the user's name."""
     if name is not None and outputs:
         graph.give_name(outputs[0], name)
 
@@ -220,11 +219,11 @@ def while_loop(
     memory_budget: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Call a function on its own results, as long as another one says.
+    """Call a function on its own results, while a condition holds.
 
-    Where all has a value this is Python's ``while``, and the result tensors. In a graph, or a
-    function that is traced, both functions are traced and become one op, which runs the loop
-    whenever the graph runs; what a function returns is arrays where it was called with arrays.
+    If all arguments have values, this is Python's ``while``, and the result tensors. In a graph, or
+    a function that is traced, both functions are traced and become one op, which runs the loop
+    whenever the graph runs. A traced function that is called with arrays returns arrays.
 
     Parameters
     ----------
@@ -239,8 +238,9 @@ def while_loop(
         A Python number is a tensor of int64, float64 or complex128, as ``asarray`` makes one of
         it; ``numpy.float32(0)`` is one of float32.
     shape_invariants : structure, optional
-        What remains of the shapes, structured as `loop_vars`: for each a shape in which extents
-        that may change are None, or a `Spec` (``Spec.of(None, dtype)`` where the rank may change).
+        The invariant parts of the shapes, structured as `loop_vars`: for each a shape in which
+        extents that may change are None, or a `Spec` (``Spec.of(None, dtype)`` where the rank may
+        change).
         None: the shape of the start value.
     maximum_iterations : int or Tensor, optional
     back_prop : bool, optional
@@ -251,11 +251,11 @@ def while_loop(
         Whether the result is built as `loop_vars` if this is a list or tuple of one; if not it is
         the last value itself.
     checkpoints : int or "auto", optional
-        How many states, that is values of all loop variables, the gradient keeps at a time; it
-        computes the others once more from these, by the schedule of Griewank and Walther. "auto":
-        so many states, and so many iterations' intermediate values, that both together are least
-        while every iteration is taken twice: by the loop, which stores the states, and from these.
-        By default what the gradient reads is kept of every iteration.
+        The number of states (values of all loop variables) that the gradient keeps at a time; it
+        recomputes the others from these, by the schedule of Griewank and Walther. "auto": the
+        numbers of states, and of iterations with intermediate values, that together need the least
+        memory while every iteration runs only twice. By default the residuals of every iteration
+        are kept.
     memory_budget : int, optional
         Instead of `checkpoints`: how many bytes both may take.
     name : str, optional
@@ -278,9 +278,9 @@ def while_loop(
 
     Notes
     -----
-    The gradient of a loop in a graph keeps of each iteration what the gradient of the body reads,
-    for which it may go through the loop once more, and then goes backward over this. What is the
-    same in all iterations, because it comes from outside the loop, is not kept, and gets the sum of
+    The gradient of a loop in a graph keeps the values that the gradient of the body reads, of each
+    iteration; it may run the loop a second time to get them. Loop-invariant values from outside the
+    loop are not kept per iteration, and get the sum of
     its gradients. The gradient of a start value is zero, not None, where no gradient goes through
     an iteration: with no iterations it is that of the result. Random numbers are not drawn again,
     and variables not assigned to again. A body that assigns to variables is traced twice, and so is
@@ -437,10 +437,10 @@ def _build_loop(
 def traced_body(
     name: str, graph: Any, f: Callable, build: Callable[[FunctionGraph], Any]
 ) -> tuple[FunctionGraph, Any]:
-    """Trace the body of a loop until it is known which variables it changes.
+    """Trace the body of a loop, again if necessary, to find the variables that it changes.
 
-    Each iteration must look at what the one before assigned, even before it assigns itself: then
-    the body is traced again. Loops within it begin with what they changed in the first trace.
+    Each iteration must read the values that the one before assigned, even before it assigns itself:
+    then the body is traced again. Loops within it begin with the changes found in the first trace.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-# Ops that run traced functions: one of two (CondOp), or one again and again (LoopOp). Their
-# attributes say which, and which of the op's inputs each function takes.
+# Ops that run traced functions: one of two (CondOp), or one repeatedly (LoopOp). Their attributes
+# hold the functions, and the positions of each function's inputs among those of the op.
 
 from cytape.graph.run.executor cimport ValueOp
 

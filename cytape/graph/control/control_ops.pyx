@@ -42,16 +42,15 @@ cdef class CondOp(ValueOp):
 
 
 cdef class LoopOp(ValueOp):
-    """Runs a function on its own results, as often as another function says.
+    """Runs a function on its own results, while a condition holds.
 
     The inputs are the greatest number of iterations, the start values of the loop variables, and
-    stacks, of which each iteration takes the next slice; then what is the same in all of them. The
-    outputs are how many iterations there were, the loop variables, and stacks of what else the
-    body returned.
+    stacks, of which each iteration takes the next slice; then loop-invariant inputs. The outputs
+    are the number of iterations, the loop variables, and stacks of the body's other results.
 
     Attributes of a call: `body` and `condition`, each a ConcreteFunction (no condition: None);
-    `n_variables` and `n_stacks`; `body_inputs` and `condition_inputs`, the positions of what each
-    takes besides; `reverse`, whether the slices are taken and stacked from the last to the first.
+    `n_variables` and `n_stacks`; `body_inputs` and `condition_inputs`, the positions of the other
+    inputs of each; `reverse`, whether the slices are taken and stacked from the last to the first.
 
     With `snapshots`, how many states and how many bytes it may keep, and how many an iteration
     leaves for its gradient, there are more outputs: stacks of some values of each loop variable,
@@ -147,7 +146,7 @@ def slices_of(arrays, n_stacks, ragged):
     Returns
     -------
     list
-        Per stack what is indexed by a place.
+        Per stack an object that returns a slice by its place.
     """
     slices = [Slices(stack) for stack in arrays[:n_stacks]]
     for i, lengths in zip(ragged, arrays[n_stacks:]):
@@ -222,7 +221,7 @@ class Snapshots:
 
 
 def output_specs(body, specs):
-    """Return the specs of what a body returns.
+    """Return the specs of a body's results.
 
     Parameters
     ----------
@@ -267,7 +266,7 @@ cdef list inferred_specs(body, specs):
 
 
 def kept_arrays(rows, specs, ragged):
-    """Return stacks of what iterations left, then the lengths of the slices of ragged ones.
+    """Return stacks of results of iterations, then the lengths of the slices of ragged ones.
 
     Parameters
     ----------

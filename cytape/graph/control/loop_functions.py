@@ -1,4 +1,4 @@
-"""The functions of a loop, called with lists of its variables and checked."""
+"""Functions of a loop, called with lists of its variables, and checks of their results."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Program:
         self._specs = self._invariant_specs()
 
     def _invariant_specs(self) -> list[Spec | None]:
-        """Return what the variables are in all iterations, None for a `TensorArray`."""
+        """Return the specs of the variables in all iterations, None for a `TensorArray`."""
         given: list[Any] = [None] * len(self.starts)
         if self._invariants is not None:
             try:
@@ -130,7 +130,7 @@ class Program:
         return nest.pack_sequence_as(self._loop_vars, variables, self._expand)
 
     def arguments(self, graph: FunctionGraph) -> list[Tensor]:
-        """Add what stands for the variables to the graph of a function."""
+        """Add placeholders for the variables to the graph of a function."""
         return [
             graph.argument(None if spec.shape is None else tuple(spec.shape), spec.dtype)
             for spec in self._specs if spec is not None

@@ -1,11 +1,11 @@
-# A loop in a plan: a subprogram that runs two pieces of code, the condition and the body, in turn.
+# A loop in a plan: a subprogram that runs two nested programs in turn, the condition and the body.
 #
-#     large loop variables  lie in two buffers each, which change places after an iteration, or in
-#                           one where the body writes over its own input
-#     stacks                are read and written row by row, where they are; those that nobody else
-#                           reads are given back while the loop goes backward through them
-#     ragged stacks         are of loops in the body, which do not all take the same number of
-#                           iterations: all rows one after the other, and how many each loop left
+#     large loop variables  in two buffers each, swapped after each iteration, or in one buffer
+#                           where the body writes over its own input
+#     stacks                read and written row by row, in place; a stack without other readers is
+#                           freed while the loop goes backward through it
+#     ragged stacks         of loops in the body whose numbers of iterations differ: all rows one
+#                           after the other, and the number of rows that each loop appended
 
 from cytape.graph.run.code cimport Code
 from cytape.ops.engine.dispatch cimport Op

@@ -26,14 +26,14 @@ from cytape.errors import GraphError
 cdef object graph_error = GraphError
 
 cdef enum:
-    PREALLOCATED = 1 << 26  # bytes that a stack may take at once where the limit may be far away
+    PREALLOCATED = 1 << 26  # first allocation of a stack at most, if the limit is large
 
 cdef struct Variable:
     npy_intp nbytes
     bint is_large, stays
     char* present            # where its value is
     char* next               # ... and the next one will be
-    char* told               # what the body was told of the former
+    char* told               # the address of the present value that the body has
     int moved, spare         # large: the variables whose memory is the next one of this, or free
     Port into, out, into_condition
 
@@ -43,7 +43,7 @@ cdef struct Same:
 
 
 cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
-    """Write an instruction for a call of LoopOp, unless Python has to run a part of it."""
+    """Emit an instruction for a call of LoopOp, unless a part of it needs Python."""
     cdef Node* row = &code.graph.nodes[node]
     cdef dict attrs = code.graph.attrs[node]
     cdef int n = attrs["n_variables"], n_rows = attrs["n_stacks"], i
@@ -108,7 +108,7 @@ cdef class LoopProgram(Subprogram):
     cdef list lengths          # per ragged one: whether its lengths are STACKED, and how many
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
-        """Whether the body returns what it is to be called with, and rows of one shape."""
+        """Whether the body returns the specs that it takes, and rows of one shape."""
         cdef Code body = self.body
         cdef Spec spec
         cdef int i, n = self.n_variables
@@ -137,7 +137,7 @@ cdef class LoopProgram(Subprogram):
         return True
 
     cdef int tell(self, Code code, int32_t first_output) except -1:
-        """Have a graph that passes made say what the body has told of the outputs."""
+        """Copy the specs of the body's results to the outputs, in a graph made by passes."""
         cdef int i
         for i, spec in enumerate(self.output_specs):
             if code.spec(first_output + 1 + i).shape != spec.shape:
@@ -195,7 +195,7 @@ cdef class LoopRunner(Runner):
     cdef RowsRead* read
     cdef RowsWritten* written
     cdef Same* same                       # of the body, then of the condition
-    cdef tuple snapshots                  # what `begin_sweep` is told after the limit
+    cdef tuple snapshots                  # arguments of `begin_sweep` after the limit
     cdef Sweep sweep
 
     def __dealloc__(self):
@@ -440,7 +440,7 @@ cdef class LoopRunner(Runner):
             variable = variables + i
             if variable.is_large and variable.moved >= 0:
                 variable.next = variables[variable.moved].present
-        # What is told is what was present; from here on `present` changes.
+        # The body has the addresses of the present values; from here on `present` changes.
         for i in range(self.n_variables):
             variables[i].present, variables[i].next = variables[i].next, variables[i].present
         for i in range(self.n_variables):
@@ -472,7 +472,7 @@ cdef class LoopRunner(Runner):
         return 0
 
 
-ctypedef int (*quiet_t)(LoopRunner, int64_t) noexcept  # whoever calls it passes the error on
+ctypedef int (*quiet_t)(LoopRunner, int64_t) noexcept  # its caller passes the error on
 
 
 cdef int sweep_begun(LoopRunner runner, int64_t limit) noexcept with gil:

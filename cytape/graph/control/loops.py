@@ -1,13 +1,12 @@
-"""The op that runs a body again and again, and its derivatives: calls of that op once more.
+"""The op that runs a body repeatedly, and its derivatives: further calls of that op.
 
-The gradient takes two loops. The first goes forward once more and keeps of each iteration what the
-second reads, which goes backward over it (see `residuals`). Neither keeps what is the same in all
-iterations. Both are ordinary calls of the op, and so have derivatives themselves. Where the first
-stands in one graph with the loop that is differentiated, it takes that one's place when the graph
-is optimised.
+The gradient takes two loops. The first repeats the forward pass and keeps the residuals of each
+iteration (see `residuals`); the second goes backward and reads them. Neither keeps loop-invariant
+values. Both are ordinary calls of the op, and so have derivatives themselves. If the original loop
+is in the same graph, optimisation merges the first one with it.
 
-What a body does besides must not happen again: where it draws random numbers or looks at variables
-that it changes, these values are outputs of the call, and the derivatives are told them.
+Side effects of a body must not be repeated: random draws, and values of variables that the body
+changes, are outputs of the call, and inputs of the derivatives.
 """
 
 from __future__ import annotations
@@ -64,25 +63,25 @@ __all__ = ["Loop", "ragged_places"]
 
 @dataclass
 class Loop:
-    """A call of the op to be.
+    """A call of the op that has not been made yet.
 
     Attributes
     ----------
     body : ConcreteFunction
-        From loop variables, slices of stacks, and what is the same in all iterations, to the next
-        loop variables and what is to be stacked.
+        From loop variables, slices of stacks, and loop-invariant inputs, to the next loop variables
+        and the results to stack.
     limit : Tensor
         The greatest number of iterations, int64.
     variables : list of Tensor
         The start values of the loop variables.
     stacks : list of Tensor
     same : list of Tensor
-        What else the body takes.
+        Loop-invariant inputs of the body.
     condition : ConcreteFunction or None
-        From some loop variables, the first, and what is the same, to whether to go on. None: there
-        are as many iterations as the limit says.
+        From some loop variables, the first ones, and loop-invariant inputs, to whether to go on.
+        None: the number of iterations is the limit.
     same_for_condition : list of Tensor
-        What else the condition takes.
+        Loop-invariant inputs of the condition.
     lengths : dict of int to Tensor
         How many rows the slices of stacks have, by the position of the stack, where they do not all
         have as many: these slices stand one after the other.
@@ -95,7 +94,7 @@ class Loop:
     checkpoints : Checkpoints or None
         How much of it the gradient may keep. None: all that it reads.
     snapshots : tuple or None
-        What to store of its states, see `LoopOp`; None: nothing.
+        Limits for the states to store, see `LoopOp`; None: store none.
     """
 
     body: ConcreteFunction
@@ -113,9 +112,9 @@ class Loop:
     snapshots: tuple | None = None
 
     def call(self) -> list[Tensor]:
-        """Run it; return how many iterations there were, the loop variables, stacks and lengths.
+        """Run it; return the number of iterations, the loop variables, stacks and lengths.
 
-        There are lengths for each ragged stack that is made; then there is what is stored.
+        There are lengths for each ragged stack that is made; then the stored states.
         """
         operands = Operands(())
         ragged = sorted(self.lengths)
@@ -142,7 +141,7 @@ class Loop:
     def repeated(
         cls, inputs: list[Tensor], outputs: list, attrs: dict, stateful: bool
     ) -> Loop:
-        """Return what takes the same iterations as a call did, without doing anything besides."""
+        """Return a call with the same iterations as another one, without its side effects."""
         body, n = attrs["body"], attrs["n_variables"]
         first_lengths = 1 + n + attrs["n_stacks"]
         stacks, same = inputs[1 + n : first_lengths], [inputs[i] for i in attrs["body_inputs"]]
@@ -161,14 +160,14 @@ class Loop:
 
     @property
     def arguments(self) -> list[Tensor]:
-        """What the body takes, as it stands outside the loop."""
+        """The outer tensors that the body takes."""
         return [*self.variables, *self.stacks, *self.same]
 
 
 def ragged_places(body: ConcreteFunction, n_variables: int, first: int) -> tuple[int, ...]:
-    """Return which of the stacks that a body makes may be ragged, if those from some place on may.
+    """Return the positions of ragged stacks among those that a body makes, from some position on.
 
-    They are those of what has an unknown number of rows.
+    These are the stacks of results with an unknown number of rows.
     """
     symbols = body.output_symbols[n_variables:]
     return tuple(i for i in range(first, len(symbols)) if is_ragged(body.graph.spec_of(symbols[i])))
@@ -269,7 +268,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
 def _forward_again(
     op: Any, loop: Loop, gradient: BodyGradient, same: list[Tensor]
 ) -> tuple[list[tuple[Tensor, Tensor | None]], dict[int, Tensor]]:
-    """Go through a loop again for what its gradient reads.
+    """Repeat a loop to get the residuals of its gradient.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-# Nested code: what a body is compiled to where an instruction of other code runs it, as often as it
-# takes, without Python. Values come in and go out by ports:
+# Nested code: a compiled body that an instruction of other code runs repeatedly, without Python.
+# Values pass through ports:
 #
 #     small values   are copied into, and out of, the frame
-#     large ones     stay where they are, and the instructions are told where that is
-#     stacks         (rows of an inner loop's iterations) are lent: whoever made them frees them
+#     large values   stay in place; their addresses are written into the instructions
+#     stacks         (rows of an inner loop's iterations) are lent: their maker frees them
 
 from cytape.core.typedefs cimport index_t
 from cytape.graph.run.code cimport Code
@@ -19,7 +19,7 @@ cdef struct Port:
     char* slot              # NULL: the value stays where it is
     npy_intp nbytes
     bint is_stack
-    const Patch* patches    # the operands of instructions that are to be told
+    const Patch* patches    # the operands of instructions that get the address
     int32_t n_patches
     Instruction* instructions
 
@@ -31,7 +31,7 @@ cdef struct Piece:          # a frame, for code without the GIL
     Stack* stacks
     int32_t n_stacks
 
-# The code of a body for operands of some specs (of stacks: what `rows_of` returns), or None if
+# The code of a body for operands of some specs (of stacks: the result of `rows_of`), or None if
 # Python has to run it.
 cdef Code nested_code(body, list specs, tuple owned, int n_fresh, int n_movable)
 cdef object rows_of(Code code, int32_t symbol)       # a tuple of their spec; False: it is not known
@@ -42,8 +42,8 @@ cdef bint is_predicate(Code condition) except -1
 cdef Frame new_frame(Code code, Piece* piece)
 cdef int feed_port(Frame frame, Port* port, int k) except -1
 cdef int fetch_port(Frame frame, Port* port, int k) except -1
-cdef Py_ssize_t nbytes_of(Code code) except -1       # of a frame and what its code keeps
-cdef list operands_of(Code code, int32_t node)       # symbols, or None: that is left to Python
+cdef Py_ssize_t nbytes_of(Code code) except -1       # of a frame and the data of its code
+cdef list operands_of(Code code, int32_t node)       # symbols, or None: Python runs the node
 cdef list contiguous(Code code, int32_t node, list symbols)
 
 

@@ -57,7 +57,7 @@ cdef Code compiled(subgraph, list specs, tuple owned, int n_fresh, int n_movable
         known.append(declared if is_stack else spec)
     try:
         subgraph = optimise(subgraph, known)
-    except Exception:  # a body that is not run may be told shapes that contradict each other
+    except Exception:  # shapes may contradict each other in a body that never runs
         return None
     code = Code(subgraph, True, owned, n_fresh, n_movable)
     compile(code, ())

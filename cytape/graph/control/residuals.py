@@ -1,11 +1,11 @@
-"""Residuals: what the backward pass of a body of a loop or branch reads of its forward pass.
+"""Residuals: values of the forward pass of a body that its backward pass reads.
 
-The gradient of a body is built into one graph with the body. That graph is divided: one part goes
-forward, to the next loop variables and the residuals; the other starts from these and the gradients
-that arrive. What is the same in all iterations is no residual, nor is what costs nothing to compute
-again. Loops and branches that the gradients of inner ones are made of, but that only go forward,
-belong to the first part: so each level goes forward once. But for loops that store snapshots: these
-are kept of the present iteration alone.
+The gradient of a body is built into one graph with the body. That graph is divided: the forward
+part computes the next loop variables and the residuals; the backward part starts from these and the
+gradients that arrive. Loop-invariant values are not residuals, nor are values that cost nothing to
+recompute. Inner loops and branches made for gradients that only go forward belong to the forward
+part, so each level goes forward once. Loops that store snapshots are an exception: these are kept
+of the present iteration alone.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def residuals(
     given: Iterable[Tensor],
     can_be_told: Callable[[Tensor], bool] = lambda _: True,
 ) -> list[Tensor]:
-    """Find what the backward part of a graph has to be told of the forward part.
+    """Find the values of the forward part that the backward part of a graph needs.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def residuals(
     results : sequence of Tensor
         Of the gradient.
     given : iterable of Tensor
-        Those of the moving arguments that the backward part is told anyway.
+        The moving arguments that the backward part takes anyway.
     can_be_told : callable, optional
-        Called with a tensor; what cannot be told is computed again.
+        Called with a tensor; returns whether it can be a residual. Others are recomputed.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def _kinds(
         producers = [graph.node_of(symbol) for symbol in graph.inputs_of(node)]
         op = graph.ops[node]
         kind = max([kinds[producer] for producer in producers], default=_SAME)
-        # What is computed again waits by control inputs for the gradient that arrives.
+        # Recomputation waits by control inputs for the gradient that arrives.
         waits = any(kinds.get(other) == _BACKWARD for other in graph.control_inputs_of(node))
         if waits or op.stateful and node >= first_backward:
             kind = _BACKWARD
@@ -133,7 +133,7 @@ def _is_free(graph: FunctionGraph, node: int) -> bool:
 
 
 def stackable(graph: FunctionGraph, tensors: Sequence[Tensor]) -> list[list[Tensor]]:
-    """Return what is stacked of tensors of a body, in the graph that is being built.
+    """Return the tensors that are stacked for tensors of a body, in the graph being built.
 
     Stacks are made of tensors that differ in the number of rows at most. Others are taken apart.
 
@@ -166,7 +166,7 @@ def stackable(graph: FunctionGraph, tensors: Sequence[Tensor]) -> list[list[Tens
 
 
 def _with_parts(x: Tensor, parts: Sequence[Tensor]) -> Tensor:
-    """Return a tensor made of what was stacked of it."""
+    """Return a tensor assembled from the parts that were stacked for it."""
     return parts[0] if len(parts) == 1 else _put_together(x, *parts)
 
 
@@ -196,16 +196,16 @@ def extracted(
 ) -> ConcreteFunction:
     """Return a body that computes some tensors of a graph from others.
 
-    What a node waits for by control inputs alone may belong to the other part: it is left out.
+    Control inputs from the other part of the graph are left out.
 
     Parameters
     ----------
     graph : FunctionGraph
     arguments, outputs : sequence of Tensor
     keep : sequence of int, optional
-        Nodes that are to run, too, for what they do.
+        Nodes that must also run, for their side effects.
     apart : dict of Tensor to sequence of Tensor, optional
-        What is not computed but put together of other arguments: see `stackable`.
+        Tensors assembled from other arguments: see `stackable`.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Row counts: which tensors of a body have a known number of rows, or as many as each other.
+"""Row counts: tensors of a body with known or equal numbers of rows.
 
 Stacks that a loop makes have one row per iteration, and the graph around it need not know how many.
 In the body of an outer loop their number may differ between iterations, so they are stacked one
 after the other, with their lengths. Tensors with equal row counts share these lengths: otherwise
-each level of nesting would double what its backward pass reads.
+each level of nesting would double the values that its backward pass reads.
 """
 
 from __future__ import annotations

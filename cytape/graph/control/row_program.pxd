@@ -1,5 +1,5 @@
-# The ops of array_ops in plans: rows that are taken from an array, or written, cleared or added to
-# where they are. `run_in_plans` tells an op which of these it does.
+# The ops of array_ops in plans: rows of an array that are read, or written, cleared or added to in
+# place. `run_in_plans` installs one of these programs for an op.
 #
-#     operands    as those of the op, but for the number of rows, which the code knows; then the
-#                 result, an array in memory that an operand may have lain in
+#     operands    as those of the op, without the number of rows, which the code knows; then the
+#                 result, an array in memory, which may be that of an operand

@@ -1,5 +1,5 @@
-# What nobody else reads is written over: a row is written, cleared or added to in time that does
-# not depend on the number of rows.
+# An array without other readers is updated in place: a row is written, cleared or added to in time
+# that does not depend on the number of rows.
 
 cimport cython
 from cytape.core.interrupts cimport INTERRUPTED
@@ -145,7 +145,7 @@ cdef int refused(npy_intp place, npy_intp size) noexcept with gil:
 # ---- writing instructions
 
 cdef RowProgram program_of(Kind kind, Spec array, Spec values, Spec index, int axis):
-    """What goes on between an array and the values of some rows (None: there are none), or None."""
+    """The program between an array and the values of some rows (None: no values), or None."""
     cdef RowProgram program = RowProgram()
     cdef Rows* rows = &program.rows
     cdef int i
@@ -165,7 +165,7 @@ cdef RowProgram program_of(Kind kind, Spec array, Spec values, Spec index, int a
 
 
 cdef bint suits(Code code, int32_t node, int n) except -1:
-    """Whether the first operands, of which the last is an index, and the result are in memory."""
+    """Whether the first operands, an index as the last of them, and the result are in memory."""
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t symbol
     for symbol in range(row.first_output, row.first_output + row.n_outputs):

@@ -1,4 +1,4 @@
-"""cytape.map_fn, scan, foldl and foldr: a function called on each element of tensors in turn."""
+"""cytape.map_fn, scan, foldl and foldr: functions called on each element of tensors in turn."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def map_fn(
     back_prop: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Call a function on each element of tensors, and stack what it returns.
+    """Call a function on each element of tensors, and stack its results.
 
-    Where all has a value this is a loop of Python, and the result tensors. In a graph, or a
-    function that is traced, `fn` is traced once, and the graph has one op for the whole; what a
-    traced function returns is arrays where it was called with arrays.
+    If all arguments have values this is a loop of Python, and the result tensors. In a graph, or a
+    function that is traced, `fn` is traced once, and the graph has one op for the whole. A traced
+    function that is called with arrays returns arrays.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def map_fn(
     elems : array_like or structure
         All with first axes of one length.
     dtype, fn_output_signature : dtype, Spec or structure of these, optional
-        What the function returns: an error if it is something else. It need not be said.
+        Spec of the function's result, which is checked. Optional.
     parallel_iterations : int, optional
         At least 1. It has no effect: calls are made one after the other.
     back_prop : bool, optional
@@ -74,7 +74,7 @@ def map_fn(
     Returns
     -------
     Tensor or structure
-        Structured as what the function returns.
+        Structured as the function's result.
 
     Raises
     ------
@@ -116,20 +116,20 @@ def scan(
     back_prop: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Accumulate the elements of tensors by a function, and stack all that was accumulated.
+    """Accumulate the elements of tensors by a function, and stack all accumulated values.
 
     It runs, and returns tensors or arrays, as `map_fn` does.
 
     Parameters
     ----------
     fn : callable
-        Called with what was accumulated so far and a slice along the first axis, structured as
-        `initializer` and `elems`; returns what is accumulated with that, of the same structure,
-        dtypes and shapes.
+        Called with the accumulated value and a slice along the first axis, structured as
+        `initializer` and `elems`; returns the next accumulated value, of the same structure, dtypes
+        and shapes.
     elems : array_like or structure
         All with first axes of one length.
     initializer : array_like or structure, optional
-        What the first call gets. By default the first element, which is the first result then.
+        The first accumulated value. By default the first element, which is then the first result.
     reverse : bool, optional
         Whether to begin with the last element.
     parallel_iterations, back_prop, name
@@ -274,7 +274,7 @@ class _Sequence:
         return first, start
 
     def accumulate(self, start: list[Tensor], keep: bool) -> Callable:
-        """Return the function of one step, which checks what is accumulated."""
+        """Return the function of one step, which checks the accumulated value."""
         specs = [tensor.spec for tensor in start]
 
         def step(accumulated: list[Tensor], slices: Any) -> tuple[list[Tensor], Any]:
@@ -287,13 +287,13 @@ class _Sequence:
         return step
 
     def run(self, step: Callable, start: list[Tensor]) -> tuple[list[Tensor], Any]:
-        """Return what was accumulated last, and the stacks of what the steps returned besides."""
+        """Return the last accumulated value, and the stacks of the steps' other results."""
         graph = graph_for([*self._tensors, *start])
         with nullcontext() if self._back_prop else stop_recording():
             if graph is not None:
                 with building_into(graph):
                     found = self._in_graph(graph, step, start)
-            elif self._tensors[0].shape[0] == 0:  # the step is traced to tell what it returns
+            elif self._tensors[0].shape[0] == 0:  # the step is traced to find its results
                 empty = function(lambda tensors, start: self._with(tensors).run(step, start))
                 found = empty(self._tensors, start)
             else:

@@ -1,5 +1,5 @@
-# The rows of stacks, as the body of a loop reads and writes them: one an iteration, or all those
-# that a loop in the body left, whose lengths then are another stack.
+# Rows of stacks, as the body of a loop reads and writes them: one per iteration, or all rows of a
+# loop in the body, whose lengths then are another stack.
 
 from cytape.core.schedules cimport Sweep, end_sweep
 from cytape.graph.run.layout cimport Stack, poison
@@ -31,7 +31,7 @@ cdef struct RowsWritten:
 
 
 cdef inline bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nogil:
-    """Make room for so many rows; False: there is no memory."""
+    """Make room for a number of rows; False: there is no memory."""
     cdef npy_intp nbytes
     cdef char* memory
     if row_bytes and n > PY_SSIZE_T_MAX // 2 // row_bytes:

@@ -1,8 +1,8 @@
 """TensorArray: elements that are written and read one by one, in programs and in loops of graphs.
 
-An array is in one of two forms. As a *list* it has the elements as they were written, and costs
-nothing to differentiate; so it is as long as all indices are numbers. As *rows* it has one tensor
-of all elements and a mask of those that are written, with no value yet maybe; so it becomes the
+An array has one of two forms. As a *list* it has the elements as they were written, and costs
+nothing to differentiate; this is the form while all indices are numbers. As *rows* it has one
+tensor of all elements and a mask of the written ones, perhaps symbolic; in this form it is the
 variable of a loop, an argument or a result.
 """
 
@@ -78,7 +78,7 @@ class TensorArray:
     Raises
     ------
     TypeError
-        If what is written has another dtype.
+        If a written element has another dtype.
     ValueError
         If it has another shape, or an index is written a second time; also where an element is read
         that was not written, unless the shape of elements is known: then it is zeros.
@@ -355,7 +355,7 @@ class TensorArray:
         return self.use()._held
 
     def use(self) -> TensorArray:
-        """Note that somebody goes on with it, who need not read it."""
+        """Mark the array as used, though no element may be read."""
         self._unused = False
         return self
 
