@@ -28,7 +28,6 @@ cdef enum Kind:
     COPY
     ZERO
     FUSED         # `loop` is a FusedOp; `geometry` operands, results and memory to work in
-    ACCUMULATE    # ... an AccumulateOp; operands and result
     CONTROL       # ... in code a Subprogram, in a frame the Runner of it; operands and results
     OPERANDS      # follows one of these: what has no room there
     CALL          # of Python

@@ -1,7 +1,6 @@
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport NO_MEMORY
-from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.kernels.loops cimport N_TYPES, kernel_of, loop_t
 from cytape.tensor.spec cimport spec_of_dims
@@ -353,7 +352,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             memcpy(data[1], data[0], at.work)
         elif kind == ZERO:
             memset(data[0], 0, at.work)
-        elif kind == FUSED or kind == ACCUMULATE or kind == CONTROL:
+        elif kind == FUSED or kind == CONTROL:
             failed = run_looped(at, NULL)
             if failed < 0:
                 return failed
@@ -375,10 +374,8 @@ cdef int run_looped(const Instruction* at, int* met) noexcept nogil:
         data[i] = <char*>at[i // N_OPERANDS].data[i % N_OPERANDS]
     if at.kind == CONTROL:
         failed = (<Runner>op).run(data)
-    elif at.kind == FUSED:
-        failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands, data[n - 1], met)
     else:
-        failed = (<AccumulateOp>op).run(data, data[n - 1])
+        failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands, data[n - 1], met)
     if data != on_stack:
         free(data)
     return failed

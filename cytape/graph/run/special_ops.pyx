@@ -23,7 +23,7 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
 from .elementwise_ops cimport apply, apply_to_three, elementwise
-from .instructions cimport ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop
+from .instructions cimport FUSED, PRODUCT, Instruction, cast_loop
 from .layout cimport (
     DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, is_plain_float)
 from .elements cimport add_element, get_element
@@ -32,7 +32,7 @@ from .picked_ops cimport add_picked, gather, pick, scatter_add
 from .part_ops cimport copy_region, is_updated, update_part
 from .stack_ops cimport ensure_shape
 from .sum_ops cimport (
-    accumulated, add_n, add_terms, any_strided, broadcasts, extremum, multiplied, sum_to, total)
+    accumulated, add_n, add_terms, broadcasts, extremum, multiplied, sum_to, total)
 
 cdef Op ones_like_op, read_variable_op, real_op
 
@@ -88,8 +88,10 @@ cdef Emitter emitter_of(Op op) except *:
         return <Emitter>op.emitter
     if type(op) is StructuralOp:
         return moved
-    if type(op) is FusedOp or type(op) is AccumulateOp:
-        return own_loop
+    if type(op) is FusedOp:
+        return group
+    if type(op) is AccumulateOp:
+        return add_terms
     if type(op) is UpdateOp:
         return update_part
     if isinstance(op.forward, np.ufunc) and not op.stateful:
@@ -355,50 +357,45 @@ cdef bint part(Code code, int32_t node, Op op) except -1:
     return code.view(out, x, 0 if op is real_op else result.itemsize, strides) == 0
 
 
-cdef bint own_loop(Code code, int32_t node, Op op) except -1:
-    """An op that runs a loop of its own, over contiguous operands."""
-    cdef int kind = FUSED if type(op) is FusedOp else ACCUMULATE
-    cdef tuple operand_specs = ((<FusedOp>op).operand_specs if kind == FUSED
-                                else (<AccumulateOp>op).operand_specs)
+cdef bint group(Code code, int32_t node, Op op) except -1:
+    """Ops that are fused to one loop, over operands that are contiguous or read block by block."""
+    cdef FusedOp fused = op
     cdef Node* row = &code.graph.nodes[node]
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
-    cdef list overwritable = []
+    cdef list overwritable
     cdef dict layouts = {}
     cdef npy_intp strides[MAX_AXES]
     cdef int32_t symbol, i
     cdef int axis
     cdef npy_intp work = 0
     for i, symbol in enumerate(symbols):
-        if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not operand_specs[i]:
+        if code.layout.places[symbol].kind != PLACED or (
+                code.spec(symbol) is not fused.operand_specs[i]):
             return False
     if sum([code.layout.places[<int32_t>one].strides >= 0 for one in symbols]) >= N_TEMPORARIES:
         return False
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
-    if kind == ACCUMULATE and any_strided(code, symbols):
-        return add_terms(code, node, op, symbols)
     items = [i for i, symbol in enumerate(symbols)
              if code.spec(symbol).nbytes > SMALL_BYTES and code.shows_item(symbol)
              and code.spec(symbol).type_num != cnp.NPY_BOOL]
-    if kind == FUSED:
-        for i, symbol in enumerate(symbols):
-            if i not in items and suits_blocks(code, symbol, (<FusedOp>op).shape):
-                code.strides_of(symbol, strides)
-                layouts[i] = [strides[axis] for axis in range(code.spec(symbol).ndim)]
+    for i, symbol in enumerate(symbols):
+        if i not in items and suits_blocks(code, symbol, fused.shape):
+            code.strides_of(symbol, strides)
+            layouts[i] = [strides[axis] for axis in range(code.spec(symbol).ndim)]
     if items or layouts:
-        op = specialised(op, items, layouts)
-        code.constants.append(op)
+        specs = [scalar_spec(spec) if i in items else spec
+                 for i, spec in enumerate(fused.operand_specs)]
+        fused = FusedOp(fused.shape, specs, fused.calls, fused.results, layouts)
+        code.constants.append(fused)
     symbols = [symbol if i in items or i in layouts else code.contiguous(node, symbol)
                for i, symbol in enumerate(symbols)]
-    if kind == FUSED:
-        overwritable = [i for i in (<FusedOp>op).overwritable if code.may_take_over(symbols[i], 1)]
-    elif (<AccumulateOp>op).first_is_all:
-        overwritable = [0]
+    overwritable = [i for i in fused.overwritable if code.may_take_over(symbols[i], 1)]
     for i, symbol in enumerate(range(row.first_output, row.first_output + row.n_outputs)):
         for k in overwritable:
-            if (kind == ACCUMULATE or (<FusedOp>op).free_from[<int32_t>k]
-                    <= (<FusedOp>op).written_by[i]) and code.take_over(symbol, symbols[k], 1):
+            if fused.free_from[<int32_t>k] <= fused.written_by[i] and (
+                    code.take_over(symbol, symbols[k], 1)):
                 overwritable.remove(k)
                 break
         else:
@@ -406,9 +403,8 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
         symbols.append(symbol)
     for symbol in symbols:
         work += code.spec(symbol).nbytes
-    if kind == FUSED:
-        symbols.append(code.new_temporary((<FusedOp>op).scratch))
-    code.emit_operands(node, kind, op, symbols, work)
+    symbols.append(code.new_temporary(fused.scratch))
+    code.emit_operands(node, FUSED, fused, symbols, work)
     code.release_temporaries()
     return True
 
@@ -418,14 +414,6 @@ cdef bint suits_blocks(Code code, int32_t symbol, Spec shape) except -1:
     cdef Spec spec = code.spec(symbol)
     return (code.layout.places[symbol].strides >= 0 and spec.type_num == shape.type_num
             and spec.dims[spec.ndim - 1] == shape.dims[shape.ndim - 1] >= LEAST_BLOCK)
-
-
-cdef object specialised(op, list items, dict layouts):
-    """The same op of operands some of which are one item each, and others strided."""
-    specs = [scalar_spec(spec) if i in items else spec for i, spec in enumerate(op.operand_specs)]
-    if type(op) is FusedOp:
-        return FusedOp(op.shape, specs, op.calls, op.results, layouts)
-    return AccumulateOp(op.spec, specs, op.indices)
 
 
 cdef bint select(Code code, int32_t node, Op op) except -1:

@@ -2,7 +2,6 @@
 # the axes that go is added to, multiplied or compared with, as the operand is walked over. All are
 # Emitters, as special_ops calls them.
 
-from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.ops.engine.dispatch cimport Op
 from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
@@ -15,8 +14,6 @@ cdef bint add_n(Code code, int32_t node, Op op) except -1
 cdef bint extremum(Code code, int32_t node, Op op) except -1
 cdef bint multiplied(Code code, int32_t node, Op op) except -1
 cdef bint accumulated(Code code, int32_t node, Op op) except -1
-# Of an AccumulateOp, where operands are strided: each is added where it lies instead of copied.
-cdef bint any_strided(Code code, list symbols) except -1
-cdef bint add_terms(Code code, int32_t node, AccumulateOp op, list symbols) except -1
+cdef bint add_terms(Code code, int32_t node, Op op) except -1  # of an AccumulateOp
 
 cdef bint broadcasts(Spec a, Spec b) noexcept

@@ -1,4 +1,5 @@
 cimport numpy as cnp
+from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.sum_op cimport SumOp, axes_of
@@ -11,7 +12,7 @@ from numpy cimport npy_intp
 
 from .elementwise_ops cimport place_result, plan_result
 from .instructions cimport LOOP, Instruction, mean_loop
-from .layout cimport DEFERRED, PLACED, SMALL_BYTES, UNKNOWN, is_plain_float
+from .layout cimport DEFERRED, PLACED, UNKNOWN, is_plain_float
 
 cdef Op cumsum_op, max_op
 
@@ -156,41 +157,39 @@ cdef bint add_n(Code code, int32_t node, Op op) except -1:
     return True
 
 
-cdef bint any_strided(Code code, list symbols) except -1:
-    """Whether a large operand is strided, which would have to be copied."""
-    cdef int32_t symbol
-    for symbol in symbols:
-        if code.layout.places[symbol].strides >= 0 and code.spec(symbol).nbytes > SMALL_BYTES and (
-                not code.shows_item(symbol)):
-            return True
-    return False
-
-
-cdef bint add_terms(Code code, int32_t node, AccumulateOp op, list symbols) except -1:
-    """Add the terms of an AccumulateOp one by one, each where it lies."""
-    cdef int32_t out = code.graph.nodes[node].first_output, symbol, i
+cdef bint add_terms(Code code, int32_t node, Op op) except -1:
+    """Add the terms of an AccumulateOp one by one, each from where it lies."""
+    cdef AccumulateOp sum_of_parts = op
+    cdef Spec spec = sum_of_parts.spec
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t out = row.first_output, symbol, i
+    cdef int first = sum_of_parts.first_is_all
+    cdef const int32_t* terms = code.graph.args + row.inputs
     cdef uint64_t addresses[3]
     cdef Region region
     cdef Walk walk
-    if not op.first_is_all or not code.take_over(out, symbols[0], 1):
+    for i in range(row.n_inputs):
+        if code.layout.places[terms[i]].kind != PLACED or (
+                code.spec(terms[i]) is not sum_of_parts.operand_specs[i]):
+            return False
+    if not first or not code.take_over(out, terms[0], 1):
         code.place_output(out)
     addresses[2] = code.layout.places[out].address
-    if not op.first_is_all:
-        code.emit_zero(node, addresses[2], op.spec.nbytes)
-    elif code.layout.places[<int32_t>symbols[0]].address != addresses[2]:
-        code.emit_copy(node, &code.layout.places[<int32_t>symbols[0]], code.spec(symbols[0]),
-                       addresses[2])
-    for i in range(op.first_is_all, len(symbols)):
-        symbol, index = symbols[i], op.indices[i]
-        find_region(Ellipsis if index is None else index, NULL, op.spec, &region)
-        if not plan(&walk, spec_of_dims(region.ndim, region.dims, op.spec.dtype)):
+    if not first:
+        code.emit_zero(node, addresses[2], spec.nbytes)
+    elif code.layout.places[terms[0]].address != addresses[2]:
+        code.emit_copy(node, &code.layout.places[terms[0]], code.spec(terms[0]), addresses[2])
+    for i in range(first, row.n_inputs):
+        symbol, index = terms[i], sum_of_parts.indices[i]
+        find_region(Ellipsis if index is None else index, NULL, spec, &region)
+        if not plan(&walk, spec_of_dims(region.ndim, region.dims, spec.dtype)):
             continue
         addresses[0] = addresses[2] = code.layout.places[out].address + <uint64_t>region.offset
         addresses[1] = code.layout.places[symbol].address
         join_memory(&walk, NULL, region.strides)
         code.join_place(&walk, symbol)
         join_memory(&walk, NULL, region.strides)
-        code.emit_walk(node, &walk, op.loop, addresses)
+        code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], addresses)
     return True
 
 

@@ -1,5 +1,8 @@
 """Sums whose terms are added to parts: what NumPy gets on arrays with zeros elsewhere."""
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, basic_indices
 
 from cytape.graph.passes.accumulate_op import AccumulateOp
+from cytape.graph.passes.accumulation import accumulated
+from cytape.graph.run.plan import Plan
+from cytape.ops.engine.declare import OPS
 from cytape.tensor.spec import Spec
+from tests.graph.passes.graphs import subgraph_of
 
 
 def made(shape, operands, indices, dtype=None):
@@ -25,7 +32,20 @@ def check(shape, operands, indices):
         term[... if index is None else index] = x
         expected = expected + term
     np.testing.assert_array_equal(op.forward(*operands), expected)
-    np.testing.assert_array_equal(op.report(*operands), expected)
+    np.testing.assert_array_equal(planned(shape, operands, indices), expected)
+
+
+def planned(shape, operands, indices):
+    """Return the sum as a plan computes it, which adds each term to its part."""
+
+    def total(*tensors):
+        return functools.reduce(operator.add, [
+            np.broadcast_to(x, shape) if index is None
+            else OPS["IndexAdd"](x, index=index, shape=shape)
+            for x, index in zip(tensors, indices, strict=True)])
+
+    subgraph = accumulated(subgraph_of(total, *operands))
+    return Plan(subgraph).run(operands)[0].numpy()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "float16", "longdouble"])
@@ -73,9 +93,8 @@ def test_any_parts(data):
 
 def test_warnings_are_numpys():
     x = np.full(3, 1e308)
-    op = made((3,), [x, x], [None, slice(0, 3)])
     with pytest.warns(RuntimeWarning, match="overflow encountered in add"):
-        op.forward(x, x)
+        planned((3,), [x, x], [None, slice(0, 3)])
 
 
 def test_terms_have_to_fit():
@@ -91,14 +110,6 @@ def test_terms_have_to_fit():
         made((3,), [np.ones(3, int)], [None])
     with pytest.raises(ValueError, match="cannot be added"):
         made((3,), [np.ones(())], [5])
-
-
-def test_operands_have_to_be_what_the_op_is_made_for():
-    op = made((3,), [np.ones(3)], [None])
-    with pytest.raises(TypeError, match="expected 1 operands, got 0"):
-        op.forward()
-    with pytest.raises(ValueError, match="operand 0 should be"):
-        op.forward(np.ones(4))
 
 
 def test_the_op_tells_what_it_adds():
