@@ -31,7 +31,7 @@ def test_examples_give_the_results_they_show(page):
         examples, out=report.append
     )
     assert results.failed == 0, "".join(report)
-    assert results.attempted == len(re.findall("^>>> ", text, re.M))
+    assert results.attempted == len(re.findall("^ *>>> ", text, re.M))
 
 
 @pages_with("](")
