@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t
 
 from cytape.graph.passes.early_sums cimport LARGE
 
-from .executor cimport check_fed
+from .value_op cimport check_fed
 
 from cytape.graph.passes import optimise
 from cytape.graph.passes.early_sums import with_sums_early

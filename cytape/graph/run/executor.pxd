@@ -2,8 +2,6 @@
 # plan keeps one for the next run; a run that meets with another, in another thread or inside a
 # call, gets a frame of its own.
 
-from cytape.ops.engine.general_op cimport GeneralOp
-from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.buffer cimport Buffer
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t, uint64_t
@@ -17,11 +15,6 @@ cdef struct Patch:          # an operand that lies in external memory
     int32_t instruction
     int32_t operand
     npy_intp offset
-
-cdef class ValueOp(GeneralOp):
-    # An op that is run with Values, say a call of another plan.
-    cpdef list run_values(self, list values, dict attrs)
-    cdef list run_node(self, Code code, int32_t node, list values)  # which may be run again
 
 cdef class Frame:
     cdef Code code
@@ -55,5 +48,3 @@ cdef class Frame:
     cdef int store(self, int32_t symbol, result) except -1
     cdef int report(self, int32_t node, bytearray met) except -1
     cdef list results(self)
-
-cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1

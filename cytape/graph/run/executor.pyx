@@ -28,13 +28,14 @@ from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
     external_number, memory_of, offset_of, poison)
 from .special_ops cimport is_read
+from .value_op cimport ValueOp, check_fed, fits
 
 import time
 
 import numpy as np
 
 from cytape.errors import GraphError
-from cytape.graph.model.failures import note_operation, where_built
+from cytape.graph.model.failures import note_operation
 from cytape.graph.run.trouble import say
 from cytape.ops.elementwise import add
 
@@ -49,17 +50,6 @@ cdef object ufunc = np.ufunc
 
 cdef enum:
     LINE = 64  # bytes
-
-
-cdef class ValueOp(GeneralOp):
-    """An op that a plan runs with values, not with arrays."""
-
-    cpdef list run_values(self, list values, dict attrs):
-        """Compute the outputs; all of them are new."""
-        raise NotImplementedError
-
-    cdef list run_node(self, Code code, int32_t node, list values):
-        return self.run_values(values, code.graph.attrs[node])
 
 
 @cython.final
@@ -504,34 +494,3 @@ cdef bint is_trusted(forward):
     module = getattr(forward, "__module__", None)
     return isinstance(forward, ufunc) or isinstance(module, str) and (
         module + ".").startswith(("numpy.", "cytape."))
-
-
-cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1:
-    """Raise unless values can be fed for symbols."""
-    cdef Value value
-    cdef Spec spec
-    cdef int32_t symbol
-    cdef Py_ssize_t k
-    if len(values) != len(feeds):
-        raise GraphError(f"{len(feeds)} values have to be fed, got {len(values)}")
-    for k in range(len(feeds)):
-        symbol = feeds[k]
-        value = values[k]
-        spec = <Spec>graph.symbols[symbol].spec
-        if value.spec is not spec and not fits(value.spec, spec):
-            where = where_built(graph.location_of(graph.node_of(symbol)))
-            raise GraphError(
-                f"what is fed for {graph.describe(symbol)}{where} has the shape "
-                f"{value.spec.shape} and the dtype {value.spec.dtype}; these must be "
-                f"{spec.shape} and {spec.dtype}")
-    return 0
-
-
-cdef bint fits(Spec found, Spec spec):
-    """Whether a value of one spec may stand for a symbol of another, whose extents are unknown."""
-    if spec.known or found.dtype != spec.dtype:
-        return False
-    if spec.shape is None:
-        return True
-    return len(found.shape) == len(spec.shape) and all([
-        extent is None or extent == other for extent, other in zip(spec.shape, found.shape)])

@@ -11,24 +11,11 @@ from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
 from numpy cimport npy_intp
 
-from .walk cimport MAX_AXES, Walk
+from .move_geometry cimport Move, Region, find_view
+from .walk cimport Walk
 
 cdef enum:
     COPIED_BYTES = 512  # what is smaller is copied rather than shown: what reads it is faster then
-
-cdef struct Region:  # where in an array elements lie
-    int ndim
-    npy_intp dims[MAX_AXES]
-    npy_intp strides[MAX_AXES]
-    npy_intp offset
-
-cdef struct Move:
-    int source, target
-    int ndim
-    npy_intp read_offset, write_offset
-    npy_intp* dims            # of its own, like the strides
-    npy_intp* read_strides
-    npy_intp* write_strides
 
 cdef class Moves:
     cdef readonly tuple sources, targets  # Specs, of one dtype
@@ -59,12 +46,6 @@ cdef class Moves:
                       bint anew) except -1
     cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice,
                   bint uniform=*) noexcept
-
-# Find how to show as a target what a move reads, if it writes each element of the target once.
-# False if it does not, or if there are no such strides; the offset may have changed then.
-cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp* write_strides,
-                    npy_intp write_offset, const npy_intp* read_strides, npy_intp* read_offset,
-                    npy_intp* strides) noexcept
 
 # Whether there is a loop that sums. Of many halves all beyond the first few would be rounded off.
 cdef bint can_sum(Spec spec) noexcept

@@ -7,7 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError
 from cytape.graph.control.control_ops import CondOp, LoopOp, kept_arrays, stacked
-from cytape.graph.run.executor import ValueOp
+from cytape.graph.run.value_op import ValueOp
 from cytape.ops.engine.declare import OPS
 from cytape.tensor.spec import symbolic_spec
 

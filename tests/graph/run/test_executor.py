@@ -13,7 +13,6 @@ import cytape
 import cytape.numpy as ops
 from cytape.errors import GraphError
 from cytape.graph.model.graph import Graph
-from cytape.graph.run.executor import ValueOp
 from cytape.ops.engine.declare import general
 from cytape.tensor.spec import Spec
 from tests.graph.plans import plan_of
@@ -326,29 +325,6 @@ def test_signals_are_handled_between_instructions():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert time.perf_counter() - start < 1.0
-
-
-class Same(ValueOp):
-    def run_values(self, values, attrs):
-        return values
-
-
-@pytest.mark.parametrize("n", [3, 1000])
-def test_ops_that_run_with_values(n):
-    op = Same("DeclaredSame", lambda *arrays: arrays, shape_rule=lambda *specs: specs)
-    graph = Graph()
-    x, y = graph.placeholder("float64", (n,)), graph.placeholder("float64", (None,))
-    a, b, c = op(x, np.sin(x)[::-1], y)
-    plan = plan_of(graph, [x, y], [a, b, c, a + b, a])
-    fed, other = np.arange(float(n)), np.arange(4.0)
-    results = plan.run([fed, other])
-    kept = fed.copy()
-    fed[:] = other[:] = -1
-    plan.run([fed, other])
-    for result, expected in zip(
-            results, [kept, np.sin(kept)[::-1], np.arange(4.0), kept + np.sin(kept)[::-1], kept],
-            strict=True):
-        np.testing.assert_array_equal(result.numpy(), expected)
 
 
 def test_results_of_calls_that_hand_back_their_argument_are_copied():

@@ -15,24 +15,6 @@ def moves_of(target_shape, source_shape, pieces):
     return Moves([target], [source], pieces(target, source))
 
 
-@pytest.mark.parametrize("pieces, are_views, sums", [
-    (lambda t, s: [(t, s.T)], True, False),
-    (lambda t, s: [(t, s[:1, :1])], True, False),
-    (lambda t, s: [(t[:1], s.T[:1]), (t[1:], s.T[1:])], False, False),
-    (lambda t, s: [(t[:1], s.T[:1])], False, False),
-    (lambda t, s: [(t[::-1], s.T)], False, False),
-    (lambda t, s: [(t, s.T), (t[1:], s.T[1:])], False, True),
-    (lambda t, s: [(np.broadcast_to(t[0], (2, 2)), s[:, :2])], False, True),
-    (lambda t, s: [], False, False),
-    (lambda t, s: [(t[:0], s.T[:0])], False, False),
-])
-def test_what_is_covered(pieces, are_views, sums):
-    moves = moves_of((3, 2), (2, 3), pieces)
-    assert (moves.are_views, moves.sums) == (are_views, sums)
-    assert moves.targets == (Spec.of((3, 2), float),)
-    assert moves.sources == (Spec.of((2, 3), float),)
-
-
 def test_a_copy_is_no_piece():
     with pytest.raises(ValueError, match="or a copy"):
         moves_of((6,), (2, 3), lambda t, s: [(t, s.T.reshape(6))])

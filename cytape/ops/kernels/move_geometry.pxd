@@ -1,0 +1,32 @@
+# Regions of arrays, and moves between two of them: strides, offsets, and the elements they cover.
+
+from cytape.tensor.spec cimport Spec
+from numpy cimport ndarray, npy_intp
+
+from .walk cimport MAX_AXES
+
+cdef struct Region:  # the place of elements in an array
+    int ndim
+    npy_intp dims[MAX_AXES]
+    npy_intp strides[MAX_AXES]
+    npy_intp offset
+
+cdef struct Move:
+    int source, target
+    int ndim
+    npy_intp read_offset, write_offset
+    npy_intp* dims            # of its own, like the strides
+    npy_intp* read_strides
+    npy_intp* write_strides
+
+# Find the strides (and offset) by which a move that writes each element of its target once can be
+# read as a view in the shape of the target. False if it does not write so, or if no strides serve;
+# the offset may have changed then.
+cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp* write_strides,
+                    npy_intp write_offset, const npy_intp* read_strides, npy_intp* read_offset,
+                    npy_intp* strides) noexcept
+
+cdef void sort_axes(Move* move) noexcept
+cdef npy_intp repeats_of(Move* move, Spec spec) noexcept
+cdef bint is_whole(Move* move, Spec spec) noexcept
+cdef int count(Move* move, ndarray counts, npy_intp itemsize) except -1
