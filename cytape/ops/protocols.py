@@ -52,9 +52,7 @@ NUMPY_FUNCTIONS = {
 _SUBMODULES = {
     name: f"cytape.ops.submodules.{name.rpartition('.')[2]}"
     for name in ("fft", "lib.stride_tricks", "linalg")}
-rooms_to_come.extend([
-    *_SUBMODULES.values(), "cytape.ops.submodules.distributions",
-    "cytape.ops.submodules.undifferentiated_draws"])
+rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.submodules.distributions"])
 _UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
 rooms_to_come.append(_UPDATES)
 # Functions that are imported when one of their module is called first, or asked for by name.

@@ -10,8 +10,7 @@ import pytest
 import cytape
 import cytape.numpy as np
 from cytape.graph import Graph, Session
-from cytape.ops import random
-from cytape.ops.submodules import distributions, undifferentiated_draws
+from cytape.ops.submodules import distributions
 from tests.cases import each
 
 COV = numpy.array([[2.0, 0.5], [0.5, 1.0]])
@@ -62,22 +61,14 @@ def assert_same(found, expected):
 
 
 def test_our_functions_come_first_and_the_rest_is_numpys():
-    assert np.random.normal is random.normal
+    assert np.random.normal is distributions.normal
     assert np.random.default_rng is numpy.random.default_rng
     assert {"normal", "default_rng"} <= set(dir(np.random))
-    assert set(random.__all__) <= set(dir(np.random))
+    assert {*CALLS, *NO_OPS, "seed", "integers"} <= set(dir(np.random))
 
 
 def test_it_is_part_of_the_namespace():
     assert type(cytape.numpy.random.random()) is float
-
-
-def test_what_is_imported_when_it_is_asked_for_is_there():
-    for name in np.random._LATER:
-        room = distributions if name in distributions.__all__ else undifferentiated_draws
-        assert getattr(np.random, name) is getattr(room, name)
-    assert set(np.random._LATER) == {
-        *distributions.__all__, *undifferentiated_draws.__all__} <= set(dir(np.random))
 
 
 def test_all_that_draws_is_here_with_numpys_parameters():

@@ -19,14 +19,14 @@ from cytape.tensor.spec import UnknownShape, symbolic_spec
 from cytape.tensor.state import current_graph, is_recorded
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
-__all__ = ["Stream", "default_stream", "draw", "draw_of", "draw_shaped", "numpys_stream", "seed"]
+__all__ = ["Stream", "default_stream", "draw", "draw_of", "numpys_stream", "seed"]
 
 MAX_SEED = 2**63 - 1
 
 # Of `cytape.nn.dropout`. Made when first asked: numpy.random is slow to import.
 _default: np.random.Generator | None = None
 _n_seedings = 0
-drawing_functions: list = []  # of cytape.numpy.random: what calls them draws from NumPy's generator
+drawing_functions: dict[str, Callable] = {}  # functions of cytape.numpy.random that draw, by name
 
 
 class _Watchers(threading.local):
@@ -346,8 +346,6 @@ def drawing_counts(name, method, *parameters, is_vector=False):
     return op
 
 
-poisson_op = drawing_counts("RandomPoisson", "poisson", "lam")
-binomial_op = drawing_counts("RandomBinomial", "binomial", "n", "p")
 integers_op = drawing("RandomIntegers", "integers", 2)
 
 
@@ -393,6 +391,12 @@ class _Seeded:
         self.generator = np.random.default_rng(value)
 
 
+def drawing_function(function):
+    """Enter a function into `cytape.numpy.random`."""
+    drawing_functions[function.__name__] = function
+    return function
+
+
 def is_numpys(seed, *parameters):
     """Return whether a draw is NumPy's business: of plain numbers, now, from its generator."""
     return seed is None and current_graph() is None and not any(map(is_tensor, parameters))
@@ -417,14 +421,16 @@ def draw(op, *inputs, seed, unseeded=numpys_stream, **attrs):
     return drawn if np.ndim(drawn) else np.asarray(drawn)[()]  # a number, as NumPy's
 
 
-def as_parameters(*free, **not_negative):
-    """Return parameters of a distribution, lists as arrays; negative ones are NumPy's error."""
-    for name, x in not_negative.items():
-        values = values_of(x)
-        if values is not None and (values < 0).any():
-            raise ValueError(f"{name} < 0")
-    return [operand(x) if isinstance(x, (list, tuple)) else x
-            for x in (*free, *not_negative.values())]
+def as_parameters(*parameters):
+    """Return parameters of a distribution, lists as arrays."""
+    return [operand(x) if isinstance(x, (list, tuple)) else x for x in parameters]
+
+
+def require_not_negative(name, x):
+    """Raise NumPy's error for a negative parameter, if its values are known."""
+    values = values_of(x)
+    if values is not None and (values < 0).any():
+        raise ValueError(f"{name} < 0")
 
 
 def require_valid(function, *parameters):
@@ -438,22 +444,10 @@ def _extents(a):
     return a.shape if is_tensor(a) else np.shape(a)
 
 
-def draw_shaped(op, parameters, size, dtype, seed, **unseeded):
-    """Draw as many numbers as a size says, or as the parameters have when broadcast."""
-    if size is None:
-        shape = broadcast(*map(_extents, parameters), what=op.name)
-        if shape is None or None in shape:
-            outline = broadcast_outline_op(*map(convert_to_tensor, parameters))
-            return draw(op, outline, size=None, dtype=dtype, seed=seed, **unseeded)
-        return draw(op, size=shape, dtype=dtype, seed=seed, **unseeded)
-    outline, size = outline_and_size(size)
-    return draw(op, *outline, size=size, dtype=dtype, seed=seed, **unseeded)
-
-
 def draw_of(op, *parameters, beside=(), size, seed, is_vector=False, **attrs):
-    """Draw from a distribution whose parameters the generator takes.
+    """Draw by an op that takes these parameters of a distribution, and not those `beside` them.
 
-    The shape is by default that of them and those that stand `beside` them, when broadcast.
+    The shape is by default that of all parameters when broadcast.
     """
     outline = ()
     if size is not None:
@@ -488,4 +482,5 @@ def is_number(x, value):
 
 def random_in_shape_of(x, dtype, seed):
     """Draw uniformly from [0, 1), one number for each element of an array or tensor."""
-    return draw_shaped(uniform_op, (x,), None, dtype, seed, unseeded=default_stream)
+    return draw_of(
+        uniform_op, beside=(x,), size=None, dtype=dtype, seed=seed, unseeded=default_stream)

@@ -53,7 +53,7 @@ class Streams:
     def __init__(self, f: Callable, arguments: tuple = ()) -> None:
         reachable = Reachable(f, arguments)
         named = any("random" in name for name in reachable.names) or any(
-            id(function) in reachable.seen for function in drawing_functions)
+            id(function) in reachable.seen for function in drawing_functions.values())
         self.generators = [default_generator(), *(
             x for x in reachable.generators.values()
             # The modules' own take long to save: only where they seem to be meant.

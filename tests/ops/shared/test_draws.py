@@ -50,7 +50,7 @@ def test_a_graph_with_a_bad_seed(seed):
     graph = Graph()
     graph.seed = seed
     with graph.as_default(), pytest.raises(ValueError, match="seed must be an integer"):
-        draws.draw_shaped(draws.uniform_op, (), 3, np.dtype(float), None)
+        draws.draw_of(draws.uniform_op, size=3, dtype=np.dtype(float), seed=None)
 
 
 def test_an_input_in_a_graph_decides_where_to_draw():
