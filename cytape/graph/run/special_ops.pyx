@@ -31,8 +31,7 @@ from .moved_ops cimport moved
 from .picked_ops cimport add_picked, gather, pick, scatter_add
 from .part_ops cimport copy_region, is_updated, update_part
 from .stack_ops cimport ensure_shape
-from .sum_ops cimport (
-    accumulated, add_n, add_terms, broadcasts, extremum, multiplied, sum_to, total)
+from .sum_ops cimport accumulated, add_n, add_terms, broadcasts, reduced
 
 cdef Op ones_like_op, read_variable_op, real_op
 
@@ -453,10 +452,7 @@ emit_by(known_results, (checkpointed_call_op, given_results_op))
 emit_by(checked, (checked_extents_op,))
 emit_by(ensure_shape, (ensure_shape_op,))
 emit_by(broadcast, (broadcast_to_like_op,))
-emit_by(sum_to, (sum_to_op, sum_to_like_op))
-emit_by(total, (sum_op, mean_op))
-emit_by(extremum, (max_op, min_op))
-emit_by(multiplied, (prod_op,))
+emit_by(reduced, (max_op, mean_op, min_op, prod_op, sum_op, sum_to_like_op, sum_to_op))
 emit_by(accumulated, (cumprod_op, cumsum_op))
 emit_by(add_n, (add_n_op,))
 emit_by(product, (matmul_op,))

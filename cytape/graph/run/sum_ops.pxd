@@ -1,6 +1,6 @@
-# Sums, means, products and extrema along axes, as instructions: a result whose strides are 0 along
-# the axes that go is added to, multiplied or compared with, as the operand is walked over. All are
-# Emitters, as special_ops calls them.
+# Emitters of sums, means, products and extrema along axes, of running sums and products, and of
+# sums of many terms. A result of a reduction has strides of 0 along its axes, so that one walk over
+# the operand adds each element to its sum, or multiplies or compares it.
 
 from cytape.ops.engine.dispatch cimport Op
 from cytape.tensor.spec cimport Spec
@@ -8,12 +8,9 @@ from libc.stdint cimport int32_t
 
 from .code cimport Code
 
-cdef bint total(Code code, int32_t node, Op op) except -1
-cdef bint sum_to(Code code, int32_t node, Op op) except -1
+cdef bint reduced(Code code, int32_t node, Op op) except -1
+cdef bint accumulated(Code code, int32_t node, Op op) except -1  # cumsum, cumprod
 cdef bint add_n(Code code, int32_t node, Op op) except -1
-cdef bint extremum(Code code, int32_t node, Op op) except -1
-cdef bint multiplied(Code code, int32_t node, Op op) except -1
-cdef bint accumulated(Code code, int32_t node, Op op) except -1
 cdef bint add_terms(Code code, int32_t node, Op op) except -1  # of an AccumulateOp
 
 cdef bint broadcasts(Spec a, Spec b) noexcept

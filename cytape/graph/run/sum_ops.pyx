@@ -12,14 +12,14 @@ from numpy cimport npy_intp
 
 from .elementwise_ops cimport place_result, plan_result
 from .instructions cimport LOOP, Instruction, mean_loop
-from .layout cimport DEFERRED, PLACED, UNKNOWN, is_plain_float
+from .layout cimport PLACED, is_plain_float
 
-cdef Op cumsum_op, max_op
+cdef Op cumsum_op, max_op, min_op, prod_op
 
 import numpy as np
 
-from cytape.ops.products import cumsum_op
-from cytape.ops.reductions import max_op
+from cytape.ops.products import cumsum_op, prod_op
+from cytape.ops.reductions import max_op, min_op
 
 cdef Kernel add_kernel = kernel_of(np.add), multiply_kernel = kernel_of(np.multiply)
 cdef double ONE_D = 1.0
@@ -27,24 +27,78 @@ cdef float ONE_F = 1.0
 cdef npy_intp[MAX_AXES] NO_STRIDES
 
 
-cdef bint total(Code code, int32_t node, Op op) except -1:
+cdef bint reduced(Code code, int32_t node, Op op) except -1:
+    """Write a sum, mean, product or extremum along axes."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef bint is_mean = type(op) is SumOp and (<SumOp>op).is_mean
+    cdef bint is_product = op is prod_op, is_extremum = op is max_op or op is min_op
+    cdef Kernel kernel = (multiply_kernel if is_product else add_kernel if not is_extremum
+                          else kernel_of(np.maximum if op is max_op else np.minimum))
     cdef npy_intp strides[MAX_AXES]
-    cdef dict attrs = code.graph.attrs[node]
+    cdef npy_intp own[MAX_AXES]
+    cdef uint64_t addresses[3]
     cdef uint64_t axes
-    cdef bint is_mean = (<SumOp?>op).is_mean
-    if (not result.known or result.type_num != spec.type_num
-            or attrs.get("dtype") is not None or not axes_of(attrs["axis"], spec, &axes)
-            or is_mean and (spec.size == 0 or not is_plain_float(spec))):
+    cdef Instruction* instruction
+    cdef Walk walk
+    if (not has_loops(code, x) or not result.known or result.type_num != spec.type_num
+            or not reduced_axes(code.graph.attrs[node], spec, result, &axes)
+            or (is_mean or is_product) and not is_plain_float(spec)
+            or (is_mean or is_extremum) and spec.size == 0):
         return False
+    code.place_output(out)
+    addresses[0] = code.layout.places[x].address
+    addresses[1] = addresses[2] = code.layout.places[out].address
     strides_without(axes, spec, strides)
-    return add_up(code, node, strides, is_mean) == 0 if can_add_up(code, x) else False
+    code.strides_of(x, own)
+    if is_extremum:
+        copy_first(code, node, spec, axes, addresses, own, strides)
+    elif not is_product:
+        code.emit_zero(node, addresses[1], result.nbytes)
+    elif result.size:
+        addresses[0] = <uint64_t>&ONE_D if spec.type_num == cnp.NPY_DOUBLE else <uint64_t>&ONE_F
+        copy_first(code, node, spec, axes, addresses, NO_STRIDES, strides)
+    if not plan(&walk, spec):
+        return True
+    join_memory(&walk, NULL, strides)
+    join_memory(&walk, NULL, own)
+    join_memory(&walk, NULL, strides)
+    if kernel is add_kernel:
+        order_axes(&walk, 1)  # as NumPy does
+    addresses[0], addresses[1] = addresses[2], code.layout.places[x].address
+    code.emit_walk(node, &walk, &kernel.loops[spec.type_num], addresses)
+    if is_mean:
+        instruction = code.next(node, LOOP)
+        instruction.data[0] = instruction.data[1] = <char*>addresses[0]
+        instruction.loop = mean_loop(spec.type_num)
+        instruction.geometry = code.linear(
+            result.size, spec.itemsize, spec.itemsize, spec.size // result.size)
+        instruction.work = 2 * result.nbytes
+    return True
+
+
+cdef bint has_loops(Code code, int32_t x) except -1:
+    """Whether an operand has an address and a dtype whose loops raise no errors."""
+    cdef Spec spec = code.spec(x)
+    return (spec.known and spec.trainable and spec.type_num < N_TYPES
+            and code.layout.places[x].kind == PLACED)
+
+
+cdef bint reduced_axes(dict attrs, Spec spec, Spec result, uint64_t* axes) except -1:
+    """Find the axes of a reduction, one bit each; False where NumPy has to be called."""
+    cdef int axis, lead = spec.ndim - result.ndim
+    if "axis" in attrs:
+        return len(attrs) <= 2 + ("dtype" in attrs) and axes_of(attrs["axis"], spec, axes)
+    axes[0] = 0
+    for axis in range(spec.ndim):
+        if axis < lead or result.dims[axis - lead] == 1:
+            axes[0] |= <uint64_t>1 << axis
+    return broadcasts(result, spec) and spec.type_num != cnp.NPY_FLOAT16  # summed as floats
 
 
 cdef void strides_without(uint64_t axes, Spec spec, npy_intp* strides) noexcept:
-    """Those of a result, 0 along the axes that go."""
+    """Find the strides of a result that is broadcast along the axes of a reduction."""
     cdef npy_intp stride = spec.itemsize
     cdef int axis
     for axis in range(spec.ndim - 1, -1, -1):
@@ -54,24 +108,17 @@ cdef void strides_without(uint64_t axes, Spec spec, npy_intp* strides) noexcept:
             stride *= spec.dims[axis]
 
 
-cdef bint sum_to(Code code, int32_t node, Op op) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef npy_intp strides[MAX_AXES]
-    cdef npy_intp stride
-    cdef int axis, lead
-    if (not can_add_up(code, x) or not broadcasts(result, spec)
-            or result.type_num != spec.type_num or spec.type_num == cnp.NPY_FLOAT16):
-        return False  # halves are summed as floats
-    stride = spec.itemsize
-    lead = spec.ndim - result.ndim
-    for axis in range(spec.ndim - 1, -1, -1):
-        strides[axis] = 0
-        if axis >= lead and result.dims[axis - lead] != 1:
-            strides[axis] = stride
-            stride *= result.dims[axis - lead]
-    return add_up(code, node, strides, False) == 0
+cdef int copy_first(Code code, int32_t node, Spec spec, uint64_t axes, uint64_t* addresses,
+                    const npy_intp* strides, const npy_intp* result_strides) except -1:
+    """Begin a result with the first elements along axes; addresses: of operand and result."""
+    cdef Walk walk
+    cdef int axis
+    walk.n_axes, walk.n_operands = spec.ndim, 0
+    for axis in range(spec.ndim):
+        walk.extents[axis] = 1 if axes >> axis & 1 else spec.dims[axis]
+    join_memory(&walk, NULL, strides)
+    join_memory(&walk, NULL, result_strides)
+    return code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
 
 
 cdef bint broadcasts(Spec a, Spec b) noexcept:
@@ -83,45 +130,6 @@ cdef bint broadcasts(Spec a, Spec b) noexcept:
         if a.dims[axis] != 1 and a.dims[axis] != b.dims[lead + axis]:
             return False
     return True
-
-
-cdef bint can_add_up(Code code, int32_t x) except -1:
-    cdef Spec spec = code.spec(x)
-    if not spec.known or not spec.trainable or spec.type_num >= N_TYPES or (
-            code.layout.places[x].kind == UNKNOWN):
-        return False
-    if code.layout.places[x].kind == DEFERRED:
-        code.settle(x)
-    return True
-
-
-cdef int add_up(Code code, int32_t node, npy_intp* strides, bint is_mean) except -1:
-    """Sum into an output that has such strides, 0 along the axes that are summed over."""
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef Instruction* instruction
-    cdef uint64_t addresses[3]
-    cdef Walk walk
-    code.place_output(out)
-    addresses[0] = addresses[2] = code.layout.places[out].address
-    addresses[1] = code.layout.places[x].address
-    code.emit_zero(node, addresses[0], result.nbytes)
-    if not plan(&walk, spec):
-        return 0
-    join_memory(&walk, NULL, strides)
-    code.join_place(&walk, x)
-    join_memory(&walk, NULL, strides)
-    order_axes(&walk, 1)  # as NumPy does
-    code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], addresses)
-    if is_mean:
-        instruction = code.next(node, LOOP)
-        instruction.data[0] = instruction.data[1] = <char*>addresses[0]
-        instruction.loop = mean_loop(spec.type_num)
-        instruction.geometry = code.linear(
-            result.size, spec.itemsize, spec.itemsize, spec.size // result.size)
-        instruction.work = 2 * result.nbytes
-    return 0
 
 
 cdef bint add_n(Code code, int32_t node, Op op) except -1:
@@ -193,77 +201,8 @@ cdef bint add_terms(Code code, int32_t node, Op op) except -1:
     return True
 
 
-cdef bint extremum(Code code, int32_t node, Op op) except -1:
-    """The first elements along the axes, compared with all."""
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef npy_intp strides[MAX_AXES]
-    cdef npy_intp own[MAX_AXES]
-    cdef dict attrs = code.graph.attrs[node]
-    cdef uint64_t axes
-    cdef uint64_t addresses[3]
-    cdef Kernel kernel = kernel_of(np.maximum if op is max_op else np.minimum)
-    cdef Walk walk
-    cdef int axis
-    if (not can_add_up(code, x) or not result.known or result.type_num != spec.type_num
-            or len(attrs) > 2 or spec.size == 0 or not axes_of(attrs["axis"], spec, &axes)):
-        return False
-    code.place_output(out)
-    strides_without(axes, spec, strides)
-    plan(&walk, spec)
-    for axis in range(spec.ndim):
-        if axes >> axis & 1:
-            walk.extents[axis] = 1
-    code.strides_of(x, own)
-    join_memory(&walk, NULL, own)
-    join_memory(&walk, NULL, strides)
-    addresses[0] = addresses[1] = code.layout.places[x].address
-    addresses[1] = addresses[2] = code.layout.places[out].address
-    code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
-    plan(&walk, spec)
-    join_memory(&walk, NULL, strides)
-    code.join_place(&walk, x)
-    join_memory(&walk, NULL, strides)
-    addresses[0], addresses[1] = addresses[1], addresses[0]
-    return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], addresses) == 0
-
-
-cdef bint multiplied(Code code, int32_t node, Op op) except -1:
-    """Ones, multiplied by all elements along the axes."""
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef npy_intp strides[MAX_AXES]
-    cdef dict attrs = code.graph.attrs[node]
-    cdef uint64_t axes
-    cdef uint64_t addresses[3]
-    cdef Walk walk
-    if (not can_add_up(code, x) or not is_plain_float(spec) or not result.known
-            or result.type_num != spec.type_num or len(attrs) > 3
-            or not axes_of(attrs["axis"], spec, &axes)):
-        return False
-    code.place_output(out)
-    if plan(&walk, result):
-        addresses[0] = <uint64_t>&ONE_D if spec.type_num == cnp.NPY_DOUBLE else <uint64_t>&ONE_F
-        addresses[1] = code.layout.places[out].address
-        strides_without(0, result, strides)
-        join_memory(&walk, NULL, NO_STRIDES)
-        join_memory(&walk, NULL, strides)
-        code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
-    if plan(&walk, spec):
-        addresses[0] = addresses[2] = code.layout.places[out].address
-        addresses[1] = code.layout.places[x].address
-        strides_without(axes, spec, strides)
-        join_memory(&walk, NULL, strides)
-        code.join_place(&walk, x)
-        join_memory(&walk, NULL, strides)
-        code.emit_walk(node, &walk, &multiply_kernel.loops[spec.type_num], addresses)
-    return True
-
-
 cdef bint accumulated(Code code, int32_t node, Op op) except -1:
-    """Each element added to, or multiplied by, what is before it in the output."""
+    """Write a running sum or product: each element with the result before it."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x)
@@ -274,7 +213,7 @@ cdef bint accumulated(Code code, int32_t node, Op op) except -1:
     cdef Kernel kernel = add_kernel if op is cumsum_op else multiply_kernel
     cdef Walk walk
     cdef int axis
-    if (not can_add_up(code, x) or not is_plain_float(spec) or spec is not code.spec(out)
+    if (not has_loops(code, x) or not is_plain_float(spec) or spec is not code.spec(out)
             or len(attrs) > 2 or not spec.ndim):
         return False
     axis = attrs["axis"]
@@ -286,13 +225,9 @@ cdef bint accumulated(Code code, int32_t node, Op op) except -1:
     code.strides_of(x, own)
     addresses[0] = code.layout.places[x].address
     addresses[1] = code.layout.places[out].address
-    walk.extents[axis] = 1
-    join_memory(&walk, NULL, own)
-    join_memory(&walk, NULL, strides)
-    code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
+    copy_first(code, node, spec, <uint64_t>1 << axis, addresses, own, strides)
     if spec.dims[axis] == 1:
         return True
-    plan(&walk, spec)
     walk.extents[axis] -= 1
     join_memory(&walk, NULL, strides)
     join_memory(&walk, NULL, own)
