@@ -6,15 +6,14 @@ and those that the function, and functions and methods that it uses, refer to by
 are compared before and after; the line of a draw is found in the bytecode.
 """
 
-from cytape.ops.shared.reachable cimport is_of_cytape, state_of
+from cytape.ops.shared.reachable cimport state_of
 
-import random
 import threading
 import warnings
 
 import numpy as np
 
-from cytape.graph.tracing.lines_of_draws import imported_in, place_of_draw
+from cytape.graph.tracing.lines_of_draws import place_of_draw
 from cytape.ops.shared.draws import times_seeded
 from cytape.ops.shared.reachable import numpy_global, python_global
 
@@ -115,19 +114,3 @@ cdef class Draws(Reachable):
                     "cytape.numpy.random begin anew, too; or pass seed= to these")
             warnings.warn_explicit(message, UserWarning, file, line, registry=registry)
         return 0
-
-    def streams(self) -> list:
-        """List the generators that the function may draw from; those of modules in any case."""
-        found = self.generators
-        return [*found.values()] if id(python_global) in found else [*found.values(), python_global]
-
-    def may_reach(self, generator) -> bool:
-        """Tell whether the function was seen to have a way to one of these."""
-        if generator not in (numpy_global, python_global) or id(generator) in self.seen:
-            return True
-        imported = {name for function, _ in self.functions if not is_of_cytape(function)
-                    for name in imported_in(function.__code__)}
-        if generator is python_global:
-            return id(random) in self.seen or "random" in imported
-        return id(np.random) in self.seen or "numpy.random" in imported or (
-            "random" in self.names and (id(np) in self.seen or "numpy" in imported))

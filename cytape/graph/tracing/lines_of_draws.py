@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import inspect
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -15,7 +15,7 @@ from cytape.ops.shared.bindings import codes
 from cytape.ops.shared.draws import seed
 from cytape.ops.shared.reachable import contents, is_of_cytape, numpy_global
 
-__all__ = ["imported_in", "place_of_draw"]
+__all__ = ["place_of_draw"]
 
 _UNSET = object()
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
@@ -59,14 +59,6 @@ def place_of_draw(
                 seeds = is_sought is _seeds or seeded and is_sought is not _draws
                 return function.__code__.co_filename, line, registry, seeds
     return first.__code__.co_filename, first.__code__.co_firstlineno, registry, seeded
-
-
-def imported_in(code: CodeType) -> Iterator[str]:
-    """List the modules that a function and those that it makes import themselves."""
-    for inner in codes(code):
-        for instruction in dis.get_instructions(inner):
-            if instruction.opname == "IMPORT_NAME":
-                yield instruction.argval
 
 
 def _names(function: FunctionType, arguments: tuple[Any, ...]) -> dict[str, Any]:

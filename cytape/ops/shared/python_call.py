@@ -36,7 +36,6 @@ __all__ = [
     "checked_results",
     "described",
     "given_results_op",
-    "install_saved_draws",
     "python_call_op",
     "python_values_op",
     "specs_by_example",
@@ -47,26 +46,6 @@ LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # what a function raises t
 UNKNOWN_EXTENTS = 24, 36  # stand for extents that are not known
 SMALL_EXTENT = 2  # ... too, to find out what is only as long as the others if those are long
 ANY_INPUTS = range(1 << 30)  # more than an op has
-
-
-def _saves_nothing(function: Callable, arguments: tuple) -> Callable[[], None]:
-    return lambda: None
-
-
-_saved_draws: Callable[[Callable, tuple], Callable[[], None]] = _saves_nothing
-
-
-def install_saved_draws(function: Callable[[Callable, tuple], Callable[[], None]]) -> None:
-    """Tell how to save the random streams that a call may draw from.
-
-    Parameters
-    ----------
-    function : callable
-        Called with a function and a tuple of what it may use besides; returns what is called to
-        have all streams continue from here.
-    """
-    global _saved_draws
-    _saved_draws = function
 
 
 class PythonCall:
@@ -222,6 +201,8 @@ def specs_by_example(
     SymbolicTensorError
         If the call failed, or the number of axes of an argument is not known.
     """
+    from cytape.ops.shared.repeated_draws import saved_draws  # numpy.random is slow to import
+
     advice = (
         f"{name} needs the values of tensors, which it has when the graph runs; so it becomes an "
         "op that calls it with arrays then. What it returns has to be known now. Say so: call the "
@@ -233,7 +214,7 @@ def specs_by_example(
         )
     examples: list[list] = []
     result: Any = None
-    restore_draws = _saved_draws(function, arguments)
+    restore_draws = saved_draws(function, arguments)
     extents_tried = (*UNKNOWN_EXTENTS, SMALL_EXTENT)
     for extent in extents_tried if any(not spec.known for spec in specs) else (0,):
         tensors = [tensor_of(_example(spec, extent)) for spec in specs]
@@ -305,8 +286,10 @@ def attempted(graph: Any, function: Callable[[], Any], arguments: tuple = ()) ->
     -------
     object
     """
+    from cytape.ops.shared.repeated_draws import saved_draws  # numpy.random is slow to import
+
     n_stateful = len(graph.stateful)
-    restore_draws = _saved_draws(function, arguments)
+    restore_draws = saved_draws(function, arguments)
     succeeded = False
     graph.begin_attempt()
     try:

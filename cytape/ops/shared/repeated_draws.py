@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dis
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
+from cytape.ops.shared.bindings import codes
 from cytape.ops.shared.draws import (
     Stream,
     default_generator,
@@ -17,10 +20,16 @@ from cytape.ops.shared.draws import (
     note,
     watchers,
 )
-from cytape.ops.shared.reachable import Reachable, numpy_global, python_global, state_of
+from cytape.ops.shared.reachable import (
+    Reachable,
+    is_of_cytape,
+    numpy_global,
+    python_global,
+    state_of,
+)
 from cytape.tensor.blocks import between
 
-__all__ = ["Streams", "continuing", "moved", "repeating", "restorer"]
+__all__ = ["Streams", "continuing", "moved", "repeating", "restorer", "saved_draws"]
 
 State = tuple[Any, Callable[[], None]]  # a generator, and what has it continue from there
 
@@ -118,6 +127,64 @@ def _restorers(generators: Sequence[Any]) -> list[Callable[[], None]]:
         if isinstance(x, Stream) or x is numpy_global:
             note(x)  # where it stands before it is set back
     return [restorer(x) for x in generators]
+
+
+def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
+    """Save the random streams that a call may draw from, as far as they can be found.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : tuple
+        Its inputs, besides the objects that it refers to by name.
+
+    Returns
+    -------
+    callable
+        Restores the streams that have moved. It would also repeat draws of other threads, so global
+        streams are restored only if the function refers to them by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> restore = saved_draws(rng.normal, ())
+    >>> first = rng.normal()
+    >>> restore()
+    >>> rng.normal() == first
+    True
+    """
+    reachable = Reachable(function, arguments)
+    streams = {**reachable.generators, id(python_global): python_global}
+    saved = [(x, state_of(x), restorer(x)) for x in streams.values()]
+
+    def restore() -> None:
+        # A module's stream that the call does not reach was moved by another thread.
+        for generator, before, restored in saved:
+            if state_of(generator) != before and _may_draw_from(reachable, generator):
+                restored()
+
+    return restore
+
+
+def _may_draw_from(reachable: Reachable, generator: Any) -> bool:
+    """Tell whether a function refers to a generator, or to the module whose stream it is."""
+    if generator not in (numpy_global, python_global) or id(generator) in reachable.seen:
+        return True
+    imported = {name for function, _ in reachable.functions if not is_of_cytape(function)
+                for name in imported_in(function.__code__)}
+    if generator is python_global:
+        return id(random) in reachable.seen or "random" in imported
+    return id(np.random) in reachable.seen or "numpy.random" in imported or (
+        "random" in reachable.names and (id(np) in reachable.seen or "numpy" in imported))
+
+
+def imported_in(code: CodeType) -> Iterator[str]:
+    """List the modules that a function and those that it makes import themselves."""
+    for inner in codes(code):
+        for instruction in dis.get_instructions(inner):
+            if instruction.opname == "IMPORT_NAME":
+                yield instruction.argval
 
 
 def restorer(

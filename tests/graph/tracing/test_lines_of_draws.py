@@ -3,7 +3,7 @@
 import numpy as np
 
 import cytape
-from cytape.graph.tracing.lines_of_draws import imported_in, place_of_draw
+from cytape.graph.tracing.lines_of_draws import place_of_draw
 
 rng = np.random.default_rng(0)
 
@@ -27,17 +27,6 @@ def in_a_closure(own):
         return x * own.normal()
 
     return draw
-
-
-def importing():
-    import math  # noqa: PLC0415
-
-    def inner():
-        from os import path  # noqa: PLC0415
-
-        return path
-
-    return math, inner
 
 
 def place(generator, *functions):
@@ -84,7 +73,3 @@ def test_where_a_generator_is_seeded_comes_after_where_it_draws():
     assert (line, is_seeding) == (line_of(seeds), True)
     _, line, _, is_seeding = place_of_draw([(seeds, ()), (draws, ())], own)
     assert (line, is_seeding) == (line_of(draws) + 1, False)
-
-
-def test_imports_are_found_in_inner_functions_too():
-    assert list(imported_in(importing.__code__)) == ["math", "os"]

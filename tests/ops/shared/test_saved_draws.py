@@ -10,8 +10,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.graph.tracing import saved_draws as saved_draws_module
-from cytape.graph.tracing.saved_draws import saved_draws
+from cytape.ops.shared import repeated_draws
+from cytape.ops.shared.repeated_draws import imported_in, saved_draws
 from tests.cases import each
 
 rng = np.random.default_rng(0)
@@ -197,10 +197,25 @@ random_number = 4.0
 def test_streams_that_a_call_did_not_move_are_not_touched():
     calls = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saved_draws_module, "restorer", lambda x: lambda: calls.append(x))
+        patch.setattr(repeated_draws, "restorer", lambda x: lambda: calls.append(x))
         restore = saved_draws(DRAWS["np.random"], (rng,))
         restore()
         assert calls == []
         np.random.rand(), random.random()
         restore()
     assert calls == [np.random.mtrand._rand]
+
+
+def importing():
+    import math  # noqa: PLC0415
+
+    def inner():
+        from os import path  # noqa: PLC0415
+
+        return path
+
+    return math, inner
+
+
+def test_imports_are_found_in_inner_functions_too():
+    assert list(imported_in(importing.__code__)) == ["math", "os"]
