@@ -22,7 +22,7 @@ def filled(Py_ssize_t n_levels, const double[::1] times, const signed char[::1] 
            const long long[:, ::1] advance, const long long[:, ::1] first,
            const long long[::1] kept, const long long[::1] inside,
            const long long[::1] inside_first, const long long[::1] beside,
-           const long long[::1] beside_down):
+           const long long[::1] beside_down, const long long[:, ::1] fixed):
     """Fill the table of a dynamic program over cuts. All bytes are counted in levels.
 
     Parameters
@@ -42,6 +42,8 @@ def filled(Py_ssize_t n_levels, const double[::1] times, const signed char[::1] 
         By cut: bytes that the steps of its block read; bytes to compute these.
     beside, beside_down : ndarray of int
         By cut: bytes of all else during the steps of its block, and down to `down`.
+    fixed : ndarray of int
+        By two cuts: bytes of the values between them that are computed once, and so stay in memory.
 
     Returns
     -------
@@ -78,14 +80,16 @@ def filled(Py_ssize_t n_levels, const double[::1] times, const signed char[::1] 
             if not has_steps[t]:
                 table[s, t] = table[s, t - 1]
                 continue
-            own = max(inside[s + 1] + beside[t], kept[s + 1] + beside[s + 1])
+            own = max(inside[s + 1] + fixed[s + 1, t] + beside[t],
+                      kept[s + 1] + beside[s + 1])
             choose(&table[s + 1, t, 0], NULL, times[s + 1] - times[s], kept[s + 1], own, n_levels,
                    0, &table[s, t, 0], &ways[s, t, 0])
             for j in range(s + 1, t):
                 choose(&table[j, t, 0], &table[s, max(down[j], s), 0], times[j] - times[s],
                        between[s, j],
-                       max(advance[s, j] + beside[t], between[s, j] + beside_down[j]), n_levels,
-                       j - s, &table[s, t, 0], &ways[s, t, 0])
+                       max(advance[s, j] + fixed[j, t] + beside[t],
+                           between[s, j] + beside_down[j]), n_levels, j - s,
+                       &table[s, t, 0], &ways[s, t, 0])
     for s in range(n - 2, -1, -1):
         own = max(inside_first[s + 1], kept[s + 1] + beside[s + 1])
         choose(&whole[s + 1, 0], NULL, 0, kept[s + 1], own, n_levels, 0, &whole[s, 0],

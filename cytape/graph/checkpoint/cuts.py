@@ -140,18 +140,26 @@ class Cuts:
         for value, until in enumerate(self.until):
             ends[max(until, value)].append(value)
         around = list(map(program.bytes_around, range(self.n)))
+        # Values that are computed once are in memory from the beginning of each recomputation.
+        again = [0 if until >= 0 and not can_run_again(program, value) else sizes[value]
+                 for value, until in enumerate(self.until)]
+        before = np.cumsum([0, *np.subtract(sizes, again)])[bounds]
+        fixed = np.triu(before[None, :] - before[:, None])
         for s in range(n_cuts - 1):
-            live = most = most_first = 0
+            live = live_again = most = most_first = 0
             for k in range(s, n_cuts - 1):
                 for value in range(bounds[k], bounds[k + 1]):
                     live += sizes[value]
-                    most, most_first = max(most, live), max(most_first, live + around[value])
+                    live_again += again[value]
+                    most, most_first = max(most, live_again), max(most_first, live + around[value])
                     for other in ends[value]:
                         if other >= bounds[s]:
                             live -= sizes[other]
-                peaks[s, k + 1], firsts[s, k + 1] = most, most_first
+                            live_again -= again[other]
+                peaks[s, k + 1], firsts[s, k + 1] = most + fixed[s, k + 1], most_first
                 self.between[s, k + 1] = -(-live // unit)
         self.advance, self.first = -(-peaks // unit), -(-firsts // unit)
+        self.fixed = -(-fixed // unit)
         self.beside = np.zeros(n_cuts, np.int64)
         self.down = np.arange(n_cuts)
         self.beside_down = np.zeros(n_cuts, np.int64)
@@ -164,13 +172,16 @@ class Cuts:
                     if value >= bounds[k - 1]}
             stay = {value for value in block if value in read or self.until[value] >= bounds[k]}
             kept = sum(sizes[value] for value in stay)
-            live = most = most_first = 0
+            live = live_again = most = most_first = 0
             for value in block:
                 live += sizes[value]
-                most, most_first = max(most, live), max(most_first, live + around[value])
+                live_again += again[value]
+                most, most_first = max(most, live_again), max(most_first, live + around[value])
                 for other in ends[value]:
                     if other >= bounds[k - 1] and other not in stay:
                         live -= sizes[other]
+                        live_again -= again[other]
+            most += fixed[k - 1, k]
             self.kept[k] = -(-kept // unit)
             self.inside[k], self.inside_first[k] = -(-most // unit), -(-most_first // unit)
             self.beside[k] = -(-max((program.bytes_beside(step) for position in block
@@ -195,7 +206,7 @@ class Cuts:
         _, self._ways, seconds, self._first_ways = filled(
             self.n_levels, self.time, np.array(self.has_steps, np.int8), self.down, self.between,
             self.advance, self.first, self.kept, self.inside, self.inside_first, self.beside,
-            self.beside_down)
+            self.beside_down, self.fixed)
         self.seconds = seconds[0]
         least = -(-max((self.program.bytes_beside(step) for step in self.unbound),
                        default=0) // self.unit)

@@ -143,11 +143,10 @@ class Planner:
         while True:
             cuts = self._cuts_for(point.peak)
             levels = cuts.levels[cuts.seconds < inf]
-            if not len(levels) or levels[0] >= point.peak:
+            schedule = cuts.schedule(levels[0]) if len(levels) else None
+            if schedule is None or (smaller := self.point(schedule)).peak >= point.peak:
                 return point
-            schedule = cuts.schedule(levels[0])
-            assert schedule is not None
-            point = self.point(schedule)
+            point = smaller
 
     def _smallest_searched(self, point: Point) -> Point:
         """Go below a point, if one can, to where a thousandth less of the plain peak is too few."""

@@ -7,17 +7,17 @@ from cytape.graph.checkpoint.cut_table import filled
 
 NAMES = (
     "n_levels", "times", "has_steps", "down", "between", "advance", "first", "kept", "inside",
-    "inside_first", "beside", "beside_down")
+    "inside_first", "beside", "beside_down", "fixed")
 
 
 def problem(rng, n, n_levels):
     """Numbers that need not be those of a program."""
-    by_two = [rng.integers(0, 5, (n, n)) for _ in range(3)]
+    *by_two, fixed = [rng.integers(0, 5, (n, n)) for _ in range(4)]
     by_one = [rng.integers(0, 5, n) for _ in range(5)]
     down = np.array([rng.integers(0, j + 1) for j in range(n)])
     return dict(zip(NAMES, (
         n_levels, np.cumsum(rng.integers(1, 9, n)).astype(float),
-        rng.integers(0, 2, n).astype(np.int8), down, *by_two, *by_one), strict=True))
+        rng.integers(0, 2, n).astype(np.int8), down, *by_two, *by_one, fixed), strict=True))
 
 
 def back(p, s, t, level):
@@ -27,12 +27,13 @@ def back(p, s, t, level):
     if not p["has_steps"][t]:
         return back(p, s, t - 1, level)[0], None
     beside, times, ways = p["beside"][t], p["times"], {}
-    least = max(p["inside"][s + 1] + beside, p["kept"][s + 1] + p["beside"][s + 1])
+    least = max(p["inside"][s + 1] + p["fixed"][s + 1, t] + beside,
+                p["kept"][s + 1] + p["beside"][s + 1])
     for way in range(t - s):
         j = s + max(way, 1)
         taken = p["between"][s, j] if way else p["kept"][j]
         if way:
-            least = max(p["advance"][s, j] + beside, taken + p["beside_down"][j])
+            least = max(p["advance"][s, j] + p["fixed"][j, t] + beside, taken + p["beside_down"][j])
         if level >= max(least, taken):
             ways[way] = back(p, j, t, level - taken)[0] + times[j] - times[s] + (
                 back(p, s, max(p["down"][j], s), level)[0] if way else 0)

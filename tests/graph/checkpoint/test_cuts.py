@@ -96,6 +96,24 @@ def test_cuts_where_the_graph_is_narrow_are_taken():
     assert cuts.schedule(8000) is not None and large <= len(cuts.bounds)
 
 
+@pytest.mark.parametrize("make", [chain, graph])
+def test_values_computed_once_and_other_bytes_count(make):
+    rng = random.Random(2)
+    n_schedules = 0
+    for _ in range(100):
+        n = rng.randint(3, 14)
+        program = make(rng, n)
+        program = program._replace(
+            costs=[np.inf if rng.random() < 0.3 else cost for cost in program.costs],
+            around=[rng.choice([0, 0, 5]) for _ in range(n)],
+            beside=[rng.choice([0, 0, 7, 20]) for _ in program.reads])
+        cuts = Cuts(program, peak_of(program, plain(program)))
+        for budget in cuts.levels[cuts.seconds < np.inf].tolist():
+            assert peak_of(program, cuts.schedule(budget)) <= budget
+            n_schedules += 1
+    assert n_schedules > 300
+
+
 def test_other_bytes_count():
     program = Program([4] * 4, [1.0] * 4, [(), (0,), (1,), (2,)], [(3,), (2,), (1,), (0,)],
                       [0, 0, 0, 0], [0, 0, 8, 0])

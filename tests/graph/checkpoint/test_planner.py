@@ -1,12 +1,13 @@
 """The planner: against exact searches, on chains and other graphs."""
 
 import random
+from math import inf
 
 import pytest
 
 from cytape.graph.checkpoint import planner as planner_module
 from cytape.graph.checkpoint.planner import Planner
-from cytape.graph.checkpoint.schedules import Program, cost_of, peak_of
+from cytape.graph.checkpoint.schedules import Program, cost_of, peak_of, plain
 from cytape.graph.checkpoint.search import search
 from tests.graph.checkpoint.programs import chain, graph, least_seconds
 from tests.tables import table
@@ -78,6 +79,16 @@ def test_the_smallest_is_the_smallest():
     assert planner.smallest().peak == 2000
     assert planner.fastest(1999) is None
     assert planner.fastest(2000).seconds == 10 + 8 + 6 + 4 + 2  # from the first one, in pairs
+
+
+def test_a_value_computed_once_is_in_memory_while_others_are_computed_again():
+    program = Program(
+        [8, 1, 120, 24, 3, 8, 1, 1, 1, 8, 1], [1, 1, inf, 1, 1, 1, 1, 1, 1, 1, 1],
+        [(), (0,), (1,), (), (2,), (4,), (5,), (5,), (6, 7), (5, 8), (9,)],
+        [(), (2, 3, 9, 10), (1, 2)], [0, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0], [48, 169, 200])
+    planner = Planner(program)
+    assert planner.plain_peak == planner.smallest().peak == 323
+    assert planner.smallest().schedule == plain(program)
 
 
 def test_small_budgets_tell_small_values_from_none():
