@@ -1,7 +1,7 @@
 """Many small cases in one test: pytest takes longer to set up a test than most of them to run.
 
-`each` and `grouped` stand where `pytest.mark.parametrize` would. A failure names its case in a note
-below the error, and the cases after it are not run.
+`each` and `grouped` stand where `pytest.mark.parametrize` would. All cases run. A failure names its
+case in a note below the error; several failures are raised as a group.
 """
 
 import copy
@@ -15,7 +15,7 @@ import pytest
 
 @contextmanager
 def case(name):
-    """Have an error inside the block tell of its case: ``name()`` is asked for then only."""
+    """Name the case of an error inside the block: ``name()`` is called for an error only."""
     try:
         yield
     except BaseException as error:
@@ -80,16 +80,21 @@ def _looped(test, names, cases_of, more):
         __tracebackhide__ = True
         cases = cases_of(given)
         fixtures = {name: value for name, value in given.items() if name not in more}
-        skipped = []
+        skipped, failures = [], []
         for name, values in cases:
             own = dict(fixtures)
             if "rng" in own:
                 own["rng"] = copy.deepcopy(own["rng"])  # each case draws the same numbers
-            with case(name if callable(name) else lambda name=name: name):
-                try:
-                    test(**own, **dict(zip(names, values, strict=True)))
-                except pytest.skip.Exception as skip:
-                    skipped.append(skip)
+            try:
+                test(**own, **dict(zip(names, values, strict=True)))
+            except pytest.skip.Exception as skip:
+                skipped.append(skip)
+            except (Exception, pytest.fail.Exception) as error:
+                error.add_note(f"in case {name() if callable(name) else name}")
+                failures.append(error)
+        if failures:
+            raise failures[0] if len(failures) == 1 else BaseExceptionGroup(
+                f"{len(failures)} of {len(cases)} cases failed", failures)
         if cases and len(skipped) == len(cases):
             raise skipped[0]
 

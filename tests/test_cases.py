@@ -12,8 +12,8 @@ SEEN = []
 @each("y, z", [("a", "b"), ("c", "d")])
 def product(x, y, z, place):
     SEEN.append((x, y, z, place))
-    if place == "fails" and (x, y) == (2, "c"):
-        raise ValueError("of two and c")
+    if place == "fails" and y == "c" or place == "fails once" and (x, y) == (2, "c"):
+        raise ValueError("of c")
     if place == "skips" or place == "skips some" and x == 1:
         pytest.skip("not here")
 
@@ -29,11 +29,18 @@ def test_all_cases_are_run():
     assert SEEN == expected
 
 
-def test_a_failure_names_its_case_and_is_the_last():
-    with pytest.raises(ValueError, match="of two and c") as caught:
-        product(place="fails")
+def test_a_failure_names_its_case():
+    with pytest.raises(ValueError, match="of c") as caught:
+        product(place="fails once")
     assert caught.value.__notes__ == ["in case y='c', z='d'", "in case x=two"]
-    assert SEEN[-1] == (2, "c", "d", "fails")
+
+
+def test_all_failures_are_reported():
+    with pytest.raises(ExceptionGroup, match="2 of 2 cases failed") as caught:
+        product(place="fails")
+    assert [error.__notes__[-1] for error in caught.value.exceptions] == [
+        "in case x=one", "in case x=two"]
+    assert len(SEEN) == 4
 
 
 def test_it_is_skipped_where_all_cases_are():

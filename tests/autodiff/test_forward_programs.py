@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from tests.ways import dense
 
 
 def normal(rng, *shape):
@@ -118,10 +119,6 @@ def case(request):
 
 def inner_product(xs, ys):
     return sum(float(np.sum(np.asarray(x) * np.asarray(y))) for x, y in zip(xs, ys, strict=True))
-
-
-def dense(gradients):
-    return [g.to_tensor() if isinstance(g, cytape.IndexedSlices) else g for g in gradients]
 
 
 def gradient_of(case, y):

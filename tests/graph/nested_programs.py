@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cytape
+from tests import ways
 from tests.graph.nested_machines import (
     COPIES,
     OPS,
@@ -31,13 +32,6 @@ from tests.graph.nested_machines import (
     Dual,
     InPython,
     OutOfDomain,
-)
-from tests.ops.routes import (
-    dense,
-    forward,
-    forward_over_reverse,
-    reverse,
-    reverse_over_reverse,
 )
 
 N_ARGUMENTS = N_CAPTURED = N_VARIABLES = 2
@@ -176,16 +170,7 @@ def draw_program(rng):
 # ---- ways to a derivative
 
 
-def reverse_over_forward(f, xs, ts):
-    """Return the gradient of the sum of the tangent."""
-    with cytape.GradientTape() as tape:
-        tape.watch(xs)
-        [tangent] = forward(f, xs, ts)
-    return dense(tape.gradient(tangent, xs, unconnected_gradients="zero"))
-
-
-MODES = {mode.__name__: mode for mode in (
-    reverse, forward, forward_over_reverse, reverse_over_reverse, reverse_over_forward)}
+MODES = ways.MODES | {"reverse_over_forward": ways.reverse_over_forward}
 
 
 class Call:

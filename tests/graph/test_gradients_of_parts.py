@@ -11,8 +11,8 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import passes
-from tests.graph.everywhere import from_graph
 from tests.tables import table
+from tests.ways import in_graph, reverse
 
 SIZE = 6
 U = np.linspace(1.0, 2.0, SIZE)
@@ -93,8 +93,8 @@ def test_calls_of_all_modes_are_the_eager_ones(view, read, other):
         for _ in range(4):
             np.testing.assert_allclose(
                 traced(x), expected[mode.split()[0]], rtol=1e-12, atol=1e-14, err_msg=mode)
-    _, first, _ = from_graph(f, x)
-    np.testing.assert_allclose(first, expected["gradient"], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        *in_graph(reverse, f, [x], None), expected["gradient"], rtol=1e-12, atol=1e-14)
 
 
 @pytest.fixture

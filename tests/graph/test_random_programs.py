@@ -16,6 +16,7 @@ import cytape
 from cytape import AggregationMethod
 from cytape.ops import joining
 from tests.autodiff import test_forward_programs as realistic
+from tests.ways import dense
 
 UNARY = {
     "sin": np.sin,
@@ -147,10 +148,6 @@ def in_graph(program, arrays, ys, xs, seeds, **options):
     present = [gradient for gradient in gradients if gradient is not None]
     values = iter(cytape.Session(graph).run(present, list(zip(inputs, arrays, strict=True))))
     return [None if gradient is None else next(values) for gradient in gradients]
-
-
-def dense(gradient):
-    return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
 
 
 def assert_same(got, expected):

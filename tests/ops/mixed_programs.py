@@ -23,7 +23,7 @@ import cytape
 from tests.ops import hyper_dual as hd
 from tests.ops.hyper_dual import ST, VALUE, S, T
 from tests.ops.mixed_instructions import FLOATS, INSTRUCTIONS, OutOfDomain, require
-from tests.ops.routes import MODES, derivatives
+from tests.ways import MODES, derivatives
 
 INTEGERS = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",

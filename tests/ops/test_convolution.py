@@ -3,20 +3,11 @@
 import numpy as np
 import pytest
 
-import cytape
 from cytape.ops.convolution import Window, avg_pool2d, conv2d, max_pool2d
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.op_specs import distinct
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
-
+from tests.ways import gradient
 
 WINDOWS = [
     Window((3, 2), (1, 1), (1, 1), ((0, 0), (0, 0))),

@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-import cytape
 from cytape import nn
 from cytape.testing import check_grads
+from tests.ways import gradient
 
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
 
 
 @pytest.mark.parametrize("one_hot", [np.eye(3), np.eye(3, dtype=int)], ids=["float", "int"])

@@ -9,14 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.testing import check_grads
 from tests.cases import each
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
+from tests.ways import gradient
 
 
 @pytest.mark.parametrize(

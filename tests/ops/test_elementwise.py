@@ -10,16 +10,9 @@ import cytape.numpy as cnp
 from cytape.ops.shared.complex_parts import imag_op
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ways import gradients
 
 inf, nan = np.inf, np.nan
-
-
-def gradients(f, *inputs):
-    tensors = [cytape.constant(x) for x in inputs]
-    with cytape.GradientTape() as tape:
-        tape.watch(tensors)
-        value = f(*tensors)
-    return [None if g is None else g.numpy() for g in tape.gradient(value, tensors)]
 
 
 SPECIAL_GRADIENTS = [

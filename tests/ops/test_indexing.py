@@ -9,14 +9,7 @@ from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops.indexing import getitem
 from tests.cases import each
-
-
-def gradient(function, x, **kwargs):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x, **kwargs)
+from tests.ways import dense, gradient
 
 
 @pytest.mark.parametrize(
@@ -246,10 +239,6 @@ def test_a_symbolic_index(name, known):
     np.testing.assert_array_equal(found, select(cytape.constant(TABLE), eager).numpy())
     expected = cytape.grad(lambda x: (select(x, eager) ** 2).sum())(TABLE)
     np.testing.assert_array_equal(slope, expected)
-
-
-def dense(gradient):
-    return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
 
 
 def test_an_array_that_has_a_value_is_indexed_by_a_symbol():

@@ -15,9 +15,9 @@ import cytape
 import cytape.numpy as cnp
 from cytape import nn
 from tests.cases import each, grouped
-from tests.ops.routes import MODES, PLACES, derivatives
 from tests.ops.test_op_table import FAMILY_OF, SPECS, as_tuple, differentiable
 from tests.tables import table
+from tests.ways import MODES, PLACES, derivatives
 
 FIRST = ["bool", "int8", "uint8"]
 REST = ["int16", "int32", "int64", "uint16", "uint32", "uint64"]

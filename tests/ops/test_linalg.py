@@ -8,15 +8,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from cytape.testing import check_grads
 from tests.cases import each
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
-
+from tests.ways import gradient
 
 RANKS = [((), ()), ((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2))]
 

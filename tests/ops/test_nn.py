@@ -10,16 +10,9 @@ from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops.engine.declare import OPS
 from cytape.testing import check_grads
+from tests.ways import gradient
 
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
 
 
 # -- activations ---------------------------------------------------------------------------------

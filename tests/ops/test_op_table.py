@@ -15,6 +15,7 @@ from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
 from tests.ops.op_specs import Case, OpSpec
 from tests.tables import table
+from tests.ways import dense
 
 FAMILIES = {
     path.stem.removeprefix("specs_"): importlib.import_module(f"tests.ops.{path.stem}").SPECS
@@ -75,10 +76,6 @@ def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=Fa
 
 def differentiable(spec):
     return spec.differentiable is not False
-
-
-def dense(gradient):
-    return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
 
 
 def random_like(rng, x):

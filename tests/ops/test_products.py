@@ -7,25 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as ops
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
-
-
-def hessian_times(function, x, vector):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = function(x)
-        slope = inner.gradient(y, x)
-    return outer.gradient(slope, x, output_gradients=cytape.constant(vector)).numpy()
+from tests.ways import gradient, hessian_times
 
 
 @pytest.mark.parametrize(

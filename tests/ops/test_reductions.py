@@ -10,27 +10,9 @@ import cytape
 import cytape.numpy as ops
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ways import gradient, hessian_times
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
-
-
-def hessian_times(function, x, vector):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = function(x)
-        slope = inner.gradient(y, x)
-    return outer.gradient(slope, x, output_gradients=cytape.constant(vector)).numpy()
 
 
 @pytest.mark.parametrize("function", [ops.max, ops.min])

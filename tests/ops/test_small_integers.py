@@ -6,8 +6,8 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import grouped
-from tests.ops.routes import PLACES, forward, reverse
 from tests.ops.test_op_table import FAMILY_OF, SPECS, as_tuple
+from tests.ways import PLACES, forward, reverse
 
 
 def small(value):

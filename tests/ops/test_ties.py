@@ -9,7 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ops.routes import MODES, PLACES, ROUTES, derivatives
+from tests.ways import MODES, PLACES, ROUTES, derivatives
 
 inf, nan = np.inf, np.nan
 

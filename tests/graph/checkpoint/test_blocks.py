@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from tests.cases import each
 from tests.graph.checkpoint.chains import count, same, traces_of_runs
+from tests.ways import dense
 
 
 def network(wrap, n_layers=36, n_blocks=6, width=64):
@@ -292,10 +293,6 @@ def test_masks_assignments_and_closures_wherever_it_is_called(wrap, place):
     np.testing.assert_allclose(dx, 2.0 * (1 - np.tanh(x.numpy()) ** 2) * 6.0 * mask, rtol=1e-12)
     np.testing.assert_allclose(dv, y.numpy() / 2.0)
     np.testing.assert_allclose(dc, y.numpy() / 3.0)
-
-
-def dense(gradient):
-    return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
 
 
 def deep(wrap):

@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.graph.everywhere import derivatives, from_graph
+from tests.ways import FIRST_MODES, check
 
 X = np.array([1.0, 2.5, -1.3])
 
@@ -47,10 +47,7 @@ def test_a_tensor_of_the_body_around(body, kept):
         return lambda x: cnp.sum(cnp.sin(BODIES[body](call)(x)))
 
     f = program(lambda z, w: cytape.function(lambda z: inner(z, w), **KEPT[kept])(z))
-    wanted = derivatives(program(inner), X, 1)
-    for found in derivatives(f, X, 1), derivatives(cytape.function(f), X, 1), from_graph(f, X, 1):
-        for x, y in zip(found, wanted, strict=False):
-            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
+    check(f, program(inner), X, ways=["eager", "function", "graph"], modes=FIRST_MODES)
 
 
 @each("kept", KEPT)
@@ -61,11 +58,7 @@ def test_complex_results(kept):
     def program(called):
         return lambda x: cnp.sum(cnp.abs(called(x)) + cnp.real(called(x)))
 
-    f = program(cytape.function(turned, **KEPT[kept]))
-    wanted = derivatives(program(turned), X)
-    for found in derivatives(f, X), derivatives(cytape.function(f), X):
-        for x, y in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
     complex_function = cytape.function(turned, **KEPT[kept])
+    check(program(complex_function), program(turned), X, ways=["eager", "function"])
     np.testing.assert_allclose(
         cytape.jvp(complex_function, (X,), (X,))[1], cytape.jvp(turned, (X,), (X,))[1], rtol=1e-9)

@@ -7,7 +7,7 @@ import numpy as np
 import cytape
 import cytape.numpy as cnp
 from tests.cases import grouped
-from tests.graph.everywhere import derivatives, from_graph
+from tests.ways import check
 
 X = np.array([1.0, 2.5, -1.3])
 W = np.array([0.4, -0.7, 1.1])
@@ -87,13 +87,7 @@ def test_derivatives_are_those_of_the_function_without_checkpoints(outer, inner,
         a, i = called(np.sin(a), i)
         return np.sum(np.sin(a * np.arange(1.0, 4.0)))
 
-    wanted = derivatives(f, X)
-    function = cytape.function(f, **KEPT[kept])
-    for found in (derivatives(function, X), derivatives(cytape.function(f), X)):
-        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-9)
-        for x, y in zip(found[1:], wanted[1:], strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
-    traced = cytape.function(cytape.grad(function))
-    for _ in range(2):
-        np.testing.assert_allclose(traced(X), wanted[1], rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(from_graph(function, X, 1)[1], wanted[1], rtol=1e-9, atol=1e-11)
+    kept = cytape.function(f, **KEPT[kept])
+    check(kept, f, X, ways=["eager"])
+    check(f, f, X, ways=["function"])
+    check(kept, f, X, ways=["derivative in a function", "graph"], modes=["reverse"])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.graph.everywhere import WAYS, assert_everywhere
 from tests.tables import table
+from tests.ways import BODIES, check
 
 BRANCHES = [
     lambda x: cnp.sum(x**2), lambda x: cnp.sum(cnp.sin(x)) * x[0], lambda x: cnp.prod(x),
@@ -32,7 +32,7 @@ def test_switch_case_everywhere(n, index, with_default):
             (lambda: default(x)) if with_default else None)
 
     other = default if with_default else BRANCHES[n - 1]
-    assert_everywhere(f, BRANCHES[index] if 0 <= index < n else other, X)
+    check(f, BRANCHES[index] if 0 <= index < n else other, X)
 
 
 @pytest.mark.parametrize("first", range(4))
@@ -44,12 +44,12 @@ def test_case_everywhere(first):
                  for bound, b in zip(bounds, BRANCHES, strict=False)]
         return cytape.case(pairs, default=lambda: BRANCHES[3](x))
 
-    assert_everywhere(f, BRANCHES[first], X)
+    check(f, BRANCHES[first], X)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BODIES)
 def test_the_first_that_is_true(way):
-    f = WAYS[way](lambda x: cytape.case(
+    f = BODIES[way](lambda x: cytape.case(
         [(x[0] > 2, lambda: 1.0 * x[0]), (x[0] > 1, lambda: 2.0 * x[0]),
          (x[0] > 0, lambda: 3.0 * x[0])]))
     assert [float(f(cytape.constant([v]))) for v in (3.0, 1.5, 0.5)] == [3.0, 3.0, 1.5]
@@ -57,9 +57,9 @@ def test_the_first_that_is_true(way):
         f(cytape.constant([-1.0]))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BODIES)
 def test_a_single_predicate_must_be_true(way):
-    f = WAYS[way](
+    f = BODIES[way](
         lambda x: cytape.case([(x[0] > 2, lambda: {"y": x[0] * x[1], "none": None})])["y"])
     x = cytape.constant([3.0, 2.0])
     assert float(f(x)) == 6.0
@@ -69,9 +69,9 @@ def test_a_single_predicate_must_be_true(way):
             g(cytape.constant([-1.0, 2.0]))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BODIES)
 def test_exclusive(way):
-    f = WAYS[way](lambda x: cytape.case(
+    f = BODIES[way](lambda x: cytape.case(
         [(x[0] > 2, lambda: 1.0 * x[0]), (x[0] > 1, lambda: 2.0 * x[0])], exclusive=True,
         default=lambda: 0.0))
     assert [float(f(cytape.constant([v]))) for v in (1.5, 0.0)] == [3.0, 0.0]

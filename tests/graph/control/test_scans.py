@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each, grouped
-from tests.graph.everywhere import assert_everywhere
+from tests.ways import check
 
 X = np.array([[0.3, -0.7], [1.1, 0.4], [-0.2, 0.9]])
 
@@ -38,7 +38,7 @@ def test_scan_everywhere(reverse, initial):
     def by(scan):
         return lambda x: cnp.sum(scan(step, x, start, reverse=reverse) * weights)
 
-    assert_everywhere(by(cytape.scan), by(plain_scan), X)
+    check(by(cytape.scan), by(plain_scan), X)
 
 
 @pytest.mark.parametrize("fold, reverse", [(cytape.foldl, False), (cytape.foldr, True)])
@@ -53,7 +53,7 @@ def test_folds_everywhere(fold, reverse, initial):
         last = fold(step, x, x[0] * 2.0) if initial else fold(step, x)
         return cnp.sum(last * cytape.constant([2.0, 3.0]))
 
-    assert_everywhere(f, plain, X)
+    check(f, plain, X)
 
 
 def test_map_fn_everywhere():
@@ -64,7 +64,7 @@ def test_map_fn_everywhere():
         scale = cnp.sum(x)  # captured
         return cnp.sum(cytape.map_fn(lambda row: fn(row, scale), x) ** 2)
 
-    assert_everywhere(
+    check(
         f, lambda x: cnp.sum(cnp.stack([fn(row, cnp.sum(x)) for row in x]) ** 2), X)
 
 
@@ -90,7 +90,7 @@ def test_structures_everywhere():
             total = total + cnp.sum(state["a"] ** 2) + state["b"][0] + cnp.sum(x[i] ** 2 * factor)
         return total
 
-    assert_everywhere(f, plain, X)
+    check(f, plain, X)
 
 
 def test_nested_scans_everywhere():
@@ -109,7 +109,7 @@ def test_nested_scans_everywhere():
             total = total + y
         return total
 
-    assert_everywhere(f, plain, X)
+    check(f, plain, X)
 
 
 OPERATIONS = [

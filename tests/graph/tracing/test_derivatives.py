@@ -13,7 +13,7 @@ from cytape.graph.tracing.derivatives import MOST_PARTIAL
 from cytape.ops.engine.declare import general
 from cytape.tensor.state import FIRST_ORDER, HIGHER_ORDER
 from cytape.tensor.tensor import live_tensors
-from tests.ops.routes import MODES, PLACES
+from tests.ways import MODES, PLACES
 
 calls = []
 counted = general(

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.ways import gradient
 
 SIZES = [1, 2, 31, 63, 64, 65, 66, 71, 128, 511, 512, 513, 575, 576, 577, 1000, 1025, 8192, 9001]
 DERIVATIVES = {"sin": (cnp.sin, np.cos), "cos": (cnp.cos, lambda x: -np.sin(x))}
@@ -19,14 +20,6 @@ ARGUMENTS = {
     "near the zeros": lambda rng, n: np.pi / 2 * rng.integers(-1000, 1000, n),
     "subnormal": lambda rng, n: np.resize([5e-324, -5e-324, 1e-310, 0.0, -0.0], n),
 }
-
-
-def gradient(function, x, seed=None):
-    x = x if isinstance(x, cytape.Tensor) else cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x, output_gradients=seed).numpy()
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)

@@ -6,14 +6,7 @@ import pytest
 import cytape
 from tests.cases import each
 from tests.ops.submodules.numpys import refuses_alike
-
-
-def gradient(function, x):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
+from tests.ways import gradient
 
 
 @each("call", [
