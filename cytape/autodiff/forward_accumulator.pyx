@@ -1,6 +1,5 @@
 """ForwardAccumulator: Jacobian-vector products while the program runs, without a tape."""
 
-from cytape.autodiff.gradient_tape cimport in_places, leaves_of
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport flatten
 from cytape.tensor.recorders cimport enter, leave
@@ -8,6 +7,8 @@ from cytape.tensor.state cimport TangentRecorder, require_in_sight
 from cytape.tensor.tensor cimport Tensor, another_handle
 from cytape.tensor.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
+
+from .tape_arguments cimport in_places, leaves_of
 
 import numpy as np
 

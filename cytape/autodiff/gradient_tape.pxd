@@ -22,6 +22,3 @@ cdef class GradientTape:
     cdef int warn_of(self, Tensor leaf, str what) except -1
     cdef object check_jacobian_call(self, unconnected_gradients, bint experimental_use_pfor)
     cdef list rows(self, Tensor target, list sources, seeds)
-
-cdef list leaves_of(structure)
-cdef in_places(structure, list found)

@@ -2,6 +2,8 @@
 
 from cytape.graph.run.executable cimport Executable
 
+from .packed_results cimport Results
+
 cdef class ConcreteFunction:
     cdef object __weakref__
     cdef readonly str name
@@ -45,12 +47,3 @@ cdef class ConcreteFunction:
     cdef ends(self)
     cdef list inlined(self, graph, list inputs)
     cdef list with_own_gradient(self, list results, list inputs)
-
-cdef class Results:
-    cdef tuple symbols                    # of its tensors
-    cdef object kind                      # list or tuple, of nothing but tensors; else None
-    cdef list leaves                      # other leaves than tensors; None in place of a tensor
-    cdef list places                      # of leaves that are tensors, or slices: three tensors
-    cdef bint single
-    cdef object structure
-    cdef pack(self, list results, converted=*)

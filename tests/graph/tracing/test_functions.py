@@ -5,7 +5,6 @@ import gc
 import threading
 import warnings
 import weakref
-from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -190,21 +189,6 @@ def test_what_was_captured_in_one_trace_does_not_serve_in_another():
     assert float(cytape.grad(outer)(2.0, np.array(5.0))) == 5.0
     taken["scale"] = 7.0
     assert float(inner(np.array(2.0))) == 14.0
-
-
-def test_structures_go_in_and_come_out():
-    pair = namedtuple("pair", "first second")
-
-    @cytape.function
-    def f(nested, *, shift):
-        return {"sum": nested["a"] + nested["b"][0], "pair": pair(shift, [None, "word", 3.0])}
-
-    result = f({"b": (X,), "a": cytape.constant(X)}, shift=np.float64(2.0))
-    np.testing.assert_array_equal(result["sum"], 2 * X)
-    assert float(result["pair"].first) == 2.0
-    none, word, number = result["pair"].second
-    assert none is None and word == "word" and float(number) == 3.0
-    assert isinstance(number, cytape.Tensor)
 
 
 def test_python_values_are_part_of_the_program():
@@ -608,19 +592,6 @@ def test_taylor_series_of_a_function(f):
     value, coefficients = cytape.jet(cytape.function(f), 2.0, series)
     expected_value, expected = cytape.jet(f, 2.0, series)
     np.testing.assert_allclose([value, *coefficients], [expected_value, *expected], rtol=1e-12)
-
-
-def test_sparse_gradients_come_out_as_slices():
-    @cytape.function
-    def f(table):
-        with cytape.GradientTape() as tape:
-            tape.watch(table)
-            y = cnp.sum(cytape.gather(table, [0, 2, 2]))
-        return tape.gradient(y, table)
-
-    slices = f(np.ones((4, 2)))
-    assert isinstance(slices, cytape.IndexedSlices)
-    np.testing.assert_array_equal(slices.to_tensor(), [[1, 1], [0, 0], [2, 2], [0, 0]])
 
 
 def test_custom_gradients_hold_in_a_trace():

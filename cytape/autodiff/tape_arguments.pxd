@@ -1,0 +1,6 @@
+# Arguments of tapes and accumulators: structures of tensors.
+
+cdef list leaves_of(structure)
+cdef in_places(structure, list found)
+cdef int require_tensor_leaf(str role, leaf) except -1
+cdef int require_tensor(str role, value) except -1

@@ -1,0 +1,43 @@
+"""Structures of tensors that tapes and accumulators are given, and the checks of their leaves."""
+
+from cytape.tensor.nest cimport flatten, pack_sequence_as
+from cytape.tensor.tensor cimport Tensor
+
+from cytape.tensor.structures import pack_parts, parts_of
+
+
+cdef list leaves_of(structure):
+    """Return the tensors of a structure; for a TensorArray the tensors that it reads from."""
+    if isinstance(structure, Tensor):
+        return [structure]
+    return flatten(structure) if has_only_tensors(structure) else parts_of(structure)
+
+
+cdef in_places(structure, list found):
+    """Replace the leaves by the given values."""
+    return pack_sequence_as(structure, found) if has_only_tensors(structure) else pack_parts(
+        structure, found)
+
+
+cdef bint has_only_tensors(structure) except -1:
+    for leaf in flatten(structure, False):
+        if not isinstance(leaf, Tensor):
+            return False
+    return True
+
+
+cdef int require_tensor_leaf(str role, leaf) except -1:
+    if not isinstance(leaf, Tensor):
+        advice = "" if not hasattr(leaf, "__dict__") else (
+            ". Pass the tensors that the object has, as in [model.weights, model.bias], or "
+            "register its class with cytape.register_structure")
+        raise TypeError(
+            f"a {role} must be a tensor or a variable, got {type(leaf).__name__}: "
+            f"gradients belong to the tensors that were computed with{advice}")
+    return 0
+
+
+cdef int require_tensor(str role, value) except -1:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"the {role} must be one tensor, got {type(value).__name__}")
+    return 0
