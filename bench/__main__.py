@@ -1,4 +1,4 @@
-"""``python -m bench``: how fast cytape is, as one table of ratios taken in one run.
+"""``python -m bench``: the speed of cytape, as one table of ratios taken in one run.
 
 The table also goes to ``bench/output/`` as JSON and as a picture. The exit code is 1 if a row
 misses its target; with ``--smoke`` everything is tiny, and no time has a target.

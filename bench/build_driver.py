@@ -1,4 +1,4 @@
-"""Compile the C driver into the ignored folder `build/bench`, when it is first needed."""
+"""Compilation of the C driver into the ignored folder `build/bench`, on first use."""
 
 import importlib.util
 import os

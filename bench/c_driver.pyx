@@ -1,6 +1,6 @@
-# A host on the C side of cytape.core, as a library with tensors of its own would drive it: it looks
-# up slots, appends ops and drops handles at C level. Its gradients are counts of paths, kept in the
-# pointers themselves, so that nothing but the tape's own work is timed.
+# A host of cytape.core in C, as a library with tensors of its own would drive it: it looks up
+# slots, appends ops and drops handles at C level. Its gradients are counts of paths, stored in the
+# pointers themselves, so that only the work of the tape is timed.
 
 from cytape.core.tape cimport Tape
 from cytape.core.op_store cimport (

@@ -1,8 +1,8 @@
-"""Rows about gradients that compute intermediates again: memory against depth, and time.
+"""Rows about recomputation in gradients: memory against depth, and time.
 
-``python -m bench.checkpoint_rows PATH`` draws the memory that is in use while the gradient of a
-deep network is computed, with all intermediates kept and with checkpoints. ``--table`` prints what
-a network takes that is ten times as deep, in the memory of the shallow one.
+``python -m bench.checkpoint_rows PATH`` draws the memory in use while the gradient of a deep
+network is computed, with all intermediates kept and with checkpoints. ``--table`` prints the price
+of a network that is ten times as deep, in the memory of the shallow one.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def convolutional_network(depth, side=16, channels=4, batch=8):
 
 
 def attention_network(depth, length=768, width=128):
-    """Return the same of layers that attend: what they keep are tables of length by length."""
+    """Return a network of attention layers, which keep tables of length by length."""
     rng = np.random.RandomState(0)
     with cytape.Graph().as_default():
         h = cytape.constant(rng.standard_normal((length, width)))
@@ -83,7 +83,7 @@ def chain(depth, size=2048):
 
 
 def branching_graph(depth, size=2048, reach=8):
-    """Return the same of ops that read what ops not long before return, drawn at random."""
+    """Return a network of ops with random inputs among the results of the ops before."""
     rng = np.random.RandomState(0)
     with cytape.Graph().as_default():
         start = cytape.Variable(np.ones(size))
@@ -106,7 +106,7 @@ def gradients_of(loss, weights, checkpoints):
 
 
 def runs_of(loss, weights, checkpoints, n_runs=3):
-    """Return what runs of the gradient took: the first makes a plan, the second a better one."""
+    """Return the costs of the first two runs of the gradient: a plan, then an optimised one."""
     session, gradients = gradients_of(loss, weights, checkpoints)
     traces = []
     for _ in range(n_runs):
@@ -164,7 +164,7 @@ def checkpoint_rows(smoke):
 
 
 def row_of_agreement(name, network):
-    """Compare what each run takes with what the plan says."""
+    """Compare the cost of each run with the prediction of the plan."""
     plan = cytape.graph.checkpoint.plan(*network)
     peaks = [trace.peak_bytes for trace in runs_of(*network, "auto")]
     off = max(abs(peak - plan.peak_bytes) for peak in peaks) / plan.peak_bytes
@@ -173,7 +173,7 @@ def row_of_agreement(name, network):
 
 
 def least_seconds(n_times, prepared, timed):
-    """Return the least CPU time of calls, each with what another one returns that is not timed."""
+    """Return the least CPU time of calls; each takes a fresh argument, which is not timed."""
     found = []
     for _ in range(n_times):
         arguments = prepared()
@@ -236,7 +236,7 @@ def rows_of_time(depth, effort):
 
 
 def print_table_of_depths(depth, length, effort):
-    """Print, as Markdown, what a network takes that is ten times as deep, in the same memory."""
+    """Print, as Markdown, the price of a network ten times as deep, in the same memory."""
     room = activation_bytes(*attention_network(depth, length), None)
     loss, weights = attention_network(10 * depth, length)
     plan = cytape.graph.checkpoint.plan(

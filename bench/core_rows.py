@@ -10,7 +10,7 @@ from cytape.core import reference
 MAX_SLOWDOWN = 1.5  # of the cost per op, over all sizes
 
 
-# What is timed, of any host. A tape that is consumed, or changed, is made anew for each run.
+# The timed functions, for any host. A tape that is consumed, or changed, is made anew for each run.
 
 def record(host, n_ops):
     return Program(lambda tape: host.record(tape, n_ops), host.new_tape)
@@ -21,7 +21,7 @@ def record_and_delete(host, n_ops):
 
 
 def record_again(host, n_ops):
-    """Leave out what the first touch of fresh memory costs."""
+    """Touch fresh memory before timing, so that its first touch is not counted."""
     tape = host.new_tape()
     host.record_and_delete(tape, n_ops)
     return Program(lambda _: host.record_and_delete(tape, n_ops))
@@ -61,7 +61,7 @@ def last_id(n_ops):
 
 
 def check(host, n_ops=100):
-    """Fail if a host does not do what is timed; the hosts would not be comparable then."""
+    """Fail if a host computes wrong counts; the hosts would not be comparable then."""
     for source, count in (SOURCE, 1), (WEIGHT, n_ops):
         tape = recorded(host, n_ops)
         assert tape.num_ops == n_ops
@@ -85,8 +85,8 @@ def core_rows(smoke):
         check(host)
     sizes = (100, 1000) if smoke else (1000, 10_000, 100_000, 1_000_000)
     effort = Effort(2, 0.001) if smoke else Effort(7, 0.1)
-    # A million ops take plain Python seconds, one run a turn. In C the first run of a turn finds
-    # memory that nobody has touched, as no later one does.
+    # A million ops take plain Python seconds, one run a turn. In C the first run of a turn touches
+    # fresh memory, later runs do not.
     effort_at_end = Effort(2, 0.001) if smoke else Effort(2, 0.5)
     efforts = {n_ops: effort_at_end if n_ops == sizes[-1] else effort for n_ops in sizes}
     yield from rows_against_reference(hosts, efforts, sizes[1])

@@ -1,9 +1,9 @@
 """The programs whose instructions are counted; ``bench.instructions`` runs this under callgrind.
 
-A program is a chain of equal steps, ``y = <step>``, so that they share what a tape costs as such.
-Every stage of it runs between two marks: calls of a C function that nothing else calls, at which
-callgrind writes down what it has counted and starts anew. A stage runs with a chain of no steps,
-too: the difference is due to the steps, without the marks and the tape.
+A program is a chain of equal steps, ``y = <step>``, with the fixed cost of a tape. Every stage of
+it runs between two marks: calls of a C function with no other caller, at which callgrind writes its
+counts and resets them. A stage also runs with an empty chain: the difference is the cost of the
+steps, without the marks and the tape.
 """
 
 import gc
@@ -64,7 +64,7 @@ OPS = [
     for size, shape in sizes.items()
 ]
 
-# Steps off the shortest way, on 8 elements; after `multiply, 8`, which they are to be seen beside.
+# Steps off the shortest path, on 8 elements, to be compared with `multiply, 8`.
 OTHERS = [
     Chain("a Python number", "y * 2.0", (8,)),
     Chain("a constant", "y * k", (8,), others={"k": cytape.constant}),
@@ -89,7 +89,7 @@ CHAINS = [*OPS, *OTHERS, EMPTY_LOOP]
 
 
 def run_stages(x, run, length, mark):
-    """Run the stages of one chain; `mark` is told which one has just ended."""
+    """Run the stages of one chain; `mark` is called with the stage that has just ended."""
     mark(None)
     run(x, length)
     mark(FORWARD)
@@ -146,7 +146,7 @@ def run_whole(call, count, mark):
 
 
 def main(names):
-    """Run all stages of some chains; print what the parts are that callgrind dumps meanwhile."""
+    """Run all stages of some chains; print the names of the parts that callgrind dumps."""
     parts = []
 
     def no_mark(stage):

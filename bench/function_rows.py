@@ -1,4 +1,4 @@
-"""Rows about traced functions: gradients, first calls, and the building of large graphs."""
+"""Rows about traced functions: gradients, first calls, and the construction of large graphs."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def function_rows(smoke):
 
 def row_of_replay(workload, effort):
     function, inputs = traced(workload), tensors(workload)
-    for _ in range(2):  # the trace, and what it becomes when it is called again
+    for _ in range(2):  # the trace, and its optimised plan in the second call
         function(*inputs)
     numpy_seconds, seconds = best_seconds(
         [call(forward, workload, np, workload.inputs), call(function, *inputs)], effort)

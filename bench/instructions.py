@@ -1,8 +1,8 @@
-"""``python -m bench.instructions``: how many instructions an op takes, stage by stage.
+"""``python -m bench.instructions``: the instructions of an op, stage by stage.
 
-Times depend on the machine and on its mood; the number of instructions hardly does, so that a test
-can be made of it. callgrind counts them, in two runs of `bench.counted` side by side. What is
-committed stands in bench/instructions.json, and for readers in docs/performance.md.
+Times vary with the machine and its load; instructions hardly do, so a test can compare them.
+callgrind counts them, in two runs of `bench.counted` side by side. The committed counts are in
+bench/instructions.json, and for readers in docs/performance.md.
 """
 
 import argparse
@@ -46,11 +46,11 @@ UPDATE = "python -m bench.instructions --write"
 
 STAGES = "forward", "recording", "backward"
 PRODUCTS = JVP, HVP      # whole programs: forward mode, and forward over reverse
-# What the C library does for memory beyond its quick lists depends on what is free where.
+# The cost of malloc beyond its lists of small blocks depends on the state of the heap.
 UNSTEADY = {"_int_malloc", "_int_free", "unlink_chunk", "malloc_consolidate", "sysmalloc"}
 
 SLACK = 20               # instructions that a stage may take more in any case, ...
-ALLOWED = 0.1            # ... and this much of what is committed, ...
+ALLOWED = 0.1            # ... and this fraction of the committed count, ...
 ALLOWED_ELSEWHERE = 0.25  # ... or this, if it was counted with other compilers and libraries
 BROKEN_DOWN = next(chain for chain in OPS if chain.name == "multiply, 8")
 WORTH_A_ROW = 0.04       # of a stage's instructions
@@ -117,7 +117,7 @@ def stages_of(profiles, chain):
     """Return the instructions of one step, per stage and function."""
     forward, record, gradient = (
         per_unit(profiles, chain.name, stage, LENGTH) for stage in (FORWARD, RECORD, GRADIENT))
-    record.subtract(forward)  # unlike `-`, this keeps what is negative
+    record.subtract(forward)  # unlike `-`, this keeps negative counts
     return dict(zip(STAGES, (forward, record, gradient), strict=True))
 
 
@@ -174,7 +174,7 @@ def differing(environment, committed):
 
 
 def compare(counts, environment, committed):
-    """Return what is wrong with counts, and what else should be known of them, as sentences."""
+    """Return errors of counts and further notes, as sentences."""
     errors, notes = [], []
     others = differing(environment, committed["environment"])
     if "machine" in others:
@@ -263,7 +263,7 @@ def by_readable_name(counts):
 
 
 def readable(objects, function):
-    """Return what to call a function: one of cytape's by its name, one of others by its library."""
+    """Return a display name: that of a function of cytape, or the library of any other."""
     function = re.sub(r"\.(isra|part|constprop|cold)\b.*|'\d+$", "", function)
     if "/cytape/" in objects:
         return f"`{demangled(function)}`"
@@ -274,7 +274,7 @@ def readable(objects, function):
 
 
 def demangled(function):
-    """Undo what Cython does to names: ``__pyx_f_6cytape_4core_8op_store_new_slot``."""
+    """Undo Cython's name mangling: ``__pyx_f_6cytape_4core_8op_store_new_slot``."""
     rest = re.sub(r"^__pyx_(?:[a-z]+_)+(?=\d)", "", function)
     parts = []
     while match := re.match(r"(\d+)(.*)", rest):
@@ -287,7 +287,7 @@ def demangled(function):
 
 
 def rewritten(page, text):
-    """Return a page with what stands between the marks replaced."""
+    """Return a page with the text between the marks replaced."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -47,7 +47,7 @@ def print_bookkeeping(n_ops):
 
 
 def resident_bytes():
-    """Return a list with the size of this process in memory, or an empty one if nobody knows."""
+    """Return a list with the size of this process in memory, or an empty one if it is unknown."""
     if not STATM.exists():
         return []
     import resource

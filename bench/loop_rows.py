@@ -150,7 +150,7 @@ def row_of_gradient_with_branch(n, effort):
 
 def rows_of_checkpoints(n, effort):
     x = np.linspace(0.1, 1.0, 8)
-    options = {"auto": 2.0, 100: None}  # checkpoints, and what multiple of the plain time they take
+    options = {"auto": 2.0, 100: None}  # checkpoints, and the allowed multiple of the plain time
     plain, *others = [
         warm(cytape.function(cytape.grad(looped(ten_ops(cnp), n, checkpoints=checkpoints))), x)
         for checkpoints in (None, *options)]

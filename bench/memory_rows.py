@@ -1,4 +1,4 @@
-"""Rows about memory: very long chains of ops, and what very many tapes leave behind."""
+"""Rows about memory: very long chains of ops, and memory that very many tapes leave in use."""
 
 import gc
 import subprocess

@@ -1,4 +1,4 @@
-"""Peak memory of gradients, of a deep network's or a long loop's, in a process of its own.
+"""Peak memory of gradients of a deep network or a long loop, in a process of its own.
 
 ``python -m bench.peak_memory LIBRARY LAYERS WIDTH BATCH`` prints by how much the gradient made the
 process grow, as a multiple of the bytes of weights, their gradients and activations together.
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 STATUS = Path("/proc/self/status")
-CLEAR = Path("/proc/self/clear_refs")  # Linux's; what is written there resets the peak
+CLEAR = Path("/proc/self/clear_refs")  # Linux's; writing to it resets the peak
 
 
 def cytape_gradient(weights, batch):
@@ -65,29 +65,29 @@ def peak_ratio(library, layers, width, batch):
 
 
 def peak_of_graph_gradient(network, checkpoints, *arguments):
-    """Return what a gradient takes in a process of its own: resident bytes, and those counted.
+    """Return the memory of a gradient in a process of its own: resident bytes, and counted ones.
 
     `network` is the name of one in `bench.checkpoint_rows`, which is called with the arguments.
     """
     program = f"from bench import peak_memory as m; m.print_growth{network, checkpoints, arguments}"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True,
-        # Large blocks are mapped: else glibc keeps what is free.
+        # Large blocks are mapped: otherwise glibc keeps freed ones.
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
                           "MALLOC_MMAP_THRESHOLD_": "131072"})
     return tuple(map(int, run.stdout.split()))
 
 
 def print_growth(network, checkpoints, arguments):
-    """Print what runs add to the pages in memory, and what the executor counts."""
+    """Print the growth of the pages in memory in runs, and the executor's count."""
     from bench import checkpoint_rows
 
     loss, weights = getattr(checkpoint_rows, network)(*arguments)
     gradients_of = checkpoint_rows.gradients_of
     session, gradients = gradients_of(loss, weights, checkpoints)
     small = gradients_of(*getattr(checkpoint_rows, network)(2), checkpoints=None)
-    small[0].run(small[1])  # Python's part of what runs take, and that of BLAS
-    CLEAR.write_text("5")  # from now on the peak is that of what is in memory now
+    small[0].run(small[1])  # the memory that Python and BLAS need once
+    CLEAR.write_text("5")  # resets the peak to the present memory
     before = peak_bytes()
     for _ in range(3):  # the first makes a plan, the second a better one; a plan keeps its memory
         session.run(gradients)

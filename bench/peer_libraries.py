@@ -1,19 +1,19 @@
-"""How each library differentiates a workload, as its own users would write it.
+"""Derivatives of workloads by each library, as its own users would write them.
 
-For every library and what is measured of it there is a function that takes a workload, makes
-constants of its arrays once, and returns a function without arguments: it computes a value and the
-gradients, say, each time anew. What is imported for a library is imported there, so that only what
-is installed is asked for.
+For every library and measure there is a function that takes a workload, makes constants of its
+arrays once, and returns a function without arguments, which computes the value and the gradients,
+say, each time anew. Each function imports its library itself, so that only installed libraries are
+needed.
 
     A. Workloads are written for a NumPy namespace. MyGrad, autograd and JAX have one; PyTorch and
        TensorFlow get one of the few names that workloads use.
     B. Sequences among the data become lists of steps, since TensorFlow's graphs cannot iterate over
        a tensor.
-    C. Numbers among the data, such as how many steps there are, stay Python numbers: compilers
-       unroll the loops.
+        C. Numbers among the data, such as the number of steps, stay Python numbers: compilers
+           unroll the loops.
     D. The Hessian is multiplied with a direction by forward mode over reverse mode.
-    E. A program that is one loop is given each library's own loop: `while_loop`, `scan`. Where
-       there is none it is Python's.
+        E. A program that is one loop uses each library's own loop (`while_loop`, `scan`), or
+           Python's if there is none.
 """
 
 import importlib.util
@@ -31,11 +31,11 @@ from bench.program_rows import recorded, tensors
 
 @dataclass(frozen=True)
 class Measure:
-    """What is timed; a library has a function of that name, or None."""
+    """A measure; a library has a function of that name, or None."""
 
     name: str
     phrase: str
-    answers: tuple[str, str]  # what the function returns
+    answers: tuple[str, str]  # names of the results
 
 
 GRADIENT = Measure("gradient", "a whole gradient", ("value", "gradient"))
@@ -52,7 +52,7 @@ class Library:
     jvp: Callable | None = None  # (workload) -> a function () -> value, tangent
     hvp: Callable | None = None  # (workload) -> a function () -> gradients, products
     loop: Callable | None = None  # as `gradient`, of a workload that is a loop
-    compiled: bool = False  # traces the program once, and runs what it has made of it
+    compiled: bool = False  # traces the program once, and runs the compiled trace
 
     @property
     def installed(self):
@@ -295,7 +295,7 @@ def tensorflow_loop(workload):
 # ---- JAX
 
 def jax_program(workload, differentiate, tangents, compiled):
-    """Return what calls `differentiate` with a function of the inputs, the inputs and tangents."""
+    """Return a program that calls `differentiate` with a function, the inputs and tangents."""
     import jax
 
     jax.config.update("jax_enable_x64", True)

@@ -1,4 +1,4 @@
-"""What a comparison with other libraries found: on the screen, as JSON, as a page, as a picture."""
+"""Results of a comparison with other libraries: on the screen, as JSON, as a page, as a picture."""
 
 import json
 import os
@@ -13,7 +13,7 @@ STYLES = {  # of the dots in the picture
     "cytape.function": ("D", "tab:blue"), "tf.function": ("P", "tab:orange"),
     "jax.jit": ("X", "tab:purple"),
 }
-ABOUT = {  # under the heading of what is measured
+ABOUT = {  # under the heading of the measure
     JVP: "A program's value, and its derivative in one random direction of all inputs together, by "
          "forward mode:\n`cytape.ForwardAccumulator`, `autograd.make_jvp`, `torch.func.jvp`, "
          "`tf.autodiff.ForwardAccumulator`, `jax.jvp`.\nMyGrad has none.",
@@ -36,7 +36,7 @@ class Result:
     forward_s: float
     seconds: dict[str, float]
     first_call_s: dict[str, float]
-    failures: dict[str, str] = field(default_factory=dict)  # what was raised
+    failures: dict[str, str] = field(default_factory=dict)  # the exception raised
 
     @property
     def ratios(self):

@@ -55,7 +55,7 @@ def check(workload, library, answers, expected):
 
 
 def arrays_by_name(measure, answers):
-    """Return the arrays of what a library answered; those of a sequence are numbered."""
+    """Return the arrays of a library's results; those of a sequence are numbered."""
     arrays = {}
     for name, answer in zip(measure.answers, answers, strict=True):
         if isinstance(answer, list | tuple):
@@ -133,7 +133,7 @@ def describe_environment(libraries, effort, smoke):
 
 
 def comparisons(smoke):
-    """Return what is measured, of which group of programs, and the programs."""
+    """Return the measure, the group of programs, and the programs."""
     return [
         (GRADIENT, "the programs of make bench", workloads(smoke)),
         (GRADIENT, "other programs of the same kinds", more_workloads(smoke)),

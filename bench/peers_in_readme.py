@@ -1,4 +1,4 @@
-"""The README's tables of other libraries, written from what ``make bench-peers`` has found.
+"""The README's tables of other libraries, written from the results of ``make bench-peers``.
 
     python -m bench.peers_in_readme docs/peers.json README.md
 """
@@ -15,8 +15,9 @@ COMPILED = "cytape.function"
 def with_measured(readme, report):
     """Return the text of the README with the numbers of a report in its tables.
 
-    A table's head tells what it is about: a library that compiles, both gradients and what the
-    first call takes of later ones; MyGrad, gradients; else the products of forward mode.
+    The head of a table determines its content: a library that compiles, both gradients and the
+    ratio of the first call to later ones; MyGrad, gradients; otherwise the products of forward
+    mode.
     """
     found = {(entry["measure"], entry["name"]): entry for entry in report["results"]}
     lines, columns = [], None

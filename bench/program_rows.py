@@ -1,6 +1,6 @@
-"""Rows about whole programs: their gradients, and what a live tape costs their forward pass.
+"""Rows about whole programs: their gradients, and the cost of a live tape in the forward pass.
 
-And about the smallest of programs, where what stands around them is everything.
+Also the smallest programs, where the fixed costs dominate.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""Tensors and ops on the plain-Python tape: what cytape would be without Cython.
+"""Tensors and ops on the plain-Python tape: cytape without Cython.
 
 Values are NumPy arrays, the tape is `cytape.core.reference.Tape`. As in cytape, an op saves values
-and no tensors, a gradient that nobody needs is not computed, and a tensor that dies takes its trace
-with it. The backward object of an op, made only if the op is recorded, is a tuple of functions:
+and no tensors, unneeded gradients are not computed, and the death of a tensor drops its trace. The
+backward object of an op, made only if the op is recorded, is a tuple of functions:
 one per input, from the gradient of the output to the gradient of that input.
 """
 

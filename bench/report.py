@@ -9,7 +9,7 @@ NAME_WIDTH = 66
 
 @dataclass
 class Row:
-    """One ratio, what it should be, and what it was made of."""
+    """One ratio, its target, and the times it was computed from."""
 
     group: str
     name: str

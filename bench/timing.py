@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Program:
-    """`run` is timed, on what `setup` has just made."""
+    """A timed function `run`, and `setup`, which makes its argument."""
 
     run: Callable[[Any], Any]
     setup: Callable[[], Any] = lambda: None
@@ -17,7 +17,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Effort:
-    """How often to measure: so many rounds; in each, a program runs for so many seconds."""
+    """Number of rounds, and the seconds that a program runs in each."""
 
     rounds: int
     seconds: float

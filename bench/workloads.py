@@ -59,7 +59,7 @@ def unary_mix(np, x, steps):
 
 
 def mlp(np, x, *parameters):
-    """Sum the squares of what fully connected tanh layers make of a batch."""
+    """Sum the squares of the output of fully connected tanh layers for a batch."""
     for weights, biases in zip(parameters[::2], parameters[1::2], strict=True):
         x = np.tanh(x @ weights + biases)
     return np.sum(x * x)
@@ -98,7 +98,7 @@ def logistic_loss(np, weights, points, labels):
 
 
 def logistic_regression(np, points, weights, bias, labels):
-    """The same with a bias; the points may be what is differentiated, too."""
+    """The same with a bias; the points may be differentiated, too."""
     return np.mean(np.log(1 + np.exp(-labels * (points @ weights + bias))))
 
 
@@ -282,7 +282,7 @@ def loop_workloads(small=False):
 
 
 def more_workloads(small=False):
-    """Return other programs of the same kinds: is what holds for the first ones true of these?"""
+    """Return other programs of the same kinds, to check that the results are general."""
     rng = numpy.random.default_rng(0)
 
     def gravity_workload(bodies, steps):

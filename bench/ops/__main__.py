@@ -1,4 +1,4 @@
-"""``python -m bench.ops``: what the derivative of every op costs.
+"""``python -m bench.ops``: prices of the derivatives of all ops.
 
 The value and gradient of ``sum(f(x))``, less those of ``sum(x)``, as a multiple of NumPy's
 ``f(x)``: op by op, through ``cytape.function``, and by autograd where it is installed. Of a
@@ -31,12 +31,14 @@ from cytape.tensor.tensor import tensor_of
 
 SIZES = 10, 1_000, 1_000_000
 EAGER, COMPILED, AUTOGRAD = "cytape", "cytape.function", "autograd"
-LONG = 0.2  # seconds; what takes longer is run once
+LONG = 0.2  # seconds; longer calls are run once
 
 
 def terms_of(result, path=()):
-    """Return what is to be added up of a function's result: for each term the indices that lead to
-    it, and whether it is complex. To look for it in each call would be part of what is timed."""
+    """Return the indices of each term of a function's result, and whether it is complex.
+
+    Computed once: a search in each call would be timed with it.
+    """
     if isinstance(result, list | tuple):
         return [term for i, x in enumerate(result) for term in terms_of(x, (*path, i))]
     kind = np.dtype(result.dtype).kind
@@ -44,7 +46,7 @@ def terms_of(result, path=()):
 
 
 def total(n, result, terms):
-    """Return the sum of all real numbers in what a function returned."""
+    """Return the sum of all real numbers in a function's result."""
     value = None
     for path, is_complex in terms:
         term = result
@@ -92,10 +94,10 @@ def autograd_gradient(function, sources, operands):
 
 
 def libraries_for(call):
-    """Return the names of what can differentiate a function in earnest.
+    """Return the names of the libraries that can differentiate a function as a whole.
 
-    autograd makes arrays of objects of what it does not know, and differentiates each number alone:
-    a million would take minutes.
+    autograd makes arrays of objects for unknown operations, and differentiates each number alone: a
+    million would take minutes.
     """
     if AUTOGRAD not in GRADIENTS:
         return list(GRADIENTS)
@@ -122,7 +124,7 @@ GRADIENTS = {EAGER: cytape_gradient, COMPILED: compiled_gradient} | (
 
 
 def agree(answers, expected):
-    """Whether a value and gradients, of which None is zero, are the expected ones."""
+    """Whether a value and gradients (None is zero) are the expected ones."""
     pairs = zip([answers[0], *answers[1]], [expected[0], *expected[1]], strict=True)
     return all(
         np.allclose(*[0.0 if x is None else x for x in pair], 1e-6, 1e-8, equal_nan=True)
@@ -130,7 +132,7 @@ def agree(answers, expected):
 
 
 def gradients_of(function, sources, operands, libraries):
-    """Return what computes value and gradients, by name, where it can and agrees with the first."""
+    """Return programs for value and gradients, by name, that work and agree with the first."""
     programs, expected = {}, None
     for name in libraries:
         make = GRADIENTS[name]

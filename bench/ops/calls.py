@@ -1,8 +1,8 @@
-"""What is called of NumPy's differentiable functions, and on which arrays.
+"""Calls of NumPy's differentiable functions, and the arrays they are called with.
 
-Elementwise functions come from the records of the tests, with the domains that those draw from. All
-others are named here, by the shape of what they are given: a line of `size` elements, a square
-matrix of as many, or what their own entry says.
+Elementwise functions come from the records of the tests, with their domains. All others are named
+here, by the shape of their argument: a line of `size` elements, a square matrix of as many, or an
+entry of their own.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Call:
     domain: Callable | tuple = REAL
 
     def draw(self, size):
-        """Return the arrays that are differentiated, and what `function` is to be called with."""
+        """Return the arrays to differentiate, and the arguments of `function`."""
         rng = np.random.default_rng(0)
         operands = self.operands(size)
         domains = self.domain if isinstance(self.domain, tuple) else [self.domain] * len(operands)
@@ -80,7 +80,7 @@ def vectors(size):
 
 
 def short(size):
-    """A line for what takes time as the square of its length, or more."""
+    """A line for functions whose time grows as the square of its length, or faster."""
     return [(min(size, 100),)]
 
 

@@ -17,7 +17,7 @@ STYLES = {"cytape": "tab:blue", "cytape.function": "tab:cyan", "autograd": "tab:
 
 @dataclass
 class Price:
-    """The seconds that NumPy's function takes, and those that its derivative adds, by library."""
+    """The seconds of NumPy's function, and the additional ones of its derivative, by library."""
 
     name: str
     size: int
@@ -27,7 +27,7 @@ class Price:
 
     @property
     def ratios(self):
-        """What is added as multiples of NumPy's time; a view has no arithmetic to compare with."""
+        """The additional time as multiples of NumPy's; none for a view, which has no arithmetic."""
         return {} if self.is_view else {
             name: added / self.forward_s for name, added in self.added_s.items()}
 
