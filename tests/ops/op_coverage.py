@@ -31,7 +31,7 @@ RECORDS = {
 }
 # What cytape does not do, and why: the reason, the column and the names.
 REASONS = [(
-    "NumPy lets nobody else answer, but makes an array of a tensor, by `__array__`. While the "
+    "NumPy does not dispatch these, but makes an array of a tensor, by `__array__`. While the "
     "tensor is recorded that is a `DetachedError`, never a lost gradient. `cytape.numpy` has them.",
     "plain NumPy",
     "arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray full "
@@ -160,7 +160,7 @@ def page_of(cells):
     why = [f"- {column}: {', '.join(f'`{name}`' for name in names)}. {reason}\n"
            for reason, column, names in REASONS]
     return "".join([
-        head, *rows, "\nWhat is missing in cytape's columns, and why:\n\n", *why])
+        head, *rows, "\nGaps in cytape's columns, with reasons:\n\n", *why])
 
 
 def row_of(name, cells):

@@ -1,0 +1,65 @@
+"""Comments, docstrings and pages name things: no clause takes the place of a noun."""
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("cytape", "bench", "docs")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+
+# A text that begins with "what", and pronouns in the place of a noun.
+HEADLESS = re.compile(
+    r"\A\W*what\b(?!.*\?)|\bwhoever\b|\b(?:no|some)body\b|\bthat (?:of )?which\b", re.IGNORECASE)
+MOST = 175  # places in rooms that have not been gone through yet
+
+
+def texts(path):
+    """List the comments and docstrings of a module, or the paragraphs of a page, with lines."""
+    source = path.read_text()
+    if path.suffix == ".md":
+        return [(source[:match.start()].count("\n") + 1, match[0]) for match in
+                re.finditer(r"^(?![#|\n]).+?(?=\n\n|\Z)", source, re.DOTALL | re.MULTILINE)]
+    if path.suffix in (".pyx", ".pxd"):
+        return [(source[:match.start()].count("\n") + 1, match[1] or match[2])
+                for match in re.finditer(r'"""(.*?)"""|(?:^|[ \t])#[: ]+([^\n]*)', source,
+                                         re.DOTALL | re.MULTILINE)]
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [(token.start[0], token.string.strip('rf"# :')) for token in tokens
+            if token.type == tokenize.COMMENT
+            or token.type == tokenize.STRING and token.string.lstrip("rf").startswith('"""')]
+
+
+def headless(path):
+    """List the places with such a clause."""
+    return [f"{path}:{line}: {' '.join(text.split())[:80]}" for line, text in texts(path)
+            for _ in HEADLESS.finditer(text)]
+
+
+def sources():
+    for folder in FOLDERS:
+        yield from sorted(path for path in (ROOT / folder).rglob("*")
+                          if path.suffix in (".py", ".pyx", ".pxd", ".md"))
+    yield from (ROOT / page for page in PAGES)
+
+
+def test_texts_name_their_subjects():
+    found = [place for path in sources() for place in headless(path)]
+    assert len(found) <= MOST, "\n".join(found)
+
+
+@pytest.mark.parametrize("name, source, count", [
+    ("a.py", "x = 1  # the op that the tape records\n", 0),
+    ("a.py", "# What the tape records.\n", 1),
+    ("a.py", 'def f():\n    """What it is."""\n    x = "nobody"\n', 1),
+    ("a.py", 'def f():\n    """Return for nobody.\n\n    Whoever has it.\n    """\n', 2),
+    ("a.pyx", '"""What it is."""\ncdef int a   # somebody\n# the slot\n', 2),
+    ("a.pxd", "cdef int a\n", 0),
+    ("a.md", "# What it is\n\nThat which is.\n\nWhat does it cost?\n\nWhat it costs.\n", 2),
+])
+def test_a_clause_without_a_noun_is_found(tmp_path, name, source, count):
+    (tmp_path / name).write_text(source)
+    assert len(headless(tmp_path / name)) == count
