@@ -1,4 +1,4 @@
-"""Every error that cytape has a name for."""
+"""Errors and warnings of the package."""
 
 __all__ = [
     "CytapeError",
@@ -26,7 +26,7 @@ class CytapeError(Exception):
 
 
 class TapeStateError(CytapeError, RuntimeError):
-    """A tape cannot do what is asked of it in the state it is in.
+    """A tape cannot do this in its present state.
 
     The ops it would need are gone because a non-persistent tape was used before, or a backward
     function broke the rules, say by returning a wrong number of gradients.
@@ -50,7 +50,7 @@ class TapeStateError(CytapeError, RuntimeError):
 
 
 class InvalidGradientError(CytapeError, ValueError):
-    """A gradient that came from the user does not fit what it is the gradient of.
+    """A gradient given by the user does not fit its target or source.
 
     It has another shape or an unknown type, or a list of gradients has the wrong length.
 
@@ -141,9 +141,9 @@ class UnconnectedGradientWarning(UserWarning):
 
 
 class GraphError(CytapeError, ValueError):
-    """What is asked of a graph cannot be computed.
+    """A tensor of a graph cannot be computed.
 
-    A placeholder is needed but not fed, or what is fed does not fit the tensor it is fed for.
+    A placeholder is needed but not fed, or a fed value does not fit its tensor.
 
     Examples
     --------

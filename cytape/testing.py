@@ -56,7 +56,7 @@ def check_grads(
     modes : sequence of {"forward", "reverse"}
         Which modes of differentiation to check.
     rtol, atol : float, optional
-        Tolerances, by default according to the dtype of the argument. What is compared is the inner
+        Tolerances, by default according to the dtype of the argument. They apply to the inner
         product of a random direction and the derivative; `rtol` is relative to its largest terms.
     step : float
         Step of the central differences.
@@ -101,7 +101,7 @@ def check_grads(
             places[i].removeprefix("args[").replace("]", "", 1),
         )
         with warnings.catch_warnings():
-            # Whether a derivative is zero is what is checked.
+            # The check itself compares zero derivatives.
             warnings.simplefilter("ignore", UnconnectedGradientWarning)
             check.run(_of_leaf(f, args, leaves, i), leaves[i], order, [])
 
@@ -122,7 +122,7 @@ def _is_list_of_numbers(x: Any) -> bool:
 
 
 def _leaf(x: Any) -> Any:
-    """Return what numbers are as an array, anything else as it is."""
+    """Return numbers as an array, anything else unchanged."""
     array = np.asarray(_to_array(x))
     return array if array.dtype.kind in "biufc" else x
 
@@ -135,7 +135,7 @@ def _of_leaf(f, args, leaves, position):
 
 @dataclass
 class _Check:
-    """What the checks of one argument have in common."""
+    """Common data of the checks of one argument."""
 
     rtol: float
     atol: float

@@ -319,8 +319,8 @@ cdef int64_t stored_in(Sweep* self) noexcept nogil:
                 and not thin_out(self, step)):
             return -1
         return store_next(self, step)
-    # All the steps and a last one, which costs nothing to reverse: when the pass ends nobody knows
-    # the state that the last step starts from.
+    # All the steps and a last one, which costs nothing to reverse: when the pass ends, the state
+    # that the last step starts from is unknown.
     remaining = (self.n_steps - 1 - step) // self.block + 2
     if self.n_slots + 1 < self.n_snapshots:
         self.next = step + self.block * first_part(

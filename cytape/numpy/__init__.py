@@ -1,7 +1,7 @@
 """NumPy's functions, differentiable: ``import cytape.numpy as np``.
 
-Called with plain arrays they return what NumPy returns; with a tensor they return tensors. What has
-no derivative (dtypes, constants, array creation, ...) is NumPy's own.
+Called with plain arrays they return NumPy's results; with a tensor they return tensors. Names
+without a derivative (dtypes, constants, array creation, ...) are NumPy's own.
 """
 
 import importlib as _importlib
@@ -32,7 +32,7 @@ from cytape.ops.variance import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:
-    """Return what is NumPy's own; import functions of cytape and modules of them when asked for."""
+    """Return NumPy's own object; import functions of cytape and its modules on first use."""
     if name in ("fft", "linalg"):
         return _importlib.import_module(f"cytape.numpy.{name}")
     ours = _later(name)

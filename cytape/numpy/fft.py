@@ -1,6 +1,6 @@
 """Fourier transforms, differentiable: ``cytape.numpy.fft``, with the names of `numpy.fft`.
 
-What is not here is ``numpy.fft``'s own.
+All other names are those of ``numpy.fft``.
 """
 
 from typing import Any as _Any

@@ -1,6 +1,6 @@
 """Linear algebra, differentiable: ``cytape.numpy.linalg``, with the names of `numpy.linalg`.
 
-What is not here is ``numpy.linalg``'s own.
+All other names are those of ``numpy.linalg``.
 """
 
 from typing import Any as _Any

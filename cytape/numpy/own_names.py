@@ -12,7 +12,7 @@ __all__ = ["ndarray", "numpys"]
 
 
 def numpys(module: ModuleType, name: str) -> Any:
-    """Return what is NumPy's own; an error names the module here."""
+    """Return NumPy's own object; an error names the module here."""
     try:
         return getattr(module, name)
     except AttributeError as error:

@@ -9,7 +9,7 @@ structures again. The objects of a registered class have leaves defined by its r
 """
 
 cdef extern from "Python.h":
-    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    int Py_EnterRecursiveCall(const char* where) except *  # other return values vary
     void Py_LeaveRecursiveCall()
 
 import copy

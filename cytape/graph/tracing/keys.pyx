@@ -23,7 +23,7 @@ from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.variable import Variable
 
 cdef extern from "Python.h":
-    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    int Py_EnterRecursiveCall(const char* where) except *  # other return values vary
     void Py_LeaveRecursiveCall()
     object PyWeakref_NewRef(object x, void* callback)
 
