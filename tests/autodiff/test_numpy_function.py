@@ -17,6 +17,7 @@ from cytape.errors import (
     InvalidGradientError,
     NotDifferentiableError,
 )
+from tests import ways
 from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
@@ -488,10 +489,7 @@ def test_gradients_that_will_not_do(place):
     with pytest.raises(InvalidGradientError, match=r"has shape \(2, 3\)"):
         cytape.vjp(f(lambda x, g: cnp.stack([g, g])), X)[1](X)
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(lambda x, g: None)(x)
-    assert tape.gradient(y, x) is None
+    assert ways.gradient(f(lambda x, g: None), x) is None
 
 
 def test_a_recorded_tensor_from_elsewhere_is_not_lost():

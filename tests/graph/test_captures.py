@@ -13,6 +13,7 @@ from cytape.graph.tracing.derivatives import DerivativeGraph
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.engine.symbolic import in_graph
 from tests.cases import each
+from tests.ways import gradient, gradients
 
 TRUE = np.array(True)
 
@@ -57,10 +58,7 @@ def by_gradients(f, x):
 
 
 def by_tape(f, x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return tape.gradient(y, x)
+    return gradient(f, x)
 
 
 def by_accumulator(f, x):
@@ -142,10 +140,7 @@ def test_gradients_inside_a_function_reach_the_constants_around_it(body):
 def test_a_given_gradient_is_followed():
     x, weight = cytape.constant(3.0), cytape.constant(2.0)
     f = cytape.function(lambda: cytape.gradients(cytape.identity(x) ** 2, x, grad_ys=weight)[0])
-    with cytape.GradientTape() as tape:
-        tape.watch([x, weight])
-        slope = f()
-    assert [g.item() for g in tape.gradient(slope, [x, weight])] == [4.0, 6.0]
+    assert [g.item() for g in gradients(lambda x, weight: f(), x, weight)] == [4.0, 6.0]
 
 
 @pytest.mark.parametrize("eager", [False, True])
@@ -163,10 +158,7 @@ def test_a_tensor_becomes_the_graphs_own(eager):
 def test_constants_of_a_trace_are_not_passed_to_its_derivatives():
     f = cytape.function(lambda x: cnp.sum(x * cytape.constant([1.0, 2.0, 3.0])))
     x = cytape.constant(np.ones(3))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    assert tape.gradient(y, x).numpy().tolist() == [1.0, 2.0, 3.0]
+    assert gradient(f, x).numpy().tolist() == [1.0, 2.0, 3.0]
     ((derivatives,),) = [trace.derivatives.values() for trace in f._traces.by_key.values()]
     (backward,) = derivatives._traces._backward_from.values()
     assert type(backward.graph) is DerivativeGraph

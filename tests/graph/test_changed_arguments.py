@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each, grouped
-from tests.ways import check
+from tests.ways import check, gradient
 
 X = np.array([0.7, 1.3, -0.4, 2.1, 0.2, -1.1])
 
@@ -155,10 +155,7 @@ def test_a_constant_that_a_tape_in_a_trace_watches_can_be_changed_by_a_recompute
 
     @cytape.function
     def f():
-        with cytape.GradientTape() as tape:
-            tape.watch(c)
-            y = squared(c) + squared(c * c)
-        return tape.gradient(y, c)
+        return gradient(lambda c: squared(c) + squared(c * c), c)
 
     np.testing.assert_allclose(f(), 8 * c.numpy() + 16 * c.numpy() ** 3)
 

@@ -10,6 +10,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from cytape.tensor import state
 from tests.cases import each
+from tests.ways import gradient
 
 ONE = np.ones(())
 
@@ -59,10 +60,7 @@ BODIES = {
 
 def reverse(f):
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return tape.gradient(y, x)
+    return gradient(f, x)
 
 
 def forward(f):
@@ -159,10 +157,7 @@ def called_in_another(traced):
 
 
 def recorded(w, f):
-    with cytape.GradientTape() as tape:
-        tape.watch(w)
-        y = f()
-    return tape.gradient(y, w)
+    return gradient(lambda w: f(), w)
 
 
 def pushed(w, f):

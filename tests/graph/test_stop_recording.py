@@ -9,6 +9,7 @@ from cytape.errors import TapeStateError
 from cytape.graph import Graph
 from tests.cases import each
 from tests.tables import table
+from tests.ways import gradient
 
 
 def plain(x):
@@ -25,10 +26,7 @@ def of_reshaped(x):
 
 def recording_inside(x):
     with cytape.stop_recording():
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = x**3
-        slope = tape.gradient(y, x)
+        slope = gradient(lambda x: x**3, x)
     return slope * x
 
 
@@ -40,10 +38,7 @@ def of_another_function(x):
 
 
 def watched_inside(x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = plain(x)
-    return tape.gradient(y, x) * x
+    return gradient(plain, x) * x
 
 
 def accumulated_inside(x):
@@ -53,18 +48,13 @@ def accumulated_inside(x):
 
 
 def called_beneath_a_tape(x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = cytape.function(plain)(x)
-    return tape.gradient(y, x) * x
+    return gradient(cytape.function(plain), x) * x
 
 
 def recorded_again_beneath(x):
     with cytape.stop_recording():
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = cytape.function(plain)(x) + cytape.function(lambda x: x**3)(x)
-        slope = tape.gradient(y, x)
+        slope = gradient(
+            lambda x: cytape.function(plain)(x) + cytape.function(lambda x: x**3)(x), x)
     return slope * x
 
 

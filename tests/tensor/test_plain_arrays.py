@@ -10,6 +10,7 @@ import cytape.numpy as cnp
 from cytape import nn
 from cytape.errors import InvalidGradientError
 from tests.cases import each
+from tests.ways import gradient
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 
@@ -139,10 +140,7 @@ def fed(a):
 
 def gradient_with_weights(a):
     x = cytape.constant(ONES)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x * x
-    return tape.gradient(y, x, output_gradients=a)
+    return gradient(lambda x: x * x, x, output_gradients=a)
 
 
 def beside(t, recorded, function):

@@ -11,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.errors import MemoryBudgetError
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from tests.graph.checkpoint.chains import count, same, traces_of_runs
+from tests.ways import gradient
 
 WIDTH, N_LAYERS = 48, 49
 WEIGHTS = [cytape.Variable(np.random.RandomState(i).standard_normal((WIDTH, WIDTH)) / WIDTH**0.5)
@@ -54,10 +55,7 @@ def test_with_tapes_inside_a_trace():
 
         @cytape.function
         def slope(x, f=f):
-            with cytape.GradientTape() as tape:
-                tape.watch(x)
-                y = f(x)
-            return tape.gradient(y, x)
+            return gradient(f, x)
 
         executable = slope.get_concrete_function(X).executable
         results = [executable.run([X, *[w.value() for w in WEIGHTS]]) for _ in range(2)]

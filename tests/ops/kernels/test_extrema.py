@@ -9,6 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.kernels import extrema
 from tests.cases import each
+from tests.ways import gradient, gradients
 
 INF, NAN = np.inf, np.nan
 PAIRS = np.array([
@@ -78,10 +79,7 @@ def test_an_order_of_half_precision_numbers():
 @pytest.mark.parametrize("function", [cnp.maximum, cnp.minimum, cnp.fmax, cnp.fmin])
 def test_infinite_gradients_are_not_multiplied_by_zero(function):
     x, y = cytape.constant([1.0, 2.0, 3.0]), cytape.constant([2.0, 1.0, 3.0])
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
-        z = function(x, y)
-    by_x, by_y = tape.gradient(z, [x, y], output_gradients=np.full(3, INF))
+    by_x, by_y = gradients(function, x, y, output_gradients=np.full(3, INF))
     assert not np.isnan([by_x, by_y]).any()
 
 
@@ -90,10 +88,8 @@ def test_second_derivatives_through_extrema(compiled):
     def curvature(x):
         with cytape.GradientTape() as outer:
             outer.watch(x)
-            with cytape.GradientTape() as inner:
-                inner.watch(x)
-                y = cnp.sum(cnp.maximum(x * x * x, 2 * x) + cnp.clip(x * x, 1.0, 9.0))
-            g = inner.gradient(y, x)
+            g = gradient(
+                lambda x: cnp.sum(cnp.maximum(x * x * x, 2 * x) + cnp.clip(x * x, 1.0, 9.0)), x)
         return outer.gradient(g, x)
 
     run = cytape.function(curvature) if compiled else curvature

@@ -8,6 +8,7 @@ import pytest
 import cytape
 from cytape.ops.kernels.moves import Moves, outline
 from cytape.tensor.spec import Spec
+from tests import ways
 
 
 def moves_of(target_shape, source_shape, pieces):
@@ -39,10 +40,7 @@ def test_an_outline_has_the_strides_and_the_room(strides):
 
 def gradient_of(function, *seeds, shape=(40, 30)):
     x = cytape.constant(np.zeros(shape))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        results = function(x)
-    return tape.gradient(results, x, output_gradients=list(seeds)).numpy()
+    return ways.gradient(function, x, output_gradients=list(seeds)).numpy()
 
 
 def repeated(number, shape):

@@ -9,6 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
+from tests.ways import gradients
 
 SIZES = [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 100, 1001, 9000]
 WAYS = {
@@ -71,9 +72,6 @@ def test_in_plans_for_elements_of_every_size(dtype):
 def test_in_programs(n):
     """The derivative of maximum selects, in registers."""
     x, y = (cytape.constant(array) for array in arrays(n, "float64")[1:])
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
-        z = cnp.maximum(x, y)
-    by_x, by_y = tape.gradient(z, [x, y])
+    by_x, by_y = gradients(cnp.maximum, x, y)
     np.testing.assert_array_equal(by_x.numpy(), x.numpy() > y.numpy())
     np.testing.assert_array_equal(by_y.numpy(), x.numpy() <= y.numpy())

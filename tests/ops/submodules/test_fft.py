@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.submodules import fft
 from cytape.testing import check_grads
+from tests import ways
 from tests.cases import each
 from tests.ops.submodules.numpys import refuses_alike
 
@@ -129,10 +130,7 @@ def test_shifts_of_axes_there_are_not():
 def test_frequencies_are_numpys_and_move_with_the_spacing():
     assert cnp.fft.fftfreq is np.fft.fftfreq and cnp.fft.rfftfreq is np.fft.rfftfreq
     x = cytape.constant(0.5)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = np.fft.fftfreq(4, x)[1]
-    assert float(tape.gradient(y, x)) == -1.0
+    assert float(ways.gradient(lambda x: np.fft.fftfreq(4, x)[1], x)) == -1.0
 
 
 def test_a_filter():
