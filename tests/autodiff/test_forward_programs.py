@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from tests.ways import dense
+from tests import ways
 
 
 def normal(rng, *shape):
@@ -108,8 +108,8 @@ class Case:
         self.t, self.u = ([normal(rng, *array.shape) for array in arrays] for _ in range(2))
         self.weights = rng.normal(size=self.f(*self.primals).shape)
 
-    def scalar(self):
-        return np.sum(self.f(*self.primals) * self.weights)
+    def scalar(self, *primals):
+        return np.sum(self.f(*primals) * self.weights)
 
 
 @pytest.fixture(params=PROGRAMS, ids=lambda program: program.__name__)
@@ -121,12 +121,9 @@ def inner_product(xs, ys):
     return sum(float(np.sum(np.asarray(x) * np.asarray(y))) for x, y in zip(xs, ys, strict=True))
 
 
-def gradient_of(case, y):
-    """Compute the gradient of a scalar function by a tape, as a list of tensors."""
-    with cytape.GradientTape() as tape:
-        tape.watch(case.primals)
-        result = y()
-    return dense(tape.gradient(result, case.primals, unconnected_gradients="zero"))
+def gradient_of(case):
+    """Compute the gradient of the scalar function by a tape, as a list of tensors."""
+    return ways.reverse(case.scalar, case.primals, None)
 
 
 def test_a_jvp_agrees_with_finite_differences(case):
@@ -151,7 +148,7 @@ def test_a_jvp_is_the_transpose_of_the_vjp(program, make):
     jvp = accumulator.jvp(y).numpy()
     assert (jvp.shape, jvp.dtype) == (y.shape, y.dtype)
     np.testing.assert_allclose(
-        np.sum(jvp * case.weights), inner_product(gradient_of(case, case.scalar), case.t))
+        np.sum(jvp * case.weights), inner_product(gradient_of(case), case.t))
 
 
 def test_one_input_at_a_time_adds_up(case):
@@ -176,73 +173,69 @@ def test_a_batch_is_as_many_directions(case):
             accumulator.jvp(y)[i].numpy(), single.jvp(y_again).numpy(), atol=1e-12)
 
 
-def reverse_over_reverse(case):
-    def directional():
-        # The outer tape sees the inner one's gradient.
-        return sum([np.sum(g * t) for g, t in
-                    zip(gradient_of(case, case.scalar), case.t, strict=True)])
-
-    return gradient_of(case, directional)
-
-
-def forward_over_reverse(case):
-    with cytape.ForwardAccumulator(case.primals, case.t) as accumulator:
-        gradient = gradient_of(case, case.scalar)
-    return accumulator.jvp(gradient, unconnected_gradients="zero")
-
-
 def forward_over_reverse_watched(case):
     """The same while a tape outside records all of it, which takes other ways through the ops."""
     with cytape.GradientTape() as outer:
         outer.watch(case.primals)
-        return forward_over_reverse(case)
+        return ways.forward_over_reverse(case.scalar, case.primals, case.t)
 
 
 def batched_forward_over_reverse(case):
     tangents = [np.stack(pair) for pair in zip(case.u, case.t, strict=True)]
     with cytape.ForwardAccumulator(case.primals, tangents, use_batch=True) as accumulator:
-        gradient = gradient_of(case, case.scalar)
+        gradient = gradient_of(case)
     return [hvp[1] for hvp in accumulator.jvp(gradient, unconnected_gradients="zero")]
 
 
-def reverse_over_forward(case):
-    def directional():
-        with cytape.ForwardAccumulator(case.primals, case.t) as accumulator:
-            y = case.scalar()
-        return accumulator.jvp(y)
+WAYS = {
+    "forward over reverse": lambda case: ways.forward_over_reverse(
+        case.scalar, case.primals, case.t),
+    "reverse over forward": lambda case: ways.reverse_over_forward(
+        case.scalar, case.primals, case.t),
+    "watched": forward_over_reverse_watched,
+    "batched": batched_forward_over_reverse,
+}
 
-    return gradient_of(case, directional)
 
-
-WAYS = [forward_over_reverse, forward_over_reverse_watched, batched_forward_over_reverse,
-        reverse_over_forward]
+def hessian_times_t(case):
+    return ways.reverse_over_reverse(case.scalar, case.primals, case.t)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_hessian_vector_product_comes_out_the_same_every_way(case, way):
-    expected = reverse_over_reverse(case)
+    expected = hessian_times_t(case)
     scale = max(np.abs(h.numpy()).max() for h in expected)
-    for got, want, primal in zip(way(case), expected, case.primals, strict=True):
+    for got, want, primal in zip(WAYS[way](case), expected, case.primals, strict=True):
         assert (got.shape, got.dtype) == (primal.shape, primal.dtype)
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9, atol=1e-11 * scale)
+
+
+@pytest.mark.parametrize("mode", ["reverse", "reverse_over_reverse"])
+def test_a_graph_has_the_same_derivatives(case, mode):
+    xs = [primal.numpy() for primal in case.primals]
+    expected = ways.derivatives(mode, "eager", case.scalar, xs, case.t)
+    scale = max(1.0, *[np.abs(x).max() for x in expected])
+    for got, want in zip(
+            ways.derivatives(mode, "in_graph", case.scalar, xs, case.t), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10 * scale)
 
 
 def test_forward_over_forward_is_the_hessian_between_two_directions(case):
     with cytape.ForwardAccumulator(case.primals, case.u) as outer:
         with cytape.ForwardAccumulator(case.primals, case.t) as inner:
-            y = case.scalar()
+            y = case.scalar(*case.primals)
     second = outer.jvp(inner.jvp(y), unconnected_gradients="zero")
-    expected = inner_product(reverse_over_reverse(case), case.u)
+    expected = inner_product(hessian_times_t(case), case.u)
     np.testing.assert_allclose(float(second), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_numbers_are_those_of_the_program_alone(case):
     """Following changes no bit of what is computed."""
     alone = case.f(*case.primals).numpy()
-    gradient_alone = gradient_of(case, case.scalar)
+    gradient_alone = gradient_of(case)
     with cytape.ForwardAccumulator(case.primals, case.t):
         followed = case.f(*case.primals).numpy()
-        gradient = gradient_of(case, case.scalar)
+        gradient = gradient_of(case)
     np.testing.assert_array_equal(followed, alone)
     for one, other in zip(gradient, gradient_alone, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13)

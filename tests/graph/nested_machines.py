@@ -256,6 +256,13 @@ class ByCytape:
         return cytape.checkpointed_scan(
             lambda pair: Pair(body(pair.x, pair.y), pair.x), Pair(x, y), count, 2).x
 
+    def rows(self, count, threshold, x, y, body):
+        _, v, rows = cytape.while_loop(
+            lambda i, v, _: i < count,
+            lambda i, v, rows: (i + 1, cnp.tanh(v), rows.write(i, body(v, y))),
+            (0, x, cytape.TensorArray("float64", size=3, element_shape=(3,))))
+        return v + cnp.sum(rows.stack(), axis=0)
+
     def loop_of_pairs(self, count, threshold, x, y, body):
         _, pair = cytape.while_loop(
             lambda i, pair: i < count, lambda i, pair: (i + 1, Pair(body(pair.x, pair.y), pair.x)),
@@ -347,6 +354,12 @@ class InPython:
         for _ in range(count):
             x, y = body(x, y), x
         return x
+
+    def rows(self, count, threshold, x, y, body):
+        result = x * 0.0
+        for _ in range(count):
+            x, result = tanh(x), result + body(x, y)
+        return x + result
 
     loop_of_pairs = checkpointed_scan
 

@@ -72,6 +72,7 @@ BODIES = {
     "counted_loop": (2, [1]),
     "checkpointed_loop": (1, [1]),
     "checkpointed_scan": (2, [2]),
+    "rows": (2, [2]),
     "loop_of_pairs": (2, [2]),
     "scan": (3, [2]),
     "foldl": (3, [2]),

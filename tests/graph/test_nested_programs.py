@@ -1,10 +1,13 @@
 """Some random programs of nested bodies (`make random-programs` has many), and that it can fail."""
 
+from itertools import product
+
 import pytest
 
 import cytape.numpy as cnp
 from cytape.graph.model.variables import Variables
 from cytape.graph.tracing.function_graph import FunctionGraph
+from tests.cases import grouped
 from tests.graph import nested_machines
 from tests.graph.nested_programs import (
     BODIES,
@@ -20,7 +23,7 @@ from tests.tables import table
 SEED = 3  # any other does as well
 
 
-@pytest.mark.parametrize("first", table([20], [n for n in range(0, 400, 10) if n != 20]))
+@pytest.mark.parametrize("first", table([30], [n for n in range(0, 400, 10) if n != 30]))
 def test_programs_of_nested_bodies_do_what_python_does(first):
     found = list(check(range(first, first + 10), SEED))
     assert not found, "\n".join(found)
@@ -42,6 +45,26 @@ def of_one_body(name):
 @pytest.mark.parametrize("name", BODIES)
 def test_every_body_is_called(name):
     assert list(differences(of_one_body(name))) == []
+
+
+LOOPS = ["while_loop", "counted_loop", "scan", "foldl", "map_fn", "rows"]
+
+
+@grouped("outer, inner, counts", [
+    (outer, f"{inner}, {counts}", (outer, inner, counts), number % 8 > 0)
+    for number, (outer, inner, counts) in enumerate(product(
+        LOOPS, LOOPS, product((0, 1, 3), (0, 1, 3))))])
+def test_loops_in_loops_of_any_count(outer, inner, counts):
+    def loop(name, count, inside):
+        n_operands, [n] = BODIES[name]
+        return [(name, [count, 0.0], [-1, 0, 1][:n_operands], [Block(n, inside)])]
+
+    inside = [("op", ["tanh"], [-1], []), ("op", ["times the sum"], [-1, 0], [])]
+    around = [*loop(inner, counts[1], inside), ("op", ["add"], [-1, 1], [])]
+    drawn = program_of(SEED, 0)
+    program = Program(Block(0, loop(outer, counts[0], around)), drawn.arrays, drawn.s, drawn.t)
+    assert list(differences(
+        program, ["in_function", "of_unknown_extents"], ["reverse_over_reverse"])) == []
 
 
 def test_an_assignment_that_is_not_noticed_is_found(monkeypatch):

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 
 import hypothesis.strategies as st
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 import cytape
 from cytape import AggregationMethod
 from cytape.ops import joining
-from tests.autodiff import test_forward_programs as realistic
-from tests.ways import dense
+from tests.ways import MODES, dense, derivatives
 
 UNARY = {
     "sin": np.sin,
@@ -174,56 +172,22 @@ def test_the_tape_and_the_graph_agree(program, ys, xs, seeds, method, gate):
     assert_same(got, by_tape(program, arrays, ys, xs, seeds[: len(ys)]))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(programs, positions)
-def test_second_derivatives_agree(program, y):
-    rng = np.random.default_rng(5)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs, several_positions)
+def test_derivatives_agree_in_all_places(program, ys):
     program = Program(program.shapes, program.instructions)
-    arrays = [rng.normal(size=shape) for shape in program.shapes]
-    inputs = [cytape.constant(array) for array in arrays]
+    rng = np.random.default_rng(5)
+    arrays, directions = ([rng.normal(size=shape) for shape in program.shapes] for _ in range(2))
 
-    def differentiable(gradients):
-        return [np.sum(np.sin(dense(g))) for g in gradients if g is not None]
-
-    with cytape.GradientTape() as outer:
-        outer.watch(inputs)
-        with cytape.GradientTape() as inner:
-            inner.watch(inputs)
-            tensors = program.run(inputs)
-        first = differentiable(inner.gradient(tensors[y % len(tensors)], inputs))
-    expected = outer.gradient(first, inputs)
-    graph = cytape.Graph()
-    with graph.as_default():
-        inputs = [cytape.placeholder("float64", array.shape) for array in arrays]
+    def f(*inputs):
         tensors = program.run(inputs)
-        first = differentiable(cytape.gradients(tensors[y % len(tensors)], inputs))
-        second = list(map(dense, cytape.gradients(first, inputs)))
-    feeds = list(zip(inputs, arrays, strict=True))
-    got = [None if g is None else cytape.Session(graph).run(g, feeds) for g in second]
-    # A derivative that is zero may be unconnected in one of them.
-    for g, e, array in zip(got, expected, arrays, strict=True):
-        g = np.zeros(array.shape) if g is None else g
-        e = np.zeros(array.shape) if e is None else dense(e).numpy()
-        np.testing.assert_allclose(g, e, rtol=1e-8, atol=1e-8)
+        return sum([np.sum(np.sin(tensors[y])) for y in in_range(ys, tensors)])
 
-
-@pytest.mark.parametrize("program", realistic.PROGRAMS, ids=lambda program: program.__name__)
-def test_realistic_programs_agree(program):
-    case = realistic.Case(program)
-    expected = realistic.gradient_of(case, case.scalar)
-    graph = cytape.Graph()
-    with graph.as_default():
-        arrays = [primal.numpy() for primal in case.primals]
-        inputs = [cytape.placeholder("float64", array.shape) for array in arrays]
-        y = np.sum(case.f(*inputs) * case.weights)
-        gradients = list(map(dense, cytape.gradients(y, inputs, unconnected_gradients="zero")))
-        hessian_products = cytape.graph.hessian_vector_product(y, inputs, case.t)
-        hessian_products = list(map(dense, hessian_products))
-    feeds = list(zip(inputs, arrays, strict=True))
-    for got, want in zip(cytape.Session(graph).run(gradients, feeds), expected, strict=True):
-        np.testing.assert_allclose(got, want.numpy(), rtol=1e-9, atol=1e-11)
-    products = realistic.reverse_over_reverse(case)
-    for got, want in zip(hessian_products, products, strict=True):
-        value = 0.0 if got is None else cytape.Session(graph).run(got, feeds)
-        scale = max(1.0, np.abs(want.numpy()).max())
-        np.testing.assert_allclose(value, want.numpy(), rtol=1e-8, atol=1e-10 * scale)
+    function = cytape.function(f)  # later modes run its optimised plan
+    for mode in MODES:
+        expected = derivatives(mode, "eager", f, arrays, directions)
+        for place, called in (("eager", function), ("in_function", f), ("in_graph", f)):
+            found = derivatives(mode, place, called, arrays, directions)
+            for got, want in zip(found, expected, strict=True):
+                np.testing.assert_allclose(
+                    got, want, rtol=1e-8, atol=1e-8, err_msg=f"{mode} {place}")
