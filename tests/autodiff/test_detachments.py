@@ -10,6 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, TapeStateError
 from tests import ways
+from tests.bodies import branch
 
 F = cytape.function
 x = np.array([1.0, 4.0])
@@ -460,16 +461,12 @@ CLOSURES = [in_closure, in_dict, in_attribute, in_bound_method, in_partial, in_d
             computed_of_the_argument]
 PLACES = {
     "eager": lambda f: f,
-    "function": F,
-    "branch": lambda f: lambda w: cytape.cond(w[0] > 0, lambda: f(w), lambda: w),
-    "function of branch": lambda f: F(lambda w: cytape.cond(w[0] > 0, lambda: f(w), lambda: w)),
+    "branch": branch,
     "loop": looped,
-    "function of loop": lambda f: F(looped(f)),
-    "vmap": lambda f: cytape.vmap(f),
-    "function of vmap": lambda f: F(cytape.vmap(f)),
+    "vmap": cytape.vmap,
     "recomputed": cytape.recompute_grad,
-    "function of recomputed": lambda f: F(cytape.recompute_grad(f)),
 }
+PLACES |= {f"function of {name}": lambda f, body=body: F(body(f)) for name, body in PLACES.items()}
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -18,6 +18,7 @@ from cytape.errors import (
     NotDifferentiableError,
 )
 from tests import ways
+from tests.bodies import traced
 from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
@@ -54,16 +55,6 @@ def scaled_with_gradient(x, w):
 
 def in_eager(f):
     return f
-
-
-def in_a_branch(f):
-    return cytape.function(
-        lambda x, w: cytape.cond(cnp.sum(x) < 99, lambda: f(x, w), lambda: x * 0.0))
-
-
-def in_a_loop(f):
-    return cytape.function(lambda x, w: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, v: (i + 1, f(v, w)), (np.array(0), x))[1])
 
 
 def captured(f):
@@ -104,7 +95,7 @@ KINDS = {
 @each("kind", KINDS)
 @pytest.mark.parametrize("f", [scaled, scaled_with_jvp, scaled_with_gradient])
 @pytest.mark.parametrize(
-    "place", [in_eager, cytape.function, in_a_branch, in_a_loop, captured, bound])
+    "place", [in_eager, cytape.function, *traced("cond", "while_loop").values(), captured, bound])
 def test_arguments_of_all_kinds_in_all_places(place, f, kind):
     w, x = KINDS[kind](), cytape.constant(X)
     expected = X * X * float(w), 2.0 * X * float(w)
@@ -409,7 +400,8 @@ def test_errors_of_the_function_name_the_line_that_built_the_call():
         np.testing.assert_array_equal(run(cytape.constant(np.ones(3))), 2 * np.ones(3))
 
 
-@pytest.mark.parametrize("place", [in_eager, cytape.function, in_a_branch, in_a_loop])
+@pytest.mark.parametrize(
+    "place", [in_eager, *traced("itself", "cond", "while_loop").values()])
 def test_a_derivative_that_is_not_known_is_an_error(place):
     def opaque(x):
         return x * x

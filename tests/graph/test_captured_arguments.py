@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests import ways
+from tests.bodies import BODIES, branch, loop, nested
 from tests.cases import each, grouped
 from tests.ways import check
 
@@ -35,11 +36,6 @@ def with_tangent(f):
     return ruled
 
 
-def looped(f, **options):
-    return lambda q: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), q), **options)[1]
-
-
 def until_large(f):
     """Loop over captured variables alone: they say how often, too, which is once."""
     return lambda q: cytape.while_loop(
@@ -47,14 +43,9 @@ def until_large(f):
 
 
 WRAPPERS = {
-    "recompute_grad": cytape.recompute_grad,
-    "checkpoint everything": cytape.checkpoint(policy="everything"),
-    "checkpoint dots": cytape.checkpoint(policy="dots"),
+    **BODIES,
     "checkpoint of a type": cytape.checkpoint(policy=["Multiply"]),
     "checkpoint all but": cytape.checkpoint(policy=["-Multiply"]),
-    "nested recompute_grad": lambda f: cytape.recompute_grad(cytape.recompute_grad(f)),
-    "checkpoint_sequential": lambda f: lambda q: cytape.checkpoint_sequential(
-        [f, lambda y: y * 1.0, cnp.copy], 2, q),
     "checkpointed_scan": lambda f: lambda q: cytape.checkpointed_scan(
         lambda state: (state[0] + 1, cnp.where(state[0] < 1, f(state[1]), state[1])),
         (np.array(0), q), 3, 2)[1],
@@ -63,27 +54,23 @@ WRAPPERS = {
     "numpy_function": lambda f: lambda q: cytape.numpy_function(
         f, q, specs=cytape.convert_to_tensor(q).spec, grad_func=lambda q, dy: 3.0 * q * q * dy),
     "elementwise": lambda f: cytape.elementwise(f, lambda q: 3.0 * q * q),
-    "while_loop": looped,
-    "while_loop with checkpoints": lambda f: looped(f, checkpoints=1),
     "while_loop of captured variables": until_large,
     "map_fn": lambda f: lambda q: cytape.map_fn(f, q),
     "scan": lambda f: lambda q: cytape.scan(lambda _, e: f(e), q, np.array(0.0)),
     "vmap": cytape.vmap,
     "vmap of what is shared": lambda f: lambda q: cytape.vmap(
         lambda _, q: f(q), in_axes=(0, None))(np.zeros(2), q)[0],
-    "function": cytape.function,
     "function with checkpoints": lambda f: cytape.function(f, checkpoints=["Multiply"]),
-    "cond": lambda f: lambda q: cytape.cond(np.array(True), lambda: f(q), lambda: q),
 }
+del WRAPPERS["itself"], WRAPPERS["functions"], WRAPPERS["case"], WRAPPERS["switch_case"]
+del WRAPPERS["foldl"]
 
 # Bodies around the call, of which the tensor is captured.
 AROUND = {
-    "function": lambda body: cytape.function(body),
-    "function of two": lambda body: cytape.function(lambda b: cytape.function(body)(b)),
-    "branch": lambda body: lambda b: cytape.function(
-        lambda b: cytape.cond(np.array(True), lambda: body(b), lambda: b))(b),
-    "loop": lambda body: lambda b: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, y: (i + 1, body(y)), (np.array(0), b), checkpoints=1)[1],
+    "function": cytape.function,
+    "function of two": nested,
+    "branch": lambda body: cytape.function(branch(body)),
+    "loop": lambda body: loop(body, checkpoints=1),
     "vmap": lambda body: lambda b: cytape.vmap(lambda e: body(e * cnp.ones(3)))(b)[:, 0],
     "recompute_grad": lambda body: cytape.function(cytape.recompute_grad(body)),
 }

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cytape
-import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from cytape.tensor import state
+from tests import bodies
 from tests.cases import each
 from tests.ways import gradient
 
@@ -33,29 +33,16 @@ CONVERSIONS = {
     "method of an array": lambda t: np.ones(2).dot(np.asarray(t)).sum(),
 }
 
-BODIES = {
-    "function": lambda f: cytape.function(f)(cytape.constant(ONE)),
-    "cond": lambda f: cytape.function(
-        lambda a: cytape.cond(a > 0, lambda: f(a), lambda: a))(cytape.constant(ONE)),
-    "switch_case": lambda f: cytape.function(lambda a: cytape.switch_case(
-        cnp.argmax(a), [lambda: f(a), lambda: a]))(cytape.constant(ONE)),
-    "while_loop": lambda f: cytape.function(lambda a: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (cytape.constant(0), a))[1])(ONE),
-    "eager while_loop": lambda f: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (cytape.constant(0), ONE))[1],
-    "scan": lambda f: cytape.function(
-        lambda a: cytape.scan(lambda y, row: f(row), a, ONE)[0])(np.ones(1)),
-    "eager scan": lambda f: cytape.scan(lambda y, row: f(row), np.ones(1), ONE)[0],
-    "map_fn": lambda f: cytape.function(lambda a: cytape.map_fn(f, a)[0])(np.ones(1)),
-    "eager map_fn": lambda f: cytape.map_fn(f, np.ones(1))[0],
-    "vmap": lambda f: cytape.vmap(f)(np.ones(2))[0],
-    "vmap in a function": lambda f: cytape.function(cytape.vmap(f))(np.ones(2))[0],
-    "recompute_grad": lambda f: cytape.recompute_grad(f)(cytape.constant(ONE)),
-    "recompute_grad in a function": lambda f: cytape.function(cytape.recompute_grad(f))(ONE),
-    "checkpoint": lambda f: cytape.checkpoint(f, policy="dots")(cytape.constant(ONE)),
-    "checkpoint_sequential": lambda f: cytape.checkpoint_sequential([f, f], 2, ONE),
-    "checkpointed_scan": lambda f: cytape.checkpointed_scan(f, ONE, 1, 1),
+NAMES = ["cond", "switch_case", "while_loop", "scan", "map_fn", "vmap", "recompute_grad"]
+CALLED = {
+    **bodies.traced("itself", *NAMES),
+    **{f"eager {name}": bodies.BODIES[name] for name in (
+        *NAMES[2:], "checkpoint dots", "checkpointed_scan")},
+    "checkpoint_sequential": lambda f: lambda a: cytape.checkpoint_sequential([f, f], 2, a),
 }
+# Functions that are called with a number.
+BODIES = {name: lambda f, body=body: body(f)(cytape.constant(ONE))
+          for name, body in CALLED.items()}
 
 
 def reverse(f):
@@ -137,17 +124,10 @@ def test_a_body_that_stops_recording_converts_freely():
 
 # Functions of a tensor that are traced once, whose body calls another function of it.
 TRACED = {
-    "function": cytape.function,
-    "nested": lambda f: cytape.function(lambda a: cytape.function(f)(a * 1.0)),
-    "cond": lambda f: cytape.function(lambda a: cytape.cond(a > 0, lambda: f(a), lambda: a)),
-    "while_loop": lambda f: cytape.function(lambda a: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (cytape.constant(0), a))[1]),
-    "scan": lambda f: cytape.function(
-        lambda a: cytape.scan(lambda y, _: f(y), np.ones(1), a)[0]),
-    "vmap": lambda f: cytape.function(lambda a: cytape.vmap(f)(a * np.ones(2))[0]),
-    "recompute_grad": lambda f: cytape.function(cytape.recompute_grad(f)),
-    "checkpoints": lambda f: cytape.function(f, checkpoints="auto"),
-    "checkpoint": lambda f: cytape.function(cytape.checkpoint(f, policy="dots")),
+    **bodies.traced("itself", "cond", "while_loop", "scan", "vmap", "recompute_grad",
+                    "checkpoint dots"),
+    "nested": bodies.nested,
+    "checkpoints": bodies.BODIES["function with checkpoints"],
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
+from tests.bodies import branch, loop
 from tests.cases import each
 
 grad, function = cytape.grad, cytape.function
@@ -33,18 +34,6 @@ def inside(f):
     return function(lambda x: f(x))
 
 
-def in_a_loop(f):
-    def looped(x):
-        return cytape.while_loop(
-            lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), x))[1]
-
-    return function(looped)
-
-
-def in_a_branch(f):
-    return function(lambda x: cytape.cond(x > 0, lambda: f(x), lambda: x))
-
-
 def jvp(f):
     return lambda x: cytape.jvp(f, (x,), (1.0,))[1]
 
@@ -54,8 +43,8 @@ def jvp(f):
     lambda f: grad(grad(f)), lambda f: grad(grad(inside(f))), lambda f: function(grad(grad(f))),
     lambda f: grad(function(grad(f))), lambda f: jvp(grad(inside(f))),
     lambda f: grad(jvp(inside(f))), lambda f: jvp(jvp(inside(f))), lambda f: function(jvp(jvp(f))),
-    lambda f: grad(grad(in_a_loop(f))), lambda f: grad(grad(in_a_branch(f))),
-    lambda f: jvp(grad(in_a_loop(f))), lambda f: function(jvp(grad(in_a_branch(f)))),
+    lambda f: grad(grad(function(loop(f)))), lambda f: grad(grad(function(branch(f)))),
+    lambda f: jvp(grad(function(loop(f)))), lambda f: function(jvp(grad(function(branch(f))))),
 ])
 def test_second_derivatives_that_are_lost_are_errors(second, cube):
     assert float(grad(inside(cube))(2.0)) == 12.0

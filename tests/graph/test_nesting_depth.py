@@ -8,21 +8,13 @@ import cytape.numpy as cnp
 from cytape.graph.control import control_ops
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
+from tests.bodies import BODIES
 
 X = np.array([0.3, 0.1, 0.2])
 
 
 def scanned(f):
     return lambda a: cytape.scan(lambda y, _: f(y), np.zeros(1), a)[-1]
-
-
-def looped(f):
-    return lambda a: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), a))[1]
-
-
-def chosen(f):
-    return lambda a: cytape.cond(a[0] > -9.0, lambda: f(a), lambda: a)
 
 
 def folded(f):
@@ -40,15 +32,12 @@ def drawn(f):
 
 
 WRAPPERS = {
-    "recompute_grad": cytape.recompute_grad,
-    "checkpoint dots": cytape.checkpoint(policy="dots"),
-    "checkpoint everything": cytape.checkpoint(policy="everything"),
-    "function": cytape.function,
+    **{name: BODIES[name] for name in (
+        "recompute_grad", "checkpoint dots", "checkpoint everything", "function", "while_loop")},
     "scan": scanned,
     "foldl": folded,
     "map_fn": mapped,
-    "while_loop": looped,
-    "cond": chosen,
+    "cond": lambda f: lambda a: cytape.cond(a[0] > -9.0, lambda: f(a), lambda: a),
 }
 LOOPS = "scan", "foldl", "map_fn", "while_loop"
 MODES = {

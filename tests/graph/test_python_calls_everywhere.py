@@ -9,6 +9,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
+from tests.bodies import nested, traced
 from tests.cases import grouped
 
 X = np.array([0.3, -1.2, 2.0])
@@ -127,15 +128,10 @@ FUNCTIONS = {
     "jvp-cytape": jvp_of_cytape, "jvp-numpy": jvp_of_numpy, "jvp-by-numpy": jvp_by_numpy,
     "gradient-cytape": gradient_of_cytape, "gradient-numpy": gradient_of_numpy,
     "numpy_function": by_numpy_function, "jvp-numpy_function": jvp_of_numpy_function,
-}  # fmt: skip
+}
 
 
 # ---- where it is called --------------------------------------------------------------------------
-
-
-def in_functions(f):
-    inner = cytape.function(f)
-    return cytape.function(lambda *args: inner(*args))
 
 
 def of_unknown_extents(f):
@@ -146,26 +142,10 @@ def of_unknown_extents(f):
     return traced
 
 
-def in_a_branch(f):
-    return cytape.function(
-        lambda x, *more: cytape.cond(cnp.sum(x) < 99, lambda: f(x, *more), lambda: x * 0.0))
-
-
-def in_a_loop(f):
-    def looped(x, *more):
-        _, y = cytape.while_loop(
-            lambda i, _: i < 1, lambda i, v: (i + 1, f(v, *more)), (np.array(0), x))
-        return y
-
-    return cytape.function(looped)
-
-
 PLACES = {
-    "eager": lambda f: f, "function": cytape.function, "functions": in_functions,
-    "unknown": of_unknown_extents, "branch": in_a_branch, "loop": in_a_loop,
-    "recompute": cytape.recompute_grad,
-    "traced-recompute": lambda f: cytape.function(cytape.recompute_grad(f)),
-}  # fmt: skip
+    "eager": lambda f: f, "unknown": of_unknown_extents, "functions": nested,
+    **traced("itself", "cond", "while_loop", "recompute_grad"), "recompute": cytape.recompute_grad,
+}
 
 
 # ---- how it is differentiated --------------------------------------------------------------------

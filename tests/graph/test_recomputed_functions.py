@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
+from tests.bodies import nested, traced
 from tests.cases import each
 from tests.tables import table
 
@@ -22,29 +23,8 @@ def by_keyword(x, v):
     return cytape.recompute_grad(lambda y, *, v: cnp.sin(y) * v * v)(x, v=v)
 
 
-def in_functions(f):
-    inner = cytape.function(f)
-    return cytape.function(lambda x: inner(x))
-
-
-def in_a_branch(f):
-    return cytape.function(lambda x: cytape.cond(x > 0, lambda: f(x), lambda: x))
-
-
-def in_a_loop(f):
-    def looped(x):
-        return cytape.while_loop(
-            lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), x))[1]
-
-    return cytape.function(looped)
-
-
-def recomputed_again(f):
-    return cytape.function(cytape.recompute_grad(f))
-
-
 PLACES = [
-    lambda f: f, cytape.function, in_functions, in_a_branch, in_a_loop, recomputed_again,
+    lambda f: f, cytape.function, nested, *traced("cond", "while_loop", "recompute_grad").values(),
     lambda f: cytape.recompute_grad(cytape.function(f))]
 PLACE_NAMES = [
     "eager", "function", "functions", "branch", "loop", "recomputed", "recomputed-function"]

@@ -11,6 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
 from cytape.ops.shared.bindings import codes
+from tests.bodies import BODIES
 from tests.cases import grouped
 
 X = np.array([1.0, 2.0, 3.0])
@@ -57,13 +58,8 @@ def by_record_operation(f, df):
     return call
 
 
-def in_vmap(f, _):
-    return lambda z: cytape.vmap(f)(cnp.stack([z, z]))[0]
-
-
 WRAPPERS = {
-    "plain": lambda f, df: f,
-    "function": lambda f, df: cytape.function(f),
+    **{name: lambda f, df, body=body: body(f) for name, body in BODIES.items()},
     "function with checkpoints": lambda f, df: cytape.function(f, checkpoints=["Multiply"]),
     "custom_gradient": lambda f, df: cytape.custom_gradient(
         lambda z: (f(z), lambda g: g * df(z))),
@@ -72,20 +68,6 @@ WRAPPERS = {
         lambda z: np.asarray(f(z)), z, specs=SPEC,
         grad_func=lambda z, g: g * df(z)),
     "record_operation": by_record_operation,
-    "recompute_grad": lambda f, df: cytape.recompute_grad(f),
-    "checkpoint": lambda f, df: cytape.checkpoint(f, policy="dots"),
-    "checkpoint_sequential": lambda f, df: lambda z: cytape.checkpoint_sequential(
-        [lambda z: z * 1.0, f], 2, z),
-    "checkpointed_scan": lambda f, df: lambda z: cytape.checkpointed_scan(f, z, 1, 1),
-    "vmap": in_vmap,
-    "cond": lambda f, df: lambda z: cytape.cond(cnp.sum(z) > 0, lambda: f(z), lambda: z),
-    "while_loop": lambda f, df: lambda z: cytape.while_loop(
-        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), z))[1],
-    "scan": lambda f, df: lambda z: cytape.scan(lambda y, _: f(y), np.ones(1), z)[0],
-    "map_fn": lambda f, df: lambda z: cytape.map_fn(f, cnp.stack([z]))[0],
-    "foldl": lambda f, df: lambda z: cytape.foldl(lambda y, _: f(y), np.ones(1), z),
-    "switch_case": lambda f, df: lambda z: cytape.switch_case(
-        np.array(0), [lambda: f(z), lambda: z]),
 }
 
 

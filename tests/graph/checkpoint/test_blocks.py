@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests import ways
+from tests.bodies import nested, traced
 from tests.cases import each
 from tests.graph.checkpoint.chains import count, same, traces_of_runs
 from tests.ways import dense
@@ -252,26 +253,10 @@ WRAPS = {
     "nested": lambda f: cytape.recompute_grad(cytape.checkpoint(f, policy="dots"))}
 
 
-def in_a_branch(f):
-    return cytape.function(lambda x: cytape.cond(x[0] > 0.0, lambda: f(x), lambda: x))
+PLACES = {**traced("itself", "cond", "while_loop", "foldl"), "functions": nested}
 
 
-def in_a_loop(f):
-    return cytape.function(lambda x: cytape.while_loop(
-        lambda i, y: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), x))[1])
-
-
-def in_a_scan(f):
-    return cytape.function(lambda x: cytape.foldl(
-        lambda y, _: f(y), np.zeros(1), initializer=x))
-
-
-def in_a_function_in_a_function(f):
-    return cytape.function(lambda x: cytape.function(f)(x))
-
-
-@each("place", [
-    in_a_branch, in_a_loop, in_a_scan, in_a_function_in_a_function, cytape.function])
+@each("place", PLACES.values())
 @each("wrap", WRAPS)
 def test_masks_assignments_and_closures_wherever_it_is_called(wrap, place):
     counter = cytape.Variable(0.0)
@@ -309,7 +294,7 @@ def deep(wrap):
 
 
 @pytest.mark.parametrize("place", [
-    lambda f: f, cytape.function, in_a_function_in_a_function, in_a_branch])
+    lambda f: f, cytape.function, nested, PLACES["cond"]])
 def test_peaks_are_small_wherever_it_is_called(place):
     x = np.linspace(0.1, 0.7, 4000)
     peaks = {}
@@ -321,5 +306,5 @@ def test_peaks_are_small_wherever_it_is_called(place):
         # The first run, of the graph as it was built, may hold a number more that others know.
         assert np.ptp([trace.peak_bytes for trace in traces]) <= x.itemsize
         peaks[name] = traces[0].peak_bytes / x.nbytes
-    most = 14.1 if place is in_a_branch else 12
+    most = 14.1 if place is PLACES["cond"] else 12
     assert peaks["plain"] >= 36 and peaks["recompute_grad"] <= most and peaks["nested"] <= most

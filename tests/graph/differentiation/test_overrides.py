@@ -9,6 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests import ways
+from tests.bodies import BODIES, branch, loop
 
 X = np.array([0.5, 1.0])
 
@@ -122,19 +123,11 @@ def test_nobody_keeps_the_graph():
     assert alive() is None
 
 
-def looped(f):
-    def loop(x):
-        zero = cytape.constant(0)
-        return cytape.while_loop(lambda i, y: i < 1, lambda i, y: (i + 1, f(y)), (zero, x))[1]
-
-    return loop
-
-
 @pytest.mark.parametrize("inside", [
-    looped, lambda f: lambda x: cytape.cond(x[0] > 0, lambda: f(x), lambda: x),
+    loop, branch,
     lambda f: lambda x: cytape.map_fn(f, x),
     lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
-    lambda f: lambda x: cytape.cond(x[0] > 0, lambda: looped(f)(x), lambda: x),
+    lambda f: branch(loop(f)),
 ], ids=["while_loop", "cond", "map_fn", "scan", "a loop in a branch"])
 @pytest.mark.parametrize("traced", [False, True])
 def test_what_is_built_in_bodies_has_them_too(inside, traced):
@@ -167,25 +160,16 @@ def with_map(f, op_type="Exp", name="DeclaredTimesTen"):
 
 
 WRAPPERS = {
-    "itself": lambda f: f,
-    "function": cytape.function,
-    "case": lambda f: lambda x: cytape.case(
-        [(x[0] < 0, lambda: x), (x[0] > 0, lambda: f(x))], default=lambda: x),
-    "cond": lambda f: lambda x: cytape.cond(x[0] > 0, lambda: f(x), lambda: x),
+    **{name: BODIES[name] for name in (
+        "itself", "function", "case", "cond", "while_loop", "vmap", "recompute_grad",
+        "checkpoint dots", "function with checkpoints", "checkpoint_sequential",
+        "checkpointed_scan")},
     "foldl": lambda f: lambda x: cytape.foldl(lambda _, y: f(y), x[np.newaxis], x),
     "map_fn": lambda f: lambda x: cytape.map_fn(f, x),
     "scan": lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
-    "while_loop": looped,
-    "vmap": lambda f: lambda x: cytape.vmap(f)(x[np.newaxis])[0],
-    "vmap of a loop": lambda f: lambda x: cytape.vmap(looped(f))(x[np.newaxis])[0],
-    "recompute_grad": cytape.recompute_grad,
-    "checkpoint": lambda f: lambda x: cytape.checkpoint(f, policy="dots")(x),
-    "checkpoints": lambda f: cytape.function(f, checkpoints="auto"),
-    "checkpoint_sequential": lambda f: lambda x: cytape.checkpoint_sequential(
-        [f, cytape.identity, cytape.identity], 2, x),
-    "checkpointed_scan": lambda f: lambda x: cytape.checkpointed_scan(f, x, 1, 1),
+    "vmap of a loop": lambda f: BODIES["vmap"](loop(f)),
 }
-OUTER = ["itself", "function", "while_loop", "checkpoints", "recompute_grad", "vmap"]
+OUTER = ["itself", "function", "while_loop", "function with checkpoints", "recompute_grad", "vmap"]
 PAIRS = [
     pytest.param(
         outer, inner,
@@ -283,7 +267,7 @@ def test_bodies_that_assign_and_draw_do_so_once():
 
 
 def test_an_op_without_a_gradient_gets_one_in_bodies_too():
-    f = cytape.function(looped(cnp.round))
+    f = cytape.function(loop(cnp.round))
     for way in WAYS:
         slope = cytape.function(
             lambda x, way=way: slope_later(way, with_map(f, "Round"), x)())
