@@ -80,6 +80,7 @@ cdef class Code:
     cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1
     cdef int reserve(self, int32_t n) except -1
     cdef int place_output(self, int32_t symbol) except -1
+    cdef int place_over(self, int32_t node, int32_t symbol, int32_t x) except -1
     cdef int place_item(self, int32_t symbol) except -1
     cdef bint shows_item(self, int32_t symbol) except -1
     cdef int place_external(self, int32_t symbol, int32_t number) except -1

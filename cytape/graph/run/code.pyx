@@ -89,10 +89,7 @@ cdef class Code:
         cdef Walk walk
         if self.layout.places[other].kind == DEFERRED:
             self.settle(other)
-        if not self.take_over(out, other, 1):
-            self.place_output(out)
-            self.emit_copy(node, &self.layout.places[other], self.spec(out),
-                           self.layout.places[out].address)
+        self.place_over(node, out, other)
         if deferred in self.elements:
             return self.add_element(node, deferred, out)
         if not plan(&walk, spec):
@@ -144,6 +141,14 @@ cdef class Code:
                 self.filled.add(number)
                 return self.place_external(symbol, number)
         return self.layout.take(symbol, nbytes)
+
+    cdef int place_over(self, int32_t node, int32_t symbol, int32_t x) except -1:
+        """Give an output the memory of an operand, or a copy of it if that is still to be read."""
+        if not self.take_over(symbol, x, 1):
+            self.place_output(symbol)
+            self.emit_copy(node, &self.layout.places[x], self.spec(x),
+                           self.layout.places[symbol].address)
+        return 0
 
     cdef int place_item(self, int32_t symbol) except -1:
         """Take memory for one item, which the symbol shows everywhere."""

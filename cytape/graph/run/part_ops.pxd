@@ -1,13 +1,17 @@
-# How plans run ops that update a part of an array, or take a copy of one: in the array's memory
-# where nobody is to read it any more.
+# Emitters of ops that read, add to, write or clear a part of an array.
+#
+# A region (integers and slices) is a view, or a walk over strides; rows at places are a transfer.
+# Updates happen in the array's memory if the update is the last to read it.
 
 from cytape.ops.engine.dispatch cimport Op
 from libc.stdint cimport int32_t
 
 from .code cimport Code
 
+cdef bint get_item(Code code, int32_t node, Op op) except -1
+cdef bint index_add(Code code, int32_t node, Op op) except -1
+cdef bint dynamic_get_item(Code code, int32_t node, Op op) except -1
+cdef bint dynamic_index_add(Code code, int32_t node, Op op) except -1
+cdef bint gather(Code code, int32_t node, Op op) except -1
+cdef bint scatter_add(Code code, int32_t node, Op op) except -1
 cdef bint update_part(Code code, int32_t node, Op op) except -1
-# A copy of a region of an operand that lies as `strides` say; False, with nothing done: see NumPy.
-cdef bint copy_region(Code code, int32_t node, index) except -1
-# Whether an operand is what an update returned, whose memory the next one is to have.
-cdef bint is_updated(Code code, int32_t symbol) except -1

@@ -5,17 +5,82 @@ from cytape.ops.kernels.moves cimport Region
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
 from cytape.ops.updates.update_op cimport CLEAR, SET, UpdateOp, nothing
 from cytape.tensor.spec cimport Spec, spec_of_dims
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport array_of
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 from numpy cimport npy_intp
 
-from .layout cimport NOWHERE, PLACED
+from .layout cimport CONSTANT, memory_of
 from .sum_ops cimport broadcasts
+from .transfers cimport add, defer, is_placed, out_of_bounds, read, sum_up, take
+
+from cytape.ops.creation import constant_op
 
 
-cdef bint is_updated(Code code, int32_t symbol) except -1:
-    cdef object op = code.graph.ops[code.graph.symbols[symbol].node]
-    return type(op) is UpdateOp and (<UpdateOp>op).kind == SET
+cdef bint get_item(Code code, int32_t node, Op op) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef npy_intp strides[MAX_AXES]
+    cdef Region region
+    if not is_placed(code, x) or code.graph.nodes[node].n_inputs != 1:
+        return False
+    index = code.graph.attrs[node]["index"]
+    if is_updated(code, x):
+        return copy_region(code, node, index) or take(code, node, index)
+    code.strides_of(x, strides)
+    if not find_region(index, strides, code.spec(x), &region):
+        return take(code, node, index)
+    return code.view(
+        code.graph.nodes[node].first_output, x, region.offset, region.strides) == 0
+
+
+cdef bint index_add(Code code, int32_t node, Op op) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x)
+    cdef Region region
+    index = code.graph.attrs[node]["index"]
+    if not is_placed(code, x) or code.graph.nodes[node].n_inputs != 1 or (
+            spec.type_num != code.spec(out).type_num):
+        return False
+    if not find_region(index, NULL, code.spec(out), &region):
+        return sum_up(code, node, index)
+    if region.ndim != spec.ndim or memcmp(
+            region.dims, spec.dims, spec.ndim * sizeof(npy_intp)):
+        return False
+    code.layout.places[out].address = region.offset
+    code.layout.places[out].strides = code.push(region.strides, spec.ndim)
+    return defer(code, out, x, [])
+
+
+cdef bint dynamic_get_item(Code code, int32_t node, Op op) except -1:
+    return read(code, node, code.graph.attrs[node]["index"], 1, out_of_bounds)
+
+
+cdef bint dynamic_index_add(Code code, int32_t node, Op op) except -1:
+    return add(code, node, code.graph.attrs[node]["index"], 2, out_of_bounds)
+
+
+cdef bint gather(Code code, int32_t node, Op op) except -1:
+    index = index_along(code, node)
+    return index is not None and take(code, node, index)
+
+
+cdef bint scatter_add(Code code, int32_t node, Op op) except -1:
+    index = index_along(code, node)
+    return index is not None and sum_up(code, node, index)
+
+
+cdef object index_along(Code code, int32_t node):
+    """The index along an axis that the second input is, None if the plan does not know it."""
+    cdef int32_t places = code.graph.args[code.graph.nodes[node].inputs + 1]
+    cdef int32_t source = code.graph.symbols[places].node
+    cdef dict attrs = code.graph.attrs[node]
+    if attrs["mode"] != "raise" or code.graph.ops[source] is not constant_op or (
+            memory_of(code.layout.places[places].address) != CONSTANT):
+        return None
+    array = array_of((<Tensor?>code.graph.attrs[source]["value"]).held)
+    return (slice(None),) * attrs["axis"] + (array,)
 
 
 cdef bint update_part(Code code, int32_t node, Op op) except -1:
@@ -29,8 +94,7 @@ cdef bint update_part(Code code, int32_t node, Op op) except -1:
     cdef Region region
     cdef Walk walk
     index = code.graph.attrs[node]["index"]
-    if code.layout.places[x].kind != PLACED or code.layout.places[out].kind != NOWHERE or (
-            not spec.known):
+    if not is_placed(code, x):
         return False
     if kind != SET and kind != CLEAR:
         return copy_region(code, node, index)
@@ -38,13 +102,10 @@ cdef bint update_part(Code code, int32_t node, Op op) except -1:
         return False
     of_region = spec_of_dims(region.ndim, region.dims, spec.dtype)
     if part >= 0 and (
-            code.layout.places[part].kind != PLACED or not code.spec(part).known
-            or code.spec(part).type_num != spec.type_num
+            not is_placed(code, part) or code.spec(part).type_num != spec.type_num
             or not broadcasts(code.spec(part), of_region)):
         return False
-    if not code.take_over(out, x, 1):
-        code.place_output(out)
-        code.emit_copy(node, &code.layout.places[x], spec, code.layout.places[out].address)
+    code.place_over(node, out, x)
     if not plan(&walk, of_region):
         return True
     if part >= 0:
@@ -60,6 +121,7 @@ cdef bint update_part(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint copy_region(Code code, int32_t node, index) except -1:
+    """Copy a region of an operand with any strides; False for indices of other kinds."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(out)
@@ -68,7 +130,7 @@ cdef bint copy_region(Code code, int32_t node, index) except -1:
     cdef Region region
     cdef Walk walk
     code.strides_of(x, strides)
-    if not spec.known or not find_region(index, strides, code.spec(x), &region):
+    if not find_region(index, strides, code.spec(x), &region):
         return False
     code.place_output(out)
     if not plan(&walk, spec):
@@ -78,3 +140,9 @@ cdef bint copy_region(Code code, int32_t node, index) except -1:
     join_memory(&walk, NULL, region.strides)
     code.join_place(&walk, out)
     return code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses) == 0
+
+
+cdef bint is_updated(Code code, int32_t symbol) except -1:
+    """Whether an operand is the result of an update, in whose memory the next one is to happen."""
+    cdef object op = code.graph.ops[code.graph.symbols[symbol].node]
+    return type(op) is UpdateOp and (<UpdateOp>op).kind == SET

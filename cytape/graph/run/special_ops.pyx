@@ -5,12 +5,10 @@
 cimport numpy as cnp
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport LEAST_BLOCK, FusedOp
-from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.updates.update_op cimport UpdateOp
 from cytape.ops.kernels.loops cimport kernel_of
-from cytape.ops.kernels.moves cimport Region
 from cytape.ops.kernels.products cimport product_loop
 from cytape.ops.kernels.selection cimport select_loop
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, plan
@@ -18,7 +16,7 @@ from cytape.tensor.spec cimport Spec, scalar_spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value, value_of_array
 from libc.stdint cimport uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
@@ -26,10 +24,9 @@ from .elementwise_ops cimport apply, apply_to_three, elementwise
 from .instructions cimport FUSED, PRODUCT, Instruction, cast_loop
 from .layout cimport (
     DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, is_plain_float)
-from .elements cimport add_element, get_element
 from .moved_ops cimport moved
-from .picked_ops cimport add_picked, gather, pick, scatter_add
-from .part_ops cimport copy_region, is_updated, update_part
+from .part_ops cimport (
+    dynamic_get_item, dynamic_index_add, gather, get_item, index_add, scatter_add, update_part)
 from .stack_ops cimport ensure_shape
 from .sum_ops cimport accumulated, add_n, add_terms, broadcasts, reduced
 
@@ -195,50 +192,6 @@ cdef bint broadcast(Code code, int32_t node, Op op) except -1:
     code.join_place(&walk, x)
     memcpy(strides, walk.strides[0], spec.ndim * sizeof(npy_intp))
     return code.view(out, x, 0, strides) == 0
-
-
-cdef bint get_item(Code code, int32_t node, Op op) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef npy_intp strides[MAX_AXES]
-    cdef Region region
-    if (code.layout.places[x].kind != PLACED or not code.spec(x).known
-            or not code.spec(out).known or code.graph.nodes[node].n_inputs != 1):
-        return False
-    index = code.graph.attrs[node]["index"]
-    if is_updated(code, x):
-        return copy_region(code, node, index) or pick(code, node, index)
-    code.strides_of(x, strides)
-    if not find_region(index, strides, code.spec(x), &region):
-        return pick(code, node, index)
-    return code.view(out, x, region.offset, region.strides) == 0
-
-
-cdef bint index_add(Code code, int32_t node, Op op) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x)
-    cdef Place* place = &code.layout.places[out]
-    cdef Region region
-    if (code.layout.places[x].kind != PLACED or not spec.known or not code.spec(out).known
-            or code.graph.nodes[node].n_inputs != 1
-            or spec.type_num != code.spec(out).type_num):
-        return False
-    if not find_region(code.graph.attrs[node]["index"], NULL, code.spec(out), &region):
-        return add_picked(code, node, code.graph.attrs[node]["index"])
-    if region.ndim != spec.ndim or memcmp(
-            region.dims, spec.dims, spec.ndim * sizeof(npy_intp)):
-        return False
-    place.kind = DEFERRED
-    place.source = x
-    place.root = code.layout.places[x].root
-    place.address = region.offset
-    place.strides = code.push(region.strides, spec.ndim)
-    place.claims = 1
-    code.layout.places[place.root].claims += 1
-    if place.uses != 1:
-        code.settle(out)
-    return True
 
 
 cdef bint product(Code code, int32_t node, Op op) except -1:
@@ -460,8 +413,8 @@ emit_by(get_item, (get_item_op,))
 emit_by(index_add, (index_add_op,))
 emit_by(gather, (gather_op,))
 emit_by(scatter_add, (scatter_add_op,))
-emit_by(get_element, (dynamic_get_item_op,))
-emit_by(add_element, (dynamic_index_add_op,))
+emit_by(dynamic_get_item, (dynamic_get_item_op,))
+emit_by(dynamic_index_add, (dynamic_index_add_op,))
 (<Op>dynamic_index_add_op).adds_part = True
 emit_by(cast, (cast_op, cast_to_discrete_op))
 emit_by(part, (imag_op, real_op))

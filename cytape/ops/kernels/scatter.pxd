@@ -23,5 +23,6 @@ cdef Value sum_at(tuple shape, index, ndarray terms)  # None where NumPy has to 
 # The places that an index names in an array of a shape, not all of which need be inside, and which
 # blocks and rows these are; None: it is of another kind.
 cdef ndarray find_places(tuple shape, index, Scatter* job)
+cdef bint is_whole(part)  # a slice of a whole axis
 cdef void prepare(Scatter* job, Spec spec, bint is_uniform) noexcept  # for terms of a dtype
 cdef int add_all(Scatter* job) noexcept nogil  # False: a place is out of bounds; or NO_MEMORY

@@ -1,0 +1,64 @@
+# Transfers: instructions of plans that move rows between an array and a part of it, at places that
+# other operands hold or that the plan knows.
+#
+#     READ    data: array, places..., part        WRITE, ADD    part, places..., array
+#                                                 CLEAR         array, places..., array
+#
+# Rows consist of the axes behind the indexed ones; the axes in front of those are blocks of rows.
+
+from cytape.ops.kernels.loops cimport Loop
+from cytape.ops.kernels.scatter cimport Scatter
+from cytape.ops.kernels.walk cimport MAX_AXES
+from cytape.tensor.spec cimport Spec
+from libc.stdint cimport int32_t
+from numpy cimport npy_intp
+
+from .code cimport Code
+from .instructions cimport Runner, Subprogram
+
+ctypedef int (*Refusal)(npy_intp place, int axis, npy_intp extent) noexcept with gil
+
+cdef enum What:
+    READ
+    WRITE
+    ADD
+    CLEAR
+    TAKE     # places known to the plan: read, or summed up in zeros
+    SUM
+    COUNT    # SUM of one repeated item: its multiples, by how often each place occurs
+    CHOOSE   # the elements that a known mask selects
+    PUT
+
+cdef struct Transfer:
+    What what
+    Scatter job                    # blocks, rows, and the known places
+    int lead, n_indexed            # axes in front of the indexed ones, and those
+    int last                       # the last operand
+    int operands[MAX_AXES]         # position of the operand that holds an axis' places; 0: a number
+    int steps[MAX_AXES]            # 0: one place for all rows
+    npy_intp numbers[MAX_AXES]
+    npy_intp extents[MAX_AXES]
+    npy_intp strides[MAX_AXES]     # in rows
+    npy_intp n_items, itemsize     # of a row; of an array with a mask
+    const Loop* adding
+    const unsigned char* marks     # counts, or the mask
+    int most                       # the largest count
+    Refusal refuse                 # raises the error of a place out of bounds
+
+cdef class TransferProgram(Subprogram):
+    cdef Transfer it
+    cdef object kept               # owner of places and marks
+
+# These return False, with nothing done, where Python has to be called. Inputs of the node from
+# `first` on hold the places: "@0" in the index stands for the first of them.
+cdef bint read(Code code, int32_t node, index, int first, Refusal refuse) except -1
+cdef bint add(Code code, int32_t node, index, int first, Refusal refuse) except -1
+# Write to the first input's memory, or to a copy; where the second input holds places: clear.
+cdef bint write(Code code, int32_t node, index, int first, Refusal refuse) except -1
+# The same for an index whose arrays the plan knows: copy a part; add a part to zeros.
+cdef bint take(Code code, int32_t node, index) except -1
+cdef bint sum_up(Code code, int32_t node, index) except -1
+
+cdef bint defer(Code code, int32_t out, int32_t x, list operands) except -1
+cdef bint is_placed(Code code, int32_t symbol) except -1     # in memory, of known shape
+cdef int out_of_bounds(npy_intp place, int axis, npy_intp extent) noexcept with gil
