@@ -49,7 +49,7 @@ cdef class Code:
     cdef list moves              # per fetch: the feed in whose memory it is left, or -1
     cdef readonly list subprograms
     cdef dict alone              # what runs a node, by that and specs that only a run tells
-    cdef dict elements           # DEFERRED, in a place that a run finds: what adds, its operands
+    cdef dict elements           # DEFERRED, at places that a run finds: the transfer, its operands
     cdef npy_intp effort         # in bytes gone through, of all instructions
     cdef bint repeatable         # nothing is called but reads of variables
     cdef int32_t n_externals, n_symbols
@@ -71,7 +71,8 @@ cdef class Code:
     cdef int settle(self, int32_t symbol) except -1
     cdef int settle_both(self, int32_t x, int32_t y) except -1
 
-    cdef int add_element(self, int32_t node, int32_t deferred, int32_t out) except -1
+    cdef int add_part(self, int32_t node, int32_t deferred, const Place* place, int32_t out,
+                      Loop* loop) except -1
     cdef inline Spec spec(self, int32_t symbol):
         if symbol >= self.n_symbols:
             return self.temporary_specs[symbol - self.n_symbols]

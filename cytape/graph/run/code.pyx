@@ -82,56 +82,47 @@ cdef class Code:
     cdef int accumulate(self, int32_t node, Loop* loop, int32_t deferred, int32_t other) except -1:
         """Add zeros with something in them: only that something, in its place."""
         cdef int32_t out = self.graph.nodes[node].first_output
-        cdef Place* place = &self.layout.places[deferred]
-        cdef Spec spec = self.spec(place.source)
-        cdef uint64_t addresses[3]
-        cdef npy_intp strides[MAX_AXES]
-        cdef Walk walk
         if self.layout.places[other].kind == DEFERRED:
             self.settle(other)
         self.place_over(node, out, other)
-        if deferred in self.elements:
-            return self.add_element(node, deferred, out)
-        if not plan(&walk, spec):
-            return 0
-        memcpy(strides, self.pool + place.strides, spec.ndim * sizeof(npy_intp))
-        addresses[0] = addresses[2] = self.layout.places[out].address + place.address
-        addresses[1] = self.layout.places[place.source].address
-        join_memory(&walk, NULL, strides)
-        self.join_place(&walk, place.source)
-        join_memory(&walk, NULL, strides)
-        return self.emit_walk(node, &walk, loop, addresses)
+        return self.add_part(node, deferred, &self.layout.places[deferred], out, loop)
 
     cdef int settle(self, int32_t symbol) except -1:
         """Compute what was put off."""
         cdef Place deferred = self.layout.places[symbol]
-        cdef Place* place = &self.layout.places[symbol]
         cdef int32_t node = self.graph.symbols[symbol].node
-        cdef Spec spec = self.spec(deferred.source)
-        cdef uint64_t addresses[2]
-        cdef npy_intp strides[MAX_AXES]
-        cdef Walk walk
         self.place_output(symbol)
-        self.emit_zero(node, place.address, self.spec(symbol).nbytes)
-        if symbol in self.elements:
-            self.add_element(node, symbol, symbol)
-        elif plan(&walk, spec):
-            memcpy(strides, self.pool + deferred.strides, spec.ndim * sizeof(npy_intp))
-            addresses[0] = self.layout.places[deferred.source].address
-            addresses[1] = place.address + deferred.address
-            self.join_place(&walk, deferred.source)
-            join_memory(&walk, NULL, strides)
-            self.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
+        self.emit_zero(node, self.layout.places[symbol].address, self.spec(symbol).nbytes)
+        self.add_part(node, symbol, &deferred, symbol, NULL)
         return self.release_claim(deferred.root)
 
-    cdef int add_element(self, int32_t node, int32_t deferred, int32_t out) except -1:
-        cdef int32_t symbol
-        program, operands = self.elements.pop(deferred)
-        self.emit_operands(node, CONTROL, program, [*operands, out],
-                           3 * self.spec(operands[0]).nbytes)
-        for symbol in operands[1:]:
-            self.release_claim(self.layout.places[symbol].root)
-        return 0
+    cdef int add_part(self, int32_t node, int32_t deferred, const Place* place, int32_t out,
+                      Loop* loop) except -1:
+        """Add a deferred part to an array; a region is copied if the array is zero (loop NULL)."""
+        cdef int32_t symbol, source = place.source
+        cdef uint64_t target = self.layout.places[out].address + place.address
+        cdef uint64_t addresses[3]
+        cdef npy_intp strides[MAX_AXES]
+        cdef Walk walk
+        if deferred in self.elements:
+            program, operands = self.elements.pop(deferred)
+            self.emit_operands(node, CONTROL, program, [*operands, out],
+                               3 * self.spec(source).nbytes)
+            for symbol in operands[1:]:
+                self.release_claim(self.layout.places[symbol].root)
+            return 0
+        if not plan(&walk, self.spec(source)):
+            return 0
+        memcpy(strides, self.pool + place.strides, walk.n_axes * sizeof(npy_intp))
+        addresses[0] = addresses[2] = target
+        if loop != NULL:
+            join_memory(&walk, NULL, strides)
+        addresses[walk.n_operands] = self.layout.places[source].address
+        self.join_place(&walk, source)
+        addresses[walk.n_operands] = target
+        join_memory(&walk, NULL, strides)
+        return self.emit_walk(
+            node, &walk, loop if loop != NULL else copy_loop(self.spec(source).itemsize), addresses)
 
     cdef int place_output(self, int32_t symbol) except -1:
         cdef npy_intp nbytes = self.spec(symbol).nbytes
