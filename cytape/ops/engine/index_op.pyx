@@ -2,9 +2,9 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.ops.kernels.gather cimport RAISE, are_places, rows_at
-from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.masks cimport chosen, is_mask
-from cytape.ops.kernels.moves cimport COPIED_BYTES, find_view
+from cytape.ops.kernels.move_geometry cimport copy_strided, find_view
+from cytape.ops.kernels.moves cimport COPIED_BYTES
 from cytape.ops.kernels.scatter cimport sum_at
 from cytape.ops.kernels.sums cimport add_loop_of, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
@@ -427,12 +427,8 @@ cdef inline bint is_bound(x) noexcept:
 
 
 cdef Value selected(Value value, Spec spec, Region* region):
-    """A copy of what lies in a region, which has the shape of the spec."""
     cdef Value out = new_value(spec)
-    cdef Walk walk
-    if plan(&walk, spec):
-        join_memory(&walk, value.data + region.offset, region.strides)
-        join(&walk, out)
-        begin(&walk)
-        run(copy_loop(spec.itemsize), &walk, spec.nbytes)
+    cdef npy_intp strides[MAX_AXES]
+    strides_of(out, strides)
+    copy_strided(spec, value.data + region.offset, region.strides, out.data, strides)
     return out

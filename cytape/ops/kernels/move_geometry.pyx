@@ -1,7 +1,32 @@
 cimport numpy as cnp
 from libc.stdlib cimport llabs
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 from numpy cimport ndarray
+
+from .loops cimport copy_loop
+from .walk cimport Walk, begin, join_memory, plan, run
+
+
+cdef void copy_strided(Spec shape, char* source, const npy_intp* read_strides, char* target,
+                       const npy_intp* write_strides) noexcept:
+    cdef Walk walk
+    if is_contiguous(shape, read_strides) and is_contiguous(shape, write_strides):
+        memcpy(target, source, shape.nbytes)
+    elif plan(&walk, shape):
+        join_memory(&walk, source, read_strides)
+        join_memory(&walk, target, write_strides)
+        begin(&walk)
+        run(copy_loop(shape.itemsize), &walk, shape.nbytes)
+
+
+cdef bint is_contiguous(Spec shape, const npy_intp* strides) noexcept:
+    cdef npy_intp stride = shape.itemsize
+    cdef int axis
+    for axis in range(shape.ndim - 1, -1, -1):
+        if strides[axis] != stride and shape.dims[axis] != 1:
+            return False
+        stride *= shape.dims[axis]
+    return True
 
 
 cdef void sort_axes(Move* move) noexcept:

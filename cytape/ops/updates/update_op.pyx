@@ -6,11 +6,11 @@ from cytape.core.typedefs cimport NO_ID, NO_INDEX
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.engine.dispatch cimport (
     attrs_of, dense_value, input_ref, output_ref, owned, tensor_value, weak_scalar)
-from cytape.ops.engine.index_op cimport find_bytes, find_region
+from cytape.ops.engine.index_op cimport find_bytes, find_region, selected
 from cytape.ops.engine.tangents cimport aligned, spec_of_tangent, tangent_value
-from cytape.ops.kernels.loops cimport copy_loop
+from cytape.ops.kernels.move_geometry cimport copy_strided, is_contiguous
 from cytape.ops.kernels.sums cimport sum_to, zeros
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
+from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.deaths cimport handle_died, value_died
 from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport (
@@ -88,7 +88,7 @@ cdef class UpdateOp(GeneralOp):
                 if not accumulator.outermost or accumulator.by_transposition or (
                         accumulator.rule is not None or accumulator.reads is not None):
                     return False
-        copy_into(held.data + region.offset, &region, spec, part, strides)
+        copy_strided(spec, part.data, strides, held.data + region.offset, region.strides)
         before, held.id = held.id, new_id()
         if recorders.entered and spec.trainable:
             attrs = {"index": index}
@@ -140,8 +140,7 @@ cdef class UpdateOp(GeneralOp):
             spare = True
         of_region = spec_of_dims(region.ndim, region.dims, spec.dtype)
         if call.needed[1]:
-            taken = new_value(of_region)
-            copy_out(taken, g.data + region.offset, &region)
+            taken = selected(g, of_region, &region)
             if of_region is not of_part:
                 taken = sum_to(taken, of_part)
                 if taken is None:
@@ -201,55 +200,13 @@ cdef bint strides_within(Value part, Spec spec, npy_intp* strides) except -1:
     return True
 
 
-cdef int copy_into(char* memory, Region* region, Spec spec, Value part,
-                   npy_intp* strides) except -1:
-    """Copy what is broadcast by strides into a region of memory."""
-    cdef Walk walk
-    if part.spec is spec and in_order(region, spec):
-        memcpy(memory, part.data, spec.nbytes)
-    elif plan(&walk, spec):
-        join_memory(&walk, part.data, strides)
-        join_memory(&walk, memory, region.strides)
-        begin(&walk)
-        run(copy_loop(spec.itemsize), &walk, spec.nbytes)
-    return 0
-
-
-cdef int copy_out(Value taken, char* memory, Region* region) except -1:
-    cdef Walk walk
-    if in_order(region, taken.spec):
-        memcpy(taken.data, memory, taken.spec.nbytes)
-    elif plan(&walk, taken.spec):
-        join_memory(&walk, memory, region.strides)
-        join(&walk, taken)
-        begin(&walk)
-        run(copy_loop(taken.spec.itemsize), &walk, taken.spec.nbytes)
-    return 0
-
-
-cdef int clear(char* memory, Region* region, Spec spec) except -1:
+cdef void clear(char* memory, Region* region, Spec spec) noexcept:
     cdef npy_intp[MAX_AXES] no_strides
-    cdef Walk walk
-    if in_order(region, spec):
+    if is_contiguous(spec, region.strides):
         memset(memory, 0, spec.nbytes)
-    elif plan(&walk, spec):
-        memset(no_strides, 0, sizeof(no_strides))
-        join_memory(&walk, NOTHING, no_strides)
-        join_memory(&walk, memory, region.strides)
-        begin(&walk)
-        run(copy_loop(spec.itemsize), &walk, spec.nbytes)
-    return 0
-
-
-cdef bint in_order(Region* region, Spec spec) noexcept:
-    """Whether a region of memory is without gaps, in C order."""
-    cdef npy_intp stride = spec.itemsize
-    cdef int axis
-    for axis in range(spec.ndim - 1, -1, -1):
-        if region.strides[axis] != stride and region.dims[axis] != 1:
-            return False
-        stride *= region.dims[axis]
-    return True
+        return
+    memset(no_strides, 0, sizeof(no_strides))
+    copy_strided(spec, NOTHING, no_strides, memory, region.strides)
 
 
 cdef int follow_write(TangentRecorder accumulator, Value held, id_t before, Value part,
@@ -282,10 +239,12 @@ cdef int write_tangent(Value tangent, Value moving, index, bint batched) except 
     find_region(index_in_batch(index) if batched else index, NULL, tangent.spec, &region)
     spec = spec_of_dims(region.ndim, region.dims, tangent.spec.dtype)
     if moving is None:
-        return clear(tangent.data + region.offset, &region, spec)
+        clear(tangent.data + region.offset, &region, spec)
+        return 0
     if batched:
         moving = aligned(moving, spec.ndim - 1)
     if not moving.contiguous:
         moving = copy_of_array(array_of(moving))
     strides_within(moving, spec, strides)
-    return copy_into(tangent.data + region.offset, &region, spec, moving, strides)
+    copy_strided(spec, moving.data, strides, tangent.data + region.offset, region.strides)
+    return 0
