@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor import nest
 from tests.tables import table
+from tests.ways import ALL_MODES
 
 ROWS = np.array([0.5, -1.0, 2.0])
 
@@ -128,47 +129,9 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-def reverse(f, a, v):
-    with cytape.GradientTape() as tape:
-        tape.watch(a)
-        y = f(a)
-    return y, tape.gradient(y, [a, v], unconnected_gradients="zero")
-
-
-def forward(f, a, v):
-    with cytape.ForwardAccumulator([a, v], [1.0, 2.0]) as accumulator:
-        y = f(a)
-    return y, [accumulator.jvp(y)]
-
-
-def reverse_over_reverse(f, a, v):
-    with cytape.GradientTape() as outer:
-        outer.watch(a)
-        y, first = reverse(f, a, v)
-        slope = first[0] + 2.0 * first[1]
-    return y, first + outer.gradient(slope, [a, v], unconnected_gradients="zero")
-
-
-def forward_over_reverse(f, a, v):
-    with cytape.ForwardAccumulator([a, v], [1.0, 2.0]) as accumulator:
-        y, first = reverse(f, a, v)
-    return y, first + accumulator.jvp(first, unconnected_gradients="zero")
-
-
-def reverse_over_forward(f, a, v):
-    with cytape.GradientTape() as tape:
-        tape.watch(a)
-        y, first = forward(f, a, v)
-    return y, first + tape.gradient(first, [a, v], unconnected_gradients="zero")
-
-
 MODES = {
-    "value": lambda f, a, v: (f(a), []),
-    "reverse": reverse,
-    "forward": forward,
-    "reverse over reverse": reverse_over_reverse,
-    "forward over reverse": forward_over_reverse,
-    "reverse over forward": reverse_over_forward,
+    **{name: lambda f, a, v, mode=mode: mode(lambda a, _: f(a), [a, v], [1.0, 2.0])
+       for name, mode in ALL_MODES.items()},
     "jvp": lambda f, a, v: cytape.jvp(f, (a,), (1.5,)),
     "jacfwd": lambda f, a, v: cytape.jacfwd(f)(a),
     "hessian": lambda f, a, v: cytape.hessian(f)(a),
@@ -198,9 +161,8 @@ def outcome(program, mode, place):
 
 @pytest.mark.parametrize("place", table(["around a function", "in a function"], ["in a branch"]))
 @pytest.mark.parametrize("mode", table(
-    ["reverse", "forward over reverse", "jacfwd"],
-    ["hessian", "jet", "value", "forward", "reverse over reverse", "reverse over forward", "jvp",
-     "hessian-vector product"]))
+    ["reverse", "forward_over_reverse", "jacfwd"],
+    [name for name in MODES if name not in ("reverse", "forward_over_reverse", "jacfwd")]))
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_assignments_in_traces_do_what_eager_ones_do(program, mode, place):
     np.testing.assert_allclose(

@@ -7,6 +7,8 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
 from cytape.graph import Graph
+from tests import ways
+from tests.bodies import branch, loop, nested
 from tests.cases import each
 from tests.tables import table
 from tests.ways import gradient
@@ -91,11 +93,6 @@ def in_a_stateful_branch(f):
         lambda x: cytape.cond(x > 0.0, lambda: counted(x), lambda: x * 7.0))
 
 
-def in_a_loop(f):
-    return cytape.function(lambda x: cytape.while_loop(
-        lambda i, y: i < 1, lambda i, y: (i + 1, f(y)), (cytape.constant(0), x))[1])
-
-
 def in_a_stateful_loop(f):
     calls = cytape.Variable(0.0, trainable=False)
 
@@ -107,88 +104,39 @@ def in_a_stateful_loop(f):
         lambda i, y: i < 1, body, (cytape.constant(0), x))[1])
 
 
-def in_a_function_of_a_function(f):
-    inner = cytape.function(f)
-    return cytape.function(lambda x: inner(x))
+PLACES = [cytape.function, nested, in_a_branch, in_a_stateful_branch, in_a_stateful_loop,
+          lambda f: cytape.function(loop(f)), lambda f: cytape.function(loop(branch(f)))]
 
 
-def in_a_branch_of_a_loop(f):
-    return in_a_loop(lambda x: cytape.cond(x > 0.0, lambda: f(x), lambda: x * 7.0))
-
-
-PLACES = [cytape.function, in_a_function_of_a_function, in_a_branch, in_a_stateful_branch,
-          in_a_loop, in_a_stateful_loop, in_a_branch_of_a_loop]
-
-
-def reverse(f, x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return y, tape.gradient(y, x)
-
-
-def forward(f, x):
+def tangent(f, x):
     with cytape.ForwardAccumulator(x, cytape.constant(1.0)) as accumulator:
         y = f(x)
-    return y, accumulator.jvp(y)
+    return accumulator.jvp(y)
 
 
-def twice(f, x):
-    with cytape.GradientTape(persistent=True) as outer:
-        outer.watch(x)
-        y, slope = reverse(f, x)
-    return y, slope, outer.gradient(slope, x), outer.gradient(y, x)
+# In a graph, too, by a tape: `gradients` knows no recording.
+MODES = {**ways.ALL_MODES, "by_tape": lambda *arguments: ways.reverse(*arguments)}
 
 
-def forward_over_reverse(f, x):
-    with cytape.ForwardAccumulator(x, cytape.constant(1.0)) as accumulator:
-        y, slope = reverse(f, x)
-    return y, slope, accumulator.jvp(slope), accumulator.jvp(y)
-
-
-def reverse_over_forward(f, x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y, slope = forward(f, x)
-    return y, slope, tape.gradient(slope, x)
-
-
-def inside_the_trace(f, x):
-    return cytape.function(lambda x: reverse(f, x))(x)
-
-
-def in_a_graph(f, x):
-    graph = Graph()
-    with graph.as_default():
-        fed = graph.placeholder("float64", ())
-        y, slope = reverse(f, fed)
-    return cytape.Session(graph).run([y, slope], {fed: x.numpy()})
-
-
-ASKED = [reverse, forward, twice, forward_over_reverse, reverse_over_forward, inside_the_trace,
-         in_a_graph]
-
-
-def numbers(results):
-    return [0.0 if result is None else float(result) for result in results]
-
-
-@each("place", PLACES)
-@pytest.mark.parametrize("ask", table(
-    [reverse, forward, forward_over_reverse, in_a_graph],
-    [twice, reverse_over_forward, inside_the_trace]))
+@each("route", PLACES)
+@pytest.mark.parametrize("way", table(
+    [("value", "eager"), ("reverse", "eager"), ("forward", "eager"),
+     ("forward_over_reverse", "eager"), ("by_tape", "in_graph")],
+    [("reverse_over_reverse", "eager"), ("reverse_over_forward", "eager"),
+     ("reverse", "in_function")]))
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_it_is_as_where_ops_are_computed_one_by_one(f, ask, place):
-    x = cytape.constant(1.25)
-    expected = numbers(ask(f, x) if ask is not in_a_graph else reverse(f, x))
-    np.testing.assert_allclose(numbers(ask(place(f), x)), expected)
+def test_it_is_as_where_ops_are_computed_one_by_one(f, way, route):
+    mode, place = way
+    x, t = [np.array(1.25)], [np.array(1.0)]
+    np.testing.assert_allclose(
+        ways.PLACES[place](MODES[mode], route(f), x, t), ways.eager(MODES[mode], f, x, t))
 
 
 def test_a_factor_that_nobody_recorded_is_a_constant():
     x = cytape.constant(2.0)
-    assert float(reverse(cytape.function(plain), x)[1]) == 4.0
-    assert float(forward(cytape.function(plain), x)[1]) == 4.0
-    assert twice(plain, x)[2] is twice(cytape.function(plain), x)[2] is None
+    for f in plain, cytape.function(plain):
+        assert float(gradient(f, x)) == float(tangent(f, x)) == 4.0
+        assert gradient(lambda x, f=f: gradient(f, x), x) is None
 
 
 def test_what_depends_on_nothing_recorded_has_no_gradient():
@@ -198,8 +146,7 @@ def test_what_depends_on_nothing_recorded_has_no_gradient():
             return x * x
 
     x = cytape.constant(2.0)
-    assert reverse(f, x)[1] is None
-    assert forward(f, x)[1] is None
+    assert gradient(f, x) is tangent(f, x) is None
 
 
 def test_a_function_that_is_traced_within_the_block_is_recorded_elsewhere():
@@ -207,7 +154,7 @@ def test_a_function_that_is_traced_within_the_block_is_recorded_elsewhere():
     x = cytape.constant(2.0)
     with cytape.stop_recording():
         assert float(f(x)) == 4.0
-    assert float(reverse(f, x)[1]) == 4.0
+    assert float(gradient(f, x)) == 4.0
 
 
 def test_what_is_read_within_the_block_is_recorded_after_it():
