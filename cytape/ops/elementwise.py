@@ -173,7 +173,7 @@ def _sinc_partial(y, x):
     t = square(math.pi * x)
     series = 1 - t / 10 * (1 - t / 28 * (1 - t / 54 * (1 - t / 88 * (1 - t / 130))))
     series = -(math.pi**2 / 3) * x * series
-    away = where(near, 1, x)  # what is not taken must not divide by zero
+    away = where(near, 1, x)  # elements that are not taken must not divide by zero
     return where(near, series, (cos(math.pi * x) - y) / away)
 
 

@@ -171,7 +171,7 @@ def dynamic_spec(x, *specs, index):
 
 
 def dynamic_batch(op, get_or_add):
-    index = index_in_batch(op.attrs["index"])  # what stands for a tensor counts as an array
+    index = index_in_batch(op.attrs["index"])  # symbols in place of tensors count as arrays
     return NotImplemented if index is None else get_or_add(index)
 
 

@@ -85,10 +85,10 @@ _MODULES = {
 LATER = {
     name: f"cytape.ops.{module}" for module, names in _MODULES.items() for name in names.split()
 }
-# Objects of NumPy's that it asks nobody else for.
+# NumPy's objects without dispatch.
 _OBJECTS = dict.fromkeys(("c_", "r_"), "cytape.ops.choosing.index_tricks")
 rooms_to_come.extend([f"cytape.ops.{module}" for module in [*_MODULES, "calculus.ufunc_methods"]])
-# What they return has no derivative to lose: dtypes, positions that depend on shapes, whether
+# Functions whose results have no derivative: dtypes, positions that depend on shapes, whether
 # memory is shared, and text.
 _OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
 _OF_SHAPES = (
@@ -97,7 +97,7 @@ _OF_DATA = (
     np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.min_scalar_type,
     np.shares_memory)
 
-_WRITTEN = {  # what functions write to, their first parameter
+_WRITTEN = {  # functions that write to their first parameter
     np.copyto: "dst", np.fill_diagonal: "a", np.place: "arr", np.put: "a",
     np.put_along_axis: "arr", np.putmask: "a"}
 

@@ -159,7 +159,7 @@ def as_kept(x, axis, keepdims):
 # -- sum and mean ----------------------------------------------------------------------------------
 
 
-# What numpy.sum and numpy.mean do, less the wrappers that a small array spends most time in.
+# numpy.sum and numpy.mean without their wrappers, which dominate for small arrays.
 def _sum(x, *, axis, dtype=None, keepdims=False, **options):
     if options or type(x) is not np.ndarray:
         return np.sum(x, axis=axis, dtype=dtype, keepdims=keepdims, **options)
@@ -377,7 +377,7 @@ def _from_start(op, combine, a, axis, keepdims, initial, where):
         where)
 
 
-# What numpy.max and numpy.min do, less the wrappers, as above.
+# numpy.max and numpy.min without their wrappers, as above.
 def _max(x, *, axis=None, keepdims=False, **options):
     if type(x) is not np.ndarray:
         return np.max(x, axis=axis, keepdims=keepdims, **options)

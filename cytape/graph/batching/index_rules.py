@@ -76,7 +76,7 @@ def _within(call: Call, indices: Tensor, n: int | None) -> Any:
 class _OwnIndex(NamedTuple):
     """An index that has integers of each member's own, for all members."""
 
-    tensors: list[Tensor]   # what stands in it, the positions of the members last
+    tensors: list[Tensor]   # tensors in the index, the positions of the members last
     parts: tuple
     place: int              # how many axes of what one member selects are before those of arrays
     depth: int              # how many axes these are
@@ -202,8 +202,8 @@ def _n_axes_in_front(index: tuple) -> int:
                for part in index if isinstance(part, np.ndarray | bool | np.bool_))
 
 
-# What reads, clears and writes rows of arrays in graphs: by which op where each member has its own
-# numbers of rows, and which input these are.
+# Ops that read, clear and write rows of arrays in graphs: the op for members with different numbers
+# of rows, and the inputs with these.
 OF_ROWS = {
     "ClearRows": ("DynamicClearItem", 1),
     "TakeRows": ("DynamicGetItem", 1),

@@ -55,12 +55,12 @@ def of_all_members(
 
 
 class _Members:
-    """What has been computed for all members.
+    """Values that have been computed for all members.
 
     Attributes
     ----------
     values : dict of int to Value
-        Of the symbols that something still needs.
+        Values by symbol, for symbols that are still needed.
     """
 
     def __init__(

@@ -312,7 +312,7 @@ class Backward:
         finally:
             self._graph.enter_context(before)
 
-    # ---- what the new ops are built under
+    # ---- the context of new ops
 
     def _context_for(self, level: int, node: int) -> int:
         """Return the number of the context of ops that differentiate a node."""

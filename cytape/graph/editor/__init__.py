@@ -1,4 +1,4 @@
-"""Graphs edited: what is selected, walked along, copied, rerouted, detached and connected."""
+"""The graph editor: selection, walks, views, copies, rerouting, detaching, control inputs."""
 
 from cytape.graph.editor.arguments import make_list_of_op, make_list_of_t
 from cytape.graph.editor.capturing import capture_ops

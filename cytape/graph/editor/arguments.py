@@ -1,4 +1,4 @@
-"""What functions of the editor are called with: operations, tensors, what stands for them."""
+"""Arguments of the editor's functions: operations, tensors and replacements, checked."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _listed(items: Any, kind: type, ignored: type | None) -> list[Any]:
 
 
 def graph_of(items: Iterable[Any]) -> Any:
-    """Return the graph that operations and tensors belong to, None if there are none of them.
+    """Return the graph of operations and tensors, None if there are none.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def symbols_of(ts: Iterable[Tensor]) -> list[int]:
 
 
 def replacements(graph: Any, replacement_ts: Any) -> dict[int, Tensor]:
-    """Return what tensors of a graph are to be replaced by, by symbol.
+    """Return the replacements of tensors of a graph, by symbol.
 
     Parameters
     ----------

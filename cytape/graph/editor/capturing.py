@@ -1,4 +1,4 @@
-"""Which operations a part of a program adds to a graph."""
+"""Capturing: the operations that a part of a program adds to a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is connected to operations and tensors: producers, consumers, boundaries."""
+"""Connections of operations and tensors: producers, consumers, boundaries."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def get_consuming_ops(ts: Any) -> list[Operation]:
 
 
 class ControlOutputs:
-    """The operations of a graph that wait for others, by those that they wait for.
+    """Control outputs: the operations of a graph that wait for others, by the latter.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def get_ops_ios(
 
 
 def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """Return what operations read from outside, what they compute for outside, and what is inside.
+    """Return the inputs and outputs of a set of operations, and the tensors inside of it.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def _waiting(op: Operation) -> list[int]:
 
 
 def _checked(op: Operation, cops: Any) -> tuple[list[int], list[int]]:
-    """Return the nodes that an operation waits for, and those that are given."""
+    """Return the nodes that an operation waits for, and the given ones."""
     if not isinstance(op, Operation):
         raise TypeError(f"op must be an operation, got {op!r}")
     others = make_list_of_op(cops, allow_graph=False)

@@ -30,10 +30,9 @@ def copy(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
-    """Copy a part of a graph; placeholders take the place of what it reads from outside.
+    """Copy a part of a graph, with placeholders as inputs.
 
-    Variables stay the same: their handles, which are inputs where what reads them is copied, are
-    carried over.
+    Variables are not copied: their handles, which are inputs if their readers are copied, are kept.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ def copy_with_input_replacements(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
-    """Copy a part of a graph, which reads other tensors than the original.
+    """Copy a part of a graph, with other tensors as inputs.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ def copy_with_input_replacements(
 
 
 def _reading(replaced: dict[int, Tensor]) -> Transformer:
-    """Return what copies operations which read some tensors in place of others."""
+    """Return a transformer that replaces tensors which operations read."""
 
     def outside(info: TransformerInfo, t: Tensor) -> Tensor:
         new = replaced.get(info.graph.symbol_of(t))
@@ -161,7 +160,7 @@ def graph_replace(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> Any:
-    """Return what tensors would be if others were replaced; the graph keeps the originals.
+    """Return copies of tensors as if others were replaced; the graph keeps the originals.
 
     Parameters
     ----------

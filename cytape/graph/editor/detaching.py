@@ -1,4 +1,4 @@
-"""Views cut out of what is around them, connected to each other, and bypassed."""
+"""Views detached from their surroundings, connected to each other, and bypassed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView, list[Tensor]]:
-    """Have a view read new placeholders instead of its inputs, handles of variables excepted.
+    """Replace the inputs of a view by new placeholders, handles of variables excepted.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView,
 def detach_outputs(
     sgv: Any, control_outputs: ControlOutputs | None = None
 ) -> tuple[SubGraphView, list[Tensor]]:
-    """Have what reads the outputs of a view read new placeholders instead.
+    """Replace the outputs of a view, for consumers outside, by new placeholders.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def detach(
     control_outputs: ControlOutputs | None = None,
     control_ios: ControlOutputs | None = None,
 ) -> tuple[SubGraphView, list[Tensor], list[Tensor]]:
-    """Do at once what `detach_inputs` and `detach_outputs` do.
+    """Detach the inputs and the outputs of a view, in one edit.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def detach(
 
 
 def detach_control_inputs(sgv: Any) -> None:
-    """Have the operations of a view no longer wait for others outside.
+    """Remove the control inputs of a view's operations from outside.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def detach_control_inputs(sgv: Any) -> None:
 
 
 def detach_control_outputs(sgv: Any, control_outputs: ControlOutputs) -> None:
-    """Have operations outside no longer wait for those of a view.
+    """Remove control inputs from a view's operations to those outside.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def detach_control_outputs(sgv: Any, control_outputs: ControlOutputs) -> None:
 def connect(
     sgv0: Any, sgv1: Any, disconnect_first: bool = False
 ) -> tuple[SubGraphView, SubGraphView]:
-    """Have the second of two views read the outputs of the first instead of its inputs.
+    """Replace the inputs of the second of two views by the outputs of the first.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def connect(
 
 
 def bypass(sgv: Any) -> tuple[SubGraphView, list[Tensor]]:
-    """Have what reads the outputs of a view read its inputs instead.
+    """Replace the outputs of a view, for their consumers, by its inputs.
 
     Parameters
     ----------
@@ -279,14 +279,14 @@ def _editing(view: SubGraphView) -> Any:
 
 
 class _Edit:
-    """What is to be changed around a view, all at once."""
+    """Changes around a view, made in one edit."""
 
     def __init__(self, view: SubGraphView) -> None:
         self.view = view
         self.graph = view.graph
         self.changes: Changes = {}
         self._controls: dict[int, list[int]] = {}
-        self._inputs: dict[int, int] = {}  # of the view, by what they were
+        self._inputs: dict[int, int] = {}  # new input by old input
 
     def apply(self) -> None:
         """Change it."""

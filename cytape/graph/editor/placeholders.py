@@ -1,4 +1,4 @@
-"""Placeholders in place of tensors that an edit takes away, and named after them."""
+"""Placeholders that replace tensors in edits, and are named after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers of tensors, and of views, that read others from now on."""
+"""Rerouting: consumers of tensors, and of views, that read other tensors after an edit."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = [
     "swap_ts",
 ]
 
-# Which inputs of which nodes become which symbols.
+# node -> position of an input -> new symbol
 Changes = dict[int, dict[int, int]]
 
 
 def reroute_ts(
     ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None
 ) -> int:
-    """Have what reads tensors read others instead.
+    """Replace tensors by others, for their consumers.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def reroute_ts(
 
 
 def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Have what reads tensors read others, and what reads these the former.
+    """Exchange tensors with others, for the consumers of both.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _reroute_ts(ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_modify: 
 def replaced_symbols(
     graph: Any, symbols0: list[int], symbols1: list[int], swap: bool
 ) -> dict[int, int]:
-    """Return which symbols are to be read in place of which, or raise if they cannot be.
+    """Return the new symbol for each replaced one; raise if a replacement is impossible.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def replaced_symbols(
 def rerouted(
     graph: Any, new: dict[int, int], allowed: Iterable[int] | None, excluded: Iterable[int] = ()
 ) -> Changes:
-    """Return what has to be changed so that nodes read other symbols.
+    """Return the changes that make nodes read other symbols.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def rerouted(
 
 
 def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Have the second of two views read the inputs of the first.
+    """Replace the inputs of the second of two views by those of the first.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Have each of two views read the inputs of the other one; else as `reroute_inputs`.
+    """Exchange the inputs of two views; otherwise as `reroute_inputs`.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Have what reads the outputs of the second of two views read those of the first.
+    """Replace the outputs of the second of two views, for their consumers, by those of the first.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Have each of two views be read where the other one is; else as `reroute_outputs`.
+    """Exchange the outputs of two views, for their consumers; otherwise as `reroute_outputs`.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Do at once what `reroute_inputs` and `reroute_outputs` do.
+    """Reroute inputs and outputs in one edit: `reroute_inputs` and `reroute_outputs`.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def swap_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Do at once what `swap_inputs` and `swap_outputs` do: each takes the place of the other one.
+    """Exchange two views in one edit: `swap_inputs` and `swap_outputs`.
 
     Parameters
     ----------
@@ -345,10 +345,10 @@ def views_of_one_graph(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView
 
 
 def inputs_rerouted(view0: SubGraphView, view1: SubGraphView, new: dict[int, int]) -> Changes:
-    """Return what has to be changed in two views so that they read other symbols."""
+    """Return the changes that make two views read other symbols."""
     allowed = [*view0.nodes, *view1.nodes]
     for view in view0, view1:
-        for t in view.passthroughs:  # what reads these takes part, too
+        for t in view.passthroughs:  # their consumers take part, too
             allowed += view.graph.consumer_nodes(view.graph.symbol_of(t))
     return rerouted(view0.graph if view0 else view1.graph, new, allowed)
 

@@ -1,4 +1,4 @@
-"""Operations and tensors selected by name, by regular expressions, and by predicates."""
+"""Selection of operations and tensors by name, regular expression or predicate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOR_OPS, FOR_TENSORS = "(?#ops)", "(?#ts)"
 
 
 def filter_ops(ops: Any, positive_filter: bool | Callable[[Operation], bool]) -> list[Operation]:
-    """Return those of some operations for which a function returns true.
+    """Return the operations for which a function returns true.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operat
 
 
 def filter_ts(ops: Any, positive_filter: bool | Callable[[Tensor], bool]) -> list[Tensor]:
-    """Return those inputs and outputs of some operations for which a function returns true.
+    """Return the inputs and outputs of operations for which a function returns true.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def select_ops(
     positive_filter: Callable[[Operation], bool] | None = None,
     restrict_ops_regex: bool = False,
 ) -> list[Operation]:
-    """Return all operations that are given, or whose names are described.
+    """Return operations that are given, or whose names match.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def select_ts(
     positive_filter: Callable[[Tensor], bool] | None = None,
     restrict_ts_regex: bool = False,
 ) -> list[Tensor]:
-    """Return all tensors that are given, or whose names are described.
+    """Return tensors that are given, or whose names match.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def select_ops_and_ts(
     graph: Graph | None = None,
     positive_filter: Callable[[Any], bool] | None = None,
 ) -> tuple[list[Operation], list[Tensor]]:
-    """Return all operations and all tensors that are given, or whose names are described.
+    """Return operations and tensors that are given, or whose names match.
 
     Parameters
     ----------

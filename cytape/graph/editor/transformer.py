@@ -1,4 +1,4 @@
-"""Transformer: a part of a graph built once more, in the same graph or another, as handlers say."""
+"""Transformer: copies of parts of graphs, in the same graph or another, made by handlers."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def transform_op_if_inside_handler(
 def assign_renamed_collections_handler(
     info: TransformerInfo, elem: Operation | Tensor, elem_: Operation | Tensor
 ) -> None:
-    """Have what is new be in collections of the names that those of the old have got.
+    """Add a copy to the collections that contain its original, under the new names.
 
     Parameters
     ----------
     info : TransformerInfo
     elem, elem_ : Operation or Tensor
-        What is old, and what is new.
+        The original, and its copy.
     """
     for name in info.collections_of(elem):
         info.graph_.add_to_collection(info.new_name(name) if isinstance(name, str) else name, elem_)
@@ -104,7 +104,7 @@ def assign_renamed_collections_handler(
 def copy_op_handler(
     info: TransformerInfo, op: Operation, new_inputs: list[Tensor]
 ) -> tuple[Operation, tuple[Tensor, ...]]:
-    """Build an operation once more.
+    """Copy an operation.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def copy_op_handler(
         Its outputs.
     """
     graph, into, node = info.graph, info.graph_, op.node
-    if graph.ops[node] is variable_handle_op:  # of which a graph has one for each variable
+    if graph.ops[node] is variable_handle_op:  # a graph has one handle for each variable
         handle = into.variable_handle(graph.attrs[node]["variable"])
         return handle.op, (handle,)
     name = info.new_name(op.name)  # before there is a new one, which asking for names would name
@@ -132,11 +132,11 @@ def copy_op_handler(
     return op_, tuple(outputs)
 
 
-# ---- what is told
+# ---- results of a transformation
 
 
 class TransformerInfo:
-    """What a transformation has made of operations and tensors.
+    """The copies of operations and tensors in a transformation.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class TransformerInfo:
 
     @property
     def transformed_ts(self) -> dict[Tensor, Tensor]:
-        """What tensors that were computed inside have become."""
+        """Copies of the tensors that are computed inside."""
         return {self.graph.tensor_at(symbol): t for symbol, t in self._symbols.items()}
 
     def _key(self, item: Any) -> Any:
@@ -197,7 +197,7 @@ class TransformerInfo:
         return bool(self._collections)
 
     def new_name(self, name: str) -> str:
-        """Return what something is to be called that had a name.
+        """Return the new name for an old one.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class TransformerInfo:
         return self.scope_ + name[len(self.scope) :]
 
     def input_for(self, symbol: int) -> Tensor:
-        """Return what an operation is to read in place of a symbol."""
+        """Return the tensor that a copied operation reads in place of a symbol."""
         t = self._symbols.get(symbol)
         if t is None:
             t = self._outside.get(symbol)
@@ -229,14 +229,14 @@ class TransformerInfo:
         return t
 
     def note(self, op: Operation, op_: Operation, outputs: Iterable[Tensor]) -> None:
-        """Take note of what an operation has become."""
+        """Note the copy of an operation."""
         self.transformed_ops[op] = op_
         self._symbols.update(zip(self.graph.outputs_of(op.node), outputs, strict=True))
 
     def transformed(
         self, original: Any, missing_fn: Callable[[Any], Any] | None = None
     ) -> Any:
-        """Return what operations and tensors have become.
+        """Return the copies of operations and tensors.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class TransformerInfo:
         return _mapped(found, original, missing_fn)
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
-        """Return what operations and tensors were made of.
+        """Return the originals of operations and tensors.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ def _mapped(
 
 
 class Transformer:
-    """Builds a part of a graph once more, in the same graph or another; handlers say how.
+    """Copies a part of a graph, in the same graph or another; handlers define the copies.
 
     Attributes
     ----------
@@ -372,7 +372,7 @@ class Transformer:
         src_scope: str = "",
         reuse_dst_scope: bool = False,
     ) -> tuple[SubGraphView, TransformerInfo]:
-        """Transform.
+        """Transform a view.
 
         Parameters
         ----------
@@ -431,7 +431,7 @@ class Transformer:
                     self.assign_collections_handler(info, elem, elem_)
 
     def _set_context(self, info: TransformerInfo, node: int, node_: int) -> None:
-        """Have a new node wait for what stands for that which the old one waits for."""
+        """Copy the control inputs of a node to its copy, with replacements."""
         graph, into = info.graph, info.graph_
         original = graph.original_of(node)
         controls = graph.control_inputs_of(node) if graph.has_control_inputs else []

@@ -1,4 +1,4 @@
-"""SubGraphView: some operations of a graph as if they were a function, with inputs and outputs."""
+"""SubGraphView: a set of operations of a graph as a function with inputs and outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SubGraphView"]
 
 
 class SubGraphView:
-    """Some operations of a graph, with what they read from outside and what they compute for it.
+    """A set of operations of a graph, with the tensors that it reads and computes for others.
 
     A view changes nothing in the graph, and methods return new views. Functions that edit the
     graph take views, and have those that they are given see what became of their inputs.
@@ -76,7 +76,7 @@ class SubGraphView:
     def _tensors(self, symbols: Iterable[int]) -> tuple[Tensor, ...]:
         return tuple(map(self._graph.tensor_at, symbols)) if self._graph is not None else ()
 
-    # ---- what it consists of
+    # ---- contents
 
     @property
     def graph(self) -> Any:
@@ -105,7 +105,7 @@ class SubGraphView:
 
     @property
     def passthroughs(self) -> tuple[Tensor, ...]:
-        """The tensors that are both, and that none of the operations is connected to."""
+        """Tensors that are input and output, and not connected to any of the operations."""
         return self._tensors(self._passthroughs)
 
     @property
@@ -167,7 +167,7 @@ class SubGraphView:
         raise ValueError(f"there is no op {op_name!r} in the view, which has {_names(self._ops)}")
 
     def is_passthrough(self, t: Tensor) -> bool:
-        """Tell whether a tensor is input and output at once.
+        """Tell whether a tensor is input and output.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class SubGraphView:
         return t.graph is self._graph and self._graph.symbol_of(t) in self._passthroughs
 
     def input_index(self, t: Tensor) -> int:
-        """Return which of the inputs a tensor is.
+        """Return the position of a tensor among the inputs.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class SubGraphView:
         return _position(self._inputs, t, self.inputs, "input")
 
     def output_index(self, t: Tensor) -> int:
-        """Return which of the outputs a tensor is, the first one if there are several.
+        """Return the position of a tensor among the outputs, the first one if there are several.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class SubGraphView:
         return view
 
     def assign_from(self, other: SubGraphView) -> None:
-        """Be a view of what another one is.
+        """Become a view of the same operations as another one.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class SubGraphView:
         return view
 
     def remove_unused_ops(self, control_inputs: bool = True) -> SubGraphView:
-        """Return a view without the operations that are connected to no input and no output.
+        """Return a view without the operations that are not connected to inputs or outputs.
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class SubGraphView:
         return view
 
     def with_inputs_replaced(self, symbols: dict[int, int]) -> SubGraphView:
-        """Return a view whose inputs are others, after an edit.
+        """Return a view with new inputs, after an edit.
 
         Parameters
         ----------
@@ -412,7 +412,7 @@ class SubGraphView:
     def with_elements_replaced(
         self, graph: Any, op: Callable[[Operation], Any], symbol: Callable[[int], int]
     ) -> SubGraphView:
-        """Return a view of what the operations and tensors have become elsewhere.
+        """Return a view of the copies of the operations and tensors.
 
         Parameters
         ----------

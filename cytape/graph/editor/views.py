@@ -1,4 +1,4 @@
-"""Views of what is described: operations and tensors, names, scopes."""
+"""Views made of operations and tensors, names, or scopes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["make_view", "make_view_from_scope", "sgv", "sgv_scope"]
 
 
 def make_view(*args: Any, graph: Graph | None = None) -> SubGraphView:
-    """Return a view of operations and tensors that are given, or whose names are described.
+    """Return a view of operations and tensors that are given, or whose names match.
 
     Parameters
     ----------

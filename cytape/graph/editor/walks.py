@@ -1,4 +1,4 @@
-"""Walks along a graph: what operations depend on, and what depends on them."""
+"""Walks along a graph: descendants and ancestors of operations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def get_forward_walk_ops(
     stop_at_ts: Any = (),
     control_outputs: ControlOutputs | None = None,
 ) -> list[Operation]:
-    """Return the operations that can be reached from some, from outputs to those that read them.
+    """Return the operations that depend on the given ones.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def get_backward_walk_ops(
     stop_at_ts: Any = (),
     control_inputs: bool = False,
 ) -> list[Operation]:
-    """Return the operations that some can be reached from, from inputs to those that make them.
+    """Return the operations that the given ones depend on.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a user feeds to a graph, checked against what the graph expects."""
+"""Fed values, checked against the graph."""
 
 from __future__ import annotations
 

@@ -174,13 +174,13 @@ class Session:
 
 
 class _Wanted:
-    """What is to be run for a structure of fetches.
+    """The nodes and symbols to run for a structure of fetches.
 
     Attributes
     ----------
     symbols : list of int
     nodes : dict of int
-        That are to run, too, for what they do; an ordered set.
+        Nodes that also run, for their side effects; an ordered set.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -236,5 +236,5 @@ def _check_placeholders(graph: Graph, wanted: _Wanted, feeds: tuple[int, ...]) -
 
 
 def _own(array: np.ndarray) -> Any:
-    """Return a result as its caller may have it: nobody else's, and writeable."""
+    """Return a result that the caller owns and may write to."""
     return array.copy() if array.ndim else array[()]

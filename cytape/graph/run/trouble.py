@@ -1,4 +1,4 @@
-"""What NumPy says of floating point trouble, said of ops that ran without it."""
+"""NumPy's floating point warnings for ops that ran without NumPy."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _REDUCTIONS = {
 }  # fmt: skip
 _ACCUMULATIONS = {np.add: products.cumsum, np.multiply: products.cumprod}
 _AT_INDICES = {"Add", "Subtract", *EXTREMA}  # reduced at NumPy's indices as they are
-# What a second operand may be replaced by where `where` leaves it out: f(y, neutral) is y.
+# Neutral second operands, for elements that `where` leaves out: f(y, neutral) is y.
 _NEUTRAL = {
     np.subtract: 0, np.hypot: 0, np.logical_and: 1, np.logical_or: 0, np.logical_xor: 0,
     np.bitwise_or: 0, np.bitwise_xor: 0, np.bitwise_and: -1, np.left_shift: 0, np.right_shift: 0,

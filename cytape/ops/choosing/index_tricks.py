@@ -14,7 +14,7 @@ __all__ = ["c_", "r_"]
 
 
 class _Concatenator:
-    """What joins the items of an index, as NumPy's object of that name; of tensors it makes one.
+    """Joins the items of an index, as NumPy's object of that name; of tensors it makes one.
 
     Examples
     --------

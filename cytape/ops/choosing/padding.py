@@ -205,7 +205,7 @@ def _copied(array, widths, mode, options):
 
 
 class _Given:
-    """What pads by numbers, one for each end of each axis, in any of the forms that NumPy takes."""
+    """Pads with numbers, one for each end of each axis, in any of NumPy's forms."""
 
     def __init__(self, values, array):
         self.values = broadcast_to(operand(values), (array.ndim, 2))

@@ -1,1 +1,1 @@
-"""What becomes of the call of an op, kind by kind: computing, recording, differentiating."""
+"""Calls of ops, kind by kind: computation, entries on tapes, derivatives."""

@@ -1,1 +1,1 @@
-"""What shapes and dtypes come out of a call, also where not all extents are known."""
+"""Shapes and dtypes of results of calls, also with unknown extents."""

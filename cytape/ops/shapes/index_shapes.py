@@ -46,7 +46,7 @@ def indexed_shape(shape, index):
             if place is None:
                 place = len(result)
             elif last != position - 1:
-                place = 0  # what advanced indices select comes first if they stand apart
+                place = 0  # axes of separated advanced indices come first
             last = position
             if _is_mask(part):
                 for n, m in zip(part.shape, shape[axis : axis + part.ndim], strict=True):

@@ -1,4 +1,4 @@
-"""What is known of an op's outputs before it runs: rules from the specs of its inputs.
+"""Shape rules: specs of an op's outputs from the specs of its inputs.
 
 A rule is called with the specs of the inputs and the op's attributes, and returns the spec of the
 output (several outputs: a tuple). An extent that is not known is None, and so is the shape of a

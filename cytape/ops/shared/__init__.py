@@ -1,1 +1,1 @@
-"""What several families of ops are written with."""
+"""Functions that several families of ops use."""

@@ -51,7 +51,7 @@ def put_elements(values, indices, *, size, unique):
 
 def take_elements(x, indices, *, unique):
     """Take the elements at indices of lines."""
-    if not x.shape[-1]:  # what a line without elements has is zero
+    if not x.shape[-1]:  # the derivative of a line without elements is zero
         lead = np.broadcast_shapes(x.shape[:-1], indices.shape[:-1])
         return np.zeros((*lead, indices.shape[-1]), x.dtype)
     if x.ndim == indices.ndim == 1:

@@ -21,7 +21,7 @@ def _sum_to(x, shape):
     axes = (*range(lead), *(lead + axis for axis, extent in enumerate(shape)
                             if extent == 1 and x.shape[lead + axis] != 1))
     total = _reduced(x, axes)
-    if total.shape[lead:] != tuple(shape):  # what graphs do not run may have been refused by NumPy
+    if total.shape[lead:] != tuple(shape):  # a node that does not run may have an invalid shape
         raise ValueError(
             f"operands could not be broadcast: one of shape {tuple(shape)} to shape {x.shape}")
     return total.reshape(shape)

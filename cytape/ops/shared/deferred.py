@@ -119,8 +119,8 @@ deferred_vjp_op = general(
 def composed(name, forward, composition, shape_rule, vjp_of_arrays=None, jvp=None):
     """Declare an algorithm for arrays, differentiated as a composition of ops that does the same.
 
-    The composition is called where somebody wants the derivative of the algorithm only; of second
-    order only, where there is a vjp of arrays.
+    The composition is called only if the derivative of the algorithm is needed; if there is a vjp
+    of arrays, only for second order.
     """
 
     def vjp(op, *seeds):

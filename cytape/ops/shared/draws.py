@@ -30,7 +30,7 @@ drawing_functions: dict[str, Callable] = {}  # functions of cytape.numpy.random 
 
 
 class _Watchers(threading.local):
-    """What this thread tells which streams it is about to draw from, each time."""
+    """Callback of this thread that is told of each stream before a draw."""
 
     def __init__(self) -> None:
         self.notes: tuple[Callable[[Any], None], ...] = ()
@@ -172,7 +172,7 @@ def seed(seed: int | None = None) -> None:
     global _n_seedings
     np.random.seed(seed)  # noqa: NPY002
     _n_seedings += 1
-    # In place: whoever draws something once more has set the generator back, and will again.
+    # In place: a repeated draw has set the generator back, and will again.
     default_generator().bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
@@ -228,8 +228,8 @@ def new_stream(graph, op_seed=None, unseeded=numpys_stream):
 
 # -- the draws -------------------------------------------------------------------------------------
 #
-# What an input is: the parameters of the distribution first; then a tensor that has the shape of
-# the result, where it is not known before.
+# Inputs: the parameters of the distribution first; then, if the shape of the result is unknown, a
+# tensor of that shape.
 
 
 def drawing(

@@ -1,4 +1,4 @@
-"""What graphs do in ways of their own, for rooms that do not know graphs: loops, rows, batches."""
+"""Calls into graphs, for rooms that do not know graphs: loops, rows, batches."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ add_n_op = linear(
 identity_n_op = linear(
     "IdentityN", _unchanged, transpose=lambda op, *gs: gs, batched=_unchanged,
     shape_rule=_unchanged)
-# Whoever takes one of its outputs waits for all of its inputs.
+# A reader of one of its outputs waits for all of its inputs.
 tuple_op = general(
     "Tuple", _unchanged, vjp=lambda op, *gs: gs, jvp=lambda op, *ts: ts, saved_inputs=(),
     optional_gradients=ANY_OUTPUT, batched=lambda op, *ts: ts, shape_rule=_unchanged)

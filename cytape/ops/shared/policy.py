@@ -1,4 +1,4 @@
-"""What a checkpointed call keeps for its derivatives, in the words of whoever writes it."""
+"""Policies: the values that a checkpointed call keeps for its derivatives, as users name them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 __all__ = ["KINDS", "NOTHING", "Automatic", "Policy", "check_budget", "checked_name"]
 
 KINDS = "nothing", "everything", "dots"
-_ELSEWHERE = {  # what JAX calls them
+_ELSEWHERE = {  # their names in JAX
     "nothing_saveable": "nothing", "everything_saveable": "everything", "dots_saveable": "dots",
     "checkpoint_dots": "dots", "dots_with_no_batch_dims_saveable": "dots",
     "checkpoint_dots_with_no_batch_dims": "dots"}

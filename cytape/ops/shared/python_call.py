@@ -42,14 +42,14 @@ __all__ = [
     "linear_transpose",
 ]
 
-LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # what a function raises that needs values
+LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # errors of a function that needs values
 UNKNOWN_EXTENTS = 24, 36  # stand for extents that are not known
 SMALL_EXTENT = 2  # ... too, to find out what is only as long as the others if those are long
 ANY_INPUTS = range(1 << 30)  # more than an op has
 
 
 class PythonCall:
-    """What an op here does.
+    """The function of an op here.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class PythonCall:
     name: str
 
     def run(self, *arrays: np.ndarray) -> list:
-        """Return the results, arrays that nobody else can change."""
+        """Return the results, arrays that cannot change."""
         raise NotImplementedError
 
     def refuse_others(self, moving: Sequence[bool]) -> None:
@@ -296,7 +296,7 @@ def attempted(graph: Any, function: Callable[[], Any], arguments: tuple = ()) ->
         result = function()
         succeeded = True
     except LEAVES_CYTAPE:
-        del graph.stateful[n_stateful:]  # nobody uses what was built: it must not run
+        del graph.stateful[n_stateful:]  # the built nodes are unused, and must not run
         restore_draws()
         return NotImplemented
     finally:

@@ -91,7 +91,7 @@ def _add_up(weights, bins, *, n):
 
 
 def _weights_back(op, g, bins):
-    return take_along(np.pad(g, (0, 1)), bins)  # what is in no bin gets a zero
+    return take_along(np.pad(g, (0, 1)), bins)  # elements in no bin get a zero
 
 
 bins_op = nondifferentiable(

@@ -43,7 +43,7 @@ def _of_lines(values, x, **_):
     return symbolic_spec(values.shape, values.dtype)
 
 
-# What moves with the elements of x when they are sorted, and back.
+# Linear op that reorders a tensor as x is sorted, and back.
 in_order_op = multilinear(
     "InOrder", _in_order,
     lambda op, g, x: out_of_order_op(g, x, **op.attrs), None,
@@ -193,7 +193,7 @@ def _to_first(values, ar, *, equal_nan):
     return total.reshape(shape)
 
 
-# What moves with the elements that stand for their equals, and back.
+# Linear op that takes the first of equal elements, and back.
 from_first_op = multilinear(
     "FromFirst", _from_first,
     lambda op, g, ar: to_first_op(g, ar, equal_nan=op.attrs["equal_nan"]), None,

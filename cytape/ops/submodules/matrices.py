@@ -1,7 +1,7 @@
-"""What the functions of (stacks of) matrices have in common: adjoints, triangles, specs.
+"""Common parts of functions of (stacks of) matrices: adjoints, triangles, specs.
 
 Rules of derivatives are written with the adjoint, the conjugate transpose: the gradient G of a real
-loss in A is what makes its differential Re tr(G^H dA), see docs/conventions.md.
+loss in A satisfies d loss = Re tr(G^H dA), see docs/conventions.md.
 """
 
 from operator import matmul

@@ -21,7 +21,7 @@ def _highest(dtype):
 
 
 class At:
-    """What ``x.at`` is: a tensor whose parts can be updated; ``x.at[index]`` is one of them.
+    """The object ``x.at``: a tensor whose parts can be updated; ``x.at[index]`` is one of them.
 
     Parameters
     ----------
