@@ -20,6 +20,7 @@ from cytape.tensor.tensor import live_tensors
 from tests import ways
 from tests.cases import each
 from tests.tables import table
+from tests.threads import in_threads
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -482,26 +483,6 @@ def test_a_cycle_through_a_tape_that_holds_an_accumulator_is_collected():
 # -- threads ---------------------------------------------------------------------------------------
 
 
-def in_threads(*functions):
-    """Run functions at once; return their results or raise the first exception."""
-    results, errors = [None] * len(functions), []
-
-    def run(i):
-        try:
-            results[i] = functions[i]()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(functions))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results
-
-
 def test_threads_have_accumulators_of_their_own(rng):
     x = cytape.constant(rng.normal(size=20))
     turns = threading.Barrier(2)
@@ -516,7 +497,7 @@ def test_threads_have_accumulators_of_their_own(rng):
             jvp, hvp = accumulator.jvp([y, gradient])
         return jvp.numpy() / tangent, hvp.numpy() / tangent
 
-    for jvp, hvp in in_threads(lambda: work(1.0), lambda: work(3.0)):
+    for jvp, hvp in in_threads(lambda f: f(), lambda: work(1.0), lambda: work(3.0)):
         np.testing.assert_allclose(jvp, np.cos(x.numpy()) * x.numpy() + np.sin(x.numpy()))
         np.testing.assert_allclose(hvp, -np.sin(x.numpy()))
 
@@ -524,10 +505,10 @@ def test_threads_have_accumulators_of_their_own(rng):
 def test_an_accumulator_does_not_follow_another_thread():
     x = cytape.constant(3.0)
     with cytape.ForwardAccumulator(x, 1.0) as accumulator:
-        (elsewhere,) = in_threads(lambda: x * x)
+        (elsewhere,) = in_threads(lambda f: f(), lambda: x * x)
         here = x * x
     assert (accumulator.jvp(elsewhere), float(accumulator.jvp(here))) == (None, 6.0)
-    in_threads(accumulator.__enter__)
+    in_threads(lambda f: f(), accumulator.__enter__)
     here = x * x
     assert accumulator.jvp(here) is None
     accumulator.__exit__(None, None, None)
@@ -538,7 +519,7 @@ def test_a_tangent_may_go_in_another_thread():
     with cytape.ForwardAccumulator(x, 1.0) as accumulator:
         box = [x * x]
         tangent = weakref.ref(accumulator.jvp(box[0]).numpy().base)
-        in_threads(box.clear)
+        in_threads(lambda f: f(), box.clear)
         assert tangent() is None
 
 
@@ -552,7 +533,7 @@ def test_accumulators_and_tapes_of_several_threads(rng):
         return gradient.numpy(), accumulator.jvp(gradient).numpy()
 
     expected = hvp()
-    for result in in_threads(hvp, hvp):
+    for result in in_threads(lambda f: f(), hvp, hvp):
         for one, other in zip(result, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-13)
 

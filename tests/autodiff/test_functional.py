@@ -1,6 +1,5 @@
 """grad, value_and_grad, vjp."""
 
-import threading
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError, UnconnectedGradientWarning
 from cytape.tensor.tensor import live_tensors
 from tests.cases import each
+from tests.threads import in_threads
 
 
 def cube(x):
@@ -276,18 +276,11 @@ def test_real_parts_of_complex_results_are_differentiated():
 
 
 def test_threads_differentiate_at_the_same_time():
-    results = {}
-
     def work(k):
-        results[k] = [cytape.grad(cytape.grad(lambda x: x**k))(2.0) for _ in range(50)]
+        return [cytape.grad(cytape.grad(lambda x: x**k))(2.0) for _ in range(50)]
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(2, 6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for k in range(2, 6):
-        assert set(results[k]) == {k * (k - 1) * 2.0 ** (k - 2)}
+    for k, results in zip(range(2, 6), in_threads(work, *range(2, 6)), strict=True):
+        assert set(results) == {k * (k - 1) * 2.0 ** (k - 2)}
 
 
 def test_with_scipy_optimisers():

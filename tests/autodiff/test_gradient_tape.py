@@ -1,7 +1,6 @@
 """GradientTape, statement by statement, and what the statements leave open."""
 
 import gc
-import threading
 import weakref
 from collections import OrderedDict, namedtuple
 
@@ -12,6 +11,7 @@ import cytape
 from cytape.errors import CytapeError, InvalidGradientError, TapeStateError
 from cytape.tensor.tensor import live_tensors
 from tests.cases import each
+from tests.threads import in_thread, in_threads
 
 # -- watching, scopes, lifetime --------------------------------------------------------------------
 
@@ -835,29 +835,11 @@ def test_errors_have_a_common_base():
 # -- threads ---------------------------------------------------------------------------------------
 
 
-def _in_thread(function, *args):
-    """Run a function in another thread; return its result or raise its exception."""
-    outcome = {}
-
-    def run():
-        try:
-            outcome["result"] = function(*args)
-        except BaseException as error:
-            outcome["error"] = error
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["result"]
-
-
 def test_a_tape_follows_its_own_thread_only():
     v = cytape.Variable(3.0)
     with cytape.GradientTape(persistent=True) as tape:
         here = v * v
-        there = _in_thread(lambda: v * v * v)
+        there = in_thread(lambda: v * v * v)
     assert float(tape.gradient(here, v)) == 6.0
     assert tape.gradient(there, v) is None
     assert tape.watched_variables() == (v,)
@@ -875,7 +857,7 @@ def test_a_tensor_of_another_threads_tape_is_a_constant():
             gradients = own.gradient(z, [w, y, v])
             return z, gradients, np.asarray(y)
 
-        z, gradients, array = _in_thread(other)
+        z, gradients, array = in_thread(other)
         total = y * z
     assert float(gradients[0]) == 9.0
     assert gradients[1:] == [None, None]
@@ -887,15 +869,15 @@ def test_a_gradient_may_be_taken_in_another_thread():
     v = cytape.Variable(3.0)
     with cytape.GradientTape(persistent=True) as tape:
         y = v * v
-        assert float(_in_thread(tape.gradient, y, v)) == 6.0
-    assert float(_in_thread(tape.gradient, y, v)) == 6.0
+        assert float(in_thread(tape.gradient, y, v)) == 6.0
+    assert float(in_thread(tape.gradient, y, v)) == 6.0
 
 
 def test_a_tape_cannot_be_entered_in_two_threads():
     with cytape.GradientTape() as tape:
         with pytest.raises(ValueError, match="recording"):
-            _in_thread(tape.__enter__)
-    _in_thread(tape.__enter__)
+            in_thread(tape.__enter__)
+    in_thread(tape.__enter__)
     tape.__exit__(None, None, None)
 
 
@@ -903,9 +885,9 @@ def test_a_tape_may_be_suspended_from_another_thread():
     v = cytape.Variable(3.0)
     with cytape.GradientTape(persistent=True) as tape:
         suspension = tape.stop_recording()
-        _in_thread(suspension.__enter__)
+        in_thread(suspension.__enter__)
         hidden = v * v
-        _in_thread(suspension.__exit__, None, None, None)
+        in_thread(suspension.__exit__, None, None, None)
         seen = v * v
     assert tape.gradient(hidden, v) is None
     assert float(tape.gradient(seen, v)) == 6.0
@@ -914,11 +896,8 @@ def test_a_tape_may_be_suspended_from_another_thread():
 def test_threads_recording_at_the_same_time():
     v = cytape.Variable(np.full(4, 0.5))
     n_threads, n_rounds = 4, 50
-    barrier = threading.Barrier(n_threads)
-    results = [None] * n_threads
 
     def work(k):
-        barrier.wait()
         sums = np.zeros(4)
         for _ in range(n_rounds):
             with cytape.GradientTape() as tape:
@@ -927,30 +906,11 @@ def test_threads_recording_at_the_same_time():
                     y = np.sin(y) * v
             assert tape.watched_variables() == (v,)
             sums += tape.gradient(y, v).numpy()
-        results[k] = sums
+        return sums
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for k in range(n_threads):
+    for k, found in enumerate(in_threads(work, *range(n_threads))):
         with cytape.GradientTape() as tape:
             y = v
             for _ in range(k + 1):
                 y = np.sin(y) * v
-        np.testing.assert_allclose(results[k], n_rounds * tape.gradient(y, v).numpy())
-
-
-def _batch_jacobian(x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x**2 * np.sum(x, axis=1, keepdims=True)
-    return tape.batch_jacobian(y, x)
-
-
-def _jacobian(x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x[0] ** 2 * x[1:3]
-    return tape.jacobian(y, x)
+        np.testing.assert_allclose(found, n_rounds * tape.gradient(y, v).numpy())

@@ -13,3 +13,12 @@ def refuses(call, array):
             call(array)
         with pytest.raises(expected.type):
             call(cytape.constant(array))
+
+
+def same_error(function, numpy_function, x, *args, **kwargs):
+    """Check that a tensor raises what NumPy raises on the array, in its words."""
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        numpy_function(x, *args, **kwargs)
+    with pytest.raises(type(expected.value)) as actual:
+        function(cytape.constant(x), *args, **kwargs)
+    assert str(actual.value) == str(expected.value)

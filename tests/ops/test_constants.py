@@ -9,21 +9,6 @@ from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops import constants
 from tests.cases import each
 
-
-@pytest.fixture
-def watched():
-    """Watch a constant; the tape records until its gradient is asked for."""
-    tape = cytape.GradientTape()
-    with tape:
-        yield lambda value: watch(tape, value)
-
-
-def watch(tape, value):
-    x = cytape.constant(value)
-    tape.watch(x)
-    return x, lambda y: tape.gradient(y, x)
-
-
 MAKERS = ("zeros", "ones", "empty", "full")
 
 

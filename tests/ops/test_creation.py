@@ -8,20 +8,6 @@ import cytape.numpy as cnp
 from cytape.ops import creation as ops
 
 
-@pytest.fixture
-def watched():
-    """Watch a constant; the tape records until its gradient is asked for."""
-    tape = cytape.GradientTape()
-    with tape:
-        yield lambda value: watch(tape, value)
-
-
-def watch(tape, value):
-    x = cytape.constant(value)
-    tape.watch(x)
-    return x, lambda y: tape.gradient(y, x)
-
-
 def test_cast_between_float_widths_keeps_the_gradient_in_the_sources_dtype(watched):
     x, gradient = watched(np.array([1.0, 2.0], np.float32))
     g = gradient(ops.astype(x, np.float64) * np.array([3.0, 4.0]))

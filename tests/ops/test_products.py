@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as ops
+from tests.ops.refusals import same_error
 from tests.ways import gradient, hessian_times
 
 
@@ -41,15 +42,6 @@ def test_prod_does_not_overflow_where_the_gradient_does_not():
 def test_prod_of_complex_numbers_follows_the_conjugate_convention():
     z = np.array([1 + 2j, 3 - 1j])
     np.testing.assert_allclose(gradient(ops.prod, z), np.conj(z[::-1]))
-
-
-def same_error(function, numpy_function, x, *args, **kwargs):
-    """Check that a tensor raises what NumPy raises on the array."""
-    with pytest.raises(Exception) as expected:  # noqa: PT011
-        numpy_function(x, *args, **kwargs)
-    with pytest.raises(type(expected.value)) as actual:
-        function(cytape.constant(x), *args, **kwargs)
-    assert str(actual.value) == str(expected.value)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

@@ -10,6 +10,7 @@ import cytape
 import cytape.numpy as ops
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ops.refusals import same_error
 from tests.ways import gradient, hessian_times
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
@@ -54,15 +55,6 @@ def test_mean_of_nothing_is_nan_and_has_an_empty_gradient(name):
     function = getattr(ops, name)
     assert np.isnan(function(cytape.constant([])).numpy())
     assert gradient(function, np.zeros((0, 3))).shape == (0, 3)
-
-
-def same_error(function, numpy_function, x, *args, **kwargs):
-    """Check that a tensor raises what NumPy raises on the array."""
-    with pytest.raises(Exception) as expected:  # noqa: PT011
-        numpy_function(x, *args, **kwargs)
-    with pytest.raises(type(expected.value)) as actual:
-        function(cytape.constant(x), *args, **kwargs)
-    assert str(actual.value) == str(expected.value)
 
 
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])

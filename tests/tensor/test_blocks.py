@@ -11,7 +11,8 @@ from cytape.tensor.state import (
     stop_recording,
     suspended,
 )
-from tests.tensor.recording import following, in_thread
+from tests.tensor.recording import following
+from tests.threads import in_thread
 
 
 def test_a_suspended_recorder_sees_nothing(x, recorder):

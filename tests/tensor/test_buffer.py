@@ -1,7 +1,6 @@
 """Memory of dead arrays is used again, and never while somebody can still see it."""
 
 import gc
-import threading
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.ops.declare import general
 from cytape.tensor.buffer import release_kept
 from tests.resident import needs_rollup, resident_bytes
+from tests.threads import in_threads
 
 MEBIBYTE = 1 << 20
 SMALLEST = 2049  # elements of float64 that are too many for Python's allocator
@@ -147,22 +147,14 @@ def test_a_gradient_leaves_its_memory_too():
 
 
 def test_threads_do_not_get_each_others_memory():
-    wrong = []
-
     def work(number):
         rng = np.random.default_rng(number)
         for step in range(200):
             content = float(1000 * number + step)
             tensors = [filled(int(rng.integers(2049, 20_000)), content) for _ in range(3)]
-            if any((tensor.numpy() != content).any() for tensor in tensors):
-                wrong.append(content)
+            assert all((tensor.numpy() == content).all() for tensor in tensors)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(work, *range(4))
 
 
 def test_an_impossible_size_is_a_memory_error():

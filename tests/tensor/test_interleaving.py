@@ -9,7 +9,6 @@ import contextvars
 import gc
 import itertools
 import random
-import threading
 
 import pytest
 
@@ -17,6 +16,7 @@ import cytape
 from cytape.tensor.state import building_into, building_under, current_graph, unrecorded
 from cytape.tensor.tensor import live_tensors
 from tests.cases import each
+from tests.threads import in_thread
 
 ORDERS = list(itertools.permutations(range(3)))
 
@@ -42,14 +42,6 @@ def nothing_stays_entered():
 def inside(block):
     with block as value:
         yield value
-
-
-def in_thread(function):
-    outcome = []
-    thread = threading.Thread(target=lambda: outcome.append(function()))
-    thread.start()
-    thread.join()
-    return outcome[0]
 
 
 # ---- graphs and their scopes

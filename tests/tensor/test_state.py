@@ -15,7 +15,7 @@ from cytape.tensor.state import (
     stop_recording,
     suspended,
 )
-from tests.tensor.recording import in_thread
+from tests.threads import in_thread
 
 
 def test_whether_anybody_records(x):

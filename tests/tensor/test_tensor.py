@@ -6,7 +6,6 @@ import operator
 import pickle
 import subprocess
 import sys
-import threading
 import weakref
 
 import numpy as np
@@ -17,6 +16,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
 from tests.tables import table
+from tests.threads import in_thread, in_threads
 from tests.ways import gradient
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -410,24 +410,13 @@ def test_tensors_are_counted_and_freed_at_once():
 
 
 def test_ids_are_never_used_twice_by_threads_either():
-    ids = [[] for _ in range(4)]
+    def work(x):
+        return [(x + 1.0).id for _ in range(1000)]
 
-    def work(mine):
-        x = cytape.constant(1.0)
-        for _ in range(1000):
-            mine.append((x + 1.0).id)
-
-    threads = [threading.Thread(target=work, args=(mine,)) for mine in ids]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    ids = in_threads(work, *[cytape.constant(1.0) for _ in range(4)])
     assert len({id for mine in ids for id in mine}) == 4000
 
 
 def test_a_tensor_made_in_one_thread_is_used_in_another():
-    box = []
-    thread = threading.Thread(target=lambda: box.append(cytape.constant(V3) * 2.0))
-    thread.start()
-    thread.join()
-    np.testing.assert_array_equal((box.pop() + V3).numpy(), 3 * V3)
+    x = in_thread(lambda: cytape.constant(V3) * 2.0)
+    np.testing.assert_array_equal((x + V3).numpy(), 3 * V3)

@@ -12,7 +12,8 @@ from cytape.tensor.state import (
     suspended,
 )
 from cytape.tensor.tensor import live_tensors
-from tests.tensor.recording import following, in_thread
+from tests.tensor.recording import following
+from tests.threads import in_thread
 
 
 def test_all_recorders_that_follow_an_input_record(x):

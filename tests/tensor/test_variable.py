@@ -17,6 +17,7 @@ from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import live_tensors
 from cytape.tensor.variable import holding, holds
+from tests.threads import in_threads
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -376,21 +377,15 @@ def test_a_tape_keeps_the_variables_it_watched():
 
 def test_a_variable_is_shared_by_threads():
     v = cytape.Variable(2.0)
-    results = []
 
     def work(factor):
         with cytape.GradientTape() as tape:
             y = v * v * factor
-        results.append((factor, float(tape.gradient(y, v))))
+        return float(tape.gradient(y, v))
 
-    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]
     with cytape.GradientTape() as tape:
         y = v * v
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert sorted(results) == [(float(i), 4.0 * i) for i in range(4)]
+        assert in_threads(work, 0.0, 1.0, 2.0, 3.0) == [0.0, 4.0, 8.0, 12.0]
     assert float(tape.gradient(y, v)) == 4.0
 
 

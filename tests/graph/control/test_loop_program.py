@@ -1,7 +1,6 @@
 """Loops in plans, which run without Python: the same numbers, and as few copies as there can be."""
 
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import cytape.numpy as cnp
 from cytape.graph.run import reference
 from tests.cases import each
 from tests.graph.plans import plan_of
+from tests.threads import in_threads
 
 LARGE = 500  # elements: more than what is copied into a frame
 
@@ -198,16 +198,7 @@ def test_threads_run_one_loop_side_by_side():
     gradient = cytape.function(cytape.grad(lambda x: cnp.sum(f(x))))
     starts = [np.full(LARGE if k % 2 else LARGE, 1.0 + k) for k in range(4)]
     expected = [(f(x), gradient(x)) for x in starts]
-    found = [None] * 4
-
-    def run(k):
-        found[k] = (f(starts[k]), gradient(starts[k]))
-
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = in_threads(lambda x: (f(x), gradient(x)), *starts)
     for (value, slope), (other, other_slope) in zip(found, expected, strict=True):
         assert np.array_equal(value, other)
         assert np.array_equal(slope, other_slope)

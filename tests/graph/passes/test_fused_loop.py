@@ -1,6 +1,5 @@
 """Fused ops run block by block: sums over blocks, operands that are broadcast, many threads."""
 
-import threading
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from cytape.tensor.buffer import release_kept
 from cytape.tensor.spec import Spec
 from tests.cases import each
 from tests.graph.passes.fused import SIZES, call, check, made, spec_of
+from tests.threads import in_threads
 
 
 @each("dtype", ["float64", "float32"])
@@ -84,17 +84,10 @@ def test_threads_share_an_op():
         spec_of(x), [x], [call("Exp", 0), call("Multiply", 1, 0), call("Sum", 2, axis=None)], [2, 3]
     )
     expected = op.forward(x)
-    failures = []
 
-    def work():
+    def work(_):
         for _ in range(20):
             for a, b in zip(op.forward(x), expected, strict=True):
-                if not np.array_equal(a, b):
-                    failures.append(a)
+                np.testing.assert_array_equal(a, b)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(work, *range(4))

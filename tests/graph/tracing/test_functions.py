@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import threading
 import warnings
 import weakref
 
@@ -14,6 +13,7 @@ import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
 from tests import ways
 from tests.cases import each
+from tests.threads import in_threads
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -608,19 +608,14 @@ def test_recompute_grad_in_a_trace():
 
 def test_functions_in_several_threads():
     f = cytape.function(lambda x: cnp.sum(cnp.sin(x) * x))
-    results = [None] * 4
 
     def work(i):
         for n in [1, 2, 3, 4] * 5:
-            results[i] = cytape.grad(f)(np.full(n, float(i)))
+            result = cytape.grad(f)(np.full(n, float(i)))
+        return result
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i in range(4):
-        np.testing.assert_allclose(results[i], np.sin(i) + i * np.cos(i), rtol=1e-14)
+    for i, result in enumerate(in_threads(work, *range(4))):
+        np.testing.assert_allclose(result, np.sin(i) + i * np.cos(i), rtol=1e-14)
 
 
 def test_nothing_is_left_of_a_function_that_was_differentiated():

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import gc
-import threading
 import warnings
 import weakref
 from typing import Any
@@ -16,6 +15,7 @@ import cytape.numpy as cnp
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
 from cytape.tensor.tensor import live_tensors
+from tests.threads import in_threads
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -323,23 +323,16 @@ def test_plans_used_least_recently_make_room():
 
 def test_threads_that_trace_and_forget_at_once():
     f = cytape.function(lambda scale, x, n: x * scale.factor * n, max_traces=4)
-    wrong = []
 
     def work(i):
         for n in range(60):
             scale = Scale(float(i + n))
-            y = float(f(scale, np.array(2.0), n % 7))
-            if y != 2.0 * scale.factor * (n % 7):
-                wrong.append((i, n, y))
+            assert float(f(scale, np.array(2.0), n % 7)) == 2.0 * scale.factor * (n % 7)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong and f.cache_info().traces <= 4
+        in_threads(work, *range(4))
+    assert f.cache_info().traces <= 4
 
 
 def test_nodes_count_among_what_a_function_keeps():
