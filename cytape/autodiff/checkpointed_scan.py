@@ -39,7 +39,6 @@ from cytape.core.schedules import Action, Kind, reversal, sweep
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.symbolic import graph_for
-from cytape.ops.shared.graph_loops import loop_in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import current_graph, possible_modes, stop_recording
@@ -135,7 +134,9 @@ def checkpointed_scan(
     if graph_for(leaves_of_operand(state)) is not None or current_graph() is not None:
         if storage is not None:
             raise ValueError("storage is for steps that are taken at once, not for a graph")
-        return loop_in_graph(step, state, n, snapshots)
+        from cytape.graph.control.control_flow import scanned
+
+        return scanned(step, state, n, snapshots)
     backward, _ = possible_modes()
     if not backward or n < 2:
         return _advanced(step, lent(state), n)

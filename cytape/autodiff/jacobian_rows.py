@@ -12,7 +12,6 @@ from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import extents, moveaxis, reshape
 from cytape.ops.shared.conform import broadcast_to
-from cytape.ops.shared.graph_loops import for_all_members
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
@@ -108,6 +107,8 @@ def columns(
 def _in_batches(
     gradients: Callable[[Tensor], list], seeds: np.ndarray, at_a_time: int
 ) -> list[Tensor | tuple]:
+    from cytape.graph.batching.vmap import vmap
+
     connected: list[bool] = []
 
     def of_one(seed: Tensor) -> list[Tensor]:
@@ -115,7 +116,7 @@ def _in_batches(
         connected[:] = [x is not None for x in found]
         return [densify(x) for x in found if x is not None]
 
-    found = iter(for_all_members(of_one, tensor_of(seeds), at_a_time))
+    found = iter(vmap(of_one, chunk_size=at_a_time)(tensor_of(seeds)))
     return [next(found) if is_connected else (None,) * len(seeds) for is_connected in connected]
 
 

@@ -24,7 +24,6 @@ from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.symbolic import graph_for
-from cytape.ops.shared.graph_blocks import called_by_a_trace, recomputed_in_graph
 from cytape.ops.shared.policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -97,7 +96,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
         leaves = leaves_of_arguments(structure)
         graph = graph_for(leaves) or current_graph()
         if graph is not None:
-            return recomputed_in_graph(graph, f, args, kwargs, NOTHING)
+            return _blocks().recomputed_in_graph(graph, f, args, kwargs, NOTHING)
         if not anybody_records():
             return call_with_own(f, args, kwargs)
         later = kept(structure)  # later writes to arrays do not change these
@@ -229,12 +228,18 @@ def checkpoint(
     def keeping(*args: Any, **kwargs: Any) -> Any:
         graph = graph_for(leaves_of_arguments((args, kwargs))) or current_graph()
         if graph is not None:
-            return recomputed_in_graph(graph, function, args, kwargs, chosen)
+            return _blocks().recomputed_in_graph(graph, function, args, kwargs, chosen)
         if not anybody_records():
             return call_with_own(f, args, kwargs)
-        return called_by_a_trace(function, args, kwargs, chosen)
+        return _blocks().called_by_a_trace(function, args, kwargs, chosen)
 
     return keeping
+
+
+def _blocks() -> Any:
+    from cytape.graph.checkpoint import blocks  # here: programs without graphs import none
+
+    return blocks
 
 
 def _check_function(name: str, f: Any, arguments: tuple) -> None:

@@ -3,8 +3,6 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import cytape.graph.differentiation.overrides  # noqa: F401  (it installs what it does)
-import cytape.graph.tracing.own_gradients  # noqa: F401  (likewise)
 from cytape.graph import checkpoint
 from cytape.graph.batching.vmap import vmap
 from cytape.graph.checkpoint.saving import saved_values

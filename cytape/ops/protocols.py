@@ -21,14 +21,12 @@ import cytape.ops.products as products
 import cytape.ops.rearranging as rearranging
 import cytape.ops.reductions as reductions
 import cytape.ops.shaping as shaping
-import cytape.ops.sparse as sparse
 import cytape.ops.steps as steps
 import cytape.ops.variance as variance
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.declare import rooms_to_come
 from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
-from cytape.ops.engine.gradients import install_aggregate
 from cytape.ops.shared.layouts import order_in_memory
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -388,7 +386,6 @@ install_refusals({
     "numerator":  # Python shows it above the TypeError that this module raises
         "the statistics module asks for: call mean, median, var or std of cytape.numpy",
 })
-install_aggregate(sparse.aggregate_indexed_slices)
 install_conform(ufunc_method=ufunc_method)
 for _theirs, _ours in NUMPY_FUNCTIONS.items():
     _with_members(_ours, _theirs)

@@ -27,7 +27,6 @@ from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
 from cytape.ops.shared.conform import broadcast_to, cast, fill_like
 from cytape.ops.shared.extents import with_extents
-from cytape.ops.shared.graph_loops import install_for_all_members
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, is_recorded, unrecorded
@@ -242,10 +241,6 @@ class Vectorized:
         if not is_mapped:
             x = _repeated(x, like)
         return members_moved(x, axis)
-
-
-install_for_all_members(
-    lambda function, members, at_a_time: vmap(function, chunk_size=at_a_time)(members))
 
 
 def _as_many(tensors: list[Tensor], places: list[str]) -> list[Tensor]:

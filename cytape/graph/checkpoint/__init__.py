@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import cytape.graph.checkpoint.blocks  # noqa: F401  (it installs what it does)
 from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.planning import (
     Checkpoints,
@@ -17,8 +16,7 @@ from cytape.graph.checkpoint.planning import (
 )
 from cytape.graph.checkpoint.policies import kept_of
 from cytape.graph.checkpoint.rewriting import rewrite
-from cytape.graph.differentiation.graph_gradients import differentiated, install_checkpointed
-from cytape.graph.tracing.derivatives import install_kept_of
+from cytape.graph.differentiation.graph_gradients import differentiated
 
 __all__ = [
     "MIN_CHECKPOINT_NODE_SIZE",
@@ -211,11 +209,13 @@ def plan(
         ys, xs, grad_ys, checkpoints, memory_budget, MIN_CHECKPOINT_NODE_SIZE, kwargs)
 
 
+def kept_values(trace: Any, checkpoints: Any, outputs: bool) -> Any:
+    """Return the values that calls of a trace keep for their derivatives."""
+    return kept_of(trace, checkpoints, outputs, MIN_CHECKPOINT_NODE_SIZE)
+
+
+checkpointed_gradients = gradients
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-install_checkpointed(gradients)
-install_kept_of(
-    lambda trace, checkpoints, outputs: kept_of(
-        trace, checkpoints, outputs, MIN_CHECKPOINT_NODE_SIZE))

@@ -13,7 +13,6 @@ from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import Function
 from cytape.ops.engine.symbolic import in_graph
-from cytape.ops.shared.graph_blocks import install_recomputed
 from cytape.ops.shared.policy import Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -23,9 +22,10 @@ from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 
-def _recomputed_in_graph(
+def recomputed_in_graph(
     graph: Any, f: Callable, args: tuple, kwargs: dict, policy: Policy
 ) -> Any:
+    """Call a function in a graph; its derivatives compute again what the policy does not keep."""
     with building_into(graph):
         body = FunctionGraph(getattr(f, "__name__", type(f).__name__), graph)
         body.runs_once = getattr(graph, "runs_once", False)
@@ -54,13 +54,11 @@ def _is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor)
 
 
-def _called_by_a_trace(f: Callable, args: tuple, kwargs: dict, policy: Policy) -> Any:
+def called_by_a_trace(f: Callable, args: tuple, kwargs: dict, policy: Policy) -> Any:
+    """Call a function by a trace that is made for this call, and keep what the policy says."""
     @functools.wraps(f)
     def traced(*args: Any, **kwargs: Any) -> Any:
         current_graph().runs_once = True
         return f(*args, **kwargs)
 
     return Function(traced, checkpoints=policy)(*args, **kwargs)
-
-
-install_recomputed(_recomputed_in_graph, _called_by_a_trace)

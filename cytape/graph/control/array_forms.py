@@ -23,7 +23,6 @@ from cytape.ops.creation import constant_op
 from cytape.ops.joining import stack
 from cytape.ops.shaping import size
 from cytape.ops.shared.conform import broadcast_to
-from cytape.ops.shared.graph_loops import install_row_in_graph
 from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.tensor import Tensor
 
@@ -317,13 +316,10 @@ class Rows:
         return resized_op(tensor, self.n_rows, self.size, axis=0) if self.grows else tensor
 
 
-def _with_row(x: Tensor, row: Tensor, number: Any, axis: int) -> Tensor:
-    """Return an array with another row, as `with_row_in_graph` does."""
+def with_row_in_graph(x: Tensor, row: Tensor, number: Any, axis: int) -> Tensor:
+    """Return an array with another row, of a number that only a run tells, along an axis."""
     index = as_index(number)
     n_rows = x.shape[axis]
     if n_rows is None:
         n_rows = size(x, axis)
     return update_rows_op(x, row, index, convert_to_tensor(n_rows), axis=axis)
-
-
-install_row_in_graph(_with_row)

@@ -29,7 +29,6 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import Function
 from cytape.ops.creation import constant_op
 from cytape.ops.engine.symbolic import graph_for, in_graph
-from cytape.ops.shared.graph_loops import install_loop_in_graph
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -38,7 +37,7 @@ from cytape.tensor.structures import leaves_of_operand, leaves_of_result
 from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.variable import Variable
 
-__all__ = ["body_graph", "call_now", "cond", "either", "name_result", "while_loop"]
+__all__ = ["body_graph", "call_now", "cond", "either", "name_result", "scanned", "while_loop"]
 
 
 def cond(
@@ -324,7 +323,7 @@ def while_loop(
     return result
 
 
-def _scanned(step: Callable[[Any], Any], state: Any, n: int, snapshots: int) -> Any:
+def scanned(step: Callable[[Any], Any], state: Any, n: int, snapshots: int) -> Any:
     """Add `checkpointed_scan` to a graph."""
     _, state = while_loop(
         lambda i, _: True, lambda i, state: (i + 1, step(state)), (np.array(0), state),
@@ -496,6 +495,3 @@ def body_graph(name: str, graph: Any, assigned: dict[int, Variable]) -> Function
     body = FunctionGraph(name, graph).under_overrides()
     body.assigned.update(assigned)
     return body
-
-
-install_loop_in_graph(_scanned)

@@ -9,6 +9,7 @@ from cytape.errors import InvalidGradientError
 from cytape.graph.differentiation.backward import Backward, StandIns
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.tracing.lost_counts import warn_of_counts
+from cytape.ops.engine.late import upper
 from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
@@ -135,19 +136,11 @@ def gradients(
         "gate_gradients": gate_gradients, "aggregation_method": aggregation_method,
         "stop_gradients": stop_gradients, "unconnected_gradients": unconnected_gradients}
     if checkpoints is not None:
-        return _checkpointed(ys, xs, grad_ys, checkpoints, memory_budget, **options)
+        return upper("checkpointed_gradients")(
+            ys, xs, grad_ys, checkpoints, memory_budget, **options)
     if memory_budget is not None:
         raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
     return differentiated(ys, xs, grad_ys, **options)
-
-
-_checkpointed: Callable[..., list[Any]]
-
-
-def install_checkpointed(function: Callable[..., list[Any]]) -> None:
-    """Tell what computes gradients of graphs where checkpoints are asked for."""
-    global _checkpointed
-    _checkpointed = function
 
 
 def differentiated(

@@ -11,13 +11,12 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.ops.engine.custom_op import described_call
 from cytape.ops.engine.node_gradients import gradients_of_node
 from cytape.ops.engine.rules import gradient_rule
-from cytape.ops.engine.symbolic import install_overriding_call
 from cytape.tensor.tensor import Tensor
 
-__all__: list[str] = []
+__all__ = ["overriding_call"]
 
 
-def _overriding_call(graph: Any, node: int) -> tuple[Any, dict] | None:
+def overriding_call(graph: Any, node: int) -> tuple[Any, dict] | None:
     """Return the call that is differentiated in place of a node, None if it is the node's own.
 
     It has the other backward function, or bodies whose nodes have theirs.
@@ -61,6 +60,3 @@ def _copied_under(body: ConcreteFunction, overrides: Overrides) -> ConcreteFunct
     return ConcreteFunction(
         body.name, graph, [symbols[symbol] for symbol in body.input_symbols],
         [graph.tensor_at(symbols[symbol]) for symbol in body.output_symbols])
-
-
-install_overriding_call(_overriding_call)

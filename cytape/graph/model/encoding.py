@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import GraphFileError
-from cytape.graph.model.bodies import MOST_NESTED, body_type
 from cytape.ops.convolution import Window
+from cytape.ops.engine.late import upper
 from cytape.ops.shared.draws import Stream, default_stream, numpys_stream
 from cytape.tensor.making import tensor_of_copy
 from cytape.tensor.spec import UnknownShape
@@ -41,12 +41,18 @@ _SCALAR_TYPE_NAMES = {kind: name for name, kind in _SCALAR_TYPES.items()}
 _STREAMS = {"numpy": numpys_stream, "default": default_stream}  # of ops without a seed
 _STREAM_NAMES = {type(stream): name for name, stream in _STREAMS.items()}
 # Inferring the dtype of a result takes an array of one element: no program has longer strings.
+MOST_NESTED = 64  # bodies in bodies
 _LARGEST_ITEM = 1 << 16
 _DTYPE = re.compile(r"[<>|=][biufcSUmM]\d{0,9}(\[\d{0,9}\w{1,2}\])?")
 
 
 class NoWordError(GraphFileError):
     """A value is none that a file can hold."""
+
+
+def body_type() -> type:
+    """Return the type of bodies: functions that nodes run, each a graph with inputs and outputs."""
+    return upper("ConcreteFunction")
 
 
 class Encoder:

@@ -35,11 +35,19 @@ import numpy as np
 
 from cytape.errors import GraphFileError
 from cytape.graph.model import container
-from cytape.graph.model.bodies import MOST_NESTED, new_body, new_body_graph
-from cytape.graph.model.encoding import Decoder, Encoder, brief, listed, numbered
+from cytape.graph.model.encoding import (
+    MOST_NESTED,
+    Decoder,
+    Encoder,
+    body_type,
+    brief,
+    listed,
+    numbered,
+)
 from cytape.graph.model.operation import Operation
 from cytape.graph.model.program import GraphBuilder, field, graph_code, spec_code, symbol_codes
 from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.late import upper
 from cytape.tensor.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
@@ -198,7 +206,7 @@ class _Loader:
         return function
 
     def built_function(self, code: Any) -> Any:
-        graph = new_body_graph(field(code, "name", str))
+        graph = upper("FunctionGraph")(field(code, "name", str), None)
         GraphBuilder(graph, code, self.decoder).build_all()
         if self.deepest == MOST_NESTED:
             raise GraphFileError(f"more than {MOST_NESTED} functions are in one another")
@@ -212,7 +220,7 @@ class _Loader:
             raise GraphFileError("two inputs are the same")
         for symbol in outputs:
             numbered(symbols, symbol, "tensor")
-        body = new_body(graph, inputs, outputs)
+        body = body_type()(graph.name, graph, inputs, list(map(graph.tensor_at, outputs)))
         if (number := field(code, "history of", int)) != -1:
             loop = numbered(self.functions, number, "function")
             if not _returns_more(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from cytape.graph.model.bodies import install_bodies
 from cytape.graph.model.variables import known_read_op, read_variable_op
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.graph.tracing.concrete_function import ConcreteFunction
@@ -315,6 +314,3 @@ def computed(body: ConcreteFunction, arrays: Sequence[Any]) -> list[Any]:
     """Compute the outputs of a body, op by op."""
     feeds = dict(zip(body.input_symbols, arrays, strict=True))
     return run(body.graph, body.output_symbols, feeds, body.graph.stateful)
-
-
-install_bodies(ConcreteFunction, FunctionGraph)

@@ -13,10 +13,11 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.creation import constant_op
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
+from cytape.ops.engine.late import upper
 from cytape.tensor.state import HIGHER_ORDER, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, another, restored, without_handle
 
-__all__ = ["DerivativeTraces", "Derivatives", "Ends", "Kept", "install_kept_of", "kept_of"]
+__all__ = ["DerivativeTraces", "Derivatives", "Ends", "Kept", "kept_of"]
 
 MOST_PARTIAL = 16  # traces for some of the outputs, or inputs, that are kept
 
@@ -50,25 +51,18 @@ class Kept(Protocol):
         """Return the body of a derivative, which recomputes the other values."""
 
 
-_kept_of: Callable[[Ends, Any, bool], Kept]
-
-
-def install_kept_of(function: Callable[[Ends, Any, bool], Kept]) -> None:
-    """Install the choice of values that calls of traces keep, where not all are kept.
+def kept_of(trace: Ends, checkpoints: Any, outputs: bool) -> Kept:
+    """Return the values that calls of a trace keep for their derivatives, if not all.
 
     Parameters
     ----------
-    function : callable
-        Called with a trace, the user's choice of checkpoints, or symbols, and whether the caller
-        keeps the outputs.
+    trace : ConcreteFunction
+    checkpoints
+        The user's choice, or symbols.
+    outputs : bool
+        Whether the caller keeps the outputs.
     """
-    global _kept_of
-    _kept_of = function
-
-
-def kept_of(trace: Ends, checkpoints: Any, outputs: bool) -> Kept:
-    """Return the values that calls of a trace keep for their derivatives, see `install_kept_of`."""
-    return _kept_of(trace, checkpoints, outputs)
+    return upper("kept_values")(trace, checkpoints, outputs)
 
 
 class Ends(NamedTuple):

@@ -20,7 +20,6 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.creation import stop_gradient_op
-from cytape.ops.engine.custom_op import install_custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import broadcast_to
 from cytape.ops.shared.python_call import PythonCall, given_results_op, linear_transpose
@@ -29,7 +28,7 @@ from cytape.tensor.notices import PACKAGE
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor, tensor_of
 
-__all__: list[str] = []
+__all__ = ["custom_call_in_graph"]
 
 _UNSET = object()
 
@@ -73,9 +72,10 @@ class _TracedGradient(PythonCall):
         return linear_transpose(gradients, op.output_specs, moving)
 
 
-def _custom_call(
+def custom_call_in_graph(
     graph: Any, name: str, results: Sequence[Any], inputs: Sequence[Any], backward: Callable
 ) -> list[Tensor]:
+    """Add what `custom_call` does to a graph."""
     with building_into(graph):
         inputs = [in_graph(graph, convert_to_tensor(x)) for x in inputs]  # variables are read
         results = [in_graph(graph, convert_to_tensor(x)) for x in results]
@@ -178,6 +178,3 @@ def _without_frames(error: Exception) -> Exception:
             if isinstance(each, BaseExceptionGroup):
                 related += each.exceptions
     return error
-
-
-install_custom_call(_custom_call)

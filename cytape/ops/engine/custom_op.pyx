@@ -13,17 +13,11 @@ from .symbolic cimport SymbolicGraph, graph_for
 
 import numpy as np
 
+from cytape.ops.engine.late import upper
 from cytape.tensor.making import convert_to_tensor
 
 cdef Counts* recorders = counts()
 cdef dict custom_ops = {}
-cdef object custom_call_in_graph = None
-
-
-def install_custom_call(function):
-    """Tell how `custom_call` adds to a graph, which is called with the graph before all else."""
-    global custom_call_in_graph
-    custom_call_in_graph = function
 
 
 cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
@@ -116,7 +110,7 @@ def custom_call(str name, results, inputs, backward, jvp=None, bint optional=Fal
     """
     cdef SymbolicGraph graph = graph_for([*inputs, *results]) if recorders.symbolic else None
     if graph is not None:
-        return custom_call_in_graph(graph, name, results, inputs, backward)
+        return upper("custom_call_in_graph")(graph, name, results, inputs, backward)
     outputs = [new_tensor(value_of_array(array_of(value_of(result, True)))) for result in results]
     record_custom(name, outputs, inputs, backward, jvp, optional)
     return outputs

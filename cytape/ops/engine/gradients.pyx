@@ -23,20 +23,13 @@ from .symbolic cimport SymbolicGraph, number
 
 import numpy as np
 
+from cytape.ops.engine.late import upper
 from cytape.tensor.state import building_into
 
 cnp.import_array()
 
 cdef enum:
     FEW = 16  # pointers, which need no memory of their own
-
-cdef object aggregate_indexed_slices = None
-
-
-def install_aggregate(function):
-    """Tell the VSpace how gradients are summed if any of them is sparse."""
-    global aggregate_indexed_slices
-    aggregate_indexed_slices = function
 
 
 cdef inline void* new_reference(object gradient) noexcept:
@@ -197,7 +190,7 @@ cdef object sum_of(list terms):
     terms = [another_handle(term) if type(term) is Value else term for term in terms]
     for term in terms:
         if type(term) is not Tensor:
-            return aggregate_indexed_slices(terms)
+            return upper("aggregate_indexed_slices")(terms)
     total = terms[0]
     for i in range(1, len(terms)):
         total = total + terms[i]

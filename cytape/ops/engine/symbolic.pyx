@@ -14,6 +14,7 @@ from .tangents cimport follow
 
 import numpy as np
 
+from cytape.ops.engine.late import upper
 from cytape.ops.engine.arguments import is_tensor
 from cytape.tensor.making import convert_to_tensor
 
@@ -21,16 +22,6 @@ cnp.import_array()
 
 cdef Counts* recorders = counts()
 cdef dict NO_ATTRS = {}
-cdef object overriding_call = None
-
-
-def install_overriding_call(function):
-    """Tell what recorders are told of a node instead: called with a graph and a node.
-
-    It returns an op and attributes, or None where the node has its op's own gradient.
-    """
-    global overriding_call
-    overriding_call = function
 
 
 cdef class SymbolicGraph(NodeStore):
@@ -312,7 +303,7 @@ cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec
 cdef tuple call_of_node(SymbolicGraph graph, int32_t node):
     """The op and the attributes that recorders are to be told of a node."""
     if graph.has_overrides:
-        call = overriding_call(graph, node)
+        call = upper("overriding_call")(graph, node)
         if call is not None:
             return call
     return graph.ops[node], graph.attrs[node]

@@ -10,6 +10,7 @@ from cytape.ops.creation import astype
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import enter, general, multilinear, nondifferentiable
 from cytape.ops.engine.index_op import index_in_batch
+from cytape.ops.engine.late import upper
 from cytape.ops.indexing import (
     dynamic_batch,
     dynamic_get_item_op,
@@ -31,7 +32,6 @@ from cytape.ops.shared.conform import (
     stand_in,
     sum_to,
 )
-from cytape.ops.shared.graph_loops import with_row_in_graph
 from cytape.ops.updates.update_op import UpdateOp
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.making import constant
@@ -296,7 +296,7 @@ def _set_at_numbers(x, template, tensors, part):
         row = set_part(row, (*lead, *rest), part)
     else:
         row = broadcast_to(part, row.spec.extents)
-    return with_row_in_graph(x, row, number, axis)
+    return upper("with_row_in_graph")(x, row, number, axis)
 
 
 # -- x[index] op= part -----------------------------------------------------------------------------

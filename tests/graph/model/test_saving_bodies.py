@@ -9,7 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphFileError
-from cytape.graph.model.bodies import MOST_NESTED
+from cytape.graph.model.encoding import MOST_NESTED
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.ops.engine.declare import general

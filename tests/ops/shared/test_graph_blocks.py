@@ -1,12 +1,12 @@
-"""Calls that are computed again: what rooms that do not know graphs ask for."""
+"""Calls in graphs that are computed again."""
 
 import cytape
 import cytape.numpy as np
-from cytape.ops.shared.graph_blocks import called_by_a_trace, recomputed_in_graph
+from cytape.graph.checkpoint.blocks import called_by_a_trace, recomputed_in_graph
 from cytape.ops.shared.policy import NOTHING, Policy
 
 
-def test_whoever_builds_graphs_has_installed_it():
+def test_a_call_in_a_graph_is_computed_again():
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", ())
         y = recomputed_in_graph(
