@@ -309,7 +309,8 @@ def while_loop(
     kept = _checked_checkpoints(checkpoints, memory_budget)
     program = Program(cond, body, loop_vars, shape_invariants)
     with nullcontext() if back_prop else stop_recording():
-        if kept is not None and _graph_around([*program.starts, maximum_iterations]) is None:
+        if kept is not None and not (
+                graph_for([*program.starts, maximum_iterations]) or current_graph()):
             # A tape would keep all.
             result = Function(lambda variables: _looped(
                 Program(cond, body, variables, shape_invariants), maximum_iterations, kept, name
@@ -335,7 +336,7 @@ def _looped(
     program: Program, maximum: Any, checkpoints: Checkpoints | None, name: str | None
 ) -> Any:
     """Run a loop, or add it to a graph from where on its condition has no value."""
-    graph = _graph_around([*program.starts, maximum])
+    graph = graph_for([*program.starts, maximum]) or current_graph()
     variables = lent(program.starts) if graph is None else program.starts
     count = 0
     while graph is None and (maximum is None or count < maximum):
@@ -383,15 +384,6 @@ def _checked_maximum(maximum: Any) -> Any:
     if tensor.dtype.kind not in "iu" or not may_agree(tensor.shape, ()):
         raise TypeError(f"maximum_iterations must be an integer, got {maximum!r}")
     return int(tensor) if tensor.graph is None else tensor
-
-
-def _graph_around(variables: list) -> Any:
-    """Return the graph that a loop over something is a part of, None if all has values."""
-    graph = current_graph()
-    for variable in variables:
-        if graph is None:
-            graph = getattr(variable, "graph", None)
-    return graph
 
 
 def _build_loop(

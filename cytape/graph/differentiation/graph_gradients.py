@@ -10,6 +10,7 @@ from cytape.graph.differentiation.backward import Backward, StandIns
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.tracing.lost_counts import warn_of_counts
 from cytape.ops.engine.late import upper
+from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
@@ -243,11 +244,7 @@ def _flat_with_gradients(ys: list[Any], grad_ys: list[Any]) -> tuple[list[Any], 
 
 def graph_of(tensors: list[Any]) -> Any:
     """Return the graph that gradients are to be added to."""
-    graph = current_graph()
-    for tensor in tensors:
-        if graph is not None:
-            break
-        graph = tensor.graph if isinstance(tensor, Tensor) else None
+    graph = graph_for(tensors) or current_graph()
     if graph is None:
         raise RuntimeError(
             "gradients() is for tensors of a graph, and got none: record what is computed with "

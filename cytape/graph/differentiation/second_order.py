@@ -10,11 +10,11 @@ from cytape.errors import InvalidGradientError
 from cytape.graph.differentiation.between import BETWEEN, REACHED, nodes_between, reach
 from cytape.graph.differentiation.graph_gradients import as_list, gradients, graph_of, place_of
 from cytape.graph.differentiation.places import Places
+from cytape.graph.tracing.bodies import dense
 from cytape.graph.tracing.replay import symbolic_tangents
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shaping import reshape
 from cytape.ops.shared.conform import broadcast_to
-from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import constant
 from cytape.tensor.state import building_into, building_under
 from cytape.tensor.tensor import Tensor, tensor_of
@@ -174,8 +174,3 @@ def hessian_vector_product(
             **{**options, "unconnected_gradients": "zero"})
         return [None if first is None else second
                 for first, second in zip(firsts, seconds, strict=True)]
-
-
-def dense(gradient: Tensor | IndexedSlices) -> Tensor:
-    """Return a gradient as a tensor."""
-    return gradient.to_tensor() if isinstance(gradient, IndexedSlices) else gradient
