@@ -10,6 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+import cytape  # noqa: E402
 from cytape.graph.run.layout import poison_memory  # noqa: E402
 
 POISONS = 0xFF, 0xA5  # every byte of a NaN; no boolean, no number that a test expects
@@ -55,3 +56,10 @@ def pytest_runtest_teardown(item, nextitem):
 def rng():
     """Numbers that are the same whichever tests ran before, or in other processes."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def graph():
+    """Build into a new graph."""
+    with cytape.Graph().as_default() as graph:
+        yield graph

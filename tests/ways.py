@@ -32,6 +32,13 @@ def gradients(f, *inputs, recorded=False, **options):
     return tape.gradient(y, inputs, **options)
 
 
+def tangent(f, x, t=None):
+    """Return the tangent of f along t, or along ones."""
+    with cytape.ForwardAccumulator(x, np.ones(x.shape) if t is None else t) as accumulator:
+        y = f(x)
+    return accumulator.jvp(y)
+
+
 def hessian_times(f, x, vector):
     """Return the Hessian of the sum of f times a vector."""
     return gradient(lambda x: gradient(f, x), x, output_gradients=cytape.constant(vector))
@@ -43,6 +50,12 @@ def dense(gradient):
         return list(map(dense, gradient))
     return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
 
+
+RECORDERS = {
+    "tape": gradient,
+    "accumulator": tangent,
+    "gradients": lambda f, x: cytape.gradients(f(x), x)[0],
+}
 
 # ---- modes
 

@@ -13,7 +13,7 @@ from cytape.graph.tracing.derivatives import DerivativeGraph
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.engine.symbolic import in_graph
 from tests.cases import each
-from tests.ways import gradient, gradients
+from tests.ways import RECORDERS, gradient, gradients
 
 TRUE = np.array(True)
 
@@ -53,25 +53,10 @@ KINDS = {
 }
 
 
-def by_gradients(f, x):
-    return cytape.gradients(f(x), x)[0]
-
-
-def by_tape(f, x):
-    return gradient(f, x)
-
-
-def by_accumulator(f, x):
-    with cytape.ForwardAccumulator(x, cnp.ones(())) as accumulator:
-        y = f(x)
-    return accumulator.jvp(y)
-
-
-FIRST = {"gradients": by_gradients, "tape": by_tape, "accumulator": by_accumulator}
 SECOND = {
     f"{outer} over {inner}": lambda f, x, outer=outer, inner=inner: (
-        FIRST[outer](lambda x: FIRST[inner](f, x), x))
-    for outer in FIRST for inner in FIRST
+        RECORDERS[outer](lambda x: RECORDERS[inner](f, x), x))
+    for outer in RECORDERS for inner in RECORDERS
     if (outer, inner) != ("gradients", "accumulator")  # that tangent is one of a tensor, not a path
 }
 
@@ -84,7 +69,7 @@ def value(graph, tensor):
 
 
 @each("kind, mode", [
-    (kind, mode) for kind in KINDS for mode in FIRST | SECOND
+    (kind, mode) for kind in KINDS for mode in RECORDERS | SECOND
     if not (kind == "tensor with a value" and "gradients" in mode)])  # which says so
 @pytest.mark.parametrize("body", BODIES)
 def test_derivatives_reach_what_a_body_takes_from_outside(body, kind, mode):
@@ -94,26 +79,26 @@ def test_derivatives_reach_what_a_body_takes_from_outside(body, kind, mode):
     with graph.as_default():
         if KINDS[kind] is not None:
             x = KINDS[kind]()
-        found = (FIRST | SECOND)[mode](lambda x: x * call(x), x)
+        found = (RECORDERS | SECOND)[mode](lambda x: x * call(x), x)
     n = power + 1
-    expected = n * 3.0**power if mode in FIRST else n * power * 3.0 ** (power - 1)
+    expected = n * 3.0**power if mode in RECORDERS else n * power * 3.0 ** (power - 1)
     assert value(graph, found) == pytest.approx(expected, rel=1e-14)
 
 
-@each("mode", [mode for mode in FIRST | SECOND if "gradients" not in mode])
+@each("mode", [mode for mode in RECORDERS | SECOND if "gradients" not in mode])
 @each("traced", [False, True])
 @pytest.mark.parametrize("body", BODIES)
 def test_a_body_without_a_graph_around_it_is_no_different(body, traced, mode):
     call, power = BODIES[body]
     x = cytape.constant(3.0)
-    differentiate = (FIRST | SECOND)[mode]
+    differentiate = (RECORDERS | SECOND)[mode]
 
     def program():
         return differentiate(lambda x: x * call(x), x)
 
     found = cytape.function(program)() if traced else program()
     n = power + 1
-    expected = n * 3.0**power if mode in FIRST else n * power * 3.0 ** (power - 1)
+    expected = n * 3.0**power if mode in RECORDERS else n * power * 3.0 ** (power - 1)
     assert found.item() == pytest.approx(expected, rel=1e-14)
 
 

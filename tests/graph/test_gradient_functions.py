@@ -8,14 +8,6 @@ from cytape.errors import InvalidGradientError, NotDifferentiableError
 from cytape.ops.engine.declare import general, nondifferentiable
 from tests.graph.programs import evaluate, types_of
 
-
-@pytest.fixture
-def graph():
-    graph = cytape.Graph()
-    with graph.as_default():
-        yield graph
-
-
 # ---- D-4A-07: ops with several outputs
 
 seen = []

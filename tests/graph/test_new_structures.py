@@ -9,6 +9,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests import ways
 from tests.cases import each
 
 X = np.array([1.0, 2.5, -1.3])
@@ -223,9 +224,7 @@ def test_loops_take_numbers_and_arrays_in_a_new_class(name):
 
 def followed(pair_of):
     pair, directions = [pair_of(cytape.constant(X), cytape.constant(X)) for _ in range(2)]
-    with cytape.ForwardAccumulator(pair, directions) as tangents:
-        y = pair_of(pair.a * 2.0, pair.b)
-    return tangents.jvp(y)
+    return ways.tangent(lambda pair: pair_of(pair.a * 2.0, pair.b), pair, directions)
 
 
 def in_graph(result):

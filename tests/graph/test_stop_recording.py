@@ -11,7 +11,7 @@ from tests import ways
 from tests.bodies import branch, loop, nested
 from tests.cases import each
 from tests.tables import table
-from tests.ways import gradient
+from tests.ways import gradient, tangent
 
 
 def plain(x):
@@ -44,9 +44,7 @@ def watched_inside(x):
 
 
 def accumulated_inside(x):
-    with cytape.ForwardAccumulator(x, cytape.constant(1.0)) as accumulator:
-        y = plain(x)
-    return accumulator.jvp(y) * x
+    return ways.tangent(plain, x, cytape.constant(1.0)) * x
 
 
 def called_beneath_a_tape(x):
@@ -106,12 +104,6 @@ def in_a_stateful_loop(f):
 
 PLACES = [cytape.function, nested, in_a_branch, in_a_stateful_branch, in_a_stateful_loop,
           lambda f: cytape.function(loop(f)), lambda f: cytape.function(loop(branch(f)))]
-
-
-def tangent(f, x):
-    with cytape.ForwardAccumulator(x, cytape.constant(1.0)) as accumulator:
-        y = f(x)
-    return accumulator.jvp(y)
 
 
 # In a graph, too, by a tape: `gradients` knows no recording.

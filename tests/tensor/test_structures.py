@@ -86,13 +86,6 @@ def test_subclasses_are_not_meant():
     assert flatten_structure(Special(1, 2))[0].__class__ is Special
 
 
-@pytest.fixture
-def graph():
-    graph = cytape.Graph()
-    with graph.as_default():
-        yield graph
-
-
 def test_gradients_with_respect_to_a_structure(graph):
     x, y = cytape.constant(2.0), cytape.constant(3.0)
     pair = Pair(x, Pair(y, cytape.constant(1.0)))

@@ -27,13 +27,6 @@ def run(fetches, feeds=None):
     return first
 
 
-@pytest.fixture
-def graph():
-    graph = cytape.Graph()
-    with graph.as_default():
-        yield graph
-
-
 def scalar(dtype="float64"):
     return cytape.placeholder(dtype, ())
 

@@ -14,13 +14,6 @@ METHODS = [None, AggregationMethod.ADD_N, AggregationMethod.DEFAULT,
 PAIRWISE = METHODS[3:]
 
 
-@pytest.fixture
-def graph():
-    graph = cytape.Graph()
-    with graph.as_default():
-        yield graph
-
-
 def used_ten_times():
     x = cytape.constant(1.0)
     y = 2.0 * x

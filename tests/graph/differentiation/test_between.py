@@ -14,13 +14,6 @@ from cytape.graph.differentiation.between import (
 )
 
 
-@pytest.fixture
-def graph():
-    graph = cytape.Graph()
-    with graph.as_default():
-        yield graph
-
-
 def between(graph, sources, targets, stops=()):
     """Return the nodes between tensors, and the names of what is wanted."""
     marks = bytearray(graph.n_symbols)

@@ -10,14 +10,6 @@ from cytape.errors import UnconnectedGradientWarning
 from cytape.ops.engine.declare import general
 from tests.graph.programs import evaluate, types_of
 
-
-@pytest.fixture
-def graph():
-    graph = cytape.Graph()
-    with graph.as_default():
-        yield graph
-
-
 # ---- D-4A-01: arguments and results
 
 

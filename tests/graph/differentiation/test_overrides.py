@@ -8,8 +8,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from tests import ways
 from tests.bodies import BODIES, branch, loop
+from tests.ways import RECORDERS, gradient, tangent
 
 X = np.array([0.5, 1.0])
 
@@ -34,24 +34,7 @@ def tanh(x, op_type="Tanh"):
         return cnp.tanh(x)
 
 
-def by_tape(f, x):
-    return ways.gradient(f, x)
-
-
-def by_accumulator(f, x):
-    with cytape.ForwardAccumulator(x, np.ones(2)) as accumulator:
-        y = f(x)
-    return accumulator.jvp(y)
-
-
-def by_gradients(f, x):
-    return cytape.gradients(f(x), x)[0]
-
-
-WAYS = {"tape": by_tape, "accumulator": by_accumulator, "gradients": by_gradients}
-
-
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("way", RECORDERS.values(), ids=RECORDERS)
 def test_in_a_graph(way):
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder(np.float64, (2,))
@@ -62,12 +45,12 @@ def test_in_a_graph(way):
     assert np.allclose(found, [10.0 * X, 1 - np.tanh(X) ** 2, 1 - np.tanh(X) ** 2])
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("way", RECORDERS.values(), ids=RECORDERS)
 def test_in_a_traced_function(way):
     assert np.allclose(cytape.function(lambda x: way(tanh, x))(X), 10.0 * X)
 
 
-@pytest.mark.parametrize("way", [by_tape, by_accumulator])
+@pytest.mark.parametrize("way", [gradient, tangent])
 def test_of_a_traced_function(way):
     f = cytape.function(tanh)
     x = cytape.constant(X)
@@ -92,7 +75,7 @@ def test_ops_of_all_kinds(op_type, f, expected):
         with x.graph.gradient_override_map({op_type: "DeclaredForTwo"}):
             return f(x)
 
-    for way in WAYS.values():
+    for way in RECORDERS.values():
         traced = cytape.function(lambda x, way=way: way(program, x))
         if expected == "error":
             with pytest.raises(ValueError, match="must return one gradient"):
@@ -106,7 +89,7 @@ def test_an_op_without_a_gradient_gets_one():
         with x.graph.gradient_override_map({"Round": "DeclaredTimesTen"}):
             return cnp.round(x)
 
-    for way in WAYS.values():
+    for way in RECORDERS.values():
         assert np.allclose(cytape.function(lambda x, way=way: way(rounded, x))(X), 10.0 * X)
 
 
@@ -208,9 +191,9 @@ def test_a_map_holds_for_all_that_is_called_under_it(place, outer, inner):
     graph = cytape.Graph()
     with graph.as_default():
         x = cytape.placeholder(np.float64, (2,))
-        slopes = [program(way, x) for way in WAYS]
+        slopes = [program(way, x) for way in RECORDERS]
     found = cytape.Session(graph).run(slopes, {x: X})
-    found += [cytape.function(lambda x, way=way: program(way, x))(X) for way in WAYS]
+    found += [cytape.function(lambda x, way=way: program(way, x))(X) for way in RECORDERS]
     for slope in found:
         np.testing.assert_allclose(slope, np.exp(X) if place == "gradient" else 10.0 * X)
 
@@ -221,7 +204,7 @@ LOOPS = [name for name in WRAPPERS if name not in ("itself", "vmap")]
 @pytest.mark.parametrize("inner", LOOPS)
 def test_the_innermost_map_holds(inner):
     f = cytape.function(WRAPPERS[inner](with_map(cnp.exp, name="DeclaredTimesSquare")))
-    for way in WAYS:
+    for way in RECORDERS:
         slope = cytape.function(lambda x, way=way: slope_later(way, with_map(f), x)())
         np.testing.assert_allclose(slope(X), np.exp(2 * X))
 
@@ -232,11 +215,11 @@ def test_calls_of_one_function_have_the_maps_of_each(inner):
 
     def slopes(x):
         called = [f, with_map(f), with_map(f, name="DeclaredTimesSquare"), f]
-        return [slope_later(way, g, x)() for g in called for way in WAYS]
+        return [slope_later(way, g, x)() for g in called for way in RECORDERS]
 
     expected = [np.exp(X), 10.0 * X, np.exp(2 * X), np.exp(X)]
     for i, slope in enumerate(cytape.function(slopes)(X)):
-        np.testing.assert_allclose(slope, expected[i // len(WAYS)])
+        np.testing.assert_allclose(slope, expected[i // len(RECORDERS)])
 
 
 @pytest.mark.parametrize("inner", LOOPS)
@@ -259,7 +242,7 @@ def test_bodies_that_assign_and_draw_do_so_once():
 
         return cytape.while_loop(lambda i, y: i < 1, step, (cytape.constant(0), x))[1]
 
-    for way in WAYS:
+    for way in RECORDERS:
         v.assign(0.0)
         slope = cytape.function(lambda x, way=way: slope_later(way, with_map(f), x)())
         np.testing.assert_allclose(slope(X), 10.0 * X)
@@ -268,7 +251,7 @@ def test_bodies_that_assign_and_draw_do_so_once():
 
 def test_an_op_without_a_gradient_gets_one_in_bodies_too():
     f = cytape.function(loop(cnp.round))
-    for way in WAYS:
+    for way in RECORDERS:
         slope = cytape.function(
             lambda x, way=way: slope_later(way, with_map(f, "Round"), x)())
         np.testing.assert_allclose(slope(X), 10.0 * X)

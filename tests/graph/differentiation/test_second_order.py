@@ -10,13 +10,6 @@ from tests.graph.programs import evaluate, types_of
 
 
 @pytest.fixture
-def graph():
-    graph = cytape.Graph()
-    with graph.as_default():
-        yield graph
-
-
-@pytest.fixture
 def matrix(rng):
     return rng.normal(size=(4, 4))
 
