@@ -2,6 +2,8 @@ cimport cython
 from cytape.core.vspace cimport OpType
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.kernels.sums cimport add_loop_of
+from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides
+from numpy cimport npy_intp
 
 import numpy as np
 
@@ -66,16 +68,8 @@ cdef class AccumulateOp(Op):
 
 
 cdef bint is_part(index, Spec operand, Spec total, Region* region) except -1:
-    cdef int axis, lead
-    if not operand.known or not total.known or operand.type_num != total.type_num or (
-            add_loop_of(total) == NULL):
-        return False
-    if not find_region(Ellipsis if index is None else index, NULL, total, region):
-        return False
-    lead = region.ndim - operand.ndim
-    if lead < 0:
-        return False
-    for axis in range(operand.ndim):
-        if operand.dims[axis] != 1 and operand.dims[axis] != region.dims[lead + axis]:
-            return False
-    return True
+    cdef npy_intp strides[MAX_AXES]
+    return (operand.known and total.known and operand.type_num == total.type_num
+            and add_loop_of(total) != NULL
+            and find_region(Ellipsis if index is None else index, NULL, total, region)
+            and broadcast_strides(operand, NULL, region.ndim, region.dims, strides))

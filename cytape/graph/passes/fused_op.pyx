@@ -6,7 +6,7 @@ from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, copy_loop, trouble, warn
 from cytape.ops.kernels.program cimport Step
 from cytape.ops.kernels.vector_math cimport vector_loop
-from cytape.ops.kernels.walk cimport MAX_AXES
+from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides, merge_axes
 from cytape.tensor.spec cimport Spec, broadcast_spec, spec_of_array
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free, malloc
@@ -403,55 +403,32 @@ cdef class Compiler:
     cdef int lay_out(self) except -1:
         """Work out along which axes to go, and how far each operand goes with it."""
         cdef FusedOp op = self.op
-        cdef Spec spec, shape = op.shape
-        cdef int n_axes = 0, axis, own, i
-        cdef npy_intp extents[MAX_AXES]
-        cdef npy_intp stride
-        cdef npy_intp* all_strides
-        cdef bint alike
+        cdef Spec shape = op.shape
+        cdef int n_axes, axis, i
+        cdef npy_intp[MAX_AXES] extents
+        cdef npy_intp[MAX_AXES] own
         op.strides = <npy_intp*>calloc(
-            op.n_registers + op.n_operands * (MAX_AXES + shape.ndim + 1), sizeof(npy_intp))
+            op.n_registers + op.n_operands * shape.ndim + 1, sizeof(npy_intp))
         if op.strides == NULL:
             raise MemoryError()
         op.outer_strides = op.strides + op.n_registers
-        all_strides = op.outer_strides + op.n_operands * MAX_AXES
         for i in range(op.n_registers):
             op.strides[i] = shape.itemsize
         for i in range(op.n_operands):
-            spec = op.operand_specs[i]
-            stride = spec.itemsize
             layout = op.layouts.get(i)
-            for own in range(spec.ndim - 1, -1, -1):
-                axis = own + shape.ndim - spec.ndim
-                if spec.dims[own] != 1:
-                    all_strides[i * shape.ndim + axis] = (
-                        stride if layout is None else <npy_intp>layout[own])
-                stride *= spec.dims[own]
-        # From the innermost axis outwards; the axes that are kept stand innermost first.
-        for axis in range(shape.ndim - 1, -1, -1):
-            if shape.dims[axis] == 1:
-                continue
-            alike = n_axes > 0
-            for i in range(op.n_operands):
-                if alike and all_strides[i * shape.ndim + axis] != (
-                        op.outer_strides[i * MAX_AXES + n_axes - 1] * extents[n_axes - 1]):
-                    alike = False
-            if alike:
-                extents[n_axes - 1] *= shape.dims[axis]
-                continue
-            extents[n_axes] = shape.dims[axis]
-            for i in range(op.n_operands):
-                op.outer_strides[i * MAX_AXES + n_axes] = all_strides[i * shape.ndim + axis]
-            n_axes += 1
-        op.size = extents[0] if n_axes else 1
+            for axis in range(0 if layout is None else len(layout)):
+                own[axis] = layout[axis]
+            broadcast_strides(op.operand_specs[i], NULL if layout is None else own, shape.ndim,
+                              shape.dims, op.outer_strides + i * shape.ndim)
+        memcpy(extents, shape.dims, shape.ndim * sizeof(npy_intp))
+        n_axes = merge_axes(shape.ndim, extents, op.n_operands, op.outer_strides, shape.ndim)
         op.n_axes = max(n_axes - 1, 0)
-        for axis in range(op.n_axes):
-            op.extents[axis] = extents[n_axes - 1 - axis]
+        op.size = extents[op.n_axes] if n_axes else 1
+        memcpy(op.extents, extents, op.n_axes * sizeof(npy_intp))
         for i in range(op.n_operands):
-            op.strides[i] = op.outer_strides[i * MAX_AXES] if n_axes else 0
-            memcpy(all_strides, op.outer_strides + i * MAX_AXES, n_axes * sizeof(npy_intp))
+            op.strides[i] = op.outer_strides[i * shape.ndim + op.n_axes] if n_axes else 0
             for axis in range(op.n_axes):
-                op.outer_strides[i * op.n_axes + axis] = all_strides[n_axes - 1 - axis]
+                op.outer_strides[i * op.n_axes + axis] = op.outer_strides[i * shape.ndim + axis]
         for result in op.results:
             if result in self.written and self.type_nums[result] == cnp.NPY_BOOL:
                 op.strides[<int32_t>self.written[result]] = 1

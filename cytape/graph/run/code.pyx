@@ -5,7 +5,7 @@
 from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
 from cytape.ops.kernels.loops cimport copy_loop
-from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
+from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_array, join_memory, plan
 from cytape.tensor.value cimport in_c_order
 from libc.string cimport memcpy, memset
 
@@ -102,7 +102,6 @@ cdef class Code:
         cdef int32_t symbol, source = place.source
         cdef uint64_t target = self.layout.places[out].address + place.address
         cdef uint64_t addresses[3]
-        cdef npy_intp strides[MAX_AXES]
         cdef Walk walk
         if deferred in self.elements:
             program, operands = self.elements.pop(deferred)
@@ -113,14 +112,13 @@ cdef class Code:
             return 0
         if not plan(&walk, self.spec(source)):
             return 0
-        memcpy(strides, self.pool + place.strides, walk.n_axes * sizeof(npy_intp))
         addresses[0] = addresses[2] = target
         if loop != NULL:
-            join_memory(&walk, NULL, strides)
+            join_memory(&walk, NULL, self.pool + place.strides)
         addresses[walk.n_operands] = self.layout.places[source].address
         self.join_place(&walk, source)
         addresses[walk.n_operands] = target
-        join_memory(&walk, NULL, strides)
+        join_memory(&walk, NULL, self.pool + place.strides)
         return self.emit_walk(
             node, &walk, loop if loop != NULL else copy_loop(self.spec(source).itemsize), addresses)
 
@@ -307,16 +305,8 @@ cdef class Code:
 
     cdef int join_place(self, Walk* walk, int32_t symbol) except -1:
         """Add a symbol to the operands, broadcast to the walk's extents."""
-        cdef Spec spec = self.spec(symbol)
-        cdef npy_intp own[MAX_AXES]
-        cdef npy_intp strides[MAX_AXES]
-        cdef int axis, lead = walk.n_axes - spec.ndim
-        self.strides_of(symbol, own)
-        for axis in range(walk.n_axes):
-            strides[axis] = 0
-            if axis >= lead and spec.dims[axis - lead] != 1:
-                strides[axis] = own[axis - lead]
-        join_memory(walk, NULL, strides)
+        cdef index_t strides = self.layout.places[symbol].strides
+        join_array(walk, NULL, self.spec(symbol), self.pool + strides if strides >= 0 else NULL)
         return 0
 
     cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop,
@@ -378,10 +368,7 @@ cdef class Code:
         """Copy a value to where it is to lie in C order."""
         cdef Instruction* instruction
         cdef uint64_t addresses[2]
-        cdef npy_intp strides[MAX_AXES]
-        cdef npy_intp stride = spec.itemsize
         cdef Walk walk
-        cdef int axis
         if spec.size == 0:
             return 0
         if place.strides < 0:
@@ -391,12 +378,8 @@ cdef class Code:
             instruction.work = spec.nbytes
             return 0
         plan(&walk, spec)
-        memcpy(strides, self.pool + place.strides, spec.ndim * sizeof(npy_intp))
-        join_memory(&walk, NULL, strides)
-        for axis in range(spec.ndim - 1, -1, -1):
-            strides[axis] = stride
-            stride *= spec.dims[axis]
-        join_memory(&walk, NULL, strides)
+        join_memory(&walk, NULL, self.pool + place.strides)
+        join_array(&walk, NULL, spec, NULL)
         addresses[0], addresses[1] = place.address, target
         return self.emit_tiled(node, &walk, copy_loop(spec.itemsize), addresses)
 

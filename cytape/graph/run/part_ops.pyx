@@ -2,7 +2,7 @@ from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.moves cimport Region
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, broadcast_strides, join_memory, plan
 from cytape.ops.updates.update_op cimport CLEAR, SET, UpdateOp, nothing
 from cytape.tensor.spec cimport Spec, spec_of_dims
 from cytape.tensor.tensor cimport Tensor
@@ -12,7 +12,6 @@ from libc.string cimport memcmp, memset
 from numpy cimport npy_intp
 
 from .layout cimport CONSTANT, memory_of
-from .sum_ops cimport broadcasts
 from .transfers cimport add, defer, is_placed, out_of_bounds, read, sum_up, take
 
 from cytape.ops.creation import constant_op
@@ -103,7 +102,7 @@ cdef bint update_part(Code code, int32_t node, Op op) except -1:
     of_region = spec_of_dims(region.ndim, region.dims, spec.dtype)
     if part >= 0 and (
             not is_placed(code, part) or code.spec(part).type_num != spec.type_num
-            or not broadcasts(code.spec(part), of_region)):
+            or not broadcast_strides(code.spec(part), NULL, region.ndim, region.dims, strides)):
         return False
     code.place_over(node, out, x)
     if not plan(&walk, of_region):

@@ -11,12 +11,12 @@ from cytape.ops.updates.update_op cimport UpdateOp
 from cytape.ops.kernels.loops cimport kernel_of
 from cytape.ops.kernels.products cimport product_loop
 from cytape.ops.kernels.selection cimport select_loop
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, plan
+from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides
 from cytape.tensor.spec cimport Spec, scalar_spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value, value_of_array
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
@@ -28,7 +28,7 @@ from .moved_ops cimport moved
 from .part_ops cimport (
     dynamic_get_item, dynamic_index_add, gather, get_item, index_add, scatter_add, update_part)
 from .stack_ops cimport ensure_shape
-from .sum_ops cimport accumulated, add_n, add_terms, broadcasts, reduced
+from .sum_ops cimport accumulated, add_n, add_terms, reduced
 
 cdef Op ones_like_op, read_variable_op, real_op
 
@@ -183,15 +183,13 @@ cdef bint broadcast(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(out)
+    cdef npy_intp own[MAX_AXES]
     cdef npy_intp strides[MAX_AXES]
-    cdef Walk walk
-    if code.layout.places[x].kind != PLACED or not broadcasts(code.spec(x), spec):
+    if code.layout.places[x].kind != PLACED or not code.spec(x).known:
         return False
-    walk.n_operands = 0
-    plan(&walk, spec)
-    code.join_place(&walk, x)
-    memcpy(strides, walk.strides[0], spec.ndim * sizeof(npy_intp))
-    return code.view(out, x, 0, strides) == 0
+    code.strides_of(x, own)
+    return broadcast_strides(code.spec(x), own, spec.ndim, spec.dims, strides) and (
+        code.view(out, x, 0, strides) == 0)
 
 
 cdef bint product(Code code, int32_t node, Op op) except -1:

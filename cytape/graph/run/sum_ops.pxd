@@ -3,7 +3,6 @@
 # the operand adds each element to its sum, or multiplies or compares it.
 
 from cytape.ops.engine.dispatch cimport Op
-from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 
 from .code cimport Code
@@ -12,5 +11,3 @@ cdef bint reduced(Code code, int32_t node, Op op) except -1
 cdef bint accumulated(Code code, int32_t node, Op op) except -1  # cumsum, cumprod
 cdef bint add_n(Code code, int32_t node, Op op) except -1
 cdef bint add_terms(Code code, int32_t node, Op op) except -1  # of an AccumulateOp
-
-cdef bint broadcasts(Spec a, Spec b) noexcept

@@ -5,8 +5,9 @@ from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.sum_op cimport SumOp, axes_of
 from cytape.ops.kernels.loops cimport N_TYPES, Kernel, copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Region
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, order_axes, plan
-from cytape.tensor.spec cimport spec_of_dims
+from cytape.ops.kernels.walk cimport (
+    MAX_AXES, Walk, broadcast_strides, join_memory, order_axes, plan)
+from cytape.tensor.spec cimport Spec, spec_of_dims
 from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 
@@ -43,14 +44,13 @@ cdef bint reduced(Code code, int32_t node, Op op) except -1:
     cdef Instruction* instruction
     cdef Walk walk
     if (not has_loops(code, x) or not result.known or result.type_num != spec.type_num
-            or not reduced_axes(code.graph.attrs[node], spec, result, &axes)
+            or not strides_of_result(code.graph.attrs[node], spec, result, &axes, strides)
             or (is_mean or is_product) and not is_plain_float(spec)
             or (is_mean or is_extremum) and spec.size == 0):
         return False
     code.place_output(out)
     addresses[0] = code.layout.places[x].address
     addresses[1] = addresses[2] = code.layout.places[out].address
-    strides_without(axes, spec, strides)
     code.strides_of(x, own)
     if is_extremum:
         copy_first(code, node, spec, axes, addresses, own, strides)
@@ -85,20 +85,23 @@ cdef bint has_loops(Code code, int32_t x) except -1:
             and code.layout.places[x].kind == PLACED)
 
 
-cdef bint reduced_axes(dict attrs, Spec spec, Spec result, uint64_t* axes) except -1:
-    """Find the axes of a reduction, one bit each; False where NumPy has to be called."""
-    cdef int axis, lead = spec.ndim - result.ndim
-    if "axis" in attrs:
-        return len(attrs) <= 2 + ("dtype" in attrs) and axes_of(attrs["axis"], spec, axes)
-    axes[0] = 0
-    for axis in range(spec.ndim):
-        if axis < lead or result.dims[axis - lead] == 1:
-            axes[0] |= <uint64_t>1 << axis
-    return broadcasts(result, spec) and spec.type_num != cnp.NPY_FLOAT16  # summed as floats
+cdef bint strides_of_result(dict attrs, Spec spec, Spec result, uint64_t* axes,
+                            npy_intp* strides) except -1:
+    """Find the strides of a result that is broadcast to the operand, and the axes of a reduction.
+
+    False where NumPy has to be called.
+    """
+    if "axis" not in attrs:  # to a shape; halves are summed as floats
+        return spec.type_num != cnp.NPY_FLOAT16 and broadcast_strides(
+            result, NULL, spec.ndim, spec.dims, strides)
+    if len(attrs) > 2 + ("dtype" in attrs) or not axes_of(attrs["axis"], spec, axes):
+        return False
+    strides_without(axes[0], spec, strides)
+    return True
 
 
 cdef void strides_without(uint64_t axes, Spec spec, npy_intp* strides) noexcept:
-    """Find the strides of a result that is broadcast along the axes of a reduction."""
+    """Find the strides of a contiguous array that is broadcast along some axes."""
     cdef npy_intp stride = spec.itemsize
     cdef int axis
     for axis in range(spec.ndim - 1, -1, -1):
@@ -119,17 +122,6 @@ cdef int copy_first(Code code, int32_t node, Spec spec, uint64_t axes, uint64_t*
     join_memory(&walk, NULL, strides)
     join_memory(&walk, NULL, result_strides)
     return code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
-
-
-cdef bint broadcasts(Spec a, Spec b) noexcept:
-    """Whether one shape certainly broadcasts to the other; what does not is left to NumPy."""
-    cdef int axis, lead = b.ndim - a.ndim
-    if not (a.known and b.known) or lead < 0:
-        return False
-    for axis in range(a.ndim):
-        if a.dims[axis] != 1 and a.dims[axis] != b.dims[lead + axis]:
-            return False
-    return True
 
 
 cdef bint add_n(Code code, int32_t node, Op op) except -1:
@@ -180,13 +172,11 @@ cdef bint add_terms(Code code, int32_t node, Op op) except -1:
         if code.layout.places[terms[i]].kind != PLACED or (
                 code.spec(terms[i]) is not sum_of_parts.operand_specs[i]):
             return False
-    if not first or not code.take_over(out, terms[0], 1):
+    if first:
+        code.place_over(node, out, terms[0])
+    else:
         code.place_output(out)
-    addresses[2] = code.layout.places[out].address
-    if not first:
-        code.emit_zero(node, addresses[2], spec.nbytes)
-    elif code.layout.places[terms[0]].address != addresses[2]:
-        code.emit_copy(node, &code.layout.places[terms[0]], code.spec(terms[0]), addresses[2])
+        code.emit_zero(node, code.layout.places[out].address, spec.nbytes)
     for i in range(first, row.n_inputs):
         symbol, index = terms[i], sum_of_parts.indices[i]
         find_region(Ellipsis if index is None else index, NULL, spec, &region)

@@ -1,7 +1,7 @@
 # Walk: operands of different strides gone through together, one run of elements after the other.
 #
-# Axes along which all operands proceed alike are taken as one, so that the runs, which the typed
-# loops do without further ado, are as long as can be.
+# Neighbouring axes along which all operands step alike are merged, so that the runs, each of which
+# is one call of a typed loop, are as long as possible.
 
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
@@ -24,9 +24,17 @@ cdef struct Walk:
     char* data[MAX_OPERANDS]                # where the run at hand begins
 
 cdef bint plan(Walk* walk, Spec shape) noexcept
+# Find the strides that broadcast an array to a shape; own NULL: it is in C order. False if it does
+# not fit.
+cdef bint broadcast_strides(Spec spec, const npy_intp* own, int ndim, const npy_intp* dims,
+                            npy_intp* strides) noexcept
 cdef bint join(Walk* walk, Value value) noexcept
+cdef bint join_array(Walk* walk, char* data, Spec spec, const npy_intp* own) noexcept
 cdef void join_memory(Walk* walk, char* data, const npy_intp* strides) noexcept
 cdef void order_axes(Walk* walk, int operand) noexcept
+# Merge axes in place and return how many are left; strides of operand i are at strides + i * pitch.
+cdef int merge_axes(int n_axes, npy_intp* extents, int n_operands, npy_intp* strides,
+                    int pitch) noexcept
 cdef void begin(Walk* walk) noexcept
 cdef void run(Loop* loop, Walk* walk, Py_ssize_t nbytes) noexcept  # the result is the last operand
 cdef bint proceed(Walk* walk) noexcept nogil

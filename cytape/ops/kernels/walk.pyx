@@ -22,26 +22,34 @@ cdef bint plan(Walk* walk, Spec shape) noexcept:
     return True
 
 
-cdef bint join(Walk* walk, Value value) noexcept:
-    """Add an operand; False if it cannot be broadcast to the shape."""
-    cdef npy_intp* strides = walk.strides[walk.n_operands]
-    cdef npy_intp* own_strides = NULL
-    cdef npy_intp stride = value.spec.itemsize
-    cdef int axis, lead = walk.n_axes - value.spec.ndim
+cdef bint broadcast_strides(Spec spec, const npy_intp* own, int ndim, const npy_intp* dims,
+                            npy_intp* strides) noexcept:
+    cdef npy_intp stride = spec.itemsize
+    cdef int axis, lead = ndim - spec.ndim
     if lead < 0:
         return False
-    if not value.contiguous:
-        own_strides = cnp.PyArray_STRIDES(<ndarray>value.owner)
-    for axis in range(walk.n_axes - 1, -1, -1):
+    for axis in range(ndim - 1, -1, -1):
         strides[axis] = 0
-        if axis >= lead and value.spec.dims[axis - lead] != 1:
-            if value.spec.dims[axis - lead] != walk.extents[axis]:
+        if axis >= lead and spec.dims[axis - lead] != 1:
+            if spec.dims[axis - lead] != dims[axis]:
                 return False
-            strides[axis] = stride if own_strides == NULL else own_strides[axis - lead]
-            stride *= walk.extents[axis]
-    walk.data[walk.n_operands] = value.data
-    walk.n_operands += 1
+            strides[axis] = stride if own == NULL else own[axis - lead]
+            stride *= dims[axis]
     return True
+
+
+cdef bint join(Walk* walk, Value value) noexcept:
+    """Add an operand; False if it cannot be broadcast to the shape."""
+    return join_array(walk, value.data, value.spec, NULL if value.contiguous else
+                      cnp.PyArray_STRIDES(<ndarray>value.owner))
+
+
+cdef bint join_array(Walk* walk, char* data, Spec spec, const npy_intp* own) noexcept:
+    """Add an operand by its spec and strides, as `broadcast_strides` takes them."""
+    walk.data[walk.n_operands] = data
+    walk.n_operands += 1
+    return broadcast_strides(
+        spec, own, walk.n_axes, walk.extents, walk.strides[walk.n_operands - 1])
 
 
 cdef void join_memory(Walk* walk, char* data, const npy_intp* strides) noexcept:
@@ -77,37 +85,39 @@ cdef inline void swap(npy_intp* pair) noexcept:
     pair[0], pair[1] = pair[1], pair[0]
 
 
-cdef void begin(Walk* walk) noexcept:
-    """Make one axis of those that can be one; the last becomes the run."""
+cdef int merge_axes(int n_axes, npy_intp* extents, int n_operands, npy_intp* strides,
+                    int pitch) noexcept:
     cdef int axis, operand, n_kept = 0
     cdef bint alike
-    # From the innermost axis outwards; kept axes are stored innermost first, then turned round.
-    cdef npy_intp extents[MAX_AXES]
-    cdef npy_intp strides[MAX_OPERANDS][MAX_AXES]
-    for axis in range(walk.n_axes - 1, -1, -1):
-        if walk.extents[axis] == 1:
+    for axis in range(n_axes):
+        if extents[axis] == 1:
             continue
         alike = n_kept > 0
-        for operand in range(walk.n_operands):
-            if alike and walk.strides[operand][axis] != (
-                    strides[operand][n_kept - 1] * extents[n_kept - 1]):
+        for operand in range(n_operands):
+            if alike and strides[operand * pitch + n_kept - 1] != (
+                    strides[operand * pitch + axis] * extents[axis]):
                 alike = False
         if alike:
-            extents[n_kept - 1] *= walk.extents[axis]
-            continue
-        extents[n_kept] = walk.extents[axis]
-        for operand in range(walk.n_operands):
-            strides[operand][n_kept] = walk.strides[operand][axis]
-        n_kept += 1
-    walk.length = 1 if n_kept == 0 else extents[0]
-    for operand in range(walk.n_operands):
-        walk.steps[operand] = 0 if n_kept == 0 else strides[operand][0]
+            extents[n_kept - 1] *= extents[axis]
+        else:
+            extents[n_kept] = extents[axis]
+            n_kept += 1
+        for operand in range(n_operands):
+            strides[operand * pitch + n_kept - 1] = strides[operand * pitch + axis]
+    return n_kept
+
+
+cdef void begin(Walk* walk) noexcept:
+    """Merge axes; the last one that is left becomes the run."""
+    cdef int axis, operand
+    cdef int n_kept = merge_axes(
+        walk.n_axes, walk.extents, walk.n_operands, walk.strides[0], MAX_AXES)
     walk.n_axes = max(n_kept - 1, 0)
+    walk.length = walk.extents[walk.n_axes] if n_kept else 1
+    for operand in range(walk.n_operands):
+        walk.steps[operand] = walk.strides[operand][walk.n_axes] if n_kept else 0
     for axis in range(walk.n_axes):
-        walk.extents[axis] = extents[n_kept - 1 - axis]
         walk.position[axis] = 0
-        for operand in range(walk.n_operands):
-            walk.strides[operand][axis] = strides[operand][n_kept - 1 - axis]
 
 
 cdef void run(Loop* loop, Walk* walk, Py_ssize_t nbytes) noexcept:

@@ -10,7 +10,7 @@ from cytape.ops.engine.index_op cimport find_bytes, find_region, selected
 from cytape.ops.engine.tangents cimport aligned, spec_of_tangent, tangent_value
 from cytape.ops.kernels.move_geometry cimport copy_strided, is_contiguous
 from cytape.ops.kernels.sums cimport sum_to, zeros
-from cytape.ops.kernels.walk cimport MAX_AXES
+from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides
 from cytape.tensor.deaths cimport handle_died, value_died
 from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport (
@@ -74,7 +74,8 @@ cdef class UpdateOp(GeneralOp):
                 part.id = NO_ID
         spec = spec_of_dims(region.ndim, region.dims, held.spec.dtype)
         if (is_symbolic(part) or part.spec.type_num != spec.type_num or part is held
-                or not strides_within(part, spec, strides)):
+                or not part.contiguous
+                or not broadcast_strides(part.spec, NULL, spec.ndim, spec.dims, strides)):
             return False
         if recorders.symbolic and building() is not None:
             return False
@@ -183,23 +184,6 @@ cdef int note_change(id_t before, id_t after) except -1:
     return 0
 
 
-cdef bint strides_within(Value part, Spec spec, npy_intp* strides) except -1:
-    """The strides of what is broadcast to a shape; False if it does not fit, or NumPy must see."""
-    cdef int axis, lead = spec.ndim - part.spec.ndim
-    cdef npy_intp stride = spec.itemsize
-    if lead < 0 or not part.contiguous:
-        return False
-    for axis in range(spec.ndim - 1, -1, -1):
-        strides[axis] = 0
-        if axis >= lead:
-            if part.spec.dims[axis - lead] == spec.dims[axis]:
-                strides[axis] = stride
-            elif part.spec.dims[axis - lead] != 1:
-                return False
-            stride *= part.spec.dims[axis - lead]
-    return True
-
-
 cdef void clear(char* memory, Region* region, Spec spec) noexcept:
     cdef npy_intp[MAX_AXES] no_strides
     if is_contiguous(spec, region.strides):
@@ -245,6 +229,6 @@ cdef int write_tangent(Value tangent, Value moving, index, bint batched) except 
         moving = aligned(moving, spec.ndim - 1)
     if not moving.contiguous:
         moving = copy_of_array(array_of(moving))
-    strides_within(moving, spec, strides)
+    broadcast_strides(moving.spec, NULL, spec.ndim, spec.dims, strides)
     copy_strided(spec, moving.data, strides, tangent.data + region.offset, region.strides)
     return 0
