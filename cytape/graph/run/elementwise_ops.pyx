@@ -7,7 +7,7 @@ from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 
 from .instructions cimport (
-    LOOP, SHORT, Instruction, cast_loop, compared_type, converted_spec, direct_op,
+    LOOP, N_OPERANDS, SHORT, Instruction, cast_loop, compared_type, converted_spec, direct_op,
     is_plain_integer, loop_of, scalar_kind, short_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, Place
 
@@ -82,10 +82,12 @@ cdef int apply(Code code, int32_t node, int op, const Loop* loop, int32_t x, int
     cdef Spec spec_x = code.spec(x), spec_y = code.spec(y), spec = code.spec(out)
     cdef Instruction* instruction
     cdef npy_intp step_x, step_y
+    cdef int32_t operands[2]
     cdef int count
     if not (of_x.strides < 0 and (spec_x.size == spec.size or spec_x.size == 1)
             and of_y.strides < 0 and (spec_y.size == spec.size or spec_y.size == 1)):
-        return apply_by_walk(code, node, loop, x, y)
+        operands[0], operands[1] = x, y
+        return apply_by_walk(code, node, loop, operands, n_inputs)
     step_x = spec_x.itemsize if spec_x.size == spec.size else 0
     step_y = spec_y.itemsize if spec_y.size == spec.size else 0
     count = 2 if x == y and n_inputs == 2 else 1
@@ -113,23 +115,27 @@ cdef int apply(Code code, int32_t node, int op, const Loop* loop, int32_t x, int
     return 0
 
 
-cdef int apply_by_walk(Code code, int32_t node, const Loop* loop, int32_t x, int32_t y) except -1:
+cdef int apply_by_walk(Code code, int32_t node, const Loop* loop, const int32_t* operands,
+                       int n) except -1:
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(out)
-    cdef uint64_t addresses[3]
+    cdef uint64_t addresses[N_OPERANDS]
+    cdef bint all_items = True
     cdef Walk walk
-    if not (is_like(code, x, spec) and code.take_over(out, x, 1)
-            or x != y and is_like(code, y, spec) and code.take_over(out, y, 1)):
-        place_result(code, out, code.shows_item(x) and code.shows_item(y))
+    cdef int i
+    for i in range(n):
+        if is_like(code, operands[i], spec) and code.take_over(out, operands[i], 1):
+            break
+        all_items &= code.shows_item(operands[i])
+    else:
+        place_result(code, out, all_items)
     if not plan_result(code, out, &walk):
         return 0
-    addresses[0] = code.layout.places[x].address
-    addresses[1] = code.layout.places[y].address
-    code.join_place(&walk, x)
-    if code.graph.nodes[node].n_inputs == 2:
-        code.join_place(&walk, y)
-    addresses[walk.n_operands] = code.layout.places[out].address
+    for i in range(n):
+        code.join_place(&walk, operands[i])
+        addresses[i] = code.layout.places[operands[i]].address
     code.join_place(&walk, out)
+    addresses[n] = code.layout.places[out].address
     return code.emit_tiled(node, &walk, loop, addresses)
 
 
@@ -172,30 +178,16 @@ cdef bint elementwise_of_three(Code code, int32_t node, Kernel kernel) except -1
 
 cdef bint apply_to_three(Code code, int32_t node, const Loop* loop, int first) except -1:
     """Write a loop over three operands, which from the first on have the result's dtype."""
-    cdef Node* row = &code.graph.nodes[node]
-    cdef int32_t out = row.first_output, x, i
-    cdef Spec spec = code.spec(out)
-    cdef bint all_items = True
-    cdef uint64_t addresses[4]
-    cdef Walk walk
+    cdef const int32_t* operands = code.graph.args + code.graph.nodes[node].inputs
+    cdef Spec spec = code.spec(code.graph.nodes[node].first_output)
+    cdef int i
     if not spec.known:
         return False
     for i in range(3):
-        x = code.graph.args[row.inputs + i]
-        if code.layout.places[x].kind != PLACED or not code.spec(x).known or (
-                i >= first and code.spec(x).dtype != spec.dtype):
+        if code.layout.places[operands[i]].kind != PLACED or not code.spec(operands[i]).known or (
+                i >= first and code.spec(operands[i]).dtype != spec.dtype):
             return False
-        all_items &= code.shows_item(x)
-    place_result(code, out, all_items)
-    if not plan_result(code, out, &walk):
-        return True
-    for i in range(3):
-        x = code.graph.args[row.inputs + i]
-        code.join_place(&walk, x)
-        addresses[i] = code.layout.places[x].address
-    code.join_place(&walk, out)
-    addresses[3] = code.layout.places[out].address
-    return code.emit_tiled(node, &walk, loop, addresses) == 0
+    return apply_by_walk(code, node, loop, operands, 3) == 0
 
 
 cdef int place_result(Code code, int32_t out, bint of_items) except -1:

@@ -24,6 +24,6 @@ cdef class ElementwiseOp(PartialsOp):
     cdef object call_any(self, tuple inputs, dict arguments)
     cdef object call3(self, tuple operands)
     cdef Value plain_operand(self, x, Spec other, int position)
-    cdef object by_walk(self, x, Value a, y, Value b)
-    cdef object finish(self, Value out, Value a, Value b)
+    cdef object by_walk(self, PyObject** inputs, int n)
+    cdef object finish(self, Value out, PyObject** inputs, int n)
     cdef int record(self, Value out, PyObject** inputs, int n) except -1

@@ -13,7 +13,7 @@ from cytape.tensor.operators cimport functions
 from cytape.tensor.spec cimport boolean_spec, broadcast_spec, spec_like
 from cytape.tensor.state cimport Counts, Recorder, building, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
-from cytape.tensor.value cimport new_value, symbol_of, value_of_array
+from cytape.tensor.value cimport array_of, new_value, symbol_of, value_of_array
 from libc.stdint cimport int32_t
 from numpy cimport ndarray, npy_intp
 
@@ -106,6 +106,7 @@ cdef class ElementwiseOp(PartialsOp):
     cdef object call1(self, x):
         cdef Value a, out
         cdef Loop* loop
+        cdef PyObject* inputs[1]
         cdef char* data[2]
         cdef npy_intp strides[2]
         if recorders.symbolic:
@@ -115,6 +116,7 @@ cdef class ElementwiseOp(PartialsOp):
         a = tensor_value(x)
         if a is None:
             return self.call_any((x,), {})
+        inputs[0] = <PyObject*>a
         if self.kernel is not None and a.contiguous and a.spec.nbytes < WORTH_THE_GIL:
             loop = loop_of(self.kernel, a.spec)
             if loop != NULL:
@@ -126,13 +128,15 @@ cdef class ElementwiseOp(PartialsOp):
                 loop.function(data, &a.spec.size, strides, loop.data)
                 if trouble():
                     warn(self.forward, (ndarray_of(x),))
-                return self.finish(out, a, None)
-        return self.by_walk(x, a, None, None)
+                return self.finish(out, inputs, 1)
+        tensor = self.by_walk(inputs, 1)
+        return self.by_numpy(x) if tensor is None else tensor
 
     cdef object call2(self, x, y):
         cdef Value a, b, out
         cdef Loop* loop
         cdef Spec spec
+        cdef PyObject* inputs[2]
         cdef char* data[3]
         cdef npy_intp strides[3]
         if recorders.symbolic:
@@ -149,6 +153,8 @@ cdef class ElementwiseOp(PartialsOp):
             b = self.plain_operand(y, a.spec, 1)
         if a is None or b is None:
             return self.by_numpy(x, y)
+        inputs[0] = <PyObject*>a
+        inputs[1] = <PyObject*>b
         spec = a.spec if b.spec.ndim == 0 else b.spec
         if (self.kernel is not None and spec.nbytes < WORTH_THE_GIL
                 and a.contiguous and b.contiguous and a.spec.type_num == b.spec.type_num
@@ -165,54 +171,27 @@ cdef class ElementwiseOp(PartialsOp):
                 loop.function(data, &spec.size, strides, loop.data)
                 if trouble():
                     warn(self.forward, (ndarray_of(x), ndarray_of(y)))
-                return self.finish(out, a, b)
-        return self.by_walk(x, a, y, b)
+                return self.finish(out, inputs, 2)
+        tensor = self.by_walk(inputs, 2)
+        return self.by_numpy(x, y) if tensor is None else tensor
 
     cdef object call3(self, tuple operands):
         """Three tensors of one dtype, or numbers beside them; None if NumPy must decide."""
         cdef PyObject* inputs[MAX_INPUTS]
-        cdef list values = []
-        cdef Value value, out
+        cdef list values = [tensor_value(x) for x in operands]
         cdef Spec spec = None
-        cdef Loop* loop
-        cdef Walk walk
+        cdef Value value
         cdef int i
-        for x in operands:
-            value = tensor_value(x)
+        for value in values:
             if value is not None:
                 spec = value.spec
         for i, x in enumerate(operands):
-            value = tensor_value(x)
-            if value is None:
-                value = weak_scalar(x, spec)
-            if value is None or value.spec.type_num != spec.type_num:
+            if values[i] is None:
+                values[i] = weak_scalar(x, spec)
+            if values[i] is None:
                 return None
-            spec = broadcast_spec(spec, value.spec)
-            if spec is None:
-                return None
-            values.append(value)
-            inputs[i] = <PyObject*>value
-        loop = loop_of(self.kernel, spec)
-        if loop == NULL or not plan(&walk, spec):
-            return None
-        for value in values:
-            if not join(&walk, value):
-                return None
-        out = new_value(result_spec(spec, loop))
-        join(&walk, out)
-        begin(&walk)
-        for i in range(3):
-            if not suits_loops(walk.steps[i], spec):
-                return None
-        run(loop, &walk, spec.nbytes)
-        if trouble():
-            warn(self.forward, tuple([ndarray_of(x) for x in operands]))
-        tensor = new_tensor(out)
-        if recorders.entered and out.spec.trainable:
-            self.record(out, inputs, 3)
-            if recorders.accumulators.count:
-                self.follow(out, inputs, 3)
-        return tensor
+            inputs[i] = <PyObject*>values[i]
+        return self.by_walk(inputs, 3)
 
     cdef Value plain_operand(self, x, Spec other, int position):
         """The value of an operand that is no tensor beside one that is; None if NumPy must decide.
@@ -227,41 +206,41 @@ cdef class ElementwiseOp(PartialsOp):
             self.trace_partials()
         return value_of(x, recorders.entered and self.saves[1 - position] >> (1 + position) & 1)
 
-    cdef object by_walk(self, x, Value a, y, Value b):
-        """Broadcasting, strided or large operands, as far as there are loops for them."""
-        cdef Loop* loop = NULL
+    cdef object by_walk(self, PyObject** inputs, int n):
+        """Broadcasting, strided or large operands; None if there is no loop for them."""
+        cdef Spec spec = (<Value>inputs[0]).spec
+        cdef Loop* loop
         cdef Walk walk
-        cdef Spec spec
-        cdef Value out = None
+        cdef Value out
         cdef int i
-        if self.kernel is not None and (b is None or a.spec.type_num == b.spec.type_num):
-            loop = loop_of(self.kernel, a.spec)
-        if loop != NULL:
-            spec = a.spec if b is None else broadcast_spec(a.spec, b.spec)
-            if spec is not None and plan(&walk, spec) and join(&walk, a) and (
-                    b is None or join(&walk, b)):
-                out = new_value(result_spec(spec, loop))
-                join(&walk, out)
-                begin(&walk)
-                for i in range(walk.n_operands - 1):
-                    if not suits_loops(walk.steps[i], spec):
-                        out = None
-        if out is None:
-            return self.by_numpy(x) if b is None else self.by_numpy(x, y)
+        for i in range(1, n):
+            if (<Value>inputs[i]).spec.type_num != spec.type_num:
+                return None
+            spec = broadcast_spec(spec, (<Value>inputs[i]).spec)
+            if spec is None:
+                return None
+        loop = NULL if self.kernel is None else loop_of(self.kernel, spec)
+        if loop == NULL or not plan(&walk, spec):
+            return None
+        for i in range(n):
+            join(&walk, <Value>inputs[i])
+        out = new_value(result_spec(spec, loop))
+        join(&walk, out)
+        begin(&walk)
+        for i in range(n):
+            if not suits_loops(walk.steps[i], spec):
+                return None
         run(loop, &walk, spec.nbytes)
         if trouble():
-            warn(self.forward, (ndarray_of(x),) if b is None else (ndarray_of(x), ndarray_of(y)))
-        return self.finish(out, a, b)
+            warn(self.forward, tuple([array_of(<Value>inputs[i]) for i in range(n)]))
+        return self.finish(out, inputs, n)
 
-    cdef object finish(self, Value out, Value a, Value b):
+    cdef object finish(self, Value out, PyObject** inputs, int n):
         cdef Tensor tensor = new_tensor(out)
-        cdef PyObject* inputs[2]
         if recorders.entered and out.spec.trainable:
-            inputs[0] = <PyObject*>a
-            inputs[1] = <PyObject*>b
-            self.record(out, inputs, 1 if b is None else 2)
+            self.record(out, inputs, n)
             if recorders.accumulators.count:
-                self.follow(out, inputs, 1 if b is None else 2)
+                self.follow(out, inputs, n)
         return tensor
 
     def by_numpy(self, *operands):
@@ -295,6 +274,7 @@ cdef class ElementwiseOp(PartialsOp):
 
     cdef object build_call(self, SymbolicGraph graph, x, y, int n):
         """Add a call with one operand or two to a graph."""
+        cdef PyObject* inputs[2]
         cdef int32_t symbols[2]
         cdef Value a = None, b = None, out
         cdef int32_t symbol = -1
@@ -324,7 +304,9 @@ cdef class ElementwiseOp(PartialsOp):
             a = graph.value_at(symbols[0])
         if b is None and n == 2:
             b = graph.value_at(symbols[1])
-        return self.finish(out, a, b)
+        inputs[0] = <PyObject*>a
+        inputs[1] = <PyObject*>b
+        return self.finish(out, inputs, n)
 
     cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2:
         """Add a node for float operands of one dtype; -1, with nothing done, for all others."""
