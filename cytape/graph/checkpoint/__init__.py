@@ -15,7 +15,7 @@ from cytape.graph.checkpoint.planning import (
     tensors_of,
 )
 from cytape.graph.checkpoint.policies import kept_of
-from cytape.graph.checkpoint.rewriting import rewrite
+from cytape.graph.checkpoint.recomputation import Recomputation
 from cytape.graph.differentiation.graph_gradients import differentiated
 
 __all__ = [
@@ -123,7 +123,9 @@ def gradients(
                 ys, xs, grad_ys, stand_ins=model.stand_ins(made.schedule), **kwargs)
     check_no_budget(memory_budget)
     symbols = chosen(ys, xs, grad_ys, checkpoints, MIN_CHECKPOINT_NODE_SIZE, kwargs)
-    return rewrite(ys, xs, grad_ys, symbols, **kwargs)
+    return differentiated(
+        ys, xs, grad_ys, **kwargs, stand_ins=lambda places, targets, sources: Recomputation(
+            places, targets, sources, symbols))
 
 
 def gradients_collection(ys: Any, xs: Any, grad_ys: Any = None, **kwargs: Any) -> list[Any]:

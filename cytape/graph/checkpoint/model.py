@@ -8,8 +8,7 @@ from math import inf, prod
 from typing import Any
 
 from cytape.graph.checkpoint.between import dependents
-from cytape.graph.checkpoint.recomputation import Recomputation
-from cytape.graph.checkpoint.scheduled import Observer, Scheduled
+from cytape.graph.checkpoint.recomputation import Observer, Recomputation, Scheduled
 from cytape.graph.checkpoint.schedules import Program, Schedule
 from cytape.graph.differentiation.graph_gradients import differentiated
 from cytape.graph.differentiation.places import Place, Places
