@@ -1,9 +1,8 @@
 """Objects that users' rules reach, and the test whether they were written to since.
 
 `reached` walks from functions through the names that they read, containers and attributes, without
-calling users' code.
-of a user's. `Contents` compares arrays by their elements, tensors and variables by the values that
-they hold, and other objects by the identity of their parts.
+calling users' code. `Contents` compares arrays by their elements, tensors and variables by the
+values that they hold, and other objects by the identity of their parts.
 """
 
 from __future__ import annotations

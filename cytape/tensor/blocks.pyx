@@ -138,10 +138,10 @@ cdef class unrecorded(Block):
 cdef class push_forwardprop_state(Block):
     """push_forwardprop_state()\n--\n\n\
     Begin afresh, as if no tangent were being computed, for the length of a ``with`` block.
+
     Accumulators do not track the ops that they run themselves, such as those of a user's rule, and
     neither do the recorders entered after them. In this block they do. Without a tangent being
     computed the block has no effect.
-    tangent is being computed it changes nothing.
 
     Examples
     --------

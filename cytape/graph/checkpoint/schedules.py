@@ -45,8 +45,9 @@ class Program(NamedTuple):
         Per step back, the values that it reads.
     around : sequence of int
         Bytes of all else while a value is computed the first time. Fewer: none.
-    The same during each step back, with its results; and before the first step, and between steps,
-    at most the larger of its neighbours. Fewer items: none.
+    beside : sequence of int
+        The same during each step back, with its results. Between two steps, and before the first
+        one, at most the larger of the neighbours counts. Fewer items: none.
     """
 
     sizes: Sequence[int]

@@ -67,8 +67,8 @@ def body_gradient(
     body : ConcreteFunction
     n_variables, n_stacks : int
         How many of its inputs are loop variables, and then slices of stacks.
-    The loop variables, the other inputs, and the other outputs with gradients.
-        loop variables there are any.
+    carried, wanted, kept : sequence of int
+        The loop variables, the other inputs, and the other outputs with gradients.
     """
     key = "gradient", n_variables, n_stacks, tuple(carried), tuple(wanted), tuple(kept)
     return derived(body, key, lambda: _body_gradient(
