@@ -1,5 +1,4 @@
-# What lies between sources and targets: two sweeps over the nodes of a graph, which stand in an
-# order in which they can run.
+# Nodes between sources and targets: two sweeps over the nodes of a graph, in run order.
 #
 # Both work on one byte per symbol, of these bits.
 

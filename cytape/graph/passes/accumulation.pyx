@@ -111,7 +111,7 @@ cdef class Accumulation:
         return self.is_addition[node] and self.parts[node] > 0 and not self.continued[node]
 
     cdef tuple term_of(self, int32_t symbol, int32_t node):
-        """What to add for a term of a sum, and where."""
+        """Return the op and the place for adding a term of a sum."""
         cdef int32_t made_by = self.producer(symbol)
         cdef int32_t inner
         cdef Region region

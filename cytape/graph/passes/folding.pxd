@@ -1,4 +1,4 @@
-# What is known before a graph runs: results of constants, and ops that leave a tensor as it is.
+# Constant folding: results of constants, and ops that leave a tensor unchanged.
 
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.spec cimport Spec
@@ -27,6 +27,6 @@ cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2
 cdef bint parts_known(Rewriting rewriting, int32_t node) except -1
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2  # spec: the output's
 cdef int32_t folded(Rewriting rewriting, int32_t node) except -2
-# What a symbol is everywhere, however large: a constant of one element, or that broadcast; or None.
+# The value of a symbol with equal elements: a constant of one element, or one broadcast; or None.
 cdef Value uniform(SymbolicGraph graph, int32_t symbol)
 cdef Value constant_at(SymbolicGraph graph, int32_t symbol)  # the value of a constant, or None

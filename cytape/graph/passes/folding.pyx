@@ -146,7 +146,7 @@ cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2:
 
 
 cdef int32_t repeated(RewrittenGraph target, int32_t symbol, Spec spec) except -2:
-    """What a symbol is if it is broadcast to a result, ABSENT where that is not known."""
+    """Return the uniform value of a symbol, broadcast to a result; ABSENT if it is unknown."""
     cdef Spec own = spec_at(target, symbol)
     if own is spec:
         return symbol
@@ -205,7 +205,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
 
 
 cdef Value computed(Op op, list values, dict attrs, bint as_scalars):
-    """What an op makes of constants; None if it raises or warns, which is for the run to do."""
+    """Return an op's result for constants; None if it raises or warns, which is left to the run."""
     cdef Value value
     arrays = [array_of(value) for value in values]
     if as_scalars:

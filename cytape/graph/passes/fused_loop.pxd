@@ -38,8 +38,8 @@ cdef class FusedLoop(Op):
     cdef npy_intp* step_strides       # of the arguments of a step's loop, four each
     cdef int32_t* free_from           # per operand: the first step that may write over it
     cdef int32_t* written_by          # per result: the step that writes its floats, or -1
-    # Compute the results from the operands, all addresses of contiguous data, without the GIL.
-    # Whoever runs the op brings `scratch` along, so that nothing is allocated meanwhile. Returns
-    # INTERRUPTED by a signal's handler, or 0. As after any kernel trouble() may be raised; `met`
-    # gets the floating point flags that each step raised, unless it is NULL.
+    # Compute the results from the operands, all addresses of contiguous data, without the GIL. The
+    # caller provides `scratch`, so that nothing is allocated here. Returns INTERRUPTED by a
+    # signal's handler, or 0. As after any kernel trouble() may be raised; `met` gets the floating
+    # point flags that each step raised, unless it is NULL.
     cdef int run(self, char** operands, char** results, char* scratch, int* met) noexcept nogil

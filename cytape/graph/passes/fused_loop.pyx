@@ -17,7 +17,7 @@ cdef int FLAGS = FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW
 
 
 cdef class FusedLoop(Op):
-    """What of a FusedOp runs without Python."""
+    """The part of a FusedOp that runs without Python."""
 
     def __dealloc__(self):
         free(self.steps)

@@ -16,7 +16,7 @@ cdef enum:
     LEAST_BLOCK = 512  # elements that are done at a time, at least
 
 cdef bint is_fused_type(int type_num) noexcept  # of floats; besides there are booleans
-cdef int fused_kind(Op op) except -1      # what steps a call of an op may be made of
+cdef int fused_kind(Op op) except -1      # the possible steps for a call of an op
 # Whether a call can be a step where floats have this type: one of them or booleans come in and out.
 cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int output_type) except -1
 
@@ -26,7 +26,7 @@ cdef class FusedOp(FusedLoop):
     cdef dict layouts                 # operand -> its strides, if it is not in C order
     cdef list kernels                 # keeps what the loops point to
     cdef list step_ops                # per step
-    # Operands in whose memory results may be written, if nobody else reads them: those first that
-    # this op ceases to read first, see free_from.
+    # Operands whose memory results may overwrite if they have no other readers, ordered by the last
+    # step that reads them, see free_from.
     cdef list overwritable
     cdef int compile(self) except -1

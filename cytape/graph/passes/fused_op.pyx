@@ -26,7 +26,7 @@ from cytape.ops.shared.conform import cast_op, sum_to_op
 cnp.import_array()
 
 cdef enum:
-    L1_BYTES = 5 << 12         # what the registers of a block may take together
+    L1_BYTES = 5 << 12         # limit of the registers of a block together
     MOST_BLOCK = 2048          # elements
     PAGE = 4096
     APART = 1600               # bytes
@@ -69,8 +69,8 @@ cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int outp
 cdef class FusedOp(FusedLoop):
     """Elementwise ops of one shape, and sums over all elements, done together.
 
-    Elementwise results are what the ops make one by one, to the bit; sums are as accurate as
-    NumPy's. It has no derivative: ops are fused when nobody will differentiate them any more.
+    Elementwise results equal those of the separate ops to the bit; sums are as accurate as NumPy's.
+    It has no derivative: fusion comes after all differentiation.
 
     Parameters
     ----------

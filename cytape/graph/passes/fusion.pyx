@@ -72,7 +72,7 @@ cdef class Fusion:
         return self.rewriting.producer(symbol)
 
     cdef int32_t seen_through(self, int32_t symbol) except -2:
-        """What is broadcast to a symbol, if it is that and may be used as it is."""
+        """Return the operand that is broadcast to a symbol, if it may be used unbroadcast."""
         cdef int32_t node = self.producer(symbol), inner
         cdef Spec spec
         if node == ABSENT or <Op>self.source.ops[node] is not broadcast_to_op:
@@ -349,7 +349,7 @@ cdef class Fusion:
                 continue
             if <Op>self.source.ops[node] is broadcast_to_op and (
                     not self.rewriting.pinned[node] and not self.fetched[node]):
-                continue  # whoever has a use for it asks for it
+                continue  # emitted on first use
             self.emit(node)
         return 0
 

@@ -21,7 +21,7 @@ def with_histories_merged(subgraph):
     cdef Rewriting rewriting
     cdef int32_t node
     cdef dict loops = {}       # history -> the loop or branch
-    cdef dict branches = {}    # what is called, with what -> the first node that does
+    cdef dict branches = {}    # predicate and bodies -> the first node that calls these
     cdef dict first_of = {}
     for node in range(source.n_nodes):
         if (<Op>source.ops[node]).folding != RUNS_FUNCTIONS:
@@ -61,7 +61,7 @@ def with_histories_merged(subgraph):
 
 
 cdef bint may_merge(Rewriting rewriting, int32_t node) noexcept:
-    """Whether a node has to run, nobody waits for it, and none of its outputs is fed."""
+    """Whether a node has to run, no node waits for it, and none of its outputs is fed."""
     cdef Node* row = &rewriting.source.nodes[node]
     cdef int32_t i
     for i in range(row.n_outputs):
@@ -143,7 +143,7 @@ cdef int merge(Rewriting rewriting, list chain) except -1:
         rewriting.target.append_symbol(spec_at(source, source.nodes[history].first_output + i))
     n_outputs -= <int32_t>len(attrs["ragged_kept"])
     for loop in chain:
-        # What a loop kept stands first among what its history keeps; lengths follow all that.
+        # A loop's own stacks come first among those of its history; all lengths follow.
         row = &source.nodes[loop]
         n_kept = row.n_outputs - <int32_t>len(source.attrs[loop]["ragged_kept"])
         for i in range(row.n_outputs):

@@ -15,7 +15,7 @@ cdef enum:
 
 cdef class RewrittenGraph(SymbolicGraph):
     cdef dict control_inputs     # node -> list of nodes
-    cdef SymbolicGraph root      # what the first pass was given
+    cdef SymbolicGraph root      # the graph before the first pass
     cdef dict built_at           # op, place and context -> nodes of the root; made when it is asked
 
 cdef class Rewriting:

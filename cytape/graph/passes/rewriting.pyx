@@ -13,7 +13,7 @@ from cytape.ops.engine.node_store import Whose
 
 
 cdef class RewrittenGraph(SymbolicGraph):
-    """What a pass made of another graph.
+    """A graph made of another one by a pass.
 
     Its nodes keep where they were built and the contexts they were built under; those have the
     numbers that they have in the source.

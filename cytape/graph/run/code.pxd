@@ -1,11 +1,11 @@
-# Code: what is to be done to compute some symbols of a graph, worked out once.
+# Code: a graph compiled to instructions that compute some of its symbols.
 #
 #     code   = the instructions, in the order of the nodes, operands as addresses of the layout
 #     pool   = geometry of operands: extents and strides
 #     spans  = pieces of code: either one call of Python or instructions without any
 #
-# Externals (memory that is not the code's own) have numbers: first those of what is fed, then of
-# what is fetched, then of what Python computes on the way.
+# Externals (memory that the code does not own) have numbers: first the fed values, then the fetched
+# ones, then results of calls of Python.
 
 cimport cython
 from cytape.core.typedefs cimport index_t
@@ -48,7 +48,7 @@ cdef class Code:
     cdef int n_movable           # of what is fetched, the first ones may be left in owned memory
     cdef list moves              # per fetch: the feed in whose memory it is left, or -1
     cdef readonly list subprograms
-    cdef dict alone              # what runs a node, by that and specs that only a run tells
+    cdef dict alone              # executables of nodes, by node and specs of a run
     cdef dict elements           # DEFERRED, at places that a run finds: the transfer, its operands
     cdef npy_intp effort         # in bytes gone through, of all instructions
     cdef bint repeatable         # nothing is called but reads of variables
@@ -59,7 +59,7 @@ cdef class Code:
     cdef set copied              # ... of these, views that are copied there, so that their bases go
     cdef set filled              # ... those into which something is computed
     cdef set late                # fetches whose memory Python brings along
-    cdef dict releases           # call -> externals that nobody needs from then on
+    cdef dict releases           # call -> externals that are not needed afterwards
     cdef list unneeded           # those of the next call
     cdef readonly npy_intp peak_bytes
 

@@ -192,7 +192,7 @@ cdef class Code:
         return 0
 
     cdef bint may_take_over(self, int32_t dying, int32_t count) except -1:
-        """Whether an input may be written over, as nobody else is going to read it.
+        """Whether an input may be overwritten, as it has no further readers.
 
         count: how many times it is among the inputs.
         """

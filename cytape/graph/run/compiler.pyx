@@ -34,7 +34,7 @@ cdef extern from "Python.h":
 cdef enum:
     SPAN_INSTRUCTIONS = 4096     # after so many, or so much data, signals are looked at
     SPAN_BYTES = 1 << 23
-    INSTRUCTION_EFFORT = 256     # what the least of them counts for, in bytes gone through
+    INSTRUCTION_EFFORT = 256     # effort of the smallest instruction, in bytes read or written
     NO_SYMBOL = -1
     FEW = 8                      # times as large as its memory is what is not written out
 
@@ -220,7 +220,7 @@ cdef int emit_node(Code code, int32_t node) except -1:
 
 
 cdef int finish(Code code, int32_t node) except -1:
-    """Count down the uses of the inputs; nobody may want the outputs."""
+    """Count down the uses of the inputs; the outputs may be unused."""
     cdef Node* row = &code.graph.nodes[node]
     cdef Place* place
     cdef int32_t i
@@ -310,7 +310,7 @@ cdef bint is_in_place(Code code, int32_t symbol, int32_t number) except -1:
 
 
 cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:
-    """Whether what is fetched can stay in memory that the code owns: whoever runs it moves it."""
+    """Whether a fetched value can stay in memory that the code owns: the caller moves it."""
     cdef Place* place = &code.layout.places[symbol]
     cdef Place* root = &code.layout.places[place.root]
     if memory_of(place.address) != EXTERNAL or place.strides >= 0:

@@ -9,7 +9,7 @@ cdef class Executable:
     cdef bint at_once            # optimised before the first run: it runs again, or ops wait
     cdef dict plans              # else by the specs of what was fed
     cdef public object report    # called when a plan was made, or None
-    cdef dict nested             # what runs it as a part of other code, see control/nested
+    cdef dict nested             # its codes as a part of other code, see control/nested
     cdef dict inferred           # specs of results, by those of operands, see control/control_ops
     cdef Py_ssize_t size(self) except -1
     cpdef list run(self, values, trace=*)

@@ -345,7 +345,7 @@ cdef class Frame:
                              self.code.pool + place.strides, memory)
 
     cdef Value shown(self, int32_t symbol, Value fed):
-        """What lies in something fed: there, unless that is an array, which may change."""
+        """Return a value inside of a fed one: a view, unless that is an array, which may change."""
         cdef npy_intp strides[MAX_AXES]
         if fed.id == NO_ID:
             return copy_of_array(self.argument(symbol, False))
@@ -355,7 +355,7 @@ cdef class Frame:
             self.resolved(self.code.layout.places[symbol].address), strides, fed)
 
     cdef ndarray argument(self, int32_t symbol, bint copy):
-        """What the forward function of an op is called with."""
+        """Return an operand of an op's forward function."""
         cdef Place* place = &self.code.layout.places[symbol]
         cdef Spec spec = <Spec>self.code.graph.symbols[symbol].spec
         cdef int memory = memory_of(place.address)
@@ -474,7 +474,7 @@ cdef class Frame:
 
 
 cdef Value own_copy(Value value, bint fed):
-    """A new value of the same data, which nobody can change."""
+    """Return a new, immutable value with the same data."""
     cdef bint shared = type(value.owner) is ndarray and not cnp.PyArray_CHKFLAGS(
         <ndarray>value.owner, cnp.NPY_ARRAY_OWNDATA)
     array = array_of(value)

@@ -158,7 +158,7 @@ cdef list direct_kernels = [
 
 
 cdef class Subprogram:
-    """What an instruction of control flow runs."""
+    """The subprogram of a control flow instruction."""
 
     cdef Runner new_runner(self):
         raise NotImplementedError

@@ -55,10 +55,10 @@ cdef struct Slot:           # a piece of SMALL memory
 cdef struct Block:
     npy_intp offset, nbytes
 
-cdef struct Stack:          # what iterations of a loop leave, row by row
+cdef struct Stack:          # results of the iterations of a loop, row by row
     char* data
     npy_intp count          # rows
-    npy_intp capacity       # bytes; 0: the memory is somebody else's
+    npy_intp capacity       # bytes; 0: the memory has another owner
 
 cdef class Layout:
     cdef Place* places

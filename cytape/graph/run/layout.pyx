@@ -103,7 +103,7 @@ cdef class Layout:
             offset = self.large_bytes
             i = self.n_blocks - 1
             if i >= 0 and self.blocks[i].offset + self.blocks[i].nbytes == offset:
-                offset = self.blocks[i].offset  # what is free at the end is made longer
+                offset = self.blocks[i].offset  # extend the free memory at the end
                 self.n_blocks -= 1
             self.large_bytes = offset + size
             return offset

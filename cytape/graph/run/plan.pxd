@@ -6,7 +6,7 @@ from .executor cimport Frame
 cdef class Plan:
     cdef readonly Code code
     cdef Frame idle              # None while it is in use
-    cdef long long last_use      # whoever keeps several says
+    cdef long long last_use      # set by owners of several plans
     cdef Py_ssize_t size(self) except -1
     cdef list run_values(self, list values)   # Values in, new Values out
     cdef list run_traced(self, list values, trace)

@@ -26,7 +26,7 @@ cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
 
 
 class GradientsIfNeeded:
-    """What a backward function of `custom_call` may return in the place of gradients.
+    """Deferred gradients, which a backward function of `custom_call` may return.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def custom_call(str name, results, inputs, backward, jvp=None, bint optional=Fal
 
 def record_custom(op_type, outputs, inputs, backward, jvp=None, bint optional=False,
                   bint lazy=False, deleter=None) -> bool:
-    """Record what has just been computed as the outputs of one op, as `custom_call` does.
+    """Record tensors that were just computed as the outputs of one op, as `custom_call` does.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def record_custom(op_type, outputs, inputs, backward, jvp=None, bint optional=Fa
         Whether gradients and tangents that are zero are handed over as None; an OpType says itself
         which gradients are.
     lazy : bool, optional
-        Whether `backward` is a function that returns the backward function, for whoever needs it.
+        Whether `backward` is a function that returns the backward function, called on first use.
     deleter : callable, optional
         Called with the backward function when the last recorder has let go of it.
 

@@ -18,15 +18,15 @@ cdef class Op(Operator):
     cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
     cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
     cdef readonly object composition  # the same made of simpler ops, for plans; or None
-    # What rooms above know of the op, noted by them for the ops that they import; 0: nothing.
+    # Data of higher rooms about the op, set when they import it; 0: none.
     cdef int folding              # a Rule of graph/passes/folding
     cdef void* emitter            # an Emitter of graph/run/special_ops
     cdef bint adds_part           # zeros with a value somewhere, which plans add where that is
-    # What the outputs of a call of symbolic values will be: Specs, packed as forward packs them.
+    # Specs of the outputs of a call with symbolic values, packed as the results of forward.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
-    # The same call for whoever has no fast path of his own; inputs and outputs are Values.
-    cdef list refs_of_call(self, list inputs, list outputs, dict attrs)  # what an entry keeps of it
+    # The same call for recorders without a fast path; inputs and outputs are Values.
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs)  # the refs of its entry
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1
     # The tangents of the outputs: tensors, arrays (plain) or None. Those of the inputs are arrays
     # (plain) or tensors, or None; batched: with a leading axis, which `takes_batches` must allow,
@@ -37,7 +37,7 @@ cdef class Op(Operator):
     cdef bint has_jvp(self) noexcept
     cdef bint takes_batches(self) noexcept
 
-# What this room needs of floors above it: those who have it put it here, by `install_conform`.
+# Functions of higher rooms that this room calls; `install_conform` fills them in.
 cdef class Conforming:
     cdef public object cast, sum_to, broadcast_to            # tensors made to fit a dtype or spec
     cdef public object broadcast_batch_like, zeros_in_batch  # the same of batches of tangents
@@ -72,8 +72,8 @@ cdef int record_refs(OpKind* kind, list inputs, list outputs, list refs, bint ke
 cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept
 
 
-# What a backward call is handed: a spec for each output; for each input its value if the rules read
-# it, its spec if not; the outputs that they read; and the attributes. Elementwise ops have none.
+# Refs of a backward call: a spec for each output; for each input its value if the rules read it,
+# otherwise its spec; the outputs that the rules read; the attributes. Elementwise ops have none.
 
 cdef inline void* output_ref(BackwardCall* call, Py_ssize_t i) noexcept:
     return call.refs[i]

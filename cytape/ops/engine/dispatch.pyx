@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 from numpy cimport ndarray
 
 cdef extern from "Python.h":
-    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    int Py_EnterRecursiveCall(const char* where) except *  # other return values vary
     void Py_LeaveRecursiveCall()
 
 from functools import partial
@@ -75,7 +75,7 @@ cdef tuple with_lists_joined(tuple operands):
 
 
 cdef ndarray_of(x):
-    """What NumPy is to be called with for an operand; Python scalars stay weak."""
+    """Return the argument of NumPy's function for an operand; Python scalars stay weak."""
     cdef Value value = tensor_value(x)
     if value is not None:
         return array_of(value)
@@ -127,7 +127,7 @@ def partly_followed(operands) -> bool:
     return False
 
 
-# ---- what all ops share
+# ---- the common part of all ops
 
 @cython.no_gc
 cdef class Op(Operator):
@@ -146,7 +146,7 @@ cdef class Op(Operator):
         return f"<op {self.op_type.name}>"
 
     def __getattr__(self, str name):
-        """What the ufunc has that it calls: its name, its numbers of operands, its methods."""
+        """Return an attribute of the op's ufunc: its name, numbers of operands, methods."""
         if isinstance(self.forward, np.ufunc):
             if name in UFUNC_METHODS:
                 return partial(conform.ufunc_method, self, name)
@@ -202,7 +202,7 @@ cdef class Op(Operator):
 
 
 cdef Tensor origin_of(x):
-    """What a view is one of: a tensor, what a variable holds; None for an array."""
+    """Return the base of a view: a tensor, or the value of a variable; None for an array."""
     if not isinstance(x, Variable):
         return x if type(x) is Tensor else None
     origin = another_handle((<Tensor>x).held)
@@ -211,7 +211,7 @@ cdef Tensor origin_of(x):
 
 
 cdef str documentation(Op op):
-    """What `help` shows of an op: how the docstring of its forward function begins."""
+    """Return the text of `help` for an op: the beginning of its forward function's docstring."""
     doc = op.forward.__doc__
     if doc is None:
         return None
@@ -226,7 +226,7 @@ cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept:
 
 
 cdef object restored(x, bint plain):
-    """A saved value as a tensor (or as a plain array, if nobody records)."""
+    """Return a saved value as a tensor, or as a plain array if no recorder is active."""
     if type(x) is not Value:
         return None
     return array_of(x) if plain else another_handle(x)
@@ -324,7 +324,7 @@ cdef object frozen(value):
 
 
 cdef dict frozen_attrs(dict attrs):
-    """Attributes that nobody can change, of a call that has a dict of its own."""
+    """Return attributes for an entry, copied so that the caller cannot change them."""
     for attr in attrs.values():
         if type(attr) is list or type(attr) is ndarray:
             return {name: frozen(attr) for name, attr in attrs.items()}

@@ -361,7 +361,7 @@ cdef class ElementwiseOp(PartialsOp):
         return spec_like(spec, self.result_dtype(inputs))
 
     cdef object result_dtype(self, list inputs):
-        """What NumPy makes of operands of these dtypes."""
+        """Return the dtype of NumPy's result for operands of these dtypes."""
         cdef Value value
         dtypes = tuple([value.spec.dtype for value in inputs])
         if self.result_dtypes is None:

@@ -26,7 +26,7 @@ cdef class GeneralOp(Op):
     cdef int record_linear(self, Value x, Value out, dict attrs) except -1
     # None where a rule is to be called.
     cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched)
-    # The backward pass where nobody follows it; False, with nothing done, if there is no way in C.
+    # The backward pass in C when no recorder is active; False, with nothing done, if there is none.
     cdef bint backward_by_loops(self, BackwardCall* call) except -1
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1
@@ -38,14 +38,14 @@ cdef class GeneralOp(Op):
     cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1
 
 cdef class OpCall:
-    # What a derivative rule sees of one call.
+    # One call, as derivative rules see it.
     cdef readonly Op op
     cdef readonly dict attrs
     cdef readonly tuple needs, output_specs
     cdef readonly object graph
     cdef int node
     cdef tuple input_refs, output_refs
-    cdef bint plain             # nobody records: rules get ndarrays
+    cdef bint plain             # no recorder is active: rules get ndarrays
 
 cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1
 

@@ -38,7 +38,7 @@ from cytape.tensor.notices import user_line
 cnp.import_array()
 
 cdef Counts* recorders = counts()
-cdef tuple COPIES = (  # what returns its input, for a copy
+cdef tuple COPIES = (  # ops that return their input unchanged, so the caller must copy
     "CheckedExtents", "ComplexSign", "Confirmed", "EnsureShape", "Identity", "StopGradient")
 
 
@@ -50,9 +50,9 @@ cdef class OpCall:
     Attributes
     ----------
     inputs, outputs : tuple of Tensor
-        Only those that the op's declaration saves: to use another one is an error. Where nobody
-        records what a rule does they are plain arrays, and so are the gradients it is called with
-        (but tensors where the op says `rule_takes_tensors`).
+        Only those that the op's declaration saves: to use another one is an error. If no recorder
+        is active they are plain arrays, and so are the gradients that the rule is called with
+        (tensors if the op is declared with `rule_takes_tensors`).
     input_specs, output_specs : tuple of Spec
     attrs : dict
     needs : tuple of bool
@@ -296,7 +296,7 @@ cdef class GeneralOp(Op):
         for i in range(n_in):
             value = <Value>inputs[i]
             refs[n_out + i] = value if is_among(self.saved_input_bits, i) else value.spec
-        if has_place:  # what an error will say; of a trace, where the function was called
+        if has_place:  # the place that an error names; of a trace, the line of the call
             refs[n_out + n_in + n_out] = user_line()
         refs[len(refs) - 1] = attrs
         return refs
@@ -502,7 +502,7 @@ cdef bint any_is_large(void** refs, int n) except -1:
 
 
 cdef object by_example(GeneralOp op, list inputs, dict attrs):
-    """What the outputs will be, from outputs for arrays of ones.
+    """Return the specs of the outputs, from outputs for arrays of ones.
 
     Extents of the outputs that change with those that are not known are not known, either.
     """
@@ -567,7 +567,7 @@ cdef bint is_held(base, inputs) except -1:
 
 
 cdef bint may_share_memory(ndarray x, ndarray y) noexcept:
-    """What NumPy's function of that name returns: whether the bounds of two arrays overlap."""
+    """NumPy's function of that name: whether the bounds of two arrays overlap."""
     cdef char* x_end
     cdef char* y_end
     cdef char* x_start = start_of_memory(x, &x_end)
@@ -593,7 +593,7 @@ cdef char* start_of_memory(ndarray x, char** end) noexcept:
 
 
 cdef Tensor result_tensor(GeneralOp op, result, inputs):
-    """What a forward function returned, copied if it is the data of an array that may change."""
+    """Return a forward function's result, copied if it is the data of an array that may change."""
     cdef ndarray array = as_ndarray(result)
     cdef PyObject* owner = cnp.PyArray_BASE(array)
     cdef object base = None if owner == NULL else <object>owner

@@ -41,7 +41,7 @@ cdef inline void* new_reference(object gradient) noexcept:
 cdef class TensorVSpace(VSpace):
     """Gradients that are tensors or indexed slices; infos are specs.
 
-    Where nobody records what the backward pass does a gradient is a bare Value.
+    If the backward pass is not recorded, a gradient is a bare Value.
     """
 
     cdef int64_t size(self, void* gradient) except -1:

@@ -34,7 +34,7 @@ from cytape.tensor.tensor import made_whole
 cnp.import_array()
 
 cdef extern from "Python.h":
-    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    int Py_EnterRecursiveCall(const char* where) except *  # other return values vary
     void Py_LeaveRecursiveCall()
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop,
@@ -105,7 +105,7 @@ cdef class IndexOp(GeneralOp):
         return 0
 
     cdef Tensor picked(self, x, Value value, ndarray index):
-        """What one array of integers or booleans names."""
+        """Return the elements at one array of integers or booleans."""
         cdef Value out = None
         cdef npy_intp[MAX_AXES] dims
         cdef Spec spec = value.spec
@@ -280,7 +280,7 @@ cpdef bint holds_place(index) except -1:
 
 
 def static(index):
-    """Return an index as a value that nobody else can change.
+    """Return an index as a value that the caller cannot change.
 
     It is read again in the backward pass, by when the caller's array may hold other values.
     """

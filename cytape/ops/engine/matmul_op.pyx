@@ -107,7 +107,7 @@ cdef class MatMulOp(MultilinearOp):
         return total(left, right)
 
     cdef int record_product(self, Value a, Value b, Value out) except -1:
-        """What `GeneralOp.record` does, faster, for a product without attributes."""
+        """Do the same as `GeneralOp.record`, faster, for a product without attributes."""
         cdef Recorder recorder
         cdef id_t ids[3]
         cdef void* refs[5]
@@ -246,7 +246,7 @@ cdef bint fits(Value g, Spec out, Value a, Value b) noexcept:
 
 
 cdef Value own_total(BackwardCall* call, int i, Value operand):
-    """What arrived for an operand, if its memory is the tape's own; else None."""
+    """Return the gradient that arrived for an operand if the tape owns its memory, or None."""
     cdef void* arrived = call.arrived[i]
     if arrived == NULL or input_ref(call, 0) == input_ref(call, 1):  # one tensor's: summed first
         return None

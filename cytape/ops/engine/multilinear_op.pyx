@@ -34,7 +34,7 @@ cdef class MultilinearOp(GeneralOp):
         return i < len(self.transposes) and self.transposes[i] is not None
 
     cdef bint may_move(self, Py_ssize_t i) except -1:
-        """The same of an operand that somebody differentiates with respect to."""
+        """The same for an operand with a derivative."""
         if i >= len(self.transposes):
             raise InvalidGradientError(
                 f"op {self.name!r} was declared with {len(self.transposes)} transposes, but is "

@@ -1,2 +1,2 @@
-# The gradient of one op of a graph: its gradient function called with symbolic tensors, so that
-# what it computes becomes part of the graph.
+# The gradient of one op of a graph: its gradient function called with symbolic tensors, so that its
+# ops become nodes of the graph.

@@ -40,7 +40,7 @@ cdef class NodeStore:
     cdef int32_t nodes_capacity, symbols_capacity, args_capacity
     cdef readonly list ops, attrs    # per node
     cdef readonly list stateful      # nodes, in order
-    # What ops are built under, besides their inputs: whatever the graph's context managers say.
+    # Settings under which ops are built, as set by the graph's context managers.
     cdef readonly list contexts
     cdef int32_t context             # the present one
     cdef object code                 # where all nodes are said to be built, or None: look each time

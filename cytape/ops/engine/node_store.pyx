@@ -169,7 +169,7 @@ cdef class NodeStore:
         return self.context
 
     def unrecorded_context(self) -> int:
-        """Return the number of a context for what nobody is to record."""
+        """Return the number of a context for unrecorded nodes."""
         return self.present_context
 
     def enter_context(self, int32_t context) -> int:
@@ -289,7 +289,7 @@ cdef class NodeStore:
         return self.n_symbols - 1
 
     cdef int own_shape(self, int32_t symbol, Spec spec) except -1:
-        """Have an unknown shape that is nobody's yet be that of a symbol."""
+        """Give an unknown shape without an owner the symbol as its owner."""
         if not spec.known and spec.unknown.tensor is None:
             spec.unknown.tensor = Whose(self, symbol)
         return 0
@@ -331,7 +331,7 @@ cdef class NodeStore:
     # ---- changing
 
     def set_input(self, int32_t node, int32_t position, int32_t symbol):
-        """Have a node read another symbol. Whoever calls this sees to it that it stands before."""
+        """Change an input of a node. The caller must ensure that the new one stands before it."""
         cdef Node* found = &self.nodes[self.valid_node(node)]
         if not 0 <= position < found.n_inputs:
             raise IndexError(f"there is no input {position} of {found.n_inputs}")
@@ -344,7 +344,7 @@ cdef class NodeStore:
         self.nodes[self.valid_node(node)].context = context
 
     def set_spec(self, int32_t symbol, Spec spec not None):
-        """Say what a symbol is; tensors that somebody holds do not know it."""
+        """Set the spec of a symbol; existing tensors of it do not change."""
         cdef PyObject* before = self.symbols[self.valid_symbol(symbol)].spec
         Py_INCREF(spec)
         self.symbols[symbol].spec = <PyObject*>spec

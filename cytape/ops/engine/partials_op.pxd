@@ -1,8 +1,8 @@
-# PartialsOp: what follows from the partial derivatives of an elementwise op, in both modes. How it
-# is called and recorded is the derived ElementwiseOp's part.
+# PartialsOp: derivatives of an elementwise op in both modes, from its partial derivatives. The
+# derived ElementwiseOp calls and records it.
 #
-# Each has up to three ways, the first that applies: kernel programs; the partials on plain arrays;
-# the partials on tensors, where somebody follows what is computed.
+# Each derivative has up to three ways, the first that applies: kernel programs; the partials on
+# plain arrays; the partials on tensors, if a recorder is active.
 
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall

@@ -265,7 +265,7 @@ cdef class PartialsOp(Op):
         return 0
 
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1:
-        """The same on whole arrays: recorded where somebody records, and right for every dtype."""
+        """The same on whole arrays or recorded tensors, for every dtype."""
         cdef int i
         cdef Spec spec
         output = None
@@ -389,7 +389,7 @@ cdef class PartialsOp(Op):
 
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1:
-        """The backward pass with one accumulator and nobody else: programs for both.
+        """The backward pass with one accumulator as the only recorder: programs for both.
 
         False, with nothing done, if they do not apply.
         """
@@ -470,7 +470,7 @@ cdef class PartialsOp(Op):
 
 
 cdef Value computed(Program program, Operands* operands, Spec spec):
-    """What a program makes of its operands, summed over the axes that were broadcast."""
+    """Return the result of a program, summed over the axes that were broadcast."""
     cdef Value value
     if program.copied >= 0 and (
             (<Value>operands.values[program.copied]).spec is <Spec>operands.shape):
@@ -511,8 +511,11 @@ def operands(Tensor output not None, list inputs) -> list:
 
 
 cdef void* arrived_for(BackwardCall* call, int i) noexcept:
-    """What the gradient of input i is to be added to: what one tensor that is two inputs gets from
-    this call is summed first, as it is where nothing has arrived yet."""
+    """Return the gradient to add that of input i to.
+
+    If one tensor is two inputs, its gradients of this call are summed first, as they are when
+    none has arrived yet.
+    """
     cdef int j
     for j in range(call.n_inputs):
         if j != i and input_ref(call, j) == input_ref(call, i) and (

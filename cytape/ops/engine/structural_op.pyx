@@ -28,7 +28,7 @@ from cytape.ops.kernels.moves import outline
 cnp.import_array()
 
 cdef extern from "Python.h":
-    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    int Py_EnterRecursiveCall(const char* where) except *  # other return values vary
     void Py_LeaveRecursiveCall()
     PyObject* PyTuple_GET_ITEM(object t, Py_ssize_t i) noexcept  # borrowed
     Py_ssize_t PyTuple_GET_SIZE(object t) noexcept
@@ -146,7 +146,7 @@ cdef class StructuralOp(GeneralOp):
         return tensors
 
     cdef dict attrs_to_keep(self, dict attrs):
-        """Attributes that nobody can change; a call has a dict of its own."""
+        """Return attributes that cannot change; a call has a dict of its own."""
         for attr in attrs.values():
             if not is_plain(attr):
                 return {name: frozen(attr) for name, attr in attrs.items()}
@@ -447,7 +447,7 @@ cdef bint all_in_order(list values) except -1:
 
 
 cdef Value as_read(Value value):
-    """What moves of operands in C order can read."""
+    """Return a value that moves of operands in C order can read."""
     return value if value.contiguous or is_uniform(value) else in_c_order(value)
 
 

@@ -117,7 +117,7 @@ cdef SymbolicGraph graph_of(x, y):
 
 
 def in_graph(SymbolicGraph graph not None, Tensor tensor not None) -> Tensor:
-    """Return a graph's tensor for any tensor; whoever follows that one follows it, too."""
+    """Return a graph's tensor for any tensor; recorders that track that one track it, too."""
     cdef Value value = own_value(graph, tensor)
     return new_tensor(captured(graph, tensor)) if value is None else tensor
 
@@ -189,7 +189,7 @@ cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1:
 
 
 cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
-    """Add a call to a graph; whoever records sees it."""
+    """Add a call to a graph; recorders of this thread see it."""
     cdef ThreadState thread = this_thread()
     cdef list values = []
     cdef Value value, output

@@ -1,7 +1,7 @@
-# Forward mode: what the accumulators of a thread do with an op call, where an op has no faster way.
+# Forward mode: tangents of op calls, where the op has no faster way.
 #
-# A tangent is a bare Value, or a Tensor where somebody records how it is computed (whose handle
-# keeps that record). With `use_batch` it has a leading axis of directions.
+# A tangent is a bare Value, or a Tensor if its computation is recorded (its handle keeps that
+# record alive). With `use_batch` it has a leading axis of directions.
 
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport TangentRecorder

@@ -36,7 +36,7 @@ def fetch(TangentRecorder recorder not None, id_t id):
     cdef void* tangent = tangent_of(recorder, id)
     if tangent == NULL:
         return None
-    if type(<object>tangent) is Tensor:  # whoever gets it may change it in place
+    if type(<object>tangent) is Tensor:  # the user may change it in place
         return another_handle((<Tensor>tangent).held)
     return another_handle(<Value>tangent) if type(<object>tangent) is Value else <object>tangent
 
@@ -176,7 +176,7 @@ cdef TangentRecorder sole_accumulator():
 
 cdef object batch_of_tangents(Op op, list inputs, list outputs, dict attrs, list tangents,
                               bint plain):
-    """All directions at once; NotImplemented if the op needs extents for that which are unknown."""
+    """Compute all directions together; NotImplemented if the op needs unknown extents for that."""
     if building() is None:
         return op.tangents(inputs, outputs, attrs, tangents, plain, True)
     try:

@@ -69,7 +69,7 @@ cdef class WhereOp(GeneralOp):
         return tensor
 
     cdef int record_selection(self, Value condition, Value a, Value b, Value out) except -1:
-        """What `GeneralOp.record_call` does, faster."""
+        """Do the same as `GeneralOp.record_call`, faster."""
         cdef Recorder recorder
         cdef id_t ids[4]
         cdef void* refs[6]
@@ -126,7 +126,7 @@ cdef class WhereOp(GeneralOp):
             spec = <Spec>input_ref(call, i)
             if not call.needed[i]:
                 continue
-            if spare and i == last and spec is g.spec:  # nobody else will read the gradient
+            if spare and i == last and spec is g.spec:  # this is the last reader of the gradient
                 part_taken(g, condition, spec, i == 1, g)
                 call.input_gradients[i] = call.output_gradients[0]
                 call.output_gradients[0] = NULL

@@ -4,7 +4,7 @@ from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
 from numpy cimport ndarray, npy_intp
 
-cdef enum Mode:  # what is done with indices out of bounds
+cdef enum Mode:  # treatment of indices out of bounds
     RAISE, WRAP, CLIP
 
 # Rows at places of each of `blocks` of `extent` rows; None: a place is out of bounds.

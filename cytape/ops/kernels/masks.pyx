@@ -84,7 +84,7 @@ cdef bint is_moved(dtype):
 cdef void choose(item_t* out, const item_t* items, const cnp.npy_bool* is_chosen,
                  cnp.npy_intp size, cnp.npy_intp count) noexcept nogil:
     cdef cnp.npy_intp i = 0, j = 0
-    while j < count and i < size:  # fewer are chosen if somebody clears a mask meanwhile
+    while j < count and i < size:  # fewer are chosen if another thread clears a mask meanwhile
         out[j] = items[i]
         j += is_chosen[i] != 0  # arrays of bytes seen as a mask have other numbers than 1, too
         i += 1

@@ -97,7 +97,7 @@ cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp*
         stride *= read.dims[axis]
     if write_offset or stride != target.nbytes:
         return False
-    extent, place = 1, read.ndim  # what is left of axes that are one, and the first of them
+    extent, place = 1, read.ndim  # remaining extent of axes that are one, and the first of them
     for axis in range(target.ndim - 1, -1, -1):
         strides[axis] = target.itemsize
         if target.dims[axis] == 1:

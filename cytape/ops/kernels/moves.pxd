@@ -15,7 +15,7 @@ from .move_geometry cimport Move, Region, find_view
 from .walk cimport Walk
 
 cdef enum:
-    COPIED_BYTES = 512  # what is smaller is copied rather than shown: what reads it is faster then
+    COPIED_BYTES = 512  # smaller results are copied rather than views: their readers are faster
 
 cdef class Moves:
     cdef readonly tuple sources, targets  # Specs, of one dtype

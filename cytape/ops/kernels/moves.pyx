@@ -21,7 +21,7 @@ cdef npy_intp[MAX_AXES + 1] ZERO_STRIDES
 
 
 def outline(Spec spec not None, strides=None) -> np.ndarray:
-    """Return an array of a spec (and strides) whose memory nobody has looked at.
+    """Return an array of a spec (and strides) with untouched memory.
 
     Parts of it tell where in such arrays they lie.
     """

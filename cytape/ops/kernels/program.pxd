@@ -3,9 +3,9 @@
 # The derivative of an elementwise op is declared once, as a Python function of arrays. Called with
 # symbols it leaves the list of kernels that compute it, ending with the product with the output's
 # gradient. The backward pass runs that list over blocks that stay in the L1 cache: no Python, and
-# no temporary of the size of the data. So does forward mode: the tangent of an op's output, and of
-# what its backward pass computes, are programs of the same kind, derived from the same partials.
-# One program may compute the gradients of several inputs: what they share is done once.
+# no temporary of the size of the data. So does forward mode: the tangents of an op's output, and of
+# its backward pass, are programs of the same kind, derived from the same partials. One program may
+# compute the gradients of several inputs, with common steps run once.
 
 from cpython.ref cimport PyObject
 from cytape.tensor.value cimport Value
@@ -24,7 +24,7 @@ cdef struct Step:
     bint from_bool    # the inputs are booleans
 
 cdef struct Operands:
-    # What programs read, by register.
+    # Operands of programs, by register.
     void* shape              # the Spec that all are broadcast to
     unsigned int present     # bit per register
     bint flat                # each is one element, or repeats one, or lies as the result does
@@ -40,8 +40,8 @@ cdef bint add_operand(Operands* operands, int register, Value value) noexcept  #
 cdef class Program:
     cdef list kernels                       # keeps what the loops point to
     cdef list ufuncs                        # per step; None for select and widen
-    cdef list ops                           # what a graph calls for each step; made at first use
-    cdef bint in_graph                      # there is something for every step
+    cdef list ops                           # the op for each step in graphs; made at first use
+    cdef bint in_graph                      # there is an op for every step
     cdef Step[MAX_REGISTERS] steps
     cdef int n_steps
     cdef int n_registers

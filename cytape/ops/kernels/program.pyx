@@ -21,7 +21,7 @@ cnp.import_array()
 cdef int64_t* effort = effort_so_far()
 
 cdef enum:
-    L1_BYTES = 1 << 15       # what the registers of a block may take together,
+    L1_BYTES = 1 << 15       # limit of the registers of a block together,
     LEAST_BLOCK = 1 << 12    # in whole pages, though each takes so many bytes at least,
     MOST_BLOCK = 1 << 14     # and so many at most
     PAGE = 4096

@@ -2,5 +2,5 @@
 # attributes are what they usually are. In any other case, errors among them, the rule of the same
 # name in shape_rules decides.
 #
-# What is said twice so is said on purpose: a trace of such ops takes two and a half times the
+# The duplication is deliberate: a trace of such ops takes two and a half times the
 # instructions with shape_rules alone. The tests compare the two.

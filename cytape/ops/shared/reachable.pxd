@@ -8,7 +8,7 @@ cdef class Reachable:
     cdef set known_names            # of attributes and globals, in the functions
     cdef list new_names             # tuples of those that are not among them yet
     cdef dict looked_up             # by the id of a class: those names that were looked up there
-    cdef list values                # what has been looked at, then what is to be
+    cdef list values                # visited objects, then those to visit
     cpdef list moved(self)
     cdef set all_names(self)
     cdef int look_at(self, value) except -1

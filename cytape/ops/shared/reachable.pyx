@@ -62,7 +62,7 @@ python_global = random._inst
 
 
 cdef class Reachable:
-    """What a function that is called with some arguments has a way to.
+    """Objects that a function can reach when it is called with some arguments.
 
     Values are looked at, the nearest first: what the function names, what these name in turn, what
     is in containers, attributes, closures and the classes of objects.
@@ -79,7 +79,7 @@ cdef class Reachable:
     generators : dict of int to Any
         The random generators, by id; NumPy's global one in any case.
     states : dict of int to tuple
-        Of these when they were found, or when somebody has changed it here.
+        Their states when they were found, or when one was changed here.
     seen : set of int
         The ids of all that has been looked at.
     names : set of str
@@ -243,11 +243,11 @@ cpdef tuple state_of(generator):
     """Return what changes with every draw: the object's memory, much faster than to ask for it."""
     kind = type(generator)
     if PyType_IsSubtype(kind, python_type):
-        # What Python adds to the type of the C module is no state but for this.
+        # Attributes that Python adds to the type of the C module are no state, with this exception.
         return memory_of(generator, PYTHON_BYTES), generator.__dict__.get("gauss_next")
     if PyType_IsSubtype(kind, generator_type):
         return (whole_memory_of(generator.bit_generator),)
-    # What is drawn in pairs is kept by the RandomState.
+    # The second number of a drawn pair is kept by the RandomState.
     return whole_memory_of(generator._bit_generator), whole_memory_of(generator)
 
 
@@ -291,7 +291,7 @@ cdef bint is_made_by_cytape(cls) except -1:
 # Of a class, without asking its own class:
 
 cdef inline tuple classes_of(cls):
-    """What it inherits from, itself first."""
+    """Return the base classes of a class, itself first."""
     return <tuple>(<PyTypeObject*>cls).tp_mro
 
 

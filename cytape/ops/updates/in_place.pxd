@@ -1,2 +1,2 @@
-# What changes a tensor: it names another value from then on. Who keeps tensors for later keeps
-# others of the same ids (`another`), which these changes leave alone.
+# Writes to tensors: a tensor names another value from then on. Code that keeps tensors for later
+# keeps others of the same ids (`another`), which a write does not affect.

@@ -284,7 +284,7 @@ cdef bint may_broadcast(shape, tuple target) except -1:
 
 
 def refuse_temporary(Tensor x not None):
-    """Raise because something that nobody has is assigned to, unless it is a view of what is."""
+    """Raise for a write to an unnamed tensor, unless it is a view of a named one."""
     if base_of(x) is not None:
         return
     raise ValueError(
@@ -293,7 +293,7 @@ def refuse_temporary(Tensor x not None):
 
 
 cdef str name_of(op):
-    """What NumPy calls an op."""
+    """Return NumPy's name of an op."""
     return getattr(op, "__name__", None) or op.name.lower()
 
 

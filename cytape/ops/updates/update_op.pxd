@@ -1,10 +1,10 @@
 # UpdateOp: an array with values in a part of it, `x[index] = value` as a function of x and value.
 #
-# A tensor that is assigned to names another value from then on, with an id of its own. What was
-# recorded of the value before goes by the old id. Where nobody else holds that value, and nobody
-# its memory, the part is written in place, and the rest of it is the new value: the time does not
-# depend on the size of the array. Nor does that of the derivatives: the gradient of the array loses
-# the part, in place, and its tangent gets that of the part.
+# A write gives the tensor another value, with an id of its own. Entries of the value before refer
+# to the old id. If that value and its memory have no other owner, the part is written in place, and
+# the memory becomes the new value's: the time does not depend on the size of the array. Nor does
+# that of the derivatives: the gradient of the array loses the part, in place, and its tangent gets
+# the tangent of the part.
 
 from cytape.core.typedefs cimport id_t
 from cytape.ops.engine.general_op cimport GeneralOp

@@ -195,7 +195,7 @@ cdef void clear(char* memory, Region* region, Spec spec) noexcept:
 
 cdef int follow_write(TangentRecorder accumulator, Value held, id_t before, Value part,
                       index) except -1:
-    """Have an accumulator that nobody follows change the tangent as its primal was changed."""
+    """Change the tangent in an outermost accumulator as its primal was changed."""
     cdef Value moving = tangent_value(accumulator, part) if part.id != NO_ID else None
     cdef void* stored = accumulator.take(before)
     cdef Value tangent

@@ -264,7 +264,7 @@ cdef list views_of(Tensor base, index):
 
 
 cdef bint shares_memory(PyObject* held) noexcept:
-    """Whether nobody else has the value of a view, but its memory."""
+    """Whether a view alone has its value, but shares the memory."""
     return held.ob_refcnt == 1 and not is_exclusive(held) and (
         (<Value>held).data != NULL and (<Value>held).spec.nbytes > COPIED_BYTES)
 
