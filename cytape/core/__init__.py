@@ -1,4 +1,4 @@
-"""The language-agnostic tape: it knows ids and ops, not arrays.
+"""The tape over integer ids, for any host: it knows ids and ops, not arrays.
 
 Other libraries build on it by subclassing `VSpace`, in Python or, through the installed ``.pxd``
 files, in Cython. `cytape.core.reference` is the same contract in plain Python.

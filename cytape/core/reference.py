@@ -63,7 +63,7 @@ class VSpace:
         """Note that another owner holds a gradient too: it must not be changed in place."""
 
     def delete_gradient(self, gradient):
-        """Be told that the tape drops a gradient."""
+        """Note that the tape drops a gradient."""
 
 
 @dataclass(slots=True, eq=False)
