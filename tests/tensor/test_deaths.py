@@ -17,7 +17,8 @@ from cytape.tensor.state import (
     TangentRecorder,
     suspended,
 )
-from tests.tensor.recording import following, in_thread
+from tests.tensor.recording import following
+from tests.threads import in_thread
 
 
 def recording(x):
