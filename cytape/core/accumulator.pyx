@@ -73,10 +73,10 @@ cdef class ForwardAccumulator:
         release(self.tangents)
         idtable_free(&self.ids)
 
-    # ---- the Python face
+    # ---- methods for Python
 
     def watch(self, id_t id, tangent not None):
-        """Follow a tensor from here on, with a tangent; several for one tensor are summed.
+        """Track a tensor from now on, with a tangent; several for one tensor are summed.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ cdef class ForwardAccumulator:
         return None if gradient == NULL else <object>gradient
 
     def delete_gradient(self, id_t id):
-        """Say that a tensor is gone; its tangent goes too. Unknown ids are ignored.
+        """Drop the tangent of a tensor that died. Unknown ids are ignored.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ cdef class ForwardAccumulator:
             self.vspace.release(gradient)
 
     def push_state(self):
-        """Begin afresh, as if no tangent were being computed, until `pop_state`."""
+        """Start as if no tangent were being computed, until `pop_state`."""
         self.pushed.append((self.accumulating, self.backward_tape))
         self.accumulating = False
         self.backward_tape = None
@@ -278,7 +278,7 @@ cdef class ForwardAccumulator:
         """Whether a tangent is being computed; ops that run meanwhile are not followed."""
         return self.accumulating
 
-    # ---- the C face
+    # ---- methods in C
 
     cdef int store(self, id_t id, void* tangent) except -1:
         cdef index_t slot = self.free_tangent

@@ -70,7 +70,7 @@ cdef void idtable_move(IdTable* table, id_t id, index_t slot) noexcept nogil:
 
 
 cdef void idtable_shrink(IdTable* table) noexcept:
-    """Give back memory that far fewer ids than once were held take."""
+    """Shrink arrays that are far too large for the ids now held."""
     cdef id_t end = table.window_size
     cdef uint64_t capacity
     if window_is_too_large(table):
@@ -111,7 +111,7 @@ cdef int move_window(IdTable* table, id_t base) except -1:
 
 
 cdef void empty_window(IdTable* table, id_t base) noexcept:
-    """The same where there are cells enough; a window that is too large is made small."""
+    """The same with enough cells; a window that is too large is shrunk."""
     cdef id_t i
     cdef bint too_large = window_is_too_large(table)
     for i in range(table.window_size):

@@ -107,14 +107,14 @@ cdef class OpStore:
     # ---- forgetting
 
     cdef void revive(self, id_t id) noexcept nogil:
-        """Add the use that a new handle of a saved value is."""
+        """Add the use held by a new handle of a saved value."""
         cdef index_t slot = slot_of(self, id)
         if (slot != NO_INDEX and not self.slots[slot].uses & HANDLE
                 and self.slots[slot].op != INPUT_ONLY and self.slots[slot].op != WATCHED):
             add_use(self, slot, HANDLE)
 
     cdef bint unlink(self, id_t id) noexcept:
-        """Drop the use that a handle is; True if ops wait for `release_doomed` now.
+        """Release the use held by a handle; True if ops now wait for `release_doomed`.
 
         Runs no Python.
         """
@@ -164,7 +164,7 @@ cdef class OpStore:
         self.n_holes += cells_of_op(entry)
 
     cdef void forget(self, index_t first_doomed) noexcept nogil:
-        """Drop the uses that doomed ops made of their inputs, and so on upstream."""
+        """Release the uses that doomed ops hold of their inputs, and so on upstream."""
         cdef index_t slot, i
         cdef Op* entry
         while first_doomed < self.n_doomed:
@@ -188,7 +188,7 @@ cdef class OpStore:
         self.compact()
 
     cdef OpTable take_table(self) noexcept nogil:
-        """Hand all ops over, and their refs with them. Their outputs stay known."""
+        """Move all ops, with their refs, to the caller. Their outputs stay known."""
         cdef OpTable table = self.table
         cdef index_t slot
         memset(&self.table, 0, sizeof(OpTable))
@@ -217,7 +217,7 @@ cdef class OpStore:
         self.give_back(&used, n_slots)
 
     cdef void trim(self) noexcept nogil:
-        """Take back the room of freed ops at the end."""
+        """Free the room of freed ops at the end."""
         while self.table.n_ops and self.table.ops[self.table.n_ops - 1].kind == NULL:
             self.table.n_ops -= 1
             self.n_holes -= cells_of_op(&self.table.ops[self.table.n_ops])
@@ -225,7 +225,7 @@ cdef class OpStore:
             self.table.n_refs = self.table.ops[self.table.n_ops].refs
 
     cdef void close_holes(self) noexcept nogil:
-        """Slide the live ops down over the freed ones."""
+        """Move the live ops down over the freed ones."""
         cdef index_t source, op = 0, n_args = 0, n_refs = 0, i
         cdef Op* entry
         for source in range(self.table.n_ops):
@@ -311,7 +311,7 @@ cdef int check_id(id_t id) except -1:
 
 
 cdef void lose_output(OpStore store, index_t op, index_t slot) noexcept nogil:
-    """Strike an output that another op takes over from its op's row; without outputs an op goes."""
+    """Remove an output from its op's row, as another op made it again; drop an op without outputs."""
     cdef Op* entry = &store.table.ops[op]
     cdef index_t i = entry.args + entry.n_inputs
     while store.table.args[i] != slot:

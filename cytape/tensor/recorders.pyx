@@ -438,7 +438,7 @@ cdef class Origins(Reads):
         return 0
 
     cdef int renamed(self, id_t id, id_t other) except -1:
-        """Count a tensor of a graph that stands for another tensor as that one."""
+        """Treat a tensor of a graph as the tensor that it stands for."""
         cdef index_t place = idtable_get(&self.places, id)
         if place == NO_INDEX and self.follow(id):
             self.sets.append(frozenset([other]))

@@ -163,7 +163,7 @@ cdef int note_detachment(
 
 
 def how_left(dict detached not None) -> str:
-    """Say how the values left that a tape has noted."""
+    """Return how values left their tensors, as noted by a tape."""
     return " or ".join(dict.fromkeys([how for _, how in detached.values()]))
 
 

@@ -93,7 +93,7 @@ cdef class ThreadState:
         return 0
 
     cdef int follow_recorders(self) except -1:
-        """Find out who records, from the entries of the present context."""
+        """Collect the active recorders from the entries of the present context."""
         cdef Entry entry = innermost_entry()
         cdef list recorders = []
         self.suspended = []
@@ -111,7 +111,7 @@ cdef class ThreadState:
         return self.update()
 
     cdef int release_hold(self) except -1:
-        """Look at contexts again, where something was entered or left meanwhile."""
+        """Check contexts again, if entries were added or left meanwhile."""
         self.held -= 1
         if self.held == 0 and self.disturbed:
             self.disturbed = False
@@ -215,7 +215,7 @@ cdef list still_entered(list entries):
 
 
 cdef int put_back(ThreadState thread, list recorders) except -1:
-    """Find out who records after a block, which may have been one of this context or not."""
+    """Collect the active recorders after a block, of this context or another."""
     if thread.held == 0 and <PyObject*>thread == cytape_thread_state:
         if thread.own.context_ver == thread.version:
             return thread.follow_recorders()

@@ -232,7 +232,7 @@ cdef object in_this_thread(dict values, value):
 
 
 def assignments_refused():
-    """Have variables refuse to be assigned in this thread, which tries a function out.
+    """Make assignments to variables raise in this thread, during the trial call of a function.
 
     Those that the function makes itself belong to the trial, and may be.
     """
@@ -326,7 +326,7 @@ cdef Value read(Variable variable):
 
 
 cdef int note(Reads reads, Variable variable) except -1:
-    """Take note of a variable that is about to be read or assigned to, and of its value."""
+    """Note a variable that is about to be read or assigned to, with its value."""
     if variable.variable_id not in reads.variables:
         reads.variables[variable.variable_id] = (
             variable, another_handle(seen(variable, variable.held)))
