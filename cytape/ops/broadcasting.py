@@ -58,6 +58,3 @@ def broadcast_arrays(*args, subok=False):
     if all([shape == common for shape in shapes]):
         return tuple(args)  # as NumPy does, so that they can be written to
     return tuple([broadcast_to_op(a, shape=common) for a in args])
-
-
-NUMPY_FUNCTIONS = {np.broadcast_arrays: broadcast_arrays, np.broadcast_to: broadcast_to}

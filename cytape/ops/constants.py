@@ -193,15 +193,3 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     else:
         result = identity_op(broadcast_to(fill_value, shape))
     return in_order(result, order) if order == "F" else result
-
-
-NUMPY_FUNCTIONS = {
-    np.empty: empty,
-    np.empty_like: empty_like,
-    np.full: full,
-    np.full_like: full_like,
-    np.ones: ones,
-    np.ones_like: ones_like,
-    np.zeros: zeros,
-    np.zeros_like: zeros_like,
-}

@@ -8,6 +8,7 @@ from cytape.ops.broadcasting import broadcast_arrays
 from cytape.ops.engine.arguments import is_tensor, tensors_if_any
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.joining import stack_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import may_fit
@@ -80,6 +81,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     return op(x, dtype=dtype)
 
 
+@numpy_function(np.copy)
 def copy(a, order="K", subok=False):
     """Return another tensor of the same value, as `numpy.copy`.
 
@@ -89,8 +91,6 @@ def copy(a, order="K", subok=False):
     >>> np.copy(cytape.constant([1.0, 2.0])).numpy()
     array([1., 2.])
     """
-    if not is_tensor(a):
-        return np.copy(a, order, subok)
     if order != "K":
         np.copy(0, order)  # raises NumPy's error
     return in_order(a if type(a) is Tensor else convert_to_tensor(a), order)
@@ -273,6 +273,7 @@ def _array(object, dtype, ndmin=0):
     return result
 
 
+@numpy_function(np.asarray)
 def asarray(a, dtype=None, order=None, **options):
     """Return a tensor as it is, or make one of nested sequences, as `numpy.asarray`.
 
@@ -284,8 +285,6 @@ def asarray(a, dtype=None, order=None, **options):
     >>> asarray(x) is x
     True
     """
-    if not is_tensor(a):
-        return np.asarray(a, dtype, order, **options)
     if order is None and not options:
         return _array(a, dtype)
     _refuse_unknown(np.asarray, options)
@@ -305,6 +304,7 @@ def _grids(xi, swapped):
     )
 
 
+@numpy_function(np.meshgrid, "xi")
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """Coordinate grids from coordinate vectors, as `numpy.meshgrid`.
 
@@ -315,8 +315,6 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     >>> x.shape
     (3, 2)
     """
-    if not any(map(is_tensor, xi)):
-        return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
     copied = identity_op if copy else lambda x: x
     if any([None in shape_of_any(x) for x in xi]):
         np.meshgrid(indexing=indexing)  # raises NumPy's error
@@ -328,10 +326,3 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
             for x, outline in zip(tensors_if_any(xi), outlines, strict=True)
         )
     return tuple(map(copied, grids if sparse else broadcast_arrays(*grids)))
-
-
-NUMPY_FUNCTIONS = {
-    np.astype: astype,
-    np.copy: copy,
-    np.meshgrid: meshgrid,
-}

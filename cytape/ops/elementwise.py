@@ -378,6 +378,3 @@ def angle(z, deg=False):
         return np.angle(z, deg)
     result = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else arctan2(0, z)
     return rad2deg(result) if deg else result
-
-
-NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import array, identity_op
-from cytape.ops.engine.arguments import is_tensor, plain, with_out
+from cytape.ops.engine.arguments import plain
 from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.index_op import (
@@ -18,6 +18,7 @@ from cytape.ops.engine.index_op import (
     is_symbol,
     static,
 )
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.kernels.gather import taken
 from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import index_shapes, shape_rules
@@ -293,6 +294,7 @@ def gather(params, indices, axis=0):
     return take(params, indices, axis)
 
 
+@numpy_function(np.take, "a", "indices")
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Take elements, or slices along an axis, as `numpy.take`.
 
@@ -305,10 +307,6 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     array([[2., 2.],
            [4., 4.]])
     """
-    if out is not None:
-        return with_out(np.take, out, a, indices, axis=axis, mode=mode)
-    if not any(map(is_tensor, (a, indices))):
-        return np.take(a, indices, axis, out, mode)
     if not hasattr(indices, "dtype"):
         indices = np.array(indices, np.intp)  # NumPy takes a list of floats, too
     if axis is None or ndim(a) == 0 and axis in (0, -1):
@@ -374,6 +372,7 @@ extracted_positions_op = nondifferentiable(
 )
 
 
+@numpy_function(np.take_along_axis, "arr", "indices")
 def take_along_axis(arr, indices, axis=-1):
     """Take one element for each index, from the line along `axis` it stands in.
 
@@ -387,8 +386,6 @@ def take_along_axis(arr, indices, axis=-1):
     array([[2.],
            [4.]])
     """
-    if not any(map(is_tensor, (arr, indices))):
-        return np.take_along_axis(arr, indices, axis)
     arr = convert_to_tensor(arr)
     if _must_wait(indices, arr):
         return getitem(ravel(arr), positions_along_axis_op(arr, indices, axis=axis))
@@ -396,6 +393,7 @@ def take_along_axis(arr, indices, axis=-1):
     return getitem(ravel(arr), positions)
 
 
+@numpy_function(np.compress, "condition", "a")
 def compress(condition, a, axis=None, out=None):
     """Take the slices along an axis for which the condition holds, as `numpy.compress`.
 
@@ -405,10 +403,6 @@ def compress(condition, a, axis=None, out=None):
     >>> np.compress([True, False], cytape.constant([[1.0, 2.0], [3.0, 4.0]]), axis=0).numpy()
     array([[1., 2.]])
     """
-    if out is not None:
-        return with_out(np.compress, out, condition, a, axis=axis)
-    if not any(map(is_tensor, (condition, a))):
-        return np.compress(condition, a, axis, out)
     a = convert_to_tensor(a)
     if _must_wait(condition, a):
         return getitem(ravel(a), compressed_positions_op(a, condition, axis=axis))
@@ -418,6 +412,7 @@ def compress(condition, a, axis=None, out=None):
     return take(a, condition.nonzero()[0], axis)
 
 
+@numpy_function(np.extract, "condition", "arr")
 def extract(condition, arr):
     """Take the elements for which the condition holds, as `numpy.extract`.
 
@@ -428,17 +423,7 @@ def extract(condition, arr):
     >>> np.extract(x > 0, x).numpy()
     array([1., 3.])
     """
-    if not any(map(is_tensor, (condition, arr))):
-        return np.extract(condition, arr)
     arr = convert_to_tensor(arr)
     if _must_wait(condition, arr):
         return getitem(ravel(arr), extracted_positions_op(arr, condition))
     return getitem(ravel(arr), plain_array(plain(condition)).ravel().nonzero()[0])
-
-
-NUMPY_FUNCTIONS = {
-    np.compress: compress,
-    np.extract: extract,
-    np.take: take,
-    np.take_along_axis: take_along_axis,
-}

@@ -11,6 +11,7 @@ import cytape.ops.shapes.fast_shapes as fast_shapes
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine.declare import general, linear, structural
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import joining_shapes, shape_rules
 from cytape.ops.shaping import (
     atleast_1d,
@@ -465,6 +466,7 @@ def dsplit(ary, indices_or_sections):
     return _split(np.dsplit, ary, indices_or_sections, 2) if parts is None else parts
 
 
+@numpy_function(np.unstack)
 def unstack(x, /, *, axis=0):
     """Split into the slices along an axis, as `numpy.unstack`.
 
@@ -474,27 +476,8 @@ def unstack(x, /, *, axis=0):
     >>> [float(part) for part in np.unstack(cytape.constant([1.0, 2.0]))]
     [1.0, 2.0]
     """
-    if not is_tensor(x):
-        return np.unstack(x, axis=axis)
     if ndim(x) == 0:
         raise ValueError("Input array must be at least 1-d.")
     if isinstance(axis, (tuple, list, np.ndarray)):
         return unstack_op(moveaxis(x, axis, 0), axis=0)
     return unstack_op(x, axis=axis)
-
-
-NUMPY_FUNCTIONS = {
-    np.append: append,
-    np.array_split: array_split,
-    np.column_stack: column_stack,
-    np.concatenate: concatenate,
-    np.dsplit: dsplit,
-    np.dstack: dstack,
-    np.hsplit: hsplit,
-    np.hstack: hstack,
-    np.split: split,
-    np.stack: stack,
-    np.unstack: unstack,
-    np.vsplit: vsplit,
-    np.vstack: vstack,
-}

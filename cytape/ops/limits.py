@@ -11,9 +11,9 @@ import numpy as np
 
 import cytape.ops.kernels.extrema as extrema
 from cytape.ops.elementwise import maximum, part_of_gradient, positive, where
-from cytape.ops.engine import arguments
 from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, values_of
 from cytape.ops.engine.declare import elementwise, general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.complex_parts import imag, real
 from cytape.ops.shared.conform import identity_op
@@ -47,6 +47,7 @@ _clip = elementwise(
 )  # fmt: skip
 
 
+@numpy_function(np.clip, "a", "a_min", "a_max", "min", "max")
 def clip(
     a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **kwargs
 ):
@@ -62,10 +63,6 @@ def clip(
     >>> cytape.grad(lambda x: cytape.numpy.clip(x, 0, 1).sum())(np.array([-1.0, 0.5, 1.0, 2.0]))
     array([0., 1., 1., 0.])
     """
-    if out is not None:
-        return arguments.with_out(np.clip, out, a, a_min, a_max, min=min, max=max, **kwargs)
-    if not any(map(is_tensor, (a, a_min, a_max, min, max))):
-        return np.clip(a, a_min, a_max, out, min=min, max=max, **kwargs)
     only_numpy("clip", [a], **kwargs)
     if a_min is np._NoValue and a_max is np._NoValue:
         a_min, a_max = min, max
@@ -114,6 +111,7 @@ _nan_to_num = general(
 )  # fmt: skip
 
 
+@numpy_function(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Replace NaN and infinities by numbers, as `numpy.nan_to_num`; they get no gradient.
 
@@ -124,8 +122,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     >>> cytape.grad(lambda x: cytape.numpy.nan_to_num(x).sum())(np.array([1.0, np.nan]))
     array([1., 0.])
     """
-    if not is_tensor(x):
-        return np.nan_to_num(x, copy, nan, posinf, neginf)
     x = joined(x)
     replacements = {"nan": nan, "posinf": posinf, "neginf": neginf}
     if x.dtype.kind == "c":
@@ -136,6 +132,3 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
         return result
     x[...] = result
     return x if x.ndim else identity_op(x)
-
-
-NUMPY_FUNCTIONS = {np.clip: clip, np.nan_to_num: nan_to_num}

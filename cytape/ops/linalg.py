@@ -12,6 +12,7 @@ from cytape.ops.elementwise import conj, multiply
 from cytape.ops.engine.arguments import is_tensor, joined, operand, with_out
 from cytape.ops.engine.declare import enter, linear, multilinear
 from cytape.ops.engine.matmul_op import MatMulOp
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
     expand_dims,
@@ -213,6 +214,7 @@ def _contracted_axes(a_ndim, b_ndim, axes):
 # -- products made of the above ------------------------------------------------------------------
 
 
+@numpy_function(np.dot, "a", "b")
 def dot(a, b, out=None):
     """Multiply two arrays, as `numpy.dot`.
 
@@ -222,10 +224,6 @@ def dot(a, b, out=None):
     >>> float(np.dot(cytape.constant([1.0, 2.0]), [3.0, 4.0]))
     11.0
     """
-    if out is not None:
-        return with_out(np.dot, out, a, b)
-    if not any(map(is_tensor, (a, b))):
-        return np.dot(a, b, out)
     if ndim(a) == 0 or ndim(b) == 0:
         return multiply(a, b)
     if ndim(b) <= 2:
@@ -233,6 +231,7 @@ def dot(a, b, out=None):
     return tensordot(a, b, axes=(-1, -2))
 
 
+@numpy_function(np.inner, "a", "b")
 def inner(a, b, /):
     """Sum products over the last axes, as `numpy.inner`.
 
@@ -242,8 +241,6 @@ def inner(a, b, /):
     >>> float(np.inner(cytape.constant([1.0, 2.0]), [3.0, 4.0]))
     11.0
     """
-    if not any(map(is_tensor, (a, b))):
-        return np.inner(a, b)
     if ndim(a) == 0 or ndim(b) == 0:
         return multiply(a, b)
     if ndim(a) == ndim(b) == 1:
@@ -306,6 +303,7 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     return result_in_order(result, kwargs.get("order"), (x1, x2))
 
 
+@numpy_function(np.kron, "a", "b")
 def kron(a, b):
     """Return the Kronecker product, as `numpy.kron`.
 
@@ -315,8 +313,6 @@ def kron(a, b):
     >>> np.kron(cytape.constant([1.0, 10.0]), [1.0, 2.0]).numpy()
     array([ 1.,  2., 10., 20.])
     """
-    if not is_tensor((a, b)):
-        return np.kron(a, b)
     a, b = together(a, b)
     if ndim(a) == ndim(b) == 1:
         return identity_op(reshape(outer(a, b), -1))
@@ -341,15 +337,3 @@ merge_pairs_op = linear(
         x.dtype,
     ),
 )
-
-
-NUMPY_FUNCTIONS = {
-    np.dot: dot,
-    np.inner: inner,
-    np.kron: kron,
-    np.matmul: matmul,
-    np.outer: outer,
-    np.tensordot: tensordot,
-    np.vdot: vdot,
-    np.vecdot: vecdot,
-}

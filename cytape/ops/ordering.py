@@ -7,6 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.engine.arguments import is_tensor, operand, plain, with_out
 from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, ravel, transpose
 from cytape.tensor.spec import spec_like, symbolic_spec
@@ -179,6 +180,7 @@ def flatnonzero(a):
     return nonzero(ravel(a))[0]
 
 
+@numpy_function(np.argwhere)
 def argwhere(a):
     """Return a row of indices for each element that is not zero, as `numpy.argwhere`.
 
@@ -189,8 +191,6 @@ def argwhere(a):
     array([[0, 1],
            [1, 0]])
     """
-    if not is_tensor(a):
-        return np.argwhere(a)
     return transpose(nonzero(a)) if ndim(a) else argwhere(ravel(a))[:, :0]
 
 
@@ -210,6 +210,7 @@ def unravel_index(indices, shape, order="C"):
     return unravel_index_op(indices, shape=shape, order=order)
 
 
+@numpy_function(np.ravel_multi_index)
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """Turn indices for each axis into positions in the flattened array.
 
@@ -221,8 +222,6 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     >>> np.ravel_multi_index((cytape.constant([0, 1]), 1), (2, 3)).numpy()
     array([1, 4])
     """
-    if not is_tensor(multi_index):
-        return np.ravel_multi_index(multi_index, dims, mode, order)
     dims = shape_rules.known_extents(dims, "positions in the")
     if len(multi_index) != len(dims):
         raise ValueError(
@@ -231,6 +230,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     return ravel_multi_index_op(*multi_index, dims=dims, mode=mode, order=order)
 
 
+@numpy_function(np.ix_)
 def ix_(*args):
     """Make an index of the rows and columns that sequences name, as `numpy.ix_`.
 
@@ -242,8 +242,6 @@ def ix_(*args):
     array([[3.],
            [1.]])
     """
-    if not is_tensor(args):
-        return np.ix_(*args)
     parts = []
     for axis, x in enumerate(map(operand, args)):
         if ndim(x) != 1:
@@ -322,6 +320,3 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     2
     """
     return count_nonzero_op(a, axis=axis, keepdims=keepdims)
-
-
-NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}

@@ -17,12 +17,10 @@ from cytape.ops.elementwise import multiply, where
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_given,
-    is_tensor,
-    only_numpy,
     wide,
-    with_out,
 )
 from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.line_products import products_derivative
@@ -290,6 +288,7 @@ def _as_multiplied(a, dtype):
     return astype(a, dtype) if loses_imaginary(a, dtype) else a
 
 
+@numpy_function(np.prod, "a", "axis", "initial", "where")
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
     """Multiply the elements over the given axes, as `numpy.prod`.
 
@@ -299,17 +298,12 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
     >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
-    if out is not None:
-        return with_out(
-            np.prod, out, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
-            where=where)
     a = _as_multiplied(a, dtype)
-    if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
+    if is_given(initial) or is_given(where):
         return from_start(
             partial(prod_op, axis=axis, dtype=dtype, keepdims=keepdims), multiply, 1, a, initial,
             where)
-    options = only_numpy("prod", [a], initial=initial, where=where)
-    return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+    return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 # -- cumulative sum and product --------------------------------------------------------------------
@@ -371,8 +365,6 @@ cumprod_op = general(
 
 def _cumulative(op, a, axis, dtype):
     """Apply `op` along `axis`, or to the flattened array where `axis` is None."""
-    if not is_tensor(a):
-        return op.forward(a, axis, dtype)
     if axis is None and type(a) is Tensor and a.ndim == 1:
         axis = 0
     elif axis is None or ndim(a) == 0:
@@ -380,6 +372,7 @@ def _cumulative(op, a, axis, dtype):
     return op(a, axis=axis, dtype=dtype)
 
 
+@numpy_function(np.cumsum)
 def cumsum(a, axis=None, dtype=None, out=None):
     """Return the cumulative sum along an axis, as `numpy.cumsum`.
 
@@ -389,11 +382,10 @@ def cumsum(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.cumsum(x).sum())(np.array([1.0, 2.0, 3.0]))
     array([3., 2., 1.])
     """
-    if out is not None:
-        return with_out(np.cumsum, out, a, axis=axis, dtype=dtype)
     return _cumulative(cumsum_op, a, axis, dtype)
 
 
+@numpy_function(np.cumprod)
 def cumprod(a, axis=None, dtype=None, out=None):
     """Return the cumulative product along an axis, as `numpy.cumprod`.
 
@@ -403,9 +395,4 @@ def cumprod(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
-    if out is not None:
-        return with_out(np.cumprod, out, a, axis=axis, dtype=dtype)
     return _cumulative(cumprod_op, _as_multiplied(a, dtype), axis, dtype)
-
-
-NUMPY_FUNCTIONS = {np.cumprod: cumprod, np.cumsum: cumsum, np.prod: prod}

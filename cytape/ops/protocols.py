@@ -43,9 +43,22 @@ from cytape.tensor.tensor import (
 _FAMILIES = (
     broadcasting, constants, creation, einsum, elementwise, indexing, joining, limits, linalg,
     ordering, products, rearranging, reductions, shaping, steps, variance)
-NUMPY_FUNCTIONS = {
-    theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
-}
+
+
+def _versions(families, package):
+    """Return functions of a package of NumPy that tensors override, and cytape's versions."""
+    found = {}
+    for family in families:
+        for name in family.__all__:
+            theirs = getattr(package, name, None)
+            if isinstance(theirs, np.ufunc) or hasattr(theirs, "_implementation"):
+                found[theirs] = getattr(family, name)
+    return found
+
+
+NUMPY_FUNCTIONS = _versions(_FAMILIES, np)
+for _name in ("empty", "full", "ones", "zeros"):  # tensors override them by like= alone
+    NUMPY_FUNCTIONS[getattr(np, _name)] = getattr(constants, _name)
 # Modules of NumPy whose functions are imported when the first of them meets a tensor.
 _SUBMODULES = {
     name: f"cytape.ops.submodules.{name.rpartition('.')[2]}"
@@ -117,9 +130,11 @@ def _with_members(function, ufunc):
         function.__dict__.update({x: getattr(ufunc, x) for x in names if not x.startswith("_")})
 
 
+@functools.cache
 def functions_of(name):
     """Return the functions of a submodule of NumPy and cytape's versions of them."""
-    return importlib.import_module(_SUBMODULES[name]).NUMPY_FUNCTIONS
+    package = importlib.import_module(f"numpy.{name}")
+    return _versions([importlib.import_module(_SUBMODULES[name])], package)
 
 
 def ufunc_method(op, method, *inputs, **arguments):

@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine.declare import general, nondifferentiable, structural
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import index_add_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
@@ -400,6 +401,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     return diagonal_op(a, offset=index(offset), axis1=axis1, axis2=axis2)
 
 
+@numpy_function(np.diag)
 def diag(v, k=0):
     """Return the diagonal of a matrix, or the matrix of a diagonal, as `numpy.diag`.
 
@@ -410,8 +412,6 @@ def diag(v, k=0):
     array([[1., 0.],
            [0., 2.]])
     """
-    if not is_tensor(v):
-        return np.diag(v, k)
     v = convert_to_tensor(v)
     if ndim(v) == 1:
         return diag_op(v, k=k)
@@ -432,19 +432,3 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     if out is not None:
         return with_out(np.trace, out, a, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype)
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
-
-
-NUMPY_FUNCTIONS = {
-    np.diag: diag,
-    np.diagonal: diagonal,
-    np.flip: flip,
-    np.fliplr: fliplr,
-    np.flipud: flipud,
-    np.repeat: repeat,
-    np.roll: roll,
-    np.rot90: rot90,
-    np.tile: tile,
-    np.trace: trace,
-    np.tril: tril,
-    np.triu: triu,
-}

@@ -456,13 +456,3 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
 
 
 amax, amin = max, min
-
-
-NUMPY_FUNCTIONS = {
-    np.amax: amax,
-    np.amin: amin,
-    np.max: max,
-    np.mean: mean,
-    np.min: min,
-    np.sum: sum,
-}

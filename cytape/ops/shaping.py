@@ -474,22 +474,3 @@ def rollaxis(a, axis, start=0):
     (2, 1, 1)
     """
     return transpose_op(a, axes=_permutation(np.rollaxis, a, axis, start))
-
-
-NUMPY_FUNCTIONS = {
-    np.atleast_1d: atleast_1d,
-    np.atleast_2d: atleast_2d,
-    np.atleast_3d: atleast_3d,
-    np.expand_dims: expand_dims,
-    np.matrix_transpose: matrix_transpose,
-    np.moveaxis: moveaxis,
-    np.ndim: ndim,
-    np.ravel: ravel,
-    np.reshape: reshape,
-    np.rollaxis: rollaxis,
-    np.shape: shape,
-    np.size: size,
-    np.squeeze: squeeze,
-    np.swapaxes: swapaxes,
-    np.transpose: transpose,
-}

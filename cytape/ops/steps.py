@@ -5,8 +5,9 @@ Their gradient is None, not zero. `heaviside` has one in its second operand.
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, only_numpy, operand, with_out
+from cytape.ops.engine.arguments import is_given, mask_for, operand, with_out
 from cytape.ops.engine.declare import elementwise, nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
 from cytape.tensor.spec import spec_like
 
@@ -158,6 +159,7 @@ all_op = nondifferentiable("All", np.all, shape_rule=shape_rules.to_truth)
 any_op = nondifferentiable("Any", np.any, shape_rule=shape_rules.to_truth)
 
 
+@numpy_function(np.all, "a", "axis", "where")
 def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
     """Return whether all elements are true, as `numpy.all`.
 
@@ -167,15 +169,13 @@ def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
     >>> bool(np.all(cytape.constant([1.0, 0.0])))
     False
     """
-    if out is not None:
-        return with_out(np.all, out, a, axis=axis, keepdims=keepdims, where=where)
-    if is_given(where) and is_tensor([a, where]):
+    if is_given(where):
         a = operand(a)
-        a, where = logical_or(a, logical_not(mask_for(a, where))), None
-    options = only_numpy("all", [a], where=where)
-    return all_op(a, axis=axis, keepdims=keepdims, **options)
+        a = logical_or(a, logical_not(mask_for(a, where)))
+    return all_op(a, axis=axis, keepdims=keepdims)
 
 
+@numpy_function(np.any, "a", "axis", "where")
 def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
     """Return whether any element is true, as `numpy.any`.
 
@@ -185,13 +185,7 @@ def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
     >>> bool(np.any(cytape.constant([1.0, 0.0])))
     True
     """
-    if out is not None:
-        return with_out(np.any, out, a, axis=axis, keepdims=keepdims, where=where)
-    if is_given(where) and is_tensor([a, where]):
+    if is_given(where):
         a = operand(a)
-        a, where = logical_and(a, mask_for(a, where)), None
-    options = only_numpy("any", [a], where=where)
-    return any_op(a, axis=axis, keepdims=keepdims, **options)
-
-
-NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}
+        a = logical_and(a, mask_for(a, where))
+    return any_op(a, axis=axis, keepdims=keepdims)

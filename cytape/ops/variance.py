@@ -9,9 +9,10 @@ import numpy as np
 
 from cytape.ops.creation import astype, stop_gradient_op
 from cytape.ops.elementwise import conj, maximum, real, sqrt, where_op
-from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, wide, with_out
+from cytape.ops.engine.arguments import is_given, mask_for, wide
 from cytape.ops.engine.arguments import operand as as_operand
 from cytape.ops.engine.declare import general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.reductions import (
     as_kept,
     filled,
@@ -177,6 +178,7 @@ def _ddof(ddof, correction):
     return ddof.item() if isinstance(ddof, np.generic) else ddof
 
 
+@numpy_function(np.var, "a", "axis", "ddof", "where", "mean")
 def var(
     a,
     axis=None,
@@ -197,18 +199,13 @@ def var(
     >>> grad(np.var)(np.array([1.0, 3.0]))
     array([-1.,  1.])
     """
-    if out is not None:
-        return with_out(
-            np.var, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
-            mean=mean, correction=correction)
     ddof = _ddof(ddof, correction)
     if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
-        if not is_tensor([a, where, mean]):
-            return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         return _var_of_some(a, axis, dtype, ddof, keepdims, where, mean)
     return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
 
+@numpy_function(np.std, "a", "axis", "ddof", "where", "mean")
 def std(
     a,
     axis=None,
@@ -231,16 +228,7 @@ def std(
     >>> grad(np.std)(np.array([2.0, 2.0]))
     array([0., 0.])
     """
-    if out is not None:
-        return with_out(
-            np.std, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
-            mean=mean, correction=correction)
     ddof = _ddof(ddof, correction)
     if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
-        if not is_tensor([a, where, mean]):
-            return np.std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         return root_of_variance(_var_of_some(a, axis, dtype, ddof, keepdims, where, mean))
     return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
-
-
-NUMPY_FUNCTIONS = {np.std: std, np.var: var}

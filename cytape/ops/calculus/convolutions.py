@@ -8,8 +8,9 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.elementwise import conj
-from cytape.ops.engine.arguments import is_tensor, operand, wide
+from cytape.ops.engine.arguments import operand, wide
 from cytape.ops.engine.declare import multilinear
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shaping import ndim, reshape, shape
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor
@@ -138,6 +139,7 @@ def _mode(mode):
     return mode
 
 
+@numpy_function(np.convolve, "a", "v")
 def convolve(a, v, mode="full"):
     """Convolve two sequences, as `numpy.convolve`.
 
@@ -147,11 +149,10 @@ def convolve(a, v, mode="full"):
     >>> grad(lambda x: np.convolve(x, [1.0, 2.0], "valid")[0])(np.ones(3))
     array([2., 1., 0.])
     """
-    if not any(map(is_tensor, (a, v))):
-        return np.convolve(a, v, mode)
     return convolve_op(*_operands(a, v, "convolve"), mode=_mode(mode))
 
 
+@numpy_function(np.correlate, "a", "v")
 def correlate(a, v, mode="valid"):
     """Correlate two sequences, as `numpy.correlate`.
 
@@ -161,8 +162,6 @@ def correlate(a, v, mode="valid"):
     >>> grad(lambda x: np.correlate(x, [1.0, 2.0])[0])(np.ones(3))
     array([1., 2., 0.])
     """
-    if not any(map(is_tensor, (a, v))):
-        return np.correlate(a, v, mode)
     if not ndim(a) or not ndim(v):
         raise ValueError("correlate: both operands must have one axis, and one of them is a number")
     a, v = _operands(a, v, "correlate")

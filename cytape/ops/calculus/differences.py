@@ -9,8 +9,9 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from cytape.ops import products, reductions
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.constants import ones_like, zeros_like
-from cytape.ops.engine.arguments import SMALL, axis_in_batch, is_tensor, operand, plain, with_out
+from cytape.ops.engine.arguments import SMALL, axis_in_batch, is_tensor, operand, plain
 from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
@@ -110,6 +111,7 @@ def _edge(x, a, axis):
     return broadcast_to(x, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
 
 
+@numpy_function(np.diff, "a", "prepend", "append")
 def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
     """Return differences of neighbours along an axis, as `numpy.diff`.
 
@@ -119,8 +121,6 @@ def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
     >>> grad(lambda x: np.diff(x)[0])(np.array([1.0, 3.0]))
     array([-1.,  1.])
     """
-    if not any(map(is_tensor, (a, prepend, append))):
-        return np.diff(a, n, axis, prepend, append)
     if n == 0:
         return convert_to_tensor(operand(a))
     if n < 0:
@@ -237,6 +237,7 @@ def _gradient_along(f, h, axis, edge_order):
     return concatenate((start, inside, stop), axis)
 
 
+@numpy_function(np.gradient, "f", "varargs")
 def gradient(f, *varargs, axis=None, edge_order=1):
     """Return central differences, as `numpy.gradient`; the distances may be differentiated too.
 
@@ -246,8 +247,6 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     >>> np.gradient(cytape.constant([1.0, 2.0, 4.0])).numpy()
     array([1. , 1.5, 2. ])
     """
-    if not any(map(is_tensor, (f, *varargs))):
-        return np.gradient(f, *varargs, axis=axis, edge_order=edge_order)
     f, *varargs = together(operand(f), *varargs)
     axes = tuple(range(ndim(f))) if axis is None else normalize_axis_tuple(axis, ndim(f))
     if edge_order > 2:
@@ -267,6 +266,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
 # -- sums ------------------------------------------------------------------------------------------
 
 
+@numpy_function(np.trapezoid, "y", "x", "dx")
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integrate by the trapezoidal rule, as `numpy.trapezoid`.
 
@@ -276,8 +276,6 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     >>> grad(np.trapezoid)(np.array([1.0, 2.0, 5.0]))
     array([0.5, 1. , 0.5])
     """
-    if not any(map(is_tensor, (y, x, dx))):
-        return np.trapezoid(y, x, dx, axis)
     y, x, dx = together(operand(y), x if x is None else operand(x), dx)
     along = normalize_axis_index(axis, ndim(y))
     if x is None:
@@ -291,15 +289,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 
 def _cumulative(name, accumulate, start):
-    numpy_function = getattr(np, name)
-
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
-        if out is not None:
-            return with_out(
-                numpy_function, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
-        if not is_tensor(x):
-            return numpy_function(x, axis=axis, dtype=dtype, out=out,
-                                  include_initial=include_initial)
         x = convert_to_tensor(x)
         if ndim(x) == 0:
             x = reshape(x, (1,))
@@ -329,7 +319,7 @@ def _cumulative(name, accumulate, start):
     >>> grad(lambda x: np.{name}(x)[-1])(np.ones(3))
     array([1., 1., 1.])
     """
-    return function
+    return numpy_function(getattr(np, name))(function)
 
 
 cumulative_sum = _cumulative("cumulative_sum", products.cumsum, zeros_like)
@@ -343,6 +333,7 @@ unwrap_op = general(
         p.shape, np.unwrap(np.ones(1, p.dtype), period=period).dtype))
 
 
+@numpy_function(np.unwrap)
 def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
     """Add multiples of the period where neighbours are far apart, as `numpy.unwrap`.
 
@@ -352,8 +343,6 @@ def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
     >>> grad(lambda x: np.sum(np.unwrap(x)))(np.array([0.0, 6.0]))
     array([1., 1.])
     """
-    if not is_tensor(p):
-        return np.unwrap(p, discont, axis, period=period)
     p = convert_to_tensor(p)
     if p.shape is not None:
         normalize_axis_index(axis, ndim(p))

@@ -10,6 +10,7 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import minimum, where
 from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import general, multilinear
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import gather_op, getitem, scatter_add_like_op, scatter_add_op
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.gather import of_pieces, slopes_at
@@ -164,6 +165,7 @@ interp_op = general(
 )  # fmt: skip
 
 
+@numpy_function(np.interp, "x", "xp", "fp", "left", "right", "period")
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Interpolate between points, as `numpy.interp`.
 
@@ -178,8 +180,6 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if type(x) is Tensor and left is right is period is None and x.graph is None and not (
             is_tensor(xp) or is_tensor(fp)):
         return interp_op(x, plain_array(xp), plain_array(fp))  # NumPy looks at them there
-    if not any(map(is_tensor, (x, xp, fp, left, right, period))):
-        return np.interp(x, xp, fp, left, right, period)
     x, xp, fp, left, right, period = together(*[
         y if y is None else operand(y) for y in (
             x, xp, fp, left, right, period)])

@@ -14,6 +14,7 @@ from cytape.ops.calculus.convolutions import convolve
 from cytape.ops.elementwise import conj, real, sqrt, where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
 from cytape.ops.products import cumsum
@@ -100,6 +101,7 @@ polyadd = _sum_or_difference("polyadd", lambda x, y: x + y)
 polysub = _sum_or_difference("polysub", lambda x, y: x - y)
 
 
+@numpy_function(np.polymul, "a1", "a2")
 def polymul(a1, a2):
     """Return the product of polynomials, as `numpy.polymul`.
 
@@ -111,12 +113,11 @@ def polymul(a1, a2):
     >>> np.polymul(cytape.constant([1.0, 2.0]), [1.0, 1.0]).numpy()
     array([1., 3., 2.])
     """
-    if not any(map(is_tensor, (a1, a2))):
-        return np.polymul(a1, a2)
     a1, a2 = _all_coefficients("polymul", a1, a2)
     return convolve(_trimmed(a1), _trimmed(a2))
 
 
+@numpy_function(np.polydiv, "u", "v")
 def polydiv(u, v):
     """Return the quotient and the remainder of polynomials, as `numpy.polydiv`.
 
@@ -127,8 +128,6 @@ def polydiv(u, v):
     >>> quotient.numpy(), remainder.numpy()
     (array([1., 2.]), array([3.]))
     """
-    if not any(map(is_tensor, (u, v))):
-        return np.polydiv(u, v)
     u, v = map(operand, (u, v))
     if any(values_of(x) is None for x in (u, v)):
         raise SymbolicTensorError(
@@ -149,6 +148,7 @@ def polydiv(u, v):
     return q, rest
 
 
+@numpy_function(np.polyder)
 def polyder(p, m=1):
     """Return the derivative of a polynomial, as `numpy.polyder`.
 
@@ -158,8 +158,6 @@ def polyder(p, m=1):
     >>> np.polyder(cytape.constant([1.0, 2.0, 3.0])).numpy()
     array([2., 2.])
     """
-    if not is_tensor(p):
-        return np.polyder(p, m)
     if int(m) < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
     p = _counted(operand(p), "polyder")
@@ -171,6 +169,7 @@ def polyder(p, m=1):
     return p
 
 
+@numpy_function(np.polyint, "p", "k")
 def polyint(p, m=1, k=None):
     """Return an antiderivative of a polynomial, as `numpy.polyint`.
 
@@ -180,8 +179,6 @@ def polyint(p, m=1, k=None):
     >>> np.polyint(cytape.constant([2.0, 2.0]), k=7.0).numpy()
     array([1., 2., 7.])
     """
-    if not any(map(is_tensor, (p, k))):
-        return np.polyint(p, m, k)
     m = int(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
@@ -197,6 +194,7 @@ def polyint(p, m=1, k=None):
     return convert_to_tensor(p)
 
 
+@numpy_function(np.polyval, "p", "x")
 def polyval(p, x):
     """Evaluate a polynomial, as `numpy.polyval`; coefficients may be arrays, along the first axis.
 
@@ -206,8 +204,6 @@ def polyval(p, x):
     >>> grad(lambda x: np.polyval([1.0, 2.0, 3.0], x))(2.0)
     np.float64(6.0)
     """
-    if not any(map(is_tensor, (p, x))):
-        return np.polyval(p, x)
     if isinstance(x, np.poly1d):
         raise TypeError("polyval: a poly1d cannot be evaluated with coefficients that are tensors; "
                         "use polymul and polyadd")
@@ -271,6 +267,7 @@ poly_op = composed(
         (None if zeros.shape[0] is None else zeros.shape[0] + 1,), zeros.dtype))
 
 
+@numpy_function(np.poly)
 def poly(seq_of_zeros):
     """Return the polynomial with given roots, as `numpy.poly`.
 
@@ -280,8 +277,6 @@ def poly(seq_of_zeros):
     >>> np.poly(cytape.constant([1.0, 2.0])).numpy()
     array([ 1., -3.,  2.])
     """
-    if not is_tensor(seq_of_zeros):
-        return np.poly(seq_of_zeros)
     zeros = atleast_1d(convert_to_tensor(seq_of_zeros))
     if ndim(zeros) == 2 and zeros.shape[0] == zeros.shape[1] != 0:
         zeros = np.linalg.eigvals(zeros)
@@ -302,6 +297,7 @@ def poly(seq_of_zeros):
 # -- least squares ---------------------------------------------------------------------------------
 
 
+@numpy_function(np.polyfit, "x", "y", "w")
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     """Fit a polynomial by least squares, as `numpy.polyfit`.
 
@@ -313,8 +309,6 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     >>> grad(lambda y: np.polyfit([0.0, 1.0, 2.0], y, 1)[0])(np.zeros(3)).round(6) + 0.0
     array([-0.5,  0. ,  0.5])
     """
-    if not any(map(is_tensor, (x, y, w))):
-        return np.polyfit(x, y, deg, rcond, full, w, cov)
     x, y, w = together(operand(x), operand(y), w if w is None else operand(w))
     n = int(deg) + 1
     lengths = shape(x) and shape(x)[0], shape(y) and shape(y)[0], w is not None and shape(w)[0]
@@ -414,6 +408,7 @@ powers_op = general(
 )  # fmt: skip
 
 
+@numpy_function(np.vander)
 def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
     """Return the powers of each element in a row, as `numpy.vander`.
 
@@ -424,8 +419,6 @@ def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
     array([[4., 2., 1.],
            [9., 3., 1.]])
     """
-    if not is_tensor(x):
-        return np.vander(x, N, increasing)
     x = convert_to_tensor(x)
     if ndim(x) != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
@@ -463,6 +456,7 @@ roots_op = general(
 )  # fmt: skip
 
 
+@numpy_function(np.roots)
 def roots(p):
     """Return the roots of a polynomial, as `numpy.roots`.
 
@@ -472,8 +466,6 @@ def roots(p):
     >>> grad(lambda p: np.max(np.roots(p)))(np.array([1.0, 0.0, -4.0]))
     array([-1.  , -0.5 , -0.25])
     """
-    if not is_tensor(p):
-        return np.roots(p)
     p = convert_to_tensor(p)
     if p.graph is not None and p.dtype.kind == "c":
         p = _coefficients(p, "roots")

@@ -9,6 +9,7 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import power, where
 from cytape.ops.engine.arguments import is_tensor, operand, values_of, wide
 from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim
 from cytape.ops.shared.conform import sum_to
@@ -66,6 +67,7 @@ def _with_axis_at(y, axis):
     return moveaxis(y, 0, axis) if axis != 0 else y
 
 
+@numpy_function(np.linspace, "start", "stop")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *,
              device=None):
     """Return evenly spaced numbers between two ends, as `numpy.linspace`.
@@ -76,8 +78,6 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     >>> grad(lambda stop: np.linspace(0.0, stop, 3)[1])(2.0)
     np.float64(0.5)
     """
-    if not any(map(is_tensor, (start, stop))):
-        return np.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
     if device is not None:
         np.linspace(0, 1, 1, device=device)  # raises NumPy's error
     start, stop = together(*_ends(start, stop))
@@ -97,6 +97,7 @@ def _count(num):
     return num if type(num) is int and num >= 0 else np.linspace(0, 1, num).size  # or an error
 
 
+@numpy_function(np.logspace, "start", "stop", "base")
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """Return numbers with evenly spaced logarithms, as `numpy.logspace`.
 
@@ -106,8 +107,6 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     >>> np.logspace(cytape.constant(0.0), 2.0, 3).numpy()
     array([  1.,  10., 100.])
     """
-    if not any(map(is_tensor, (start, stop, base))):
-        return np.logspace(start, stop, num, endpoint, base, dtype, axis)
     if type(base) not in _NUMBERS:
         base = operand(base)
     if ndim(base):
@@ -141,6 +140,7 @@ without_zero_op = general(
     batched=lambda op, t: t, shape_rule=shape_rules.same)
 
 
+@numpy_function(np.geomspace, "start", "stop")
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """Return numbers in geometric progression, as `numpy.geomspace`.
 
@@ -150,8 +150,6 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     >>> np.geomspace(cytape.constant(1.0), 4.0, 3).numpy()
     array([1., 2., 4.])
     """
-    if not any(map(is_tensor, (start, stop))):
-        return np.geomspace(start, stop, num, endpoint, dtype, axis)
     start, stop = together(*map(operand, (start, stop)))
     start, stop = without_zero_op(start), without_zero_op(stop)
     result_type = np.result_type(start.dtype, stop.dtype, 0.0, np.dtype(dtype))

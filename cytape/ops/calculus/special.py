@@ -3,8 +3,9 @@
 import numpy as np
 
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, plain
+from cytape.ops.engine.arguments import plain
 from cytape.ops.engine.declare import elementwise
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["i0", "kaiser"]
@@ -80,6 +81,7 @@ i1_op = elementwise("BesselI1", lambda x: _in_blocks(_i1, x), _i1_partial)
 i0_op = elementwise("BesselI0", lambda x: _in_blocks(_i0, x), lambda y, x: i1_op(x))
 
 
+@numpy_function(np.i0)
 def i0(x):
     """Return the modified Bessel function of order 0, as `numpy.i0`.
 
@@ -89,8 +91,6 @@ def i0(x):
     >>> grad(np.i0)(2.0).round(6)
     np.float64(1.590637)
     """
-    if not is_tensor(x):
-        return np.i0(x)
     x = convert_to_tensor(x)
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
@@ -99,6 +99,7 @@ def i0(x):
     return i0_op(x)
 
 
+@numpy_function(np.kaiser, "M", "beta")
 def kaiser(M, beta):  # noqa: N803 (NumPy's name)
     """Return the Kaiser window, as `numpy.kaiser`; it is differentiable in `beta`.
 
@@ -109,8 +110,6 @@ def kaiser(M, beta):  # noqa: N803 (NumPy's name)
     >>> kaiser(3, cytape.constant(0.0)).numpy()
     array([1., 1., 1.])
     """
-    if not any(map(is_tensor, (M, beta))):
-        return np.kaiser(M, beta)
     length = np.float64(plain(M))
     n = np.arange(length)
     if len(n) == 0:

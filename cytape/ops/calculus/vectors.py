@@ -5,6 +5,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.engine.arguments import is_tensor, joined, operand
 from cytape.ops.engine.declare import multilinear
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.kernels import matrices
 from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.shapes import shape_rules
@@ -34,6 +35,7 @@ cross_op = multilinear(
     core=(1, 1), shape_rule=_cross_spec)
 
 
+@numpy_function(np.cross, "a", "b")
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """Return the cross product of vectors, as `numpy.cross`.
 
@@ -43,8 +45,6 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     >>> grad(lambda x: np.cross(x, [0.0, 1.0, 0.0])[2])(np.ones(3))
     array([1., 0., 0.])
     """
-    if not any(map(is_tensor, (a, b))):
-        return np.cross(a, b, axisa, axisb, axisc, axis)
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = together(*map(operand, (a, b)))

@@ -6,6 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from cytape.errors import SymbolicTensorError
 from cytape.ops.creation import array
 from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.joining import stack
 from cytape.ops.shaping import expand_dims, extents, moveaxis, ndim, reshape
 from cytape.ops.shared.conform import identity_op
@@ -47,6 +48,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     return identity_op(moveaxis(whole, here, tuple(range(axis, axis + n_axes))))
 
 
+@numpy_function(np.apply_over_axes, "a")
 def apply_over_axes(func, a, axes):
     """Apply a function over one axis after the other, as `numpy.apply_over_axes`.
 
@@ -56,8 +58,6 @@ def apply_over_axes(func, a, axes):
     >>> np.apply_over_axes(np.sum, cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [0, 1]).numpy()
     array([[10.]])
     """
-    if not is_tensor(a):
-        return np.apply_over_axes(func, a, axes)
     value = convert_to_tensor(a)
     n_axes = ndim(a)
     for axis in np.atleast_1d(axes).tolist():

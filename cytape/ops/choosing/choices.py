@@ -5,8 +5,9 @@ import numpy as np
 from cytape.ops.broadcasting import broadcast_arrays
 from cytape.ops.constants import zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, operand, with_out
+from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import dynamic_index_add_op, getitem, index_add_op
 from cytape.ops.joining import stack
 from cytape.ops.shaping import expand_dims, ndim, squeeze
@@ -24,6 +25,7 @@ _NUMBERS = (bool, int, float, complex)
 _FEW = 4  # arrays, of which it is faster to take one after the other than to put them side by side
 
 
+@numpy_function(np.select, "condlist", "choicelist", "default")
 def select(condlist, choicelist, default=0):
     """Take elements from the first array whose condition holds, as `numpy.select`.
 
@@ -34,8 +36,6 @@ def select(condlist, choicelist, default=0):
     >>> grad(lambda x: np.sum(np.select([x < 0, x > 1], [x, x**2])))(x)
     array([1., 4.])
     """
-    if not any(map(is_tensor, (*condlist, *choicelist, default))):
-        return np.select(condlist, choicelist, default)
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     if len(condlist) == 0:
@@ -79,6 +79,7 @@ within_op = nondifferentiable(
     "WithinChoices", _within, shape_rule=lambda a, **_: spec_like(a, np.dtype(np.intp)))
 
 
+@numpy_function(np.choose, "a", "choices")
 def choose(a, choices, out=None, mode="raise"):
     """Take each element from the array whose number stands there, as `numpy.choose`.
 
@@ -88,10 +89,6 @@ def choose(a, choices, out=None, mode="raise"):
     >>> grad(lambda x: np.sum(np.choose([1, 0], [x, x**2])))(np.array([3.0, 4.0]))
     array([6., 1.])
     """
-    if out is not None:
-        return with_out(np.choose, out, a, choices, mode=mode)
-    if not is_tensor(choices) and not any(map(is_tensor, (a, *choices))):
-        return np.choose(a, choices, out, mode)
     a = operand(a)
     if a.dtype.kind not in "biu":
         np.choose(np.ones(1, a.dtype), [[0]])  # raises NumPy's error

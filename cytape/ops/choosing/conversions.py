@@ -6,6 +6,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.creation import asarray, in_order
 from cytape.ops.elementwise import absolute, imag, real
 from cytape.ops.engine.arguments import is_tensor, values_of
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shaping import atleast_1d
 from cytape.ops.shared.layouts import is_contiguous, with_memory
 from cytape.tensor import Tensor, convert_to_tensor
@@ -30,6 +31,7 @@ def asanyarray(a, dtype=None, order=None, **options):
     return (asarray if is_tensor(a) else np.asanyarray)(a, dtype, order, **options)
 
 
+@numpy_function(np.asarray_chkfinite)
 def asarray_chkfinite(a, dtype=None, order=None):
     """Return a tensor after a check that it has no NaN and no infinity.
 
@@ -41,8 +43,6 @@ def asarray_chkfinite(a, dtype=None, order=None):
     >>> np.asarray_chkfinite([1.0])
     array([1.])
     """
-    if not is_tensor(a):
-        return np.asarray_chkfinite(a, dtype, order)
     a = asarray(a, dtype, order)
     values = values_of(a)
     if values is not None and a.dtype.kind in "fc" and not np.all(np.isfinite(values)):
@@ -81,6 +81,7 @@ ascontiguousarray = _laid_out("ascontiguousarray", "C")
 asfortranarray = _laid_out("asfortranarray", "F")
 
 
+@numpy_function(np.require)
 def require(a, dtype=None, requirements=None, **options):
     """Return a tensor that meets requirements, as `numpy.require`: a copy where NumPy's is.
 
@@ -90,8 +91,6 @@ def require(a, dtype=None, requirements=None, **options):
     >>> np.require([1.0], "float32")
     array([1.], dtype=float32)
     """
-    if not is_tensor(a):
-        return np.require(a, dtype, requirements, **options)
     np.require(np.zeros(1), None, requirements, **options)  # raises NumPy's error
     letters = {x[0].upper() for x in requirements or ()}
     order = "F" if "F" in letters else "C" if "C" in letters else "A"
@@ -100,6 +99,7 @@ def require(a, dtype=None, requirements=None, **options):
     return a if all(flags[x] for x in letters & {"O", "W"}) else in_order(a, order)
 
 
+@numpy_function(np.real_if_close)
 def real_if_close(a, tol=100):
     """Return the real part if all imaginary parts are close to 0, as `numpy.real_if_close`.
 
@@ -111,8 +111,6 @@ def real_if_close(a, tol=100):
     >>> np.real_if_close(cytape.constant([1.0 + 0.0j])).numpy()
     array([1.])
     """
-    if not is_tensor(a):
-        return np.real_if_close(a, tol)
     a = convert_to_tensor(a)
     if a.dtype.kind != "c":
         return a

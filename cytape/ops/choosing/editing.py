@@ -10,6 +10,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import structural
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate, split_op
 from cytape.ops.rearranging import diag
@@ -127,6 +128,7 @@ def _in_order(whole, axis, order):
     return concatenate(parts, axis)
 
 
+@numpy_function(np.resize)
 def resize(a, new_shape):
     """Repeat the elements as often as a new shape needs them, as `numpy.resize`.
 
@@ -136,8 +138,6 @@ def resize(a, new_shape):
     >>> grad(lambda x: np.sum(np.resize(x, 3)))(np.ones(2))
     array([2., 1.])
     """
-    if not is_tensor(a):
-        return np.resize(a, new_shape)
     new_shape = tuple(map(operator.index, np.atleast_1d(plain(new_shape)).tolist()))
     if any(n < 0 for n in new_shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
@@ -161,6 +161,7 @@ resize_op = structural(
     shape_rule=lambda x, *, new_shape: symbolic_spec(new_shape, x.dtype))
 
 
+@numpy_function(np.trim_zeros)
 def trim_zeros(filt, trim="fb", axis=None):
     """Leave out zeros at the ends, as `numpy.trim_zeros`.
 
@@ -172,8 +173,6 @@ def trim_zeros(filt, trim="fb", axis=None):
     >>> np.trim_zeros(cytape.constant([0.0, 1.0, 2.0, 0.0])).numpy()
     array([1., 2.])
     """
-    if not is_tensor(filt):
-        return np.trim_zeros(filt, trim, axis)
     trim = trim.lower()
     if trim not in ("f", "b", "fb", "bf"):
         np.trim_zeros(np.zeros(1), trim)  # raises NumPy's error
@@ -243,6 +242,7 @@ def _depth(arrays, path=()):
     return depths[0] + 1, max(ndims)
 
 
+@numpy_function(np.block)
 def block(arrays):
     """Put an array together from nested lists of blocks, as `numpy.block`.
 
@@ -254,8 +254,6 @@ def block(arrays):
     array([[1., 2.],
            [3., 1.]])
     """
-    if not any(map(is_tensor, nest.flatten(arrays))):
-        return np.block(arrays)
     depth, n_axes = _depth(arrays)
     n_axes = max(depth, n_axes)
     leaves = nest.flatten(arrays) if isinstance(arrays, list) else [arrays]

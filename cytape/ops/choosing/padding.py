@@ -16,6 +16,7 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import nondifferentiable, structural
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate, stack
 from cytape.ops.ordering import argsort
@@ -49,6 +50,7 @@ padded_positions_op = nondifferentiable(
 )
 
 
+@numpy_function(np.pad, "array", "kwargs")
 def pad(array, pad_width, mode="constant", **kwargs):
     """Add elements at the ends of the axes, as `numpy.pad`.
 
@@ -60,8 +62,6 @@ def pad(array, pad_width, mode="constant", **kwargs):
     >>> cytape.grad(lambda x: np.pad(x, (0, 2), "reflect", reflect_type="odd")[-1])(np.ones(3))
     array([-1.,  0.,  2.])
     """
-    if not is_tensor([array, *kwargs.values()]):
-        return np.pad(array, pad_width, mode, **kwargs)
     array = convert_to_tensor(array)
     widths = _pad_widths(pad_width, ndim(array))
     if callable(mode):

@@ -6,13 +6,14 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.choosing.editing import resize
 from cytape.ops.elementwise import where as select
 from cytape.ops.engine.arguments import operand
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import take
 from cytape.ops.ordering import unravel_index
 from cytape.ops.products import cumsum
 from cytape.ops.shaping import ravel, reshape, shape, size
 from cytape.ops.updates.in_place import replaced
 from cytape.ops.updates.updates import accumulate_into
-from cytape.tensor import Tensor, Variable, convert_to_tensor
+from cytape.tensor import Variable, convert_to_tensor
 
 __all__ = ["at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 
@@ -44,6 +45,7 @@ def at(op, x, indices, *values):
         replaced(x, result, op)
 
 
+@numpy_function(np.copyto)
 def copyto(dst, src, casting="same_kind", where=True):
     """Write values to an array, as `numpy.copyto`, or `x[...] = values` if it is a tensor.
 
@@ -55,14 +57,13 @@ def copyto(dst, src, casting="same_kind", where=True):
     >>> x
     array([2., 0., 2.])
     """
-    if not isinstance(dst, Tensor):
-        return np.copyto(dst, src, casting, where)
     src = src if _is_weak(src) else operand(src)
     dtype = np.result_type(src, dst.dtype) if _is_weak(src) else src.dtype
     _require_castable(dtype, dst.dtype, casting)
     dst[...] = src if where is True else select(where, src, dst)
 
 
+@numpy_function(np.fill_diagonal)
 def fill_diagonal(a, val, wrap=False):
     """Write to the diagonal of an array, as `numpy.fill_diagonal`.
 
@@ -75,14 +76,13 @@ def fill_diagonal(a, val, wrap=False):
     array([[0., 2.],
            [3., 0.]])
     """
-    if not isinstance(a, Tensor):
-        return np.fill_diagonal(a, val, wrap)
     is_diagonal = np.zeros(_known_shape(a, "fill_diagonal"), bool)
     np.fill_diagonal(is_diagonal, True, wrap)
     index = is_diagonal.nonzero()
     a[index] = _as_many(val, len(index[0]))
 
 
+@numpy_function(np.place)
 def place(arr, mask, vals):
     """Write values one by one where a mask is true, as `numpy.place`.
 
@@ -94,8 +94,6 @@ def place(arr, mask, vals):
     >>> x
     Tensor([1., 7., 8.])
     """
-    if not isinstance(arr, Tensor):
-        return np.place(arr, mask, vals)
     mask, vals = _mask(arr, mask, "place"), ravel(operand(vals))
     _known_shape(vals, "place")
     if not vals.size:
@@ -104,6 +102,7 @@ def place(arr, mask, vals):
     arr[...] = select(mask, reshape(values, arr.shape), arr)
 
 
+@numpy_function(np.put)
 def put(a, ind, v, mode="raise"):
     """Write values at positions in the flattened array, as `numpy.put`.
 
@@ -116,14 +115,13 @@ def put(a, ind, v, mode="raise"):
     array([[0., 2.],
            [3., 0.]])
     """
-    if not isinstance(a, Tensor):
-        return np.put(a, ind, v, mode)
     extents = _known_shape(a, "put")
     positions = ravel(take(np.arange(a.size), ind, mode=mode))
     if size(v):
         a[unravel_index(positions, extents)] = _as_many(v, *_known_shape(positions, "put"))
 
 
+@numpy_function(np.put_along_axis)
 def put_along_axis(arr, indices, values, axis):
     """Write one element for each index, to the line along `axis` it stands in.
 
@@ -138,8 +136,6 @@ def put_along_axis(arr, indices, values, axis):
     array([[1., 0.],
            [0., 3.]])
     """
-    if not isinstance(arr, Tensor):
-        return np.put_along_axis(arr, indices, values, axis)
     extents, indices = _known_shape(arr, "put_along_axis"), operand(indices)
     outline = np.broadcast_to(np.zeros(()), extents)
     others = np.broadcast_to(np.zeros((), indices.dtype), [n or 0 for n in shape(indices)])
@@ -152,6 +148,7 @@ def put_along_axis(arr, indices, values, axis):
     arr[tuple(index)] = values
 
 
+@numpy_function(np.putmask)
 def putmask(a, mask, values):
     """Write to each element where a mask is true that of the values, as `numpy.putmask`.
 
@@ -163,8 +160,6 @@ def putmask(a, mask, values):
     >>> x
     Tensor([1., 4., 9.])
     """
-    if not isinstance(a, Tensor):
-        return np.putmask(a, mask, values)
     mask = _mask(a, mask, "putmask")
     if size(values):
         a[...] = select(mask, reshape(_as_many(values, a.size), a.shape), a)

@@ -65,7 +65,7 @@ def only_numpy(function, inputs, **parameters):
 
 
 def with_out(theirs, out, *args, **arguments):
-    """Call a function of NumPy's that writes its result to `out`, an array or a tensor."""
+    """Call a function of NumPy that writes its result to `out`, an array or a tensor."""
     if isinstance(out, Tensor) or not any(map(is_tensor, (*args, *arguments.values()))):
         return theirs(*args, out=out, **arguments)
     result = theirs(*args, **arguments)

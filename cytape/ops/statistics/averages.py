@@ -16,9 +16,9 @@ from cytape.ops.engine.arguments import (
     operand,
     plain,
     values_of,
-    with_out,
 )
 from cytape.ops.engine.declare import general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.joining import concatenate
 from cytape.ops.limits import clip
 from cytape.ops.linalg import conj_if_complex, matmul_op
@@ -49,6 +49,7 @@ _NO_AXIS = "Axis must be specified when shapes of a and weights differ."
 _INCONSISTENT = "Shape of weights must be consistent with shape of a along specified axis."
 
 
+@numpy_function(np.ptp)
 def ptp(a, axis=None, out=None, keepdims=_NoValue):
     """Return the maximum less the minimum, as `numpy.ptp`.
 
@@ -58,10 +59,6 @@ def ptp(a, axis=None, out=None, keepdims=_NoValue):
     >>> grad(np.ptp)(np.array([1.0, 3.0, 2.0]))
     array([-1.,  1.,  0.])
     """
-    if out is not None:
-        return with_out(np.ptp, out, a, axis=axis, keepdims=keepdims)
-    if not is_tensor(a):
-        return np.ptp(a, axis, out, keepdims)
     keepdims = keeps_axes(keepdims)
     if reductions.is_large(convert_to_tensor(a)):
         highest, lowest = reductions.extremes_op(a, axis=axis, keepdims=keepdims)
@@ -69,6 +66,7 @@ def ptp(a, axis=None, out=None, keepdims=_NoValue):
     return reductions.max(a, axis, keepdims=keepdims) - reductions.min(a, axis, keepdims=keepdims)
 
 
+@numpy_function(np.average, "a", "weights")
 def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
     """Return the weighted average over the given axes, as `numpy.average`.
 
@@ -78,8 +76,6 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
     >>> grad(lambda x: np.average(x, weights=[3.0, 1.0]))(np.array([1.0, 2.0]))
     array([0.75, 0.25])
     """
-    if not any(map(is_tensor, (a, weights))):
-        return np.average(a, axis, weights, returned, keepdims=keepdims)
     keepdims = keeps_axes(keepdims)
     if weights is None:
         a = joined(a)
@@ -169,6 +165,7 @@ gram_op = general(
     shape_rule=lambda x: symbolic_spec((*x.shape[:-1], x.shape[-2]), x.dtype))
 
 
+@numpy_function(np.cov, "m", "y", "fweights", "aweights")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *,
         dtype=None):
     """Return the covariance matrix, as `numpy.cov`.
@@ -182,8 +179,6 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     >>> grad(lambda x: np.cov(x))(np.array([1.0, 3.0]))
     array([-2.,  2.])
     """
-    if not any(map(is_tensor, (m, y, fweights, aweights))):
-        return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     m, y, aweights = together(*[x if x is None else operand(x) for x in (m, y, aweights)])
@@ -257,6 +252,7 @@ def _weights_of_observations(rows, fweights, aweights):
     return reshape(weights, (1, -1)), count
 
 
+@numpy_function(np.corrcoef, "x", "y")
 def corrcoef(x, y=None, rowvar=True, *, dtype=None):
     """Return the matrix of correlation coefficients, as `numpy.corrcoef`.
 
@@ -266,8 +262,6 @@ def corrcoef(x, y=None, rowvar=True, *, dtype=None):
     >>> grad(lambda x: np.corrcoef(x, [1.0, 2.0, 0.0])[0, 1])(np.array([1.0, 3.0, 2.0])).round(6)
     array([ 0.25,  0.25, -0.5 ])
     """
-    if not any(map(is_tensor, (x, y))):
-        return np.corrcoef(x, y, rowvar, dtype=dtype)
     c = cov(x, y, rowvar, dtype=dtype)
     if ndim(c) == 0:
         return c / c

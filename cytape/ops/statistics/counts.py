@@ -17,6 +17,7 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import gather_op, scatter_add_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import atleast_2d, ndim, ravel, reshape, shape, transpose
@@ -125,6 +126,7 @@ def _edges(a, bins, range, dtype):
     return np.histogram_bin_edges(plain(a), bins, range)
 
 
+@numpy_function(np.histogram, "a", "bins", "weights")
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Count in bins, or add up weights there, as `numpy.histogram`.
 
@@ -134,8 +136,6 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     >>> grad(lambda w: np.histogram([0.5, 2.5, 1.5], [0, 2, 3], weights=w)[0][0])(np.ones(3))
     array([1., 0., 1.])
     """
-    if not any(map(is_tensor, (a, bins, weights))):
-        return np.histogram(a, bins, range, density, weights)
     a = operand(a)
     if isinstance(bins, str) and weights is not None:
         np.histogram(np.empty(0), bins, weights=np.empty(0))  # raises NumPy's error
@@ -160,6 +160,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     return counts, edges
 
 
+@numpy_function(np.histogramdd, "sample", "bins", "weights")
 def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     """Count points in cells, or add up weights there, as `numpy.histogramdd`.
 
@@ -170,8 +171,6 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     >>> grad(lambda w: np.histogramdd(points, 2, weights=w)[0][1, 1])(np.ones(3))
     array([0., 1., 1.])
     """
-    if not any(map(is_tensor, (sample, bins, weights))):
-        return np.histogramdd(sample, bins, range, density, weights)
     is_table = len(getattr(sample, "shape", ())) == 2  # else a sequence of coordinates
     sample = operand(sample) if is_table else transpose(atleast_2d(operand(sample)))
     depth = shape(sample)[1]
@@ -221,6 +220,7 @@ def _known_bins(bins):
     return np.arange(shape(bins)[0]) if values is None else values
 
 
+@numpy_function(np.histogram2d, "x", "y", "bins", "weights")
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     """Count points of a plane in cells, or add up weights, as `numpy.histogram2d`.
 
@@ -231,8 +231,6 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     >>> grad(lambda w: np.histogram2d(x, y, 2, weights=w)[0][1, 1])(np.ones(3))
     array([0., 1., 1.])
     """
-    if not any(map(is_tensor, (x, y, bins, weights))):
-        return np.histogram2d(x, y, bins, range, density, weights)
     if shape_rules.differ(*[None if shape(part)[:1] == (None,) else len(part) for part in (x, y)]):
         raise ValueError("x and y must have the same length.")
     try:

@@ -14,13 +14,12 @@ from cytape.ops.elementwise import real
 from cytape.ops.elementwise import where as elementwise_where
 from cytape.ops.engine.arguments import (
     is_given,
-    is_tensor,
     keeps_axes,
     mask_for,
     values_of,
     wide,
-    with_out,
 )
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.reductions import (
     as_kept,
     extremum,
@@ -46,6 +45,7 @@ def _there(a, given):
     return there & mask_for(a, given) if is_given(given) else there
 
 
+@numpy_function(np.nansum, "a", "initial", "where")
 def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
            where=_NoValue):
     """Sum what is not NaN, as `numpy.nansum`.
@@ -56,16 +56,11 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVal
     >>> grad(np.nansum)(np.array([1.0, np.nan]))
     array([1., 0.])
     """
-    if out is not None:
-        return with_out(
-            np.nansum, out, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
-            where=where)
-    if not is_tensor([a, initial, where]):
-        return np.nansum(a, axis, dtype, out, keepdims, initial, where)
     a = convert_to_tensor(a)
     return reductions.sum(a, axis, dtype, None, keeps_axes(keepdims), initial, _there(a, where))
 
 
+@numpy_function(np.nanprod, "a", "initial", "where")
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
             where=_NoValue):
     """Multiply what is not NaN, as `numpy.nanprod`.
@@ -76,16 +71,11 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVa
     >>> grad(np.nanprod)(np.array([2.0, np.nan, 3.0]))
     array([3., 0., 2.])
     """
-    if out is not None:
-        return with_out(
-            np.nanprod, out, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
-            where=where)
-    if not is_tensor([a, initial, where]):
-        return np.nanprod(a, axis, dtype, out, keepdims, initial, where)
     a = convert_to_tensor(a)
     return products.prod(a, axis, dtype, None, keeps_axes(keepdims), initial, _there(a, where))
 
 
+@numpy_function(np.nancumsum)
 def nancumsum(a, axis=None, dtype=None, out=None):
     """Return the cumulative sum with NaN as 0, as `numpy.nancumsum`.
 
@@ -95,13 +85,10 @@ def nancumsum(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.nancumsum(x)[-1])(np.array([1.0, np.nan]))
     array([1., 0.])
     """
-    if out is not None:
-        return with_out(np.nancumsum, out, a, axis=axis, dtype=dtype)
-    if not is_tensor(a):
-        return np.nancumsum(a, axis, dtype, out)
     return products.cumsum(filled(a := convert_to_tensor(a), _there(a, None), 0), axis, dtype)
 
 
+@numpy_function(np.nancumprod)
 def nancumprod(a, axis=None, dtype=None, out=None):
     """Return the cumulative product with NaN as 1, as `numpy.nancumprod`.
 
@@ -111,15 +98,11 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.nancumprod(x)[-1])(np.array([2.0, np.nan, 3.0]))
     array([3., 0., 2.])
     """
-    if out is not None:
-        return with_out(np.nancumprod, out, a, axis=axis, dtype=dtype)
-    if not is_tensor(a):
-        return np.nancumprod(a, axis, dtype, out)
     return products.cumprod(filled(a := convert_to_tensor(a), _there(a, None), 1), axis, dtype)
 
 
 def _nan_extremum(name, reduce, ufunc):
-    numpy_function = getattr(np, name)
+    theirs = getattr(np, name)
 
     def forward(x, *, axis, keepdims):
         return ufunc.reduce(x, axis=axis, keepdims=keepdims)
@@ -127,18 +110,13 @@ def _nan_extremum(name, reduce, ufunc):
     op = extremum("Nan" + name[3:].capitalize(), forward, skip_nan=True)
 
     def function(a, axis=None, out=None, keepdims=_NoValue, initial=_NoValue, where=_NoValue):
-        if out is not None:
-            return with_out(
-                numpy_function, out, a, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        if not is_tensor([a, initial, where]):
-            return numpy_function(a, axis, out, keepdims, initial, where)
         a = convert_to_tensor(a)
         keepdims = keeps_axes(keepdims)
         if is_given(initial):
             return reduce(a, axis, None, keepdims, initial, _there(a, where))
         if is_given(where) and where is not True:
             mask_for(a, where)  # raises if it is none
-            numpy_function(np.zeros(1), where=[True])  # raises NumPy's error
+            theirs(np.zeros(1), where=[True])  # raises NumPy's error
         if a.dtype.kind not in "fc":
             return reduce(a, axis, keepdims=keepdims)
         result = op(a, axis=axis, keepdims=keepdims)
@@ -156,7 +134,7 @@ def _nan_extremum(name, reduce, ufunc):
     >>> grad(np.{name})(np.array([1.0, np.nan, 1.0]))
     array([0.5, 0. , 0.5])
     """
-    return function
+    return numpy_function(theirs, "a", "initial", "where")(function)
 
 
 nanmax = _nan_extremum("nanmax", reductions.max, np.fmax)
@@ -171,6 +149,7 @@ def _warn_if(condition, message):
         warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
+@numpy_function(np.nanmean, "a", "where")
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoValue):
     """Average what is not NaN, as `numpy.nanmean`.
 
@@ -180,10 +159,6 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
     >>> grad(np.nanmean)(np.array([1.0, np.nan, 3.0]))
     array([0.5, 0. , 0.5])
     """
-    if out is not None:
-        return with_out(np.nanmean, out, a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
-    if not is_tensor([a, where]):
-        return np.nanmean(a, axis, dtype, out, keepdims, where=where)
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         return reductions.mean(a, axis, dtype, keepdims=keeps_axes(keepdims), where=where)
@@ -220,6 +195,7 @@ def _dtype_of_result(a, dtype):
     return np.empty(0, a.dtype).real.dtype if dtype is None else np.dtype(dtype)
 
 
+@numpy_function(np.nanvar, "a", "where", "mean")
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
            mean=_NoValue, correction=_NoValue):
     """Return the variance of what is not NaN, as `numpy.nanvar`.
@@ -230,13 +206,6 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanvar)(np.array([1.0, np.nan, 3.0]))
     array([-1.,  0.,  1.])
     """
-    if out is not None:
-        return with_out(
-            np.nanvar, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
-            mean=mean, correction=correction)
-    if not is_tensor([a, where, mean]):
-        return np.nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean,
-                         correction=correction)
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         a = astype(a, np.float64, copy=False)
@@ -246,6 +215,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     return astype(variance, _dtype_of_result(a, dtype), copy=False)
 
 
+@numpy_function(np.nanstd, "a", "where", "mean")
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
            mean=_NoValue, correction=_NoValue):
     """Return the standard deviation of what is not NaN, as `numpy.nanstd`.
@@ -258,13 +228,6 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanstd)(np.array([1.0, np.nan, 3.0]))
     array([-0.5,  0. ,  0.5])
     """
-    if out is not None:
-        return with_out(
-            np.nanstd, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
-            mean=mean, correction=correction)
-    if not is_tensor([a, where, mean]):
-        return np.nanstd(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean,
-                         correction=correction)
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         a = astype(a, np.float64, copy=False)

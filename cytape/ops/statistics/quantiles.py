@@ -16,8 +16,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from cytape.ops.constants import full, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, operand, wide, with_out
+from cytape.ops.engine.arguments import operand, wide
 from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.joining import concatenate
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
@@ -388,18 +389,8 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
 
 
 def _make(name, skip_nan, percent):
-    numpy_function = getattr(np, name)
-
     def function(a, q, axis=None, out=None, overwrite_input=False, method="linear",
                  keepdims=False, *, weights=None, interpolation=None):
-        options = {} if interpolation is None else {"interpolation": interpolation}
-        if out is not None:
-            return with_out(
-                numpy_function, out, a, q, axis=axis, overwrite_input=overwrite_input,
-                method=method, keepdims=keepdims, weights=weights, **options)
-        if not (is_tensor(a) or is_tensor(q) or is_tensor(weights)):
-            return numpy_function(a, q, axis, out, overwrite_input, method, keepdims,
-                                  weights=weights, **options)
         weak = type(q) in (int, float)
         q = operand(q)
         return _quantile(name, a, q / 100 if percent else q, weak, axis, method, keepdims,
@@ -417,7 +408,7 @@ def _make(name, skip_nan, percent):
     >>> grad(lambda x: np.{name}(x, {q}))(np.array([3.0, 1.0, 2.0, 7.0]))
     array([0.5, 0. , 0.5, 0. ])
     """
-    return function
+    return numpy_function(getattr(np, name), "a", "q", "weights")(function)
 
 
 quantile = _make("quantile", skip_nan=False, percent=False)
@@ -433,6 +424,7 @@ def _median(a, axis, keepdims, skip_nan):
     return _with_axes(result, axes, 0, keepdims)
 
 
+@numpy_function(np.median)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """Return the median over the given axes, as `numpy.median`.
 
@@ -442,14 +434,10 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     >>> grad(np.median)(np.array([3.0, 1.0, 2.0, 7.0]))
     array([0.5, 0. , 0.5, 0. ])
     """
-    if out is not None:
-        return with_out(
-            np.median, out, a, axis=axis, overwrite_input=overwrite_input, keepdims=keepdims)
-    if not is_tensor(a):
-        return np.median(a, axis, out, overwrite_input, keepdims)
     return _median(a, axis, keepdims, skip_nan=False)
 
 
+@numpy_function(np.nanmedian)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue):
     """Return the median of what is not NaN, as `numpy.nanmedian`.
 
@@ -459,10 +447,5 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValu
     >>> grad(np.nanmedian)(np.array([3.0, np.nan, 2.0, 7.0]))
     array([1., 0., 0., 0.])
     """
-    if out is not None:
-        return with_out(
-            np.nanmedian, out, a, axis=axis, overwrite_input=overwrite_input, keepdims=keepdims)
-    if not is_tensor(a):
-        return np.nanmedian(a, axis, out, overwrite_input, keepdims)
     return _median(a, axis, keepdims is not np._NoValue and bool(keepdims),
                    skip_nan=True)

@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from cytape.ops.creation import astype
 from cytape.ops.engine.arguments import is_small, is_tensor, plain
 from cytape.ops.engine.declare import general, multilinear, nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import getitem, take
 from cytape.ops.kernels.gather import are_alike
 from cytape.ops.ordering import argpartition
@@ -85,6 +86,7 @@ def _along_last(op, a, axis, **attrs):
     return moveaxis(op(moveaxis(a, axis, -1), **attrs), -1, axis)
 
 
+@numpy_function(np.sort)
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     """Sort along an axis, as `numpy.sort`; each element keeps its derivative.
 
@@ -94,13 +96,12 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     >>> grad(lambda x: np.sum(np.sort(x) * np.arange(3)))(np.array([3.0, 1.0, 2.0]))
     array([2., 0., 1.])
     """
-    if not is_tensor(a):
-        return np.sort(a, axis, kind, order, stable=stable)
     if order is not None or (kind is not None and stable is not None):
         np.sort(np.empty(1, a.dtype), -1, kind, order, stable=stable)  # raises NumPy's error
     return _along_last(sort_op, a, axis, kind="stable" if stable else kind)
 
 
+@numpy_function(np.partition)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """Put the k-th smallest elements where sorting would, as `numpy.partition`.
 
@@ -110,8 +111,6 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     >>> grad(lambda x: np.partition(x, 0)[0])(np.array([3.0, 1.0, 2.0]))
     array([0., 1., 0.])
     """
-    if not is_tensor(a):
-        return np.partition(a, kth, axis, kind, order)
     if order is not None or kind != "introselect":
         np.partition(np.empty(1, a.dtype), 0, -1, kind, order)
     return _along_last(_partition, a, axis, kth=plain(kth))
@@ -227,6 +226,7 @@ def _unique(ar, axis=None, equal_nan=True):
     return values, index, inverse, counts
 
 
+@numpy_function(np.unique)
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *,
            equal_nan=True, sorted=True):
     """Return each element once, sorted, as `numpy.unique`.
@@ -239,9 +239,6 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
     >>> grad(lambda x: np.sum(np.unique(x)))(np.array([2.0, 1.0, 2.0]))
     array([1., 1., 0.])
     """
-    if not is_tensor(ar):
-        return np.unique(ar, return_index, return_inverse, return_counts, axis,
-                         equal_nan=equal_nan, sorted=sorted)
     wanted = (return_index, return_inverse, return_counts)
     if axis is None and not any(wanted):
         return unique_op(convert_to_tensor(ar), equal_nan=equal_nan)

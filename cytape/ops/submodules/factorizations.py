@@ -11,12 +11,12 @@ Where mathematics leaves a choice:
   the others.
 """
 
-from typing import Any
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor, joined
+from cytape.ops.engine.arguments import joined
 from cytape.ops.engine.declare import general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.matrices import cholesky_gradient
 from cytape.ops.rearranging import tril
@@ -212,6 +212,7 @@ qr_op = general(
 )
 
 
+@numpy_function(np.linalg.qr)
 def qr(a, mode="reduced"):
     """Return the factors Q and R of matrices, as `numpy.linalg.qr`.
 
@@ -224,14 +225,9 @@ def qr(a, mode="reduced"):
     array([[1., 0.],
            [0., 0.]])
     """
-    if not is_tensor(a):
-        return np.linalg.qr(a, mode)
     if mode not in ("reduced", "complete", "r"):
         if mode not in ("raw", "full", "f", "economic", "e"):
             raise ValueError(f"Unrecognized mode '{mode}'")
         return np.linalg.qr(np.asarray(joined(a)), mode)  # which a tensor that is recorded refuses
     result = qr_op(a, mode="reduced" if mode == "r" else mode)
     return result[1] if mode == "r" else result
-
-
-NUMPY_FUNCTIONS: dict[Any, Any] = {np.linalg.cholesky: cholesky, np.linalg.qr: qr}

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops.elementwise import conj
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, with_out
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined
 from cytape.ops.engine.declare import linear
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, shape
@@ -169,6 +170,7 @@ irfft_op = linear(
 )
 
 
+@numpy_function(np.fft.fft)
 def fft(a, n=None, axis=-1, norm=None, out=None):
     """Return the Fourier transform along an axis, as `numpy.fft.fft`.
 
@@ -178,13 +180,10 @@ def fft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.fft(cytape.constant([1.0, 2.0])).numpy()
     array([ 3.+0.j, -1.+0.j])
     """
-    if out is not None:
-        return with_out(np.fft.fft, out, a, n=n, axis=axis, norm=norm)
-    if not is_tensor(a):
-        return np.fft.fft(a, n, axis, norm)
     return fft_op(a, n=n, axis=_transformed_axis(a, axis), norm=norm, inverse=False)
 
 
+@numpy_function(np.fft.ifft)
 def ifft(a, n=None, axis=-1, norm=None, out=None):
     """Return the inverse Fourier transform along an axis, as `numpy.fft.ifft`.
 
@@ -194,13 +193,10 @@ def ifft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.ifft(cytape.constant([3.0, -1.0])).numpy()
     array([1.+0.j, 2.+0.j])
     """
-    if out is not None:
-        return with_out(np.fft.ifft, out, a, n=n, axis=axis, norm=norm)
-    if not is_tensor(a):
-        return np.fft.ifft(a, n, axis, norm)
     return fft_op(a, n=n, axis=_transformed_axis(a, axis), norm=norm, inverse=True)
 
 
+@numpy_function(np.fft.rfft)
 def rfft(a, n=None, axis=-1, norm=None, out=None):
     """Return half of the Fourier transform of real numbers, as `numpy.fft.rfft`.
 
@@ -210,13 +206,10 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.rfft(cytape.constant([1.0, 2.0, 1.0])).shape
     (2,)
     """
-    if out is not None:
-        return with_out(np.fft.rfft, out, a, n=n, axis=axis, norm=norm)
-    if not is_tensor(a):
-        return np.fft.rfft(a, n, axis, norm)
     return rfft_op(a, n=n, axis=_transformed_axis(a, axis), norm=norm)
 
 
+@numpy_function(np.fft.irfft)
 def irfft(a, n=None, axis=-1, norm=None, out=None):
     """Return the real numbers of which the half of a spectrum is, as `numpy.fft.irfft`.
 
@@ -226,13 +219,10 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.irfft(cytape.constant([3.0, -1.0])).numpy()
     array([1., 2.])
     """
-    if out is not None:
-        return with_out(np.fft.irfft, out, a, n=n, axis=axis, norm=norm)
-    if not is_tensor(a):
-        return np.fft.irfft(a, n, axis, norm)
     return irfft_op(a, n=_positive(n), axis=_transformed_axis(a, axis), norm=norm)
 
 
+@numpy_function(np.fft.hfft)
 def hfft(a, n=None, axis=-1, norm=None, out=None):
     """Return the real spectrum of a Hermitian signal, of which half is given, as `numpy.fft.hfft`.
 
@@ -242,14 +232,11 @@ def hfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.hfft(cytape.constant([1.0, 2.0])).numpy()
     array([ 3., -1.])
     """
-    if out is not None:
-        return with_out(np.fft.hfft, out, a, n=n, axis=axis, norm=norm)
-    if not is_tensor(a):
-        return np.fft.hfft(a, n, axis, norm)
     axis = _transformed_axis(a, axis)
     return irfft_op(conj_if_complex(joined(a)), n=_positive(n), axis=axis, norm=_same_factor(norm))
 
 
+@numpy_function(np.fft.ihfft)
 def ihfft(a, n=None, axis=-1, norm=None, out=None):
     """Return half of the Hermitian signal that has a real spectrum, as `numpy.fft.ihfft`.
 
@@ -259,10 +246,6 @@ def ihfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.ihfft(cytape.constant([3.0, -1.0])).numpy()
     array([1.-0.j, 2.-0.j])
     """
-    if out is not None:
-        return with_out(np.fft.ihfft, out, a, n=n, axis=axis, norm=norm)
-    if not is_tensor(a):
-        return np.fft.ihfft(a, n, axis, norm)
     return conj(rfft_op(a, n=n, axis=_transformed_axis(a, axis), norm=_same_factor(norm)))
 
 
@@ -306,6 +289,7 @@ def _lengths_and_axes(a, s, axes):
     return [(None if n == -1 else n, axis) for n, axis in zip(s, axes, strict=True)]
 
 
+@numpy_function(np.fft.fftn)
 def fftn(a, s=None, axes=None, norm=None, out=None):
     """Return the Fourier transform along several axes, as `numpy.fft.fftn`.
 
@@ -315,15 +299,12 @@ def fftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.fftn(cytape.constant([[1.0, 2.0]])).numpy()
     array([[ 3.+0.j, -1.+0.j]])
     """
-    if out is not None:
-        return with_out(np.fft.fftn, out, a, s=s, axes=axes, norm=norm)
-    if not is_tensor(a):
-        return np.fft.fftn(a, s, axes, norm)
     for n, axis in reversed(_lengths_and_axes(a, s, axes)):
         a = fft_op(a, n=n, axis=axis, norm=norm, inverse=False)
     return a
 
 
+@numpy_function(np.fft.ifftn)
 def ifftn(a, s=None, axes=None, norm=None, out=None):
     """Return the inverse Fourier transform along several axes, as `numpy.fft.ifftn`.
 
@@ -333,15 +314,12 @@ def ifftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.ifftn(cytape.constant([[3.0, -1.0]])).numpy()
     array([[1.+0.j, 2.+0.j]])
     """
-    if out is not None:
-        return with_out(np.fft.ifftn, out, a, s=s, axes=axes, norm=norm)
-    if not is_tensor(a):
-        return np.fft.ifftn(a, s, axes, norm)
     for n, axis in reversed(_lengths_and_axes(a, s, axes)):
         a = fft_op(a, n=n, axis=axis, norm=norm, inverse=True)
     return a
 
 
+@numpy_function(np.fft.rfftn)
 def rfftn(a, s=None, axes=None, norm=None, out=None):
     """Do as `rfft` along the last axis, and as `fft` along others, as `numpy.fft.rfftn`.
 
@@ -351,10 +329,6 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.rfftn(cytape.constant(np.ones((2, 4)))).shape
     (2, 3)
     """
-    if out is not None:
-        return with_out(np.fft.rfftn, out, a, s=s, axes=axes, norm=norm)
-    if not is_tensor(a):
-        return np.fft.rfftn(a, s, axes, norm)
     pairs = _lengths_and_axes(a, s, axes)
     n, axis = pairs[-1]  # or NumPy's error: there must be one
     a = rfft_op(a, n=n, axis=axis, norm=norm)
@@ -363,6 +337,7 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
     return a
 
 
+@numpy_function(np.fft.irfftn)
 def irfftn(a, s=None, axes=None, norm=None, out=None):
     """Do as `ifft` along axes but the last, there as `irfft`, as `numpy.fft.irfftn`.
 
@@ -372,10 +347,6 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.irfftn(cytape.constant(np.ones((2, 3)))).shape
     (2, 4)
     """
-    if out is not None:
-        return with_out(np.fft.irfftn, out, a, s=s, axes=axes, norm=norm)
-    if not is_tensor(a):
-        return np.fft.irfftn(a, s, axes, norm)
     pairs = _lengths_and_axes(a, s, axes)
     n, axis = pairs[-1]  # or NumPy's error: there must be one
     if s is None:
@@ -387,6 +358,7 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
     return irfft_op(a, n=n, axis=axis, norm=norm)
 
 
+@numpy_function(np.fft.fft2)
 def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     """Do as `fftn` along two axes, as `numpy.fft.fft2`.
 
@@ -396,11 +368,10 @@ def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.fft2(cytape.constant([[1.0, 2.0]])).numpy()
     array([[ 3.+0.j, -1.+0.j]])
     """
-    if out is not None:
-        return with_out(np.fft.fft2, out, a, s=s, axes=axes, norm=norm)
-    return fftn(a, s, axes, norm, out)
+    return fftn(a, s, axes, norm)
 
 
+@numpy_function(np.fft.ifft2)
 def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     """Do as `ifftn` along two axes, as `numpy.fft.ifft2`.
 
@@ -410,11 +381,10 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.ifft2(cytape.constant([[3.0, -1.0]])).numpy()
     array([[1.+0.j, 2.+0.j]])
     """
-    if out is not None:
-        return with_out(np.fft.ifft2, out, a, s=s, axes=axes, norm=norm)
-    return ifftn(a, s, axes, norm, out)
+    return ifftn(a, s, axes, norm)
 
 
+@numpy_function(np.fft.rfft2)
 def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     """Do as `rfftn` along two axes, as `numpy.fft.rfft2`.
 
@@ -424,9 +394,7 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.rfft2(cytape.constant(np.ones((2, 4)))).shape
     (2, 3)
     """
-    if out is not None:
-        return with_out(np.fft.rfft2, out, a, s=s, axes=axes, norm=norm)
-    return rfftn(a, s, axes, norm, out)
+    return rfftn(a, s, axes, norm)
 
 
 def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
@@ -438,9 +406,7 @@ def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.irfft2(cytape.constant(np.ones((2, 3)))).shape
     (2, 4)
     """
-    if out is not None:
-        return with_out(np.fft.irfftn, out, a, s=s, axes=axes, norm=norm)  # irfft2 does not heed it
-    return irfftn(a, s, axes, norm, out)
+    return irfftn(a, s, axes, norm, out)  # NumPy's irfft2 ignores out
 
 
 # -- shifts ----------------------------------------------------------------------------------------
@@ -491,6 +457,3 @@ def ifftshift(x, axes=None):
     array([ 0.,  1., -1.])
     """
     return _shifted(x, axes, True)
-
-
-NUMPY_FUNCTIONS = {getattr(np.fft, name): globals()[name] for name in __all__}

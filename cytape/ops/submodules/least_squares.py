@@ -11,6 +11,7 @@ from cytape.ops import reductions
 from cytape.ops.elementwise import real, where
 from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.engine.declare import general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
@@ -131,6 +132,7 @@ def _without_small_part(a, cutoff, hermitian):
     return a - matmul(u * columns(where(s > cutoff, 0, s)), vh)
 
 
+@numpy_function(np.linalg.pinv)
 def pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
     """Return the pseudoinverse of matrices, as `numpy.linalg.pinv`.
 
@@ -143,8 +145,6 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
     array([[-0.25],
            [ 0.25]])
     """
-    if not is_tensor(a):
-        return np.linalg.pinv(a, rcond, hermitian, rtol=rtol)
     if rcond is not None and rtol is not np._NoValue:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     by_eps = rcond is None and rtol is None
@@ -302,6 +302,7 @@ lstsq_op = general(
 )
 
 
+@numpy_function(np.linalg.lstsq, "a", "b")
 def lstsq(a, b, rcond=None):
     """Return a least-squares solution of linear equations, as `numpy.linalg.lstsq`.
 
@@ -314,13 +315,8 @@ def lstsq(a, b, rcond=None):
     >>> cytape.grad(lambda b: np.linalg.lstsq(a, b)[0][0])(np.array([1.0, 3.0])).round(12)
     array([0.5, 0.5])
     """
-    if not any(map(is_tensor, (a, b))):
-        return np.linalg.lstsq(a, b, rcond)
     a, b = together(a, b)
     if ndim(b) != 1:
         return lstsq_op(a, b, rcond=rcond)
     x, *others = lstsq_op(a, expand_dims(b, 1), rcond=rcond)
     return squeeze(x, -1), *others
-
-
-NUMPY_FUNCTIONS = {np.linalg.lstsq: lstsq, np.linalg.pinv: pinv}

@@ -8,8 +8,9 @@ import numpy as np
 from cytape.ops import linalg as products
 from cytape.ops import rearranging, shaping
 from cytape.ops.calculus import vectors
-from cytape.ops.engine.arguments import is_tensor, joined, operand, with_out
+from cytape.ops.engine.arguments import joined, operand
 from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.linalg import matmul_op
 from cytape.ops.shaping import ndim, shape
 from cytape.ops.shared.extents import with_extents
@@ -47,6 +48,7 @@ identities_op = nondifferentiable(
 )
 
 
+@numpy_function(np.linalg.matrix_power)
 def matrix_power(a, n):
     """Return powers of matrices, as `numpy.linalg.matrix_power`.
 
@@ -57,8 +59,6 @@ def matrix_power(a, n):
     array([[12.,  0.],
            [ 0.,  0.]])
     """
-    if not is_tensor(a):
-        return np.linalg.matrix_power(a, n)
     a = joined(a)
     rows = len(square_shape(a, "matrix_power")) - 2
     a = with_extents(a, np.linalg.LinAlgError, "Last 2 dimensions of the array must be square",
@@ -106,6 +106,7 @@ def _chain(arrays, splits, i, j):
     return products.dot(_chain(arrays, splits, i, k), _chain(arrays, splits, k + 1, j))
 
 
+@numpy_function(np.linalg.multi_dot, "arrays")
 def multi_dot(arrays, *, out=None):
     """Multiply a chain of matrices in the cheapest order, as `numpy.linalg.multi_dot`.
 
@@ -118,10 +119,6 @@ def multi_dot(arrays, *, out=None):
     >>> np.linalg.multi_dot([a, 2 * np.eye(2), np.ones(2)]).numpy()
     array([2., 2.])
     """
-    if out is not None:
-        return with_out(np.linalg.multi_dot, out, arrays)
-    if not any(map(is_tensor, (*arrays, out))):
-        return np.linalg.multi_dot(arrays, out=out)
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
     arrays = together(*map(operand, arrays))
@@ -146,6 +143,7 @@ def multi_dot(arrays, *, out=None):
 # -- cross products --------------------------------------------------------------------------------
 
 
+@numpy_function(np.linalg.cross, "x1", "x2")
 def cross(x1, x2, /, *, axis=-1):
     """Return cross products of vectors of three components, as `numpy.linalg.cross`.
 
@@ -155,8 +153,6 @@ def cross(x1, x2, /, *, axis=-1):
     >>> cytape.grad(lambda x: np.linalg.cross(x, np.array([0.0, 1.0, 0.0]))[2])(np.ones(3))
     array([1., 0., 0.])
     """
-    if not any(map(is_tensor, (x1, x2))):
-        return np.linalg.cross(x1, x2, axis=axis)
     x1, x2 = map(operand, (x1, x2))
     lengths = [shape(x)[axis] for x in (x1, x2)]
     if any(n not in (3, None) for n in lengths):
@@ -172,6 +168,7 @@ def cross(x1, x2, /, *, axis=-1):
 # -- functions that `numpy` has, too ---------------------------------------------------------------
 
 
+@numpy_function(np.linalg.outer, "x1", "x2")
 def outer(x1, x2, /):
     """Return all products of elements of two vectors, as `numpy.linalg.outer`.
 
@@ -182,8 +179,6 @@ def outer(x1, x2, /):
     array([[3., 4.],
            [6., 8.]])
     """
-    if not any(map(is_tensor, (x1, x2))):
-        return np.linalg.outer(x1, x2)
     if ndim(x1) != 1 or ndim(x2) != 1:
         raise ValueError(
             "Input arrays must be one-dimensional, but they are "
@@ -263,9 +258,3 @@ def vecdot(x1, x2, /, *, axis=-1):
     array([3., 7.])
     """
     return products.vecdot(x1, x2, axis=axis)
-
-
-NUMPY_FUNCTIONS = {
-    **{getattr(np.linalg, name): globals()[name] for name in _OWN},
-    **{theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()},
-}

@@ -12,6 +12,7 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, sqrt, where
 from cytape.ops.engine.arguments import is_small, is_tensor, joined, values_of, wide
 from cytape.ops.engine.declare import general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, ravel, squeeze
 from cytape.ops.shared.conform import widened
@@ -199,6 +200,7 @@ def _extremum(ord, x, axis, keepdims=True):
     return reductions.max_op(x, axis=axis, keepdims=keepdims)
 
 
+@numpy_function(np.linalg.vector_norm)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Return a norm of vectors, as `numpy.linalg.vector_norm`.
 
@@ -208,8 +210,6 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     >>> float(np.linalg.vector_norm(cytape.constant([[3.0], [4.0]])))
     5.0
     """
-    if not is_tensor(x):
-        return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     x = _inexact(x)
     axes = _axes_of_norm(axis, ndim(x))
     return _norm_of_vectors(x, 2 if ord is None else ord, axes, bool(keepdims))
@@ -227,6 +227,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     return norm(x, ord, (-2, -1), keepdims)
 
 
+@numpy_function(np.linalg.cond)
 def cond(x, p=None):
     """Return the condition number of matrices, as `numpy.linalg.cond`.
 
@@ -237,8 +238,6 @@ def cond(x, p=None):
     array([[ 0.5,  0. ],
            [ 0. , -1. ]])
     """
-    if not is_tensor(x):
-        return np.linalg.cond(x, p)
     x = joined(x)
     x = with_extents(x, LinAlgError, "cond is not defined on empty arrays", least=[
         (i, 1) for i in range(ndim(x))[-2:]])
@@ -252,11 +251,3 @@ def cond(x, p=None):
             result = matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p)
         singular = isnan(result) & ~steps.any(isnan(x), (-2, -1))
         return where(singular, np.inf, result)
-
-
-NUMPY_FUNCTIONS = {
-    np.linalg.cond: cond,
-    np.linalg.matrix_norm: matrix_norm,
-    np.linalg.norm: norm,
-    np.linalg.vector_norm: vector_norm,
-}

@@ -13,6 +13,7 @@ from cytape.ops import reductions
 from cytape.ops.elementwise import conj, imag, real
 from cytape.ops.engine.arguments import is_tensor, joined, operand
 from cytape.ops.engine.declare import general
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.kernels import matrices
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
@@ -123,6 +124,7 @@ solve_op = general(
 )
 
 
+@numpy_function(np.linalg.solve, "a", "b")
 def solve(a, b):
     """Solve linear equations, as `numpy.linalg.solve`.
 
@@ -133,8 +135,6 @@ def solve(a, b):
     >>> cytape.grad(lambda b: np.sum(np.linalg.solve(a, b)))(np.ones(2))
     array([0.5 , 0.25])
     """
-    if not any(map(is_tensor, (a, b))):
-        return np.linalg.solve(a, b)
     a, b = together(a, b)
     if ndim(b) != 1:
         return solve_op(a, b)
@@ -335,6 +335,7 @@ def _size_of(lengths):
     return size
 
 
+@numpy_function(np.linalg.tensorinv)
 def tensorinv(a, ind=2):
     """Invert what maps tensors to tensors, as `numpy.linalg.tensorinv`.
 
@@ -345,8 +346,6 @@ def tensorinv(a, ind=2):
     >>> np.linalg.tensorinv(a, ind=1).shape
     (2, 2, 4)
     """
-    if not is_tensor(a):
-        return np.linalg.tensorinv(a, ind)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
     a = joined(a)
@@ -355,6 +354,7 @@ def tensorinv(a, ind=2):
     return reshape(inv(matrix), (*lengths[ind:], *lengths[:ind]))
 
 
+@numpy_function(np.linalg.tensorsolve, "a", "b")
 def tensorsolve(a, b, axes=None):
     """Solve equations of tensors, as `numpy.linalg.tensorsolve`.
 
@@ -365,8 +365,6 @@ def tensorsolve(a, b, axes=None):
     >>> np.linalg.tensorsolve(a, cytape.constant(np.ones((2, 2)))).numpy()
     array([0.5, 0.5, 0.5, 0.5])
     """
-    if not any(map(is_tensor, (a, b))):
-        return np.linalg.tensorsolve(a, b, axes)
     a, b = together(operand(a), operand(b))
     n_axes = ndim(a)
     if axes is not None:
@@ -384,13 +382,3 @@ def tensorsolve(a, b, axes=None):
         )
     columns = -1 if is_tensor(side) else side
     return reshape(solve(reshape(a, (side, columns)), ravel(b)), result)
-
-
-NUMPY_FUNCTIONS = {
-    np.linalg.det: det,
-    np.linalg.inv: inv,
-    np.linalg.slogdet: slogdet,
-    np.linalg.solve: solve,
-    np.linalg.tensorinv: tensorinv,
-    np.linalg.tensorsolve: tensorsolve,
-}

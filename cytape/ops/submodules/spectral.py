@@ -25,6 +25,7 @@ from cytape.ops.creation import identity
 from cytape.ops.elementwise import absolute, copysign, real, where
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.ordering import argsort
@@ -123,6 +124,7 @@ def eigh(a, UPLO="L"):  # noqa: N803
     return eigh_op(a, triangle=_triangle(UPLO))
 
 
+@numpy_function(np.linalg.eigvalsh)
 def eigvalsh(a, UPLO="L"):  # noqa: N803
     """Return eigenvalues of Hermitian matrices, as `numpy.linalg.eigvalsh`.
 
@@ -133,8 +135,6 @@ def eigvalsh(a, UPLO="L"):  # noqa: N803
     array([[0., 0.],
            [0., 1.]])
     """
-    if not is_tensor(a):
-        return np.linalg.eigvalsh(a, UPLO)
     return eigh_op(a, triangle=_triangle(UPLO), values_only=1)[0]
 
 
@@ -321,6 +321,7 @@ svd_op = general(
 )
 
 
+@numpy_function(np.linalg.svd)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """Return singular values and vectors, as `numpy.linalg.svd`.
 
@@ -331,8 +332,6 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     array([[0., 0.],
            [0., 1.]])
     """
-    if not is_tensor(a):
-        return np.linalg.svd(a, full_matrices, compute_uv, hermitian)
     if not hermitian:
         if compute_uv:
             return svd_op(a, full_matrices=bool(full_matrices))
@@ -384,14 +383,3 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):  # noqa: N803 (NumP
     3
     """
     return matrix_rank_op(A, tol=tol, hermitian=hermitian, rtol=rtol)
-
-
-NUMPY_FUNCTIONS = {
-    np.linalg.eig: eig,
-    np.linalg.eigh: eigh,
-    np.linalg.eigvals: eigvals,
-    np.linalg.eigvalsh: eigvalsh,
-    np.linalg.matrix_rank: matrix_rank,
-    np.linalg.svd: svd,
-    np.linalg.svdvals: svdvals,
-}

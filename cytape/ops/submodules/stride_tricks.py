@@ -4,8 +4,9 @@ import numpy as np
 from numpy.lib import stride_tricks
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor
+from cytape.ops.engine.arguments import axis_in_batch
 from cytape.ops.engine.declare import structural
+from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.extents import with_extents
 from cytape.tensor.making import convert_to_tensor
@@ -31,6 +32,7 @@ sliding_windows_op = structural(
 )
 
 
+@numpy_function(stride_tricks.sliding_window_view)
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
     """Return the windows of a shape that slide over an array, one for each place.
 
@@ -43,9 +45,6 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     >>> cytape.grad(lambda x: np.sum(sliding_window_view(x, 2)))(np.ones(4))
     array([1., 2., 2., 1.])
     """
-    if not is_tensor(x):
-        return stride_tricks.sliding_window_view(
-            x, window_shape, axis, subok=subok, writeable=writeable)
     x = convert_to_tensor(x)
     shape = shape_rules.shape_of(x.spec, "sliding_window_view")
     window_shape = tuple(np.atleast_1d(window_shape).tolist())
@@ -61,6 +60,3 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
         x, ValueError, "window shape cannot be larger than input array shape", least=least)
     options = {"writeable": 1} if writeable else {}
     return sliding_windows_op(x, window_shape=window_shape, axis=tuple(axis), **options)
-
-
-NUMPY_FUNCTIONS = {stride_tricks.sliding_window_view: sliding_window_view}

@@ -1,0 +1,8 @@
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Version = TypeVar("_Version", bound=Callable[..., Any])
+
+def numpy_function(
+    theirs: Callable[..., Any], *deciding: str
+) -> Callable[[_Version], _Version]: ...
