@@ -311,7 +311,7 @@ cdef int check_id(id_t id) except -1:
 
 
 cdef void lose_output(OpStore store, index_t op, index_t slot) noexcept nogil:
-    """Remove an output from its op's row, as another op made it again; drop an op without outputs."""
+    """Remove an output from its op's row, as another op made it again; may drop the op."""
     cdef Op* entry = &store.table.ops[op]
     cdef index_t i = entry.args + entry.n_inputs
     while store.table.args[i] != slot:
