@@ -29,16 +29,18 @@ cdef enum What:
     CHOOSE   # the elements that a known mask selects
     PUT
 
+cdef struct IndexedAxis:
+    npy_intp extent, stride        # stride in bytes
+    npy_intp number                # the place, unless an operand holds places
+    int operand                    # position of that operand; 0: none
+    int step                       # 0: one place for all rows
+
 cdef struct Transfer:
     What what
     Scatter job                    # blocks, rows, and the known places
     int lead, n_indexed            # axes in front of the indexed ones, and those
     int last                       # the last operand
-    int operands[MAX_AXES]         # position of the operand that holds an axis' places; 0: a number
-    int steps[MAX_AXES]            # 0: one place for all rows
-    npy_intp numbers[MAX_AXES]
-    npy_intp extents[MAX_AXES]
-    npy_intp strides[MAX_AXES]     # in rows
+    IndexedAxis axes[MAX_AXES]
     npy_intp n_items, itemsize     # of a row; of an array with a mask
     const Loop* adding
     const unsigned char* marks     # counts, or the mask

@@ -124,6 +124,7 @@ cdef TransferProgram program_of(Code code, list symbols, index, Spec array, Spec
     """
     cdef TransferProgram program = TransferProgram()
     cdef Transfer* it = &program.it
+    cdef IndexedAxis* at
     cdef tuple parts = index if isinstance(index, tuple) else (index,), shape = ()
     cdef Spec spec
     cdef npy_intp extent = 1
@@ -141,18 +142,18 @@ cdef TransferProgram program_of(Code code, list symbols, index, Spec array, Spec
     it.job.count = 1
     for i in range(it.n_indexed - 1, -1, -1):
         axis, number = it.lead + i, parts[it.lead + i]
-        it.extents[i], it.strides[i] = array.dims[axis], extent
-        it.operands[i] = it.steps[i] = it.numbers[i] = 0
+        at = &it.axes[i]
+        at.extent, at.stride = array.dims[axis], extent
         extent *= array.dims[axis]
         if type(number) is int:
-            it.numbers[i] = number
+            at.number = number
         elif type(number) is str:
-            it.operands[i] = 1 + int(number[1:])
-            spec = code.spec(symbols[it.operands[i] - 1])
+            at.operand = 1 + int(number[1:])
+            spec = code.spec(symbols[at.operand - 1])
             if spec.ndim:
                 if shape and shape != spec.shape:
                     return None
-                shape, it.steps[i], it.job.count = spec.shape, 1, spec.size
+                shape, at.step, it.job.count = spec.shape, 1, spec.size
         else:
             return None
     if part is not None and (part.type_num != array.type_num or part.shape != (
@@ -166,6 +167,8 @@ cdef TransferProgram program_of(Code code, list symbols, index, Spec array, Spec
             it.n_items *= array.dims[axis]
     it.job.extent, it.itemsize = extent, array.itemsize
     it.job.row_bytes = it.n_items * it.itemsize
+    for i in range(it.n_indexed):
+        it.axes[i].stride *= it.job.row_bytes
     return program
 
 
@@ -301,44 +304,64 @@ cdef class TransferRunner(Runner):
 
     cdef int run(self, char** data) noexcept nogil:
         cdef Transfer* it = &self.it
+        cdef char* array
+        cdef char* part
+        if it.what > CLEAR:
+            return move_known(it, data[0], data[1])
+        array, part = data[it.last], data[0]
         if it.what == READ:
-            return move_rows(it, data, data[0], data[it.last])
-        if it.what <= CLEAR:
-            return move_rows(it, data, data[it.last], data[0])
-        return move_known(it, data[0], data[1])
+            array, part = part, array
+        if it.job.count == 1 and it.job.blocks == 1:
+            return move_row(it, data, 0, array, part)
+        return move_rows(it, data, array, part)
 
 
 cdef int move_rows(const Transfer* it, char** data, char* array, char* part) noexcept nogil:
-    cdef npy_intp _, i, place, row
-    cdef npy_intp strides[3]
-    cdef char* operands[3]
-    cdef char* at
-    cdef int k
-    strides[0] = strides[1] = strides[2] = it.itemsize
+    cdef npy_intp _, i
+    cdef int found
     for _ in range(it.job.blocks):
         for i in range(it.job.count):
-            row = 0
-            for k in range(it.n_indexed):
-                place = it.numbers[k]
-                if it.operands[k]:
-                    place = (<int64_t*>data[it.operands[k]])[i * it.steps[k]]
-                if place < -it.extents[k] or place >= it.extents[k]:
-                    return it.refuse(place, it.lead + k, it.extents[k])
-                row += (place + it.extents[k] if place < 0 else place) * it.strides[k]
-            at = array + row * it.job.row_bytes
-            if it.what == READ:
-                memcpy(part, at, it.job.row_bytes)
-            elif it.what == WRITE:
-                memcpy(at, part, it.job.row_bytes)
-            elif it.what == CLEAR:
-                memset(at, 0, it.job.row_bytes)
-            else:
-                operands[0] = operands[2] = at
-                operands[1] = part
-                it.adding.function(operands, &it.n_items, strides, it.adding.data)
+            found = move_row(it, data, i, array, part)
+            if found:
+                return found
             part += it.job.row_bytes
         array += it.job.extent * it.job.row_bytes
     return 0
+
+
+cdef int move_row(const Transfer* it, char** data, npy_intp i, char* array,
+                  char* part) noexcept nogil:
+    cdef const IndexedAxis* axis = it.axes
+    cdef const IndexedAxis* end = axis + it.n_indexed
+    cdef npy_intp place
+    while axis != end:
+        place = axis.number if axis.operand == 0 else (
+            (<int64_t*>data[axis.operand])[i * axis.step])
+        if place < 0:
+            place += axis.extent
+        if <size_t>place >= <size_t>axis.extent:
+            return it.refuse(place - axis.extent if place < 0 else place,
+                             it.lead + <int>(axis - it.axes), axis.extent)
+        array += place * axis.stride
+        axis += 1
+    if it.what == READ:
+        memcpy(part, array, it.job.row_bytes)
+    elif it.what == ADD:
+        add_row(it, array, part)
+    elif it.what == WRITE:
+        memcpy(array, part, it.job.row_bytes)
+    else:
+        memset(array, 0, it.job.row_bytes)
+    return 0
+
+
+cdef void add_row(const Transfer* it, char* row, char* part) noexcept nogil:
+    cdef npy_intp strides[3]
+    cdef char* operands[3]
+    strides[0] = strides[1] = strides[2] = it.itemsize
+    operands[0] = operands[2] = row
+    operands[1] = part
+    it.adding.function(operands, &it.n_items, strides, it.adding.data)
 
 
 cdef int out_of_bounds(npy_intp place, int axis, npy_intp extent) noexcept with gil:
