@@ -17,8 +17,17 @@ __all__ = [
     "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
 
+def _like_in_batch(call):
+    shape = call.attrs.get("shape")
+    if len(call.inputs) > 1 or shape is not None and call.extent is None:
+        return NotImplemented
+    return call.again(call.inputs, **{} if shape is None else {
+        "shape": (call.extent, *np.atleast_1d(shape).tolist())})
+
+
 def _constant_like(name, forward):
-    return nondifferentiable(name, forward=forward, shape_rule=shape_rules.constant_like)
+    return nondifferentiable(
+        name, forward, shape_rule=shape_rules.constant_like, batch=_like_in_batch)
 
 
 zeros_like_op = _constant_like("ZerosLike", np.zeros_like)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import general, linear, multilinear
 from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
 from cytape.ops.shapes import nn_shapes
@@ -213,12 +214,28 @@ def _output_gradient(op, image, filters):
     return conv2d_op(image, filters, window=op.attrs["window"])
 
 
+def _of_images(place):
+    """Make the rule of an op that computes image by image: members become more images."""
+
+    def rule(call):
+        images, shape = batch_axis.merged(call, place), call.attrs.get("image_shape")
+        if images is None:
+            return NotImplemented
+        attrs = {} if shape is None else {"image_shape": (
+            None if shape[0] is None else call.extent * shape[0], *shape[1:])}
+        inputs = [*call.inputs[:place], images, *call.inputs[place + 1:]]
+        return batch_axis.parted(call.again(inputs, **attrs), call, place)
+
+    return rule
+
+
 conv2d_op = multilinear(
-    "Conv2D", _conv2d, _image_gradient, _filter_gradient, shape_rule=nn_shapes.conv2d)
+    "Conv2D", _conv2d, _image_gradient, _filter_gradient,
+    shape_rule=nn_shapes.conv2d, batch=_of_images(0))
 conv2d_input_gradient_op = multilinear(
     "Conv2DBackpropInput", _conv2d_input_gradient,
     _filter_gradient, lambda op, filters, image: _output_gradient(op, image, filters),
-    shape_rule=nn_shapes.conv2d_input_gradient)
+    shape_rule=nn_shapes.conv2d_input_gradient, batch=_of_images(1))
 conv2d_filter_gradient_op = multilinear(
     "Conv2DBackpropFilter", _conv2d_filter_gradient,
     lambda op, filters, g: _image_gradient(op, g, filters), _output_gradient,
@@ -312,6 +329,16 @@ def _max_pool_jvp(op, t):
     return gather_op(reshape(t, (-1,)), op.outputs[1], axis=0, mode="raise"), None
 
 
+def _max_pool_in_batch(call):
+    """Find maxima, and where in its member each of them is."""
+    images = batch_axis.merged(call, 0)
+    if images is None:
+        return NotImplemented
+    maxima, origins = (batch_axis.parted(x, call, 0) for x in call.again([images]))
+    first = batch_axis.counted(call.extent, origins.ndim - 1) * call.input_specs[0].size
+    return maxima, np.where(origins < 0, origins, origins - first)
+
+
 max_pool_op = general(
     "MaxPool",
     forward=_max_pool,
@@ -321,6 +348,7 @@ max_pool_op = general(
     saved_outputs=(1,),
     optional_gradients=(1,),
     shape_rule=nn_shapes.max_pool,
+    batch=_max_pool_in_batch,
 )
 
 
@@ -365,6 +393,7 @@ avg_pool_op = linear(
     forward=_avg_pool,
     transpose=_avg_pool_back,
     shape_rule=nn_shapes.avg_pool,
+    batch=_of_images(0),
 )
 
 avg_pool_gradient_op = linear(
@@ -372,6 +401,7 @@ avg_pool_gradient_op = linear(
     forward=_avg_pool_gradient,
     transpose=lambda op, g: avg_pool_op(g, window=op.attrs["window"]),
     shape_rule=nn_shapes.avg_pool_gradient,
+    batch=_of_images(0),
 )
 
 

@@ -5,6 +5,7 @@ import operator
 import numpy as np
 
 from cytape.ops.broadcasting import broadcast_arrays
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, tensors_if_any
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
@@ -43,7 +44,8 @@ __all__ = [
 
 # To integers and the like, whose derivative is zero wherever it exists.
 cast_to_discrete_op = nondifferentiable(
-    "CastToDiscrete", forward=lambda x, dtype: x.astype(dtype), shape_rule=shape_rules.cast
+    "CastToDiscrete", forward=lambda x, dtype: x.astype(dtype), shape_rule=shape_rules.cast,
+    batch=batch_axis.aligned,
 )
 constant_op = nondifferentiable(
     "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
@@ -51,7 +53,8 @@ install_conform(constant_op=constant_op)
 # apart: not even the shape, if it is not known, is that of the input to those who ask whose it is.
 stop_gradient_op = nondifferentiable(
     "StopGradient", forward=lambda x, apart=False: x,
-    shape_rule=lambda x, apart=False: symbolic_spec(x.shape, x.dtype) if apart else x)
+    shape_rule=lambda x, apart=False: symbolic_spec(x.shape, x.dtype) if apart else x,
+    batch=batch_axis.aligned)
 
 
 def astype(x, dtype, /, *, copy=True, device=None):

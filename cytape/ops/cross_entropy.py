@@ -9,6 +9,7 @@ from operator import index
 import numpy as np
 
 from cytape.ops.creation import astype
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import general
 from cytape.ops.nn import log_softmax, log_softmax_of_array, softmax, softmax_product
 from cytape.ops.reductions import sum
@@ -91,6 +92,13 @@ def _cross_entropy_jvp(op, t_logits, t_labels):
     return t_loss, t_backprop
 
 
+def _in_batch(call):
+    inputs = batch_axis.repeated(call)
+    if inputs is None:
+        return NotImplemented
+    return call.again(inputs, axis=call.attrs["axis"] % call.input_specs[0].ndim + 1)
+
+
 softmax_cross_entropy_op = general(
     "SoftmaxCrossEntropyWithLogits",
     forward=_cross_entropy,
@@ -101,6 +109,7 @@ softmax_cross_entropy_op = general(
     optional_gradients=(1,),
     optional_tangents=(0, 1),
     shape_rule=nn_shapes.cross_entropy,
+    batch=_in_batch,
 )
 
 
@@ -173,6 +182,7 @@ sparse_softmax_cross_entropy_op = general(
     saved_outputs=(1,),
     optional_gradients=(1,),
     shape_rule=nn_shapes.sparse_cross_entropy,
+    batch=_in_batch,
 )
 
 

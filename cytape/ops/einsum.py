@@ -329,26 +329,22 @@ def _optimize(op):
     return optimize if isinstance(optimize, bool | str) else True
 
 
-def einsum_in_batch(op, batched, *factors):
-    """Sum products where `batched` tells of each factor whether it has an axis of a batch first."""
-    terms, output = _terms(op)
+def _in_batch(call):
+    """Give the terms of factors with a batch axis one more letter."""
+    terms, output = _terms(call)
     letter = _unused_letters(output + "".join(terms))[:1]
     if not letter:
         return NotImplemented
     inputs = ",".join([
-        letter + term if own else term for term, own in zip(terms, batched, strict=True)])
+        letter + term if own else term for term, own in zip(terms, call.mapped, strict=True)])
     subscripts = f"{inputs}->{letter}{output}"
-    return _evaluate(subscripts, factors, _optimize(op))
-
-
-def _batched(op, position, *factors):
-    return einsum_in_batch(op, [i == position for i in range(len(factors))], *factors)
+    return _evaluate(subscripts, call.inputs, _optimize(call))
 
 
 einsum_op = multilinear(
     "Einsum", _einsum,
     *[partial(_einsum_transpose, i) for i in range(64)],  # more operands NumPy does not take
-    batched=_batched, shape_rule=_einsum_spec)
+    shape_rule=_einsum_spec, batch=_in_batch)
 
 
 def einsum(*operands, out=None, optimize=False, **kwargs):

@@ -22,6 +22,7 @@ import math
 import numpy as np
 
 import cytape.ops.kernels.extrema as extrema
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, is_written, joined
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
@@ -212,7 +213,7 @@ where_op = enter(
         saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
         shape_rule=shape_rules.where,
     )
-)  # fmt: skip
+).described(batch=batch_axis.aligned)  # fmt: skip
 
 
 def where(condition, /, *x_and_y):
@@ -285,8 +286,8 @@ def _conjugate_back(op, g):
 
 
 conjugate_op = linear(
-    "Conjugate", np.conjugate, _conjugate_back, batched=lambda x: conjugate_op(x),
-    shape_rule=shape_rules.elementwise(np.conjugate))  # fmt: skip
+    "Conjugate", np.conjugate, _conjugate_back,
+    shape_rule=shape_rules.elementwise(np.conjugate), batch=batch_axis.aligned)  # fmt: skip
 
 
 def conjugate(x, /, *out, **kwargs):
@@ -355,6 +356,7 @@ _complex_sign_op = general(
     "ComplexSign", lambda quotient, value: value, vjp=lambda op, g: (g, None),
     jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
     shape_rule=lambda quotient, value: value,
+    batch=batch_axis.aligned,
 )  # fmt: skip
 
 

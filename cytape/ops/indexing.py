@@ -6,7 +6,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import array, identity_op
-from cytape.ops.engine.arguments import plain
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.arguments import axis_in_batch, plain
 from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.index_op import (
@@ -22,10 +23,10 @@ from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.kernels.gather import taken
 from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import index_shapes, shape_rules
-from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.ops.shaping import moveaxis, ndim, ravel, reshape
 from cytape.ops.shared.along_axis import added_at
 from cytape.ops.shared.batches import batch_outline, is_known
-from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.conform import broadcast_to, cast, stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.plain_arrays import plain_array
@@ -227,19 +228,58 @@ def _gather(params, indices, *, axis, mode):
     return np.take(params, indices, axis, mode=mode) if found is None else found
 
 
-def _along_later_axis(op):
-    return {**op.attrs, "axis": op.attrs["axis"] + 1}
+def _within(call, indices, n):
+    """Return positions among n as they are meant by a mode; None if only a run tells."""
+    mode = call.attrs["mode"]
+    if mode == "raise" or n is None:
+        return indices if mode == "raise" else None
+    indices = cast(indices, np.intp)
+    return np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
+
+
+def _gather_in_batch(call):
+    (params, indices), axis = call.inputs, call.attrs["axis"]
+    if not call.mapped[1]:
+        return call.again([params, indices], axis=axis + 1)
+    if not call.mapped[0]:
+        return moveaxis(call.again([params, indices]), axis, 0)
+    indices = _within(call, indices, call.input_specs[0].shape[axis])
+    if call.extent is None or indices is None:
+        return NotImplemented
+    ndim = call.input_specs[1].ndim
+    taken = dynamic_get_item_op(
+        moveaxis(params, axis + 1, 1), batch_axis.counted(call.extent, ndim), indices,
+        index=("@0", "@1"))
+    return moveaxis(
+        taken, tuple(range(ndim + 1, ndim + 1 + axis)), tuple(range(1, 1 + axis)))
+
+
+def _scatter_in_batch(call):
+    (values, indices), axis, (spec,) = call.inputs, call.attrs["axis"], call.output_specs
+    if not call.mapped[1]:
+        return call.again([values, indices], axis=axis + 1)
+    indices = _within(call, indices, spec.shape[axis])
+    if call.extent is None or indices is None or not spec.known:
+        return NotImplemented
+    values = values if call.mapped[0] else broadcast_to(
+        values, (call.extent, *call.input_specs[0].shape))
+    n = call.input_specs[1].ndim
+    values = moveaxis(values, tuple(range(1, 1 + axis)), tuple(range(1 + n, 1 + n + axis)))
+    shape = (spec.shape[axis], *spec.shape[:axis], *spec.shape[axis + 1 :])
+    like = np.zeros((call.extent, *shape), values.dtype)
+    total = dynamic_index_add_op(
+        values, convert_to_tensor(like), batch_axis.counted(call.extent, n), indices,
+        index=("@0", "@1"))
+    return moveaxis(total, 1, 1 + axis)
 
 
 gather_op = multilinear(
     "Gather", _gather, _gather_transpose,
-    batched=lambda op, _, t, indices: gather_op(t, indices, **_along_later_axis(op)),
-    shape_rule=index_shapes.gather)
+    shape_rule=index_shapes.gather, batch=_gather_in_batch)
 scatter_add_op = multilinear(
     "ScatterAdd", _scatter_add,
     lambda op, g, indices: gather_op(g, indices, axis=op.attrs["axis"], mode=op.attrs["mode"]),
-    batched=lambda op, _, t, indices: scatter_add_op(t, indices, **_along_later_axis(op)),
-    shape_rule=index_shapes.scatter_add)
+    shape_rule=index_shapes.scatter_add, batch=_scatter_in_batch)
 
 
 def _scatter_add_like(values, indices, like, *, axis, mode):
@@ -250,7 +290,7 @@ scatter_add_like_op = multilinear(
     "ScatterAddLike", _scatter_add_like,
     lambda op, g, indices, _: gather_op(g, indices, **op.attrs), None, None,
     batched=lambda op, _, t, indices, like: scatter_add_like_op(
-        t, indices, batch_outline(t, like), **_along_later_axis(op)),
+        t, indices, batch_outline(t, like), **{**op.attrs, "axis": op.attrs["axis"] + 1}),
     shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like))
 
 
@@ -355,10 +395,22 @@ def _compressed_spec(a, condition, *, axis):
     return symbolic_spec((*shape[:axis], None, *shape[axis + 1 :]), np.intp)
 
 
+def _positions_in_batch(call):
+    """Find positions in an array that has the shape of each member's."""
+    (x, indices), axis = call.inputs, call.attrs["axis"]
+    if not call.mapped[1] or not call.input_specs[0].known:
+        return NotImplemented
+    x = x[:1] if call.mapped[0] else x[None]
+    if axis is None:
+        return call.again([reshape(x, (1, -1)), indices], axis=1)
+    return call.again([x, indices], axis=axis_in_batch(axis, indices.ndim))
+
+
 positions_along_axis_op = nondifferentiable(
     "PositionsAlongAxis",
     lambda arr, indices, *, axis: np.take_along_axis(_positions(arr), indices, axis),
     shape_rule=_along_axis_spec,
+    batch=_positions_in_batch,
 )
 compressed_positions_op = nondifferentiable(
     "CompressedPositions",

@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 import cytape.ops.shapes.fast_shapes as fast_shapes
 from cytape.errors import SymbolicTensorError
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine.declare import general, linear, structural
 from cytape.ops.engine.numpy_function import numpy_function
@@ -263,9 +264,9 @@ split_op = structural(
         results, _parted(operands[0], sizes, axis), strict=True
     ),
     transpose=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
-    batched=lambda a, sizes, axis: split_op(a, sizes=sizes, axis=axis_in_batch(axis, a.ndim)),
     views=True,
     shape_rule=joining_shapes.split,
+    batch=batch_axis.along_axis,
 )
 # Into parts of the shapes of tensors, of which some are not known while a graph is built.
 split_like_op = general(
@@ -285,9 +286,9 @@ unstack_op = structural(
         results, _views(operands[0], axis), strict=True
     ),
     transpose=lambda op, *gs: stack(gs, op.attrs["axis"]),
-    batched=lambda x, axis, count=None: unstack_op(x, axis=axis_in_batch(axis, x.ndim)),
     views=True,
     shape_rule=joining_shapes.unstack,
+    batch=batch_axis.along_axis,
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import cytape.ops.kernels.extrema as extrema
 from cytape.ops.elementwise import maximum, part_of_gradient, positive, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, values_of
 from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.engine.numpy_function import numpy_function
@@ -108,6 +109,7 @@ _nan_to_num = general(
     lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
     batched=lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
     shape_rule=shape_rules.elementwise(np.nan_to_num),
+    batch=batch_axis.aligned,
 )  # fmt: skip
 
 

@@ -75,28 +75,21 @@ def _is_outer(columns, rows):
     return max(columns.ndim, rows.ndim) > 2 and columns.shape[-1] == rows.shape[-2] == 1
 
 
-def matmul_in_batch(op, batched, *factors):
-    """Multiply stacks: a vector is a matrix of one row or column, which is dropped at the end.
-
-    `batched` tells of each factor whether it has an axis of a batch before its own.
-    """
-    ndims = [spec.ndim for spec in op.input_specs]
+def _matmul_in_batch(call):
+    """Multiply stacks: a vector is a matrix of one row or column, which is dropped at the end."""
+    ndims = [spec.ndim for spec in call.input_specs]
     matrices = []
     for i, vector in enumerate([(None, Ellipsis), (Ellipsis, None)]):
         ones = (None,) * (max(*ndims, 2) - max(ndims[i], 2))
-        many = (slice(None), *ones) if batched[i] else ()
-        matrices.append(factors[i][(*many, *(vector if ndims[i] == 1 else (Ellipsis,)))])
+        many = (slice(None), *ones) if call.mapped[i] else ()
+        matrices.append(call.inputs[i][(*many, *(vector if ndims[i] == 1 else (Ellipsis,)))])
     row, column = [0 if ndim == 1 else slice(None) for ndim in ndims]
     return matmul_op(*matrices)[..., row, column]
 
 
-def _matmul_batched(op, position, *factors):
-    return matmul_in_batch(op, [position == 0, position == 1], *factors)
-
-
 matmul_op = enter(MatMulOp(
-    "MatMul", np.matmul, (_matmul_left, _matmul_right), core=(2, 2), batched=_matmul_batched,
-    shape_rule=shape_rules.matmul))
+    "MatMul", np.matmul, (_matmul_left, _matmul_right), core=(2, 2),
+    shape_rule=shape_rules.matmul)).described(batch=_matmul_in_batch)
 
 
 def matmul(x1, x2, /, out=None, **kwargs):
@@ -140,21 +133,16 @@ def _free_axes(op):
     ]
 
 
-def _tensordot_batched(op, position, a, b):
-    axes = list(op.attrs["axes"])
-    axes[position] = tuple([axis + 1 for axis in axes[position]])
-    product = tensordot_op(a, b, axes=tuple(axes))
-    return product if position == 0 else moveaxis(product, len(_free_axes(op)[0]), 0)
-
-
-def tensordot_in_batch(op, batched, a, b):
-    """Sum products where `batched` tells of each factor whether it has an axis of a batch first."""
-    if not all(batched):
-        return _tensordot_batched(op, batched.index(True), a, b)
+def _tensordot_in_batch(call):
+    (a, b), axes, free = call.inputs, call.attrs["axes"], _free_axes(call)
+    if not all(call.mapped):
+        place, later = call.mapped.index(True), list(axes)
+        later[place] = tuple([axis + 1 for axis in axes[place]])
+        product = tensordot_op(a, b, axes=tuple(later))
+        return product if place == 0 else moveaxis(product, len(free[0]), 0)
     # The free axes of both become one, those that are summed another: a product of matrices.
-    axes, free = op.attrs["axes"], _free_axes(op)
-    shapes = [spec.shape for spec in op.input_specs]
-    if not all(spec.known for spec in (*op.input_specs, a.spec, b.spec)):
+    shapes = [spec.shape for spec in call.input_specs]
+    if not all(spec.known for spec in (*call.input_specs, a.spec, b.spec)):
         return NotImplemented
     size = math.prod([shapes[0][axis] for axis in axes[0]])
     matrices = []
@@ -169,7 +157,7 @@ def tensordot_in_batch(op, batched, a, b):
 
 tensordot_op = multilinear(
     "Tensordot", np.tensordot, partial(_tensordot_transpose, 0), partial(_tensordot_transpose, 1),
-    batched=_tensordot_batched, shape_rule=shape_rules.tensordot)
+    shape_rule=shape_rules.tensordot, batch=_tensordot_in_batch)
 
 
 def tensordot(a, b, axes=2):

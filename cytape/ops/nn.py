@@ -16,12 +16,13 @@ from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import exp, log, maximum, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor
 from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes import nn_shapes
-from cytape.ops.shaping import expand_dims, ndim, squeeze
+from cytape.ops.shaping import expand_dims, moveaxis, ndim, reshape, squeeze
 from cytape.ops.shared.conform import count, countable, widened
 from cytape.ops.shared.draws import random_in_shape_of
 from cytape.ops.steps import isfinite, isnan
@@ -176,6 +177,7 @@ softmax_op = general(
     batched=lambda op, t: softmax_product(op.outputs[0], t, _later_axis(op, t)),
     shape_rule=nn_shapes.floating,
     composition=_softmax_of_tensor,
+    batch=batch_axis.along_axis,
 )
 
 log_softmax_op = general(
@@ -188,6 +190,7 @@ log_softmax_op = general(
     batched=lambda op, t: _log_softmax_product(op, t, _later_axis(op, t)),
     shape_rule=nn_shapes.floating,
     composition=_log_softmax_of_tensor,
+    batch=batch_axis.along_axis,
 )
 
 log_sum_exp_op = general(
@@ -201,6 +204,7 @@ log_sum_exp_op = general(
     ),
     shape_rule=nn_shapes.log_sum_exp,
     composition=_log_sum_exp_of_tensor,
+    batch=batch_axis.along_axis,
 )
 
 
@@ -346,6 +350,21 @@ def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
     return _sum_of_given(t_y, t_scale, t_offset), t_mean, t_variance, t_mean, t_rsqrt
 
 
+def _normalised(call):
+    """Normalise the channels of members as more channels."""
+    inputs = batch_axis.repeated(call)
+    if inputs is None or call.extent is None or not call.input_specs[0].known:
+        return NotImplemented
+    x, *others = inputs
+    channels = (call.extent, call.input_specs[0].shape[-1])
+    width = call.extent * channels[1]
+    y, *statistics = call.again([
+        reshape(moveaxis(x, 0, -2), (*call.input_specs[0].shape[:-1], width)),
+        *[reshape(other, (width,)) for other in others]])
+    return (moveaxis(reshape(y, (*call.input_specs[0].shape[:-1], *channels)), -2, 0),
+            *[reshape(each, channels) for each in statistics])
+
+
 fused_batch_norm_op = general(
     "FusedBatchNorm",
     forward=_fused_batch_norm,
@@ -356,6 +375,7 @@ fused_batch_norm_op = general(
     optional_gradients=(1, 2, 3, 4),
     optional_tangents=(0, 1, 2),
     shape_rule=nn_shapes.fused_batch_norm,
+    batch=_normalised,
 )
 
 

@@ -5,6 +5,7 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, operand, plain, with_out
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.numpy_function import numpy_function
@@ -54,8 +55,10 @@ def _of_integers(indices):
     return spec_like(indices, POSITIONS)
 
 
-argsort_op = nondifferentiable("ArgSort", np.argsort, shape_rule=_sorted_spec)
-argpartition_op = nondifferentiable("ArgPartition", _argpartition, shape_rule=_sorted_spec)
+argsort_op = nondifferentiable("ArgSort", np.argsort,
+    shape_rule=_sorted_spec, batch=batch_axis.along_lines)
+argpartition_op = nondifferentiable("ArgPartition", _argpartition,
+    shape_rule=_sorted_spec, batch=batch_axis.along_lines)
 lexsort_op = nondifferentiable(
     "LexSort",
     lambda *keys, axis: np.lexsort(keys[0] if len(keys) == 1 else keys, axis),
@@ -67,7 +70,8 @@ searchsorted_op = nondifferentiable(
     shape_rule=lambda a, v, *sorter, side: spec_like(v, POSITIONS),
 )
 digitize_op = nondifferentiable(
-    "Digitize", np.digitize, shape_rule=lambda x, bins, *, right: spec_like(x, POSITIONS)
+    "Digitize", np.digitize, shape_rule=lambda x, bins, *, right: spec_like(x, POSITIONS),
+    batch=batch_axis.only(0),
 )
 # One row of positions for each axis.
 nonzero_op = nondifferentiable(
@@ -76,21 +80,28 @@ nonzero_op = nondifferentiable(
     shape_rule=lambda a: (symbolic_spec((None,), POSITIONS),)
     * len(shape_rules.shape_of(a, "nonzero")),
 )
-argmax_op = nondifferentiable("ArgMax", np.argmax, shape_rule=_position_spec)
-argmin_op = nondifferentiable("ArgMin", np.argmin, shape_rule=_position_spec)
-nanargmax_op = nondifferentiable("NanArgMax", np.nanargmax, shape_rule=_position_spec)
-nanargmin_op = nondifferentiable("NanArgMin", np.nanargmin, shape_rule=_position_spec)
+argmax_op = nondifferentiable("ArgMax", np.argmax,
+    shape_rule=_position_spec, batch=batch_axis.along_lines)
+argmin_op = nondifferentiable("ArgMin", np.argmin,
+    shape_rule=_position_spec, batch=batch_axis.along_lines)
+nanargmax_op = nondifferentiable("NanArgMax", np.nanargmax,
+    shape_rule=_position_spec, batch=batch_axis.along_lines)
+nanargmin_op = nondifferentiable("NanArgMin", np.nanargmin,
+    shape_rule=_position_spec, batch=batch_axis.along_lines)
 unravel_index_op = nondifferentiable(
     "UnravelIndex",
     lambda indices, *, shape, order: tuple(np.unravel_index(indices, shape, order)),
-    shape_rule=lambda indices, *, shape, **_: (_of_integers(indices),) * len(shape))
+    shape_rule=lambda indices, *, shape, **_: (_of_integers(indices),) * len(shape),
+    batch=batch_axis.aligned)
 ravel_multi_index_op = nondifferentiable(
     "RavelMultiIndex",
     lambda *indices, dims, mode, order: np.ravel_multi_index(indices, dims, mode, order),
     shape_rule=lambda *indices, **_: spec_like(
-        shape_rules.broadcast_specs([_of_integers(x) for x in indices], "indices"), POSITIONS))
+        shape_rules.broadcast_specs([_of_integers(x) for x in indices], "indices"), POSITIONS),
+    batch=batch_axis.aligned)
 count_nonzero_op = nondifferentiable(
-    "CountNonzero", np.count_nonzero, shape_rule=shape_rules.to_integers)
+    "CountNonzero", np.count_nonzero,
+    shape_rule=shape_rules.to_integers, batch=batch_axis.along_axis)
 
 
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None):

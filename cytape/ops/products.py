@@ -14,8 +14,8 @@ import numpy as np
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import multiply, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import (
-    axis_in_batch,
     is_given,
     wide,
 )
@@ -228,13 +228,13 @@ def _tangent_spec(x, t, *starts, axis, cumulative):
 # Of the products of lines or of slices: gradients, tangents, and the tangents of gradients.
 products_back_op = general(
     "ProductsBack", _back, vjp=_back_vjp, jvp=_back_jvp, optional_tangents=(0, 1),
-    shape_rule=lambda g, x, *_, **__: x)
+    shape_rule=lambda g, x, *_, **__: x, batch=batch_axis.of_one_shape)
 products_tangent_op = general(
     "ProductsTangent", _tangent, vjp=_tangent_vjp, jvp=_tangent_jvp, optional_tangents=(0, 1),
-    shape_rule=_tangent_spec)
+    shape_rule=_tangent_spec, batch=batch_axis.of_one_shape)
 products_curvature_op = composed(
     "ProductsCurvature", _curvature, _curvature_by_recurrences,
-    shape_rule=lambda g, x, *_, **__: x)
+    shape_rule=lambda g, x, *_, **__: x, batch=batch_axis.of_one_shape)
 
 
 def partials(x, *starts, axis):
@@ -280,6 +280,7 @@ prod_op = general(
     saved_outputs=(0,),
     batched=_prod_jvp_of_batch,
     shape_rule=shape_rules.reduction(np.prod),
+    batch=batch_axis.along_axis,
 )
 
 
@@ -324,8 +325,8 @@ cumsum_op = linear(
     "Cumsum",
     forward=np.cumsum,
     transpose=_cumsum_transpose,
-    batched=lambda x, *, axis, **options: cumsum_op(x, axis=axis_in_batch(axis, x.ndim), **options),
     shape_rule=shape_rules.accumulation(np.cumsum),
+    batch=batch_axis.along_axis,
 )
 
 
@@ -360,6 +361,7 @@ cumprod_op = general(
     vjp=_cumprod_vjp,
     jvp=_cumprod_jvp,
     shape_rule=shape_rules.accumulation(np.cumprod),
+    batch=batch_axis.along_lines,
 )
 
 

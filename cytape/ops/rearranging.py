@@ -8,6 +8,7 @@ from operator import index
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine.declare import general, nondifferentiable, structural
 from cytape.ops.engine.numpy_function import numpy_function
@@ -85,8 +86,8 @@ def _diagonal_in_batch(v, k):
 
 flip_op = structural(
     "Flip", np.flip, None,
-    batched=lambda m, axis: flip(m, axis_in_batch(axis, m.ndim)),
     shape_rule=shape_rules.flip,
+    batch=batch_axis.along_axis,
 )  # fmt: skip
 fliplr_op = structural(
     "FlipLR", np.fliplr, None, batched=lambda m: flip(m, 2),
@@ -98,8 +99,8 @@ flipud_op = structural(
 )  # fmt: skip
 rot90_op = structural(
     "Rot90", np.rot90, None,
-    batched=lambda m, k, axes: rot90(m, k, axis_in_batch(axes, m.ndim)),
     shape_rule=shape_rules.rot90,
+    batch=batch_axis.along("axes"),
 )  # fmt: skip
 roll_op = structural(
     "Roll", np.roll, _rolled,
@@ -207,8 +208,8 @@ tile_op = structural(
 )  # fmt: skip
 repeat_op = structural(
     "Repeat", np.repeat, _repeated,
-    batched=lambda a, repeats, axis: repeat(a, repeats, axis_in_batch(axis, a.ndim)),
     shape_rule=shape_rules.repeat,
+    batch=batch_axis.along_axis,
 )  # fmt: skip
 
 
@@ -300,6 +301,15 @@ pad_op = structural(
     batched=lambda x, pad_width: pad_op(x, pad_width=((0, 0), *pad_width)),
     shape_rule=shape_rules.pad,
 )  # fmt: skip
+def _pad_with_in_batch(call):
+    (x,), (spec,) = call.inputs, call.input_specs
+    width, values = (
+        np.broadcast_to(call.attrs[name], (spec.ndim, 2)).tolist()
+        for name in ("pad_width", "constant_values"))
+    return call.again([x], pad_width=((0, 0), *map(tuple, width)),
+                      constant_values=((0, 0), *map(tuple, values)))
+
+
 pad_with_op = general(  # with other numbers than zeros
     "PadWith",
     forward=np.pad,
@@ -308,6 +318,7 @@ pad_with_op = general(  # with other numbers than zeros
     saved_inputs=(),
     batched=lambda op, t: pad_op(t, pad_width=((0, 0), *op.attrs["pad_width"])),
     shape_rule=shape_rules.pad,
+    batch=_pad_with_in_batch,
 )
 
 
@@ -375,10 +386,8 @@ def triu(m, k=0):
 
 diagonal_op = structural(
     "Diagonal", lambda x, **attrs: np.asarray(x).diagonal(**attrs), None,
-    batched=lambda x, offset, axis1, axis2: diagonal(
-        x, offset, *axis_in_batch((axis1, axis2), x.ndim)
-    ),
     shape_rule=shape_rules.diagonal,
+    batch=batch_axis.along("axis1", "axis2"),
 )  # fmt: skip
 # The matrix of a diagonal.
 diag_op = structural(

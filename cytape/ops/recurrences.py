@@ -7,6 +7,7 @@ the recurrences themselves. The first of `a` does not count: a 0 in `a` begins a
 import numpy as np
 
 from cytape.ops.constants import zeros_like
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
@@ -57,4 +58,5 @@ recurrence_op = general(
     saved_inputs=(0,),
     saved_outputs=(0,),
     shape_rule=lambda a, b, **_: spec_like(b, np.result_type(a.dtype, b.dtype)),
+    batch=batch_axis.stacked,
 )

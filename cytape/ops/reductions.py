@@ -20,6 +20,7 @@ from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.constants import ones_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, add, maximum, minimum, sign, where_op
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_given,
@@ -174,14 +175,6 @@ def _mean(x, *, axis, dtype=None, keepdims=False, **options):
     return total / (x.size // total.size)
 
 
-def _sum_batch(x, *, axis, **options):
-    return sum(x, axis_in_batch(axis, x.ndim), **options)
-
-
-def _mean_batch(x, *, axis, **options):
-    return mean(x, axis_in_batch(axis, x.ndim), **options)
-
-
 def _mean_by_sum(x, *, axis, dtype=None, keepdims=False, **options):
     """Sum and divide: where passes over memory matter, the sum may go with what makes its terms."""
     if options or dtype is not None or not is_large(x):
@@ -192,18 +185,17 @@ def _mean_by_sum(x, *, axis, dtype=None, keepdims=False, **options):
 
 sum_op = enter(
     SumOp(
-        "Sum", _sum, _expand, is_mean=False, batched=_sum_batch,
-        shape_rule=shape_rules.reduction(np.sum),
+        "Sum", _sum, _expand, is_mean=False, shape_rule=shape_rules.reduction(np.sum),
     )
-)  # fmt: skip
+).described(batch=batch_axis.along_axis)  # fmt: skip
 
 # The mean of nothing has an empty gradient; any divisor will do for it.
 mean_op = enter(
     SumOp(
         "Mean", _mean, lambda op, g: _expand(op, g / n_reduced(op, at_least=1)), is_mean=True,
-        batched=_mean_batch, shape_rule=shape_rules.reduction(np.mean), composition=_mean_by_sum,
+        shape_rule=shape_rules.reduction(np.mean), composition=_mean_by_sum,
     )
-)  # fmt: skip
+).described(batch=batch_axis.along_axis)  # fmt: skip
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
@@ -346,6 +338,7 @@ def extremum(name, forward, skip_nan=False):
         saved_outputs=(0,),
         batched=jvp,
         shape_rule=shape_rules.reduction(forward),
+        batch=batch_axis.along_axis,
     )
 
 
@@ -412,6 +405,7 @@ extremes_op = general(
     saved_outputs=(0, 1),
     batched=_extremes_jvp,
     shape_rule=_extremes_shapes,
+    batch=batch_axis.along_axis,
 )
 
 

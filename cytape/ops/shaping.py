@@ -6,6 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 import cytape.ops.shapes.fast_shapes as fast_shapes
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_tensor,
@@ -420,9 +421,8 @@ def _moved_axes(numpy_function, n_axes, *arguments):
 swap_axes_op = structural(
     "SwapAxes", lambda x, axis1, axis2: np.swapaxes(x, axis1, axis2), None,
     transpose=lambda op, g: swapaxes(g, **op.attrs),
-    batched=lambda x, axis1, axis2: swapaxes(
-        x, axis_in_batch(axis1, x.ndim), axis_in_batch(axis2, x.ndim)),
     shape_rule=shape_rules.swap_axes,
+    batch=batch_axis.along("axis1", "axis2"),
 )  # fmt: skip
 
 

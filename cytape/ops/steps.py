@@ -5,6 +5,7 @@ Their gradient is None, not zero. `heaviside` has one in its second operand.
 
 import numpy as np
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_given, mask_for, operand, with_out
 from cytape.ops.engine.declare import elementwise, nondifferentiable
 from cytape.ops.engine.numpy_function import numpy_function
@@ -32,7 +33,8 @@ def _step(name, ufunc):
 
 
 def _plain_step(name, function):
-    return nondifferentiable(name, function, shape_rule=shape_rules.elementwise(function))
+    return nondifferentiable(
+        name, function, shape_rule=shape_rules.elementwise(function), batch=batch_axis.aligned)
 
 
 real_sign = _step("Sign", np.sign)
@@ -82,7 +84,8 @@ allclose = nondifferentiable("Allclose", np.allclose, shape_rule=shape_rules.tru
 array_equal = nondifferentiable("ArrayEqual", np.array_equal, shape_rule=shape_rules.truth)
 array_equiv = nondifferentiable("ArrayEquiv", np.array_equiv, shape_rule=shape_rules.truth)
 isin_op = nondifferentiable(
-    "Isin", np.isin, shape_rule=lambda x, *_, **__: spec_like(x, np.dtype(bool)))
+    "Isin", np.isin,
+    shape_rule=lambda x, *_, **__: spec_like(x, np.dtype(bool)), batch=batch_axis.only(0))
 
 
 def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
@@ -155,8 +158,10 @@ bitwise_count = _step("BitwiseCount", np.bitwise_count)
 gcd = _step("Gcd", np.gcd)
 lcm = _step("Lcm", np.lcm)
 
-all_op = nondifferentiable("All", np.all, shape_rule=shape_rules.to_truth)
-any_op = nondifferentiable("Any", np.any, shape_rule=shape_rules.to_truth)
+all_op = nondifferentiable("All", np.all,
+    shape_rule=shape_rules.to_truth, batch=batch_axis.along_axis)
+any_op = nondifferentiable("Any", np.any,
+    shape_rule=shape_rules.to_truth, batch=batch_axis.along_axis)
 
 
 @numpy_function(np.all, "a", "axis", "where")

@@ -9,6 +9,7 @@ import numpy as np
 
 from cytape.ops.creation import astype, stop_gradient_op
 from cytape.ops.elementwise import conj, maximum, real, sqrt, where_op
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_given, mask_for, wide
 from cytape.ops.engine.arguments import operand as as_operand
 from cytape.ops.engine.declare import general
@@ -134,6 +135,7 @@ var_op = general(
     batched=_var_jvp,
     shape_rule=shape_rules.spread,
     composition=_var_of_tensor,
+    batch=batch_axis.along_axis,
 )
 
 std_op = general(
@@ -144,6 +146,7 @@ std_op = general(
     batched=_std_jvp,
     shape_rule=shape_rules.spread,
     composition=_std_of_tensor,
+    batch=batch_axis.along_axis,
 )
 var_op.rule_takes_tensors = std_op.rule_takes_tensors = True
 

@@ -7,70 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cytape.graph.batching.calls import Call, members, product, repeated
-from cytape.ops.engine.arguments import axis_in_batch
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.batch_axis import BatchedCall
 from cytape.ops.engine.declare import find
 from cytape.ops.engine.index_op import index_in_batch
 from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, filled_in
 from cytape.ops.shapes.index_shapes import indexed_shape
-from cytape.ops.shaping import expand_dims, moveaxis, reshape
-from cytape.ops.shared.batches import with_axes
-from cytape.ops.shared.conform import broadcast_to, cast
-from cytape.tensor.making import convert_to_tensor
+from cytape.ops.shaping import expand_dims, moveaxis
+from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["RULES"]
 
 
-def _along(call: Call) -> Any:
-    """Take from lines, or put there, which are matched by the axes before."""
-    inputs = repeated(call)
-    if inputs is None or len({spec.ndim for spec in call.specs}) > 1:
-        return NotImplemented
-    return call.again(inputs)
-
-
-def _gathered(call: Call) -> Any:
-    (params, indices), axis = call.inputs, call.attrs["axis"]
-    if call.mapped == [False, True]:
-        return moveaxis(call.again([params, indices]), axis, 0)
-    if call.mapped == [True, False]:
-        return product(call)
-    indices = _within(call, indices, call.specs[0].shape[axis])
-    if call.extent is None or indices is None:
-        return NotImplemented
-    taken = dynamic_get_item_op(
-        moveaxis(params, axis + 1, 1), members(call.extent, call.specs[1].ndim), indices,
-        index=("@0", "@1"))
-    first = call.specs[1].ndim + 1
-    return moveaxis(taken, tuple(range(first, first + axis)), tuple(range(1, 1 + axis)))
-
-
-def _scattered(call: Call) -> Any:
-    (values, indices), axis, (spec,) = call.inputs, call.attrs["axis"], call.output_specs
-    if not call.mapped[1]:
-        return product(call)
-    indices = _within(call, indices, spec.shape[axis])
-    if call.extent is None or indices is None or not spec.known:
-        return NotImplemented
-    values = values if call.mapped[0] else broadcast_to(
-        values, (call.extent, *call.specs[0].shape))
-    n = call.specs[1].ndim
-    values = moveaxis(values, tuple(range(1, 1 + axis)), tuple(range(1 + n, 1 + n + axis)))
-    shape = (spec.shape[axis], *spec.shape[:axis], *spec.shape[axis + 1 :])
-    like = np.zeros((call.extent, *shape), values.dtype)
-    total = dynamic_index_add_op(
-        values, convert_to_tensor(like), members(call.extent, n), indices, index=("@0", "@1"))
-    return moveaxis(total, 1, 1 + axis)
-
-
-def _within(call: Call, indices: Tensor, n: int | None) -> Any:
-    """Return positions among n as they are meant by a mode; None if only a run tells."""
-    mode = call.attrs["mode"]
-    if mode == "raise" or n is None:
-        return indices if mode == "raise" else None
-    indices = cast(indices, np.intp)
-    return np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
+def _alone(call: BatchedCall) -> Any:
+    """Compute where all members share the index."""
+    return batch_axis.of_factor(call.op.batched)(call)
 
 
 class _OwnIndex(NamedTuple):
@@ -93,33 +45,33 @@ class _OwnIndex(NamedTuple):
         return tuple(range(first, first + self.depth))
 
 
-def _indexed(call: Call) -> Any:
+def _indexed(call: BatchedCall) -> Any:
     """Take, clear or add at integers of each member's own."""
     n_operands = 2 if call.op is dynamic_index_add_op else 1
     if not any(call.mapped[n_operands:]):
-        return product(call)
+        return _alone(call)
     own = _own_index(call, n_operands)
     if own is None:
         return NotImplemented
     takes = call.op is dynamic_get_item_op
     if takes and not call.mapped[0]:
         return moveaxis(call.again([call.inputs[0], *own.tensors[:-1]]), own.place, 0)
-    if not all(spec.known for spec in call.specs[:n_operands]):
+    if not all(spec.known for spec in call.input_specs[:n_operands]):
         return NotImplemented
     operands = [x if mapped else broadcast_to(x, (call.extent, *spec.shape)) for x, mapped, spec in
-                list(zip(call.inputs, call.mapped, call.specs, strict=True))[:n_operands]]
+                list(zip(call.inputs, call.mapped, call.input_specs, strict=True))[:n_operands]]
     if n_operands == 2:
         operands[0] = own.in_front(operands[0])
     found = call.again([*operands, *own.tensors], index=own.parts)
     return own.in_place(found) if takes else found
 
 
-def _own_index(call: Call, n_operands: int) -> _OwnIndex | None:
+def _own_index(call: BatchedCall, n_operands: int) -> _OwnIndex | None:
     """Return an index for all members; None if there is none."""
     index = call.attrs["index"]
     parts = index if isinstance(index, tuple) else (index,)
     if call.extent is None or any(
-            spec.dtype.kind == "b" for spec in call.specs[n_operands:]) or any(
+            spec.dtype.kind == "b" for spec in call.input_specs[n_operands:]) or any(
             isinstance(bound, str) for part in parts if isinstance(part, slice)
             for bound in (part.start, part.stop, part.step)) or any(
             isinstance(part, np.ndarray) and part.dtype.kind == "b" for part in parts):
@@ -127,18 +79,18 @@ def _own_index(call: Call, n_operands: int) -> _OwnIndex | None:
     if any(part is Ellipsis for part in parts):
         at = next(i for i, part in enumerate(parts) if part is Ellipsis)
         taken = sum(part is not None for part in parts) - 1
-        whole = call.specs[1 if call.op is dynamic_index_add_op else 0].ndim - taken
+        whole = call.input_specs[1 if call.op is dynamic_index_add_op else 0].ndim - taken
         if not whole and _places(parts[:at]) and _places(parts[at + 1:]):  # it still parts them
             return None
         parts = (*parts[:at], *[slice(None)] * whole, *parts[at + 1:])
     places = _places(parts)
-    depth = max([spec.ndim for spec in call.specs[n_operands:]] + [
+    depth = max([spec.ndim for spec in call.input_specs[n_operands:]] + [
         part.ndim for part in parts if isinstance(part, np.ndarray)])
-    others = [with_axes(x, depth) if mapped and spec.ndim < depth else x
+    others = [batch_axis.with_axes(x, depth) if mapped and spec.ndim < depth else x
               for x, mapped, spec in list(zip(
-                  call.inputs, call.mapped, call.specs, strict=True))[n_operands:]]
+                  call.inputs, call.mapped, call.input_specs, strict=True))[n_operands:]]
     together = places[-1] - places[0] < len(places)  # else NumPy puts their axes first
-    return _OwnIndex([*others, members(call.extent, depth)], (f"@{len(others)}", *parts),
+    return _OwnIndex([*others, batch_axis.counted(call.extent, depth)], (f"@{len(others)}", *parts),
                      places[0] if together else 0, depth)
 
 
@@ -147,16 +99,16 @@ def _places(parts: Sequence[Any]) -> list[int]:
     return [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
 
 
-def _written(call: Call) -> Any:
+def _written(call: BatchedCall) -> Any:
     """Write parts at places that all members share, or at integers of each member's own."""
-    if call.extent is None or not call.specs[0].known:
+    if call.extent is None or not call.input_specs[0].known:
         return NotImplemented
-    (x, part, *values), (x_spec, part_spec, *others) = call.inputs, call.specs
+    (x, part, *values), (x_spec, part_spec, *others) = call.inputs, call.input_specs
     index = call.attrs["index"]
     x = x if call.mapped[0] else broadcast_to(x, (call.extent, *x_spec.shape))
     if call.mapped[1]:
         ndim = len(indexed_shape(x_spec.shape, filled_in(index, others)))
-        part = with_axes(part, ndim) if part_spec.ndim < ndim else part
+        part = batch_axis.with_axes(part, ndim) if part_spec.ndim < ndim else part
     if any(call.mapped[2:]):
         own = _own_index(call, 2)
         if own is None:
@@ -180,12 +132,12 @@ def _written(call: Call) -> Any:
                       index=(slice(None), *index))
 
 
-def _shared(call: Call) -> Any:
+def _shared(call: BatchedCall) -> Any:
     """Take, clear or add at places that all members share."""
     (x,), index = call.inputs, call.attrs["index"]
     in_batch = index_in_batch(index)
     if in_batch is not None or call.op.name == "ClearItem":
-        return call.op.batched(x, **call.attrs) if in_batch else (
+        return batch_axis.of_linear(call.op.batched)(call) if in_batch else (
             call.again([x], index=(slice(None), *index)))
     n = _n_axes_in_front(index)
     if call.op.name != "IndexAdd":
@@ -211,44 +163,29 @@ OF_ROWS = {
 }
 
 
-def _of_rows(call: Call) -> Any:
+def _of_rows(call: BatchedCall) -> Any:
     axis, (name, place) = call.attrs["axis"], OF_ROWS[call.op.name]
     if not call.mapped[place]:
         if call.op.name != "UpdateRows":
-            return product(call)
-        inputs = repeated(call)
+            return _alone(call)
+        inputs = batch_axis.repeated(call)
         return NotImplemented if inputs is None else call.again(
             [*inputs[:2], *call.inputs[2:]], axis=axis + 1)
-    inputs, n = repeated(call), call.specs[place].ndim
+    inputs, n = batch_axis.repeated(call), call.input_specs[place].ndim
     if inputs is None or call.extent is None:
         return NotImplemented
     x, *rows = inputs[:place]
     before, behind = tuple(range(1, 1 + axis)), tuple(range(1 + n, 1 + n + axis))
     found = find(name)(
         moveaxis(x, axis + 1, 1), *[moveaxis(one, before, behind) for one in rows],
-        members(call.extent, n), inputs[place], index=("@0", "@1"))
+        batch_axis.counted(call.extent, n), inputs[place], index=("@0", "@1"))
     return moveaxis(found, behind, before) if name == "DynamicGetItem" else (
         moveaxis(found, 1, axis + 1))
 
 
-def _positions_along_axis(call: Call) -> Any:
-    """Find positions in an array that has the shape of each member's."""
-    (x, indices), axis = call.inputs, call.attrs["axis"]
-    if not call.mapped[1] or not call.specs[0].known:
-        return NotImplemented
-    x = x[:1] if call.mapped[0] else x[None]
-    if axis is None:
-        return call.again([reshape(x, (1, -1)), indices], axis=1)
-    return call.again([x, indices], axis=axis_in_batch(axis, indices.ndim))
-
-
-RULES: dict[str, Callable[[Call], Any]] = {
+RULES: dict[str, Callable[[BatchedCall], Any]] = {
     **dict.fromkeys(["DynamicClearItem", "DynamicGetItem", "DynamicIndexAdd"], _indexed),
     **dict.fromkeys(["DynamicSetItem", "SetItem"], _written),
     **dict.fromkeys(["ClearItem", "GetItem", "IndexAdd", "TakeItem"], _shared),
-    **dict.fromkeys(["InOrder", "OutOfOrder", "PutAlong", "TakeAlong"], _along),
     **dict.fromkeys(OF_ROWS, _of_rows),
-    "Gather": _gathered,
-    "PositionsAlongAxis": _positions_along_axis,
-    "ScatterAdd": _scattered,
 }

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.batching.calls import Call
 from cytape.graph.batching.rules import batched
 from cytape.graph.control.scans import map_fn
 from cytape.graph.run.reference import needed_nodes
@@ -17,6 +16,7 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import function
 from cytape.graph.tracing.replay import inline
 from cytape.ops.creation import constant_op, stop_gradient_op
+from cytape.ops.engine.batch_axis import BatchedCall
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.shared.python_call import given_results_op
@@ -149,7 +149,7 @@ def _called(
     if not any(mapped) and not op.stateful:
         return (op(*tensors, **attrs) if plain else _once(graph, node, tensors)), False
     if plain or op.stateful:
-        results = batched(Call(
+        results = batched(BatchedCall(
             op, attrs, tensors, mapped, [graph.spec_of(x) for x in graph.inputs_of(node)],
             [graph.spec_of(x) for x in graph.outputs_of(node)], extent))
         if results is not NotImplemented:

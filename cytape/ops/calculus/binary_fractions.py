@@ -4,6 +4,7 @@ import numpy as np
 
 from cytape.ops.creation import result_in_order
 from cytape.ops.elementwise import exp2
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, is_written, joined
 from cytape.ops.engine.declare import elementwise, general, multilinear
 from cytape.ops.kernels.powers_of_two import over_powers_of_two
@@ -54,12 +55,14 @@ _frexp = general(
     lambda op, dx: (over_powers_of_two_op(dx, op.outputs[1]), None),
     saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
     shape_rule=shape_rules.both_parts(np.frexp),
+    batch=batch_axis.aligned,
 )  # fmt: skip
 _modf = general(
     "Modf", np.modf,
     lambda op, g, _: g,
     lambda op, dx: (dx, None),
     saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(np.modf),
+    batch=batch_axis.aligned,
 )  # fmt: skip
 
 

@@ -7,10 +7,12 @@ some, whose gradient is 0.
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.elementwise import conj
+from cytape.ops.elementwise import conj, where
 from cytape.ops.engine.arguments import operand, wide
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.rearranging import flip, pad_op
+from cytape.ops.reductions import sum
 from cytape.ops.shaping import ndim, reshape, shape
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor
@@ -104,13 +106,41 @@ def _convolve_spec(a, v, *, mode):
     return symbolic_spec((extent,), np.result_type(a.dtype, v.dtype))
 
 
+# Up to so many products sequences are convolved as windows, which are gathered; where there are
+# more, NumPy's loop over them is faster, called for one member after the other.
+MOST_PRODUCTS = 512
+
+
+def _in_batch(call):
+    """Multiply the windows of the longer sequence with the shorter."""
+    specs, inputs = call.input_specs, call.inputs
+    if call.op is correlate_op:
+        inputs = [inputs[0], flip(inputs[1], -1)]
+    if not all(spec.known for spec in specs) or type(inputs[0]) is np.ndarray:
+        return NotImplemented  # of arrays NumPy's loop is as fast
+    long, short = (0, 1) if specs[0].size >= specs[1].size else (1, 0)
+    n, m = specs[long].size, specs[short].size
+    before, after = {
+        "full": (m - 1, m - 1), "same": (m - 1 - (m - 1) // 2, (m - 1) // 2), "valid": (0, 0),
+    }[call.attrs["mode"]]
+    count = before + n + after - m + 1
+    if count * m > MOST_PRODUCTS:
+        return NotImplemented
+    x = pad_op(inputs[long], pad_width=((0, 0),) * call.mapped[long] + ((before, after),))
+    places = np.arange(count)[:, None] + np.arange(m)
+    inside = (places >= before) & (places < before + n)
+    # Infinities, say, are left out, by a zero of any dtype; nor do sums of integers widen.
+    products = x[..., places] * where(inside, flip(inputs[short], -1)[..., None, :], False)
+    return sum(products, -1, products.dtype)
+
+
 convolve_op = multilinear(
     "Convolve", _convolve, lambda op, g, v: _back(op, 0, correlate_op, g, v),
-    lambda op, a, g: _back(op, 1, correlate_op, g, a), shape_rule=_convolve_spec)
+    lambda op, a, g: _back(op, 1, correlate_op, g, a), shape_rule=_convolve_spec, batch=_in_batch)
 # The convolution with v from its end; not with its conjugate, in which nothing would be linear.
 correlate_op = multilinear(
     "Correlate", _correlate, lambda op, g, v: _back(op, 0, convolve_op, g, v),
-    lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec)
+    lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec, batch=_in_batch)
 ARRAY_PRODUCTS = {  # without a look at what is differentiated
     convolve_op: _convolve, correlate_op: _correlate,
     _swapped: lambda v, a, mode: _correlate(a, v, mode)}

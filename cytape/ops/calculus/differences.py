@@ -9,7 +9,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from cytape.ops import products, reductions
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.constants import ones_like, zeros_like
-from cytape.ops.engine.arguments import SMALL, axis_in_batch, is_tensor, operand, plain
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.arguments import SMALL, is_tensor, operand, plain
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.indexing import dynamic_index_add_op, getitem
@@ -78,17 +79,16 @@ def _diff_transpose(op, g):
 
 diff_op = linear(
     "Diff", _differences, transpose=_diff_transpose,
-    batched=lambda a, axis: diff_op(a, axis=axis_in_batch(axis, a.ndim)),
     shape_rule=lambda a, axis: _with_extent(
         a, axis, lambda n: None if n is None else max(n - 1, 0)),
     composition=_differences,
+    batch=batch_axis.along_axis,
 )  # fmt: skip
 diff_back_op = linear(
     "DiffBack", _differences_back,
     transpose=lambda op, g: diff_op(g, axis=op.attrs["axis"]),
-    batched=lambda g, axis, extent: diff_back_op(
-        g, axis=axis_in_batch(axis, g.ndim), extent=extent),
     shape_rule=lambda g, axis, extent: _with_extent(g, axis, lambda n: extent),
+    batch=batch_axis.along_axis,
 )  # fmt: skip
 
 
@@ -330,7 +330,7 @@ unwrap_op = general(
     "Unwrap", np.unwrap, lambda op, g: g, lambda op, t: t, saved_inputs=(),
     batched=lambda op, t: t,
     shape_rule=lambda p, *, discont, axis, period: symbolic_spec(
-        p.shape, np.unwrap(np.ones(1, p.dtype), period=period).dtype))
+        p.shape, np.unwrap(np.ones(1, p.dtype), period=period).dtype), batch=batch_axis.along_axis)
 
 
 @numpy_function(np.unwrap)

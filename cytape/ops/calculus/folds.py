@@ -10,6 +10,7 @@ import numpy as np
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import find, general, nondifferentiable
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.folds import fold_slices
@@ -83,11 +84,12 @@ def _fold_jvp(op, t, *_):
 
 fold_op = general(
     "Fold", _fold, vjp=_fold_vjp, jvp=_fold_jvp, saved_outputs=(0,),
-    shape_rule=lambda x, *_, **__: x)
+    shape_rule=lambda x, *_, **__: x, batch=batch_axis.along_axis)
 # The same of ufuncs that are not connected.
 fold_steps_op = nondifferentiable(
     "FoldSteps", _fold,
-    shape_rule=lambda x, *_, name, **__: spec_like(x, result_dtype(find(name).forward, x.dtype)))
+    shape_rule=lambda x, *_, name, **__: spec_like(x, result_dtype(find(name).forward, x.dtype)),
+    batch=batch_axis.along_axis)
 
 
 def result_dtype(ufunc, dtype, asked=None):

@@ -8,18 +8,27 @@ import numpy as np
 
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import minimum, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import general, multilinear
 from cytape.ops.engine.numpy_function import numpy_function
-from cytape.ops.indexing import gather_op, getitem, scatter_add_like_op, scatter_add_op
-from cytape.ops.joining import concatenate
+from cytape.ops.indexing import (
+    gather_op,
+    getitem,
+    scatter_add_like_op,
+    scatter_add_op,
+    take_along_axis,
+)
+from cytape.ops.joining import concatenate, rows_of_batch
 from cytape.ops.kernels.gather import of_pieces, slopes_at
-from cytape.ops.ordering import argsort, searchsorted
+from cytape.ops.ordering import argsort, searchsorted, searchsorted_op
+from cytape.ops.products import cumsum
 from cytape.ops.reductions import sum
-from cytape.ops.shaping import ndim, shape, size
+from cytape.ops.shaping import ndim, reshape, shape, size
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
+from cytape.ops.steps import isfinite, isnan
 from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.cached import cached_property
 from cytape.tensor.plain_arrays import plain_array
@@ -49,13 +58,58 @@ def _of_pieces(values, x, xp):
     return np.where(_outside(x, xp), 0, values.take(_stops(x, xp) - 1, mode="clip"))
 
 
+# -- a batch of sorted points --------------------------------------------------------------------
+#
+# Sorting the points of a member together with its x tells how many points are below each x.
+
+
+def _places(points, x, side):
+    """Return where the elements of the rows of `x` belong in the sorted rows of `points`."""
+    n, m = size(points, 1), size(x, 1)
+    is_left = side == "left"
+    order = argsort(concatenate((x, points) if is_left else (points, x), 1), 1, kind="stable")
+    n_points = cumsum(order >= m if is_left else order < n, 1)
+    where_to = argsort(order, 1)
+    return take_along_axis(n_points, where_to[:, :m] if is_left else where_to[:, n:], 1)
+
+
+def _searched(call):
+    if call.mapped == [False, True]:
+        return call.again(call.inputs)
+    inputs = batch_axis.repeated(call)
+    if inputs is None or len(inputs) > 2:
+        return NotImplemented
+    points, x = inputs
+    return reshape(_places(points, rows_of_batch(x), call.attrs["side"]), x.shape)
+
+
+def _ends(points, x):
+    """Return where the piece between two points begins that each element of `x` is on, and ends."""
+    stop = minimum(_places(points, x, "right"), size(points, 1) - 1)
+    return where(stop > 0, stop - 1, 0), stop
+
+
+def _pieces_in_batch(call):
+    if call.mapped == [False, True, False]:
+        return call.again(call.inputs)
+    if call.mapped == [True, False, False]:
+        values, x, xp = call.inputs
+        return where(_outside(x, xp), 0, gather_op(values, _stops(x, xp) - 1, axis=1, mode="clip"))
+    inputs = batch_axis.repeated(call)
+    if inputs is None:
+        return NotImplemented
+    values, x, points = map(rows_of_batch, inputs)
+    found = take_along_axis(values, _ends(points, x)[0], 1)
+    outside = (x < points[:, :1]) | (x > points[:, -1:]) | (size(points, 1) < 2)
+    return reshape(where(outside, 0, found), inputs[1].shape)
+
+
+searchsorted_op.batch = _searched
 # The value of the piece, of those right of the points, that each x lies on; outside it is 0.
 of_pieces_op = multilinear(
     "OfPieces", _of_pieces,
     lambda op, g, x, xp: _added(op, 0, where(_outside(x, xp), 0, g), _stops(x, xp) - 1), None, None,
-    batched=lambda op, _, t, x, xp: where(
-        _outside(x, xp), 0, gather_op(t, _stops(x, xp) - 1, axis=1, mode="clip")),
-    shape_rule=lambda values, x, xp: spec_like(x, values.dtype))
+    shape_rule=lambda values, x, xp: spec_like(x, values.dtype), batch=_pieces_in_batch)
 
 
 class _Pieces:
@@ -155,6 +209,30 @@ def _interp_jvp(op, tx, txp, tfp, *ends):
     return total
 
 
+def _interpolated(call):
+    if not any(call.mapped[1:]):
+        return call.again(call.inputs)
+    inputs = batch_axis.repeated(call)
+    if inputs is None:
+        return NotImplemented
+    x, points, values, *ends = map(rows_of_batch, inputs)
+    x, points = (astype(y, float, copy=False) for y in (x, points))
+    values = astype(values, call.output_specs[0].dtype, copy=False)
+    start, stop = _ends(points, x)
+    left, right = ends or (values[:, :1], values[:, -1:])
+    below, above = x < points[:, :1], x > points[:, -1:]
+    p, q, f, g = (take_along_axis(y, at, 1) for y in (points, values) for at in (start, stop))
+    slope = where(p == q, 0, (g - f) / where(p == q, 1, q - p))
+    inside = f + slope * (x - p)
+    # At the last point exactly its value; and beside an infinite one from the other side, if any.
+    is_last = x == q
+    inside = where(is_last | isnan(inside), g + slope * (x - q), inside)
+    is_alone = size(points, 1) == 1
+    is_end = is_last | (x == p) | ((f == g) & (is_alone | ~isnan(x)))
+    inside = where(isfinite(inside) | ~is_end, inside, where(is_last, g, f))
+    return reshape(where(below, left, where(above, right, inside)), inputs[0].shape)
+
+
 interp_op = general(
     "Interp",
     lambda x, xp, fp, *ends: np.interp(x, xp, fp, *[end.item() for end in ends]),
@@ -162,6 +240,7 @@ interp_op = general(
     optional_tangents=range(5),
     shape_rule=lambda x, xp, fp, *_: spec_like(
         x, np.dtype(complex if fp.dtype.kind == "c" else float)),
+    batch=_interpolated,
 )  # fmt: skip
 
 

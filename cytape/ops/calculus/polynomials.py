@@ -400,11 +400,20 @@ def _powers_jvp(op, t):
     return concatenate((none, moved) if op.attrs["increasing"] else (moved, none), 1)
 
 
+def _powers_in_batch(call):
+    (x,), (spec,) = call.inputs, call.input_specs
+    if call.extent is None or not spec.known:
+        return NotImplemented
+    found = call.again([reshape(x, (call.extent * spec.size,))])
+    return reshape(found, (call.extent, spec.size, found.shape[-1]))
+
+
 powers_op = general(
     "Powers", lambda x, *, n, increasing: np.vander(x, n, increasing),
     vjp=_powers_vjp, jvp=_powers_jvp,
     shape_rule=lambda x, *, n, **_: symbolic_spec(
         (*x.shape, n), np.vander(np.ones(1, x.dtype)).dtype),
+    batch=_powers_in_batch,
 )  # fmt: skip
 
 

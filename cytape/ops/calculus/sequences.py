@@ -7,6 +7,7 @@ from cytape.ops import products, reductions
 from cytape.ops.constants import ones_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import power, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, operand, values_of, wide
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.engine.numpy_function import numpy_function
@@ -48,9 +49,14 @@ def _linspace_spec(start, stop, *, num, endpoint):
     return symbolic_spec((num, *shape), dtype)
 
 
+def _in_batch(call):
+    """Make sequences, whose first axis is that of their elements."""
+    return moveaxis(batch_axis.aligned(call), 1, 0)
+
+
 linspace_op = linear(
     "LinSpace", lambda start, stop, *, num, endpoint: np.linspace(start, stop, num, endpoint),
-    transpose=_linspace_back, shape_rule=_linspace_spec)
+    transpose=_linspace_back, shape_rule=_linspace_spec, batch=_in_batch)
 
 
 def _ends(*ends):
@@ -137,7 +143,7 @@ def _without_zero(x):
 
 without_zero_op = general(
     "WithoutZero", _without_zero, lambda op, g: g, lambda op, t: t, saved_inputs=(),
-    batched=lambda op, t: t, shape_rule=shape_rules.same)
+    batched=lambda op, t: t, shape_rule=shape_rules.same, batch=batch_axis.aligned)
 
 
 @numpy_function(np.geomspace, "start", "stop")

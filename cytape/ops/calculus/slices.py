@@ -9,6 +9,7 @@ import numpy as np
 
 from cytape.ops.constants import zeros_like
 from cytape.ops.elementwise import where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import axis_in_batch, wide
 from cytape.ops.engine.declare import find, general, multilinear, nondifferentiable
 from cytape.ops.joining import concatenate
@@ -52,10 +53,6 @@ def _by(kernel, moving, *arrays):
         dtype, copy=False)
 
 
-def _in_batch(op, place, *inputs):
-    return op.op(*inputs, **op.attrs | {"axis": axis_in_batch(op.attrs["axis"], inputs[0].ndim)})
-
-
 def _sums_transpose(op, g, starts):
     n = op.input_specs[0].shape[op.attrs["axis"]]
     return NotImplemented if n is None else spread_op(g, starts, n=n, **op.attrs)
@@ -72,11 +69,12 @@ def _spread_spec(g, starts, *, n, axis, **_):
 
 
 sums_op = multilinear(
-    "SumsOfSlices", _reduce_at, _sums_transpose, None, batched=_in_batch, shape_rule=_spec)
+    "SumsOfSlices", _reduce_at, _sums_transpose, None,
+    shape_rule=_spec, batch=batch_axis.along_axis)
 spread_op = multilinear(
     "SpreadOverSlices", _spread,
     lambda op, g, starts: sums_op(g, starts, name=op.attrs["name"], axis=op.attrs["axis"]), None,
-    batched=_in_batch, shape_rule=_spread_spec)
+    shape_rule=_spread_spec, batch=batch_axis.along_axis)
 
 
 # -- extrema ---------------------------------------------------------------------------------------
@@ -99,14 +97,20 @@ def _to_extrema_spec(g, x, y, starts, *, axis):
     return symbolic_spec(tuple(shape), g.dtype)
 
 
+def _extrema_in_batch(call):
+    alone = not any(call.mapped[1:])
+    return batch_axis.along_axis(call) if alone else batch_axis.of_one_shape(call)
+
+
 to_extrema_op = multilinear(
     "SpreadToExtrema", _at_elements(spread_to_extrema),
     lambda op, t, x, y, starts: of_extrema_op(t, x, y, starts, **op.attrs), None, None, None,
-    batched=_in_batch, shape_rule=_to_extrema_spec)
+    shape_rule=_to_extrema_spec, batch=_extrema_in_batch)
 of_extrema_op = multilinear(
     "FoldAtExtrema", _at_elements(fold_at_extrema),
     lambda op, g, x, y, starts: to_extrema_op(g, x, y, starts, **op.attrs), None, None, None,
-    batched=_in_batch, shape_rule=lambda t, x, y, starts, *, axis: _spec(t, starts, axis=axis))
+    shape_rule=lambda t, x, y, starts, *, axis: _spec(t, starts, axis=axis),
+    batch=_extrema_in_batch)
 
 
 # -- partial derivatives ---------------------------------------------------------------------------
@@ -163,12 +167,13 @@ def _jvp(op, t, _):
 
 reduce_at_op = general(
     "ReduceAt", _reduce_at, vjp=_vjp, jvp=_jvp, saved_outputs=(0,), batched=_jvp,
-    shape_rule=_spec)
+    shape_rule=_spec, batch=batch_axis.along_axis)
 # The same of ufuncs that are not connected.
 reduce_steps_at_op = nondifferentiable(
     "ReduceStepsAt", _reduce_at,
     shape_rule=lambda x, starts, *, name, axis: _spec(
-        x, starts, axis=axis, dtype=result_dtype(find(name).forward, x.dtype)))
+        x, starts, axis=axis, dtype=result_dtype(find(name).forward, x.dtype)),
+    batch=batch_axis.along_axis)
 
 
 # -- slices that do not follow each other ----------------------------------------------------------

@@ -8,6 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.broadcasting import broadcast_to
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import structural
 from cytape.ops.engine.numpy_function import numpy_function
@@ -312,7 +313,7 @@ block_op = structural(
     lambda *arrays, arrangement: _joined(
         arrangement, -_depth_of(arrangement), arrays, np.concatenate),
     _in_blocks,
-    batched=lambda *batches, arrangement: block_op(*batches, arrangement=arrangement),
     shape_rule=lambda *specs, arrangement: _joined(
         arrangement, -_depth_of(arrangement), specs,
-        lambda parts, axis: joining_shapes.concatenate(*parts, axis=axis)))
+        lambda parts, axis: joining_shapes.concatenate(*parts, axis=axis)),
+    batch=batch_axis.stacked)

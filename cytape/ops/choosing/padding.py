@@ -14,6 +14,7 @@ from cytape.ops.calculus.sequences import linspace
 from cytape.ops.constants import zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import nondifferentiable, structural
 from cytape.ops.engine.numpy_function import numpy_function
@@ -181,9 +182,9 @@ pad_copies_op = structural(
     "PadCopies",
     lambda x, *, axis, width, mode: np.pad(x, _along_one(x.ndim, axis, width), mode),
     _copies,
-    batched=lambda x, *, axis, **attrs: pad_copies_op(x, axis=axis + 1, **attrs),
     shape_rule=lambda x, *, axis, width, mode: shape_rules.pad(
         x, pad_width=_along_one(x.ndim, axis, width)),
+    batch=batch_axis.along_axis,
 )
 
 

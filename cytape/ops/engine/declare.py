@@ -139,6 +139,7 @@ def linear(
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
     composition: Callable | None = None,
+    **facts: Any,
 ) -> GeneralOp:
     """Declare an op that is linear in its inputs, all together.
 
@@ -164,6 +165,8 @@ def linear(
         is faster where they need no Python (elementwise ones, sums, matrix products, views).
         Called with the inputs, tensors of float32 or float64 and of known shapes, not empty, and
         the attributes; may return NotImplemented.
+    **facts
+        Of ops of cytape's own: attributes of `Op` that graphs, plans and `vmap` read.
 
     Returns
     -------
@@ -186,7 +189,7 @@ def linear(
     return enter(
         GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
                   shape_rule=shape_rule, composition=composition)
-    )
+    ).described(**facts)
 
 
 def multilinear(
@@ -197,6 +200,7 @@ def multilinear(
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
     composition: Callable | None = None,
+    **facts: Any,
 ) -> MultilinearOp:
     """Declare a product: an op that is linear in each of its inputs while the others stand still.
 
@@ -222,7 +226,7 @@ def multilinear(
         directions: called with an `OpCall`, the position of that input, and the inputs. Without it
         and `core`, and where it returns NotImplemented, forward mode takes one direction of a batch
         after the other.
-    shape_rule, composition : callable, optional
+    shape_rule, composition, **facts
         As for `linear`.
 
     Returns
@@ -247,7 +251,8 @@ def multilinear(
     array([1., 0., 0.])
     """
     return enter(
-        MultilinearOp(name, forward, transposes, core, batched, shape_rule, composition))
+        MultilinearOp(name, forward, transposes, core, batched, shape_rule, composition)
+    ).described(**facts)
 
 
 def structural(
@@ -258,6 +263,7 @@ def structural(
     transpose: Callable | None = None,
     batched: Callable | None = None,
     views: bool = False,
+    **facts: Any,
 ) -> StructuralOp:
     """Declare an op that only moves numbers, repeats them, or leaves some out.
 
@@ -283,6 +289,8 @@ def structural(
     views : bool
         Whether NumPy would have made views of the operand, which are not to be changed in place:
         what other ops return is a copy. Without `pieces` it always would.
+    **facts
+        As for `linear`.
 
     Returns
     -------
@@ -314,7 +322,8 @@ def structural(
             return [(results[0], operands[0] if scalar else part)]
 
     is_own = _declares_own(sys._getframe(1))
-    return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule, is_own, views))
+    return enter(StructuralOp(
+        name, forward, pieces, transpose, batched, shape_rule, is_own, views)).described(**facts)
 
 
 def general(
@@ -329,6 +338,7 @@ def general(
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
     composition: Callable | None = None,
+    **facts: Any,
 ) -> GeneralOp:
     """Declare an op with a rule for each mode.
 
@@ -357,7 +367,7 @@ def general(
     batched : callable, optional
         A jvp for tangents that have one more leading axis, of directions. Without it, and where it
         returns NotImplemented, forward mode takes one direction of a batch after the other.
-    shape_rule, composition : callable, optional
+    shape_rule, composition, **facts
         As for `linear`.
 
     Returns
@@ -385,11 +395,11 @@ def general(
             name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
             optional_tangents, batched, shape_rule=shape_rule, composition=composition,
         )
-    )  # fmt: skip
+    ).described(**facts)  # fmt: skip
 
 
 def nondifferentiable(
-    name: str, forward: Callable, shape_rule: Callable | None = None
+    name: str, forward: Callable, shape_rule: Callable | None = None, **facts: Any
 ) -> GeneralOp:
     """Declare an op at whose output differentiation ends: its gradients are None, not zero.
 
@@ -399,7 +409,7 @@ def nondifferentiable(
         The op type.
     forward : callable
         Takes the inputs as positional, the attributes as keyword arguments.
-    shape_rule : callable, optional
+    shape_rule, **facts
         As for `linear`.
 
     Returns
@@ -421,7 +431,7 @@ def nondifferentiable(
     """
     return enter(
         GeneralOp(name, forward, saved_inputs=(), differentiable=False, shape_rule=shape_rule)
-    )
+    ).described(**facts)
 
 
 install_conform(named=_named)

@@ -18,6 +18,7 @@ cdef class Op(Operator):
     cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
     cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
     cdef readonly object composition  # the same made of simpler ops, for plans; or None
+    cdef public object batch      # the rule for an added axis, a function of a BatchedCall; or None
     # Data of higher rooms about the op, set when they import it; 0: none.
     cdef int folding              # a Rule of graph/passes/folding
     cdef void* emitter            # an Emitter of graph/run/special_ops

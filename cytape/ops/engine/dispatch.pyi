@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 
 class Op:
     @property
@@ -9,8 +9,10 @@ class Op:
     stateful: bool
     rule_takes_tensors: bool
     makes_views: bool
+    batch: Callable[..., Any] | None
     @property
     def composition(self) -> Callable[..., Any] | None: ...
+    def described(self, **facts: Any) -> Self: ...
     def __getattr__(self, name: str) -> Any: ...
 
 UFUNC_METHODS: tuple[str, ...]

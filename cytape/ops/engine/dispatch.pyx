@@ -35,6 +35,8 @@ cdef class Conforming:
 
 
 conform = Conforming()
+# Attributes of Op that a declaration may set.
+FACTS = ("batch", "makes_views", "rule_takes_tensors", "stateful")
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
                     "identity", "signature", "resolve_dtypes")
@@ -157,6 +159,15 @@ cdef class Op(Operator):
     def __dir__(self):
         names = [*UFUNC_METHODS, *UFUNC_ATTRIBUTES] if isinstance(self.forward, np.ufunc) else []
         return [*object.__dir__(self), *names]
+
+    def described(self, **facts):
+        """Set attributes that graphs, plans and `vmap` read; return the op."""
+        for name, fact in facts.items():
+            if name not in FACTS:
+                raise TypeError(f"op {self.op_type.name!r} was declared with an unknown argument "
+                                f"{name!r}")
+            setattr(self, name, fact)
+        return self
 
     def __reduce__(self):
         return conform.named, (self.op_type.name,)

@@ -27,6 +27,7 @@ from .symbolic cimport (
 import numpy as np
 
 from .arguments import dtypes_of_operands, without_layout
+from .batch_axis import aligned
 
 
 cnp.import_array()
@@ -51,6 +52,7 @@ cdef class ElementwiseOp(PartialsOp):
 
     def __init__(self, str name, forward, tuple partials):
         PartialsOp.__init__(self, name, forward, partials)
+        self.batch = aligned
         if isinstance(forward, np.ufunc):
             self.kernel = kernel_of(forward)
             op_by_ufunc.setdefault(forward, self)

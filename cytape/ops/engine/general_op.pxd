@@ -34,6 +34,7 @@ cdef class GeneralOp(Op):
     # not to be done in C.
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
     cdef int backward_by_vjp(self, BackwardCall* call) except -1
+    cdef object in_batch(self, list inputs, list outputs, dict attrs, list operands, list mapped)
     cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain)
     cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1
 

@@ -70,5 +70,4 @@ class GeneralOp(Op):
         self,
         vjp: Callable[..., Any] | None = None,
         jvp: Callable[..., Any] | None = None,
-        batched: Callable[..., Any] | None = None,
     ) -> None: ...

@@ -33,6 +33,7 @@ from cytape.errors import (
     NotDifferentiableError,
     SymbolicTensorError,
 )
+from cytape.ops.engine.batch_axis import BatchedCall, of_linear
 from cytape.tensor.notices import user_line
 
 cnp.import_array()
@@ -199,14 +200,14 @@ cdef class GeneralOp(Op):
         self.optional_tangents = optional_tangents
         self.batched = batched
         self.linear = linear
+        if linear and batched is not None:
+            self.batch = of_linear(batched)
         self.differentiable = differentiable
         self.shape_rule = shape_rule
         self.composition = composition
 
-    def define(self, vjp=None, jvp=None, batched=None):
+    def define(self, vjp=None, jvp=None):
         """Give the op a rule that its declaration left out."""
-        if batched is not None:
-            self.batched = batched
         if vjp is not None:
             self.vjp = vjp
         if jvp is not None:
@@ -418,10 +419,19 @@ cdef class GeneralOp(Op):
                     i not in self.optional_tangents):
                 tangents[i] = zeros_like(value, tangents, plain, batched)
         if self.linear:
-            rule = self.batched if batched else self.forward if plain else self
-            return rule(*tangents, **attrs)
+            if batched:
+                return self.in_batch(inputs, outputs, attrs, tangents, [True] * len(tangents))
+            return (self.forward if plain else self)(*tangents, **attrs)
         view = self.view_of(inputs, outputs, attrs, tangents, plain)
         return (self.batched if batched else self.jvp)(view, *tangents)
+
+    cdef object in_batch(self, list inputs, list outputs, dict attrs, list operands, list mapped):
+        """Call the op by its rule for an added axis; tangents among the operands have that axis."""
+        cdef Value value
+        shape = operands[mapped.index(True)].shape
+        return self.batch(BatchedCall(
+            self, attrs, operands, mapped, [value.spec for value in inputs],
+            [value.spec for value in outputs], None if shape is None else shape[0]))
 
     cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain):
         """A call as the rules of forward mode see it."""
@@ -440,7 +450,8 @@ cdef class GeneralOp(Op):
         return self.linear or not self.differentiable or self.jvp is not None
 
     cdef bint takes_batches(self) noexcept:
-        return self.batched is not None or not self.differentiable
+        return not self.differentiable or (
+            (self.batch if self.linear else self.batched) is not None)
 
 
 cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1:

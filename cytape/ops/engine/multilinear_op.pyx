@@ -1,12 +1,14 @@
 from cytape.tensor.spec cimport Spec
 
 from .dispatch cimport conform, restored, shape_may_be
+from .general_op cimport OpCall
 
 import sys
 
 import numpy as np
 
 from cytape.errors import InvalidGradientError
+from cytape.ops.engine import batch_axis
 
 
 cdef str STACKS = ("if operands are stacks that broadcast, declare core=, how many axes of each "
@@ -29,6 +31,10 @@ cdef class MultilinearOp(GeneralOp):
         saved = range(1, sys.maxsize) if linear_in == [0] else None
         GeneralOp.__init__(self, name, forward, gradients_of_factors, None, saved, batched=batched,
                            shape_rule=shape_rule, composition=composition)
+        if core is not None:
+            self.batch = batch_axis.product
+        elif batched is not None:
+            self.batch = batch_axis.of_factor(batched)
 
     cpdef bint is_linear_in(self, Py_ssize_t i):
         return i < len(self.transposes) and self.transposes[i] is not None
@@ -46,12 +52,11 @@ cdef class MultilinearOp(GeneralOp):
         return True
 
     cdef bint takes_batches(self) noexcept:
-        return self.batched is not None or self.core is not None
+        return self.batch is not None
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
         """The product rule, for those operands that move."""
-        cdef OpCall view = self.view_of(inputs, outputs, attrs, tangents, plain)
         cdef Py_ssize_t i
         cdef list factors
         total = None
@@ -63,21 +68,15 @@ cdef class MultilinearOp(GeneralOp):
             if not batched:
                 term = self(*factors, **attrs)
             elif self.batched is not None:
-                term = self.batched(view, i, *factors)
+                term = self.batched(
+                    self.view_of(inputs, outputs, attrs, tangents, plain), i, *factors)
             else:
-                term = self.in_stack(view, i, factors)
+                term = self.in_batch(inputs, outputs, attrs, factors,
+                                     [j == i for j in range(len(factors))])
             if term is NotImplemented:
                 return term
             total = term if total is None else sum_of(total, term)
         return [None] * len(outputs) if total is None else total
-
-    cdef object in_stack(self, OpCall op, Py_ssize_t i, list factors):
-        """The product of a batch: a stack around those that the operands are, or may be."""
-        depths = [(<Spec>spec).ndim - core for spec, core in zip(op.input_specs, self.core)]
-        if min(depths) < 0:  # a number of axes is not known
-            return NotImplemented
-        factors[i] = factors[i][(slice(None),) + (None,) * (max(depths) - depths[i])]
-        return self(*factors, **op.attrs)
 
 
 def gradients_of_factors(OpCall op not None, *gradients) -> list:

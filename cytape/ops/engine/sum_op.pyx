@@ -24,9 +24,9 @@ cdef Counts* recorders = counts()
 
 @cython.final
 cdef class SumOp(GeneralOp):
-    def __init__(self, str name, forward, vjp, bint is_mean, batched, shape_rule=None,
+    def __init__(self, str name, forward, vjp, bint is_mean, shape_rule=None,
                  composition=None):
-        GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), batched=batched, linear=True,
+        GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), linear=True,
                            shape_rule=shape_rule, composition=composition)
         self.is_mean = is_mean
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.kernels.gather import are_alike, taken
 from cytape.ops.kernels.scatter import added
@@ -72,16 +73,23 @@ def _spec(x, indices, **_):
     return symbolic_spec((*lead, indices.shape[-1]), x.dtype)
 
 
+def lines_in_batch(call):
+    """Match lines by their position in the batch: shared lines broadcast against what moves."""
+    if len({spec.ndim for spec in call.input_specs}) > 1:
+        return NotImplemented
+    if call.mapped == [True, False]:
+        return call.again([call.inputs[0], call.inputs[1][None]])
+    return batch_axis.stacked(call)
+
+
 take_along_op = multilinear(
     "TakeAlong", take_elements, _take_back,
-    batched=lambda op, _, t, indices: take_along_op(t, indices[None], **op.attrs),
-    shape_rule=_spec)
+    shape_rule=_spec, batch=lines_in_batch)
 put_along_op = multilinear(
     "PutAlong", put_elements,
     lambda op, g, indices: take_along_op(g, indices, unique=op.attrs["unique"]),
-    batched=lambda op, _, t, indices: put_along_op(t, indices[None], **op.attrs),
     shape_rule=lambda values, indices, *, size, **_: symbolic_spec(
-        (*values.shape[:-1], size), values.dtype))
+        (*values.shape[:-1], size), values.dtype), batch=lines_in_batch)
 put_along_like_op = multilinear(
     "PutAlongLike",
     lambda values, indices, like, *, unique: put_elements(

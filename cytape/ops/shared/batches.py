@@ -8,6 +8,7 @@ A batch is made to fit the outline of one instead: a tensor of the right shape a
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
+from cytape.ops.engine.batch_axis import of_factor, of_linear, with_axes
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shared.conform import (
@@ -18,6 +19,7 @@ from cytape.ops.shared.conform import (
     fit_like_op,
     reshape_like_op,
     stand_in,
+    sum_batch_to,
     sum_to_like_op,
     sum_to_op,
 )
@@ -71,13 +73,6 @@ def batch_outline(batch, like, lead=0):
     return batch_outline_op(batch, stand_in(like) if hasattr(like, "extents") else like, lead=lead)
 
 
-def with_axes(batch, ndim):
-    """Give each tensor of a batch axes of length one in front, to have `ndim` of them."""
-    if ndim < 0:
-        raise SymbolicTensorError("a batch of tangents needs a known number of axes")
-    return batch[(slice(None), *(None,) * (ndim + 1 - batch.ndim))]
-
-
 def broadcast_batch_like(batch, like):
     """Broadcast each tensor of a batch to the shape of a tensor or spec."""
     return broadcast_to_like_op(with_axes(batch, like.ndim), batch_outline(batch, like))
@@ -112,7 +107,7 @@ def reshape_batch(batch, shape, order="C"):
 
 def _of_like(function):
     """Return the rule of an op that only looks at the shape of its second input."""
-    return lambda op, _, t, like: function(t, like)
+    return of_factor(lambda op, _, t, like: function(t, like))
 
 
 def _reshape_like_batched(op, _, t, like):
@@ -124,21 +119,20 @@ def _reshape_like_batched(op, _, t, like):
 def _to_shape(in_batch, like):
     """Return the rule of an op with a shape for its attribute."""
 
-    def rule(x, shape):
+    def batched(x, shape):
         if is_known(x):
             return in_batch(x, shape)
         return like(x, symbolic_spec(tuple(np.atleast_1d(shape)), x.dtype))
 
-    return rule
+    return of_linear(batched)
 
 
-sum_to_like_op.define(batched=_of_like(sum_batch_like))
-broadcast_to_like_op.define(batched=_of_like(broadcast_batch_like))
-fit_like_op.define(
-    batched=_of_like(lambda t, like: fit_like_op(t, batch_outline(t, like))))
-reshape_like_op.define(batched=_reshape_like_batched)
-sum_to_op.define(batched=_to_shape(sum_to_op.batched, sum_batch_like))
-broadcast_to_op.define(batched=_to_shape(
-    lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)), broadcast_batch_like))
+sum_to_like_op.batch = _of_like(sum_batch_like)
+broadcast_to_like_op.batch = _of_like(broadcast_batch_like)
+fit_like_op.batch = _of_like(lambda t, like: fit_like_op(t, batch_outline(t, like)))
+reshape_like_op.batch = of_factor(_reshape_like_batched)
+sum_to_op.batch = _to_shape(sum_batch_to, sum_batch_like)
+broadcast_to_op.batch = _to_shape(
+    lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)), broadcast_batch_like)
 
 install_conform(broadcast_batch_like=broadcast_batch_like, zeros_in_batch=zeros_in_batch)

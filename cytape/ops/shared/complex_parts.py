@@ -5,22 +5,23 @@ The gradient g of the real part of z is g + 0j, that of the imaginary part 1j * 
 
 import numpy as np
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import linear, structural
 from cytape.ops.shapes import shape_rules
 from cytape.tensor import Tensor
 
 real_op = linear(
-    "Real", np.real, lambda op, g: g, batched=lambda x: real_op(x),
-    shape_rule=shape_rules.real_part)
+    "Real", np.real, lambda op, g: g,
+    shape_rule=shape_rules.real_part, batch=batch_axis.aligned)
 imag_op = linear(
-    "Imag", np.imag, lambda op, g: 1j * g, batched=lambda x: imag_op(x),
-    shape_rule=shape_rules.real_part)
+    "Imag", np.imag, lambda op, g: 1j * g,
+    shape_rule=shape_rules.real_part, batch=batch_axis.aligned)
 for op in (real_op, imag_op):
     op.makes_views = True
 imag_of_real_op = structural(
     "ImagOfReal", np.imag, lambda results, operands: (),
-    transpose=lambda op, g: imag_of_real_op(g), batched=lambda x: imag_of_real_op(x),
-    shape_rule=shape_rules.same)
+    transpose=lambda op, g: imag_of_real_op(g),
+    shape_rule=shape_rules.same, batch=batch_axis.aligned)
 
 
 def real(val):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 import cytape.ops.shapes.fast_shapes as fast_shapes
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import dtypes_of_operands, only_numpy, wide, without_layout
 from cytape.ops.engine.declare import linear, multilinear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
@@ -57,7 +58,8 @@ def _count(x, axis, dtype, at_least):
     return np.asarray(max(math.prod([x.shape[i] for i in axes]), at_least), dtype)
 
 
-def _sum_batch_to(x, shape):
+def sum_batch_to(x, shape):
+    """Sum each tensor of a batch to a shape."""
     lead = x.ndim - 1 - len(shape)
     total = sum_to_op(x, shape=x.shape[:1] + (1,) * lead + tuple(shape))
     return total.reshape(x.shape[:1] + tuple(shape))
@@ -73,12 +75,10 @@ def broadcast_batch_to(x, shape):
 sum_to_op = linear(
     "SumTo", _sum_to,
     transpose=lambda op, g: broadcast_to(g, op.input_specs[0].extents),
-    batched=_sum_batch_to, shape_rule=shape_rules.to_shape)
+    shape_rule=shape_rules.to_shape)
 broadcast_to_op = structural(
     "BroadcastTo", lambda x, shape: np.broadcast_to(x, shape), None,
-    transpose=lambda op, g: sum_to(g, op.input_specs[0]),
-    batched=lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)),
-    shape_rule=fast_shapes.broadcast_to)
+    transpose=lambda op, g: sum_to(g, op.input_specs[0]), shape_rule=fast_shapes.broadcast_to)
 # The same where the shape is not known while a graph is built, but that of another tensor.
 sum_to_like_op = multilinear(
     "SumToLike", lambda x, like: _sum_to(x, like.shape),
@@ -106,12 +106,11 @@ count_op = nondifferentiable(
 # late: it waits, by control inputs, for gradients to arrive; what is computed again reads it.
 identity_op = linear(
     "Identity", forward=lambda x, name=None, late=False: x, transpose=lambda op, g: g,
-    batched=lambda x, name=None, late=False: x, shape_rule=shape_rules.same,
-)  # fmt: skip
+    shape_rule=shape_rules.same, batch=lambda call: call.inputs[0])
 cast_op = linear(
     "Cast", _cast,
     transpose=lambda op, g: cast(g, op.input_specs[0].dtype),
-    batched=lambda x, dtype: cast(x, dtype), shape_rule=shape_rules.cast)
+    shape_rule=shape_rules.cast, batch=batch_axis.aligned)
 
 
 def sum_to(x, spec):

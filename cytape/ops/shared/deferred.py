@@ -12,7 +12,7 @@ which is linear, transposed.
 from functools import partial
 
 from cytape.errors import InvalidGradientError
-from cytape.ops.engine import gradients
+from cytape.ops.engine import batch_axis, gradients
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import ANY_OUTPUT, OPS, enter, general
 from cytape.ops.engine.dispatch import install_conform
@@ -116,7 +116,7 @@ deferred_vjp_op = general(
 )
 
 
-def composed(name, forward, composition, shape_rule, vjp_of_arrays=None, jvp=None):
+def composed(name, forward, composition, shape_rule, vjp_of_arrays=None, jvp=None, **facts):
     """Declare an algorithm for arrays, differentiated as a composition of ops that does the same.
 
     The composition is called only if the derivative of the algorithm is needed; if there is a vjp
@@ -141,7 +141,7 @@ def composed(name, forward, composition, shape_rule, vjp_of_arrays=None, jvp=Non
         return [next(found) if needed else None for needed in op.needs]
 
     return general(name, forward, vjp=vjp, jvp=jvp, optional_gradients=ANY_OUTPUT,
-                   shape_rule=shape_rule)
+                   shape_rule=shape_rule, **facts)
 
 
 def _moved_back(*arrays, **attrs):
@@ -156,12 +156,34 @@ def _specs_of_inputs(*gradients, of, shapes, attrs):
     return specs if len(specs) > 1 else specs[0]
 
 
+def _transposed_in_batch(call):
+    """Transpose what moves the elements of all members."""
+    op, seeds = structural_op(call.attrs["of"]), batch_axis.repeated(call)
+    if seeds is None or call.extent is None or op.batch is None:
+        return NotImplemented
+    zeros = [broadcast_to(constant(0, seeds[0].dtype), (call.extent, *shape))
+             for shape in call.attrs["shapes"]]
+    recorder = Recorder()
+    for x in zeros:
+        recorder.watch(x.id)
+    with recorder:
+        moved = op.batch(batch_axis.BatchedCall(
+            op, dict(call.attrs["attrs"]), zeros, [True] * len(zeros), call.output_specs,
+            call.input_specs, call.extent))
+    if moved is NotImplemented:
+        return NotImplemented
+    found = gradients.compute_gradients(
+        recorder, [moved] if isinstance(moved, Tensor) else list(moved), zeros, [*seeds])
+    found = [zero if x is None else x for x, zero in zip(found, zeros, strict=True)]
+    return found if len(found) > 1 else found[0]
+
+
 transposed_moves_op = enter(
     StructuralOp(
         "Transposed", _moved_back, None, shape_rule=_specs_of_inputs,
         transpose=lambda op, *gs: structural_op(op.attrs["of"])(*gs, **dict(op.attrs["attrs"])),
     )
-)  # fmt: skip
+).described(batch=_transposed_in_batch)  # fmt: skip
 
 
 def _structural_vjp(op, *gradients):

@@ -233,7 +233,8 @@ def new_stream(graph, op_seed=None, unseeded=numpys_stream):
 
 
 def drawing(
-    name, method, n_parameters=0, dtype=None, casts=False, derivatives=None, is_vector=False
+    name, method, n_parameters=0, dtype=None, casts=False, derivatives=None, is_vector=False,
+    **facts
 ):
     """Declare the op that calls a method of a generator, which may not take a dtype (`casts`).
 
@@ -261,12 +262,10 @@ def drawing(
                 shape_rules.broadcast_specs(outline or parameters, method), drawn)
         return symbolic_spec(shape_rules.as_shape(size), drawn)
 
+    facts |= {"shape_rule": shape_rule, "stateful": True}
     if derivatives is None:
-        op = nondifferentiable(name, forward, shape_rule=shape_rule)
-    else:
-        op = general(name, forward, **derivatives, shape_rule=shape_rule)
-    op.stateful = True
-    return op
+        return nondifferentiable(name, forward, **facts)
+    return general(name, forward, **derivatives, **facts)
 
 
 def _vectors(parameter, outline, size, dtype):
@@ -331,9 +330,20 @@ def refuse_recorded(function, **parameters):
             raise _lost(function, name)
 
 
-uniform_op = drawing("RandomUniform", "random")
-normal_op = drawing("RandomStandardNormal", "standard_normal")
-exponential_op = drawing("RandomStandardExponential", "standard_exponential")
+def _in_batch(call):
+    """Draw for all members in one call; what is seeded itself goes on with its stream."""
+    stream, (drawn,) = call.attrs["stream"], call.output_specs
+    if any(call.mapped) or call.extent is None or stream.given or not drawn.known:
+        return NotImplemented
+    attrs = {**call.attrs, "size": (call.extent, *drawn.shape)}
+    del attrs["stream"]
+    return convert_to_tensor(
+        draw(call.op, *call.inputs, seed=None, unseeded=stream.unseeded, **attrs))
+
+
+uniform_op = drawing("RandomUniform", "random", batch=_in_batch)
+normal_op = drawing("RandomStandardNormal", "standard_normal", batch=_in_batch)
+exponential_op = drawing("RandomStandardExponential", "standard_exponential", batch=_in_batch)
 gamma_op = drawing("RandomStandardGamma", "standard_gamma", 1,
                    derivatives=without_derivative("gamma", "shape"))
 COUNTS = {}  # ops without a derivative -> their function and its parameters
@@ -346,7 +356,7 @@ def drawing_counts(name, method, *parameters, is_vector=False):
     return op
 
 
-integers_op = drawing("RandomIntegers", "integers", 2)
+integers_op = drawing("RandomIntegers", "integers", 2, batch=_in_batch)
 
 
 def _drawing_positions(name, n_probabilities):

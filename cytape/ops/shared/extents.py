@@ -85,9 +85,24 @@ def _checked(x, like, **conditions):
     return x
 
 
+def _checked_in_batch(call):
+    same = call.attrs["same"]
+    if same is None:  # all axes
+        if any(spec.shape is None for spec in call.input_specs):
+            return NotImplemented
+        same = tuple([(i, i) for i in range(call.input_specs[0].ndim)])
+    if not call.mapped[0]:
+        return NotImplemented
+    later = {name: tuple([(i + 1, n) for i, n in call.attrs[name]])
+             for name in ("least", "multiple")}
+    later["same"] = tuple([(i + 1, j + call.mapped[1]) for i, j in same])
+    return call.again(call.inputs, **later)
+
+
 checked_extents_op = general(
     "CheckedExtents", _checked, lambda op, g: (g, None), lambda op, t, _: t, saved_inputs=(),
-    optional_tangents=(1,), batched=lambda op, t, _: t, shape_rule=_checked)
+    optional_tangents=(1,), batched=lambda op, t, _: t,
+    shape_rule=_checked, batch=_checked_in_batch)
 checked_extents_op.makes_views = True
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import ANY_OUTPUT, general, linear
 from cytape.ops.engine.dispatch import partly_followed
@@ -32,14 +33,15 @@ def _unchanged(*values):
 
 add_n_op = linear(
     "AddN", _add_n, transpose=lambda op, g: (g,) * len(op.input_specs),
-    batched=lambda *terms: add_n_op(*terms), shape_rule=_same)
+    shape_rule=_same, batch=batch_axis.stacked)
 identity_n_op = linear(
-    "IdentityN", _unchanged, transpose=lambda op, *gs: gs, batched=_unchanged,
-    shape_rule=_unchanged)
+    "IdentityN", _unchanged, transpose=lambda op, *gs: gs,
+    shape_rule=_unchanged, batch=batch_axis.stacked)
 # A reader of one of its outputs waits for all of its inputs.
 tuple_op = general(
     "Tuple", _unchanged, vjp=lambda op, *gs: gs, jvp=lambda op, *ts: ts, saved_inputs=(),
-    optional_gradients=ANY_OUTPUT, batched=lambda op, *ts: ts, shape_rule=_unchanged)
+    optional_gradients=ANY_OUTPUT, batched=lambda op, *ts: ts,
+    shape_rule=_unchanged, batch=batch_axis.stacked)
 
 
 def add_n(inputs):

@@ -9,6 +9,7 @@ from cytape.ops import reductions
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import imag, maximum, real, sqrt
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import (
     is_tensor,
     joined,
@@ -162,7 +163,8 @@ def _gram_jvp(op, t):
 gram_op = general(
     "Gram", lambda x: np.matmul(x, _adjoint(x)),
     vjp=lambda op, g: matmul_op(g + _adjoint(g), op.inputs[0]), jvp=_gram_jvp, batched=_gram_jvp,
-    shape_rule=lambda x: symbolic_spec((*x.shape[:-1], x.shape[-2]), x.dtype))
+    shape_rule=lambda x: symbolic_spec((*x.shape[:-1], x.shape[-2]), x.dtype),
+    batch=batch_axis.stacked)
 
 
 @numpy_function(np.cov, "m", "y", "fweights", "aweights")

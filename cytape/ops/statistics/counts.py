@@ -15,6 +15,7 @@ from cytape.ops.calculus.sequences import linspace
 from cytape.ops.constants import ones_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.engine.numpy_function import numpy_function
@@ -96,10 +97,22 @@ def _weights_back(op, g, bins):
 
 
 bins_op = nondifferentiable(
-    "BinsOfElements", _bins, shape_rule=lambda a, edges: spec_like(a, np.dtype(np.intp)))
+    "BinsOfElements", _bins,
+    shape_rule=lambda a, edges: spec_like(a, np.dtype(np.intp)), batch=batch_axis.only(0))
+def _added_to_bins(call):
+    """Give each member bins of its own; one more for what is in no bin."""
+    inputs = batch_axis.repeated(call)
+    if inputs is None or call.extent is None or not call.input_specs[1].known:
+        return NotImplemented
+    (weights, bins), n = inputs, call.attrs["n"] + 1
+    first = np.arange(call.extent).reshape(-1, *(1,) * call.input_specs[1].ndim) * n
+    found = call.again([reshape(weights, (-1,)), reshape(bins + first, (-1,))], n=call.extent * n)
+    return reshape(found, (call.extent, n))[:, :-1]
+
+
 add_to_bins_op = multilinear(
     "AddToBins", _add_up, _weights_back,
-    shape_rule=lambda weights, bins, *, n: symbolic_spec((n,), weights.dtype))
+    shape_rule=lambda weights, bins, *, n: symbolic_spec((n,), weights.dtype), batch=_added_to_bins)
 
 
 def _edges(a, bins, range, dtype):

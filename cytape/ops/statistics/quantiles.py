@@ -16,6 +16,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from cytape.ops.constants import full, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import operand, wide
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.engine.numpy_function import numpy_function
@@ -179,16 +180,26 @@ def _of_number_specs(x, q, y, **_):
         shape, wide(np.result_type(x.dtype, y.dtype)))
 
 
+def _neighbours_in_batch(call):
+    inputs = None if call.mapped[1] else batch_axis.repeated(call)
+    if inputs is None:
+        return NotImplemented
+    x, _, y = inputs
+    return call.again([x, call.inputs[1], moveaxis(y, 0, call.input_specs[1].ndim)])
+
+
 neighbours_of_number_op = nondifferentiable(
-    "NeighboursOfNumber", _neighbours_of_number, shape_rule=_of_number_specs)
+    "NeighboursOfNumber", _neighbours_of_number, shape_rule=_of_number_specs,
+    batch=lambda call: call.again(call.inputs) if call.mapped == [True, False, True] else (
+        NotImplemented))
 neighbours_op = nondifferentiable(
-    "QuantileNeighbours", _neighbours, shape_rule=_neighbours_specs)
+    "QuantileNeighbours", _neighbours, shape_rule=_neighbours_specs, batch=_neighbours_in_batch)
 line_counts_op = nondifferentiable(
     "CountsOfLines",
     lambda x, *, skip_nan: np.asarray(
         (~np.isnan(x)).sum(-1, keepdims=True) if skip_nan
         else np.full((*x.shape[:-1], 1), x.shape[-1]), float),
-    shape_rule=lambda x, **_: symbolic_spec((*x.shape[:-1], 1), float))
+    shape_rule=lambda x, **_: symbolic_spec((*x.shape[:-1], 1), float), batch=batch_axis.stacked)
 
 
 class _Parts:
@@ -322,16 +333,33 @@ def _quantiles(x, q, *, function, **attrs):
     return y
 
 
+def _quantiles_in_batch(call):
+    """Compute quantiles, whose first axes are those of q."""
+    x, q = call.inputs
+    if call.mapped[0]:
+        return NotImplemented if call.mapped[1] else (
+            moveaxis(call.again([x, q]), call.input_specs[1].ndim, 0))
+    found = call.again([x, reshape(q, (-1,))])  # which may have no more axes
+    return reshape(found, (*q.shape, *found.shape[1:])) if q.spec.known else NotImplemented
+
+
 quantile_op = general(
     "Quantile", _quantiles,
     vjp=_quantile_vjp, jvp=_quantile_jvp, saved_outputs=(0,), optional_tangents=(0, 1),
     shape_rule=_quantile_spec,
+    batch=_quantiles_in_batch,
 )  # fmt: skip
+def _weighted_in_batch(call):
+    inputs = None if call.mapped[1] else batch_axis.repeated(call)
+    return NotImplemented if inputs is None else call.again(
+        [inputs[0], call.inputs[1], *inputs[2:]])
+
+
 weighted_positions_op = nondifferentiable(
     "WeightedQuantilePositions",
     lambda x, q, weights, *, skip_nan: _weighted_positions(x, q, weights, skip_nan),
     shape_rule=lambda x, q, *_, **__: symbolic_spec(
-        (*x.shape[:-1], shape_rules.product(q.shape)), np.intp))
+        (*x.shape[:-1], shape_rules.product(q.shape)), np.intp), batch=_weighted_in_batch)
 
 
 def _weighted_positions(x, q, weights, skip_nan):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import astype
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_small, is_tensor, plain
 from cytape.ops.engine.declare import general, multilinear, nondifferentiable
 from cytape.ops.engine.numpy_function import numpy_function
@@ -18,7 +19,7 @@ from cytape.ops.kernels.gather import are_alike
 from cytape.ops.ordering import argpartition
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel
-from cytape.ops.shared.along_axis import put_elements, take_along, take_elements
+from cytape.ops.shared.along_axis import lines_in_batch, put_elements, take_along, take_elements
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 
@@ -48,19 +49,18 @@ def _of_lines(values, x, **_):
 in_order_op = multilinear(
     "InOrder", _in_order,
     lambda op, g, x: out_of_order_op(g, x, **op.attrs), None,
-    batched=lambda op, _, t, x: in_order_op(t, x[None], **op.attrs),
-    shape_rule=_of_lines)
+    shape_rule=_of_lines, batch=lines_in_batch)
 out_of_order_op = multilinear(
     "OutOfOrder", _out_of_order,
     lambda op, g, x: in_order_op(g, x, **op.attrs), None,
-    batched=lambda op, _, t, x: out_of_order_op(t, x[None], **op.attrs),
-    shape_rule=_of_lines)
+    shape_rule=_of_lines, batch=lines_in_batch)
 sort_op = general(
     "Sort", lambda x, *, kind: np.sort(x, kind=kind),
     vjp=lambda op, g: out_of_order_op(g, op.inputs[0], **op.attrs),
     jvp=lambda op, t: in_order_op(t, op.inputs[0], **op.attrs),
     batched=lambda op, t: in_order_op(t, op.inputs[0][None], **op.attrs),
     shape_rule=shape_rules.same,
+    batch=batch_axis.stacked,
 )  # fmt: skip
 
 
@@ -72,6 +72,7 @@ sort_complex_op = general(
     batched=lambda op, t: astype(
         in_order_op(t, op.inputs[0][None], kind=None), op.output_specs[0].dtype, copy=False),
     shape_rule=lambda a: spec_like(a, np.sort_complex(np.ones(1, a.dtype)).dtype),
+    batch=batch_axis.stacked,
 )  # fmt: skip
 
 

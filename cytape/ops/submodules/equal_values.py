@@ -14,6 +14,7 @@ from cytape.errors import NotDifferentiableError
 from cytape.ops import reductions
 from cytape.ops.constants import zeros_like
 from cytape.ops.elementwise import real
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.rearranging import diagonal
@@ -100,10 +101,28 @@ def _checked(x, w, u, vh, *tangents, kind, zeros_only=False, raises=True):
         "np.trace(a @ a), of singular values np.sum(np.abs(a) ** 2)")
 
 
+def _values_of_matrices(*of_values, first=0):
+    """Make a rule for stacks of matrices, the inputs from `first` on but for vectors of values."""
+
+    def rule(call):
+        ndims = [spec.ndim for spec in call.input_specs]
+        of_matrices = {n for i, n in enumerate(ndims) if i >= first and i not in of_values}
+        inputs = batch_axis.repeated(call)
+        if len(of_matrices) != 1 or inputs is None:
+            return NotImplemented
+        [ndim] = of_matrices
+        return call.again([
+            batch_axis.with_axes(x, ndim - 1) if i in of_values and ndims[i] < ndim - 1 else x
+            for i, x in enumerate(inputs)])
+
+    return rule
+
+
 checked_op = general(
     "CheckedEqualValues", _checked, lambda op, g: (g, *[None for _ in op.needs[1:]]),
     lambda op, t, *_: t, saved_inputs=(), optional_tangents=range(1, 9),
-    batched=lambda op, t, *_: t, shape_rule=lambda x, *_, **__: x)
+    batched=lambda op, t, *_: t,
+    shape_rule=lambda x, *_, **__: x, batch=_values_of_matrices(1, first=2))
 
 
 # -- gradients of values ---------------------------------------------------------------------------
@@ -144,7 +163,8 @@ def _split_jvp(op, tu, tvh, *_):
 
 split_op = general(
     "SplitVectors", _split, vjp=_split_vjp, jvp=_split_jvp, optional_tangents=(2, 3),
-    shape_rule=lambda u, vh, w, t, **_: (_with_stack_of(u, t), _with_stack_of(vh, t)))
+    shape_rule=lambda u, vh, w, t, **_: (_with_stack_of(u, t), _with_stack_of(vh, t)),
+    batch=_values_of_matrices(2))
 
 
 def _with_stack_of(vectors, t):
@@ -194,6 +214,7 @@ gradient_of_values_op = general(
     batched=_gradient_jvp,
     optional_tangents=range(5),
     shape_rule=_matrix_spec,
+    batch=_values_of_matrices(1, 4),
 )
 
 
@@ -226,11 +247,11 @@ def _blocks_jvp(op, _, t):
 
 
 basis_of_blocks_op = nondifferentiable(
-    "BasisOfBlocks", _basis, shape_rule=lambda w, inner, **_: inner)
+    "BasisOfBlocks", _basis, shape_rule=lambda w, inner, **_: inner, batch=_values_of_matrices(0))
 values_of_blocks_op = general(
     "ValuesOfBlocks", _values_of_blocks, vjp=_blocks_vjp, jvp=_blocks_jvp,
     optional_tangents=(0, 1), shape_rule=lambda w, inner, **_: symbolic_spec(
-        shape_rules.shape_of(inner, "svd")[:-1], w.dtype))
+        shape_rules.shape_of(inner, "svd")[:-1], w.dtype), batch=_values_of_matrices(0))
 
 
 def _turning_vjp(op, g):
@@ -256,4 +277,5 @@ turning_op = general(
     jvp=_turning_jvp,
     optional_tangents=range(5),
     shape_rule=lambda u, *_, **__: u,
+    batch=_values_of_matrices(2),
 )

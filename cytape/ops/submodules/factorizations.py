@@ -14,6 +14,7 @@ Where mathematics leaves a choice:
 
 import numpy as np
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import joined
 from cytape.ops.engine.declare import general
 from cytape.ops.engine.numpy_function import numpy_function
@@ -84,7 +85,7 @@ def _by_blocks(lower, g):
 
 cholesky_back_op = composed(
     "CholeskyBack", _by_blocks, lambda lower, g: _gradient_of_block(tril(lower), g),
-    shape_rule=lambda lower, g: lower)
+    shape_rule=lambda lower, g: lower, batch=batch_axis.of_one_shape)
 
 
 def _cholesky_vjp(op, g):
@@ -114,6 +115,7 @@ cholesky_op = general(
     saved_inputs=(),
     saved_outputs=(0,),
     shape_rule=lambda a, **_: symbolic_spec(square_shape(a, "cholesky"), dtype_of(a)),
+    batch=batch_axis.stacked,
 )
 
 
@@ -209,6 +211,7 @@ qr_op = general(
     saved_outputs=(0, 1),
     optional_gradients=(0, 1),
     shape_rule=_qr_spec,
+    batch=batch_axis.stacked,
 )
 
 

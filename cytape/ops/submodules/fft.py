@@ -14,7 +14,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops.elementwise import conj
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import linear
 from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.linalg import conj_if_complex
@@ -96,8 +97,8 @@ fft_op = linear(
     "FFT",
     _fft,
     transpose=_fft_transpose,
-    batched=lambda x, axis, **attrs: fft_op(x, axis=axis + 1, **attrs),
     shape_rule=_fft_spec,
+    batch=batch_axis.along_axis,
 )
 
 
@@ -133,8 +134,8 @@ rfft_op = linear(
     "RFFT",
     lambda x, *, n, axis, norm: np.fft.rfft(x, n, axis, norm),
     transpose=_rfft_transpose,
-    batched=lambda x, axis, **attrs: rfft_op(x, axis=axis + 1, **attrs),
     shape_rule=_rfft_spec,
+    batch=batch_axis.along_axis,
 )
 
 
@@ -165,8 +166,8 @@ irfft_op = linear(
     "IRFFT",
     _irfft,
     transpose=_irfft_transpose,
-    batched=lambda x, axis, **attrs: irfft_op(x, axis=axis + 1, **attrs),
     shape_rule=_irfft_spec,
+    batch=batch_axis.along_axis,
 )
 
 
@@ -416,16 +417,12 @@ def _shift(x, *, axes, inverse):
     return (np.fft.ifftshift if inverse else np.fft.fftshift)(x, axes)
 
 
-def _shift_batched(x, *, axes, inverse):
-    return shift_op(x, axes=axis_in_batch(axes, x.ndim), inverse=inverse)
-
-
 shift_op = linear(
     "FFTShift",
     _shift,
     transpose=lambda op, g: shift_op(g, axes=op.attrs["axes"], inverse=not op.attrs["inverse"]),
-    batched=_shift_batched,
     shape_rule=shape_rules.same,
+    batch=batch_axis.along("axes"),
 )
 
 

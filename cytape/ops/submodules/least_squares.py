@@ -9,6 +9,7 @@ from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
 from cytape.ops.elementwise import real, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.engine.declare import general
 from cytape.ops.engine.numpy_function import numpy_function
@@ -111,6 +112,7 @@ pinv_op = general(
     batched=_pinv_jvp,
     saved_outputs=(0,),
     shape_rule=_pinv_spec,
+    batch=batch_axis.stacked,
 )
 
 
@@ -201,6 +203,7 @@ pinv_of_rank_op = general(
     saved_outputs=(0,),
     optional_tangents=(1,),
     shape_rule=lambda a, rank, **attrs: _pinv_spec(a, hermitian=False, **attrs),
+    batch=lambda call: call.again(call.inputs) if call.mapped[0] else NotImplemented,
 )
 
 

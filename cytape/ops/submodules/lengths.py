@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import structural
 from cytape.tensor.spec import symbolic_spec
 
@@ -28,6 +29,6 @@ cut_or_pad_op = structural(
     "CutOrPad",
     _cut_or_pad,
     _common,
-    batched=lambda x, axis, n: cut_or_pad_op(x, axis=axis + 1, n=n),
     shape_rule=lambda x, *, axis, n: symbolic_spec(with_extent(x.shape, axis, n), x.dtype),
+    batch=batch_axis.along_axis,
 )

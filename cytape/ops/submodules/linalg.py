@@ -8,6 +8,7 @@ import numpy as np
 from cytape.ops import linalg as products
 from cytape.ops import rearranging, shaping
 from cytape.ops.calculus import vectors
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import joined, operand
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.numpy_function import numpy_function
@@ -45,6 +46,7 @@ identities_op = nondifferentiable(
     "IdentityMatrices",
     forward=_identities,
     shape_rule=lambda a: symbolic_spec(square_shape(a, "matrix_power"), a.dtype),
+    batch=batch_axis.stacked,
 )
 
 

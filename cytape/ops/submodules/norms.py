@@ -10,6 +10,7 @@ from numpy.linalg import LinAlgError
 from cytape.ops import ordering, reductions, steps
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, sqrt, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_small, is_tensor, joined, values_of, wide
 from cytape.ops.engine.declare import general
 from cytape.ops.engine.numpy_function import numpy_function
@@ -105,6 +106,14 @@ def _vector_norm_of_tensor(x, *, ord, axis, keepdims):
     return sqrt(reductions.sum(x * x, axis, keepdims=keepdims))
 
 
+def _vector_norm_in_batch(call):
+    if not call.input_specs[0].ndim:
+        return NotImplemented
+    # NumPy takes ord=None for all axes of any number, or for one.
+    ord = 2 if call.attrs.get("ord", 2) is None else call.attrs["ord"]
+    return batch_axis.along_axis(call._replace(attrs={**call.attrs, "ord": ord}))
+
+
 vector_norm_op = general(
     "VectorNorm",
     forward=_vector_norm,
@@ -114,6 +123,7 @@ vector_norm_op = general(
     batched=_vector_norm_jvp,
     shape_rule=shape_rules.vector_norm,
     composition=_vector_norm_of_tensor,
+    batch=_vector_norm_in_batch,
 )
 
 

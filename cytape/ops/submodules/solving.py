@@ -11,6 +11,7 @@ from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
 from cytape.ops.elementwise import conj, imag, real
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, joined, operand
 from cytape.ops.engine.declare import general
 from cytape.ops.engine.numpy_function import numpy_function
@@ -111,6 +112,17 @@ def _solve_batched(op, *tangents):
     ])  # fmt: skip
 
 
+def _solve_in_batch(call):
+    (a, b), (a_spec, b_spec) = call.inputs, call.input_specs
+    if b_spec.ndim > 1:
+        return batch_axis.aligned(call)
+    if not call.mapped[1]:
+        return call.again([a, b])
+    if a_spec.ndim > 2:
+        return NotImplemented
+    return call.again([a, b[..., None]])[..., 0]
+
+
 solve_op = general(
     "Solve",
     forward=_solve,
@@ -121,6 +133,7 @@ solve_op = general(
     optional_tangents=(0, 1),
     batched=_solve_batched,
     shape_rule=_solve_spec,
+    batch=_solve_in_batch,
 )
 
 
@@ -180,6 +193,7 @@ inv_op = general(
     saved_inputs=(),
     saved_outputs=(0,),
     shape_rule=lambda a, **_: symbolic_spec(square_shape(a, "inv"), dtype_of(a)),
+    batch=batch_axis.stacked,
 )
 
 
@@ -239,6 +253,7 @@ cofactors_op = general(
     saved_outputs=(0,),
     optional_tangents=(1,),
     shape_rule=lambda a, det: symbolic_spec(square_shape(a, "det"), dtype_of(a)),
+    batch=batch_axis.stacked,
 )
 
 
@@ -254,6 +269,7 @@ det_op = general(
     batched=_det_jvp,
     saved_outputs=(0,),
     shape_rule=lambda a: symbolic_spec(square_shape(a, "det")[:-2], dtype_of(a)),
+    batch=batch_axis.stacked,
 )
 
 
@@ -309,6 +325,7 @@ slogdet_op = general(
     saved_outputs=(0,),
     optional_gradients=(0, 1),
     shape_rule=_slogdet_spec,
+    batch=batch_axis.stacked,
 )
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from cytape.ops import reductions
 from cytape.ops.creation import identity
 from cytape.ops.elementwise import absolute, copysign, real, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.engine.numpy_function import numpy_function
@@ -102,6 +103,7 @@ eigh_op = general(
     saved_outputs=(0, 1),
     optional_gradients=(0, 1),
     shape_rule=_eigh_spec,
+    batch=batch_axis.stacked,
 )
 
 
@@ -188,6 +190,7 @@ eig_op = general(
     saved_outputs=(0, 1),
     optional_gradients=(0, 1),
     shape_rule=_eig_spec,
+    batch=batch_axis.stacked,
 )
 
 
@@ -318,6 +321,7 @@ svd_op = general(
     saved_outputs=(0, 1, 2),
     optional_gradients=(0, 1, 2),
     shape_rule=_svd_spec,
+    batch=batch_axis.stacked,
 )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib import stride_tricks
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.engine.arguments import axis_in_batch
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.declare import structural
 from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
@@ -27,8 +27,7 @@ sliding_windows_op = structural(
     stride_tricks.sliding_window_view,
     None,
     shape_rule=_windows_spec,
-    batched=lambda x, *, axis, **options: sliding_windows_op(
-        x, axis=axis_in_batch(axis, x.ndim), **options),
+    batch=batch_axis.along_axis,
 )
 
 

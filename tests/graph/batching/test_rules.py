@@ -7,8 +7,6 @@ import pytest
 
 import cytape
 from cytape.graph.batching import members
-from cytape.graph.batching.rules import RULES
-from cytape.ops.engine.declare import find
 from tests.cases import each
 from tests.ops import specs_symbolic
 from tests.ops.forward_mode import as_tuple
@@ -227,7 +225,3 @@ def test_which_functions_and_gradients_of_functions_are_computed_in_a_loop(loops
             if loops:
                 found.add(spec.op)
     assert found == set(LOOPED)
-
-
-def test_rules_are_of_ops():
-    assert [name for name in RULES if find(name) is None] == []

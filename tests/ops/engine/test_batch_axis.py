@@ -1,0 +1,42 @@
+"""Calls of ops with a batch axis: repeated inputs, positions along it, and rules of kinds."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops.engine.batch_axis import BatchedCall, counted, merged, parted, repeated
+from cytape.ops.engine.declare import OPS, linear
+
+X, Y = cytape.constant(np.ones((4, 3))), cytape.constant(np.arange(3.0))
+
+
+def call(mapped, extent=4, **attrs):
+    inputs = [X if own else Y for own in mapped]
+    return BatchedCall(
+        OPS["Add"], attrs, inputs, list(mapped), [Y.spec] * len(mapped), [Y.spec], extent)
+
+
+def test_shared_inputs_are_repeated():
+    x, y = repeated(call([True, False]))
+    assert x is X
+    np.testing.assert_array_equal(y.numpy(), np.tile(Y.numpy(), (4, 1)))
+    assert repeated(call([True, False], extent=None)) is None
+    assert repeated(call([True], extent=None)) == [X]
+
+
+def test_positions_along_the_batch_axis_stand_beside_an_index():
+    assert counted(5, 2).shape == (5, 1, 1)
+    np.testing.assert_array_equal(counted(3, 0).numpy(), [0, 1, 2])
+
+
+def test_the_batch_axis_is_joined_to_the_first_axis():
+    one = call([True, False])
+    assert merged(one, 0).shape == (12,)
+    assert parted(merged(one, 0), one, 0).shape == (4, 3)
+    assert merged(call([True, True]), 0) is None
+    assert merged(call([True, False], extent=None), 0) is None
+
+
+def test_an_unknown_fact_is_an_error():
+    with pytest.raises(TypeError, match=r"'TestUnknownFact' .* unknown argument 'bached'"):
+        linear("TestUnknownFact", np.copy, lambda op, g: g, bached=np.copy)
