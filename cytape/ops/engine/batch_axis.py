@@ -7,31 +7,14 @@ returns the outputs with that axis, or NotImplemented. An op's declaration names
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, keeps_axes
+from cytape.ops.engine.batched_call import Along, BatchedCall
 from cytape.tensor import Tensor, convert_to_tensor
-from cytape.tensor.spec import Spec
-
-
-class BatchedCall(NamedTuple):
-    """A call of an op in which some inputs have a batch axis."""
-
-    op: Any
-    attrs: dict[str, Any]
-    inputs: list[Any]
-    mapped: list[bool]         # per input whether it has the batch axis
-    input_specs: list[Spec]    # without that axis
-    output_specs: list[Spec]   # without it
-    extent: int | None         # length of the batch axis; None if it is not known
-
-    def again(self, inputs: list[Any], **attrs: Any) -> Any:
-        """Call the op with other inputs and attributes."""
-        return self.op(*inputs, **{**self.attrs, **attrs})
-
 
 Rule = Callable[[BatchedCall], Any]
 
@@ -102,19 +85,7 @@ def product(call: BatchedCall) -> Any:
             call.inputs, call.mapped, call.input_specs, depths, strict=True)])
 
 
-def along(*names: str) -> Rule:
-    """Make a rule that moves the axes in these attributes by one; the first input has the batch."""
-
-    def rule(call: BatchedCall) -> Any:
-        if not call.mapped[0] or any(call.mapped[1:]):
-            return NotImplemented
-        ndim = call.inputs[0].ndim
-        return call.again(call.inputs, **{
-            name: axis_in_batch(call.attrs.get(name), ndim) for name in names})
-
-    return rule
-
-
+along = Along
 along_axis = along("axis")
 
 

@@ -16,6 +16,7 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, strided_value, valu
 from libc.stdint cimport uint64_t
 from numpy cimport ndarray, npy_intp
 
+from .batched_call cimport BatchedCall
 from .dispatch cimport (
     conform, dense_value, documentation, frozen_attrs, give_all, gradients_of_outputs, is_followed,
     ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, tensor_value,
@@ -33,7 +34,7 @@ from cytape.errors import (
     NotDifferentiableError,
     SymbolicTensorError,
 )
-from cytape.ops.engine.batch_axis import BatchedCall, of_linear
+from cytape.ops.engine.batch_axis import of_linear
 from cytape.tensor.notices import user_line
 
 cnp.import_array()
@@ -427,11 +428,20 @@ cdef class GeneralOp(Op):
 
     cdef object in_batch(self, list inputs, list outputs, dict attrs, list operands, list mapped):
         """Call the op by its rule for an added axis; tangents among the operands have that axis."""
+        cdef BatchedCall call = BatchedCall.__new__(BatchedCall)
         cdef Value value
-        shape = operands[mapped.index(True)].shape
-        return self.batch(BatchedCall(
-            self, attrs, operands, mapped, [value.spec for value in inputs],
-            [value.spec for value in outputs], None if shape is None else shape[0]))
+        call.op = call.function = self
+        call.attrs = attrs
+        call.inputs = operands
+        call.mapped = mapped
+        call.input_specs = [value.spec for value in inputs]
+        call.output_specs = [value.spec for value in outputs]
+        moving = operands[mapped.index(True)]
+        if type(moving) is ndarray:
+            call.function = self.forward
+        shape = moving.shape
+        call.extent = None if shape is None else shape[0]
+        return self.batch(call)
 
     cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain):
         """A call as the rules of forward mode see it."""

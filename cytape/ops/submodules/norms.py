@@ -10,8 +10,14 @@ from numpy.linalg import LinAlgError
 from cytape.ops import ordering, reductions, steps
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, sqrt, where
-from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_small, is_tensor, joined, values_of, wide
+from cytape.ops.engine.arguments import (
+    axis_in_batch,
+    is_small,
+    is_tensor,
+    joined,
+    values_of,
+    wide,
+)
 from cytape.ops.engine.declare import general
 from cytape.ops.engine.numpy_function import numpy_function
 from cytape.ops.shapes import shape_rules
@@ -111,7 +117,8 @@ def _vector_norm_in_batch(call):
         return NotImplemented
     # NumPy takes ord=None for all axes of any number, or for one.
     ord = 2 if call.attrs.get("ord", 2) is None else call.attrs["ord"]
-    return batch_axis.along_axis(call._replace(attrs={**call.attrs, "ord": ord}))
+    axis = axis_in_batch(call.attrs["axis"], call.inputs[0].ndim)
+    return call.again(call.inputs, axis=axis, ord=ord)
 
 
 vector_norm_op = general(
