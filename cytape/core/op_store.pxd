@@ -71,6 +71,7 @@ cdef class OpStore:
     cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
                        const id_t* outputs, int32_t n_outputs, void* const* refs,
                        int32_t n_refs) except -1
+    cdef int append_again(self, OpKind* kind, int32_t n_inputs, int32_t n_outputs) except -1
     cdef void revive(self, id_t id) noexcept nogil
     cdef bint unlink(self, id_t id) noexcept
     cdef void drop_use(self, index_t slot, int32_t kind) noexcept nogil

@@ -55,33 +55,32 @@ cdef class OpStore:
         NO_ID stands for an input without an id. An output that another op produced changes its
         producer to this op.
         """
+        cdef Op* entry = next_op(self, n_inputs + n_outputs, n_refs)
+        cdef index_t* row = self.table.args + entry.args
+        cdef index_t slot, i
         cdef id_t id
-        cdef Op* entry
-        cdef index_t slot, i, first_doomed = self.n_doomed
-        cdef index_t* slots = <index_t*>malloc((n_inputs + n_outputs + 1) * sizeof(index_t))
-        if slots == NULL:
-            raise MemoryError()
-        try:
-            for i in range(n_inputs + n_outputs):
-                id = inputs[i] if i < n_inputs else outputs[i - n_inputs]
-                slot = slot_of(self, id)
-                slots[i] = new_slot(self, id, INPUT_ONLY) if slot == NO_INDEX and id >= 0 else slot
-            entry = next_op(self, n_inputs + n_outputs, n_refs)
-            for i in range(n_inputs):
-                if slots[i] != NO_INDEX:
-                    # Or replacing the producer of an output could doom the op that made this input.
-                    add_use(self, slots[i], CONSUMER)
-            for i in range(n_inputs, n_inputs + n_outputs):
-                if self.slots[slots[i]].op >= 0:
-                    lose_output(self, self.slots[slots[i]].op, slots[i])
-            memcpy(self.table.args + entry.args, slots, (n_inputs + n_outputs) * sizeof(index_t))
-            memcpy(self.table.refs + entry.refs, refs, n_refs * sizeof(void*))
-            append_op(self, kind, n_inputs, n_outputs)
-            for i in range(n_inputs):
-                if slots[i] != NO_INDEX:
-                    self.slots[slots[i]].uses -= CONSUMER  # append counted it as well
-        finally:
-            free(slots)
+        for i in range(n_inputs + n_outputs):
+            id = inputs[i] if i < n_inputs else outputs[i - n_inputs]
+            slot = slot_of(self, id)
+            row[i] = new_slot(self, id, INPUT_ONLY) if slot == NO_INDEX and id >= 0 else slot
+        memcpy(self.table.refs + entry.refs, refs, n_refs * sizeof(void*))
+        return self.append_again(kind, n_inputs, n_outputs)
+
+    cdef int append_again(self, OpKind* kind, int32_t n_inputs, int32_t n_outputs) except -1:
+        """Append the next op as `append_op` does; outputs of other ops change their producer."""
+        cdef index_t* row = self.table.args + self.table.n_args
+        cdef index_t i, first_doomed = self.n_doomed
+        for i in range(n_inputs):
+            if row[i] != NO_INDEX:
+                # Or replacing the producer of an output could doom the op that made this input.
+                add_use(self, row[i], CONSUMER)
+        for i in range(n_inputs, n_inputs + n_outputs):
+            if self.slots[row[i]].op >= 0:
+                lose_output(self, self.slots[row[i]].op, row[i])
+        append_op(self, kind, n_inputs, n_outputs)
+        for i in range(n_inputs):
+            if row[i] != NO_INDEX:
+                self.slots[row[i]].uses -= CONSUMER  # append counted it as well
         if self.n_doomed > first_doomed:
             self.forget(first_doomed)
             self.release_doomed()

@@ -1,12 +1,14 @@
 cimport cython
+from cpython.ref cimport Py_DECREF, PyObject
 from cytape.core.vspace cimport Backward, BackwardCall, OpType, release_backward
-from cytape.tensor.state cimport Counts, counts
+from cytape.tensor.state cimport Counts, Recorder, counts, recording
 from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport Value, array_of, value_of_array
 from libc.stdint cimport int32_t, uint64_t
 
 from .dispatch cimport (
-    give_all, gradients_of_outputs, is_followed, record_refs, release_objects, value_of)
+    give_all, gradients_of_outputs, is_followed, release_objects, value_of)
+from .recording cimport enter, items_of
 from .tangents cimport follow
 from .general_op cimport zeros_like
 from .symbolic cimport SymbolicGraph, graph_for
@@ -47,18 +49,35 @@ cdef class CustomOp(Op):
         self.op_type = OpType(name)
         self.op_type.kind.release = release_custom
         self.op_type.kind.owner = <void*>self
+        self.moving = ~<uint64_t>0
 
     cdef bint has_jvp(self) noexcept:
         return self.with_jvp
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
-        return record_refs(&self.op_type.kind, inputs, outputs,
-                           self.refs_of_call(inputs, outputs, attrs), True)
+        """Record a call; the backward function goes to the tape's keeper, not to the entry."""
+        cdef Recorder tape
+        cdef bint entered
+        cdef PyObject* tail
+        holder = attrs["holder"]
+        tail = <PyObject*>holder
+        for tape in recording() or ():
+            if tape.keeper is None:
+                tape.keeper = set()
+            tape.keeper.add(holder)
+            entered = False
+            try:
+                entered = enter(tape, self, items_of(inputs), NULL, <int>len(inputs),
+                                items_of(outputs), <int>len(outputs), &tail, 1, False)
+            finally:
+                if entered:
+                    Py_DECREF(holder)
+                else:
+                    tape.keeper.discard(holder)
+        return 0
 
-    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
-        cdef Value value
-        specs = [value.spec for value in outputs] + [value.spec for value in inputs]
-        return specs + [attrs["holder"]]
+    cdef object tail_of(self, dict attrs):
+        return attrs["holder"]
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):

@@ -1,15 +1,17 @@
 # Op: one declaration made runnable. Calling it computes, and records on the recorders of the thread
-# that follow an input. What an entry keeps (its refs) is specs and values, never handles: first the
-# specs of the outputs, then per input its value where a rule reads it, else its spec.
+# that follow an input; `recording.pxd` has the layout of their entries.
 
 from cpython.ref cimport Py_INCREF, Py_XINCREF, PyObject
-from cytape.core.vspace cimport BackwardCall, OpKind, OpType
+from cytape.core.vspace cimport BackwardCall, OpType
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
 from cytape.tensor.variable cimport Variable, read
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
+
+cdef struct Kept:  # positions whose values an entry keeps, a bit each; the last bit: all after it
+    uint64_t inputs, outputs
 
 cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
@@ -17,6 +19,9 @@ cdef class Op(Operator):
     cdef public bint stateful     # each call counts: results differ, or something is changed
     cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
     cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
+    cdef uint64_t moving  # inputs with a derivative, a bit each; no entry is made without one
+    cdef Kept kept        # by an entry, whichever inputs are followed
+    cdef Kept* kept_for   # or by which input is followed; NULL: it makes no difference
     cdef readonly object composition  # the same made of simpler ops, for plans; or None
     cdef public object batch      # the rule for an added axis, a function of a BatchedCall; or None
     # Data of higher rooms about the op, set when they import it; 0: none.
@@ -26,9 +31,10 @@ cdef class Op(Operator):
     # Specs of the outputs of a call with symbolic values, packed as the results of forward.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
-    # The same call for recorders without a fast path; inputs and outputs are Values.
-    cdef list refs_of_call(self, list inputs, list outputs, dict attrs)  # the refs of its entry
+    # Record a call, whose inputs and outputs are Values.
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1
+    # What ends an entry of a call, or None; sees to `kept`, too.
+    cdef object tail_of(self, dict attrs)
     # The tangents of the outputs: tensors, arrays (plain) or None. Those of the inputs are arrays
     # (plain) or tensors, or None; batched: with a leading axis, which `takes_batches` must allow,
     # and the result may be NotImplemented.
@@ -69,12 +75,8 @@ cdef bint shape_may_be(shape, Spec spec) except -1
 cdef list gradients_of_outputs(BackwardCall* call, bint plain)
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1
 cdef int give_all(Op op, BackwardCall* call, gradients) except -1
-cdef int record_refs(OpKind* kind, list inputs, list outputs, list refs, bint kept) except -1
 cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept
 
-
-# Refs of a backward call: a spec for each output; for each input its value if the rules read it,
-# otherwise its spec; the outputs that the rules read; the attributes. Elementwise ops have none.
 
 cdef inline void* output_ref(BackwardCall* call, Py_ssize_t i) noexcept:
     return call.refs[i]
@@ -106,6 +108,10 @@ cdef inline Value tensor_value(x):
     if isinstance(x, Variable):
         return read(x)
     return None
+
+
+cdef inline bint is_among(uint64_t bits, Py_ssize_t position) noexcept:
+    return bits >> min(position, 63) & 1
 
 
 cdef inline Spec spec_of_ref(x):

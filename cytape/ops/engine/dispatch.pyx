@@ -1,9 +1,9 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF, Py_XDECREF, PyObject
+from cpython.ref cimport Py_XDECREF, PyObject
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport is_known
-from cytape.core.typedefs cimport NO_ID, id_t
+from cytape.core.typedefs cimport NO_ID
 from cytape.ops.kernels.loops cimport trouble
 from cytape.tensor.spec cimport scalar_spec
 from cytape.tensor.state cimport Recorder, TangentRecorder, accumulating, observed, recording
@@ -11,7 +11,6 @@ from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor, requir
 from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
 from cytape.tensor.views cimport note_foreign, note_view
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 from numpy cimport ndarray
 
@@ -41,8 +40,6 @@ UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
                     "identity", "signature", "resolve_dtypes")
 cdef object float64 = np.float64
-cdef enum:
-    MOST_ON_STACK = 32  # pointers of a call that is recorded
 cdef list weak_scalars = [None] * 32
 cdef uint64_t weak_bits[32]
 
@@ -190,11 +187,11 @@ cdef class Op(Operator):
                 note_view(output, origin, self, attrs, others, i)
         return 0
 
-    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
-        raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
-
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
         return 0
+
+    cdef object tail_of(self, dict attrs):
+        return attrs
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
@@ -368,49 +365,6 @@ cdef int give_all(Op op, BackwardCall* call, gradients) except -1:
             f"per input: expected {call.n_inputs}, got {len(gradients)}")
     for i in range(call.n_inputs):
         give(op, call, i, gradients[i])
-    return 0
-
-
-cdef int record_refs(OpKind* kind, list inputs, list outputs, list refs, bint kept) except -1:
-    """Record an op on every recorder that follows an input. kept: the last ref is a Backward."""
-    cdef Recorder recorder
-    cdef Value value
-    cdef Py_ssize_t i, n_refs = len(refs), n_inputs = len(inputs), n_outputs = len(outputs)
-    cdef void* on_stack[MOST_ON_STACK]
-    cdef void** row = &on_stack[0]
-    cdef id_t* ids
-    if n_refs + n_inputs + n_outputs > MOST_ON_STACK:
-        row = <void**>malloc((n_refs + n_inputs + n_outputs) * sizeof(void*))
-    if row == NULL:
-        raise MemoryError()
-    ids = <id_t*>(row + n_refs)
-    try:
-        for i in range(n_inputs):
-            value = <Value>inputs[i]
-            ids[i] = value.id if value.spec.trainable else NO_ID
-        for i in range(n_outputs):
-            ids[n_inputs + i] = (<Value>outputs[i]).id
-        for recorder in recording() or ():
-            for i in range(n_inputs):
-                if is_known(recorder, ids[i]):
-                    break
-            else:
-                continue
-            for i in range(n_refs):
-                row[i] = owned(refs[i])
-            if kept:
-                if recorder.keeper is None:
-                    recorder.keeper = set()
-                recorder.keeper.add(refs[n_refs - 1])
-                Py_DECREF(refs[n_refs - 1])
-            try:
-                recorder.record_op(kind, ids, n_inputs, ids + n_inputs, n_outputs, row, n_refs)
-            except BaseException:
-                kind.release(row, n_refs, recorder.keeper)
-                raise
-    finally:
-        if row != &on_stack[0]:
-            free(row)
     return 0
 
 

@@ -1,7 +1,6 @@
 # ElementwiseOp: a NumPy function of each element, with one partial derivative per input.
 #
-# refs of an entry: the output's spec; per input its value or spec; the output's value where a
-# partial reads that, and then the op itself if its function is no ufunc.
+# The tail of an entry: the op, if its function is no ufunc.
 
 from cpython.ref cimport PyObject
 from cytape.ops.kernels.loops cimport Kernel
@@ -25,5 +24,5 @@ cdef class ElementwiseOp(PartialsOp):
     cdef object call3(self, tuple operands)
     cdef Value plain_operand(self, x, Spec other, int position)
     cdef object by_walk(self, PyObject** inputs, int n)
-    cdef object finish(self, Value out, PyObject** inputs, int n)
-    cdef int record(self, Value out, PyObject** inputs, int n) except -1
+    cdef object finish1(self, Value out, PyObject** inputs)
+    cdef object finish2(self, Value out, PyObject** inputs)

@@ -1,9 +1,6 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF, PyObject
-from cytape.core.op_store cimport Op as StoredOp
-from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
-from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport (
     WORTH_THE_GIL, Loop, kernel_of, loop_of, suits_loops, trouble, warn)
@@ -11,16 +8,17 @@ from cytape.ops.kernels.tracer cimport MAX_INPUTS
 from cytape.ops.kernels.walk cimport Walk, begin, join, plan, run
 from cytape.tensor.operators cimport functions
 from cytape.tensor.spec cimport boolean_spec, broadcast_spec, spec_like
-from cytape.tensor.state cimport Counts, Recorder, building, counts, recording
+from cytape.tensor.state cimport Counts, building, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, new_value, symbol_of, value_of_array
 from libc.stdint cimport int32_t
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
-    conform, documentation, is_followed, ndarray_of, opts_out, owned_pointer, tensor_value,
+    conform, documentation, is_followed, ndarray_of, opts_out, tensor_value,
     value_of, with_lists_joined, weak_scalar)
 from .program_nodes cimport append_gradients, op_by_ufunc
+from .recording cimport items_of, record
 from .symbolic cimport (
     NO_ATTRS, SymbolicGraph, build, graph_for, graph_of, number, own_value)
 
@@ -33,8 +31,6 @@ from .batch_axis import aligned
 cnp.import_array()
 
 cdef extern from "Python.h":
-    PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
-    Py_ssize_t PyList_GET_SIZE(object list) noexcept
     Py_ssize_t PyVectorcall_NARGS(size_t flags) noexcept
     unsigned long Py_TPFLAGS_HAVE_VECTORCALL
 
@@ -130,7 +126,7 @@ cdef class ElementwiseOp(PartialsOp):
                 loop.function(data, &a.spec.size, strides, loop.data)
                 if trouble():
                     warn(self.forward, (ndarray_of(x),))
-                return self.finish(out, inputs, 1)
+                return self.finish1(out, inputs)
         tensor = self.by_walk(inputs, 1)
         return self.by_numpy(x) if tensor is None else tensor
 
@@ -173,7 +169,7 @@ cdef class ElementwiseOp(PartialsOp):
                 loop.function(data, &spec.size, strides, loop.data)
                 if trouble():
                     warn(self.forward, (ndarray_of(x), ndarray_of(y)))
-                return self.finish(out, inputs, 2)
+                return self.finish2(out, inputs)
         tensor = self.by_walk(inputs, 2)
         return self.by_numpy(x, y) if tensor is None else tensor
 
@@ -206,7 +202,7 @@ cdef class ElementwiseOp(PartialsOp):
             return None
         if self.programs is None:
             self.trace_partials()
-        return value_of(x, recorders.entered and self.saves[1 - position] >> (1 + position) & 1)
+        return value_of(x, recorders.entered and self.saves[1 - position].inputs >> position & 1)
 
     cdef object by_walk(self, PyObject** inputs, int n):
         """Broadcasting, strided or large operands; None if there is no loop for them."""
@@ -235,15 +231,15 @@ cdef class ElementwiseOp(PartialsOp):
         run(loop, &walk, spec.nbytes)
         if trouble():
             warn(self.forward, tuple([array_of(<Value>inputs[i]) for i in range(n)]))
-        return self.finish(out, inputs, n)
+        if n == 2:
+            return self.finish2(out, inputs)
+        return told(self, out, inputs, n)
 
-    cdef object finish(self, Value out, PyObject** inputs, int n):
-        cdef Tensor tensor = new_tensor(out)
-        if recorders.entered and out.spec.trainable:
-            self.record(out, inputs, n)
-            if recorders.accumulators.count:
-                self.follow(out, inputs, n)
-        return tensor
+    cdef object finish1(self, Value out, PyObject** inputs):
+        return told(self, out, inputs, 1)
+
+    cdef object finish2(self, Value out, PyObject** inputs):
+        return told(self, out, inputs, 2)
 
     def by_numpy(self, *operands):
         """Call the forward function on ndarrays, for all cases that the kernels do not cover."""
@@ -270,7 +266,7 @@ cdef class ElementwiseOp(PartialsOp):
             ]
             for i in range(n):
                 inputs[i] = <PyObject*>values[i]
-            self.record(out, inputs, n)
+            record_call(self, out, inputs, n)
             self.follow(out, inputs, n)
         return tensor
 
@@ -308,7 +304,7 @@ cdef class ElementwiseOp(PartialsOp):
             b = graph.value_at(symbols[1])
         inputs[0] = <PyObject*>a
         inputs[1] = <PyObject*>b
-        return self.finish(out, inputs, n)
+        return told(self, out, inputs, n)
 
     cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2:
         """Add a node for float operands of one dtype; -1, with nothing done, for all others."""
@@ -375,83 +371,30 @@ cdef class ElementwiseOp(PartialsOp):
             self.result_dtypes[dtypes] = found
         return found
 
-    cdef int record(self, Value out, PyObject** inputs, int n) except -1:
-        # Pointers are cast in place, not assigned: that spares the reference counts.
-        cdef list active = recording()
-        cdef PyObject* recorder
-        cdef StoredOp* entry
-        cdef index_t* row
-        cdef void** refs
-        cdef id_t ids[MAX_INPUTS]
-        cdef index_t slots[MAX_INPUTS + 1]
-        cdef index_t slot
-        cdef unsigned int saves
-        cdef bint wanted, unknown, owns_op
-        cdef int i, k
-        if active is None:
-            return 0
+    cdef object tail_of(self, dict attrs):
         if self.programs is None:
             self.trace_partials()
-        for k in range(PyList_GET_SIZE(active)):
-            recorder = PyList_GET_ITEM(active, k)
-            saves = 0
-            wanted = unknown = False
-            for i in range(n):
-                ids[i] = (<Value>inputs[i]).id
-                slots[i] = slot = slot_of(<Recorder>recorder, ids[i])
-                if slot == NO_INDEX:
-                    unknown |= ids[i] != NO_ID
-                elif ((<Recorder>recorder).slots[slot].op != INPUT_ONLY
-                        and self.has_partial[i] and (<Value>inputs[i]).spec.trainable):
-                    saves |= self.saves[i]
-                    wanted = True
-            if not wanted:
-                continue
-            for i in range(n if unknown else 0):
-                if slots[i] == NO_INDEX and ids[i] != NO_ID:
-                    slot = slot_of(<Recorder>recorder, ids[i])  # it may be the input before, too
-                    slots[i] = (new_slot(<Recorder>recorder, ids[i], INPUT_ONLY) if slot == NO_INDEX
-                                else slot)
-            slots[n] = new_slot(<Recorder>recorder, out.id, INPUT_ONLY)
-            # A tape does not own ops; one of `cytape.elementwise` may have no other owner.
-            owns_op = self.kernel is None and saves & 1
-            entry = next_op(<Recorder>recorder, n + 1, 1 + n + (saves & 1) + owns_op)
-            row = (<Recorder>recorder).table.args + entry.args
-            refs = (<Recorder>recorder).table.refs + entry.refs
-            refs[0] = owned_pointer(<PyObject*>out.spec)
-            for i in range(n):
-                row[i] = slots[i]
-                refs[1 + i] = owned_pointer(inputs[i] if saves >> (1 + i) & 1
-                                            else <PyObject*>(<Value>inputs[i]).spec)
-            row[n] = slots[n]
-            if saves & 1:
-                refs[1 + n] = owned_pointer(<PyObject*>out)
-            if owns_op:
-                refs[2 + n] = owned_pointer(<PyObject*>self)
-            append_op(<Recorder>recorder, &self.op_type.kind, n, 1)
-        return 0
-
-    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
-        cdef Value out = outputs[0], value
-        cdef list refs = [out.spec]
-        cdef unsigned int saves = 0
-        cdef int i
-        if self.programs is None:
-            self.trace_partials()
-        for i in range(self.n_inputs):
-            saves |= self.saves[i]
-        for i, value in enumerate(inputs):
-            refs.append(value if saves >> (1 + i) & 1 else value.spec)
-        if saves & 1:
-            refs.append(out)
-        return refs
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
-        cdef PyObject* row[MAX_INPUTS]
-        cdef int i
-        for i in range(len(inputs)):
-            row[i] = <PyObject*>inputs[i]
-        return self.record(outputs[0], row, len(inputs))
+        return record_call(self, outputs[0], items_of(inputs), <int>len(inputs))
+
+
+cdef inline int record_call(ElementwiseOp op, Value out, PyObject** inputs, int n) except -1:
+    cdef PyObject* output = <PyObject*>out
+    cdef PyObject* tail = <PyObject*>op  # which may have no other owner
+    if op.programs is None and recording() is not None:
+        op.trace_partials()
+    return record(op, inputs, NULL, n, &output, 1, &tail, op.kernel is None, True)
+
+
+cdef inline Tensor told(ElementwiseOp op, Value out, PyObject** inputs, int n):
+    """The output of a call that recorders were told of; with a constant n its loops unroll."""
+    cdef Tensor tensor = new_tensor(out)
+    if recorders.entered and out.spec.trainable:
+        record_call(op, out, inputs, n)
+        if recorders.accumulators.count:
+            op.follow(out, inputs, n)
+    return tensor
 
 
 cdef PyObject* call_vector(PyObject* op, PyObject* const* arguments, size_t flags,

@@ -1,5 +1,6 @@
 # GeneralOp: an op with a derivative rule per mode.
 
+from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.value cimport Value
@@ -11,19 +12,18 @@ from .symbolic cimport SymbolicGraph
 cdef class OpCall
 
 cdef class GeneralOp(Op):
-    # refs of an entry: output specs; per input its value or spec; per output its value or None; the
-    # user's line, of an op without a vjp; the attributes.
+    # The tail of an entry: the user's line, of an op without a vjp; the attributes.
     cdef readonly object vjp, jvp
     cdef readonly object saved_inputs   # positions, None: all
     cdef readonly object saved_outputs
-    cdef uint64_t saved_input_bits, saved_output_bits  # those positions, for `is_among`
     cdef readonly bint linear
     cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
     cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None
     cdef readonly object batched        # the jvp for tangents with a leading axis, or None
     cdef readonly object optional_tangents  # inputs whose tangent the jvp takes as None
     cdef int tell(self, tuple inputs, list outputs, dict attrs) except -1
-    cdef int record_linear(self, Value x, Value out, dict attrs) except -1
+    cdef int record_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1
+    cdef int tell_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1
     # None where a rule is to be called.
     cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched)
     # The backward pass in C when no recorder is active; False, with nothing done, if there is none.
@@ -48,7 +48,8 @@ cdef class OpCall:
     cdef tuple input_refs, output_refs
     cdef bint plain             # no recorder is active: rules get ndarrays
 
-cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1
+cdef int backward_by_rule(Op op, BackwardCall* call, rule, uint64_t kept_outputs, graph,
+                          int node) except -1
 
 # The tangent of an input that has none, where a rule takes no None; batched: of all directions.
 cdef object zeros_like(Value value, list tangents, bint plain, bint batched)

@@ -3,14 +3,11 @@ cimport numpy as cnp
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.op_store cimport Op as StoredOp
-from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
-from cytape.core.typedefs cimport NO_INDEX, index_t
 from cytape.core.vspace cimport OpType
 from cytape.tensor.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
 from cytape.tensor.spec cimport spec_of_array, symbolic_spec
 from cytape.tensor.state cimport (
-    Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
+    Counts, TangentRecorder, accumulating, building, counts, observed, recording)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
 from cytape.tensor.value cimport copy_of_array, is_symbolic, strided_value, value_of_array
 from libc.stdint cimport uint64_t
@@ -18,9 +15,10 @@ from numpy cimport ndarray, npy_intp
 
 from .batched_call cimport BatchedCall
 from .dispatch cimport (
-    conform, dense_value, documentation, frozen_attrs, give_all, gradients_of_outputs, is_followed,
-    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, tensor_value,
+    conform, dense_value, documentation, frozen_attrs, give_all, gradients_of_outputs, is_among,
+    is_followed, ndarray_of, owned, release_objects, restored, spec_of_ref, tensor_value,
     value_of, with_lists_joined)
+from .recording cimport items_of, record
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
 
@@ -169,10 +167,6 @@ cdef uint64_t bits_of(positions) except? 0:
     return bits
 
 
-cdef inline bint is_among(uint64_t bits, Py_ssize_t position) noexcept:
-    return bits >> min(position, 63) & 1
-
-
 cdef tuple arrays_of(tuple inputs):
     cdef tuple arrays = PyTuple_New(len(inputs))
     cdef Py_ssize_t i
@@ -196,8 +190,9 @@ cdef class GeneralOp(Op):
         self.saved_inputs = saved_inputs
         self.saved_outputs = saved_outputs if isinstance(saved_outputs, range) else (
             tuple(saved_outputs))
-        self.saved_input_bits = ~<uint64_t>0 if saved_inputs is None else bits_of(saved_inputs)
-        self.saved_output_bits = bits_of(self.saved_outputs)
+        self.kept.inputs = ~<uint64_t>0 if saved_inputs is None else bits_of(saved_inputs)
+        self.kept.outputs = bits_of(self.saved_outputs)
+        self.moving = ~<uint64_t>0
         self.optional_tangents = optional_tangents
         self.batched = batched
         self.linear = linear
@@ -265,7 +260,7 @@ cdef class GeneralOp(Op):
         cdef Py_ssize_t i
         attrs = frozen_attrs(attrs)
         for i in range(len(in_values)):
-            in_values[i] = value_of(inputs[i], is_among(self.saved_input_bits, i))
+            in_values[i] = value_of(inputs[i], is_among(self.kept.inputs, i))
         for i in range(len(out_values)):
             out_values[i] = (<Tensor>outputs[i]).held
         self.record_call(in_values, out_values, attrs)
@@ -275,57 +270,31 @@ cdef class GeneralOp(Op):
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
         cdef Value value
-        cdef bint trainable = False
+        cdef PyObject* tail[2]
+        cdef bint trainable = False, has_line = self.vjp is None
         for value in outputs:
             trainable |= value.spec.trainable
         if not trainable or not self.differentiable:
             return 0
-        if self.linear and len(inputs) == 1 and len(outputs) == 1:
-            value = inputs[0]
-            return self.record_linear(value, outputs[0], attrs) if value.spec.trainable else 0
-        return record_refs(&self.op_type.kind, inputs, outputs,
-                           self.refs_of_call(inputs, outputs, attrs), False)
+        line = user_line() if has_line else None  # for an error; of a trace, where it was called
+        tail[0], tail[1] = <PyObject*>line, <PyObject*>attrs
+        return record(self, items_of(inputs), NULL, <int>len(inputs), items_of(outputs),
+                      <int>len(outputs), &tail[not has_line], 1 + has_line, False)
 
-    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
-        cdef Py_ssize_t i, n_in = len(inputs), n_out = len(outputs)
-        cdef bint has_place = self.vjp is None
-        cdef list refs = [None] * (n_out + n_in + n_out + has_place + 1)
-        cdef Value value
-        for i in range(n_out):
-            refs[i] = (<Value>outputs[i]).spec
-            if is_among(self.saved_output_bits, i):
-                refs[n_out + n_in + i] = outputs[i]
-        for i in range(n_in):
-            value = <Value>inputs[i]
-            refs[n_out + i] = value if is_among(self.saved_input_bits, i) else value.spec
-        if has_place:  # the place that an error names; of a trace, the line of the call
-            refs[n_out + n_in + n_out] = user_line()
-        refs[len(refs) - 1] = attrs
-        return refs
+    cdef int record_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1:
+        """Record a new output, of an op with a vjp, and of immutable attributes."""
+        cdef PyObject* output = <PyObject*>out
+        cdef PyObject* tail = <PyObject*>attrs
+        if n == 1:  # known to the C compiler, which unrolls loops
+            return record(self, inputs, NULL, 1, &output, 1, &tail, 1, True)
+        return record(self, inputs, NULL, n, &output, 1, &tail, 1, True)
 
-    cdef int record_linear(self, Value x, Value out, dict attrs) except -1:
-        """The same, faster, for one input and output that are not saved, and immutable attributes.
-        """
-        cdef Recorder recorder
-        cdef StoredOp* entry
-        cdef void** refs
-        cdef index_t slots[2]
-        if not out.spec.trainable:
-            return 0
-        for recorder in recording() or ():
-            slots[0] = slot_of(recorder, x.id)
-            if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == INPUT_ONLY:
-                continue
-            slots[1] = new_slot(recorder, out.id, INPUT_ONLY)
-            entry = next_op(recorder, 2, 4)
-            recorder.table.args[entry.args] = slots[0]
-            recorder.table.args[entry.args + 1] = slots[1]
-            refs = recorder.table.refs + entry.refs
-            refs[0] = owned(out.spec)
-            refs[1] = owned(x.spec)
-            refs[2] = owned(None)
-            refs[3] = owned(attrs)
-            append_op(recorder, &self.op_type.kind, 1, 1)
+    cdef int tell_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1:
+        """Tell all recorders of it."""
+        cdef int i
+        self.record_few(inputs, n, out, attrs)
+        if recorders.accumulators.count:
+            self.follow_by_loops([<object>inputs[i] for i in range(n)], out, attrs)
         return 0
 
     cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1:
@@ -401,9 +370,9 @@ cdef class GeneralOp(Op):
 
     cdef int backward_by_vjp(self, BackwardCall* call) except -1:
         if self.vjp is not None:
-            return backward_by_rule(self, call, self.vjp, None, -1)
-        has_place = call.n_refs > call.n_inputs + 2 * call.n_outputs + 1
-        place = f", and was recorded {<object>call.refs[call.n_refs - 2]}" if has_place else ""
+            return backward_by_rule(self, call, self.vjp, self.kept.outputs, None, -1)
+        line = <object>call.refs[call.n_refs - 2]
+        place = f", and was recorded {line}" if isinstance(line, str) else ""
         raise NotDifferentiableError(
             f"op {self.op_type.name!r} has no gradient{place}: register one with "
             "cytape.register_gradient, or stop the gradient with cytape.stop_gradient")
@@ -464,8 +433,9 @@ cdef class GeneralOp(Op):
             (self.batch if self.linear else self.batched) is not None)
 
 
-cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1:
-    """The backward pass by a function of an OpCall; the refs are laid out as a GeneralOp's."""
+cdef int backward_by_rule(Op op, BackwardCall* call, rule, uint64_t kept_outputs, graph,
+                          int node) except -1:
+    """The backward pass by a function of an OpCall, of an entry that ends with attributes."""
     cdef int n_in = call.n_inputs, n_out = call.n_outputs
     cdef OpCall view = OpCall.__new__(OpCall)
     view.op = op
@@ -474,7 +444,7 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     view.plain = not op.rule_takes_tensors and not observed()
     view.output_specs = objects_of(call.refs, n_out)
     view.input_refs = objects_of(call.refs + n_out, n_in)
-    view.output_refs = objects_of(call.refs + n_out + n_in, n_out)
+    view.output_refs = outputs_kept(call, kept_outputs)
     view.attrs = <object>call.refs[call.n_refs - 1]
     view.needs = needs_of(call)
     seeds = gradients_of_outputs(call, view.plain)
@@ -502,6 +472,17 @@ cdef tuple objects_of(void** refs, int n):
         Py_INCREF(<object>refs[i])
         PyTuple_SET_ITEM(objects, i, <object>refs[i])
     return objects
+
+
+cdef tuple outputs_kept(BackwardCall* call, uint64_t kept):
+    """The values of the outputs that an entry keeps, None for the others."""
+    cdef list outputs = [None] * call.n_outputs
+    cdef int i, place = call.n_outputs + call.n_inputs
+    for i in range(call.n_outputs if kept else 0):
+        if is_among(kept, i):
+            outputs[i] = <object>call.refs[place]
+            place += 1
+    return tuple(outputs)
 
 
 cdef tuple needs_of(BackwardCall* call):

@@ -15,6 +15,7 @@ from .general_op cimport GeneralOp
 from .symbolic cimport SymbolicGraph
 
 cdef class IndexOp(GeneralOp):
+    cdef int tell_index(self, Value x, Value out, index) except -1
     cdef Tensor build(self, SymbolicGraph graph, x, index)
     cdef Tensor picked(self, x, Value value, ndarray index)
     cdef bint backward_of_picked(self, BackwardCall* call, Value gradient, Spec spec) except -1

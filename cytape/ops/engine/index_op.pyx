@@ -88,11 +88,12 @@ cdef class IndexOp(GeneralOp):
             find_ends(&region, value.spec, &start, &stop)
             note_region(tensor, origin, self, index, start, stop)
         if recorders.entered and spec.trainable:
-            attrs = {"index": index}
-            self.record_linear(value, out, attrs)
-            if recorders.accumulators.count:
-                self.follow_by_loops([value], out, attrs)
+            self.tell_index(value, out, index)
         return tensor
+
+    cdef int tell_index(self, Value x, Value out, index) except -1:
+        cdef PyObject* operand = <PyObject*>x
+        return self.tell_few(&operand, 1, out, {"index": index})
 
     cdef int note_views(self, inputs, result, dict attrs) except -1:
         cdef Tensor origin = origin_of(inputs[0])
@@ -120,10 +121,7 @@ cdef class IndexOp(GeneralOp):
         if out is None:
             return self(x, index=index)
         if recorders.entered and spec.trainable:
-            attrs = {"index": index}
-            self.record_linear(value, out, attrs)
-            if recorders.accumulators.count:
-                self.follow_by_loops([value], out, attrs)
+            self.tell_index(value, out, index)
         return new_tensor(out)
 
     cdef Tensor build(self, SymbolicGraph graph, x, index):
@@ -142,9 +140,7 @@ cdef class IndexOp(GeneralOp):
             graph, self, attrs, symbol_of(value),
             spec_of_dims(region.ndim, region.dims, value.spec.dtype)))
         if recorders.entered and out.spec.trainable:
-            self.record_linear(value, out, attrs)
-            if recorders.accumulators.count:
-                self.follow_by_loops([value], out, attrs)
+            self.tell_index(value, out, index)
         tensor = new_tensor(out)
         if not is_number(index, out.spec):
             find_ends(&region, value.spec, &start, &stop)

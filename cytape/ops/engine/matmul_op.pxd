@@ -17,4 +17,3 @@ cdef struct Matrix:
 
 cdef class MatMulOp(MultilinearOp):
     cdef Value product(self, Value a, Value b, bint many_a, bint many_b)
-    cdef int record_product(self, Value a, Value b, Value out) except -1

@@ -2,14 +2,12 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport effort_so_far
-from cytape.core.op_store cimport is_known
-from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Loop
 from cytape.ops.kernels.products cimport add_outer_loop, product_loop
 from cytape.ops.kernels.sums cimport add_sum
 from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
+from cytape.tensor.state cimport Counts, TangentRecorder, counts
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport (
     BYTES_OBJECT, array_of, copy_of_array, is_exclusive, is_one, new_value, shown_again)
@@ -20,7 +18,7 @@ from .dispatch cimport (
     conform, dense_value, input_ref, is_followed, opts_out, output_ref, owned, tensor_value,
     value_of)
 from .tangents cimport tangent_value
-from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
+from .symbolic cimport NO_ATTRS, SymbolicGraph, append1, append2, graph_for, own_symbol
 
 cnp.import_array()
 
@@ -44,6 +42,8 @@ cdef class MatMulOp(MultilinearOp):
 
     cdef object call2(self, x, y):
         cdef Value a, b, out = None
+        cdef PyObject* inputs[2]
+        cdef bint is_plain
         if recorders.symbolic and graph_for((x, y)) is not None:
             if opts_out(x) or opts_out(y):
                 return NotImplemented
@@ -65,14 +65,14 @@ cdef class MatMulOp(MultilinearOp):
                 return NotImplemented
             return MultilinearOp.__call__(self, x, y)
         tensor = new_tensor(out)
-        if recorders.entered and is_followed((x, y)):
+        is_plain = type(x) is ndarray or type(y) is ndarray
+        if recorders.entered and (not is_plain or is_followed((x, y))):
             if type(x) is ndarray:
                 a = value_of(x, True)
             if type(y) is ndarray:
                 b = value_of(y, True)
-            self.record_product(a, b, out)
-            if recorders.accumulators.count:
-                self.follow_by_loops([a, b], out, {})
+            inputs[0], inputs[1] = <PyObject*>a, <PyObject*>b
+            self.tell_few(inputs, 2, out, NO_ATTRS)
         return tensor
 
     cdef object infer(self, list inputs, dict attrs):
@@ -105,23 +105,6 @@ cdef class MatMulOp(MultilinearOp):
             if right is None:
                 return None
         return total(left, right)
-
-    cdef int record_product(self, Value a, Value b, Value out) except -1:
-        """Do the same as `GeneralOp.record`, faster, for a product without attributes."""
-        cdef Recorder recorder
-        cdef id_t ids[3]
-        cdef void* refs[5]
-        ids[0], ids[1], ids[2] = a.id, b.id, out.id
-        for recorder in recording() or ():
-            if is_known(recorder, a.id) or is_known(recorder, b.id):
-                refs[0], refs[1], refs[2] = owned(out.spec), owned(a), owned(b)
-                refs[3], refs[4] = owned(None), owned({})
-                try:
-                    recorder.record_op(&self.op_type.kind, ids, 2, ids + 2, 1, refs, 5)
-                except BaseException:
-                    self.op_type.kind.release(refs, 5, recorder.keeper)
-                    raise
-        return 0
 
     cdef Value product(self, Value a, Value b, bint many_a, bint many_b):
         """The product of two matrices or vectors, None where NumPy has to see to it.

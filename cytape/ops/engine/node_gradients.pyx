@@ -4,12 +4,13 @@ from cytape.core.vspace cimport NEEDED, BackwardCall
 from cytape.tensor.state cimport building
 from cytape.tensor.tensor cimport another_handle
 from cytape.tensor.value cimport Value
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from .dispatch cimport Op
+from .dispatch cimport Kept, Op, release_objects
 from .general_op cimport GeneralOp, backward_by_rule
 from .node_store cimport Node
+from .recording cimport fill_refs, items_of
 from .symbolic cimport SymbolicGraph, call_of_node
 
 from cytape.errors import NotDifferentiableError
@@ -69,7 +70,9 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     cdef dict attrs = graph.attrs[node]
     cdef BackwardCall call
     cdef void** row
-    cdef list refs, in_values = [], out_values = [], results = []
+    cdef list in_values = [], out_values = [], results = []
+    cdef Kept kept
+    cdef PyObject* tail
     if rule is None:
         op, attrs = call_of_node(graph, node)
     if rule is None and isinstance(op, GeneralOp):
@@ -85,20 +88,21 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
         own = True
     else:
         own = rule is None
+    kept.inputs = kept.outputs = ~<uint64_t>0  # read by a rule that is not the op's own
     for i in range(n_in):
         in_values.append(graph.value_at(graph.args[inputs + i]))
     for i in range(n_out):
         out_values.append(graph.value_at(first_output + i))
+    last = op.tail_of(attrs) if own else attrs
     if own:
-        refs = op.refs_of_call(in_values, out_values, attrs)
-    else:
-        refs = [(<Value>value).spec for value in out_values]
-        refs += in_values + out_values + [attrs]
-    row = <void**>calloc(len(refs) + 3 * n_in + n_out + 1, sizeof(void*))
+        kept = op.kept
+    tail = <PyObject*>last
+    row = <void**>calloc(4 * n_in + 3 * n_out + 2, sizeof(void*))
     if row == NULL:
         raise MemoryError()
     call.kind = &op.op_type.kind
-    call.n_refs = <int32_t>len(refs)
+    call.n_refs = fill_refs(row, kept, items_of(in_values), n_in, items_of(out_values), n_out,
+                            &tail, last is not None)
     call.n_outputs = n_out
     call.n_inputs = n_in
     call.refs = row
@@ -106,8 +110,6 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     call.input_gradients = call.output_gradients + n_out
     call.arrived = call.input_gradients + n_in
     call.needed = <const char*>(call.arrived + n_in)
-    for i in range(call.n_refs):
-        row[i] = <void*><PyObject*>refs[i]
     for i in range(n_in):
         (<char*>call.needed)[i] = NEEDED if needed[i] else 0
     into = building()
@@ -121,7 +123,7 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
         if rule is None:
             op.backward(&call)
         else:
-            backward_by_rule(op, &call, rule, graph, node)
+            backward_by_rule(op, &call, rule, kept.outputs, graph, node)
         for i in range(n_in):
             gradient = None
             if call.input_gradients[i] != NULL:
@@ -134,6 +136,7 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
         for i in range(n_out + n_in):  # those of outputs, then those of inputs
             if call.output_gradients[i] != NULL:
                 Py_DECREF(<object>call.output_gradients[i])
+        release_objects(row, call.n_refs, None)
         free(row)
 
 

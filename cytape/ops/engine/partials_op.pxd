@@ -13,7 +13,7 @@ from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t
 
-from .dispatch cimport Op
+from .dispatch cimport Kept, Op
 from .symbolic cimport SymbolicGraph
 
 cdef class PartialsOp(Op):
@@ -26,8 +26,7 @@ cdef class PartialsOp(Op):
     cdef list shared_programs
     cdef list tangent_programs   # by which inputs have a tangent, one bit each; made at first use
     cdef list gradient_tangent_programs  # by partial and what has a tangent, one bit per register
-    cdef bint[3] has_partial     # MAX_INPUTS
-    cdef unsigned int[3] saves   # per partial: bit 0 output, bit 1 + i input i
+    cdef Kept[3] saves           # MAX_INPUTS; per partial what it reads: `kept_for`
     cdef int require_elementwise(self, list arrays, Value out) except -1
     cdef int trace_partials(self) except -1
     cdef bint wants(self, BackwardCall* call, int i) except -1

@@ -10,6 +10,7 @@ from cytape.tensor.state cimport accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport (
     BYTES_OBJECT, array_of, is_exclusive, is_one, is_symbolic, new_value, shown_again)
+from libc.stdint cimport uint64_t
 
 from .dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
@@ -38,7 +39,8 @@ cdef class PartialsOp(Op):
         if self.n_inputs > MAX_INPUTS:
             raise ValueError(f"an elementwise op has at most {MAX_INPUTS} inputs")
         for i, partial in enumerate(partials):
-            self.has_partial[i] = partial is not None
+            if partial is not None:
+                self.moving |= 1 << i
 
     cdef int require_elementwise(self, list arrays, Value out) except -1:
         """See that a function that is no ufunc acts on elements, as its derivatives do."""
@@ -55,15 +57,18 @@ cdef class PartialsOp(Op):
 
     cdef int trace_partials(self) except -1:
         cdef Program program
+        cdef uint64_t all_inputs = (1 << self.n_inputs) - 1
         cdef int i
         programs = []
         for i, partial in enumerate(self.partials):
             program = None if partial is None else trace(partial, self.n_inputs)
             programs.append(program)
-            if partial is None:
-                self.saves[i] = 0
-            else:
-                self.saves[i] = (1 << (1 + self.n_inputs)) - 1 if program is None else program.reads
+            if partial is not None:
+                self.saves[i].inputs = all_inputs if program is None else program.reads >> 1
+                self.saves[i].outputs = 1 if program is None else program.reads & 1
+            self.kept.inputs |= self.saves[i].inputs
+            self.kept.outputs |= self.saves[i].outputs
+        self.kept_for = self.saves
         if self.programs is None:  # still: another thread may be running what it traced
             self.programs = tuple(programs)
             for i in range(self.n_inputs):
@@ -104,11 +109,12 @@ cdef class PartialsOp(Op):
         """
         cdef int j
         cdef bint saved
-        if not call.needed[i] or not self.has_partial[i]:
+        if not call.needed[i] or not self.moving >> i & 1:
             return False
-        saved = not self.saves[i] & 1 or call.n_refs > 1 + call.n_inputs
+        saved = not self.saves[i].outputs or call.n_refs > 1 + call.n_inputs and (
+            type(<object>saved_output_ref(call)) is Value)
         for j in range(call.n_inputs):
-            if self.saves[i] >> (1 + j) & 1 and type(<object>input_ref(call, j)) is not Value:
+            if self.saves[i].inputs >> j & 1 and type(<object>input_ref(call, j)) is not Value:
                 saved = False
         if not saved and call.needed[i] == WANTED:
             raise TapeStateError(
@@ -124,7 +130,7 @@ cdef class PartialsOp(Op):
         """
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
-        cdef unsigned int reads = 0, wanted = 0
+        cdef unsigned int reads = 0, wanted = 0, moving = <unsigned int>self.moving
         cdef PyObject* program
         cdef Operands operands
         cdef void* saved
@@ -133,7 +139,7 @@ cdef class PartialsOp(Op):
         if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
             return False
         for i in range(call.n_inputs):
-            if not call.needed[i] or not self.has_partial[i]:
+            if not call.needed[i] or not moving >> i & 1:
                 continue
             program = self.program_of[i]
             if (<object>program is None or not (<Program>program).runs_on[which]
@@ -295,7 +301,7 @@ cdef class PartialsOp(Op):
             present = 0
             for i in range(n):
                 tangents[i] = NULL
-                if self.has_partial[i] and (<Value>inputs[i]).spec.trainable:
+                if self.moving >> i & 1 and (<Value>inputs[i]).spec.trainable:
                     tangents[i] = tangent_of(accumulator, (<Value>inputs[i]).id)
                     if tangents[i] != NULL:
                         present |= 1 << i
@@ -423,7 +429,7 @@ cdef class PartialsOp(Op):
         operands.flat = True
         operands.present = 0
         for i in range(call.n_inputs):
-            if not call.needed[i] or not self.has_partial[i]:
+            if not call.needed[i] or not self.moving >> i & 1:
                 continue
             program = <Program>self.programs[i]
             if program is None or not program.runs_on[which] or (
@@ -441,7 +447,7 @@ cdef class PartialsOp(Op):
                     return False
                 register += 1
         for i in range(call.n_inputs):
-            if call.needed[i] and self.has_partial[i]:
+            if call.needed[i] and self.moving >> i & 1:
                 self.give_with_tangent(call, accumulator, &operands, i,
                                        <Program>programs_of_tangents[i])
         return True

@@ -25,7 +25,7 @@ cdef bint append_gradients(PartialsOp op, BackwardCall* call, SymbolicGraph grap
         if type(<object>input_ref(call, i)) is Value and (
                 spec.type_num != (<Spec>output_ref(call, 0)).type_num):
             return False
-        if call.needed[i] and op.has_partial[i] and (
+        if call.needed[i] and op.moving >> i & 1 and (
                 program is None or not spec.known or not program_in_graph(program)
                 or spec.type_num != (<Spec>output_ref(call, 0)).type_num):
             return False

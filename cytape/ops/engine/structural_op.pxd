@@ -25,7 +25,6 @@ cdef class StructuralOp(GeneralOp):
     cdef Value moved(self, Moves moves, int target, list read)
     cdef tuple call_many(self, Moves moves, list read, list values, dict attrs)
     cdef dict attrs_to_keep(self, dict attrs)
-    cdef int record_moved(self, list values, list outputs, dict attrs) except -1
     cdef list moved_tangents(self, list inputs, list tangents, dict attrs, bint batched)
 
 cdef tuple layout_of(list values)  # their specs, then strides where they are not in C order

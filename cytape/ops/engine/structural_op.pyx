@@ -2,21 +2,19 @@ cimport cython
 cimport numpy as cnp
 from cpython.object cimport Py_EQ, PyObject_RichCompareBool
 from cpython.ref cimport PyObject
-from cytape.core.op_store cimport is_known
-from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport can_sum
 from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.spec cimport Spec, spec_of
-from cytape.tensor.state cimport Counts, Recorder, accumulating, counts, recording
+from cytape.tensor.state cimport Counts, accumulating, counts
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport (
     array_of, copy_of_array, is_exclusive, is_uniform, new_value, value_of_array)
-from libc.stdlib cimport free, malloc
 from numpy cimport npy_intp
 
 from .dispatch cimport (
     attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value, with_lists_joined)
+from .recording cimport items_of
 from .tangents cimport follow
 from .symbolic cimport graph_for
 
@@ -106,10 +104,7 @@ cdef class StructuralOp(GeneralOp):
             self.note_views(inputs, tensor, attrs)
         if recorders.entered and out.spec.trainable:
             attrs = self.attrs_to_keep(attrs)
-            if len(values) == 1:
-                self.record_linear(values[0], out, attrs)
-            else:
-                self.record_moved(values, [out], attrs)
+            self.record_few(items_of(values), <int>len(values), out, attrs)
             if recorders.accumulators.count:
                 self.follow_by_loops(values, out, attrs)
         return tensor
@@ -140,7 +135,7 @@ cdef class StructuralOp(GeneralOp):
         tensors = tuple([new_tensor(value) for value in outputs])
         if recorders.entered and (<Spec>moves.targets[0]).trainable:
             attrs = self.attrs_to_keep(attrs)
-            self.record_moved(values, outputs, attrs)
+            self.record_call(values, outputs, attrs)
             if accumulating() is not None:
                 follow(self, values, outputs, attrs)
         return tensors
@@ -151,47 +146,6 @@ cdef class StructuralOp(GeneralOp):
             if not is_plain(attr):
                 return {name: frozen(attr) for name, attr in attrs.items()}
         return attrs
-
-    cdef int record_moved(self, list values, list outputs, dict attrs) except -1:
-        """Record a call of which no input and no output is saved."""
-        cdef Recorder recorder
-        cdef void* few[4 * MANY]
-        cdef void** refs = few
-        cdef id_t* ids
-        cdef Value value
-        cdef int i, n = <int>len(values), n_out = <int>len(outputs), n_refs = 2 * n_out + n + 1
-        if n_refs + n + n_out > 4 * MANY:
-            refs = <void**>malloc((n_refs + n + n_out) * sizeof(void*))
-            if refs == NULL:
-                raise MemoryError()
-        ids = <id_t*>(refs + n_refs)
-        try:
-            for i, value in enumerate(values):
-                ids[i] = value.id
-            for i, value in enumerate(outputs, n):
-                ids[i] = value.id
-            for recorder in recording() or ():
-                for i in range(n):
-                    if is_known(recorder, ids[i]):
-                        break
-                else:
-                    continue
-                for i, value in enumerate(outputs):
-                    refs[i] = owned(value.spec)
-                    refs[n_out + n + i] = owned(None)
-                for i, value in enumerate(values, n_out):
-                    refs[i] = owned(value.spec)
-                refs[n_refs - 1] = owned(attrs)
-                try:
-                    recorder.record_op(
-                        &self.op_type.kind, ids, n, ids + n, n_out, refs, n_refs)
-                except BaseException:
-                    self.op_type.kind.release(refs, n_refs, recorder.keeper)
-                    raise
-        finally:
-            if refs != few:
-                free(refs)
-        return 0
 
     cdef Moves moves_of_values(self, list values, dict attrs):
         cdef PyObject* specs[MANY]

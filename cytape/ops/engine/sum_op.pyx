@@ -32,6 +32,7 @@ cdef class SumOp(GeneralOp):
 
     def __call__(self, *inputs, **attrs):
         cdef Value x = None, out = None
+        cdef PyObject* operand
         if len(inputs) == 1 and not (recorders.symbolic and graph_for(inputs) is not None):
             x = tensor_value(inputs[0])
         if x is not None and len(attrs) == 3 and attrs["dtype"] is None and (
@@ -41,9 +42,8 @@ cdef class SumOp(GeneralOp):
             return GeneralOp.__call__(self, *inputs, **attrs)
         tensor = new_tensor(out)
         if recorders.entered and out.spec.trainable:
-            self.record_linear(x, out, attrs)
-            if recorders.accumulators.count:
-                self.follow_by_loops([x], out, attrs)
+            operand = <PyObject*>x
+            self.tell_few(&operand, 1, out, attrs)
         return tensor
 
     cdef object infer(self, list inputs, dict attrs):

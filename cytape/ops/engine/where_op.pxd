@@ -10,5 +10,4 @@ from .general_op cimport GeneralOp
 
 cdef class WhereOp(GeneralOp):
     cdef object call3(self, condition, x, y)
-    cdef int record_selection(self, Value condition, Value a, Value b, Value out) except -1
     cdef bint suits(self, BackwardCall* call) except -1

@@ -1,13 +1,11 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
-from cytape.core.op_store cimport is_known
-from cytape.core.typedefs cimport NO_ID, id_t
 from cytape.ops.kernels.loops cimport clear_trouble, trouble
 from cytape.ops.kernels.selection cimport select_loop, selected
 from cytape.ops.kernels.sums cimport sum_to
 from cytape.tensor.spec cimport boolean_spec, broadcast_spec
-from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
+from cytape.tensor.state cimport Counts, TangentRecorder, counts
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport is_exclusive
 from numpy cimport ndarray
@@ -36,6 +34,7 @@ cdef class WhereOp(GeneralOp):
     cdef object call3(self, condition, x, y):
         """None where NumPy has to see to it."""
         cdef Value c = tensor_value(condition), a = tensor_value(x), b = tensor_value(y), out
+        cdef PyObject* inputs[3]
         cdef Spec spec
         if c is None and a is None and b is None:
             return None
@@ -60,31 +59,12 @@ cdef class WhereOp(GeneralOp):
         if out is None:
             return None
         tensor = new_tensor(out)
-        if recorders.entered and is_followed((x, y)):
+        if recorders.entered and (type(condition) is not ndarray or is_followed((x, y))):
             if type(condition) is ndarray:
                 c = value_of(condition, True)
-            self.record_selection(c, a, b, out)
-            if recorders.accumulators.count:
-                self.follow_by_loops([c, a, b], out, NO_ATTRS)
+            inputs[0], inputs[1], inputs[2] = <PyObject*>c, <PyObject*>a, <PyObject*>b
+            self.tell_few(inputs, 3, out, NO_ATTRS)
         return tensor
-
-    cdef int record_selection(self, Value condition, Value a, Value b, Value out) except -1:
-        """Do the same as `GeneralOp.record_call`, faster."""
-        cdef Recorder recorder
-        cdef id_t ids[4]
-        cdef void* refs[6]
-        ids[0], ids[1], ids[2], ids[3] = NO_ID, a.id, b.id, out.id
-        for recorder in recording() or ():
-            if is_known(recorder, a.id) or is_known(recorder, b.id):
-                refs[0], refs[1] = owned(out.spec), owned(condition)
-                refs[2], refs[3] = owned(a.spec), owned(b.spec)
-                refs[4], refs[5] = owned(None), owned(NO_ATTRS)
-                try:
-                    recorder.record_op(&self.op_type.kind, ids, 3, ids + 3, 1, refs, 6)
-                except BaseException:
-                    self.op_type.kind.release(refs, 6, recorder.keeper)
-                    raise
-        return 0
 
     cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Spec spec = spec_of_result(inputs[0], inputs[1], inputs[2])

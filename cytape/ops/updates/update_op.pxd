@@ -24,8 +24,6 @@ cdef class UpdateOp(GeneralOp):
     # SET, for what is not written in place: called with a tensor, an index and a value.
     cdef public object general
     cdef bint write(self, Tensor tensor, index, value) except -1
-    cdef int record_write(self, Spec spec, id_t before, Value part, id_t after,
-                          dict attrs) except -1
 
 cdef char* nothing() noexcept  # an element of any dtype that is zero
 cdef bint is_watched(Recorder recorder, id_t id) except -1

@@ -1,12 +1,13 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_DECREF, PyObject
-from cytape.core.op_store cimport WATCHED, is_known, slot_of
+from cytape.core.op_store cimport WATCHED, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.engine.dispatch cimport (
     attrs_of, dense_value, input_ref, output_ref, owned, tensor_value, weak_scalar)
 from cytape.ops.engine.index_op cimport find_bytes, find_region, selected
+from cytape.ops.engine.recording cimport record
 from cytape.ops.engine.tangents cimport aligned, spec_of_tangent, tangent_value
 from cytape.ops.kernels.move_geometry cimport copy_strided, is_contiguous
 from cytape.ops.kernels.sums cimport sum_to, zeros
@@ -60,6 +61,9 @@ cdef class UpdateOp(GeneralOp):
         cdef Region region
         cdef Spec spec
         cdef id_t before
+        cdef id_t[2] ids
+        cdef PyObject* operands[2]
+        cdef PyObject* tail
         cdef npy_intp[MAX_AXES] strides
         if not alone or held.handles != 1 or held.is_part or (
                 is_foreign(tensor)) or not find_region(index, NULL, held.spec, &region):
@@ -93,7 +97,10 @@ cdef class UpdateOp(GeneralOp):
         before, held.id = held.id, new_id()
         if recorders.entered and spec.trainable:
             attrs = {"index": index}
-            self.record_write(held.spec, before, part, held.id, attrs)
+            operands[0], operands[1] = <PyObject*>held, <PyObject*>part
+            ids[0], ids[1] = before, part.id
+            tail = <PyObject*>attrs
+            record(self, operands, ids, 2, operands, 1, &tail, 1, True)
             for accumulator in following or ():
                 follow_write(accumulator, held, before, part, index)
         if recorders.tapes.count:
@@ -102,27 +109,6 @@ cdef class UpdateOp(GeneralOp):
         if recorders.accumulators.count:
             value_died(before)
         return True
-
-    cdef int record_write(self, Spec spec, id_t before, Value part, id_t after,
-                          dict attrs) except -1:
-        cdef Recorder recorder
-        cdef id_t ids[3]
-        cdef void* refs[5]
-        ids[0], ids[1], ids[2] = before, part.id, after
-        for recorder in recording() or ():
-            if not is_known(recorder, before) and not is_known(recorder, part.id):
-                continue
-            refs[0] = owned(spec)
-            refs[1] = owned(spec)
-            refs[2] = owned(part.spec)
-            refs[3] = owned(None)
-            refs[4] = owned(attrs)
-            try:
-                recorder.record_op(&self.op_type.kind, ids, 2, ids + 2, 1, refs, 5)
-            except BaseException:
-                self.op_type.kind.release(refs, 5, recorder.keeper)
-                raise
-        return 0
 
     cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef bint spare = is_exclusive(<PyObject*>call.output_gradients[0])
