@@ -275,7 +275,7 @@ cdef class StructuralOp(GeneralOp):
                 inputs, [None if x is None else value_of_array(x) for x in tangents], attrs,
                 batched)
         if found is None:
-            if batched and self.batched is None:
+            if batched and self.batch is None:
                 return NotImplemented
             return GeneralOp.tangents(self, inputs, outputs, attrs, tangents, plain, batched)
         return tuple([array_of(value) for value in found])
