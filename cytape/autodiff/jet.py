@@ -36,7 +36,7 @@ from cytape.autodiff.transformed import (
     require_result,
 )
 from cytape.ops.creation import identity_op
-from cytape.ops.elementwise import where
+from cytape.ops.elementwise import divide, multiply, where, where_op
 from cytape.ops.engine.custom_op import CustomOp
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import tensor_vspace
@@ -271,13 +271,13 @@ class _Rule:
             return [None] * len(outputs)
         # Rules of calls that are not repeated may read the outputs; those of users, any tensor.
         known: dict[int, Any] = dict(self.alive) if _counts(op) else {}
-        if op.name == "Multiply" or isinstance(op, MultilinearOp) and len(outputs) == 1:
+        if op is multiply or isinstance(op, MultilinearOp) and len(outputs) == 1:
             derivatives = [_product(op, inputs, outputs[0], stored, attrs)]
-        elif op.name == "Divide":
+        elif op is divide:
             derivatives = [_quotient(inputs[1], outputs[0], *stored)]
         elif isinstance(op, ElementwiseOp):
             derivatives = [_chain(op, inputs, outputs[0], stored)]
-        elif op.name == "Where" or getattr(op, "linear", False):
+        elif op is where_op or getattr(op, "linear", False):
             derivatives = _linear(op, inputs, outputs, stored, attrs)
         else:
             derivatives = _by_forward_rule(op, inputs, outputs, stored, attrs, known)
@@ -379,7 +379,7 @@ def _chain(op: ElementwiseOp, inputs: list, output: Tensor, stored: list) -> Cal
 
 
 def _linear(op: Any, inputs: list, outputs: list, stored: list, attrs: dict) -> list[Callable]:
-    moving = range(op.name == "Where", len(inputs))  # a condition stands still
+    moving = range(op is where_op, len(inputs))  # a condition stands still
 
     def at(order: int) -> list:
         if all(_at(None, stored[i], order) is None for i in moving):

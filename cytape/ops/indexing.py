@@ -183,8 +183,7 @@ dynamic_get_item_op = multilinear(
         g, stand_in(op.input_specs[0]), *values, **op.attrs),
     batched=lambda op, _, t, *values: dynamic_batch(
         op, lambda index: dynamic_get_item_op(t, *values, index=index)),
-    shape_rule=dynamic_spec)
-dynamic_get_item_op.makes_views = True
+    shape_rule=dynamic_spec, makes_views=True)
 dynamic_index_add_op = multilinear(
     "DynamicIndexAdd",
     lambda values, like, *others, index: _index_add(

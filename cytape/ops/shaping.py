@@ -267,8 +267,8 @@ dynamic_reshape_op = multilinear(
     "DynamicReshape",
     lambda x, shape, *, extents, order: x.reshape(shape.tolist(), order=order),
     lambda op, g, _: reshape(g, op.input_specs[0].extents, op.attrs["order"]),
-    shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype))
-dynamic_reshape_op.makes_views = True
+    shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype),
+    makes_views=True)
 
 
 def reshape_unknown(a, shape, order="C"):

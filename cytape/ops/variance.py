@@ -136,6 +136,7 @@ var_op = general(
     shape_rule=shape_rules.spread,
     composition=_var_of_tensor,
     batch=batch_axis.along_axis,
+    rule_takes_tensors=True,
 )
 
 std_op = general(
@@ -147,8 +148,8 @@ std_op = general(
     shape_rule=shape_rules.spread,
     composition=_std_of_tensor,
     batch=batch_axis.along_axis,
+    rule_takes_tensors=True,
 )
-var_op.rule_takes_tensors = std_op.rule_takes_tensors = True
 
 
 def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):

@@ -12,12 +12,10 @@ from cytape.tensor import Tensor
 
 real_op = linear(
     "Real", np.real, lambda op, g: g,
-    shape_rule=shape_rules.real_part, batch=batch_axis.aligned)
+    shape_rule=shape_rules.real_part, batch=batch_axis.aligned, makes_views=True)
 imag_op = linear(
     "Imag", np.imag, lambda op, g: 1j * g,
-    shape_rule=shape_rules.real_part, batch=batch_axis.aligned)
-for op in (real_op, imag_op):
-    op.makes_views = True
+    shape_rule=shape_rules.real_part, batch=batch_axis.aligned, makes_views=True)
 imag_of_real_op = structural(
     "ImagOfReal", np.imag, lambda results, operands: (),
     transpose=lambda op, g: imag_of_real_op(g),

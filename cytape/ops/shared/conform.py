@@ -86,16 +86,15 @@ sum_to_like_op = multilinear(
     shape_rule=shape_rules.like_second)
 broadcast_to_like_op = multilinear(
     "BroadcastToLike", lambda x, like: np.broadcast_to(x, like.shape),
-    lambda op, g, _: sum_to(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second)
+    lambda op, g, _: sum_to(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second,
+    makes_views=True)
 fit_like_op = multilinear(  # both at once, along whatever axes turn out to need it
     "FitLike", lambda x, like: np.broadcast_to(_sum_extra(x, like.shape), like.shape),
     lambda op, g, _: fit_like(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second)
 reshape_like_op = multilinear(
     "ReshapeLike", lambda x, like, order: x.reshape(like.shape, order=order),
     lambda op, g, _: reshape_like(g, op.input_specs[0].extents, op.attrs["order"]), None,
-    shape_rule=lambda x, like, order: shape_rules.like_second(x, like))
-for op in (broadcast_to_like_op, reshape_like_op):
-    op.makes_views = True
+    shape_rule=lambda x, like, order: shape_rules.like_second(x, like), makes_views=True)
 broadcast_outline_op = nondifferentiable(
     "BroadcastOutline",
     lambda *arrays: np.broadcast_to(False, np.broadcast_shapes(*[a.shape for a in arrays])),

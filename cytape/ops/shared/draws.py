@@ -382,9 +382,7 @@ def _drawing_positions(name, n_probabilities):
             return shape_rules.spec_like(others[0], np.dtype(np.int64))
         return symbolic_spec((population,) if size is None else size, np.int64)
 
-    op = nondifferentiable(name, forward, shape_rule=shape_rule)
-    op.stateful = True
-    return op
+    return nondifferentiable(name, forward, shape_rule=shape_rule, stateful=True)
 
 
 positions_op = _drawing_positions("RandomPositions", 0)

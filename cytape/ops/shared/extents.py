@@ -102,8 +102,7 @@ def _checked_in_batch(call):
 checked_extents_op = general(
     "CheckedExtents", _checked, lambda op, g: (g, None), lambda op, t, _: t, saved_inputs=(),
     optional_tangents=(1,), batched=lambda op, t, _: t,
-    shape_rule=_checked, batch=_checked_in_batch)
-checked_extents_op.makes_views = True
+    shape_rule=_checked, batch=_checked_in_batch, makes_views=True)
 
 
 def ensure_shape(x, shape):

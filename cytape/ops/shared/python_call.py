@@ -110,10 +110,9 @@ def _result_specs(*specs: Spec, call: PythonCall) -> list[Spec]:
 
 
 _RULES: dict[str, Any] = {"vjp": _vjp, "jvp": _jvp, "optional_tangents": ANY_INPUTS}
-python_call_op = general("PythonCall", _run, shape_rule=_result_specs, **_RULES)
-python_call_op.stateful = True
-python_values_op = nondifferentiable("PythonValues", _run, shape_rule=_result_specs)
-python_values_op.stateful = True
+python_call_op = general("PythonCall", _run, shape_rule=_result_specs, stateful=True, **_RULES)
+python_values_op = nondifferentiable(
+    "PythonValues", _run, shape_rule=_result_specs, stateful=True)
 given_results_op = general(
     "GivenResults", lambda *arrays, call, n_results: list(arrays[len(arrays) - n_results:]),
     shape_rule=lambda *specs, call, n_results: list(specs[len(specs) - n_results:]), **_RULES)
