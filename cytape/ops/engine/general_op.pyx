@@ -389,9 +389,10 @@ cdef class GeneralOp(Op):
                     i not in self.optional_tangents):
                 tangents[i] = zeros_like(value, tangents, plain, batched)
         if self.linear:
-            if batched:
+            if batched and self.batched is None:
                 return self.in_batch(inputs, outputs, attrs, tangents, [True] * len(tangents))
-            return (self.forward if plain else self)(*tangents, **attrs)
+            return (self.batched if batched else self.forward if plain else self)(
+                *tangents, **attrs)
         view = self.view_of(inputs, outputs, attrs, tangents, plain)
         return (self.batched if batched else self.jvp)(view, *tangents)
 
