@@ -292,28 +292,31 @@ cdef int place_column(Code code, int32_t out, int n_axes) except -1:
 @cython.final
 cdef class TransferProgram(Subprogram):
     cdef Runner new_runner(self):
-        cdef TransferRunner runner = TransferRunner()
+        cdef TransferRunner runner = (
+            KnownTransferRunner() if self.it.what > CLEAR else TransferRunner())
         runner.it, runner.kept = self.it, self.kept
         return runner
 
 
-@cython.final
 cdef class TransferRunner(Runner):
     cdef Transfer it
     cdef object kept
 
     cdef int run(self, char** data) noexcept nogil:
         cdef Transfer* it = &self.it
-        cdef char* array
-        cdef char* part
-        if it.what > CLEAR:
-            return move_known(it, data[0], data[1])
-        array, part = data[it.last], data[0]
+        cdef char* array = data[it.last]
+        cdef char* part = data[0]
         if it.what == READ:
             array, part = part, array
         if it.job.count == 1 and it.job.blocks == 1:
             return move_row(it, data, 0, array, part)
         return move_rows(it, data, array, part)
+
+
+@cython.final
+cdef class KnownTransferRunner(TransferRunner):
+    cdef int run(self, char** data) noexcept nogil:
+        return move_known(&self.it, data[0], data[1])
 
 
 cdef int move_rows(const Transfer* it, char** data, char* array, char* part) noexcept nogil:
