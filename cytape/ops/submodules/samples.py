@@ -42,7 +42,7 @@ def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=
     Raises
     ------
     ValueError
-        If there is nothing to draws.draw from, or the seed is negative or no integer.
+        If there is nothing to draw from, or the seed is negative or no integer.
 
     Examples
     --------
