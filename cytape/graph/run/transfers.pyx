@@ -319,7 +319,7 @@ cdef class KnownTransferRunner(TransferRunner):
         return move_known(&self.it, data[0], data[1])
 
 
-cdef int move_rows(const Transfer* it, char** data, char* array, char* part) noexcept nogil:
+cdef int move_rows(Transfer* it, char** data, char* array, char* part) noexcept nogil:
     cdef npy_intp _, i
     cdef int found
     for _ in range(it.job.blocks):
@@ -332,10 +332,9 @@ cdef int move_rows(const Transfer* it, char** data, char* array, char* part) noe
     return 0
 
 
-cdef int move_row(const Transfer* it, char** data, npy_intp i, char* array,
-                  char* part) noexcept nogil:
-    cdef const IndexedAxis* axis = it.axes
-    cdef const IndexedAxis* end = axis + it.n_indexed
+cdef int move_row(Transfer* it, char** data, npy_intp i, char* array, char* part) noexcept nogil:
+    cdef IndexedAxis* axis = it.axes
+    cdef IndexedAxis* end = axis + it.n_indexed
     cdef npy_intp place
     while axis != end:
         place = axis.number if axis.operand == 0 else (

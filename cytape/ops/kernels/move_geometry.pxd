@@ -27,8 +27,8 @@ cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp*
                     npy_intp* strides) noexcept
 
 # Copy elements of a shape between two pieces of memory, by strides in either.
-cdef void copy_strided(Spec shape, char* source, const npy_intp* read_strides, char* target,
-                       const npy_intp* write_strides) noexcept
+cdef int copy_strided(Spec shape, char* source, const npy_intp* read_strides, char* target,
+                      const npy_intp* write_strides) except -1
 cdef bint is_contiguous(Spec shape, const npy_intp* strides) noexcept  # in C order
 
 cdef void sort_axes(Move* move) noexcept

@@ -7,8 +7,8 @@ from .loops cimport copy_loop
 from .walk cimport Walk, begin, join_memory, plan, run
 
 
-cdef void copy_strided(Spec shape, char* source, const npy_intp* read_strides, char* target,
-                       const npy_intp* write_strides) noexcept:
+cdef int copy_strided(Spec shape, char* source, const npy_intp* read_strides, char* target,
+                      const npy_intp* write_strides) except -1:
     cdef Walk walk
     if is_contiguous(shape, read_strides) and is_contiguous(shape, write_strides):
         memcpy(target, source, shape.nbytes)
@@ -17,6 +17,7 @@ cdef void copy_strided(Spec shape, char* source, const npy_intp* read_strides, c
         join_memory(&walk, target, write_strides)
         begin(&walk)
         run(copy_loop(shape.itemsize), &walk, shape.nbytes)
+    return 0
 
 
 cdef bint is_contiguous(Spec shape, const npy_intp* strides) noexcept:

@@ -170,13 +170,13 @@ cdef int note_change(id_t before, id_t after) except -1:
     return 0
 
 
-cdef void clear(char* memory, Region* region, Spec spec) noexcept:
+cdef int clear(char* memory, Region* region, Spec spec) except -1:
     cdef npy_intp[MAX_AXES] no_strides
     if is_contiguous(spec, region.strides):
         memset(memory, 0, spec.nbytes)
-        return
+        return 0
     memset(no_strides, 0, sizeof(no_strides))
-    copy_strided(spec, NOTHING, no_strides, memory, region.strides)
+    return copy_strided(spec, NOTHING, no_strides, memory, region.strides)
 
 
 cdef int follow_write(TangentRecorder accumulator, Value held, id_t before, Value part,
