@@ -33,7 +33,7 @@ cdef class Op(Operator):
     cdef int backward(self, BackwardCall* call) except -1
     # Record a call, whose inputs and outputs are Values.
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1
-    # What ends an entry of a call, or None; sees to `kept`, too.
+    # The tail of a call's entry, or None. Called before `kept` is read, as it may set that.
     cdef object tail_of(self, dict attrs)
     # The tangents of the outputs: tensors, arrays (plain) or None. Those of the inputs are arrays
     # (plain) or tensors, or None; batched: with a leading axis, which `takes_batches` must allow,
