@@ -1,8 +1,10 @@
-"""The map in docs/architecture.md is that of the imports, and describes every room."""
+"""The order of imports: its map in docs/architecture.md, and the calls against it."""
 
 import re
+from pathlib import Path
 
-from tests.rooms import BEGIN, PACKAGE, PAGE, edges, picture, rows
+from cytape.ops.engine.late import UPPER
+from tests.rooms import BEGIN, PACKAGE, PAGE, SOURCES, edges, picture, room_of, rows
 
 
 def lines_about_rooms():
@@ -28,3 +30,13 @@ def test_the_files_to_begin_with_exist():
 
 def test_rooms_stand_above_those_that_they_import():
     assert rows({"a": {"b", "c"}, "b": {"c"}, "c": set(), "d": {"c"}}) == [["a"], ["b", "d"], ["c"]]
+
+
+def test_each_call_to_an_upper_room_is_listed_and_has_one_caller():
+    callers = [(name, path.relative_to(PACKAGE)) for path in SOURCES if path.stem != "late"
+               for name in set(re.findall(r'\bupper\("(\w+)"\)', path.read_text()))]
+    assert sorted(name for name, _ in callers) == sorted(UPPER)
+    height = {room: row for row, rooms in enumerate(reversed(rows(edges()))) for room in rooms}
+    for name, caller in callers:
+        target = room_of(Path(*UPPER[name].split(".")[1:]))
+        assert height[target] > height[room_of(caller.with_suffix(""))], name
