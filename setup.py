@@ -22,11 +22,11 @@ DIRECTIVES = {
     "linetrace": DEBUG,
 }
 GRAPH = Path("cytape/graph")
-RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "control")}  # a trace, most of it
+RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "control", "nested")}  # of traces
 COLD = {  # large, and little of it runs often
     GRAPH / "checkpoint", GRAPH / "differentiation", GRAPH / "tracing/concrete_function.pyx",
     GRAPH / "tracing/functions.pyx", GRAPH / "control/control_ops.pyx",
-    Path("cytape/core/schedules.pyx"), Path("cytape/ops/shared/reachable.pyx"),
+    Path("cytape/core/schedules.pyx"), Path("cytape/ops/python/reachable.pyx"),
 }
 INTERPRETER = GRAPH / "run"  # its loop over instructions: 6 % slower where jumps straddle 32 bytes
 SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes

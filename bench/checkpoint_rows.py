@@ -16,7 +16,7 @@ import cytape
 from bench.peak_memory import CLEAR, peak_of_graph_gradient
 from bench.report import Row
 from bench.timing import Effort, Program, best_seconds
-from cytape.graph.run.trace_events import RunTrace
+from cytape.graph.sessions.run_trace import RunTrace
 
 WAYS = {
     "all intermediates kept": None, 'checkpoints="memory"': "memory", 'checkpoints="auto"': "auto"}

@@ -4,8 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from cytape import errors, nn, numpy, ops
-from cytape.autodiff.custom_gradient import custom_gradient, stop_gradient
-from cytape.autodiff.custom_jvp import custom_jvp
+from cytape.autodiff.custom.custom_gradient import custom_gradient, stop_gradient
+from cytape.autodiff.custom.custom_jvp import custom_jvp
+from cytape.autodiff.custom.numpy_function import numpy_function
+from cytape.autodiff.custom.record_operation import record_operation
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.forward_functional import hessian_vector_product, jvp, make_ggnvp
 from cytape.autodiff.functional import grad, value_and_grad, vjp
@@ -19,13 +21,11 @@ from cytape.autodiff.jacobian_functional import (
     jacobian,
     jacrev,
 )
-from cytape.autodiff.numpy_function import numpy_function
 from cytape.autodiff.recompute import checkpoint, checkpoint_sequential, recompute_grad
-from cytape.autodiff.record_operation import record_operation
+from cytape.ops.adjoints.identity_groups import add_n, identity_n
 from cytape.ops.creation import checkpoint_name, identity
-from cytape.ops.engine.rules import disable_gradient, register_gradient, register_jvp
+from cytape.ops.engine.user_rules import disable_gradient, register_gradient, register_jvp
 from cytape.ops.indexing import gather
-from cytape.ops.shared.grouping import add_n, identity_n
 from cytape.tensor import (
     IndexedSlices,
     Spec,
@@ -35,7 +35,7 @@ from cytape.tensor import (
     convert_to_tensor,
     from_dlpack,
 )
-from cytape.tensor.state import (
+from cytape.tensor.recording.state import (
     possible_gradient_types,
     push_forwardprop_state,
     stop_recording,
@@ -45,6 +45,7 @@ from cytape.tensor.structures import register_structure
 if TYPE_CHECKING:
     from cytape import graph, testing
     from cytape.autodiff.checkpointed_scan import checkpointed_scan
+    from cytape.autodiff.custom.elementwise_function import elementwise
     from cytape.autodiff.eager_functional import (
         gradients_function,
         implicit_grad,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         make_vjp,
         val_and_grad_function,
     )
-    from cytape.autodiff.elementwise_function import elementwise
     from cytape.autodiff.jet import jet
     from cytape.graph import (
         AggregationMethod,
@@ -177,7 +177,7 @@ __all__ = [
 
 _LATE = {  # modules of functions that few programs call
     "checkpointed_scan": "cytape.autodiff.checkpointed_scan",
-    "elementwise": "cytape.autodiff.elementwise_function",
+    "elementwise": "cytape.autodiff.custom.elementwise_function",
     "jet": "cytape.autodiff.jet",
 } | dict.fromkeys(
     ("gradients_function", "implicit_grad", "implicit_val_and_grad", "make_vjp",

@@ -11,7 +11,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import cytape  # noqa: E402
-from cytape.graph.run.layout import poison_memory  # noqa: E402
+from cytape.graph.run.plan_layout import poison_memory  # noqa: E402
 
 POISONS = 0xFF, 0xA5  # every byte of a NaN; no boolean, no number that a test expects
 

@@ -28,7 +28,7 @@ def edges() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for source in SOURCES:
         room = room_of(source.relative_to(PACKAGE).with_suffix(""))
-        if room == "__init__":  # the list of public names
+        if room == "__init__" or source.suffix == ".pyi":  # public names, types of all rooms
             continue
         ours = [name.split(".")[1:] for name in imports_of(source) if name.startswith("cytape.")]
         found.setdefault(room, set()).update(

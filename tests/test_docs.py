@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cytape.ops.protocols import functions_of, numpy_functions
+from cytape.numpy.protocols import functions_of, numpy_functions
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])

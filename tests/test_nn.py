@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops import cross_entropy, nn
+from cytape.ops.neural import cross_entropy, neural_ops
 
 
 def test_it_has_the_functions_of_the_op_families_and_nothing_else():
-    assert sorted(cytape.nn.__all__) == sorted(nn.__all__ + cross_entropy.__all__)
+    assert sorted(cytape.nn.__all__) == sorted(neural_ops.__all__ + cross_entropy.__all__)
     for name in cytape.nn.__all__:
-        family = cross_entropy if name in cross_entropy.__all__ else nn
+        family = cross_entropy if name in cross_entropy.__all__ else neural_ops
         assert getattr(cytape.nn, name) is getattr(family, name)
     public = {name for name in vars(cytape.nn) if not name.startswith("_")}
     assert public == set(cytape.nn.__all__)

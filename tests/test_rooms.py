@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from cytape.ops.engine.late import UPPER
+from cytape.ops.calls.late import UPPER
 from tests.rooms import BEGIN, PACKAGE, PAGE, SOURCES, edges, picture, room_of, rows
 
 

@@ -75,7 +75,7 @@ def test_ops() -> None:
     assert_type(cnp.sin(x), Tensor)
     assert_type(cnp.multiply(2.0, x), Tensor)
     assert_type(cytape.nn.relu(x), Tensor)
-    op = cytape.ops.engine.declare.general("DeclaredTypedSquare", np.square)
+    op = cytape.ops.engine.op_kinds.general("DeclaredTypedSquare", np.square)
     assert_type(op, GeneralOp)
 
     @cytape.register_gradient("DeclaredTypedSquare")

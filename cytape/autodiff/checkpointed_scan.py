@@ -19,8 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.backward import densify
-from cytape.autodiff.custom_calls import (
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.gradient_tape import GradientTape
+from cytape.autodiff.recompute import recompute_grad, tensors_in
+from cytape.autodiff.repeatable_call import FirstRun
+from cytape.autodiff.seeds import densify
+from cytape.autodiff.wrapped_calls import (
     followed,
     is_tensor,
     kept,
@@ -31,17 +35,13 @@ from cytape.autodiff.custom_calls import (
     value_of,
     with_tensors,
 )
-from cytape.autodiff.first_run import FirstRun
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.autodiff.gradient_tape import GradientTape
-from cytape.autodiff.recompute import recompute_grad, tensors_in
 from cytape.core.schedules import Action, Kind, reversal, sweep
 from cytape.errors import TapeStateError
+from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
-from cytape.ops.engine.symbolic import graph_for
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import current_graph, possible_modes, stop_recording
+from cytape.tensor.recording.state import current_graph, possible_modes, stop_recording
 from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor, data_of
 
@@ -173,8 +173,8 @@ class _Scan:
         """Take the steps, and return the state before the last one."""
         arguments = list(filter(is_tensor, nest.flatten(state)))
         self.start = kept(state)
-        from cytape.ops.shared.bindings import Bindings
-        from cytape.ops.shared.repeated_draws import Streams  # numpy.random is slow to import
+        from cytape.ops.python.bound_names import Bindings
+        from cytape.ops.python.repeated_draws import Streams  # numpy.random is slow to import
 
         self.streams = Streams(self.step, (state,))
         self.bindings = Bindings(self.step)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.shared.bindings import labels_of, names_of, package_of, unbound, values_of
+from cytape.ops.python.bound_names import labels_of, names_of, package_of, unbound, values_of
 from cytape.tensor.tensor import Tensor, value_id
 
 __all__ = ["MOST_PARTS", "Contents", "reached", "sample_of"]
@@ -50,7 +50,7 @@ class Contents:
 
     Examples
     --------
-    >>> from cytape.ops.shared.bindings import Bindings
+    >>> from cytape.ops.python.bound_names import Bindings
     >>> def names_written_to():
     ...     w = np.ones(3)
     ...     rule = lambda x: w * x

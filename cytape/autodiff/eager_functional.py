@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cytape.autodiff.custom_calls import call_with_own
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
-from cytape.autodiff.transformed import (
+from cytape.autodiff.transform_arguments import (
     Transformed,
     name_of,
     new_tensor,
@@ -16,12 +15,13 @@ from cytape.autodiff.transformed import (
     report_unconnected,
     require_result,
 )
+from cytape.autodiff.wrapped_calls import call_with_own
 from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.notices import warn
-from cytape.tensor.state import how_left
+from cytape.tensor.recording.state import how_left
 from cytape.tensor.tensor import another
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = [
     "gradients_function",

@@ -1,6 +1,6 @@
 # ForwardAccumulator: a recorder of tangents that users enter and ask for Jacobian-vector products.
 
-from cytape.tensor.state cimport TangentRecorder
+from cytape.tensor.recording.state cimport TangentRecorder
 from cytape.tensor.tensor cimport Tensor
 
 cdef class ForwardAccumulator:

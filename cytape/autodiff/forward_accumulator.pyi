@@ -1,6 +1,6 @@
 from typing import Any, Self
 
-from cytape.tensor.recorders import TangentRecorder
+from cytape.tensor.recording.recorders import TangentRecorder
 from cytape.tensor.unconnected_gradients import UnconnectedGradients
 
 class ForwardAccumulator:

@@ -2,28 +2,28 @@
 
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport flatten
-from cytape.tensor.recorders cimport enter, leave
-from cytape.tensor.state cimport TangentRecorder, require_in_sight
+from cytape.tensor.recording.recorders cimport enter, leave
+from cytape.tensor.recording.state cimport TangentRecorder, require_in_sight
 from cytape.tensor.tensor cimport Tensor, another_handle
-from cytape.tensor.value cimport is_symbolic
+from cytape.tensor.values.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
 
 from .tape_arguments cimport in_places, leaves_of
 
 import numpy as np
 
-from cytape.autodiff.backward import zeros
-from cytape.autodiff.transformed import refuse_arrays
-from cytape.ops.engine.gradients import tensor_vspace
-from cytape.ops.engine.tangents import fetch
+from cytape.autodiff.seeds import zeros
+from cytape.autodiff.transform_arguments import refuse_arrays
+from cytape.ops.adjoints.tangent_batches import zeros_in_batch
+from cytape.ops.calls.tangents import fetch
+from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.ops.joining import stack
 from cytape.ops.shapes.shape_rules import may_fit
-from cytape.ops.shared.batches import zeros_in_batch
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.nest import assert_same_structure
-from cytape.tensor.notices import warn
 from cytape.tensor.structures import register_dataclasses
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = ["ForwardAccumulator"]
 

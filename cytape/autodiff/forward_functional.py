@@ -9,15 +9,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cytape.autodiff.backward import zeros
-from cytape.autodiff.custom_calls import lent
 from cytape.autodiff.forward_accumulator import (
     ForwardAccumulator,
     how_detached,
     require_same_structure,
 )
 from cytape.autodiff.functional import grad, vjp
-from cytape.autodiff.transformed import (
+from cytape.autodiff.seeds import zeros
+from cytape.autodiff.transform_arguments import (
     Transformed,
     call_followed,
     checked_argnum,
@@ -28,6 +27,7 @@ from cytape.autodiff.transformed import (
     replace_arguments,
     report_unconnected,
 )
+from cytape.autodiff.wrapped_calls import lent
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.tensor import nest

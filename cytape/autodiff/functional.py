@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cytape.autodiff.backward import convert_output_gradients
 from cytape.autodiff.recorded_call import RecordedCall
-from cytape.autodiff.transformed import (
+from cytape.autodiff.seeds import convert_output_gradients
+from cytape.autodiff.transform_arguments import (
     Transformed,
     checked_argnums,
     export,

@@ -1,6 +1,6 @@
 # GradientTape: a recorder that users enter and ask for gradients.
 
-from cytape.tensor.state cimport Recorder
+from cytape.tensor.recording.state cimport Recorder
 from cytape.tensor.tensor cimport Tensor
 
 cdef class GradientTape:

@@ -1,7 +1,7 @@
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from cytape.tensor.recorders import Recorder
+from cytape.tensor.recording.recorders import Recorder
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients as UnconnectedGradients
 from cytape.tensor.variable import Variable

@@ -2,24 +2,24 @@
 
 from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport id_t
-from cytape.ops.engine.gradients cimport gradients_of
+from cytape.ops.engine.tensor_vspace cimport gradients_of
 from cytape.tensor.nest cimport flatten
-from cytape.tensor.recorders cimport enter, leave, new_recorder
-from cytape.tensor.state cimport Recorder, require_in_sight
+from cytape.tensor.recording.recorders cimport enter, leave, new_recorder
+from cytape.tensor.recording.state cimport Recorder, require_in_sight
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport is_symbolic
+from cytape.tensor.values.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
 
 from .tape_arguments cimport in_places, leaves_of, require_tensor, require_tensor_leaf
 
 from functools import partial
 
-from cytape.autodiff.backward import convert_output_gradients, zeros
 from cytape.autodiff.jacobian_rows import columns, element_seeds, member_seeds, stack_rows
 from cytape.autodiff.recorded_call import gradients_by
+from cytape.autodiff.seeds import convert_output_gradients, zeros
 from cytape.errors import TapeStateError
-from cytape.tensor import state
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.recording import state
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
     parse_unconnected,

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.backward import zeros
 from cytape.autodiff.forward_functional import followed, pushed
 from cytape.autodiff.functional import grad, require_real_for_real
 from cytape.autodiff.jacobian_rows import MOST_AT_A_TIME, element_seeds, member_seeds, stack_rows
 from cytape.autodiff.recorded_call import RecordedCall
-from cytape.autodiff.transformed import (
+from cytape.autodiff.seeds import zeros
+from cytape.autodiff.transform_arguments import (
     Transformed,
     checked_argnum,
     checked_argnums,
@@ -29,11 +29,11 @@ from cytape.autodiff.transformed import (
     require_result,
 )
 from cytape.errors import SymbolicTensorError
+from cytape.ops.adjoints.tangent_batches import unit_directions_op
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import extents, moveaxis, reshape, size, transpose
-from cytape.ops.shared.batches import unit_directions_op
 from cytape.tensor import nest
 from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor

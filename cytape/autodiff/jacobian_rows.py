@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from cytape.autodiff.backward import densify, zeros
+from cytape.autodiff.seeds import densify, zeros
 from cytape.errors import GraphError, SymbolicTensorError
+from cytape.ops.adjoints.conform import broadcast_to
 from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import extents, moveaxis, reshape
-from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.backward import zeros
-from cytape.autodiff.transformed import (
+from cytape.autodiff.seeds import zeros
+from cytape.autodiff.transform_arguments import (
     call_followed,
     export,
     has_tensors,
@@ -35,18 +35,18 @@ from cytape.autodiff.transformed import (
     report_unconnected,
     require_result,
 )
+from cytape.ops.adjoints.conform import broadcast_to, cast
+from cytape.ops.calls.tangents import fetch, follow_call
 from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import divide, multiply, where, where_op
 from cytape.ops.engine.custom_op import CustomOp
 from cytape.ops.engine.elementwise_op import ElementwiseOp
-from cytape.ops.engine.gradients import tensor_vspace
 from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.partials_op import operands
-from cytape.ops.engine.tangents import fetch, follow_call
-from cytape.ops.shared.conform import broadcast_to, cast
+from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import TangentRecorder
+from cytape.tensor.recording.state import TangentRecorder
 from cytape.tensor.structures import leaves_of_operand, leaves_of_result
 from cytape.tensor.tensor import Tensor
 

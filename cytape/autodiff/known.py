@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.contents import MOST_PARTS, Scope, reached, sample_of
-from cytape.tensor.state import is_recorded
+from cytape.tensor.recording.state import is_recorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["Known"]

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.custom_calls import (
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.gradient_tape import GradientTape
+from cytape.autodiff.repeatable_call import FirstRun
+from cytape.autodiff.wrapped_calls import (
     call_with_own,
     is_plain_tensor,
     is_tensor,
@@ -18,16 +21,13 @@ from cytape.autodiff.custom_calls import (
     record,
     with_tensors,
 )
-from cytape.autodiff.first_run import FirstRun
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import TapeStateError
+from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
-from cytape.ops.engine.symbolic import graph_for
-from cytape.ops.shared.policy import NOTHING, Policy
+from cytape.ops.python.checkpoint_policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import anybody_records, current_graph
+from cytape.tensor.recording.state import anybody_records, current_graph
 from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
@@ -96,7 +96,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
         leaves = leaves_of_arguments(structure)
         graph = graph_for(leaves) or current_graph()
         if graph is not None:
-            return _blocks().recomputed_in_graph(graph, f, args, kwargs, NOTHING)
+            return _recomputed_calls().recomputed_in_graph(graph, f, args, kwargs, NOTHING)
         if not anybody_records():
             return call_with_own(f, args, kwargs)
         later = kept(structure)  # later writes to arrays do not change these
@@ -228,18 +228,18 @@ def checkpoint(
     def keeping(*args: Any, **kwargs: Any) -> Any:
         graph = graph_for(leaves_of_arguments((args, kwargs))) or current_graph()
         if graph is not None:
-            return _blocks().recomputed_in_graph(graph, function, args, kwargs, chosen)
+            return _recomputed_calls().recomputed_in_graph(graph, function, args, kwargs, chosen)
         if not anybody_records():
             return call_with_own(f, args, kwargs)
-        return _blocks().called_by_a_trace(function, args, kwargs, chosen)
+        return _recomputed_calls().called_by_a_trace(function, args, kwargs, chosen)
 
     return keeping
 
 
-def _blocks() -> Any:
-    from cytape.graph.checkpoint import blocks  # here: programs without graphs import none
+def _recomputed_calls() -> Any:
+    from cytape.graph.checkpoint import recomputed_calls  # here: most programs import no graphs
 
-    return blocks
+    return recomputed_calls
 
 
 def _check_function(name: str, f: Any, arguments: tuple) -> None:

@@ -1,6 +1,6 @@
 # RecordedCall: a call of a function on a tape of its own.
 
-from cytape.tensor.state cimport Recorder
+from cytape.tensor.recording.state cimport Recorder
 
 cdef class RecordedCall:
     cdef readonly object value     # result of the function

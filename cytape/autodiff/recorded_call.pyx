@@ -1,17 +1,18 @@
 """Calls of functions on a tape of their own, for transforms in reverse mode."""
 
-from cytape.autodiff.transformed cimport call_followed, export, has_tensors, replace_arguments
-from cytape.ops.engine.gradients cimport gradients_of
+from cytape.autodiff.transform_arguments cimport (
+    call_followed, export, has_tensors, replace_arguments)
+from cytape.ops.engine.tensor_vspace cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
-from cytape.tensor.recorders cimport enter, leave, new_recorder
+from cytape.tensor.recording.recorders cimport enter, leave, new_recorder
 from cytape.tensor.tensor cimport Tensor, another_handle
 
 from functools import partial
 
-from cytape.autodiff.backward import densify, zeros
 from cytape.autodiff.jacobian_rows import columns
-from cytape.autodiff.transformed import report_unconnected
-from cytape.tensor.state import MOST_DETACHED, how_left, unrecorded
+from cytape.autodiff.seeds import densify, zeros
+from cytape.autodiff.transform_arguments import report_unconnected
+from cytape.tensor.recording.state import MOST_DETACHED, how_left, unrecorded
 
 
 def gradients_by(recorder, target, list sources, seed):

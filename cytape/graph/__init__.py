@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from cytape.graph import checkpoint
 from cytape.graph.batching.vmap import vmap
-from cytape.graph.checkpoint.saving import saved_values
+from cytape.graph.checkpoint.saved_values import saved_values
 from cytape.graph.control.cases import case, switch_case
 from cytape.graph.control.control_flow import cond, while_loop
 from cytape.graph.control.scans import foldl, foldr, map_fn, scan
@@ -26,11 +26,11 @@ from cytape.graph.model.default_graph import (
 )
 from cytape.graph.model.graph import Graph
 from cytape.graph.model.operation import Operation
-from cytape.graph.run.session import Session
-from cytape.graph.run.trace_events import RunTrace
+from cytape.graph.sessions.run_trace import RunTrace
+from cytape.graph.sessions.session import Session
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.functions import function
-from cytape.graph.tracing.traces import CacheInfo
+from cytape.graph.tracing.trace_cache import CacheInfo
 
 if TYPE_CHECKING:
     from cytape.graph import editor

@@ -8,8 +8,8 @@ from typing import Any as _Any
 import numpy as _numpy
 
 from cytape.numpy.own_names import numpys as _numpys
-from cytape.ops.submodules.linalg import *  # noqa: F403
-from cytape.ops.submodules.linalg import __all__ as _ours
+from cytape.ops.submodules.linear_algebra import *  # noqa: F403
+from cytape.ops.submodules.linear_algebra import __all__ as _ours
 
 
 def __getattr__(name: str) -> _Any:

@@ -10,16 +10,16 @@ from typing import Any as _Any
 import numpy as _numpy
 
 from cytape.numpy.own_names import numpys as _numpys
-from cytape.ops.shared.draws import drawing_functions as _drawing_functions
-from cytape.ops.shared.draws import seed as seed
+from cytape.ops.python.draws import drawing_functions as _drawing_functions
+from cytape.ops.python.draws import seed as seed
 
 if TYPE_CHECKING:
-    from cytape.ops.submodules.distributions import *  # noqa: F403
-    from cytape.ops.submodules.samples import *  # noqa: F403
+    from cytape.ops.sampling.distributions import *  # noqa: F403
+    from cytape.ops.sampling.samples import *  # noqa: F403
 
 
 def _functions() -> dict[str, _Any]:
-    import cytape.ops.submodules.samples  # noqa: F401  # here: few programs draw
+    import cytape.ops.sampling.samples  # noqa: F401  # here: few programs draw
 
     return _drawing_functions
 

@@ -1,7 +1,10 @@
 """The op table: every operation with its derivatives. `cytape.ops.declare` adds to it."""
 
-from cytape.ops import protocols  # noqa: F401  (they install themselves)
-from cytape.ops.engine.declare import OPS
-from cytape.ops.shared import batches, conform, deferred  # noqa: F401  (they install themselves)
+from cytape.ops.adjoints import (  # noqa: F401  (they install themselves)
+    conform,
+    deferred_derivatives,
+    tangent_batches,
+)
+from cytape.ops.engine.op_kinds import OPS
 
 __all__ = ["OPS"]

@@ -4,12 +4,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor, tensors_if_any
+from cytape.ops.adjoints.conform import broadcast_outline_op, broadcast_to_like_op, broadcast_to_op
+from cytape.ops.calls.operands import is_tensor, tensors_if_any
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import holds_symbol, shape_of_any
-from cytape.ops.shared.conform import broadcast_outline_op, broadcast_to_like_op, broadcast_to_op
 from cytape.tensor import Tensor
-from cytape.tensor.spec import UnknownShape
+from cytape.tensor.values.spec import UnknownShape
 
 __all__ = ["broadcast_arrays", "broadcast_to"]
 

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-import cytape.ops.shapes.fast_shapes as fast_shapes
+import cytape.ops.shapes.known_shapes as known_shapes
+from cytape.ops.adjoints.conform import broadcast_batch_to, identity_op, sum_to
 from cytape.ops.broadcasting import broadcast_to
+from cytape.ops.calls.operands import is_tensor
 from cytape.ops.creation import array, copy, in_order
-from cytape.ops.engine.arguments import is_tensor
-from cytape.ops.engine.declare import nondifferentiable, structural
+from cytape.ops.engine.op_kinds import nondifferentiable, structural
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shared.conform import broadcast_batch_to, identity_op, sum_to
 from cytape.tensor import Tensor, convert_to_tensor
-from cytape.tensor.state import anybody_records, current_graph
+from cytape.tensor.recording.state import anybody_records, current_graph
 from cytape.tensor.tensor import tensor_of
 
 __all__ = [
@@ -171,7 +171,7 @@ full_op = structural(
     lambda results, operands, *, shape: [(results[0], operands[0])],
     transpose=lambda op, g: sum_to(g, op.input_specs[0]),
     batched=lambda x, *, shape: copy(broadcast_batch_to(x, np.atleast_1d(shape)), "C"),
-    shape_rule=fast_shapes.broadcast_to,
+    shape_rule=known_shapes.broadcast_to,
 )  # fmt: skip
 
 

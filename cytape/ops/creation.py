@@ -4,13 +4,17 @@ import operator
 
 import numpy as np
 
+from cytape.ops.adjoints.conform import cast_op, identity_op
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.adjoints.memory_order import axes_in_memory, is_contiguous, order_in_memory
 from cytape.ops.broadcasting import broadcast_arrays
+from cytape.ops.calls.dispatch import install_conform
+from cytape.ops.calls.operands import is_tensor, tensors_if_any
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, tensors_if_any
-from cytape.ops.engine.declare import nondifferentiable
-from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.joining import stack_op
+from cytape.ops.python.checkpoint_policy import checked_name
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shaping import (
@@ -21,14 +25,10 @@ from cytape.ops.shaping import (
     size,
     transpose,
 )
-from cytape.ops.shared.conform import cast_op, identity_op
-from cytape.ops.shared.grouping import together
-from cytape.ops.shared.layouts import axes_in_memory, is_contiguous, order_in_memory
-from cytape.ops.shared.policy import checked_name
 from cytape.tensor import Tensor, convert_to_tensor, nest
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import another, is_part
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = [
     "array",

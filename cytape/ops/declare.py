@@ -1,10 +1,10 @@
 """How to declare an op of one's own: one kind of op after the other, each with its derivatives.
 
-Users of the package declare with these names, cytape itself with `cytape.ops.engine.declare` and
+Users of the package declare with these names, cytape itself with `cytape.ops.engine.op_kinds` and
 `rules`, where they are defined: a room of engines does not import from the families above it.
 """
 
-from cytape.ops.engine.declare import (
+from cytape.ops.engine.op_kinds import (
     elementwise,
     general,
     linear,
@@ -12,7 +12,12 @@ from cytape.ops.engine.declare import (
     nondifferentiable,
     structural,
 )
-from cytape.ops.engine.rules import disable_gradient, gradient_rule, register_gradient, register_jvp
+from cytape.ops.engine.user_rules import (
+    disable_gradient,
+    gradient_rule,
+    register_gradient,
+    register_jvp,
+)
 
 __all__ = [
     "disable_gradient",

@@ -21,20 +21,20 @@ from functools import lru_cache, partial
 import numpy as np
 
 import cytape.ops.reductions as reductions
+from cytape.ops.adjoints.conform import fit_like
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
+from cytape.ops.calls.operands import is_tensor, only_numpy, operand, with_out
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import multiply
-from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, with_out
-from cytape.ops.engine.declare import multilinear
-from cytape.ops.linalg import matmul
+from cytape.ops.engine.op_kinds import multilinear
+from cytape.ops.matrix_products import matmul
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import reshape, transpose
-from cytape.ops.shared.conform import fit_like
-from cytape.ops.shared.extents import with_extents
-from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["einsum"]
 

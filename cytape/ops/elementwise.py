@@ -21,23 +21,23 @@ import math
 
 import numpy as np
 
-import cytape.ops.kernels.extrema as extrema
-from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, is_written, joined
-from cytape.ops.engine.declare import elementwise, enter, general, linear
-from cytape.ops.engine.where_op import WhereOp
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shared.batches import broadcast_batch_like, is_known
-from cytape.ops.shared.complex_parts import imag, real
-from cytape.ops.shared.conform import (
+import cytape.ops.special_kernels.extrema as extrema
+from cytape.ops.adjoints.complex_parts import imag, real
+from cytape.ops.adjoints.conform import (
     as_operands,
     broadcast_batch_to,
     broadcast_to,
     is_one_number,
     sum_to,
 )
-from cytape.ops.shared.quotients import component_over_length, over_square, power_in_base
-from cytape.ops.steps import floor, floor_divide, isinf, real_sign, rint
+from cytape.ops.adjoints.safe_quotients import component_over_length, over_square, power_in_base
+from cytape.ops.adjoints.tangent_batches import broadcast_batch_like, is_known
+from cytape.ops.calls.operands import is_tensor, is_written, joined
+from cytape.ops.comparisons import floor, floor_divide, isinf, real_sign, rint
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.op_kinds import elementwise, enter, general, linear
+from cytape.ops.engine.where_op import WhereOp
+from cytape.ops.shapes import shape_rules
 
 # fmt: off
 __all__ = [

@@ -5,11 +5,13 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops.adjoints.conform import broadcast_to, cast, stand_in
+from cytape.ops.adjoints.line_elements import added_at
+from cytape.ops.adjoints.tangent_batches import batch_outline, is_known
+from cytape.ops.calls.dispatch import install_conform
+from cytape.ops.calls.operands import axis_in_batch, plain
 from cytape.ops.creation import array, identity_op
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import axis_in_batch, plain
-from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
-from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.index_op import (
     IndexOp,
     get_item,
@@ -19,18 +21,16 @@ from cytape.ops.engine.index_op import (
     is_symbol,
     static,
 )
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import enter, linear, multilinear, nondifferentiable
 from cytape.ops.kernels.gather import taken
 from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import index_shapes, shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape
-from cytape.ops.shared.along_axis import added_at
-from cytape.ops.shared.batches import batch_outline, is_known
-from cytape.ops.shared.conform import broadcast_to, cast, stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import UnknownShape, symbolic_spec
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import UnknownShape, symbolic_spec
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
 

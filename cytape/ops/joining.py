@@ -7,12 +7,15 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-import cytape.ops.shapes.fast_shapes as fast_shapes
+import cytape.ops.shapes.known_shapes as known_shapes
 from cytape.errors import SymbolicTensorError
+from cytape.ops.adjoints.conform import stand_in
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
-from cytape.ops.engine.declare import general, linear, structural
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, linear, structural
 from cytape.ops.shapes import joining_shapes, shape_rules
 from cytape.ops.shaping import (
     atleast_1d,
@@ -25,11 +28,8 @@ from cytape.ops.shaping import (
     ravel,
     reshape,
 )
-from cytape.ops.shared.conform import stand_in
-from cytape.ops.shared.extents import with_extents
-from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor, convert_to_tensor
-from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.values.plain_arrays import plain_array
 
 __all__ = [
     "append",
@@ -126,7 +126,7 @@ concatenate_op = structural(
     _side_by_side,
     transpose=_concatenate_back,
     batched=_concatenate_batches,
-    shape_rule=fast_shapes.concatenate,
+    shape_rule=known_shapes.concatenate,
 )
 stack_op = structural(
     "Stack",

@@ -5,13 +5,13 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops.calls.operands import is_tensor, operand, plain, with_out
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, operand, plain, with_out
-from cytape.ops.engine.declare import nondifferentiable
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, ravel, transpose
-from cytape.tensor.spec import spec_like, symbolic_spec
+from cytape.tensor.values.spec import spec_like, symbolic_spec
 
 __all__ = [
     "argmax", "argmin", "argpartition", "argsort", "argwhere", "count_nonzero", "digitize",

@@ -8,18 +8,18 @@ from operator import index
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from cytape.ops.adjoints.conform import broadcast_to
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
-from cytape.ops.engine.declare import general, nondifferentiable, structural
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, nondifferentiable, structural
 from cytape.ops.indexing import index_add_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
-from cytape.ops.shared.conform import broadcast_to
-from cytape.ops.shared.extents import with_extents
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = [
     "diag",

@@ -16,12 +16,10 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.adjoints.conform import count, countable, sum_to
+from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
-from cytape.ops.constants import ones_like
-from cytape.ops.creation import astype
-from cytape.ops.elementwise import absolute, add, maximum, minimum, sign, where_op
-from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import (
+from cytape.ops.calls.operands import (
     axis_in_batch,
     is_given,
     is_tensor,
@@ -30,14 +28,16 @@ from cytape.ops.engine.arguments import (
     wide,
     with_out,
 )
-from cytape.ops.engine.arguments import operand as as_operand
-from cytape.ops.engine.declare import enter, general
+from cytape.ops.calls.operands import operand as as_operand
+from cytape.ops.constants import ones_like
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import absolute, add, maximum, minimum, sign, where_op
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.op_kinds import enter, general
 from cytape.ops.engine.sum_op import SumOp
-from cytape.ops.kernels.ties import shared_among_ties
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, squeeze
-from cytape.ops.shared.conform import count, countable, sum_to
-from cytape.ops.shared.grouping import together
+from cytape.ops.special_kernels.ties import shared_among_ties
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["amax", "amin", "max", "mean", "min", "sum"]

@@ -5,31 +5,22 @@ from functools import lru_cache
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-import cytape.ops.shapes.fast_shapes as fast_shapes
-from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import (
-    axis_in_batch,
-    is_tensor,
-    joined,
-    tensors_if_any,
-)
-from cytape.ops.engine.declare import multilinear, structural
-from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shared.batches import reshape_batch
-from cytape.ops.shared.conform import (
-    count_op,
-    identity_op,
-    reshape_like,
-)
-from cytape.ops.shared.layouts import (
+import cytape.ops.shapes.known_shapes as known_shapes
+from cytape.ops.adjoints.conform import count_op, identity_op, reshape_like
+from cytape.ops.adjoints.memory_order import (
     axes_in_memory,
     is_contiguous,
     order_in_memory,
     with_memory,
 )
+from cytape.ops.adjoints.tangent_batches import reshape_batch
+from cytape.ops.calls.dispatch import install_conform
+from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined, tensors_if_any
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.op_kinds import multilinear, structural
+from cytape.ops.shapes import shape_rules
 from cytape.tensor import Tensor
-from cytape.tensor.spec import UnknownShape, symbolic_spec
+from cytape.tensor.values.spec import UnknownShape, symbolic_spec
 
 __all__ = [
     "atleast_1d",
@@ -186,13 +177,13 @@ def _reshaping(name, forward, shape_rule, batched=None, unknown=None):
     )  # fmt: skip
 
 
-reshape_op = _reshaping("Reshape", _reshape, fast_shapes.reshape, _reshape_batch)
+reshape_op = _reshaping("Reshape", _reshape, known_shapes.reshape, _reshape_batch)
 squeeze_op = _reshaping(
     "Squeeze", np.squeeze, shape_rules.squeeze,
     unknown=lambda x, axis: (
         NotImplemented if axis is None else squeeze(x, axis_in_batch(axis, x.ndim))))
 expand_dims_op = _reshaping(
-    "ExpandDims", np.expand_dims, fast_shapes.expand_dims,
+    "ExpandDims", np.expand_dims, known_shapes.expand_dims,
     unknown=lambda x, axis: expand_dims(x, axis_in_batch(axis, x.ndim + np.size(axis))))
 atleast_1d_op = _reshaping("AtLeast1D", np.atleast_1d, shape_rules.at_least(1))
 atleast_2d_op = _reshaping("AtLeast2D", np.atleast_2d, shape_rules.at_least(2))
@@ -385,7 +376,7 @@ def _transpose_batch(x, axes):
 
 transpose_op = structural(
     "Transpose", _transpose, None, transpose=_transpose_back, batched=_transpose_batch,
-    shape_rule=fast_shapes.transpose,
+    shape_rule=known_shapes.transpose,
 )  # fmt: skip
 install_conform(transpose_op=transpose_op)
 

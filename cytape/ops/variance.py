@@ -7,13 +7,14 @@ from that.
 
 import numpy as np
 
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_given, mask_for, wide
+from cytape.ops.calls.operands import operand as as_operand
 from cytape.ops.creation import astype, stop_gradient_op
 from cytape.ops.elementwise import conj, maximum, real, sqrt, where_op
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_given, mask_for, wide
-from cytape.ops.engine.arguments import operand as as_operand
-from cytape.ops.engine.declare import general
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general
 from cytape.ops.reductions import (
     as_kept,
     filled,
@@ -29,7 +30,6 @@ from cytape.ops.reductions import (
     summed,
 )
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["std", "var"]

@@ -2,8 +2,8 @@
 
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import constant, convert_to_tensor, from_dlpack
-from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import Spec
 from cytape.tensor.variable import Variable
 
 __all__ = [

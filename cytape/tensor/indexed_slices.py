@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.values.plain_arrays import plain_array
 
 if TYPE_CHECKING:
     from cytape.tensor.tensor import Tensor
@@ -43,7 +43,7 @@ class IndexedSlices:
 
     __slots__ = ("values", "indices", "dense_shape", "__weakref__")
 
-    # Densifying is made of ops, which live a floor above: cytape.ops.sparse puts it here.
+    # Densifying is made of ops, which live a floor above: cytape.ops.sparse_sums puts it here.
     _densify: Any = None
 
     def __init__(

@@ -1,18 +1,20 @@
 from numpy cimport ndarray
 
-from .guards cimport ASKED, converted, detached, examined, require_unrecorded
+from cytape.tensor.recording.conversion_guards cimport (
+    ASKED, converted, detached, examined, require_unrecorded)
+from cytape.tensor.recording.thread_stack cimport building
+from cytape.tensor.values.plain_arrays cimport as_ndarray, plain_array, require_plain
+from cytape.tensor.values.value cimport array_of, copy_of_array
+
+from .noted_views cimport note_foreign
 from .operators cimport functions
-from .plain_arrays cimport as_ndarray, plain_array, require_plain
 from .tensor cimport new_tensor
-from .threads cimport building
-from .value cimport array_of, copy_of_array
-from .views cimport note_foreign
 
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.tensor.notices import numpy_call, warn
 from cytape.tensor.tensor import install_methods, tensor_of
+from cytape.tensor.values.user_warnings import numpy_call, warn
 
 
 def tensor_of_copy(array) -> Tensor:

@@ -1,9 +1,10 @@
 # Tensor: the user's handle of a value; several handles may share one value. When the last handle
 # dies, the trace of the value's id is deleted from every tape, even if the value lives on.
 
-from .links cimport Link
-from .plain_arrays cimport as_ndarray, require_plain
-from .value cimport Value
+from cytape.tensor.values.plain_arrays cimport as_ndarray, require_plain
+from cytape.tensor.values.value cimport Value
+
+from .view_links cimport Link
 
 cdef class Tensor:
     cdef Value held

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cytape.tensor.references import TensorReference
-from cytape.tensor.spec import Spec
+from cytape.tensor.values.spec import Spec
 
 _Axes: TypeAlias = int | tuple[int, ...] | None
 _Operand: TypeAlias = ArrayLike | Tensor

@@ -3,23 +3,25 @@ cimport numpy as cnp
 from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 from cpython.ref cimport PyObject
 
-from .deaths cimport Counts, counts, handle_died, handle_revived
-from .guards cimport converted, examined, graph_of, known_extent, seen, variable_type
-from .links cimport forget
+from cytape.tensor.recording.conversion_guards cimport (
+    converted, examined, graph_of, known_extent, seen, variable_type)
+from cytape.tensor.values.plain_arrays cimport as_ndarray
+from cytape.tensor.values.released_ids cimport Counts, counts, handle_died, handle_revived
+from cytape.tensor.values.value cimport array_of, is_symbolic, symbol_of, value_of_array
+
 from .operators cimport (
     Operator, functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem,
     op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative,
     op_not_equal, op_positive, op_power, op_remainder, op_set_item, op_square, op_subtract)
-from .plain_arrays cimport as_ndarray
-from .value cimport array_of, is_symbolic, symbol_of, value_of_array
+from .view_links cimport forget
 
 from functools import partial
 
 import numpy as np
 
 from cytape.tensor.operators import astype, reshape, transpose
-from cytape.tensor.plain_arrays import install_tensor, refuse_masks
 from cytape.tensor.references import reference_to
+from cytape.tensor.values.plain_arrays import install_tensor, refuse_masks
 
 cnp.import_array()
 

@@ -4,7 +4,7 @@ import enum
 from typing import Any
 
 from cytape.errors import UnconnectedGradientWarning
-from cytape.tensor.notices import warn
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = ["UnconnectedGradients"]
 

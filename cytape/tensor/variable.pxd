@@ -1,9 +1,10 @@
 # Variable: a handle whose value can be replaced. Its own id stands for it on every tape; the value
 # that an op reads may have another id.
 
-from .tensor cimport Tensor
-from .value cimport Value
 from cytape.core.typedefs cimport id_t
+from cytape.tensor.values.value cimport Value
+
+from .tensor cimport Tensor
 
 cdef class Variable(Tensor):
     cdef id_t variable_id

@@ -5,23 +5,25 @@ from cytape.core.vspace cimport OpKind
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
-from .deaths cimport Counts, counts, handle_died, value_died
-from .recorders cimport Reads, Recorder, TangentRecorder, mark
+from cytape.tensor.recording.conversion_guards cimport (
+    ASSIGNED, detached, require_unrecorded, seen, views)
+from cytape.tensor.recording.recorders cimport Reads, Recorder, TangentRecorder, mark
+from cytape.tensor.recording.state cimport note_detachment
+from cytape.tensor.recording.thread_stack cimport accumulating, building, recording
+from cytape.tensor.values.plain_arrays cimport as_ndarray
+from cytape.tensor.values.released_ids cimport Counts, counts, handle_died, value_died
+from cytape.tensor.values.value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
+
 from .tensor cimport another_handle, hold
-from .state cimport note_detachment
-from .threads cimport accumulating, building, recording
-from .guards cimport ASSIGNED, detached, require_unrecorded, seen, views
-from .plain_arrays cimport as_ndarray
-from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
 from functools import partial
 from threading import get_ident
 
 import numpy as np
 
-from cytape.tensor.blocks import between, building_into
-from cytape.tensor.guards import install_variable
-from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.recording.conversion_guards import install_variable
+from cytape.tensor.recording.entered_blocks import between, building_into
+from cytape.tensor.values.plain_arrays import plain_array
 
 cdef Counts* recorders = counts()
 

@@ -10,7 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.core.schedules import fewest_advances
 from cytape.errors import TapeStateError
-from cytape.tensor import state
+from cytape.tensor.recording import state
 from cytape.tensor.tensor import live_tensors
 from tests import ways
 from tests.cases import each

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cytape.autodiff.contents import MOST_COMPARED, Contents, Scope, reached, sample_of
-from cytape.ops.shared.bindings import Bindings
+from cytape.ops.python.bound_names import Bindings
 
 
 def contents_of(rule):

@@ -8,7 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import NotDifferentiableError
-from cytape.ops.engine.declare import OPS, general
+from cytape.ops.engine.op_kinds import OPS, general
 from cytape.tensor.tensor import live_tensors
 from tests import ways
 

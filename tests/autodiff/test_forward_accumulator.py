@@ -8,9 +8,9 @@ import pytest
 import cytape
 from cytape.autodiff import forward_accumulator
 from cytape.errors import InvalidGradientError
-from cytape.ops.engine.declare import general
 from cytape.ops.engine.general_op import GeneralOp
-from cytape.tensor.state import is_recorded
+from cytape.ops.engine.op_kinds import general
+from cytape.tensor.recording.state import is_recorded
 from cytape.tensor.tensor import live_tensors
 
 # -- statements ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cytape
 from cytape.ops.engine.general_op import GeneralOp
-from cytape.tensor.state import Recorder, is_recorded
+from cytape.tensor.recording.state import Recorder, is_recorded
 from cytape.tensor.tensor import live_tensors
 from tests import ways
 from tests.cases import each

@@ -12,8 +12,8 @@ from scipy import special
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import UnconnectedGradientWarning
-from cytape.ops.engine.declare import OPS, elementwise, general
-from cytape.tensor.state import is_recorded
+from cytape.ops.engine.op_kinds import OPS, elementwise, general
+from cytape.tensor.recording.state import is_recorded
 from cytape.tensor.tensor import live_tensors
 from tests.cases import each, grouped
 from tests.ops.test_op_table import FAMILIES

@@ -6,7 +6,7 @@ import pytest
 import cytape
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.errors import DetachedError, TapeStateError
-from cytape.tensor.state import anybody_records
+from cytape.tensor.recording.state import anybody_records
 
 
 def call(fun, *args, argnums=0, has_aux=False, **kwargs):

@@ -13,7 +13,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.autodiff import forward_accumulator
 from cytape.errors import DetachedError, UnconnectedGradientWarning
-from cytape.tensor.state import MOST_DETACHED
+from cytape.tensor.recording.state import MOST_DETACHED
 from tests import ways
 from tests.cases import each
 

@@ -15,7 +15,7 @@ import pytest
 
 import cytape
 from cytape.core import Tape, reference
-from cytape.tensor.state import Recorder
+from cytape.tensor.recording.state import Recorder
 from tests.cases import each
 from tests.tables import table
 

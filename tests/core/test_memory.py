@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.tensor.buffer import release_kept
+from cytape.tensor.values.buffer import release_kept
 from tests.resident import needs_rollup, resident_bytes
 from tests.tables import table
 
@@ -226,7 +226,7 @@ def test_large_arrays_that_malloc_maps_are_taken_again():
         import numpy as np
         import cytape
         from cytape.ops.declare import general
-        from cytape.tensor.buffer import release_kept
+        from cytape.tensor.values.buffer import release_kept
 
         op = general(
             "ManyAlive", lambda x: [np.ones(x.size) for _ in range(16)][-1], vjp=lambda op, g: g)

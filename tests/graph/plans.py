@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.run import reference
+from cytape.graph.run import interpreter
 from cytape.graph.run.plan import Plan
 
 
@@ -35,7 +35,7 @@ def assert_as_reference(graph, feeds, fetches, arrays, runs=2, scale=1.0, any_co
     any condition, what another rounding of the arrays changes is allowed.
     """
     def by_reference(arrays):
-        return reference.run(
+        return interpreter.run(
             graph, symbols(graph, fetches), dict(zip(symbols(graph, feeds), arrays, strict=True)))
 
     expected = by_reference(arrays)

@@ -17,7 +17,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError
-from cytape.graph.tracing.keys import describe_arguments
+from cytape.graph.tracing.cache_keys import describe_arguments
 from cytape.graph.tracing.signature import is_object
 from tests import ways
 from tests.cases import each

@@ -9,9 +9,9 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.graph.tracing.derivatives import DerivativeGraph
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.ops.engine.symbolic import in_graph
+from cytape.graph.tracing.trace_derivatives import DerivativeGraph
+from cytape.ops.calls.symbolic import in_graph
 from tests.cases import each
 from tests.ways import RECORDERS, gradient, gradients
 

@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError
-from cytape.tensor import state
+from cytape.tensor.recording import state
 from tests import bodies
 from tests.cases import each
 from tests.ways import gradient

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import InvalidGradientError, NotDifferentiableError
-from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.engine.op_kinds import general, nondifferentiable
 from tests.graph.programs import evaluate, types_of
 
 # ---- D-4A-07: ops with several outputs

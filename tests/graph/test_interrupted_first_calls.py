@@ -9,8 +9,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.ops.shared.draws import watchers
-from cytape.tensor.state import anybody_records, current_graph
+from cytape.ops.python.draws import watchers
+from cytape.tensor.recording.state import anybody_records, current_graph
 from cytape.tensor.tensor import live_tensors
 from tests.tables import table
 

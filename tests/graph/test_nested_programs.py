@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 import cytape.numpy as cnp
-from cytape.graph.model.variables import Variables
+from cytape.graph.model.graph_variables import Variables
 from cytape.graph.tracing.function_graph import FunctionGraph
 from tests.cases import grouped
 from tests.graph import nested_machines

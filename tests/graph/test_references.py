@@ -10,7 +10,7 @@ import numpy as np
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
-from cytape.ops.shared.bindings import codes
+from cytape.ops.python.bound_names import codes
 from tests.bodies import BODIES
 from tests.cases import grouped
 

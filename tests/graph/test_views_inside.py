@@ -11,7 +11,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.graph.run.layout import poison_memory
+from cytape.graph.run.plan_layout import poison_memory
 from tests.cases import grouped
 from tests.conftest import POISONS
 from tests.graph.plans import nudged, spread

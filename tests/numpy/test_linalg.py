@@ -4,13 +4,13 @@ import numpy
 
 import cytape
 import cytape.numpy as np
-from cytape.ops.submodules import linalg
+from cytape.ops.submodules import linear_algebra
 
 
 def test_our_functions_come_first_and_the_rest_is_numpys():
-    assert np.linalg.solve is linalg.solve
+    assert np.linalg.solve is linear_algebra.solve
     assert np.linalg.LinAlgError is numpy.linalg.LinAlgError
-    assert set(linalg.__all__) | {"LinAlgError"} <= set(dir(np.linalg))
+    assert set(linear_algebra.__all__) | {"LinAlgError"} <= set(dir(np.linalg))
 
 
 def test_plain_arrays_stay_plain():

@@ -8,8 +8,8 @@ import pytest
 import cytape.numpy as cnp
 
 FAMILIES = [
-    "creation", "einsum", "elementwise", "indexing", "joining", "linalg", "ordering",
-    "products", "rearranging", "reductions", "shaping", "steps",
+    "comparisons", "creation", "cumulative", "einsum", "elementwise", "indexing", "joining",
+    "matrix_products", "ordering", "rearranging", "reductions", "shaping",
 ]  # fmt: skip
 
 

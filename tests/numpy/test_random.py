@@ -10,7 +10,7 @@ import pytest
 import cytape
 import cytape.numpy as np
 from cytape.graph import Graph, Session
-from cytape.ops.submodules import distributions
+from cytape.ops.sampling import distributions
 from tests.cases import each
 
 COV = numpy.array([[2.0, 0.5], [0.5, 1.0]])

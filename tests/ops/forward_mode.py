@@ -2,10 +2,10 @@
 
 import contextlib
 
-from cytape.ops.engine.gradients import tensor_vspace
-from cytape.ops.engine.tangents import fetch
+from cytape.ops.calls.tangents import fetch
+from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.state import TangentRecorder
+from cytape.tensor.recording.state import TangentRecorder
 
 
 def as_tuple(outputs):

@@ -102,7 +102,7 @@ def case(*inputs, **kwargs) -> Case:
 class OpSpec:
     """One op under test."""
 
-    op: str  # its name in cytape.ops.engine.declare.OPS, or of a function made of several
+    op: str  # its name in cytape.ops.engine.op_kinds.OPS, or of a function made of several
     fn: Callable
     ref: Callable
     cases: Sequence[Case]

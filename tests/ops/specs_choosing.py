@@ -3,7 +3,7 @@
 import numpy as np
 
 import cytape.numpy as cnp
-from cytape.ops.choosing import choices, editing, padding
+from cytape.ops.choosing import insertion, padding, piecewise
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct
 
 COMPLEX = {"dtypes": FLOATS_AND_COMPLEX}
@@ -36,7 +36,7 @@ SPECS = [
         case((2, 3), pad_width=(1, 2), constant_values=3.0),
         case((2, 3), pad_width=((0, 1),), constant_values=((1.0, 2.0), (3.0, 4.0))),
     ]),
-    OpSpec("Resize", editing.resize_op, lambda x, new_shape: np.resize(x, new_shape), [
+    OpSpec("Resize", insertion.resize_op, lambda x, new_shape: np.resize(x, new_shape), [
         case((3,), new_shape=(2, 4)), case((4,), new_shape=(3,)), case((2,), new_shape=(4,))],
            **COMPLEX),
     OpSpec("PadCopies", padding.pad_copies_op,
@@ -68,7 +68,7 @@ SPECS = [
     both("select", lambda n, x: n.select([n.greater(x, 0.55), n.greater(x, -0.35)], [
         n.square(x), n.multiply(3, x)], 7.0), [case((4,))],
          domain=distinct(0.3, 0.1), dtypes=("float64", "float32")),
-    OpSpec("WithinChoices", choices.within_op, lambda a, n, mode: (
+    OpSpec("WithinChoices", piecewise.within_op, lambda a, n, mode: (
         a % n if mode == "wrap" else np.clip(a, 0, n - 1)), [
         case(np.array([0, 3, -1]), n=3, mode="wrap"), case(np.array([0, 3, -1]), n=3, mode="clip"),
     ], differentiable=False),
@@ -98,7 +98,7 @@ SPECS = [
            [case((3,)), case((3,), trim="f"), case((2, 2), axis=1), case((2, 2))],
            domain=distinct(1.0, 0.5), **COMPLEX),
     record("diagflat", [case((3,)), case((2, 2), 1), case(())]),
-    OpSpec("Block", editing.block_op, lambda *arrays, arrangement: np.block(
+    OpSpec("Block", insertion.block_op, lambda *arrays, arrangement: np.block(
                [[arrays[i] for i in row] for row in arrangement]), [
         case((2, 2), (2, 1), (1, 3), arrangement=((0, 1), (2,))),
         case((3, 2, 2), (3, 1, 2), arrangement=((0,), (1,), (0,))),

@@ -203,7 +203,7 @@ SPECS += [
            (REAL, *[lambda rng, shape: rng.integers(0, 2, shape) * 1.0] * 2), **_PART),
 ]  # fmt: skip
 
-# Parts of derivatives, with numbers of all sizes in tests/ops/kernels/test_quotients.py.
+# Parts of derivatives; test_quotient_ufuncs.py has numbers of all sizes.
 SPECS += [
     OpSpec("OverSquares", OPS["OverSquares"], lambda a, y, x: a / (x * x + y * y),
            [case((3, 4), (3, 4), (3, 4)), case((), (2,), (2, 1))],

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.submodules import fft, lengths
+from cytape.ops.submodules import cut_or_pad, fourier
 from tests.ops.op_specs import FLOATS, FLOATS_AND_COMPLEX, OpSpec, case
 
 LENGTHS = [
@@ -27,11 +27,11 @@ OP = {"fft": "FFT", "ifft": "FFT", "rfft": "RFFT", "irfft": "IRFFT"}
 
 
 def record(name, cases):
-    return OpSpec(OP.get(name, name), getattr(fft, name), getattr(np.fft, name), cases,
+    return OpSpec(OP.get(name, name), getattr(fourier, name), getattr(np.fft, name), cases,
                   dtypes=DTYPES.get(name, FLOATS_AND_COMPLEX))  # fmt: skip
 
 
-def cut_or_pad(x, axis, n):
+def with_length(x, axis, n):
     indices = np.arange(n)
     inside = np.take(x, np.minimum(indices, x.shape[axis] - 1), axis)
     mask = (indices < x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
@@ -43,11 +43,11 @@ SPECS = [
     *[record(name, SEVERAL) for name in ("fftn", "ifftn", "rfftn", "irfftn")],
     *[record(name, [case((2, 3, 4)), case((3, 2, 4), s=(2, 3)), case((2, 3), axes=(1, 0))])
       for name in ("fft2", "ifft2", "rfft2", "irfft2")],
-    OpSpec("FFTShift", fft.fftshift, np.fft.fftshift,
+    OpSpec("FFTShift", fourier.fftshift, np.fft.fftshift,
            [case((3, 4)), case((5,), axes=0), case((2, 3, 4), axes=(0, -1)), case((0, 3))],
            dtypes=FLOATS_AND_COMPLEX),
-    OpSpec("ifftshift", fft.ifftshift, np.fft.ifftshift, [case((3, 4)), case((2, 5), axes=[1])],
+    OpSpec("ifftshift", fourier.ifftshift, np.fft.ifftshift, [case((3, 4)), case((2, 5), axes=[1])],
            dtypes=FLOATS_AND_COMPLEX),
-    OpSpec("CutOrPad", lengths.cut_or_pad_op, cut_or_pad,
+    OpSpec("CutOrPad", cut_or_pad.cut_or_pad_op, with_length,
            [case((3, 2), axis=0, n=2), case((2, 3), axis=1, n=5)], dtypes=FLOATS_AND_COMPLEX),
 ]  # fmt: skip

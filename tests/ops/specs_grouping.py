@@ -1,6 +1,6 @@
-"""Records of the ops in `cytape.ops.shared.grouping`."""
+"""Records of the ops in `cytape.ops.adjoints.identity_groups`."""
 
-from cytape.ops.shared import grouping as ops
+from cytape.ops.adjoints import identity_groups as ops
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops import einsum, linalg
+from cytape.ops import einsum, matrix_products
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 MATMUL_SHAPES = [
@@ -96,24 +96,24 @@ def composite(name, function, reference, shapes):
 
 
 SPECS = [
-    product("MatMul", linalg.matmul, np.matmul, MATMUL_SHAPES),
-    composite("dot", linalg.dot, np.dot, DOT_SHAPES),
-    composite("inner", linalg.inner, np.inner, INNER_SHAPES),
-    composite("outer", linalg.outer, np.outer, [((3,), (2,)), ((2, 2), (3,)), ((), (2,))]),
-    composite("vdot", linalg.vdot, np.vdot, [((3,), (3,)), ((2, 3), (2, 3)), ((2, 3), (6,))]),
-    composite(
-        "vecdot", linalg.vecdot, np.vecdot, [((3,), (3,)), ((2, 3), (3,)), ((4, 1, 3), (2, 3))]
-    ),
-    OpSpec("vecdot", linalg.vecdot, np.vecdot, [case((3, 2), (3, 1), axis=0)]),
+    product("MatMul", matrix_products.matmul, np.matmul, MATMUL_SHAPES),
+    composite("dot", matrix_products.dot, np.dot, DOT_SHAPES),
+    composite("inner", matrix_products.inner, np.inner, INNER_SHAPES),
+    composite("outer", matrix_products.outer, np.outer, [((3,), (2,)), ((2, 2), (3,)), ((), (2,))]),
+    composite("vdot", matrix_products.vdot, np.vdot,
+              [((3,), (3,)), ((2, 3), (2, 3)), ((2, 3), (6,))]),
+    composite("vecdot", matrix_products.vecdot, np.vecdot,
+              [((3,), (3,)), ((2, 3), (3,)), ((4, 1, 3), (2, 3))]),
+    OpSpec("vecdot", matrix_products.vecdot, np.vecdot, [case((3, 2), (3, 1), axis=0)]),
     composite(
         "kron",
-        linalg.kron,
+        matrix_products.kron,
         np.kron,
         [((2,), (3,)), ((2, 3), (3, 1)), ((2,), (2, 3)), ((2, 1, 2), (3,)), ((), (3,))],
     ),
     OpSpec(
         "Tensordot",
-        linalg.tensordot,
+        matrix_products.tensordot,
         np.tensordot,
         [
             case((2, 3, 4), (4, 3, 2), axes=((0, 2), (2, 0))),
@@ -127,7 +127,7 @@ SPECS = [
     ),
     OpSpec(
         "tensordot",
-        linalg.tensordot,
+        matrix_products.tensordot,
         np.tensordot,
         [
             case((2, 3), (3, 4), axes=1),

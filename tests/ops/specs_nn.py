@@ -4,9 +4,12 @@ import itertools
 
 import numpy as np
 
-from cytape.ops import convolution, nn
-from cytape.ops.convolution import Window
-from cytape.ops.cross_entropy import softmax_cross_entropy_op, sparse_softmax_cross_entropy_op
+from cytape.ops.neural import image_convolution, neural_ops
+from cytape.ops.neural.cross_entropy import (
+    softmax_cross_entropy_op,
+    sparse_softmax_cross_entropy_op,
+)
+from cytape.ops.neural.image_convolution import Window
 from tests.ops.op_specs import (
     FLOATS,
     SINGLE_AND_DOUBLE,
@@ -142,16 +145,16 @@ def output_shape(window, channels):
 
 
 SPECS = [
-    OpSpec(
-        "Relu", nn.relu, lambda x: np.maximum(x, 0), UNARY, uniform(-2, 2, avoid=[0], margin=0.2)
-    ),
-    OpSpec("Sigmoid", nn.sigmoid, lambda x: 1 / (1 + np.exp(-x)), UNARY),
-    OpSpec("Softplus", nn.softplus, lambda x: np.log1p(np.exp(x)), UNARY),
-    OpSpec("Softmax", nn.softmax, softmax, NORMALISED),
-    OpSpec("LogSoftmax", nn.log_softmax, lambda x, axis: np.log(softmax(x, axis)), NORMALISED),
+    OpSpec("Relu", neural_ops.relu, lambda x: np.maximum(x, 0), UNARY,
+           uniform(-2, 2, avoid=[0], margin=0.2)),
+    OpSpec("Sigmoid", neural_ops.sigmoid, lambda x: 1 / (1 + np.exp(-x)), UNARY),
+    OpSpec("Softplus", neural_ops.softplus, lambda x: np.log1p(np.exp(x)), UNARY),
+    OpSpec("Softmax", neural_ops.softmax, softmax, NORMALISED),
+    OpSpec("LogSoftmax", neural_ops.log_softmax, lambda x, axis: np.log(softmax(x, axis)),
+           NORMALISED),
     OpSpec(
         "LogSumExp",
-        nn.log_sum_exp_op,
+        neural_ops.log_sum_exp_op,
         log_sum_exp,
         [
             case((3, 4), axis=(1,), keepdims=False),
@@ -161,7 +164,7 @@ SPECS = [
     ),
     OpSpec(
         "logsumexp",
-        nn.logsumexp,
+        neural_ops.logsumexp,
         log_sum_exp,
         [case((3, 4)), case((3, 4), axis=-1), case((3, 4), axis=(0, 1), keepdims=True), case(())],
     ),
@@ -189,14 +192,14 @@ SPECS = [
     ),
     OpSpec(
         "FusedBatchNorm",
-        nn.fused_batch_norm_op,
+        neural_ops.fused_batch_norm_op,
         batch_norm,
         [case((5, 3), (3,), (3,), epsilon=0.01), case((2, 2, 3, 2), (2,), (2,), epsilon=0.01)],
         dtypes=SINGLE_AND_DOUBLE,
     ),
     OpSpec(
         "Conv2D",
-        convolution.conv2d_op,
+        image_convolution.conv2d_op,
         conv2d,
         [case(IMAGE, (*window.kernel, 3, 2), window=window) for window in WINDOWS]
         + [case((0, *IMAGE[1:]), (*WINDOWS[0].kernel, 3, 2), window=WINDOWS[0])],
@@ -204,7 +207,7 @@ SPECS = [
     ),
     OpSpec(
         "Conv2DBackpropInput",
-        convolution.conv2d_input_gradient_op,
+        image_convolution.conv2d_input_gradient_op,
         conv2d_input_gradient,
         [
             case((*window.kernel, 3, 2), output_shape(window, 2), window=window, image_shape=IMAGE)
@@ -214,27 +217,27 @@ SPECS = [
     ),
     OpSpec(
         "Conv2DBackpropFilter",
-        convolution.conv2d_filter_gradient_op,
+        image_convolution.conv2d_filter_gradient_op,
         conv2d_filter_gradient,
         [case(IMAGE, output_shape(window, 2), window=window) for window in WINDOWS],
         dtypes=(*FLOATS, "complex128"),
     ),
     OpSpec(
         "MaxPool",
-        convolution.max_pool_op,
+        image_convolution.max_pool_op,
         max_pool,
         [case(IMAGE, window=window) for window in WINDOWS],
         distinct(0.02),
     ),
     OpSpec(
         "AvgPool",
-        convolution.avg_pool_op,
+        image_convolution.avg_pool_op,
         avg_pool,
         [case(IMAGE, window=window) for window in WINDOWS],
     ),
     OpSpec(
         "AvgPoolGrad",
-        convolution.avg_pool_gradient_op,
+        image_convolution.avg_pool_gradient_op,
         avg_pool_gradient,
         [case(output_shape(window, 3), window=window, image_shape=IMAGE) for window in WINDOWS],
     ),

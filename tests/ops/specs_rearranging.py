@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.ops import rearranging as ops
-from cytape.ops.shared.deferred import transposed_moves_op
+from cytape.ops.adjoints.deferred_derivatives import transposed_moves_op
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cytape.numpy as ops
-from cytape.ops.shared import conform
+from cytape.ops.adjoints import conform
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 SHAPES = [(), (3,), (2, 3), (2, 1, 3), (0, 2)]

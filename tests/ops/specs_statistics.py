@@ -3,8 +3,8 @@
 import numpy as np
 
 import cytape.numpy as cnp
-from cytape.ops.shared import along_axis
-from cytape.ops.statistics import averages, counts, quantiles, sorting
+from cytape.ops.adjoints import line_elements
+from cytape.ops.statistics import averages, bin_counts, quantiles, sorting
 from tests.ops.op_specs import (
     FLOATS_AND_COMPLEX,
     SINGLE_AND_DOUBLE,
@@ -79,16 +79,16 @@ METHODS = [
 ]
 
 SPECS = [
-    OpSpec("TakeAlong", along_axis.take_along_op,
+    OpSpec("TakeAlong", line_elements.take_along_op,
            lambda x, indices, unique: np.take_along_axis(x, indices, -1), [
         case((2, 4), LINES, unique=False), case((2, 4), ORDERS, unique=True),
         case((3,), np.array([1, 1]), unique=False),
     ], differentiable=FIRST_ONLY, **COMPLEX),
-    OpSpec("PutAlong", along_axis.put_along_op, put, [
+    OpSpec("PutAlong", line_elements.put_along_op, put, [
         case((2, 3), LINES, size=4, unique=False), case((2, 4), ORDERS, size=4, unique=True),
         case((2,), np.array([1, 1]), size=3, unique=False),
     ], differentiable=FIRST_ONLY, **COMPLEX),
-    OpSpec("PutAlongLike", along_axis.put_along_like_op,
+    OpSpec("PutAlongLike", line_elements.put_along_like_op,
            lambda values, indices, like, unique: put(values, indices, like.shape[-1], unique), [
         case((2, 3), LINES, (2, 4), unique=False), case((2, 4), ORDERS, (2, 4), unique=True),
     ], differentiable=(True, False, False), **COMPLEX),
@@ -211,21 +211,21 @@ SPECS = [
     record("corrcoef", [case((2, 4)), case((4,), (4,)), case((4, 3), rowvar=False)],
            domain=uniform(-2, 2), dtypes=("float64", "float32")),
     # Counts.
-    OpSpec("BinCount", counts.bincount_op, np.bincount, [case((5,), minlength=0)],
+    OpSpec("BinCount", bin_counts.bincount_op, np.bincount, [case((5,), minlength=0)],
            domain=integers(0, 4), dtypes=("int64",), differentiable=False),
-    OpSpec("WeightedBinCount", counts.weighted_bincount_op,
+    OpSpec("WeightedBinCount", bin_counts.weighted_bincount_op,
            lambda weights, x, minlength: np.bincount(x, weights, minlength), [
         case((4,), np.array([1, 0, 3, 1]), minlength=0),
         case((2,), np.array([1, 0]), minlength=5),
     ], differentiable=FIRST_ONLY),
     OpSpec("bincount", lambda w: cnp.bincount([1, 0, 3, 1], w),
            lambda w: np.bincount([1, 0, 3, 1], w), [case((4,))], dtypes=("float64",)),
-    OpSpec("BinsOfElements", counts.bins_op,
+    OpSpec("BinsOfElements", bin_counts.bins_op,
            lambda a, edges: np.where((a < edges[0]) | (a > edges[-1]), len(edges) - 1, np.clip(
                np.searchsorted(edges, a, "right") - 1, 0, len(edges) - 2)),
            [case(POINTS, np.array([0.5, 1.5, 3.0])), case((4,), np.array([-1.0, 0.0, 1.0]))],
            dtypes=("float64",), differentiable=False),
-    OpSpec("AddToBins", counts.add_to_bins_op,
+    OpSpec("AddToBins", bin_counts.add_to_bins_op,
            lambda weights, bins, n: np.stack([weights[bins == i].sum() for i in range(n)]),
            [case((4,), np.array([1, 0, 3, 1]), n=3)], differentiable=FIRST_ONLY, **COMPLEX),
     OpSpec("histogram", *first_of("histogram", POINTS, 3), [case((7,))], **COMPLEX),

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cytape.ops import indexing, joining, linalg, rearranging, shaping
+from cytape.ops import indexing, joining, matrix_products, rearranging, shaping
+from cytape.ops.adjoints import conform, deferred_derivatives, extent_checks
 from cytape.ops.choosing import padding
-from cytape.ops.shared import conform, deferred, extents
 from cytape.ops.statistics import averages
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, uniform
 
@@ -96,11 +96,11 @@ SPECS = [
     record("FitLike", conform.fit_like_op, fit, [
         case((2, 1), (1, 3)), case((2, 3), (2, 1)), case((1, 3), (2, 3)), case((2,), (2,)),
     ], differentiable=FIRST_ONLY),
-    record("CheckedExtents", extents.checked_extents_op, lambda x, like, **_: x, [
+    record("CheckedExtents", extent_checks.checked_extents_op, lambda x, like, **_: x, [
         case((2, 3), (3,), same=((1, 0),), least=((0, 2),), multiple=((1, 3),), error="ValueError",
              message="unequal"),
     ], differentiable=FIRST_ONLY),
-    record("EnsureShape", extents.ensure_shape_op, lambda x, shape: x, [
+    record("EnsureShape", extent_checks.ensure_shape_op, lambda x, shape: x, [
         case((2, 3), shape=(2, None)), case((), shape=()), case((0, 2), shape=(None, 2)),
     ]),
     record("WeightsInOrder", averages.axes_in_order_op,
@@ -145,9 +145,9 @@ SPECS = [
         case((2, 3), np.array([4, -1, 0]), (2, 3), axis=1, mode="wrap"),
         case((3,), np.array([4, -1, 0]), (3,), axis=0, mode="clip"),
     ], differentiable=(True, False, False)),
-    record("MergePairs", linalg.merge_pairs_op, merge_pairs, [case((2, 3)), case((2, 1, 3, 2)),
-                                                              case(())]),
-    OpSpec("DeferredVjp", deferred.deferred_vjp_op, gradient_of_prod, [
+    record("MergePairs", matrix_products.merge_pairs_op, merge_pairs, [
+        case((2, 3)), case((2, 1, 3, 2)), case(())]),
+    OpSpec("DeferredVjp", deferred_derivatives.deferred_vjp_op, gradient_of_prod, [
         case((3, 2), (2,), **OF_PROD), case((1,), (), **OF_PROD),
     ], domain=uniform(-2, 2, avoid=[0], margin=0.3)),
     OpSpec("BroadcastOutline", conform.broadcast_outline_op,

@@ -7,9 +7,9 @@ its loops read ahead of what they write. `test_ufunc_methods.py` has them.
 import numpy as np
 
 import cytape.numpy as cnp
-from cytape.ops.calculus import folds, slices
-from cytape.ops.engine.declare import OPS
-from cytape.ops.recurrences import recurrence_op
+from cytape.ops.calculus import reduceat, ufunc_folds
+from cytape.ops.engine.op_kinds import OPS
+from cytape.ops.linear_recurrences import recurrence_op
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, uniform
 
 POSITIVE = uniform(0.6, 1.6)
@@ -110,12 +110,12 @@ SPECS = [
             case((1,), (1,), backwards=True)], dtypes=FLOATS_AND_COMPLEX),
     OpSpec("BeginsOfSlices", OPS["BeginsOfSlices"], lambda starts, n: np.isin(
         np.arange(n), starts), [case(STARTS, n=5)], differentiable=False),
-    *[OpSpec("SumsOfSlices", slices.sums_op, at_starts(name.lower()),
+    *[OpSpec("SumsOfSlices", reduceat.sums_op, at_starts(name.lower()),
              [case((5,), STARTS, name=name, axis=0), case((2, 5), STARTS + 1, name=name, axis=1),
               case((5, 2), OVERLAPPING, name=name, axis=0)],
              differentiable=(True, False), dtypes=FLOATS_AND_COMPLEX)
       for name in ("Add", "Subtract")],
-    *[OpSpec("SpreadOverSlices", slices.spread_op, spread,
+    *[OpSpec("SpreadOverSlices", reduceat.spread_op, spread,
              [case((3,), STARTS, n=5, name=name, axis=0),
               case((2, 3), STARTS + 1, n=5, name=name, axis=1),
               case((6, 2), OVERLAPPING, n=5, name=name, axis=0),
@@ -128,19 +128,19 @@ SPECS = [
       for name, function, shapes in [
           ("SpreadToExtrema", to_extrema, [((3, 2), STARTS), ((6, 2), OVERLAPPING)]),
           ("FoldAtExtrema", of_extrema, [((5, 2), STARTS), ((5, 2), OVERLAPPING)])]],
-    OpSpec("ReduceAt", slices.reduce_at_op, at_starts("hypot"),
+    OpSpec("ReduceAt", reduceat.reduce_at_op, at_starts("hypot"),
            [case((5,), STARTS, name="Hypot", axis=0), case((2, 4), STARTS, name="Hypot", axis=1)],
            domain=POSITIVE, differentiable=(True, False)),
-    OpSpec("ReduceStepsAt", slices.reduce_steps_at_op, at_starts("floor_divide"),
+    OpSpec("ReduceStepsAt", reduceat.reduce_steps_at_op, at_starts("floor_divide"),
            [case((5,), STARTS, name="FloorDivide", axis=0)], domain=POSITIVE,
            differentiable=False),
-    OpSpec("Fold", folds.fold_op, fold("hypot"), [
+    OpSpec("Fold", ufunc_folds.fold_op, fold("hypot"), [
         case((4,), name="Hypot", axis=0), case((2, 5), BEGINS, name="Hypot", axis=1),
         case((0, 2), name="Hypot", axis=0),
     ], domain=POSITIVE, differentiable=(True, False)),
-    OpSpec("FoldSteps", folds.fold_steps_op, fold("floor_divide"),
+    OpSpec("FoldSteps", ufunc_folds.fold_steps_op, fold("floor_divide"),
            [case((4,), name="FloorDivide", axis=0)], differentiable=False),
-    OpSpec("SlicesOfReduceAt", slices.slices_op, lambda x, indices, name, axis: (
+    OpSpec("SlicesOfReduceAt", reduceat.slices_op, lambda x, indices, name, axis: (
         np.array([0, 1, 0, 1, 2, 3]), np.array([0, 1, 2])),
            [case((4, 2), np.array([0, 1, 0]), name="Add", axis=0)], differentiable=False),
     *[OpSpec(f"{name}.{method}", *methods(name, method), cases, domain=domain,

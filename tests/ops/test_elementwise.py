@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.ops.shared.complex_parts import imag_op
+from cytape.ops.adjoints.complex_parts import imag_op
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ways import gradients

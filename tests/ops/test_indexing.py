@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
-from cytape.graph.run.reference import run
+from cytape.graph.run.interpreter import run
 from cytape.ops.indexing import getitem
 from tests import ways
 from tests.cases import each

@@ -10,7 +10,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
-from cytape.ops.shared.grouping import together
+from cytape.ops.adjoints.identity_groups import together
 from tests.cases import each, grouped
 from tests.ops.test_op_table import FAMILY_OF, SPECS
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.engine.tangents import fetch
+from cytape.ops.calls.tangents import fetch
 from cytape.testing import check_grads, numerical_jvp
 from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
@@ -518,12 +518,11 @@ def test_step_functions_are_not_connected(spec, case, dtype):
 def test_every_op_has_a_record():
     # In a process of its own: other tests declare ops too.
     script = (
-        "import cytape; from cytape.ops.engine.declare import find; find('')  # all of them\n"
+        "import cytape; from cytape.ops.engine.op_kinds import find; find('')  # all of them\n"
         "print(*[name for name, op in cytape.ops.OPS.items() if not op.stateful])"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    # Those that are parts of graphs only are tested in tests/ops/shared/test_python_call.py and
-    # test_batches.py, and in test_random.py.
+    # Parts of graphs only: tests/ops/python/test_python_ops.py, adjoints/test_tangent_batches.py.
     of_graphs = {
         "BatchOutline", "Constant", "GivenResults", "MissingDerivative",
         "NoDerivative", "UnitDirections", "WithoutDerivative"}

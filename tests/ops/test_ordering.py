@@ -7,7 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
-from cytape.graph.run.reference import run
+from cytape.graph.run.interpreter import run
 
 X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
 

@@ -9,7 +9,7 @@ import cytape
 import cytape.numpy as cnp
 import cytape.numpy as ops
 from cytape.graph import Graph
-from cytape.graph.run.reference import run
+from cytape.graph.run.interpreter import run
 from tests.ops.refusals import same_error
 
 

@@ -12,8 +12,8 @@ import pytest
 import cytape
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
-from cytape.graph.run.reference import run
-from cytape.ops.engine.tangents import fetch
+from cytape.graph.run.interpreter import run
+from cytape.ops.calls.tangents import fetch
 from tests import ways
 from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, recorder_of

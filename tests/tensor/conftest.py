@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.tensor.state import Recorder
+from cytape.tensor.recording.state import Recorder
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""IndexedSlices as a record; test_sparse.py in tests/ops adds them up and makes them dense."""
+"""IndexedSlices as a record; test_sparse_sums.py in tests/ops adds them up and makes them dense."""
 
 import copy
 import weakref

@@ -13,7 +13,7 @@ import random
 import pytest
 
 import cytape
-from cytape.tensor.state import building_into, building_under, current_graph, unrecorded
+from cytape.tensor.recording.state import building_into, building_under, current_graph, unrecorded
 from cytape.tensor.tensor import live_tensors
 from tests import ways
 from tests.cases import each

@@ -14,7 +14,7 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError, UnconnectedGradientWarning
-from cytape.tensor.state import Recorder
+from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors
 from cytape.tensor.variable import holding, holds
 from tests.threads import in_threads

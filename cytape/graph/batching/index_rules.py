@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cytape.ops.adjoints.conform import broadcast_to
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.batch_axis import BatchedCall
-from cytape.ops.engine.declare import find
 from cytape.ops.engine.index_op import index_in_batch
+from cytape.ops.engine.op_kinds import find
 from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, filled_in
 from cytape.ops.shapes.index_shapes import indexed_shape
 from cytape.ops.shaping import expand_dims, moveaxis
-from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["RULES"]

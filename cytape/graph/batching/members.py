@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.batching.rules import batched
+from cytape.graph.batching.batch_rules import batched
 from cytape.graph.control.scans import map_fn
-from cytape.graph.run.reference import needed_nodes
+from cytape.graph.run.interpreter import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import function
 from cytape.graph.tracing.replay import inline
@@ -19,9 +19,9 @@ from cytape.ops.creation import constant_op, stop_gradient_op
 from cytape.ops.engine.batch_axis import BatchedCall
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
-from cytape.ops.shared.python_call import given_results_op
+from cytape.ops.python.python_ops import given_results_op
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import current_graph, is_recorded, stop_recording
+from cytape.tensor.recording.state import current_graph, is_recorded, stop_recording
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["of_all_members"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import GraphError, SymbolicTensorError
-from cytape.graph.batching.axes import (
+from cytape.graph.batching.batch_axes import (
     axes_of,
     checked_axes,
     extent_of,
@@ -18,18 +18,18 @@ from cytape.graph.batching.axes import (
     members_moved,
 )
 from cytape.graph.batching.members import Value, of_all_members
-from cytape.graph.control.agreement import lent
+from cytape.graph.control.function_checks import lent
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.ops.adjoints.conform import broadcast_to, cast, fill_like
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.calls.symbolic import graph_for, in_graph
 from cytape.ops.creation import identity
-from cytape.ops.engine.symbolic import graph_for, in_graph
 from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
-from cytape.ops.shared.conform import broadcast_to, cast, fill_like
-from cytape.ops.shared.extents import with_extents
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, is_recorded, unrecorded
+from cytape.tensor.recording.state import building_into, is_recorded, unrecorded
 from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cytape.graph.checkpoint.choosing import chosen
-from cytape.graph.checkpoint.planning import (
+from cytape.graph.checkpoint.checkpoint_choice import chosen
+from cytape.graph.checkpoint.kept_symbols import kept_of
+from cytape.graph.checkpoint.memory_plan import (
     Checkpoints,
     Plan,
     check_no_budget,
@@ -14,8 +15,7 @@ from cytape.graph.checkpoint.planning import (
     planned,
     tensors_of,
 )
-from cytape.graph.checkpoint.policies import kept_of
-from cytape.graph.checkpoint.recomputation import Recomputation
+from cytape.graph.checkpoint.op_copies import Recomputation
 from cytape.graph.differentiation.graph_gradients import differentiated
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cytape.graph.checkpoint.between import Between
+from cytape.graph.checkpoint.recomputable import Between
 
 MOST_ARMS = 4096  # ops of a piece without a cut; larger ones are not searched for more
 

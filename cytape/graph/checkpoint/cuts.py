@@ -23,7 +23,12 @@ from math import gcd
 import numpy as np
 
 from cytape.graph.checkpoint.cut_table import filled
-from cytape.graph.checkpoint.schedules import Program, Schedule, can_run_again, without_unread
+from cytape.graph.checkpoint.recompute_schedule import (
+    Program,
+    Schedule,
+    can_run_again,
+    without_unread,
+)
 
 __all__ = ["Cuts"]
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cytape.graph.control.residuals import extracted, read_of, residuals, stackable
-from cytape.graph.tracing.bodies import closed, dense, derived, inlined, like, zeros
+from cytape.graph.tracing.body_tools import closed, dense, derived, inlined, like, zeros
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
-from cytape.ops.engine.symbolic import in_graph
-from cytape.ops.shared.extents import ensure_shape
-from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.ops.adjoints.extent_checks import ensure_shape
+from cytape.ops.calls.symbolic import in_graph
+from cytape.tensor.recording.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["BodyGradient", "BodyTangents", "body_gradient", "body_tangents"]

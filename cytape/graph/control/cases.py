@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.agreement import as_predicate, require_function
-from cytape.graph.control.array_ops import confirmed_op
 from cytape.graph.control.control_flow import call_now, either
+from cytape.graph.control.function_checks import as_predicate, require_function
+from cytape.graph.control.row_ops import confirmed_op
+from cytape.ops.adjoints.conform import cast
+from cytape.ops.adjoints.identity_groups import may_agree
 from cytape.ops.elementwise import where
-from cytape.ops.engine.declare import nondifferentiable
-from cytape.ops.shared.conform import cast
-from cytape.ops.shared.grouping import may_agree
+from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import Spec
 
 __all__ = ["case", "switch_case"]
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.agreement import (
+from cytape.graph.control.checkpointed_while import Checkpoints
+from cytape.graph.control.cond_op import call_branch
+from cytape.graph.control.function_checks import (
     as_predicate,
     as_tensor,
     call,
@@ -18,21 +20,19 @@ from cytape.graph.control.agreement import (
     require_function,
     without_gradients,
 )
-from cytape.graph.control.checkpointed_loops import Checkpoints
-from cytape.graph.control.conditional import call_branch
-from cytape.graph.control.loop_functions import Program, settled
-from cytape.graph.control.loops import Loop, ragged_places
-from cytape.graph.model.variables import assigned_variables
-from cytape.graph.tracing.bodies import given_symbols
+from cytape.graph.control.loop_program import Program, settled
+from cytape.graph.control.while_op import Loop, ragged_places
+from cytape.graph.model.graph_variables import assigned_variables
+from cytape.graph.tracing.body_tools import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import Function
+from cytape.ops.adjoints.identity_groups import may_agree
+from cytape.ops.calls.symbolic import graph_for, in_graph
 from cytape.ops.creation import constant_op
-from cytape.ops.engine.symbolic import graph_for, in_graph
-from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, current_graph, stop_recording, unrecorded
+from cytape.tensor.recording.state import building_into, current_graph, stop_recording, unrecorded
 from cytape.tensor.structures import leaves_of_operand, leaves_of_result
 from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.variable import Variable

@@ -1,14 +1,14 @@
 from cpython.exc cimport PyErr_CheckSignals
 from cytape.graph.passes.folding cimport RUNS_FUNCTIONS
-from cytape.graph.run.code cimport Code
+from cytape.graph.run.plan_code cimport Code
 from cytape.graph.run.executable cimport Executable
 from cytape.graph.run.plan cimport Plan
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.value cimport Value, array_of, copy_of_array, value_of_array
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.value cimport Value, array_of, copy_of_array, value_of_array
 from libc.stdint cimport int32_t
 
-from .branch_program cimport emit_branch
-from .loop_program cimport emit_loop
+from cytape.graph.nested.branch_plan cimport emit_branch
+from cytape.graph.nested.loop_plan cimport emit_loop
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.graph.passes.rewriting import without_dead_code
 from cytape.graph.passes.simplify import with_known_specs
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 cdef enum:
     MOST_ALONE = 64   # plans of calls of loops, as many as of one function; also inferred specs

@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.checks import is_ragged
+from cytape.graph.control.body_checks import is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp
 from cytape.graph.control.row_counts import row_count
-from cytape.graph.run.reference import needed_nodes
-from cytape.graph.tracing.bodies import like
+from cytape.graph.run.interpreter import needed_nodes
+from cytape.graph.tracing.body_tools import like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
+from cytape.ops.adjoints.conform import cast_op
+from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.creation import identity_op, stop_gradient_op
-from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.engine.structural_op import StructuralOp
-from cytape.ops.shared.conform import cast_op
-from cytape.ops.shared.extents import ensure_shape
-from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.recording.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["extracted", "read_of", "residuals", "stackable"]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from cytape.graph.control.checks import is_ragged
+from cytape.graph.control.body_checks import is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp
 from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.ops.calls.symbolic import SymbolicGraph
 from cytape.ops.creation import constant_op
-from cytape.ops.engine.symbolic import SymbolicGraph
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["row_count", "shared_lengths"]

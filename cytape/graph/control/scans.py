@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.agreement import (
+from cytape.graph.control.control_flow import name_result, traced_body
+from cytape.graph.control.function_checks import (
     as_tensor,
     check_parallel_iterations,
     check_structures,
@@ -17,25 +18,24 @@ from cytape.graph.control.agreement import (
     require_function,
     without_gradients,
 )
-from cytape.graph.control.control_flow import name_result, traced_body
-from cytape.graph.control.loops import Loop, ragged_places
-from cytape.graph.tracing.bodies import given_symbols, like
+from cytape.graph.control.while_op import Loop, ragged_places
+from cytape.graph.tracing.body_tools import given_symbols, like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import function
-from cytape.ops.engine.declare import nondifferentiable
-from cytape.ops.engine.symbolic import graph_for, in_graph
+from cytape.ops.adjoints.extent_checks import ensure_shape
+from cytape.ops.adjoints.identity_groups import may_agree
+from cytape.ops.calls.symbolic import graph_for, in_graph
+from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.joining import concatenate, stack, unstack
 from cytape.ops.shaping import size
-from cytape.ops.shared.extents import ensure_shape
-from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.state import building_into, stop_recording
+from cytape.tensor.recording.state import building_into, stop_recording
 from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor, made_whole
+from cytape.tensor.values.spec import Spec, symbolic_spec
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 

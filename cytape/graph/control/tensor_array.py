@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from cytape.graph.control.agreement import as_tensor
-from cytape.graph.control.array_forms import (
+from cytape.graph.control.element_stores import (
     Elements,
     Rows,
     Shape,
@@ -30,14 +29,15 @@ from cytape.graph.control.array_forms import (
     merged,
     numbers,
 )
-from cytape.graph.control.array_ops import blank_op, capacity, capacity_op, positions_op
+from cytape.graph.control.function_checks import as_tensor
+from cytape.graph.control.row_ops import blank_op, capacity, capacity_op, positions_op
+from cytape.ops.adjoints.conform import fill_like
+from cytape.ops.adjoints.identity_groups import may_agree
 from cytape.ops.joining import concatenate, split, stack, unstack
 from cytape.ops.shaping import reshape
-from cytape.ops.shared.conform import fill_like
-from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import constant, convert_to_tensor
-from cytape.tensor.state import current_graph
+from cytape.tensor.recording.state import current_graph
 from cytape.tensor.structures import register_structure
 from cytape.tensor.tensor import Tensor, another, tensor_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cytape.ops.adjoints.identity_groups import add_n_op
 from cytape.ops.elementwise import add
-from cytape.ops.shared.grouping import add_n_op
-from cytape.ops.sparse import aggregate_indexed_slices
+from cytape.ops.sparse_sums import aggregate_indexed_slices
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.tensor import Tensor
 

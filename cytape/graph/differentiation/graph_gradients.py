@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cytape.errors import InvalidGradientError
-from cytape.graph.differentiation.backward import Backward, StandIns
+from cytape.graph.differentiation.graph_sweep import Backward, StandIns
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.tracing.lost_counts import warn_of_counts
-from cytape.ops.engine.late import upper
-from cytape.ops.engine.symbolic import graph_for
-from cytape.ops.shared.conform import cast
-from cytape.ops.shared.grouping import may_agree
+from cytape.ops.adjoints.conform import cast
+from cytape.ops.adjoints.identity_groups import may_agree
+from cytape.ops.calls.late import upper
+from cytape.ops.calls.symbolic import graph_for
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, building_under, current_graph
+from cytape.tensor.recording.state import building_into, building_under, current_graph
 from cytape.tensor.structures import (
     flatten_structure,
     is_structure,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from cytape.graph.model.contexts import Overrides, overrides_within
-from cytape.graph.tracing.bodies import derived
+from cytape.graph.tracing.body_tools import derived
 from cytape.graph.tracing.checkpointed_calls import copied
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.ops.engine.custom_op import described_call
-from cytape.ops.engine.node_gradients import gradients_of_node
-from cytape.ops.engine.rules import gradient_rule
+from cytape.ops.engine.node_vspace import gradients_of_node
+from cytape.ops.engine.user_rules import gradient_rule
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["overriding_call"]

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import InvalidGradientError
-from cytape.graph.differentiation.between import BETWEEN, REACHED, nodes_between, reach
 from cytape.graph.differentiation.graph_gradients import as_list, gradients, graph_of, place_of
 from cytape.graph.differentiation.places import Places
-from cytape.graph.tracing.bodies import dense
+from cytape.graph.differentiation.reach import BETWEEN, REACHED, nodes_between, reach
+from cytape.graph.tracing.body_tools import dense
 from cytape.graph.tracing.replay import symbolic_tangents
-from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.adjoints.conform import broadcast_to
+from cytape.ops.calls.symbolic import in_graph
 from cytape.ops.shaping import reshape
-from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.making import constant
-from cytape.tensor.state import building_into, building_under
+from cytape.tensor.recording.state import building_into, building_under
 from cytape.tensor.tensor import Tensor, tensor_of
 
 __all__ = ["hessian_vector_product", "hessians"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cytape.graph.editor.arguments import (
+from cytape.graph.editor.listed_arguments import (
     graph_of,
     make_list_of_op,
     make_list_of_t,

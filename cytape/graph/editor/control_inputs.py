@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cytape.graph.editor.arguments import graph_of, make_list_of_op
+from cytape.graph.editor.listed_arguments import graph_of, make_list_of_op
 from cytape.graph.model.operation import Operation
-from cytape.ops.shared.python_call import given_results_op, python_values_op
+from cytape.ops.python.python_ops import given_results_op, python_values_op
 
 __all__ = ["add_control_inputs", "remove_control_inputs"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from cytape.graph.editor.arguments import graph_of, make_list_of_t, replacements, symbols_of
 from cytape.graph.editor.connections import ControlOutputs
+from cytape.graph.editor.listed_arguments import graph_of, make_list_of_t, replacements, symbols_of
+from cytape.graph.editor.subgraph_view import SubGraphView
 from cytape.graph.editor.transformer import (
     Transformer,
     TransformerInfo,
     copy_op_handler,
     keep_t_if_possible_handler,
 )
-from cytape.graph.editor.view import SubGraphView
-from cytape.graph.editor.views import make_view
+from cytape.graph.editor.view_makers import make_view
 from cytape.graph.editor.walks import get_backward_walk_ops, get_forward_walk_ops
 from cytape.graph.model.graph import Graph
 from cytape.graph.model.operation import Operation

@@ -15,9 +15,9 @@ from cytape.graph.editor.rerouting import (
     rerouted,
     views_of_one_graph,
 )
-from cytape.graph.editor.view import SubGraphView
-from cytape.graph.editor.views import make_view
-from cytape.graph.model.variables import variable_handle_op
+from cytape.graph.editor.subgraph_view import SubGraphView
+from cytape.graph.editor.view_makers import make_view
+from cytape.graph.model.graph_variables import variable_handle_op
 from cytape.tensor.tensor import Tensor
 
 __all__ = [

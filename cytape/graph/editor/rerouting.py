@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cytape.graph.editor.arguments import graph_of, make_list_of_op, make_list_of_t, nodes_of
-from cytape.graph.editor.view import SubGraphView
-from cytape.graph.editor.views import make_view
-from cytape.graph.model.editing import says_as_much
+from cytape.graph.editor.listed_arguments import graph_of, make_list_of_op, make_list_of_t, nodes_of
+from cytape.graph.editor.subgraph_view import SubGraphView
+from cytape.graph.editor.view_makers import make_view
+from cytape.graph.model.graph_edits import says_as_much
 
 __all__ = [
     "reroute_inputs",

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cytape.graph.editor.placeholders import finished_scope, make_placeholder_from_tensor
-from cytape.graph.editor.view import SubGraphView
-from cytape.graph.editor.views import make_view
+from cytape.graph.editor.subgraph_view import SubGraphView
+from cytape.graph.editor.view_makers import make_view
 from cytape.graph.model.contexts import Context
 from cytape.graph.model.graph import Graph
+from cytape.graph.model.graph_variables import variable_handle_op
 from cytape.graph.model.names import ROOT
 from cytape.graph.model.operation import Operation
-from cytape.graph.model.variables import variable_handle_op
 from cytape.graph.tracing.replay import build_again
 from cytape.tensor import nest
-from cytape.tensor.state import building_into
+from cytape.tensor.recording.state import building_into
 from cytape.tensor.tensor import Tensor
 
 __all__ = [

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cytape.graph.editor.arguments import (
+from cytape.graph.editor.connections import ControlOutputs, check_cios
+from cytape.graph.editor.listed_arguments import (
     graph_of,
     make_list_of_op,
     make_list_of_t,
     nodes_of,
     symbols_of,
 )
-from cytape.graph.editor.connections import ControlOutputs, check_cios
 from cytape.graph.model.operation import Operation
 from cytape.tensor.tensor import Tensor
 

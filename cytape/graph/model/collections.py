@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableSequence
 from typing import Any, NamedTuple
 
-from cytape.tensor.cached import cached_property
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.cached_property import cached_property
 
 
 class _Position(NamedTuple):

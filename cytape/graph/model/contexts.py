@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from cytape.graph.model.lookup import Lookup
 from cytape.graph.model.names import ROOT, checked_name
 from cytape.graph.model.operation import Operation
-from cytape.tensor.cached import cached_property
-from cytape.tensor.state import building_under
+from cytape.tensor.recording.state import building_under
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.cached_property import cached_property
 
 Overrides = tuple[tuple[str, str], ...]  # names of gradient functions, sorted by op types
 

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from cytape.graph.model.graph import Graph
 from cytape.graph.model.operation import Operation
-from cytape.tensor.state import current_graph
+from cytape.tensor.recording.state import current_graph
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 

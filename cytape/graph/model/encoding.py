@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import GraphFileError
-from cytape.ops.convolution import Window
-from cytape.ops.engine.late import upper
-from cytape.ops.shared.draws import Stream, default_stream, numpys_stream
+from cytape.ops.calls.late import upper
+from cytape.ops.neural.image_convolution import Window
+from cytape.ops.python.draws import Stream, default_stream, numpys_stream
 from cytape.tensor.making import tensor_of_copy
-from cytape.tensor.spec import UnknownShape
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import UnknownShape
 from cytape.tensor.variable import Variable
 
 _TYPES: tuple[type, ...] = (bool, int, float, complex, *np.sctypeDict.values())

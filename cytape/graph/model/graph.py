@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from cytape.graph.model.contexts import OUTERMOST
-from cytape.graph.model.editing import Editable
+from cytape.graph.model.graph_edits import Editable
 from cytape.graph.model.listing import listing
 from cytape.graph.model.names import checked_name
 from cytape.graph.model.operation import Operation
 from cytape.ops.creation import constant_op
-from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.tensor.making import tensor_of_copy
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.state import building_into
+from cytape.tensor.recording.state import building_into
 from cytape.tensor.tensor import Tensor, another
-from cytape.tensor.value import newest_id
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import symbolic_spec
+from cytape.tensor.values.value import newest_id
 
 __all__ = ["Graph"]
 
@@ -308,7 +308,9 @@ class Graph(Editable):
         >>> cytape.Session(loaded).run("y:0", {"x:0": 3.0})
         np.float64(9.0)
         """
-        from cytape.graph.model.saving import save  # here: most programs never need what it imports
+        from cytape.graph.model.graph_files import (  # here: most programs save no graph
+            save,
+        )
 
         save(self, path)
 
@@ -334,7 +336,7 @@ class Graph(Editable):
         OSError
             If it cannot be read.
         """
-        from cytape.graph.model.saving import load
+        from cytape.graph.model.graph_files import load
 
         return load(cls(), path)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from cytape.graph.model.names import Names
 from cytape.graph.model.operation import Operation
-from cytape.ops.engine.symbolic import SymbolicGraph
-from cytape.tensor.cached import cached_property
+from cytape.ops.calls.symbolic import SymbolicGraph
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.cached_property import cached_property
 
 
 class Lookup(SymbolicGraph):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cytape.ops.engine.symbolic import SymbolicGraph
+    from cytape.ops.calls.symbolic import SymbolicGraph
 
 ROOT = 0
 

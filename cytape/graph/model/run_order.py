@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cytape.graph.model.variables import ASSIGNMENTS, read_variable_op
-from cytape.ops.shared.draws import Stream
+from cytape.graph.model.graph_variables import ASSIGNMENTS, read_variable_op
+from cytape.ops.python.draws import Stream
 
 __all__ = ["order_within"]
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.ops.calls.symbolic import SymbolicGraph
 
 
 class Subgraph(NamedTuple):

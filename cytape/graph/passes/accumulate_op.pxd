@@ -1,9 +1,9 @@
 # AccumulateOp: a sum of whole arrays and of gradients of parts of arrays. A plan adds each term to
 # the part of the result that it belongs to, one after the other.
 
-from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Op
 from cytape.ops.kernels.moves cimport Region
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 
 # Whether a term can be added to a part of a sum, and where that lies.
 cdef bint is_part(index, Spec operand, Spec total, Region* region) except -1

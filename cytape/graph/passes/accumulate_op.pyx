@@ -31,7 +31,7 @@ cdef class AccumulateOp(Op):
 
     Examples
     --------
-    >>> from cytape.tensor.spec import Spec
+    >>> from cytape.tensor.values.spec import Spec
     >>> pair, triple = Spec.of((2,), float), Spec.of((3,), float)
     >>> op = AccumulateOp(triple, [pair, pair], [slice(0, 2), slice(1, 3)])
     >>> op.forward(np.array([1.0, 2.0]), np.array([10.0, 20.0]))

@@ -1,8 +1,8 @@
 # Accumulation: sums of gradients of parts, each added where it belongs instead of to zeros first.
 
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting

@@ -1,10 +1,10 @@
 cimport cython
 from cytape.graph.passes.accumulate_op cimport AccumulateOp, is_part
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
 from cytape.ops.kernels.moves cimport Region
 from cytape.ops.updates.update_op cimport CLEAR, UpdateOp
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 from libc.stdlib cimport calloc, free
 
 from .early_sums cimport LARGE
@@ -12,9 +12,9 @@ from .rewriting cimport ABSENT, located_as, spec_at
 
 cdef Op add, broadcast_to_op, index_add_op
 
+from cytape.ops.adjoints.conform import broadcast_to_op
 from cytape.ops.elementwise import add
 from cytape.ops.indexing import index_add_op
-from cytape.ops.shared.conform import broadcast_to_op
 
 
 @cython.final

@@ -6,7 +6,7 @@
 # the same, but for the order of sums over several axes, as the first run of a function computes it
 # without this pass.
 
-from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.calls.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting

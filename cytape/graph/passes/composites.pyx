@@ -1,15 +1,15 @@
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
+from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor, new_tensor
-from cytape.tensor.value cimport symbol_of
+from cytape.tensor.values.value cimport symbol_of
 from numpy cimport NPY_DOUBLE, NPY_FLOAT
 
 from .rewriting cimport located_as, spec_at
 
 from cytape.errors import GraphError
 from cytape.graph.passes.simplify import simplified
-from cytape.tensor.state import building_into, unrecorded
+from cytape.tensor.recording.state import building_into, unrecorded
 
 
 def decomposed(subgraph):

@@ -2,18 +2,18 @@
 # as it is there keeps two.
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 
 from .rewriting cimport ABSENT, Rewriting, located_as, spec_at
 
 cdef Op add_n_op, add_op
 
+from cytape.ops.adjoints.identity_groups import add_n_op
 from cytape.ops.elementwise import add as add_op
-from cytape.ops.shared.grouping import add_n_op
 
 
 cdef bint has_large(SymbolicGraph graph) noexcept:

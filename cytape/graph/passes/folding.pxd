@@ -1,8 +1,8 @@
 # Constant folding: results of constants, and ops that leave a tensor unchanged.
 
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting

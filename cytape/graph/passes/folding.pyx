@@ -1,11 +1,11 @@
 cimport numpy as cnp
-from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Op
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
-from cytape.ops.engine.node_store cimport Node
+from cytape.ops.calls.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.tensor.spec cimport scalar_spec
+from cytape.tensor.values.spec cimport scalar_spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
-from cytape.tensor.value cimport array_of, copy_of_array
+from cytape.tensor.values.value cimport array_of, copy_of_array
 from libc.string cimport memcmp
 
 from .rewriting cimport ABSENT, RewrittenGraph, spec_at
@@ -17,6 +17,8 @@ import warnings
 import numpy as np
 
 from cytape.graph.passes.rewriting import without_dead_code
+from cytape.ops.adjoints.conform import (
+    broadcast_to_like_op, broadcast_to_op, cast_op, sum_to_like_op, sum_to_op)
 from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
 from cytape.ops.elementwise import add, divide, multiply, negative, positive, subtract
 from cytape.ops.indexing import get_item_op
@@ -24,8 +26,6 @@ from cytape.ops.joining import split_op
 from cytape.ops.shaping import (
     atleast_1d_op, atleast_2d_op, atleast_3d_op, expand_dims_op, reshape_op, squeeze_op,
     transpose_op)
-from cytape.ops.shared.conform import (
-    broadcast_to_like_op, broadcast_to_op, cast_op, sum_to_like_op, sum_to_op)
 
 cnp.import_array()
 

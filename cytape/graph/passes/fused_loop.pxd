@@ -7,10 +7,10 @@
 # All that depends on shapes is worked out before. Operands and results are contiguous and have the
 # op's specs; an operand may be broadcast.
 
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.kernels.program cimport Step
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.kernels.partial_program cimport Step
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 from numpy cimport npy_intp
 

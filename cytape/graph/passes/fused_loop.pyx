@@ -1,7 +1,7 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport INTERRUPTED, spend_without_gil
-from cytape.ops.kernels.loops cimport trouble
-from cytape.ops.kernels.program cimport run_step
+from cytape.ops.kernels.ufunc_loops cimport trouble
+from cytape.ops.kernels.partial_program cimport run_step
 from cytape.ops.kernels.sums cimport add_to_one, sum_of
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free

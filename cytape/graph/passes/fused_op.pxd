@@ -1,7 +1,7 @@
 # FusedOp: a group of elementwise ops as one op, which goes through memory once. Its calls are
 # compiled to the steps of a FusedLoop.
 
-from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Op
 
 from .fused_loop cimport FusedLoop
 

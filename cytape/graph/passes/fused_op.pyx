@@ -3,11 +3,11 @@ cimport numpy as cnp
 from cytape.core.interrupts cimport raise_failure
 from cytape.core.vspace cimport OpType
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
-from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, copy_loop, trouble, warn
-from cytape.ops.kernels.program cimport Step
+from cytape.ops.kernels.ufunc_loops cimport WORTH_THE_GIL, Kernel, Loop, copy_loop, trouble, warn
+from cytape.ops.kernels.partial_program cimport Step
 from cytape.ops.kernels.vector_math cimport vector_loop
 from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides, merge_axes
-from cytape.tensor.spec cimport Spec, broadcast_spec, spec_of_array
+from cytape.tensor.values.spec cimport Spec, broadcast_spec, spec_of_array
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
@@ -19,9 +19,9 @@ cdef Op cast_op, sum_op, sum_to_op, where_op
 
 import numpy as np
 
+from cytape.ops.adjoints.conform import cast_op, sum_to_op
 from cytape.ops.elementwise import where_op
 from cytape.ops.reductions import sum_op
-from cytape.ops.shared.conform import cast_op, sum_to_op
 
 cnp.import_array()
 
@@ -91,7 +91,7 @@ cdef class FusedOp(FusedLoop):
     Examples
     --------
     >>> from cytape.ops import OPS
-    >>> from cytape.tensor.spec import Spec
+    >>> from cytape.tensor.values.spec import Spec
     >>> vector = Spec.of((3,), float)
     >>> calls = [(OPS["Square"], {}, (0,), False), (OPS["Exp"], {}, (1,), False)]
     >>> op = FusedOp(vector, [vector], calls, [2])

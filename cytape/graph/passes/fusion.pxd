@@ -7,8 +7,8 @@
 
 from cpython.ref cimport PyObject
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting

@@ -3,9 +3,9 @@ cimport numpy as cnp
 from cytape.graph.passes.fused_op cimport (
     LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step, is_fused_type,
 )
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
-from cytape.tensor.spec cimport boolean_spec
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
+from cytape.tensor.values.spec cimport boolean_spec
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -14,10 +14,10 @@ from .rewriting cimport ABSENT, located_as, spec_at
 
 cdef Op add_op, broadcast_to_op, cos, index_add_op, sin
 
+from cytape.ops.adjoints.conform import broadcast_to_op
 from cytape.ops.elementwise import add as add_op
 from cytape.ops.elementwise import cos, sin
 from cytape.ops.indexing import index_add_op
-from cytape.ops.shared.conform import broadcast_to_op
 
 cnp.import_array()
 

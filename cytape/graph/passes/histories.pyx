@@ -1,6 +1,6 @@
 from cytape.core.memory cimport release, resize
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
 
 from .folding cimport RUNS_FUNCTIONS
 from .rewriting cimport Rewriting, located_as, spec_at

@@ -1,6 +1,6 @@
 # NodeTable: the nodes of a graph by what they compute, to find one that computes the same.
 
-from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.calls.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t, uint64_t
 
 from .rewriting cimport Rewriting

@@ -1,9 +1,9 @@
 cimport cython
 from cpython.object cimport PyObject
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport Value, is_symbolic
+from cytape.tensor.values.value cimport Value, is_symbolic
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 

@@ -1,15 +1,15 @@
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
-from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.calls.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t
 
 from .rewriting cimport ABSENT, Rewriting
 
 cdef Op checkpointed_call_op, identity_op
 
-from cytape.ops.shared.conform import identity_op
-from cytape.ops.shared.graph_blocks import checkpointed_call_op
+from cytape.ops.adjoints.conform import identity_op
+from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
 
 
 cdef bint is_late(SymbolicGraph graph, int32_t node) except -1:

@@ -6,8 +6,8 @@
 # A pass goes through the live nodes in an order in which they can run, and for each either copies
 # it, or says what stands for its outputs.
 
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 
 cdef enum:

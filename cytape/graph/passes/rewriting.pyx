@@ -1,15 +1,15 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF, PyObject
 from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
-from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.calls.symbolic cimport SymbolicGraph
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.subgraph import Subgraph
+from cytape.ops.calls.node_store import Whose
 from cytape.ops.creation import constant_op
-from cytape.ops.engine.node_store import Whose
 
 
 cdef class RewrittenGraph(SymbolicGraph):

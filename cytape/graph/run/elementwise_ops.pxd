@@ -1,11 +1,11 @@
 # How plans run ufuncs, casts and selections: by one loop over all elements, or by a walk over
 # strided and broadcast operands. Of operands that all show one item everywhere, one is computed.
 
-from cytape.ops.kernels.loops cimport Kernel, Loop
+from cytape.ops.kernels.ufunc_loops cimport Kernel, Loop
 from cytape.ops.kernels.walk cimport Walk
 from libc.stdint cimport int32_t
 
-from .code cimport Code
+from .plan_code cimport Code
 
 cdef bint elementwise(Code code, int32_t node, Kernel kernel) except -1
 cdef bint elementwise_of_three(Code code, int32_t node, Kernel kernel) except -1

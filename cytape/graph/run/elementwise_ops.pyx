@@ -1,15 +1,15 @@
 cimport numpy as cnp
-from cytape.ops.engine.node_store cimport Node
-from cytape.ops.kernels.loops cimport Loop, kernel_of
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.kernels.ufunc_loops cimport Loop, kernel_of
 from cytape.ops.kernels.walk cimport plan
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 
 from .instructions cimport (
     LOOP, N_OPERANDS, SHORT, Instruction, cast_loop, compared_type, converted_spec, direct_op,
     is_plain_integer, loop_of, scalar_kind, short_loop)
-from .layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, Place
+from .plan_layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, Place
 
 import numpy as np
 

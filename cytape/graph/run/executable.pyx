@@ -1,9 +1,9 @@
 cimport cython
-from cytape.ops.engine.dispatch cimport value_of
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.dispatch cimport value_of
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport int32_t
 
 from cytape.graph.passes.early_sums cimport LARGE
@@ -13,7 +13,7 @@ from .value_op cimport check_fed
 from cytape.graph.passes import optimise
 from cytape.graph.passes.early_sums import with_sums_early
 from cytape.graph.passes.repeats import splits_fused, without_repeats
-from cytape.graph.run.reference import needed_nodes
+from cytape.graph.run.interpreter import needed_nodes
 
 cdef enum:
     MOST_PLANS = 64        # of one subgraph, for as many shapes

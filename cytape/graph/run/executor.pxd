@@ -2,14 +2,14 @@
 # plan keeps one for the next run; a run that meets with another, in another thread or inside a
 # call, gets a frame of its own.
 
-from cytape.tensor.buffer cimport Buffer
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.buffer cimport Buffer
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport int32_t, uint64_t
 from numpy cimport ndarray, npy_intp
 
-from .code cimport Code
 from .instructions cimport Instruction
-from .layout cimport Stack
+from .plan_code cimport Code
+from .plan_layout cimport Stack
 
 cdef struct Patch:          # an operand that lies in external memory
     int32_t instruction

@@ -6,28 +6,28 @@ from cytape.core.interrupts cimport raise_failure
 from cytape.core.typedefs cimport NO_ID, index_t
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.node_store cimport Node
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.ops.kernels.loops cimport Loop, clear_trouble, trouble
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.ops.kernels.ufunc_loops cimport Loop, clear_trouble, trouble
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.buffer cimport call_with_arrays, new_buffer
-from cytape.tensor.guards cimport seen
-from cytape.tensor.spec cimport Spec, spec_of
+from cytape.tensor.values.buffer cimport call_with_arrays, new_buffer
+from cytape.tensor.recording.conversion_guards cimport seen
+from cytape.tensor.values.spec cimport Spec, spec_of
 from cytape.tensor.tensor cimport Tensor, as_ndarray
-from cytape.tensor.value cimport (
+from cytape.tensor.values.value cimport (
     array_of, copy_of_array, new_value, strided_value, value_of_array)
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from .code cimport Span
+from .emitters cimport is_read
 from .instructions cimport (
     CONTROL, FUSED, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters, numbered,
     run_looped, run_span)
-from .layout cimport (
+from .plan_code cimport Span
+from .plan_layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
     external_number, memory_of, offset_of, poison)
-from .special_ops cimport is_read
 from .value_op cimport ValueOp, check_fed, fits
 
 import time
@@ -36,7 +36,7 @@ import numpy as np
 
 from cytape.errors import GraphError
 from cytape.graph.model.failures import note_operation
-from cytape.graph.run.trouble import say
+from cytape.graph.run.plan_warnings import say
 from cytape.ops.elementwise import add
 
 cnp.import_array()

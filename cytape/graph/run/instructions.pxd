@@ -11,8 +11,8 @@
 #     PRODUCT   the dimensions and the strides of matmul's loop
 #     COPY, ZERO  nothing: `work` is how many bytes
 
-from cytape.ops.kernels.loops cimport Kernel, Loop
-from cytape.tensor.spec cimport Spec
+from cytape.ops.kernels.ufunc_loops cimport Kernel, Loop
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 from numpy cimport npy_intp
 

@@ -2,8 +2,8 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport NO_MEMORY
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.kernels.loops cimport N_TYPES, kernel_of, loop_t
-from cytape.tensor.spec cimport spec_of_dims
+from cytape.ops.kernels.ufunc_loops cimport N_TYPES, kernel_of, loop_t
+from cytape.tensor.values.spec cimport spec_of_dims
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset

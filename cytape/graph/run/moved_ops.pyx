@@ -1,20 +1,20 @@
 cimport numpy as cnp
 from cpython.ref cimport PyObject
-from cytape.ops.engine.node_store cimport Node
+from cytape.ops.calls.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.ops.kernels.loops cimport copy_loop
+from cytape.ops.kernels.ufunc_loops cimport copy_loop
 from cytape.ops.kernels.moves cimport Moves, can_sum
 from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk
-from cytape.tensor.spec cimport Spec, scalar_spec
-from cytape.tensor.value cimport Value, in_c_order, new_value
+from cytape.tensor.values.spec cimport Spec, scalar_spec
+from cytape.tensor.values.value cimport Value, in_c_order, new_value
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 from numpy cimport npy_intp
 
-from .code cimport N_TEMPORARIES
 from .instructions cimport LOOP, MULTIPLY_D, Instruction
-from .layout cimport NOWHERE, PLACED
+from .plan_code cimport N_TEMPORARIES
+from .plan_layout cimport NOWHERE, PLACED
 
 cdef enum:
     FEW = 16  # operands of an op

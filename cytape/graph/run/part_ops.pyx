@@ -1,17 +1,17 @@
 from cytape.ops.engine.index_op cimport find_region
-from cytape.ops.engine.node_store cimport Node
-from cytape.ops.kernels.loops cimport copy_loop
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.kernels.ufunc_loops cimport copy_loop
 from cytape.ops.kernels.moves cimport Region
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, broadcast_strides, join_memory, plan
 from cytape.ops.updates.update_op cimport CLEAR, SET, UpdateOp, nothing
-from cytape.tensor.spec cimport Spec, spec_of_dims
+from cytape.tensor.values.spec cimport Spec, spec_of_dims
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport array_of
+from cytape.tensor.values.value cimport array_of
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memset
 from numpy cimport npy_intp
 
-from .layout cimport CONSTANT, memory_of
+from .plan_layout cimport CONSTANT, memory_of
 from .transfers cimport add, defer, is_placed, out_of_bounds, read, sum_up, take
 
 from cytape.ops.creation import constant_op

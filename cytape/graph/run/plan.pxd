@@ -1,7 +1,7 @@
 # Plan: a piece of a graph ready to run.
 
-from .code cimport Code
 from .executor cimport Frame
+from .plan_code cimport Code
 
 cdef class Plan:
     cdef readonly Code code

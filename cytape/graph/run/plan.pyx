@@ -1,10 +1,10 @@
 cimport cython
-from cytape.ops.engine.dispatch cimport value_of
+from cytape.ops.calls.dispatch cimport value_of
 from cytape.tensor.tensor cimport new_tensor
 from numpy cimport npy_intp
 
-from .compiler cimport compile
 from .instructions cimport Instruction
+from .plan_compiler cimport compile
 
 
 @cython.final

@@ -1,12 +1,12 @@
 cimport cython
 from cytape.core.interrupts cimport INTERRUPTED
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 from libc.string cimport memcpy
 from numpy cimport npy_intp
 
 from .instructions cimport CONTROL, Runner, Subprogram
-from .layout cimport PLACED, STACKED, Stack
+from .plan_layout cimport PLACED, STACKED, Stack
 
 from cytape.errors import GraphError
 

@@ -2,10 +2,10 @@
 # sums of many terms. A result of a reduction has strides of 0 along its axes, so that one walk over
 # the operand adds each element to its sum, or multiplies or compares it.
 
-from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Op
 from libc.stdint cimport int32_t
 
-from .code cimport Code
+from .plan_code cimport Code
 
 cdef bint reduced(Code code, int32_t node, Op op) except -1
 cdef bint accumulated(Code code, int32_t node, Op op) except -1  # cumsum, cumprod

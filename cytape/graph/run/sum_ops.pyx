@@ -1,25 +1,25 @@
 cimport numpy as cnp
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.ops.engine.index_op cimport find_region
-from cytape.ops.engine.node_store cimport Node
+from cytape.ops.calls.node_store cimport Node
 from cytape.ops.engine.sum_op cimport SumOp, axes_of
-from cytape.ops.kernels.loops cimport N_TYPES, Kernel, copy_loop, kernel_of
+from cytape.ops.kernels.ufunc_loops cimport N_TYPES, Kernel, copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Region
 from cytape.ops.kernels.walk cimport (
     MAX_AXES, Walk, broadcast_strides, join_memory, order_axes, plan)
-from cytape.tensor.spec cimport Spec, spec_of_dims
+from cytape.tensor.values.spec cimport Spec, spec_of_dims
 from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 
 from .elementwise_ops cimport place_result, plan_result
 from .instructions cimport LOOP, Instruction, mean_loop
-from .layout cimport PLACED, is_plain_float
+from .plan_layout cimport PLACED, is_plain_float
 
 cdef Op cumsum_op, max_op, min_op, prod_op
 
 import numpy as np
 
-from cytape.ops.products import cumsum_op, prod_op
+from cytape.ops.cumulative import cumsum_op, prod_op
 from cytape.ops.reductions import max_op, min_op
 
 cdef Kernel add_kernel = kernel_of(np.add), multiply_kernel = kernel_of(np.multiply)

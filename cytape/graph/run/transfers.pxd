@@ -6,15 +6,15 @@
 #
 # Rows consist of the axes behind the indexed ones; the axes in front of those are blocks of rows.
 
-from cytape.ops.kernels.loops cimport Loop
+from cytape.ops.kernels.ufunc_loops cimport Loop
 from cytape.ops.kernels.scatter cimport Scatter
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 from numpy cimport npy_intp
 
-from .code cimport Code
 from .instructions cimport Runner, Subprogram
+from .plan_code cimport Code
 
 ctypedef int (*Refusal)(npy_intp place, int axis, npy_intp extent) noexcept with gil
 

@@ -2,7 +2,7 @@ cimport cython
 cimport numpy as cnp
 from cytape.core.interrupts cimport INTERRUPTED
 from cytape.ops.kernels.gather cimport RAISE, are_inside, copy_rows
-from cytape.ops.kernels.loops cimport kernel_of
+from cytape.ops.kernels.ufunc_loops cimport kernel_of
 from cytape.ops.kernels.masks cimport choose_items, is_mask, is_moved, put_items
 from cytape.ops.kernels.scatter cimport add_all, find_places, is_whole, prepare
 from cytape.ops.kernels.sums cimport add_loop_of
@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from numpy cimport ndarray
 
 from .instructions cimport CONTROL, loop_of
-from .layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, Place, is_plain_float
+from .plan_layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, Place, is_plain_float
 
 import numpy as np
 

@@ -1,11 +1,11 @@
 # Ops that plans run with Values, say calls of other plans, and the check of values that are fed.
 
 from cytape.ops.engine.general_op cimport GeneralOp
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 
-from .code cimport Code
+from .plan_code cimport Code
 
 cdef class ValueOp(GeneralOp):
     cpdef list run_values(self, list values, dict attrs)

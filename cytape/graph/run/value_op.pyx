@@ -1,4 +1,4 @@
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.value cimport Value
 
 from cytape.errors import GraphError
 from cytape.graph.model.failures import where_built

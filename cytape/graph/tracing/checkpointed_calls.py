@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from typing import Any
 
 from cytape.errors import MemoryBudgetError
-from cytape.graph.tracing.derivatives import DerivativeTraces, Ends, kept_of
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
+from cytape.graph.tracing.trace_derivatives import DerivativeTraces, Ends, kept_of
+from cytape.ops.calls.symbolic import in_graph
 from cytape.ops.creation import identity_op
-from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.recording.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["CheckpointedCalls", "closed", "copied"]

@@ -3,8 +3,8 @@ from typing import Any
 
 from cytape.graph.run.executable import Executable
 from cytape.graph.tracing.checkpointed_calls import CheckpointedCalls
-from cytape.graph.tracing.derivatives import Derivatives
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.trace_derivatives import Derivatives
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 

@@ -4,39 +4,34 @@ import re
 import weakref
 from contextlib import nullcontext
 
+from cytape.core.typedefs cimport id_t
 from cytape.graph.run.executable cimport Executable
 from cytape.tensor.nest cimport flatten
-from cytape.core.typedefs cimport id_t
-from cytape.tensor.guards cimport ASKED, ASSIGNED
-from cytape.tensor.state cimport (
+from cytape.tensor.recording.conversion_guards cimport ASKED, ASSIGNED
+from cytape.tensor.recording.state cimport (
     Counts, accumulating, building, counts, followers_everywhere, possible_gradient_types,
     recording)
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport is_symbolic
+from cytape.tensor.values.value cimport is_symbolic
 from cytape.tensor.variable cimport note_departure
 
 from cytape.errors import DetachedError, InvalidGradientError
+from cytape.graph.model.graph_variables import AssignedFlow, assigned_variables
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.model.variables import AssignedFlow, assigned_variables
 from cytape.graph.tracing.checkpointed_calls import CheckpointedCalls, closed
-from cytape.graph.tracing.derivatives import Derivatives, Ends
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.packed_results import as_array
 from cytape.graph.tracing.replay import inline, kept_by
 from cytape.graph.tracing.signature import shapes_agree
+from cytape.graph.tracing.trace_derivatives import Derivatives, Ends
+from cytape.ops.calls.symbolic import in_graph
+from cytape.ops.calls.tangents import note_call
 from cytape.ops.creation import identity_op, own_tensor
 from cytape.ops.engine.custom_op import custom_call
-from cytape.ops.engine.symbolic import in_graph
-from cytape.ops.engine.tangents import note_call
-from cytape.ops.shared.graph_blocks import checkpointed_call_op
+from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import (
-    NO_GRADIENTS,
-    building_into,
-    possible_modes,
-    stop_recording,
-    unrecorded,
-)
+from cytape.tensor.recording.state import (
+    NO_GRADIENTS, building_into, possible_modes, stop_recording, unrecorded)
 from cytape.tensor.tensor import another
 
 cdef Counts* recorders = counts()

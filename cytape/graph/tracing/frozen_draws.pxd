@@ -1,6 +1,6 @@
 # Warnings of random draws made by Python while a function is traced.
 
-from cytape.ops.shared.reachable cimport Reachable
+from cytape.ops.python.reachable cimport Reachable
 
 cpdef call_traced(graph, f, args=*, kwargs=*)
 

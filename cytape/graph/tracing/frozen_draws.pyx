@@ -6,7 +6,7 @@ and those that the function, and functions and methods that it uses, refer to by
 are compared before and after; the line of a draw is found in the bytecode.
 """
 
-from cytape.ops.shared.reachable cimport state_of
+from cytape.ops.python.reachable cimport state_of
 
 import threading
 import warnings
@@ -14,8 +14,8 @@ import warnings
 import numpy as np
 
 from cytape.graph.tracing.lines_of_draws import place_of_draw
-from cytape.ops.shared.draws import times_seeded
-from cytape.ops.shared.reachable import numpy_global, python_global
+from cytape.ops.python.draws import times_seeded
+from cytape.ops.python.reachable import numpy_global, python_global
 
 __all__ = ["Draws", "call_traced"]
 

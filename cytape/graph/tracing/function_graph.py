@@ -10,14 +10,14 @@ from numpy.typing import DTypeLike
 
 from cytape.errors import GraphError, SymbolicTensorError
 from cytape.graph.model.graph import Graph, placeholder_op
-from cytape.graph.model.variables import (
+from cytape.graph.model.graph_variables import (
     ASSIGNMENTS,
     assigned_variables,
     note_assignments,
     read_variable_op,
 )
-from cytape.graph.run.reference import needed_nodes, run
-from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.graph.run.interpreter import needed_nodes, run
+from cytape.ops.calls.symbolic import SymbolicGraph
 from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.variable import Variable
 

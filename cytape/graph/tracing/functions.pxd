@@ -1,7 +1,7 @@
 # Function: a Python function with its traces.
 
 from .concrete_function cimport ConcreteFunction
-from .traces cimport Traces
+from .trace_cache cimport Traces
 
 cdef class Function:
     cdef dict __dict__                  # name, docstring and other attributes of `f`

@@ -2,8 +2,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.traces import CacheInfo, Traces
-from cytape.ops.shared.policy import Policy
+from cytape.graph.tracing.trace_cache import CacheInfo, Traces
+from cytape.ops.python.checkpoint_policy import Policy
 
 def function(
     f: Callable | None = None,

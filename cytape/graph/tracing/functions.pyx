@@ -1,13 +1,13 @@
 """cytape.function: Python functions that are traced once per signature and then replayed."""
 
-from cytape.ops.engine.node_store cimport NodeStore
-from cytape.tensor.spec cimport Spec
+from cytape.ops.calls.node_store cimport NodeStore
 from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.values.spec cimport Spec
 
+from .cache_keys cimport describe_arguments, has_attributes, with_tensors
 from .concrete_function cimport ConcreteFunction
 from .frozen_draws cimport call_traced
-from .keys cimport describe_arguments, has_attributes, with_tensors
-from .traces cimport Traces
+from .trace_cache cimport Traces
 
 import functools
 import inspect
@@ -17,8 +17,8 @@ import types
 import numpy as np
 
 from cytape.graph.model.graph import placeholder_op
+from cytape.graph.tracing.cache_keys import structures_of_specs
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.keys import structures_of_specs
 from cytape.graph.tracing.signature import (
     difference,
     differs_in_caches,
@@ -26,13 +26,13 @@ from cytape.graph.tracing.signature import (
     is_object,
     shapes_agree,
 )
-from cytape.ops.shared.policy import Automatic, Policy, check_budget
+from cytape.ops.python.checkpoint_policy import Automatic, Policy, check_budget
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.notices import warn
-from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.value import newest_id
+from cytape.tensor.recording.state import building_into, current_graph, unrecorded
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.user_warnings import warn
+from cytape.tensor.values.value import newest_id
 from cytape.tensor.variable import Variable
 
 __all__ = ["Function", "function"]

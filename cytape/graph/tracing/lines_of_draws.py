@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.shared.bindings import codes
-from cytape.ops.shared.draws import seed
-from cytape.ops.shared.reachable import contents, is_of_cytape, numpy_global
+from cytape.ops.python.bound_names import codes
+from cytape.ops.python.draws import seed
+from cytape.ops.python.reachable import contents, is_of_cytape, numpy_global
 
 __all__ = ["place_of_draw"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from cytape.errors import UnconnectedGradientWarning
-from cytape.graph.model.flow import RUNS, Flow
-from cytape.ops.shared.draws import COUNTS
-from cytape.tensor.notices import warn_of_line
+from cytape.graph.model.body_flow import RUNS, Flow
+from cytape.ops.python.draws import COUNTS
+from cytape.tensor.values.user_warnings import warn_of_line
 
 __all__ = ["warn_of_counts"]
 

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from cytape.ops.engine.symbolic cimport SymbolicGraph, own_symbol
+from cytape.ops.calls.symbolic cimport SymbolicGraph, own_symbol
 from cytape.tensor.nest cimport pack_sequence_as
 from cytape.tensor.tensor cimport Tensor
 
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import UnknownShape
 from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import data_of
+from cytape.tensor.values.spec import UnknownShape
 
 cdef tuple tensors_or_numbers = (Tensor, np.ndarray, np.generic, float, complex, int)
 

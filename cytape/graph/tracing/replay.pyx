@@ -1,22 +1,22 @@
 from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
-from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.tangents cimport follow
-from cytape.ops.engine.node_store cimport Node
-from cytape.ops.engine.symbolic cimport SymbolicGraph, call_of_node
-from cytape.tensor.state cimport Recorder, TangentRecorder
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.tangents cimport follow
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.calls.symbolic cimport SymbolicGraph, call_of_node
+from cytape.tensor.recording.state cimport Recorder, TangentRecorder
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport int32_t, int64_t
 
 from contextlib import nullcontext
 
 from cytape.graph.model.contexts import overrides_within
-from cytape.graph.run.reference import needed_nodes
+from cytape.graph.run.interpreter import needed_nodes
 from cytape.graph.tracing.lost_counts import warn_of_counts
-from cytape.ops.shared.draws import new_stream
-from cytape.ops.engine.tangents import fetch
-from cytape.ops.engine.gradients import compute_gradients, tensor_vspace
-from cytape.tensor.state import stop_recording, unrecorded
+from cytape.ops.calls.tangents import fetch
+from cytape.ops.engine.tensor_vspace import compute_gradients, tensor_vspace
+from cytape.ops.python.draws import new_stream
+from cytape.tensor.recording.state import stop_recording, unrecorded
 
 cdef enum:
     ATTRS_BYTES = 184  # of a dict of a few attributes

@@ -25,7 +25,7 @@ from weakref import ref
 
 import numpy as np
 
-from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.tensor.values.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
 
 __all__ = [

@@ -6,23 +6,23 @@ The steps that `unwrap` adds are constant: its derivative in `p` is 1.
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from cytape.ops import products, reductions
+from cytape.ops import cumulative, reductions
+from cytape.ops.adjoints.conform import is_one_number, stand_in
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
+from cytape.ops.calls.operands import SMALL, is_tensor, operand, plain
+from cytape.ops.comparisons import not_equal
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import SMALL, is_tensor, operand, plain
-from cytape.ops.engine.declare import general, linear
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, linear
 from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape, shape
-from cytape.ops.shared.conform import is_one_number, stand_in
-from cytape.ops.shared.extents import with_extents
-from cytape.ops.shared.grouping import together
-from cytape.ops.steps import not_equal
 from cytape.tensor import Tensor, convert_to_tensor
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = [
     "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient", "trapezoid", "unwrap",
@@ -322,8 +322,8 @@ def _cumulative(name, accumulate, start):
     return numpy_function(getattr(np, name))(function)
 
 
-cumulative_sum = _cumulative("cumulative_sum", products.cumsum, zeros_like)
-cumulative_prod = _cumulative("cumulative_prod", products.cumprod, ones_like)
+cumulative_sum = _cumulative("cumulative_sum", cumulative.cumsum, zeros_like)
+cumulative_prod = _cumulative("cumulative_prod", cumulative.cumprod, ones_like)
 
 
 unwrap_op = general(

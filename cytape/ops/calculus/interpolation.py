@@ -6,12 +6,17 @@ derivative is that to the right, at the last one that to the left; outside it is
 
 import numpy as np
 
+from cytape.ops.adjoints.conform import stand_in
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_tensor, operand
+from cytape.ops.comparisons import isfinite, isnan
 from cytape.ops.creation import astype
+from cytape.ops.cumulative import cumsum
 from cytape.ops.elementwise import minimum, where
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, operand
-from cytape.ops.engine.declare import general, multilinear
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, multilinear
 from cytape.ops.indexing import (
     gather_op,
     getitem,
@@ -22,17 +27,12 @@ from cytape.ops.indexing import (
 from cytape.ops.joining import concatenate, rows_of_batch
 from cytape.ops.kernels.gather import of_pieces, slopes_at
 from cytape.ops.ordering import argsort, searchsorted, searchsorted_op
-from cytape.ops.products import cumsum
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import ndim, reshape, shape, size
-from cytape.ops.shared.conform import stand_in
-from cytape.ops.shared.extents import with_extents
-from cytape.ops.shared.grouping import together
-from cytape.ops.steps import isfinite, isnan
 from cytape.tensor import Tensor, convert_to_tensor
-from cytape.tensor.cached import cached_property
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import spec_like
+from cytape.tensor.values.cached_property import cached_property
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import spec_like
 
 __all__ = ["interp"]
 

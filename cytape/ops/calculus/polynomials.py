@@ -10,21 +10,21 @@ import warnings
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.calculus.convolutions import convolve
+from cytape.ops.adjoints.deferred_derivatives import composed
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calculus.signal_convolution import convolve
+from cytape.ops.calls.operands import is_tensor, operand, plain, values_of
+from cytape.ops.cumulative import cumsum
 from cytape.ops.elementwise import conj, real, sqrt, where
-from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
-from cytape.ops.engine.declare import general
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate
-from cytape.ops.linalg import matmul_op
-from cytape.ops.products import cumsum
+from cytape.ops.matrix_products import matmul_op
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, reshape, shape, size, transpose
-from cytape.ops.shared.deferred import composed
-from cytape.ops.shared.extents import with_extents
-from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = [
     "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",

@@ -3,21 +3,21 @@
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops import products, reductions
+from cytape.ops import cumulative, reductions
+from cytape.ops.adjoints.conform import sum_to
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_tensor, operand, values_of, wide
+from cytape.ops.comparisons import real_sign
 from cytape.ops.constants import ones_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import power, where
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, operand, values_of, wide
-from cytape.ops.engine.declare import general, linear
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, linear
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim
-from cytape.ops.shared.conform import sum_to
-from cytape.ops.shared.grouping import together
-from cytape.ops.steps import real_sign
 from cytape.tensor import Tensor, convert_to_tensor
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["arange", "geomspace", "linspace", "logspace"]
 
@@ -172,7 +172,7 @@ def _steps(like):
     """Return how many steps there are to each element of a range."""
     dtype = wide(like.dtype)
     if like.shape[0] is None:
-        return products.cumsum(ones_like(like, dtype)) - 1
+        return cumulative.cumsum(ones_like(like, dtype)) - 1
     return np.arange(like.shape[0], dtype=dtype)
 
 

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops import products, reductions, steps
+from cytape.ops import comparisons, cumulative, reductions
+from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
-from cytape.ops.constants import zeros_like
-from cytape.ops.creation import astype
-from cytape.ops.elementwise import fmax, fmin, maximum, minimum, where
-from cytape.ops.engine.arguments import (
+from cytape.ops.calls.operands import (
     is_given,
     is_tensor,
     keeps_axes,
@@ -23,15 +21,16 @@ from cytape.ops.engine.arguments import (
     values_of,
     with_out,
 )
+from cytape.ops.constants import zeros_like
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import fmax, fmin, maximum, minimum, where
 from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
 from cytape.ops.reductions import filled, start
 from cytape.ops.shaping import expand_dims, ndim, shape, squeeze
-from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor, convert_to_tensor
 
-from .folds import fold_op, fold_steps_op, is_step, result_dtype
-from .slices import (
+from .reduceat import (
     EXTREMA,
     check_indices,
     follow_each_other,
@@ -41,15 +40,16 @@ from .slices import (
     slices_op,
     sums_op,
 )
+from .ufunc_folds import fold_op, fold_steps_op, is_step, result_dtype
 
 __all__ = ["METHODS"]
 
 _NoValue = np._NoValue
 _REDUCTIONS = {
-    np.add: reductions.sum, np.multiply: products.prod, np.maximum: reductions.max,
-    np.minimum: reductions.min, np.logical_and: steps.all, np.logical_or: steps.any,
+    np.add: reductions.sum, np.multiply: cumulative.prod, np.maximum: reductions.max,
+    np.minimum: reductions.min, np.logical_and: comparisons.all, np.logical_or: comparisons.any,
 }  # fmt: skip
-_ACCUMULATIONS = {np.add: products.cumsum, np.multiply: products.cumprod}
+_ACCUMULATIONS = {np.add: cumulative.cumsum, np.multiply: cumulative.cumprod}
 _AT_INDICES = {"Add", "Subtract", *EXTREMA}  # reduced at NumPy's indices as they are
 # Neutral second operands, for elements that `where` leaves out: f(y, neutral) is y.
 _NEUTRAL = {
@@ -213,7 +213,7 @@ def at(op, a, indices, *b):
     """Apply the ufunc to elements of an array or tensor, in place, as `numpy.ufunc.at`."""
     ufunc = getattr(op, "forward", op)
     if isinstance(a, Tensor) and ufunc is not op:
-        return importlib.import_module("cytape.ops.choosing.writers").at(op, a, indices, *b)
+        return importlib.import_module("cytape.ops.choosing.array_writers").at(op, a, indices, *b)
     if is_tensor([a, indices, *b]):
         raise TypeError(
             f"numpy.{ufunc.__name__}.at changes an array in place: one of NumPy's cannot hold the "

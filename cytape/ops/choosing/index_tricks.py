@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calculus.sequences import arange, linspace
+from cytape.ops.calls.operands import MOST_AXES, is_tensor
 from cytape.ops.creation import array, astype
-from cytape.ops.engine.arguments import MOST_AXES, is_tensor
 from cytape.ops.joining import concatenate
 from cytape.ops.shaping import expand_dims, ndim, swapaxes, transpose
-from cytape.ops.shared.grouping import together
-from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.values.plain_arrays import plain_array
 
 __all__ = ["c_", "r_"]
 

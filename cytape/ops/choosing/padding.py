@@ -9,28 +9,28 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
+from cytape.ops.adjoints.conform import identity_op
+from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calculus.sequences import linspace
+from cytape.ops.calls.operands import is_tensor, operand, plain
+from cytape.ops.comparisons import any as any_true
+from cytape.ops.comparisons import floor, isnan, rint
 from cytape.ops.constants import zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, operand, plain
-from cytape.ops.engine.declare import nondifferentiable, structural
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import nondifferentiable, structural
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate, stack
 from cytape.ops.ordering import argsort
 from cytape.ops.rearranging import flip, pad_op, pad_with_op, repeat
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, reshape, shape, squeeze
-from cytape.ops.shared.conform import identity_op
-from cytape.ops.shared.grouping import together
-from cytape.ops.steps import any as any_true
-from cytape.ops.steps import floor, isnan, rint
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["pad"]
 

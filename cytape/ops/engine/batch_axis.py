@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.engine.arguments import axis_in_batch, keeps_axes
+from cytape.ops.calls.operands import axis_in_batch, keeps_axes
 from cytape.ops.engine.batched_call import Along, BatchedCall
 from cytape.tensor import Tensor, convert_to_tensor
 

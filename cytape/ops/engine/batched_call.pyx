@@ -2,7 +2,7 @@
 
 cimport cython
 
-from .arguments import axis_in_batch
+from cytape.ops.calls.operands import axis_in_batch
 
 
 @cython.final

@@ -1,6 +1,6 @@
 # CustomOp: one call with a Python closure for a vjp.
 
-from .dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Op
 
 cdef class CustomOp(Op):
     # refs of an entry: output specs, input specs, the Backward that keeps the closure. The closures

@@ -1,21 +1,22 @@
 cimport cython
 from cpython.ref cimport Py_DECREF, PyObject
 from cytape.core.vspace cimport Backward, BackwardCall, OpType, release_backward
-from cytape.tensor.state cimport Counts, Recorder, counts, recording
+from cytape.tensor.recording.state cimport Counts, Recorder, counts, recording
 from cytape.tensor.tensor cimport Tensor, new_tensor
-from cytape.tensor.value cimport Value, array_of, value_of_array
+from cytape.tensor.values.value cimport Value, array_of, value_of_array
 from libc.stdint cimport int32_t, uint64_t
 
-from .dispatch cimport (
+from cytape.ops.calls.dispatch cimport (
     give_all, gradients_of_outputs, is_followed, release_objects, value_of)
-from .recording cimport enter, items_of
-from .tangents cimport follow
+from cytape.ops.calls.symbolic cimport SymbolicGraph, graph_for
+from cytape.ops.calls.tangents cimport follow
+
 from .general_op cimport zeros_like
-from .symbolic cimport SymbolicGraph, graph_for
+from .tape_entry cimport enter, items_of
 
 import numpy as np
 
-from cytape.ops.engine.late import upper
+from cytape.ops.calls.late import upper
 from cytape.tensor.making import convert_to_tensor
 
 cdef Counts* recorders = counts()

@@ -3,13 +3,14 @@
 # The tail of an entry: the op, if its function is no ufunc.
 
 from cpython.ref cimport PyObject
-from cytape.ops.kernels.loops cimport Kernel
-from cytape.tensor.spec cimport Spec
+from cytape.ops.kernels.ufunc_loops cimport Kernel
+from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.value cimport Value
+
+from cytape.ops.calls.symbolic cimport SymbolicGraph
 
 from .partials_op cimport PartialsOp
-from .symbolic cimport SymbolicGraph
 
 ctypedef PyObject* (*vectorcall_t)(PyObject* op, PyObject* const* arguments, size_t flags,
                                    PyObject* names) except NULL

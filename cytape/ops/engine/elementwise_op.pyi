@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any, final, overload
 
-from cytape.ops.engine.dispatch import Op
+from cytape.ops.calls.dispatch import Op
 from cytape.tensor.tensor import Tensor
 
 @final

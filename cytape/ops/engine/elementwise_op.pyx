@@ -2,29 +2,31 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF, PyObject
 from cytape.core.vspace cimport BackwardCall
-from cytape.ops.kernels.loops cimport (
+from cytape.ops.kernels.ufunc_loops cimport (
     WORTH_THE_GIL, Loop, kernel_of, loop_of, suits_loops, trouble, warn)
-from cytape.ops.kernels.tracer cimport MAX_INPUTS
+from cytape.ops.kernels.partial_tracer cimport MAX_INPUTS
 from cytape.ops.kernels.walk cimport Walk, begin, join, plan, run
 from cytape.tensor.operators cimport functions
-from cytape.tensor.spec cimport boolean_spec, broadcast_spec, spec_like
-from cytape.tensor.state cimport Counts, building, counts, recording
+from cytape.tensor.values.spec cimport boolean_spec, broadcast_spec, spec_like
+from cytape.tensor.recording.state cimport Counts, building, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
-from cytape.tensor.value cimport array_of, new_value, symbol_of, value_of_array
+from cytape.tensor.values.value cimport array_of, new_value, symbol_of, value_of_array
 from libc.stdint cimport int32_t
 from numpy cimport ndarray, npy_intp
 
-from .dispatch cimport (
-    conform, documentation, is_followed, ndarray_of, opts_out, tensor_value,
-    value_of, with_lists_joined, weak_scalar)
-from .program_nodes cimport append_gradients, op_by_ufunc
-from .recording cimport items_of, record
-from .symbolic cimport (
+from cytape.ops.calls.dispatch cimport (
+    conform, documentation, is_followed, ndarray_of, opts_out, tensor_value, value_of,
+    with_lists_joined, weak_scalar)
+from cytape.ops.calls.symbolic cimport (
     NO_ATTRS, SymbolicGraph, build, graph_for, graph_of, number, own_value)
+
+from .program_nodes cimport append_gradients, op_by_ufunc
+from .tape_entry cimport items_of, record
 
 import numpy as np
 
-from .arguments import dtypes_of_operands, without_layout
+from cytape.ops.calls.operands import dtypes_of_operands, without_layout
+
 from .batch_axis import aligned
 
 

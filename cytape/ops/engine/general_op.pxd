@@ -2,12 +2,12 @@
 
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
-from cytape.tensor.state cimport TangentRecorder
-from cytape.tensor.value cimport Value
+from cytape.tensor.recording.state cimport TangentRecorder
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport uint64_t
 
-from .dispatch cimport Op
-from .symbolic cimport SymbolicGraph
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.symbolic cimport SymbolicGraph
 
 cdef class OpCall
 

@@ -1,8 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from cytape.ops.engine.dispatch import Op
-from cytape.tensor.spec import Spec
+from cytape.ops.calls.dispatch import Op
+from cytape.tensor.values.spec import Spec
 
 @final
 class OpCall:

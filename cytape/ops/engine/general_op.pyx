@@ -4,23 +4,24 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.vspace cimport OpType
-from cytape.tensor.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
-from cytape.tensor.spec cimport spec_of_array, symbolic_spec
-from cytape.tensor.state cimport (
+from cytape.tensor.values.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
+from cytape.tensor.values.spec cimport spec_of_array, symbolic_spec
+from cytape.tensor.recording.state cimport (
     Counts, TangentRecorder, accumulating, building, counts, observed, recording)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
-from cytape.tensor.value cimport copy_of_array, is_symbolic, strided_value, value_of_array
+from cytape.tensor.values.value cimport copy_of_array, is_symbolic, strided_value, value_of_array
 from libc.stdint cimport uint64_t
 from numpy cimport ndarray, npy_intp
 
-from .batched_call cimport BatchedCall
-from .dispatch cimport (
+from cytape.ops.calls.dispatch cimport (
     conform, dense_value, documentation, frozen_attrs, give_all, gradients_of_outputs, is_among,
-    is_followed, ndarray_of, owned, release_objects, restored, spec_of_ref, tensor_value,
-    value_of, with_lists_joined)
-from .recording cimport items_of, record
-from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
-from .symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
+    is_followed, ndarray_of, owned, release_objects, restored, spec_of_ref, tensor_value, value_of,
+    with_lists_joined)
+from cytape.ops.calls.symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
+from cytape.ops.calls.tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
+
+from .batched_call cimport BatchedCall
+from .tape_entry cimport items_of, record
 
 from functools import cache
 
@@ -33,7 +34,7 @@ from cytape.errors import (
     SymbolicTensorError,
 )
 from cytape.ops.engine.batch_axis import of_linear
-from cytape.tensor.notices import user_line
+from cytape.tensor.values.user_warnings import user_line
 
 cnp.import_array()
 

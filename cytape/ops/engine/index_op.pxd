@@ -5,14 +5,15 @@
 
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport Region
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport int64_t
 from numpy cimport ndarray, npy_intp
 
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+
 from .general_op cimport GeneralOp
-from .symbolic cimport SymbolicGraph
 
 cdef class IndexOp(GeneralOp):
     cdef int tell_index(self, Value x, Value out, index) except -1

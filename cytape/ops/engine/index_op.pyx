@@ -8,19 +8,19 @@ from cytape.ops.kernels.moves cimport COPIED_BYTES
 from cytape.ops.kernels.scatter cimport sum_at
 from cytape.ops.kernels.sums cimport add_loop_of, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
-from cytape.tensor.spec cimport Spec, spec_of_dims
-from cytape.tensor.state cimport Counts, building, counts
+from cytape.tensor.values.spec cimport Spec, spec_of_dims
+from cytape.tensor.recording.state cimport Counts, building, counts
 from cytape.tensor.tensor cimport Tensor, new_tensor
-from cytape.tensor.value cimport (
+from cytape.tensor.values.value cimport (
     BYTES_OBJECT, array_of, is_exclusive, new_value, strided_value, strides_of, symbol_of)
 from cytape.tensor.variable cimport Variable
-from cytape.tensor.views cimport LAST, note_region, note_view
+from cytape.tensor.noted_views cimport LAST, note_region, note_view
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport npy_intp
 
-from .dispatch cimport (
+from cytape.ops.calls.dispatch cimport (
     attrs_of, conform, dense_value, input_ref, is_followed, origin_of, owned, tensor_value)
-from .symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
+from cytape.ops.calls.symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
 
 import operator
 from itertools import pairwise
@@ -28,8 +28,8 @@ from itertools import pairwise
 import numpy as np
 
 from cytape.ops.kernels.gather import taken
-from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import made_whole
+from cytape.tensor.values.plain_arrays import plain_array
 
 cnp.import_array()
 

@@ -3,8 +3,8 @@
 # products of the backward pass. Outer products have a loop of their own, which can add to what has
 # arrived. All else is left to the rules declared in linalg.
 
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from numpy cimport npy_intp
 
 from .multilinear_op cimport MultilinearOp

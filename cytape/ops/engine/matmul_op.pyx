@@ -3,22 +3,23 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport effort_so_far
 from cytape.core.vspace cimport BackwardCall
-from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Loop
-from cytape.ops.kernels.products cimport add_outer_loop, product_loop
+from cytape.ops.kernels.ufunc_loops cimport WORTH_THE_GIL, Loop
+from cytape.ops.kernels.dot_products cimport add_outer_loop, product_loop
 from cytape.ops.kernels.sums cimport add_sum
-from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.state cimport Counts, TangentRecorder, counts
+from cytape.tensor.values.spec cimport spec_of_dims
+from cytape.tensor.recording.state cimport Counts, TangentRecorder, counts
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport (
+from cytape.tensor.values.value cimport (
     BYTES_OBJECT, array_of, copy_of_array, is_exclusive, is_one, new_value, shown_again)
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
-from .dispatch cimport (
+from cytape.ops.calls.dispatch cimport (
     conform, dense_value, input_ref, is_followed, opts_out, output_ref, owned, tensor_value,
     value_of)
-from .tangents cimport tangent_value
-from .symbolic cimport NO_ATTRS, SymbolicGraph, append1, append2, graph_for, own_symbol
+from cytape.ops.calls.symbolic cimport (
+    NO_ATTRS, SymbolicGraph, append1, append2, graph_for, own_symbol)
+from cytape.ops.calls.tangents cimport tangent_value
 
 cnp.import_array()
 

@@ -1,6 +1,7 @@
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 
-from .dispatch cimport conform, restored, shape_may_be
+from cytape.ops.calls.dispatch cimport conform, restored, shape_may_be
+
 from .general_op cimport OpCall
 
 import sys

@@ -6,15 +6,15 @@
 
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
-from cytape.ops.kernels.program cimport Operands, Program
-from cytape.ops.kernels.tracer cimport MAX_INPUTS
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.state cimport TangentRecorder
-from cytape.tensor.value cimport Value
+from cytape.ops.kernels.partial_program cimport Operands, Program
+from cytape.ops.kernels.partial_tracer cimport MAX_INPUTS
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.recording.state cimport TangentRecorder
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport int32_t
 
-from .dispatch cimport Kept, Op
-from .symbolic cimport SymbolicGraph
+from cytape.ops.calls.dispatch cimport Kept, Op
+from cytape.ops.calls.symbolic cimport SymbolicGraph
 
 cdef class PartialsOp(Op):
     cdef readonly int n_inputs

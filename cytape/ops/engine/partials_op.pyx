@@ -2,27 +2,27 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.vspace cimport WANTED, OpType
-from cytape.ops.kernels.loops cimport clear_trouble, trouble
-from cytape.ops.kernels.program cimport add_operand
+from cytape.ops.kernels.ufunc_loops cimport clear_trouble, trouble
+from cytape.ops.kernels.partial_program cimport add_operand
 from cytape.ops.kernels.sums cimport add_sum, sum_to
-from cytape.ops.kernels.tracer cimport FIRST_INPUT, GRADIENT, N_OPERANDS, N_PRIMALS, OUTPUT
-from cytape.tensor.state cimport accumulating, building, observed, recording
+from cytape.ops.kernels.partial_tracer cimport FIRST_INPUT, GRADIENT, N_OPERANDS, N_PRIMALS, OUTPUT
+from cytape.tensor.recording.state cimport accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport (
+from cytape.tensor.values.value cimport (
     BYTES_OBJECT, array_of, is_exclusive, is_one, is_symbolic, new_value, shown_again)
 from libc.stdint cimport uint64_t
 
-from .dispatch cimport (
+from cytape.ops.calls.dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
     saved_output_ref, spec_of_ref, spec_pointer)
-from .tangents cimport (
+from cytape.ops.calls.tangents cimport (
     aligned, conjugate, follow_for, sole_accumulator, spec_of_tangent, tangent_value, times,
     unknown_batch)
 
 import numpy as np
 
 from cytape.errors import TapeStateError
-from cytape.ops.kernels.program import (
+from cytape.ops.kernels.partial_program import (
     trace, trace_gradient_tangent, trace_tangent, trace_together)
 
 cdef object NOT_TRACED = object()

@@ -3,8 +3,9 @@
 from cytape.core.vspace cimport BackwardCall
 from libc.stdint cimport int32_t
 
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+
 from .partials_op cimport PartialsOp
-from .symbolic cimport SymbolicGraph
 
 cdef dict op_by_ufunc  # by the NumPy functions that programs call
 

@@ -1,11 +1,13 @@
 cimport numpy as cnp
-from cytape.ops.kernels.program cimport Program, Step
-from cytape.ops.kernels.tracer cimport GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.ops.kernels.partial_program cimport Program, Step
+from cytape.ops.kernels.partial_tracer cimport (
+    GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT)
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 
-from .dispatch cimport conform, input_ref, output_ref, owned, saved_output_ref, spec_of_ref
-from .symbolic cimport append1, number, own_symbol
+from cytape.ops.calls.dispatch cimport (
+    conform, input_ref, output_ref, owned, saved_output_ref, spec_of_ref)
+from cytape.ops.calls.symbolic cimport append1, number, own_symbol
 
 op_by_ufunc = {}
 

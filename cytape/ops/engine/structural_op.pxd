@@ -4,7 +4,7 @@
 
 from cpython.ref cimport PyObject
 from cytape.ops.kernels.moves cimport Moves
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.value cimport Value
 
 from .general_op cimport GeneralOp
 

@@ -5,18 +5,19 @@ from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport can_sum
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.spec cimport Spec, spec_of
-from cytape.tensor.state cimport Counts, accumulating, counts
+from cytape.tensor.values.spec cimport Spec, spec_of
+from cytape.tensor.recording.state cimport Counts, accumulating, counts
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
-from cytape.tensor.value cimport (
+from cytape.tensor.values.value cimport (
     array_of, copy_of_array, is_exclusive, is_uniform, new_value, value_of_array)
 from numpy cimport npy_intp
 
-from .dispatch cimport (
+from cytape.ops.calls.dispatch cimport (
     attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value, with_lists_joined)
-from .recording cimport items_of
-from .tangents cimport follow
-from .symbolic cimport graph_for
+from cytape.ops.calls.symbolic cimport graph_for
+from cytape.ops.calls.tangents cimport follow
+
+from .tape_entry cimport items_of
 
 from itertools import chain
 

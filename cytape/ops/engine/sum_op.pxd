@@ -1,8 +1,8 @@
 # SumOp: sum and mean over axes. Floating point data goes through the loop behind numpy.add, summed
 # as numpy.sum does; the gradient is handed on without repeating its elements in memory.
 
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from libc.stdint cimport uint64_t
 
 from .general_op cimport GeneralOp

@@ -2,20 +2,21 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
-from cytape.ops.kernels.loops cimport clear_trouble, trouble
+from cytape.ops.kernels.ufunc_loops cimport clear_trouble, trouble
 from cytape.ops.kernels.sums cimport add_sum, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.state cimport Counts, counts
+from cytape.tensor.values.spec cimport spec_of_dims
+from cytape.tensor.recording.state cimport Counts, counts
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport is_exclusive, strided_value, strides_of
+from cytape.tensor.values.value cimport is_exclusive, strided_value, strides_of
 from libc.stdint cimport int32_t, uint64_t
 from numpy cimport npy_intp
 
-from .dispatch cimport attrs_of, conform, dense_value, input_ref, owned, tensor_value
-from .symbolic cimport SymbolicGraph, append1, graph_for, own_symbol
+from cytape.ops.calls.dispatch cimport (
+    attrs_of, conform, dense_value, input_ref, owned, tensor_value)
+from cytape.ops.calls.symbolic cimport SymbolicGraph, append1, graph_for, own_symbol
 
-from cytape.ops.engine.arguments import axis_in_batch
+from cytape.ops.calls.operands import axis_in_batch
 
 cnp.import_array()
 

@@ -3,8 +3,8 @@
 # is left to the rules declared in elementwise.
 
 from cytape.core.vspace cimport BackwardCall
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 
 from .general_op cimport GeneralOp
 

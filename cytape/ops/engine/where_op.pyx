@@ -1,20 +1,19 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
-from cytape.ops.kernels.loops cimport clear_trouble, trouble
-from cytape.ops.kernels.selection cimport select_loop, selected
+from cytape.ops.kernels.ufunc_loops cimport clear_trouble, trouble
+from cytape.ops.kernels.where_loops cimport select_loop, selected
 from cytape.ops.kernels.sums cimport sum_to
-from cytape.tensor.spec cimport boolean_spec, broadcast_spec
-from cytape.tensor.state cimport Counts, TangentRecorder, counts
+from cytape.tensor.values.spec cimport boolean_spec, broadcast_spec
+from cytape.tensor.recording.state cimport Counts, TangentRecorder, counts
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport is_exclusive
+from cytape.tensor.values.value cimport is_exclusive
 from numpy cimport ndarray
 
-from .dispatch cimport (
-    dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of,
-    weak_scalar)
-from .tangents cimport aligned, spec_of_tangent, tangent_value
-from .symbolic cimport NO_ATTRS, graph_for
+from cytape.ops.calls.dispatch cimport (
+    dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of, weak_scalar)
+from cytape.ops.calls.symbolic cimport NO_ATTRS, graph_for
+from cytape.ops.calls.tangents cimport aligned, spec_of_tangent, tangent_value
 
 cnp.import_array()
 

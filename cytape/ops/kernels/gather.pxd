@@ -1,7 +1,7 @@
 # numpy.take, into memory that is kept for reuse: NumPy would copy indices that are read-only first.
 
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from numpy cimport ndarray, npy_intp
 
 cdef enum Mode:  # treatment of indices out of bounds

@@ -1,7 +1,7 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
-from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.value cimport array_of, new_value, strided_value
+from cytape.tensor.values.spec cimport spec_of_dims
+from cytape.tensor.values.value cimport array_of, new_value, strided_value
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 

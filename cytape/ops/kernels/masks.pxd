@@ -1,7 +1,7 @@
 # x[mask], for masks of all elements, and the way back: without a branch for each element, for
 # which of them are true is hard to predict.
 
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.value cimport Value
 from numpy cimport ndarray, npy_bool, npy_intp
 
 cdef bint is_mask(index)                                   # booleans, as they lie in memory

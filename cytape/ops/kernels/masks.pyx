@@ -1,7 +1,7 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
-from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.value cimport new_value
+from cytape.tensor.values.spec cimport spec_of_dims
+from cytape.tensor.values.value cimport new_value
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 

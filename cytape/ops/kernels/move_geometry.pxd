@@ -1,6 +1,6 @@
 # Regions of arrays, and moves between two of them: strides, offsets, and the elements they cover.
 
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.values.spec cimport Spec
 from numpy cimport ndarray, npy_intp
 
 from .walk cimport MAX_AXES

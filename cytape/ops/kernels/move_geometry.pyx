@@ -3,7 +3,7 @@ from libc.stdlib cimport llabs
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray
 
-from .loops cimport copy_loop
+from .ufunc_loops cimport copy_loop
 from .walk cimport Walk, begin, join_memory, plan, run
 
 

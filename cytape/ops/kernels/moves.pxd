@@ -7,8 +7,8 @@
 # A stride of zero repeats what is read, and sums where it is written. Read where they write, and
 # the other way round, moves are the transpose of what they were.
 
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from numpy cimport npy_intp
 
 from .move_geometry cimport Move, Region, find_view

@@ -1,13 +1,13 @@
 cimport numpy as cnp
-from cytape.tensor.spec cimport scalar_spec, spec_of
-from cytape.tensor.value cimport in_c_order, is_uniform, new_value, strided_value
+from cytape.tensor.values.spec cimport scalar_spec, spec_of
+from cytape.tensor.values.value cimport in_c_order, is_uniform, new_value, strided_value
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 from numpy cimport ndarray
 
-from .loops cimport Loop, copy_loop
 from .move_geometry cimport count, find_view, is_whole, repeats_of, sort_axes
 from .sums cimport add_loop_of, zeros
+from .ufunc_loops cimport Loop, copy_loop
 from .walk cimport MAX_AXES, begin, join_memory, run
 
 import numpy as np

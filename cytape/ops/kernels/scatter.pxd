@@ -3,11 +3,11 @@
 # NumPy looks at every index anew, and adds single numbers; here rows are added as they lie in
 # memory. There are blocks of `extent` rows, to each of which `count` rows of terms are added.
 
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from numpy cimport ndarray, npy_intp
 
-from .loops cimport Loop
+from .ufunc_loops cimport Loop
 
 cdef struct Scatter:
     npy_intp blocks, extent, count, row_size, row_bytes

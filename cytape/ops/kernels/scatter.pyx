@@ -1,7 +1,7 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport NO_MEMORY, effort_so_far
-from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.value cimport array_of, new_value, strided_value, strides_of
+from cytape.tensor.values.spec cimport spec_of_dims
+from cytape.tensor.values.value cimport array_of, new_value, strided_value, strides_of
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset

@@ -1,10 +1,10 @@
 # Sums in memory: of gradients that meet, and of a gradient over the axes that were broadcast.
 
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from numpy cimport npy_intp
 
-from .loops cimport Loop
+from .ufunc_loops cimport Loop
 
 cdef void add_to(int type_num, npy_intp itemsize, npy_intp n, char* total,
                  char* terms) noexcept nogil  # all contiguous

@@ -1,8 +1,8 @@
-from cytape.tensor.value cimport new_value
+from cytape.tensor.values.value cimport new_value
 from libc.string cimport memset
 from numpy cimport NPY_DOUBLE
 
-from .loops cimport N_TYPES, WORTH_THE_GIL, Kernel, Loop, kernel_of
+from .ufunc_loops cimport N_TYPES, WORTH_THE_GIL, Kernel, Loop, kernel_of
 from .walk cimport Walk, begin, join, plan, run
 
 import numpy as np

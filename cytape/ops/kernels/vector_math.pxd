@@ -5,6 +5,6 @@
 # pass keeps to NumPy's results; derivatives, of which there is no NumPy result to agree with, take
 # these.
 
-from .loops cimport loop_t
+from .ufunc_loops cimport loop_t
 
 cdef loop_t vector_loop(object ufunc) except? NULL  # for float64; NULL: there is none here

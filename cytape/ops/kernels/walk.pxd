@@ -3,11 +3,11 @@
 # Neighbouring axes along which all operands step alike are merged, so that the runs, each of which
 # is one call of a typed loop, are as long as possible.
 
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 from numpy cimport npy_intp
 
-from .loops cimport Loop
+from .ufunc_loops cimport Loop
 
 cdef enum:
     MAX_AXES = 64     # NumPy's

@@ -3,7 +3,7 @@ from cytape.core.interrupts cimport effort_so_far
 from libc.stdint cimport int64_t
 from numpy cimport ndarray
 
-from .loops cimport WORTH_THE_GIL
+from .ufunc_loops cimport WORTH_THE_GIL
 
 cnp.import_array()
 

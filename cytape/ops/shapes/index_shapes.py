@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.ops.shapes.shape_rules import broadcast, differ, shape_of
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["gather", "get_item", "index_add", "indexed_shape", "scatter_add", "set_item"]
 

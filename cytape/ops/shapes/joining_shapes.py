@@ -5,7 +5,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.shapes.shape_rules import differ, may_fit, product, shape_of, total
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["concatenate", "split", "stack", "unstack"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
-from cytape.tensor.spec import spec_like, symbolic_spec
+from cytape.tensor.values.spec import spec_like, symbolic_spec
 
 # -- extents that may be None ----------------------------------------------------------------------
 

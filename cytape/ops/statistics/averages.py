@@ -6,23 +6,19 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import reductions
+from cytape.ops.adjoints.extent_checks import with_extents, with_shape_of
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.adjoints.tangent_batches import batch_outline
 from cytape.ops.broadcasting import broadcast_to
+from cytape.ops.calls.operands import is_tensor, joined, keeps_axes, operand, plain, values_of
+from cytape.ops.clipping import clip
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import imag, maximum, real, sqrt
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import (
-    is_tensor,
-    joined,
-    keeps_axes,
-    operand,
-    plain,
-    values_of,
-)
-from cytape.ops.engine.declare import general
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate
-from cytape.ops.limits import clip
-from cytape.ops.linalg import conj_if_complex, matmul_op
+from cytape.ops.matrix_products import conj_if_complex, matmul_op
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
@@ -36,12 +32,9 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
-from cytape.ops.shared.batches import batch_outline
-from cytape.ops.shared.extents import with_extents, with_shape_of
-from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import spec_like, symbolic_spec
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import spec_like, symbolic_spec
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 

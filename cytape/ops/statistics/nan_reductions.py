@@ -8,18 +8,13 @@ import warnings
 
 import numpy as np
 
-from cytape.ops import products, reductions
+from cytape.ops import cumulative, reductions
+from cytape.ops.calls.operands import is_given, keeps_axes, mask_for, values_of, wide
+from cytape.ops.comparisons import isnan, logical_not
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import real
 from cytape.ops.elementwise import where as elementwise_where
-from cytape.ops.engine.arguments import (
-    is_given,
-    keeps_axes,
-    mask_for,
-    values_of,
-    wide,
-)
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.reductions import (
     as_kept,
     extremum,
@@ -27,7 +22,6 @@ from cytape.ops.reductions import (
     masked_mean,
     n_there,
 )
-from cytape.ops.steps import isnan, logical_not
 from cytape.ops.variance import masked_squares, root_of_variance
 from cytape.tensor import convert_to_tensor
 
@@ -72,7 +66,7 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVa
     array([3., 0., 2.])
     """
     a = convert_to_tensor(a)
-    return products.prod(a, axis, dtype, None, keeps_axes(keepdims), initial, _there(a, where))
+    return cumulative.prod(a, axis, dtype, None, keeps_axes(keepdims), initial, _there(a, where))
 
 
 @numpy_function(np.nancumsum)
@@ -85,7 +79,7 @@ def nancumsum(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.nancumsum(x)[-1])(np.array([1.0, np.nan]))
     array([1., 0.])
     """
-    return products.cumsum(filled(a := convert_to_tensor(a), _there(a, None), 0), axis, dtype)
+    return cumulative.cumsum(filled(a := convert_to_tensor(a), _there(a, None), 0), axis, dtype)
 
 
 @numpy_function(np.nancumprod)
@@ -98,7 +92,7 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.nancumprod(x)[-1])(np.array([2.0, np.nan, 3.0]))
     array([3., 0., 2.])
     """
-    return products.cumprod(filled(a := convert_to_tensor(a), _there(a, None), 1), axis, dtype)
+    return cumulative.cumprod(filled(a := convert_to_tensor(a), _there(a, None), 1), axis, dtype)
 
 
 def _nan_extremum(name, reduce, ufunc):

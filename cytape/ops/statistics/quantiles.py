@@ -13,13 +13,16 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.adjoints.line_elements import put_along, take_along
+from cytape.ops.calls.operands import operand, wide
+from cytape.ops.comparisons import isnan
 from cytape.ops.constants import full, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import operand, wide
-from cytape.ops.engine.declare import general, nondifferentiable
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.joining import concatenate
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
@@ -34,12 +37,9 @@ from cytape.ops.shaping import (
     size,
     transpose,
 )
-from cytape.ops.shared.along_axis import put_along, take_along
-from cytape.ops.shared.grouping import together
 from cytape.ops.statistics.averages import weights_along
-from cytape.ops.steps import isnan
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = [
     "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",

@@ -9,19 +9,24 @@ open.
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops.adjoints.line_elements import (
+    lines_in_batch,
+    put_elements,
+    take_along,
+    take_elements,
+)
+from cytape.ops.calls.operands import is_small, is_tensor, plain
 from cytape.ops.creation import astype
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_small, is_tensor, plain
-from cytape.ops.engine.declare import general, multilinear, nondifferentiable
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, multilinear, nondifferentiable
 from cytape.ops.indexing import getitem, take
 from cytape.ops.kernels.gather import are_alike
 from cytape.ops.ordering import argpartition
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel
-from cytape.ops.shared.along_axis import lines_in_batch, put_elements, take_along, take_elements
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.spec import spec_like, symbolic_spec
+from cytape.tensor.values.spec import spec_like, symbolic_spec
 
 __all__ = [
     "partition", "sort", "sort_complex", "unique", "unique_all", "unique_counts", "unique_inverse",

@@ -12,15 +12,15 @@ import numpy as np
 
 from cytape.errors import NotDifferentiableError
 from cytape.ops import reductions
+from cytape.ops.adjoints.conform import broadcast_to, sum_to
 from cytape.ops.constants import zeros_like
 from cytape.ops.elementwise import real
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.declare import general, nondifferentiable
-from cytape.ops.linalg import conj_if_complex
+from cytape.ops.engine.op_kinds import general, nondifferentiable
+from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shared.conform import broadcast_to, sum_to
-from cytape.ops.submodules.matrices import (
+from cytape.ops.submodules.matrix_parts import (
     adjoint,
     columns,
     hermitian_part,
@@ -29,7 +29,7 @@ from cytape.ops.submodules.matrices import (
     rows,
     sum_of,
 )
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 ROUNDINGS = 100  # of the largest element, which an element may have that is 0
 

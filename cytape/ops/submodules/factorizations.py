@@ -14,15 +14,15 @@ Where mathematics leaves a choice:
 
 import numpy as np
 
+from cytape.ops.adjoints.deferred_derivatives import composed
+from cytape.ops.calls.operands import joined
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import joined
-from cytape.ops.engine.declare import general
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate
-from cytape.ops.kernels.matrices import cholesky_gradient
 from cytape.ops.rearranging import tril
-from cytape.ops.shared.deferred import composed
-from cytape.ops.submodules.matrices import (
+from cytape.ops.special_kernels.small_matrices import cholesky_gradient
+from cytape.ops.submodules.matrix_parts import (
     added_tangent,
     adjoint,
     dtype_of,
@@ -35,7 +35,7 @@ from cytape.ops.submodules.matrices import (
     stacked_shape,
 )
 from cytape.ops.submodules.solving import BLOCK, opposite, solve_op
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["cholesky", "qr"]
 

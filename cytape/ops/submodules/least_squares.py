@@ -8,21 +8,21 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
+from cytape.ops.adjoints.conform import cast, sum_to
+from cytape.ops.adjoints.deferred_derivatives import composed
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_tensor, values_of
 from cytape.ops.elementwise import real, where
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, values_of
-from cytape.ops.engine.declare import general
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate
-from cytape.ops.linalg import conj_if_complex
+from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, shape, size, squeeze
-from cytape.ops.shared.conform import cast, sum_to
-from cytape.ops.shared.deferred import composed
-from cytape.ops.shared.grouping import together
+from cytape.ops.submodules.cut_or_pad import cut_or_pad_op
 from cytape.ops.submodules.equal_values import gradient_of_values_op, tangent_of_values
-from cytape.ops.submodules.lengths import cut_or_pad_op
-from cytape.ops.submodules.matrices import (
+from cytape.ops.submodules.matrix_parts import (
     adjoint,
     columns,
     dtype_of,
@@ -37,7 +37,7 @@ from cytape.ops.submodules.matrices import (
 )
 from cytape.ops.submodules.solving import quick_inverse
 from cytape.ops.submodules.spectral import svd
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["lstsq", "pinv"]
 

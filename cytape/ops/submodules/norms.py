@@ -7,26 +7,19 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError
 
-from cytape.ops import ordering, reductions, steps
+from cytape.ops import comparisons, ordering, reductions
+from cytape.ops.adjoints.conform import widened
+from cytape.ops.adjoints.extent_checks import with_extents
+from cytape.ops.adjoints.safe_quotients import component_over_length
+from cytape.ops.calls.operands import axis_in_batch, is_small, is_tensor, joined, values_of, wide
+from cytape.ops.comparisons import isnan
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, sqrt, where
-from cytape.ops.engine.arguments import (
-    axis_in_batch,
-    is_small,
-    is_tensor,
-    joined,
-    values_of,
-    wide,
-)
-from cytape.ops.engine.declare import general
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, ravel, squeeze
-from cytape.ops.shared.conform import widened
-from cytape.ops.shared.extents import with_extents
-from cytape.ops.shared.quotients import component_over_length
-from cytape.ops.steps import isnan
-from cytape.ops.submodules.matrices import real_dtype, square_shape
+from cytape.ops.submodules.matrix_parts import real_dtype, square_shape
 from cytape.ops.submodules.solving import inv_op
 from cytape.ops.submodules.spectral import svdvals
 from cytape.tensor import Tensor
@@ -266,5 +259,5 @@ def cond(x, p=None):
             square_shape(x, "cond")
             inverse = inv_op(x, singular="nan")
             result = matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p)
-        singular = isnan(result) & ~steps.any(isnan(x), (-2, -1))
+        singular = isnan(result) & ~comparisons.any(isnan(x), (-2, -1))
         return where(singular, np.inf, result)

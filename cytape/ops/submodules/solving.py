@@ -10,18 +10,18 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
+from cytape.ops.adjoints.conform import sum_to
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_tensor, joined, operand
 from cytape.ops.elementwise import conj, imag, real
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, joined, operand
-from cytape.ops.engine.declare import general
-from cytape.ops.engine.numpy_function import numpy_function
-from cytape.ops.kernels import matrices
-from cytape.ops.linalg import conj_if_complex
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general
+from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, extents, ndim, ravel, reshape, squeeze, transpose
-from cytape.ops.shared.conform import sum_to
-from cytape.ops.shared.grouping import together
-from cytape.ops.submodules.matrices import (
+from cytape.ops.special_kernels import small_matrices
+from cytape.ops.submodules.matrix_parts import (
     adjoint,
     columns,
     dtype_of,
@@ -33,7 +33,7 @@ from cytape.ops.submodules.matrices import (
     total,
     transposed,
 )
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["det", "inv", "slogdet", "solve", "tensorinv", "tensorsolve"]
 
@@ -155,12 +155,13 @@ def solve(a, b):
 
 
 def _is_small(a):
-    return a.dtype.char in "fd" and a.ndim > 1 and a.shape[-2] == a.shape[-1] <= matrices.SMALL
+    return (a.dtype.char in "fd" and a.ndim > 1
+            and a.shape[-2] == a.shape[-1] <= small_matrices.SMALL)
 
 
 def quick_inverse(a):
     """Return inverses for derivatives, whose last bits need not be NumPy's."""
-    inverse = matrices.inverse(a) if _is_small(a) else None
+    inverse = small_matrices.inverse(a) if _is_small(a) else None
     return np.linalg.inv(a) if inverse is None else inverse
 
 
@@ -215,7 +216,7 @@ def inv(a):
 
 def _cofactors(a, det):
     """Return the derivatives of determinants in the elements, also of singular matrices."""
-    cofactors = matrices.cofactors(a, det) if _is_small(a) else None
+    cofactors = small_matrices.cofactors(a, det) if _is_small(a) else None
     if cofactors is not None:
         return cofactors
     try:

@@ -21,19 +21,19 @@ complex valued SVD" (2019). Where mathematics leaves a choice:
 import numpy as np
 
 from cytape.ops import reductions
+from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.creation import identity
 from cytape.ops.elementwise import absolute, copysign, real, where
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.arguments import is_tensor, joined
-from cytape.ops.engine.declare import general, nondifferentiable
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.indexing import take_along_axis
-from cytape.ops.linalg import conj_if_complex
+from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.ordering import argsort
 from cytape.ops.rearranging import diagonal, flip
 from cytape.ops.shapes import shape_rules
 from cytape.ops.submodules.equal_values import gradient_of_values_op, tangent_of_values
-from cytape.ops.submodules.matrices import (
+from cytape.ops.submodules.matrix_parts import (
     added_tangent,
     adjoint,
     columns,
@@ -52,7 +52,7 @@ from cytape.ops.submodules.matrices import (
     sum_of,
 )
 from cytape.ops.submodules.solving import inv_op, solve_op
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "svd", "svdvals"]
 

@@ -4,13 +4,13 @@ import numpy as np
 from numpy.lib import stride_tricks
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.declare import structural
-from cytape.ops.engine.numpy_function import numpy_function
+from cytape.ops.engine.numpy_wrapper import numpy_function
+from cytape.ops.engine.op_kinds import structural
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shared.extents import with_extents
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["sliding_window_view"]
 

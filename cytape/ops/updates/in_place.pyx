@@ -7,30 +7,30 @@ asked for; and where a graph is built that the tensor is not a part of.
 
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
-from cytape.ops.updates.views cimport (
-    base_in_some_runs, base_link, base_of, index_in_base, is_view, let_go, may_be_view, may_overlap,
-    nearest_to_base, others_see, positions_in_base, remake, seen_in_some_runs, stand_alone,
-    views_in_some_runs, views_of)
-from cytape.tensor.links cimport EITHER, FOREIGN
+from cytape.ops.updates.written_views cimport (
+    base_in_some_runs, base_link, base_of, index_in_base, is_view, let_go, may_be_view,
+    may_overlap, nearest_to_base, others_see, positions_in_base, remake, seen_in_some_runs,
+    stand_alone, views_in_some_runs, views_of)
+from cytape.tensor.noted_views cimport has_views
 from cytape.tensor.operators cimport Operator
-from cytape.tensor.state cimport Recorder, building, followers_of, recording
+from cytape.tensor.recording.state cimport Recorder, building, followers_of, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, take_on
-from cytape.tensor.value cimport Value, is_symbolic
+from cytape.tensor.values.value cimport Value, is_symbolic
 from cytape.tensor.variable cimport Variable
-from cytape.tensor.views cimport has_views
+from cytape.tensor.view_links cimport EITHER, FOREIGN
 
 import numpy as np
 
 from cytape.errors import DetachedError, TapeStateError
+from cytape.ops.calls.operands import operand, values_of, written_to_array
+from cytape.ops.calls.symbolic import in_graph
 from cytape.ops.creation import astype, identity_op
 from cytape.ops.elementwise import where as select
-from cytape.ops.engine.arguments import operand, values_of, written_to_array
 from cytape.ops.engine.index_op import holds_symbol, static
-from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shaping import ravel, reshape
-from cytape.ops.updates.at import At
-from cytape.ops.updates.updates import dynamic_set_item_op, set_item_op, set_part
-from cytape.ops.updates.views import layout
+from cytape.ops.updates.at_index import At
+from cytape.ops.updates.part_updates import dynamic_set_item_op, set_item_op, set_part
+from cytape.ops.updates.written_views import layout
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
 

@@ -9,10 +9,10 @@
 from cytape.core.typedefs cimport id_t
 from cytape.ops.engine.general_op cimport GeneralOp
 from cytape.ops.kernels.moves cimport Region
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.state cimport Recorder
+from cytape.tensor.recording.state cimport Recorder
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport Value
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport Value
 
 cdef enum Kind:
     SET

@@ -4,21 +4,21 @@ from cpython.ref cimport Py_DECREF, PyObject
 from cytape.core.op_store cimport WATCHED, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX
 from cytape.core.vspace cimport BackwardCall
-from cytape.ops.engine.dispatch cimport (
+from cytape.ops.calls.dispatch cimport (
     attrs_of, dense_value, input_ref, output_ref, owned, tensor_value, weak_scalar)
 from cytape.ops.engine.index_op cimport find_bytes, find_region, selected
-from cytape.ops.engine.recording cimport record
-from cytape.ops.engine.tangents cimport aligned, spec_of_tangent, tangent_value
+from cytape.ops.engine.tape_entry cimport record
+from cytape.ops.calls.tangents cimport aligned, spec_of_tangent, tangent_value
 from cytape.ops.kernels.move_geometry cimport copy_strided, is_contiguous
 from cytape.ops.kernels.sums cimport sum_to, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides
-from cytape.tensor.deaths cimport handle_died, value_died
-from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.state cimport (
+from cytape.tensor.values.released_ids cimport handle_died, value_died
+from cytape.tensor.values.spec cimport spec_of_dims
+from cytape.tensor.recording.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, recording)
-from cytape.tensor.value cimport (
+from cytape.tensor.values.value cimport (
     array_of, copy_of_array, is_exclusive, is_symbolic, new_id, new_value, value_of_array)
-from cytape.tensor.views cimport has_views, is_foreign, may_share
+from cytape.tensor.noted_views cimport has_views, is_foreign, may_share
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray, npy_intp

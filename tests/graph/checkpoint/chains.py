@@ -3,7 +3,7 @@
 import numpy as np
 
 import cytape
-from cytape.graph.run.trace_events import RunTrace
+from cytape.graph.sessions.run_trace import RunTrace
 
 SIZE = 2000  # elements of a tensor: more than MIN_CHECKPOINT_NODE_SIZE, too few to be fused
 

@@ -2,7 +2,7 @@
 
 from heapq import heappop, heappush
 
-from cytape.graph.checkpoint.schedules import Program
+from cytape.graph.checkpoint.recompute_schedule import Program
 
 
 def chain(rng, n, kinds=((0,), (-1,), (-1, 0))):

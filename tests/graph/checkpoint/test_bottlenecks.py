@@ -6,8 +6,8 @@ import pytest
 
 import cytape
 import cytape.numpy as np
-from cytape.graph.checkpoint.between import Between
 from cytape.graph.checkpoint.bottlenecks import bottlenecks
+from cytape.graph.checkpoint.recomputable import Between
 from cytape.graph.differentiation.places import Places
 
 

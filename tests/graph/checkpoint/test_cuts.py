@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cytape.graph.checkpoint.cuts import MOST_CUTS, Cuts
-from cytape.graph.checkpoint.schedules import Program, cost_of, peak_of, plain
+from cytape.graph.checkpoint.recompute_schedule import Program, cost_of, peak_of, plain
 from tests.graph.checkpoint.programs import chain, graph
 
 

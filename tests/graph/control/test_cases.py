@@ -81,7 +81,7 @@ def test_exclusive(way):
 
 def test_only_one_function_runs():
     ran = []
-    note = cytape.ops.engine.declare.general(
+    note = cytape.ops.engine.op_kinds.general(
         "DeclaredNoteCase", lambda x, *, who: ran.append(who) or x, shape_rule=lambda x, who: x)
     graph = cytape.Graph()
     i, x = graph.placeholder("int64", ()), graph.placeholder("float64", ())

@@ -11,7 +11,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import UnconnectedGradientWarning
-from cytape.graph.run import reference
+from cytape.graph.run import interpreter
 
 
 def run(fetches, feeds=None):
@@ -22,7 +22,7 @@ def run(fetches, feeds=None):
     np.testing.assert_equal(again, first)
     symbols = [graph.symbol_of(x) for x in fetches]
     told = {graph.symbol_of(x): np.asarray(value) for x, value in feeds.items()}
-    for found, expected in zip(first, reference.run(graph, symbols, told), strict=True):
+    for found, expected in zip(first, interpreter.run(graph, symbols, told), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     return first
 
@@ -554,7 +554,7 @@ def test_a_node_has_the_name_it_is_given(graph):
 
 def test_only_one_branch_runs(graph):
     x, ran = scalar(), []
-    note = cytape.ops.engine.declare.general(
+    note = cytape.ops.engine.op_kinds.general(
         "DeclaredNoteBranch", lambda x: ran.append(float(x)) or x, shape_rule=lambda x: x)
     y = cytape.cond(x > 0, lambda: note(x), lambda: note(10.0 * x))
     session = cytape.Session(graph)
@@ -646,7 +646,7 @@ def test_a_graph_with_a_loop_is_saved(graph, tmp_path):
 
 def test_an_error_in_a_body_is_raised(graph):
     x = scalar("int64")
-    fails = cytape.ops.engine.declare.general(
+    fails = cytape.ops.engine.op_kinds.general(
         "DeclaredFailsAt3", lambda i: 1 // 0 if i == 3 else i, shape_rule=lambda i: i)
     y = cytape.while_loop(lambda i: i < 5, lambda i: fails(i) + 1, x)
     session = cytape.Session(graph)

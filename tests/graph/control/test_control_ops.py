@@ -8,8 +8,8 @@ import cytape.numpy as cnp
 from cytape.errors import GraphError
 from cytape.graph.control.control_ops import CondOp, LoopOp, kept_arrays, stacked
 from cytape.graph.run.value_op import ValueOp
-from cytape.ops.engine.declare import OPS
-from cytape.tensor.spec import symbolic_spec
+from cytape.ops.engine.op_kinds import OPS
+from cytape.tensor.values.spec import symbolic_spec
 
 
 def test_they_run_with_values():

@@ -1,212 +1,159 @@
-"""Loops in plans, which run without Python: the same numbers, and as few copies as there can be."""
+"""The functions of a loop, called with lists."""
 
-import signal
+import functools
 
 import numpy as np
 import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.graph.run import reference
-from tests.cases import each
-from tests.graph.plans import plan_of
-from tests.threads import in_threads
+from cytape.errors import SymbolicTensorError
+from cytape.graph.control.loop_program import Program
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.tensor.recording.state import building_into
 
-LARGE = 500  # elements: more than what is copied into a frame
-
-
-def built(program, *specs):
-    """A graph of a program, and its plan, which calls no Python."""
-    graph = cytape.Graph()
-    with graph.as_default():
-        inputs = [graph.placeholder(dtype, shape) for dtype, shape in specs]
-        outputs = program(*inputs)
-    plan = plan_of(graph, inputs, outputs)
-    assert plan.n_calls == 0
-    return graph, inputs, outputs, plan
+X = cytape.constant([1.0, 2.0])
 
 
-def check(program, *arrays):
-    graph, inputs, outputs, plan = built(program, *[(x.dtype, x.shape) for x in arrays])
-    expected = reference.run(
-        graph, [graph.symbol_of(x) for x in outputs],
-        {graph.symbol_of(x): array for x, array in zip(inputs, arrays, strict=True)})
-    for _ in range(3):
-        for found, wanted in zip(plan.run(arrays), expected, strict=True):
-            assert found.dtype == wanted.dtype
-            np.testing.assert_allclose(found, wanted, rtol=1e-13)
-    return plan
+def test_parts_of_lists_and_tuples_are_arguments():
+    program = Program(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (0, X), None)
+    assert bool(program.goes_on(program.starts))
+    i, x = program.step(program.starts)
+    assert (int(i), x.numpy().tolist()) == (1, [2.0, 4.0])
+    assert isinstance(program.packed([i, x]), tuple)
 
 
-def looped(step, n=7):
-    def program(*variables):
-        return cytape.while_loop(
-            lambda i, *_: i < n, lambda i, *v: (i + 1, *step(i, *v)),
-            (cytape.constant(0), *variables))
-
-    return program
+def test_other_structures_are_one_argument():
+    program = Program(lambda s: s["i"] < 3, lambda s: {"i": s["i"] + 1}, {"i": 2}, None)
+    assert not program.goes_on(program.step(program.starts))
+    assert program.packed([5]) == {"i": 5}
 
 
-STEPS = {
-    "new values": lambda i, x, y: (x * 0.5 + y, cnp.sin(x)),
-    "change places": lambda i, x, y: (y, x),
-    "rotate": lambda i, x, y: (y, x + y),
-    "written over": lambda i, x, y: (x * 0.5, y + x),
-    "one value twice": lambda i, x, y: (x + y, x + y),
-    "one variable twice": lambda i, x, y: (x, x),
-    "unchanged": lambda i, x, y: (x, y),
-    "views": lambda i, x, y: (y[::-1], x * 2.0),
-    "constants": lambda i, x, y: (cnp.zeros(x.shape), cnp.ones(x.shape)),
-    "counted": lambda i, x, y: (x * i, cnp.where(i % 2 == 0, x, y)),
-}
+def test_one_variable_in_a_list_may_be_returned_alone():
+    program = Program(lambda x: True, lambda x: x + 1, [X], None)
+    assert program.step(program.starts)[0].numpy().tolist() == [2.0, 3.0]
+    assert isinstance(program.packed(program.starts), list)
 
 
-@each("size", [1, 3, LARGE])
-@each("n", [0, 1, 2, 7])
-@each("name", STEPS)
-def test_what_becomes_of_variables(name, n, size):
-    rng = np.random.default_rng(0)
-    check(looped(STEPS[name], n), rng.normal(size=size), rng.normal(size=size))
+def test_an_array_is_one_variable_until_there_is_a_graph():
+    array = cytape.TensorArray("float64", size=3)
+    program = Program(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, X)), (0, array), None)
+    assert program.starts[1] is array
+    variables = program.step(program.starts)
+    assert isinstance(variables[1], cytape.TensorArray)
+    graph = FunctionGraph("around", None)
+    with building_into(graph):
+        in_graph = program.in_graph(variables)
+    assert [x.shape for x in in_graph.starts] == [(), (3, 2), (3,), ()]
 
 
-def test_three_large_variables_rotate():
-    x, y, z = np.random.default_rng(0).normal(size=(3, LARGE))
-    check(looped(lambda i, x, y, z: (y, z, x + y)), x, y, z)
-    check(looped(lambda i, x, y, z: (z, x * 2.0, y)), x, y, z)
+def test_an_array_learns_its_shape_from_a_trial_that_leaves_no_ops():
+    array, calls = cytape.TensorArray("float64", size=3), []
+
+    def body(i, a):
+        calls.append(1)
+        return i + 1, a.write(i, X)
+
+    graph = FunctionGraph("around", None)
+    with building_into(graph):
+        program = Program(lambda i, a: i < 3, body, (0, array), None).in_graph([0, array])
+        n = graph.n_nodes
+    assert len(calls) == 1
+    assert n <= 3
+    assert program.starts[1].shape == (3, 2)
 
 
-def test_start_values_are_not_written_over():
-    x = np.ones(LARGE)
-    check(lambda x: [*looped(lambda i, x: (x * 0.5,))(x), x + 1.0], x)
-    assert np.array_equal(x, np.ones(LARGE))
+def test_arguments_have_the_shapes_that_remain():
+    program = Program(lambda x: True, lambda x: x, [X], [(None,)])
+    graph = FunctionGraph("body", None)
+    [argument] = program.arguments(graph)
+    assert argument.shape == (None,)
+    grown = program.step([cytape.constant(np.ones(7))])
+    assert grown[0].shape == (7,)
+    with pytest.raises(ValueError, match=r"loop_vars\[0\].*does not allow"):
+        Program(lambda x: True, lambda x: x, [X], [(3,)])
 
 
-def test_captured_values_outlast_the_iterations():
-    for size in (3, LARGE):
-        a, x = np.random.default_rng(0).normal(size=(2, size))
-        check(lambda a, x: looped(lambda i, x: (cnp.tanh(a * x) + a,))(x), a, x)
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("start", [(0, 1.0), [1.0]], ids=["two", "one"])
+def test_a_condition_and_a_body_that_change_places(start, traced):
+    def body(*variables):
+        return [v + 1 for v in variables]
 
-
-def test_loops_and_branches_within_loops():
-    def step(i, x):
-        _, y = cytape.while_loop(
-            lambda j, y: j < i, lambda j, y: (j + 1, y * 1.1), (cytape.constant(0), x))
-        return (cytape.cond(cnp.sum(y) > 3.0, lambda: y - 1.0, lambda: y + x),)
-
-    for size in (1, LARGE):
-        check(looped(step), np.random.default_rng(0).normal(size=size))
-
-
-def test_gradients_run_without_python_too():
-    @cytape.function
     def f(x):
-        return cnp.sum(looped(lambda i, x: (cnp.sin(x) * 1.1,), 5)(x)[1])
+        return cytape.while_loop(body, lambda v, *_: v < 3, [*start[:-1], x])
 
-    graph = cytape.Graph()
-    with graph.as_default():
-        x = graph.placeholder("float64", (3,))
-        (gradient,) = cytape.gradients(f(x), [x])
-    plan = plan_of(graph, [x], [gradient])
-    assert plan.n_calls == 0
-    value = np.array([0.1, 0.2, 0.3])
-    np.testing.assert_allclose(plan.run([value])[0], cytape.grad(f)(value), rtol=1e-13)
+    f = cytape.function(f) if traced else f
+    with pytest.raises(TypeError, match="takes the condition first, then the body"):
+        f(cytape.constant(start[-1]))
 
 
-def test_what_python_has_to_run_is_run_by_it():
-    seen = []
-
-    def seen_by_python(x):
-        seen.append(float(x))
-        return x
-
-    @cytape.function
-    def f(x):
-        def step(i, x):
-            return (cytape.numpy_function(seen_by_python, x, specs=cytape.Spec.of((), float)),)
-
-        return looped(step, 3)(x)[1]
-
-    assert float(f(np.array(2.0))) == 2.0
-    assert seen == [2.0] * 3
+def test_a_loop_over_a_boolean_may_return_one():
+    [found] = cytape.while_loop(lambda p: p, lambda p: ~p, [np.array(True)])
+    assert not found
 
 
-def test_limits():
-    for n, limit in ((0, -1), (0, 0), (3, 3), (7, 9)):
-        @cytape.function
-        def f(x, limit=limit):
-            return cytape.while_loop(
-                lambda i, x: i < 7, lambda i, x: (i + 1, x * 2.0), (cytape.constant(0), x),
-                maximum_iterations=cytape.constant(limit))
-
-        for _ in range(3):
-            assert [float(y) for y in f(np.array(1.0))] == [n, 2.0**n]
+def test_an_error_about_a_dtype_says_what_a_python_number_is():
+    for f in (lambda f: f, cytape.function):
+        with pytest.raises(TypeError, match=r"loop_vars\[1\] from int64 to float32.*numpy.float32"):
+            f(lambda x: cytape.while_loop(
+                lambda i, _: i < 3, lambda i, y: (i + 1, cnp.asarray(y, "float32") * x), (0, 0)))(
+                cytape.constant(np.float32(2)))
 
 
-def test_floating_point_trouble_is_reported():
-    @cytape.function
-    def f(x):
-        return looped(lambda i, x: (1.0 / (x - 2.0),), 1)(x)[1]
-
-    for _ in range(3):
-        with pytest.warns(RuntimeWarning, match="divide by zero"):
-            f(np.array(2.0))
-        with np.errstate(all="raise"), pytest.raises(FloatingPointError) as raised:
-            f(np.array(2.0))
-        assert any("Divide" in note for note in raised.value.__notes__)
-        with np.errstate(all="ignore"):
-            assert float(f(np.array(2.0))) == np.inf
-        assert float(f(np.array(3.0))) == 1.0
+def test_start_values_that_are_numpy_scalars_keep_their_dtypes():
+    for f in (lambda f: f, cytape.function):
+        found = f(lambda x: cytape.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, y + x), (0, np.float32(0)))[1])(
+            cytape.constant(np.float32(2)))
+        assert (found.dtype, float(found)) == (np.float32, 6.0)
 
 
-def test_trouble_in_a_backward_loop_is_reported_from_what_was_kept():
-    @cytape.function
-    def f(x):
-        return cnp.sum(looped(lambda i, x: (cnp.sqrt(x) * 2.0,), 2)(x)[1])
-
-    gradient = cytape.function(cytape.grad(f))
-    for _ in range(3):
-        with pytest.warns(RuntimeWarning, match="divide by zero"):
-            found = gradient(np.array([0.0, 1.0]))
-        assert not np.isfinite(found[0])
-        np.testing.assert_allclose(found[1], 2.0**1.5 / 4)
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
-def test_signals_are_looked_at():
-    def raised(*_):
-        raise KeyboardInterrupt
-
-    @cytape.function
-    def f(x):
-        return looped(lambda i, x: (x * 1.0,), 1 << 60)(x)[1]
-
-    before = signal.signal(signal.SIGALRM, raised)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("pred", [
+    lambda x: x > 0 and x < 9, lambda x: x < 0 or x < 9, lambda x: not x > 9, lambda x: 0 < x < 9,
+], ids=["and", "or", "not", "chain"])  # fmt: skip
+def test_python_operators_of_predicates_are_named_with_what_there_is_instead(pred):
+    loop = cytape.function(lambda x: cytape.while_loop(pred, lambda x: x + 1, [x]))
+    branch = cytape.function(lambda x: cytape.cond(pred(x), lambda: x, lambda: -x))
+    for f in (loop, branch):
+        with pytest.raises(SymbolicTensorError, match=r"&, \| and ~.* instead of and, or and not"):
             f(np.array(1.0))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
-def test_threads_run_one_loop_side_by_side():
-    @cytape.function
-    def f(x):
-        return looped(lambda i, x: (x * 1.0001 + 0.001,), 20_000)(x)[1]
-
-    gradient = cytape.function(cytape.grad(lambda x: cnp.sum(f(x))))
-    starts = [np.full(LARGE if k % 2 else LARGE, 1.0 + k) for k in range(4)]
-    expected = [(f(x), gradient(x)) for x in starts]
-    found = in_threads(lambda x: (f(x), gradient(x)), *starts)
-    for (value, slope), (other, other_slope) in zip(found, expected, strict=True):
-        assert np.array_equal(value, other)
-        assert np.array_equal(slope, other_slope)
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+@pytest.mark.parametrize("cond, body, called", [
+    (lambda i: i < 3, lambda i, y: (i + 1, y), "cond"),
+    (lambda i, y: i < 3, lambda i: (i + 1, i), "body"),
+])
+def test_functions_of_other_numbers_of_variables_are_named(f, cond, body, called):
+    with pytest.raises(TypeError, match=f"^{called} must take 2 arguments, one for each loop"):
+        f(lambda y: cytape.while_loop(cond, body, (0, y)))(cytape.constant(1.0))
 
 
-def test_the_memory_of_a_loop_counts():
-    small, large = [
-        built(looped(lambda i, x: (cnp.sin(x)[::-1] * cnp.cos(x)[::-1] + x,)), ("float64", (n,)))[3]
-        for n in (1000, 10_000)]
-    assert large.nbytes - small.nbytes >= 2 * 8 * 9000
-    assert large.peak_bytes - small.peak_bytes >= 2 * 8 * 9000
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+def test_errors_inside_a_body_stay_what_they_are(f):
+    with pytest.raises(TypeError, match="^here$"):
+        f(lambda y: cytape.while_loop(lambda y: y < 3, failing, [y]))(cytape.constant(1.0))
+
+
+def failing(y):
+    raise TypeError("here")
+
+
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+def test_errors_inside_what_wraps_a_function_of_more_arguments_stay_what_they_are(f):
+    wrapper = functools.wraps(lambda y, z: y)(lambda y: failing(y))
+    with pytest.raises(TypeError, match="^here$"):
+        f(lambda y: cytape.while_loop(lambda y: y < 3, wrapper, [y]))(cytape.constant(1.0))
+
+
+def test_a_function_that_is_both_is_named_as_the_one_that_was_called():
+    program = Program(failing, failing, [1.0, 2.0], None)
+    for call, called in ((program.goes_on, "cond"), (program.step, "body")):
+        with pytest.raises(TypeError, match=f"^{called} must take 2 arguments"):
+            call(program.starts)
+
+
+def test_one_argument_is_not_in_the_plural():
+    with pytest.raises(TypeError, match="^body must take 1 argument, one for each loop variable:"):
+        cytape.while_loop(lambda i: i < 3, lambda: 1, [0])

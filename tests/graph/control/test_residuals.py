@@ -8,7 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph.control.control_ops import LoopOp
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.replay import kept_by
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.op_kinds import general
 
 runs = {"forward": 0}
 

@@ -263,7 +263,7 @@ def test_a_write_takes_no_longer_in_a_large_array():
     ta = array(200_000, element_shape=())
     for i in range(0, 200_000, 100):  # 2000 writes; each would copy 200,000 places
         ta = ta.write(i, 1.0)
-    from cytape.graph.control.array_forms import Elements
+    from cytape.graph.control.element_stores import Elements
     assert isinstance(ta._form, Elements)
     assert len(ta._form._history.by_index) == 2000
     assert float(ta.read(100)) == 1.0

@@ -5,8 +5,8 @@ import pytest
 
 import cytape
 from cytape import AggregationMethod
-from cytape.ops.engine.declare import general
-from cytape.tensor.state import building_into
+from cytape.ops.engine.op_kinds import general
+from cytape.tensor.recording.state import building_into
 from tests.graph.programs import evaluate, types_of
 
 METHODS = [None, AggregationMethod.ADD_N, AggregationMethod.DEFAULT,
@@ -278,7 +278,7 @@ def test_d_4a_16_without_a_dense_shape_it_is_an_error(graph, shape):
 
 @pytest.mark.parametrize("in_graph", [True, False])
 def test_d_4a_16_many_elements_are_warned_of(in_graph, monkeypatch):
-    monkeypatch.setattr("cytape.ops.sparse.MANY_ELEMENTS", 1000)
+    monkeypatch.setattr("cytape.ops.sparse_sums.MANY_ELEMENTS", 1000)
     with building_into(cytape.Graph() if in_graph else None):
         values, indices = cytape.constant([1.0]), cytape.constant([0])
         cytape.IndexedSlices(values, indices, (999,)).to_tensor()

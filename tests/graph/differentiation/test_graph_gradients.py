@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from cytape.errors import UnconnectedGradientWarning
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.op_kinds import general
 from tests.graph.programs import evaluate, types_of
 
 # ---- D-4A-01: arguments and results

@@ -4,7 +4,7 @@ import pytest
 
 import cytape
 from cytape.graph.differentiation.places import Places
-from tests.graph.differentiation.test_backward import Inner
+from tests.graph.differentiation.test_graph_sweep import Inner
 
 
 @pytest.fixture

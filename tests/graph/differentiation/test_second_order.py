@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph import hessian_vector_product
-from cytape.tensor.state import building_into
+from cytape.tensor.recording.state import building_into
 from tests.graph.programs import evaluate, types_of
 
 

@@ -33,7 +33,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphFileError
 from cytape.graph.model import container
-from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.op_kinds import OPS
 from tests.ops.test_op_table import CASES, Call
 
 IN_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None

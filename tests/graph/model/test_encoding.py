@@ -9,8 +9,8 @@ import pytest
 import cytape
 from cytape.errors import GraphFileError
 from cytape.graph.model.encoding import Decoder, Encoder, brief
-from cytape.ops.convolution import Window
-from cytape.ops.shared.draws import Stream, default_stream, numpys_stream
+from cytape.ops.neural.image_convolution import Window
+from cytape.ops.python.draws import Stream, default_stream, numpys_stream
 from tests.cases import each
 
 

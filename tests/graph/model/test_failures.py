@@ -9,7 +9,7 @@ from cytape.errors import GraphError
 from cytape.graph.model.failures import note_operation, where_built
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
-from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.ops.calls.symbolic import SymbolicGraph
 
 
 def test_an_unknown_location_is_left_out():

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph.model.listing import short
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.op_kinds import general
 
 declared_halves = general(
     "DeclaredListedHalves", lambda x, at: (x[:at], x[at:]), shape_rule=lambda x, at: (x, x))

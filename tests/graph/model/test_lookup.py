@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.op_kinds import general
 
 declared_two = general("DeclaredTwoOutputs", lambda x: (x, x + 1), shape_rule=lambda x: (x, x))
 

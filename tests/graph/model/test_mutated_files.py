@@ -4,7 +4,7 @@ import os
 import signal
 
 import cytape
-from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.op_kinds import OPS
 from tests.cases import each
 from tests.graph.model import mutated_files
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.op_kinds import general
 
 declared_halves = general("DeclaredHalves", lambda x: (x[:2], x[2:]))
 
@@ -23,7 +23,7 @@ def test_an_operation_shows_what_was_called(graph):
     assert [tensor.name for tensor in operation.outputs] == ["Sum:0"]
     assert [tensor.name for tensor in operation.values()] == ["Sum:0"]
     assert (operation.get_attr("axis"), operation.attrs["keepdims"]) == (1, False)
-    assert operation.definition is cytape.ops.engine.declare.OPS["Sum"]
+    assert operation.definition is cytape.ops.engine.op_kinds.OPS["Sum"]
     assert repr(operation) == "<Operation 'Sum' (Sum)>"
     assert (y.name, y.value_index, y.graph, y.shape) == ("Sum:0", 0, graph, (2,))
 

@@ -4,7 +4,7 @@ import pytest
 
 import cytape
 from cytape.graph.model.run_order import order_within
-from cytape.ops.shared.draws import Stream
+from cytape.ops.python.draws import Stream
 
 
 def chain(n):

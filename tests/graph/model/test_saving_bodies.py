@@ -12,7 +12,7 @@ from cytape.errors import GraphFileError
 from cytape.graph.model.encoding import MOST_NESTED
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.op_kinds import general
 
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 3)) / 3
 ROWS = np.random.default_rng(1).normal(size=(6, 3))

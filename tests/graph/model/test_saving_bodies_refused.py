@@ -9,12 +9,12 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError, GraphFileError
-from cytape.graph.control.loops import Loop
+from cytape.graph.control.while_op import Loop
 from cytape.graph.model import container
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.tensor.state import building_into
-from tests.graph.model.test_saving import loaded, mutate
+from cytape.tensor.recording.state import building_into
+from tests.graph.model.test_graph_files import loaded, mutate
 from tests.graph.model.test_saving_bodies import (
     a_loop_with_a_limit,
     graph_of,

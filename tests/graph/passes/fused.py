@@ -3,8 +3,8 @@
 import numpy as np
 
 from cytape.graph.passes.fused_op import FusedOp
-from cytape.ops.engine.declare import OPS
-from cytape.tensor.spec import Spec
+from cytape.ops.engine.op_kinds import OPS
+from cytape.tensor.values.spec import Spec
 
 # Around the numbers of elements of a run worth vectors, of a block in both dtypes, and of several.
 SIZES = [1, 2, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1024, 1025, 5000]

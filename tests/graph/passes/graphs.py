@@ -9,7 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.run.reference import run
+from cytape.graph.run.interpreter import run
 from tests.graph.plans import nudged, spread
 
 

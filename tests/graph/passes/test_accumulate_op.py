@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import array_shapes, basic_indices
 from cytape.graph.passes.accumulate_op import AccumulateOp
 from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.run.plan import Plan
-from cytape.ops.engine.declare import OPS
-from cytape.tensor.spec import Spec
+from cytape.ops.engine.op_kinds import OPS
+from cytape.tensor.values.spec import Spec
 from tests.graph.passes.graphs import subgraph_of
 
 

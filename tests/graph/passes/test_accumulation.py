@@ -10,7 +10,7 @@ from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.passes.fusion import fused
-from cytape.graph.run.reference import run
+from cytape.graph.run.interpreter import run
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,

@@ -12,7 +12,7 @@ from cytape.errors import GraphError
 from cytape.graph.passes import optimise
 from cytape.graph.passes.composites import decomposed
 from cytape.graph.run.plan import Plan
-from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.op_kinds import general, linear
 from tests.graph.passes.graphs import GraphWithControls, check_same, names, subgraph_of
 
 RNG = np.random.default_rng(0)

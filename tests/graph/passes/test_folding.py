@@ -9,8 +9,8 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.folding import with_constants_folded
-from cytape.ops.engine.declare import OPS, nondifferentiable
-from cytape.ops.shared.conform import broadcast_to_op, cast_op, sum_to_op
+from cytape.ops.adjoints.conform import broadcast_to_op, cast_op, sum_to_op
+from cytape.ops.engine.op_kinds import OPS, nondifferentiable
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,

@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from cytape.tensor.buffer import release_kept
-from cytape.tensor.spec import Spec
+from cytape.tensor.values.buffer import release_kept
+from cytape.tensor.values.spec import Spec
 from tests.cases import each
 from tests.graph.passes.fused import SIZES, call, check, made, spec_of
 from tests.threads import in_threads

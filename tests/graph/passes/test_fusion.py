@@ -10,8 +10,8 @@ from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.fusion import fused
 from cytape.graph.passes.merging import with_repeats_merged
-from cytape.graph.run.reference import run
-from cytape.ops.engine.declare import nondifferentiable
+from cytape.graph.run.interpreter import run
+from cytape.ops.engine.op_kinds import nondifferentiable
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,

@@ -4,11 +4,11 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
-from cytape.graph.control.conditional import call_branch
+from cytape.graph.control.cond_op import call_branch
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.histories import with_histories_merged
 from cytape.graph.run.plan import Plan
-from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.op_kinds import nondifferentiable
 
 bent = nondifferentiable("DeclaredBent", lambda x, body, branches: x * body + branches)
 

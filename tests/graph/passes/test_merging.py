@@ -9,7 +9,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.merging import with_repeats_merged
-from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.engine.op_kinds import general, nondifferentiable
 from tests.graph.passes.graphs import GraphWithControls, check_same, names, programs, subgraph_of
 
 X = np.linspace(-1, 1, 6)

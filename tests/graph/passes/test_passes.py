@@ -10,7 +10,7 @@ from bench.workloads import more_workloads, workloads
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
-from cytape.tensor.spec import Spec
+from cytape.tensor.values.spec import Spec
 from tests.graph.passes.graphs import check_same, names, programs, subgraph_of, with_gradients
 
 WORKLOADS = workloads(small=True) + more_workloads(small=True)

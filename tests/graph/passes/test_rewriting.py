@@ -7,7 +7,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.rewriting import without_dead_code
-from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.engine.op_kinds import general, nondifferentiable
 from tests.graph.passes.graphs import GraphWithControls, check_same, names, results, subgraph_of
 
 LOG = []

@@ -10,8 +10,8 @@ from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.rewriting import without_dead_code
 from cytape.graph.passes.simplify import simplified, with_known_specs
-from cytape.ops.shared.conform import broadcast_to_like_op, sum_to_like_op
-from cytape.tensor.spec import Spec
+from cytape.ops.adjoints.conform import broadcast_to_like_op, sum_to_like_op
+from cytape.tensor.values.spec import Spec
 from tests.graph.passes.graphs import check_same, names, programs, subgraph_of, with_gradients
 
 X = np.linspace(-1, 1, 6)

@@ -11,7 +11,7 @@ from cytape.errors import GraphError
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable, peak_of_runs, waits
-from cytape.graph.run.trace_events import RunTrace
+from cytape.graph.sessions.run_trace import RunTrace
 
 
 def executable_of(shape):

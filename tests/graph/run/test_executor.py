@@ -13,8 +13,8 @@ import cytape
 import cytape.numpy as ops
 from cytape.errors import GraphError
 from cytape.graph.model.graph import Graph
-from cytape.ops.engine.declare import general
-from cytape.tensor.spec import Spec
+from cytape.ops.engine.op_kinds import general
+from cytape.tensor.values.spec import Spec
 from tests.graph.plans import plan_of
 
 

@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError
-from cytape.ops.shared.extents import ensure_shape
+from cytape.ops.adjoints.extent_checks import ensure_shape
 from tests.graph.plans import plan_of
 
 ROWS = np.arange(6.0).reshape(3, 2)

@@ -9,7 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import MemoryBudgetError
-from cytape.ops.shared.graph_blocks import checkpointed_call_op
+from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
 from tests.graph.checkpoint.chains import count, same, traces_of_runs
 from tests.ways import gradient
 

@@ -6,9 +6,9 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError, SymbolicTensorError
-from cytape.graph.run.reference import run
+from cytape.graph.run.interpreter import run
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.tensor.state import building_into
+from cytape.tensor.recording.state import building_into
 from tests.cases import each
 
 

@@ -13,7 +13,7 @@ from cytape.graph.tracing.replay import (
     symbolic_gradients,
     symbolic_tangents,
 )
-from cytape.tensor.state import building_into
+from cytape.tensor.recording.state import building_into
 
 
 @pytest.fixture

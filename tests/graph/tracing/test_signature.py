@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.graph.tracing.keys import describe_arguments, has_attributes, structures_of_specs
+from cytape.graph.tracing.cache_keys import describe_arguments, has_attributes, structures_of_specs
 from cytape.graph.tracing.signature import (
     difference,
     differs_in_caches,

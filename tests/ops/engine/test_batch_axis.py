@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.ops.engine.batch_axis import BatchedCall, counted, merged, parted, repeated
-from cytape.ops.engine.declare import OPS, linear
+from cytape.ops.engine.op_kinds import OPS, linear
 
 X, Y = cytape.constant(np.ones((4, 3))), cytape.constant(np.arange(3.0))
 

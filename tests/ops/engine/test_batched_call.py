@@ -6,7 +6,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.engine.batch_axis import along
 from cytape.ops.engine.batched_call import BatchedCall
-from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.op_kinds import OPS
 from tests.cases import each
 
 X = cytape.constant(np.arange(24.0).reshape(2, 3, 4))

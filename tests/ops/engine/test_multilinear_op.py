@@ -6,10 +6,10 @@ import pytest
 import cytape
 from cytape.errors import InvalidGradientError
 from cytape.graph import Graph, Session
-from cytape.ops.engine.declare import multilinear
 from cytape.ops.engine.multilinear_op import MultilinearOp
-from cytape.ops.engine.rules import register_jvp
-from cytape.tensor.spec import Spec
+from cytape.ops.engine.op_kinds import multilinear
+from cytape.ops.engine.user_rules import register_jvp
+from cytape.tensor.values.spec import Spec
 from cytape.testing import check_grads
 from tests.ops.forward_mode import followed
 
@@ -287,7 +287,7 @@ def test_wrong_declarations():
 
 def test_products_of_the_package():
     for name in ("MatMul", "Tensordot", "Einsum", "Conv2D", "Gather", "ScatterAdd"):
-        op = cytape.ops.engine.declare.OPS[name]
+        op = cytape.ops.engine.op_kinds.OPS[name]
         assert isinstance(op, MultilinearOp) and op.is_linear_in(0)
         assert op.is_linear_in(1) == (name not in ("Gather", "ScatterAdd"))
 

@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
-from cytape.ops.engine.declare import elementwise
+from cytape.ops.engine.op_kinds import elementwise
 from tests.cases import each
 from tests.graph.programs import evaluate, types_of
 

@@ -6,9 +6,9 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph, Session
-from cytape.ops.engine.declare import structural
-from cytape.ops.shared.deferred import transposed_moves_op
-from cytape.tensor.spec import Spec
+from cytape.ops.adjoints.deferred_derivatives import transposed_moves_op
+from cytape.ops.engine.op_kinds import structural
+from cytape.tensor.values.spec import Spec
 from tests.cases import each
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
 from cytape.testing import check_grads
 from tests.cases import each

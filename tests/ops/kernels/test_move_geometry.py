@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cytape.ops.kernels.moves import Moves, outline
-from cytape.tensor.spec import Spec
+from cytape.tensor.values.spec import Spec
 
 
 @pytest.mark.parametrize("pieces, are_views, sums", [

@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from cytape.ops.kernels.moves import Moves, outline
-from cytape.tensor.spec import Spec
+from cytape.tensor.values.spec import Spec
 from tests import ways
 
 

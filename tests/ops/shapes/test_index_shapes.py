@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.op_kinds import OPS
 from cytape.ops.shapes.index_shapes import gather, get_item, indexed_shape, scatter_add
-from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.tensor.values.spec import Spec, symbolic_spec
 from tests.cases import each
 
 X = np.zeros((4, 3, 3, 5))

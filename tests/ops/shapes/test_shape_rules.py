@@ -11,10 +11,10 @@ import cytape.numpy as cnp
 from cytape import nn
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
-from cytape.graph.run.reference import run
-from cytape.ops.engine.declare import OPS
+from cytape.graph.run.interpreter import run
+from cytape.ops.engine.op_kinds import OPS
 from cytape.ops.shapes import shape_rules
-from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.tensor.values.spec import Spec, symbolic_spec
 from tests import ways
 from tests.cases import each
 

@@ -10,8 +10,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.ops.shared import repeated_draws
-from cytape.ops.shared.repeated_draws import imported_in, saved_draws
+from cytape.ops.python import repeated_draws
+from cytape.ops.python.repeated_draws import imported_in, saved_draws
 from tests.cases import each
 
 rng = np.random.default_rng(0)

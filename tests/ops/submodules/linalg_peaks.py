@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import cytape
-from cytape.tensor.buffer import release_kept
+from cytape.tensor.values.buffer import release_kept
 from tests.resident import ROLLUP, resident_bytes
 
 CLEAR = Path("/proc/self/clear_refs")  # what is written there resets the peak

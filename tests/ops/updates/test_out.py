@@ -8,7 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
-from cytape.ops.protocols import numpy_functions
+from cytape.numpy.protocols import numpy_functions
 from cytape.testing import numerical_grad
 from tests.cases import case, each
 

@@ -9,7 +9,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.tensor.state import Recorder
+from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors
 
 START = np.array([0.3, 0.5, -0.2])

@@ -12,7 +12,7 @@ import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ops.updates.test_views import COPIES, SOME, STEPS, VIEWS, WRITES, X
+from tests.ops.updates.test_written_views import COPIES, SOME, STEPS, VIEWS, WRITES, X
 
 TRACES = {
     "no extent": partial(cytape.function, input_signature=[cytape.Spec.of((None, None), float)]),

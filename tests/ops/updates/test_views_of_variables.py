@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ops.updates.test_views import COPIES, VIEWS, X
+from tests.ops.updates.test_written_views import COPIES, VIEWS, X
 
 ALIASES = {  # which NumPy makes of an array that is asked for as it is
     "asarray": cnp.asarray, "asanyarray": cnp.asanyarray,

@@ -1,0 +1,1 @@
+"""Derivatives that users write: rules around calls, NumPy functions, elementwise functions."""

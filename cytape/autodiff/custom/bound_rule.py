@@ -1,0 +1,90 @@
+"""Users' rules bound to the objects that they read at the call, for derivatives taken later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from cytape.autodiff.contents import Contents
+from cytape.errors import TapeStateError
+from cytape.ops.python.bound_names import Bindings, function_of, names_of, unbound
+
+__all__ = ["BoundRule", "bound"]
+
+
+def bound(what: str, rule: Callable) -> Callable:
+    """Return a user's rule bound to a call, for derivatives that are taken later.
+
+    Closures, globals and defaults, and tensors among them, are as they are now (see `Bindings`).
+    Arrays, containers and objects must not be written to before the rule is called, except by the
+    rule itself (see `Contents`).
+
+    Parameters
+    ----------
+    what : str
+        Name of the rule in messages.
+    rule : callable
+
+    Returns
+    -------
+    callable
+        Raises `TapeStateError` if something was written to.
+    """
+    if type(rule) is FunctionType and _names_nothing(rule):
+        return rule
+    as_now = BoundRule(what, rule)
+    return rule if as_now.is_constant() else as_now
+
+
+def _names_nothing(rule: FunctionType) -> bool:
+    code = rule.__code__
+    return not (code.co_freevars or code.co_names or rule.__defaults__ or rule.__kwdefaults__
+                or CodeType in map(type, code.co_consts))
+
+
+class BoundRule:
+    """See `bound`.
+
+    Attributes
+    ----------
+    rule : callable
+        The user's, through which the random generators that it draws from are found.
+    """
+
+    __slots__ = ("_bindings", "_contents", "_what", "_written", "rule")
+
+    def __init__(self, what: str, rule: Callable) -> None:
+        self.rule, self._what = rule, what
+        self._bindings = Bindings(rule, copies=False)
+        self._contents = Contents(rule, self._bindings.found)
+        function = function_of(rule)  # names that it writes to: calls add to them
+        self._written = names_of(function).written if function else set()
+
+    def is_constant(self) -> bool:
+        """Tell whether the rule reads nothing but modules."""
+        return self._contents.are_empty() and all(
+            value is unbound or type(value) is ModuleType
+            for _, values in self._bindings.found.values() for value in values)
+
+    def changed(self) -> set[str]:
+        """Return the names that the rule finds other things by than it did."""
+        return self._bindings.changed().union(self._contents.changed())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the rule."""
+        written = {*self._contents.changed()} - self._written
+        if written:
+            raise TapeStateError(
+                f"{self._what} reads {min(written)!r}, which was written to since the call: the "
+                "derivative would be that of other numbers. Have it read a copy that was made "
+                "before (x = x.copy()), or pass it as an argument")
+        return self.noting(self._bindings.function(self._written), *args, **kwargs)
+
+    def noting(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Call a function, and count its writes as the rule's own."""
+        before = self.changed()
+        try:
+            return f(*args, **kwargs)
+        finally:
+            self._written.update(self.changed() - before)

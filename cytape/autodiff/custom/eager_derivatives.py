@@ -1,0 +1,155 @@
+"""Ops of graphs whose derivatives run as eager programs when the graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.autodiff.forward_accumulator import ForwardAccumulator, how_detached
+from cytape.autodiff.gradient_tape import GradientTape, noting_detached
+from cytape.autodiff.seeds import densify, zeros
+from cytape.errors import DetachedError
+from cytape.ops.python.python_ops import PythonCall, checked_results, described, python_call_op
+from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.recording.state import Recorder, building_into, how_left
+from cytape.tensor.tensor import Tensor, another, data_of, tensor_of
+from cytape.tensor.values.spec import Spec, symbolic_spec
+
+__all__ = ["EagerCall"]
+
+
+class EagerCall(PythonCall):
+    """A function of tensors that have values, called when a graph runs.
+
+    Its derivatives, of any order, are calls of that kind too: they call the function again, under a
+    tape or an accumulator.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    function : callable
+        Of tensors; returns a tensor, an array or a structure of these.
+    specs : sequence of Spec or int
+        Of the leaves of that; an int: as that argument.
+    n_primals : int, optional
+        The results are linear in the arguments after the first so many.
+    """
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], specs: Sequence[Spec | int],
+        n_primals: int | None = None,
+    ) -> None:
+        self.name = name
+        self._n_primals = n_primals
+        self._function = function
+        # Not the specs, which may know the tensors of a graph.
+        self._specs = [x if isinstance(x, int) else described(x) for x in specs]
+
+    def result_specs(self, specs: Sequence[Spec]) -> list[Spec]:
+        """Return the specs of the results."""
+        return [specs[x] if isinstance(x, int) else symbolic_spec(*x) for x in self._specs]
+
+    def run(self, *arrays: np.ndarray) -> list:
+        """Call the function."""
+        with building_into(None):
+            tensors = list(map(tensor_of, arrays))
+            results = [data_of(result) for result in self._outputs(*tensors)]
+            specs = self.result_specs([tensor.spec for tensor in tensors])
+            return checked_results(self.name, results, specs)
+
+    def _outputs(self, *tensors: Tensor) -> list[Tensor]:
+        results = self._function(*map(another, tensors))  # which may change its arguments
+        return list(map(convert_to_tensor, nest.flatten(results)))
+
+    def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
+        """Add a call that computes gradients."""
+        return self.gradients(inputs, gradients, op.needs)
+
+    def gradients(self, inputs: list[Tensor], gradients: list, needs: Sequence[bool]) -> list:
+        """Return a gradient per input that needs one, given those of the results."""
+        n = len(inputs)
+        wanted = [i for i in range(n) if needs[i] and inputs[i].spec.trainable]
+        arrived = [i for i, gradient in enumerate(gradients) if gradient is not None]
+
+        def gradients_of(*tensors: Tensor) -> Any:
+            sources = [tensors[i] for i in wanted]
+            with GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(sources)
+                detached = noting_detached(tape)
+                outputs = self._outputs(*tensors[:n])
+            found = tape.gradient([outputs[i] for i in arrived], sources, list(tensors[n:]))
+            if detached:
+                self._require_connected(
+                    call.name, how_left(detached), tensors[:n],
+                    [i for i, gradient in zip(wanted, found, strict=True) if gradient is None],
+                    [i for i, seed in zip(arrived, tensors[n:], strict=True) if _is_nonzero(seed)])
+            return [
+                zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
+                for gradient, source in zip(found, sources, strict=True)
+            ]
+
+        call = EagerCall(f"the gradient of {self.name}", gradients_of, wanted, n)
+        found: list = [None] * n
+        results = python_call_op(*inputs, *[gradients[i] for i in arrived], call=call)
+        for i, gradient in zip(wanted, results, strict=True):
+            found[i] = gradient
+        return found
+
+    def jvp(self, inputs: list[Tensor], tangents: list, op: Any) -> list:
+        """Add a call that computes tangents."""
+        n = len(inputs)
+        moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
+        wanted = [i for i, spec in enumerate(op.output_specs) if spec.trainable]
+
+        def tangents_of(*tensors: Tensor) -> Any:
+            with ForwardAccumulator([tensors[i] for i in moving], list(tensors[n:])) as accumulator:
+                outputs = self._outputs(*tensors[:n])
+            how = how_detached(accumulator)
+            if how is not None:
+                self._require_connected(
+                    call.name, how, tensors[:n],
+                    [i for i, dx in zip(moving, tensors[n:], strict=True) if _is_nonzero(dx)],
+                    wanted)
+            return accumulator.jvp([outputs[i] for i in wanted], unconnected_gradients="zero")
+
+        call = EagerCall(
+            f"the tangent of {self.name}", tangents_of, [op.output_specs[i] for i in wanted], n)
+        found: list = [None] * len(op.output_specs)
+        results = python_call_op(*inputs, *[tangents[i] for i in moving], call=call)
+        for i, tangent in zip(wanted, results, strict=True):
+            found[i] = tangent
+        return found
+
+    def _require_connected(
+        self, name: str, how: str, tensors: Sequence[Tensor], sources: list[int],
+        targets: list[int],
+    ) -> None:
+        """Raise if a value left its tensor between a source and the results that matter.
+
+        A rule that says that a derivative is zero is believed: it leads there all the same.
+        """
+        n = self._n_primals
+        for i in sources if targets else ():
+            if n is not None and i < n and not any(map(_is_nonzero, tensors[n:])):
+                continue  # the results are zero for any such input
+            recorder = Recorder(False, False)
+            recorder.watch(tensors[i].id)
+            recorder.push()
+            try:
+                results = self._outputs(*tensors)
+            finally:
+                recorder.pop()
+            if not any(recorder.is_known(results[k].id) for k in targets):
+                raise DetachedError(
+                    f"{name} was lost: a value left its tensor by {how} where it is computed. "
+                    "Compute with the tensors themselves, by cytape.numpy; where the derivative is "
+                    "to stop, take the value of cytape.stop_gradient(tensor)")
+
+
+def _is_nonzero(tensor: Tensor) -> bool:
+    return bool(np.any(data_of(tensor)))
+

@@ -1,0 +1,103 @@
+"""Calls of users' rules that turn a lost derivative into an error instead of zero.
+
+A rule may compute with plain arrays. Its results are right then, but recorders do not see how they
+depend on tensors. `call_rule` makes such results raise for each derivative that is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.core.vspace import VSpace
+from cytape.ops.adjoints.conform import stand_in
+from cytape.ops.adjoints.missing_derivatives import without_derivative
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.recording.state import (
+    Origins,
+    TangentRecorder,
+    anybody_records,
+    current_graph,
+    departures,
+)
+from cytape.tensor.tensor import Tensor, data_of
+from cytape.tensor.variable import followed_as
+
+__all__ = ["Trail", "call_rule"]
+
+
+class Trail:
+    """Ids and specs of tensors, which recorders may follow after their values have gone."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self._known = [(x.id, x.spec) for x in tensors]
+
+    def tensors(self) -> list[Tensor]:
+        """Return zeros that the recorders of the original tensors follow in their place."""
+        return [followed_as(id, stand_in(spec)) for id, spec in self._known]
+
+
+def call_rule(
+    what: str,
+    rule: Callable[[], Sequence[Any]],
+    seeds: Sequence[Any],
+    primals: Callable[[], Sequence[Tensor]],
+    reads_arrays: bool = False,
+) -> list:
+    """Call a user's rule; its results raise for each derivative that was lost.
+
+    Parameters
+    ----------
+    what : str
+        Name of the rule in messages.
+    rule : callable
+        Takes no arguments, and returns tensors, arrays, slices or None.
+    seeds : sequence of Tensor or None
+        The results are linear in them.
+    primals : callable
+        Returns the tensors that the results may depend on besides.
+    reads_arrays : bool, optional
+        Whether the rule reads arrays that were computed from the primals.
+
+    Returns
+    -------
+    list
+    """
+    if current_graph() is None and not anybody_records():
+        return list(rule())
+    moving = [seed for seed in seeds if seed is not None and seed.spec.trainable]
+    origins = Origins(moving)
+    with TangentRecorder(VSpace(), reads=origins), departures(moving) as left:
+        results = list(rule())
+    lost = list(primals()) if left.any or reads_arrays else []
+
+    def refusing(result: Any) -> Tensor:
+        tensor = convert_to_tensor(result)
+        if not origins.follows(tensor.id) and (
+                tensor.graph is not None or np.any(data_of(tensor))):
+            tensor = without_derivative(tensor, moving, _constant(what), [tensor])
+        return without_derivative(tensor, lost, _detached(what), moving)
+
+    return [
+        result if result is None or callable(result)
+        else IndexedSlices(refusing(result.values), result.indices, result.dense_shape)
+        if isinstance(result, IndexedSlices)
+        else refusing(result) for result in results]
+
+
+def _detached(what: str) -> str:
+    return (
+        f"the derivative of {what} is not known: it computes with arrays or numbers that left "
+        "their tensors. Have it compute with the arguments, which are tensors, by cytape.numpy (a "
+        "comparison of tensors is a mask); or make the function by cytape.elementwise or "
+        "cytape.custom_jvp")
+
+
+def _constant(what: str) -> str:
+    return (
+        f"{what} is not linear in what it is called with: it returns something that does not "
+        "depend on that, or computes it with values that left their tensors. Have it multiply its "
+        "argument by the derivative")

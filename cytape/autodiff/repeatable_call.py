@@ -1,0 +1,122 @@
+"""First runs of recomputed calls: keep nothing but the inputs needed to repeat the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cytape.autodiff.gradient_tape import GradientTape
+from cytape.autodiff.wrapped_calls import is_plain_tensor, lent, with_tensors
+from cytape.core.vspace import VSpace
+from cytape.ops.creation import identity_op
+from cytape.tensor import nest
+from cytape.tensor.recording.state import Reads, TangentRecorder, stop_recording
+from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable, holding, holds, note_departure
+
+__all__ = ["FirstRun"]
+
+
+class FirstRun:
+    """An unrecorded call, with the captured inputs that it reads.
+
+    Values that leave their tensors are errors, or noted, as if the recorders around recorded it.
+
+    Parameters
+    ----------
+    f : callable
+        Called with copies of arrays and with tensors of its own.
+    args : tuple
+    kwargs : dict
+
+    Attributes
+    ----------
+    tensors : list of Tensor
+        Captured tensors that a recorder tracks.
+    variables : list of Variable
+        That it read and a derivative may be asked for, in the order of their creation.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> v = cytape.Variable(2.0)
+    >>> run = FirstRun(lambda: v.assign_add(1.0) * v, (), {})
+    >>> run.take_result(), run.again(lambda f: f())
+    (Tensor(9.), Tensor(9.))
+    >>> v
+    Variable(3.)
+    """
+
+    def __init__(self, f: Callable, args: tuple, kwargs: dict) -> None:
+        from cytape.ops.python import repeated_draws  # here: numpy.random is slow to import
+        from cytape.ops.python.bound_names import Bindings
+
+        self._draws, self._bindings = repeated_draws, Bindings(f)
+        # New ids distinguish an argument from the same tensor in a closure.
+        arguments = list(filter(is_plain_tensor, leaves_of_arguments((args, kwargs))))
+        with stop_recording():
+            fresh = list(map(identity_op, arguments))
+        args, kwargs = with_tensors(lent((args, kwargs)), fresh)
+        streams = repeated_draws.Streams(f, (*args, *kwargs.values()))
+        states = streams.states()
+        reads = Reads()
+        with stop_recording(), TangentRecorder(VSpace(), reads=reads) as recorder, (
+                streams.finding()):
+            for x, new in zip(arguments, fresh, strict=True):
+                if reads.follows(x.id):
+                    recorder.watch(new.id, True)
+            result = f(*args, **kwargs)
+            leaves = [_read(leaf) for leaf in leaves_of_result(result)]
+            self._result = nest.pack_sequence_as(result, leaves)
+        self._states = repeated_draws.moved(states) + streams.of_graphs
+        self._values = reads.found_variables
+        with holding(self._values):  # first runs around this one note the values from before it
+            for variable, _ in self._values:
+                variable.value()
+        found = {x.id: x for x in reads.found}
+        for leaf in leaves:
+            if isinstance(leaf, Tensor) and reads.follows(leaf.id):
+                found[leaf.id] = leaf
+        self.tensors = list(found.values())
+        self.variables = sorted(
+            (v for v, _ in reads.found_variables if v.trainable or reads.follows(v.id)),
+            key=lambda v: v.id)
+        if recorder.detached:
+            for x in (*arguments, *self.tensors, *self.variables):
+                note_departure(x, recorder.detached)  # notifies the outer recorders
+
+    def take_result(self) -> Any:
+        """Return the function's result once; variables in it are read."""
+        result, self._result = self._result, None
+        return result
+
+    def again(self, call: Callable[[Callable], Any]) -> Any:
+        """Call with the function, while this thread finds all as it was before the first call.
+
+        Variables and random streams are as they were; the function has the closure and globals of
+        that time.
+        """
+        with holding(self._values), self._draws.repeating(self._states):
+            return call(self._bindings.function())
+
+    def is_read_again(self, tensor: Tensor, args: tuple, kwargs: dict) -> bool:
+        """Call the function again; return whether it captures a tensor that it captured before."""
+
+        def all_found(f: Callable) -> list:
+            reads = Reads()
+            with stop_recording(), TangentRecorder(VSpace(), reads=reads):
+                return nest.flatten(f(*args, **kwargs)) + reads.found
+
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(tensor)
+            found = self.again(all_found)
+        return any(x.id == tensor.id for x in found if isinstance(x, Tensor))
+
+    def assigned_since(self) -> Variable | None:
+        """Return a variable that has another value now than the call found."""
+        return next((v for v, value in self._values if not holds(v, value)), None)
+
+
+def _read(leaf: Any) -> Any:
+    return leaf.value() if isinstance(leaf, Variable) else leaf

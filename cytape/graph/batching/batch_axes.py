@@ -1,0 +1,87 @@
+"""Which axes of the arguments and the results of a function members of a batch lie along."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from cytape.errors import SymbolicTensorError
+from cytape.ops.adjoints.identity_groups import may_agree
+from cytape.ops.shaping import moveaxis
+from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.structures import leaves_of_operand
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["axes_of", "checked_axes", "extent_of", "members_first", "members_moved"]
+
+
+def checked_axes(axes: Any, name: str) -> Any:
+    """Return axes as they are; an error if they are no integers, None, or structures of these."""
+    for axis in leaves_of_operand(axes):
+        if axis is None:
+            continue
+        try:
+            operator.index(axis)
+        except TypeError:
+            raise TypeError(
+                f"{name} must be an integer, None, or a structure of these, got {axes!r}") from None
+        if isinstance(axis, bool):
+            raise TypeError(f"{name} must be an integer or None, got {axis}")
+    return axes
+
+
+def axes_of(structure: Any, axes: Any, name: str, word: str) -> list:
+    """Return the axis of each leaf of a structure; one axis may stand for all leaves of a part."""
+    try:
+        parts = nest.flatten_up_to(axes, structure)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be structured as the {word}, or end earlier: {error}") from None
+    return [axis for axis, part in zip(nest.flatten(axes), parts, strict=True)
+            for _ in nest.flatten(part)]
+
+
+def members_first(leaf: Any, axis: int, place: str) -> Tensor:
+    """Return a tensor whose first axis is the one of an argument along which members lie."""
+    cause, x = None, None
+    try:
+        x = convert_to_tensor(leaf)
+    except (TypeError, ValueError) as error:
+        cause = error
+    if x is None or x.dtype.kind not in "biufc":
+        raise TypeError(
+            f"{place} has no axis to be mapped along, it is a {type(leaf).__name__}: in_axes must "
+            "be None there") from cause
+    if x.shape is None:
+        raise SymbolicTensorError(f"{place} needs a known number of axes, it has shape {x.shape}")
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(
+            f"{place} is to be mapped along axis {axis}, but has shape {x.shape}"
+            + ("" if x.ndim else ": in_axes must be None for what is no batch"))
+    return x if axis % x.ndim == 0 else moveaxis(x, axis, 0)
+
+
+def extent_of(tensors: list[Tensor], places: list[str]) -> int | None:
+    """Return how many members there are, None if only a run tells."""
+    if not tensors:
+        raise ValueError("nothing is mapped: in_axes must have an axis for one argument at least")
+    extent, known = None, ""
+    for x, place in zip(tensors, places, strict=True):
+        n = x.shape[0]
+        if not may_agree((n,), (extent,)):
+            raise ValueError(
+                "all that is mapped must have as many members, got "
+                f"{extent} of {known} and {n} of {place}")
+        if n is not None and extent is None:
+            extent, known = n, place
+    return extent
+
+
+def members_moved(x: Tensor, axis: Any) -> Tensor:
+    """Return a result, whose first axis members lie along, with these along another axis."""
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(
+            f"a result with an axis for members has {x.ndim} axes, of which {axis} of out_axes is "
+            "none")
+    return x if axis % x.ndim == 0 else moveaxis(x, 0, axis)

@@ -1,0 +1,337 @@
+"""The op that runs one of two bodies, and its derivatives: further calls of that op.
+
+The gradient takes two calls. The first repeats the body that was run and returns, besides its
+results, the residuals (see `residuals`); the second goes backward and reads them. If the original
+call is in the same graph, optimisation merges the first one with it. Where only one body has a
+residual or gradient, the other one returns zeros.
+
+Side effects of a body must not be repeated: random draws, and values of variables that the body
+changes, are outputs of the call, and inputs of the derivatives.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from cytape.graph.control.body_checks import check_branches, is_ragged
+from cytape.graph.control.control_ops import CondOp, LoopOp, output_specs
+from cytape.graph.control.residuals import extracted, read_of, residuals
+from cytape.graph.model.body_flow import RUNS, Run
+from cytape.graph.tracing.body_tools import (
+    REPEATED,
+    Operands,
+    added,
+    closed,
+    computed,
+    dense,
+    given_symbols,
+    inlined,
+    like,
+    repeatable,
+    zeros,
+)
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
+from cytape.ops.adjoints.conform import broadcast_to, cast
+from cytape.ops.calls.symbolic import in_graph
+from cytape.ops.engine.op_kinds import ANY_OUTPUT, enter
+from cytape.tensor.making import constant, convert_to_tensor
+from cytape.tensor.recording.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import Spec, symbolic_spec
+from cytape.tensor.variable import Variable
+
+__all__ = ["call_branch"]
+
+
+def call_branch(
+    predicate: Tensor,
+    branches: Sequence[ConcreteFunction],
+    inputs: Sequence[Sequence[Tensor]],
+    assigned: tuple[Variable, ...] | None = None,
+) -> list[Tensor]:
+    """Run one of two bodies.
+
+    Parameters
+    ----------
+    predicate : Tensor
+    branches : (ConcreteFunction, ConcreteFunction)
+        For true and for false; with the same number of outputs, of the same dtypes.
+    inputs : (sequence of Tensor, sequence of Tensor)
+        Of each.
+    assigned : tuple of Variable, optional
+        The variables that the branches change. None: every call counts for its results alone.
+
+    Returns
+    -------
+    list of Tensor
+    """
+    operands = Operands([predicate])
+    positions = tuple(map(operands.positions, inputs))
+    for branch in branches:
+        branch.release_captures()
+    attrs = {"branches": tuple(branches), "positions": positions}
+    if assigned is None:
+        return cond_op(*operands.tensors, **attrs)
+    return stateful_cond_op(*operands.tensors, **attrs, assigned=assigned)
+
+
+def _forward(*arrays: Any, branches: Any, positions: Any, assigned: Any = ()) -> list[Any]:
+    which = 0 if arrays[0] else 1
+    return computed(branches[which], [arrays[i] for i in positions[which]])
+
+
+def _shape_rule(*specs: Spec, branches: Any, positions: Any, assigned: Any = None) -> list[Spec]:
+    check_branches(specs, branches, positions, assigned)
+    returned = [output_specs(branch, [specs[i] for i in place])
+                for branch, place in zip(branches, positions, strict=True)]
+    return [common(*pair) for pair in zip(*returned, strict=True)]
+
+
+def common(first: Spec, second: Spec) -> Spec:
+    """Return the spec that covers two of the same dtype.
+
+    Examples
+    --------
+    >>> common(Spec.of((2, 3), float), Spec.of((2, 4), float)).shape
+    (2, None)
+    """
+    if first.shape is None or second.shape is None or len(first.shape) != len(second.shape):
+        return symbolic_spec(None, first.dtype)
+    shape = tuple(a if a == b else None for a, b in zip(first.shape, second.shape, strict=True))
+    return symbolic_spec(shape, first.dtype)
+
+
+class _Part:
+    """The derivative of one branch, while it is traced.
+
+    Attributes
+    ----------
+    passed : list of Tensor
+        The inputs of the branch, where it is called.
+    inputs, outputs : list of Tensor
+        Of the branch, in the graph of the derivative.
+    arguments, actual : list of Tensor
+        Optional inputs, and the values passed for them.
+    results : dict of int to Tensor
+        Results that this branch computes, by positions among all results.
+    """
+
+    def __init__(self, branch: ConcreteFunction, passed: Sequence[Tensor], suffix: str) -> None:
+        self.branch, self.passed = branch, list(passed)
+        self.graph = FunctionGraph(f"{branch.name}_{suffix}", current_graph())
+        self.arguments: list[Tensor] = []
+        self.actual: list[Tensor] = []
+        self.inputs = self.take(branch.graph, branch.input_symbols, passed)
+        with unrecorded(), building_into(self.graph):
+            self.outputs = inlined(branch, self.graph, self.inputs)
+        self.first_of_derivative = self.graph.n_nodes
+        self.results: dict[int, Any] = {}
+
+    def take(self, source: Any, symbols: Iterable[int], actual: Iterable[Tensor]) -> list[Tensor]:
+        """Add arguments."""
+        arguments = like(self.graph, source, symbols)
+        self.arguments += arguments
+        self.actual += actual
+        return arguments
+
+    def symbols(self, tensors: Iterable[Tensor]) -> list[int]:
+        return list(map(self.graph.symbol_of, tensors))
+
+    def all_results(self, found: Iterable[int], stand_in: Callable) -> list[Tensor]:
+        """Return results for some positions, zeros where there are none."""
+        with unrecorded(), building_into(self.graph):
+            return [
+                in_graph(self.graph, dense(self.results[i]) if i in self.results
+                         else zeros(stand_in(self, i)))
+                for i in found]
+
+    def body(
+        self, inputs: Sequence[Tensor], actual: Sequence[Tensor], outputs: Sequence[Tensor],
+        keep: Sequence[int] = (),
+    ) -> tuple[ConcreteFunction, list[Tensor]]:
+        """Make a body that also takes the graph's captured tensors; return it and its inputs."""
+        captured = [self.graph.tensor_at(symbol) for _, symbol in self.graph.captures]
+        return (
+            extracted(self.graph, [*inputs, *captured], outputs, keep),
+            [*actual, *[tensor for tensor, _ in self.graph.captures]])
+
+
+def _repeatable_branches(op: Any, inputs: Sequence[Tensor]) -> tuple[list, list]:
+    """Return the branches as they can be run again, and the inputs of each."""
+    branches, positions = op.attrs["branches"], op.attrs["positions"]
+    passed = [[inputs[i] for i in place] for place in positions]
+    if not op.op.stateful:
+        return list(branches), passed
+    outputs = list(map(convert_to_tensor, op.outputs))
+    return _with_given(branches, passed, outputs)
+
+
+def _with_given(branches: Sequence, inputs: Sequence, outputs: list[Tensor]) -> tuple[list, list]:
+    counts = [len(given_symbols(branch.graph)) for branch in branches]
+    first = len(outputs) - sum(counts)
+    given = [outputs[first : first + counts[0]], outputs[first + counts[0] :]]
+    return (
+        list(map(repeatable, branches)),
+        [[*own, *more] for own, more in zip(inputs, given, strict=True)],
+    )
+
+
+def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
+    inputs = list(map(convert_to_tensor, op.inputs))
+    branches, passed = _repeatable_branches(op, inputs)
+    arrived = [i for i, gradient in enumerate(gradients) if gradient is not None]
+    parts, all_seeds = [], []
+    for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
+        part = _Part(branch, own, "grad")
+        seeds = part.take(branch.graph, [branch.output_symbols[i] for i in arrived],
+                          [convert_to_tensor(gradients[i]) for i in arrived])
+        wanted = [i for i, position in enumerate(positions) if op.needs[position]]
+        with unrecorded(), building_into(part.graph):
+            found = symbolic_gradients(
+                part.graph, part.symbols([part.outputs[i] for i in arrived]),
+                part.symbols([part.inputs[i] for i in wanted]), seeds)
+            for i, gradient in zip(wanted, found, strict=True):
+                if gradient is not None:
+                    part.results[positions[i]] = added(part.results.get(positions[i]), gradient)
+        parts.append(part)
+        all_seeds.append(seeds)
+
+    def stand_in(part: _Part, position: int) -> Tensor:
+        spec = inputs[position].spec
+        argument = part.graph.argument(
+            None if spec.shape is None else tuple(spec.shape), spec.dtype)
+        part.arguments.append(argument)
+        part.actual.append(inputs[position])
+        return argument
+
+    found = sorted(set(parts[0].results) | set(parts[1].results))
+    if not found:
+        return [None] * len(inputs)
+    results = [part.all_results(found, stand_in) for part in parts]
+    told = []
+    for part, other, seeds, own_results in zip(
+            parts, reversed(parts), all_seeds, results, strict=True):
+        told.append(residuals(
+            part.graph, part.inputs, seeds, part.first_of_derivative, own_results, part.inputs,
+            functools.partial(_can_be_told, part, other)))
+    kept = _kept(inputs[0], parts, told)
+    bodies, all_passed = [], []
+    for part, own_told, own_kept, own_results in zip(parts, told, kept, results, strict=True):
+        arguments, actual = own_told + part.arguments, own_kept + part.actual
+        used = read_of(part.graph, own_results, arguments)
+        body, given = part.body([arguments[i] for i in used], [actual[i] for i in used],
+                                own_results, part.graph.stateful)
+        bodies.append(body)
+        all_passed.append(given)
+    by_position = dict(zip(found, call_branch(inputs[0], bodies, all_passed), strict=True))
+    return [by_position.get(i) for i in range(len(inputs))]
+
+
+def _kept(
+    predicate: Tensor, parts: Sequence[_Part], told: Sequence[Sequence[Tensor]]
+) -> list[list[Tensor]]:
+    """Repeat the branch to get the residuals; return those of each branch."""
+    slots: list[list[Any]] = [[x, None] for x in told[0]]
+    places: list[list[int]] = [list(range(len(slots))), []]
+    for x in told[1]:  # in the place of one of the same kind that the other leaves, if there is
+        kind = _kind(parts[1], parts[0], x)
+        place = next((i for i, (other, own) in enumerate(slots[: len(told[0])]) if own is None
+                      and _kind(parts[0], parts[1], other) == kind), len(slots))
+        if place == len(slots):
+            slots.append([None, x])
+        slots[place][1] = x
+        places[1].append(place)
+    if not slots:
+        return [[], []]
+    bodies, passed = [], []
+    for i, part in enumerate(parts):
+        with unrecorded(), building_into(part.graph):
+            more = [in_graph(part.graph, _nothing(part, parts[1 - i], pair[1 - i])
+                             if pair[i] is None else pair[i]) for pair in slots]
+        body, given = part.body(part.inputs, part.passed, part.outputs + more)
+        if not part.graph.captures:
+            body.history_of = part.branch
+        bodies.append(body)
+        passed.append(given)
+    history = call_branch(predicate, bodies, passed)[len(parts[0].outputs) :]
+    return [[history[place] for place in of_part] for of_part in places]
+
+
+def _can_be_told(part: _Part, other: _Part, x: Tensor) -> bool:
+    return _kind(part, other, x) is not None
+
+
+def _kind(part: _Part, other: _Part, x: Tensor) -> Any:
+    """Return dtype and shape of a residual, or None if the other branch cannot have the same."""
+    spec = x.spec
+    if spec.known:
+        return spec
+    for argument, passed in zip(part.inputs, part.passed, strict=True):
+        if argument.spec.extents is spec.extents and any(passed is y for y in other.passed):
+            return passed.id, spec.dtype
+    made_by = part.graph.ops[part.graph.node_of(part.graph.symbol_of(x))]
+    if isinstance(made_by, (LoopOp, CondOp)) and is_ragged(spec):  # rows of iterations: no one
+        return tuple(spec.shape), spec.dtype
+    return None
+
+
+def _nothing(part: _Part, other: _Part, x: Tensor) -> Tensor:
+    """Return zeros for a residual of the other branch."""
+    spec, zero = x.spec, constant(0, x.dtype)
+    if not spec.known:
+        for argument, passed in zip(other.inputs, other.passed, strict=True):
+            place = next((i for i, y in enumerate(part.passed) if y is passed), None)
+            if argument.spec.extents is spec.extents and place is not None:
+                return zeros(cast(part.inputs[place], x.dtype))
+    return broadcast_to(zero, [extent or 0 for extent in spec.shape])
+
+
+def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
+    inputs = list(map(convert_to_tensor, op.inputs))
+    branches, passed = _repeatable_branches(op, inputs)
+    parts = []
+    for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
+        part = _Part(branch, own, "jvp")
+        moving = [i for i, position in enumerate(positions) if tangents[position] is not None]
+        own_tangents = part.take(
+            branch.graph, [branch.input_symbols[i] for i in moving],
+            [convert_to_tensor(tangents[positions[i]]) for i in moving])
+        with unrecorded(), building_into(part.graph):
+            found = symbolic_tangents(
+                part.graph, part.symbols([part.inputs[i] for i in moving]), own_tangents,
+                part.symbols(part.outputs))
+            part.results = {i: t for i, t in enumerate(found) if t is not None}
+        parts.append(part)
+    moved = sorted(set(parts[0].results) | set(parts[1].results))
+    if not moved:
+        return [None] * len(op.output_specs)
+    bodies, all_passed = [], []
+    for part in parts:
+        results = part.all_results(moved, lambda part, i: part.outputs[i])
+        with unrecorded(), building_into(part.graph):
+            body, given, _ = closed(part.graph, (), part.arguments, part.actual, results)
+        bodies.append(body)
+        all_passed.append(given)
+    by_output = dict(zip(moved, call_branch(inputs[0], bodies, all_passed), strict=True))
+    return [by_output.get(i) for i in range(len(op.output_specs))]
+
+
+def _repeated(inputs: list[Tensor], outputs: list[Tensor], attrs: dict) -> list[Tensor]:
+    branches, passed = _with_given(
+        attrs["branches"], [[inputs[i] for i in place] for place in attrs["positions"]], outputs)
+    return call_branch(inputs[0], branches, passed)
+
+
+_OPTIONAL: dict[str, Any] = {
+    "optional_gradients": ANY_OUTPUT, "optional_tangents": range(1 << 30)}
+cond_op = enter(CondOp("Cond", _forward, _vjp, _jvp, shape_rule=_shape_rule, **_OPTIONAL))
+stateful_cond_op = enter(
+    CondOp("StatefulCond", _forward, _vjp, _jvp, shape_rule=_shape_rule,
+           saved_outputs=range(1 << 30), **_OPTIONAL))
+stateful_cond_op.stateful = True
+REPEATED[stateful_cond_op] = _repeated
+RUNS[stateful_cond_op] = lambda attrs: list(map(Run, attrs["branches"], attrs["positions"]))

@@ -1,0 +1,194 @@
+"""Ops of a TensorArray whose elements are the rows of one tensor.
+
+Writing is an update of rows, linear in both operands. `mark_op` checks, on the mask of written
+rows, whether a row may be written; `confirmed_op` makes readers of rows depend on that check.
+
+Derivatives of loops keep the values that rules read in each iteration. So no rule reads the mask,
+or takes the number of rows from an array: that number is an operand.
+
+A growing array has room for a power of two of rows, so it is rarely copied.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cytape.graph.nested.row_program import out_of_range, run_in_plans, written_before
+from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.multilinear_op import MultilinearOp
+from cytape.ops.engine.op_kinds import general, multilinear, nondifferentiable
+from cytape.tensor.values.spec import symbolic_spec
+
+__all__ = [
+    "blank_like_op",
+    "blank_op",
+    "capacity",
+    "capacity_op",
+    "checked_op",
+    "cleared_op",
+    "confirmed_op",
+    "mark_op",
+    "placed_op",
+    "positions_op",
+    "resized_op",
+    "taken_op",
+    "update_rows_op",
+]
+
+
+def capacity(size: int) -> int:
+    """Return the number of rows that an array of a size has room for.
+
+    Examples
+    --------
+    >>> [capacity(size) for size in (0, 1, 2, 3, 5, 8)]
+    [0, 1, 2, 4, 8, 8]
+    """
+    return 1 << (size - 1).bit_length() if size > 0 else 0
+
+
+def _marked(written, index):
+    marked = written.copy()
+    for i in np.ravel(index).tolist():
+        if not 0 <= i < len(marked):
+            raise out_of_range(i, len(marked))
+        if marked[i]:
+            raise written_before(i)
+        marked[i] = True
+    return marked
+
+
+def _checked(index, size):
+    for i in np.ravel(index).tolist():
+        if not 0 <= i < size:
+            raise out_of_range(i, int(size))
+    return index
+
+
+def _at(index, axis):
+    return (slice(None),) * axis + (index,)
+
+
+def _taken(x, index, n_rows, *, axis):
+    return x[_at(index, axis)]
+
+
+def _placed(rows, index, n_rows, *, axis, extent=None):
+    shape = rows.shape[:axis] + (int(n_rows),) + rows.shape[axis + index.ndim :]
+    placed = np.zeros(shape, rows.dtype)
+    if index.ndim:
+        np.add.at(placed, _at(index, axis), rows)  # one may be read several times
+    else:
+        placed[_at(index, axis)] = rows
+    return placed
+
+
+def _cleared(x, index, *, axis):
+    cleared = np.array(x)
+    cleared[_at(index, axis)] = 0
+    return cleared
+
+
+def _updated(x, rows, index, n_rows, *, axis):
+    updated = np.array(x)
+    expected = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+    if rows.shape != expected:  # NumPy would broadcast some
+        raise ValueError(
+            f"TensorArray: elements of shape {x.shape[axis + 1 :]} are written to "
+            f"{index.size} places, got an array of shape {rows.shape} for them"
+        )
+    updated[_at(index, axis)] = rows
+    return updated
+
+
+def _update_vjp(op, g):
+    index, n_rows = op.inputs[2:]
+    row = taken_op(g, index, n_rows, **op.attrs)  # first, so that then `g` is free
+    return cleared_op(g, index, **op.attrs), row, None, None
+
+
+def _update_tangent(op, t, rows, axis):
+    index, n_rows = op.inputs[2:]
+    if rows is None:
+        return cleared_op(t, index, axis=axis)
+    if t is None:
+        return placed_op(rows, index, n_rows, axis=axis, extent=_extent(op))
+    return update_rows_op(t, rows, index, n_rows, axis=axis)
+
+
+def _resized(x, n_rows, new_n_rows, *, axis):
+    n = int(new_n_rows) - x.shape[axis]
+    if n <= 0:
+        return x[_at(slice(int(new_n_rows)), axis)]
+    return np.pad(x, [(0, n if i == axis else 0) for i in range(x.ndim)])
+
+
+def _later(op):
+    return {**op.attrs, "axis": op.attrs["axis"] + 1}
+
+
+def _with_axis(shape, axis, *extents):
+    return None if shape is None else (*shape[:axis], *extents, *shape[axis + 1 :])
+
+
+def _taken_spec(x, index, n_rows, *, axis):
+    return symbolic_spec(_with_axis(x.shape, axis, *index.shape), x.dtype)
+
+
+def _placed_spec(rows, index, n_rows, *, axis, extent=None):
+    after = axis + index.ndim
+    return symbolic_spec((*rows.shape[:axis], extent, *rows.shape[after:]), rows.dtype)
+
+
+def _extent(op):
+    shape = op.input_specs[0].shape
+    return None if shape is None else shape[op.attrs["axis"]]
+
+
+def _open_spec(x, *_, axis):
+    return symbolic_spec(_with_axis(x.shape, axis, None), x.dtype)
+
+
+taken_op: MultilinearOp = multilinear(
+    "TakeRows", _taken, lambda op, g, *at: placed_op(
+        g, *at, **op.attrs, extent=_extent(op)),
+    batched=lambda op, _, t, *at: taken_op(t, *at, **_later(op)), shape_rule=_taken_spec)
+placed_op: MultilinearOp = multilinear(
+    "PlaceRows", _placed, lambda op, g, *at: taken_op(g, *at, axis=op.attrs["axis"]),
+    batched=lambda op, _, t, *at: placed_op(t, *at, **_later(op)), shape_rule=_placed_spec)
+cleared_op: MultilinearOp = multilinear(
+    "ClearRows", _cleared, lambda op, g, index: cleared_op(g, index, **op.attrs),
+    batched=lambda op, _, t, index: cleared_op(t, index, **_later(op)),
+    shape_rule=lambda x, index, *, axis: x)
+update_rows_op: GeneralOp = general(
+    "UpdateRows", _updated, _update_vjp,
+    lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"]),
+    saved_inputs=(2, 3), optional_tangents=(0, 1),
+    batched=lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"] + 1),
+    shape_rule=lambda x, *_, axis: x)
+resized_op: MultilinearOp = multilinear(
+    "Resized", _resized, lambda op, g, n, new_n: resized_op(g, new_n, n, **op.attrs),
+    batched=lambda op, _, t, *ns: resized_op(t, *ns, **_later(op)), shape_rule=_open_spec)
+mark_op = nondifferentiable("MarkWritten", _marked, shape_rule=lambda written, index: written)
+confirmed_op = general(
+    "Confirmed", lambda x, written: x, lambda op, g: (g, None), lambda op, t, _: t,
+    saved_inputs=(), batched=lambda op, t, _: t, shape_rule=lambda x, written: x)
+checked_op = nondifferentiable("Checked", _checked, shape_rule=lambda index, size: index)
+capacity_op = nondifferentiable(
+    "Capacity", lambda size: np.asarray(capacity(int(size))),
+    shape_rule=lambda size: symbolic_spec((), np.int64))
+blank_op = nondifferentiable(
+    "Blank", lambda size, *, shape, dtype: np.zeros((int(size), *shape), dtype),
+    shape_rule=lambda size, *, shape, dtype: symbolic_spec((None, *shape), dtype))
+blank_like_op = nondifferentiable(
+    "BlankLike", lambda row, size: np.zeros((int(size), *row.shape), row.dtype),
+    shape_rule=lambda row, size: symbolic_spec(
+        None if row.shape is None else (None, *row.shape), row.dtype))
+positions_op = nondifferentiable(
+    "Positions", lambda x: np.arange(len(x)), shape_rule=lambda x: symbolic_spec(
+        None if x.shape is None else x.shape[:1], np.int64))
+
+for _op, _kind in (
+        (taken_op, "take"), (placed_op, "place"), (cleared_op, "clear"), (update_rows_op, "write"),
+        (mark_op, "mark"), (checked_op, "check"), (confirmed_op, "confirm")):
+    run_in_plans(_op, _kind)

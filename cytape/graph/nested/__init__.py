@@ -1,0 +1,1 @@
+"""Plans of bodies inside plans: branches, loops, checkpointed loops."""

@@ -1,0 +1,472 @@
+cimport cython
+from cpython.exc cimport PyErr_SetString
+from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, spend_without_gil
+from cytape.core.memory cimport release, resize
+from cytape.core.schedules cimport (
+    ADVANCE, DONE, OUT_OF_MEMORY, RESTORE, REVERSE, STORE, Reversal, begin_reversal,
+    end_reversal, next_action, store)
+from cytape.graph.run.plan_code cimport Code
+from cytape.graph.run.executor cimport Frame
+from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
+from cytape.graph.run.plan_layout cimport STACKED, Stack, clear_stacks
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.engine.general_op cimport GeneralOp
+from cytape.ops.calls.node_store cimport Node
+from cytape.ops.kernels.ufunc_loops cimport WORTH_THE_GIL
+from cytape.tensor.values.buffer cimport Buffer, new_buffer
+from cytape.tensor.values.spec cimport Spec
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
+from libc.string cimport memcpy
+from numpy cimport NPY_INT64, npy_intp
+
+from .nested_code cimport (
+    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
+    operand_spec, operands_of, row_bytes_of, rows_of, run_piece)
+from .stack_rows cimport fits
+
+from cytape.core.schedules import blocks_and_snapshots, snapshots_beside
+from cytape.errors import GraphError
+
+cdef object graph_error = GraphError
+
+cdef enum:
+    ALIGNMENT = 16
+
+cdef struct Carried:         # a loop variable, or a gradient
+    npy_intp offset, nbytes  # in its record
+    char* present            # of a loop variable: in a record, or a snapshot
+    Stack kept               # its snapshots
+    Port into, into_reverse, out
+
+cdef struct Rows:            # an operand that is a stack
+    int operand
+    bint is_stack, is_last_use
+    npy_intp extent
+
+cdef struct Given:           # a loop-invariant input, or the slices of a stack
+    Port port
+    int operand
+    bint is_sliced, is_stack
+    npy_intp row_bytes, extent
+
+
+cdef class CheckpointedOp(GeneralOp):
+    """Goes backward through a loop with few states kept.
+
+    The inputs are the number of iterations, the start values of the loop variables, the gradients
+    of their last values and initial sums; then loop-invariant inputs and stacks. The outputs are
+    the final gradients and sums.
+
+    Attributes of a call: `advance` and `reverse`, each a ConcreteFunction from a number of
+    iterations and loop variables, for the latter also gradients and sums, to their next values;
+    `n_variables` and `n_gradients`; `advance_inputs` and `reverse_inputs`, the positions of the
+    other inputs of each; `stacks`, the positions of stacks; `snapshots`, the positions of the
+    snapshots' stacks and of their index, if there are any; `residual_bytes`, the bytes that an
+    iteration saves; `checkpoints`, the limits on the number of states and on their bytes.
+    """
+
+    def __cinit__(self, *_, **__):
+        self.emitter = <void*>emit_checkpointed
+
+
+cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
+    """Emit an instruction for a call of CheckpointedOp, unless a part of it needs Python."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef dict attrs = code.graph.attrs[node]
+    cdef int n = attrs["n_variables"], m = attrs["n_gradients"], i
+    cdef CheckpointProgram program
+    cdef list symbols = operands_of(code, node), specs
+    cdef int32_t symbol
+    if (symbols is None or code.spec(symbols[0]).type_num != NPY_INT64
+            or code.spec(symbols[0]).size != 1):
+        return False
+    specs = [operand_spec(code, symbol) for symbol in symbols]
+    for i in attrs["stacks"]:
+        specs[i] = rows_of(code, symbols[i])
+    if tuple in map(type, specs[:1 + n + m]) or False in specs:
+        return False
+    program = CheckpointProgram()
+    program.attrs, program.n_inputs = attrs, row.n_inputs
+    program.carried_specs = specs[1:1 + n + m]
+    program.advance = nested_code(
+        attrs["advance"], specs[:1 + n] + [specs[i] for i in attrs["advance_inputs"]], (), 1 + n,
+        0)
+    program.reverse = nested_code(
+        attrs["reverse"], specs[:1 + n + m] + [specs[i] for i in attrs["reverse_inputs"]],
+        (), 1 + n + m, 0)
+    if program.advance is None or program.reverse is None or not program.suits(
+            code, row.first_output):
+        return False
+    program.note_given(code, symbols)
+    if not program.note_snapshots(code, symbols):
+        return False
+    symbols = contiguous(code, node, symbols)
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        code.place_output(symbol)
+        symbols.append(symbol)
+    code.subprograms.append(program)
+    code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL)
+    code.release_temporaries()
+    return True
+
+
+@cython.final
+cdef class CheckpointProgram(Subprogram):
+    cdef Code advance, reverse
+    cdef dict attrs
+    cdef int n_inputs
+    cdef list carried_specs     # of loop variables, then of gradients
+    cdef dict given             # per other operand: its `Given`
+    cdef list snapshots         # their `Rows`
+
+    cdef bint suits(self, Code code, int32_t first_output) except -1:
+        """Whether the bodies return the specs that they take."""
+        cdef int n = self.attrs["n_variables"], i
+        for i in range(n):
+            if self.advance.spec(self.advance.fetches[i]) is not self.carried_specs[i]:
+                return False
+        for i in range(len(self.carried_specs) - n):
+            spec = self.carried_specs[n + i]
+            if (self.reverse.spec(self.reverse.fetches[i]) is not spec
+                    or code.spec(first_output + i) is not spec):
+                return False
+        return True
+
+    cdef bint note_snapshots(self, Code code, list symbols) except -1:
+        """Note where snapshots are; False: they are not of the loop variables."""
+        cdef tuple positions = self.attrs.get("snapshots", ())
+        cdef list specs = [*self.carried_specs[:self.attrs["n_variables"]], Spec.of((), "int64")]
+        cdef int32_t symbol
+        self.snapshots = []
+        for i, spec in zip(positions, specs):
+            symbol = symbols[i]
+            if rows_of(code, symbol) != (spec,):
+                return False
+            is_stack = code.layout.places[symbol].kind == STACKED
+            self.snapshots.append((
+                i, is_stack,
+                (code.layout.places[symbol].uses == 1 and positions.count(i) == 1
+                 and i not in self.given),
+                0 if is_stack else code.spec(symbol).dims[0]))
+        return len(positions) in (0, len(specs))
+
+    cdef int note_given(self, Code code, list symbols) except -1:
+        cdef int32_t symbol
+        cdef bint is_stack
+        cdef Code part
+        self.given = {}
+        for i in {*self.attrs["advance_inputs"], *self.attrs["reverse_inputs"]}:
+            symbol = symbols[i]
+            is_stack = code.layout.places[symbol].kind == STACKED
+            is_sliced = i in self.attrs["stacks"]
+            self.given[i] = (
+                is_sliced, is_stack, row_bytes_of(code.spec(symbol)) if is_sliced else 0,
+                code.spec(symbol).dims[0] if is_sliced and not is_stack else 0)
+        for part in (self.advance, self.reverse):
+            self.nbytes += nbytes_of(part)
+            self.peak_bytes = max(self.peak_bytes, part.peak_bytes)
+        for spec in self.carried_specs:
+            self.nbytes += 2 * in_records(spec.nbytes)
+            self.peak_bytes += 2 * in_records(spec.nbytes)
+        return 0
+
+    cdef Runner new_runner(self):
+        cdef CheckpointRunner runner = CheckpointRunner()
+        runner.set_up(self)
+        return runner
+
+
+cdef inline npy_intp in_records(npy_intp nbytes) noexcept:
+    return (nbytes + ALIGNMENT - 1) & ~<npy_intp>(ALIGNMENT - 1)
+
+
+@cython.final
+cdef class CheckpointRunner(Runner):
+    cdef CheckpointProgram program
+    cdef Frame advance_frame, reverse_frame
+    cdef Piece advance, reverse
+    cdef Port advance_limit, reverse_limit
+    cdef int n_variables, n_gradients, n_given_to_advance, n_given
+    cdef Carried* carried       # loop variables, then gradients
+    cdef Given* given           # to the one that goes forward, then to the other
+    cdef Rows* snapshots        # ... and their index; NULL: there are none
+    cdef int64_t* index         # the contents of that; NULL: only the first state
+    cdef int64_t n_first, n_rows    # states it lists, and rows in the stacks
+    cdef npy_intp state_bytes, gradient_bytes
+    cdef Buffer both_records    # ... of each
+    cdef char* records[2]
+    cdef char* gradients[2]
+    cdef Reversal schedule
+    cdef int64_t n_steps, n_blocks, block, n_snapshots
+
+    def __dealloc__(self):
+        end_reversal(&self.schedule)
+        release(self.carried)
+        release(self.given)
+        release(self.snapshots)
+
+    cdef int set_up(self, CheckpointProgram program) except -1:
+        cdef int n = program.attrs["n_variables"], m = program.attrs["n_gradients"], i
+        cdef Carried* carried
+        cdef char* data
+        self.program = program
+        self.n_variables, self.n_gradients = n, m
+        self.advance_frame = new_frame(program.advance, &self.advance)
+        self.reverse_frame = new_frame(program.reverse, &self.reverse)
+        feed_port(self.advance_frame, &self.advance_limit, 0)
+        feed_port(self.reverse_frame, &self.reverse_limit, 0)
+        resize(<void**>&self.carried, n + m + 1, sizeof(Carried))
+        for i in range(n + m):
+            carried = self.carried + i
+            carried.nbytes = program.carried_specs[i].nbytes
+            carried.kept.data, carried.kept.capacity = NULL, 0
+            feed_port(self.reverse_frame, &carried.into_reverse, 1 + i)
+            if i < n:
+                feed_port(self.advance_frame, &carried.into, 1 + i)
+                fetch_port(self.advance_frame, &carried.out, i)
+                carried.offset = self.state_bytes
+                self.state_bytes += in_records(carried.nbytes)
+            else:
+                fetch_port(self.reverse_frame, &carried.out, i - n)
+                carried.offset = self.gradient_bytes
+                self.gradient_bytes += in_records(carried.nbytes)
+        self.both_records = new_buffer(2 * (self.state_bytes + self.gradient_bytes))
+        data = self.both_records.data
+        for i in range(2):
+            self.records[i] = data + i * self.state_bytes
+            self.gradients[i] = data + 2 * self.state_bytes + i * self.gradient_bytes
+        if program.snapshots:
+            resize(<void**>&self.snapshots, n + 1, sizeof(Rows))
+        for i, rows in enumerate(program.snapshots):
+            (self.snapshots[i].operand, self.snapshots[i].is_stack, self.snapshots[i].is_last_use,
+             self.snapshots[i].extent) = rows
+        self.n_given_to_advance = <int>len(program.attrs["advance_inputs"])
+        self.n_given = self.n_given_to_advance + <int>len(program.attrs["reverse_inputs"])
+        resize(<void**>&self.given, self.n_given + 1, sizeof(Given))
+        for i, operand in enumerate(program.attrs["advance_inputs"]):
+            self.set_up_given(self.advance_frame, 1 + n + i, self.given + i, operand)
+        for i, operand in enumerate(program.attrs["reverse_inputs"]):
+            self.set_up_given(self.reverse_frame, 1 + n + m + i,
+                              self.given + self.n_given_to_advance + i, operand)
+        return 0
+
+    cdef int set_up_given(self, Frame frame, int k, Given* given, int operand) except -1:
+        feed_port(frame, &given.port, k)
+        given.operand = operand
+        given.is_sliced, given.is_stack, given.row_bytes, given.extent = (
+            self.program.given[operand])
+        return 0
+
+    cdef list memory(self):
+        return [self.both_records, self.advance_frame, self.reverse_frame]
+
+    cdef int run(self, char** data) noexcept nogil:
+        cdef int failed, i
+        self.n_steps = max((<int64_t*>data[0])[0], 0)
+        failed = self.find_snapshots(data)
+        if failed or divided(self):
+            return INTERRUPTED
+        begin_reversal(&self.schedule, self.n_blocks, self.n_snapshots)
+        failed = self.take_snapshots(data)
+        if not failed:
+            failed = self.follow(data)
+        end_reversal(&self.schedule)
+        for i in range(self.n_variables):
+            clear_stacks(&self.carried[i].kept, 1)
+        clear_stacks(self.advance.stacks, self.advance.n_stacks)
+        clear_stacks(self.reverse.stacks, self.reverse.n_stacks)
+        return failed
+
+    cdef int find_snapshots(self, char** data) noexcept nogil:
+        """Read the index of stored states; INTERRUPTED if it does not fit the loop."""
+        cdef int64_t i, n, block
+        cdef int64_t* index
+        self.index, self.n_first, self.n_rows = NULL, 1, 1
+        if self.snapshots == NULL or self.n_steps <= 0:
+            return 0
+        index = <int64_t*>rows_at(data, self.snapshots + self.n_variables, &n)
+        self.n_rows = INT64_MAX
+        for i in range(self.n_variables):
+            rows_at(data, self.snapshots + i, &block)
+            self.n_rows = min(self.n_rows, block)
+        if n < 3 or n % 2 == 0 or index[0] < 1 or index[1] != 0:
+            return no_such_snapshots()
+        for i in range(1, n, 2):
+            if (index[i] % index[0] or not 0 <= index[i] < self.n_steps
+                    or i > 1 and index[i] <= index[i - 2]
+                    or not 0 <= index[i + 1] < self.n_rows):
+                return no_such_snapshots()
+        self.index, self.n_first = index, n // 2
+        return 0
+
+    cdef int64_t row_of(self, int64_t k) noexcept nogil:
+        """Where the k-th snapshot is: one that there was, or a further one."""
+        if k >= self.n_first:
+            return self.n_rows + k - self.n_first
+        return 0 if self.index == NULL else self.index[2 + 2 * k]
+
+    cdef int take_snapshots(self, char** data) noexcept nogil:
+        """Take over the stored snapshots; without any, the first state."""
+        cdef Carried* carried
+        cdef Stack* stack
+        cdef char* rows
+        cdef int64_t i, n
+        for i in range(self.n_variables):
+            carried = self.carried + i
+            rows, n = data[1 + i], 1
+            if self.index != NULL:
+                rows = rows_at(data, self.snapshots + i, &n)
+                stack = <Stack*>data[self.snapshots[i].operand]
+                if (self.snapshots[i].is_stack and self.snapshots[i].is_last_use
+                        and stack.capacity and not self.careful):
+                    carried.kept = stack[0]
+                    stack.data, stack.count, stack.capacity = NULL, 0, 0
+                    continue
+            if not fits(&carried.kept, n, carried.nbytes):
+                return NO_MEMORY
+            memcpy(carried.kept.data, rows, n * carried.nbytes)
+        for i in range(self.n_first):
+            n = 0 if self.index == NULL else self.index[1 + 2 * i] // self.block
+            if not store(&self.schedule, n):
+                return NO_MEMORY
+        return 0
+
+    cdef int follow(self, char** data) noexcept nogil:
+        """Run the actions of the schedule."""
+        cdef int64_t effort = 0, row
+        cdef int i, kind, failed = 0
+        cdef int turn = 0, turn_of_gradients = 0
+        cdef Reversal* schedule = &self.schedule
+        cdef Carried* carried
+        for i in range(self.n_variables, self.n_variables + self.n_gradients):
+            carried = self.carried + i
+            memcpy(self.gradients[0] + carried.offset, data[1 + i], carried.nbytes)
+        for i in range(self.n_given):
+            if not self.given[i].is_sliced:
+                give(&self.given[i].port, data[self.given[i].operand])
+        while not failed:
+            kind = next_action(schedule)
+            row = self.row_of(schedule.n_kept - 1)
+            if kind == RESTORE:
+                for i in range(self.n_variables):
+                    carried = self.carried + i
+                    carried.present = carried.kept.data + row * carried.nbytes
+            elif kind == STORE:
+                for i in range(self.n_variables):
+                    carried = self.carried + i
+                    if not fits(&carried.kept, row + 1, carried.nbytes):
+                        return NO_MEMORY
+                    memcpy(carried.kept.data + row * carried.nbytes, carried.present,
+                           carried.nbytes)
+            elif kind == ADVANCE:
+                failed = self.go_forward(data, self.records[turn])
+                turn = 1 - turn
+                if not failed:
+                    failed = spend_without_gil(&effort, self.advance.effort)
+            elif kind == REVERSE:
+                failed = self.go_back(data, turn_of_gradients)
+                turn_of_gradients = 1 - turn_of_gradients
+                if not failed:
+                    failed = spend_without_gil(&effort, self.reverse.effort)
+            elif kind == OUT_OF_MEMORY:
+                return NO_MEMORY
+            elif kind == DONE:
+                break
+        if failed:
+            return failed
+        for i in range(self.n_gradients):
+            carried = self.carried + self.n_variables + i
+            memcpy(data[self.program.n_inputs + i],
+                   self.gradients[turn_of_gradients] + carried.offset, carried.nbytes)
+        return 0
+
+    cdef int go_forward(self, char** data, char* next) noexcept nogil:
+        cdef int64_t first = self.schedule.step * self.block
+        cdef int64_t n = min(self.schedule.end * self.block, self.n_steps) - first
+        cdef Carried* carried
+        cdef int i
+        give(&self.advance_limit, <char*>&n)
+        for i in range(self.n_variables):
+            carried = self.carried + i
+            give(&carried.into, carried.present)
+            give(&carried.out, next + carried.offset)
+            carried.present = next + carried.offset
+        for i in range(self.n_given_to_advance):
+            if self.given[i].is_sliced and not give_rows(&self.given[i], data, first, n):
+                return no_such_rows()
+        return run_piece(&self.advance)
+
+    cdef int go_back(self, char** data, int turn) noexcept nogil:
+        cdef int64_t first = self.schedule.step * self.block
+        cdef int64_t n = min(first + self.block, self.n_steps) - first
+        cdef Carried* carried
+        cdef int i
+        give(&self.reverse_limit, <char*>&n)
+        for i in range(self.n_variables):
+            carried = self.carried + i
+            give(&carried.into_reverse, carried.present)
+        for i in range(self.n_variables, self.n_variables + self.n_gradients):
+            carried = self.carried + i
+            give(&carried.into_reverse, self.gradients[turn] + carried.offset)
+            give(&carried.out, self.gradients[1 - turn] + carried.offset)
+        for i in range(self.n_given_to_advance, self.n_given):
+            if self.given[i].is_sliced and not give_rows(&self.given[i], data, first, n):
+                return no_such_rows()
+        return run_piece(&self.reverse)
+
+
+ctypedef int (*quiet_t)(CheckpointRunner) noexcept  # its caller passes the error on
+
+
+cdef int divided(CheckpointRunner runner) noexcept with gil:
+    return (<quiet_t>divide)(runner)
+
+
+cdef int divide(CheckpointRunner runner) except -1:
+    """Divide the iterations into blocks; say how many states to keep."""
+    cdef dict attrs = runner.program.attrs
+    states, nbytes = attrs["checkpoints"]
+    state_bytes = sum([spec.nbytes for spec in runner.program.carried_specs[:runner.n_variables]])
+    given = runner.n_steps, states, nbytes, state_bytes, attrs["residual_bytes"]
+    if runner.index == NULL:
+        runner.block, n_snapshots = blocks_and_snapshots(*given)
+    else:
+        runner.block = runner.index[0]
+        n_snapshots = snapshots_beside(runner.block, *given)
+    runner.n_blocks = (runner.n_steps + runner.block - 1) // runner.block
+    runner.n_snapshots = max(min(n_snapshots, runner.n_blocks), runner.n_first)
+    return 0
+
+
+cdef char* rows_at(char** data, const Rows* rows, int64_t* n) noexcept nogil:
+    """The rows of a stack, and how many there are."""
+    if not rows.is_stack:
+        n[0] = rows.extent
+        return data[rows.operand]
+    n[0] = (<Stack*>data[rows.operand]).count
+    return (<Stack*>data[rows.operand]).data
+
+
+cdef int no_such_snapshots() noexcept with gil:
+    PyErr_SetString(graph_error, b"the snapshots are not those of a loop of so many iterations")
+    return INTERRUPTED
+
+
+cdef bint give_rows(Given* given, char** data, int64_t first, int64_t n) noexcept nogil:
+    """Give a body some rows of a stack; False: there are none."""
+    cdef char* rows = data[given.operand]
+    cdef npy_intp extent = given.extent
+    cdef Stack piece
+    if given.is_stack:
+        extent = (<Stack*>rows).count
+        rows = (<Stack*>rows).data
+    if first + n > extent:
+        return False
+    piece.data, piece.count, piece.capacity = rows + first * given.row_bytes, n, 0
+    give(&given.port, <char*>&piece)
+    return True
+
+
+cdef int no_such_rows() noexcept with gil:
+    PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
+    return INTERRUPTED

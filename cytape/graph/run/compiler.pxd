@@ -1,7 +1,0 @@
-# Compiling: from the nodes that are needed, in their order, to instructions and a layout of memory.
-
-from libc.stdint cimport int32_t
-
-from .code cimport Code
-
-cdef int compile(Code code, tuple keep) except -1

@@ -1,7 +1,0 @@
-from cytape.ops.engine.dispatch cimport Op
-from libc.stdint cimport int32_t
-
-from .code cimport Code
-
-cdef bint is_read(Op op) noexcept
-cdef bint emit_special(Code code, int32_t node, Op op) except -1  # False: it has to be called

@@ -1,0 +1,1 @@
+"""Sessions: runs of a graph with feeds, and their times."""

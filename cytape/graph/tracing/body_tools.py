@@ -1,0 +1,316 @@
+"""Bodies: traced functions that nodes of a graph run, and functions derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from cytape.graph.model.graph_variables import known_read_op, read_variable_op
+from cytape.graph.run.interpreter import needed_nodes, run
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.replay import (
+    context_within,
+    inline,
+    symbolic_gradients,
+    symbolic_tangents,
+)
+from cytape.ops.adjoints.conform import fill_like
+from cytape.ops.calls.symbolic import SymbolicGraph, in_graph
+from cytape.ops.creation import stop_gradient_op
+from cytape.ops.python.python_ops import given_results_op, python_call_op
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.recording.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor
+
+__all__ = [
+    "GIVEN",
+    "Operands",
+    "REPEATED",
+    "added",
+    "closed",
+    "computed",
+    "dense",
+    "derived",
+    "given_symbols",
+    "inlined",
+    "like",
+    "reached_by_gradients",
+    "reached_by_tangents",
+    "repeatable",
+    "with_outputs",
+    "zeros",
+]
+
+# Replacements of stateful ops in repeated calls, by op: called with the inputs, the outputs of the
+# first call, and the attributes.
+REPEATED: dict[Any, Callable[..., Sequence[Tensor]]] = {}
+
+# Outputs of the first call that such a replacement reads, by op, if not all: called with a graph
+# and a node. The replacement gets None for the others.
+GIVEN: dict[Any, Callable[[SymbolicGraph, int], Sequence[int]]] = {}
+
+REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
+REPEATED[python_call_op] = lambda inputs, outputs, attrs: given_results_op(
+    *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else []
+
+
+class Operands:
+    """The inputs of a node to be, each there once.
+
+    Parameters
+    ----------
+    tensors : iterable of Tensor
+        The first inputs.
+
+    Attributes
+    ----------
+    tensors : list of Tensor or Variable
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x, y = cytape.constant(1.0), cytape.constant(2.0)
+    >>> operands = Operands([x])
+    >>> operands.positions([y, x, y]), len(operands.tensors)
+    ((1, 0, 1), 2)
+    """
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        self.tensors = list(tensors)
+        self._positions = {tensor.id: i for i, tensor in enumerate(self.tensors)}
+
+    def positions(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
+        """Return the positions of some tensors among the inputs, as which they are added."""
+        positions = []
+        for tensor in tensors:
+            position = len(self.tensors)
+            if tensor.id >= 0:  # constants that eager calls saved have none
+                position = self._positions.setdefault(tensor.id, position)
+            if position == len(self.tensors):
+                self.tensors.append(tensor)
+            positions.append(position)
+        return tuple(positions)
+
+
+def like(graph: FunctionGraph, source: SymbolicGraph, symbols: Iterable[int]) -> list[Tensor]:
+    """Add arguments to a graph, as some symbols of another one are."""
+    arguments = []
+    for symbol in symbols:
+        spec = source.spec_of(symbol)
+        shape = None if spec.shape is None else tuple(spec.shape)
+        arguments.append(graph.argument(shape, spec.dtype))
+    return arguments
+
+
+def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Build a body again, in the graph that is being built; return the outputs."""
+    symbols = dict(zip(body.input_symbols, inputs, strict=True))
+    inline(body.graph, symbols, graph)
+    return [symbols[symbol] for symbol in body.output_symbols]
+
+
+def given_symbols(graph: SymbolicGraph) -> list[int]:
+    """List the results of stateful nodes that repeated calls read."""
+    return [symbol for node in graph.stateful for symbol in (
+        GIVEN[graph.ops[node]](graph, node) if graph.ops[node] in GIVEN
+        else graph.outputs_of(node))]
+
+
+def repeatable(body: ConcreteFunction) -> ConcreteFunction:
+    """Return a body that computes the same results without side effects.
+
+    It has more inputs: the results of stateful nodes in the first call.
+    """
+    source, given = body.graph, given_symbols(body.graph)
+    graph = FunctionGraph(body.name, current_graph())
+    with unrecorded(), building_into(graph):
+        arguments = like(graph, source, (*body.input_symbols, *given))
+        n = len(body.input_symbols)
+        symbols = dict(zip(body.input_symbols, arguments[:n], strict=True))
+        values = dict(zip(given, arguments[n:], strict=True))
+        for node in range(source.n_nodes):
+            op, attrs, outputs = source.ops[node], source.attrs[node], source.outputs_of(node)
+            if not outputs or outputs[0] in symbols:
+                continue
+            inputs = [symbols[symbol] for symbol in source.inputs_of(node)]
+            graph.enter_context(context_within(graph, 0, source.contexts[source.context_of(node)]))
+            if op.stateful:
+                # Constants to derivatives: how they depend on the inputs is said below, or not.
+                results: Any = [stop_gradient_op(values[symbol]) if symbol in values else None
+                                for symbol in outputs]
+                if op in REPEATED:
+                    results = REPEATED[op](inputs, results, attrs)
+            else:
+                results = graph.build(op, *inputs, **attrs)
+            results = [results] if isinstance(results, Tensor) else results
+            symbols.update(zip(outputs, results, strict=True))
+        graph.enter_context(0)
+        return ConcreteFunction(
+            body.name, graph, list(map(graph.symbol_of, arguments)),
+            [symbols[symbol] for symbol in body.output_symbols])
+
+
+def reached_by_gradients(
+    body: ConcreteFunction, variables: Sequence[int], outputs: Sequence[int], n_variables: int
+) -> list[int]:
+    """List the loop variables that gradients reach in some iteration.
+
+    For others there are none, which is not the same as zeros: zero times an infinite slope is NaN.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+        From loop variables, and more, to the next loop variables, and more.
+    variables : sequence of int
+        The loop variables of whose last values there are gradients.
+    outputs : sequence of int
+        The other outputs that have gradients.
+    n_variables : int
+    """
+    def step(reached: Sequence[int]) -> list[Any]:
+        graph = FunctionGraph(body.name, current_graph())
+        with unrecorded(), building_into(graph):
+            inputs = like(graph, body.graph, body.input_symbols)
+            results = inlined(body, graph, inputs)
+            return symbolic_gradients(
+                graph, [graph.symbol_of(results[i]) for i in reached],
+                list(map(graph.symbol_of, inputs[:n_variables])),
+                like(graph, body.graph, [body.output_symbols[i] for i in reached]))
+
+    return _closure("reached by gradients", body, variables, outputs, n_variables, step)
+
+
+def reached_by_tangents(
+    body: ConcreteFunction, variables: Sequence[int], inputs: Sequence[int], n_variables: int
+) -> list[int]:
+    """List the loop variables that tangents reach in some iteration.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    variables, inputs : sequence of int
+        The loop variables whose start values have tangents, and the other inputs that have some.
+    n_variables : int
+    """
+    def step(reached: Sequence[int]) -> list[Any]:
+        graph = FunctionGraph(body.name, current_graph())
+        with unrecorded(), building_into(graph):
+            arguments = like(graph, body.graph, body.input_symbols)
+            results = inlined(body, graph, arguments)[:n_variables]
+            return symbolic_tangents(
+                graph, [graph.symbol_of(arguments[i]) for i in reached],
+                like(graph, body.graph, [body.input_symbols[i] for i in reached]),
+                list(map(graph.symbol_of, results)))
+
+    return _closure("reached by tangents", body, variables, inputs, n_variables, step)
+
+
+def derived(body: ConcreteFunction, key: tuple, make: Callable[[], Any]) -> Any:
+    """Return an object derived from a body, made once and stored with it.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    key : tuple
+        Names the derived object.
+    make : callable
+        Makes it. An object with captured tensors (an attribute, `captured`) is not stored.
+
+    Returns
+    -------
+    object
+    """
+    if key in body.derived:
+        return body.derived[key]
+    made = make()
+    if not getattr(made, "captured", ()):
+        body.derived[key] = made
+    return made
+
+
+def _closure(
+    mode: str, body: ConcreteFunction, variables: Sequence[int], others: Sequence[int],
+    n_variables: int, step: Callable[[Sequence[int]], list[Any]],
+) -> list[int]:
+    return list(derived(
+        body, (mode, tuple(variables), tuple(others), n_variables),
+        lambda: _found_in_steps(body, variables, others, n_variables, step)))
+
+
+def _found_in_steps(
+    body: ConcreteFunction, variables: Sequence[int], others: Sequence[int], n_variables: int,
+    step: Callable[[Sequence[int]], list[Any]],
+) -> list[int]:
+    n_trainable = sum(body.graph.spec_of(symbol).trainable
+                      for symbol in body.input_symbols[:n_variables])
+    reached, last = set(variables), [*variables, *others]
+    while last and len(reached) < n_trainable:
+        last = [i for i, x in enumerate(step(last)) if x is not None and i not in reached]
+        reached.update(last)
+    return sorted(reached)
+
+
+def dense(gradient: Any) -> Tensor:
+    """Return a gradient as a tensor."""
+    return gradient.to_tensor() if isinstance(gradient, IndexedSlices) else gradient
+
+
+def added(total: Any, gradient: Any) -> Any:
+    """Return the sum of two gradients, either of which may be None."""
+    if total is None or gradient is None:
+        return gradient if total is None else total
+    return dense(total) + dense(gradient)
+
+
+def zeros(tensor: Tensor) -> Tensor:
+    """Return zeros in the shape of a tensor."""
+    return fill_like(tensor, 0)
+
+
+def with_outputs(body: ConcreteFunction, outputs: Iterable[Tensor]) -> ConcreteFunction:
+    """Return a body, which has been called already, with other outputs, all of its graph."""
+    return ConcreteFunction(body.name, body.graph, body.input_symbols, list(outputs))
+
+
+def closed(
+    graph: FunctionGraph,
+    fixed: Sequence[Tensor],
+    arguments: Sequence[Tensor],
+    actual: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+) -> tuple[ConcreteFunction, list[Tensor], list[int]]:
+    """Make a body of a complete graph, with only the arguments that it uses.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+    fixed : sequence of Tensor
+        Arguments that it always takes, before the others.
+    arguments, actual : sequence of Tensor
+        Arguments that it takes if it uses them, and the values for them.
+    outputs : sequence of Tensor
+
+    Returns
+    -------
+    body : ConcreteFunction
+    passed : list of Tensor
+        The values after the fixed arguments, captured tensors included.
+    used : list of int
+        Which of the arguments the body takes.
+    """
+    outputs = [in_graph(graph, x) for x in outputs]
+    needed = set(needed_nodes(graph, list(map(graph.symbol_of, outputs)), (), graph.stateful))
+    used = [
+        i for i, argument in enumerate(arguments)
+        if graph.node_of(graph.symbol_of(argument)) in needed
+    ]
+    symbols = [graph.symbol_of(x) for x in (*fixed, *[arguments[i] for i in used])]
+    body = ConcreteFunction(graph.name, graph, symbols, outputs)
+    return body, [*[actual[i] for i in used], *body.captured_inputs], used
+
+
+def computed(body: ConcreteFunction, arrays: Sequence[Any]) -> list[Any]:
+    """Compute the outputs of a body, op by op."""
+    feeds = dict(zip(body.input_symbols, arrays, strict=True))
+    return run(body.graph, body.output_symbols, feeds, body.graph.stateful)

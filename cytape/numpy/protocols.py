@@ -1,0 +1,407 @@
+"""Tensors in NumPy's hands: operators, methods, and the functions NumPy lets us override."""
+
+import functools
+import importlib
+import sys
+from types import FunctionType
+
+import numpy as np
+
+import cytape.ops.broadcasting as broadcasting
+import cytape.ops.clipping as clipping
+import cytape.ops.comparisons as comparisons
+import cytape.ops.constants as constants
+import cytape.ops.creation as creation
+import cytape.ops.cumulative as cumulative
+import cytape.ops.einsum as einsum
+import cytape.ops.elementwise as elementwise
+import cytape.ops.indexing as indexing
+import cytape.ops.joining as joining
+import cytape.ops.matrix_products as matrix_products
+import cytape.ops.ordering as ordering
+import cytape.ops.rearranging as rearranging
+import cytape.ops.reductions as reductions
+import cytape.ops.shaping as shaping
+import cytape.ops.variance as variance
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.ops.adjoints.memory_order import order_in_memory
+from cytape.ops.calls.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
+from cytape.ops.engine.elementwise_op import ElementwiseOp
+from cytape.ops.engine.op_kinds import rooms_to_come
+from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.operators import install
+from cytape.tensor.tensor import (
+    Tensor,
+    data_of,
+    install_methods,
+    install_refusals,
+)
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.user_warnings import numpy_call, user_line
+
+_FAMILIES = (
+    broadcasting, constants, creation, einsum, elementwise, indexing, joining, clipping,
+    matrix_products, ordering, cumulative, rearranging, reductions, shaping, comparisons, variance)
+
+
+def _versions(families, package):
+    """Return functions of a package of NumPy that tensors override, and cytape's versions."""
+    found = {}
+    for family in families:
+        for name in family.__all__:
+            theirs = getattr(package, name, None)
+            if isinstance(theirs, np.ufunc) or hasattr(theirs, "_implementation"):
+                found[theirs] = getattr(family, name)
+    return found
+
+
+NUMPY_FUNCTIONS = _versions(_FAMILIES, np)
+for _name in ("empty", "full", "ones", "zeros"):  # tensors override them by like= alone
+    NUMPY_FUNCTIONS[getattr(np, _name)] = getattr(constants, _name)
+# Modules of NumPy whose functions are imported when the first of them meets a tensor.
+_SUBMODULES = {
+    "fft": "cytape.ops.submodules.fourier",
+    "lib.stride_tricks": "cytape.ops.submodules.stride_tricks",
+    "linalg": "cytape.ops.submodules.linear_algebra"}
+rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.sampling.distributions"])
+_UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
+rooms_to_come.append(_UPDATES)
+# Functions that are imported when one of their module is called first, or asked for by name.
+_MODULES = {
+    "calculus.binary_fractions": "frexp ldexp modf",
+    "calculus.signal_convolution": "convolve correlate",
+    "calculus.differences":
+        "cumulative_prod cumulative_sum diff ediff1d gradient trapezoid unwrap",
+    "calculus.interpolation": "interp",
+    "calculus.polynomials":
+        "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
+    "calculus.sequences": "arange geomspace linspace logspace",
+    "calculus.bessel": "i0 kaiser",
+    "calculus.vector_products": "cross matvec vecmat",
+    "choosing.along_axes": "apply_along_axis apply_over_axes",
+    "choosing.piecewise": "choose piecewise select",
+    "choosing.array_conversions":
+        "asanyarray asarray_chkfinite ascontiguousarray asfortranarray real_if_close require",
+    "choosing.insertion": "block delete diagflat insert resize trim_zeros",
+    "choosing.padding": "pad",
+    "choosing.array_writers": "copyto fill_diagonal place put put_along_axis putmask",
+    "statistics.averages": "average corrcoef cov ptp",
+    "statistics.bin_counts": "bincount histogram histogram2d histogramdd",
+    "statistics.nan_reductions":
+        "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "statistics.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+    "statistics.sorting":
+        "partition sort sort_complex unique unique_all unique_counts unique_inverse unique_values",
+}
+LATER = {
+    name: f"cytape.ops.{module}" for module, names in _MODULES.items() for name in names.split()
+}
+# NumPy's objects without dispatch.
+_OBJECTS = dict.fromkeys(("c_", "r_"), "cytape.ops.choosing.index_tricks")
+rooms_to_come.extend([f"cytape.ops.{module}" for module in [*_MODULES, "calculus.ufunc_methods"]])
+# Functions whose results have no derivative: dtypes, positions that depend on shapes, whether
+# memory is shared, and text.
+_OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
+_OF_SHAPES = (
+    np.diag_indices_from, np.einsum_path, np.tril_indices_from, np.triu_indices_from)
+_OF_DATA = (
+    np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.min_scalar_type,
+    np.shares_memory)
+
+_WRITTEN = {  # functions that write to their first parameter
+    np.copyto: "dst", np.fill_diagonal: "a", np.place: "arr", np.put: "a",
+    np.put_along_axis: "arr", np.putmask: "a"}
+
+
+def later(name):
+    """Return a function that is imported when it is asked for, None if there is none."""
+    module = LATER.get(name) or _OBJECTS.get(name)
+    if module is None:
+        return None
+    function = getattr(importlib.import_module(module), name)
+    _with_members(function, getattr(np, name))
+    return function
+
+
+def _with_members(function, ufunc):
+    """Give a function that stands for a ufunc of NumPy's what that has beside its call."""
+    if isinstance(ufunc, np.ufunc) and isinstance(function, FunctionType):
+        names = (*UFUNC_METHODS, *UFUNC_ATTRIBUTES)
+        function.__dict__.update({x: getattr(ufunc, x) for x in names if not x.startswith("_")})
+
+
+@functools.cache
+def functions_of(name):
+    """Return the functions of a submodule of NumPy and cytape's versions of them."""
+    package = importlib.import_module(f"numpy.{name}")
+    return _versions([importlib.import_module(_SUBMODULES[name])], package)
+
+
+def ufunc_method(op, method, *inputs, **arguments):
+    """Call a method of the ufunc that an op is cytape's version of."""
+    methods = importlib.import_module("cytape.ops.calculus.ufunc_methods").METHODS
+    return methods[method](op, *inputs, **arguments)
+
+
+def _version_of(function):
+    """Return cytape's version of a function of NumPy's, None if there is none."""
+    ours = NUMPY_FUNCTIONS.get(function)
+    if ours is None and isinstance(function, np.ufunc) and function.__name__ == "clip":
+        return _version_of(np.clip)  # of the method of arrays
+    if ours is None and getattr(np, function.__name__, None) is function:
+        ours = later(function.__name__)
+        if ours is not None:
+            NUMPY_FUNCTIONS[function] = ours
+    elif ours is None:
+        package, _, name = getattr(function, "__module__", "").partition(".")
+        if package == "numpy" and name in _SUBMODULES:
+            return functions_of(name).get(function)
+    return ours
+
+
+def numpy_functions():
+    """Return the functions of NumPy that take tensors, and cytape's versions of them."""
+    for name in LATER:
+        _version_of(getattr(np, name))
+    return NUMPY_FUNCTIONS
+
+
+def _plain(x, convert=np.asarray):
+    """Return x with all tensors in it converted; a recorded one objects to NumPy's conversion."""
+    if isinstance(x, Tensor):
+        return convert(x)
+    if isinstance(x, (list, tuple)):
+        return type(x)(_plain(item, convert) for item in x)
+    if isinstance(x, dict):
+        return {key: _plain(item, convert) for key, item in x.items()}
+    return x
+
+
+def _of_its_dtype(tensor):
+    return np.empty((), tensor.dtype)
+
+
+def _of_its_shape(tensor):
+    if tensor.shape is None or None in tensor.shape:
+        raise SymbolicTensorError(
+            f"positions depend on the shape of a tensor, and that of {tensor!r} is not known: give "
+            "the placeholder a shape, or reshape the tensor to a known one")
+    return np.broadcast_to(_of_its_dtype(tensor), tensor.shape)
+
+
+_QUESTIONS = {
+    **dict.fromkeys(_OF_DTYPES, _of_its_dtype), **dict.fromkeys(_OF_SHAPES, _of_its_shape),
+    **dict.fromkeys(_OF_DATA, data_of)}
+
+
+def _without_gradient(name, function, args, arguments):
+    """Call a NumPy function that cytape has no version of, if no gradient is lost by it."""
+    advice = (
+        "Write it with functions that have one (docs/functions.md); or wrap it with "
+        "cytape.custom_jvp or custom_gradient"
+    )
+    if name.startswith("scipy.special."):
+        advice = f"Call what cytape.elementwise({name}, derivative) returns, instead of {name}"
+    writes = True
+    if arguments.get("out") is not None:
+        name += " with out= (or as an operator like +=)"
+        advice = (
+            "As it is written to, make it with cytape.numpy.zeros (or ones, full, empty) inside of "
+            "the tape or function; or write `u = u + x` instead of `u += x`"
+        )
+    elif function is np.copyto and (caller := numpy_call()) is not None:
+        name = f"numpy.{caller}"  # full_like, say, which fills an array of NumPy's
+        advice = f"Call cytape.{name}, which makes a tensor"
+    elif function in _WRITTEN:
+        advice = (
+            "Make the array a tensor with cytape.constant(array), and call "
+            f"{name} again, or write x[index] = values; or x.at[index].set(values)"
+        )
+    else:
+        writes = False
+    for x in nest.flatten((args, arguments)):
+        if isinstance(x, np.ndarray):
+            plain_array(x)
+    try:
+        return function(*_plain(args), **_plain(arguments))
+    except DetachedError as error:
+        why = (
+            f"{name} was called {user_line()} to write a tensor that is being recorded to an array "
+            "of NumPy's, which cannot hold its derivative") if writes else (
+            f"{name} has no derivative in cytape, but was called {user_line()} with a tensor that "
+            "is being recorded")
+        raise DetachedError(
+            f"{why}. {advice}; or pass tensor.numpy() if the derivative should stop here"
+        ) from error
+    except SymbolicTensorError as error:
+        if writes:
+            message = (
+                f"{name} was called {user_line()} to write a symbolic tensor, which has no value "
+                f"yet, to an array of NumPy's. {advice}")
+        else:
+            message = (
+                f"{name} has no version in cytape, and a symbolic tensor has no value yet to call "
+                f"it with. {advice}; or call it by cytape.numpy_function, when the graph runs")
+        raise SymbolicTensorError(message) from error
+
+
+def array_ufunc(ufunc, method, inputs, arguments):
+    """Serve `Tensor.__array_ufunc__`."""
+    ours = _version_of(ufunc)
+    out = arguments.get("out")
+    if out is not None and any(isinstance(x, Tensor) for x in out):
+        is_call = method == "__call__"
+        function = ufunc if is_call else getattr(ufunc, method)
+        return _into(function, inputs, arguments, broadcast=is_call)
+    if method == "__call__":
+        if ours is not None and out is None:
+            return ours(*inputs, **arguments)
+    elif method == "at" or out is None and (
+            isinstance(ours, ElementwiseOp) or method == "outer" and ours is not None):
+        return ufunc_method(ours or ufunc, method, *inputs, **arguments)
+    module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
+    special = getattr(sys.modules.get("scipy.special"), ufunc.__name__, None)
+    if special is ufunc:
+        module = "scipy.special."
+    name = module + ufunc.__name__ + ("" if method == "__call__" else f".{method}")
+    return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
+
+
+def _into(function, args, arguments, *, broadcast):
+    """Call a function of NumPy's that is told to write to a tensor."""
+    updates = importlib.import_module(_UPDATES)
+    if broadcast:  # as ufuncs do
+        return updates.into(function, args, dict(arguments))
+    arguments = dict(arguments)
+    out = arguments.pop("out")
+    out = out[0] if isinstance(out, tuple) else out
+    return updates.replaced(out, function(*args, **arguments), function)
+
+
+@functools.cache
+def _names_from_out(function):
+    """Return the names of a function's parameters from `out` on, and how many are before it."""
+    import inspect  # takes long
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # of C, without one
+        parameters = ()
+    names = [each.name for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    place = names.index("out") if "out" in names else sys.maxsize
+    return names[place:], place
+
+
+def array_function(function, args, arguments):
+    """Serve `Tensor.__array_function__`."""
+    if len(args) > 1 and len(args) > (from_out := _names_from_out(function))[1]:
+        names, place = from_out
+        arguments = {**dict(zip(names, args[place:], strict=False)), **arguments}
+        args = args[:place]
+    ours = _version_of(function)
+    if isinstance(arguments.get("out"), Tensor):
+        return _into(ours or function, args, arguments, broadcast=False)
+    if function in _WRITTEN and not isinstance(
+            args[0] if args else arguments.get(_WRITTEN[function]), Tensor):
+        ours = None  # NumPy's array cannot hold a tensor
+    convert = _QUESTIONS.get(function)
+    if convert is not None:
+        return function(*_plain(args, convert), **_plain(arguments, convert))
+    if ours is None or arguments.get("out") is not None:
+        name = f"{function.__module__}.{function.__name__}"
+        return _without_gradient(name, function, args, arguments)
+    return ours(*args, **arguments)
+
+
+def _method(function):
+    return lambda tensor, *args, **arguments: function(tensor, *args, **arguments)
+
+
+def _astype(tensor, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    if order == "K" and casting == "unsafe":
+        return creation.astype(tensor, dtype, copy=copy)
+    np.empty(0, tensor.dtype).astype(dtype, order, casting, subok, copy)  # or NumPy's error
+    order = order_in_memory(tensor, order)
+    return creation.array(tensor, dtype, order=order, copy=copy or None)
+
+
+def _conjugate(tensor, *args, **arguments):
+    if tensor.dtype.kind != "c" and not args and not arguments:
+        return convert_to_tensor(tensor)  # unlike the function, which copies
+    return elementwise.conjugate_op(tensor, *args, **arguments)
+
+
+def _functions(names):
+    return {
+        name: getattr(family, name)
+        for family in _FAMILIES
+        for name in names.split()
+        if hasattr(family, name)
+    }
+
+
+install(
+    operators={
+        "matmul": matrix_products.matmul_op,
+        "getitem": indexing.get_item_op,
+        **_functions(
+            "add subtract multiply divide power floor_divide remainder negative positive "
+            "absolute square less less_equal equal not_equal greater greater_equal"
+        ),
+    },
+    others={
+        **_functions(
+            "asarray bitwise_and bitwise_or bitwise_xor invert left_shift reshape "
+            "right_shift transpose"
+        ),
+        "array_ufunc": array_ufunc,
+        "astype": _astype,
+        "array_function": array_function,
+        "in_order": creation.result_in_order,
+        "import_updates": lambda: importlib.import_module(_UPDATES),
+    },
+)
+install_methods(
+    {
+        **_functions(
+            "all any argmax argmin argpartition argsort clip cumprod cumsum diagonal dot max "
+            "mean min nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace "
+            "var"
+        ),
+        "T": property(shaping.transpose),
+        "mT": property(shaping.matrix_transpose),
+        "real": property(elementwise.real),
+        "imag": property(elementwise.imag),
+        "__copy__": creation.copy,
+        "__deepcopy__": lambda tensor, memo: creation.copy(tensor),
+        "__round__": lambda tensor, ndigits=None: comparisons.round(tensor, ndigits or 0),
+        # Ops are no functions: nothing would bind a tensor to them.
+        **dict.fromkeys(("conj", "conjugate"), _conjugate),
+        "round": _method(comparisons.round),
+        "flatten": lambda tensor, order="C": creation.identity_op(shaping.ravel(tensor, order)),
+        "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
+        "copy": lambda tensor, order="C": (
+            creation.identity_op(tensor) if order == "C" else creation.copy(tensor, order)),
+        "compress": lambda x, condition, axis=None, **options: indexing.compress(
+            condition, x, axis, **options),
+    }
+)
+_IN_MEMORY = {
+    "fill": "write x[...] = value",
+    "flat": "write x.ravel(), and to assign to elements x[index] = value",
+    "partition": "write x = np.partition(x, kth)",
+    "put": "write x[index] = values",
+    "resize": "write x = np.resize(x, shape)",
+    "sort": "write x = np.sort(x)",
+    "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
+            "same bits, at which the gradient stops",
+}
+install_refusals({
+    **{name: f"works in the memory of an array: {instead}" for name, instead in _IN_MEMORY.items()},
+    "numerator":  # Python shows it above the TypeError that this module raises
+        "the statistics module asks for: call mean, median, var or std of cytape.numpy",
+})
+install_conform(ufunc_method=ufunc_method)
+for _theirs, _ours in NUMPY_FUNCTIONS.items():
+    _with_members(_ours, _theirs)

@@ -1,0 +1,1 @@
+"""Building blocks of the derivative rules of several families of ops."""

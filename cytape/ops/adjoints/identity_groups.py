@@ -1,0 +1,169 @@
+"""Ops on several tensors at once: their sum, and their values as they are."""
+
+import numpy as np
+
+from cytape.ops.calls.dispatch import partly_followed
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.op_kinds import ANY_OUTPUT, general, linear
+from cytape.tensor import Tensor
+from cytape.tensor.values.plain_arrays import plain_array
+
+__all__ = ["add_n", "identity_n"]
+
+
+def _add_n(*terms):
+    if len(terms) == 1:
+        return terms[0]
+    total = np.empty(np.shape(terms[0]), terms[0].dtype)
+    np.add(terms[0], terms[1], out=total)
+    for term in terms[2:]:
+        np.add(total, term, out=total)
+    return total[()]  # a number, as NumPy has it, of numbers
+
+
+def _same(*specs):
+    """Return the spec that tells most of those of tensors that have one shape."""
+    return next((spec for spec in specs if spec.known), specs[0])
+
+
+def _unchanged(*values):
+    return values
+
+
+add_n_op = linear(
+    "AddN", _add_n, transpose=lambda op, g: (g,) * len(op.input_specs),
+    shape_rule=_same, batch=batch_axis.stacked)
+identity_n_op = linear(
+    "IdentityN", _unchanged, transpose=lambda op, *gs: gs,
+    shape_rule=_unchanged, batch=batch_axis.stacked)
+# A reader of one of its outputs waits for all of its inputs.
+tuple_op = general(
+    "Tuple", _unchanged, vjp=lambda op, *gs: gs, jvp=lambda op, *ts: ts, saved_inputs=(),
+    optional_gradients=ANY_OUTPUT, batched=lambda op, *ts: ts,
+    shape_rule=_unchanged, batch=batch_axis.stacked)
+
+
+def add_n(inputs):
+    """Add arrays of one shape and dtype, in one op.
+
+    Parameters
+    ----------
+    inputs : sequence of array_like
+
+    Returns
+    -------
+    Tensor or ndarray
+        A tensor if one is among the inputs.
+
+    Raises
+    ------
+    ValueError
+        If there are no inputs, or they differ in shape or dtype.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.adjoints.identity_groups import add_n
+    >>> add_n([cytape.constant([1.0, 2.0]), cytape.constant([10.0, 20.0])]).numpy()
+    array([11., 22.])
+    """
+    inputs = [x if is_tensor(x) else plain_array(x) for x in inputs]
+    if not inputs:
+        raise ValueError("add_n needs at least one input, got none")
+    for x in inputs[1:]:
+        if x.dtype != inputs[0].dtype or not may_agree(x.shape, inputs[0].shape):
+            raise ValueError(
+                "add_n needs inputs of one shape and dtype, got "
+                + ", ".join(f"{x.dtype}{x.shape}" for x in inputs)
+            )
+    return add_n_op(*inputs)
+
+
+def may_agree(shape, other):
+    """Return whether two shapes may be the same, as far as they are known."""
+    if shape is None or other is None:
+        return True
+    return len(shape) == len(other) and all(
+        a == b or a is None or b is None for a, b in zip(shape, other, strict=True)
+    )
+
+
+def identity_n(*inputs):
+    """Return the inputs as they are, as the outputs of one op.
+
+    As soon as one output has a gradient, all inputs have: zeros for those that nothing depends on.
+
+    Parameters
+    ----------
+    *inputs : array_like
+
+    Returns
+    -------
+    tuple of Tensor or ndarray
+        Tensors if one is among the inputs.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.adjoints.identity_groups import identity_n
+    >>> a, b = cytape.constant(1.0), cytape.constant(2.0)
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch([a, b])
+    ...     c, d = identity_n(a, b)
+    >>> tape.gradient(d, [a, b])
+    [Tensor(0.), Tensor(1.)]
+    """
+    return identity_n_op(*[x if is_tensor(x) else plain_array(x) for x in inputs])
+
+
+def together(*operands):
+    """Return the operands of a function made of several ops as its tapes should see them.
+
+    Where a tape follows some of them, it hears of the others here, under their own ids. Otherwise
+    an op of one operand alone, a reshape say, would go unrecorded before that one meets the rest,
+    and a tape that watches it later on would find nothing that it led to.
+
+    Parameters
+    ----------
+    *operands
+        Tensors are told from anything else, which is returned as it is.
+
+    Returns
+    -------
+    tuple
+
+    Raises
+    ------
+    TypeError
+        If one operand is a tensor and another a masked array, a matrix or the like.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.adjoints.identity_groups import together
+    >>> x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     a, b, _ = together(x, y, 3)
+    ...     product = a * b.reshape(1, 2)
+    ...     tape.watch(y)
+    >>> tape.gradient(product, y)
+    Tensor([1., 2.])
+    """
+    for x in operands:
+        if type(x) is not Tensor:
+            break
+    else:
+        return tuple(identity_n_op(*operands)) if partly_followed(operands) else operands
+    if any(map(is_tensor, operands)):
+        # Functions of NumPy that are called with one operand alone would drop what it adds to its
+        # data, before an op could refuse it.
+        operands = tuple(map(joined, operands))
+        for x in operands:
+            if not is_tensor(x):
+                plain_array(x)
+    if not partly_followed(operands):
+        return operands
+    outputs = iter(identity_n_op(*filter(is_tensor, operands)))
+    return tuple(next(outputs) if is_tensor(x) else x for x in operands)

@@ -1,0 +1,138 @@
+"""Batches of tangents whose extents are known only when a graph runs.
+
+A batch has one more axis than its primal, the first, of directions. Where an extent of the primal
+or the number of directions is not known, no shape can be written down to broadcast or reshape to.
+A batch is made to fit the outline of one instead: a tensor of the right shape and of no memory.
+"""
+
+import numpy as np
+
+from cytape.errors import SymbolicTensorError
+from cytape.ops.adjoints.conform import (
+    broadcast_batch_to,
+    broadcast_to_like_op,
+    broadcast_to_op,
+    count_op,
+    fit_like_op,
+    reshape_like_op,
+    stand_in,
+    sum_batch_to,
+    sum_to_like_op,
+    sum_to_op,
+)
+from cytape.ops.calls.dispatch import install_conform
+from cytape.ops.engine.batch_axis import of_factor, of_linear, with_axes
+from cytape.ops.engine.op_kinds import nondifferentiable
+from cytape.tensor.making import constant
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import symbolic_spec
+
+
+def _outline(batch, like, *, lead=0):
+    return np.broadcast_to(False, batch.shape[:1] + (1,) * lead + like.shape)
+
+
+def _outline_spec(batch, like, *, lead=0):
+    if batch.shape is None or like.shape is None:
+        return symbolic_spec(None, np.dtype(bool))
+    return symbolic_spec((batch.shape[0], *(1,) * lead, *like.shape), np.dtype(bool))
+
+
+def _units(*sources, place):
+    sizes = [source.size for source in sources]
+    start, source = sum(sizes[:place]), sources[place]
+    units = np.zeros((sum(sizes), source.size), source.dtype)
+    units[start : start + source.size] = np.eye(source.size)
+    return units.reshape(-1, *source.shape) if source.size else units.reshape(
+        len(units), *source.shape)
+
+
+batch_outline_op = nondifferentiable("BatchOutline", _outline, shape_rule=_outline_spec)
+unit_directions_op = nondifferentiable(
+    "UnitDirections", _units,
+    shape_rule=lambda *sources, place: symbolic_spec(
+        (None, *sources[place].shape), sources[place].dtype))
+
+
+def is_known(x):
+    """Tell whether all extents of an array or tensor are known."""
+    return not isinstance(x, Tensor) or x.spec.known
+
+
+def batch_outline(batch, like, lead=0):
+    """Return a tensor shaped like a batch of what is shaped like another.
+
+    Parameters
+    ----------
+    batch : Tensor
+        Has the right number of directions.
+    like : Tensor or Spec
+    lead : int
+        How many axes of length one to put between.
+    """
+    return batch_outline_op(batch, stand_in(like) if hasattr(like, "extents") else like, lead=lead)
+
+
+def broadcast_batch_like(batch, like):
+    """Broadcast each tensor of a batch to the shape of a tensor or spec."""
+    return broadcast_to_like_op(with_axes(batch, like.ndim), batch_outline(batch, like))
+
+
+def zeros_in_batch(batch, like):
+    """Return as many zeros as there are directions in a batch, each like a tensor."""
+    return broadcast_to_like_op(constant(0, like.dtype), batch_outline(batch, like))
+
+
+def sum_batch_like(batch, like):
+    """Sum each tensor of a batch over the axes along which `like` was broadcast to its shape."""
+    lead = batch.ndim - 1 - like.ndim
+    total = sum_to_like_op(batch, batch_outline(batch, like, lead))
+    return reshape_like_op(total, batch_outline(batch, like), order="C") if lead else total
+
+
+def reshape_batch(batch, shape, order="C"):
+    """Arrange the elements of each tensor of a batch in a shape, given as a tuple."""
+    if None in shape:
+        raise SymbolicTensorError(f"cannot give each tensor of a batch the shape {shape}")
+    if batch.shape[0] is not None:
+        return batch.reshape((batch.shape[0], *shape), order=order)
+    if -1 in shape or 0 in shape:
+        return batch.reshape(
+            (count_op(batch, axis=(0,), dtype=np.dtype(np.intp), at_least=0), *shape), order=order)
+    return batch.reshape((-1, *shape), order=order)
+
+
+# -- how batches go through ops that look at the shape of another tensor ---------------------------
+
+
+def _of_like(function):
+    """Return the rule of an op that only looks at the shape of its second input."""
+    return of_factor(lambda op, _, t, like: function(t, like))
+
+
+def _reshape_like_batched(op, _, t, like):
+    if op.attrs["order"] != "C":
+        return NotImplemented
+    return reshape_like_op(t, batch_outline(t, like), order="C")
+
+
+def _to_shape(in_batch, like):
+    """Return the rule of an op with a shape for its attribute."""
+
+    def batched(x, shape):
+        if is_known(x):
+            return in_batch(x, shape)
+        return like(x, symbolic_spec(tuple(np.atleast_1d(shape)), x.dtype))
+
+    return of_linear(batched)
+
+
+sum_to_like_op.batch = _of_like(sum_batch_like)
+broadcast_to_like_op.batch = _of_like(broadcast_batch_like)
+fit_like_op.batch = _of_like(lambda t, like: fit_like_op(t, batch_outline(t, like)))
+reshape_like_op.batch = of_factor(_reshape_like_batched)
+sum_to_op.batch = _to_shape(sum_batch_to, sum_batch_like)
+broadcast_to_op.batch = _to_shape(
+    lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)), broadcast_batch_like)
+
+install_conform(broadcast_batch_like=broadcast_batch_like, zeros_in_batch=zeros_in_batch)

@@ -1,0 +1,205 @@
+"""Reductions of slices along an axis, as `numpy.ufunc.reduceat` computes them.
+
+Sums, differences and extrema take NumPy's indices. Of other ufuncs, slices follow each other and
+end where the next one begins: their derivative is the partial derivative in each element, by which
+a spread gradient is multiplied, or a tangent before it is summed.
+"""
+
+import numpy as np
+
+from cytape.ops.calls.operands import axis_in_batch, wide
+from cytape.ops.constants import zeros_like
+from cytape.ops.cumulative import begins_op, partials, products_back_op, products_tangent_op, times
+from cytape.ops.elementwise import where
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.op_kinds import find, general, multilinear, nondifferentiable
+from cytape.ops.joining import concatenate
+from cytape.ops.linear_recurrences import recurrence_op
+from cytape.ops.matrix_products import conj_if_complex
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import moveaxis
+from cytape.ops.special_kernels.slice_extrema import fold_at_extrema, spread, spread_to_extrema
+from cytape.tensor.values.spec import symbolic_spec
+
+from .ufunc_folds import fold_op, result_dtype, slopes_of_fold
+
+EXTREMA = {"Maximum", "Minimum", "Fmax", "Fmin"}
+
+
+def _spec(x, starts, *, axis, dtype=None, **_):
+    shape = list(shape_rules.shape_of(x, "reduceat"))
+    shape[axis] = starts.shape[0] if starts.shape else None
+    return symbolic_spec(tuple(shape), x.dtype if dtype is None else dtype)
+
+
+def _reduce_at(x, starts, *, name, axis):
+    return find(name).forward.reduceat(x, starts, axis)
+
+
+# -- sums and differences, and their transpose ---------------------------------------------------
+
+
+def _by(kernel, moving, *arrays):
+    """Call a kernel for a gradient or tangent and arrays like it, which takes no half precision."""
+    dtype = moving.dtype
+    common = wide(dtype) if dtype.kind in "fc" else np.dtype(float)
+    return kernel(*[x.astype(common, copy=False) for x in (moving, *arrays)]).astype(
+        dtype, copy=False)
+
+
+def _sums_transpose(op, g, starts):
+    n = op.input_specs[0].shape[op.attrs["axis"]]
+    return NotImplemented if n is None else spread_op(g, starts, n=n, **op.attrs)
+
+
+def _spread(g, starts, *, n, name, axis):
+    return _by(lambda g: spread(g, starts, n, axis, name == "Subtract"), g)
+
+
+def _spread_spec(g, starts, *, n, axis, **_):
+    shape = list(shape_rules.shape_of(g, "reduceat"))
+    shape[axis] = n
+    return symbolic_spec(tuple(shape), g.dtype)
+
+
+sums_op = multilinear(
+    "SumsOfSlices", _reduce_at, _sums_transpose, None,
+    shape_rule=_spec, batch=batch_axis.along_axis)
+spread_op = multilinear(
+    "SpreadOverSlices", _spread,
+    lambda op, g, starts: sums_op(g, starts, name=op.attrs["name"], axis=op.attrs["axis"]), None,
+    shape_rule=_spread_spec, batch=batch_axis.along_axis)
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+def _at_elements(kernel):
+    """Make a forward function of a kernel; what moves may have an axis of directions."""
+    def forward(moving, x, y, starts, *, axis):
+        if moving.ndim > x.ndim:
+            x, y = (np.broadcast_to(z, (len(moving), *z.shape)) for z in (x, y))
+        return _by(lambda moving, x, y: kernel(moving, x, y, starts, axis), moving, x, y)
+
+    return forward
+
+
+def _to_extrema_spec(g, x, y, starts, *, axis):
+    shape = list(shape_rules.shape_of(g, "reduceat"))
+    of_x = shape_rules.shape_of(x, "reduceat")
+    shape[axis] = (*shape[:len(shape) - len(of_x)], *of_x)[axis]
+    return symbolic_spec(tuple(shape), g.dtype)
+
+
+def _extrema_in_batch(call):
+    alone = not any(call.mapped[1:])
+    return batch_axis.along_axis(call) if alone else batch_axis.of_one_shape(call)
+
+
+to_extrema_op = multilinear(
+    "SpreadToExtrema", _at_elements(spread_to_extrema),
+    lambda op, t, x, y, starts: of_extrema_op(t, x, y, starts, **op.attrs), None, None, None,
+    shape_rule=_to_extrema_spec, batch=_extrema_in_batch)
+of_extrema_op = multilinear(
+    "FoldAtExtrema", _at_elements(fold_at_extrema),
+    lambda op, g, x, y, starts: to_extrema_op(g, x, y, starts, **op.attrs), None, None, None,
+    shape_rule=lambda t, x, y, starts, *, axis: _spec(t, starts, axis=axis),
+    batch=_extrema_in_batch)
+
+
+# -- partial derivatives ---------------------------------------------------------------------------
+
+
+def _partials_by_folds(x, starts, name, axis):
+    """Return the partial derivatives: the slopes of a fold, from each element to its slice's end.
+
+    Elements before the first slice belong to none; what they get here does not count.
+    """
+    x = moveaxis(x, axis, -1)
+    begins = begins_op(starts, n=x.shape[-1])
+    a, b = slopes_of_fold(name, x, fold_op(x, begins, name=name, axis=x.ndim - 1), begins)
+    ends = concatenate([begins[1:], np.ones(1, bool)])
+    to_end = recurrence_op(a, where(ends, zeros_like(x) + 1, 0), backwards=True)
+    return moveaxis(to_end * b, -1, axis)
+
+
+def _partials(op):
+    (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
+    if name == "Multiply":
+        return partials(x, starts, axis=(axis,))
+    return _partials_by_folds(x, starts, name, axis)
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def _vjp(op, g):
+    (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
+    if name in EXTREMA:
+        return to_extrema_op(g, x, op.outputs[0], starts, axis=axis), None
+    n = op.input_specs[0].shape[axis]
+    if n is None:
+        return NotImplemented
+    if name == "Multiply":
+        return products_back_op(
+            g, conj_if_complex(x), starts, axis=(axis,), cumulative=False), None
+    spread_out = spread_op(g, starts, n=n, name="Add", axis=axis)
+    return times(spread_out, conj_if_complex(_partials(op))), None
+
+
+def _jvp(op, t, _):
+    (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
+    in_batch = axis_in_batch(axis, t.ndim) if t.ndim > op.input_specs[0].ndim else axis
+    if name in EXTREMA:
+        return of_extrema_op(t, x, op.outputs[0], starts, axis=in_batch)
+    if op.input_specs[0].shape[axis] is None:
+        return NotImplemented
+    if name == "Multiply" and in_batch == axis:
+        return products_tangent_op(x, t, starts, axis=(axis,), cumulative=False)
+    return sums_op(times(t, _partials(op)), starts, name="Add", axis=in_batch)
+
+
+reduce_at_op = general(
+    "ReduceAt", _reduce_at, vjp=_vjp, jvp=_jvp, saved_outputs=(0,), batched=_jvp,
+    shape_rule=_spec, batch=batch_axis.along_axis)
+# The same of ufuncs that are not connected.
+reduce_steps_at_op = nondifferentiable(
+    "ReduceStepsAt", _reduce_at,
+    shape_rule=lambda x, starts, *, name, axis: _spec(
+        x, starts, axis=axis, dtype=result_dtype(find(name).forward, x.dtype)),
+    batch=batch_axis.along_axis)
+
+
+# -- slices that do not follow each other ----------------------------------------------------------
+
+
+def check_indices(indices, n, name, dtype):
+    """Raise NumPy's error for indices that are not those of elements."""
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or (
+            indices.size and not 0 <= indices.min() <= indices.max() < n):
+        find(name).forward.reduceat(np.ones(n, dtype), indices)
+
+
+def slices_of(x, indices, *, name, axis):
+    """Return the elements of slices, and where among these the slices begin."""
+    n = x.shape[axis]
+    check_indices(indices, n, name, x.dtype)
+    indices = indices.astype(np.intp, copy=False)
+    following = np.append(indices[1:], n).astype(np.intp)[:indices.size]
+    lengths = np.where(indices < following, following - indices, 1)
+    starts = np.cumsum(lengths) - lengths
+    elements = np.arange(lengths.sum()) - np.repeat(starts - indices, lengths)
+    return elements.astype(np.intp, copy=False), starts.astype(np.intp, copy=False)
+
+
+slices_op = nondifferentiable(
+    "SlicesOfReduceAt", slices_of, shape_rule=lambda x, indices, **_: (
+        symbolic_spec((None,), np.intp),
+        symbolic_spec(indices.shape and indices.shape[:1], np.intp)))
+
+
+def follow_each_other(indices, n):
+    """Tell whether slices that begin at indices go on to the next one each."""
+    return indices.ndim == 1 and indices.dtype.kind in "iu" and (
+        not indices.size
+        or 0 <= indices[0] and indices[-1] < n and bool((indices[1:] > indices[:-1]).all()))

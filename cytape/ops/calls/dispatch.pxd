@@ -1,0 +1,128 @@
+# Op: one declaration made runnable. Calling it computes, and records on the recorders of the thread
+# that follow an input; `recording.pxd` has the layout of their entries.
+
+from cpython.ref cimport Py_INCREF, Py_XINCREF, PyObject
+from cytape.core.vspace cimport BackwardCall, OpType
+from cytape.tensor.operators cimport Operator
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.values.value cimport Value
+from cytape.tensor.variable cimport Variable, read
+from libc.stdint cimport int32_t, uint64_t
+
+cdef struct Kept:  # positions whose values an entry keeps, a bit each; the last bit: all after it
+    uint64_t inputs, outputs
+
+cdef class Op(Operator):
+    cdef OpType op_type           # name, and what the tape knows of the op
+    cdef readonly object forward  # the plain NumPy function
+    cdef public bint stateful     # each call counts: results differ, or something is changed
+    cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
+    cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
+    cdef uint64_t moving  # inputs with a derivative, a bit each; no entry is made without one
+    cdef Kept kept        # by an entry, whichever inputs are followed
+    cdef Kept* kept_for   # or by which input is followed; NULL: it makes no difference
+    cdef readonly object composition  # the same made of simpler ops, for plans; or None
+    cdef public object batch      # the rule for an added axis, a function of a BatchedCall; or None
+    # Data of higher rooms about the op, set when they import it; 0: none.
+    cdef int folding              # a Rule of graph/passes/folding
+    cdef void* emitter            # an Emitter of graph/run/special_ops
+    cdef bint adds_part           # zeros with a value somewhere, which plans add where that is
+    # Specs of the outputs of a call with symbolic values, packed as the results of forward.
+    cdef object infer(self, list inputs, dict attrs)
+    cdef int backward(self, BackwardCall* call) except -1
+    # Record a call, whose inputs and outputs are Values.
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1
+    # The tail of a call's entry, or None. Called before `kept` is read, as it may set that.
+    cdef object tail_of(self, dict attrs)
+    # The tangents of the outputs: tensors, arrays (plain) or None. Those of the inputs are arrays
+    # (plain) or tensors, or None; batched: with a leading axis, which `takes_batches` must allow,
+    # and the result may be NotImplemented.
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched)
+    cdef int note_views(self, inputs, result, dict attrs) except -1  # of the first input
+    cdef bint has_jvp(self) noexcept
+    cdef bint takes_batches(self) noexcept
+
+# Functions of higher rooms that this room calls; `install_conform` fills them in.
+cdef class Conforming:
+    cdef public object cast, sum_to, broadcast_to            # tensors made to fit a dtype or spec
+    cdef public object broadcast_batch_like, zeros_in_batch  # the same of batches of tangents
+    cdef public object getitem                               # of an index that holds symbols
+    cdef public object structural_vjp                        # the vjp of ops that move numbers
+    cdef public object deferred                              # gradients that only a run can tell
+    cdef public object ufunc_method                          # reduce and the others, of tensors
+    cdef public object named                                 # the op of a name
+    cdef public Op broadcast_to_op, constant_op, index_add_op, sum_to_op, transpose_op
+
+cdef Conforming conform
+
+cdef str documentation(Op op)
+cdef Value value_of(x, bint copy)
+cdef tuple with_lists_joined(tuple operands)
+cdef Value weak_scalar(x, Spec like)  # a Python number in a float dtype; None: not that simple
+cdef ndarray_of(x)
+cdef bint opts_out(x)
+cdef Tensor origin_of(x)
+cdef bint is_followed(inputs) except -1
+cdef object restored(x, bint plain)
+cdef Tensor dense(gradient)
+cdef Value dense_value(gradient)
+cdef object frozen(value)
+cdef dict frozen_attrs(dict attrs)
+cdef bint may_be(found, Spec spec) except -1
+cdef bint shape_may_be(shape, Spec spec) except -1
+cdef list gradients_of_outputs(BackwardCall* call, bint plain)
+cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1
+cdef int give_all(Op op, BackwardCall* call, gradients) except -1
+cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept
+
+
+cdef inline void* output_ref(BackwardCall* call, Py_ssize_t i) noexcept:
+    return call.refs[i]
+
+
+cdef inline void* input_ref(BackwardCall* call, Py_ssize_t i) noexcept:
+    return call.refs[call.n_outputs + i]
+
+
+cdef inline void* spec_pointer(BackwardCall* call, Py_ssize_t i) noexcept:
+    """The spec of input i."""
+    cdef void* ref = input_ref(call, i)
+    return <void*>(<Value>ref).spec if type(<object>ref) is Value else ref
+
+
+cdef inline void* saved_output_ref(BackwardCall* call) noexcept:
+    """The first of the outputs that the rules read."""
+    return call.refs[call.n_outputs + call.n_inputs]
+
+
+cdef inline dict attrs_of(BackwardCall* call):
+    return <dict>call.refs[call.n_refs - 1]
+
+
+cdef inline Value tensor_value(x):
+    """The value of a tensor, of a variable as it reads now; None for anything else."""
+    if type(x) is Tensor:
+        return (<Tensor>x).held
+    if isinstance(x, Variable):
+        return read(x)
+    return None
+
+
+cdef inline bint is_among(uint64_t bits, Py_ssize_t position) noexcept:
+    return bits >> min(position, 63) & 1
+
+
+cdef inline Spec spec_of_ref(x):
+    return (<Value>x).spec if type(x) is Value else x
+
+
+cdef inline void* owned(object x) noexcept:
+    Py_INCREF(x)
+    return <void*><PyObject*>x
+
+
+cdef inline void* owned_pointer(PyObject* x) noexcept:
+    Py_XINCREF(x)
+    return <void*>x

@@ -1,0 +1,31 @@
+"""Functions of upper rooms that lower rooms call: the only calls against the order of imports."""
+
+import importlib
+from functools import cache
+from typing import Any
+
+__all__ = ["UPPER", "upper"]
+
+# Each has one calling module.
+UPPER = {
+    "aggregate_indexed_slices": "cytape.ops.sparse_sums",
+    "custom_call_in_graph": "cytape.graph.tracing.traced_rules",
+    "overriding_call": "cytape.graph.differentiation.overrides",
+    "with_row_in_graph": "cytape.graph.control.element_stores",
+    "ConcreteFunction": "cytape.graph.tracing.concrete_function",
+    "FunctionGraph": "cytape.graph.tracing.function_graph",
+    "kept_values": "cytape.graph.checkpoint",
+    "checkpointed_gradients": "cytape.graph.checkpoint",
+}
+
+
+@cache
+def upper(name: str) -> Any:
+    """Return a function or class of an upper room, which is imported by the first call.
+
+    Examples
+    --------
+    >>> upper("ConcreteFunction")
+    <class 'cytape.graph.tracing.concrete_function.ConcreteFunction'>
+    """
+    return getattr(importlib.import_module(UPPER[name]), name)

@@ -1,0 +1,437 @@
+"""How an op is declared: the kinds of ops, and the table they fill.
+
+A declaration names the mathematical kind of an op and puts its derivatives beside its forward
+function. Reverse mode, forward mode and higher orders all follow from that one place.
+
+- `elementwise`: one partial derivative per input, written as an expression of output and inputs.
+- `structural`: numbers are only moved; which parts of the results are which parts of the inputs.
+- `linear`: the forward function is its own derivative; only its transpose is given.
+- `multilinear`: products; a transpose for each operand.
+- `general`: a vjp and a jvp.
+- `nondifferentiable`: integers, comparisons, piecewise constants; gradients end here.
+- A user's own op may leave its rules to `register_gradient` and `register_jvp`.
+
+A user's op may be declared again, say by a cell of a notebook that runs twice: a warning says so.
+What has been recorded with the older declaration, by a tape or in a graph, keeps it.
+"""
+
+import importlib
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.ops.calls.dispatch import install_conform
+from cytape.ops.engine.elementwise_op import ElementwiseOp
+from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.multilinear_op import MultilinearOp
+from cytape.ops.engine.structural_op import StructuralOp
+from cytape.ops.kernels.partial_tracer import declare_partials
+
+# Positions of all outputs, however many: those after the first 64 are taken as these are.
+ANY_OUTPUT = range(64)
+OPS: dict[str, ElementwiseOp | GeneralOp] = {}
+_own: set[str] = set()  # the names of cytape's own ops
+_replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
+rules_to_come: dict[str, dict[str, Callable]] = {}
+rooms_to_come: list[str] = []  # modules with ops of cytape's own that are not imported yet
+
+
+def find(name):
+    """Return the op of a name, None if there is none."""
+    while name not in OPS and rooms_to_come:
+        importlib.import_module(rooms_to_come.pop())
+    return OPS.get(name)
+
+
+def _named(name):
+    """Return the op of a name, for pickle."""
+    op = find(name)
+    if op is None:
+        raise LookupError(f"no op is declared under the name {name!r}: declare it first")
+    return op
+
+
+def enter(op):
+    """Put an op into the table, under its name."""
+    is_own = _declares_own(sys._getframe(1))
+    older = OPS.get(op.name) if is_own else find(op.name)
+    if op.name in _own:
+        raise ValueError(f"an op named {op.name!r} is declared already, by cytape itself")
+    if older is not None:
+        _replaced.append(older)
+        warnings.warn(
+            f"an op named {op.name!r} was declared before: from now on the name means this "
+            "declaration. Calls that were recorded, by tapes or in graphs, keep the older one",
+            stacklevel=3,
+        )
+    elif is_own:
+        _own.add(op.name)
+    OPS[op.name] = op
+    if isinstance(op.forward, np.ufunc) and (
+        isinstance(op, ElementwiseOp) or not op.differentiable
+    ):
+        partials = getattr(op, "partials", (None,) * op.forward.nin)
+        declare_partials(op.forward, partials, instead_of=getattr(older, "partials", None))
+    for mode, rule in rules_to_come.pop(op.name, {}).items():
+        op.define(**{mode: rule})
+    return op
+
+
+def _declares_own(frame):
+    """Tell whether a declaration is one of cytape's modules, not of a user's."""
+    while frame.f_globals is globals():
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", "").startswith("cytape.")
+
+
+def elementwise(name: str, forward: Callable, *partials: Callable | None) -> ElementwiseOp:
+    """Declare an op that acts on each element (after broadcasting).
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : numpy.ufunc or callable
+    *partials : callable or None
+        One per input: the derivative of the output with respect to it, called with the output and
+        the inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act
+        on arrays, tensors and symbols alike. None: the output does not depend on it differentiably.
+        Inputs come in the output's dtype. A boolean result selects the gradient where it is true
+        (multiplying would make 0 * inf NaN). For more than one factor where it is not zero, a
+        function of the gradient may be returned: what it returns is the product.
+
+    Returns
+    -------
+    ElementwiseOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own, there are more than three inputs, or a ufunc
+        has more outputs than one, another number of inputs or a signature.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> logit = elementwise(
+    ...     "DoctestLogit", lambda x: np.log(x) - np.log1p(-x), lambda y, x: 1 / (x * (1 - x)))
+    >>> float(cytape.grad(logit)(0.5))
+    4.0
+    """
+    if isinstance(forward, np.ufunc) and (
+            forward.signature is not None or (forward.nin, forward.nout) != (len(partials), 1)):
+        raise ValueError(
+            f"op {name!r} was given {len(partials)} partial derivatives, one per input, but "
+            f"{forward.__name__} has {forward.nin} inputs, {forward.nout} outputs and signature "
+            f"{forward.signature}; what has another than None is to be declared as general"
+        )
+    return enter(ElementwiseOp(name, forward, partials))
+
+
+def linear(
+    name: str,
+    forward: Callable,
+    transpose: Callable,
+    batched: Callable | None = None,
+    shape_rule: Callable | None = None,
+    composition: Callable | None = None,
+    **facts: Any,
+) -> GeneralOp:
+    """Declare an op that is linear in its inputs, all together.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    transpose : callable
+        Called with an `OpCall` and the output's gradient (several outputs: their gradients);
+        returns the gradient of the input (several inputs: a tuple).
+    batched : callable, optional
+        Called as the forward function is, with inputs that all have one more leading axis, of
+        directions. Without it, and where it returns NotImplemented, forward mode takes one
+        direction of a batch after the other.
+    shape_rule : callable, optional
+        Called with the specs of the inputs and the attributes; returns the spec of the output
+        (several outputs: a tuple) for a graph in which the inputs have no values yet. Without it
+        the forward function is called with ones.
+    composition : callable, optional
+        The one output, made of simpler ops: compiled functions and graphs run these instead, which
+        is faster where they need no Python (elementwise ones, sums, matrix products, views).
+        Called with the inputs, tensors of float32 or float64 and of known shapes, not empty, and
+        the attributes; may return NotImplemented.
+    **facts
+        Of ops of cytape's own: attributes of `Op` that graphs, plans and `vmap` read.
+
+    Returns
+    -------
+    GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> rotate = linear("DoctestRotate", lambda x, steps: np.roll(x, steps),
+    ...                 lambda op, g: rotate(g, steps=-op.attrs["steps"]))
+    >>> cytape.grad(lambda x: np.sum(rotate(x, steps=1) * np.arange(3)))(np.ones(3))
+    array([1., 2., 0.])
+    """
+    return enter(
+        GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
+                  shape_rule=shape_rule, composition=composition)
+    ).described(**facts)
+
+
+def multilinear(
+    name: str,
+    forward: Callable,
+    *transposes: Callable | None,
+    core: Sequence[int] | None = None,
+    batched: Callable | None = None,
+    shape_rule: Callable | None = None,
+    composition: Callable | None = None,
+    **facts: Any,
+) -> MultilinearOp:
+    """Declare a product: an op that is linear in each of its inputs while the others stand still.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    *transposes : callable or None
+        One per input: called with an `OpCall` and the inputs, of which this one is replaced by the
+        output's gradient (several outputs: by a tuple) and others that are complex are conjugated;
+        returns the gradient of the input. For two inputs: ``left(op, g, y)``, ``right(op, x, g)``.
+        It may return NotImplemented where it needs extents that are known only when a graph runs;
+        then it is called there. None: an input in which the op is not linear (say indices), which
+        has no gradient and is handed over as it is; integers need no None.
+    core : sequence of int, optional
+        For inputs that may be stacks, which broadcast against each other: per transpose how many
+        axes of the input are not of the stack. Gradients are summed over what was broadcast, and a
+        batch of tangents is a stack.
+    batched : callable, optional
+        Returns the product, with one more leading axis, where one input has such an axis, of
+        directions: called with an `OpCall`, the position of that input, and the inputs. Without it
+        and `core`, and where it returns NotImplemented, forward mode takes one direction of a batch
+        after the other.
+    shape_rule, composition, **facts
+        As for `linear`.
+
+    Returns
+    -------
+    MultilinearOp
+
+    Raises
+    ------
+    TypeError
+        If there is no transpose, or one is not a function.
+    ValueError
+        If the name is that of an op of cytape's own, or `core` has not one number per transpose.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> cross = multilinear(
+    ...     "DoctestCross", np.cross, lambda op, g, y: cross(y, g), lambda op, x, g: cross(g, x),
+    ...     core=(1, 1))
+    >>> cytape.grad(lambda x: cross(x, np.array([0.0, 1.0, 0.0]))[2])(np.ones(3))
+    array([1., 0., 0.])
+    """
+    return enter(
+        MultilinearOp(name, forward, transposes, core, batched, shape_rule, composition)
+    ).described(**facts)
+
+
+def structural(
+    name: str,
+    forward: Callable,
+    pieces: Callable | None,
+    shape_rule: Callable,
+    transpose: Callable | None = None,
+    batched: Callable | None = None,
+    views: bool = False,
+    **facts: Any,
+) -> StructuralOp:
+    """Declare an op that only moves numbers, repeats them, or leaves some out.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    pieces : callable or None
+        Says which parts of the results are which parts of the inputs: called with a list of arrays
+        for the results and one for the inputs, and the attributes, yields pairs of a part of a
+        result and a part of an input, which is broadcast to the former. Parts are views; nothing is
+        in the arrays. What no piece covers is zero, where pieces overlap they add up. None: the
+        result is a view of the one input, which the forward function returns.
+    shape_rule : callable
+        As for `linear`.
+    transpose : callable, optional
+        As for `linear`; called where gradients are recorded or extents are not known. Without it
+        one op reads where the pieces write and writes where they read.
+    batched : callable, optional
+        As for `linear`; called where tangents are recorded.
+    views : bool
+        Whether NumPy would have made views of the operand, which are not to be changed in place:
+        what other ops return is a copy. Without `pieces` it always would.
+    **facts
+        As for `linear`.
+
+    Returns
+    -------
+    StructuralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> swap = structural(
+    ...     "DoctestSwapHalves", lambda x: np.concatenate([x[2:], x[:2]]),
+    ...     lambda results, operands: [(results[0][:2], operands[0][2:]),
+    ...                                (results[0][2:], operands[0][:2])],
+    ...     shape_rule=lambda x: x)
+    >>> cytape.grad(lambda x: np.sum(swap(x) * np.arange(4)))(np.ones(4))
+    array([2., 3., 0., 1.])
+    """
+    views = views or pieces is None
+    if pieces is None:
+        def pieces(results, operands, **attrs):
+            part = forward(operands[0], **attrs)
+            # Of a 0-d array NumPy may return a number, which is no part of it.
+            scalar = results[0].ndim == operands[0].ndim == 0
+            return [(results[0], operands[0] if scalar else part)]
+
+    is_own = _declares_own(sys._getframe(1))
+    return enter(StructuralOp(
+        name, forward, pieces, transpose, batched, shape_rule, is_own, views)).described(**facts)
+
+
+def general(
+    name: str,
+    forward: Callable,
+    vjp: Callable | None = None,
+    jvp: Callable | None = None,
+    saved_inputs: tuple[int, ...] | None = None,
+    saved_outputs: Sequence[int] = (),
+    optional_gradients: Sequence[int] = (),
+    optional_tangents: Sequence[int] = (),
+    batched: Callable | None = None,
+    shape_rule: Callable | None = None,
+    composition: Callable | None = None,
+    **facts: Any,
+) -> GeneralOp:
+    """Declare an op with a rule for each mode.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    vjp : callable, optional
+        Called with an `OpCall` and one gradient per output; returns the gradient of the input
+        (several inputs: a tuple, None where there is none), or NotImplemented as a transpose of
+        `multilinear` does.
+    jvp : callable, optional
+        Called with an `OpCall` and one tangent per input (zeros where it has none, None where it
+        can have none, say an integer); returns the tangent of the output (several outputs: a
+        tuple). Without it forward mode transposes the vjp.
+    saved_inputs : tuple of int, optional
+        Positions of the inputs that the rules read; by default all.
+    saved_outputs : tuple of int, optional
+        Positions of the outputs that the rules read.
+    optional_gradients : tuple of int, optional
+        Positions of the outputs whose gradient the vjp takes as None; `ANY_OUTPUT` for all.
+    optional_tangents : tuple of int, optional
+        Positions of the inputs whose tangent the jvp takes as None where it is zero.
+    batched : callable, optional
+        A jvp for tangents that have one more leading axis, of directions. Without it, and where it
+        returns NotImplemented, forward mode takes one direction of a batch after the other.
+    shape_rule, composition, **facts
+        As for `linear`.
+
+    Returns
+    -------
+    GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> det = general(
+    ...     "DoctestDet2", lambda m: m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0],
+    ...     vjp=lambda op, g: g * np.flip(op.inputs[0]) * np.array([[1, -1], [-1, 1]]))
+    >>> cytape.grad(det)(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 4., -3.],
+           [-2.,  1.]])
+    """
+    return enter(
+        GeneralOp(
+            name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
+            optional_tangents, batched, shape_rule=shape_rule, composition=composition,
+        )
+    ).described(**facts)  # fmt: skip
+
+
+def nondifferentiable(
+    name: str, forward: Callable, shape_rule: Callable | None = None, **facts: Any
+) -> GeneralOp:
+    """Declare an op at whose output differentiation ends: its gradients are None, not zero.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    shape_rule, **facts
+        As for `linear`.
+
+    Returns
+    -------
+    GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> quantise = nondifferentiable("DoctestQuantise", lambda x, step: np.round(x / step) * step)
+    >>> float(cytape.grad(lambda x: x * quantise(x, step=0.5))(2.6))
+    2.5
+    """
+    return enter(
+        GeneralOp(name, forward, saved_inputs=(), differentiable=False, shape_rule=shape_rule)
+    ).described(**facts)
+
+
+install_conform(named=_named)

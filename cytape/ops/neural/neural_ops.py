@@ -1,0 +1,455 @@
+"""Functions of neural networks, under TensorFlow's names.
+
+Convolution and pooling are in `cytape.ops.neural.image_convolution`, losses in
+`cytape.ops.neural.cross_entropy`.
+"""
+
+import functools
+import math
+import operator
+from contextlib import nullcontext
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+import cytape.ops.special_kernels.activations as activations
+from cytape.ops.adjoints.conform import count, countable, widened
+from cytape.ops.broadcasting import broadcast_to
+from cytape.ops.calls.operands import axis_in_batch, is_tensor
+from cytape.ops.calls.symbolic import graph_for
+from cytape.ops.comparisons import isfinite, isnan
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import exp, log, maximum, where
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.op_kinds import elementwise, general
+from cytape.ops.neural.image_convolution import avg_pool2d, conv2d, max_pool2d
+from cytape.ops.python.draws import random_in_shape_of
+from cytape.ops.reductions import max_op, sum
+from cytape.ops.shapes import neural_shapes
+from cytape.ops.shaping import expand_dims, moveaxis, ndim, reshape, squeeze
+from cytape.tensor.values.plain_arrays import plain_array
+
+__all__ = [
+    "avg_pool2d",
+    "conv2d",
+    "dropout",
+    "fused_batch_norm",
+    "log_softmax",
+    "logsumexp",
+    "max_pool2d",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "softplus",
+]
+
+
+# -- activations ---------------------------------------------------------------------------------
+
+
+relu = elementwise("Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0)
+softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
+# Not y * (1 - y), where 1 - y cancels.
+sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
+
+
+# -- softmax -------------------------------------------------------------------------------------
+
+
+def _shifted(x, axis):
+    """Return `x` less its largest element along `axis`, and that element.
+
+    Nothing is subtracted where the largest is infinite: the difference would be NaN. In half
+    precision the sum of the exponentials of many elements may be infinite.
+    """
+    x = plain_array(x)
+    if x.dtype.kind != "f":
+        x = x.astype(np.float64)
+    elif x.dtype == np.float16:
+        x = x.astype(np.float32)
+    largest = x.max(axis, keepdims=True, initial=-np.inf)
+    largest = np.where(np.isfinite(largest), largest, 0)
+    return x - largest, largest
+
+
+def _as_given(result, x):
+    """Return a result in half precision if `x` has that."""
+    return result.astype(np.float16) if getattr(x, "dtype", None) == np.float16 else result
+
+
+def _softmax(x, *, axis):
+    powers = np.exp(_shifted(x, axis)[0])
+    return _as_given(powers / powers.sum(axis, keepdims=True), x)
+
+
+def log_softmax_of_array(x, *, axis):
+    shifted, _ = _shifted(x, axis)
+    return _as_given(shifted - np.log(np.exp(shifted).sum(axis, keepdims=True)), x)
+
+
+def _log_sum_exp(x, *, axis, keepdims):
+    shifted, largest = _shifted(x, axis)
+    if not keepdims:
+        largest = largest.squeeze(axis)
+    with np.errstate(divide="ignore"):  # the logarithm of no probability at all is -inf
+        total = np.log(np.exp(shifted).sum(axis, keepdims=keepdims))
+    return _as_given(total + largest, x)
+
+
+def _largest(x, axis):
+    """Return the largest elements of a tensor along `axis`, 0 where they are infinite."""
+    largest = max_op(x, axis=axis, keepdims=True)
+    return where(isfinite(largest), largest, 0)
+
+
+def _softmax_of_tensor(x, *, axis):
+    powers = exp(x - _largest(x, axis))
+    return powers / sum(powers, axis, keepdims=True)
+
+
+def _log_softmax_of_tensor(x, *, axis):
+    shifted = x - _largest(x, axis)
+    return shifted - log(sum(exp(shifted), axis, keepdims=True))
+
+
+def _powers(x, axis):
+    """Return exponentials beside the largest ones along `axis`, those, and where they are finite.
+
+    Where they are not, the exponentials are 1.
+    """
+    largest = max_op(x, axis=axis, keepdims=True)
+    finite = isfinite(largest)
+    return exp(where(finite, x, 0) - where(finite, largest, 0)), largest, finite
+
+
+def _log_sum_exp_of_tensor(x, *, axis, keepdims):
+    powers, largest, _ = _powers(x, axis)
+    result = log(sum(powers, axis, keepdims=True)) + largest
+    return result if keepdims else squeeze(result, axis)
+
+
+def softmax_product(y, t, axis):
+    """Multiply `t` by the Jacobian of softmax, diag(y) - y y^T, which is its own transpose."""
+    return y * (t - sum(y * t, axis, keepdims=True))
+
+
+def _softmax_derivative(op, t):
+    return softmax_product(op.outputs[0], t, op.attrs["axis"])
+
+
+def _log_softmax_vjp(op, g):
+    return g - exp(op.outputs[0]) * sum(g, op.attrs["axis"], keepdims=True)
+
+
+def _log_softmax_product(op, t, axis):
+    return t - sum(exp(op.outputs[0]) * t, axis, keepdims=True)
+
+
+def _later_axis(op, t):
+    return axis_in_batch(op.attrs["axis"], t.ndim)
+
+
+def _with_axes(op, reduced):
+    """Return `reduced`, of the output's shape, with the reduced axes as axes of length 1."""
+    return reduced if op.attrs["keepdims"] else expand_dims(reduced, op.attrs["axis"])
+
+
+def _shares(op):
+    """Return the softmax that is the derivative of logsumexp.
+
+    0 where there is no probability; elements that are inf share what there is. Not exp(x - y): the
+    output y is rounded, coarsely where it is large. Plans compute the powers once, for y, too.
+    """
+    x, axis = widened(op.inputs[0]), op.attrs["axis"]
+    powers, largest, finite = _powers(x, axis)
+    infinite = astype(x == np.inf, x.dtype, copy=False)
+    n_infinite = maximum(sum(infinite, axis, keepdims=True), 1)
+    return where(finite, powers, infinite) / where(
+        finite, sum(powers, axis, keepdims=True), where(isnan(largest), largest, n_infinite))
+
+
+softmax_op = general(
+    "Softmax",
+    forward=_softmax,
+    vjp=_softmax_derivative,
+    jvp=_softmax_derivative,
+    saved_inputs=(),
+    saved_outputs=(0,),
+    batched=lambda op, t: softmax_product(op.outputs[0], t, _later_axis(op, t)),
+    shape_rule=neural_shapes.floating,
+    composition=_softmax_of_tensor,
+    batch=batch_axis.along_axis,
+)
+
+log_softmax_op = general(
+    "LogSoftmax",
+    forward=log_softmax_of_array,
+    vjp=_log_softmax_vjp,
+    jvp=lambda op, t: _log_softmax_product(op, t, op.attrs["axis"]),
+    saved_inputs=(),
+    saved_outputs=(0,),
+    batched=lambda op, t: _log_softmax_product(op, t, _later_axis(op, t)),
+    shape_rule=neural_shapes.floating,
+    composition=_log_softmax_of_tensor,
+    batch=batch_axis.along_axis,
+)
+
+log_sum_exp_op = general(
+    "LogSumExp",
+    forward=_log_sum_exp,
+    vjp=lambda op, g: _with_axes(op, g) * _shares(op),
+    jvp=lambda op, t: sum(_shares(op) * t, **op.attrs),
+    saved_outputs=(0,),
+    batched=lambda op, t: sum(
+        _shares(op) * t, _later_axis(op, t), keepdims=op.attrs["keepdims"]
+    ),
+    shape_rule=neural_shapes.log_sum_exp,
+    composition=_log_sum_exp_of_tensor,
+    batch=batch_axis.along_axis,
+)
+
+
+def softmax(logits, axis=-1):
+    """Return ``exp(logits)`` divided by its sum along `axis`, without overflow.
+
+    Parameters
+    ----------
+    logits : array_like
+    axis : int or tuple of int, optional
+
+    Returns
+    -------
+    Tensor or ndarray
+        Of the shape of `logits`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.softmax(np.array([1e4, 1e4]))
+    array([0.5, 0.5])
+    """
+    return softmax_op(logits, axis=axis)
+
+
+def log_softmax(logits, axis=-1):
+    """Return the logarithm of the softmax along `axis`, without overflow or cancellation.
+
+    Parameters
+    ----------
+    logits : array_like
+    axis : int or tuple of int, optional
+
+    Returns
+    -------
+    Tensor or ndarray
+        Of the shape of `logits`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.log_softmax(np.array([1e4, 0.0]))
+    array([     0., -10000.])
+    """
+    return log_softmax_op(logits, axis=axis)
+
+
+def logsumexp(a, axis=None, keepdims=False):
+    """Return the logarithm of the sum of exponentials over the given axes, without overflow.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional
+        All axes by default.
+    keepdims : bool, optional
+        Whether the summed axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor or ndarray
+        -inf where all elements are.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(cytape.nn.logsumexp(np.array([1e4, -np.inf])))
+    10000.0
+    """
+    axis = tuple(range(ndim(a))) if axis is None else normalize_axis_tuple(axis, ndim(a))
+    return log_sum_exp_op(a, axis=axis, keepdims=keepdims)
+
+
+# -- batch normalisation -------------------------------------------------------------------------
+#
+# Outputs: the normalised batch, its mean, its unbiased variance; and, for the backward pass, the
+# mean and the reciprocal standard deviation that were used.
+
+
+def _channel_axes(spec):
+    """Return all axes but the last, and the number of elements along them."""
+    axes = tuple(range(spec.ndim - 1))
+    if None in spec.shape[:-1]:
+        return axes, count(spec, axes)
+    return axes, countable(math.prod(spec.shape[:-1]), spec.dtype)
+
+
+def _fused_batch_norm(x, scale, offset, *, epsilon):
+    x, scale, offset = map(plain_array, (x, scale, offset))
+    axes, count = tuple(range(x.ndim - 1)), math.prod(x.shape[:-1])
+    mean = x.mean(axes)
+    variance = x.var(axes)
+    rsqrt = 1 / np.sqrt(variance + epsilon)
+    y = (x - mean) * (rsqrt * scale) + offset
+    return y, mean, variance * (count / max(count - 1, 1)), mean, rsqrt
+
+
+def _less_one(count):
+    return maximum(count - 1, 1) if is_tensor(count) else max(count - 1, 1)
+
+
+def _sum_of_given(*terms):
+    """Return the sum of the terms that are not None, or None."""
+    terms = [term for term in terms if term is not None]
+    return functools.reduce(operator.add, terms) if terms else None
+
+
+def _fused_batch_norm_vjp(op, g, g_mean, g_variance, g_saved_mean, g_rsqrt):
+    axes, count = _channel_axes(op.input_specs[0])
+    mean, rsqrt = op.outputs[3], op.outputs[4]
+    centered = op.inputs[0] - mean
+    g, normalised = widened(g), widened(centered * rsqrt)
+    g_scale = sum(g * normalised, axes)
+    g_offset = sum(g, axes)
+    g_x = rsqrt * op.inputs[1] * (g - (g_offset + normalised * g_scale) / count)
+
+    g_mean = _sum_of_given(g_mean, g_saved_mean)
+    if g_mean is not None:
+        g_x = g_x + g_mean / count
+    if g_variance is not None:
+        g_x = g_x + g_variance * centered * (2 / _less_one(count))
+    if g_rsqrt is not None:
+        g_x = g_x - g_rsqrt * rsqrt**3 * centered / count
+    return g_x, g_scale, g_offset
+
+
+def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
+    axes, count = _channel_axes(op.input_specs[0])
+    mean, rsqrt = op.outputs[3], op.outputs[4]
+    centered = op.inputs[0] - mean
+    t_y = t_mean = t_variance = t_rsqrt = None
+    if t_x is not None:
+        t_x = widened(t_x)
+        t_mean = sum(t_x, axes) / count
+        covariance = sum(centered * t_x, axes)
+        t_variance = covariance * (2 / _less_one(count))
+        t_rsqrt = -(rsqrt**3) * covariance / count
+        t_y = op.inputs[1] * (rsqrt * (t_x - t_mean) + centered * t_rsqrt)
+    if t_scale is not None:
+        t_scale = centered * rsqrt * t_scale
+    if t_offset is not None:
+        t_offset = broadcast_to(t_offset, op.input_specs[0].extents)
+    return _sum_of_given(t_y, t_scale, t_offset), t_mean, t_variance, t_mean, t_rsqrt
+
+
+def _normalised(call):
+    """Normalise the channels of members as more channels."""
+    inputs = batch_axis.repeated(call)
+    if inputs is None or call.extent is None or not call.input_specs[0].known:
+        return NotImplemented
+    x, *others = inputs
+    channels = (call.extent, call.input_specs[0].shape[-1])
+    width = call.extent * channels[1]
+    y, *statistics = call.again([
+        reshape(moveaxis(x, 0, -2), (*call.input_specs[0].shape[:-1], width)),
+        *[reshape(other, (width,)) for other in others]])
+    return (moveaxis(reshape(y, (*call.input_specs[0].shape[:-1], *channels)), -2, 0),
+            *[reshape(each, channels) for each in statistics])
+
+
+fused_batch_norm_op = general(
+    "FusedBatchNorm",
+    forward=_fused_batch_norm,
+    vjp=_fused_batch_norm_vjp,
+    jvp=_fused_batch_norm_jvp,
+    saved_inputs=(0, 1),
+    saved_outputs=(3, 4),
+    optional_gradients=(1, 2, 3, 4),
+    optional_tangents=(0, 1, 2),
+    shape_rule=neural_shapes.fused_batch_norm,
+    batch=_normalised,
+)
+
+
+def fused_batch_norm(x, scale, offset, epsilon=0.001):
+    """Normalise a batch over all axes but the last, then scale and shift it, as in training.
+
+    Parameters
+    ----------
+    x : array_like
+        The batch, channels last.
+    scale, offset : array_like
+        One number per channel.
+    epsilon : float, optional
+        Added to the variance.
+
+    Returns
+    -------
+    y, mean, variance : Tensor or ndarray
+        The normalised batch, and the mean and the unbiased variance of each channel of `x`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> y, mean, variance = cytape.nn.fused_batch_norm(np.array([[1.0], [3.0]]), [1.0], [0.0])
+    >>> mean, variance
+    (array([2.]), array([2.]))
+    """
+    return fused_batch_norm_op(x, scale, offset, epsilon=epsilon)[:3]
+
+
+# -- dropout -------------------------------------------------------------------------------------
+
+
+def dropout(x, rate, seed=None):
+    """Set elements chosen at random to zero, and divide the others by the share that is left.
+
+    Parameters
+    ----------
+    x : array_like
+    rate : float
+        The probability that an element is dropped, at least 0 and below 1.
+    seed : int, optional
+        As for `cytape.numpy.random.random`. In a graph the choice is made anew in each run; the
+        gradient is that of the choice that was made.
+
+    Returns
+    -------
+    Tensor or ndarray
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the rate is out of range.
+    TypeError
+        If `x` does not hold floating point numbers.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> y = cytape.nn.dropout(np.ones(100), rate=0.5)
+    >>> sorted(set(y.tolist()))
+    [0.0, 2.0]
+    """
+    if not 0 <= rate < 1:
+        raise ValueError(f"rate must be at least 0 and below 1, got {rate}")
+    dtype = x.dtype if is_tensor(x) else np.asarray(x).dtype
+    if dtype.kind not in "fc":
+        raise TypeError(f"dropout takes floating point numbers, got {dtype}")
+    if rate == 0:
+        return x
+    precision = np.float32 if dtype in (np.float32, np.float16, np.complex64) else np.float64
+    graph = graph_for([x])
+    with nullcontext() if graph is None else graph.name_scope("dropout"):
+        kept = random_in_shape_of(x, np.dtype(precision), seed) >= rate
+        return where(kept, x / (1 - rate), 0)

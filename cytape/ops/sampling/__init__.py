@@ -1,0 +1,1 @@
+"""Random numbers: the distributions of `numpy.random`."""

@@ -1,0 +1,1 @@
+"""Loops over memory that single families of ops need."""

@@ -1,0 +1,354 @@
+"""Arrays with other values in a part of them, as functions of both: sets, sums and extrema."""
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from cytape.ops.adjoints.conform import broadcast_to, fill_like, identity_op, stand_in, sum_to
+from cytape.ops.calls.late import upper
+from cytape.ops.calls.operands import is_tensor
+from cytape.ops.creation import astype
+from cytape.ops.engine.index_op import index_in_batch
+from cytape.ops.engine.op_kinds import enter, general, multilinear, nondifferentiable
+from cytape.ops.indexing import (
+    dynamic_batch,
+    dynamic_get_item_op,
+    dynamic_index_add_op,
+    filled_in,
+    get_item_op,
+    getitem,
+    index_add_op,
+    template_of,
+)
+from cytape.ops.joining import concatenate
+from cytape.ops.shapes.index_shapes import indexed_shape, set_item
+from cytape.ops.shapes.shape_rules import shape_of
+from cytape.ops.shaping import ravel, reshape, squeeze
+from cytape.ops.updates.update_op import UpdateOp
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.making import constant
+from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.spec import symbolic_spec
+
+__all__ = ["accumulate_into", "add_into", "as_cast", "set_item_op", "set_part"]
+
+
+# -- the ops ---------------------------------------------------------------------------------------
+
+
+def _set(x, part, *, index):
+    result = np.array(x, order="C")
+    result[index] = part
+    return result
+
+
+def _cleared(x, *, index):
+    return _set(x, 0, index=index)
+
+
+def _in_batch(x, *, index):
+    index = index_in_batch(index)
+    return NotImplemented if index is None else clear_item_op(x, index=index)
+
+
+def _part_aligned(op, tangent, index):
+    """Return a batch of tangents of a part with the axes that the index selects."""
+    shape = indexed_shape(op.input_specs[0].shape, index)
+    lead = len(shape) + 1 - tangent.ndim
+    return tangent[(slice(None), *(None,) * lead)] if lead else tangent
+
+
+def _set_vjp(op, g):
+    of_x, of_part = op.needs[:2]
+    index, spec = op.attrs["index"], op.input_specs[1]
+    # First the part: `g` is free then.
+    part = sum_to(take_item_op(g, index=index), spec) if of_part else None
+    return clear_item_op(g, index=index) if of_x else None, part
+
+
+def _set_jvp(op, t, of_part):
+    index = op.attrs["index"]
+    if of_part is None:
+        return clear_item_op(t, index=index)
+    return set_item_op(t, of_part, index=index)
+
+
+def _set_batched(op, t, of_part):
+    index = index_in_batch(op.attrs["index"])
+    if index is None:
+        return NotImplemented
+    if of_part is None:
+        return clear_item_op(t, index=index)
+    return set_item_op(t, _part_aligned(op, of_part, op.attrs["index"]), index=index)
+
+
+set_item_op = enter(UpdateOp(
+    "SetItem", _set, "set", vjp=_set_vjp, jvp=_set_jvp, optional_tangents=(1,),
+    batched=_set_batched, shape_rule=set_item))
+clear_item_op = enter(UpdateOp(
+    "ClearItem", _cleared, "clear", vjp=lambda op, g: clear_item_op(g, **op.attrs),
+    batched=_in_batch, shape_rule=lambda x, *, index: x))
+# As x[index], but a copy in a plan as well: so that then the array can be written over.
+take_item_op = enter(UpdateOp(
+    "TakeItem", lambda x, *, index: x[index].copy(), "take", vjp=get_item_op.vjp,
+    batched=lambda x, *, index: NotImplemented if index_in_batch(index) is None else (
+        take_item_op(x, index=index_in_batch(index))),
+    shape_rule=get_item_op.shape_rule))
+
+
+# -- where tensors in the index have no value yet: they are inputs, and strings in the index -------
+
+
+def _dynamic_vjp(op, g):
+    index, spec, values = op.attrs["index"], op.input_specs[1], op.inputs[2:]
+    part = sum_to(dynamic_get_item_op(g, *values, index=index), spec) if op.needs[1] else None
+    of_x = dynamic_clear_item_op(g, *values, index=index) if op.needs[0] else None
+    return (of_x, part, *[None] * len(values))
+
+
+def _dynamic_jvp(op, t, of_part, *_):
+    return _dynamic_tangent(op, t, of_part, op.attrs["index"])
+
+
+def _dynamic_tangent(op, t, of_part, index):
+    values = op.inputs[2:]
+    if of_part is None:
+        return dynamic_clear_item_op(t, *values, index=index)
+    return dynamic_set_item_op(t, of_part, *values, index=index)
+
+
+def _dynamic_batched(op, t, of_part, *_):
+    index = op.attrs["index"]
+    if of_part is not None:
+        of_part = _part_aligned(op, of_part, filled_in(index, op.input_specs[2:]))
+    return dynamic_batch(op, lambda index: _dynamic_tangent(op, t, of_part, index))
+
+
+def _written_by(x, *values, index):
+    """Return for each element which of those written comes there last, by number, or -1."""
+    written = np.full(x.shape, -1)
+    part = written[filled_in(index, values)]
+    written[filled_in(index, values)] = np.arange(part.size).reshape(part.shape)
+    return written
+
+
+def _places(x, *values, index):
+    return np.arange(x.size).reshape(x.shape)[filled_in(index, values)].ravel()
+
+
+def _shows_memory(places, result, *, order, is_raveled):
+    """Tell whether NumPy reshapes an array with elements in these places of memory to a view."""
+    if not places.size:
+        return np.False_
+    memory = np.empty(places.max() + 1, np.bool_)
+    first = (0,) * places.ndim
+    strides = [
+        int(places[(*first[:axis], 1, *first[axis + 1:])] - places[first]) if extent > 1 else 0
+        for axis, extent in enumerate(places.shape)]
+    view = as_strided(memory[places[first]:], places.shape, strides)
+    shown = view.ravel() if is_raveled else view.reshape(result.shape, order=order)
+    return np.bool_(np.may_share_memory(memory, shown))
+
+
+VALUES: Any = range(2, sys.maxsize)  # which of the inputs stand in the index
+dynamic_set_item_op = general(
+    "DynamicSetItem",
+    lambda x, part, *values, index: _set(x, part, index=filled_in(index, values)),
+    _dynamic_vjp, _dynamic_jvp, saved_inputs=VALUES, optional_tangents=(1,),
+    batched=_dynamic_batched, shape_rule=lambda x, *_, index: x)
+dynamic_clear_item_op = multilinear(
+    "DynamicClearItem", lambda x, *values, index: _cleared(x, index=filled_in(index, values)),
+    lambda op, g, *values: dynamic_clear_item_op(g, *values, **op.attrs),
+    batched=lambda op, _, t, *values: dynamic_batch(
+        op, lambda index: dynamic_clear_item_op(t, *values, index=index)),
+    shape_rule=lambda x, *_, index: x)
+written_by_op = nondifferentiable(
+    "WrittenBy", _written_by, shape_rule=lambda x, *_, index: symbolic_spec(x.shape, np.intp))
+places_op = nondifferentiable(
+    "PlacesOf", _places, shape_rule=lambda x, *_, index: symbolic_spec((None,), np.intp))
+shows_memory_op = nondifferentiable(
+    "ShowsMemory", _shows_memory, shape_rule=lambda *_, **__: symbolic_spec((), np.bool_))
+
+
+# -- x[index] = part -------------------------------------------------------------------------------
+
+
+def _parts(index):
+    return index if isinstance(index, tuple) else (index,)
+
+
+def _is_array(part, is_mask=False):
+    return isinstance(part, np.ndarray) and part.ndim > 0 and (part.dtype == bool) == is_mask
+
+
+def _is_whole(part):
+    return part is Ellipsis or isinstance(part, slice) and part == slice(None)
+
+
+def _is_number(tensor):
+    return tensor.ndim == 0 and tensor.dtype.kind in "iu"
+
+
+def as_cast(values, dtype):
+    """Return values as a tensor of a dtype, cast as NumPy casts what it writes to an array."""
+    if is_tensor(values):
+        return astype(convert_to_tensor(values), dtype, copy=False)
+    return convert_to_tensor(plain_array(values, dtype))
+
+
+def _fitted(x, index, part):
+    """Return what is written as a tensor of the array's dtype, without axes in excess."""
+    part = as_cast(part, x.dtype)
+    shape_of(part.spec, "x[index] = part")
+    ndim = len(indexed_shape(shape_of(x.spec, "x[index] = part"), filled_in(*index)))
+    if part.ndim > ndim:  # as NumPy does where they are of length one
+        excess = tuple(range(part.ndim - ndim))
+        if any(part.shape[axis] not in (1, None) for axis in excess):
+            raise ValueError(
+                f"could not broadcast input array from shape {part.shape} into an index of "
+                f"{ndim} axes")
+        part = squeeze(part, excess)
+    return part
+
+
+def _described(x, index):
+    """Return an index with strings for tensors without value, these, and their specs."""
+    template, tensors = template_of(index)
+    return template, tensors, [convert_to_tensor(value).spec for value in tensors]
+
+
+def set_part(x, index, part):
+    """Return an array with other values in a part of it; of those that meet the last one counts."""
+    template, tensors, specs = _described(x, index)
+    part = _fitted(x, (template, specs), part)
+    if not all(map(_is_number, tensors)) or tensors and _may_repeat(x, template):
+        return _set_by_number(x, template, tensors, part)
+    if tensors:
+        return _set_at_numbers(x, template, tensors, part)
+    if any(map(_is_array, _parts(template))):
+        if not x.spec.known:
+            return _set_by_number(x, template, [], part)
+        places = _positions(x, template)
+        if len(np.unique(places)) < places.size:
+            numbers = np.full(x.size, -1)
+            numbers[places.ravel()] = np.arange(places.size)
+            last = numbers[numbers >= 0]
+            return set_item_op(
+                x, ravel(broadcast_to(part, places.shape))[last],
+                index=np.unravel_index(places.ravel()[last], x.shape))
+    return set_item_op(x, part, index=template)
+
+
+def _may_repeat(x, index):
+    """Tell whether places may meet, whatever numbers and bounds stand for strings in an index."""
+    if not any(map(_is_array, _parts(index))):
+        return False
+    if not x.spec.known:
+        return True
+    places = _positions(x, tuple([
+        slice(1) if isinstance(one, (str, slice)) else one for one in _parts(index)]))
+    return len(np.unique(places)) < places.size
+
+
+def _positions(x, index):
+    return np.arange(x.size).reshape(x.shape)[index]
+
+
+def _within(x, template, tensors, part):
+    """Return a part in the shape of what the index selects."""
+    if tensors:
+        return broadcast_to(part, dynamic_get_item_op(x, *tensors, index=template).spec.extents)
+    return broadcast_to(part, get_item_op(x, index=template).spec.extents)
+
+
+def _set_by_number(x, template, tensors, part):
+    """Choose for each element what is written there last, if anything is."""
+    numbers = written_by_op(x, *tensors, index=template)
+    flat = ravel(_within(x, template, tensors, part))
+    with_nothing = concatenate([flat, constant(np.zeros(1, flat.dtype))])  # number -1
+    return np.where(numbers >= 0, getitem(with_nothing, numbers), x)
+
+
+def _set_at_numbers(x, template, tensors, part):
+    """Set what is at tensors that are numbers (or between them, in slices)."""
+    parts = _parts(template)
+    axis = next(i for i, one in enumerate(parts) if one is Ellipsis or not _is_whole(one))
+    if not isinstance(parts[axis], str) or any(
+            one is None or isinstance(one, np.ndarray) for one in parts):
+        return dynamic_set_item_op(x, part, *tensors, index=template)
+    lead = parts[:axis]
+    number = tensors[int(parts[axis][1:])]
+    rest = tuple([tensors[int(one[1:])] if isinstance(one, str) else one
+                  for one in parts[axis + 1 :]])
+    row = dynamic_get_item_op(x, number, index=(*lead, "@0"))
+    if not all(_is_whole(one) for one in rest):
+        if any(isinstance(bound, str) for one in rest if isinstance(one, slice)
+               for bound in (one.start, one.stop, one.step)):
+            return dynamic_set_item_op(x, part, *tensors, index=template)
+        row = set_part(row, (*lead, *rest), part)
+    else:
+        row = broadcast_to(part, row.spec.extents)
+    return upper("with_row_in_graph")(x, row, number, axis)
+
+
+# -- x[index] op= part -----------------------------------------------------------------------------
+
+
+def add_into(x, index, part):
+    """Return an array with values added to a part of it; of those that meet all count."""
+    template, tensors, specs = _described(x, index)
+    part = _within(x, template, tensors, _fitted(x, (template, specs), part))
+    if tensors or not x.spec.known:
+        return x + dynamic_index_add_op(part, stand_in(x.spec), *tensors, index=template)
+    return x + index_add_op(part, index=template, shape=x.shape)
+
+
+def accumulate_into(x, index, part, ufunc, neutral, reduce):
+    """Return an array with a part of it combined with values, one after the other where they meet.
+
+    Parameters
+    ----------
+    x : Tensor
+    index : object
+    part : array_like
+    ufunc : callable
+    neutral : number or None
+        What changes nothing.
+    reduce : callable or None
+        Combines many along an axis.
+    """
+    template, tensors, specs = _described(x, index)
+    part = _fitted(x, (template, specs), part)
+    if all(map(_is_number, tensors)) and not _may_repeat(x, template):
+        return set_part(x, index, ufunc(getitem(x, index), part))
+    part = ravel(_within(x, template, tensors, part))
+    if tensors or not x.spec.known:
+        return _accumulated(
+            x, places_op(x, *tensors, index=template), part, neutral, reduce, ufunc)
+    places = _positions(x, template).ravel()
+    remaining = np.arange(places.size)
+    while remaining.size:  # the first to come to each place
+        _, first = np.unique(places[remaining], return_index=True)
+        turn = remaining[np.sort(first)]
+        at = np.unravel_index(places[turn], x.shape)
+        x = set_item_op(x, ufunc(getitem(x, at), part[turn]), index=at)
+        remaining = np.setdiff1d(remaining, turn, assume_unique=True)
+    return x
+
+
+def _accumulated(x, places, part, neutral, reduce, ufunc):
+    """Do so where it is not known which places meet: with a row of neutral values for each."""
+    if reduce is None:
+        raise TypeError(
+            f"at[...].{ufunc.__name__} in a graph takes numbers and slices in its index, no "
+            "tensors of several places; and no array beside a tensor, or where extents are not "
+            "known, unless it is known that its places are different ones")
+    flat = ravel(x)
+    columns = places_op(flat, index=slice(None))
+    is_place = reshape(places, (-1, 1)) == reshape(columns, (1, -1))
+    rows = np.where(is_place, reshape(part, (-1, 1)), constant(neutral(x.dtype), x.dtype))
+    total = reduce(concatenate([reshape(flat, (1, -1)), rows]), axis=0)
+    return identity_op(reshape(total, x.shape)) if x.spec.known else np.where(
+        fill_like(x, 1) > 0, total.reshape((-1, *x.shape[1:])), x)

@@ -1,0 +1,576 @@
+from cpython.ref cimport PyObject
+from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.engine.index_op cimport IndexOp, find_bytes, is_plain_slice
+from cytape.ops.calls.symbolic cimport SymbolicGraph
+from cytape.ops.kernels.moves cimport COPIED_BYTES
+from cytape.ops.updates.update_op cimport note_change
+from cytape.tensor.view_links cimport ALONE, COPY, EITHER, FOREIGN, UNKNOWN, VIEW, Kind, Link, cut
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.recording.state cimport building
+from cytape.tensor.tensor cimport take_on
+from cytape.tensor.values.value cimport (
+    Value, array_of, copy_of_array, is_exclusive, is_symbolic, symbol_of, value_of_array)
+from cytape.tensor.noted_views cimport LAST
+from libc.stdint cimport int32_t, int64_t
+
+import numpy as np
+
+from cytape.ops.adjoints.conform import reshape_like_op
+from cytape.ops.adjoints.extent_checks import checked_extents_op
+from cytape.ops.elementwise import where
+from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
+from cytape.ops.shaping import dynamic_reshape_op, ravel, reshape, reshape_op, transpose
+from cytape.ops.updates.part_updates import places_op, shows_memory_op
+
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except *  # no fixed value means success
+    void Py_LeaveRecursiveCall()
+
+cdef tuple LIKELY = (24, 4)  # examples of extents that are known only at run time
+cdef tuple RESHAPES = (dynamic_reshape_op, reshape_like_op, reshape_op)
+cdef Value NOTHING = value_of_array(np.empty(0))
+cdef enum:
+    MOST_STEPS = 8  # in a chain of links that only serves to know strides
+
+
+class UnknownLayoutError(ValueError):
+    """Whether a tensor is a view is not known before a graph runs."""
+
+
+cdef bint is_view(Tensor tensor) except -1:
+    cdef SymbolicGraph graph
+    cdef int32_t node
+    cdef Op op
+    if tensor.link != NULL:
+        return base_link(tensor.link) != tensor.link or tensor.link.kind == FOREIGN
+    if not is_symbolic(tensor.held):
+        return tensor.held.is_part
+    graph = tensor.held.owner
+    node = graph.symbols[symbol_of(tensor.held)].node
+    op = graph.ops[node]
+    if not op.makes_views:
+        return False
+    specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
+    if op is get_item_op or op is dynamic_get_item_op:
+        return specs[0].ndim != 0 and is_basic(filled_in(graph.attrs[node]["index"], specs[1:]))
+    return specs[0].ndim != 0
+
+
+cdef bint may_be_view(Tensor tensor) except -1:
+    return is_view(tensor) or tensor.link != NULL and tensor.link.kind == EITHER
+
+
+cdef bint may_overlap(Tensor view) except -1:
+    """Whether windows that slide, which have the attribute `writeable`, are among its origins."""
+    cdef Link* link = view.link
+    while link.origin != NULL:
+        if type(<object>link.attrs) is dict and "writeable" in <object>link.attrs:
+            return True
+        link = link.origin
+    return False
+
+
+cdef bint is_basic(index) except -1:
+    """Whether NumPy makes a view of what an index selects; specs stand for tensors in it."""
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Spec):
+            if part.ndim != 0 or part.dtype.kind == "b":
+                return False
+        elif isinstance(part, (bool, np.bool)) or not (
+                part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice))):
+            return False
+    return True
+
+
+cdef Link* base_link(Link* link) except NULL:
+    """Return the link of the array that a write goes to: the first origin that is not a view."""
+    while link.origin != NULL and shows_origin(link):
+        link = link.origin
+    return link
+
+
+cdef bint shows_origin(Link* link) except -1:
+    """Whether NumPy made a view in the last step, whatever the extents are."""
+    if link.kind == UNKNOWN and <object>link.op in RESHAPES:
+        link.kind = kind_of_reshape(link)
+    elif link.kind == UNKNOWN:
+        if <object>link.op is get_item_op:
+            shows = is_basic(<object>link.attrs)
+        elif <object>link.op is dynamic_get_item_op:
+            index = (<dict>link.attrs)["index"]
+            specs = [x.spec if isinstance(x, Tensor) else x for x in <tuple>link.inputs]
+            shows = (<Spec>link.spec).ndim != 0 and is_basic(filled_in(index, specs))
+        else:
+            shows = (<Spec>link.spec).ndim != 0 or not returns_number(link)
+        link.kind = VIEW if shows else COPY
+    return link.kind == VIEW
+
+
+cdef bint returns_number(Link* link) except -1:
+    """Whether NumPy's function returns a number, not an array without axes."""
+    memory = stand_in(link.origin, LIKELY[0])
+    result = None if memory is None else example_of_call(link, memory, LIKELY[0])
+    return result is not None and type(result) is not np.ndarray
+
+
+cdef Kind kind_of_reshape(Link* link) except? UNKNOWN:
+    """Whether NumPy makes a view of another shape."""
+    cdef bint in_order = True, has_slices = False, known = (<Spec>link.spec).known
+    cdef Link* origin = link.origin
+    for extent in LIKELY:
+        memory = stand_in(origin, extent)
+        in_order = in_order and is_reshaped_in_order(link, memory)
+    while origin.origin != NULL and shows_origin(origin):
+        known = known and (<Spec>origin.spec).known
+        has_slices = has_slices or takes_part_of_axis(origin)
+        origin = origin.origin
+    known = known and (<Spec>origin.spec).known
+    if in_order and (known or not has_slices) and (origin.kind != EITHER or is_raveled(origin)):
+        return VIEW
+    if not known or origin.kind == EITHER:
+        return EITHER
+    result = example_of_call(link, memory, LIKELY[0])
+    if not memory.size or is_raveled(link):
+        return COPY
+    return VIEW if np.may_share_memory(memory, result) else COPY
+
+
+cdef bint takes_part_of_axis(Link* link) except -1:
+    """Whether extents decide if a slice or a part of a split is contiguous, as in `x[:, :30]`."""
+    cdef bint is_first = True
+    if link.output >= 0:
+        return True
+    if <object>link.op is get_item_op:
+        index = <object>link.attrs
+    elif <object>link.op is dynamic_get_item_op:
+        index = (<dict>link.attrs)["index"]
+    else:
+        return False
+    for part in index if type(index) is tuple else (index,):
+        if type(part) is slice:
+            if part.step not in (None, 1) or not is_first and part != slice(None):
+                return True
+            is_first = False
+        elif part is Ellipsis:
+            is_first = False
+    return False
+
+
+cdef bint is_raveled(Link* link) except -1:
+    """Whether a reshape copies arrays with gaps: `ravel` passes its shape in a tuple."""
+    return <object>link.op in RESHAPES and (<dict>link.attrs).get("shape") == (-1,)
+
+
+cdef object stand_in(Link* link, extent):
+    """An array with strides as NumPy's would have them; None: only a run tells them."""
+    if link.origin == NULL or not shows_origin(link) and link.kind == COPY:
+        return example_of(<Spec>link.spec, extent)
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        memory = stand_in(link.origin, extent)
+    finally:
+        Py_LeaveRecursiveCall()
+    memory = None if memory is None else shown(link, memory, extent)
+    if memory is not None and memory.size == 0 and not (<Spec>link.spec).known:
+        return None  # its extents are too many for the example's
+    return memory
+
+
+cdef object example_of(Spec spec, extent):
+    if spec.ndim < 0:
+        return None
+    return np.empty([extent if n is None else n for n in spec.shape], spec.dtype)
+
+
+cdef object shown(Link* link, memory, extent):
+    """Call a view's op with an array; None if the result is known only at run time."""
+    result = example_of_call(link, memory, extent)
+    if result is None and is_reshaped_in_order(link, memory):
+        result = example_of(<Spec>link.spec, extent)
+        return None if result is None else result[...]
+    return result
+
+
+cdef object example_of_call(Link* link, memory, extent):
+    """Call a view's op with an array; None if the example extents do not fit each other."""
+    cdef tuple inputs = () if link.inputs == NULL else (
+        tuple([example_input(x, extent) for x in <tuple>link.inputs]))
+    if <object>link.op is checked_extents_op:  # its check fails for example extents
+        return memory
+    try:
+        return called_with(link, memory, inputs)
+    except (IndexError, TypeError, ValueError):
+        return None
+
+
+cdef bint is_reshaped_in_order(Link* link, memory) except -1:
+    """Whether an op gives another shape to an array in C order, whatever its extents are."""
+    return memory is not None and memory.flags.c_contiguous and (
+        <object>link.op in RESHAPES and (<dict>link.attrs).get("order", "C") == "C")
+
+
+cdef object example_input(x, extent):
+    """Return an array for an operand: ones if it has no value yet, which are valid indices."""
+    if not isinstance(x, Tensor):
+        return x
+    if not is_symbolic((<Tensor>x).held):
+        return array_of((<Tensor>x).held)
+    example = example_of(x.spec, extent)
+    if example is not None:
+        example.fill(1)
+    return example
+
+
+def layout(Tensor tensor not None):
+    """Return an array with the strides of NumPy's result for a view; None if they are unknown."""
+    return stand_in(tensor.link, LIKELY[0])
+
+
+cdef object called(Link* link, x):
+    """Result for an array or tensor of the op that made a view."""
+    return called_with(link, x, () if link.inputs == NULL else <tuple>link.inputs)
+
+
+cdef object called_with(Link* link, x, tuple inputs):
+    op = <object>link.op
+    if isinstance(op, IndexOp):
+        return (<IndexOp>op).call2(x, <object>link.attrs)
+    result = op(x, *inputs, **<dict>link.attrs)
+    return result if link.output < 0 else result[link.output]
+
+
+cdef list views_of(Tensor base, index):
+    cdef Link* own = base.link
+    cdef Link* link = own.next
+    cdef int64_t start = 0, stop = LAST
+    cdef list near = [], found = []
+    cdef Tensor view
+    graph = building()
+    if graph is None and is_symbolic(base.held):
+        graph = base.held.owner
+    if index is not None and own.origin == NULL:
+        find_bytes(index, base.held.spec, &start, &stop)
+    while link != own:
+        view, link = <Tensor>link.tensor, link.next
+        if view.link.start < stop and start < view.link.stop:
+            near.append(view)
+        elif shares_memory(<PyObject*>view.held):
+            copy_memory(view)
+    for view in near:  # which live now, whatever code runs here
+        if (not is_symbolic(view.held) or view.held.owner is graph) and (
+                base_link(view.link) == own):
+            found.append((view, view.held.id))
+    return found
+
+
+cdef bint shares_memory(PyObject* held) noexcept:
+    """Whether a view alone has its value, but shares the memory."""
+    return held.ob_refcnt == 1 and not is_exclusive(held) and (
+        (<Value>held).data != NULL and (<Value>held).spec.nbytes > COPIED_BYTES)
+
+
+cdef int copy_memory(Tensor view) except -1:
+    """Have a view show the same in memory of its own; to recorders it is what it was."""
+    cdef Value held = view.held, copied = copy_of_array(array_of(held))
+    held.data, held.owner, held.contiguous = copied.data, copied.owner, True
+    return 0
+
+
+cdef int let_go(list views) except -1:
+    for view, _ in views:
+        take_on(view, NOTHING)
+    return 0
+
+
+cdef int remake(list views) except -1:
+    cdef dict made = {}  # by link: what views were that are gone, of which others were made
+    cdef Tensor view, anew
+    for view, before in views:
+        anew = called(view.link, tensor_of(view.link.origin, made))
+        note_change(before, anew.held.id)
+        take_on(view, anew.held)
+    return 0
+
+
+cdef Tensor tensor_of(Link* link, dict made):
+    if link.tensor != NULL:
+        return <Tensor>link.tensor
+    if <size_t>link not in made:
+        Py_EnterRecursiveCall(b" for views of views")
+        try:
+            made[<size_t>link] = called(link, tensor_of(link.origin, made))
+        finally:
+            Py_LeaveRecursiveCall()
+    return made[<size_t>link]
+
+
+cdef Tensor base_of(Tensor view):
+    cdef Link* link
+    if view.link == NULL:
+        return None
+    link = base_link(view.link)
+    return None if link.tensor == NULL or link.kind == FOREIGN else <Tensor>link.tensor
+
+
+cdef Tensor nearest_to_base(Tensor view):
+    """The view, or what it is a view of, that no other tensor on the way to a lost base shows."""
+    cdef Link* link = view.link
+    cdef Tensor nearest = view
+    while link.origin != NULL and shows_origin(link):
+        if link.tensor != NULL:
+            nearest = <Tensor>link.tensor
+        link = link.origin
+    return nearest
+
+
+cdef bint is_view_of(Link* link, Link* origin) except -1:
+    """Whether a link is that of a view of another, or the same."""
+    while link != origin and link.origin != NULL and shows_origin(link):
+        link = link.origin
+    return link == origin
+
+
+cdef bint others_see(Tensor view) except -1:
+    """Whether views of a base that is gone, which are none of this one, show elements of it."""
+    cdef Link* base = base_link(view.link)
+    cdef Link* link = view.link.next
+    cdef list others = []
+    cdef Tensor other
+    while link != view.link:
+        others.append(<Tensor>link.tensor)
+        link = link.next
+    others = [other for other in others
+              if base_link(other.link) == base and not is_view_of(other.link, view.link)]
+    if not others or not (<Spec>base.spec).known:
+        return bool(others)
+    memory = example_of(<Spec>base.spec, 0)
+    part = made_of(view.link, memory)
+    for other in others:
+        of_other = made_of(other.link, memory)
+        if type(part) is Tensor or type(of_other) is Tensor or share(part, of_other):
+            return True
+    return False
+
+
+cdef bint share(x, y) except -1:
+    """Whether arrays have memory in common, as far as can be told soon."""
+    try:
+        return np.shares_memory(x, y, max_work=1000)
+    except np.exceptions.TooHardError:
+        return True
+
+
+cdef int stand_alone(Tensor view) except -1:
+    """Have a view be written to itself from now on; long histories are forgotten."""
+    cdef Link* link = view.link
+    cdef int steps = 0
+    if base_link(link).kind == EITHER:
+        link.kind = EITHER
+        return 0
+    while link.origin != NULL:
+        link = link.origin
+        steps += 1
+    if steps > MOST_STEPS and view.link.uses == 1:  # no views, which know bytes of the base
+        cut(view.link)
+    else:
+        view.link.kind = ALONE
+    return 0
+
+
+cdef object index_in_base(Tensor view, index):
+    cdef Link* link = view.link
+    cdef Link* base = base_link(link)
+    while link != base and index is not None:
+        if not isinstance(<object>link.op, IndexOp) or not (<Spec>link.origin.spec).known:
+            return None
+        index = composed(<object>link.attrs, index, (<Spec>link.origin.spec).shape)
+        link = link.origin
+    return index
+
+
+cdef object composed(first, second, tuple shape):
+    """The index that does what two do, one after the other; None if they are not that simple."""
+    cdef list parts = part_of_each_axis(first, len(shape)), axes
+    if parts is None:
+        return None
+    parts = [range(extent)[part] for extent, part in zip(shape, parts)]
+    axes = [axis for axis, part in enumerate(parts) if type(part) is range]
+    rest = part_of_each_axis(second, len(axes))
+    if rest is None:
+        return None
+    try:
+        for axis, part in zip(axes, rest):
+            parts[axis] = parts[axis][part]
+    except IndexError:  # NumPy's says more
+        return None
+    return tuple([part if type(part) is int else slice_of(part) for part in parts])
+
+
+cdef list part_of_each_axis(index, Py_ssize_t ndim):
+    """Integers and slices that an index consists of; None if it does not."""
+    cdef list parts = list(index) if type(index) is tuple else [index]
+    cdef Py_ssize_t i, place = len(parts)
+    for i, part in enumerate(parts):
+        if part is Ellipsis and place == len(parts):
+            place = i
+        elif type(part) is not int and not is_plain_slice(part):
+            return None
+    if len(parts) - (place < len(parts)) > ndim:
+        return None
+    rest = parts[place + 1:]
+    return parts[:place] + [slice(None)] * (ndim - place - len(rest)) + rest
+
+
+cdef object slice_of(places):
+    if not places:
+        return slice(0, 0)
+    return slice(places.start, places.stop if places.stop >= 0 else None, places.step)
+
+
+cdef object positions_in_base(Tensor view):
+    cdef Tensor base = base_of(view)
+    cdef Spec spec = base.held.spec
+    if view.held.spec.dtype != spec.dtype:
+        return None
+    for extent in (*LIKELY, 1):  # which `squeeze` takes
+        example = example_of(spec, extent)
+        example = None if example is None else seen_through(view.link, example, extent)
+        if example is not None:
+            break
+    if example is None or not example.flags.writeable:
+        return None
+    if spec.known:
+        return made_of(view.link, np.arange(spec.size).reshape(spec.shape))
+    return made_of(view.link, reshape(places_op(base, index=...), spec.extents))
+
+
+cdef list views_in_some_runs(Tensor base):
+    cdef Link* link = base.link.next
+    cdef Link* between
+    cdef dict found = {}
+    while link != base.link:
+        between = base_link(link)
+        if between.kind == EITHER and named_origin(between) == base.link:
+            nearest = between.tensor if between.tensor != NULL else link.tensor
+            found[<size_t>nearest] = <Tensor>nearest
+        link = link.next
+    return list(found.values())
+
+
+cdef Tensor base_in_some_runs(Tensor view):
+    cdef Link* base = view.link
+    cdef Link* link = view.link.next
+    cdef Tensor nearest
+    while base.kind == EITHER:
+        base = base.origin
+        nearest = None
+        while True:
+            if base.tensor != NULL:
+                nearest = <Tensor>base.tensor
+            if base.origin == NULL or not shows_origin(base):
+                break
+            base = base.origin
+        if nearest is not None and nearest.link.kind != FOREIGN:
+            if nearest.link != base:  # a view of a base that is gone
+                if others_see(nearest):
+                    raise unknown_layout(view)
+                stand_alone(nearest)
+            return nearest
+    while link != view.link:
+        if base_link(link) != view.link:
+            raise unknown_layout(view)
+        link = link.next
+    return None
+
+
+cdef Link* named_origin(Link* link) except? NULL:
+    """The first origin that is a base for all that is known, and that a tensor names."""
+    while link.kind == EITHER:
+        link = base_link(link.origin)
+        if link.tensor != NULL and link.kind != FOREIGN:
+            return link
+    return NULL
+
+
+cdef object unknown_layout(Tensor view):
+    return UnknownLayoutError(
+        f"whether NumPy makes a view or a copy by {(<object>base_link(view.link).op).name} depends "
+        "on extents that are not known while a graph is built, and so does what an assignment "
+        "changes, of a tensor that nothing names any more. Write to a copy (y = y.copy()), make "
+        "one of what is reshaped (x.copy().reshape(shape)), or give the function's signature its "
+        "extents")
+
+
+cdef tuple seen_in_some_runs(Tensor view, Tensor base):
+    if view.held.spec.dtype != base.held.spec.dtype:
+        raise unknown_layout(view)
+    return seen_from(base, view.link, positions_of(base), memory_places(base, view))
+
+
+cdef tuple seen_from(Tensor base, Link* link, positions, memory):
+    """The same for what has a link, given positions and memory of the elements of the base."""
+    if link == base.link:
+        return None, positions, base
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        is_shown, before, shown = seen_from(base, link.origin, positions, memory)
+    finally:
+        Py_LeaveRecursiveCall()
+    positions = called(link, before)
+    if link.kind == EITHER and <object>link.op in RESHAPES:
+        shows = shows_memory_op(
+            at(memory, before), positions, order=(<dict>link.attrs).get("order", "C"),
+            is_raveled=is_raveled(link))
+        is_shown = shows if is_shown is None else is_shown & shows
+    return is_shown, positions, called(link, shown)
+
+
+cdef object at(memory, positions):
+    """Where in memory the elements in some positions lie."""
+    return positions if memory is None else ravel(memory)[positions]
+
+
+cdef object positions_of(Tensor tensor):
+    return reshape(places_op(tensor, index=...), tensor.spec.extents)
+
+
+cdef object memory_places(Tensor tensor, Tensor view):
+    """Where the elements of a tensor lie in NumPy's memory; None: in order."""
+    cdef Tensor base = base_in_some_runs(tensor) if tensor.link.kind == EITHER else None
+    if base is not None:
+        is_shown, positions, _ = seen_in_some_runs(tensor, base)
+        places = at(memory_places(base, view), positions)
+        return places if is_shown is None else where(is_shown, places, positions_of(tensor))
+    memory = stand_in(tensor.link, LIKELY[0])
+    if memory is None:
+        raise unknown_layout(view)
+    axes = np.argsort([-stride for stride in memory.strides], kind="stable").tolist()
+    if not memory.transpose(axes).flags.c_contiguous:
+        raise unknown_layout(view)
+    if axes == list(range(len(axes))):
+        return None
+    return transpose(positions_of(transpose(tensor, axes)), np.argsort(axes).tolist())
+
+
+cdef object seen_through(Link* link, example, extent):
+    """Apply the ops that made a view to an array; None if the result is known only at run time."""
+    if link.origin == NULL or not shows_origin(link):
+        return example
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        example = seen_through(link.origin, example, extent)
+    finally:
+        Py_LeaveRecursiveCall()
+    return None if example is None else shown(link, example, extent)
+
+
+cdef object made_of(Link* link, x):
+    """Result for an array or tensor of the ops that made a view of its base."""
+    if link.origin == NULL or not shows_origin(link):
+        return x
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        x = made_of(link.origin, x)
+    finally:
+        Py_LeaveRecursiveCall()
+    return called(link, x)

@@ -1,0 +1,103 @@
+from cpython.ref cimport Py_INCREF, PyObject
+
+from .view_links cimport FOREIGN, VIEW, Link, new_link
+
+
+cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64_t stop) except -1:
+    cdef Link* link
+    cdef Link* of
+    if is_copied(view, origin):
+        return 0
+    link = noted(view, origin, op, index)
+    of = link.origin
+    link.output, link.kind = -1, VIEW
+    if of.origin == NULL:
+        link.start, link.stop = start, stop
+        of.start, of.stop = min(of.start, start), max(of.stop, stop)
+    return 0
+
+
+cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=None,
+                   int output=-1) except -1:
+    cdef Link* link
+    cdef Link* of
+    if is_copied(view, origin):
+        return 0
+    link = noted(view, origin, op, attrs)
+    of = link.origin
+    link.output = output
+    if inputs is not None:
+        link.inputs = owned(inputs)
+    if of.origin == NULL:
+        link.start = of.start = 0
+        link.stop = of.stop = LAST
+    return 0
+
+
+cdef bint is_copied(Tensor view, Tensor origin) noexcept:
+    """Whether the origin is a number, as NumPy's scalars are, which views cannot show."""
+    if origin.link != NULL or origin.held.spec.ndim != 0:
+        return False
+    view.held.is_part = False
+    return True
+
+
+cdef int note_foreign(Tensor view) except -1:
+    view.link = new_link(<PyObject*>view, <PyObject*>view.held.spec)
+    view.link.kind = FOREIGN
+    return 0
+
+
+cdef Link* noted(Tensor view, Tensor origin, op, attrs) except NULL:
+    """A link beside that of its origin, of the same bytes."""
+    cdef Link* of = origin.link
+    cdef Link* link
+    if of == NULL:
+        of = origin.link = new_link(<PyObject*>origin, <PyObject*>origin.held.spec)
+        if origin.held.is_part:
+            of.kind = FOREIGN
+    if of.next == of and of.origin == NULL:  # views that it had are gone
+        of.start, of.stop = LAST, 0
+    link = view.link = new_link(<PyObject*>view, <PyObject*>view.held.spec)
+    link.origin, link.op, link.attrs = of, owned(op), owned(attrs)
+    of.uses += 1
+    link.start, link.stop = of.start, of.stop
+    link.previous, link.next = of, of.next
+    of.next.previous = link
+    of.next = link
+    return link
+
+
+cdef PyObject* owned(x) noexcept:
+    Py_INCREF(x)
+    return <PyObject*>x
+
+
+cdef bint is_foreign(Tensor tensor) noexcept:
+    """Whether a tensor was made, by views or copies, of read-only memory."""
+    cdef Link* link = tensor.link
+    if link == NULL:
+        return False
+    while link.origin != NULL:
+        link = link.origin
+    return link.kind == FOREIGN
+
+
+cdef bint has_views(Tensor tensor) noexcept:
+    """Whether a tensor has views that live, or is one beside others."""
+    return tensor.link != NULL and tensor.link.next != tensor.link
+
+
+cdef bint may_share(Tensor tensor, int64_t start, int64_t stop) noexcept:
+    """Whether a view of a tensor may have an element between these bytes of it."""
+    cdef Link* own = tensor.link
+    cdef Link* link = own.next
+    if own.origin != NULL:  # whose bytes the views' are
+        return own.next != own
+    if own.stop <= start or stop <= own.start:
+        return False
+    while link != own:
+        if start < link.stop and link.start < stop:
+            return True
+        link = link.next
+    return False

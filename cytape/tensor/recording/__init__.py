@@ -1,0 +1,1 @@
+"""Recorders, and the stacks of threads that they are entered on."""

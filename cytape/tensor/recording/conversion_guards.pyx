@@ -1,0 +1,246 @@
+from cytape.tensor.values.released_ids cimport Counts, counts
+from cytape.tensor.values.value cimport array_of, is_symbolic, no_value, symbol_of
+
+from .entered_blocks cimport departures
+from .state cimport followers_everywhere, note_detachment
+from .thread_stack cimport ThreadState, building, this_thread
+
+from threading import get_ident
+
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.tensor.values.plain_arrays import no_sparse
+from cytape.tensor.values.user_warnings import is_asked_by_user, numpy_call, scipy_call, user_line
+
+cdef Counts* recorders = counts()
+cdef str TO_FILL = (
+    "To store it, fill what cytape.numpy.zeros makes inside of the tape or function, or "
+    "cytape.constant(array), not an array of NumPy's (zeros_like(array) and eye(n) are arrays, "
+    "too, and zeros(n) outside); or write x.at[index].set(tensor).\n")
+cdef str NUMBER = (
+    "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
+# Advice for conversions, by the converting function or the function of NumPy.
+cdef dict ADVICE = {
+    "NumPy":
+        "Call functions of cytape.numpy, or those of NumPy that take tensors, not a method of an "
+        "array; cytape.numpy.random draws random numbers. Make one tensor of those in a list with "
+        "cytape.numpy.stack or array.\n" + TO_FILL,
+    "float(), as to store it in an array,": NUMBER + TO_FILL,
+    "int()": NUMBER,
+    "complex()": NUMBER,
+    "pickle or copy": "Copy it with tensor.copy().\n",
+    "a format":
+        "f'{tensor}', without a format, is its name; to print its value when the graph runs, print "
+        "in a function that cytape.numpy_function calls, with specs=().\n",
+}
+cdef dict INSTEAD = {
+    "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
+    "vectorize": "Call cytape.vmap, not numpy.vectorize.\n",
+    "full": "Call cytape.numpy.full, which makes a tensor.\n",
+    "fill_diagonal":
+        "Call it with a tensor to write to: cytape.numpy.zeros makes one inside of the tape or "
+        "function, cytape.constant(array), too.\n",
+    "c_": "Call cytape.numpy.c_, not numpy.c_.\n",
+    "r_": "Call cytape.numpy.r_, not numpy.r_.\n",
+    "polynomial":
+        "The functions of numpy.polynomial that evaluate take tensors as points: write "
+        "polyval(x, p.coef) or chebval(x, p.coef), not p(x). For coefficients that are tensors "
+        "call numpy.polyval and its kin, which have the highest power first: "
+        "numpy.polyval(coefficients[::-1], x); or write chebvander(x, n) @ coefficients.\n",
+}
+cdef str BRANCH = (
+    "if, while, assert, in, min() and max() ask for it, and and, or, not and a < x < b. Choose by "
+    "cytape.numpy.where, for more by cytape.cond and cytape.while_loop; write &, | and ~ (or "
+    "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, and "
+    "(a < x) & (x < b).\n")
+cdef str EXTENT = (
+    "For an extent, as in eye(n) or size=n, call functions of a tensor x that has it: "
+    "ones(x.shape), diag(ones(x.shape)), random.normal(size=x.shape).\n")
+cdef str INTEGER = (
+    "For an array at such an index say cytape.gather(array, i) or cytape.constant(array)[i], "
+    "instead of range(n) cytape.while_loop; or pass a Python int, for each of which a function is "
+    "traced.\n") + EXTENT
+cdef str MASK = "For an array where a mask holds say cytape.constant(array)[mask].\n"
+# Advice for symbolic tensors, which have no value.
+cdef dict OF_SYMBOLIC = {
+    "int()": INTEGER + NUMBER,
+    "what wants an integer, as an index does,": INTEGER,
+    "cytape.constant":
+        "cytape.convert_to_tensor and cytape.identity take it as it is.\n",
+}
+# Functions of NumPy's that have no derivative to lose, and ask for the arrays of lists.
+COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
+ASKED = "numpy(), item() or tolist()"
+ASSIGNED = "an assignment to a variable"
+variable_type = None
+views = {}
+
+
+def install_variable(type variable):
+    """Tell which subclass of tensors has values that can be replaced."""
+    global variable_type
+    variable_type = variable
+
+
+cdef Value value_in_view(tensor, Value held):
+    if type(tensor) is not variable_type:
+        return held
+    cdef dict view = views.get(get_ident())
+    found = None if view is None else view.get(tensor.id)
+    return held if found is None else found[0]
+
+
+cdef object graph_of(Value held, str attribute):
+    if not is_symbolic(held):
+        raise AttributeError(f"a tensor with a value has no {attribute!r}: only symbolic tensors, "
+                             "of a graph, have")
+    return held.owner
+
+
+cdef int known_extent(Value value) except -1:
+    if value.spec.ndim < 0 or value.spec.dims[0] < 0:
+        raise SymbolicTensorError(
+            f"{value.owner.describe(symbol_of(value))} has an unknown first extent: it has no "
+            "length, and cannot be iterated over, while its graph is built. "
+            "cytape.numpy.size(tensor, 0) is its length, as a tensor; instead of a loop use "
+            "functions of whole arrays, or cytape.while_loop")
+    return 0
+
+
+cdef bint is_read_on_its_own(tensor) except -1:
+    """Whether tapes that watch the variables that are read would follow this one."""
+    return type(tensor) is variable_type and tensor.trainable
+
+
+cdef bint is_covered(tensor, str how) except -1:
+    """Tell a block of `departures` of a tensor whose value leaves; return whether it covers that.
+
+    None for how: by a conversion.
+    """
+    cdef ThreadState thread = this_thread()
+    return thread.departures is not None and (<departures>thread.departures).note(tensor, how)
+
+
+cdef int note_in_trace(tensor, bint asked) except -1:
+    """Tell the trace that this thread builds of a value that becomes a constant there."""
+    graph = building()
+    if graph is not None and type(tensor) is not variable_type:
+        graph.value_left(tensor, asked)
+    return 0
+
+
+cdef ndarray detached(tensor, Value held, str how):
+    held = seen(tensor, held)
+    cdef ndarray array = array_of(held)
+    if not held.spec.trainable:
+        return array
+    if recorders.entered:
+        if not is_covered(tensor, how):
+            note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor), how)
+    if how is ASKED:
+        note_in_trace(tensor, True)
+    return array
+
+
+cdef ndarray examined(tensor, Value held, str cause):
+    cdef ndarray array
+    held = seen(tensor, held)
+    if is_symbolic(held):
+        instead = instead_of_value(held, cause)
+        raise SymbolicTensorError(no_value(held, asker(cause), instead))
+    array = array_of(held)
+    if type(tensor) is variable_type and building() is not None:
+        raise SymbolicTensorError(
+            f"variable {tensor.name!r} was about to become a plain array or number, or to decide "
+            "about a branch, while a graph is built, which would keep its present value for ever. "
+            "Use cytape's functions instead (cytape.cond for a branch); or say variable.numpy() "
+            "if the present value is meant")
+    return array
+
+
+cdef bint is_recorded(tensor, Value held) except -1:
+    """Whether a recorder of this thread tracks a tensor, also from outside of a trace."""
+    return recorders.entered and held.spec.trainable and bool(
+        followers_everywhere(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
+
+
+cdef str asker(str cause):
+    """Name the caller that converts a tensor, if it can be found."""
+    caller = scipy_call()
+    if caller is not None:
+        return f"{caller}, which takes plain arrays,"
+    if cause != "NumPy":
+        return cause
+    caller = numpy_call()
+    return f"{cause if caller is None else f'numpy.{caller}'}, which asks for an array,"
+
+
+cdef str instead_of_scipy(str caller):
+    """Advice: the replacement for a call of a function of SciPy."""
+    if caller.endswith(("_array", "_matrix")):
+        return no_sparse(caller.rpartition(".")[2]) + "\n"
+    return (f"Wrap {caller} with cytape.custom_jvp, whose rule says how the result moves with the "
+            "arguments.\n")
+
+
+cdef str instead_of(str cause):
+    """Return advice that replaces the conversion of a tensor."""
+    caller = (numpy_call() if cause == "NumPy" else None) or ""
+    return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
+
+
+cdef str instead_of_value(Value held, str cause):
+    """Return advice for a request for the value of a symbolic tensor."""
+    scipy = scipy_call()
+    if scipy is not None:
+        return instead_of_scipy(scipy)
+    if cause in ("bool()", "the operator in,"):
+        return BRANCH if is_asked_by_user() else BRANCH + EXTENT
+    if cause in OF_SYMBOLIC:
+        return OF_SYMBOLIC[cause]
+    if held.spec.dtype.kind == "b" and cause == "NumPy":
+        return MASK + instead_of(cause)
+    return instead_of(cause) + INTEGER * (held.spec.dtype.kind in "iu")
+
+
+cdef str lost_by(tensor, str cause):
+    """Return the message for a conversion that loses a gradient, with advice."""
+    what = (
+        f"a tensor that is being recorded (shape {tensor.shape}) was about to "
+        f"become a plain array or number, by {asker(cause)} {user_line()}: "
+        "its gradient would be lost.\n")
+    scipy = scipy_call()
+    if this_thread().departures is not None:
+        return what + (
+            "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative "
+            "with respect to arguments")
+    if scipy is not None:
+        return what + instead_of_scipy(scipy).rstrip()
+    stop = "If the gradient should stop here, say tensor.numpy() or tensor.item()"
+    if cause == "NumPy" and numpy_call() is None:  # as by numpy.asarray(tensor)
+        return f"{what}{stop}.\n{instead_of(cause).rstrip()}"
+    return f"{what}{instead_of(cause)}{stop}"
+
+
+cdef ndarray converted(tensor, Value held, str cause):
+    cdef ndarray array = examined(tensor, held, cause)
+    if not held.spec.trainable or not recorders.entered and building() is None:
+        return array
+    if numpy_call() not in COMPARISONS:
+        if is_recorded(tensor, held):
+            raise DetachedError(lost_by(tensor, cause))
+        if recorders.entered:
+            is_covered(tensor, None)
+        note_in_trace(tensor, False)
+    return array
+
+
+cdef int require_unrecorded(tensor, Value held, str maker) except -1:
+    if is_recorded(tensor, held):
+        raise DetachedError(
+            f"{maker} was called with a tensor that is being recorded, but what it makes starts "
+            "without a history, which would lose the gradient. Use cytape.convert_to_tensor or "
+            "cytape.identity, which keep it; or say cytape.stop_gradient(tensor) or "
+            "tensor.numpy() if the gradient should stop here")
+    if held.spec.trainable and not is_symbolic(held):
+        note_in_trace(tensor, False)
+    return 0

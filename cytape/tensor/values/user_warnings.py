@@ -1,0 +1,113 @@
+"""Warnings that name the line of the user's program that caused them."""
+
+import os
+import sys
+import warnings
+from types import FrameType
+
+import numpy as np
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
+NUMPY = os.path.dirname(np.__file__) + os.sep  # whose functions call those of this package
+# Names of the single instances of some classes.
+ONLY_OBJECTS = {"CClass": "c_", "RClass": "r_", "MGridClass": "mgrid", "OGridClass": "ogrid"}
+
+
+_shown: dict[str, dict] = {}  # by file: the warnings shown, by line
+
+
+def _scipy() -> str:
+    """Return the folder of SciPy, if that has been imported, else one where nothing is."""
+    module = sys.modules.get("scipy")
+    return "\0" if module is None else os.path.dirname(module.__file__ or "") + os.sep
+
+
+def user_line() -> str:
+    """Say where in the user's program this is."""
+    frame = sys._getframe(1)
+    libraries = PACKAGE, NUMPY, _scipy()
+    while frame.f_code.co_filename.startswith(libraries):
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
+    return f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
+
+
+def is_asked_by_user() -> bool:
+    """Tell whether no Python function of NumPy's or of this package is between it and the user."""
+    return not sys._getframe(1).f_code.co_filename.startswith((PACKAGE, NUMPY))
+
+
+def numpy_call() -> str | None:
+    """Name the Python function of NumPy's that the user's program called to get here, if any."""
+    frame: FrameType | None = sys._getframe(1)
+    called = None
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
+        if frame.f_code.co_filename.startswith(NUMPY):
+            called = frame
+        frame = frame.f_back
+    return None if called is None else _as_written(called)
+
+
+def scipy_call() -> str | None:
+    """Name the function of SciPy that the user's program called to get here, if any.
+
+    An operator or a method of a sparse matrix is named by the matrix' class.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    scipy, called = _scipy(), None
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY, scipy)):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("scipy.") and not module.startswith("scipy._lib."):
+            called = frame
+        frame = frame.f_back
+    if called is None:
+        return None
+    public = called.f_globals["__name__"].partition("._")[0]
+    names, owner = [called.f_code.co_name], called.f_locals.get("self")
+    if owner is not None:
+        hidden = public == "scipy.sparse" or names == ["__call__"]
+        names = [type(owner).__name__, *names[hidden:]]
+    return ".".join([public, *names])
+
+
+def _as_written(called: FrameType) -> str:
+    """Name a function of NumPy's, or the object whose method it is, as programs do after numpy."""
+    name, _, method = called.f_code.co_qualname.partition(".")
+    owner = called.f_locals.get("self", called.f_locals.get("cls"))
+    if method and owner is not None:  # its class may be derived from the one that has the method
+        name = (owner if isinstance(owner, type) else type(owner)).__name__
+    module = called.f_globals["__name__"].removeprefix("numpy.")
+    if module.startswith("testing."):
+        name = f"testing.{name}"
+    if module.startswith("polynomial."):
+        name = f"{module.replace('._polybase', '')}.{name}"
+    return ONLY_OBJECTS.get(name, name)
+
+
+def warn_of_line(file: str, line: int, message: str, category: type[Warning]) -> None:
+    """Issue a warning of a line that ran before, which Python shows once for each line.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    message : str
+    category : type of Warning
+    """
+    warnings.warn_explicit(
+        message, category, file, line, registry=_shown.setdefault(file, {}))
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning, which Python shows once for each line that calls into this package.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning, optional
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,204 @@
+"""Policies: what checkpointed calls keep for their derivatives, wherever they are made."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.checkpoint.kept_symbols import named_as, root_of, symbols_of
+from cytape.ops.python.checkpoint_policy import Policy
+from tests.graph.checkpoint.chains import count, traces_of_runs
+
+POLICIES = [None, "nothing", "everything", "dots", ["a"], ["a", "b"], ["-a"], ["Exp", "-b"],
+            ["dots", "a"], "b"]
+X = np.linspace(-0.5, 0.7, 12).reshape(3, 4)
+W = np.linspace(0.3, -0.4, 16).reshape(4, 4)
+
+
+def block(x, w):
+    h = cytape.checkpoint_name(cnp.sin(x @ w), "a")
+    h = cytape.checkpoint_name(cnp.exp(cnp.tanh(h) @ w), "b")
+    return cnp.tanh(h * x) @ w
+
+
+def eagerly(f):
+    return f
+
+
+def in_a_function(f):
+    return cytape.function(lambda x, w: f(x, w) * 1.0)
+
+
+def in_a_branch(f):
+    return cytape.function(
+        lambda x, w: cytape.cond(cnp.sum(x) > -100.0, lambda: f(x, w), lambda: x))
+
+
+def in_a_loop(f):
+    return cytape.function(
+        lambda x, w: cytape.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, f(y, w)),
+                                       (np.array(0), x))[1])
+
+
+def in_a_function_in_a_function(f):
+    inner = cytape.function(f)
+    return cytape.function(lambda x, w: inner(inner(x, w), w))
+
+
+PLACES = [eagerly, in_a_function, in_a_branch, in_a_loop, in_a_function_in_a_function]
+
+
+def derivatives(f):
+    """Compute f, both gradients, tangents, and second derivatives by both modes."""
+    x, w = cytape.constant(X), cytape.Variable(W)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x, w)
+        dx, dw = inner.gradient(y, [x, w])
+        s = cnp.sum(dx * dx) + cnp.sum(dw)
+    found = [y, dx, dw, *outer.gradient(s, [x, w])]
+    with cytape.ForwardAccumulator([x, w], [cytape.constant(W[:3]), cytape.constant(W)]) as forward:
+        y = f(x, w)
+    found.append(forward.jvp(y))
+    with cytape.ForwardAccumulator([x], [cytape.constant(W[:3])]) as forward:
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x, w)
+        dx = inner.gradient(y, x)
+    return [*found, forward.jvp(dx)]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_derivatives_are_those_of_the_function(place, policy):
+    found = derivatives(place(cytape.checkpoint(block, policy=policy)))
+    wanted = derivatives(place(block))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_in_a_graph_gradients_are_the_same_to_the_bit(policy):
+    results = []
+    for f in (block, cytape.checkpoint(block, policy=policy)):
+        with cytape.Graph().as_default() as graph:
+            x, w = cytape.placeholder("float64", X.shape), cytape.placeholder("float64", W.shape)
+            y = f(x, w)
+            dx, dw = cytape.gradients(y, [x, w])
+            second = cytape.gradients(cnp.sum(dx * dx) + cnp.sum(dw), [x, w])
+        session = cytape.Session(graph)
+        results.append([session.run([y, dx, dw, *second], {x: X, w: W}) for _ in range(3)])
+    for found, wanted in zip(*results, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(found[:3], wanted[:3], strict=True))
+        for a, b in zip(found[3:], wanted[3:], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("policy, again", [
+    (None, {"MatMul": 2, "Sin": 1, "Exp": 1}), ("dots", {"Sin": 1, "Exp": 1}),
+    (["a"], {"MatMul": 2, "Exp": 1}), (["b"], {"MatMul": 1, "Sin": 1}), (["a", "b"], {"MatMul": 1}),
+    (["-b"], {"Exp": 1}), (["-a", "-dots"], {"MatMul": 1}), (["Exp", "dots"], {"Sin": 1})], ids=str)
+def test_what_is_kept_is_not_computed_again(policy, again):
+    counts = []
+    for f in (cytape.checkpoint(block, policy=each) for each in ("everything", policy)):
+        with cytape.Graph().as_default() as graph:
+            x, w = cytape.placeholder("float64", X.shape), cytape.placeholder("float64", W.shape)
+            y = f(x, w)
+            fetches = [y, *cytape.gradients(y, [x, w])]
+        _, traces = traces_of_runs(graph, fetches, {x: X, w: W})
+        assert len({count(trace, "MatMul") for trace in traces}) == 1
+        counts.append({name: count(traces[0], name) for name in ("MatMul", "Sin", "Exp")})
+    least, found = counts
+    assert (least["Sin"], least["Exp"]) == (1, 1)
+    assert {name: found[name] - n for name, n in least.items() if found[name] != n} == again
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("policy, said", [
+    (["c"], "there is no 'c' in block. Names.*: 'a', 'b'. Op types: .*'Exp', 'MatMul'"),
+    (["a", "-Sinh"], "there is no 'Sinh'"), (["Identity"], "there is no 'Identity'")], ids=str)
+def test_what_matches_nothing_is_an_error_that_says_what_would(place, policy, said):
+    f = place(cytape.checkpoint(block, policy=policy))
+    with pytest.raises(ValueError, match=said), cytape.GradientTape() as tape:
+        x = cytape.constant(X)
+        tape.watch(x)
+        f(x, cytape.constant(W))
+
+
+def test_nothing_is_kept_and_no_error_where_nobody_records():
+    calls = []
+
+    @cytape.checkpoint(policy=["c"])
+    def f(x):
+        calls.append(type(x))
+        return cnp.sin(x)
+
+    assert f(1.0) == np.sin(1.0) and f(1.0) == np.sin(1.0)
+    assert calls == [float, float]
+
+
+def test_each_call_that_somebody_records_is_traced():
+    calls = []
+
+    @cytape.checkpoint(policy="dots")
+    def f(x):
+        calls.append(None)
+        return cnp.sin(x)
+
+    for value in (1.0, 2.0):
+        assert cytape.grad(f)(cytape.constant(value)) == np.cos(value)
+    assert len(calls) == 2
+
+
+def test_assignments_and_draws_happen_once():
+    counter = cytape.Variable(0.0)
+
+    @cytape.checkpoint(policy=["drawn"])
+    def f(x):
+        counter.assign_add(1.0)
+        return cytape.checkpoint_name(cytape.nn.dropout(cnp.tanh(x), 0.5), "drawn") * counter
+
+    x = cytape.constant(np.linspace(0.5, 1.0, 64))
+    for n, called in enumerate((f, cytape.function(f), cytape.function(lambda x: f(x) * 1.0)), 1):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = called(x)
+        dx = tape.gradient(y, x).numpy()
+        assert float(counter) == n
+        assert 0 < np.count_nonzero(dx) < 64
+        assert np.array_equal(dx != 0, y.numpy() != 0)
+
+
+def test_variables_and_tensors_in_closures_get_their_gradients():
+    v, c = cytape.Variable(np.full(3, 2.0)), cytape.constant(np.arange(3.0))
+    x = cytape.constant(np.linspace(0.1, 0.3, 3))
+    for wrap in (eagerly, cytape.function):
+        with cytape.GradientTape() as tape:
+            tape.watch([x, c])
+            y = wrap(lambda x: cytape.checkpoint(
+                lambda x: cnp.exp(x * v) * c, policy=["Exp"])(x))(x)
+        dx, dv, dc = tape.gradient(y, [x, v, c])
+        np.testing.assert_allclose(dx, np.exp(2 * x.numpy()) * 2 * c.numpy())
+        np.testing.assert_allclose(dv, np.exp(2 * x.numpy()) * x.numpy() * c.numpy())
+        np.testing.assert_allclose(dc, np.exp(2 * x.numpy()))
+
+
+def test_what_identities_show_is_named_and_kept():
+    @cytape.function
+    def f(x):
+        return cytape.checkpoint_name(cytape.checkpoint_name(cnp.exp(x), "a"), "b")
+
+    graph = f.get_concrete_function(np.array(1.0)).graph
+    [exp] = [symbol for symbol in range(graph.n_symbols)
+             if graph.ops[graph.node_of(symbol)].name == "Exp"]
+    assert named_as(graph) == {exp: ["a", "b"]}
+    assert {root_of(graph, symbol) for symbol in range(exp, graph.n_symbols)} == {exp}
+    nodes = range(graph.n_nodes)
+    for policy in ("a", ["b"], ["Exp"], "-Multiply"):
+        if policy == "-Multiply":
+            with pytest.raises(ValueError, match="no 'Multiply'"):
+                symbols_of(graph, nodes, Policy(policy))
+        else:
+            assert symbols_of(graph, nodes, Policy(policy)) == [exp]

@@ -1,0 +1,535 @@
+"""Saving and loading graphs."""
+
+import copy
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cytape
+from cytape.errors import GraphFileError
+from cytape.graph.model import container
+from cytape.ops.engine.op_kinds import OPS, general
+from tests.tables import table
+
+ran = []
+declared_effect = general(
+    "DeclaredSavedEffect", lambda x: (ran.append(1), x)[1], shape_rule=lambda x: x)
+declared_pair = general("DeclaredSavedPair", lambda x: (x, x + 1), shape_rule=lambda x: (x, x))
+
+
+def some_graph():
+    """A graph with some of everything."""
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", (None, 4), name="x")
+        kernel = graph.get_variable("kernel", initializer=np.arange(8.0).reshape(4, 2))
+        bias = cytape.Variable([1.0, 2.0], trainable=False, name="bias")
+        with graph.name_scope("layer"), graph.device("cpu:1"):
+            h = np.tanh(x @ kernel + bias)
+            with graph.name_scope("inner"):
+                y = h[1:, None, ..., ::-1] * 2.0 + cytape.constant(3.0, name="three")
+        first, second = declared_pair(y)
+        with graph.control_dependencies([second, h]), graph.gradient_override_map({"Sum": "Other"}):
+            total = np.sum(first, axis=(0, 1), keepdims=True)
+        with graph.name_scope("gradients"), graph.differentiating(total.op):
+            np.einsum("ij,kj->ik", x, cytape.constant(np.ones((3, 4))))
+        kernel.assign_sub(0.1 * kernel)
+        last = graph.no_op("last")
+        graph.add_control_inputs(last, [total])
+        np.take(x, np.array([0, 2]), axis=1).astype("float32")
+        x[np.array([0, 1]), 1:3]
+        graph.placeholder("int64")
+    graph.add_to_collection("losses", total)
+    graph.add_to_collections(["losses", "other"], total.op)
+    graph.add_to_collection("other", ("text", 1.5, None, np.float32))
+    return graph
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graphs") / "graph"
+    some_graph().save(path)
+    return path
+
+
+@pytest.fixture
+def program(file):
+    return container.read(file)
+
+
+def loaded(tmp_path, program, arrays):
+    container.write(tmp_path / "edited", program, arrays)
+    return cytape.Graph.load(tmp_path / "edited")
+
+
+# ---- what comes back
+
+
+def test_a_loaded_graph_is_the_same(file):
+    graph, saved = cytape.Graph.load(file), some_graph()
+    assert graph.listing() == saved.listing()
+    assert graph.to_dot() == saved.to_dot()
+    for op, other in zip(graph.get_operations(), saved.get_operations(), strict=True):
+        assert (op.name, op.type, op.device) == (other.name, other.type, other.device)
+        assert op.definition is other.definition
+        for get in (lambda op: op.inputs, lambda op: op.outputs):
+            assert [x.name for x in get(op)] == [x.name for x in get(other)]
+            assert [x.shape for x in get(op)] == [x.shape for x in get(other)]
+            assert [x.dtype for x in get(op)] == [x.dtype for x in get(other)]
+        assert [o.node for o in op.control_inputs] == [o.node for o in other.control_inputs]
+        assert (op.original_op and op.original_op.name) == (
+            other.original_op and other.original_op.name
+        )
+        assert graph.gradient_override_of(op.node) == saved.gradient_override_of(op.node)
+        assert graph.was_named(op.node) == saved.was_named(op.node)
+
+
+def test_it_computes_the_same(file):
+    graph, saved = cytape.Graph.load(file), some_graph()
+    feeds = {"x:0": np.random.default_rng(0).normal(size=(5, 4))}
+    fetches = [
+        "Sum:0", "layer/Tanh:0", "AssignSubVariable:0", "gradients/Sum_grad/Einsum:0", "last",
+        "Cast:0", "GetItem:0",
+    ]  # fmt: skip
+    results = [cytape.Session(g).run(fetches, feeds) for g in (graph, saved)]
+    for result, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_saving_again_gives_the_same_file(file, tmp_path):
+    cytape.Graph.load(file).save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == file.read_bytes()
+
+
+def test_variables_keep_values_but_are_new(tmp_path):
+    graph = cytape.Graph()
+    v = graph.get_variable("v", initializer=[1.0, 2.0])
+    with graph.as_default():
+        v * v
+    v.assign([3.0, 4.0])
+    graph.save(tmp_path / "graph")
+    v.assign([5.0, 6.0])
+    new = cytape.Graph.load(tmp_path / "graph")
+    w = new.get_variable("v")
+    assert (w.tolist(), w.name, w.trainable) == ([3.0, 4.0], "v", True)
+    assert new.variables[0] is w
+    assert new.get_collection("variables")[0] is w
+    assert new.get_collection("trainable_variables")[0] is w
+    w.assign([7.0, 8.0])
+    assert cytape.Session(new).run("Multiply:0").tolist() == [49.0, 64.0]
+    with new.as_default():
+        assert w.value().op.inputs[0].name == "v:0"
+
+
+def test_collections_come_back(file):
+    graph = cytape.Graph.load(file)
+    tensor, operation = graph.get_collection("losses")
+    assert (tensor.name, operation) == ("Sum:0", tensor.op)
+    assert graph.get_collection("other") == [operation, ("text", 1.5, None, np.float32)]
+
+
+def test_a_loaded_graph_can_grow(file):
+    graph, saved = cytape.Graph.load(file), some_graph()
+    names = []
+    for each in (graph, saved):
+        x = each.get_tensor_by_name("x:0")
+        with each.name_scope("layer") as scope:
+            names.append([np.tanh(x).name, scope])
+        with each.name_scope("layer/"):
+            names[-1] += [np.tanh(x).name, (x * 2.0).name, each.no_op("last").name]
+        names[-1] += [each.no_op("last").name, np.sum(x).name]
+    assert names[0] == names[1]
+    assert names[0][:2] == ["layer_1/Tanh:0", "layer_1/"]
+
+
+def test_finalized_graphs_are_so_again(tmp_path):
+    graph = cytape.Graph()
+    graph.no_op()
+    graph.finalize()
+    graph.save(tmp_path / "graph")
+    assert cytape.Graph.load(tmp_path / "graph").finalized
+    assert str(cytape.Graph.load(tmp_path / "graph")) == str(graph)
+
+
+def test_an_empty_graph(tmp_path):
+    cytape.Graph().save(str(tmp_path / "graph"))
+    assert cytape.Graph.load(str(tmp_path / "graph")).n_nodes == 0
+
+
+def test_loading_runs_no_operation(tmp_path):
+    graph = cytape.Graph()
+    declared_effect(graph.constant(1.0))
+    graph.save(tmp_path / "graph")
+    ran.clear()
+    new = cytape.Graph.load(tmp_path / "graph")
+    assert ran == []
+    assert cytape.Session(new).run("DeclaredSavedEffect:0") == 1.0
+    assert ran == [1]
+
+
+def test_loading_does_not_care_for_what_surrounds_it(file):
+    with cytape.Graph().as_default() as other, cytape.GradientTape(), other.name_scope("a"):
+        assert cytape.Graph.load(file).listing() == some_graph().listing()
+    assert other.n_nodes == 0
+
+
+# ---- what cannot be saved
+
+
+def test_an_argument_that_cannot_be_saved_is_named(tmp_path):
+    graph = cytape.Graph()
+    declared = OPS.get("DeclaredWithClosure") or general(
+        "DeclaredWithClosure", lambda x, function: x, shape_rule=lambda x, function: x)
+    with graph.name_scope("a"):
+        declared(graph.placeholder("float64"), function=lambda: 0)
+    with pytest.raises(GraphFileError, match="'a/DeclaredWithClosure'.*'function'.*<lambda>"):
+        graph.save(tmp_path / "graph")
+    assert not (tmp_path / "graph").exists()
+
+
+def test_an_op_that_is_not_declared_is_named(tmp_path, monkeypatch):
+    graph = cytape.Graph()
+    declared_effect(graph.placeholder("float64"))
+    monkeypatch.delitem(OPS, "DeclaredSavedEffect")
+    with pytest.raises(GraphFileError, match="'DeclaredSavedEffect' cannot be saved: its type"):
+        graph.save(tmp_path / "graph")
+
+
+@pytest.mark.parametrize(("name", "item"), [("a", object()), ("a", [1]), (3, 1), ("a", {1})])
+def test_a_collection_that_cannot_be_saved_is_named(tmp_path, name, item):
+    graph = cytape.Graph()
+    graph.add_to_collection(name, item)
+    with pytest.raises(GraphFileError, match=f"collection {name!r} cannot be saved"):
+        graph.save(tmp_path / "graph")
+
+
+def test_tensors_of_other_graphs_cannot_be_saved(tmp_path):
+    graph = cytape.Graph()
+    graph.add_to_collection("a", cytape.Graph().no_op())
+    with pytest.raises(GraphFileError, match="collection 'a'"):
+        graph.save(tmp_path / "graph")
+
+
+# ---- what cannot be loaded
+
+
+def test_a_new_process_imports_the_ops_of_a_file(tmp_path):
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", (2, 2), name="x")
+        y = np.linalg.inv(x) + np.real(np.fft.fft(x))
+    with graph.as_default():
+        cytape.identity(y, name="y")
+    graph.save(tmp_path / "graph")
+    script = (
+        "import sys, cytape, cytape.graph, numpy as np\n"
+        "assert 'cytape.ops.submodules' not in sys.modules\n"
+        f"graph = cytape.Graph.load({str(tmp_path / 'graph')!r})\n"
+        "print(cytape.Session(graph).run('y:0', {'x:0': np.eye(2)}).tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "[[2.0, 1.0], [1.0, 0.0]]\n"
+
+
+def test_a_missing_file_is_an_error_of_its_own(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        cytape.Graph.load(tmp_path / "none")
+    with pytest.raises(FileNotFoundError):
+        cytape.Graph().save(tmp_path / "none" / "graph")
+
+
+def test_unknown_ops_are_named(file, monkeypatch):
+    monkeypatch.delitem(OPS, "DeclaredSavedPair")
+    with pytest.raises(GraphFileError, match="no op 'DeclaredSavedPair' is declared"):
+        cytape.Graph.load(file)
+
+
+def test_files_from_before_contexts_said_whether_they_are_recorded(tmp_path, program):
+    program, arrays = program
+    for context in program["contexts"]:
+        assert context.pop("recorded") is True
+    graph = loaded(tmp_path, program, arrays)
+    assert graph.listing() == some_graph().listing()
+    assert all(context.recorded for context in graph.contexts)
+    program["contexts"][0]["recorded"] = None
+    with pytest.raises(GraphFileError, match="'recorded'"):
+        loaded(tmp_path, program, arrays)
+
+
+def node_of(program, op):
+    [node] = [code for code in program["nodes"] if code["op"] == op]
+    return node
+
+
+def edit(change):
+    return pytest.param(change, id=change.__name__)
+
+
+def other_version(program):
+    program["version"] = 2
+
+
+def other_format(program):
+    program["format"] = "other"
+
+
+def no_nodes(program):
+    del program["nodes"]
+
+
+def input_from_behind(program):
+    node_of(program, "Tanh")["inputs"] = [1000]
+
+
+def input_of_itself(program):
+    program["nodes"][5]["inputs"] = [5]
+
+
+def negative_input(program):
+    node_of(program, "Tanh")["inputs"] = [-1]
+
+
+def too_many_inputs(program):
+    node_of(program, "Tanh")["inputs"] *= 2
+
+
+def too_few_inputs(program):
+    node_of(program, "MatMul")["inputs"].pop()
+
+
+def no_inputs(program):
+    node_of(program, "Tanh")["inputs"] = []
+
+
+def true_as_input(program):
+    node_of(program, "Tanh")["inputs"] = [True]
+
+
+def attribute_too_much(program):
+    node_of(program, "Tanh")["attrs"]["axis"] = 1
+
+
+def attribute_missing(program):
+    del node_of(program, "Einsum")["attrs"]["subscripts"]
+
+
+def attribute_of_the_builder(program):
+    node_of(program, "Einsum")["attrs"]["self"] = 1
+
+
+def wrong_axis(program):
+    node_of(program, "Sum")["attrs"]["axis"] = 7
+
+
+def wrong_shape(program):
+    node_of(program, "Tanh")["outputs"] = [["<f8", [7, 2]]]
+
+
+def wrong_dtype(program):
+    node_of(program, "Tanh")["outputs"][0][0] = "<f4"
+
+
+def output_too_much(program):
+    node_of(program, "Tanh")["outputs"] *= 2
+
+
+def negative_extent(program):
+    program["nodes"][0]["attrs"]["shape"] = {"tuple": [-1, 4]}
+
+
+def unknown_context(program):
+    program["nodes"][0]["context"] = 1000
+
+
+def control_input_from_behind(program):
+    program["contexts"][0]["controls"] = [len(program["nodes"]) - 1]
+
+
+def control_input_of_nothing(program):
+    program["contexts"][0]["controls"] = [10**6]
+
+
+def own_control_input(program):
+    program["nodes"][5]["controls"] = [5]
+
+
+def original_from_behind(program):
+    program["contexts"][0]["original"] = len(program["nodes"]) - 1
+
+
+def bad_scope(program):
+    program["scopes"][1] = "a b/"
+
+
+def scope_without_slash(program):
+    program["scopes"][1] = "a"
+
+
+def no_outermost_scope(program):
+    del program["scopes"][0]
+
+
+def repeated_name(program):
+    program["nodes"][1]["name"] = program["nodes"][0]["name"]
+
+
+def bad_name(program):
+    program["nodes"][1]["name"] = "a:0"
+
+
+def repeated_variable(program):
+    program["named variables"] *= 2
+    program["variables"].append(copy.deepcopy(program["variables"][0]))
+    program["named variables"][-1] = len(program["variables"]) - 1
+
+
+def variable_without_array(program):
+    program["variables"][0]["value"] = 10**6
+
+
+def number_as_variable(program):
+    node_of(program, "AssignSubVariable")["attrs"]["variable"] = 3
+
+
+def collection_without_tensor(program):
+    program["collections"][-1][1].append({"symbol": 10**6})
+
+
+def collection_without_operation(program):
+    program["collections"][-1][1].append({"node": -1})
+
+
+def number_as_collection(program):
+    program["collections"].append([3, []])
+
+
+def no_override(program):
+    program["contexts"][0]["overrides"] = [["Tanh"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [edit(f) for f in (
+        other_version, other_format, no_nodes, input_from_behind, input_of_itself, negative_input,
+        too_many_inputs, too_few_inputs, no_inputs, true_as_input, attribute_too_much,
+        attribute_missing, attribute_of_the_builder, wrong_axis, wrong_shape, wrong_dtype,
+        output_too_much, negative_extent, unknown_context, control_input_from_behind,
+        control_input_of_nothing, own_control_input, original_from_behind, bad_scope,
+        scope_without_slash, no_outermost_scope, repeated_name, bad_name, repeated_variable,
+        variable_without_array, number_as_variable, collection_without_tensor,
+        collection_without_operation, number_as_collection, no_override,
+    )],
+)  # fmt: skip
+def test_invalid_programs_are_refused(program, tmp_path, change):
+    code, arrays = program
+    loaded(tmp_path, code, arrays)
+    change(code)
+    with pytest.raises(GraphFileError):
+        loaded(tmp_path, code, arrays)
+
+
+@pytest.mark.parametrize("other", [None, [], "a", 3, {}])
+def test_other_programs_are_refused(tmp_path, other):
+    with pytest.raises(GraphFileError, match="expected an object with 'format'"):
+        loaded(tmp_path, other, [])
+
+
+def test_messages_say_which_op_is_wrong(program, tmp_path):
+    wrong_shape(program[0])
+    with pytest.raises(GraphFileError, match=r"'Tanh'.*outputs are .*which the file calls"):
+        loaded(tmp_path, *program)
+
+
+# ---- damage
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_damaged_files_load_or_raise(file, data):
+    content = bytearray(file.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content))) :]
+    damaged = file.with_name("damaged")
+    damaged.write_bytes(content)
+    try:
+        graph = cytape.Graph.load(damaged)
+    except GraphFileError:
+        return
+    graph.save(damaged)
+    assert cytape.Graph.load(damaged).listing() == graph.listing()
+
+
+REPLACEMENTS = [
+    None, True, -1, 0, 1, 3, 10**6, 10**12, 10**30, 1.5, "", "a", "Tanh", "MatMul", "Concatenate",
+    [], [0], [0, 0, 0], {}, {"tuple": [0, 1]}, {"slice": [None, None, -1]}, {"array": 0},
+    {"tensor": 1}, {"dtype": "<f4"}, {"ellipsis": True}, {"scalar type": "numpy.int8"},
+    {"float": "nan"},
+]  # fmt: skip
+
+
+def mutate(program, rng):
+    """Replace, remove or exchange something, anywhere in a program."""
+    parent, key, code = None, None, program
+    while isinstance(code, (dict, list)) and code and rng.random() < 0.9:
+        parent, key = code, rng.choice(list(code) if isinstance(code, dict) else range(len(code)))
+        code = parent[key]
+    if parent is None:
+        return
+    what = rng.randrange(4)
+    if what == 0:
+        del parent[key]
+    elif what == 1:
+        other = rng.choice(list(parent) if isinstance(parent, dict) else range(len(parent)))
+        parent[key], parent[other] = parent[other], parent[key]
+    else:
+        parent[key] = copy.deepcopy(rng.choice(REPLACEMENTS))
+
+
+@pytest.mark.parametrize("seed", table(range(2), range(2, 10)))
+def test_edited_programs_load_or_raise(file, tmp_path, seed):
+    rng = random.Random(seed)
+    program, arrays = container.read(file)
+    outcomes = set()
+    for _ in range(100):
+        edited = copy.deepcopy(program)
+        for _ in range(rng.randint(1, 3)):
+            mutate(edited, rng)
+        try:
+            graph = loaded(tmp_path, edited, arrays)
+        except GraphFileError:
+            outcomes.add("refused")
+            continue
+        outcomes.add("loaded")
+        graph.save(tmp_path / "again")
+        assert cytape.Graph.load(tmp_path / "again").listing() == graph.listing()
+    assert outcomes == {"refused", "loaded"}
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "attrs"),
+    [
+        ("SumTo", [(3,)], {"shape": (4,)}), ("SumTo", [(3,)], {"shape": (2, 3)}),
+        ("SumTo", [(2, 3)], {"shape": (2,)}), ("SumToLike", [(3,), (2, 3)], {}),
+        ("BroadcastToLike", [(2, 3), (3,)], {}), ("BroadcastToLike", [(3,), (4,)], {}),
+        ("FitLike", [(3,), (2, 3)], {}), ("ReshapeLike", [(3,), (2, 3)], {"order": "C"}),
+    ],
+)  # fmt: skip
+def test_ops_of_gradients_do_not_trust_a_program(tmp_path, op, shapes, attrs):
+    graph = cytape.Graph()
+    inputs = [graph.placeholder("float64", shape) for shape in shapes]
+    values = [np.ones(shape) for shape in shapes]
+    try:
+        result = graph.build(OPS[op], *inputs, **attrs)
+        graph.save(tmp_path / "graph")
+        cytape.Graph.load(tmp_path / "graph")
+        cytape.Session(graph).run(result, list(zip(inputs, values, strict=True)))
+    except (ValueError, IndexError):
+        return
+    pytest.fail("what cannot be computed was")

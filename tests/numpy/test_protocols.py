@@ -1,0 +1,564 @@
+"""Tensors in NumPy's hands: what is differentiated, what is refused, and never a silent loss."""
+
+import copy
+import math
+import pickle
+import statistics
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.graph import Graph
+from cytape.graph.run.interpreter import run
+from cytape.numpy.protocols import NUMPY_FUNCTIONS, functions_of, numpy_functions
+from tests.cases import each
+
+V3 = np.array([0.5, -1.0, 2.0])
+V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    assert type(y) is cytape.Tensor
+    return tape.gradient(y, x).numpy()
+
+
+# -- NumPy's functions -----------------------------------------------------------------------------
+
+
+def test_the_table_leads_from_numpys_functions_to_those_of_the_same_name():
+    for theirs, ours in numpy_functions().items():
+        assert callable(ours)
+        if getattr(np, theirs.__name__, None) is theirs:
+            assert getattr(cnp, theirs.__name__) is ours
+    assert {np.sin, np.sum, np.where, np.matmul, np.concatenate} <= set(NUMPY_FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", ["fft", "linalg"])
+def test_the_functions_of_a_submodule_lead_to_those_of_the_same_name(name):
+    found = functions_of(name)
+    assert len(found) > 10
+    for theirs, ours in found.items():
+        assert getattr(getattr(np, name), theirs.__name__) is theirs
+        assert getattr(getattr(cnp, name), theirs.__name__) is ours
+
+
+@each("call", [
+    lambda x: np.sin(x), lambda x: np.sum(x), lambda x: np.concatenate([x, V3]),
+    lambda x: np.concatenate((V3, x)), lambda x: np.stack([V3, x], axis=1),
+    lambda x: np.where(V3 > 0, x, V3), lambda x: np.einsum("i,j->ij", x, V3),
+    lambda x: np.reshape(x, (3, 1)), lambda x: np.broadcast_to(x, (2, 3)), lambda x: np.mean(x),
+    lambda x: np.clip(x, -1, 1), lambda x: np.linalg.norm(x), lambda x: np.dot(V23, x),
+    lambda x: np.squeeze(x), lambda x: np.expand_dims(x, 0), lambda x: np.max(x),
+    lambda x: np.take(x, [0, 2]), lambda x: np.maximum(V3, x), lambda x: np.power(x, 2),
+    lambda x: np.copy(x), lambda x: np.outer(x, V3), lambda x: np.roll(x, 1),
+])
+def test_numpys_functions_take_tensors(call):
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = call(x)
+    assert type(y) is cytape.Tensor
+    np.testing.assert_array_equal(y.numpy(), call(V3))
+    assert tape.gradient(y, x) is not None
+
+
+@pytest.mark.parametrize("call", [
+    lambda a, x: a + x, lambda a, x: a - x, lambda a, x: a * x, lambda a, x: a / x,
+    lambda a, x: a**2 * x, lambda a, x: a[:2] @ x[:2], lambda a, x: abs(a) ** x,
+    lambda a, x: np.float64(2) * x, lambda a, x: np.float32(2) - x, lambda a, x: a[0] / x,
+    lambda a, x: np.add(a, x), lambda a, x: a % x,
+])
+def test_an_ndarray_on_the_left_does_not_swallow_the_tensor(call):
+    x = cytape.constant(2 * V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = call(V3, x)
+    assert type(y) is cytape.Tensor
+    np.testing.assert_array_equal(y.numpy(), call(V3, 2 * V3))
+    assert tape.gradient(y, x).shape == (3,)
+
+
+@pytest.mark.parametrize("ask, expected", [
+    (np.shape, (2, 3)), (np.ndim, 2), (np.size, 6), (lambda x: np.size(x, 1), 3),
+])
+def test_questions_about_shapes_are_answered_with_plain_numbers(ask, expected):
+    x = cytape.constant(V23)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        assert ask(x * x) == expected
+        assert ask(cytape.Variable(V23)) == expected
+
+
+# -- methods of ufuncs -----------------------------------------------------------------------------
+
+
+@each("ufunc", [
+    np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or,
+])
+@each("arguments", [
+    {}, {"axis": 0}, {"axis": 1}, {"axis": -1}, {"axis": None}, {"axis": (0, 1)},
+    {"axis": 1, "keepdims": True}, {"axis": None, "keepdims": True},
+], ids=str)
+def test_reduce(ufunc, arguments):
+    x = cytape.constant(V23)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = ufunc.reduce(x, **arguments)
+    expected = np.asarray(ufunc.reduce(V23, **arguments))
+    assert type(y) is cytape.Tensor
+    assert (y.shape, y.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(y.numpy(), expected)
+    connected = ufunc not in (np.logical_and, np.logical_or)
+    assert (tape.gradient(y, x) is not None) == connected
+
+
+def test_reduce_takes_the_axis_and_dtype_by_position():
+    x = cytape.constant(V23)
+    np.testing.assert_array_equal(np.add.reduce(x, 1).numpy(), V23.sum(1))
+    assert np.add.reduce(x, dtype="float32").dtype == np.float32
+    np.testing.assert_array_equal(np.add.reduce(x, 0, None).numpy(), V23.sum(0))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"axis": 1}, {"axis": -1}], ids=str)
+def test_accumulate(arguments):
+    expected = np.add.accumulate(V23, **arguments)
+    result = np.add.accumulate(cytape.constant(V23), **arguments)
+    assert type(result) is cytape.Tensor
+    np.testing.assert_array_equal(result.numpy(), expected)
+    np.testing.assert_array_equal(np.add.accumulate(cytape.constant(V23), 1).numpy(),
+                                  np.add.accumulate(V23, 1))
+    reversed_ranks = np.arange(3.0, 0, -1) if arguments else np.array([[2.0], [1.0]])
+    np.testing.assert_array_equal(gradient(lambda x: np.add.accumulate(x, **arguments), V23),
+                                  np.broadcast_to(reversed_ranks, (2, 3)))
+
+
+@each("ufunc", [np.add, np.multiply, np.subtract, np.arctan2, np.less])
+@each("x, y", [
+    (V3, V3), (V3, V23), (V23, V3), (V3, np.float64(2)), (np.array(2.0), V23), (np.zeros(0), V3),
+])
+def test_outer(ufunc, x, y):
+    expected = ufunc.outer(x, y)
+    for a, b in [(cytape.constant(x), y), (x, cytape.constant(y)),
+                 (cytape.constant(x), cytape.Variable(y))]:
+        result = ufunc.outer(a, b)
+        assert type(result) is cytape.Tensor
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_array_equal(result.numpy(), expected)
+
+
+def test_outer_is_differentiated():
+    np.testing.assert_array_equal(gradient(lambda x: np.multiply.outer(x, V23), V3),
+                                  np.full(3, V23.sum()))
+    np.testing.assert_array_equal(gradient(lambda x: np.multiply.outer(V3, x), V23),
+                                  np.full((2, 3), V3.sum()))
+
+
+def test_at_is_refused_for_arrays_that_tensors_are_added_to():
+    x, array = cytape.constant(V3), V3.copy()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(TypeError, match="add.at"):
+            np.add.at(array, [0, 1, 2], x * x)
+    np.testing.assert_array_equal(array, V3)
+
+
+# -- never a silent detachment ---------------------------------------------------------------------
+
+
+def set_slice(y):
+    np.zeros(3)[:] = y
+
+
+def set_row(y):
+    np.zeros((2, 3))[1] = y
+
+
+def set_mask(y):
+    np.zeros(3)[V3 > -5] = y
+
+
+def set_element(y):
+    np.zeros(3)[1] = y[0]
+
+
+def set_0d(y):
+    np.zeros(())[()] = y[0]
+
+
+def add_in_place(y):
+    array = np.zeros(3)
+    array += y
+
+
+def multiply_in_place(y):
+    array = np.ones(3)
+    array *= y
+
+
+LOSSES = {
+    "array[:] = y": set_slice,
+    "array[1] = y": set_row,
+    "array[mask] = y": set_mask,
+    "array[1] = y[0]": set_element,
+    "array[()] = y[0]": set_0d,
+    "array += y": add_in_place,
+    "array *= y": multiply_in_place,
+    "asarray": np.asarray,
+    "array": np.array,
+    "array with dtype": lambda y: np.array(y, dtype="float32"),
+    "array without copy": lambda y: np.array(y, copy=False),
+    "a list of tensors": lambda y: np.array([y, y]),
+    "a list of 0-d tensors": lambda y: np.array([y[0], 1.0]),
+    "asanyarray": np.asanyarray,
+    "ascontiguousarray": np.ascontiguousarray,
+    "asfortranarray": np.asfortranarray,
+    "from_dlpack": np.from_dlpack,
+    "out of a ufunc": lambda y: np.add(y, 1.0, out=np.zeros(3)),
+    "out of a function": lambda y: np.sum(y, out=np.zeros(())),
+    "copyto": lambda y: np.copyto(np.zeros(3), y),
+    "put": lambda y: np.put(np.zeros(3), [0, 1, 2], y),
+    "method of ndarray": lambda y: np.ones((2, 3)).dot(y),
+    "ufunc without rule": lambda y: np.spacing(y),
+    "reduce without rule": lambda y: np.nextafter.reduce(y),
+    "accumulate without rule": lambda y: np.nextafter.accumulate(y),
+    "reduceat without rule": lambda y: np.nextafter.reduceat(y, [0, 1]),
+    "setxor1d": lambda y: np.setxor1d(y, V3),
+    "union1d": lambda y: np.union1d(y, V3),
+    "left of interp": lambda y: np.interp(0.5, V3, V3, left=y[0]),
+    "vectorize": lambda y: np.vectorize(math.sin, otypes=[float])(y),
+    "frompyfunc": lambda y: np.frompyfunc(math.sin, 1, 1)(y),
+    "apply_along_axis": lambda y: np.apply_along_axis(np.spacing, 0, y),
+    "testing": lambda y: np.testing.assert_array_equal(y, y),
+    "masked array": lambda y: np.ma.array(y),
+    "random": lambda y: np.random.default_rng(0).normal(y),
+}
+
+
+@each("lose", LOSSES.values(), ids=LOSSES)
+def test_an_implicit_conversion_of_a_recorded_tensor_is_an_error(lose):
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        with pytest.raises((DetachedError, TypeError), match="numpy|immutable"):
+            lose(y)
+        z = np.sum(y)
+    np.testing.assert_array_equal(tape.gradient(z, x).numpy(), 2 * V3)
+
+
+@pytest.mark.parametrize("lose", [
+    pytest.param(lose, id=name) for name, lose in LOSSES.items()
+])
+@each("quiet", ["no tape", "tape left", "unrelated", "stopped", "constant"])
+def test_the_same_is_allowed_where_no_gradient_is_lost(lose, quiet):
+    x = cytape.constant(np.abs(V3) + 1)
+    y = x * x
+    tape = cytape.GradientTape()
+    if quiet == "no tape":
+        lose(y)
+    elif quiet == "tape left":
+        with tape:
+            tape.watch(x)
+            y = x * x
+        lose(y)
+    elif quiet == "unrelated":
+        with tape:
+            tape.watch(cytape.constant(1.0))
+            lose(y)
+    else:
+        with tape:
+            tape.watch(x)
+            y = x * x
+            if quiet == "stopped":
+                with tape.stop_recording():
+                    lose(y)
+            else:
+                lose(cytape.stop_gradient(y))
+
+
+@pytest.mark.parametrize("convert, expected", [
+    (lambda y: y.numpy().tolist(), [1.0, 4.0]),
+    (lambda y: y.tolist(), [1.0, 4.0]),
+    (lambda y: y.item(1), 4.0),
+    (lambda y: y[1].item(), 4.0),
+    (lambda y: bool(y[1] > 3), True),
+    (lambda y: f"{y[1]:.1f}", "4.0"),
+    (lambda y: str(y), "[1. 4.]"),
+    (lambda y: repr(y), "Tensor([1., 4.])"),
+    (lambda y: 4.0 in y, True),
+    (lambda y: [element.item() for element in y], [1.0, 4.0]),
+    (lambda y: math.sqrt(y[1].item()), 2.0),
+])
+def test_explicit_conversions_are_allowed(convert, expected):
+    x = cytape.constant([1.0, 2.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        assert convert(y) == expected
+
+
+def test_a_number_may_be_stored_explicitly():
+    x, array = cytape.constant([1.0, 2.0]), np.zeros(3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        array[0] = math.sqrt(y[1].item())
+        array[1] = y[1].item()
+        array[2:] = y.numpy()[:1]
+    assert array.tolist() == [2.0, 4.0, 1.0]
+
+
+def test_integers_and_booleans_are_never_in_the_way():
+    x, array = cytape.constant(V3), np.zeros(3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        array[:] = y > 1
+        assert array.tolist() == [0.0, 0.0, 1.0]
+        assert V3[np.asarray(y > 1)].tolist() == [2.0]
+        assert V3[y > 1].tolist() == [2.0]
+        assert np.zeros(3)[np.argmax(y)] == 0
+        array[0] = np.argmax(y)
+
+
+@pytest.mark.parametrize("lose, words", [
+    (np.asarray, r"tensor\.numpy\(\).*cytape\.numpy.*not a method of an array"),
+    (set_slice, r"tensor\.numpy\(\).*To store it, fill what cytape\.numpy"),
+    (set_element, r"not an array of NumPy.s \(zeros_like\(array\) and eye.*tensor\.numpy\(\)"),
+    (lambda y: np.union1d(y, y), r"numpy\.union1d .*custom_gradient.*tensor\.numpy\(\)"),
+    (lambda y: np.nextafter.reduce(y), r"numpy\.nextafter\.reduce "),
+    (lambda y: np.add(y, 1.0, out=np.zeros(3)), r"numpy\.add with out="),
+    (lambda y: np.sum(y, out=np.zeros(())), r"numpy\.sum with out="),
+    (lambda y: np.place(np.zeros(3), V3 > 1, y), r"numpy\.place .*constant\(array\).*x\[index\]"),
+])
+def test_the_message_says_what_was_called_and_what_to_do(lose, words):
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match=f"(?s){words}"):
+            lose(x * x)
+
+
+def test_functions_without_a_rule_see_through_structures():
+    x = cytape.constant(V3)
+    np.testing.assert_array_equal(np.lexsort((x, [0, 0, 0])), np.lexsort((V3, [0, 0, 0])))
+    np.testing.assert_array_equal(np.union1d(x, [7.0]), np.union1d(V3, [7.0]))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match="union1d"):
+            np.union1d(x * x, [7.0])
+        np.testing.assert_array_equal(
+            np.lexsort((x * x, [0, 0, 0])), np.lexsort((V3 * V3, [0, 0, 0])))
+        with pytest.raises(DetachedError, match="histogram_bin_edges"):
+            np.histogram_bin_edges(x * 1.0)
+
+
+def test_results_of_functions_without_a_rule_are_plain():
+    assert type(np.spacing(cytape.constant(V3))) is np.ndarray
+    np.testing.assert_array_equal(np.spacing(cytape.constant(V3)), np.spacing(V3))
+    array = np.zeros(3)
+    assert np.add(cytape.constant(V3), 1.0, out=array) is array
+    np.testing.assert_array_equal(array, V3 + 1)
+
+
+def test_errors_of_functions_without_a_rule_are_numpys():
+    with pytest.raises(TypeError):
+        np.union1d(cytape.constant(V3), V3, bogus=1)
+
+
+# -- symbolic tensors ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def symbol():
+    graph = Graph()
+    return graph.placeholder(np.dtype(float), (3,))
+
+
+@pytest.mark.parametrize("use", [
+    float, int, bool, lambda x: x[0].item(), lambda x: x.tolist(),
+    lambda x: 1.0 in x, lambda x: x == None, lambda x: x != "a", pickle.dumps,  # noqa: E711
+    lambda x: range(x[0].astype(int)), lambda x: np.asarray(x), lambda x: x.numpy(), sorted,
+    lambda x: np.array([x[0], 1.0]),
+    lambda x: math.sqrt(x[0]), lambda x: f"{x:.3f}", lambda x: x and 1, max,
+])
+def test_a_value_is_not_there_yet(use, symbol):
+    with pytest.raises(SymbolicTensorError, match="symbolic"):
+        use(symbol)
+
+
+@pytest.mark.parametrize("function", [np.spacing, np.nextafter, np.union1d, np.setdiff1d])
+def test_functions_that_there_is_no_op_of_say_what_to_do(function, symbol):
+    arguments = (symbol,) if function is np.spacing else (symbol, symbol)
+    with pytest.raises(SymbolicTensorError, match="has no version in cytape"):
+        function(*arguments)
+
+
+@each("wrap, error", [(cytape.grad, DetachedError), (cytape.function, SymbolicTensorError)])
+def test_an_array_that_cannot_be_added_to_says_what_to_make_instead(wrap, error):
+    def total(x):
+        u = np.zeros(5)
+        u[1:-1] += x
+        return cnp.sum(u)
+
+    with pytest.raises(error, match="make it with cytape.numpy.zeros.*u = u [+] x"):
+        wrap(total)(np.ones(3))
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_a_copy_is_another_tensor_of_the_same_graph(duplicate, symbol):
+    other = duplicate(symbol)
+    assert other is not symbol and other.graph is symbol.graph
+    found = run(symbol.graph, [symbol.graph.symbol_of(other)],
+                {symbol.graph.symbol_of(symbol): V3})  # fmt: skip
+    np.testing.assert_array_equal(found[0], V3)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.stack([x, x]), lambda x: x[::-1],
+    lambda x: np.clip(x, x[1], 1.0), lambda x: np.maximum(x, 0.5), lambda x: np.linalg.norm(x),
+    lambda x: np.linalg.norm(x, np.inf), lambda x: np.where(x > 0, x, 0.0), lambda x: abs(x),
+    lambda x: cnp.array([[x[0], 1.0], [2.0, x[2]]]), lambda x: cnp.full((2,), x[0]),
+    lambda x: np.full_like(x, 2.0), lambda x: divmod(x, 2.0)[1], lambda x: round(x, 1),
+    lambda x: np.add.reduce(x), lambda x: np.add.outer(x, x), lambda x: np.add.accumulate(x),
+    lambda x: cytape.constant(V3) * x, lambda x: V3 - x, lambda x: 2.0 ** x, lambda x: x.T @ V3,
+    lambda x: sum(x), lambda x: np.sort(V3) * x, lambda x: [*x][1], lambda x: np.nan_to_num(x),
+])
+def test_what_is_made_of_ops_builds_them(call, symbol):
+    graph = symbol.graph
+    expected = np.asarray(call(cytape.constant(V3)))
+    y = call(symbol)
+    assert (y.graph, y.shape, y.dtype) == (graph, expected.shape, expected.dtype)
+    (found,) = run(graph, [graph.symbol_of(y)], {graph.symbol_of(symbol): V3})
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("call, advice", [
+    (lambda t: np.add.at(np.zeros(3), [0, 1, 1], t), r"x\.at\[indices\]\.add\(values\)"),
+    (lambda t: np.full_like(np.ones(2), t[0]),
+     r"numpy\.full_like was called .*cytape\.numpy\.full_like"),
+    (lambda t: np.sum([t, t]), r"lost\.\n.*Make one tensor .* cytape\.numpy\.stack"),
+    (lambda t: np.sum(t, where=[1, 0, 1]), "where=mask != 0"),
+])
+def test_an_error_names_the_way_out(call, advice):
+    with pytest.raises((TypeError, ValueError), match=advice):
+        cytape.grad(lambda t: np.sum(call(t)))(np.ones(3))
+    if "full" in advice:
+        with pytest.raises(TypeError, match=advice):
+            cytape.function(call)(np.ones(3))
+
+
+def test_multiply_accumulate_is_a_cumulative_product():
+    x = np.array([[1.0, 2.0], [3.0, 0.0]])
+    for axis in 0, 1:
+        np.testing.assert_array_equal(
+            cytape.grad(lambda x: np.sum(np.multiply.accumulate(x, axis)))(x),  # noqa: B023
+            cytape.grad(lambda x: np.sum(np.cumprod(x, axis)))(x))  # noqa: B023
+
+
+def test_sparse_matrices_of_scipy_are_refused_by_name():
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_array(np.eye(3))
+    says = "sparse csr_array of SciPy cannot be combined with tensors.*custom_gradient"
+    for call in (lambda t: t @ matrix, lambda t: t * matrix, lambda t: np.dot(matrix, t)):
+        with pytest.raises(TypeError, match=says):
+            call(cytape.constant([1.0, 2.0, 3.0]))
+    for call in (lambda t: matrix @ t, lambda t: matrix * t, lambda t: matrix.dot(t)):
+        for transform in (cytape.grad, cytape.function):
+            with pytest.raises(TypeError, match=f"(?s)test_protocols.py, line.*{says}"):
+                transform(lambda t: np.sum(call(t)))(np.ones(3))  # noqa: B023
+
+    def product(matrix):  # what the error advises
+        return cytape.custom_gradient(
+            lambda x: (matrix @ cytape.stop_gradient(x).numpy(), product(matrix.T)))
+
+    def f(x):
+        return np.sum(product(2.0 * matrix)(x) ** 2)
+
+    x = np.array([1.0, 2.0, 3.0])
+    for transform in (lambda f: f, cytape.function):
+        np.testing.assert_array_equal(transform(cytape.grad(f))(x), 8 * x)
+        np.testing.assert_array_equal(transform(cytape.hessian(f))(x), 8 * np.eye(3))
+
+
+def test_functions_of_scipy_are_named_with_the_line_that_calls_them_and_one_remedy():
+    linalg, special = pytest.importorskip("scipy.linalg"), pytest.importorskip("scipy.special")
+    stats = pytest.importorskip("scipy.stats")
+    for call, name, remedy in (
+        (lambda t: linalg.solve(t, np.ones(2)), "scipy.linalg.solve", "custom_jvp"),
+        (lambda t: linalg.expm(t), "scipy.linalg.expm", "custom_jvp"),
+        (lambda t: special.logsumexp(t), "scipy.special.logsumexp", "custom_jvp"),
+        (lambda t: special.gammaln(t), "scipy.special.gammaln", "cytape.elementwise"),
+        (lambda t: stats.norm.pdf(t), "scipy.stats", "custom_jvp"),
+    ):
+        for transform in (cytape.grad, cytape.function):
+            with pytest.raises((DetachedError, SymbolicTensorError)) as error:
+                transform(lambda t: np.sum(call(t)))(np.eye(2))  # noqa: B023
+            message = str(error.value)
+            assert name in message and remedy in message
+            assert "scipy/" not in message
+            assert transform is cytape.function or "test_protocols.py, line" in message
+            assert transform is cytape.function or len(message) < 400
+
+
+@each("convert", [np.asarray, lambda x: pytest.importorskip("scipy.linalg").expm(x)])
+def test_within_a_function_with_its_own_gradient_the_remedy_is_numpy(convert):
+    def call(x):
+        @cytape.custom_gradient
+        def f(a):
+            return np.asarray(x(a)).sum(), lambda g: g * np.ones((2, 2))
+        return cytape.grad(f)(np.eye(2))
+
+    with pytest.raises(DetachedError, match=r"\nSay tensor\.numpy\(\): the rule of custom_"):
+        call(convert)
+    np.testing.assert_array_equal(call(lambda a: convert(a.numpy())), np.ones((2, 2)))
+
+
+def test_the_length_of_what_has_an_unknown_one():
+    signature = [cytape.Spec.of((None,), float)]
+    for f in (len, lambda x: sum(a for a in x)):
+        with pytest.raises(TypeError, match=r"cytape\.numpy\.size\(tensor, 0\)"):
+            cytape.function(f, input_signature=signature)(np.ones(3))
+
+
+@pytest.mark.parametrize("name, words", [
+    ("sort", "np.sort"), ("partition", "np.partition"), ("resize", "np.resize"), ("flat", "ravel"),
+    ("fill", r"x\[\.\.\.\] = value"), ("put", r"x\[index\] = values"), ("view", "astype")])
+def test_what_works_in_memory_says_what_to_write(name, words):
+    x = cytape.constant([3.0, 1.0, 2.0])
+    with pytest.raises(AttributeError, match=f"no '{name}'.*{words}"):
+        getattr(x, name)
+    assert not hasattr(x, name) and name not in dir(x)
+
+
+@each("name", ["assign", "assign_add", "assign_sub", "name", "op", "value_index"])
+def test_what_only_some_tensors_have_is_listed_for_them_alone(name):
+    with cytape.Graph().as_default():
+        v = cytape.Variable(1.0)
+        symbolic, assigned = cytape.placeholder("float64", ()), v.assign(2.0)
+    for x in (cytape.constant(1.0), v, symbolic, assigned):
+        assert (name in dir(x)) == hasattr(x, name)
+    assert "assign" not in dir(cytape.constant(1.0)) and "assign" in dir(assigned)
+
+
+def test_the_statistics_module_is_told_apart():
+    x = cytape.constant([3.0, 1.0, 2.0])
+    for call in (statistics.mean, lambda x: statistics.stdev([x[0], x[1]])):
+        with pytest.raises(TypeError) as caught:
+            call(x)
+        assert "call mean, median, var or std of cytape.numpy" in str(caught.value.__context__)
+
+
+def test_methods_whose_function_has_the_array_elsewhere():
+    x, which = cytape.constant([[3.0, 1.0], [2.0, 4.0]]), np.array([1, 0])
+    np.testing.assert_array_equal(x.compress([False, True], axis=1), [[1], [4]])
+    np.testing.assert_array_equal(
+        x.argpartition(1, axis=None), x.numpy().argpartition(1, axis=None))
+    np.testing.assert_array_equal(cytape.constant(which).choose(x.numpy()), which.choose(x.numpy()))

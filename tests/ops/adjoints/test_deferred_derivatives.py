@@ -1,0 +1,102 @@
+"""Derivatives worked out when a graph runs: right for any shape, of any order, in both modes."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape import nn
+from cytape.graph import Graph
+from cytape.graph.run.interpreter import run
+from cytape.ops.calls.tangents import fetch
+from cytape.ops.engine.op_kinds import find
+from cytape.testing import check_grads
+from tests import ways
+from tests.ops.forward_mode import entered, recorder_of
+
+X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
+FUNCTIONS = {
+    "prod": lambda x: np.prod(x, axis=1),
+    "prod of all": lambda x: np.prod(x),
+    "cumprod": lambda x: np.cumprod(x, axis=0),
+    "tile": lambda x: np.tile(x, (2, 3)),
+    "repeat": lambda x: np.repeat(x, 2, axis=1),
+    "diagonal": lambda x: np.diagonal(x, 1),
+    "trace of a product": lambda x: np.einsum("ij,kj->ik", x, x).trace(),
+    "einsum": lambda x: np.einsum("ij->j", x),
+    "pooling": lambda x: nn.avg_pool2d(x[None, :, :, None], 2, 1, "VALID"),
+}
+
+
+def unknown():
+    graph = Graph()
+    return graph, graph.placeholder(np.dtype(float), (None, None))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_first_and_second_derivative(name):
+    function = FUNCTIONS[name]
+
+    def loss(x):
+        y = function(x)
+        return (y * y * y).sum()
+
+    graph, x = unknown()
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = loss(x)
+        first = inner.gradient(y, x)
+        squared = (first * first).sum()
+    second = outer.gradient(squared, x)
+    assert "DeferredVjp" in {op.name for op in graph.ops}
+    found = run(graph, [graph.symbol_of(first), graph.symbol_of(second)], {graph.symbol_of(x): X})
+    np.testing.assert_allclose(found[0], cytape.grad(loss)(X), rtol=1e-12)
+    expected = cytape.grad(lambda x: (cytape.grad(loss)(x) ** 2).sum())(X)
+    np.testing.assert_allclose(found[1], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["prod", "cumprod"])
+def test_tangents(name):
+    graph, x = unknown()
+    with graph.as_default():
+        t = graph.placeholder(np.dtype(float), (None, None))
+        recorder = recorder_of([x], [t])
+        with entered(recorder):
+            y = FUNCTIONS[name](x)
+        tangent = fetch(recorder, y.id)
+    direction = np.ones_like(X)
+    feeds = {graph.symbol_of(x): X, graph.symbol_of(t): direction}
+    (found,) = run(graph, [graph.symbol_of(tangent)], feeds)
+    _, expected = cytape.jvp(FUNCTIONS[name], (X,), (direction,))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_node_does_not_record_or_build_when_it_runs():
+    graph, x = unknown()
+    gradient = ways.gradient(np.prod, x)
+    n_nodes = graph.n_nodes
+    with graph.as_default(), cytape.GradientTape():
+        run(graph, [graph.symbol_of(gradient)], {graph.symbol_of(x): X})
+    assert graph.n_nodes == n_nodes
+
+
+def test_eager_programs_have_no_use_for_it():
+    check_grads(lambda x: np.prod(x, axis=1), [X], order=2)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_some_outputs_have_no_gradient(part):
+    graph, x = unknown()
+    gradient = ways.gradient(lambda x: (np.linalg.qr(x)[part] ** 3).sum(), x)
+    assert "DeferredVjp" in {op.name for op in graph.ops}
+    (found,) = run(graph, [graph.symbol_of(gradient)], {graph.symbol_of(x): X})
+    expected = cytape.grad(lambda x: (np.linalg.qr(x)[part] ** 3).sum())(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seeds", [[], [1.0, 2.0], [np.ones(2)]], ids=len)
+def test_gradients_that_do_not_fit_the_outputs_are_refused(seeds):
+    op = find("DeferredVjp")
+    with pytest.raises(ValueError):
+        op(np.ones(3), *seeds, of="Sin", attrs={}, n_inputs=1, needs=(True,))

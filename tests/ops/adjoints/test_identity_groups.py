@@ -1,0 +1,111 @@
+"""Sums of many tensors, and several identities in one op."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops.adjoints.identity_groups import add_n, add_n_op, identity_n, may_agree, tuple_op
+
+
+def test_add_n_adds():
+    a, b, c = (np.array([1.0, 2.0]) * 10**i for i in range(3))
+    np.testing.assert_array_equal(add_n([a, b, c]), [111.0, 222.0])
+    assert isinstance(add_n([a, b]), np.ndarray)
+    total = add_n([a, cytape.constant(b), c])
+    assert isinstance(total, cytape.Tensor)
+    np.testing.assert_array_equal(total.numpy(), [111.0, 222.0])
+    np.testing.assert_array_equal(add_n([a]), a)
+
+
+@pytest.mark.parametrize("group", [add_n, lambda inputs: identity_n(*inputs)])
+def test_masked_arrays_are_refused(group):
+    masked = np.ma.array([1.0, 2.0], mask=[True, False])
+    with pytest.raises(TypeError, match="mask"):
+        group([cytape.constant([1.0, 2.0]), masked])
+
+
+def test_add_n_leaves_its_inputs_as_they_are():
+    terms = [np.ones(3), np.ones(3), np.ones(3)]
+    add_n(terms)
+    for term in terms:
+        np.testing.assert_array_equal(term, np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+def test_add_n_keeps_the_dtype(dtype):
+    assert add_n([np.ones(2, dtype)] * 3).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("inputs", "match"),
+    [([], "at least one input"),
+     ([np.ones(2), np.ones(3)], r"one shape and dtype, got float64\(2,\), float64\(3,\)"),
+     ([np.ones(2), np.ones((1, 2))], "one shape"),
+     ([np.ones(2), np.ones(2, "float32")], "dtype")])
+def test_add_n_does_not_broadcast_or_convert(inputs, match):
+    with pytest.raises(ValueError, match=match):
+        add_n(inputs)
+
+
+def test_add_n_knows_the_shape_if_one_input_does():
+    graph = cytape.Graph()
+    x, y = graph.placeholder("float64", (None,)), graph.placeholder("float64", (2,))
+    assert add_n([x, y]).shape == (2,)
+    assert add_n([x, x]).shape == (None,)
+    with pytest.raises(ValueError, match="one shape"):
+        add_n([y, graph.placeholder("float64", (None, None))])
+
+
+def test_each_term_has_the_gradient_of_the_sum():
+    xs = [cytape.constant([1.0, 2.0]) for _ in range(3)]
+    with cytape.GradientTape() as tape:
+        tape.watch(xs)
+        y = np.sum(add_n_op(*xs) ** 2)
+    for gradient in tape.gradient(y, xs):
+        np.testing.assert_array_equal(gradient.numpy(), [6.0, 12.0])
+
+
+def test_identity_n_is_one_op():
+    graph = cytape.Graph()
+    a, b = graph.placeholder("float64", ()), graph.placeholder("int64", (2,))
+    c, d = identity_n(a, b)
+    assert c.op == d.op
+    assert (c.value_index, d.value_index) == (0, 1)
+    assert (d.dtype, d.shape) == (np.dtype("int64"), (2,))
+
+
+def test_identity_n_of_arrays():
+    a, b = identity_n(np.ones(2), 3.0)
+    np.testing.assert_array_equal(a, np.ones(2))
+    assert b == 3.0
+
+
+def test_unused_outputs_have_zeros_for_a_gradient():
+    a, b = cytape.constant(1.0), cytape.constant([1.0, 2.0])
+    with cytape.GradientTape() as tape:
+        tape.watch([a, b])
+        c, _ = identity_n(a, b)
+    da, db = tape.gradient(c, [a, b])
+    assert float(da) == 1.0
+    np.testing.assert_array_equal(db.numpy(), [0.0, 0.0])
+
+
+def test_only_the_second_of_a_tuple_is_used_under_an_accumulator():
+    """Nothing arrives for the first one, which the tuple takes as None."""
+    x = cytape.constant([1.0, 2.0])
+    with cytape.ForwardAccumulator(x, np.array([1.0, 0.5])) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            _, y = tuple_op(x, x * x)
+        gradient = tape.gradient(y, x)
+    np.testing.assert_array_equal(gradient.numpy(), [2.0, 4.0])
+    np.testing.assert_array_equal(accumulator.jvp(gradient).numpy(), [2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "other", "expected"),
+    [((2, 3), (2, 3), True), ((2, None), (2, 3), True), (None, (2,), True), ((2,), (3,), False),
+     ((2,), (2, 1), False), ((), (), True)])
+def test_may_agree(shape, other, expected):
+    assert may_agree(shape, other) is expected
+    assert may_agree(other, shape) is expected

@@ -1,0 +1,172 @@
+"""Functions of neural networks: extreme values, conventions, bad input."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import cytape
+from cytape import nn
+from cytape.graph import Graph
+from cytape.graph.run.interpreter import run
+from cytape.ops.engine.op_kinds import OPS
+from cytape.testing import check_grads
+from tests.ways import gradient
+
+EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
+
+
+# -- activations ---------------------------------------------------------------------------------
+
+
+def test_activations_at_extreme_values():
+    x = np.array([-1e4, -800.0, -40.0, 0.0, 40.0, 1e4, np.inf, -np.inf])
+    np.testing.assert_allclose(nn.sigmoid(x), special.expit(x), rtol=1e-12)
+    np.testing.assert_allclose(nn.softplus(x), np.logaddexp(x, 0), rtol=1e-12)
+    np.testing.assert_allclose(gradient(nn.softplus, x), special.expit(x), rtol=1e-12)
+    slope = special.expit(x) * special.expit(-x)
+    np.testing.assert_allclose(gradient(nn.sigmoid, x), slope, rtol=1e-12, atol=1e-16)
+    np.testing.assert_array_equal(gradient(nn.relu, x), x > 0)
+
+
+# -- softmax -------------------------------------------------------------------------------------
+
+
+def test_softmax_family_at_extreme_logits():
+    np.testing.assert_allclose(nn.softmax(EXTREME), special.softmax(EXTREME, axis=-1))
+    np.testing.assert_allclose(nn.log_softmax(EXTREME), special.log_softmax(EXTREME, axis=-1))
+    np.testing.assert_allclose(nn.logsumexp(EXTREME, axis=-1), special.logsumexp(EXTREME, axis=-1))
+    for function in (nn.softmax, nn.log_softmax, lambda x: nn.logsumexp(x, axis=-1)):
+        assert np.isfinite(gradient(function, EXTREME)).all()
+
+
+def test_impossible_classes_have_no_gradient():
+    x = np.array([0.0, -np.inf, 1.0])
+    shares = special.softmax(x)
+    np.testing.assert_allclose(nn.softmax(x), shares)
+    np.testing.assert_allclose(gradient(nn.logsumexp, x), shares)
+    np.testing.assert_allclose(
+        gradient(lambda t: nn.softmax(t)[0], x), shares[0] * (np.eye(3)[0] - shares)
+    )
+    np.testing.assert_allclose(gradient(lambda t: nn.log_softmax(t)[0], x), np.eye(3)[0] - shares)
+
+
+@pytest.mark.parametrize("f, power", [
+    (nn.logsumexp, np.exp), (lambda x: np.logaddexp(x[0], x[1]), np.exp),
+    (lambda x: np.logaddexp2(x[0], x[1]), np.exp2)])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_large_logarithms_are_shared_by_their_difference(f, power, dtype):
+    """Of numbers as large as these the sum of the exponentials is e to one of them, rounded."""
+    large = 1 / np.finfo(dtype).eps
+    share = 1 / (1 + power(-1))
+    x = np.array([2 * large, 2 * large - 1], dtype)
+    np.testing.assert_allclose(cytape.grad(f)(x), [share, 1 - share], rtol=4 / large)
+    bend = share * (1 - share) * (np.log(2) if power is np.exp2 else 1)
+    np.testing.assert_allclose(
+        cytape.hessian(f)(x), bend * np.array([[1, -1], [-1, 1]]), rtol=8 / large)
+
+
+def test_logsumexp_of_nothing_possible():
+    x = np.full(3, -np.inf)
+    assert nn.logsumexp(x) == -np.inf
+    np.testing.assert_array_equal(gradient(nn.logsumexp, x), np.zeros(3))
+    np.testing.assert_array_equal(nn.logsumexp(np.zeros((2, 0)), axis=1), [-np.inf, -np.inf])
+
+
+def test_integer_logits_are_taken_as_floats():
+    assert nn.softmax(np.array([0, 0])).tolist() == [0.5, 0.5]
+
+
+def test_float32_logits_stay_float32():
+    logits = np.zeros((2, 3), np.float32)
+    assert nn.sparse_softmax_cross_entropy_with_logits([0, 2], logits).dtype == np.float32
+    for labels in ([[0, 1, 0]] * 2, np.ones((2, 3)) / 3):
+        assert nn.softmax_cross_entropy_with_logits(labels, logits).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attrs"),
+    [
+        ("SoftmaxCrossEntropyWithLogits", [np.ones(2), np.ones(2)], {"axis": 0}),
+        ("SparseSoftmaxCrossEntropyWithLogits", [np.ones(2), 1], {"axis": -1}),
+        ("FusedBatchNorm", [np.ones((3, 2)), np.ones(2), np.ones(2)], {"epsilon": 1.0}),
+    ],
+)
+def test_D_1A_10_gradients_of_all_outputs_but_the_first_may_be_none(name, inputs, attrs):
+    op, seen = OPS[name], []
+    vjp = op.vjp
+    x = cytape.constant(inputs[0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y, *others = op(x, *inputs[1:], **attrs)
+    op.define(vjp=lambda call, *gradients: seen.append(gradients) or vjp(call, *gradients))
+    try:
+        tape.gradient(y, x)
+    finally:
+        op.define(vjp=vjp)
+    assert [gradient is None for gradient in seen[0]] == [False] + [True] * len(others)
+
+
+# -- batch normalisation -------------------------------------------------------------------------
+
+
+def test_batch_norm_normalises_over_all_axes_but_the_last(rng):
+    x = rng.normal(3, 5, size=(4, 2, 3))
+    y, mean, variance = nn.fused_batch_norm(x, np.ones(3), np.full(3, 7.0), epsilon=0.0)
+    np.testing.assert_allclose(y.mean((0, 1)), 7)
+    np.testing.assert_allclose(y.std((0, 1)), 1)
+    np.testing.assert_allclose(mean, x.mean((0, 1)))
+    np.testing.assert_allclose(variance, x.var((0, 1), ddof=1))
+
+
+def test_the_statistics_of_a_batch_are_differentiable_without_the_batch(rng):
+    x = rng.normal(size=(4, 3))
+    check_grads(lambda x: nn.fused_batch_norm(x, np.ones(3), np.zeros(3))[1:], [x])
+
+
+def test_dropout_drops_a_share_and_keeps_the_mean():
+    x = np.ones((100, 50))
+    y = nn.dropout(x, 0.25, seed=1)
+    assert type(y) is np.ndarray
+    np.testing.assert_allclose(np.unique(y), [0, 4 / 3])
+    assert abs(y.mean() - 1) < 0.03
+    assert isinstance(nn.dropout(cytape.constant(x), 0.25), cytape.Tensor)
+    assert nn.dropout(cytape.constant(np.float32([1, 2])), 0.5).dtype == np.float32
+
+
+def test_dropout_of_nothing_and_bad_arguments():
+    x = cytape.constant([1.0, 2.0])
+    assert nn.dropout(x, 0) is x
+    for rate in (-0.1, 1, 1.5):
+        with pytest.raises(ValueError, match="rate"):
+            nn.dropout(x, rate)
+    with pytest.raises(TypeError, match="int64"):
+        nn.dropout(cytape.constant([1, 2]), 0.5)
+
+
+def test_dropped_elements_get_no_gradient_and_the_others_their_share():
+    x = cytape.constant(np.arange(1.0, 101.0))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = nn.dropout(x, 0.5, seed=3)
+    slope = tape.gradient(y, x).numpy()
+    np.testing.assert_array_equal(slope, np.where(y.numpy() == 0, 0, 2))
+    assert 20 < (slope == 0).sum() < 80
+
+
+@pytest.mark.parametrize("shape", [(40,), (None,)])
+def test_dropout_in_a_graph_chooses_once_in_a_run_and_anew_in_the_next(shape):
+    graph = Graph()
+    graph.seed = 5
+    with graph.as_default():
+        x = graph.placeholder(np.dtype(float), shape)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = nn.dropout(x, 0.5)
+        slope = tape.gradient(y, x)
+    symbols = [graph.symbol_of(y), graph.symbol_of(slope)]
+    values = np.arange(1.0, 41.0)
+    runs = [run(graph, symbols, {graph.symbol_of(x): values}) for _ in range(2)]
+    for dropped, slope in runs:
+        np.testing.assert_array_equal(slope, np.where(dropped == 0, 0, 2))
+        np.testing.assert_array_equal(dropped, slope * values)
+    assert not np.array_equal(runs[0][0], runs[1][0])

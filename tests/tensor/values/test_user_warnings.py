@@ -1,0 +1,89 @@
+"""Warnings point at the user's line, however deep in the package they are issued."""
+
+import inspect
+import math
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.tensor.values.user_warnings import NUMPY, warn, warn_of_line
+from tests.cases import each
+
+
+class Notice(UserWarning):
+    pass
+
+
+def test_the_caller_is_named_where_nothing_of_the_package_is_between():
+    with pytest.warns(Notice, match="look here") as caught:
+        line = inspect.currentframe().f_lineno + 1
+        warn("look here", Notice)
+    assert (caught[0].filename, caught[0].lineno) == (__file__, line)
+
+
+def test_the_user_s_line_is_named_from_within_the_package():
+    with pytest.warns(UserWarning, match="does not depend on") as caught:
+        line = inspect.currentframe().f_lineno + 1
+        cytape.hessian(lambda x: 3.0)(1.0)  # some ten calls deep
+    assert (caught[0].filename, caught[0].lineno) == (__file__, line)
+
+
+def test_each_line_is_told_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            warn("again")
+        warn("again")
+    assert len(caught) == 2
+
+
+def test_a_line_that_ran_before_is_warned_of_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for line in (7, 7, 8):
+            warn_of_line("model.py", line, "lost", RuntimeWarning)
+    assert [(w.filename, w.lineno, w.category) for w in caught] == [
+        ("model.py", 7, RuntimeWarning), ("model.py", 8, RuntimeWarning)]
+
+
+def test_the_user_s_line_is_named_where_numpy_is_between():
+    names = {}
+    exec(compile("def call(f, *args): return f(*args)", NUMPY + "lib.py", "exec"), names)
+    with pytest.warns(Notice) as caught:
+        line = inspect.currentframe().f_lineno + 1
+        names["call"](warn, "look here", Notice)
+    assert (caught[0].filename, caught[0].lineno) == (__file__, line)
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", ())
+        line = inspect.currentframe().f_lineno + 1
+        names["call"](cytape.numpy.sin, x)
+        with pytest.raises(SymbolicTensorError, match=f"{re.escape(__file__)}, line {line + 2}"):
+            names["call"](float, x)
+    assert graph.location_of(1)[:2] == (__file__, line)
+
+
+@each(("lose", "words"), [
+    (lambda x: np.zeros(3).__setitem__(0, x[0]), r"float\(\).*\n.*math module.*\n.*x\.at\[index\]"),
+    (lambda x: np.zeros(3).dot(x), r"NumPy, which asks.*\n.*\n.*not a method of an array.*\n"),
+    (lambda x: np.testing.assert_allclose(x, 0.0), r"by numpy\.testing\.assert_allclose, which"),
+    (lambda x: np.fill_diagonal(np.eye(3), x), r"numpy\.fill_diagonal.*\n.*cytape\.numpy\.zeros"),
+    (lambda x: np.full(3, x), r"numpy\.full, .*\n.*cytape\.numpy\.full"),
+    (lambda x: np.vectorize(math.exp)(x), r"numpy\.vectorize.*\n.*cytape\.vmap"),
+    (pickle.dumps, r"pickle or copy.*\n.*tensor\.copy\(\)"),
+])
+def test_the_error_is_a_few_lines_of_what_was_passed_and_what_to_do(lose, words):
+    x = cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match=words) as caught:
+            lose(x)
+    lines = str(caught.value).split("\n")
+    assert len(lines) <= 4
+    assert "(shape (" in lines[0]
+    stop = lines[1] if "NumPy, which asks" in lines[0] else lines[-1]  # if no function is known
+    assert stop.startswith("If the gradient should stop here, say tensor.numpy()")
