@@ -98,8 +98,7 @@ def test_forward_mode_has_a_target_for_each_of_its_programs():
 
 
 def test_rows_of_forward_mode_have_the_targets_of_the_workloads(monkeypatch):
-    monkeypatch.setattr(
-        forward_mode_rows, "best_seconds", lambda programs, effort: [2.0, 3.0])
+    monkeypatch.setattr(forward_mode_rows, "best_seconds", lambda programs, effort: [2.0, 3.0])
     rows = list(forward_mode_rows.forward_mode_rows(smoke=True))
     assert {row.value for row in rows} == {1.5}
     assert [row.at_most for row in rows] == [
@@ -136,17 +135,13 @@ def test_best_seconds_takes_the_shortest_run_of_each_program(monkeypatch):
     assert subjects == ["fresh"] * 3
 
 
-@pytest.mark.parametrize(
-    ("row", "target", "verdict"),
-    [
-        (Row("", "", 20.0, at_least=15), ">= 15", report.PASSED),
-        (Row("", "", 14.9, at_least=15), ">= 15", report.FAILED),
-        (Row("", "", 1.25, at_most=1.25), "<= 1.25", report.PASSED),
-        (Row("", "", 1.26, at_most=1.25), "<= 1.25", report.FAILED),
-        (Row("", "", np.nan, at_most=1.25), "<= 1.25", report.FAILED),
-        (Row("", "", 3.0), "", report.NO_TARGET),
-    ],
-)
+@pytest.mark.parametrize(("row", "target", "verdict"), [
+    (Row("", "", 20.0, at_least=15), ">= 15", report.PASSED),
+    (Row("", "", 14.9, at_least=15), ">= 15", report.FAILED),
+    (Row("", "", 1.25, at_most=1.25), "<= 1.25", report.PASSED),
+    (Row("", "", 1.26, at_most=1.25), "<= 1.25", report.FAILED),
+    (Row("", "", np.nan, at_most=1.25), "<= 1.25", report.FAILED),
+    (Row("", "", 3.0), "", report.NO_TARGET)])
 def test_verdict(row, target, verdict):
     assert (row.target, row.verdict) == (target, verdict)
 

@@ -68,21 +68,19 @@ def test_a_misread_dump_is_an_error():
     ("__pyx_pw_6cytape_6tensor_6tensor_6Tensor_57__mul__", "tensor.tensor.Tensor.__mul__"),
     ("__pyx_pw_6cytape_6tensor_6tensor_6Tensor_5__add__", "tensor.tensor.Tensor.__add__"),
     ("__pyx_tp_dealloc_6cytape_6tensor_5value_Value", "tensor.value.Value"),
-    ("cytape_sin", "cytape_sin"),
-])
+    ("cytape_sin", "cytape_sin")])
 def test_names_of_cython_become_those_of_the_source(function, name):
     assert demangled(function) == name
 
 
 @pytest.mark.parametrize(("objects", "function", "name"), [
-    ("/x/cytape/core/op_store.so", "__pyx_f_6cytape_4core_8op_store_new_slot.isra.0",
-     "`core.op_store.new_slot`"),
+    (
+        "/x/cytape/core/op_store.so", "__pyx_f_6cytape_4core_8op_store_new_slot.isra.0",
+        "`core.op_store.new_slot`"),
     ("/x/site-packages/numpy.libs/libscipy_openblas64_.so", "dgemm", "BLAS"),
     ("/x/site-packages/numpy/_core/_multiarray_umath.so", "DOUBLE_add", "NumPy"),
-    ("/x/bin/python3.11", "eval", "Python"),
-    ("/x/libpython3.11.so.1.0", "eval", "Python"),
-    ("/x/lib/libc.so.6", "memcpy", "the C library"),
-])
+    ("/x/bin/python3.11", "eval", "Python"), ("/x/libpython3.11.so.1.0", "eval", "Python"),
+    ("/x/lib/libc.so.6", "memcpy", "the C library")])
 def test_functions_of_others_are_called_by_their_library(objects, function, name):
     assert readable(objects, function) == name
 
@@ -169,8 +167,7 @@ def test_what_is_written_is_then_checked(monkeypatch, tmp_path, profiles, capsys
     assert json.loads((tmp_path / "counts.json").read_text())["counts"]["add, 8"]["recording"] == 2
 
     run_main(monkeypatch, tmp_path, profiles, "--check")
-    assert capsys.readouterr().out.endswith(
-        "no stage takes more instructions than are committed\n")
+    assert capsys.readouterr().out.endswith("no stage takes more instructions than are committed\n")
     for key in profiles["sin, 8", "gradient", counted.LENGTH]:
         profiles["sin, 8", "gradient", counted.LENGTH][key] += 100 * counted.LENGTH
     with pytest.raises(SystemExit, match="more instructions than are committed"):
@@ -221,7 +218,6 @@ def test_parts_are_told_in_the_order_of_marks(monkeypatch, capsys):
     parts = json.loads(capsys.readouterr().out)["parts"]
     assert len(parts) == len(marks)
     length = counted.LENGTH
-    assert parts[:12] == [["add, 0-d", stage, n] for n in (0, length)
-                          for stage in (None, *STAGES)]
+    assert parts[:12] == [["add, 0-d", stage, n] for n in (0, length) for stage in (None, *STAGES)]
     assert parts[12:] == [[name, stage, n] for name in counted.WHOLE for n in (0, counted.CALLS)
                           for stage in (None, "call")]

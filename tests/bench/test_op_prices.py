@@ -18,8 +18,7 @@ OURS = [op_prices.EAGER, op_prices.COMPILED]
 PRICES = [
     Price("tame", 10, 1e-6, {"cytape": 2e-6, "autograd": 9e-6}),
     Price("wild", 10, 1e-6, {"cytape": 7e-6}),
-    Price("view", 10, 1e-7, {"cytape": 3e-6}, is_view=True),
-]
+    Price("view", 10, 1e-7, {"cytape": 3e-6}, is_view=True)]
 
 
 def function_of_numpy(name):

@@ -13,8 +13,7 @@ def test_the_gradient_is_that_of_the_network():
     h = np.tanh(0.5)
     y = np.tanh(2 * h)
     outer = 2 * y * (1 - y**2)
-    np.testing.assert_allclose([g.item() for g in gradients],
-                               [outer * 2 * (1 - h**2), outer * h])
+    np.testing.assert_allclose([g.item() for g in gradients], [outer * 2 * (1 - h**2), outer * h])
 
 
 def test_activations_go_as_the_backward_pass_goes_by():

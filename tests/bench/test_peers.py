@@ -21,8 +21,7 @@ WORKLOADS = more_workloads(small=True)
 ENVIRONMENT = {
     "date": "2025-01-02", "processor": "abacus", "system": "any", "one core": True, "rounds": 2,
     "seconds per round": 0.1, "smoke": False, "not installed": ["MyGrad"], "compiled": ["jax.jit"],
-    "versions": {"Python": "3.99", "cytape": "0.0"},
-}
+    "versions": {"Python": "3.99", "cytape": "0.0"}}
 RESULTS = [
     Result(GRADIENT, "programs", "short", 1e-6, {"cytape": 4e-6, "JAX": 2e-4, "jax.jit": 3e-6},
            {"cytape": 1e-3, "JAX": 2.0, "jax.jit": 30.0}),
@@ -62,13 +61,11 @@ def test_cytape_takes_part_in_each_comparison(comparison):
 
 
 @pytest.mark.parametrize(("value", "gradients", "message"), [
-    (2.0, [[1.0, 2.0]], None),
-    (2.1, [[1.0, 2.0]], "program: X's value is off by up to 0.1"),
+    (2.0, [[1.0, 2.0]], None), (2.1, [[1.0, 2.0]], "program: X's value is off by up to 0.1"),
     (2.0, [[1.0, 2.5]], "program: X's gradient 0 is off by up to 0.5"),
     (2.0, [[1.0, np.nan]], "gradient 0 is off by up to nan"),
     (2.0, [[1.0]], "gradient 0 is float64 of shape \\(1,\\), not float64 of shape \\(2,\\)"),
-    (2.0, [], "program: X has \\['value'\\], not \\['value', 'gradient 0'\\]"),
-])
+    (2.0, [], "program: X has \\['value'\\], not \\['value', 'gradient 0'\\]")])
 def test_wrong_answers_are_refused(value, gradients, message):
     workload = Workload("program", None, [])
     answers = peers.arrays_by_name(GRADIENT, (np.array(value), [np.array(x) for x in gradients]))
@@ -81,8 +78,7 @@ def test_wrong_answers_are_refused(value, gradients, message):
 
 
 @pytest.mark.parametrize(("measure", "name"), [
-    (GRADIENT, "gradient 0"), (JVP, "tangent"), (HVP, "product 0"),
-])
+    (GRADIENT, "gradient 0"), (JVP, "tangent"), (HVP, "product 0")])
 def test_a_library_that_is_wrong_is_not_timed(monkeypatch, measure, name):
     right = LIBRARIES[0]
 

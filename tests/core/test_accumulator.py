@@ -165,8 +165,7 @@ def test_D_1B_02_ops_that_differentiate_a_transposed_function_do_not_count(host,
     seen = []
 
     def backward_of_cube(dz):
-        seen.append((accumulator.busy_accumulating,
-                     accumulator.should_record([x.id], ["float64"])))
+        seen.append((accumulator.busy_accumulating, accumulator.should_record([x.id], ["float64"])))
         return [host.scale(3, dz)]
 
     def backward(dy):
@@ -236,15 +235,14 @@ def test_D_1B_04_a_forward_function_comes_before_a_backward_one(accumulator):
     assert (accumulator.fetch_jvp(2), calls) == (10, [])
 
 
-@pytest.mark.parametrize("backward, tangent", [
-    (lambda host, dy: host.scale(7, dy), 14),
-    (lambda host, dy: host.multiply(dy, dy), 4),
-    (lambda host, dy: host.value(5), None),
-    (lambda host, dy: None, None),
-    (lambda host, dy: dy, 2),
-    (lambda host, dy: host.add(dy, host.scale(7, dy)), 16),
-    (lambda host, dy: host.multiply(dy, host.multiply(dy, dy)), 6),
-], ids=["7 dy", "dy ** 2", "constant", "None", "dy", "8 dy", "dy ** 3"])
+@pytest.mark.parametrize(
+    "backward, tangent",
+    [
+        (lambda host, dy: host.scale(7, dy), 14), (lambda host, dy: host.multiply(dy, dy), 4),
+        (lambda host, dy: host.value(5), None), (lambda host, dy: None, None),
+        (lambda host, dy: dy, 2), (lambda host, dy: host.add(dy, host.scale(7, dy)), 16),
+        (lambda host, dy: host.multiply(dy, host.multiply(dy, dy)), 6)],
+    ids=["7 dy", "dy ** 2", "constant", "None", "dy", "8 dy", "dy ** 3"])
 def test_D_1B_05_a_backward_function_is_transposed(host, new_accumulator, backward, tangent):
     accumulator = new_accumulator()
     x = host.value(3)
@@ -656,10 +654,9 @@ def test_an_error_comes_out_unchanged(host, new_accumulator, both_ways, error_ty
 @pytest.mark.parametrize("method, nth", [
     ("zeros_like", 1), ("zeros_like", 2), ("ones_like", 1), ("ones_like", 2),
     ("aggregate_gradients", 1), ("getter", 1), ("getter", 2), ("forward", 1),
-    ("call_backward_function", 1), ("call_backward_function", 2),
-    ("tensor_id", 1), ("tensor_id", 2), ("tensor_id", 3), ("tensor_id", 4), ("tensor_id", 5),
-    ("info_from_gradient", 1),
-])
+    ("call_backward_function", 1), ("call_backward_function", 2), ("tensor_id", 1),
+    ("tensor_id", 2), ("tensor_id", 3), ("tensor_id", 4), ("tensor_id", 5),
+    ("info_from_gradient", 1)])
 def test_nothing_is_left_after_an_error(host, new_accumulator, forward, method, nth):
     host.forward = forward
     accumulator = new_accumulator()

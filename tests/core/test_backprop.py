@@ -97,8 +97,7 @@ def test_D_1A_10_gradients_that_an_op_declares_optional_stay_none(
     for build_zeros in (True, False):
         tape = core.Tape()
         tape.watch(0)
-        record(tape, core.OpType(name, optional_gradients=optional), [0], outputs,
-               lambda *dys: [7])
+        record(tape, core.OpType(name, optional_gradients=optional), [0], outputs, lambda *dys: [7])
         assert tape.compute_gradient(numbers, [1], [0], None, None, build_zeros) == [7]
         assert numbers.calls[-1] == name
         assert numbers.output_gradients[-1] == [1] + [

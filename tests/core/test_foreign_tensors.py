@@ -99,10 +99,8 @@ def test_gradients_of_fractions_are_exact(core, tape):
         y, = tape.compute_gradient(space, [y.id], [x.id])
         derivatives.append(y.entries)
     assert derivatives == [
-        (3 * Fraction(1, 9) - 9, 12 - Fraction(1, 4)),
-        (2 + 54, -12 - Fraction(1, 4)),
-        (6 - 6 * 81, 6 - Fraction(6, 16)),
-    ]
+        (3 * Fraction(1, 9) - 9, 12 - Fraction(1, 4)), (2 + 54, -12 - Fraction(1, 4)),
+        (6 - 6 * 81, 6 - Fraction(6, 16))]
 
 
 def test_a_dead_vector_takes_its_trace_along(core, tape):

@@ -36,8 +36,7 @@ def fan(n):
 def forward(tape, first, length, start=0):
     """Record a chain on tensor `start`; its outputs have the ids from `first` on."""
     for i in range(length):
-        tape.record("Same", [first + i], [first + i - 1 if i else start], ["float64"],
-                    lambda: same)
+        tape.record("Same", [first + i], [first + i - 1 if i else start], ["float64"], lambda: same)
     return first + length - 1
 
 
@@ -187,8 +186,7 @@ def test_few_wide_ops_leave_holes_too(cython_core, step):
 def test_random_loops_on_a_tape_follow_the_plain_python_one(seed):
     rng = random.Random(seed)
     tapes = Tape(persistent=True), reference.Tape(persistent=True)
-    spaces = [type("Numbers", (Numbers, core.VSpace), {})()
-              for core in (cytape.core, reference)]
+    spaces = [type("Numbers", (Numbers, core.VSpace), {})() for core in (cytape.core, reference)]
     for tape in tapes:
         tape.watch(0)
     alive, last = [0], 0
@@ -199,8 +197,7 @@ def test_random_loops_on_a_tape_follow_the_plain_python_one(seed):
             n = rng.choice([1, 2, 2, 7])
             inputs = rng.choices(alive[-20:], k=n)
             for tape in tapes:
-                tape.record("Sum", [last], inputs, ["float64"] * n,
-                            fan(n))
+                tape.record("Sum", [last], inputs, ["float64"] * n, fan(n))
             alive.append(last)
         elif choice < 0.95:
             for _ in range(rng.choice([1, 1, 2, 30])):
@@ -317,8 +314,7 @@ def block_type(tmp_path_factory):
 
 @pytest.mark.parametrize("sizes", [
     (3 << 20, 1 << 20), (3 << 20, 100), (3 << 20, 1), (5 << 20, 3 << 20, 1 << 16, 3 << 20),
-    (1 << 16, 100, 1 << 16), (2 << 20, (2 << 20) - 1, 2 << 20),
-])
+    (1 << 16, 100, 1 << 16), (2 << 20, (2 << 20) - 1, 2 << 20)])
 def test_blocks_shrink_and_grow_wherever_they_lie(block_type, sizes):
     block = block_type()
     assert all(block.resize(size) for size in sizes)

@@ -39,8 +39,7 @@ def test_ids_far_apart_are_found(steps):
 
 @pytest.mark.parametrize("ids", [
     range(1000), range(1000, 0, -1), range(0, 10 ** 9, 10 ** 6), [BIG, 0, BIG - 1, 1],
-    [(i * 2654435761) % 2 ** 32 for i in range(1000)],
-])
+    [(i * 2654435761) % 2 ** 32 for i in range(1000)]])
 def test_ids_in_any_order(ids):
     tape = Tape()
     for count, id in enumerate(ids):

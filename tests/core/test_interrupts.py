@@ -22,10 +22,8 @@ class Alarm(BaseException):
 
 
 pytestmark = [
-    pytest.mark.skipif(
-        not hasattr(signal, "setitimer"), reason="needs a timer that sends signals"),
-    pytest.mark.signals,
-]
+    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals"),
+    pytest.mark.signals]
 
 
 class Timer:
@@ -188,8 +186,7 @@ def test_a_long_first_run_notices(timer):
 def test_loops_in_graphs_notice(timer):
     @cytape.function
     def loop(x, n):
-        return cytape.while_loop(
-            lambda i, y: i < n, lambda i, y: (i + 1, y * 1.0000001), (0, x))[1]
+        return cytape.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * 1.0000001), (0, x))[1]
 
     x = cytape.constant(1.0)
     whole = float(loop(x, 10))

@@ -306,8 +306,7 @@ def test_a_handle_dies_once(core, numbers, record):
 
 
 @pytest.mark.parametrize("inputs, outputs", [
-    ([1], [-1]), ([1, -3], [2]), ([1], [1]), ([1, 2], [3, 2]), ([1], [2, 2]),
-])
+    ([1], [-1]), ([1, -3], [2]), ([1], [1]), ([1, 2], [3, 2]), ([1], [2, 2])])
 def test_ids_that_cannot_be_are_refused(core, record, inputs, outputs):
     tape = core.Tape()
     tape.watch(1)

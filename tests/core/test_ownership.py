@@ -75,11 +75,8 @@ def record_network(record):
 
 @pytest.mark.parametrize("size", [1, 1 << 27])
 @pytest.mark.parametrize("targets, sources, gradients", [
-    ([4, 5], [0], [25]),
-    ([4, 4, 5], [0, 0, 1, 3, 9, 2], [39, 39, 16, 3, None, None]),
-    ([5], [5, 2], [1, None]),
-    ([77], [0], [None]),
-])
+    ([4, 5], [0], [25]), ([4, 4, 5], [0, 0, 1, 3, 9, 2], [39, 39, 16, 3, None, None]),
+    ([5], [5, 2], [1, None]), ([77], [0], [None])])
 def test_every_gradient_is_held_by_the_results_only(
         core, ledger_type, record_network, targets, sources, gradients, size):
     ledger = ledger_type()
@@ -112,8 +109,7 @@ def test_the_users_gradients_stay_the_users(core, ledger_type, record_network):
 @pytest.mark.parametrize("method, nth", [
     ("ones_like", 1), ("ones_like", 2), ("zeros_like", 1),
     *(("aggregate_gradients", n) for n in (1, 2)),
-    *(("call_backward_function", n) for n in (1, 2, 3, 4)),
-])
+    *(("call_backward_function", n) for n in (1, 2, 3, 4))])
 def test_no_gradient_is_held_after_an_error(core, ledger_type, record_network, size, method, nth):
     class Failing(ledger_type):
         pass

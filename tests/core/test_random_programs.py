@@ -183,8 +183,7 @@ class Side:
             seeds = [Gradient((seed, 1)) if seed else None for seed in seeds[:len(targets)]]
         both = {i: i for i in sources if i in targets}
         try:
-            results = self.tape.compute_gradient(
-                space, targets, sources, both, seeds, build_zeros)
+            results = self.tape.compute_gradient(space, targets, sources, both, seeds, build_zeros)
         except (InjectedError, CytapeError) as error:
             outcome = type(error)
         else:
@@ -197,8 +196,7 @@ class Side:
         return {
             "usages": tape.usages(), "num_ops": tape.num_ops, "num_known": tape.num_known,
             "known": list(map(tape.is_known, self.ids)), "released": self.released,
-            "handles": self.handles, "ids": self.ids, "n_ops": self.n_ops,
-        }
+            "handles": self.handles, "ids": self.ids, "n_ops": self.n_ops}
 
 
 NEW, ANY = 9, 8

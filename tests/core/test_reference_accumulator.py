@@ -15,8 +15,7 @@ def test_it_needs_nothing_but_python_and_the_plain_tape():
         elif isinstance(node, ast.ImportFrom):
             imported.add(node.module)
     assert {name for name in imported if name not in sys.stdlib_module_names} == {
-        "cytape.core.reference", "cytape.errors",
-    }  # fmt: skip
+        "cytape.core.reference", "cytape.errors"}
 
 
 def test_it_has_the_face_of_the_accumulator_in_cython():

@@ -127,8 +127,7 @@ def test_no_step_of_an_unknown_number_is_repeated_more_often_than_it_must():
             assert n_slots == len(stored) == min(n_steps, n_snapshots)
             taken = n_steps + advances(stored, n_steps, n_snapshots)
             assert taken <= n_steps * repetitions(n_steps + 1, n_snapshots)
-            assert taken <= 1.34 * fewest_advances(n_steps + 1, n_snapshots), (
-                n_steps, n_snapshots)
+            assert taken <= 1.34 * fewest_advances(n_steps + 1, n_snapshots), (n_steps, n_snapshots)
 
 
 def test_ten_thousand_steps_that_nobody_expected():
@@ -190,8 +189,7 @@ def test_no_steps():
     (lambda: sweep(-1, 3), "must not be negative, got -1"),
     (lambda: sweep(3, 0), "at least one state must be stored"),
     (lambda: list(reversal([1], 3, 2)), "the first must be 0"),
-    (lambda: list(reversal([0, 1, 2], 3, 2)), "of 2 states at the most"),
-])
+    (lambda: list(reversal([0, 1, 2], 3, 2)), "of 2 states at the most")])
 def test_what_is_no_schedule(call, message):
     with pytest.raises(ValueError, match=message):
         call()

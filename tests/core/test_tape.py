@@ -59,8 +59,7 @@ def test_recorded_ops_are_listed_in_order(core, number_space):
     tape.watch(0)
     for name, outputs, inputs in (("A", [1, 2], [0, 0]), ("B", [3], [2, 0]), ("C", [4], [0])):
         assert tape.record(name, outputs, inputs, ["float64"] * len(inputs), lambda: lambda *dy: dy)
-    assert tape.recorded_ops() == [
-        ("A", [0, 0], [1, 2]), ("B", [2, 0], [3]), ("C", [0], [4])]
+    assert tape.recorded_ops() == [("A", [0, 0], [1, 2]), ("B", [2, 0], [3]), ("C", [0], [4])]
     tape.delete_trace(4)
     tape.delete_trace(1)
     tape.delete_trace(2)  # B uses it

@@ -8,8 +8,7 @@ from tests.cases import each
 
 @pytest.mark.parametrize("name", [
     "num_elements", "ones_like", "zeros_like", "aggregate_gradients", "tensor_id",
-    "info_from_gradient",
-])
+    "info_from_gradient"])
 def test_what_a_host_has_to_override_says_so(core, name):
     with pytest.raises(NotImplementedError):
         getattr(core.VSpace(), name)([])
@@ -110,12 +109,10 @@ def test_a_vspace_is_not_optional(core):
 @each("dtype, trainable", [
     (np.dtype("float16"), True), (np.dtype("float32"), True), (np.dtype("float64"), True),
     (np.dtype("complex64"), True), (np.dtype("complex128"), True), (np.dtype("longdouble"), True),
-    (np.float32, True), (np.complex64, True), ("bfloat16", True),
-    ("resource", True), ("variant", True),
-    (np.dtype("int64"), False), (np.dtype("bool"), False), (np.dtype("S4"), False),
-    (np.dtype("O"), False), (np.int32, False), (bool, False), (float, False), (3, False),
-    (None, False), ("", False),
-])
+    (np.float32, True), (np.complex64, True), ("bfloat16", True), ("resource", True),
+    ("variant", True), (np.dtype("int64"), False), (np.dtype("bool"), False),
+    (np.dtype("S4"), False), (np.dtype("O"), False), (np.int32, False), (bool, False),
+    (float, False), (3, False), (None, False), ("", False)])
 def test_trainable_dtypes(core, dtype, trainable):
     assert core.is_trainable(dtype) is trainable
 

@@ -9,8 +9,7 @@ import cytape.numpy as cnp
 
 FAMILIES = [
     "comparisons", "creation", "cumulative", "einsum", "elementwise", "indexing", "joining",
-    "matrix_products", "ordering", "rearranging", "reductions", "shaping",
-]  # fmt: skip
+    "matrix_products", "ordering", "rearranging", "reductions", "shaping"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

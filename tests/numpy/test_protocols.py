@@ -57,8 +57,7 @@ def test_the_functions_of_a_submodule_lead_to_those_of_the_same_name(name):
     lambda x: np.clip(x, -1, 1), lambda x: np.linalg.norm(x), lambda x: np.dot(V23, x),
     lambda x: np.squeeze(x), lambda x: np.expand_dims(x, 0), lambda x: np.max(x),
     lambda x: np.take(x, [0, 2]), lambda x: np.maximum(V3, x), lambda x: np.power(x, 2),
-    lambda x: np.copy(x), lambda x: np.outer(x, V3), lambda x: np.roll(x, 1),
-])
+    lambda x: np.copy(x), lambda x: np.outer(x, V3), lambda x: np.roll(x, 1)])
 def test_numpys_functions_take_tensors(call):
     x = cytape.constant(V3)
     with cytape.GradientTape() as tape:
@@ -73,8 +72,7 @@ def test_numpys_functions_take_tensors(call):
     lambda a, x: a + x, lambda a, x: a - x, lambda a, x: a * x, lambda a, x: a / x,
     lambda a, x: a**2 * x, lambda a, x: a[:2] @ x[:2], lambda a, x: abs(a) ** x,
     lambda a, x: np.float64(2) * x, lambda a, x: np.float32(2) - x, lambda a, x: a[0] / x,
-    lambda a, x: np.add(a, x), lambda a, x: a % x,
-])
+    lambda a, x: np.add(a, x), lambda a, x: a % x])
 def test_an_ndarray_on_the_left_does_not_swallow_the_tensor(call):
     x = cytape.constant(2 * V3)
     with cytape.GradientTape() as tape:
@@ -86,8 +84,7 @@ def test_an_ndarray_on_the_left_does_not_swallow_the_tensor(call):
 
 
 @pytest.mark.parametrize("ask, expected", [
-    (np.shape, (2, 3)), (np.ndim, 2), (np.size, 6), (lambda x: np.size(x, 1), 3),
-])
+    (np.shape, (2, 3)), (np.ndim, 2), (np.size, 6), (lambda x: np.size(x, 1), 3)])
 def test_questions_about_shapes_are_answered_with_plain_numbers(ask, expected):
     x = cytape.constant(V23)
     with cytape.GradientTape() as tape:
@@ -99,9 +96,7 @@ def test_questions_about_shapes_are_answered_with_plain_numbers(ask, expected):
 # -- methods of ufuncs -----------------------------------------------------------------------------
 
 
-@each("ufunc", [
-    np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or,
-])
+@each("ufunc", [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or])
 @each("arguments", [
     {}, {"axis": 0}, {"axis": 1}, {"axis": -1}, {"axis": None}, {"axis": (0, 1)},
     {"axis": 1, "keepdims": True}, {"axis": None, "keepdims": True},
@@ -141,8 +136,7 @@ def test_accumulate(arguments):
 
 @each("ufunc", [np.add, np.multiply, np.subtract, np.arctan2, np.less])
 @each("x, y", [
-    (V3, V3), (V3, V23), (V23, V3), (V3, np.float64(2)), (np.array(2.0), V23), (np.zeros(0), V3),
-])
+    (V3, V3), (V3, V23), (V23, V3), (V3, np.float64(2)), (np.array(2.0), V23), (np.zeros(0), V3)])
 def test_outer(ufunc, x, y):
     expected = ufunc.outer(x, y)
     for a, b in [(cytape.constant(x), y), (x, cytape.constant(y)),
@@ -203,24 +197,15 @@ def multiply_in_place(y):
 
 
 LOSSES = {
-    "array[:] = y": set_slice,
-    "array[1] = y": set_row,
-    "array[mask] = y": set_mask,
-    "array[1] = y[0]": set_element,
-    "array[()] = y[0]": set_0d,
-    "array += y": add_in_place,
-    "array *= y": multiply_in_place,
-    "asarray": np.asarray,
-    "array": np.array,
+    "array[:] = y": set_slice, "array[1] = y": set_row, "array[mask] = y": set_mask,
+    "array[1] = y[0]": set_element, "array[()] = y[0]": set_0d, "array += y": add_in_place,
+    "array *= y": multiply_in_place, "asarray": np.asarray, "array": np.array,
     "array with dtype": lambda y: np.array(y, dtype="float32"),
     "array without copy": lambda y: np.array(y, copy=False),
     "a list of tensors": lambda y: np.array([y, y]),
-    "a list of 0-d tensors": lambda y: np.array([y[0], 1.0]),
-    "asanyarray": np.asanyarray,
-    "ascontiguousarray": np.ascontiguousarray,
-    "asfortranarray": np.asfortranarray,
-    "from_dlpack": np.from_dlpack,
-    "out of a ufunc": lambda y: np.add(y, 1.0, out=np.zeros(3)),
+    "a list of 0-d tensors": lambda y: np.array([y[0], 1.0]), "asanyarray": np.asanyarray,
+    "ascontiguousarray": np.ascontiguousarray, "asfortranarray": np.asfortranarray,
+    "from_dlpack": np.from_dlpack, "out of a ufunc": lambda y: np.add(y, 1.0, out=np.zeros(3)),
     "out of a function": lambda y: np.sum(y, out=np.zeros(())),
     "copyto": lambda y: np.copyto(np.zeros(3), y),
     "put": lambda y: np.put(np.zeros(3), [0, 1, 2], y),
@@ -229,16 +214,14 @@ LOSSES = {
     "reduce without rule": lambda y: np.nextafter.reduce(y),
     "accumulate without rule": lambda y: np.nextafter.accumulate(y),
     "reduceat without rule": lambda y: np.nextafter.reduceat(y, [0, 1]),
-    "setxor1d": lambda y: np.setxor1d(y, V3),
-    "union1d": lambda y: np.union1d(y, V3),
+    "setxor1d": lambda y: np.setxor1d(y, V3), "union1d": lambda y: np.union1d(y, V3),
     "left of interp": lambda y: np.interp(0.5, V3, V3, left=y[0]),
     "vectorize": lambda y: np.vectorize(math.sin, otypes=[float])(y),
     "frompyfunc": lambda y: np.frompyfunc(math.sin, 1, 1)(y),
     "apply_along_axis": lambda y: np.apply_along_axis(np.spacing, 0, y),
     "testing": lambda y: np.testing.assert_array_equal(y, y),
     "masked array": lambda y: np.ma.array(y),
-    "random": lambda y: np.random.default_rng(0).normal(y),
-}
+    "random": lambda y: np.random.default_rng(0).normal(y)}
 
 
 @each("lose", LOSSES.values(), ids=LOSSES)
@@ -253,9 +236,7 @@ def test_an_implicit_conversion_of_a_recorded_tensor_is_an_error(lose):
     np.testing.assert_array_equal(tape.gradient(z, x).numpy(), 2 * V3)
 
 
-@pytest.mark.parametrize("lose", [
-    pytest.param(lose, id=name) for name, lose in LOSSES.items()
-])
+@pytest.mark.parametrize("lose", [pytest.param(lose, id=name) for name, lose in LOSSES.items()])
 @each("quiet", ["no tape", "tape left", "unrelated", "stopped", "constant"])
 def test_the_same_is_allowed_where_no_gradient_is_lost(lose, quiet):
     x = cytape.constant(np.abs(V3) + 1)
@@ -284,18 +265,12 @@ def test_the_same_is_allowed_where_no_gradient_is_lost(lose, quiet):
 
 
 @pytest.mark.parametrize("convert, expected", [
-    (lambda y: y.numpy().tolist(), [1.0, 4.0]),
-    (lambda y: y.tolist(), [1.0, 4.0]),
-    (lambda y: y.item(1), 4.0),
-    (lambda y: y[1].item(), 4.0),
-    (lambda y: bool(y[1] > 3), True),
-    (lambda y: f"{y[1]:.1f}", "4.0"),
-    (lambda y: str(y), "[1. 4.]"),
-    (lambda y: repr(y), "Tensor([1., 4.])"),
-    (lambda y: 4.0 in y, True),
+    (lambda y: y.numpy().tolist(), [1.0, 4.0]), (lambda y: y.tolist(), [1.0, 4.0]),
+    (lambda y: y.item(1), 4.0), (lambda y: y[1].item(), 4.0), (lambda y: bool(y[1] > 3), True),
+    (lambda y: f"{y[1]:.1f}", "4.0"), (lambda y: str(y), "[1. 4.]"),
+    (lambda y: repr(y), "Tensor([1., 4.])"), (lambda y: 4.0 in y, True),
     (lambda y: [element.item() for element in y], [1.0, 4.0]),
-    (lambda y: math.sqrt(y[1].item()), 2.0),
-])
+    (lambda y: math.sqrt(y[1].item()), 2.0)])
 def test_explicit_conversions_are_allowed(convert, expected):
     x = cytape.constant([1.0, 2.0])
     with cytape.GradientTape() as tape:
@@ -336,8 +311,7 @@ def test_integers_and_booleans_are_never_in_the_way():
     (lambda y: np.nextafter.reduce(y), r"numpy\.nextafter\.reduce "),
     (lambda y: np.add(y, 1.0, out=np.zeros(3)), r"numpy\.add with out="),
     (lambda y: np.sum(y, out=np.zeros(())), r"numpy\.sum with out="),
-    (lambda y: np.place(np.zeros(3), V3 > 1, y), r"numpy\.place .*constant\(array\).*x\[index\]"),
-])
+    (lambda y: np.place(np.zeros(3), V3 > 1, y), r"numpy\.place .*constant\(array\).*x\[index\]")])
 def test_the_message_says_what_was_called_and_what_to_do(lose, words):
     x = cytape.constant(V3)
     with cytape.GradientTape() as tape:
@@ -416,21 +390,19 @@ def test_an_array_that_cannot_be_added_to_says_what_to_make_instead(wrap, error)
 def test_a_copy_is_another_tensor_of_the_same_graph(duplicate, symbol):
     other = duplicate(symbol)
     assert other is not symbol and other.graph is symbol.graph
-    found = run(symbol.graph, [symbol.graph.symbol_of(other)],
-                {symbol.graph.symbol_of(symbol): V3})  # fmt: skip
+    found = run(symbol.graph, [symbol.graph.symbol_of(other)], {symbol.graph.symbol_of(symbol): V3})
     np.testing.assert_array_equal(found[0], V3)
 
 
 @pytest.mark.parametrize("call", [
-    lambda x: np.stack([x, x]), lambda x: x[::-1],
-    lambda x: np.clip(x, x[1], 1.0), lambda x: np.maximum(x, 0.5), lambda x: np.linalg.norm(x),
-    lambda x: np.linalg.norm(x, np.inf), lambda x: np.where(x > 0, x, 0.0), lambda x: abs(x),
+    lambda x: np.stack([x, x]), lambda x: x[::-1], lambda x: np.clip(x, x[1], 1.0),
+    lambda x: np.maximum(x, 0.5), lambda x: np.linalg.norm(x), lambda x: np.linalg.norm(x, np.inf),
+    lambda x: np.where(x > 0, x, 0.0), lambda x: abs(x),
     lambda x: cnp.array([[x[0], 1.0], [2.0, x[2]]]), lambda x: cnp.full((2,), x[0]),
     lambda x: np.full_like(x, 2.0), lambda x: divmod(x, 2.0)[1], lambda x: round(x, 1),
     lambda x: np.add.reduce(x), lambda x: np.add.outer(x, x), lambda x: np.add.accumulate(x),
     lambda x: cytape.constant(V3) * x, lambda x: V3 - x, lambda x: 2.0 ** x, lambda x: x.T @ V3,
-    lambda x: sum(x), lambda x: np.sort(V3) * x, lambda x: [*x][1], lambda x: np.nan_to_num(x),
-])
+    lambda x: sum(x), lambda x: np.sort(V3) * x, lambda x: [*x][1], lambda x: np.nan_to_num(x)])
 def test_what_is_made_of_ops_builds_them(call, symbol):
     graph = symbol.graph
     expected = np.asarray(call(cytape.constant(V3)))

@@ -17,20 +17,18 @@ COV = numpy.array([[2.0, 0.5], [0.5, 1.0]])
 CALLS = {
     "beta": (2.0, 3.0, 3), "binomial": (9, 0.2, 3), "chisquare": (2.0, 3),
     "choice": (numpy.arange(9.0), 3), "dirichlet": ([1.0, 2.0], 3), "exponential": (2.0, 3),
-    "f": (2.0, 3.0, 3), "gamma": ([1.0, 2.0], 2.0), "geometric": (0.05, 3),
-    "gumbel": (1.0, 2.0, 3), "hypergeometric": (50, 40, 30, 3), "laplace": (1.0, 2.0, 3),
-    "logistic": (1.0, 2.0, 3), "lognormal": (1.0, 0.5, 3), "logseries": (0.95, 9),
-    "multinomial": (99, [0.25, 0.75], 3), "multivariate_normal": (numpy.ones(2), COV, 3),
-    "negative_binomial": (3, 0.05, 3), "noncentral_chisquare": (2.0, 3.0, 3),
-    "noncentral_f": (2.0, 3.0, 1.0, 3), "normal": (1.0, 2.0, (2, 3)), "pareto": (2.0, 3),
-    "permutation": (99,), "poisson": (30.0, 3), "power": (2.0, 3), "rand": (2, 3),
-    "randint": (2, 99, 3), "randn": (2, 3), "random": (3,), "random_integers": (2, 99, 3),
-    "random_sample": (3,), "ranf": (), "rayleigh": (2.0, 3), "sample": (3,),
-    "standard_cauchy": (3,), "standard_exponential": (3,), "standard_gamma": (2.0, 3),
-    "standard_normal": (3,), "standard_t": (3.0, 3), "triangular": (-1.0, 0.5, 2.0, 3),
-    "uniform": (1.0, 2.0, 3), "vonmises": (0.5, 2.0, 3), "wald": (1.0, 2.0, 3),
-    "weibull": (2.0, 3), "zipf": (1.2, 9),
-}  # fmt: skip
+    "f": (2.0, 3.0, 3), "gamma": ([1.0, 2.0], 2.0), "geometric": (0.05, 3), "gumbel": (1.0, 2.0, 3),
+    "hypergeometric": (50, 40, 30, 3), "laplace": (1.0, 2.0, 3), "logistic": (1.0, 2.0, 3),
+    "lognormal": (1.0, 0.5, 3), "logseries": (0.95, 9), "multinomial": (99, [0.25, 0.75], 3),
+    "multivariate_normal": (numpy.ones(2), COV, 3), "negative_binomial": (3, 0.05, 3),
+    "noncentral_chisquare": (2.0, 3.0, 3), "noncentral_f": (2.0, 3.0, 1.0, 3),
+    "normal": (1.0, 2.0, (2, 3)), "pareto": (2.0, 3), "permutation": (99,), "poisson": (30.0, 3),
+    "power": (2.0, 3), "rand": (2, 3), "randint": (2, 99, 3), "randn": (2, 3), "random": (3,),
+    "random_integers": (2, 99, 3), "random_sample": (3,), "ranf": (), "rayleigh": (2.0, 3),
+    "sample": (3,), "standard_cauchy": (3,), "standard_exponential": (3,),
+    "standard_gamma": (2.0, 3), "standard_normal": (3,), "standard_t": (3.0, 3),
+    "triangular": (-1.0, 0.5, 2.0, 3), "uniform": (1.0, 2.0, 3), "vonmises": (0.5, 2.0, 3),
+    "wald": (1.0, 2.0, 3), "weibull": (2.0, 3), "zipf": (1.2, 9)}
 NO_OPS = {"bytes", "shuffle"}  # they make no array
 NO_DRAWS = {"default_rng", "get_state", "seed", "set_state"}
 FLOATS = [

@@ -11,8 +11,7 @@ ARRAYS = {
     "I3": np.array([0, 2, 1]), "B3": np.array([True, False, True]),
     "M23": np.arange(1.0, 7.0).reshape(2, 3), "M32": np.arange(1.0, 7.0).reshape(2, 3).T,
     "M33": np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]]), "SING": np.ones((3, 3)),
-    "T": np.arange(24.0).reshape(2, 3, 4),
-}  # fmt: skip
+    "T": np.arange(24.0).reshape(2, 3, 4)}
 
 REFUSED = {
     (
@@ -182,7 +181,7 @@ REFUSED = {
     "fft.fftshift fft.ifftshift": ["S", "M33, axes=2", "M33, axes=1.0"],
     "argmax": ["M23, axis=(0, 1)"],
     "argsort": ["M23, axis=2"],
-}  # fmt: skip
+}
 
 ACCEPTED = {
     "polyval": ["M33, V3", "T, S", "E03, V3", "M23, M23", "V4, M23"],
@@ -194,19 +193,12 @@ ACCEPTED = {
     "linspace logspace": ["S, 3.0, 4, axis=[0]", "V3, 3.0, 4, axis=-1"],
     "piecewise": [
         "M33, [B3, ~B3], [1.0, 2.0]", "M33, [B3], [np.sin, np.negative]",
-        "V3, [B3], [np.array([7.0, 8.0]), 1.0]", "S, [True], [2.0]",
-    ],
-    "cov": ["M23, bias=None", "M23, dtype=np.float32"],
-    "corrcoef": ["M23, dtype=np.float32"],
-    "unstack": ["M23, axis=[1]", "M23, axis=(0,)"],
-    "vecdot linalg.vecdot": ["[1.0, 2.0, 3.0], V3"],
+        "V3, [B3], [np.array([7.0, 8.0]), 1.0]", "S, [True], [2.0]"],
+    "cov": ["M23, bias=None", "M23, dtype=np.float32"], "corrcoef": ["M23, dtype=np.float32"],
+    "unstack": ["M23, axis=[1]", "M23, axis=(0,)"], "vecdot linalg.vecdot": ["[1.0, 2.0, 3.0], V3"],
     "trim_zeros": ["S"],
     "linalg.norm": ["M33, axis=1.0", "M33, keepdims=1", "M33, keepdims=np.True_"],
-    "fft.rfft2 fft.rfftn fft.fftn": ["M33, axes=(0, -1)"],
-    "nanmedian": ["M23, keepdims=None"],
-    "sum nansum mean": ["M23, keepdims=1"],
-    "argsort": ["S", "S, axis=0"],
-    "cumulative_sum": ["M23, axis=(1,)"],
-    "split": ["V4, 2.0", "V4, [1, 9]"],
-    "full": ["2, S, order='F'"],
-}  # fmt: skip
+    "fft.rfft2 fft.rfftn fft.fftn": ["M33, axes=(0, -1)"], "nanmedian": ["M23, keepdims=None"],
+    "sum nansum mean": ["M23, keepdims=1"], "argsort": ["S", "S, axis=0"],
+    "cumulative_sum": ["M23, axis=(1,)"], "split": ["V4, 2.0", "V4, [1, 9]"],
+    "full": ["2, S, order='F'"]}

@@ -88,8 +88,7 @@ def structural(name, call, function=None):
 def cast(dtype):
     return Instruction(
         f"astype {dtype}", lambda x: cnp.astype(x, dtype),
-        lambda x, dtype, rounding: rounding(x, dtype),
-    )  # fmt: skip
+        lambda x, dtype, rounding: rounding(x, dtype))
 
 
 def largest(x, dtype, rounding):
@@ -122,8 +121,7 @@ def softmax(x, dtype, rounding):
     require((np.abs(x[VALUE]) < 4) & (x.ndim > 2))
     powers = hd.exp(x, dtype, rounding)
     inverse = hd.power(
-        hd.total(powers, dtype, rounding, axis=-1, keepdims=True), -1.0, dtype, rounding
-    )
+        hd.total(powers, dtype, rounding, axis=-1, keepdims=True), -1.0, dtype, rounding)
     return hd.multiply(powers, inverse, dtype, rounding)
 
 
@@ -137,9 +135,7 @@ def power_reference(x, y, dtype, rounding):
     logs = np.log(np.abs(a)) * (not fixed)
     seconds = {
         (0, 0): [b * b * a ** (b - 2.0), -b * a ** (b - 2.0)],
-        (0, 1): [by_x * logs, a ** (b - 1.0)],
-        (1, 1): [a**b * logs**2],
-    }
+        (0, 1): [by_x * logs, a ** (b - 1.0)], (1, 1): [a**b * logs**2]}
     return hd.elementwise([x, y], a**b, [by_x, a**b * logs], seconds, dtype, rounding)
 
 
@@ -186,8 +182,7 @@ def arctan2_seconds():
     return {
         (0, 0): lambda a, b, z: -2 * a * b / (a * a + b * b) ** 2,
         (0, 1): lambda a, b, z: [1 / (a * a + b * b), -2 * b * b / (a * a + b * b) ** 2],
-        (1, 1): lambda a, b, z: 2 * a * b / (a * a + b * b) ** 2,
-    }
+        (1, 1): lambda a, b, z: 2 * a * b / (a * a + b * b) ** 2}
 
 
 def sigmoid(x):
@@ -291,4 +286,4 @@ INSTRUCTIONS = [
     structural("concatenate", lambda x: cnp.concatenate([cnp.ravel(x), cnp.ravel(x)[:2]]),
                leading(lambda x: np.concatenate([x, x[..., :2]], axis=-1))),
     *map(cast, FLOATS),
-]  # fmt: skip
+]

@@ -25,9 +25,7 @@ from tests.ops.hyper_dual import ST, VALUE, S, T
 from tests.ops.mixed_instructions import FLOATS, INSTRUCTIONS, OutOfDomain, require
 from tests.ways import MODES, derivatives
 
-INTEGERS = [
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-]  # fmt: skip
+INTEGERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 SHAPES = [(), (), (3,), (3,), (2, 3), (1, 3), (2, 1), (70,)]
 # By turns the derivative is taken within the traced function, and around it.
 PLACES = [["eager", "in_function", "in_graph"], ["eager", "around_function", "in_graph"]]
@@ -88,7 +86,7 @@ class Program:
             results.append(instruction.call(*[
                 operand[1] if isinstance(operand, tuple) else results[operand]
                 for operand in operands
-            ]))  # fmt: skip
+            ]))
         return results[-1]
 
     def reference(self, rounding, probed=False):
@@ -118,7 +116,7 @@ class Program:
             (hd.constant(operand[2], rounding.runs), plain(operand[1]))
             if isinstance(operand, tuple) else (results[operand], arrays[operand])
             for operand in operands
-        ]  # fmt: skip
+        ]
         try:
             array = np.asarray(instruction.call(*[array for _, array in pairs]))
         except ValueError:  # shapes that cannot be broadcast

@@ -27,8 +27,7 @@ COLUMNS = ("reverse", "plain NumPy", "forward", "second order")
 RECORDS = {
     "array": "asarray", "compress": "Compress", "concatenate": "Concatenate", "einsum": "Einsum",
     "extract": "Extract", "full": "Full", "lstsq": "LeastSquares", "row_stack": "vstack",
-    "stack": "Stack", "take": "Gather",
-}
+    "stack": "Stack", "take": "Gather"}
 # What cytape does not do, and why: the reason, the column and the names.
 REASONS = [(
     "NumPy does not dispatch these, but makes an array of a tensor, by `__array__`. While the "
@@ -159,8 +158,7 @@ def page_of(cells):
     head = HEAD.format(n=len(rows)) + row_of(f"all {len(rows)}", map(str, counts))
     why = [f"- {column}: {', '.join(f'`{name}`' for name in names)}. {reason}\n"
            for reason, column, names in REASONS]
-    return "".join([
-        head, *rows, "\nGaps in cytape's columns, with reasons:\n\n", *why])
+    return "".join([head, *rows, "\nGaps in cytape's columns, with reasons:\n\n", *why])
 
 
 def row_of(name, cells):

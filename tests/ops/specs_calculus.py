@@ -57,7 +57,7 @@ def of_pieces(values, x, xp):
 XP, FP = np.array([-1.5, -0.2, 0.9, 1.7]), np.array([1.0, 3.0, -2.0, 0.5])
 COORDINATES = np.array([0.0, 0.5, 1.5, 1.75])
 MODES = [(n, m, mode) for n, m in ((5, 3), (4, 2), (3, 5), (2, 5), (3, 3), (1, 2))
-         for mode in ("full", "same", "valid")]  # fmt: skip
+         for mode in ("full", "same", "valid")]
 
 SPECS = [
     # Differences.
@@ -197,4 +197,4 @@ SPECS = [
                      case((3, 4), (4, 3), axisa=0, axisc=0)], **COMPLEX),
     record("matvec", [case((2, 3), (3,)), case((4, 2, 3), (3,)), case((2, 3), (4, 3))], **COMPLEX),
     record("vecmat", [case((3,), (3, 2)), case((4, 3), (3, 2)), case((3,), (4, 3, 2))], **COMPLEX),
-]  # fmt: skip
+]

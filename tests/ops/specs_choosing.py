@@ -25,8 +25,7 @@ PADS = {
     "linear_ramp": [{}, {"end_values": ((1.0, 2.0), (3.0, 4.0))}],
     "maximum": [{}, {"stat_length": ((1, 2), (3, 9))}], "minimum": [{}, {"stat_length": 2}],
     "mean": [{}, {"stat_length": 2}], "median": [{}, {"stat_length": (2, 3)}],
-    "reflect": [{"reflect_type": "odd"}], "symmetric": [{"reflect_type": "odd"}],
-}  # fmt: skip
+    "reflect": [{"reflect_type": "odd"}], "symmetric": [{"reflect_type": "odd"}]}
 
 SPECS = [
     both("Pad", lambda n, x, pad_width: n.pad(x, pad_width), [
@@ -124,4 +123,4 @@ SPECS = [
     record("real_if_close", [case((3,))], dtypes=("float64",)),
     *[both(name, lambda n, x, name=name: getattr(n, name)(x) * 2, [case((3,))]) for name in (
         "asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "require")],
-]  # fmt: skip
+]

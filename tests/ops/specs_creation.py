@@ -54,4 +54,4 @@ SPECS = [
         case((2, 3), fill_value=2.5), case((2, 3), fill_value=2.5, dtype=int),
         case((), fill_value=np.ones((2, 2)), shape=(2, 2)),
     ], domain=uniform(-2, 2), differentiable=False),
-]  # fmt: skip
+]

@@ -18,17 +18,9 @@ from tests.ops.op_specs import (
 
 UNARY = [case((3, 4)), case(()), case((0, 2)), case((2, 3, 2)), case((1500,))]
 BINARY = [
-    case((3, 4), (3, 4)),
-    case((), ()),
-    case((3, 1), (1, 4)),
-    case((2, 3, 2), (3, 1)),
-    case((4,), ()),
-    case((4,), 1.5),
-    case(2, (4,)),
-    case((3,), np.array([1, 2, 3])),
-    case((0, 3), (1, 3)),
-    case((40, 50), (50,)),
-]
+    case((3, 4), (3, 4)), case((), ()), case((3, 1), (1, 4)), case((2, 3, 2), (3, 1)),
+    case((4,), ()), case((4,), 1.5), case(2, (4,)), case((3,), np.array([1, 2, 3])),
+    case((0, 3), (1, 3)), case((40, 50), (50,))]
 MODULO = [case((3, 4), (4,)), case((), ())]  # an integer ratio would be a kink
 REAL = uniform(-2, 2)
 POSITIVE = uniform(0.3, 2)
@@ -47,14 +39,9 @@ def binary(name, domain=REAL, complex=False, **options):
 
 def elementwise_record(name, cases, domain, complex, options):
     return OpSpec(
-        "".join(map(str.capitalize, name.split("_"))),
-        getattr(cnp, name),
-        (np.trunc if name == "fix" else getattr(np, name)),
-        cases,
-        domain,
-        FLOATS_AND_COMPLEX if complex else FLOATS,
-        **options,
-    )
+        "".join(map(str.capitalize, name.split("_"))), getattr(cnp, name),
+        (np.trunc if name == "fix" else getattr(np, name)), cases, domain,
+        FLOATS_AND_COMPLEX if complex else FLOATS, **options)
 
 
 def step(name, cases, domain=REAL, **options):
@@ -76,7 +63,7 @@ SPECS = [
         "Power", cnp.power, np.power,
         [case((3, 4), k) for k in (-2, -1, 0, 1, 2, 3, 0.0, 2.0)] + [case((3, 4), np.arange(4))],
         NONZERO, FLOATS_AND_COMPLEX,
-    ),  # fmt: skip
+    ),
     binary("float_power", (POSITIVE, REAL), complex=True),
     elementwise_record("fmod", MODULO, (uniform(1.3, 1.7), uniform(0.9, 1.1)), False, {}),
     elementwise_record("fmod", MODULO, (uniform(-1.7, -1.3), uniform(0.9, 1.1)), False, {}),
@@ -123,7 +110,7 @@ SPECS = [
             case(np.zeros((0, 2), bool), (2,), (0, 1)),
         ],
         dtypes=FLOATS_AND_COMPLEX,
-    ),  # fmt: skip
+    ),
     binary("maximum", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
     binary("minimum", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
     binary("fmax", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
@@ -139,7 +126,7 @@ SPECS = [
             case((3, 4)),
         ],
         (distinct(0.3, 0.1), uniform(-0.95, -0.85), uniform(0.85, 0.95)),
-    ),  # fmt: skip
+    ),
     OpSpec("ClipBelow", lambda x, low: cnp.clip(x, min=low), lambda x, low: np.clip(x, low, None),
            BINARY, (distinct(0.25, 0.05), distinct(0.25, 0.15))),
     OpSpec("ClipAbove", lambda x, top: cnp.clip(x, max=top), lambda x, top: np.clip(x, None, top),
@@ -162,11 +149,11 @@ SPECS = [
            (REAL, integers(-2, 3))),
     unary("frexp", uniform(1.1, 1.9)),
     unary("modf", lambda rng, shape: distinct(1.0)(rng, shape) + rng.uniform(0.2, 0.8, shape)),
-]  # fmt: skip
+]
 
 SPECS += [step(name, UNARY) for name in ("floor", "ceil", "trunc", "rint", "fix", "sign", "signbit",
                                          "isfinite", "isinf", "isnan", "isposinf", "isneginf",
-                                         "isreal", "iscomplex", "logical_not")]  # fmt: skip
+                                         "isreal", "iscomplex", "logical_not")]
 SPECS += [
     step(name, BINARY[:4])
     for name in (
@@ -174,7 +161,7 @@ SPECS += [
         "greater_equal", "logical_and", "logical_or", "logical_xor", "isclose", "allclose",
         "array_equal", "array_equiv",
     )
-]  # fmt: skip
+]
 SPECS += [step("round", [*UNARY, case((3, 4), decimals=1)])]
 SPECS += [
     step(name, BINARY[:4], integers(0, 9))
@@ -185,9 +172,7 @@ SPECS += [step(name, UNARY, integers(0, 9)) for name in ("bitwise_count", "inver
 SPECS += [OpSpec("StopGradient", cytape.stop_gradient, lambda x: x, UNARY, differentiable=False)]
 
 # What operands of extrema get of a gradient, the first operand here; they have no kinks in it.
-_TAKEN_FIRST = {
-    "Maximum": np.greater, "Minimum": np.less, "Fmax": np.greater, "Fmin": np.less,
-}  # fmt: skip
+_TAKEN_FIRST = {"Maximum": np.greater, "Minimum": np.less, "Fmax": np.greater, "Fmin": np.less}
 _OF_THREE = [case((3, 4), (3, 4), (3, 4)), case((2, 3, 2), (3, 1), ()), case((), (), ()),
              case((0, 3), (1, 3), (3,)), case((40, 50), (50,), (50,)), case((1,), (1500,), ())]
 _PART = {"dtypes": FLOATS_AND_COMPLEX, "differentiable": (True, False, False)}
@@ -196,12 +181,11 @@ SPECS += [
            lambda g, x, y, taken=taken, place=place: g * (taken(x, y) == (place == "First")),
            _OF_THREE, (REAL, distinct(0.25, 0.05), distinct(0.25, 0.15)), **_PART)
     for name, taken in _TAKEN_FIRST.items() for place in ("First", "Second")
-]  # fmt: skip
+]
 SPECS += [
-    OpSpec("WhereUnchanged", OPS["WhereUnchanged"],
-           lambda g, x, y: g * (x == y), _OF_THREE,
-           (REAL, *[lambda rng, shape: rng.integers(0, 2, shape) * 1.0] * 2), **_PART),
-]  # fmt: skip
+    OpSpec(
+        "WhereUnchanged", OPS["WhereUnchanged"], lambda g, x, y: g * (x == y), _OF_THREE,
+        (REAL, *[lambda rng, shape: rng.integers(0, 2, shape) * 1.0] * 2), **_PART)]
 
 # Parts of derivatives; test_quotient_ufuncs.py has numbers of all sizes.
 SPECS += [
@@ -213,4 +197,4 @@ SPECS += [
            [case((3, 4), (3, 4)), case((), ())], (REAL, integers(-2, 3))),
     OpSpec("PowerLessOne", lambda x, y: OPS["PowerLessOne"](cnp.power(x, y), x, y),
            lambda x, y: x ** (y - 1), BINARY[:4], (POSITIVE, REAL), SINGLE_AND_DOUBLE),
-]  # fmt: skip
+]

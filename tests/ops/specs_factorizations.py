@@ -43,7 +43,7 @@ SPECS = [
             case((4, 3)), case((3, 4)), case((2, 3, 3)), case((2, 2, 4)), case((3, 3), mode="r"),
             case((2, 4, 3), mode="r"), case((2, 3), mode="complete"), case((0, 3, 2)),
             case((3, 3), mode="complete"), case((3, 0)), case((0, 3)),
-        ],  # fmt: skip
+        ],
         domain=regular,
         dtypes=DTYPES,
         tolerance=10,
@@ -70,6 +70,4 @@ SPECS += [
     OpSpec(
         "CholeskyBack", OPS["CholeskyBack"], _cholesky_back,
         [case((3, 3), (3, 3)), case((2, 2, 2), (2, 2, 2)), case((70, 70), (70, 70))],
-        (_triangle, uniform(-2, 2)), ("float64", "float32"), tolerance=20,
-    ),
-]  # fmt: skip
+        (_triangle, uniform(-2, 2)), ("float64", "float32"), tolerance=20)]

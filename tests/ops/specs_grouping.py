@@ -18,4 +18,4 @@ SPECS = [
     ], dtypes=FLOATS_AND_COMPLEX),
     OpSpec("Tuple", ops.tuple_op, unchanged, [case((2, 3), (4,)), case((), (3,))],
            dtypes=FLOATS_AND_COMPLEX),
-]  # fmt: skip
+]

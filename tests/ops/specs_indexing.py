@@ -6,36 +6,17 @@ from cytape.ops import indexing
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 INDICES = [
-    1,
-    -1,
-    slice(None, None, -1),
-    slice(3, 0, -2),
-    slice(1, 1),
-    Ellipsis,
-    None,
-    (0, 2, 1),
-    (slice(1, 3), None, Ellipsis, 0),
-    np.array([0, 3, 3, -1]),
-    np.array([[0, 1], [1, 0]]),
-    np.array([], int),
-    np.array([True, False, True, False]),
+    1, -1, slice(None, None, -1), slice(3, 0, -2), slice(1, 1), Ellipsis, None, (0, 2, 1),
+    (slice(1, 3), None, Ellipsis, 0), np.array([0, 3, 3, -1]), np.array([[0, 1], [1, 0]]),
+    np.array([], int), np.array([True, False, True, False]),
     (slice(None), np.array([[True, False], [False, True], [True, True]])),
-    (np.array([0, 0]), np.array([1, 1])),
-    (np.array([[0], [0]]), slice(None), np.array([1, 1, 0])),
-    (slice(None), np.array([2, 2, 0]), 0),
-    (0, slice(None), np.array([1, 1])),
-    (np.array([True, True, False, False]), np.array([0, 0])),
-    np.array(True),
-]
+    (np.array([0, 0]), np.array([1, 1])), (np.array([[0], [0]]), slice(None), np.array([1, 1, 0])),
+    (slice(None), np.array([2, 2, 0]), 0), (0, slice(None), np.array([1, 1])),
+    (np.array([True, True, False, False]), np.array([0, 0])), np.array(True)]
 GATHERS = [
-    ((5, 2), [0, 3, 3], 0, "raise"),
-    ((5, 2), [[0, 3], [3, -1]], 0, "raise"),
-    ((5,), 2, 0, "raise"),
-    ((5, 2), [], 0, "raise"),
-    ((2, 3, 2), [[0, 2], [2, 1]], 1, "raise"),
-    ((2, 3), [4, -7, 0, 1], 1, "wrap"),
-    ((2, 3), [4, -7, 0, 1], 0, "clip"),
-]
+    ((5, 2), [0, 3, 3], 0, "raise"), ((5, 2), [[0, 3], [3, -1]], 0, "raise"), ((5,), 2, 0, "raise"),
+    ((5, 2), [], 0, "raise"), ((2, 3, 2), [[0, 2], [2, 1]], 1, "raise"),
+    ((2, 3), [4, -7, 0, 1], 1, "wrap"), ((2, 3), [4, -7, 0, 1], 0, "clip")]
 
 
 def index_add(values, *, index, shape):
@@ -93,7 +74,7 @@ SPECS = [
             for shape, indices, axis, mode in GATHERS
         ],
         dtypes=FLOATS_AND_COMPLEX,
-    ),  # fmt: skip
+    ),
     OpSpec(
         "TakeAlongAxis",
         indexing.take_along_axis,

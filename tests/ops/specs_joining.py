@@ -18,7 +18,7 @@ def parts(function):
 
 def record(name, function, cases, wrap=lambda function: function, **options):
     return OpSpec(name, wrap(getattr(ops, function)), wrap(getattr(np, function)), cases,
-                  dtypes=FLOATS_AND_COMPLEX, **options)  # fmt: skip
+                  dtypes=FLOATS_AND_COMPLEX, **options)
 
 
 def composed(function, cases, wrap=lambda function: function):
@@ -58,4 +58,4 @@ SPECS = [
     composed("vsplit", [case((4, 1), 2)], parts),
     composed("dsplit", [case((1, 2, 4), [1, 2])], parts),
     composed("unstack", [case((3, 2)), case((2, 3), axis=1)]),
-]  # fmt: skip
+]

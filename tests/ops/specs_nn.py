@@ -21,11 +21,7 @@ from tests.ops.op_specs import (
 
 UNARY = [case((3, 4)), case(()), case((0, 2))]
 NORMALISED = [
-    case((3, 4), axis=-1),
-    case((3, 4), axis=0),
-    case((4,), axis=-1),
-    case((0, 4), axis=1),
-]
+    case((3, 4), axis=-1), case((3, 4), axis=0), case((4,), axis=-1), case((0, 4), axis=1)]
 
 
 def softmax(x, axis):
@@ -63,8 +59,7 @@ WINDOWS = [
     Window((3, 2), (2, 1), (1, 1), ((1, 1), (0, 1))),
     Window((2, 2), (2, 3), (1, 1), ((0, 0), (0, 1))),
     Window((2, 3), (1, 2), (2, 1), ((1, 0), (2, 1))),
-    Window((1, 1), (3, 2), (1, 1), ((0, 0), (0, 0))),
-]
+    Window((1, 1), (3, 2), (1, 1), ((0, 0), (0, 0)))]
 IMAGE = (2, 5, 6, 3)
 
 

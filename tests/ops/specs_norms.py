@@ -62,7 +62,7 @@ SPECS = [
             for shape, axis, keepdims in [
                 ((3, 3), None, False), ((4, 2, 3), (0, 2), True), ((3, 2, 2), (-1, 0), False)
             ]
-        ],  # fmt: skip
+        ],
         domain=lambda rng, shape: regular(rng, shape) + rng.uniform(-2, 2, shape),
         dtypes=(*SINGLE_AND_DOUBLE, "complex128"),
     ),

@@ -57,4 +57,4 @@ SPECS = [
            [case((2, 3), (3, 4), axes=1), case((2, 3), (2, 3))], dtypes=DTYPES),
     OpSpec("linalg.vecdot", linear_algebra.vecdot, np.linalg.vecdot, [case((2, 3), (3,)),
            case((3, 2), (3, 1), axis=0)], dtypes=DTYPES),
-]  # fmt: skip
+]

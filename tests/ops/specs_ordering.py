@@ -8,7 +8,7 @@ from tests.ops.op_specs import OpSpec, case, distinct, integers
 
 def record(name, function, cases, wrap=lambda function: function):
     return OpSpec(name, wrap(getattr(ops, function)), wrap(getattr(np, function)), cases,
-                  domain=distinct(), dtypes=("float64",), differentiable=False)  # fmt: skip
+                  domain=distinct(), dtypes=("float64",), differentiable=False)
 
 
 def of_keys(function):
@@ -40,4 +40,4 @@ SPECS = [
            lambda x, y, **options: np.ravel_multi_index((x, y), **options), [
         case((3, 1), (2,), dims=(4, 5)), case((), 2, dims=(4, 3), mode="wrap", order="F")],
         integers(0, 4), ("float64",), differentiable=False),
-]  # fmt: skip
+]

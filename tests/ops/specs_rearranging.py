@@ -9,7 +9,7 @@ from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 def record(name, function, cases, **options):
     return OpSpec(name, getattr(ops, function), getattr(np, function), cases,
-                  dtypes=FLOATS_AND_COMPLEX, **options)  # fmt: skip
+                  dtypes=FLOATS_AND_COMPLEX, **options)
 
 
 def composed(function, cases):
@@ -24,11 +24,9 @@ def diagonals(shape, offset=0, axis1=0, axis2=1):
 def moved_back(x, of, shapes, attrs):
     """What NumPy makes of the adjoints of some ops."""
     return {
-        "Tile": lambda: x.reshape(2, 2, 2, 3).sum((0, 2)),
-        "BroadcastTo": lambda: x.sum((0, 1)),
-        "Concatenate": lambda: (x[:2], x[2:]),
-        "Flip": lambda: x,
-    }[of]()
+        "Tile": lambda: x.reshape(2, 2, 2, 3).sum((0, 2)), "BroadcastTo": lambda: x.sum((0, 1)),
+        "Concatenate": lambda: (x[:2], x[2:]), "Flip": lambda: x}[
+        of]()
 
 
 SPECS = [
@@ -69,4 +67,4 @@ SPECS = [
     composed("diag", [case((3,)), case((2,), k=-1), case((3, 4), k=1), case((0,))]),
     composed("trace", [case((3, 4)), case((2, 3, 4), offset=1, axis1=2, axis2=0),
                        case((3, 3), dtype=np.complex128)]),
-]  # fmt: skip
+]

@@ -51,13 +51,13 @@ SPECS = [
            **COMPLEX),
     record("Cumsum", "cumsum", [case((2, 3)), case(()), case((), axis=-1)]),
     record("Cumprod", "cumprod", [case((2, 3)), case(()), case((), axis=-1)]),
-]  # fmt: skip
+]
 SPECS += [
     record(name, function, [case((2, 3)), case((2, 3), axis=1, keepdims=True)],
            domain=distinct(), differentiable=False)
     for name, function in [("ArgMax", "argmax"), ("ArgMin", "argmin"), ("All", "all"),
                            ("Any", "any"), ("CountNonzero", "count_nonzero")]
-]  # fmt: skip
+]
 
 # `where` leaves elements out, whole rows among them; what is reduced begins with `initial`.
 MASK = np.array([[True, False, True, True], [False] * 4, [True, True, False, True]])
@@ -104,7 +104,7 @@ SPECS += [
            [case((3, 4), axis=1, where=MASK), case((3, 4), where=~MASK)],
            domain=distinct(), differentiable=False)
     for name in ("all", "any")
-]  # fmt: skip
+]
 
 
 def _cumprod_back(g, x, *, axis):
@@ -197,7 +197,7 @@ SPECS += [
           ("ProductsTangent", _products_tangent, lambda g, x: (x, x), 0, 2),
           ("ProductsCurvature", _products_curvature, lambda g, x: (g, x, x), 1, 3)]
       for zeros in (False, True) for sliced in (False, True)],
-]  # fmt: skip
+]
 
 
 def _extremes(x, **options):
@@ -225,4 +225,4 @@ SPECS += [
            [case((2, 3), (2, 1), axis=1), case((4,), (1,), axis=None),
             case((3, 2), (1, 2), axis=0)],
            domain=(distinct(), uniform(-2, 2)), differentiable=(False, True), dtypes=["float64"]),
-]  # fmt: skip
+]

@@ -51,7 +51,7 @@ SPECS = [
                 ((2, 1, 2, 2), (3, 2, 4)), ((2, 2), (2, 0)), ((0, 2, 2), (2, 3)), ((0, 0), (0, 2)),
                 ((1, 3, 3), (4, 3, 2)),
             ]
-        ],  # fmt: skip
+        ],
         domain=regular,
         dtypes=DTYPES,
     ),
@@ -86,7 +86,7 @@ SPECS = [
             case((4, 3)), case((3, 4)), case((2, 3, 3)), case((3, 2), rtol=None), case((0, 3)),
             case((2, 0)), case((0, 3, 2)), case((4, 3), rcond=0.5), case((2, 3, 4), rtol=0.3),
             case((2, 3, 4), rcond=np.array([0.3, 0.8])),
-        ],  # fmt: skip
+        ],
         domain=regular,
         dtypes=DTYPES,
     ),
@@ -114,7 +114,7 @@ SPECS = [
                 ((4, 3), (4,), None), ((4, 2), (4, 0), None), ((4, 2), (4, 1), 1e-12),
                 ((4, 2), (4, 1), -1),
             ]
-        ],  # fmt: skip
+        ],
         domain=regular,
         dtypes=DTYPES,
     ),

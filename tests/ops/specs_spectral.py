@@ -42,89 +42,60 @@ def with_projectors(function):
         left, right = u[..., 2:], vh[..., 2:, :]
         return (
             u[..., :2], s, vh[..., :2, :], np.matmul(left, np.swapaxes(left, -1, -2)),
-            np.matmul(np.swapaxes(right, -1, -2), right),
-        )  # fmt: skip
+            np.matmul(np.swapaxes(right, -1, -2), right))
 
     return call
 
 
 SPECS = [
     OpSpec(
-        "HermitianEig",
-        of_hermitian(spectral.eigh),
-        of_hermitian(np.linalg.eigh),
-        [case((3, 3)), case((2, 2, 2)), case((3, 3), UPLO="U"), case((0, 0)), case((0, 2, 2)),
-         case((1, 1))],
-        domain=regular,
-        dtypes=REAL,
-    ),
+        "HermitianEig", of_hermitian(spectral.eigh), of_hermitian(np.linalg.eigh),
+        [
+            case((3, 3)), case((2, 2, 2)), case((3, 3), UPLO="U"), case((0, 0)), case((0, 2, 2)),
+            case((1, 1))], domain=regular, dtypes=REAL),
     OpSpec(
-        "eigh",
-        of_hermitian(without_phases(spectral.eigh)),
-        of_hermitian(without_phases(np.linalg.eigh)),
-        [case((3, 3)), case((2, 2, 2), UPLO="u")],
-        domain=regular,
-        dtypes=COMPLEX,
-    ),
+        "eigh", of_hermitian(without_phases(spectral.eigh)),
+        of_hermitian(without_phases(np.linalg.eigh)), [case((3, 3)), case((2, 2, 2), UPLO="u")],
+        domain=regular, dtypes=COMPLEX),
     OpSpec(
-        "eigvalsh",
-        of_hermitian(spectral.eigvalsh),
-        of_hermitian(np.linalg.eigvalsh),
-        [case((3, 3)), case((2, 2, 2), UPLO="U"), case((0, 0))],
-        domain=regular,
-        dtypes=DTYPES,
-    ),
+        "eigvalsh", of_hermitian(spectral.eigvalsh), of_hermitian(np.linalg.eigvalsh),
+        [case((3, 3)), case((2, 2, 2), UPLO="U"), case((0, 0))], domain=regular, dtypes=DTYPES),
     OpSpec(
-        "Eig",
-        lambda a: spectral.eig(a)[0],
-        lambda a: np.linalg.eig(a)[0],
-        [case((2, 2)), case((4, 4)), case((3, 2, 2))],
-        domain=turning,
-        dtypes=DTYPES,
-        tolerance=10,
-    ),
-    OpSpec("eig", without_phases(spectral.eig), without_phases(np.linalg.eig),
-           [case((4, 4)), case((2, 2, 2))], domain=turning, dtypes=DTYPES, tolerance=10),
-    OpSpec("eigvals", spectral.eigvals, np.linalg.eigvals, [case((4, 4)), case((2, 2, 2))],
-           domain=turning, dtypes=DTYPES, tolerance=10),
+        "Eig", lambda a: spectral.eig(a)[0], lambda a: np.linalg.eig(a)[0],
+        [case((2, 2)), case((4, 4)), case((3, 2, 2))], domain=turning, dtypes=DTYPES, tolerance=10),
     OpSpec(
-        "SVD",
-        spectral.svd,
-        np.linalg.svd,
-        [case((4, 3), full_matrices=False), case((3, 4), full_matrices=False), case((2, 3, 3)),
-         case((2, 1, 3), full_matrices=False), case((0, 3), full_matrices=False),
-         case((0, 2, 2)), case((3, 4), compute_uv=False), case((1, 1))],
-        domain=regular,
-        dtypes=REAL,
-        tolerance=10,
-    ),
+        "eig", without_phases(spectral.eig), without_phases(np.linalg.eig),
+        [case((4, 4)), case((2, 2, 2))], domain=turning, dtypes=DTYPES, tolerance=10),
     OpSpec(
-        "svd",
-        without_phases_of_both(spectral.svd),
-        without_phases_of_both(np.linalg.svd),
-        [case((4, 3), full_matrices=False), case((3, 4), full_matrices=False), case((2, 3, 3)),
-         case((2, 2, 3), full_matrices=False)],
-        domain=regular,
-        dtypes=COMPLEX,
-        tolerance=10,
-    ),
-    OpSpec("svd", with_projectors(spectral.svd), with_projectors(np.linalg.svd),
-           [case((4, 2)), case((3, 2, 3))], domain=regular, dtypes=REAL, tolerance=10),
+        "eigvals", spectral.eigvals, np.linalg.eigvals, [case((4, 4)), case((2, 2, 2))],
+        domain=turning, dtypes=DTYPES, tolerance=10),
     OpSpec(
-        "svd",
-        of_hermitian(spectral.svd),
-        of_hermitian(np.linalg.svd),
+        "SVD", spectral.svd, np.linalg.svd,
+        [
+            case((4, 3), full_matrices=False), case((3, 4), full_matrices=False), case((2, 3, 3)),
+            case((2, 1, 3), full_matrices=False), case((0, 3), full_matrices=False),
+            case((0, 2, 2)), case((3, 4), compute_uv=False), case((1, 1))], domain=regular,
+        dtypes=REAL, tolerance=10),
+    OpSpec(
+        "svd", without_phases_of_both(spectral.svd), without_phases_of_both(np.linalg.svd),
+        [
+            case((4, 3), full_matrices=False), case((3, 4), full_matrices=False), case((2, 3, 3)),
+            case((2, 2, 3), full_matrices=False)], domain=regular, dtypes=COMPLEX, tolerance=10),
+    OpSpec(
+        "svd", with_projectors(spectral.svd), with_projectors(np.linalg.svd),
+        [case((4, 2)), case((3, 2, 3))], domain=regular, dtypes=REAL, tolerance=10),
+    OpSpec(
+        "svd", of_hermitian(spectral.svd), of_hermitian(np.linalg.svd),
         [case((3, 3), hermitian=True), case((2, 2, 2), hermitian=True, compute_uv=False)],
-        domain=lambda rng, shape: regular(rng, shape) * [1.0, -1.0, 1.0][: shape[-1]],
-        dtypes=REAL,
-        tolerance=10,
-    ),
-    OpSpec("svdvals", spectral.svdvals, np.linalg.svdvals, [case((4, 3)), case((2, 3, 4))],
-           domain=regular, dtypes=DTYPES),
-    OpSpec("MatrixRank", spectral.matrix_rank, np.linalg.matrix_rank,
-           [case((3, 4)), case((2, 3, 3)), case((3,)), case((2, 3, 3), tol=3.0)],
-           domain=regular, dtypes=DTYPES, differentiable=False),
-]
+        domain=lambda rng, shape: regular(rng, shape) * [1.0, -1.0, 1.0][: shape[-1]], dtypes=REAL,
+        tolerance=10),
+    OpSpec(
+        "svdvals", spectral.svdvals, np.linalg.svdvals, [case((4, 3)), case((2, 3, 4))],
+        domain=regular, dtypes=DTYPES),
+    OpSpec(
+        "MatrixRank", spectral.matrix_rank, np.linalg.matrix_rank,
+        [case((3, 4)), case((2, 3, 3)), case((3,)), case((2, 3, 3), tol=3.0)], domain=regular,
+        dtypes=DTYPES, differentiable=False)]
 
 
 def _split(u, vh, w, t, kind):
@@ -155,4 +126,4 @@ SPECS += [
     OpSpec("CheckedEqualValues", equal_values.checked_op, lambda x, *rest, **options: x,
            [case((4,), (3,), (3, 3), (3, 3), (3, 3), kind="eigh")],
            dtypes=REAL, differentiable=(True, False, False, False, False)),
-]  # fmt: skip
+]

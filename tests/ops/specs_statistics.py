@@ -75,8 +75,7 @@ QS = np.array([0.23, 0.55, 0.91])
 METHODS = [
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf",
     "hazen", "weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher",
-    "midpoint", "nearest",
-]
+    "midpoint", "nearest"]
 
 SPECS = [
     OpSpec("TakeAlong", line_elements.take_along_op,
@@ -235,4 +234,4 @@ SPECS = [
            dtypes=("float64", "float32")),
     OpSpec("histogramdd", *first_of("histogramdd", (POINTS, POINTS[::-1]), 2, density=True),
            [case((7,))], domain=uniform(0.5, 2), dtypes=SINGLE_AND_DOUBLE),
-]  # fmt: skip
+]

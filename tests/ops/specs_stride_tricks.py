@@ -11,4 +11,4 @@ SPECS = [
         case((2, 4), window_shape=3, axis=1), case((5, 2), window_shape=(2, 2), axis=(0, 0)),
         case((2, 3, 2), window_shape=(2, 2), axis=(-1, 0)), case((3,), window_shape=3),
     ], dtypes=FLOATS_AND_COMPLEX),
-]  # fmt: skip
+]

@@ -36,7 +36,7 @@ def split_like(g, *likes, axis):
 def at(index, *values):
     parts = tuple(values[int(part[1:])] if isinstance(part, str) else part for part in index)
     return tuple(int(part) if np.ndim(part) == 0 and isinstance(part, np.ndarray) else part
-                 for part in parts)  # fmt: skip
+                 for part in parts)
 
 
 def dynamic_get_item(x, *values, index):
@@ -70,15 +70,12 @@ def positions(x):
 
 OF_PROD = {
     "of": "Prod", "attrs": {"axis": 0, "dtype": None, "keepdims": False}, "n_inputs": 1,
-    "needs": (True,),
-}  # fmt: skip
+    "needs": (True,)}
 ROWS = np.array([0, 2, 2])
 INDEX_CASES = [
-    ((3, 2), ("@0",), (ROWS,)),
-    ((3, 2), (slice(None), "@0"), (np.array(1),)),
+    ((3, 2), ("@0",), (ROWS,)), ((3, 2), (slice(None), "@0"), (np.array(1),)),
     ((3, 4), ("@0", "@1"), (ROWS, np.array([1, 1, 3]))),
-    ((2, 3, 4), (0, slice(1, None), "@0"), (np.array([[0, 0], [3, 1]]),)),
-]
+    ((2, 3, 4), (0, slice(1, None), "@0"), (np.array([[0, 0], [3, 1]]),))]
 
 
 def record(name, fn, ref, cases, **options):
@@ -176,4 +173,4 @@ SPECS = [
            lambda x, condition: np.extract(condition, positions(x)), [
         case((2, 2), np.array([[True, False], [False, True]])),
     ], differentiable=False),
-]  # fmt: skip
+]

@@ -19,7 +19,7 @@ FOLDED = {
     "arctan2": POSITIVE, "fmax": distinct(), "fmin": distinct(),
     "fmod": uniform(-1.5, 2, avoid=[0]),  # no quotient so near to a jump that differences meet it
     "copysign": uniform(-2, 2, avoid=[0]),
-}  # fmt: skip
+}
 COMPLEX = ("subtract", "divide")
 MASK = np.array([[True, False, True, True], [True, True, False, True], [True] * 4])
 RIGHT_NEUTRAL = ("subtract", "divide", "logaddexp", "logaddexp2", "hypot", "fmax", "fmin")
@@ -161,4 +161,4 @@ SPECS = [
         case((3,), (2, 2)), case((2, 2), ()), case((), (3,)), case((0,), (2,))],
         domain=POSITIVE, dtypes=("float64", "float32"))
       for name in ("add", "subtract", "multiply", "divide", "arctan2", "logaddexp")],
-]  # fmt: skip
+]

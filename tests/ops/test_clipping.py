@@ -12,10 +12,8 @@ inf, nan = np.inf, np.nan
 class TestClip:
     x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0])
 
-    @pytest.mark.parametrize(
-        ("args", "kwargs"),
-        [((0, 1), {}), ((), {"min": 0, "max": 1}), ((), {"a_min": 0, "a_max": 1})],
-    )
+    @pytest.mark.parametrize(("args", "kwargs"), [
+        ((0, 1), {}), ((), {"min": 0, "max": 1}), ((), {"a_min": 0, "a_max": 1})])
     def test_array_gets_the_gradient_inside_and_on_the_bounds(self, args, kwargs):
         gradient = cytape.grad(lambda x: cnp.sum(cnp.clip(x, *args, **kwargs)))(self.x)
         assert gradient.tolist() == [0, 1, 1, 1, 0]
@@ -32,8 +30,7 @@ class TestClip:
 
     def test_crossed_bounds_give_the_upper_one(self):
         np.testing.assert_array_equal(
-            cnp.clip(cytape.constant(self.x), 1, 0), np.clip(self.x, 1, 0)
-        )
+            cnp.clip(cytape.constant(self.x), 1, 0), np.clip(self.x, 1, 0))
 
     @pytest.mark.parametrize(("low", "high"), [
         (-300, 300), (None, 300), (-1, None), (-5, 100), (10, 256), (300, 10), (10, -1)])
@@ -80,8 +77,7 @@ def test_nan_to_num_of_complex_parts():
     (np.array([np.inf], np.float32), np.array([0.0]), 1e300),
     (np.array([0, 3, 255], np.uint8), 0.5, 300),
     (np.array([0, 3], np.int32), np.float64(0.5), 2**40),
-    (np.array([0.3, 0.7], np.float32), 0.5, 0.6),
-])
+    (np.array([0.3, 0.7], np.float32), 0.5, 0.6)])
 def test_bounds_of_clip_have_the_dtype_of_the_result(x, low, high):
     expected = np.clip(x, low, high)
     for f in (lambda x: cnp.clip(x, low, high), cytape.function(lambda x: cnp.clip(x, low, high))):

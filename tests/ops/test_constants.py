@@ -213,14 +213,10 @@ def test_shapes_with_open_extents_are_taken_as_a_whole():
 
 
 @pytest.mark.parametrize("make", [
-    lambda m, a: m.full((2, 3), a[0], order="F"),
-    lambda m, a: m.full_like(a, a[0], order="F"),
-    lambda m, a: m.full_like(a, 2.0, order="F"),
-    lambda m, a: m.zeros_like(a, order="F"),
+    lambda m, a: m.full((2, 3), a[0], order="F"), lambda m, a: m.full_like(a, a[0], order="F"),
+    lambda m, a: m.full_like(a, 2.0, order="F"), lambda m, a: m.zeros_like(a, order="F"),
     lambda m, a: m.ones_like(a[0], shape=(2, 3), order="F"),
-    lambda m, a: m.empty_like(a, order="F"),
-    lambda m, a: m.array([a[0], a[1]], order="F"),
-])
+    lambda m, a: m.empty_like(a, order="F"), lambda m, a: m.array([a[0], a[1]], order="F")])
 @pytest.mark.parametrize("read", [
     lambda r: r.ravel("K"), lambda r: r.reshape(-1), lambda r: r.ravel("F")])
 def test_an_order_decides_as_in_numpy_what_is_a_view(make, read):

@@ -91,9 +91,8 @@ def test_array_of_variables():
     assert [g.item() for g in tape.gradient(y, [a, b])] == [101, 10]
 
 
-@pytest.mark.parametrize("values", [
-    [np.float32(1), 2.0], [np.float32(1), 2], [np.float32(1), 1j], [np.float32(1), np.float16(2)],
-])  # fmt: skip
+@pytest.mark.parametrize("values", [[np.float32(1), 2.0], [np.float32(1), 2], [np.float32(1), 1j], [
+    np.float32(1), np.float16(2)]])
 def test_array_promotes_as_numpy_does(values):
     tensor = cytape.constant(values[0])
     assert ops.array([tensor, *values[1:]]).dtype == np.array(values).dtype

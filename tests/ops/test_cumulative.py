@@ -11,16 +11,9 @@ from tests.ops.refusals import same_error
 from tests.ways import gradient, hessian_times
 
 
-@pytest.mark.parametrize(
-    ("x", "expected"),
-    [
-        ([2.0, 0.0, 3.0], [0, 6, 0]),
-        ([0.0, 0.0, 3.0], [0, 0, 0]),
-        ([2.0, 5.0, 3.0], [15, 6, 10]),
-        ([4.0], [1]),
-        ([], []),
-    ],
-)
+@pytest.mark.parametrize(("x", "expected"), [
+    ([2.0, 0.0, 3.0], [0, 6, 0]), ([0.0, 0.0, 3.0], [0, 0, 0]), ([2.0, 5.0, 3.0], [15, 6, 10]),
+    ([4.0], [1]), ([], [])])
 def test_gradient_of_prod_needs_no_division(x, expected):
     np.testing.assert_array_equal(gradient(ops.prod, x), expected)
     np.testing.assert_array_equal(gradient(lambda t: ops.cumprod(t)[-1:], x), expected)
@@ -75,8 +68,7 @@ FUNCTIONS = {
     "slices": lambda x: np.multiply.reduceat(x, [1, 2], axis=1),
     "slices of columns": lambda x: np.multiply.reduceat(x, [0, 2], axis=0),
     "slices that overlap": lambda x: np.multiply.reduceat(x, [2, 0, 1, 1], axis=0),
-    "no slices": lambda x: np.multiply.reduceat(x, [], axis=1),
-}
+    "no slices": lambda x: np.multiply.reduceat(x, [], axis=1)}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)

@@ -30,17 +30,12 @@ places = pytest.mark.parametrize("place", PLACES)
     [
         np.full(3, 0.1), np.full(7, 1 / 3), np.full(1000, 0.7), np.full(5, 1e100), np.zeros(4),
         np.full(3, 0.1, np.float32), np.full(3, 0.1, np.float16), np.full(3, 0.1 + 0.2j),
-        np.tile([[0.1], [0.2]], 3),
-    ],
-    ids=lambda x: f"{x.dtype}-{x.shape}-{x.flat[0]}",
-)  # fmt: skip
+        np.tile([[0.1], [0.2]], 3)], ids=lambda x: f"{x.dtype}-{x.shape}-{x.flat[0]}")
 def test_std_of_equal_elements_has_derivatives_of_zero(x, ddof, mode, place):
     """NumPy's deviation is some 1e-17, as the mean is rounded; the elements are equal all the same.
     """
     t = np.arange(x.size, dtype=x.dtype).reshape(x.shape)
-    for found in derivatives(
-        mode, place, lambda x: cnp.std(x, axis=-1, ddof=ddof), [x], [t]
-    ):
+    for found in derivatives(mode, place, lambda x: cnp.std(x, axis=-1, ddof=ddof), [x], [t]):
         np.testing.assert_array_equal(found, np.zeros_like(found))
 
 
@@ -62,17 +57,13 @@ def test_variance_far_from_zero():
 
 
 ROOTS = {
-    "norm": np.linalg.norm,
-    "norm of order 3": lambda x: np.linalg.norm(x, 3),
+    "norm": np.linalg.norm, "norm of order 3": lambda x: np.linalg.norm(x, 3),
     "norm of order 1/2": lambda x: np.linalg.norm(x, 0.5),
     "norm of order -1": lambda x: np.linalg.norm(x, -1),
     "norm of order inf": lambda x: np.linalg.norm(x, np.inf),
-    "norm of order 1": lambda x: np.linalg.norm(x, 1),
-    "hypot": lambda x: np.hypot(x[0], x[1]),
-    "arctan2": lambda x: np.arctan2(x[0], x[1]),
-    "magnitude": lambda x: np.abs(x[0] + 1j * x[1]),
-    "std": np.std,
-}
+    "norm of order 1": lambda x: np.linalg.norm(x, 1), "hypot": lambda x: np.hypot(x[0], x[1]),
+    "arctan2": lambda x: np.arctan2(x[0], x[1]), "magnitude": lambda x: np.abs(x[0] + 1j * x[1]),
+    "std": np.std}
 
 
 @routes
@@ -157,7 +148,7 @@ COUNTING = {
     # Of this size, so that what it has in all for its statistics fits half precision.
     "batch norm": lambda x: 1e-3 * cytape.nn.fused_batch_norm(
         cnp.reshape(x, (-1, 1)), np.ones(1, np.float16), np.ones(1, np.float16))[0] ** 4,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -171,14 +162,12 @@ def test_counts_beyond_half_precision(function, mode):
         for half_found, expected in zip(found, wide, strict=True):
             assert half_found.dtype == np.float16
             atol = 2.0**-23 + 1e-2 * np.abs(expected).max()  # 2**-24 is the smallest half
-            np.testing.assert_allclose(
-                half_found, expected, rtol=1e-2, atol=atol, err_msg=place)
+            np.testing.assert_allclose(half_found, expected, rtol=1e-2, atol=atol, err_msg=place)
 
 
 def test_counts_of_unknown_extents():
     f = cytape.function(
-        lambda x: cytape.grad(cnp.mean)(x), input_signature=[cytape.Spec.of((None,), "float16")]
-    )
+        lambda x: cytape.grad(cnp.mean)(x), input_signature=[cytape.Spec.of((None,), "float16")])
     np.testing.assert_allclose(f(half(MANY)), 1 / MANY, rtol=1e-2)
 
 
@@ -196,20 +185,17 @@ ZEROS, FIRSTS = np.zeros((ROWS, 2), np.float16), np.zeros(ROWS, int)
 SMALL = np.float16(0.001)  # lest the right sum overflow
 
 SPREADING = {
-    "add": lambda b: b + ZEROS,
-    "multiply": lambda b: b * (ZEROS + np.float16(1)),
+    "add": lambda b: b + ZEROS, "multiply": lambda b: b * (ZEROS + np.float16(1)),
     "maximum": lambda b: cnp.maximum(b, ZEROS - np.float16(1)),
     "where": lambda b: cnp.where(ZEROS == 0, b, ZEROS),
     "broadcast_to": lambda b: cnp.broadcast_to(b, ZEROS.shape),
     "tile": lambda b: cnp.tile(b, (ROWS, 1)),
     "repeat": lambda b: cnp.repeat(cnp.reshape(b, (1, 2)), ROWS, axis=0),
     "repeat with counts": lambda b: cnp.repeat(b, np.array([ROWS, ROWS - 1])),
-    "index": lambda b: b[FIRSTS],
-    "gather": lambda b: cytape.gather(b, FIRSTS),
+    "index": lambda b: b[FIRSTS], "gather": lambda b: cytape.gather(b, FIRSTS),
     "take": lambda b: cnp.take(b, FIRSTS, axis=0, mode="clip"),
     "take_along_axis": lambda b: cnp.take_along_axis(b, FIRSTS, 0),
-    "cumsum": lambda b: cnp.cumsum(cnp.concatenate([b, ZEROS[:, 0]])),
-}
+    "cumsum": lambda b: cnp.cumsum(cnp.concatenate([b, ZEROS[:, 0]]))}
 
 
 @each("place", PLACES)
@@ -235,9 +221,8 @@ def test_gradients_of_many_halves_along_an_unknown_extent():
 
 
 @pytest.mark.parametrize("function", [cnp.prod, lambda x: cnp.cumprod(x)[-1]])
-@each(
-    "x", [[0.0, inf], [inf, 0.0, 2.0], [1e200, 1e200, 1.0], [nan, 0.0, 1.0], [3.0, inf, 2.0, 5.0]]
-)
+@each("x", [[0.0, inf], [inf, 0.0, 2.0], [1e200, 1e200, 1.0], [nan, 0.0, 1.0], [
+    3.0, inf, 2.0, 5.0]])
 @pytest.mark.parametrize("place", ["eager", "in_function", "in_graph"])
 def test_both_modes_have_the_same_products_of_others(function, x, place):
     x = np.array(x)
@@ -267,16 +252,9 @@ def test_a_tangent_of_zero_is_still_differentiated():
 
 
 @routes
-@each(
-    ("x", "shares"),
-    [
-        ([inf, 0.0], [1.0, 0.0]),
-        ([inf, inf, 1.0], [0.5, 0.5, 0.0]),
-        ([-inf, inf], [0.0, 1.0]),
-        ([-inf, -inf], [0.0, 0.0]),
-        ([-inf, 2.0, 2.0], [0.0, 0.5, 0.5]),
-    ],
-)
+@each(("x", "shares"), [
+    ([inf, 0.0], [1.0, 0.0]), ([inf, inf, 1.0], [0.5, 0.5, 0.0]), ([-inf, inf], [0.0, 1.0]),
+    ([-inf, -inf], [0.0, 0.0]), ([-inf, 2.0, 2.0], [0.0, 0.5, 0.5])])
 def test_logsumexp_of_infinities(x, shares, mode, place):
     x, shares, t = np.array(x), np.array(shares), np.ones(len(x))
     found = derivatives(mode, place, lambda x: cytape.nn.logsumexp(x), [x], [t])
@@ -288,8 +266,7 @@ def test_logsumexp_of_infinities(x, shares, mode, place):
 @pytest.mark.parametrize("function", [np.logaddexp, np.logaddexp2])
 @each(("x", "y", "shares"), [
     (inf, inf, (0.5, 0.5)), (inf, 1.0, (1.0, 0.0)), (-inf, -inf, (1.0, 1.0)),
-    (-inf, inf, (0.0, 1.0)),
-])
+    (-inf, inf, (0.0, 1.0))])
 def test_logaddexp_of_infinities(function, x, y, shares, mode, place):
     ones = [np.array(1.0), np.array(1.0)]
     found = derivatives(mode, place, function, [np.array(x), np.array(y)], ones)
@@ -343,8 +320,7 @@ def test_logsumexp_of_nan_is_nan(x):
 
 @pytest.mark.parametrize(("y", "x", "slopes"), [
     (1.0, inf, (nan, -0.0)), (inf, 1.0, (0.0, nan)), (3e200, 4e200, (1.6e-201, -1.2e-201)),
-    (3e-200, 4e-200, (1.6e199, -1.2e199)), (0.0, -2.0, (-0.5, 0.0)), (5.0, 0.0, (0.0, -0.2)),
-])  # fmt: skip
+    (3e-200, 4e-200, (1.6e199, -1.2e199)), (0.0, -2.0, (-0.5, 0.0)), (5.0, 0.0, (0.0, -0.2))])
 def test_arctan2_far_from_one(y, x, slopes):
     with np.errstate(all="ignore"):
         found = cytape.grad(lambda y, x: cnp.arctan2(y, x), argnums=(0, 1))(y, x)

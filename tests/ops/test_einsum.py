@@ -12,28 +12,21 @@ from tests.cases import each
 from tests.ways import gradient
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        lambda x, y: (x, [0, 1], y, [1, 2], [0, 2]),
-        lambda x, y: (x, [0, 1], y, [1, 2]),
-        lambda x, y: (x, [30, 1], y, [1, 2]),
-        lambda x, y: (x, [Ellipsis, 1], y, [1, 2], [Ellipsis, 2]),
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    lambda x, y: (x, [0, 1], y, [1, 2], [0, 2]), lambda x, y: (x, [0, 1], y, [1, 2]),
+    lambda x, y: (x, [30, 1], y, [1, 2]),
+    lambda x, y: (x, [Ellipsis, 1], y, [1, 2], [Ellipsis, 2])])
 def test_einsum_takes_lists_for_subscripts(arguments):
     x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     result = np.einsum(*arguments(cytape.constant(x), y))
     np.testing.assert_array_equal(result.numpy(), np.einsum(*arguments(x, y)))
     np.testing.assert_array_equal(
-        gradient(lambda t: np.einsum(*arguments(t, y)), x), np.broadcast_to(y.sum(1), (2, 3))
-    )
+        gradient(lambda t: np.einsum(*arguments(t, y)), x), np.broadcast_to(y.sum(1), (2, 3)))
 
 
 @pytest.mark.parametrize("operands", [
-    ("ij,jk", np.ones((2, 2))), ("ijk",), ("ij,jk",), ("ij->k",), ("...->",), ("i!",),
-    ("ij->ii",), ("",), ("ij,ij", np.ones((2, 3))),
-])
+    ("ij,jk", np.ones((2, 2))), ("ijk",), ("ij,jk",), ("ij->k",), ("...->",), ("i!",), ("ij->ii",),
+    ("",), ("ij,ij", np.ones((2, 3)))])
 def test_what_numpy_does_not_take_is_an_error_of_the_same_type(operands):
     subscripts, *others = operands
     x = np.ones((3, 3))
@@ -98,8 +91,7 @@ def test_the_same_operand_several_times():
     ("ii->i", [(3, 3)]), ("ii", [(3, 3)]), ("iij->j", [(2, 2, 3)]), ("ij->", [(2, 3)]),
     ("...i,i...->...", [(2, 3), (3, 2)]), ("ij,jk", [(1, 3), (1, 2)]), ("i,i->i", [(1,), (3,)]),
     ("...,...", [(2, 3), (3,)]), ("iij,jk->k", [(2, 2, 1), (3, 2)]),
-    ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 2)]), (" ij , jk -> ik ", [(2, 3), (3, 2)]),
-])
+    ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 2)]), (" ij , jk -> ik ", [(2, 3), (3, 2)])])
 def test_letters_that_repeat_vanish_or_are_broadcast(subscripts, shapes):
     rng = np.random.default_rng(0)
     check_grads(lambda *xs: np.einsum(subscripts, *xs), [rng.normal(size=s) for s in shapes])
@@ -108,8 +100,7 @@ def test_letters_that_repeat_vanish_or_are_broadcast(subscripts, shapes):
 def test_a_complex_product_follows_the_convention_of_the_conjugate():
     a, z = np.array([[1 + 2j, 3 - 1j]]), np.array([1j, 2.0])
     np.testing.assert_array_equal(
-        gradient(lambda t: np.real(np.einsum("ij,j", a, t)), z), a[0].conj()
-    )
+        gradient(lambda t: np.real(np.einsum("ij,j", a, t)), z), a[0].conj())
 
 
 # -- products of matrices, and views ---------------------------------------------------------------
@@ -124,13 +115,11 @@ def nodes_of(subscripts, *shapes):
 
 
 @pytest.mark.parametrize("subscripts, shapes, expected", [
-    ("ij,jk->ik", [(2, 3), (3, 4)], ["MatMul"]),
-    ("ij,jk", [(2, 3), (3, 4)], ["MatMul"]),
+    ("ij,jk->ik", [(2, 3), (3, 4)], ["MatMul"]), ("ij,jk", [(2, 3), (3, 4)], ["MatMul"]),
     ("ij,jk->ki", [(2, 3), (3, 4)], ["Transpose", "Transpose", "MatMul"]),
     ("ji,jk->ik", [(3, 2), (3, 4)], ["Transpose", "MatMul"]),
     ("ij,kj->ik", [(2, 3), (4, 3)], ["Transpose", "MatMul"]),
-    ("ij,j->i", [(2, 3), (3,)], ["MatMul"]),
-    ("j,ij->i", [(3,), (2, 3)], ["Transpose", "MatMul"]),
+    ("ij,j->i", [(2, 3), (3,)], ["MatMul"]), ("j,ij->i", [(3,), (2, 3)], ["Transpose", "MatMul"]),
     ("i,i->", [(3,), (3,)], ["MatMul"]),
     ("ij,ij->", [(2, 3), (2, 3)], ["Reshape", "Reshape", "MatMul"]),
     ("bij,bjk->bik", [(5, 2, 3), (5, 3, 4)], ["MatMul"]),
@@ -139,22 +128,15 @@ def nodes_of(subscripts, *shapes):
     ("bij,jk->bik", [(5, 2, 3), (3, 4)], ["Reshape", "MatMul", "Reshape"]),
     ("bij,jk->kib", [(50, 20, 30), (30, 40)], ["Reshape", "MatMul", "Reshape", "Transpose"]),
     ("ijk,jkl->il", [(9, 20, 30), (20, 30, 9)], ["Reshape", "Reshape", "MatMul"]),
-    ("ij,jk->ik", [(2, 1), (3, 4)], ["Einsum"]),
-    ("ij,jk->ik", [(None, 3), (3, 4)], ["Einsum"]),
+    ("ij,jk->ik", [(2, 1), (3, 4)], ["Einsum"]), ("ij,jk->ik", [(None, 3), (3, 4)], ["Einsum"]),
     ("ij,jk->i", [(2, 3), (3, 4)], ["Sum", "MatMul"]),
     ("ii,ij->j", [(3, 3), (3, 4)], ["Diagonal", "MatMul"]),
     ("i,j->ij", [(2,), (3,)], ["Reshape", "Multiply"]),
-    ("ij,ij->i", [(2, 3), (2, 3)], ["Multiply", "Sum"]),
-    ("ij->ij", [(2, 3)], []),
-    ("ij->ji", [(2, 3)], ["Transpose"]),
-    ("ii->i", [(3, 3)], ["Diagonal"]),
-    ("...ii->...i", [(2, 3, 3)], ["Diagonal"]),
-    ("iji->ij", [(3, 2, 3)], ["Diagonal", "Transpose"]),
-    ("iii->i", [(3, 3, 3)], ["Diagonal", "Diagonal"]),
-    ("ij->i", [(2, 3)], ["Sum"]),
-    ("ii", [(3, 3)], ["Diagonal", "Sum"]),
-    ("ii->i", [(None, 3)], ["CheckedExtents", "Diagonal"]),
-])
+    ("ij,ij->i", [(2, 3), (2, 3)], ["Multiply", "Sum"]), ("ij->ij", [(2, 3)], []),
+    ("ij->ji", [(2, 3)], ["Transpose"]), ("ii->i", [(3, 3)], ["Diagonal"]),
+    ("...ii->...i", [(2, 3, 3)], ["Diagonal"]), ("iji->ij", [(3, 2, 3)], ["Diagonal", "Transpose"]),
+    ("iii->i", [(3, 3, 3)], ["Diagonal", "Diagonal"]), ("ij->i", [(2, 3)], ["Sum"]),
+    ("ii", [(3, 3)], ["Diagonal", "Sum"]), ("ii->i", [(None, 3)], ["CheckedExtents", "Diagonal"])])
 def test_what_is_computed_as_a_product_of_matrices_or_a_view(subscripts, shapes, expected):
     assert nodes_of(subscripts, *shapes) == expected
     if any(None in shape for shape in shapes):

@@ -16,24 +16,9 @@ from tests.ways import dense, gradient
 @pytest.mark.parametrize(
     "index",
     [
-        [0, 2],
-        [],
-        [[0, 1], [2, 0]],
-        ([0, 2], [1, 1]),
-        (slice(None), [True, False, True, True]),
-        np.int64(1),
-        np.array(1),
-        (np.array(1), [0, 1]),
-        True,
-        False,
-        np.True_,
-        (True, 0),
-        np.uint8([1, 1]),
-        slice(np.int64(0), np.int64(2)),
-        (Ellipsis, None, -1, None),
-    ],
-    ids=repr,
-)
+        [0, 2], [], [[0, 1], [2, 0]], ([0, 2], [1, 1]), (slice(None), [True, False, True, True]),
+        np.int64(1), np.array(1), (np.array(1), [0, 1]), True, False, np.True_, (True, 0),
+        np.uint8([1, 1]), slice(np.int64(0), np.int64(2)), (Ellipsis, None, -1, None)], ids=repr)
 def test_every_kind_of_index_gives_what_numpy_gives(index):
     x = np.arange(12.0).reshape(3, 4)
     np.testing.assert_array_equal(cytape.constant(x)[index].numpy(), x[index])
@@ -51,8 +36,7 @@ def test_tensors_can_be_part_of_an_index():
 
 
 @pytest.mark.parametrize(
-    "index", [5, (0, 0, 0), 1.5, "a", [0.5], np.array([9]), np.ones((2, 2), bool)], ids=repr
-)
+    "index", [5, (0, 0, 0), 1.5, "a", [0.5], np.array([9]), np.ones((2, 2), bool)], ids=repr)
 def test_a_bad_index_is_numpys_own_error(index):
     x = np.zeros((3, 4))
     with pytest.raises(IndexError):
@@ -119,8 +103,7 @@ def test_D_2_19_of_a_variable_too():
 def test_D_2_19_two_gathers_concatenate():
     both = ways.gradient(
         lambda x: 2 * np.sum(cytape.gather(x, [0, 2])) + 3 * np.sum(cytape.gather(x, [[1], [2]])),
-        np.arange(4.0),
-    )
+        np.arange(4.0))
     assert isinstance(both, cytape.IndexedSlices)
     order = np.argsort(both.values.numpy(), kind="stable")
     np.testing.assert_array_equal(both.values.numpy()[order], [2, 2, 3, 3])
@@ -156,17 +139,10 @@ def test_gather_is_differentiable_twice():
     np.testing.assert_allclose(second.numpy(), [6, 0, 36])
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: np.take(x, [3]),
-        lambda x: np.take(x, np.array([0.5])),
-        lambda x: np.take(x, [0], axis=1),
-        lambda x: np.take_along_axis(x, np.array([[0]]), axis=0),
-        lambda x: np.take_along_axis(x, np.array([0.5]), axis=0),
-        lambda x: np.compress([True] * 4, x),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda x: np.take(x, [3]), lambda x: np.take(x, np.array([0.5])),
+    lambda x: np.take(x, [0], axis=1), lambda x: np.take_along_axis(x, np.array([[0]]), axis=0),
+    lambda x: np.take_along_axis(x, np.array([0.5]), axis=0), lambda x: np.compress([True] * 4, x)])
 def test_bad_arguments_are_numpys_own_errors(call):
     with pytest.raises((IndexError, ValueError, TypeError)) as expected:
         call(np.zeros(3))
@@ -206,14 +182,13 @@ SYMBOLIC_INDICES = {
     "take": (lambda x, i: np.take(x, i, 1), np.array([1, 1]), (4, 2, 2)),
     "take, clipped": (lambda x, i: np.take(x, i, 0, mode="clip"), np.array([9, 1]), (2, 3, 2)),
     "gather": (lambda x, i: cytape.gather(x, i), np.array([[1, 1]]), (1, 2, 3, 2)),
-    "take_along_axis": (lambda x, i: np.take_along_axis(x, i, 0), np.zeros((1, 3, 2), int),
-                        (1, 3, 2)),
-    "compress": (lambda x, i: np.compress(i, x, axis=1), np.array([True, False, True]),
-                 (4, None, 2)),
+    "take_along_axis": (
+        lambda x, i: np.take_along_axis(x, i, 0), np.zeros((1, 3, 2), int), (1, 3, 2)),
+    "compress": (
+        lambda x, i: np.compress(i, x, axis=1), np.array([True, False, True]), (4, None, 2)),
     "extract": (lambda x, i: np.extract(i, x), TABLE > 7, (None,)),
     "repeat": (lambda x, i: np.repeat(x, i, axis=0), np.array([2, 0, 1, 3]), (None, 3, 2)),
-    "where": (lambda x, i: np.where(i, x, -x), TABLE > 7, (4, 3, 2)),
-}  # fmt: skip
+    "where": (lambda x, i: np.where(i, x, -x), TABLE > 7, (4, 3, 2))}
 
 
 @each("known", [True, False])
@@ -270,4 +245,4 @@ def test_bad_symbolic_indices():
     y = x[i]
     with pytest.raises(IndexError):
         run(graph, [graph.symbol_of(y)],
-            {graph.symbol_of(x): np.ones((4, 3)), graph.symbol_of(i): np.array(4)})  # fmt: skip
+            {graph.symbol_of(x): np.ones((4, 3)), graph.symbol_of(i): np.array(4)})

@@ -40,8 +40,7 @@ def extremes(dtype, shape):
 NEEDS_VALUES = {"polydiv"}  # which a graph has not yet
 # Differences of integers overflow, as NumPy's do, and sums of large ones cancel.
 OF_SMALL_INTEGERS = {
-    "LinearRecurrence", "cov", "nanstd around a mean", "polyfit", "std around a mean", "trapezoid",
-}  # fmt: skip
+    "LinearRecurrence", "cov", "nanstd around a mean", "polyfit", "std around a mean", "trapezoid"}
 
 
 def positions_of(spec, case):
@@ -50,14 +49,13 @@ def positions_of(spec, case):
     return [
         i for i, x in enumerate(drawn)
         if isinstance(case.inputs[i], tuple) and x.dtype.kind == "f" and spec.has_gradient(i, x)
-    ]  # fmt: skip
+    ]
 
 
 # These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
 OF_ONE_DTYPE = {
-    "AddN", "CholeskyBack", "DeferredVjp", "LeastSquaresBack", "ProductsBack",
-    "ProductsCurvature", "ProductsTangent",
-}  # fmt: skip
+    "AddN", "CholeskyBack", "DeferredVjp", "LeastSquaresBack", "ProductsBack", "ProductsCurvature",
+    "ProductsTangent"}
 
 RECORDS = [
     (spec, case, position)
@@ -110,11 +108,10 @@ def difference_from_floats(function, inputs, position, integers, mode, place):
         floats = integers.astype(dtypes[which])
     if not np.isfinite(floats).all():  # of integers beyond its range a dtype tells nothing
         return []
-    return list(zip(
-        derivatives(mode, place, called_with(integers), xs, ts),
-        derivatives(mode, "eager", called_with(floats), xs, ts),
-        strict=True,
-    ))  # fmt: skip
+    return list(
+        zip(
+            derivatives(mode, place, called_with(integers), xs, ts),
+            derivatives(mode, "eager", called_with(floats), xs, ts), strict=True))
 
 
 def is_float(x):
@@ -137,14 +134,12 @@ def test_the_whole_table(spec, case, position, integer, place):
             if spec.order < 2 and "over" in mode:
                 continue
             pairs = difference_from_floats(
-                lambda *xs: spec.fn(*xs, **case.kwargs), inputs, position, integers, mode, place
-            )
+                lambda *xs: spec.fn(*xs, **case.kwargs), inputs, position, integers, mode, place)
             for actual, expected in pairs:
                 assert actual.dtype == expected.dtype
                 np.testing.assert_allclose(
                     actual, expected, TOLERANCES[dtype], TOLERANCES[dtype],
-                    err_msg=f"{dtype}, {mode} {place}",
-                )  # fmt: skip
+                    err_msg=f"{dtype}, {mode} {place}")
 
 
 PUBLIC = {id(function) for module in (cnp, cnp.linalg, cnp.fft, nn)
@@ -187,8 +182,7 @@ def test_integers_alone_are_the_same_in_functions(spec, case, integer):
 @each("call", [
     np.angle, lambda x: np.correlate(x, x), lambda x: np.resize(x, 0), lambda x: np.polydiv(x, [2]),
     lambda x: np.modf(x), lambda x: np.frexp(x), np.conjugate,
-    lambda x: np.linalg.pinv(np.reshape(x[:0], (0, 2))),
-])  # fmt: skip
+    lambda x: np.linalg.pinv(np.reshape(x[:0], (0, 2)))])
 def test_results_of_integers_alone_have_numpys_dtypes(call):
     for dtype in ("bool", "int8", "uint8", "int64"):
         x = np.array([1, 0, 1], dtype)
@@ -200,8 +194,7 @@ def test_results_of_integers_alone_have_numpys_dtypes(call):
 
 BINARY = [
     "add", "subtract", "multiply", "divide", "power", "float_power", "fmod", "remainder",
-    "logaddexp", "logaddexp2", "hypot", "arctan2", "maximum", "minimum", "fmax", "fmin", "copysign",
-]  # fmt: skip
+    "logaddexp", "logaddexp2", "hypot", "arctan2", "maximum", "minimum", "fmax", "fmin", "copysign"]
 
 
 @each("side", [0, 1])
@@ -220,25 +213,18 @@ def test_every_extreme_beside_every_float(name, integer, side):
                 for actual, expected in pairs:
                     np.testing.assert_allclose(
                         actual, expected, TOLERANCES[dtype], TOLERANCES[dtype],
-                        err_msg=f"{value!r} beside {dtype}, {mode}",
-                    )  # fmt: skip
+                        err_msg=f"{value!r} beside {dtype}, {mode}")
 
 
-@pytest.mark.parametrize(
-    ("f", "x", "expected"),
-    [
-        (lambda q: np.arctan2(np.uint8(1), q), 2.0, -0.2),
-        (lambda q: np.arctan2(True, q), 2.0, -0.2),
-        (lambda q: np.arctan2(np.True_, q), 2.0, -0.2),
-        (lambda q: np.sum(q ** np.array([0, 1, 2], np.uint8)), 2.0, 5.0),
-        (lambda q: np.sum(q ** np.array([0, 1, 2], np.uint8)), 0.0, 1.0),
-        (lambda q: q ** np.int8(-128), 1.0, -128.0),
-        (lambda q: np.uint8(3) ** q, 1.0, 3 * np.log(3)),
-        (lambda q: np.int16(3) ** q, 1.0, 3 * np.log(3)),
-        (lambda q: np.float16(3) ** q, 1.0, 3 * np.log(3)),
-        (lambda q: np.float32(3) ** q, 1.0, 3 * np.log(3)),
-    ],
-)
+@pytest.mark.parametrize(("f", "x", "expected"), [
+    (lambda q: np.arctan2(np.uint8(1), q), 2.0, -0.2), (lambda q: np.arctan2(True, q), 2.0, -0.2),
+    (lambda q: np.arctan2(np.True_, q), 2.0, -0.2),
+    (lambda q: np.sum(q ** np.array([0, 1, 2], np.uint8)), 2.0, 5.0),
+    (lambda q: np.sum(q ** np.array([0, 1, 2], np.uint8)), 0.0, 1.0),
+    (lambda q: q ** np.int8(-128), 1.0, -128.0), (lambda q: np.uint8(3) ** q, 1.0, 3 * np.log(3)),
+    (lambda q: np.int16(3) ** q, 1.0, 3 * np.log(3)),
+    (lambda q: np.float16(3) ** q, 1.0, 3 * np.log(3)),
+    (lambda q: np.float32(3) ** q, 1.0, 3 * np.log(3))])
 def test_gradients_by_hand(f, x, expected):
     np.testing.assert_allclose(cytape.grad(f)(x), expected, rtol=1e-12)
     np.testing.assert_allclose(cytape.function(cytape.grad(f))(np.array(x)), expected, rtol=1e-12)

@@ -74,21 +74,11 @@ def test_out_is_for_plain_arrays(name):
         getattr(ops, name)([x], out=out)
 
 
-@pytest.mark.parametrize(
-    ("name", "shapes", "args"),
-    [
-        ("concatenate", [(2, 3), (3, 3)], (1,)),
-        ("concatenate", [(2, 3), (3,)], ()),
-        ("concatenate", [()], ()),
-        ("concatenate", [(2, 3)], (2,)),
-        ("stack", [(2, 3), (3,)], ()),
-        ("stack", [(2, 3)], (3,)),
-        ("vstack", [(2,), (3,)], ()),
-        ("hstack", [(2, 1), (3, 1)], ()),
-        ("dstack", [(2, 1), (3, 1)], ()),
-        ("column_stack", [(2,), (3,)], ()),
-    ],
-)
+@pytest.mark.parametrize(("name", "shapes", "args"), [
+    ("concatenate", [(2, 3), (3, 3)], (1,)), ("concatenate", [(2, 3), (3,)], ()),
+    ("concatenate", [()], ()), ("concatenate", [(2, 3)], (2,)), ("stack", [(2, 3), (3,)], ()),
+    ("stack", [(2, 3)], (3,)), ("vstack", [(2,), (3,)], ()), ("hstack", [(2, 1), (3, 1)], ()),
+    ("dstack", [(2, 1), (3, 1)], ()), ("column_stack", [(2,), (3,)], ())])
 def test_shapes_that_do_not_fit_raise_numpys_error(name, shapes, args):
     raises_the_same(name, lambda array: [[array(np.ones(shape)) for shape in shapes]], *args)
 
@@ -130,18 +120,9 @@ def test_parts_that_overlap_get_both_gradients():
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [1, 2, 2, 1])
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "args"),
-    [
-        ("split", (3,), (2,)),
-        ("split", (3,), (3, 1)),
-        ("array_split", (3,), (0,)),
-        ("hsplit", (), (1,)),
-        ("vsplit", (3,), (1,)),
-        ("dsplit", (3, 3), (1,)),
-        ("unstack", (), ()),
-    ],
-)
+@pytest.mark.parametrize(("name", "shape", "args"), [
+    ("split", (3,), (2,)), ("split", (3,), (3, 1)), ("array_split", (3,), (0,)),
+    ("hsplit", (), (1,)), ("vsplit", (3,), (1,)), ("dsplit", (3, 3), (1,)), ("unstack", (), ())])
 def test_bad_splits_raise_numpys_error(name, shape, args):
     raises_the_same(name, lambda array: [array(np.ones(shape))], *args)
 
@@ -153,8 +134,7 @@ def test_unstack_along_an_axis_of_nothing():
 
 @pytest.mark.parametrize("sections", [
     1, 2, 3, [1], [1, 3], (2, 2, 5), [-1], [-4, 9], [0, 0], [], 2.0, np.int64(3), np.array([2, 4]),
-    [np.int64(1), 2], True,
-])
+    [np.int64(1), 2], True])
 @pytest.mark.parametrize("axis", [0, 1, -1, np.int64(1)])
 def test_splits_as_numpys(sections, axis):
     x = np.arange(36.0).reshape(6, 6)

@@ -26,8 +26,7 @@ DIFFERENTIATED = {
     "var mean": (lambda a, t: cnp.var(a, mean=t), 2 * 0.6 - 2 * A.mean()),
     "pad constant_values": (lambda a, t: cnp.pad(a, (1, 0), constant_values=t), 6.0),
     "pad end_values": (lambda a, t: cnp.pad(a, (1, 0), "linear_ramp", end_values=t), 6.0),
-    "normal loc": (lambda a, t: random.normal(loc=t, size=5), 5.0),
-}
+    "normal loc": (lambda a, t: random.normal(loc=t, size=5), 5.0)}
 REFUSED = {
     **{
         f"{name} {parameter}": lambda a, t, name=name, parameter=parameter: (

@@ -28,7 +28,7 @@ def calls():
                 i for i, x in enumerate(inputs)
                 if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
                 and (spec.differentiable is True or spec.differentiable[i])
-            ]  # fmt: skip
+            ]
             for late in moving if len(moving) > 1 else ():
                 name = f"{spec}-{case}-{late}"
                 yield FAMILY_OF[id(spec)], name, (spec, case, inputs, moving, late), False
@@ -69,18 +69,11 @@ def test_the_gradient_is_right_or_an_error(spec, case, inputs, moving, late):
 
 
 COMPOSED = {
-    "outer": np.outer,
-    "kron": np.kron,
-    "vdot": np.vdot,
-    "vecdot": np.vecdot,
-    "vstack": lambda x, y: np.vstack([x, y]),
-    "hstack": lambda x, y: np.hstack([x, y]),
-    "dstack": lambda x, y: np.dstack([x, y]),
-    "column_stack": lambda x, y: np.column_stack([x, y]),
-    "append": np.append,
-    "clip": lambda x, y: np.clip(x, 0.0, y),
-    "array": lambda x, y: cnp.array([[x, y], [y, x]]),
-}
+    "outer": np.outer, "kron": np.kron, "vdot": np.vdot, "vecdot": np.vecdot,
+    "vstack": lambda x, y: np.vstack([x, y]), "hstack": lambda x, y: np.hstack([x, y]),
+    "dstack": lambda x, y: np.dstack([x, y]), "column_stack": lambda x, y: np.column_stack([x, y]),
+    "append": np.append, "clip": lambda x, y: np.clip(x, 0.0, y),
+    "array": lambda x, y: cnp.array([[x, y], [y, x]])}
 
 
 @pytest.mark.parametrize("f", COMPOSED.values(), ids=COMPOSED)

@@ -20,8 +20,7 @@ PROGRAMS = {
     "beside tensors": lambda t, u: cnp.sum(cnp.concatenate([cnp.stack([t, u]), [t, u]]) ** 2),
     "a product": lambda t, u: cnp.dot([t, u], [u, 2.0]) + cnp.matmul([[t, u]], [t, u])[0],
     "appended": lambda t, u: cnp.sum(cnp.append([t], [u, t * u])),
-    "a choice": lambda t, u: cnp.sum(cnp.where([True, False], [t, u], [u, t])),
-}
+    "a choice": lambda t, u: cnp.sum(cnp.where([True, False], [t, u], [u, t]))}
 PLACES = {
     "eager": lambda f: f,
     "function": cytape.function,
@@ -87,8 +86,7 @@ def test_comparisons_of_lists_of_symbols_of_any_shape_say_so(compare):
 
 @pytest.mark.parametrize("f", [
     lambda t: np.sum([t, t]), lambda t: np.array([t, 1.0]), lambda t: np.concatenate([[t], [t]]),
-    lambda t: np.mean([[t], [t]]), lambda t: np.append([t], [t]),
-])
+    lambda t: np.mean([[t], [t]]), lambda t: np.append([t], [t])])
 def test_numpys_own_functions_refuse_them(f):
     with pytest.raises(DetachedError, match="stack or array"):
         cytape.grad(lambda t: cnp.sum(f(t)))(2.0)

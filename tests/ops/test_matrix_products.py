@@ -28,21 +28,13 @@ def test_a_pair_of_ranks_gives_numpys_result_or_numpys_error(function, a, b):
         np.testing.assert_array_equal(result.numpy(), expected)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: np.matmul(x, np.ones((2, 2))),
-        lambda x: np.matmul(x, 2.0),
-        lambda x: np.dot(x, np.ones(2)),
-        lambda x: np.inner(x, np.ones(2)),
-        lambda x: np.vdot(x, np.ones(2)),
-        lambda x: np.vecdot(x, np.ones(2)),
-        lambda x: np.vecdot(x, np.ones(1)),
-        lambda x: np.tensordot(x, np.ones((3, 2)), axes=2),
-        lambda x: np.tensordot(x, np.ones((3, 2)), axes=((0,), (0, 1))),
-        lambda x: np.tensordot(x, np.ones((3, 2)), axes=((0,), (5,))),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda x: np.matmul(x, np.ones((2, 2))), lambda x: np.matmul(x, 2.0),
+    lambda x: np.dot(x, np.ones(2)), lambda x: np.inner(x, np.ones(2)),
+    lambda x: np.vdot(x, np.ones(2)), lambda x: np.vecdot(x, np.ones(2)),
+    lambda x: np.vecdot(x, np.ones(1)), lambda x: np.tensordot(x, np.ones((3, 2)), axes=2),
+    lambda x: np.tensordot(x, np.ones((3, 2)), axes=((0,), (0, 1))),
+    lambda x: np.tensordot(x, np.ones((3, 2)), axes=((0,), (5,)))])
 def test_what_numpy_does_not_take_is_an_error_of_the_same_type(call):
     with pytest.raises((ValueError, IndexError)) as expected:
         call(np.ones((3, 3)))

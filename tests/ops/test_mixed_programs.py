@@ -70,7 +70,5 @@ def test_large_adjoints_are_out_of_the_domain():
 
 
 def test_a_number_and_a_seed_always_make_the_same_program():
-    drawn = [
-        str(mixed_programs.draw_program(np.random.default_rng([SEED, 3]))) for _ in range(2)
-    ]  # fmt: skip
+    drawn = [str(mixed_programs.draw_program(np.random.default_rng([SEED, 3]))) for _ in range(2)]
     assert drawn[0] == drawn[1]

@@ -26,12 +26,8 @@ FAMILY_OF = {id(spec): family for family, specs in FAMILIES.items() for spec in 
 
 # Relative and absolute, for values and gradients that took another route than the reference.
 TOLERANCES = {
-    "float16": (2e-2, 2e-2),
-    "float32": (1e-4, 1e-5),
-    "complex64": (1e-4, 1e-5),
-    "float64": (1e-10, 1e-12),
-    "complex128": (1e-10, 1e-12),
-}
+    "float16": (2e-2, 2e-2), "float32": (1e-4, 1e-5), "complex64": (1e-4, 1e-5),
+    "float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12)}
 DIFFERENCES = 1e-7  # how far central differences may be off, relative to the largest term
 
 
@@ -50,7 +46,7 @@ CASES = [
     for spec in SPECS
     for case in spec.cases
     for inputs in [spec.draw(case, "float64")]
-]  # fmt: skip
+]
 
 
 def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=False, few=False):
@@ -71,7 +67,7 @@ def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=Fa
         and (case is spec.cases[0] or not one_case)
         for place, dtype in enumerate(
             [dtype for dtype in spec.dtypes if dtypes is None or dtype in dtypes])
-    ])  # fmt: skip
+    ])
 
 
 def differentiable(spec):
@@ -100,12 +96,10 @@ class Call:
         self.positions = [i for i, x in enumerate(self.inputs) if spec.has_gradient(i, x)]
         rng = np.random.default_rng(seed + 1)
         self.tangents = [
-            random_like(rng, x) if i in self.positions else None for i, x in enumerate(self.inputs)
-        ]
+            random_like(rng, x) if i in self.positions else None for i, x in enumerate(self.inputs)]
         self.references = [np.asarray(y) for y in as_tuple(spec.ref(*self.inputs, **case.kwargs))]
         self.cotangents = [
-            random_like(rng, y) if y.dtype.kind in "fc" else None for y in self.references
-        ]
+            random_like(rng, y) if y.dtype.kind in "fc" else None for y in self.references]
 
     def as_tensors(self):
         return [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in self.inputs]
@@ -122,10 +116,8 @@ class Call:
             outputs = as_tuple(self.spec.fn(*tensors, **self.case.kwargs))
         seeded = [(y, v) for y, v in zip(outputs, self.cotangents, strict=True) if v is not None]
         gradients = tape.gradient(
-            [y for y, _ in seeded],
-            sources,
-            output_gradients=[cytape.constant(v) for _, v in seeded],
-        )
+            [y for y, _ in seeded], sources,
+            output_gradients=[cytape.constant(v) for _, v in seeded])
         return [
             g.to_tensor().numpy() if isinstance(g, cytape.IndexedSlices) else g.numpy()
             for g in gradients
@@ -134,9 +126,8 @@ class Call:
     def jvp(self, tangents, use_batch=False, by_transposition=False):
         """The tangents of the outputs; zeros where there are none."""
         outputs, results = followed(
-            lambda *inputs: self.spec.fn(*inputs, **self.case.kwargs),
-            self.as_tensors(), tangents, use_batch, by_transposition,
-        )  # fmt: skip
+            lambda *inputs: self.spec.fn(*inputs, **self.case.kwargs), self.as_tensors(), tangents,
+            use_batch, by_transposition)
         lead = next(t for t in tangents if t is not None).shape[:1] if use_batch else ()
         return [
             np.zeros(lead + y.shape, y.dtype) if t is None else t.numpy()
@@ -174,9 +165,7 @@ def test_value(spec, case, dtype):
         on_tensors = as_tuple(
             spec.fn(
                 *[cytape.constant(x) if isinstance(x, np.ndarray) else x for x in inputs],
-                **case.kwargs,
-            )
-        )
+                **case.kwargs))
     assert type(on_arrays) is type(expected)
     rtol, atol = TOLERANCES.get(np.result_type(*as_tuple(expected)).name, (0, 0))
     for plain, tensor, reference in zip(
@@ -215,8 +204,7 @@ def test_jvp_is_the_numerical_derivative_and_the_vjp_its_adjoint(spec, case, dty
             np.testing.assert_allclose(actual, expected, atol=scale)
     forward, forward_size = call.weighted(tangents_out)
     pairs = [
-        inner(g, call.tangents[i]) for i, g in zip(call.positions, call.gradients(), strict=True)
-    ]
+        inner(g, call.tangents[i]) for i, g in zip(call.positions, call.gradients(), strict=True)]
     backward = sum(value for value, _ in pairs)
     size = max([forward_size] + [size for _, size in pairs])
     assert abs(forward - backward) <= 1e-11 * max(1, size) * spec.tolerance
@@ -242,10 +230,9 @@ def test_gradient_keeps_shape_and_dtype_and_precision(spec, case, dtype):
         spec, case, dtype,
         [x.astype(wide) if isinstance(x, np.ndarray) and x.dtype == dtype else x
          for x in call.inputs],
-    )  # fmt: skip
+    )
     precise.cotangents = [
-        v if v is None else v.astype(np.result_type(v, np.float64)) for v in call.cotangents
-    ]
+        v if v is None else v.astype(np.result_type(v, np.float64)) for v in call.cotangents]
     rtol, atol = TOLERANCES[dtype]
     for i, gradient, expected in zip(
         call.positions, call.gradients(), precise.gradients(), strict=True
@@ -280,10 +267,9 @@ def test_tangents_keep_shape_and_dtype_and_precision(spec, case, dtype):
         spec, case, dtype,
         [x.astype(wide) if isinstance(x, np.ndarray) and x.dtype == dtype else x
          for x in call.inputs],
-    )  # fmt: skip
+    )
     precise.tangents = [
-        t if t is None else t.astype(np.result_type(t, np.float64)) for t in call.tangents
-    ]
+        t if t is None else t.astype(np.result_type(t, np.float64)) for t in call.tangents]
     rtol, atol = TOLERANCES[dtype]
     for actual, expected, reference in zip(
         call.jvp(call.tangents), precise.jvp(precise.tangents), call.references, strict=True
@@ -307,8 +293,7 @@ def test_a_batch_of_tangents_is_what_they_are_one_by_one(spec, case, dtype):
     call = Call(spec, case, dtype)
     batches = call.more_tangents(3)
     singles = [
-        call.jvp([None if batch is None else batch[k] for batch in batches]) for k in range(3)
-    ]
+        call.jvp([None if batch is None else batch[k] for batch in batches]) for k in range(3)]
     for actual, *expected in zip(call.jvp(batches, use_batch=True), *singles, strict=True):
         assert_close(actual, np.stack(expected), spec)
 
@@ -332,10 +317,8 @@ def test_no_direction_and_a_single_one(spec, case, dtype, n, by_transposition):
 LAYOUTS = {
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
     "reversed": lambda x: np.flip(x).copy()[(slice(None, None, -1),) * x.ndim],
-    "fortran": np.asfortranarray,
-    "big-endian": lambda x: x.astype(x.dtype.newbyteorder(">")),
-    "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
-}
+    "fortran": np.asfortranarray, "big-endian": lambda x: x.astype(x.dtype.newbyteorder(">")),
+    "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape)}
 
 
 @calls(["float64", "int64"], one_case=True, axes=True)
@@ -364,15 +347,14 @@ def test_lists_of_tensors_are_arrays(spec, case, dtype):
     with cytape.GradientTape() as tape:
         tape.watch(sources)
         inputs = [list(x) if i in call.positions and has_axes(call.inputs[i]) else x
-                  for i, x in enumerate(tensors)]  # fmt: skip
+                  for i, x in enumerate(tensors)]
         outputs = as_tuple(spec.fn(*inputs, **case.kwargs))
     for y, reference in zip(outputs, call.references, strict=True):
         assert isinstance(y, cytape.Tensor)
         assert_close(y.numpy(), reference, spec)
     seeded = [(y, v) for y, v in zip(outputs, call.cotangents, strict=True) if v is not None]
     gradients = tape.gradient(
-        [y for y, _ in seeded], sources,
-        output_gradients=[cytape.constant(v) for _, v in seeded])
+        [y for y, _ in seeded], sources, output_gradients=[cytape.constant(v) for _, v in seeded])
     for actual, expected in zip(gradients, call.gradients(), strict=True):
         assert_close(dense(actual).numpy(), expected, spec)
 
@@ -392,7 +374,7 @@ def test_second_order(spec, case, dtype, modes):
         return [y for y in outputs if y.dtype.kind in "fc"]
 
     check_grads(function, [inputs[i] for i in positions], order=2, modes=modes,
-                atol=1e-6 * spec.tolerance)  # fmt: skip
+                atol=1e-6 * spec.tolerance)
 
 
 @calls(DOUBLE, keep=lambda spec: spec.order > 1, moving=1, few=True)
@@ -476,14 +458,13 @@ NOT_HOLOMORPHIC = {
     "LeastSquares", "LeastSquaresBack", "PseudoInverse", "PseudoInverseOfRank", "QR", "Real", "SVD",
     "SignAndLogDeterminant", "Std", "Var", "VectorNorm", "cond", "correlate", "cov", "eig", "eigh",
     "eigvalsh", "hfft", "irfft2", "irfftn", "linalg.vecdot", "matrix_norm", "nanstd", "nanvar",
-    "norm", "pinv", "qr", "std", "svd", "svdvals", "var", "vdot", "vecdot", "vecmat", "vector_norm",
-}  # fmt: skip
+    "norm", "pinv", "qr", "std", "svd", "svdvals", "var", "vdot", "vecdot", "vecmat", "vector_norm"}
 COMPLEX_FOR_REAL = {"Eig", "FFT", "eigvals", "fft2", "fftn", "ifft2", "ifftn"}
 
 
 @calls(["float64"], moving=1, few=True, keep=lambda spec: (
     "complex128" in spec.dtypes and spec.op not in NOT_HOLOMORPHIC | COMPLEX_FOR_REAL
-))  # fmt: skip
+))
 def test_a_step_into_the_imaginary_shows_the_jvp(spec, case, dtype):
     """Im f(x + ih) / h: nothing is subtracted, so it is as exact as f."""
     call = Call(spec, case, dtype)
@@ -510,8 +491,7 @@ def test_step_functions_are_not_connected(spec, case, dtype):
         tangents = [np.ones(x.shape, x.dtype) if x.dtype.kind in "fc" else None for x in tensors]
         _, found = followed(
             lambda *xs: spec.fn(*xs, **case.kwargs), tensors, tangents,
-            by_transposition=by_transposition,
-        )  # fmt: skip
+            by_transposition=by_transposition)
         assert found == (None,) * len(outputs)
 
 

@@ -16,10 +16,8 @@ X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
     lambda x: np.argsort(x), lambda x: x.argsort(axis=0), lambda x: np.argpartition(x, 1),
     lambda x: np.lexsort((x[0], x[1])), lambda x: cnp.lexsort([x[0]]), lambda x: np.lexsort((x,)),
     lambda x: np.lexsort((x,), axis=0), lambda x: np.lexsort(x),
-    lambda x: np.searchsorted(x[0, 1:], x[1]),
-    lambda x: x[0].searchsorted(1.5), lambda x: np.digitize(x, [1.0, 2.0]),
-    lambda x: cnp.argsort(x, stable=True),
-])
+    lambda x: np.searchsorted(x[0, 1:], x[1]), lambda x: x[0].searchsorted(1.5),
+    lambda x: np.digitize(x, [1.0, 2.0]), lambda x: cnp.argsort(x, stable=True)])
 def test_orders_are_tensors_without_gradient(call):
     x = cytape.constant(X)
     with cytape.GradientTape() as tape:
@@ -32,8 +30,7 @@ def test_orders_are_tensors_without_gradient(call):
 
 @pytest.mark.parametrize("call", [
     lambda x: np.nonzero(x), lambda x: x.nonzero(), lambda x: np.where(x > 0.7),
-    lambda x: cnp.nonzero(x),
-])
+    lambda x: cnp.nonzero(x)])
 @pytest.mark.parametrize("shape", [(2, 3), (None, None)])
 def test_positions_in_a_graph(call, shape):
     graph = Graph()
@@ -60,8 +57,7 @@ def test_the_elements_there_have_gradients():
 
 
 POSITIONS = {
-    "flatnonzero": lambda n, x: n.flatnonzero(x),
-    "argwhere": lambda n, x: n.argwhere(x),
+    "flatnonzero": lambda n, x: n.flatnonzero(x), "argwhere": lambda n, x: n.argwhere(x),
     "argwhere of a number": lambda n, x: n.argwhere(x[0, 0]),
     "nanargmax": lambda n, x: n.nanargmax(x, axis=1, keepdims=True),
     "nanargmin": lambda n, x: n.nanargmin(x),
@@ -74,8 +70,7 @@ POSITIONS = {
     "array_equiv": lambda n, x: n.array_equiv(x, x[:1]),
     "gcd": lambda n, x: n.gcd(n.argmax(x, 0) + 4, 6),
     "lcm": lambda n, x: n.lcm.reduce(n.argmax(x, 1) + 1),
-    "bitwise_count": lambda n, x: n.bitwise_count(n.argsort(x)),
-}
+    "bitwise_count": lambda n, x: n.bitwise_count(n.argsort(x))}
 
 
 @pytest.mark.parametrize("name", POSITIONS)
@@ -113,8 +108,7 @@ def test_what_is_found_there_has_a_gradient():
     lambda n, x: n.ravel_multi_index((n.argmax(x), 1, 1), (2, 3)),
     lambda n, x: n.unravel_index(n.argmax(x) + 7, (2, 3)), lambda n, x: n.ix_(x > 0),
     lambda n, x: n.nanargmax(x * np.nan), lambda n, x: n.nanargmax(x, axis=2),
-    lambda n, x: n.gcd(x, 2), lambda n, x: n.bitwise_count(x),
-])
+    lambda n, x: n.gcd(x, 2), lambda n, x: n.bitwise_count(x)])
 def test_what_numpy_refuses_is_its_error(call):
     with pytest.raises(Exception) as expected:  # noqa: B017 (of which type it is, NumPy knows)
         call(np, X)

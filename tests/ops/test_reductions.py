@@ -20,9 +20,8 @@ REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
 def test_ties_share_the_gradient_equally(function):
     np.testing.assert_array_equal(gradient(function, [2.0, 2.0, 2.0, 2.0]), np.full(4, 0.25))
     x = np.array([[1.0, 1.0, 0.0], [3.0, 2.0, 3.0]]) * (1 if function is ops.max else -1)
-    np.testing.assert_array_equal(
-        gradient(lambda t: function(t, axis=1), x), [[0.5, 0.5, 0], [0.5, 0, 0.5]]
-    )
+    np.testing.assert_array_equal(gradient(lambda t: function(t, axis=1), x), [[0.5, 0.5, 0], [
+        0.5, 0, 0.5]])
     np.testing.assert_array_equal(gradient(function, x), [[0, 0, 0], [0.5, 0, 0.5]])
 
 
@@ -97,8 +96,7 @@ WHERE = np.array([[True, False, True], [False, False, False]])
 X = np.array([[0.3, -0.4, 0.8], [1.5, 2.5, -0.6]])
 EXTENDED = {
     "sum": (), "prod": (), "max": (0.1,), "min": (0.1,), "nansum": (), "nanprod": (),
-    "nanmax": (0.1,), "nanmin": (0.1,), "mean": (), "var": (), "std": (),
-}
+    "nanmax": (0.1,), "nanmin": (0.1,), "mean": (), "var": (), "std": ()}
 
 
 @each("library", [np, ops], ids=["numpy", "cytape"])
@@ -163,8 +161,7 @@ def test_what_is_left_out_may_be_nan_or_infinite():
     (lambda x: np.sum(x, initial=1j), TypeError, "initial must be real .* got complex128"),
     (lambda x: np.max(x, initial=1j), TypeError, "initial must be real"),
     (lambda x: np.max(x, where=[True, False, True]), ValueError, "initial"),
-    (lambda x: np.max(x[:0]), ValueError, "identity"),
-])
+    (lambda x: np.max(x[:0]), ValueError, "identity")])
 def test_a_mask_or_a_start_that_does_not_fit(f, error, words):
     with pytest.raises(error, match=words):
         f(cytape.constant(np.ones(3)))
@@ -232,7 +229,7 @@ def test_nan_among_many_elements_passes_through_max():
 
 
 @each("name", ["sum", "prod", "mean", "var", "std", "cumsum", "cumprod", "cumulative_prod",
-               "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nancumprod"])  # fmt: skip
+               "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nancumprod"])
 @each("dtype", [float, complex, np.float32])
 @each("x", [np.array([1 + 0.5j, 0.3 - 0.2j, 2 + 1j, 0.7 - 0.3j]), np.array([1.0, 0.3, 2.0, 0.7])])
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")

@@ -23,20 +23,17 @@ NAMESPACES = {"": (np, cnp), "linalg.": (np.linalg, cnp.linalg), "fft.": (np.fft
 HALF = ("float16", "complex64")
 METHODS = [
     "linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull", "median_unbiased",
-    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "normal_unbiased", "unknown",
-]  # fmt: skip
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "normal_unbiased", "unknown"]
 FLAGS = (
     "bias compute_uv cov density endpoint full full_matrices hermitian include_initial increasing "
     "keepdims left overwrite_input return_counts returned right rowvar subok upper").split()
 DTYPES = [None, float, np.float32, np.complex128, int, np.float16]
 VALUES = {
-    **dict.fromkeys(FLAGS, [True, False]),
-    **dict.fromkeys(["axis1", "axis2"], [0, 1, -1]),
+    **dict.fromkeys(FLAGS, [True, False]), **dict.fromkeys(["axis1", "axis2"], [0, 1, -1]),
     **dict.fromkeys(["axisa", "axisb", "axisc"], [0, -1]),
     **dict.fromkeys(["k", "offset"], [0, 1, -1, 2]),
-    **dict.fromkeys(["rcond", "rtol", "tol"], [None, 1e-10, 1e-3]),
-    "UPLO": ["L", "U", "l", "X"], "axes": [None, (0, 1), (-1,), (1, 0), [0]],
-    "axis": [None, 0, -1, 1, (0, 1), (0, -1), -2, ()],
+    **dict.fromkeys(["rcond", "rtol", "tol"], [None, 1e-10, 1e-3]), "UPLO": ["L", "U", "l", "X"],
+    "axes": [None, (0, 1), (-1,), (1, 0), [0]], "axis": [None, 0, -1, 1, (0, 1), (0, -1), -2, ()],
     "casting": ["same_kind", "unsafe", "safe", "no"], "correction": [0, 1], "ddof": [0, 1, 2],
     "decimals": [0, 1, -1], "discont": [None, 1.0], "dtype": DTYPES, "dx": [1.0, 0.5],
     "edge_order": [1, 2], "indexing": ["xy", "ij"], "initial": [0.0, 1.5, 2],
@@ -44,8 +41,7 @@ VALUES = {
     "mode": ["full", "valid", "same", "raise", "wrap", "clip", "reduced", "complete", "r", "edge"],
     "n": [None, 1, 2, 3, 6, 0], "norm": [None, "ortho", "forward", "backward", "unknown"],
     "ord": [None, 1, 2, -1, -2, np.inf, -np.inf, "fro", "nuc", 3, 0], "order": ["C", "F"],
-    "period": [None, 3.0], "s": [None, (3,), (2, 3), (4, 5)],
-}  # fmt: skip
+    "period": [None, 3.0], "s": [None, (3,), (2, 3), (4, 5)]}
 # Patterns of calls that are right otherwise, or of which NumPy's result is none.
 OTHERWISE = {
     "array": "of a symbol NumPy's own needs a value, and copy=False is for arrays",
@@ -59,8 +55,7 @@ OTHERWISE = {
     r"fft\.": "what begins with no elements is not initialised",
     r"polydiv|roots|trim_zeros": "shapes depend on values, which symbols do not have",
     r"linalg\.pinv.*hermitian": "of a matrix that is not",
-    r"polyfit.*full=True": "rcond is a number",
-}
+    r"polyfit.*full=True": "rcond is a number"}
 
 
 def functions():
@@ -150,7 +145,7 @@ def test_keywords_are_numpys(theirs, ours, spec, inputs, keywords):
         if error is None and is_smooth(spec, expected, moving):
             call = caller(ours, inputs, keywords)
             check_grads(lambda *xs: [y for y in leaves(call(*xs)) if y.dtype.kind in "fc"],
-                        moving, order=1)  # fmt: skip
+                        moving, order=1)
 
 
 def assert_raises_alike(error, way, tensors):

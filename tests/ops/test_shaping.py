@@ -13,27 +13,12 @@ from cytape.graph.run.interpreter import run
 from tests.ops.refusals import same_error
 
 
-@pytest.mark.parametrize(
-    ("name", "args"),
-    [
-        ("reshape", ((4, 2),)),
-        ("reshape", ([[2, 3]],)),
-        ("reshape", ([None],)),
-        ("reshape", ((-1, -1),)),
-        ("reshape", ((2, 3), "Q")),
-        ("ravel", ("Q",)),
-        ("transpose", ((0,),)),
-        ("transpose", ((0, 2),)),
-        ("transpose", ((0, 0),)),
-        ("squeeze", (0,)),
-        ("squeeze", (3,)),
-        ("expand_dims", (4,)),
-        ("swapaxes", (0, 2)),
-        ("moveaxis", (0, 2)),
-        ("moveaxis", ((0, 1), 0)),
-        ("rollaxis", (2,)),
-    ],
-)
+@pytest.mark.parametrize(("name", "args"), [
+    ("reshape", ((4, 2),)), ("reshape", ([[2, 3]],)), ("reshape", ([None],)),
+    ("reshape", ((-1, -1),)), ("reshape", ((2, 3), "Q")), ("ravel", ("Q",)), ("transpose", ((0,),)),
+    ("transpose", ((0, 2),)), ("transpose", ((0, 0),)), ("squeeze", (0,)), ("squeeze", (3,)),
+    ("expand_dims", (4,)), ("swapaxes", (0, 2)), ("moveaxis", (0, 2)), ("moveaxis", ((0, 1), 0)),
+    ("rollaxis", (2,))])
 def test_bad_arguments_raise_numpys_error(name, args):
     same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), *args)
 
@@ -105,8 +90,7 @@ def test_a_gradient_through_a_variable_and_a_method():
 
 @pytest.mark.parametrize("shape, axis, expected", [
     ((2, None), None, None), ((2, None), 0, 2), ((2, None), -1, None), ((None, 0), None, 0),
-    (None, 0, None), (None, None, None), ((2, 3), None, 6), ((2, 3), 1, 3),
-])
+    (None, 0, None), (None, None, None), ((2, 3), None, 6), ((2, 3), 1, 3)])
 def test_the_size_of_a_symbolic_tensor(shape, axis, expected):
     graph = Graph()
     x = graph.placeholder(np.dtype(float), shape)
@@ -122,8 +106,7 @@ def test_the_size_of_a_symbolic_tensor(shape, axis, expected):
 @pytest.mark.parametrize("to, shape", [
     (lambda x, n: (n, -1), (None, None)), (lambda x, n: [2, n, -1], (2, None, None)),
     (lambda x, n: n * 4, (None,)), (lambda x, n: cnp.stack([n, n + 1]), (None, None)),
-    (lambda x, n: (cnp.size(x, 0), 4), (None, 4)),
-])
+    (lambda x, n: (cnp.size(x, 0), 4), (None, 4))])
 def test_reshape_to_extents_that_a_run_knows(to, shape):
     graph = Graph()
     x, n = graph.placeholder(np.dtype(float), (None, 4)), graph.placeholder(np.dtype(int), ())
@@ -135,7 +118,7 @@ def test_reshape_to_extents_that_a_run_knows(to, shape):
     assert y.shape == shape
     value = np.arange(12.0).reshape(3, 4)
     found = run(graph, [graph.symbol_of(y), graph.symbol_of(gradient)],
-                {graph.symbol_of(x): value, graph.symbol_of(n): np.array(3)})  # fmt: skip
+                {graph.symbol_of(x): value, graph.symbol_of(n): np.array(3)})
     np.testing.assert_array_equal(found[0], value.reshape(to(value, 3)))
     np.testing.assert_array_equal(found[1], 2 * value)
 
@@ -156,8 +139,7 @@ def test_what_has_enough_axes_is_no_view(n):
 @pytest.mark.parametrize("call", [
     lambda x: np.moveaxis(x, 0, -1), lambda x: np.moveaxis(x, [0, 1], [-1, 0]),
     lambda x: np.moveaxis(x, np.int64(2), 0), lambda x: np.rollaxis(x, 2),
-    lambda x: np.rollaxis(x, 1, 3), lambda x: np.moveaxis(x, (1,), (2,)), np.matrix_transpose,
-])
+    lambda x: np.rollaxis(x, 1, 3), lambda x: np.moveaxis(x, (1,), (2,)), np.matrix_transpose])
 def test_axes_are_moved_as_numpys(call):
     x = np.arange(24.0).reshape(2, 3, 4)
     np.testing.assert_array_equal(call(cytape.constant(x)), call(x), strict=True)
@@ -166,8 +148,7 @@ def test_axes_are_moved_as_numpys(call):
 @pytest.mark.parametrize("call", [
     lambda x: np.moveaxis(x, 1.0, 0), lambda x: np.moveaxis(x, (1.0,), (0,)),
     lambda x: np.moveaxis(x, 3, 0), lambda x: np.rollaxis(x, 1.0), lambda x: np.rollaxis(x, 0, 9),
-    lambda x: np.matrix_transpose(x[0, 0]),
-])
+    lambda x: np.matrix_transpose(x[0, 0])])
 def test_axes_that_are_none_are_numpys_errors(call):
     x = np.zeros((2, 3, 4))
     np.moveaxis(cytape.constant(x), 1, 0)  # what is equal is not the same

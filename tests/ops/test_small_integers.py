@@ -80,8 +80,7 @@ def test_the_whole_table(spec, case, place):
     (lambda x, k: np.diag(x, k), np.ones((301, 302))),
     (lambda x, k: np.var(x, ddof=k), np.arange(300.0)),
     (lambda x, k: cnp.std(x, correction=k), np.arange(300.0)),
-    (lambda x, k: np.choose(k, [x, 2 * x]), np.arange(300.0)),
-])
+    (lambda x, k: np.choose(k, [x, 2 * x]), np.arange(300.0))])
 @pytest.mark.parametrize("traced", [False, True])
 def test_extents_that_a_small_integer_cannot_hold(function, x, traced):
     def gradient(k):

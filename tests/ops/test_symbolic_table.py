@@ -37,18 +37,15 @@ RAISES = {
 # What cannot be built at all, as it takes values to tell a shape or dtype.
 NEEDS_VALUES = {
     "Roots": "", "arange": "depends on values", "polydiv": "depends on values",
-    "roots": "depends on values", "trim_zeros": "is not known before a graph runs",
-}
+    "roots": "depends on values", "trim_zeros": "is not known before a graph runs"}
 # What has extents that depend on values of inputs, here of placeholders.
 HAS_VALUES_IN_SHAPE = {
     "CompressedPositions", "DynamicGetItem", "ExtractedPositions", "Nonzero", "RepeatedPositions",
-    "repeat", "split",
-}
+    "repeat", "split"}
 # What has others whatever its inputs are.
 OF_VALUES = {
     "ARange", "BinCount", "FromFirst", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt",
-    "Unique", "UniquePositions", "WeightedBinCount", "unique", "unique_values",
-}  # fmt: skip
+    "Unique", "UniquePositions", "WeightedBinCount", "unique", "unique_values"}
 
 
 def records(keep=lambda spec: True, moving=0):
@@ -61,7 +58,7 @@ def records(keep=lambda spec: True, moving=0):
          not any(case is one for one in spec.cases[:2]))
         for spec, case, n_moving, _ in CASES
         if keep(spec) and n_moving >= moving
-    ])  # fmt: skip
+    ])
 
 
 class Symbolic:
@@ -72,8 +69,7 @@ class Symbolic:
         self.call = Call(spec, case, dtype)
         self.graph, self.feeds, self.extents = Graph(), [], extents
         self.inputs = [
-            self.placeholder(x) if isinstance(x, np.ndarray) else x for x in self.call.inputs
-        ]
+            self.placeholder(x) if isinstance(x, np.ndarray) else x for x in self.call.inputs]
 
     def placeholder(self, array):
         with self.graph.as_default():
@@ -99,10 +95,9 @@ class Symbolic:
             seeded = [
                 (y, self.placeholder(v))
                 for y, v in zip(outputs, self.call.cotangents, strict=True) if v is not None
-            ]  # fmt: skip
+            ]
             gradients = tape.gradient(
-                [y for y, _ in seeded], sources, output_gradients=[v for _, v in seeded]
-            )
+                [y for y, _ in seeded], sources, output_gradients=[v for _, v in seeded])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of slices of unknown size
                 return sources, [dense(gradient) for gradient in gradients]

@@ -14,18 +14,12 @@ from tests.ways import MODES, PLACES, ROUTES, derivatives
 inf, nan = np.inf, np.nan
 
 # x, y, and the share of x in the maximum, minimum, fmax and fmin
-OPERANDS = np.array([
-    (1, 1, 0.5, 0.5, 0.5, 0.5),
-    (2, 1, 1.0, 0.0, 1.0, 0.0),
-    (1, 2, 0.0, 1.0, 0.0, 1.0),
-    (0, -0.0, 0.5, 0.5, 0.5, 0.5),
-    (inf, inf, 0.5, 0.5, 0.5, 0.5),
-    (-inf, -inf, 0.5, 0.5, 0.5, 0.5),
-    (inf, -inf, 1.0, 0.0, 1.0, 0.0),
-    (nan, 1, 1.0, 1.0, 0.0, 0.0),
-    (1, nan, 0.0, 0.0, 1.0, 1.0),
-    (nan, nan, 1.0, 1.0, 1.0, 1.0),
-])  # fmt: skip
+OPERANDS = np.array(
+    [
+        (1, 1, 0.5, 0.5, 0.5, 0.5), (2, 1, 1.0, 0.0, 1.0, 0.0), (1, 2, 0.0, 1.0, 0.0, 1.0),
+        (0, -0.0, 0.5, 0.5, 0.5, 0.5), (inf, inf, 0.5, 0.5, 0.5, 0.5),
+        (-inf, -inf, 0.5, 0.5, 0.5, 0.5), (inf, -inf, 1.0, 0.0, 1.0, 0.0),
+        (nan, 1, 1.0, 1.0, 0.0, 0.0), (1, nan, 0.0, 0.0, 1.0, 1.0), (nan, nan, 1.0, 1.0, 1.0, 1.0)])
 NAMES = ["maximum", "minimum", "fmax", "fmin"]
 SIZES = [1, 8, 500, 5000]  # one, inline, in blocks, fused
 
@@ -99,8 +93,7 @@ def test_an_infinite_gradient_is_selected_not_multiplied(name, place, size):
     x = np.resize([-1.0, 4.0, 0.0], size)
     op = getattr(cnp, name)
     (gradient,) = derivatives(
-        "reverse", place, lambda x: cnp.sqrt(sign * op(sign * x, 0.0) + 0.0), [x], None
-    )
+        "reverse", place, lambda x: cnp.sqrt(sign * op(sign * x, 0.0) + 0.0), [x], None)
     np.testing.assert_array_equal(gradient, np.resize([0.0, 0.25, inf], size))
 
 
@@ -116,9 +109,7 @@ def test_a_finite_difference_at_a_tie_is_the_mean_of_both_sides(name):
 @pytest.mark.parametrize("place", PLACES)
 def test_clip_gives_all_to_the_array_at_its_bounds(mode, place):
     x = np.array([-2.0, -1.0, 0.5, 1.0, 2.0])
-    (found,) = derivatives(
-        mode, place, lambda x: cnp.clip(x, -1.0, 1.0) ** 2, [x], [np.ones(5)]
-    )
+    (found,) = derivatives(mode, place, lambda x: cnp.clip(x, -1.0, 1.0) ** 2, [x], [np.ones(5)])
     inside = np.abs(x) <= 1
     np.testing.assert_array_equal(found, (2 if "over" in mode else 2 * x) * inside)
 
@@ -144,8 +135,7 @@ def test_an_upper_bound_below_the_lower_one_gets_all(mode, place, numbers):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("clip", [
-    lambda x, bound: cnp.clip(x, bound, None), lambda x, bound: cnp.clip(x, None, bound),
-])  # fmt: skip
+    lambda x, bound: cnp.clip(x, bound, None), lambda x, bound: cnp.clip(x, None, bound)])
 @each("size", SIZES)
 def test_what_clip_returns_gets_the_gradient_of_a_nan(clip, size, place):
     x, bound = np.resize([1.0, nan, nan, 2.0], size), np.resize([nan, 1.0, nan, 2.0], size)
@@ -171,8 +161,7 @@ def test_taylor_mode_at_a_tie(name):
 EXTREMA = {
     "max": np.max, "min": np.min, "nanmax": np.nanmax, "nanmin": np.nanmin,
     "norm": lambda x, axis: np.linalg.norm(x, np.inf, axis=axis),
-    "with a start": lambda x, axis: np.max(x, axis=axis, initial=0.0),
-}
+    "with a start": lambda x, axis: np.max(x, axis=axis, initial=0.0)}
 
 
 @each("traced", [False, True])

@@ -21,16 +21,13 @@ CALLS = [
     (lambda w: filled(lambda z, w: z.__setitem__(slice(None), w), w), (3, 2)),
     (lambda w: filled(lambda z, w: z.__setitem__(0, w), w), (2,)),
     (lambda w: filled(lambda z, w: z.__setitem__(..., w), w), (2, 1, 3)),
-    (lambda w: filled(lambda z, w: z.__setitem__(([0, 1, 2, 3], slice(0, 2)), w), w, (4, 2)),
-     (2, 4)),
-    (lambda w: filled(lambda z, w: z.__setitem__(MASK, w), w), (3,)),
+    (
+        lambda w: filled(lambda z, w: z.__setitem__(([0, 1, 2, 3], slice(0, 2)), w), w, (4, 2)),
+        (2, 4)), (lambda w: filled(lambda z, w: z.__setitem__(MASK, w), w), (3,)),
     (lambda w: filled(np.copyto, w), (3, 2)),
     (lambda w: filled(lambda z, w: np.put_along_axis(z, np.array([[0], [1]]), w, 1), w), (3, 1)),
-    (lambda w: cnp.zeros((2, 3)).at[:].set(w), (3, 2)),
-    (lambda w: np.bincount([0, 1], w), (3,)),
-    (lambda w: np.einsum("ii", w), (1, 3)),
-    (lambda w: np.einsum("iji->j", w), (3, 2, 1)),
-]
+    (lambda w: cnp.zeros((2, 3)).at[:].set(w), (3, 2)), (lambda w: np.bincount([0, 1], w), (3,)),
+    (lambda w: np.einsum("ii", w), (1, 3)), (lambda w: np.einsum("iji->j", w), (3, 2, 1))]
 
 
 def raised(function, w):

@@ -35,8 +35,7 @@ def test_correction_is_ddof():
     x = np.array([1.0, 2.0, 4.0])
     assert ops.var(cytape.constant(x), correction=1).numpy() == np.var(x, correction=1)
     np.testing.assert_array_equal(
-        gradient(lambda t: ops.std(t, correction=1), x), gradient(lambda t: ops.std(t, ddof=1), x)
-    )
+        gradient(lambda t: ops.std(t, correction=1), x), gradient(lambda t: ops.std(t, ddof=1), x))
     for given in (x, cytape.constant(x)):
         with pytest.raises(ValueError, match="ddof and correction can't be provided"):
             ops.var(given, ddof=1, correction=1)

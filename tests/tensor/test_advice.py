@@ -24,8 +24,7 @@ HELPED = {
     "fit": (lambda v: P.Chebyshev.fit(V2, v, 1), r"numpy\.polynomial\.Chebyshev, .*chebvander"),
     "polyval": (
         lambda v: P.polynomial.polyval(2.0, v),
-        r"numpy\.polynomial\.polynomial\.polyval, .*numpy\.polyval\(coefficients\[::-1\]"),
-}
+        r"numpy\.polynomial\.polynomial\.polyval, .*numpy\.polyval\(coefficients\[::-1\]")}
 
 
 @each(("call", "words"), HELPED.values(), ids=HELPED)
@@ -67,8 +66,7 @@ def test_a_branch_is_not_told_of_extents_but_functions_that_take_them_are():
     (lambda x: np.asarray(x), r"NumPy, which asks for an array, in .*\nCall functions of"),
     (lambda x: float(x), r"float\(\), as to store it in an array, in .*\nCompute with functions"),
     (int, r"int\(\) in .*\nFor an array at such"), (bool, r"bool\(\) in .*\nif, while, assert, in"),
-    (cytape.constant, r"cytape.constant in .*\ncytape.convert_to_tensor and cytape.identity"),
-])
+    (cytape.constant, r"cytape.constant in .*\ncytape.convert_to_tensor and cytape.identity")])
 def test_the_first_advice_on_a_symbolic_integer_is_for_what_asked(convert, told):
     with pytest.raises(SymbolicTensorError, match=told):
         cytape.function(convert)(np.array(1))

@@ -89,8 +89,7 @@ SCOPES = {
     "device": lambda graph, i: graph.device(f"cpu:{i}"),
     "control_dependencies": lambda graph, i: graph.control_dependencies([f"before{i}"]),
     "gradient_override_map": lambda graph, i: graph.gradient_override_map({"Tanh": f"f{i}"}),
-    "original_op": lambda graph, i: graph.original_op(graph.get_operation_by_name(f"before{i}")),
-}
+    "original_op": lambda graph, i: graph.original_op(graph.get_operation_by_name(f"before{i}"))}
 
 
 def description(graph):
@@ -144,8 +143,7 @@ def test_a_scope_may_be_entered_again_and_inside_itself():
 
 @pytest.mark.parametrize("block", [
     lambda: cytape.Graph().as_default(), lambda: cytape.Graph().name_scope("a"), unrecorded,
-    lambda: cytape.stop_recording(),
-])
+    lambda: cytape.stop_recording()])
 def test_leaving_what_was_not_entered_is_an_error(block):
     block = block()
     with pytest.raises(RuntimeError, match="not been entered"):

@@ -12,11 +12,10 @@ BIG = np.arange(10_000.0)
 
 
 @each("data, dtype", [
-    (1, "int64"), (1.5, "float64"), (2j, "complex128"), (True, "bool"),
-    ([1, 2], "int64"), ([1, 2.5], "float64"), ([[1.0], [2.0]], "float64"), ([], "float64"),
-    (np.float32(1), "float32"), (np.int8([1, 2]), "int8"), (range(3), "int64"),
-    ("text", "U4"), (np.datetime64("2020-01-01"), "datetime64[D]"),
-])
+    (1, "int64"), (1.5, "float64"), (2j, "complex128"), (True, "bool"), ([1, 2], "int64"),
+    ([1, 2.5], "float64"), ([[1.0], [2.0]], "float64"), ([], "float64"), (np.float32(1), "float32"),
+    (np.int8([1, 2]), "int8"), (range(3), "int64"), ("text", "U4"),
+    (np.datetime64("2020-01-01"), "datetime64[D]")])
 @each("make", [cytape.constant, cytape.convert_to_tensor])
 def test_data_have_the_shape_and_dtype_that_numpy_gives_them(make, data, dtype):
     tensor = make(data)
@@ -67,8 +66,7 @@ def test_convert_to_tensor_makes_slices_dense():
 @pytest.mark.parametrize("data, error", [
     ([[1.0], [1.0, 2.0]], ValueError), (None, TypeError), (object(), TypeError),
     (np.array([1, None]), TypeError), (Fraction(1, 2), TypeError), ({}, TypeError),
-    (np.zeros(2, [("a", float)]), TypeError),
-])
+    (np.zeros(2, [("a", float)]), TypeError)])
 def test_what_holds_no_numbers_is_no_tensor(data, error):
     with pytest.raises(error):
         cytape.constant(data)

@@ -68,19 +68,9 @@ def test_packing_keeps_the_types():
     assert filled == {"a": -1}
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ([1], (1,)),
-        ([1], [1, 2]),
-        ([1], 1),
-        (1, [1]),
-        ({"a": 1}, {"b": 1}),
-        ({"a": 1}, {"a": [1]}),
-        (Pair(1, 2), (1, 2)),
-        ([1, [2]], [1, (2,)]),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), [
+    ([1], (1,)), ([1], [1, 2]), ([1], 1), (1, [1]), ({"a": 1}, {"b": 1}), ({"a": 1}, {"a": [1]}),
+    (Pair(1, 2), (1, 2)), ([1, [2]], [1, (2,)])])
 def test_different_structures_are_told_apart(first, second):
     with pytest.raises(ValueError, match="structures differ"):
         nest.assert_same_structure(first, second)
@@ -137,8 +127,7 @@ class Appending(list):
 
 SUBCLASSES = [
     Counter(b=3, a=2), OrderedDict(b=3, a=2), defaultdict(int, b=3, a=2), Adding(b=3, a=2),
-    Shifted(1), Twice(1, 2), Appending("note", [1, 2]), time.gmtime(0),
-]
+    Shifted(1), Twice(1, 2), Appending("note", [1, 2]), time.gmtime(0)]
 
 
 @pytest.mark.parametrize("structure", SUBCLASSES, ids=lambda x: type(x).__name__)

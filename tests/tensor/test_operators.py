@@ -30,9 +30,7 @@ ARRAYS = {
     "float64": V3, "float32": V3.astype("float32"), "float16": V3.astype("float16"),
     "int64": np.array([3, -2, 5]), "uint8": np.uint8([3, 2, 5]), "bool": V3 > 0,
     "complex64": np.complex64([1 + 2j, -1j, 3]), "0d": np.array(1.5), "0d int": np.array(2),
-    "rows": V23, "column": V23[:, :1], "strided": np.repeat(V3, 2)[::2],
-    "empty": np.zeros((0, 3)),
-}
+    "rows": V23, "column": V23[:, :1], "strided": np.repeat(V3, 2)[::2], "empty": np.zeros((0, 3))}
 
 
 def outcome(function, *args):
@@ -97,8 +95,7 @@ def test_numbers_on_either_side_promote_as_in_numpy_2(op, number, array):
 @pytest.mark.parametrize("dtype, number, result", [
     ("float32", 2.0, "float32"), ("float16", 2, "float16"), ("float32", 2j, "complex64"),
     ("int8", 2, "int8"), ("int64", 2.0, "float64"), ("bool", 1, "int64"),
-    ("float32", np.float64(2), "float64"),
-])
+    ("float32", np.float64(2), "float64")])
 def test_python_numbers_are_weak_on_a_tape_too(dtype, number, result):
     x = cytape.constant([1, 0], dtype)
     with cytape.GradientTape() as tape:
@@ -122,8 +119,7 @@ def test_lists_count_as_arrays(op, data):
 @each("left, right", [
     (V3, V3), (V23, V3), (V3, V23.T), (V23, V23.T), (np.ones((4, 2, 3)), V23.T),
     (V23, np.ones((4, 3, 2))), (V23, V23), (V3, np.float64(2)), (V3.astype(int), V3),
-    (V3.astype("float32"), V3.astype("float32")), (np.zeros((2, 0)), np.zeros((0, 3))),
-])
+    (V3.astype("float32"), V3.astype("float32")), (np.zeros((2, 0)), np.zeros((0, 3)))])
 @each("at", [[0, 1], [0], [1]])
 def test_matmul(left, right, at):
     check(operator.matmul, left, right, at=at)
@@ -222,9 +218,8 @@ def test_equality_is_elementwise():
 INDICES = [
     0, -1, np.int8(1), slice(1, None), slice(None, None, -1), ..., None, (), (0, 1), (..., 1),
     (None, 0, ..., None), (slice(None), 2), [0, 1, 1], ([0, 1], [2, 0]), (slice(None), [2, 0]),
-    np.array([[0, 1], [1, 0]]), V23 > 0, (1, V3 > 0), True, [], np.array(1), (0, [1, 2], None),
-    5, (0, 0, 0), 1.5, "text", [0, 7], V3 > 0, None, THING,
-]
+    np.array([[0, 1], [1, 0]]), V23 > 0, (1, V3 > 0), True, [], np.array(1), (0, [1, 2], None), 5,
+    (0, 0, 0), 1.5, "text", [0, 7], V3 > 0, None, THING]
 
 
 @each("index", INDICES, ids=repr)
@@ -271,8 +266,7 @@ def test_methods_are_those_of_ndarray(name, args):
     ("std", {"ddof": 1}), ("var", {"axis": 0, "ddof": 1}), ("max", {"axis": 0, "keepdims": True}),
     ("reshape", {"shape": (3, 2), "order": "F"}), ("astype", {"dtype": "int8", "copy": False}),
     ("flatten", {"order": "F"}), ("ravel", {"order": "F"}), ("clip", {"min": 0}),
-    ("round", {"decimals": 1}), ("cumsum", {"axis": 1}), ("trace", {"offset": 1}),
-])
+    ("round", {"decimals": 1}), ("cumsum", {"axis": 1}), ("trace", {"offset": 1})])
 def test_methods_take_ndarrays_keywords(name, args):
     args = dict(args)
     position = (args.pop("shape"),) if name == "reshape" else ()
@@ -282,10 +276,8 @@ def test_methods_take_ndarrays_keywords(name, args):
 @each("name, args", [
     ("clip", (-1, 2)), ("conj", ()), ("copy", ()), ("cumprod", (0,)), ("cumsum", (1,)),
     ("diagonal", ()), ("dot", (V3,)), ("max", (1,)), ("mean", (0,)), ("min", ()), ("prod", (1,)),
-    ("ravel", ()), ("repeat", (2,)), ("reshape", (6,)), ("squeeze", ()), ("std", (0,)),
-    ("sum", ()), ("swapaxes", (0, 1)), ("take", ([0, 2, 2],)), ("trace", ()), ("transpose", ()),
-    ("var", (1,)),
-])
+    ("ravel", ()), ("repeat", (2,)), ("reshape", (6,)), ("squeeze", ()), ("std", (0,)), ("sum", ()),
+    ("swapaxes", (0, 1)), ("take", ([0, 2, 2],)), ("trace", ()), ("transpose", ()), ("var", (1,))])
 def test_methods_are_differentiated_like_the_functions(name, args):
     gradients = []
     for call in (operator.methodcaller(name, *args),
@@ -314,6 +306,5 @@ def test_methods_are_listed():
     names = dir(cytape.constant(V3))
     assert {name for name, _ in METHODS} <= set(names)
     assert {"numpy", "id", "spec", "T", "__add__"} <= set(names)
-    of_symbolic_tensors = {
-        "name", "op", "value_index", "assign", "assign_add", "assign_sub"}
+    of_symbolic_tensors = {"name", "op", "value_index", "assign", "assign_add", "assign_sub"}
     assert all(hasattr(cytape.constant(V23), name) for name in set(names) - of_symbolic_tensors)

@@ -55,8 +55,7 @@ except (TypeError, AttributeError):
 
 
 @pytest.mark.parametrize("array", [
-    np.float64(2), V3, V23, V23.astype("int16"), np.ones((2, 0, 3), bool), BIG,
-])
+    np.float64(2), V3, V23, V23.astype("int16"), np.ones((2, 0, 3), bool), BIG])
 def test_attributes_are_those_of_the_array(array):
     tensor = cytape.constant(array)
     for name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
@@ -93,11 +92,9 @@ def test_there_is_room_for_no_other_attribute():
 
 CHANGES = {
     "delitem": lambda t: operator.delitem(t, 0),
-    "numpy": lambda t: operator.setitem(t.numpy(), 0, 1.0),
-    "fill": lambda t: t.numpy().fill(1.0),
+    "numpy": lambda t: operator.setitem(t.numpy(), 0, 1.0), "fill": lambda t: t.numpy().fill(1.0),
     "asarray": lambda t: operator.setitem(np.asarray(t), 0, 1.0),
-    "dlpack": lambda t: operator.setitem(np.from_dlpack(t), 0, 1.0),
-}
+    "dlpack": lambda t: operator.setitem(np.from_dlpack(t), 0, 1.0)}
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
@@ -110,13 +107,9 @@ def test_nothing_else_changes_a_tensor(change, array):
 
 
 ASSIGNMENTS = {
-    "setitem": lambda t: operator.setitem(t, ..., 1.0),
-    "iadd": lambda t: operator.iadd(t, 1.0),
-    "out": lambda t: np.add(t, 1.0, out=t),
-    "copyto": lambda t: np.copyto(t, 1.0),
-    "put": lambda t: np.put(t, [0], 1.0),
-    "at": lambda t: np.add.at(t, [0], 1.0),
-}
+    "setitem": lambda t: operator.setitem(t, ..., 1.0), "iadd": lambda t: operator.iadd(t, 1.0),
+    "out": lambda t: np.add(t, 1.0, out=t), "copyto": lambda t: np.copyto(t, 1.0),
+    "put": lambda t: np.put(t, [0], 1.0), "at": lambda t: np.add.at(t, [0], 1.0)}
 
 
 @pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
@@ -178,12 +171,10 @@ def test_arrays_may_be_asked_for_in_numpys_ways():
 
 @each("array", [
     np.float64(2.5), np.array(3), np.array(True), np.array(1 + 2j), np.array([2.5]), V3,
-    np.array([]), np.array("text"),
-])
+    np.array([]), np.array("text")])
 @pytest.mark.parametrize("convert", [
     float, int, complex, bool, operator.index, len, list, iter, math.floor, np.ndarray.item,
-    np.ndarray.tolist,
-])
+    np.ndarray.tolist])
 def test_conversions_are_those_of_the_array(convert, array):
     array = np.asarray(array)
     tensor = cytape.constant(array)
@@ -241,15 +232,11 @@ def test_an_integer_tensor_is_an_index():
 
 
 @pytest.mark.parametrize("data, text", [
-    (1.5, "Tensor(1.5)"),
-    ([1.0, 2.0], "Tensor([1., 2.])"),
-    ([[1.0], [2.0]], "Tensor([[1.],\n        [2.]])"),
-    ([True, False], "Tensor([ True, False])"),
+    (1.5, "Tensor(1.5)"), ([1.0, 2.0], "Tensor([1., 2.])"),
+    ([[1.0], [2.0]], "Tensor([[1.],\n        [2.]])"), ([True, False], "Tensor([ True, False])"),
     ([1, 2], "Tensor([1, 2], dtype=int64)"),
     (np.float32([1, 2]), "Tensor([1., 2.], dtype=float32)"),
-    ([1j], "Tensor([0.+1.j], dtype=complex128)"),
-    (np.zeros((0, 2)), "Tensor([])"),
-])
+    ([1j], "Tensor([0.+1.j], dtype=complex128)"), (np.zeros((0, 2)), "Tensor([])")])
 def test_repr_shows_the_values(data, text):
     assert repr(cytape.constant(data)) == text
     indented = text.replace("Tensor", "Variable").replace("\n", "\n  ")
@@ -317,8 +304,7 @@ COPIES = {
 @each("make", COPIES.values(), ids=COPIES)
 @each("array", [
     np.float32(1.5), V3, V23.T, BIG, np.array([1, 2], "int8"), np.array(["a", "bc"]),
-    np.zeros((0, 2), complex),
-])
+    np.zeros((0, 2), complex)])
 def test_a_copy_has_the_same_values_and_another_id(make, array):
     tensor = tensor_of(np.array(array))
     other = make(tensor)
@@ -348,8 +334,7 @@ def test_a_copy_of_a_recorded_tensor_is_connected(make):
 
 @pytest.mark.parametrize("array", [
     np.array(1.5), V3, V23.T, BIG, np.array([1, 2], "int8"), np.array([True]), np.array([1j]),
-    np.zeros((0, 3)),
-])
+    np.zeros((0, 3))])
 def test_dlpack_out_and_in(array):
     tensor = tensor_of(np.array(array))
     for out in (np.from_dlpack(tensor), cytape.from_dlpack(tensor).numpy()):

@@ -57,8 +57,7 @@ def test_a_variable_is_initialised_once():
 
 
 @pytest.mark.parametrize("wrong, error", [
-    (None, TypeError), ([[1.0], [1.0, 2.0]], ValueError), (object(), TypeError),
-])
+    (None, TypeError), ([[1.0], [1.0, 2.0]], ValueError), (object(), TypeError)])
 def test_an_initial_value_without_numbers(wrong, error):
     with pytest.raises(error):
         cytape.Variable(wrong)
@@ -68,12 +67,10 @@ def test_an_initial_value_without_numbers(wrong, error):
 
 
 @pytest.mark.parametrize("method, expected", [
-    ("assign", [10, 20, 30]), ("assign_add", V3 + [10, 20, 30]), ("assign_sub", V3 - [10, 20, 30]),
-])
+    ("assign", [10, 20, 30]), ("assign_add", V3 + [10, 20, 30]), ("assign_sub", V3 - [10, 20, 30])])
 @pytest.mark.parametrize("convert", [
     list, np.array, cytape.constant, cytape.Variable, np.float32,
-    lambda data: cytape.IndexedSlices(cytape.constant(data), cytape.constant([0, 1, 2]), (3,)),
-])
+    lambda data: cytape.IndexedSlices(cytape.constant(data), cytape.constant([0, 1, 2]), (3,))])
 def test_assigning(method, expected, convert):
     v = cytape.Variable(V3)
     before, number = v.numpy(), v.id
@@ -146,21 +143,13 @@ def test_trainable_variables_are_watched_when_read():
 
 
 READS = {
-    "operator": lambda v: v * 1.0,
-    "reflected operator": lambda v: 1.0 * v,
-    "ndarray on the left": lambda v: np.ones(3) * v,
-    "unary operator": lambda v: +v,
-    "matmul": lambda v: v @ np.eye(3),
-    "index": lambda v: v[:],
-    "iteration": lambda v: np.stack(list(v)),
-    "ufunc": np.positive,
-    "function": lambda v: np.concatenate([v, V3])[:3],
-    "where": lambda v: np.where(True, v, 0.0),
-    "method": lambda v: v.reshape(3),
-    "T": lambda v: v.T,
-    "value": lambda v: v.value(),
-    "convert_to_tensor": cytape.convert_to_tensor,
-}
+    "operator": lambda v: v * 1.0, "reflected operator": lambda v: 1.0 * v,
+    "ndarray on the left": lambda v: np.ones(3) * v, "unary operator": lambda v: +v,
+    "matmul": lambda v: v @ np.eye(3), "index": lambda v: v[:],
+    "iteration": lambda v: np.stack(list(v)), "ufunc": np.positive,
+    "function": lambda v: np.concatenate([v, V3])[:3], "where": lambda v: np.where(True, v, 0.0),
+    "method": lambda v: v.reshape(3), "T": lambda v: v.T, "value": lambda v: v.value(),
+    "convert_to_tensor": cytape.convert_to_tensor}
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
@@ -176,8 +165,7 @@ def test_reading_in_any_way_watches(read):
 
 @pytest.mark.parametrize("change", [
     lambda v: v.assign(v.numpy() + 100), lambda v: v.assign_add(100 * np.ones(3)),
-    lambda v: v.assign_sub(v),
-])
+    lambda v: v.assign_sub(v)])
 def test_a_gradient_uses_the_value_that_was_read(change):
     v = cytape.Variable(V3)
     with cytape.GradientTape() as tape:
@@ -297,9 +285,8 @@ CONVERSIONS = {
     "setitem": lambda v: store(np.zeros(3), slice(None), v),
     "setitem of an element": lambda v: store(np.zeros(3), 0, v[0]),
     "iadd": lambda v: operator.iadd(np.zeros(3), v),
-    "out": lambda v: np.add(V3, v, out=np.zeros(3)),
-    "foreign function": np.histogram_bin_edges, "from_dlpack": np.from_dlpack,
-}
+    "out": lambda v: np.add(V3, v, out=np.zeros(3)), "foreign function": np.histogram_bin_edges,
+    "from_dlpack": np.from_dlpack}
 
 
 @pytest.mark.parametrize("convert", CONVERSIONS.values(), ids=CONVERSIONS)
@@ -318,8 +305,7 @@ def test_implicit_conversion_of_a_variable_that_a_tape_would_watch(convert, read
 @pytest.mark.parametrize("tape, v", [
     (cytape.GradientTape(), cytape.Variable(V3, trainable=False)),
     (cytape.GradientTape(watch_accessed_variables=False), cytape.Variable(V3)),
-    (cytape.GradientTape(), cytape.Variable([1, 2, 3])),
-])
+    (cytape.GradientTape(), cytape.Variable([1, 2, 3]))])
 def test_implicit_conversion_of_a_variable_that_no_tape_watches(tape, v):
     with tape:
         np.testing.assert_array_equal(np.asarray(v), v.numpy())
@@ -329,8 +315,7 @@ def test_implicit_conversion_of_a_variable_that_no_tape_watches(tape, v):
 
 
 @pytest.mark.parametrize("make", [
-    copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v)),
-])
+    copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
 def test_a_copy_is_a_variable_of_its_own(make):
     v = cytape.Variable(V3, trainable=False, name="bias")
     v.assign(2 * V3)
@@ -406,8 +391,7 @@ def test_an_accumulator_follows_a_variable_through_its_value(trainable):
 
 
 @pytest.mark.parametrize("change", [
-    lambda v: v.assign(v * v), lambda v: v.assign_add(v), lambda v: v.assign_sub(2.0 * v),
-])
+    lambda v: v.assign(v * v), lambda v: v.assign_add(v), lambda v: v.assign_sub(2.0 * v)])
 def test_no_tangent_flows_into_an_assignment(change):
     v = cytape.Variable(V3)
     other = cytape.Variable(V3)

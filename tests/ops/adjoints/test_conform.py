@@ -51,8 +51,7 @@ def test_what_fits_already_is_passed_on():
 @pytest.mark.parametrize("before, after, expected", [
     ("float32", "float64", [1.5, -2.0]), ("float64", "float16", [1.5, -2.0]),
     ("complex128", "float32", [1.5, -2.0]), ("float32", "complex64", [1.5, -2.0]),
-    ("float64", "int64", [1, -2]), ("int8", "float64", [1, -2]),
-])
+    ("float64", "int64", [1, -2]), ("int8", "float64", [1, -2])])
 @pytest.mark.parametrize("convert", [np.asarray, cytape.constant])
 def test_cast(before, after, expected, convert):
     x = np.array([1.5, -2.0]).astype(before) + (0.5j if before == "complex128" else 0)
@@ -71,8 +70,7 @@ def test_a_cast_number_is_a_number_of_that_dtype():
 
 @pytest.mark.parametrize("before, after", [
     ("float64", "float32"), ("float32", "float64"), ("complex128", "float64"),
-    ("float64", "complex128"), ("complex64", "complex128"),
-])
+    ("float64", "complex128"), ("complex64", "complex128")])
 def test_the_gradient_of_a_cast_has_the_dtype_of_its_input(before, after):
     x = cytape.constant(np.array([1.0, 2.0], before))
     gradient = ways.gradient(lambda x: cast(x, np.dtype(after)) * np.array([3.0, 4.0], after), x)

@@ -15,16 +15,12 @@ from tests.ops.forward_mode import entered, recorder_of
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
 FUNCTIONS = {
-    "prod": lambda x: np.prod(x, axis=1),
-    "prod of all": lambda x: np.prod(x),
-    "cumprod": lambda x: np.cumprod(x, axis=0),
-    "tile": lambda x: np.tile(x, (2, 3)),
-    "repeat": lambda x: np.repeat(x, 2, axis=1),
-    "diagonal": lambda x: np.diagonal(x, 1),
+    "prod": lambda x: np.prod(x, axis=1), "prod of all": lambda x: np.prod(x),
+    "cumprod": lambda x: np.cumprod(x, axis=0), "tile": lambda x: np.tile(x, (2, 3)),
+    "repeat": lambda x: np.repeat(x, 2, axis=1), "diagonal": lambda x: np.diagonal(x, 1),
     "trace of a product": lambda x: np.einsum("ij,kj->ik", x, x).trace(),
     "einsum": lambda x: np.einsum("ij->j", x),
-    "pooling": lambda x: nn.avg_pool2d(x[None, :, :, None], 2, 1, "VALID"),
-}
+    "pooling": lambda x: nn.avg_pool2d(x[None, :, :, None], 2, 1, "VALID")}
 
 
 def unknown():

@@ -66,21 +66,18 @@ CASES = {
     "gradient of order 2": (lambda x: np.gradient(x, edge_order=2), [X[:2]], [X]),
     "gradient with distances": (np.gradient, [X, ONE.repeat(2)], [X * X, np.arange(3.0)]),
     "average": (lambda x, w: np.average(x, weights=w), [X, ONE], [X, X]),
-    "average of matrices": (
-        lambda x, w: np.average(x, weights=w), [SQUARE, np.ones((3, 1))], [SQUARE, SQUARE * 2]),
+    "average of matrices": (lambda x, w: np.average(x, weights=w), [SQUARE, np.ones((3, 1))], [
+        SQUARE, SQUARE * 2]),
     "average of columns": (lambda x, w: np.average(x, 0, w), [SQUARE, ONE], [SQUARE, X]),
     "average of lines": (lambda x, w: np.average(x, 0, w), [X, ONE], [X, X]),
-    "histogram": (
-        lambda x, w: np.histogram(x, [0, 1, 2], weights=w)[0] * x[0], [X, ONE], [X, X]),
-    "histogramdd": (
-        lambda w: np.histogramdd(X[:, None], 2, weights=w)[0], [ONE], [X]),
+    "histogram": (lambda x, w: np.histogram(x, [0, 1, 2], weights=w)[0] * x[0], [X, ONE], [X, X]),
+    "histogramdd": (lambda w: np.histogramdd(X[:, None], 2, weights=w)[0], [ONE], [X]),
     "aweights": (lambda x, w: np.cov(x, aweights=w), [SQUARE.T, ONE], [SQUARE.T * X, X]),
     "fweights": (lambda x: np.cov(x, fweights=[2]), [SQUARE.T], [ONE]),
     "interp": (lambda x, y: np.interp(0.6, x, y), [X, ONE], [np.arange(3.0), X]),
     "windows": (lambda x: sliding_window_view(x, 3), [X[:2]], [np.arange(4.0)]),
     "polyint": (lambda k: cnp.polyint([1.0, 2.0], 3, k), [X[:2]], [X]),
-    "vmap": (lambda x, y: cytape.vmap(np.multiply)(x, y), [X, ONE], [X, X * X]),
-}  # fmt: skip
+    "vmap": (lambda x, y: cytape.vmap(np.multiply)(x, y), [X, ONE], [X, X * X])}
 
 
 @pytest.mark.parametrize("f, refused, taken", CASES.values(), ids=CASES)
@@ -121,11 +118,9 @@ def test_derivatives_are_those_of_known_extents(f, refused, taken):
     (lambda x: np.split(x, 2)[0], np.ones((2, 3)), np.arange(8.0).reshape(2, 4)),
     (np.gradient, np.ones((2, 1)), np.arange(8.0).reshape(2, 4) ** 2),
     (lambda x: np.average(x, weights=x), None, np.arange(1.0, 9.0).reshape(2, 4)),
-    (lambda x: np.average(x, weights=X), np.ones((2, 1)), np.arange(6.0).reshape(2, 3)),
-])
+    (lambda x: np.average(x, weights=X), np.ones((2, 1)), np.arange(6.0).reshape(2, 3))])
 def test_members_of_a_batch_are_checked(f, refused, taken):
-    mapped = cytape.function(
-        cytape.vmap(f), input_signature=[cytape.Spec.of((None, None), float)])
+    mapped = cytape.function(cytape.vmap(f), input_signature=[cytape.Spec.of((None, None), float)])
     np.testing.assert_allclose(mapped(taken), [f(x) for x in taken])
     if refused is not None:
         with pytest.raises((TypeError, ValueError)):

@@ -36,12 +36,10 @@ def test_add_n_keeps_the_dtype(dtype):
     assert add_n([np.ones(2, dtype)] * 3).dtype == dtype
 
 
-@pytest.mark.parametrize(
-    ("inputs", "match"),
-    [([], "at least one input"),
-     ([np.ones(2), np.ones(3)], r"one shape and dtype, got float64\(2,\), float64\(3,\)"),
-     ([np.ones(2), np.ones((1, 2))], "one shape"),
-     ([np.ones(2), np.ones(2, "float32")], "dtype")])
+@pytest.mark.parametrize(("inputs", "match"), [
+    ([], "at least one input"),
+    ([np.ones(2), np.ones(3)], r"one shape and dtype, got float64\(2,\), float64\(3,\)"),
+    ([np.ones(2), np.ones((1, 2))], "one shape"), ([np.ones(2), np.ones(2, "float32")], "dtype")])
 def test_add_n_does_not_broadcast_or_convert(inputs, match):
     with pytest.raises(ValueError, match=match):
         add_n(inputs)
@@ -102,10 +100,9 @@ def test_only_the_second_of_a_tuple_is_used_under_an_accumulator():
     np.testing.assert_array_equal(accumulator.jvp(gradient).numpy(), [2.0, 1.0])
 
 
-@pytest.mark.parametrize(
-    ("shape", "other", "expected"),
-    [((2, 3), (2, 3), True), ((2, None), (2, 3), True), (None, (2,), True), ((2,), (3,), False),
-     ((2,), (2, 1), False), ((), (), True)])
+@pytest.mark.parametrize(("shape", "other", "expected"), [
+    ((2, 3), (2, 3), True), ((2, None), (2, 3), True), (None, (2,), True), ((2,), (3,), False),
+    ((2,), (2, 1), False), ((), (), True)])
 def test_may_agree(shape, other, expected):
     assert may_agree(shape, other) is expected
     assert may_agree(other, shape) is expected

@@ -17,8 +17,7 @@ MAKERS = {
     "reversed": lambda x: x[::-1], "one row": lambda x: x[:1], "vector": lambda x: x[0],
     "swapped": lambda x: x.reshape(2, 2, 6).transpose(1, 2, 0),
     "copied in order F": lambda x: np.copy(x, order="F"), "copied": lambda x: np.copy(x[::2].T),
-    "reshaped copy": lambda x: x.T.reshape(3, 8),
-}
+    "reshaped copy": lambda x: x.T.reshape(3, 8)}
 
 
 @each("make", MAKERS.values(), ids=MAKERS)

@@ -13,40 +13,30 @@ UNKNOWN = cytape.Spec.of((None,), float)
 
 # Functions whose intermediates have extents that a trace does not know, whatever the argument's.
 MASKED = {
-    "square": lambda a: np.sum(a[a > 0] ** 2),
-    "exp": lambda a: np.sum(np.exp(a[a > 0])),
-    "log": lambda a: np.sum(np.log(a[a > 0])),
-    "matmul": lambda a: a[a > 0] @ a[a > 0],
+    "square": lambda a: np.sum(a[a > 0] ** 2), "exp": lambda a: np.sum(np.exp(a[a > 0])),
+    "log": lambda a: np.sum(np.log(a[a > 0])), "matmul": lambda a: a[a > 0] @ a[a > 0],
     "matrices": lambda a: np.sum(np.outer(a[a > 0], a[a > 0]) @ np.outer(a[a > 0], a)),
-    "std": lambda a: np.std(a[a > 0]),
-    "norm": lambda a: np.linalg.norm(a[a > 0]),
+    "std": lambda a: np.std(a[a > 0]), "norm": lambda a: np.linalg.norm(a[a > 0]),
     "pad": lambda a: np.sum(np.pad(a[a > 0], 1) ** 3),
     "extract": lambda a: np.sum(np.extract(a > 0, a) ** 3),
     "compress": lambda a: np.sum(np.compress(np.greater(a, 0), a) ** 3),
     "nonzero": lambda a: np.sum(a[np.nonzero(a > 0)] ** 3),
     "broadcast": lambda a: np.sum((a[a > 0][:, None] * a) ** 2),
     "where": lambda a: np.sum(np.where(a[a > 0] > 2, a[a > 0] ** 2, a[0] ** 3)),
-    "squeeze": lambda a: np.sum(np.squeeze(a[a > 0][:, None], 1) ** 3),
-}
+    "squeeze": lambda a: np.sum(np.squeeze(a[a > 0][:, None], 1) ** 3)}
 # These take one direction of a batch after the other, so there must be a known number of them.
 ONE_BY_ONE = {
     "concatenate": lambda a: np.sum(np.concatenate([a[a > 0], a]) ** 3),
     "prod": lambda a: np.prod(a[a > 0]),
-    "roll": lambda a: np.sum(np.roll(a[a > 0], 1) * a[a > 0] ** 2),
-}
+    "roll": lambda a: np.sum(np.roll(a[a > 0], 1) * a[a > 0] ** 2)}
 WHOLE = {
-    "sum": lambda a: np.sum(a) ** 3,
-    "mean": lambda a: np.mean(np.exp(a)),
-    "cumsum": lambda a: np.sum(np.cumsum(a) ** 3),
-    "outer": lambda a: np.sum(np.outer(a, a) ** 2),
+    "sum": lambda a: np.sum(a) ** 3, "mean": lambda a: np.mean(np.exp(a)),
+    "cumsum": lambda a: np.sum(np.cumsum(a) ** 3), "outer": lambda a: np.sum(np.outer(a, a) ** 2),
     "slices": lambda a: np.sum((a[1:] * a[:-1]) ** 2),
-    "take": lambda a: np.sum(np.take(a, [0, 1, 1]) ** 3),
-    "max": lambda a: np.max(a) ** 3,
+    "take": lambda a: np.sum(np.take(a, [0, 1, 1]) ** 3), "max": lambda a: np.max(a) ** 3,
     "reshape": lambda a: np.sum(np.reshape(a, (1, -1)) @ np.reshape(a, (-1, 1))) ** 2,
     "stack": lambda a: np.sum(np.stack([a, a**2]) ** 2),
-    "softmax": lambda a: cytape.nn.softmax(a)[0],
-    "clip": lambda a: np.sum(np.clip(a, -1, 1) ** 3),
-}
+    "softmax": lambda a: cytape.nn.softmax(a)[0], "clip": lambda a: np.sum(np.clip(a, -1, 1) ** 3)}
 
 
 @pytest.mark.parametrize("name", [*MASKED, *ONE_BY_ONE])

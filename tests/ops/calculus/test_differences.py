@@ -15,10 +15,9 @@ X = np.array([1.0, 4.0, 9.0, 16.0])
     lambda x: np.gradient(x, edge_order=3), lambda x: np.gradient(x[:1]),
     lambda x: np.gradient(x, 1.0, 2.0), lambda x: np.gradient(x, np.ones(3)),
     lambda x: np.gradient(x, np.ones((2, 2))), lambda x: np.gradient(x[:2], edge_order=2),
-    lambda x: np.ediff1d(x > 0),
-    lambda x: np.ediff1d(x.astype("float32"), to_end=1j), lambda x: np.unwrap(x, axis=1),
-    lambda x: np.cumulative_sum(x.reshape(2, 2)), lambda x: np.trapezoid(x, axis=1),
-])  # fmt: skip
+    lambda x: np.ediff1d(x > 0), lambda x: np.ediff1d(x.astype("float32"), to_end=1j),
+    lambda x: np.unwrap(x, axis=1), lambda x: np.cumulative_sum(x.reshape(2, 2)),
+    lambda x: np.trapezoid(x, axis=1)])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)
 
@@ -81,8 +80,7 @@ def test_integers_become_floats():
 
 def test_unwrapping_moves_with_what_is_unwrapped():
     jump = np.array([0.0, 6.0, 12.0])
-    np.testing.assert_array_equal(
-        cytape.grad(lambda p: np.sum(np.unwrap(p) * X[:3]))(jump), X[:3])
+    np.testing.assert_array_equal(cytape.grad(lambda p: np.sum(np.unwrap(p) * X[:3]))(jump), X[:3])
 
 
 def test_unwrapped_values_are_numpys_to_the_bit_where_steps_are_half_a_period():

@@ -54,8 +54,7 @@ def test_derivatives_where_some_are_asked_for_infinitely_far_outside(ends):
 
 @each("call", [
     lambda x: np.interp(x, XP, FP[:2]), lambda x: np.interp(x, [XP], [FP]),
-    lambda x: np.interp(x, [], []), lambda x: np.interp(x, XP, FP, period=0),
-])
+    lambda x: np.interp(x, [], []), lambda x: np.interp(x, XP, FP, period=0)])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, np.ones(2))
 

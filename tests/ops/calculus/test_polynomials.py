@@ -18,8 +18,7 @@ P = np.array([0.0, 0.0, 1.0, -3.0, 2.0])
     lambda p: np.roots(np.append(p, 0.0))[:2], lambda p: np.polydiv(p[2:], [1.0, -1.0])[1],
     lambda p: np.polymul(p[:2], p), np.polyder, lambda p: np.polyint(p, 2, 3.0),
     lambda p: np.poly(p[3:]), lambda p: np.roots(0 * p), lambda p: np.polyval(p, 2),
-    lambda p: np.poly(p[:0]),
-])  # fmt: skip
+    lambda p: np.poly(p[:0])])
 def test_values_are_numpys(call):
     np.testing.assert_allclose(call(cytape.constant(P)), call(P), atol=1e-12)
 
@@ -64,8 +63,7 @@ def test_roots_of_zero_move_with_the_last_coefficient():
     lambda p: np.polyint(p, 2, np.ones(0)), lambda p: np.polyfit(p, p, -1),
     lambda p: np.polyfit(p, p[1:], 1), lambda p: np.polyfit(p, p, 1, w=p[1:]),
     lambda p: np.poly(np.stack([p, p])), lambda p: np.roots(np.stack([p, p])),
-    lambda p: np.vander(np.stack([p, p])),
-])  # fmt: skip
+    lambda p: np.vander(np.stack([p, p]))])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, P)
 

@@ -11,8 +11,7 @@ from tests.cases import each
 X = np.random.default_rng(2).uniform(0.6, 1.6, (4, 6))
 INDICES = {
     "in order": [0, 2, 3], "after the start": [1, 3], "repeated": [1, 1, 2], "unsorted": [2, 0, 3],
-    "one": [3], "none": [],
-}
+    "one": [3], "none": []}
 UFUNCS = ["add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin", "divide",
           "logaddexp", "hypot", "floor_divide", "logical_xor"]
 

@@ -16,8 +16,7 @@ from tests.ops.refusals import refuses
     lambda x: np.linspace(x, 3, 0), lambda x: np.linspace(x, 3, 1, retstep=True)[0],
     lambda x: np.linspace(x, 9, 4, dtype=int), lambda x: np.linspace(0, x, 3, axis=-1),
     lambda x: np.logspace(0, x, 3, dtype="float32"), lambda x: np.geomspace(x, 8.0, 1),
-    lambda x: np.geomspace(x, 8, 3, dtype="float32"),
-])  # fmt: skip
+    lambda x: np.geomspace(x, 8, 3, dtype="float32")])
 def test_values_are_numpys(call):
     for x in (np.array(2.0), np.array([1.0, 2.5])):
         found = call(cytape.constant(x))
@@ -67,8 +66,7 @@ F4 = np.array([1.0, 2.0], np.float32)
     lambda x: np.logspace(x, 2.0, 3, base=F4), lambda x: np.logspace(x, x, 3, base=np.float64(2)),
     lambda x: np.geomspace(x, 8.0, 3), lambda x: np.geomspace(x, x, 3, dtype="float32"),
     lambda x: np.geomspace(x, x, 3, dtype="float16"), lambda x: np.geomspace(x, 1j, 3),
-    lambda x: np.geomspace(x, 8.5, 3, dtype=int),
-])  # fmt: skip
+    lambda x: np.geomspace(x, 8.5, 3, dtype=int)])
 @each("dtype", ["float16", "float32", "float64", "int64", "complex64"])
 def test_dtypes_are_numpys(call, dtype):
     x = F4.astype(dtype)
@@ -113,8 +111,7 @@ def test_a_range_does_not_depend_smoothly_on_where_it_stops(call):
     ((1.0, 7.0), {"stop": 6.0}), ((1.0,), {"start": 6.0}), ((), {"step": 1.0, "device": "cpu"}),
     ((), {"start": 1.0}), ((1.0, 2.0, 1.0), {"step": 1.0}), ((1.0,), {"device": "there"}),
     ((1.0,), {"count": 3}), ((1.0, 2.0, 1.0, float, None), {}), ((None, None, 2.0), {}),
-    ((1.0, 2.0, 1.0, "no dtype"), {}),
-])
+    ((1.0, 2.0, 1.0, "no dtype"), {})])
 def test_what_a_range_does_not_take_is_numpys_error(arguments, options):
     def tensor_if_number(x):
         return cytape.constant(x) if isinstance(x, float) else x

@@ -30,8 +30,7 @@ PROGRAMS = {
     "maximum": lambda x: cnp.maximum.reduce(x, axis=1, initial=1.25, where=X < 1.5),
     "outer": lambda x: cnp.arctan2.outer(x[0], x[1:]),
     "slices": lambda x: cnp.add.reduceat(x * x, [0, 2, 1], axis=1),
-    "a list": lambda x: cnp.subtract.reduce([x[0], x[1], 2.0 * x[2]]),
-}
+    "a list": lambda x: cnp.subtract.reduce([x[0], x[1], 2.0 * x[2]])}
 
 
 @each("place", ["eager", "function", "loop"])
@@ -77,11 +76,9 @@ def test_where_numpys_loops_read_ahead_of_what_they_write(ufunc):
 
 
 @pytest.mark.parametrize("ufunc", [
-    cnp.subtract, cnp.logaddexp, cnp.fmod, cnp.floor_divide, cnp.logical_xor, cnp.maximum,
-])
+    cnp.subtract, cnp.logaddexp, cnp.fmod, cnp.floor_divide, cnp.logical_xor, cnp.maximum])
 @each("method, arguments", [
-    ("reduce", {"axis": 1}), ("accumulate", {}), ("reduceat", {"indices": [0, 2], "axis": 1}),
-])
+    ("reduce", {"axis": 1}), ("accumulate", {}), ("reduceat", {"indices": [0, 2], "axis": 1})])
 def test_plain_arrays_are_numpys_business(ufunc, method, arguments):
     found = getattr(ufunc, method)(X, **arguments)
     expected = getattr(ufunc.forward, method)(X, **arguments)
@@ -99,13 +96,11 @@ def test_plain_arrays_are_numpys_business(ufunc, method, arguments):
     lambda x: cnp.divide.reduce(x[:0]), lambda x: cnp.fmax.reduce(x, where=X > 1),
     lambda x: cnp.hypot.accumulate(x[0, 0]), lambda x: cnp.hypot.accumulate(x, axis=2),
     lambda x: cnp.add.reduceat(x, [0, 3]), lambda x: cnp.add.reduceat(x, [-1]),
-    lambda x: cnp.sin.reduce(x),
-    lambda x: cnp.sin.outer(x, x), lambda x: cnp.conj.accumulate(x),
+    lambda x: cnp.sin.reduce(x), lambda x: cnp.sin.outer(x, x), lambda x: cnp.conj.accumulate(x),
     lambda x: cnp.sign.outer(x, x), lambda x: cnp.matmul.reduce(x),
     lambda x: np.logical_and.reduce(x, dtype=float), lambda x: np.logical_xor.reduce(x, dtype=int),
     lambda x: np.copysign.reduce(x, dtype=int), lambda x: np.divide.reduceat(x, [0], dtype=int),
-    lambda x: np.logical_or.accumulate(x, dtype=complex), lambda x: np.ldexp.outer(x, x),
-])  # fmt: skip
+    lambda x: np.logical_or.accumulate(x, dtype=complex), lambda x: np.ldexp.outer(x, x)])
 def test_what_numpy_does_not_take_is_its_error(f):
     refuses(f, X)
 

@@ -12,10 +12,8 @@ from tests.ops.refusals import refuses
 
 @each("call", [
     lambda x: np.cross(x, np.ones(4)), lambda x: np.cross(x[0], 1.0),
-    lambda x: np.matvec(x, x[:, :2]),
-    lambda x: np.matvec(x[0], x), lambda x: np.vecmat(x, x[0]), lambda x: np.cross(x, x, axis=5),
-    lambda x: np.vecmat(x[:, :2], x),
-])  # fmt: skip
+    lambda x: np.matvec(x, x[:, :2]), lambda x: np.matvec(x[0], x), lambda x: np.vecmat(x, x[0]),
+    lambda x: np.cross(x, x, axis=5), lambda x: np.vecmat(x[:, :2], x)])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, np.ones((3, 3)))
 
@@ -24,8 +22,7 @@ def test_what_numpy_does_not_take_is_its_error(call):
 def test_vectors_of_a_plane():
     x, y = np.array([1.0, 2.0]), np.array([[3.0, 5.0], [0.0, 1.0]])
     np.testing.assert_array_equal(np.cross(cytape.constant(x), y), np.cross(x, y))
-    np.testing.assert_array_equal(
-        np.cross(cytape.constant(x), np.ones(3)), np.cross(x, np.ones(3)))
+    np.testing.assert_array_equal(np.cross(cytape.constant(x), np.ones(3)), np.cross(x, np.ones(3)))
 
 
 def test_nothing_warns_of_vectors_in_space():

@@ -29,13 +29,11 @@ def closure(x):
 
 # One op of each kind, all of them squares.
 SQUARES = {
-    "elementwise": cnp.square,
-    "elementwise of two": lambda x: cnp.multiply(x, x),
+    "elementwise": cnp.square, "elementwise of two": lambda x: cnp.multiply(x, x),
     "elementwise, no ufunc": cytape.ops.engine.op_kinds.elementwise(
         "DispatchSquare", lambda x: np.square(x), lambda y, x: 2 * x),
     "general": GeneralOp("GeneralSquare", np.square, lambda op, g: 2 * op.inputs[0] * g),
-    "closure": closure,
-}
+    "closure": closure}
 squares = pytest.mark.parametrize("square", SQUARES.values(), ids=SQUARES)
 
 
@@ -220,8 +218,7 @@ def test_nan_and_infinity_pass_through(square):
 
 
 @pytest.mark.parametrize("gradient, words", [
-    (np.ones(2), r"'Wrong'.*input 0.*\(2,\).*\(3,\)"), (2.0, r"input 0 has shape \(\)"),
-])
+    (np.ones(2), r"'Wrong'.*input 0.*\(2,\).*\(3,\)"), (2.0, r"input 0 has shape \(\)")])
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_gradient_of_another_shape_is_an_error_that_names_op_input_and_shapes(
         gradient, words, recorded):

@@ -15,8 +15,7 @@ from cytape.ops.creation import identity_op
 from cytape.ops.declare import general
 from cytape.tensor.values.spec import Spec
 
-halves = general("DeclaredHalvesOfNodes", lambda x: (x / 2, x / 2),
-                 shape_rule=lambda x: (x, x))
+halves = general("DeclaredHalvesOfNodes", lambda x: (x / 2, x / 2), shape_rule=lambda x: (x, x))
 
 
 @pytest.fixture
@@ -45,8 +44,7 @@ def test_nodes_and_symbols(graph):
     lambda g: g.inputs_of(5), lambda g: g.outputs_of(-1), lambda g: g.spec_of(9),
     lambda g: g.node_of(-1), lambda g: g.tensor_at(1), lambda g: g.context_of(1),
     lambda g: g.location_of(7), lambda g: g.add(identity_op, [3], {}, [Spec.of((), float)]),
-    lambda g: g.add(identity_op, [0] * 70 + [3], {}, [Spec.of((), float)]),
-])
+    lambda g: g.add(identity_op, [0] * 70 + [3], {}, [Spec.of((), float)])])
 def test_positions_are_checked(graph, ask):
     graph.placeholder("float64", ())
     with pytest.raises(IndexError):
@@ -68,8 +66,7 @@ def test_many_nodes_and_inputs(graph):
 def test_where_a_node_was_built(graph):
     x = graph.placeholder("float64", (2,))
     y = np.tanh(x); line = sys._getframe().f_lineno  # noqa: E702
-    z = cnp.mean(
-        y * 2.0)
+    z = cnp.mean(y * 2.0)
     for tensor, expected in (y, line), (z, line + 1):
         file, found, name = graph.location_of(graph.node_of(graph.symbol_of(tensor)))
         assert (file, name) == (__file__, "test_where_a_node_was_built")

@@ -12,8 +12,7 @@ V = cytape.Variable([1.0, 2.0])
 
 @pytest.mark.parametrize("value, expected", [
     (T, True), (V, True), (np.ones(2), False), (1.0, False), ([T], True), (None, False),
-    ([[1.0], (2.0, [V])], True), ([[1.0], (2.0, [])], False),
-])
+    ([[1.0], (2.0, [V])], True), ([[1.0], (2.0, [])], False)])
 def test_is_tensor(value, expected):
     assert is_tensor(value) is expected
 
@@ -26,8 +25,7 @@ def test_options_for_numpy_are_those_that_are_given():
 
 
 @pytest.mark.parametrize("inputs, given", [
-    ([T], {"out": np.zeros(2)}), ([1.0, V], {"out": np.zeros(2)}), ([np.ones(2)], {"out": T}),
-])
+    ([T], {"out": np.zeros(2)}), ([1.0, V], {"out": np.zeros(2)}), ([np.ones(2)], {"out": T})])
 def test_options_for_numpy_are_refused_where_a_tensor_is(inputs, given):
     with pytest.raises(TypeError, match="f: out is not supported"):
         only_numpy("f", inputs, **given)
@@ -57,7 +55,6 @@ def test_plain():
 
 @pytest.mark.parametrize("axis, ndim, expected", [
     (0, 3, 1), (1, 3, 2), (-1, 3, -1), (None, 3, (1, 2)), ((0, -1), 4, (1, -1)),
-    ([0, 2], 4, (1, 3)), ((), 3, ()), (0, 1, ()), (-1, 1, ()), (None, 1, ()),
-])
+    ([0, 2], 4, (1, 3)), ((), 3, ()), (0, 1, ()), (-1, 1, ()), (None, 1, ())])
 def test_the_axes_of_one_tangent_in_a_batch(axis, ndim, expected):
     assert axis_in_batch(axis, ndim) == expected

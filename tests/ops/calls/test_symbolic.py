@@ -48,8 +48,7 @@ def test_tensors_with_values_become_constants_and_numbers_are_shared(graph):
 @pytest.mark.parametrize("number, dtype, expected", [
     (2, "float32", "float32"), (2.5, "float32", "float32"), (2, "int8", "int8"),
     (2.5, "int64", "float64"), (True, "int64", "int64"), (1j, "float32", "complex64"),
-    (np.float64(1.5), "float32", "float64"), (2, "float16", "float16"),
-])
+    (np.float64(1.5), "float32", "float64"), (2, "float16", "float16")])
 def test_numbers_are_weak_as_numpys(graph, number, dtype, expected):
     x = graph.placeholder(dtype, (2,))
     for y in (x * number, number * x):
@@ -89,14 +88,11 @@ def test_tensors_of_another_graph(graph):
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda x, y: x + y, r"\(3,\).*\(2, 4\)"),
-    (lambda x, y: x @ y, r"\(3,\).*\(2, 4\)"),
+    (lambda x, y: x + y, r"\(3,\).*\(2, 4\)"), (lambda x, y: x @ y, r"\(3,\).*\(2, 4\)"),
     (lambda x, y: cnp.concatenate([x, y]), "dimension|shape"),
-    (lambda x, y: x.reshape(2, 2), "reshape|size"),
-    (lambda x, y: y[5], "index 5 is out of bounds"),
+    (lambda x, y: x.reshape(2, 2), "reshape|size"), (lambda x, y: y[5], "index 5 is out of bounds"),
     (lambda x, y: cnp.sum(y, axis=2), "axis 2"),
-    (lambda x, y: cnp.mean(cnp.sum(x), axis=1), "axis 1"),
-])
+    (lambda x, y: cnp.mean(cnp.sum(x), axis=1), "axis 1")])
 def test_errors_come_when_a_graph_is_built_and_leave_it_as_it_was(graph, call, message):
     x, y = graph.placeholder("float64", (3,)), graph.placeholder("float64", (2, 4))
     with pytest.raises((ValueError, IndexError), match=message):
@@ -114,8 +110,7 @@ def test_an_op_without_a_shape_rule_is_asked_for_ones():
 
 @pytest.mark.parametrize("ask", [
     bool, float, int, complex, lambda x: x.item(), lambda x: x.tolist(), lambda x: x.numpy(),
-    np.asarray, lambda x: [0, 1][x.astype(int)], lambda x: range(x.astype(int)),
-])
+    np.asarray, lambda x: [0, 1][x.astype(int)], lambda x: range(x.astype(int))])
 def test_a_symbolic_tensor_has_no_value(graph, ask):
     x = graph.placeholder("float64", ())
     with pytest.raises(SymbolicTensorError, match=r"symbolic.*test_symbolic.py, line \d+"):

@@ -39,8 +39,7 @@ def test_a_rule_that_returns_not_implemented_leaves_it_to_the_vjp():
     op = op_with(lambda op, t: NotImplemented, lambda op, g: 2 * g * op.inputs[0])
     np.testing.assert_array_equal(cytape.jvp(op, (V3,), (ONES,))[1], 2 * V3)
     np.testing.assert_array_equal(cytape.jacfwd(op)(V3), np.diag(2 * V3))
-    np.testing.assert_array_equal(
-        cytape.hessian(lambda x: np.sum(op(x)))(V3), 2 * np.eye(3))
+    np.testing.assert_array_equal(cytape.hessian(lambda x: np.sum(op(x)))(V3), 2 * np.eye(3))
     traced = cytape.function(lambda x: cytape.jvp(op, (x,), (ONES,))[1])
     np.testing.assert_array_equal(traced(V3), 2 * V3)
 
@@ -187,8 +186,7 @@ def test_inputs_without_tangents_get_batches_of_zeros():
 @each("a, b", [
     ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
     ((2, 3), (5, 3, 4)), ((3,), (5, 3, 2)), ((5, 2, 3), (3,)), ((4, 1, 2, 3), (5, 3, 2)),
-    ((0, 3), (3, 2)), ((2, 0), (0, 3)),
-])
+    ((0, 3), (3, 2)), ((2, 0), (0, 3))])
 @each("which", ["left", "right", "both"])
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("layout", ["plain", "strided"])
@@ -199,8 +197,7 @@ def test_products_of_batches(a, b, which, observed, layout):
         return np.asfortranarray(values) if layout == "strided" else values
 
     inputs = [cytape.constant(batch(shape, seed)[0]) for seed, shape in enumerate((a, b))]
-    tangents = [batch(a, 2) if which != "right" else None,
-                batch(b, 3) if which != "left" else None]
+    tangents = [batch(a, 2) if which != "right" else None, batch(b, 3) if which != "left" else None]
     with cytape.GradientTape() if observed else cytape.stop_recording():
         _, (found,) = followed(cnp.matmul, inputs, tangents, use_batch=True)
     for k in range(4):
@@ -214,8 +211,7 @@ INDICES = [
     (np.array([0, 1]), 1), (np.array([0, 1]), slice(None), 1), (0, slice(None), np.array([1, 1])),
     (np.array([0, 1]), None, np.array([1, 1])), (slice(None), np.array([1, 1]), np.array([0, 1])),
     np.array([True, False, True, False]), (Ellipsis, np.array([0, 0])), (),
-    (np.array([[0], [1]]), slice(None), np.array([1, 1])),
-]
+    (np.array([[0], [1]]), slice(None), np.array([1, 1]))]
 
 
 @each("observed", [False, True])

@@ -38,8 +38,7 @@ WRITES = {
     "divide.at": (lambda n, y, v: n.divide.at(y, [0, 2, 0], v), X, V),
     "minimum.at": (lambda n, y, v: n.minimum.at(y, (slice(None), [0, 0]), v), X, V[:2]),
     "arctan2.at": (lambda n, y, v: n.arctan2.at(y, [0, 2, 0], v), X, V),
-    "exp.at": (lambda n, y, v: n.exp.at(y, (0, [1, 3, 1])), X, V),
-}
+    "exp.at": (lambda n, y, v: n.exp.at(y, (0, [1, 3, 1])), X, V)}
 
 
 def after(name, namespace):
@@ -127,16 +126,13 @@ def test_dtypes_stay():
 @pytest.mark.parametrize("write", [
     lambda n, y: n.fill_diagonal(y[0] * 1, 1.0), lambda n, y: n.put(y, [99], 1.0),
     lambda n, y: n.place(y, [True], 1.0), lambda n, y: n.place(y, X > 0, []),
-    lambda n, y: n.putmask(y, [True], 1.0),
-    lambda n, y: n.copyto(y, np.ones(3)), lambda n, y: n.copyto(y, 1j),
-    lambda n, y: n.copyto(y, np.ones(4, np.float32), casting="no"),
+    lambda n, y: n.putmask(y, [True], 1.0), lambda n, y: n.copyto(y, np.ones(3)),
+    lambda n, y: n.copyto(y, 1j), lambda n, y: n.copyto(y, np.ones(4, np.float32), casting="no"),
     lambda n, y: n.put_along_axis(y, np.array([0]), 1.0, 1),
     lambda n, y: n.put_along_axis(y, np.array([[0.5]]), 1.0, 1),
-    lambda n, y: n.put_along_axis(y, np.array([[0]]), 1.0, 3),
-    lambda n, y: n.add.at(y, [0]), lambda n, y: n.add.at(y, [9], 1.0),
-    lambda n, y: n.exp.at(y, [0], 1.0), lambda n, y: n.hypot.at(y, [0], 1j),
-    lambda n, y: n.add.at(y, [0, 1], np.ones(7)),
-])
+    lambda n, y: n.put_along_axis(y, np.array([[0]]), 1.0, 3), lambda n, y: n.add.at(y, [0]),
+    lambda n, y: n.add.at(y, [9], 1.0), lambda n, y: n.exp.at(y, [0], 1.0),
+    lambda n, y: n.hypot.at(y, [0], 1j), lambda n, y: n.add.at(y, [0, 1], np.ones(7))])
 def test_what_numpy_refuses_is_its_error(write):
     with pytest.raises(Exception) as expected:  # noqa: B017 (of which type it is, NumPy knows)
         write(np, X.copy())
@@ -211,10 +207,9 @@ TO_ARRAYS = {
     "copyto by name": lambda a, t: np.copyto(src=t, dst=a),
     "place": lambda a, t: np.place(a, a == 0, t), "putmask": lambda a, t: np.putmask(a, a == 0, t),
     "put_along_axis": lambda a, t: np.put_along_axis(a, np.arange(3), t, 0),
-    "full_like": lambda a, t: np.full_like(a, t), "fill_diagonal": lambda a, t: np.fill_diagonal(
-        a[:, None], t[:1]),
-    "full": lambda a, t: np.full(3, t),
-}
+    "full_like": lambda a, t: np.full_like(a, t),
+    "fill_diagonal": lambda a, t: np.fill_diagonal(a[:, None], t[:1]),
+    "full": lambda a, t: np.full(3, t)}
 
 
 @each("name", TO_ARRAYS)

@@ -13,20 +13,17 @@ from tests.ops.refusals import refuses
 V, M = np.array([0.5, 1.5, -2.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 KEYS = {
     "numbers": lambda n, v, m: n.r_[v[0], 1.0, v[1]],
-    "pieces": lambda n, v, m: n.r_[v, 0, 2, [v[0], 3.0], m[:, 0]],
-    "one": lambda n, v, m: n.r_[v],
+    "pieces": lambda n, v, m: n.r_[v, 0, 2, [v[0], 3.0], m[:, 0]], "one": lambda n, v, m: n.r_[v],
     "ranges": lambda n, v, m: n.r_[0:3, v, 5:1:-2, :2],
     "steps": lambda n, v, m: n.r_[v[0] : v[1] : 4j, 0:1:3j],
     "columns": lambda n, v, m: n.c_[v, m, v * 2],
     "columns of ranges": lambda n, v, m: n.c_[v, 0:3, 1:3:3j],
     "the last axis of all": lambda n, v, m: n.r_["1", m, m],
-    "an axis": lambda n, v, m: n.r_["-1", m, m],
-    "axes": lambda n, v, m: n.r_["0,2", v, v],
+    "an axis": lambda n, v, m: n.r_["-1", m, m], "axes": lambda n, v, m: n.r_["0,2", v, v],
     "directions": lambda n, v, m: n.r_["1,2,0", v, m[:, :1], 4:7],
     "more directions": lambda n, v, m: n.r_["0,3,0", v[:2], m[:, :1]],
     "directions of columns": lambda n, v, m: n.c_["0,2,-1", v[:2], m],
-    "nested": lambda n, v, m: n.c_[[v[0], v[1], 3.0], [[v[0]], [1.0], [v[2]]]],
-}
+    "nested": lambda n, v, m: n.c_[[v[0], v[1], 3.0], [[v[0]], [1.0], [v[2]]]]}
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -68,8 +65,7 @@ def test_plain_arrays_are_numpys_business():
 
 @each("call", [
     lambda x: cnp.r_[x, "0"], lambda x: cnp.r_["nonsense", x], lambda x: cnp.r_[x, M],
-    lambda x: cnp.c_[x, x[:2]], lambda x: cnp.r_["3", x, x],
-])
+    lambda x: cnp.c_[x, x[:2]], lambda x: cnp.r_["3", x, x]])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, V)
 

@@ -14,18 +14,16 @@ X = np.array([[0.5, -1.2, 0.8, 1.9], [1.1, 0.7, -1.4, 0.6], [-0.9, 1.3, 1.7, 1.0
 MODES = {
     "constant": {"constant_values": ((1.0, 2.0), (3.0, 4.0))}, "edge": {}, "linear_ramp": {},
     "maximum": {}, "mean": {"stat_length": 2}, "median": {"stat_length": 3}, "minimum": {},
-    "reflect": {"reflect_type": "odd"}, "symmetric": {"reflect_type": "odd"}, "wrap": {},
-}  # fmt: skip
+    "reflect": {"reflect_type": "odd"}, "symmetric": {"reflect_type": "odd"}, "wrap": {}}
 
 
 @pytest.mark.parametrize("pad_width", [2, (1, 2), ((1, 2),), ((1, 2), (3, 4)), {0: (1, 2), -1: 3},
-                                       np.array([[1], [2]])])  # fmt: skip
+                                       np.array([[1], [2]])])
 @pytest.mark.parametrize("mode", ["constant", "edge"])
 def test_pad_width_in_all_of_numpys_forms(pad_width, mode):
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(
-        cnp.pad(cytape.constant(x), pad_width, mode).numpy(), np.pad(x, pad_width, mode)
-    )
+        cnp.pad(cytape.constant(x), pad_width, mode).numpy(), np.pad(x, pad_width, mode))
 
 
 def test_nothing_to_copy_into_the_padding_is_an_error():
@@ -105,8 +103,7 @@ def test_what_is_left_undefined_is_zero():
     lambda x: cnp.pad(x, 1, "edge", constant_values=1), lambda x: cnp.pad(x, 1, "no such mode"),
     lambda x: cnp.pad(x, 1, "maximum", stat_length=0), lambda x: cnp.pad(x[:0], 1, "edge"),
     lambda x: cnp.pad(x[:0], 1, "mean"), lambda x: cnp.pad(x, 1, "mean", end_values=1),
-    lambda x: cnp.pad(x, 1, "linear_ramp", end_values=(1, 2, 3)),
-])
+    lambda x: cnp.pad(x, 1, "linear_ramp", end_values=(1, 2, 3))])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)
 

@@ -15,8 +15,7 @@ X = np.array([-1.0, 0.5, 2.0])
     lambda x: np.select([x > 0], [x, x]), lambda x: np.select([], [], x),
     lambda x: np.select([np.ones(3)], [x]), lambda x: np.choose([0, 5, 0], [x, x]),
     lambda x: np.choose([0.5] * 3, [x, x]), lambda x: np.choose([0] * 3, [x], mode="bogus"),
-    lambda x: np.piecewise(x, [x > 0], [1.0, 2.0, 3.0]),
-])  # fmt: skip
+    lambda x: np.piecewise(x, [x > 0], [1.0, 2.0, 3.0])])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)
 

@@ -36,7 +36,6 @@ def test_only_the_first_input_has_the_batch_axis():
 
 def test_forward_mode_takes_a_batch_of_tangents_by_the_same_rule():
     x, tangents = cytape.constant(np.arange(4.0)), np.arange(12.0).reshape(3, 4)
-    with cytape.ForwardAccumulator(
-            x, cytape.constant(tangents), use_batch=True) as accumulator:
+    with cytape.ForwardAccumulator(x, cytape.constant(tangents), use_batch=True) as accumulator:
         y = cnp.cumsum(x)
     np.testing.assert_array_equal(accumulator.jvp(y).numpy(), np.cumsum(tangents, 1))

@@ -49,8 +49,7 @@ def test_a_wrong_number_of_arguments_is_an_error_whoever_is_called(call, module)
 
 
 @pytest.mark.parametrize("arguments", [
-    {"out": np.zeros(3)}, {"out": (np.zeros(3),)}, {"where": V3 > 0}, {"bogus": 1},
-])
+    {"out": np.zeros(3)}, {"out": (np.zeros(3),)}, {"where": V3 > 0}, {"bogus": 1}])
 def test_arguments_that_tensors_do_not_take_are_named(arguments):
     (name,), x = arguments, cytape.constant(V3)
     with cytape.GradientTape() as tape, pytest.raises(TypeError, match=name):
@@ -61,8 +60,7 @@ def test_arguments_that_tensors_do_not_take_are_named(arguments):
 @pytest.mark.parametrize("module", [np, cnp])
 @pytest.mark.parametrize("arguments", [
     {"casting": "unsafe"}, {"order": "F"}, {"subok": False}, {"dtype": np.float32},
-    {"dtype": np.float16, "casting": "unsafe", "order": "K"}, {"casting": "no"},
-])
+    {"dtype": np.float16, "casting": "unsafe", "order": "K"}, {"casting": "no"}])
 def test_casts_are_numpys(module, arguments):
     x, y = np.float64([1.3, 2.7, -0.1]), np.float64([2.1, 0.2, 1.0])
     expected = np.add(x, y, **arguments)
@@ -76,10 +74,9 @@ def test_casts_are_numpys(module, arguments):
 @pytest.mark.parametrize("call", [
     lambda x: np.add(x, x, dtype=int), lambda x: np.log(x, dtype=int),
     lambda x: np.exp(x, dtype=np.float32, casting="safe"),
-    lambda x: np.add(x, np.float32([1, 2, 3]), casting="no"),
-    lambda x: np.less(x, x, dtype=float), lambda x: np.add(x, 1.0, casting="unknown"),
-    lambda x: np.add(x, x, order="X"), lambda x: np.conjugate(x, dtype=int),
-])
+    lambda x: np.add(x, np.float32([1, 2, 3]), casting="no"), lambda x: np.less(x, x, dtype=float),
+    lambda x: np.add(x, 1.0, casting="unknown"), lambda x: np.add(x, x, order="X"),
+    lambda x: np.conjugate(x, dtype=int)])
 def test_casts_that_numpy_refuses_are_refused_as_there(call):
     with pytest.raises((TypeError, ValueError)) as expected:
         call(V3)
@@ -95,8 +92,7 @@ def test_defaults_may_be_spelt_out(arguments):
 
 
 @pytest.mark.parametrize("function, args", [
-    ("sin", (V3,)), ("add", (V3, V3)), ("add", (V3, 1)), ("multiply", (2.0, V3)),
-])
+    ("sin", (V3,)), ("add", (V3, V3)), ("add", (V3, 1)), ("multiply", (2.0, V3))])
 def test_a_dtype_may_be_asked_for_and_is_differentiable(function, args):
     expected = getattr(np, function)(*args, dtype="float32")
     for module in (np, cnp):
@@ -234,20 +230,12 @@ def saved(function, n_inputs, watched=None):
 
 
 @pytest.mark.parametrize("function, n_inputs, inputs, output", [
-    (cnp.add, 2, (False, False), False),
-    (cnp.subtract, 2, (False, False), False),
-    (cnp.negative, 1, (False,), False),
-    (cnp.multiply, 2, (True, True), False),
-    (cnp.divide, 2, (False, True), True),
-    (cnp.exp, 1, (False,), True),
-    (cnp.tanh, 1, (False,), True),
-    (cnp.sin, 1, (True,), False),
-    (cnp.square, 1, (True,), False),
-    (cnp.floor, 1, (False,), False),
-    (cnp.maximum, 2, (True, True), False),
-    (lambda x: x * 2.0, 1, (False,), False),
-    (lambda x: 2.0 / x, 1, (True,), True),
-])
+    (cnp.add, 2, (False, False), False), (cnp.subtract, 2, (False, False), False),
+    (cnp.negative, 1, (False,), False), (cnp.multiply, 2, (True, True), False),
+    (cnp.divide, 2, (False, True), True), (cnp.exp, 1, (False,), True),
+    (cnp.tanh, 1, (False,), True), (cnp.sin, 1, (True,), False), (cnp.square, 1, (True,), False),
+    (cnp.floor, 1, (False,), False), (cnp.maximum, 2, (True, True), False),
+    (lambda x: x * 2.0, 1, (False,), False), (lambda x: 2.0 / x, 1, (True,), True)])
 def test_only_what_a_partial_reads_is_kept(function, n_inputs, inputs, output):
     assert saved(function, n_inputs) == (inputs, output)
 

@@ -73,8 +73,7 @@ def test_a_rule_sees_the_call(recorded):
 @each("use", [
     lambda x: x, lambda x: x * 2.0, lambda x: 2.0 * x, lambda x: np.ones(3) @ x, lambda x: x.shape,
     np.sin, np.sum, np.asarray, cnp.tanh, lambda x: x[0], lambda x: [*x], float, lambda x: -x,
-    lambda x: cytape.constant(2.0) * x, lambda x: np.ones(3) * x,
-])
+    lambda x: cytape.constant(2.0) * x, lambda x: np.ones(3) * x])
 def test_a_rule_that_uses_what_is_not_saved_is_told_so(use, recorded):
     """An input was None before: a rule that returned it had no gradient, others no reason."""
     op = GeneralOp("Forgot", lambda x, y: x * y, lambda op, g: (use(op.inputs[1]), g),
@@ -215,8 +214,7 @@ def test_an_error_in_the_forward_function_records_nothing():
 
 
 @pytest.mark.parametrize("saved_inputs, inputs", [
-    (None, (True, True)), ((), (False, False)), ((1,), (False, True)),
-])
+    (None, (True, True)), ((), (False, False)), ((1,), (False, True))])
 @pytest.mark.parametrize("saved_outputs, outputs", [((), (False, False)), ((1,), (False, True))])
 def test_only_what_is_declared_is_kept(saved_inputs, inputs, saved_outputs, outputs):
     op = GeneralOp("Keeps", lambda x, y: (x + y, x - y), lambda op, g, h: (g + h, g - h),
@@ -281,15 +279,14 @@ def test_what_has_no_gradient_is_not_recorded(name, outputs):
 # -- gradients that fit ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gradient, expected", [
-    (lambda g: g, [1, 1, 1]),
-    (lambda g: [2.0, 3.0, 4.0], [2, 3, 4]),
-    (lambda g: np.int8([1, 2, 3]), [1, 2, 3]),
-    (lambda g: np.array([1 + 5j, 2, 3]), [1, 2, 3]),
-    (lambda g: cytape.constant([1, 2, 3]), [1, 2, 3]),
-    (lambda g: cytape.Variable([1.0, 2.0, 3.0]), [1, 2, 3]),
-    (lambda g: None, None),
-], ids=["same", "list", "integers", "complex", "tensor of integers", "variable", "none"])
+@pytest.mark.parametrize(
+    "gradient, expected",
+    [
+        (lambda g: g, [1, 1, 1]), (lambda g: [2.0, 3.0, 4.0], [2, 3, 4]),
+        (lambda g: np.int8([1, 2, 3]), [1, 2, 3]), (lambda g: np.array([1 + 5j, 2, 3]), [1, 2, 3]),
+        (lambda g: cytape.constant([1, 2, 3]), [1, 2, 3]),
+        (lambda g: cytape.Variable([1.0, 2.0, 3.0]), [1, 2, 3]), (lambda g: None, None)],
+    ids=["same", "list", "integers", "complex", "tensor of integers", "variable", "none"])
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_gradient_gets_the_dtype_of_its_input(gradient, expected, recorded):
     op = GeneralOp("Converts", np.positive, lambda op, g: (gradient(g),))
@@ -388,8 +385,7 @@ def test_what_is_not_saved_can_be_copied_and_tells_so_still(again):
 
 @each("view", [
     lambda base: base[::-1], lambda base: base, lambda base: base.reshape(2, 3)[::-1].T,
-    lambda base: base[4::-2],
-])
+    lambda base: base[4::-2]])
 @each("part", [slice(1, 3), slice(None, None, -1), slice(-1, None)])
 def test_results_in_the_memory_of_an_array_do_not_change_with_it(view, part):
     op = GeneralOp("Part", lambda a, b: a[part])

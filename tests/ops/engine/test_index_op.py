@@ -16,8 +16,7 @@ from tests.cases import each
 
 SLICES = [
     slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(None, None, 2),
-    slice(-1, None, -2), slice(2, 1), slice(-10, 10), slice(10, -10, -3),
-]
+    slice(-1, None, -2), slice(2, 1), slice(-10, 10), slice(10, -10, -3)]
 PARTS = [0, -1, None, Ellipsis, *SLICES]
 COPIED = 16 * 1024  # bytes up to which a result is a copy
 
@@ -90,8 +89,7 @@ def test_basic_indices_of_any_number_of_axes(data):
 
 @pytest.mark.parametrize("dtype", [
     "bool", "int8", "int64", "float16", "float32", "float64", "longdouble", "complex64",
-    "complex128", "datetime64[s]", "U3", "S5",
-])
+    "complex128", "datetime64[s]", "U3", "S5"])
 def test_elements_of_any_size(dtype):
     array = np.arange(24).reshape(2, 3, 4).astype(dtype)
     for index in [1, (0, 1, 2), np.s_[::-1, :, 1:3], np.s_[..., None, ::2], np.s_[:, 1], ()]:
@@ -235,14 +233,12 @@ def test_rows_taken_one_by_one(n):
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), weights)
 
 
-@each(
-    "order", [*itertools.permutations(["part", "whole", "sum", "gather"])], ids=" ".join)
+@each("order", [*itertools.permutations(["part", "whole", "sum", "gather"])], ids=" ".join)
 @pytest.mark.parametrize("shape", [(4, 2), (40, 20), (120, 80)])
 def test_parts_meet_gradients_of_other_kinds(shape, order):
     terms = {
         "part": lambda x: np.sum(x[1:] * x[:-1]), "whole": lambda x: np.sum(x * x),
-        "sum": lambda x: np.sum(x), "gather": lambda x: np.sum(cytape.gather(x, [0, 0, 3])),
-    }
+        "sum": lambda x: np.sum(x), "gather": lambda x: np.sum(cytape.gather(x, [0, 0, 3]))}
     x = cytape.constant(numbers(*shape))
     found, recorded = gradients(lambda x: [terms[name](x) for name in order], x, None)
     array = x.numpy()
@@ -312,7 +308,7 @@ def test_an_index_does_the_same_to_each_element_of_a_batch_unless_arrays_are_apa
     array = np.array([0, 1])
     for index in [
         0, (0, slice(None), 1), None, (Ellipsis, array), (array, 0), (array, array), True,
-    ]:  # fmt: skip
+    ]:
         parts = index if isinstance(index, tuple) else (index,)
         assert index_in_batch(index) == (slice(None), *parts)
     for index in [(array, slice(None), 0), (0, slice(None), array), (array, None, array),

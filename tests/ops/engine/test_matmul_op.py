@@ -17,8 +17,7 @@ from tests.ops.forward_mode import followed
 SHAPES = [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 3), (3, 1)),
     ((1, 1), (1, 1)), ((50, 40), (40, 30)), ((1,), (1,)), ((0, 3), (3, 4)), ((2, 0), (0, 4)),
-    ((0,), (0,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (6, 3, 4)),
-]
+    ((0,), (0,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (6, 3, 4))]
 LAYOUTS = {
     "contiguous": lambda x: x,
     "fortran": np.asfortranarray,
@@ -81,8 +80,7 @@ def test_memory_layout_does_not_matter(shapes, left, right):
 
 @each("dtypes", [
     ("float64", "float64"), ("float32", "float32"), ("float16", "float16"), ("float32", "float64"),
-    ("float64", "complex128"), ("complex64", "complex64"),
-])
+    ("float64", "complex128"), ("complex64", "complex64")])
 @each("left, right", SHAPES)
 def test_the_loop_and_the_rules_give_the_same_gradients(left, right, dtypes):
     tensors = [cytape.constant(draw(left, dtypes[0])), cytape.constant(draw(right, dtypes[1], 1))]
@@ -131,8 +129,7 @@ def test_a_matrix_times_itself():
 
 
 @pytest.mark.parametrize("left, right", [
-    ((3,), (2,)), ((2, 3), (2, 3)), ((2, 3), (4,)), ((), (3,)), ((3,), ()), ((2, 2, 3), (4, 3, 2)),
-])
+    ((3,), (2,)), ((2, 3), (2, 3)), ((2, 3), (4,)), ((), (3,)), ((3,), ()), ((2, 2, 3), (4, 3, 2))])
 def test_shapes_that_do_not_fit_are_numpys_error(left, right):
     with pytest.raises(ValueError) as expected:
         np.ones(left) @ np.ones(right)
@@ -144,8 +141,7 @@ def test_shapes_that_do_not_fit_are_numpys_error(left, right):
 @pytest.mark.parametrize("how", ["warn", "raise", "ignore"])
 @pytest.mark.parametrize("a, b", [
     ([[1e200, 1e200]], [[1e200], [1e200]]), ([[np.inf, 1.0]], [[0.0], [1.0]]),
-    ([[np.nan, 1.0]], [[0.0], [1.0]]), ([[1.0, 2.0]], [[3.0], [4.0]]),
-])
+    ([[np.nan, 1.0]], [[0.0], [1.0]]), ([[1.0, 2.0]], [[3.0], [4.0]])])
 def test_trouble_is_reported_as_numpy_is_set_up_to(a, b, how):
     def complaints(x, y):
         with warnings.catch_warnings(record=True) as caught, np.errstate(over=how, invalid=how):

@@ -20,10 +20,9 @@ matvec = multilinear(
     lambda op, m, g: matvec(np.swapaxes(m, -1, -2), g, **op.attrs), core=(2, 1))
 # Of three operands, without stacks.
 form = multilinear(
-    "DeclaredForm", lambda x, m, y: x @ m @ y,
-    lambda op, g, m, y: g * (m @ y),
-    lambda op, x, g, y: g * np.outer(x, y),
-    lambda op, x, m, g: g * (x @ m), shape_rule=lambda x, m, y: Spec.of((), x.dtype))
+    "DeclaredForm", lambda x, m, y: x @ m @ y, lambda op, g, m, y: g * (m @ y),
+    lambda op, x, g, y: g * np.outer(x, y), lambda op, x, m, g: g * (x @ m),
+    shape_rule=lambda x, m, y: Spec.of((), x.dtype))
 # Linear in the first operand alone.
 scaled = multilinear("DeclaredScaled", lambda x, y: x * np.abs(y),
                      lambda op, g, y: g * np.abs(y), None, core=(0, 0))
@@ -91,8 +90,7 @@ def test_a_tangent_that_stands_still_is_not_multiplied():
 def test_an_operand_may_be_a_constant_a_number_or_integers():
     integers = np.array([[1, 2], [3, 4]])
     for m in (integers, cytape.constant(integers), integers.astype(bool) * integers):
-        np.testing.assert_array_equal(
-            cytape.grad(lambda v, m=m: product(m, v)[0])(V), [2.0, 4.0])
+        np.testing.assert_array_equal(cytape.grad(lambda v, m=m: product(m, v)[0])(V), [2.0, 4.0])
         _, tangent = cytape.jvp(lambda v, m=m: product(m, v), (V,), (np.ones(2),))
         np.testing.assert_array_equal(tangent, [6, 14])
     with cytape.GradientTape() as tape:
@@ -143,8 +141,7 @@ def test_batches_of_directions(m, v):
             operands = [m, v]
             operands[position] = unit
             columns.append(product(*operands))
-        np.testing.assert_allclose(found.reshape(*product(m, v).shape, -1),
-                                   np.stack(columns, -1))
+        np.testing.assert_allclose(found.reshape(*product(m, v).shape, -1), np.stack(columns, -1))
 
 
 def test_a_batch_is_one_product():

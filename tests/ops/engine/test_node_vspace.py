@@ -54,8 +54,7 @@ def test_matrix_product(graph):
 
 def test_gradients_get_the_dtype_of_the_input(graph):
     x = cytape.constant(np.ones(2, "float32"))
-    [dx] = of(
-        DECLARED_DOUBLES(x), [cytape.constant(np.ones(2, "float32"))], [True])
+    [dx] = of(DECLARED_DOUBLES(x), [cytape.constant(np.ones(2, "float32"))], [True])
     assert dx.dtype == np.float32
 
 

@@ -38,8 +38,7 @@ def one(x, axis=None, out=None):
     (lambda: several(A, T), "theirs"), (lambda: several(A, A, A, T), "ours"),
     (lambda: several(A, z=T), "ours"), (lambda: several(A, w=T), "theirs"),
     (lambda: several(A, v=T), "ours"), (lambda: several(A, v=A), "theirs"),
-    (lambda: several(A, z=T, y=1), "ours"),
-])
+    (lambda: several(A, z=T, y=1), "ours")])
 def test_a_parameter_that_decides_calls_the_version(call, expected):
     assert call() == expected
 
@@ -50,8 +49,7 @@ def test_a_parameter_that_decides_calls_the_version(call, expected):
     (lambda: one(A, y=1), "unexpected keyword argument 'y'"),
     (lambda: one(A, x=A), "multiple values for argument 'x'"),
     (lambda: one(A, 1, A, axis=1), "multiple values for argument 'axis'"),
-    (lambda: several(y=A), "missing 1 required positional argument: 'x'"),
-])
+    (lambda: several(y=A), "missing 1 required positional argument: 'x'")])
 def test_arguments_that_do_not_fit_are_errors_of_the_version(call, says):
     with pytest.raises(TypeError, match=says):
         call()

@@ -68,8 +68,7 @@ def test_elementwise_with_an_input_that_it_does_not_depend_on_differentiably(nam
 
 @pytest.mark.parametrize("forward, inputs", [
     (np.sum, [np.ones(3)]), (np.outer, [np.ones(3), np.ones(3)]), (np.ravel, [np.ones((2, 2))]),
-    (lambda x, y: x, [np.ones(3), np.ones(2)]),
-])
+    (lambda x, y: x, [np.ones(3), np.ones(2)])])
 def test_elementwise_of_a_function_that_is_not_elementwise(name, forward, inputs):
     """It was a gradient of None, or one of a wrong shape."""
     op = elementwise(name, forward, *[lambda *_: 1.0 for _ in inputs])
@@ -159,10 +158,8 @@ def test_nondifferentiable(name):
 
 @pytest.mark.parametrize("declare", [
     lambda name: elementwise(name, np.sin, lambda y, x: np.cos(x)),
-    lambda name: linear(name, np.negative, lambda op, g: -g),
-    lambda name: general(name, np.sin),
-    lambda name: nondifferentiable(name, np.floor),
-])
+    lambda name: linear(name, np.negative, lambda op, g: -g), lambda name: general(name, np.sin),
+    lambda name: nondifferentiable(name, np.floor)])
 def test_a_declaration_enters_the_table_under_its_name(name, declare):
     op = declare(name)
     assert OPS[name] is op
@@ -238,8 +235,7 @@ def test_ops_that_are_imported_late_are_declared_already():
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == [
         "an op named 'SVD' is declared already, by cytape itself", "op 'SVD' has a vjp already",
-        "_fft_transpose",
-    ]  # fmt: skip
+        "_fft_transpose"]
 
 
 @pytest.mark.parametrize("taken", ["Sin", "Sum", "MatMul", "While", "StopGradient"])
@@ -308,8 +304,7 @@ def test_an_op_without_any_rule_names_itself_in_forward_mode_too(name):
 
 @pytest.mark.parametrize("returned, message", [
     (lambda g: (g, g, g), "expected 2, got 3"), (lambda g: g, "expected 2, got 1"),
-    (lambda g: (), "expected 2, got 0"),
-])
+    (lambda g: (), "expected 2, got 0")])
 def test_the_wrong_number_of_gradients(name, returned, message):
     op = general(name, np.multiply, lambda op, g: returned(g))
     with pytest.raises(InvalidGradientError, match=f"{name}.*{message}"):

@@ -16,8 +16,7 @@ V3 = np.array([0.5, -1.0, 2.0])
 @pytest.mark.parametrize("size", [3, 40, 700, 20_000])
 @pytest.mark.parametrize("op", [
     cnp.multiply, cnp.divide, cnp.power, cnp.arctan2, cnp.hypot, cnp.maximum, cnp.fmin,
-    cnp.logaddexp, cnp.fmod, cnp.subtract,
-])
+    cnp.logaddexp, cnp.fmod, cnp.subtract])
 def test_gradients_made_together_are_those_made_one_by_one(op, size):
     rng = np.random.default_rng(size)
     x, y, c = map(cytape.constant, rng.uniform(0.5, 2, (3, size)))
@@ -34,12 +33,10 @@ def test_gradients_made_together_are_those_made_one_by_one(op, size):
 
 
 @pytest.mark.parametrize("layout", [
-    lambda x: x, lambda x: x[:1], lambda x: x[::2].repeat(2, 0), lambda x: x[:, :1],
-])
+    lambda x: x, lambda x: x[:1], lambda x: x[::2].repeat(2, 0), lambda x: x[:, :1]])
 @pytest.mark.parametrize("op", [
     cnp.multiply, cnp.divide, cnp.power, cnp.arctan2, cnp.maximum, cnp.fmin, cnp.logaddexp,
-    cnp.subtract, cnp.hypot,
-])
+    cnp.subtract, cnp.hypot])
 def test_gradients_of_a_sum_are_those_of_ones_to_the_bit(op, layout):
     rng = np.random.default_rng(0)
     x, y = cytape.constant(rng.uniform(0.5, 2, (80, 60))), cytape.constant(
@@ -116,8 +113,7 @@ def test_the_gradient_of_a_sum_times_a_number_is_one_number(shape):
 
 @pytest.mark.parametrize("dtypes", [
     ("float32", "float64"), ("float64", "complex128"), ("float16", "complex64"),
-    ("complex64", "complex128"), ("longdouble", "float32"),
-])
+    ("complex64", "complex128"), ("longdouble", "float32")])
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_gradient_has_the_dtype_and_shape_of_its_input(dtypes, recorded):
     x, y = cytape.constant(V3.astype(dtypes[0])), cytape.constant(np.ones((2, 1), dtypes[1]))
@@ -204,5 +200,4 @@ def test_the_tangent_of_a_gradient_is_the_same_by_programs_and_on_tensors(dtype,
     for ours, theirs, primal in zip(by_programs, on_tensors, (x, y), strict=True):
         assert (ours.dtype, ours.shape) == (primal.dtype, primal.shape)
         np.testing.assert_allclose(
-            ours, theirs, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-6
-        )
+            ours, theirs, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-6)

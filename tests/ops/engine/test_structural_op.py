@@ -245,9 +245,7 @@ def test_an_array_beside_a_tensor_is_copied():
     (np.array(["abcdefghij"]), np.array(["abcdefghij", "k"])),
     (np.array([b"abc"] * 40), np.array([b"abcde"])),
     (np.array([1, 2], "M8[s]"), np.array([1], "M8[D]")),
-    (np.array([1], "m8[D]"), np.array([1], "m8[s]")),
-    (np.array([True]), np.array([2])),
-])
+    (np.array([1], "m8[D]"), np.array([1], "m8[s]")), (np.array([True]), np.array([2]))])
 def test_items_that_are_no_numbers_are_numpys(x, y):
     for function in (lambda x, y: np.concatenate([x, y]), lambda x, y: np.flip(y),
                      lambda x, y: np.reshape(y, (1, -1)), lambda x, y: np.roll(y, 1)):
@@ -302,8 +300,7 @@ def test_numbers_are_not_weak_in_a_stack():
 
 @pytest.mark.parametrize("call", [
     lambda x: np.concatenate([x, x], casting="bogus"), lambda x: np.roll(x, [[1], [2]], 0),
-    lambda x: np.repeat(x, [[2]], 0), lambda x: np.tril(x, 10**20),
-])
+    lambda x: np.repeat(x, [[2]], 0), lambda x: np.tril(x, 10**20)])
 def test_what_numpy_refuses_is_refused(call):
     x = np.ones((2, 3))
     with pytest.raises(Exception) as expected:  # noqa: PT011

@@ -141,8 +141,7 @@ def test_negative_zeros_and_special_values(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("x", [
     [np.inf, -np.inf], [[1e308, 1e308], [1.0, 2.0]], np.array([3e38, 3e38], "float32"),
-    np.array([60000.0, 60000.0], "float16"),
-])
+    np.array([60000.0, 60000.0], "float16")])
 def test_trouble_is_reported_as_by_numpy(x, name):
     x = np.array(x)
     for how in ("warn", "ignore", "raise"):
@@ -233,25 +232,16 @@ def test_an_output_gradient_of_any_layout(lay_out, name):
 
 
 CONSUMED = {
-    "nothing": lambda x: x,
-    "product": lambda x: x * x,
+    "nothing": lambda x: x, "product": lambda x: x * x,
     "product with an array": lambda x: x * np.arange(1.0, 1 + x.size).reshape(x.shape),
-    "sum of both": lambda x: x + x,
-    "difference": lambda x: x - x * 2.0,
-    "broadcast": lambda x: x + np.ones((2, *x.shape)),
-    "a row": lambda x: x * x[0],
-    "a slice": lambda x: x[1:],
-    "backwards": lambda x: x[::-1] * x,
-    "matrix product": lambda x: x @ np.transpose(x),
-    "transpose": lambda x: np.transpose(x) * 3.0,
-    "sum": lambda x: np.sum(x, axis=0),
-    "mean": lambda x: np.mean(x, axis=-1, keepdims=True) * x,
-    "reshape": lambda x: np.reshape(x, (-1,)) * 2.0,
-    "function": lambda x: cnp.sin(x),
-    "maximum": lambda x: cnp.maximum(x, 0.0),
-    "gather": lambda x: cytape.gather(x, [0, 0]),
-    "concatenation": lambda x: np.concatenate([x, x * x]),
-}
+    "sum of both": lambda x: x + x, "difference": lambda x: x - x * 2.0,
+    "broadcast": lambda x: x + np.ones((2, *x.shape)), "a row": lambda x: x * x[0],
+    "a slice": lambda x: x[1:], "backwards": lambda x: x[::-1] * x,
+    "matrix product": lambda x: x @ np.transpose(x), "transpose": lambda x: np.transpose(x) * 3.0,
+    "sum": lambda x: np.sum(x, axis=0), "mean": lambda x: np.mean(x, axis=-1, keepdims=True) * x,
+    "reshape": lambda x: np.reshape(x, (-1,)) * 2.0, "function": lambda x: cnp.sin(x),
+    "maximum": lambda x: cnp.maximum(x, 0.0), "gather": lambda x: cytape.gather(x, [0, 0]),
+    "concatenation": lambda x: np.concatenate([x, x * x])}
 
 
 @each("name", NAMES)

@@ -77,8 +77,7 @@ def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, record
 
 @pytest.mark.parametrize("lay_out", [
     lambda x: x.T, lambda x: x[::-1], lambda x: cnp.broadcast_to(x[0], (3, 3)) * 1.0,
-    lambda x: cnp.transpose(x[:, ::-1]),
-])
+    lambda x: cnp.transpose(x[:, ::-1])])
 def test_terms_may_lie_in_memory_in_any_way(lay_out):
     x = cytape.constant(np.ones((3, 3)))
     weights = np.arange(9.0).reshape(3, 3)
@@ -274,8 +273,7 @@ def test_what_cannot_have_a_gradient_takes_no_part(square, data):
 
 
 @pytest.mark.parametrize("persistent, keep, again", [
-    (False, False, False), (False, True, True), (True, False, True),
-])
+    (False, False, False), (False, True, True), (True, False, True)])
 def test_a_recorder_may_be_kept(square, persistent, keep, again):
     recorder, x, y = square([1.0, 2.0], persistent)
     for attempt in range(2):
@@ -350,8 +348,7 @@ def test_every_kind_of_sharing(use, size):
         if expected[wanted] is None:
             assert gradients[wanted] is None
         else:
-            np.testing.assert_allclose(
-                gradients[wanted].numpy(), expected[wanted], 1e-12, 1e-12)
+            np.testing.assert_allclose(gradients[wanted].numpy(), expected[wanted], 1e-12, 1e-12)
     np.testing.assert_array_equal(a, inputs[0])
     np.testing.assert_array_equal(b, inputs[1])
 
@@ -469,8 +466,7 @@ def test_what_a_custom_gradient_keeps_is_not_written_to(size, returned):
 def test_sparse_and_dense_gradients_in_any_order(order, size):
     functions = [
         lambda x: cytape.gather(x, [0, 3, 3]), lambda x: x * x, lambda x: x + 1.0,
-        lambda x: cytape.gather(x, [3]) * 2.0,
-    ]
+        lambda x: cytape.gather(x, [3]) * 2.0]
     x = cytape.constant(np.resize(VALUES, (size, 2)))
     with cytape.GradientTape(persistent=True) as tape:
         tape.watch(x)

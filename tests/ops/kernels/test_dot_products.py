@@ -11,11 +11,9 @@ from tests.ops.forward_mode import followed
 
 SIZES = [(1, 1), (1, 7), (7, 1), (2, 3), (33, 17), (300, 54), (54, 300), (1, 5000), (5000, 1)]
 LAYOUTS = {
-    "contiguous": lambda x: x,
-    "every other": lambda x: np.repeat(x, 2)[::2],
+    "contiguous": lambda x: x, "every other": lambda x: np.repeat(x, 2)[::2],
     "backwards": lambda x: x[::-1].copy()[::-1],
-    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
-}
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape)}
 
 
 def draw(n, dtype, seed):

@@ -56,16 +56,14 @@ def test_what_is_left_to_numpy(x, places, axis, mode):
     (np.array([2.0, 2.0, 3.0]), False), (np.array([[1.0, 1.0], [1.0, 2.0]]), False),
     (np.array([0.0, -0.0]), False), (np.broadcast_to(np.arange(4.0), (3, 4)), False),
     (np.array(1.0), False), (np.ones((3, 0)), True), (np.ones(8)[::2], False),
-    (np.full(3, np.nan), True),
-])
+    (np.full(3, np.nan), True)])
 def test_lines_of_one_number(lines, expected):
     assert are_alike(lines) is expected
 
 
 @each("xp, fp", [
     ([0.0, 1.0, 3.0], [2.0, 4.0, 1.0]), ([0.0, 1.0, 1.0, 2.0, 2.0], [0.0, 1.0, 5.0, 6.0, 8.0]),
-    ([0.5], [3.0]), ([-np.inf, 0.0, np.inf], [1.0, 2.0, 4.0]),
-])
+    ([0.5], [3.0]), ([-np.inf, 0.0, np.inf], [1.0, 2.0, 4.0])])
 def test_slopes_are_those_of_the_pieces_right_of_points(xp, fp):
     xp, fp = np.array(xp), np.array(fp)
     x = np.array([[-1.0, 0.0, 0.5, 1.0], [1.5, 2.0, 3.0, 3.5], [np.inf, -np.inf, np.nan, 0.25]])

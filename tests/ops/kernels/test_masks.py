@@ -11,8 +11,7 @@ RNG = np.random.default_rng(0)
 MASKS = {
     "some": RNG.random(50) < 0.5, "none": np.zeros(50, bool), "all": np.ones(50, bool),
     "the first": np.arange(50) == 0, "the last": np.arange(50) == 49,
-    "rows": RNG.random((5, 10)) < 0.5, "nothing": np.zeros(0, bool), "a number's": np.array(True),
-}
+    "rows": RNG.random((5, 10)) < 0.5, "nothing": np.zeros(0, bool), "a number's": np.array(True)}
 
 
 @each("dtype", ["float64", "float32", "float16", "int64", "int32", "bool", "complex64",

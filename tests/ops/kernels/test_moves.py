@@ -24,8 +24,7 @@ def test_a_copy_is_no_piece():
 @pytest.mark.parametrize("pieces", [
     lambda t, s: [(t, np.lib.stride_tricks.as_strided(s, (100,), (8,)))],
     lambda t, s: [(np.lib.stride_tricks.as_strided(t, (101,), (8,)), s[0, 0:1])],
-    lambda t, s: [(t.view("f4"), s[0, :1].view("f4")[:1])],
-])
+    lambda t, s: [(t.view("f4"), s[0, :1].view("f4")[:1])]])
 def test_memory_beyond_an_outline_is_no_piece(pieces):
     with pytest.raises(ValueError, match="pieces? "):
         moves_of((100,), (2, 3), pieces)
@@ -66,8 +65,7 @@ def test_parts_that_repeat_one_number_are_one():
 
 @pytest.mark.parametrize("shape, wide", [
     ((1, 30), (40, 30)), ((40, 1), (40, 30)), ((30,), (40, 30)), ((1, 1), (7, 3)), ((), (1000,)),
-    ((100, 1, 3), (2, 100, 5, 3)),
-])
+    ((100, 1, 3), (2, 100, 5, 3))])
 def test_one_number_is_summed_as_often_as_it_is_repeated(shape, wide):
     found = gradient_of(lambda x: [np.broadcast_to(x, wide)], repeated(0.5, wide), shape=shape)
     np.testing.assert_array_equal(found, np.full(shape, 0.5 * math.prod(wide) / math.prod(shape)))
@@ -83,8 +81,7 @@ def test_not_all_are_repeated_as_often():
 
 @pytest.mark.parametrize("function", [
     lambda x: np.pad(x, 2, mode="reflect"), lambda x: np.concatenate([x, x[::-1], x]),
-    lambda x: np.pad(x, 1, mode="edge"), lambda x: np.tile(x, 3), lambda x: np.insert(x, 1, x[:2]),
-])  # fmt: skip
+    lambda x: np.pad(x, 1, mode="edge"), lambda x: np.tile(x, 3), lambda x: np.insert(x, 1, x[:2])])
 @pytest.mark.parametrize("size", [5, 300])
 def test_a_sum_may_begin_with_a_copy(function, size):
     jacobian = np.transpose([function(row) for row in np.eye(size)])

@@ -268,20 +268,14 @@ def test_an_op_that_passes_its_tangent_on():
 
 
 @pytest.mark.parametrize("partial, n_inputs, reads, is_one", [
-    (lambda z, x: 1, 1, 0, True),
-    (lambda z, x: 1.0, 1, 0, True),
-    (lambda z, x: np.float64(1), 1, 0, True),
-    (lambda z, x: -1, 1, 0, False),
-    (lambda z, x: 0, 1, 0, False),
-    (lambda z, x: z, 1, OUTPUT, False),
-    (lambda z, x: x, 1, FIRST, False),
-    (lambda z, x, y: y, 2, SECOND, False),
+    (lambda z, x: 1, 1, 0, True), (lambda z, x: 1.0, 1, 0, True),
+    (lambda z, x: np.float64(1), 1, 0, True), (lambda z, x: -1, 1, 0, False),
+    (lambda z, x: 0, 1, 0, False), (lambda z, x: z, 1, OUTPUT, False),
+    (lambda z, x: x, 1, FIRST, False), (lambda z, x, y: y, 2, SECOND, False),
     (lambda z, x, y: z * x + y, 2, OUTPUT | FIRST | SECOND, False),
-    (lambda z, x, y: x / x, 2, FIRST, False),
-    (lambda z, x: x > 0, 1, FIRST, False),
+    (lambda z, x, y: x / x, 2, FIRST, False), (lambda z, x: x > 0, 1, FIRST, False),
     (lambda z, x: np.where(x > 0, z, 2.0), 1, OUTPUT | FIRST, False),
-    (lambda z, x, y, w: w, 3, 8, False),
-])
+    (lambda z, x, y, w: w, 3, 8, False)])
 def test_a_program_says_what_it_reads(partial, n_inputs, reads, is_one):
     program = trace(partial, n_inputs)
     assert isinstance(program, Program)
@@ -325,8 +319,7 @@ def test_what_kernels_cannot_do_is_no_program(partial):
 @each("partial", [
     long_sum(30), UNTRACEABLE["a function that is no ufunc"], UNTRACEABLE["a method"],
     UNTRACEABLE["an attribute"], UNTRACEABLE["a branch"], UNTRACEABLE["two outputs"],
-    UNTRACEABLE["where of numbers"],
-])
+    UNTRACEABLE["where of numbers"]])
 @each("size", [1, 3, 1000])
 def test_ops_without_a_program_have_a_gradient_nevertheless(partial, size):
     x = draw("float64", size)
@@ -380,10 +373,8 @@ EXPRESSIONS = {
     "numpy constant": lambda z, x, y: x * np.pi + np.int64(2),
     "unary chain": lambda z, x, y: -np.sqrt(np.exp(np.sin(abs(x)))),
     "minimum": lambda z, x, y: np.minimum(x, y) - np.maximum(x, 0.5),
-    "no data": lambda z, x, y: -2.5,
-    "the output": lambda z, x, y: z,
-    "three arguments": lambda z, x, y: np.where(x > 0.5, x * y, z),
-}
+    "no data": lambda z, x, y: -2.5, "the output": lambda z, x, y: z,
+    "three arguments": lambda z, x, y: np.where(x > 0.5, x * y, z)}
 
 
 @each("dtype", ["float64", "float32"])
@@ -431,8 +422,7 @@ def test_other_memory_layouts(lay_out):
 
 @pytest.mark.parametrize("dtypes", [
     ("float16", "float16"), ("longdouble", "longdouble"), ("complex128", "complex128"),
-    ("float32", "float64"), ("float64", "complex128"), ("float32", "int64"),
-])
+    ("float32", "float64"), ("float64", "complex128"), ("float32", "int64")])
 def test_other_dtypes_and_mixed_ones(dtypes):
     op = made_op(lambda z, x, y: z + y, lambda z, x, y: z - x)
     inputs = [(10 * draw("float64", 100, seed=seed)).astype(dtype)
@@ -474,8 +464,7 @@ def test_operands_that_lie_differently(expression, dtype):
 
 
 @pytest.mark.parametrize("shapes", [
-    ((30, 40), (30, 40)), ((30, 40), (40,)), ((30, 40), (1, 1)), ((30, 40), ()), ((3,), (3,)),
-])
+    ((30, 40), (30, 40)), ((30, 40), (40,)), ((30, 40), (1, 1)), ((30, 40), ()), ((3,), (3,))])
 def test_operands_that_are_not_aligned(shapes):
     op = made_op(lambda z, x, y: z + y, lambda z, x, y: z - x * y)
     for dtype in ("float64", "float32"):
@@ -535,8 +524,7 @@ def test_special_values_are_computed_with_like_all_others():
 
 @pytest.mark.parametrize("partial, expected", [
     (lambda y, x: x > 0, [0.0, np.inf, np.nan]),
-    (lambda y, x: 1.0 * (x > 0), [np.nan, np.inf, np.nan]),
-])
+    (lambda y, x: 1.0 * (x > 0), [np.nan, np.inf, np.nan])])
 def test_a_boolean_selects_where_a_number_multiplies(partial, expected):
     x = np.array([-1.0, 1.0, 1.0])
     seed = np.array([np.inf, np.inf, np.nan])

@@ -11,10 +11,8 @@ RNG = np.random.default_rng(0)
 ALL = slice(None)
 # name: shape, index
 INDICES = {
-    "a line": ((7,), RNG.integers(0, 7, 40)),
-    "from the end": ((7,), RNG.integers(-7, 7, (5, 6))),
-    "short rows": ((7, 3), RNG.integers(0, 7, 40)),
-    "long rows": ((9, 50), RNG.integers(-4, 5, 30)),
+    "a line": ((7,), RNG.integers(0, 7, 40)), "from the end": ((7,), RNG.integers(-7, 7, (5, 6))),
+    "short rows": ((7, 3), RNG.integers(0, 7, 40)), "long rows": ((9, 50), RNG.integers(-4, 5, 30)),
     "rows of rows": ((4, 5, 40), (ALL, RNG.integers(0, 5, 8))),
     "columns": ((5, 6), (ALL, RNG.integers(0, 6, 20))),
     "two arrays": ((5, 6, 2), (RNG.integers(-5, 5, 30), RNG.integers(0, 6, 30))),
@@ -22,8 +20,7 @@ INDICES = {
     "a whole slice at the end": ((5, 6), (RNG.integers(0, 5, 8), ALL)),
     "small integers": ((7,), RNG.integers(0, 7, 40).astype(np.int8)),
     "bytes the other way round": ((7,), RNG.integers(0, 7, 40).astype(">i8")),
-    "unsigned ones": ((7,), RNG.integers(0, 7, 40).astype(np.uint32)),
-}
+    "unsigned ones": ((7,), RNG.integers(0, 7, 40).astype(np.uint32))}
 DTYPES = ["float64", "float32", "longdouble", "complex64", "complex128"]
 
 
@@ -74,8 +71,7 @@ def test_one_number_in_another_byte_order():
     ((4,), np.array([0, 4])), ((4,), np.array([-5])), ((4, 2), (np.array([0]), np.array([2]))),
     ((4,), slice(1, 3)), ((4, 4), (slice(1, 3), np.array([0]))),
     ((4, 4, 4), (np.array([0]), ALL, np.array([1]))), ((4,), (np.array([0]), ALL)),
-    ((4,), np.array([True, False, True, False])), ((4,), np.array([1], np.uint64)),
-])
+    ((4,), np.array([True, False, True, False])), ((4,), np.array([1], np.uint64))])
 def test_what_is_left_to_numpy(shape, index):
     assert added(shape, index, np.zeros(1)) is None
 

@@ -26,12 +26,9 @@ def unaligned(x):
 
 
 LAYOUTS = {
-    "contiguous": lambda x: x,
-    "fortran": np.asfortranarray,
+    "contiguous": lambda x: x, "fortran": np.asfortranarray,
     "backwards": lambda x: x[..., ::-1].copy()[..., ::-1],
-    "every other": lambda x: np.repeat(x, 2, axis=0)[::2],
-    "unaligned": unaligned,
-}
+    "every other": lambda x: np.repeat(x, 2, axis=0)[::2], "unaligned": unaligned}
 
 
 # -- over broadcast axes ---------------------------------------------------------------------------
@@ -95,8 +92,7 @@ def test_what_is_summed_meets_what_is_there():
     functions = [
         lambda b: whole_numbers((20, 30)) + b, lambda b: b * whole_numbers((20, 30), seed=1),
         lambda b: b * b, lambda b: b[::-1] * 2.0, lambda b: np.sum(b), lambda b: b,
-        lambda b: whole_numbers((4, 20, 1)) * b,
-    ]
+        lambda b: whole_numbers((4, 20, 1)) * b]
     terms = []
     for function in functions:
         b = cytape.constant(np.arange(30.0))

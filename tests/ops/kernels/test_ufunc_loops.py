@@ -14,9 +14,8 @@ from tests.tables import table
 
 UFUNC_OPS = {name: op for name, op in OPS.items()
              if isinstance(op, ElementwiseOp) and isinstance(op.forward, np.ufunc)}
-DTYPES = table(
-    ["float32", "float64", "bool"],
-    ["uint8", "int64", "float16", "longdouble", "complex64", "complex128"])
+DTYPES = table(["float32", "float64", "bool"], [
+    "uint8", "int64", "float16", "longdouble", "complex64", "complex128"])
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1e300, -1e300, 1.0, -1.0, 0.5, 2.0]
 
 
@@ -92,21 +91,15 @@ def test_a_kernel_is_that_of_a_ufunc():
 
 
 TROUBLE = {
-    "divide": lambda one: one / (one - one),
-    "invalid": lambda one: (one - one) / (one - one),
-    "log of zero": lambda one: np.log(one - one),
-    "square root": lambda one: np.sqrt(-one),
-    "power": lambda one: (one - one) ** -1.0,
-    "overflow": lambda one: np.exp(one * 1e6),
+    "divide": lambda one: one / (one - one), "invalid": lambda one: (one - one) / (one - one),
+    "log of zero": lambda one: np.log(one - one), "square root": lambda one: np.sqrt(-one),
+    "power": lambda one: (one - one) ** -1.0, "overflow": lambda one: np.exp(one * 1e6),
     "overflow of a product": lambda one: np.square(one * 1e30) ** 9,
-    "python scalar": lambda one: one / 0,
-    "reflected": lambda one: 0 / (one - one),
-    "cast of a python scalar": lambda one: one * 1e300,
-    "none": lambda one: one * 2 + 1 > 0,
+    "python scalar": lambda one: one / 0, "reflected": lambda one: 0 / (one - one),
+    "cast of a python scalar": lambda one: one * 1e300, "none": lambda one: one * 2 + 1 > 0,
     "inf without trouble": lambda one: one * np.inf,
     "nan without trouble": lambda one: one * np.nan,
-    "comparison with nan": lambda one: one < one * np.nan,
-}
+    "comparison with nan": lambda one: one < one * np.nan}
 
 
 def complaints(function, argument, **how):

@@ -18,8 +18,7 @@ ARGUMENTS = {
     "huge": lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(6, 308, n),
     "of all sizes": lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-320, 308, n),
     "near the zeros": lambda rng, n: np.pi / 2 * rng.integers(-1000, 1000, n),
-    "subnormal": lambda rng, n: np.resize([5e-324, -5e-324, 1e-310, 0.0, -0.0], n),
-}
+    "subnormal": lambda rng, n: np.resize([5e-324, -5e-324, 1e-310, 0.0, -0.0], n)}
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)

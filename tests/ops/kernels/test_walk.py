@@ -13,22 +13,19 @@ from tests.tables import table
 
 DTYPES = table(["float64", "complex64"], ["float16", "float32", "complex128"])
 LAYOUTS = {
-    "contiguous": lambda x: x,
-    "fortran": np.asfortranarray,
+    "contiguous": lambda x: x, "fortran": np.asfortranarray,
     "every other row": lambda x: np.repeat(x, 2, axis=0)[::2] if x.ndim else x,
     "every other column": lambda x: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
     "backwards": lambda x: np.flip(np.flip(x).copy()),
     "inner axis backwards": lambda x: x[..., ::-1].copy()[..., ::-1] if x.ndim else x,
     "unaligned": lambda x: unaligned(x),
-    "repeated": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim else x,
-}
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim else x}
 PAIRS = [
     ((), ()), ((), (3,)), ((3,), ()), ((1,), (3,)), ((4, 3), (3,)), ((3,), (4, 3)),
     ((4, 1), (1, 3)), ((4, 1), (3,)), ((2, 1, 3), (4, 1)), ((2, 3, 4), (2, 3, 4)),
     ((2, 3, 4), (3, 1)), ((1, 1, 1), (2, 3, 4)), ((1, 1), (1,)), ((0, 3), (3,)), ((0, 1), (1, 3)),
     ((5, 0), ()), ((1, 0), (4, 1)), ((2, 1, 2, 1, 2), (2, 1, 2, 1)), ((600,), (1,)),
-    ((100, 100), (100,)), ((100, 1), (1, 100)), ((9000,), ()), ((130, 70), (130, 70)),
-]
+    ((100, 100), (100,)), ((100, 1), (1, 100)), ((9000,), ()), ((130, 70), (130, 70))]
 
 
 def unaligned(x):
@@ -96,8 +93,7 @@ def test_any_number_of_axes(n_axes):
 
 @pytest.mark.parametrize("shape", [
     (1,) * 63 + (3,), (3,) + (1,) * 63, (1,) * 31 + (3, 3) + (1,) * 31,
-    (2,) * 6 + (1,) * 57 + (2,),
-])
+    (2,) * 6 + (1,) * 57 + (2,)])
 def test_as_many_axes_as_numpy_has(shape):
     x = draw((int(np.prod(shape)),), "float64").reshape(shape)
     result = cytape.constant(x) * tensor_of(x.T)
@@ -206,8 +202,7 @@ def test_gradients_of_broadcast_operands(left, right, dtype):
 @each("right", LAYOUTS)
 @pytest.mark.parametrize("shapes", [
     ((6, 5, 4), (6, 5, 4)), ((6, 5, 4), (5, 1)), ((4,), (6, 5, 4)), ((40, 30), (40, 1)),
-    ((8, 64), (1, 1)), ((1, 1), (8, 64)), ((8, 64), ()), ((120, 100), (100,)),
-])
+    ((8, 64), (1, 1)), ((1, 1), (8, 64)), ((8, 64), ()), ((120, 100), (100,))])
 def test_gradients_of_operands_of_any_layout(shapes, left, right):
     a = LAYOUTS[left](draw(shapes[0], "float64"))
     b = LAYOUTS[right](draw(shapes[1], "float64", 1))

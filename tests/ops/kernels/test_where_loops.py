@@ -13,12 +13,9 @@ from tests.ways import gradients
 
 SIZES = [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 100, 1001, 9000]
 WAYS = {
-    "whole": lambda x: x,
-    "every other": lambda x: np.repeat(x, 2)[::2],
+    "whole": lambda x: x, "every other": lambda x: np.repeat(x, 2)[::2],
     "backwards": lambda x: x[::-1].copy()[::-1],
-    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
-    "a number": lambda x: x[0],
-}
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape), "a number": lambda x: x[0]}
 
 
 def arrays(n, dtype):
@@ -27,8 +24,7 @@ def arrays(n, dtype):
     return rng.integers(0, 2, n).astype(bool), x, y
 
 
-@each("dtype", ["float16", "float32", "float64", "complex64", "complex128",
-                "longdouble"])
+@each("dtype", ["float16", "float32", "float64", "complex64", "complex128", "longdouble"])
 @each("n", SIZES)
 def test_all_strides(n, dtype):
     c, x, y = arrays(n, dtype)

@@ -32,8 +32,7 @@ def test_an_impossible_class_without_a_label_costs_nothing():
     logits, labels = np.array([0.0, -np.inf, 0.0]), np.array([0.5, 0.0, 0.5])
     np.testing.assert_allclose(nn.softmax_cross_entropy_with_logits(labels, logits), np.log(2))
     np.testing.assert_array_equal(
-        gradient(lambda x: nn.softmax_cross_entropy_with_logits(labels, x), logits), np.zeros(3)
-    )
+        gradient(lambda x: nn.softmax_cross_entropy_with_logits(labels, x), logits), np.zeros(3))
 
 
 def test_cross_entropies_have_a_second_derivative(rng):
@@ -43,16 +42,9 @@ def test_cross_entropies_have_a_second_derivative(rng):
     check_grads(lambda x: nn.sparse_softmax_cross_entropy_with_logits([0, 2], x), [logits], order=3)
 
 
-@pytest.mark.parametrize(
-    ("labels", "error"),
-    [
-        ([0, 3], ValueError),
-        ([0, -1], ValueError),
-        ([0], ValueError),
-        ([[0, 1]], ValueError),
-        ([0.0, 1.0], TypeError),
-    ],
-)
+@pytest.mark.parametrize(("labels", "error"), [
+    ([0, 3], ValueError), ([0, -1], ValueError), ([0], ValueError), ([[0, 1]], ValueError),
+    ([0.0, 1.0], TypeError)])
 def test_bad_classes_are_errors_that_name_the_labels(labels, error):
     with pytest.raises(error, match="labels"):
         nn.sparse_softmax_cross_entropy_with_logits(labels, np.zeros((2, 3)))

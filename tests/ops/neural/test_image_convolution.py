@@ -13,8 +13,7 @@ WINDOWS = [
     Window((3, 2), (1, 1), (1, 1), ((0, 0), (0, 0))),
     Window((2, 3), (2, 3), (1, 1), ((1, 0), (0, 2))),
     Window((3, 3), (1, 2), (2, 1), ((2, 2), (1, 1))),
-    Window((1, 4), (3, 1), (1, 2), ((0, 0), (6, 6))),
-]
+    Window((1, 4), (3, 1), (1, 2), ((0, 0), (6, 6)))]
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -38,8 +37,7 @@ def test_conv2d_is_scipys_correlation(rng):
     for padding, mode in [("VALID", "valid"), ("SAME", "same")]:
         np.testing.assert_allclose(
             conv2d(image, filters, 1, padding)[0, :, :, 0],
-            signal.correlate2d(image[0, :, :, 0], filters[:, :, 0, 0], mode),
-        )
+            signal.correlate2d(image[0, :, :, 0], filters[:, :, 0, 0], mode))
 
 
 @each("size", [4, 5, 6, 7])
@@ -60,8 +58,7 @@ def test_forms_of_strides_dilations_and_padding(rng):
     image, filters = rng.normal(size=(2, 8, 9, 2)), rng.normal(size=(2, 3, 2, 4))
     expected = conv2d(image, filters, (2, 1), [(1, 0), (2, 3)], dilations=(1, 2))
     four = conv2d(
-        image, filters, [1, 2, 1, 1], [[0, 0], [1, 0], [2, 3], [0, 0]], dilations=[1, 1, 2, 1]
-    )
+        image, filters, [1, 2, 1, 1], [[0, 0], [1, 0], [2, 3], [0, 0]], dilations=[1, 1, 2, 1])
     np.testing.assert_array_equal(four, expected)
     one = conv2d(image, filters, 2, "SAME")
     np.testing.assert_array_equal(one, conv2d(image, filters, (2, 2), "SAME"))
@@ -79,9 +76,8 @@ def test_channels_first(padding, rng):
         expected = np.transpose(function(image, *arguments, padding), (0, 3, 1, 2))
         actual = function(first, *arguments, padding, data_format="NCHW")
         np.testing.assert_allclose(actual, expected, rtol=1e-12)
-        check_grads(
-            lambda x, f=function, a=arguments: f(x, *a, padding, data_format="NCHW"), [first]
-        )
+        check_grads(lambda x, f=function, a=arguments: f(x, *a, padding, data_format="NCHW"), [
+            first])
 
 
 def test_a_small_network_of_images_is_differentiable_twice(rng):
@@ -107,9 +103,7 @@ def test_padding_is_never_the_maximum():
         pool = lambda x: max_pool2d(x, 3, 1, "SAME")  # noqa: E731
         np.testing.assert_array_equal(pool(image), image)
         assert gradient(pool, image).sum() == 9
-    np.testing.assert_array_equal(
-        max_pool2d(np.full((1, 1, 1, 1), -3), 3, 1, "SAME"), [[[[-3]]]]
-    )
+    np.testing.assert_array_equal(max_pool2d(np.full((1, 1, 1, 1), -3), 3, 1, "SAME"), [[[[-3]]]])
 
 
 def test_nan_is_the_maximum():
@@ -131,27 +125,23 @@ def test_integers_have_a_fractional_mean_and_an_integer_maximum():
 IMAGE, FILTERS = np.zeros((1, 4, 4, 2)), np.zeros((3, 3, 2, 5))
 
 
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda: conv2d(IMAGE[0], FILTERS, 1, "SAME"), "input"),
-        (lambda: conv2d(IMAGE, FILTERS[0], 1, "SAME"), "filters"),
-        (lambda: conv2d(IMAGE[..., :1], FILTERS, 1, "SAME"), "channels"),
-        (lambda: conv2d(IMAGE, FILTERS, 0, "SAME"), "strides"),
-        (lambda: conv2d(IMAGE, FILTERS, 1.5, "SAME"), "strides"),
-        (lambda: conv2d(IMAGE, FILTERS, (2, 1, 1, 1), "SAME"), "strides"),
-        (lambda: conv2d(IMAGE, FILTERS, (1, 1, 1), "SAME"), "strides"),
-        (lambda: conv2d(IMAGE, FILTERS, 1, "same"), "padding"),
-        (lambda: conv2d(IMAGE, FILTERS, 1, [(1, 1)]), "padding"),
-        (lambda: conv2d(IMAGE, FILTERS, 1, [(1, -1), (0, 0)]), "padding"),
-        (lambda: conv2d(IMAGE, FILTERS, 1, [(1, 0), (0, 0), (0, 0), (0, 0)]), "padding"),
-        (lambda: conv2d(IMAGE, FILTERS, 1, "VALID", dilations=2), "dilations"),
-        (lambda: conv2d(IMAGE, FILTERS, 1, "SAME", data_format="HWC"), "data_format"),
-        (lambda: max_pool2d(IMAGE, 5, 1, "VALID"), "kernel"),
-        (lambda: max_pool2d(IMAGE, -1, 1, "VALID"), "ksize"),
-        (lambda: avg_pool2d(IMAGE, 2, 1, [(2, 0), (0, 0)]), "padding"),
-    ],
-)
+@pytest.mark.parametrize(("call", "named"), [
+    (lambda: conv2d(IMAGE[0], FILTERS, 1, "SAME"), "input"),
+    (lambda: conv2d(IMAGE, FILTERS[0], 1, "SAME"), "filters"),
+    (lambda: conv2d(IMAGE[..., :1], FILTERS, 1, "SAME"), "channels"),
+    (lambda: conv2d(IMAGE, FILTERS, 0, "SAME"), "strides"),
+    (lambda: conv2d(IMAGE, FILTERS, 1.5, "SAME"), "strides"),
+    (lambda: conv2d(IMAGE, FILTERS, (2, 1, 1, 1), "SAME"), "strides"),
+    (lambda: conv2d(IMAGE, FILTERS, (1, 1, 1), "SAME"), "strides"),
+    (lambda: conv2d(IMAGE, FILTERS, 1, "same"), "padding"),
+    (lambda: conv2d(IMAGE, FILTERS, 1, [(1, 1)]), "padding"),
+    (lambda: conv2d(IMAGE, FILTERS, 1, [(1, -1), (0, 0)]), "padding"),
+    (lambda: conv2d(IMAGE, FILTERS, 1, [(1, 0), (0, 0), (0, 0), (0, 0)]), "padding"),
+    (lambda: conv2d(IMAGE, FILTERS, 1, "VALID", dilations=2), "dilations"),
+    (lambda: conv2d(IMAGE, FILTERS, 1, "SAME", data_format="HWC"), "data_format"),
+    (lambda: max_pool2d(IMAGE, 5, 1, "VALID"), "kernel"),
+    (lambda: max_pool2d(IMAGE, -1, 1, "VALID"), "ksize"),
+    (lambda: avg_pool2d(IMAGE, 2, 1, [(2, 0), (0, 0)]), "padding")])
 def test_bad_arguments_are_errors_that_name_them(call, named):
     with pytest.raises(ValueError, match=named):
         call()

@@ -45,14 +45,13 @@ def test_impossible_classes_have_no_gradient():
     np.testing.assert_allclose(nn.softmax(x), shares)
     np.testing.assert_allclose(gradient(nn.logsumexp, x), shares)
     np.testing.assert_allclose(
-        gradient(lambda t: nn.softmax(t)[0], x), shares[0] * (np.eye(3)[0] - shares)
-    )
+        gradient(lambda t: nn.softmax(t)[0], x), shares[0] * (np.eye(3)[0] - shares))
     np.testing.assert_allclose(gradient(lambda t: nn.log_softmax(t)[0], x), np.eye(3)[0] - shares)
 
 
 @pytest.mark.parametrize("f, power", [
     (nn.logsumexp, np.exp), (lambda x: np.logaddexp(x[0], x[1]), np.exp),
-    (lambda x: np.logaddexp2(x[0], x[1]), np.exp2)])  # fmt: skip
+    (lambda x: np.logaddexp2(x[0], x[1]), np.exp2)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_large_logarithms_are_shared_by_their_difference(f, power, dtype):
     """Of numbers as large as these the sum of the exponentials is e to one of them, rounded."""
@@ -83,14 +82,10 @@ def test_float32_logits_stay_float32():
         assert nn.softmax_cross_entropy_with_logits(labels, logits).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("name", "inputs", "attrs"),
-    [
-        ("SoftmaxCrossEntropyWithLogits", [np.ones(2), np.ones(2)], {"axis": 0}),
-        ("SparseSoftmaxCrossEntropyWithLogits", [np.ones(2), 1], {"axis": -1}),
-        ("FusedBatchNorm", [np.ones((3, 2)), np.ones(2), np.ones(2)], {"epsilon": 1.0}),
-    ],
-)
+@pytest.mark.parametrize(("name", "inputs", "attrs"), [
+    ("SoftmaxCrossEntropyWithLogits", [np.ones(2), np.ones(2)], {"axis": 0}),
+    ("SparseSoftmaxCrossEntropyWithLogits", [np.ones(2), 1], {"axis": -1}),
+    ("FusedBatchNorm", [np.ones((3, 2)), np.ones(2), np.ones(2)], {"epsilon": 1.0})])
 def test_D_1A_10_gradients_of_all_outputs_but_the_first_may_be_none(name, inputs, attrs):
     op, seen = OPS[name], []
     vjp = op.vjp

@@ -92,9 +92,7 @@ def test_structures_and_dtypes_of_examples():
 @pytest.mark.parametrize("returned", [
     lambda x: [x[i] for i in range(min(3, len(x)))],
     lambda x: {str(i): x[i] for i in range(min(3, len(x)))},
-    lambda x: x if len(x) < 3 else [x, x, x],
-    lambda x: [x, x] if len(x) < 3 else [x, [x, x]],
-])
+    lambda x: x if len(x) < 3 else [x, x, x], lambda x: [x, x] if len(x) < 3 else [x, [x, x]]])
 def test_an_example_may_be_too_small_for_all_results(returned):
     _, specs = specs_by_example("f", returned, [cytape.Spec.of((None,), float)])
     assert len(specs) == 3

@@ -51,21 +51,15 @@ def drawn(x):
 
 
 WAYS = {
-    "global": (lambda x: x * rng.normal(), ()),
-    "default": (lambda x, own=rng: x, ()),
-    "function": (lambda x: drawn(x), ()),
-    "inner function": (lambda x: (lambda: rng)(), ()),
-    "method": (Holder(rng).draw, ()),
-    "method of C": (rng.normal, ()),
+    "global": (lambda x: x * rng.normal(), ()), "default": (lambda x, own=rng: x, ()),
+    "function": (lambda x: drawn(x), ()), "inner function": (lambda x: (lambda: rng)(), ()),
+    "method": (Holder(rng).draw, ()), "method of C": (rng.normal, ()),
     "partial": (functools.partial(len, rng), ()),
-    "keyword of a partial": (functools.partial(len, y=rng), ()),
-    "argument": (len, (rng,)),
+    "keyword of a partial": (functools.partial(len, y=rng), ()), "argument": (len, (rng,)),
     "attribute": (len, (Holder({"a": [Holder(rng)]}),)),
-    "deque": (len, (collections.deque([rng]),)),
-    "set": (len, ({rng},)),
+    "deque": (len, (collections.deque([rng]),)), "set": (len, ({rng},)),
     "static method": (lambda x: x.drawn(1.0), (Drawing(),)),
-    "of a class": (lambda x: Drawing.drawn(x), ()),
-}
+    "of a class": (lambda x: Drawing.drawn(x), ())}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -119,10 +113,8 @@ def test_functions_are_listed_with_what_is_known_of_their_arguments():
 @pytest.mark.parametrize("generator, draw", [
     (np.random.default_rng(0), lambda x: x.normal()),
     (np.random.default_rng(0), lambda x: x.integers(2, dtype="uint32")),
-    (np.random.RandomState(0), lambda x: x.randn()),
-    (random.Random(0), lambda x: x.random()),
-    (random.Random(0), lambda x: x.gauss(0.0, 1.0)),
-])
+    (np.random.RandomState(0), lambda x: x.randn()), (random.Random(0), lambda x: x.random()),
+    (random.Random(0), lambda x: x.gauss(0.0, 1.0))])
 def test_states_change_with_every_draw(generator, draw):
     seen = []
     for _ in range(4):

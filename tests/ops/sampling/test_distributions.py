@@ -29,8 +29,7 @@ DISTRIBUTIONS = {
     "binomial": (lambda **size: random.binomial(10, 0.3, **size), 3, 2.1),
     "integers": (lambda **size: random.integers(0, 5, **size), 2, 2),
     "choice": (lambda **size: random.choice([1.0, 3.0], **size), 2, 1),
-    "choice of p": (lambda **size: random.choice(2, p=[0.25, 0.75], **size), 0.75, 3 / 16),
-}
+    "choice of p": (lambda **size: random.choice(2, p=[0.25, 0.75], **size), 0.75, 3 / 16)}
 each_distribution = pytest.mark.parametrize("name", DISTRIBUTIONS)
 
 
@@ -165,11 +164,8 @@ def test_what_is_reordered_or_chosen_is_differentiable():
 # Draws in whose parameter there is no derivative.
 NOT_DIFFERENTIATED = {
     "gamma": lambda x: random.gamma(x, 2.0, size=2),
-    "standard_gamma": lambda x: random.standard_gamma(x),
-    "poisson": lambda x: random.poisson(x),
-    "binomial": lambda x: random.binomial(9, x),
-    "choice": lambda x: random.choice(2, p=[x, 1 - x]),
-}
+    "standard_gamma": lambda x: random.standard_gamma(x), "poisson": lambda x: random.poisson(x),
+    "binomial": lambda x: random.binomial(9, x), "choice": lambda x: random.choice(2, p=[x, 1 - x])}
 
 
 @pytest.mark.parametrize("name", NOT_DIFFERENTIATED)
@@ -261,7 +257,7 @@ def test_shapes_that_only_a_run_knows():
     with graph.as_default():
         x = graph.placeholder(np.dtype(float), (None, 3))
         ys = [random.normal(x, 2.0), random.poisson(x), random.permutation(x),
-              random.choice(x, size=4), random.gamma(x, x)]  # fmt: skip
+              random.choice(x, size=4), random.gamma(x, x)]
     shapes = [(None, 3), (None, 3), (None, 3), (4, 3), (None, 3)]
     assert [y.shape for y in ys] == shapes
     value = np.arange(1.0, 7.0).reshape(2, 3)
@@ -318,8 +314,7 @@ def test_a_scale_of_a_shape_that_only_a_run_knows():
 POSITIVE = {
     "normal": 2, "exponential": 1, "gamma": 2, "standard_gamma": 1, "poisson": 1, "binomial": 2,
     "gumbel": 2, "laplace": 2, "logistic": 2, "rayleigh": 1, "lognormal": 2, "pareto": 1,
-    "power": 1, "weibull": 1,
-}  # fmt: skip
+    "power": 1, "weibull": 1}
 
 
 @pytest.mark.parametrize("name", POSITIVE)
@@ -400,15 +395,13 @@ CONTINUOUS = {
     "noncentral_f": (lambda x: cnp.random.noncentral_f(2.0, x, 1.0), "dfden"),
     "standard_t": (lambda x: cnp.random.standard_t(x), "df"),
     "vonmises": (lambda x: cnp.random.vonmises(x, 2.0), "mu"),
-    "wald": (lambda x: cnp.random.wald(x, x), "mean"),
-}
+    "wald": (lambda x: cnp.random.wald(x, x), "mean")}
 DISCRETE = {
     "geometric": (lambda x: cnp.random.geometric(x), "p"),
     "logseries": (lambda x: cnp.random.logseries(x), "p"),
     "multinomial": (lambda x: cnp.random.multinomial(9, [x, 1 - x]), "pvals"),
     "negative_binomial": (lambda x: cnp.random.negative_binomial(x, 0.5), "n"),
-    "zipf": (lambda x: cnp.random.zipf(x + 1), "a"),
-}
+    "zipf": (lambda x: cnp.random.zipf(x + 1), "a")}
 X = cytape.constant(0.5)
 
 
@@ -466,8 +459,7 @@ def test_single_precision_is_that_of_all_tensors():
 @each("draw", [
     lambda: cnp.random.beta(-1.0, 2.0), lambda: cnp.random.zipf(0.5),
     lambda: cnp.random.multinomial(3, [0.75, 0.75, 0.75]), lambda: cnp.random.geometric(2.0),
-    lambda: cnp.random.dirichlet([[1.0]]), lambda: cnp.random.f([1.0, 2.0], [1.0, 2.0, 3.0]),
-])
+    lambda: cnp.random.dirichlet([[1.0]]), lambda: cnp.random.f([1.0, 2.0], [1.0, 2.0, 3.0])])
 def test_parameters_out_of_range_are_errors_at_once(draw, place):
     with pytest.raises(ValueError):  # noqa: PT011
         place(draw)()

@@ -13,15 +13,14 @@ X = np.zeros((4, 3, 3, 5))
 ROWS = np.array([0, 2, 2])
 INDICES = [
     0, -1, slice(None), slice(1, 3), slice(3, 0, -2), slice(None, None, -1), slice(10, 20), None,
-    Ellipsis, (), (0, 1), (Ellipsis, 0), (0, Ellipsis, 1), (slice(1, None), None, 0),
-    ROWS, (ROWS, ROWS), (ROWS, 0), (0, ROWS), (slice(None), ROWS, 0), (0, slice(None), ROWS),
+    Ellipsis, (), (0, 1), (Ellipsis, 0), (0, Ellipsis, 1), (slice(1, None), None, 0), ROWS,
+    (ROWS, ROWS), (ROWS, 0), (0, ROWS), (slice(None), ROWS, 0), (0, slice(None), ROWS),
     (ROWS, slice(None), ROWS), (ROWS[:, None], ROWS), (ROWS, None, 1), (1, None, ROWS),
     (Ellipsis, ROWS), np.array([], int), np.array(2), (np.array(1), slice(None), np.array(0)),
     np.array([True, False, True, True]), (slice(None), np.ones((3, 3), bool)),
-    np.ones(X.shape, bool),
-    (ROWS, np.array([True, True, True])), np.array(True), np.array(False), True, False,
-    (True, 0), (slice(None), ROWS, slice(None), np.array([True, False, True, True, False])),
-]  # fmt: skip
+    np.ones(X.shape, bool), (ROWS, np.array([True, True, True])), np.array(True), np.array(False),
+    True, False, (True, 0),
+    (slice(None), ROWS, slice(None), np.array([True, False, True, True, False]))]
 
 
 @each("index", INDICES, ids=str)
@@ -53,7 +52,7 @@ def test_of_an_array_its_spec_is_enough(index):
 @pytest.mark.parametrize("index", [
     (0,) * 5, 4, -5, (slice(None), 3), np.array([True, False]), (ROWS, np.array([0, 1])),
     np.array([4]),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_what_numpy_refuses(index):
     with pytest.raises((IndexError, ValueError)):
         X[index]

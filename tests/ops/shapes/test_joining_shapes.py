@@ -18,8 +18,7 @@ def placeholders(*shapes, dtype=FLOAT):
 MISTAKES = {
     "concatenate": (lambda x, y: cnp.concatenate([x, y]), (3, 4), (3, 5)),
     "concatenate of other ranks": (lambda x, y: cnp.concatenate([x, y]), (3, 4), (3,)),
-    "stack": (lambda x, y: cnp.stack([x, y]), (3, 4), (4, 3)),
-}
+    "stack": (lambda x, y: cnp.stack([x, y]), (3, 4), (4, 3))}
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -22,7 +22,7 @@ FUNCTIONS = {
         (), 3, (3,), (2, 3), (4, 2, 3), (2, 5, 3), (-1,), [2, 3], (0, 3), (1, 3), (2, None),
     ]],
     "expand_dims": [{"axis": axis} for axis in [0, 1, -1, 3, -4, 5, (0, 1), (0, -1), (0, 0)]],
-}  # fmt: skip
+}
 CALLS = [
     (name, (shape,), attrs)
     for name, choices in FUNCTIONS.items() for shape in SHAPES for attrs in choices
@@ -30,7 +30,7 @@ CALLS = [
     ("concatenate", shapes, {"axis": axis})
     for shapes in [*itertools.product(SHAPES, repeat=2), *itertools.combinations(SHAPES[2:6], 3)]
     for axis in (0, -1, 1, None)
-]  # fmt: skip
+]
 
 
 def outcome(rule, specs, attrs):
@@ -44,7 +44,7 @@ def outcome(rule, specs, attrs):
 @grouped("name, shapes, attrs", [
     (name, f"{name} of {shapes} with {attrs}", (name, shapes, attrs), False)
     for name, shapes, attrs in CALLS
-])  # fmt: skip
+])
 def test_they_do_what_the_rules_in_python_do(name, shapes, attrs):
     specs = [symbolic_spec(shape, np.dtype("float32")) for shape in shapes]
     rules = joining_shapes if name == "concatenate" else shape_rules
@@ -60,5 +60,5 @@ def test_concatenate_promotes():
 
 def test_each_is_compared_with_its_counterpart():
     names = [name for name, rule in vars(known_shapes).items() if not name.startswith("_")
-             and inspect.isroutine(rule)]  # fmt: skip
+             and inspect.isroutine(rule)]
     assert set(names) == {*FUNCTIONS, "concatenate"}

@@ -19,8 +19,7 @@ LAYERS = {
     "avg_pool2d": lambda x: nn.avg_pool2d(x, 2, 2, "VALID"),
     "softmax": lambda x: nn.softmax(x, axis=(1, 2)),
     "batch norm": lambda x: nn.fused_batch_norm(x, np.ones(3), np.zeros(3))[0],
-    "logsumexp": lambda x: nn.logsumexp(x, axis=-1),
-}
+    "logsumexp": lambda x: nn.logsumexp(x, axis=-1)}
 
 
 @pytest.mark.parametrize("shape", [(None, 6, 5, 3), (None, None, None, 3)])
@@ -60,8 +59,7 @@ def test_a_kernel_has_a_size():
 
 
 @pytest.mark.parametrize("labels, dtype, error", [
-    ((3,), "float64", TypeError), ((4,), "int64", ValueError), ((3, 1), "int64", ValueError),
-])
+    ((3,), "float64", TypeError), ((4,), "int64", ValueError), ((3, 1), "int64", ValueError)])
 def test_labels_that_do_not_fit(labels, dtype, error):
     graph = Graph()
     logits, labels = graph.placeholder(FLOAT, (3, 5)), graph.placeholder(np.dtype(dtype), labels)
@@ -80,7 +78,7 @@ def test_a_batch_of_unknown_size_has_a_loss_and_a_gradient():
         gradient = tape.gradient(loss, x)
     values, classes = IMAGES[0, 0, :, :], np.array([0, 1, 3, 2, 0])
     (found,) = run(graph, [graph.symbol_of(gradient)],
-                   {graph.symbol_of(x): values, graph.symbol_of(labels): classes})  # fmt: skip
+                   {graph.symbol_of(x): values, graph.symbol_of(labels): classes})
     expected = cytape.grad(lambda x: np.mean(
         nn.sparse_softmax_cross_entropy_with_logits(classes, np.tanh(x) @ w)))(values)
     np.testing.assert_allclose(found, expected, rtol=1e-12)

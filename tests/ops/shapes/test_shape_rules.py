@@ -56,10 +56,9 @@ def test_huge_tensors_take_no_memory():
             x @ v, x.T @ x, cnp.cumsum(x, axis=0), cnp.flip(x), nn.softmax(x), cnp.tril(x),
             cnp.outer(v, v), cnp.concatenate([x, x]), cnp.stack([x, x]), x[3:, ::2], x.std(axis=0),
             cnp.pad(x, 1), cnp.tile(x, 3), cnp.diag(v), cnp.einsum("ij,jk->ik", x, x),
-            x.reshape(-1),
-            cnp.take(x, [0, 1]), cnp.argsort(x), cnp.where(x > 0, x, 0), cnp.zeros_like(x),
-            cnp.linalg.norm(x), cnp.kron(v, v), cnp.roll(x, 1), cnp.round(x), cnp.prod(x, axis=1),
-        ]  # fmt: skip
+            x.reshape(-1), cnp.take(x, [0, 1]), cnp.argsort(x), cnp.where(x > 0, x, 0),
+            cnp.zeros_like(x), cnp.linalg.norm(x), cnp.kron(v, v), cnp.roll(x, 1), cnp.round(x),
+            cnp.prod(x, axis=1)]
     assert all(y.spec.known for y in outputs)
 
 
@@ -74,8 +73,7 @@ MISTAKES = {
     "tensordot": (lambda x, y: cnp.tensordot(x, y, 1), (3, 4), (3, 4)),
     "einsum": (lambda x, y: cnp.einsum("ij,jk->ik", x, y), (3, 4), (5, 2)),
     "isclose": (lambda x, y: cnp.isclose(x, y), (3, 4), (4, 3)),
-    "cross entropy": (lambda x, y: nn.softmax_cross_entropy_with_logits(x, y), (3, 4), (4, 3)),
-}
+    "cross entropy": (lambda x, y: nn.softmax_cross_entropy_with_logits(x, y), (3, 4), (4, 3))}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -95,8 +93,7 @@ def test_an_error_names_both_shapes_and_has_the_type_of_the_eager_one(name):
     lambda x: cnp.broadcast_to(x, (3,)), lambda x: cnp.broadcast_to(x, (3, 3)),
     lambda x: cnp.cumsum(x, axis=3), lambda x: cnp.flip(x, 2), lambda x: cnp.diagonal(x[0]),
     lambda x: cnp.expand_dims(x, 4), lambda x: cnp.argsort(x, axis=2), lambda x: cnp.roll(x, 1, 5),
-    lambda x: cnp.rot90(x, 1, (0, 2)), lambda x: cnp.max(x, axis=(0, 0)),
-])
+    lambda x: cnp.rot90(x, 1, (0, 2)), lambda x: cnp.max(x, axis=(0, 0))])
 def test_errors_of_one_operand_have_the_type_of_the_eager_one(call):
     with pytest.raises(Exception) as eager:  # noqa: B017, PT011
         call(cytape.constant(np.ones((2, 3))))
@@ -115,9 +112,8 @@ X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
     lambda x: np.where(x > 0, x, 0.0), lambda x: np.clip(x, -1, 1), np.zeros_like, np.ravel,
     lambda x: np.reshape(x, (3, -1)), lambda x: x.astype("float32"), np.argmax, np.all,
     lambda x: np.maximum(x, 0.3), np.squeeze, lambda x: nn.relu(x), np.copy,
-    lambda x: nn.softmax(x), lambda x: np.cumsum(x), lambda x: np.round(x),
-    lambda x: x.sum(axis=0), lambda x: np.expand_dims(x, -1),
-])  # fmt: skip
+    lambda x: nn.softmax(x), lambda x: np.cumsum(x), lambda x: np.round(x), lambda x: x.sum(axis=0),
+    lambda x: np.expand_dims(x, -1)])
 def test_of_unknown_rank(call):
     _, (x,) = placeholders(None)
     y = call(x)
@@ -132,8 +128,7 @@ def test_of_unknown_rank(call):
     np.tanh, lambda x: x * x, np.sum, np.mean, np.max, np.var, np.std, np.prod, np.ravel,
     np.squeeze, lambda x: x.sum(axis=0), lambda x: x.mean(axis=-1), lambda x: np.expand_dims(x, 1),
     lambda x: x.max(axis=(0,), keepdims=True), lambda x: nn.log_softmax(x, axis=0),
-    lambda x: np.where(x > 0, x * x, x), lambda x: nn.softmax(x), lambda x: np.reshape(x, (3, -1)),
-])
+    lambda x: np.where(x > 0, x * x, x), lambda x: nn.softmax(x), lambda x: np.reshape(x, (3, -1))])
 def test_gradients_of_unknown_rank(call):
     graph, (x,) = placeholders(None)
     with cytape.GradientTape() as tape:
@@ -146,10 +141,9 @@ def test_gradients_of_unknown_rank(call):
 
 
 @pytest.mark.parametrize("call", [
-    lambda x: x[0], np.transpose, lambda x: x @ x,
-    lambda x: np.concatenate([x, x]), lambda x: np.broadcast_arrays(x, 1.0), lambda x: np.ndim(x),
-    lambda x: np.linalg.norm(x), lambda x: np.flip(x, 0) @ x, lambda x: np.pad(x, 1),
-])
+    lambda x: x[0], np.transpose, lambda x: x @ x, lambda x: np.concatenate([x, x]),
+    lambda x: np.broadcast_arrays(x, 1.0), lambda x: np.ndim(x), lambda x: np.linalg.norm(x),
+    lambda x: np.flip(x, 0) @ x, lambda x: np.pad(x, 1)])
 def test_what_needs_to_know_the_rank_says_so(call):
     _, (x,) = placeholders(None)
     with pytest.raises(SymbolicTensorError, match="axes"):
@@ -162,7 +156,7 @@ def test_what_needs_to_know_the_rank_says_so(call):
 def test_ops_that_keep_the_shape_keep_whose_it_is():
     _, (x,) = placeholders((None, 3))
     for y in (np.tanh(x), x * 2.0, x > 0, x.astype("float32"), nn.softmax(x), np.round(x),
-              np.copy(x), x + np.ones(3), np.zeros_like(x), np.cumsum(x, axis=0)):  # fmt: skip
+              np.copy(x), x + np.ones(3), np.zeros_like(x), np.cumsum(x, axis=0)):
         assert y.spec.extents is x.spec.extents
 
 

@@ -20,11 +20,9 @@ own = random.Random(0)
 X = cytape.constant(2.0)
 
 DRAWS = {
-    "np.random": np.random.rand, "a pair of np.random": np.random.randn,
-    "random": random.random, "a Random": lambda: own.gauss(0.0, 1.0),
-    "a Generator": lambda: rng.normal(), "integers": lambda: rng.integers(9, dtype=np.int32),
-    "a RandomState": lambda: legacy.randn(),
-}
+    "np.random": np.random.rand, "a pair of np.random": np.random.randn, "random": random.random,
+    "a Random": lambda: own.gauss(0.0, 1.0), "a Generator": lambda: rng.normal(),
+    "integers": lambda: rng.integers(9, dtype=np.int32), "a RandomState": lambda: legacy.randn()}
 
 
 def seed():

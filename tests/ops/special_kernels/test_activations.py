@@ -85,8 +85,7 @@ def test_derivatives_of_every_order(dtype, rtol, compiled):
 
 
 @pytest.mark.parametrize("function, at_zero", [
-    (nn.softplus, [np.log(2), 0.5, 0.25, 0.0, -0.125]), (nn.sigmoid, [0.5, 0.25, 0.0, -0.125, 0]),
-])
+    (nn.softplus, [np.log(2), 0.5, 0.25, 0.0, -0.125]), (nn.sigmoid, [0.5, 0.25, 0.0, -0.125, 0])])
 def test_forward_mode_over_itself_and_over_tapes_at_zero(function, at_zero):
     def pushed(f):
         return lambda x: cytape.jvp(f, (x,), (cnp.ones_like(x),))[1]

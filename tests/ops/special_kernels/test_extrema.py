@@ -18,17 +18,11 @@ PAIRS = np.array([
 ])
 DTYPES = "efdgFDG"
 TAKES_FIRST = {
-    "maximum": lambda x, y: (x > y) | (x != x),
-    "minimum": lambda x, y: (x < y) | (x != x),
-    "fmax": lambda x, y: (x > y) | (y != y),
-    "fmin": lambda x, y: (x < y) | (y != y),
-}
+    "maximum": lambda x, y: (x > y) | (x != x), "minimum": lambda x, y: (x < y) | (x != x),
+    "fmax": lambda x, y: (x > y) | (y != y), "fmin": lambda x, y: (x < y) | (y != y)}
 WAYS = {
-    "whole": lambda x: x,
-    "every other": lambda x: np.repeat(x, 2)[::2],
-    "backwards": lambda x: x[::-1].copy()[::-1],
-    "a number": lambda x: x[0],
-}
+    "whole": lambda x: x, "every other": lambda x: np.repeat(x, 2)[::2],
+    "backwards": lambda x: x[::-1].copy()[::-1], "a number": lambda x: x[0]}
 
 
 def drawn(n, dtype):

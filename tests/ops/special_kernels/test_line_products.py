@@ -68,20 +68,15 @@ def test_against_the_definition(shape, axis, starts, zeros, cumulative, dtype):
                 if starts != [] else np.zeros(0, int), cumulative=cumulative, **options)
             assert found.dtype == dtype
             np.testing.assert_allclose(
-                found.reshape(np.moveaxis(expected, 0, axis).shape),
-                np.moveaxis(expected, 0, axis), 1e-6 if dtype in ("float32", "complex64")
-                else 1e-13)
+                found.reshape(np.moveaxis(expected, 0, axis).shape), np.moveaxis(expected, 0, axis),
+                1e-6 if dtype in ("float32", "complex64") else 1e-13)
 
 
 @pytest.mark.parametrize("g, x, expected", [
-    ([1, 0, 0], [2, INF, 3], [1, 0, 0]),
-    ([0, 1, 0], [2, INF, 3], [INF, 2, 0]),
-    ([0, 0, 0], [INF, 0, INF], [0, 0, 0]),
-    ([0, 0, 1], [0, 0, 3], [0, 0, 0]),
-    ([0, 1, 0], [0, 5, INF], [5, 0, 0]),
-    ([1, 0, 0, 0], [INF, 2, 3, 4], [1, 0, 0, 0]),
-    ([1, 0, 0, 0, 0], [INF, 2, 3, 4, 5], [1, 0, 0, 0, 0]),
-])
+    ([1, 0, 0], [2, INF, 3], [1, 0, 0]), ([0, 1, 0], [2, INF, 3], [INF, 2, 0]),
+    ([0, 0, 0], [INF, 0, INF], [0, 0, 0]), ([0, 0, 1], [0, 0, 3], [0, 0, 0]),
+    ([0, 1, 0], [0, 5, INF], [5, 0, 0]), ([1, 0, 0, 0], [INF, 2, 3, 4], [1, 0, 0, 0]),
+    ([1, 0, 0, 0, 0], [INF, 2, 3, 4, 5], [1, 0, 0, 0, 0])])
 def test_gradients_of_zero_meet_no_infinite_products(g, x, expected):
     found = products_derivative(np.array(x, float), (0,), g=np.array(g, float), cumulative=True)
     np.testing.assert_array_equal(found, expected)
@@ -90,8 +85,7 @@ def test_gradients_of_zero_meet_no_infinite_products(g, x, expected):
 @pytest.mark.parametrize("g, x, t, gradient_moves, moved", [
     ([0, 1, 0], [2, INF, 3], [1, 0, 0], [0, 1, 0], [1, INF, INF]),
     ([0, 0, 0], [INF, 0, INF], [1, 1, 1], [0, 0, 0], [1, INF, np.nan]),
-    ([0, 1, 0, 0], [3, 5, INF, INF], [0, 1, 1, 1], [1, 0, 0, 0], None),
-])
+    ([0, 1, 0, 0], [3, 5, INF, INF], [0, 1, 1, 1], [1, 0, 0, 0], None)])
 def test_tangents_of_zero_meet_no_infinite_products(g, x, t, gradient_moves, moved):
     g, x, t = (np.array(y, float) for y in (g, x, t))
     found = products_derivative(x, (0,), g=g, t=t, cumulative=True)

@@ -36,8 +36,7 @@ def power_less_one(a, b, c):
 
 FORMULAS = {
     "over_squares": lambda a, b, c: ((a, b, c), over_squares(a, b, c)),
-    "power_less_one": lambda a, b, c: ((b**c, b, c), power_less_one(a, b, c)),
-}
+    "power_less_one": lambda a, b, c: ((b**c, b, c), power_less_one(a, b, c))}
 
 
 @each("dtype", DTYPES)

@@ -24,8 +24,7 @@ def test_sums_of_other_dtypes_are_refused(g):
 
 @pytest.mark.parametrize("a, b", [
     (np.ones(1), np.ones(100_000)), (np.ones((2, 3)), np.ones((3, 2))), (np.ones(()), np.ones(())),
-    (np.ones(3, "f4"), np.ones(3)),
-])
+    (np.ones(3, "f4"), np.ones(3))])
 def test_factors_and_terms_that_do_not_fit_are_refused(a, b):
     with pytest.raises(ValueError, match="of one shape, with an axis at least, and one dtype"):
         linear_recurrence(a, b)

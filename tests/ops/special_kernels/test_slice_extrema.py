@@ -14,8 +14,7 @@ RNG = np.random.default_rng(0)
 DTYPES = ["float32", "float64", "longdouble", "complex64", "complex128", "clongdouble"]
 INDICES = {
     "in order": [0, 2, 3, 11], "after the start": [4, 9], "repeated": [1, 1, 2, 2],
-    "unsorted": [7, 3, 11, 0, 5, 5, 6], "overlapping": [5, 0, 9, 2], "one": [11], "none": [],
-}
+    "unsorted": [7, 3, 11, 0, 5, 5, 6], "overlapping": [5, 0, 9, 2], "one": [11], "none": []}
 SHAPES = [((12,), 0), ((12, 3), 0), ((3, 12), 1), ((2, 12, 4), 1)]
 
 

@@ -17,10 +17,9 @@ def by_definition(g, x, y, axis):
 
 @each("dtype", ["float32", "float64"])
 @each("shape, axis", [
-    ((), None), ((5,), None), ((5,), 0), ((3, 4), None), ((3, 4), 0), ((3, 4), -1),
-    ((2, 3, 4), 1), ((2, 3, 4), (0, 1)), ((2, 3, 4), (-1, 1)), ((1, 1), (0, 1)), ((0, 3), 1),
-    ((2000,), 0), ((3, 1500), 1), ((1500, 3), 0),
-])
+    ((), None), ((5,), None), ((5,), 0), ((3, 4), None), ((3, 4), 0), ((3, 4), -1), ((2, 3, 4), 1),
+    ((2, 3, 4), (0, 1)), ((2, 3, 4), (-1, 1)), ((1, 1), (0, 1)), ((0, 3), 1), ((2000,), 0),
+    ((3, 1500), 1), ((1500, 3), 0)])
 def test_every_shape(shape, axis, dtype):
     x = RNG.integers(0, 5, shape).astype(dtype)
     y = x.max(axis, keepdims=True)
@@ -77,7 +76,6 @@ def test_lines_without_an_extremum(axis, skip_nan, nothing):
     (np.ones((2, 3, 4)), np.ones((1, 3, 1)), (0, 2)), (np.ones(3), np.ones((1,)), ()),
     (np.ones(3, np.float16), np.ones(1, np.float16), 0), (np.ones(3, complex), np.ones(1), 0),
     (np.ones(3, ">f8"), np.ones(1, ">f8"), 0), (np.ones(3, np.float32), np.ones(1), 0),
-    (np.ones(()), np.ones(()), 0), (np.ones(3), np.ones(3), 0),
-])
+    (np.ones(()), np.ones(()), 0), (np.ones(3), np.ones(3), 0)])
 def test_all_else_is_left_to_numpy(x, g, axis):
     assert shared_among_ties(g, x, np.ones(g.shape, x.dtype), axis, 0) is None

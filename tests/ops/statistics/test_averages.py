@@ -15,8 +15,7 @@ X = np.array([[1.0, 2.0, 4.0], [0.0, 5.0, 3.0]])
     lambda x: np.average(x, weights=0 * X), lambda x: np.cov(x[None]), lambda x: np.ptp(x, axis=3),
     lambda x: np.cov(x, ddof=0.5), lambda x: np.cov(x, fweights=[1.5, 1, 1]),
     lambda x: np.cov(x, aweights=[-1.0, 1, 1]), lambda x: np.cov(x, fweights=[1, 1]),
-    lambda x: np.cov(x, aweights=np.ones((3, 1))), lambda x: np.cov(x, x[:, :2]),
-])  # fmt: skip
+    lambda x: np.cov(x, aweights=np.ones((3, 1))), lambda x: np.cov(x, x[:, :2])])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)
 
@@ -25,8 +24,7 @@ def test_what_numpy_does_not_take_is_its_error(call):
     np.average, lambda x: np.average(x, axis=1, returned=True)[1], lambda x: np.cov(x, bias=True),
     lambda x: np.average(x, weights=x, returned=True)[1], lambda x: np.cov(x, fweights=[1, 2, 3]),
     lambda x: np.cov(x, rowvar=False, dtype="complex64"), lambda x: np.corrcoef(x, x[::-1]),
-    lambda x: np.cov(x[0]), lambda x: np.corrcoef(x[0]), lambda x: np.cov(x, X[0]),
-])  # fmt: skip
+    lambda x: np.cov(x[0]), lambda x: np.corrcoef(x[0]), lambda x: np.cov(x, X[0])])
 @each("dtype", ["float64", "int64", "complex128"])
 def test_values_are_numpys(call, dtype):
     x = X.astype(dtype)
@@ -103,8 +101,7 @@ def test_weights_of_axes_in_another_order(shape, turned):
         np.testing.assert_allclose(
             cytape.grad(f, argument)(x, w), cytape.grad(average, argument)(x, w))
         hessian = cytape.hessian(lambda x, w: average(x * x, w * w), argument)
-        traced = cytape.function(
-            hessian, input_signature=[cytape.Spec.of((None, None), float)] * 2)
+        traced = cytape.function(hessian, input_signature=[cytape.Spec.of((None, None), float)] * 2)
         np.testing.assert_allclose(traced(x, w), hessian(x, w), atol=1e-14)
     with pytest.raises(ValueError, match="must be consistent"):
         f(x, np.ones((4, 5)))

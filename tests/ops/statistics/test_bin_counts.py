@@ -24,8 +24,7 @@ X = np.array([0.0, 0.2, 1.0, 2.0, 2.0, 5.0])
     lambda x: np.histogram2d(x, x, 0), lambda x: np.histogram2d(x, x, [2.5, 2]),
     lambda x: np.histogram2d(x, x, [[1, 0], 2]), lambda x: np.histogram2d(x, x, 2, [[0, 1]]),
     lambda x: np.histogramdd(x, [2, 2]), lambda x: np.histogram2d(x, x / 0),
-    lambda x: np.histogram(x / 0), lambda w: np.histogramdd(X, weights=w * 1j),
-])  # fmt: skip
+    lambda x: np.histogram(x / 0), lambda w: np.histogramdd(X, weights=w * 1j)])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, np.ones(6))
 
@@ -97,8 +96,7 @@ POINTS = np.array([[0.5, 0.5], [1.5, 1.75], [2.5, 0.5], [1.0, 9.0]])
 @each("arguments", [
     {"bins": 3}, {"bins": [2, 3], "density": True}, {"bins": [[0.0, 1.5, 2.0], 2]},
     {"bins": 2, "range": [None, (0, 2)]}, {"bins": [0.0, 1.0, 4.0, 9.0]},
-    {"bins": np.array([2, 3])}, {"weights": np.arange(4)},
-])  # fmt: skip
+    {"bins": np.array([2, 3])}, {"weights": np.arange(4)}])
 @each("dtype", ["float64", "float32", "int64", "bool"])
 @each("traced", [False, True])
 def test_points_are_counted_as_numpy_counts(arguments, dtype, traced):
@@ -183,8 +181,7 @@ def test_edges_around_one_value(x, traced):
     factors = np.array([1.0, 2.0, 3.0])
     gradient = cytape.grad((cytape.function if traced else lambda f: f)(
         lambda x: np.sum(f(x)[0] * factors)))(x)
-    np.testing.assert_array_equal(
-        gradient, factors[np.digitize(x, expected[1][1:-1])])
+    np.testing.assert_array_equal(gradient, factors[np.digitize(x, expected[1][1:-1])])
 
 
 def test_counts_of_bins_in_tensors():

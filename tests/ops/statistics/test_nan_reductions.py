@@ -20,8 +20,7 @@ TAKEN = np.array([[True, True, False], [True, False, True]])
     lambda x: np.nanmean(x, where=TAKEN), lambda x: np.nanvar(x, axis=1, where=TAKEN),
     lambda x: np.nanstd(x, ddof=1), lambda x: np.nanstd(x, correction=1, keepdims=True),
     lambda x: np.nanvar(x, mean=np.nanmean(x, keepdims=True)),
-    lambda x: np.nansum(x, dtype="float32"), lambda x: np.nanmean(x, axis=1, dtype="float32"),
-])  # fmt: skip
+    lambda x: np.nansum(x, dtype="float32"), lambda x: np.nanmean(x, axis=1, dtype="float32")])
 def test_keywords_are_numpys(call):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -35,16 +34,14 @@ def test_keywords_are_numpys(call):
 
 @each("call", [
     lambda x: np.nansum(x, axis=3), lambda x: np.nanstd(x, ddof=1, correction=1),
-    lambda x: np.nanmax(x, where=TAKEN), lambda x: np.nanmax(x[:0], axis=0),
-])
+    lambda x: np.nanmax(x, where=TAKEN), lambda x: np.nanmax(x[:0], axis=0)])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)
 
 
 @each("function, words", [
     (np.nanmax, "All-NaN"), (np.nanmin, "All-NaN"), (np.nanmean, "Mean of empty slice"),
-    (np.nanvar, "Degrees of freedom"), (np.nanstd, "Degrees of freedom"),
-])
+    (np.nanvar, "Degrees of freedom"), (np.nanstd, "Degrees of freedom")])
 def test_slices_of_nothing_but_nan_warn(function, words):
     x = cytape.constant([[np.nan, np.nan], [1.0, 2.0]])
     with pytest.warns(RuntimeWarning, match=words):

@@ -17,10 +17,8 @@ X = np.array([3.0, 1.0, 7.0, 2.0])
 @each("call", [
     lambda x: np.quantile(x, 1.5), lambda x: np.quantile(x, 0.5, method="bogus"),
     lambda x: np.quantile(x * 1j, 0.5), lambda x: np.percentile(x, 150),
-    lambda x: np.median(x, axis=2),
-    lambda x: np.quantile(x, 0.5, weights=np.ones(4)),
-    lambda x: np.quantile(x.reshape(2, 2), 0.5, weights=np.ones(2), method="inverted_cdf"),
-])  # fmt: skip
+    lambda x: np.median(x, axis=2), lambda x: np.quantile(x, 0.5, weights=np.ones(4)),
+    lambda x: np.quantile(x.reshape(2, 2), 0.5, weights=np.ones(2), method="inverted_cdf")])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)
 
@@ -40,8 +38,7 @@ def test_of_equal_elements_any_have_the_gradient():
 @each("function, parts", [
     (lambda x: np.quantile(x, 0.3), {2999: 0.6, 3000: 0.4}), (np.median, {4999: 1}),
     (lambda x: np.quantile(x, 1), {9998: 1}),
-    (lambda x: np.nanquantile(np.insert(x, [5, 70], np.nan), 0.3), {2999: 0.6, 3000: 0.4}),
-])
+    (lambda x: np.nanquantile(np.insert(x, [5, 70], np.nan), 0.3), {2999: 0.6, 3000: 0.4})])
 def test_among_many_elements_the_neighbours_have_the_gradient(function, parts):
     x = np.random.default_rng(0).permutation(9_999).astype(float)
     expected = np.zeros(x.size)
@@ -163,8 +160,7 @@ def test_nothing_has_gradients_without_elements(function, axis, shape):
 def test_traced_quantiles_of_nothing_have_numpys_dtype(dtype, method, shape):
     x = np.zeros(shape, dtype)
     expected = np.nanquantile(x, np.array([0.5]), axis=0, method=method)
-    found = cytape.function(
-        lambda x: cnp.nanquantile(x, np.array([0.5]), axis=0, method=method))(x)
+    found = cytape.function(lambda x: cnp.nanquantile(x, np.array([0.5]), axis=0, method=method))(x)
     assert found.dtype == expected.dtype
 
 
@@ -180,8 +176,7 @@ WEIGHTS = np.array([1.0, 2.0, 0.5, 1.0])
     lambda x, q: np.quantile(x, q, axis=1), lambda x, q: np.nanquantile(x, q, axis=0),
     lambda x, q: np.quantile(x, q, axis=1, method="lower"),
     lambda x, q: np.quantile(x, q, axis=1, weights=WEIGHTS, method="inverted_cdf")])
-@each("shape, shape_of_q", [
-    ((None, None), (None, None)), ((3, None), (2, 2)), ((3, 4), (None, 2))])
+@each("shape, shape_of_q", [((None, None), (None, None)), ((3, None), (2, 2)), ((3, 4), (None, 2))])
 def test_extents_need_not_be_known_for_quantiles_of_several_axes(quantile, shape, shape_of_q):
     def derivatives(x, q):
         gradients = cytape.grad(

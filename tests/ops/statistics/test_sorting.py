@@ -13,12 +13,10 @@ WEIGHTS = np.array([1.0, 10.0, 100.0, 1000.0])
 
 
 @each("call", [
-    lambda x: np.sort(x, -1.0), lambda x: np.partition(x, 0, -1.0),
-    lambda x: np.sort(x, axis=2), lambda x: np.sort(x, order="f"),
-    lambda x: np.sort(x, kind="bogus"),
+    lambda x: np.sort(x, -1.0), lambda x: np.partition(x, 0, -1.0), lambda x: np.sort(x, axis=2),
+    lambda x: np.sort(x, order="f"), lambda x: np.sort(x, kind="bogus"),
     lambda x: np.sort(x, kind="stable", stable=True), lambda x: np.partition(x, 9),
-    lambda x: np.partition(x, 0, kind="bogus"), lambda x: np.unique(x, axis=3),
-])
+    lambda x: np.partition(x, 0, kind="bogus"), lambda x: np.unique(x, axis=3)])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)
 

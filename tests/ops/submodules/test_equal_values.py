@@ -12,8 +12,7 @@ TURN, _ = np.linalg.qr(RNG.normal(size=(3, 3)))
 POINTS = {
     "one value": np.eye(3), "two": np.diag([1.0, 1.0, 3.0]),
     "two, turned": TURN @ np.diag([2.0, 1.0, 1.0]) @ TURN.T,
-    "by rounding": np.diag([1.0, 1.0 + 4e-16, 3.0]), "none": np.diag([1.0, 2.0, 4.0]),
-}
+    "by rounding": np.diag([1.0, 1.0 + 4e-16, 3.0]), "none": np.diag([1.0, 2.0, 4.0])}
 
 
 def symmetric(a):
@@ -46,14 +45,12 @@ FUNCTIONS = {
                            lambda a: np.trace(a @ a)),
 }
 MODES = {
-    "hessian": cytape.hessian,
-    "traced hessian": lambda f: cytape.function(cytape.hessian(f)),
+    "hessian": cytape.hessian, "traced hessian": lambda f: cytape.function(cytape.hessian(f)),
     "hessian of a traced function": lambda f: cytape.hessian(cytape.function(f)),
     "reverse over reverse": lambda f: cytape.jacrev(cytape.grad(f)),
     "traced, reverse": lambda f: cytape.function(cytape.jacrev(cytape.grad(f))),
     "reverse over forward": lambda f: cytape.jacrev(cytape.jacfwd(f)),
-    "forward over forward": lambda f: cytape.jacfwd(cytape.jacfwd(f)),
-}
+    "forward over forward": lambda f: cytape.jacfwd(cytape.jacfwd(f))}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -16,8 +16,7 @@ H = np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]])
 
 @each("call", [
     np.linalg.cholesky, lambda a: np.linalg.cholesky(-a[:2]), lambda a: np.linalg.cholesky(a[0]),
-    lambda a: np.linalg.qr(a[0]), lambda a: np.linalg.qr(a, "bogus"),
-])  # fmt: skip
+    lambda a: np.linalg.qr(a[0]), lambda a: np.linalg.qr(a, "bogus")])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses_alike(call, A)
 

@@ -141,5 +141,5 @@ def test_a_filter():
         return np.fft.irfft(np.fft.rfft(signal, 14) * np.fft.rfft(kernel, 14), 14)
 
     np.testing.assert_allclose(smooth(cytape.constant(kernel)), np.convolve(signal, kernel),
-                               atol=1e-14)  # fmt: skip
+                               atol=1e-14)
     check_grads(lambda kernel: smooth(kernel) ** 2, [kernel])

@@ -18,8 +18,7 @@ def test_both_names_of_the_cutoff():
 
 @each("call", [
     lambda a: np.linalg.lstsq(a, np.ones(4)), lambda a: np.linalg.lstsq(a[0], np.ones(3)),
-    lambda a: np.linalg.lstsq(a[None], np.ones((3, 1))), lambda a: np.linalg.pinv(a[0]),
-])  # fmt: skip
+    lambda a: np.linalg.lstsq(a[None], np.ones((3, 1))), lambda a: np.linalg.pinv(a[0])])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses_alike(call, A)
 
@@ -68,8 +67,7 @@ def test_there_are_no_sums_of_squares_where_the_rank_is_not_full():
         for x, expected in zip(found, np.linalg.lstsq(a, b), strict=True):
             assert x.dtype == np.asarray(expected).dtype
             np.testing.assert_allclose(x, expected, atol=1e-12)
-        gradient = cytape.grad(
-            lambda a, b=b: np.sum(np.linalg.lstsq(a, b)[1]) + 0 * np.sum(a))(a)
+        gradient = cytape.grad(lambda a, b=b: np.sum(np.linalg.lstsq(a, b)[1]) + 0 * np.sum(a))(a)
         assert gradient.any() == (a is A)
 
 

@@ -26,8 +26,7 @@ def test_every_function_of_arrays_is_there():
     lambda a: np.linalg.matrix_power(a[0], 0), lambda a: np.linalg.multi_dot([a]),
     lambda a: np.linalg.multi_dot([a, a[None], a]), lambda a: np.linalg.multi_dot([a, a[0], a]),
     lambda a: np.linalg.outer(a, a), lambda a: np.linalg.cross(a[:, :2], a),
-    lambda a: np.linalg.cross(a, a[:, :2]),
-])  # fmt: skip
+    lambda a: np.linalg.cross(a, a[:, :2])])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses_alike(call, A)
 
@@ -36,8 +35,7 @@ def test_what_numpy_does_not_take_is_its_error(call):
     lambda a: np.linalg.multi_dot([a, a[:2], a]), lambda a: np.linalg.matmul(a, a[:2]),
     lambda a: np.linalg.trace(a[0]), lambda a: np.linalg.diagonal(a[0]),
     lambda a: np.linalg.cross(a, a[:, :2]), lambda a: np.linalg.cross(a[:2], a),
-    lambda a: np.linalg.vecdot(a, a[:, :2]), lambda a: np.linalg.matrix_transpose(a[0]),
-])  # fmt: skip
+    lambda a: np.linalg.vecdot(a, a[:, :2]), lambda a: np.linalg.matrix_transpose(a[0])])
 def test_what_does_not_fit_is_an_error_of_the_same_type(call):
     with pytest.raises(ValueError):
         call(A)
@@ -58,14 +56,14 @@ def cost(lengths, splits, i, j):
         return 0
     k = splits[i, j]
     return (cost(lengths, splits, i, k) + cost(lengths, splits, k + 1, j)
-            + lengths[i] * lengths[k + 1] * lengths[j + 1])  # fmt: skip
+            + lengths[i] * lengths[k + 1] * lengths[j + 1])
 
 
 def orders(i, j):
     if i == j:
         return [{}]
     return [{**left, **right, (i, j): k} for k in range(i, j)
-            for left in orders(i, k) for right in orders(k + 1, j)]  # fmt: skip
+            for left in orders(i, k) for right in orders(k + 1, j)]
 
 
 @pytest.mark.parametrize("seed", range(5))

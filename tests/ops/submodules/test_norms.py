@@ -17,8 +17,7 @@ from tests.ways import gradient
     lambda x: np.linalg.vector_norm(x, ord="nuc", axis=0), lambda x: np.linalg.matrix_norm(x[0]),
     lambda x: np.linalg.matrix_norm(x, ord=3), lambda x: np.linalg.cond(x[:2], 1),
     lambda x: np.linalg.cond(x[:0]), lambda x: np.linalg.cond(x[0]),
-    lambda x: np.linalg.norm(x[:0], -np.inf),
-])  # fmt: skip
+    lambda x: np.linalg.norm(x[:0], -np.inf)])
 def test_what_numpy_does_not_take_is_its_error(call):
     with pytest.raises((ValueError, IndexError, TypeError)) as expected:
         call(np.ones((3, 3)))
@@ -29,8 +28,7 @@ def test_what_numpy_does_not_take_is_its_error(call):
 @each("call", [
     lambda x: np.linalg.norm(x, 7), lambda x: np.linalg.norm(x, "fro", axis=0),
     lambda x: np.linalg.norm(x[None], 1), lambda x: np.linalg.cond(x[:2], 1),
-    lambda x: np.linalg.cond(x[:0]),
-])  # fmt: skip
+    lambda x: np.linalg.cond(x[:0])])
 def test_in_numpys_words(call):
     refuses_alike(call, np.ones((3, 3)))
 
@@ -119,12 +117,10 @@ def test_extreme_norms_are_extrema_of_magnitudes(ord, extremum, axis, dtype, siz
 def test_the_norm_of_zero_has_gradient_zero():
     for ord in (None, 1, 2, 3, np.inf):
         np.testing.assert_array_equal(
-            gradient(lambda x, ord=ord: np.linalg.norm(x, ord), np.zeros(3)), np.zeros(3)
-        )
+            gradient(lambda x, ord=ord: np.linalg.norm(x, ord), np.zeros(3)), np.zeros(3))
     np.testing.assert_array_equal(
         gradient(lambda x: np.linalg.norm(x, axis=0), np.array([[0.0, 3.0], [0.0, 4.0]])),
-        [[0, 0.6], [0, 0.8]],
-    )
+        [[0, 0.6], [0, 0.8]])
 
 
 def test_the_number_of_nonzero_elements_is_constant():

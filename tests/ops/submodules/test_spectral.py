@@ -18,8 +18,7 @@ EQUAL = np.diag([1.0, 1.0, 4.0])
     np.linalg.eig, np.linalg.eigh, np.linalg.eigvals, np.linalg.eigvalsh,
     lambda a: np.linalg.eigh(a, "X"), lambda a: np.linalg.svd(a[0]),
     lambda a: np.linalg.eigvalsh(a[:, :2], "X"), lambda a: np.linalg.svd(a, hermitian=True),
-    lambda a: np.linalg.svdvals(a[0, 0]), lambda a: np.linalg.eigvals(a[0]),
-])  # fmt: skip
+    lambda a: np.linalg.svdvals(a[0, 0]), lambda a: np.linalg.eigvals(a[0])])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses_alike(call, np.ones((2, 3)))
 
@@ -75,13 +74,12 @@ def test_what_no_basis_of_an_eigenspace_decides_has_its_first_derivative():
 def test_the_sum_of_all_singular_values_has_its_derivative_where_some_are_equal():
     x = np.diag([2.0, 2.0, 1.0])
     np.testing.assert_allclose(cytape.grad(lambda a: np.sum(np.linalg.svdvals(a)))(x), np.eye(3),
-                               atol=1e-15)  # fmt: skip
+                               atol=1e-15)
 
 
 @each("function", [
     lambda a: np.linalg.eigh(a)[1], lambda a: np.linalg.svd(a)[0], lambda a: np.linalg.svd(a)[2],
-    lambda a: np.linalg.eig(a)[1], lambda a: np.linalg.svd(a, False)[2],
-])  # fmt: skip
+    lambda a: np.linalg.eig(a)[1], lambda a: np.linalg.svd(a, False)[2]])
 def test_vectors_of_one_value_do_not_turn_into_each_other(function):
     """So derivatives are finite, in both modes and to second order."""
     x, t = np.zeros((3, 3)), np.arange(9.0).reshape(3, 3)

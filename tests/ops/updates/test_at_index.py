@@ -88,8 +88,7 @@ def test_the_same_in_a_traced_function_and_of_unknown_extents(method, index):
     expected = by_numpy(method, X, index, v)
     np.testing.assert_allclose(cytape.function(update)(cytape.constant(X), v).numpy(), expected)
     gradient = cytape.grad(lambda x, v: cnp.sum(update(x, v) ** 2), (0, 1))
-    for found, wanted in zip(
-            cytape.function(gradient)(X, v), gradient(X, v), strict=True):
+    for found, wanted in zip(cytape.function(gradient)(X, v), gradient(X, v), strict=True):
         np.testing.assert_allclose(found, wanted)
     specs = [cytape.Spec.of((None, 3, 2), "float64"), cytape.Spec.of(v.shape, "float64")]
     if method not in ("divide", "power"):
@@ -99,8 +98,7 @@ def test_the_same_in_a_traced_function_and_of_unknown_extents(method, index):
 
 TENSORS = {
     "number": (np.array(2), ()), "negative": (np.array(-1), ()), "rows": (np.array([0, 3, 0]), ()),
-    "mask": (np.array([True, False, True, True]), ()),
-}
+    "mask": (np.array([True, False, True, True]), ())}
 
 
 @pytest.mark.parametrize("method", ["set", "add", "multiply", "min", "max"])
@@ -125,21 +123,17 @@ INDICES_IN_GRAPHS = {
     "row and column": lambda i, j: (i, j), "row and part": lambda i, j: (i, slice(1, None)),
     "column": lambda i, j: (slice(None), j), "bounds": lambda i, j: slice(i, None),
     "bounds of a row": lambda i, j: (i, slice(None, j)), "last": lambda i, j: (Ellipsis, j),
-    "new axis": lambda i, j: (None, i), "row and list": lambda i, j: (i, [0, 2]),
-}
+    "new axis": lambda i, j: (None, i), "row and list": lambda i, j: (i, [0, 2])}
 
 
 MEETING_BESIDE_NUMBERS = {
     "row and places": lambda i, j: (i, [0, 0, 2]), "row and one place": lambda i, j: (i, [-1, 2]),
     "place and row": lambda i, j: ([0, 3, 0], j), "apart": lambda i, j: (i, slice(1, None), [0, 0]),
-    "bounds": lambda i, j: ([2, 2], slice(j, None)),
-    "different": lambda i, j: (i, [2, 0]),
-}
+    "bounds": lambda i, j: ([2, 2], slice(j, None)), "different": lambda i, j: (i, [2, 0])}
 
 
 @pytest.mark.parametrize("method", ["set", "add", "multiply", "min", "max"])
-@pytest.mark.parametrize(
-    "index", MEETING_BESIDE_NUMBERS.values(), ids=MEETING_BESIDE_NUMBERS)
+@pytest.mark.parametrize("index", MEETING_BESIDE_NUMBERS.values(), ids=MEETING_BESIDE_NUMBERS)
 def test_places_that_meet_beside_numbers_that_only_a_run_tells(method, index):
     i, j = 2, 1
     v = values_for(index(i, j))
@@ -154,8 +148,7 @@ def test_places_that_meet_beside_numbers_that_only_a_run_tells(method, index):
     unknown = cytape.function(update, input_signature=[
         cytape.Spec.of((None, 3, 2), float), cytape.Spec.of((), int),
         cytape.Spec.of((), int), cytape.Spec.of(v.shape, float)])
-    np.testing.assert_allclose(
-        unknown(X, i, j, v), by_numpy(method, X, index(i, j), v))
+    np.testing.assert_allclose(unknown(X, i, j, v), by_numpy(method, X, index(i, j), v))
 
 
 def test_the_last_one_written_to_a_place_in_a_loop_has_the_gradient():

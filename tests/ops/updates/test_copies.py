@@ -64,9 +64,7 @@ def test_results_can_be_changed_and_leave_what_they_are_made_of(make, n):
 WAYS = {
     "traced": cytape.function, "recomputed": cytape.recompute_grad,
     "batched": lambda f: lambda x: [y[0] for y in cytape.vmap(f)(x[None])],
-    "batched, traced": lambda f: cytape.function(
-        lambda x: [y[0] for y in cytape.vmap(f)(x[None])]),
-}
+    "batched, traced": lambda f: cytape.function(lambda x: [y[0] for y in cytape.vmap(f)(x[None])])}
 
 
 @each("way", WAYS.values(), ids=WAYS)

@@ -25,8 +25,7 @@ OPERANDS = {
     "column": lambda x: x[:, 0], "one row": lambda x: x[:1], "one column": lambda x: x[:, :1].T,
     "three axes": lambda x: x.reshape(2, 2, 6),
     "three axes swapped": lambda x: x.reshape(2, 2, 6).swapaxes(0, 1),
-    "number": lambda x: x[0, 0, ...], "copy of columns": lambda x: np.copy(x[:, 1:].T),
-}
+    "number": lambda x: x[0, 0, ...], "copy of columns": lambda x: np.copy(x[:, 1:].T)}
 FUNCTIONS = {
     f"{name}": (lambda m, x, name=name: getattr(m, name)(x)) for name in (
         "abs array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray "
@@ -112,11 +111,10 @@ FUNCTIONS |= {
     "linalg.diagonal": lambda m, x: np.linalg.diagonal(x),
     "linalg.matrix_transpose": lambda m, x: np.linalg.matrix_transpose(x),
     "matrix_power": lambda m, x: np.linalg.matrix_power(x[:4, :4], 1),
-    "full_like": lambda m, x: m.full_like(x, x), "apply_over_axes": lambda m, x: m.apply_over_axes(
-        m.sum, x, [0]),
+    "full_like": lambda m, x: m.full_like(x, x),
+    "apply_over_axes": lambda m, x: m.apply_over_axes(m.sum, x, [0]),
     "apply_along_axis": lambda m, x: m.apply_along_axis(lambda row: row, 0, x),
-    "real_if_close": lambda m, x: m.real_if_close(x),
-}
+    "real_if_close": lambda m, x: m.real_if_close(x)}
 for name, order in product(("modf", "frexp", "sign", "exp", "matmul", "vecdot"), "CFAK"):
     FUNCTIONS[f"{name} raveled as F, order={order}"] = lambda m, x, name=name, order=order: m.ravel(
         (lambda y: y[0] if isinstance(y, tuple) else y)(getattr(m, name)(

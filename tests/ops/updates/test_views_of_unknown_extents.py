@@ -17,8 +17,7 @@ from tests.ops.updates.test_written_views import COPIES, SOME, STEPS, VIEWS, WRI
 TRACES = {
     "no extent": partial(cytape.function, input_signature=[cytape.Spec.of((None, None), float)]),
     "one extent": partial(cytape.function, input_signature=[cytape.Spec.of((None, 4), float)]),
-    "of a mask": lambda f: cytape.function(lambda x: f(x[x[:, 0] > -99.0])),
-}
+    "of a mask": lambda f: cytape.function(lambda x: f(x[x[:, 0] > -99.0]))}
 SECOND = ("rows", "every other", "column", "transpose", "reshape", "flip", "ravel", "windows")
 # Whether this is a view depends on the number of rows.
 UNDECIDED = [("every other", "reshape"), ("transpose", "same shape"), ("swapaxes", "same shape")]
@@ -91,16 +90,14 @@ RESHAPED = {
     "reshaped": lambda m, x: m.reshape(x, (-1,)), "raveled": lambda m, x: m.ravel(x),
     "reshaped twice": lambda m, x: m.reshape(m.reshape(x, (-1,)), (-1, 1)),
     "a slice": lambda m, x: m.reshape(x, (-1,))[:1],
-    "in Fortran's order": lambda m, x: m.reshape(x, (-1,), order="F"),
-}
+    "in Fortran's order": lambda m, x: m.reshape(x, (-1,), order="F")}
 OPERANDS = {
     "transposed": lambda m, x: x.T, "columns": lambda m, x: x[:, ::2],
     "other columns": lambda m, x: x[:, 1:], "rows": lambda m, x: x[::2],
     "reversed": lambda m, x: x[::-1], "a column": lambda m, x: x[:, 0],
     "squeezed": lambda m, x: m.squeeze(x[:, :1], 1), "copy": lambda m, x: m.copy(x.T),
     "reshaped columns": lambda m, x: m.reshape(x[:, ::2], (-1,)),
-    "three axes": lambda m, x: x.T[None],
-}
+    "three axes": lambda m, x: x.T[None]}
 SHAPES = [(3, 3), (3, 4), (1, 4), (1, 3), (3, 1), (1, 1), (2, 2), (5, 2), (2, 1)]
 
 
@@ -210,20 +207,19 @@ RESULTS = {
     "lstsq": lambda x: np.linalg.lstsq(x, x[:, 0] + 1.0)[0],
     "nanmean": lambda x: np.nanmean(x, axis=0), "nanvar": lambda x: np.nanvar(x, axis=0),
     "median": lambda x: np.median(x, axis=0, keepdims=True),
-    "average": lambda x: np.average(x, axis=1, keepdims=True),
-    "vecdot": lambda x: np.vecdot(x, x), "matvec": lambda x: np.matvec(x, x[0]),
-    "polyfit": lambda x: np.polyfit(x[0], x[1], 1), "inverse": lambda x: np.linalg.inv(x[:3]),
-    "cross": lambda x: np.cross(x, x[::-1]), "norm": lambda x: np.linalg.norm(x, axis=0),
-    "gradient": lambda x: np.gradient(x, axis=0), "kron": lambda x: np.kron(x, x[:1]),
-    "quantile": lambda x: np.quantile(x, [0.3, 0.6], axis=0), "ptp": lambda x: np.ptp(x, axis=1),
-    "cholesky": lambda x: np.linalg.cholesky(x.T @ x + np.eye(3)), "fft": lambda x: np.fft.irfft(
-        np.fft.rfft(x, axis=0), axis=0), "unique": lambda x: np.unique(x),
+    "average": lambda x: np.average(x, axis=1, keepdims=True), "vecdot": lambda x: np.vecdot(x, x),
+    "matvec": lambda x: np.matvec(x, x[0]), "polyfit": lambda x: np.polyfit(x[0], x[1], 1),
+    "inverse": lambda x: np.linalg.inv(x[:3]), "cross": lambda x: np.cross(x, x[::-1]),
+    "norm": lambda x: np.linalg.norm(x, axis=0), "gradient": lambda x: np.gradient(x, axis=0),
+    "kron": lambda x: np.kron(x, x[:1]), "quantile": lambda x: np.quantile(x, [0.3, 0.6], axis=0),
+    "ptp": lambda x: np.ptp(x, axis=1),
+    "cholesky": lambda x: np.linalg.cholesky(x.T @ x + np.eye(3)),
+    "fft": lambda x: np.fft.irfft(np.fft.rfft(x, axis=0), axis=0), "unique": lambda x: np.unique(x),
     "tensordot": lambda x: np.tensordot(x, x, (0, 0)), "outer": lambda x: np.outer(x[0], x[1]),
     "interp": lambda x: np.interp(x[0], [0.0, 1.0], [0.0, 2.0]), "cov": lambda x: np.cov(x.T),
     "transposed": lambda x: (x * 2.0).T, "reshaped": lambda x: (x * 2.0).reshape(3, 4),
     "apply_over_axes": lambda x: np.apply_over_axes(np.sum, x, [1]),
-    "asfortranarray": cnp.asfortranarray, "windows": lambda x: np.sort(x, axis=0)[:, 1:].T,
-}
+    "asfortranarray": cnp.asfortranarray, "windows": lambda x: np.sort(x, axis=0)[:, 1:].T}
 MATRIX = np.cos(np.arange(12.0) ** 2).reshape(4, 3)
 
 
@@ -314,8 +310,7 @@ def writes_to_slice(index):
     reads_ravel_of_fortran, writes_through_two_reshapes,
     *map(writes_to_slice, [
         np.s_[:, :30], np.s_[::30], np.s_[:, -30:], np.s_[:30], np.s_[..., :30]]),
-    lambda x: writes_to_slice(np.s_[:])(np.hsplit(x, [30])[0]),
-])
+    lambda x: writes_to_slice(np.s_[:])(np.hsplit(x, [30])[0])])
 def test_reshapes_of_slices_and_of_reshapes_are_decided_in_each_run(f, shape):
     def program(x):
         x = x * 1.0

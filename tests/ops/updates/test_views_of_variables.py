@@ -21,8 +21,7 @@ ALIASES = {  # which NumPy makes of an array that is asked for as it is
 COPIES_OF_VARIABLES = {
     **COPIES, "array": cnp.array, "astype": lambda x: x.astype(float), "value": lambda x: x.value(),
     "complex": lambda x: cnp.asarray(x, complex), "positive": lambda x: +x,
-    "identity": cytape.identity,
-}
+    "identity": cytape.identity}
 
 
 @each("traced", [False, True])

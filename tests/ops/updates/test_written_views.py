@@ -21,36 +21,30 @@ VIEWS = {
     "transpose": lambda x: x.T, "swapaxes": lambda x: x.swapaxes(0, 1),
     "moveaxis": lambda x: np.moveaxis(x, 0, 1), "permuted": lambda x: np.permute_dims(x, (1, 0)),
     "reshape": lambda x: x.reshape(2, -1), "same shape": lambda x: x.reshape(4, 4),
-    "ravel": np.ravel,
-    "expand_dims": lambda x: np.expand_dims(x, 1), "squeeze": lambda x: np.squeeze(x[None]),
-    "atleast_3d": np.atleast_3d, "real": np.real, "split": lambda x: np.split(x, 2)[1],
-    "array_split": lambda x: np.array_split(x, 3)[0], "unstack": lambda x: np.unstack(x)[1],
-    "flip": np.flip, "rot90": np.rot90, "rollaxis": lambda x: np.rollaxis(x, 1),
-    "diagonal": np.diagonal, "diag": np.diag, "einsum": lambda x: np.einsum("ii->i", x),
-    "broadcast": lambda x: np.broadcast_to(x, (2, 4, 4)),
+    "ravel": np.ravel, "expand_dims": lambda x: np.expand_dims(x, 1),
+    "squeeze": lambda x: np.squeeze(x[None]), "atleast_3d": np.atleast_3d, "real": np.real,
+    "split": lambda x: np.split(x, 2)[1], "array_split": lambda x: np.array_split(x, 3)[0],
+    "unstack": lambda x: np.unstack(x)[1], "flip": np.flip, "rot90": np.rot90,
+    "rollaxis": lambda x: np.rollaxis(x, 1), "diagonal": np.diagonal, "diag": np.diag,
+    "einsum": lambda x: np.einsum("ii->i", x), "broadcast": lambda x: np.broadcast_to(x, (2, 4, 4)),
     "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 0),
     "broadcast with itself": lambda x: np.broadcast_arrays(x, x)[0],
     "of a view": lambda x: x[1:][:, 1:].T, "of a view of it": lambda x: x.T[1:].T[0],
-    "ravel of rows": lambda x: x[1:].ravel(),
-}
+    "ravel of rows": lambda x: x[1:].ravel()}
 COPIES = {
     "copy": lambda x: x.copy(), "flatten": lambda x: x.flatten(), "sum": lambda x: x + 0.0,
     "rows by number": lambda x: x[[1, 2]], "mask": lambda x: x[X[0] > 0],
-    "take": lambda x: np.take(x, [0], 0),
-    "compress": lambda x: np.compress([True, True], x, 0), "roll": lambda x: np.roll(x, 1),
-    "reshape of columns": lambda x: x.T.reshape(-1), "ravel of a column": lambda x: x[:, 1].ravel(),
-    "ravel of columns": lambda x: x[:, 1:].ravel(),
+    "take": lambda x: np.take(x, [0], 0), "compress": lambda x: np.compress([True, True], x, 0),
+    "roll": lambda x: np.roll(x, 1), "reshape of columns": lambda x: x.T.reshape(-1),
+    "ravel of a column": lambda x: x[:, 1].ravel(), "ravel of columns": lambda x: x[:, 1:].ravel(),
     "number": lambda x: x[1, 1], "number by NumPy's integers": lambda x: x[np.int64(1), 1],
-    "tile": lambda x: np.tile(x, 1), "triu": np.triu,
-}
+    "tile": lambda x: np.tile(x, 1), "triu": np.triu}
 WRITES = {
     "elements": lambda x: operator.setitem(x, (1, 1), 70.0),
     "a row": lambda x: operator.setitem(x, 0, 50.0),
     "places": lambda x: operator.setitem(x, (np.array([0, 2]), np.array([1, 3])), 5.0),
-    "all": lambda x: operator.iadd(x, 100.0),
-    "out": lambda x: np.multiply(x, 2.0, out=x),
-    "from itself": lambda x: operator.setitem(x, slice(1, None), x[:-1]),
-}
+    "all": lambda x: operator.iadd(x, 100.0), "out": lambda x: np.multiply(x, 2.0, out=x),
+    "from itself": lambda x: operator.setitem(x, slice(1, None), x[:-1])}
 
 
 @each("traced", [False, True])
@@ -182,8 +176,7 @@ def test_random_programs_of_views(steps):
             try:
                 tensor[row] = other
             except ValueError:  # what it is a view of was dropped
-                assert array.base is not None and all(
-                    each is not array.base for each, _ in pairs)
+                assert array.base is not None and all(each is not array.base for each, _ in pairs)
                 continue
             array[row] = other
         for array, tensor in pairs:

@@ -117,10 +117,7 @@ def by_brentq(s, v):
 
 
 IMPLICIT |= {
-    "callback of quad": by_quad,
-    "bound of quad": by_bound_of_quad,
-    "callback of brentq": by_brentq,
-}
+    "callback of quad": by_quad, "bound of quad": by_bound_of_quad, "callback of brentq": by_brentq}
 # These say so in words of their own, or for any tensor.
 REFUSED = {
     "struct.pack": lambda s, v: struct.pack("d", s),
@@ -134,13 +131,10 @@ REFUSED = {
     "bytearray": lambda s, v: bytearray(v),
 }
 EXPLICIT = {
-    "numpy": lambda s, v: v.numpy(),
-    "item": lambda s, v: s.item(),
-    "item of an index": lambda s, v: v.item(1),
-    "tolist": lambda s, v: v.tolist(),
+    "numpy": lambda s, v: v.numpy(), "item": lambda s, v: s.item(),
+    "item of an index": lambda s, v: v.item(1), "tolist": lambda s, v: v.tolist(),
     "stop_gradient": lambda s, v: cytape.stop_gradient(v),
-    "constant of stop_gradient": lambda s, v: cytape.constant(cytape.stop_gradient(v)),
-}
+    "constant of stop_gradient": lambda s, v: cytape.constant(cytape.stop_gradient(v))}
 TEXT = {
     "str": lambda s, v: str(v),
     "repr": lambda s, v: repr(v),
@@ -153,12 +147,9 @@ TEXT = {
     "array_repr": lambda s, v: np.array_repr(v),
 }
 METADATA = {
-    "shape": lambda s, v: np.shape(v),
-    "ndim": lambda s, v: np.ndim(v),
-    "size": lambda s, v: np.size(v),
-    "len": lambda s, v: len(v),
-    "iscomplexobj": lambda s, v: np.iscomplexobj(v),
-    "isrealobj": lambda s, v: np.isrealobj(v),
+    "shape": lambda s, v: np.shape(v), "ndim": lambda s, v: np.ndim(v),
+    "size": lambda s, v: np.size(v), "len": lambda s, v: len(v),
+    "iscomplexobj": lambda s, v: np.iscomplexobj(v), "isrealobj": lambda s, v: np.isrealobj(v),
     "result_type": lambda s, v: np.result_type(v, np.float32, 2.0),
     "can_cast": lambda s, v: np.can_cast(v, np.float32),
     "common_type": lambda s, v: np.common_type(v, np.float32(1)),
@@ -167,21 +158,15 @@ METADATA = {
     "triu_indices_from": lambda s, v: np.triu_indices_from(np.outer(v, v), k=1)[1].tolist(),
     "tril_indices_from": lambda s, v: np.tril_indices_from(np.outer(v, v))[0].tolist(),
     "einsum_path": lambda s, v: np.einsum_path("i,i,j", v, v, np.ones(3)),
-    "iterable": lambda s, v: np.iterable(v),
-    "finfo": lambda s, v: np.finfo(v.dtype).eps,
-}
+    "iterable": lambda s, v: np.iterable(v), "finfo": lambda s, v: np.finfo(v.dtype).eps}
 METADATA_OF_VALUES = {
     "min_scalar_type": lambda s, v: np.min_scalar_type(v),
     "may_share_memory": lambda s, v: np.may_share_memory(v, V2),
-    "shares_memory": lambda s, v: np.shares_memory(v, V2),
-}
+    "shares_memory": lambda s, v: np.shares_memory(v, V2)}
 CONTROL = {
-    "bool": lambda s, v: 1 if s else 0,
-    "comparison": lambda s, v: 1 if s > 0 else 0,
-    "sorted": lambda s, v: sorted(v)[0].shape,
-    "max": lambda s, v: max(v).shape,
-    "in": lambda s, v: 1.5 in v,
-}
+    "bool": lambda s, v: 1 if s else 0, "comparison": lambda s, v: 1 if s > 0 else 0,
+    "sorted": lambda s, v: sorted(v)[0].shape, "max": lambda s, v: max(v).shape,
+    "in": lambda s, v: 1.5 in v}
 
 
 @contextlib.contextmanager
@@ -283,7 +268,7 @@ def test_what_python_and_numpy_refuse_in_their_own_words(convert, followed):
 @each(
     "use", [*EXPLICIT.values(), *TEXT.values(), *METADATA.values(), *METADATA_OF_VALUES.values(),
             *CONTROL.values()],
-    ids=[*EXPLICIT, *TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])  # fmt: skip
+    ids=[*EXPLICIT, *TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])
 @pytest.mark.parametrize("followed", FOLLOWERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_explicit_and_what_takes_no_value_works(use, followed, kind):
@@ -315,7 +300,7 @@ def test_positions_that_depend_on_unknown_extents_are_an_error():
 
 @each("use", [*TEXT.values(), *METADATA.values(), *METADATA_OF_VALUES.values(),
               *CONTROL.values()],
-      ids=[*TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])  # fmt: skip
+      ids=[*TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])
 def test_only_explicit_exits_are_noted(use):
     s, v = constants()
     recorder = Recorder()

@@ -84,8 +84,7 @@ def test_an_accumulator_follows_while_it_is_entered(x):
 @pytest.mark.parametrize("use_batch", [False, True])
 @pytest.mark.parametrize("f", [
     lambda x: np.sin(x) * x, lambda x: x[1:] @ x[:2], lambda x: np.sum(x * x, keepdims=True),
-    lambda x: np.stack([x, x[::-1]]), lambda x: np.where(x > 0.5, x, 2 * x),
-])
+    lambda x: np.stack([x, x[::-1]]), lambda x: np.where(x > 0.5, x, 2 * x)])
 def test_transposition_gives_what_the_rules_give(f, use_batch):
     x = cytape.constant([0.25, 0.5, 1.5])
     tangent = cytape.constant(np.arange(6.0).reshape(2, 3) if use_batch else [1.0, 2.0, 3.0])
@@ -136,8 +135,7 @@ def test_a_rule_stores_what_it_likes(x):
     recorder.pop()
     assert [fetch(recorder, y.id) for y in results] == [
         "Multiply(x, x)", "MatMul(x, None)", "Sum(x)", "GetItem(x)", "Tanh(x)", *["Split(x)"] * 3,
-        None,
-    ]  # fmt: skip
+        None]
     assert calls[2] == ("Sum", [()], ["x"], {"axis": None, "dtype": None, "keepdims": False})
 
 

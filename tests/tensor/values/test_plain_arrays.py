@@ -48,45 +48,30 @@ ADVICE = {
 ONES = np.ones((2, 2))
 BINARY = [
     operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul, operator.mod,
-    operator.floordiv, operator.lt, operator.eq, operator.ne,
-    np.add, np.multiply, np.arctan2, np.maximum, np.matmul,
-    cnp.add, cnp.multiply, cnp.arctan2, cnp.maximum, cnp.matmul,
-]  # fmt: skip
+    operator.floordiv, operator.lt, operator.eq, operator.ne, np.add, np.multiply, np.arctan2,
+    np.maximum, np.matmul, cnp.add, cnp.multiply, cnp.arctan2, cnp.maximum, cnp.matmul]
 FUNCTIONS = {
-    "dot": np.dot,
-    "inner": np.inner,
-    "kron": np.kron,
-    "where": lambda t, a: np.where([True, False], t, a),
-    "clip": lambda t, a: np.clip(t, a, 3.0),
-    "concatenate": lambda t, a: np.concatenate([t, a]),
-    "stack": lambda t, a: cnp.stack([a, t]),
-    "vstack": lambda t, a: np.vstack([t, a]),
-    "einsum": lambda t, a: np.einsum("ij,ij", t, a),
+    "dot": np.dot, "inner": np.inner, "kron": np.kron,
+    "where": lambda t, a: np.where([True, False], t, a), "clip": lambda t, a: np.clip(t, a, 3.0),
+    "concatenate": lambda t, a: np.concatenate([t, a]), "stack": lambda t, a: cnp.stack([a, t]),
+    "vstack": lambda t, a: np.vstack([t, a]), "einsum": lambda t, a: np.einsum("ij,ij", t, a),
     "array": lambda t, a: cnp.array([t, a]),
     "convert_to_tensor of a list": lambda t, a: cytape.convert_to_tensor([t, a]),
     "a function without derivative": lambda t, a: np.union1d(t, a),
-    "out": lambda t, a: np.add(t, 1.0, out=a),
-    "power": lambda t, a: t**a,
-    "outer": np.outer,
-    "outer, left": lambda t, a: np.outer(a, t),
-    "vdot": np.vdot,
-    "vecdot": lambda t, a: np.vecdot(a, t),
-    "append": np.append,
+    "out": lambda t, a: np.add(t, 1.0, out=a), "power": lambda t, a: t**a, "outer": np.outer,
+    "outer, left": lambda t, a: np.outer(a, t), "vdot": np.vdot,
+    "vecdot": lambda t, a: np.vecdot(a, t), "append": np.append,
     "append, left": lambda t, a: np.append(a, t),
     "append along an axis": lambda t, a: np.append(t, a, axis=0),
-    "column_stack": lambda t, a: np.column_stack([t, a]),
-    "dstack": lambda t, a: np.dstack([a, t]),
-    "index": lambda t, a: t[a > 0],
-    "repeat": lambda t, a: np.repeat(t, a.astype(int).ravel()),
+    "column_stack": lambda t, a: np.column_stack([t, a]), "dstack": lambda t, a: np.dstack([a, t]),
+    "index": lambda t, a: t[a > 0], "repeat": lambda t, a: np.repeat(t, a.astype(int).ravel()),
     "take": lambda t, a: np.take(t, a.astype(int), mode="clip"),
     "values of slices": lambda t, a: cytape.IndexedSlices(a, t),
     "indices of slices": lambda t, a: cytape.IndexedSlices(t, a),
     "result of numpy_function": lambda t, a: cytape.numpy_function(lambda x: a, t, specs=t.spec),
-    "converts": lambda t, a: t * Converts(a),
-    "converts, left": lambda t, a: Converts(a) * t,
+    "converts": lambda t, a: t * Converts(a), "converts, left": lambda t, a: Converts(a) * t,
     "constant of what converts": lambda t, a: cytape.constant(Converts(a)),
-    "list of what converts": lambda t, a: cytape.constant([Converts(a)]),
-}
+    "list of what converts": lambda t, a: cytape.constant([Converts(a)])}
 ENTRIES = {
     "constant": cytape.constant,
     "constant with a dtype": lambda a: cytape.constant(a, "float32"),
@@ -126,7 +111,7 @@ ENTRIES = {
     "placeholder": lambda a: placeholder() * a,
     "placeholder, right": lambda a: a * placeholder(),
     "placeholder and ufunc": lambda a: np.add(a, placeholder()),
-}  # fmt: skip
+}
 
 
 def placeholder():
@@ -238,8 +223,7 @@ def very_deep():
     cytape.constant, cytape.convert_to_tensor, cytape.Variable, cytape.from_dlpack, cnp.array,
     cnp.asarray, lambda a: cytape.constant(1.0) + a, lambda a: a + cytape.constant(1.0),
     lambda a: np.add(a, cytape.constant(1.0)), lambda a: cytape.constant([1.0, 2.0])[a],
-    lambda a: cytape.Variable(1.0).assign(a), lambda a: cnp.array([cytape.constant(1.0), a]),
-])  # fmt: skip
+    lambda a: cytape.Variable(1.0).assign(a), lambda a: cnp.array([cytape.constant(1.0), a])])
 def test_lists_without_end_are_refused(make, use):
     with pytest.raises((ValueError, TypeError, IndexError, AttributeError, RecursionError)):
         use(make())
@@ -356,8 +340,7 @@ def test_tables_are_traced_as_arrays(table):
     lambda x, m: np.compress(m[0] > 1, x), lambda x, m: np.cov(x, fweights=m[0]),
     *[lambda x, m, f=f: f(m) for f in (nn.softmax, nn.log_softmax, nn.logsumexp)],
     lambda x, m: nn.softmax_cross_entropy_with_logits(m, np.asarray(m)),
-    lambda x, m: nn.fused_batch_norm(m, np.ones(2), np.ones(2)),
-])
+    lambda x, m: nn.fused_batch_norm(m, np.ones(2), np.ones(2))])
 @each("kind", ["masked array", "matrix"])
 def test_functions_made_of_others_refuse_them_too(function, kind):
     with pytest.raises(TypeError, match=ADVICE[kind]):
@@ -365,8 +348,7 @@ def test_functions_made_of_others_refuse_them_too(function, kind):
 
 
 def test_arrays_alone_are_numpys():
-    np.testing.assert_array_equal(
-        cnp.kron(masked(), ONES).mask, np.kron(masked(), ONES).mask)
+    np.testing.assert_array_equal(cnp.kron(masked(), ONES).mask, np.kron(masked(), ONES).mask)
     assert isinstance(cnp.cumsum(matrix()), np.matrix)
 
 

@@ -74,8 +74,7 @@ def test_the_user_s_line_is_named_where_numpy_is_between():
     (lambda x: np.fill_diagonal(np.eye(3), x), r"numpy\.fill_diagonal.*\n.*cytape\.numpy\.zeros"),
     (lambda x: np.full(3, x), r"numpy\.full, .*\n.*cytape\.numpy\.full"),
     (lambda x: np.vectorize(math.exp)(x), r"numpy\.vectorize.*\n.*cytape\.vmap"),
-    (pickle.dumps, r"pickle or copy.*\n.*tensor\.copy\(\)"),
-])
+    (pickle.dumps, r"pickle or copy.*\n.*tensor\.copy\(\)")])
 def test_the_error_is_a_few_lines_of_what_was_passed_and_what_to_do(lose, words):
     x = cytape.constant([1.0, 2.0, 3.0])
     with cytape.GradientTape() as tape:

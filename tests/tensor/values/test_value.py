@@ -58,8 +58,7 @@ def test_data_come_back_in_any_dtype_and_shape(dtype, shape):
 
 @pytest.mark.parametrize("lay_out", [
     np.asfortranarray, np.transpose, lambda a: a[::-1], lambda a: a[:, ::2],
-    lambda a: np.broadcast_to(a[0], a.shape), lambda a: a.astype(a.dtype.newbyteorder()),
-])
+    lambda a: np.broadcast_to(a[0], a.shape), lambda a: a.astype(a.dtype.newbyteorder())])
 @pytest.mark.parametrize("shape", [(2, 3), (100, 40)])
 def test_data_come_back_from_any_memory_layout(lay_out, shape):
     array = lay_out(np.arange(float(np.prod(shape))).reshape(shape))
