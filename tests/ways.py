@@ -32,6 +32,14 @@ def gradients(f, *inputs, recorded=False, **options):
     return tape.gradient(y, inputs, **options)
 
 
+def taped(f, *inputs, **options):
+    """Return a tape that watches the inputs, and the result of f that it recorded."""
+    with cytape.GradientTape(**options) as tape:
+        tape.watch(inputs)
+        y = f(*inputs)
+    return tape, y
+
+
 def tangent(f, x, t=None):
     """Return the tangent of f along t, or along ones."""
     with cytape.ForwardAccumulator(x, np.ones(x.shape) if t is None else t) as accumulator:

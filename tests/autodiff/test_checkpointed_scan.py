@@ -108,9 +108,7 @@ def test_on_disk_are_all_snapshots_but_the_first(tmp_path):
 
 def test_files_go_with_a_tape_that_nobody_asks(tmp_path):
     x = cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = cytape.checkpointed_scan(cnp.sin, x, 9, 3, storage=tmp_path)
+    tape, y = ways.taped(lambda x: cytape.checkpointed_scan(cnp.sin, x, 9, 3, storage=tmp_path), x)
     assert len(list(tmp_path.glob("*/*.npy"))) == 2
     del tape, y
     gc.collect()
@@ -125,9 +123,7 @@ def test_a_persistent_tape_asked_twice(rng):
         calls.append(None)
         return cnp.sin(x)
 
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = cytape.checkpointed_scan(step, x, 12, 3)
+    tape, y = ways.taped(lambda x: cytape.checkpointed_scan(step, x, 12, 3), x, persistent=True)
     first = tape.gradient(y, x)
     n_calls = len(calls)
     np.testing.assert_array_equal(tape.gradient(y, x), first)
@@ -164,9 +160,7 @@ def test_steps_that_close_over_the_start_state(name, snapshots, n):
         return state[0] + state[1] if isinstance(state, tuple) else state
 
     x = cytape.constant([0.7, 1.3, -0.4])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y, wanted = scanned(x), plain(x)
+    tape, (y, wanted) = ways.taped(lambda x: (scanned(x), plain(x)), x, persistent=True)
     for _ in range(3):
         np.testing.assert_allclose(tape.gradient(y, x), tape.gradient(wanted, x), rtol=1e-12)
     for make in (
@@ -195,9 +189,8 @@ def test_two_threads_take_gradients_at_once(tmp_path):
             thread.join()
         return cnp.sin(x)
 
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = cytape.checkpointed_scan(step, x, 12, 3, storage=tmp_path)
+    tape, y = ways.taped(
+        lambda x: cytape.checkpointed_scan(step, x, 12, 3, storage=tmp_path), x, persistent=True)
     for _ in range(2):
         threads.append(threading.Thread(target=gradient))
         gradient()
@@ -262,9 +255,7 @@ def test_structures_counters_and_arrays():
 
     x = cytape.constant(2.0)
     state = {"x": x, "i": cytape.constant(0), "tag": 3}
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        last = cytape.checkpointed_scan(step, state, 8, 2)
+    tape, last = ways.taped(lambda x: cytape.checkpointed_scan(step, state, 8, 2), x)
     assert int(last["i"]) == 8 and last["tag"] == 3
     assert float(tape.gradient(last["x"], x)) == pytest.approx(1.5**8)
     result = cytape.checkpointed_scan(lambda x: x + 1, np.zeros(2), 5, 2)
@@ -296,9 +287,7 @@ def test_noise_is_the_same_again():
 
 def test_variables_that_are_assigned_to_between():
     v, x = cytape.Variable(2.0), cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = cytape.checkpointed_scan(lambda x: x * v, x, 5, 2)
+    tape, y = ways.taped(lambda x: cytape.checkpointed_scan(lambda x: x * v, x, 5, 2), x)
     v.assign(100.0)
     np.testing.assert_allclose(tape.gradient(y, [x, v]), [32.0, 3.0 * 5 * 16])
     assert float(v) == 100.0
@@ -341,8 +330,7 @@ def test_in_a_function_it_is_a_loop_with_checkpoints(rng, tmp_path):
 
         return f
 
-    traced = cytape.function(
-        with_gradients(lambda *f: cytape.checkpointed_scan(*f, 9, 3)))
+    traced = cytape.function(with_gradients(lambda *f: cytape.checkpointed_scan(*f, 9, 3)))
     expected = with_gradients(lambda *f: plain(*f, 9))(x, y, c)
     for a, b in zip(traced(x, y, c), expected, strict=True):
         np.testing.assert_allclose(a, b)

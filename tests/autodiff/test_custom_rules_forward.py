@@ -101,10 +101,7 @@ def test_nested_accumulators_and_a_tape_on_either_side():
     with cytape.ForwardAccumulator(x, 10.0) as outer:
         with cytape.ForwardAccumulator(x, 1.0) as inner:
             y = wave(x)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            z = wave(x)
-        gradient = tape.gradient(z, x)
+        gradient = ways.gradient(wave, x)
     assert float(inner.jvp(y)) == float(gradient) == pytest.approx(first)
     assert float(outer.jvp(y)) == pytest.approx(10 * first)
     assert float(outer.jvp(inner.jvp(y))) == pytest.approx(10 * second)
@@ -152,9 +149,7 @@ def test_variables_that_are_read_inside():
         ([w], [2.0], 60.0),
         ([v, x], [0.5, 0.0], 10.0),
     ):
-        with cytape.ForwardAccumulator(primals, tangents) as accumulator:
-            y = f(x)
-        assert float(accumulator.jvp(y)) == expected
+        assert float(ways.tangent(lambda primals: f(x), primals, tangents)) == expected
 
 
 def test_integer_arguments_and_outputs():
@@ -252,9 +247,7 @@ def test_D_3_11_recomputed_functions_have_tangents():
     assert float(accumulator.jvp(y)) == pytest.approx(10 * slope)
     assert len(runs) == 2
     runs.clear()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = cytape.recompute_grad(f)(x)
+    tape, y = ways.taped(lambda x: cytape.recompute_grad(f)(x), x)
     assert len(runs) == 1
     with cytape.ForwardAccumulator(x, 10.0):
         gradient = tape.gradient(y, x)
@@ -282,9 +275,7 @@ def test_D_3_11_variables_that_are_read_inside():
         with cytape.ForwardAccumulator(v, direction) as outer:
             with cytape.ForwardAccumulator([x, v], [0.1, direction]) as inner:
                 y = f(x)
-            with cytape.GradientTape() as tape:
-                tape.watch(x)
-                z = f(x)
+            tape, z = ways.taped(f, x)
             gradients = tape.gradient(z, [x, v])
         results = [outer.jvp(y), inner.jvp(y), outer.jvp(inner.jvp(y)), *outer.jvp(gradients)]
         with cytape.GradientTape() as tape:

@@ -194,8 +194,7 @@ SECOND_ORDER = {
 def test_a_gradient_function_that_reads_what_left_the_tape_has_no_second_order(maker, way):
     root = nested(maker)
     np.testing.assert_allclose(cytape.grad(lambda a: np.sum(root(a)))(x), 0.5 / np.sqrt(x))
-    np.testing.assert_allclose(
-        cytape.jvp(root, (x,), (np.ones(2),))[1], 0.5 / np.sqrt(x))
+    np.testing.assert_allclose(cytape.jvp(root, (x,), (np.ones(2),))[1], 0.5 / np.sqrt(x))
     with pytest.raises(DetachedError, match="grad_fn of root"):
         SECOND_ORDER[way](root)(x)
 
@@ -535,9 +534,7 @@ def test_variables_that_are_read_have_the_gradients_that_are_given(wrapped):
 def test_a_watched_variable_that_is_not_trainable_is_refused():
     v = cytape.Variable(3.0, trainable=False)
     f = cytape.custom_gradient(lambda a: (a * v, lambda dy: dy * v))
-    with cytape.GradientTape() as tape:
-        tape.watch(v)
-        y = f(cytape.constant(2.0))
+    tape, y = ways.taped(lambda v: f(cytape.constant(2.0)), v)
     with pytest.raises(DetachedError, match="depends on a tensor that is not among its arguments"):
         tape.gradient(y, v)
 
@@ -591,9 +588,7 @@ def test_rules_raise_for_a_tensor_in_a_container_that_was_written_to(write):
         return x * weights[0], lambda dy: dy * weights[0]
 
     x, other = cytape.constant([1.0, 1.0]), cytape.constant([1.0, 1.0])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = scaled(x)
+    tape, y = ways.taped(scaled, x, persistent=True)
     write(other)
     np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 3.0])
     write(weights[0])

@@ -13,6 +13,7 @@ from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.tensor import live_tensors
 from cytape.testing import numerical_jvp
+from tests import ways
 from tests.cases import each
 
 Layer = namedtuple("Layer", "w b")
@@ -63,9 +64,7 @@ def reverse_hessian(f, x):
 def reverse_jacobian(f, x):
     """The Jacobian by a persistent tape."""
     x = cytape.constant(x)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x, persistent=True)
     return tape.jacobian(y, x).numpy()
 
 

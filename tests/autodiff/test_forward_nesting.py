@@ -65,10 +65,7 @@ def derivative(f, x, layers):
         return f(x)
     layer, *inner = layers
     if layer == "tape":
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            result = derivative(f, x, inner)
-        return tape.gradient(result, x, unconnected_gradients="zero")
+        return ways.gradient(lambda x: derivative(f, x, inner), x, unconnected_gradients="zero")
     if layer == "persistent tape":
         with cytape.GradientTape(persistent=True) as tape:
             tape.watch(x)
@@ -140,9 +137,7 @@ def test_nothing_inside_sees_what_an_accumulator_outside_computes(op, inner_batc
     expected = alone.jvp(y).numpy()
     with cytape.ForwardAccumulator(x, t, outer_batch) as outer:
         with cytape.ForwardAccumulator(x, u, inner_batch) as inner:
-            with cytape.GradientTape() as tape:
-                tape.watch(x)
-                y = op(x)
+            tape, y = ways.taped(op, x)
     tangent = outer.jvp(y)
     np.testing.assert_allclose(tangent.numpy(), expected)
     assert inner.jvp(tangent) is None
@@ -264,9 +259,7 @@ def test_output_gradients_may_be_followed_too():
 def test_jacobians_within_an_accumulator(method):
     x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
     with cytape.ForwardAccumulator(x, np.ones((2, 2))) as accumulator:
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = x**3
+        tape, y = ways.taped(lambda x: x**3, x)
         jacobian = getattr(tape, method)(y, x)
     jvp = accumulator.jvp(jacobian).numpy()
     assert jvp.shape == jacobian.shape

@@ -147,8 +147,7 @@ def test_a_jvp_is_the_transpose_of_the_vjp(program, make):
         y = case.f(*case.primals)
     jvp = accumulator.jvp(y).numpy()
     assert (jvp.shape, jvp.dtype) == (y.shape, y.dtype)
-    np.testing.assert_allclose(
-        np.sum(jvp * case.weights), inner_product(gradient_of(case), case.t))
+    np.testing.assert_allclose(np.sum(jvp * case.weights), inner_product(gradient_of(case), case.t))
 
 
 def test_one_input_at_a_time_adds_up(case):

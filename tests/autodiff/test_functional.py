@@ -332,8 +332,7 @@ def test_a_result_of_one_element_is_a_scalar(shape, wrapped, take):
     np.testing.assert_array_equal(wrapped(cytape.grad(cytape.grad(f)))(x), np.full(shape, 6.0))
     hvp = cytape.hessian_vector_product(f)
     np.testing.assert_array_equal(wrapped(hvp)(x, take(shape)), np.full(shape, 6.0))
-    np.testing.assert_array_equal(
-        wrapped(cytape.hessian_diagonal(f))(x), np.full(shape, 6.0))
+    np.testing.assert_array_equal(wrapped(cytape.hessian_diagonal(f))(x), np.full(shape, 6.0))
 
 
 @pytest.mark.parametrize("shape", [(0,), (2,), (1, 2)])

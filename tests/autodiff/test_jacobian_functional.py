@@ -91,8 +91,7 @@ def test_in_a_graph_and_of_unknown_numbers():
     np.testing.assert_allclose(jacobian(X), cytape.jacfwd(product)(X))
     np.testing.assert_allclose(unknown(X), np.full((2, 4), 2 * X.sum()))
     with pytest.raises(SymbolicTensorError, match="jacfwd"):
-        cytape.function(
-            cytape.jacrev(slope), input_signature=[cytape.Spec.of((None,), float)])(X)
+        cytape.function(cytape.jacrev(slope), input_signature=[cytape.Spec.of((None,), float)])(X)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
@@ -299,8 +298,7 @@ def test_diagonals_of_what_is_empty_constant_or_a_number():
     assert cytape.hessian_diagonal(lambda x: cnp.sum(x**2))(np.zeros((0, 3))).shape == (0, 3)
     assert cytape.hessian_diagonal(lambda x: x**3)(2.0) == 12.0
     with pytest.warns(UnconnectedGradientWarning):
-        np.testing.assert_array_equal(
-            cytape.hessian_diagonal(lambda x: 3.0)(X), np.zeros_like(X))
+        np.testing.assert_array_equal(cytape.hessian_diagonal(lambda x: 3.0)(X), np.zeros_like(X))
 
 
 def test_diagonals_can_be_differentiated_pickled_and_mapped():

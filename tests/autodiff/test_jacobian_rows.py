@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import SymbolicTensorError
+from tests import ways
 from tests.cases import each
 
 
@@ -26,9 +27,7 @@ def test_D_2_22_jacobian_has_the_shapes_of_target_and_source():
 
 def test_D_2_22_sparse_rows_come_back_dense():
     table = cytape.constant(np.arange(6.0).reshape(3, 2))
-    with cytape.GradientTape() as tape:
-        tape.watch(table)
-        y = cytape.gather(table, [2, 0, 2])
+    tape, y = ways.taped(lambda table: cytape.gather(table, [2, 0, 2]), table)
     jacobian = tape.jacobian(y, table)
     expected = np.zeros((3, 2, 3, 2))
     for row, index in enumerate([2, 0, 2]):
@@ -50,23 +49,18 @@ def test_D_2_22_jacobian_of_unconnected_sources():
 
 
 def _batch_jacobian(x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x**2 * np.sum(x, axis=1, keepdims=True)
+    tape, y = ways.taped(lambda x: x**2 * np.sum(x, axis=1, keepdims=True), x)
     return tape.batch_jacobian(y, x)
 
 
 def _jacobian(x):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x[0] ** 2 * x[1:3]
+    tape, y = ways.taped(lambda x: x[0] ** 2 * x[1:3], x)
     return tape.jacobian(y, x)
 
 
 def test_jacobians_of_arguments_of_unknown_extents():
     x = np.arange(6.0).reshape(3, 2)
-    traced = cytape.function(
-        _batch_jacobian, input_signature=[cytape.Spec.of((None, 2), float)])
+    traced = cytape.function(_batch_jacobian, input_signature=[cytape.Spec.of((None, 2), float)])
     np.testing.assert_allclose(traced(x), _batch_jacobian(cytape.constant(x)))
     with pytest.raises(SymbolicTensorError, match="known but for the first extent"):
         cytape.function(_batch_jacobian, input_signature=[cytape.Spec.of((None, None), float)])(x)
@@ -77,9 +71,7 @@ def test_jacobians_of_arguments_of_unknown_extents():
 
 def test_jacobians_of_known_extents_in_arguments_of_unknown_ones():
     def jacobian(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = np.stack([np.sum(x**2), np.sum(x) ** 2])
+        tape, y = ways.taped(lambda x: np.stack([np.sum(x**2), np.sum(x) ** 2]), x)
         return tape.jacobian(y, x)
 
     x = np.arange(6.0).reshape(3, 2)
@@ -117,9 +109,7 @@ def test_rows_in_graphs_are_those_outside(name):
             np.testing.assert_allclose(a, b, atol=1e-12)
 
     def of_tape(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = np.tanh(x) * np.sum(x)
+        tape, y = ways.taped(lambda x: np.tanh(x) * np.sum(x), x)
         return tape.jacobian(y, x)
 
     tensor = cytape.constant(x)

@@ -76,8 +76,7 @@ def jet_of(f):
 
 
 def of_a_graph(f):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         given = cytape.placeholder("float64", X.shape)
         results = jet_of(f)(given)
     return cytape.Session(graph).run(results, {given: X})

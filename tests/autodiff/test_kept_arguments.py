@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests import ways
 from tests.cases import each, grouped
 
 SCALAR = cytape.Spec.of((), float)
@@ -41,8 +42,7 @@ def product_rule(primals, tangents):
     return x * w, dx * w + x * dw
 
 
-PRODUCTS = [
-    product_by_numpy, product_by_gradient, product_called_when_run, product_by_jvp]
+PRODUCTS = [product_by_numpy, product_by_gradient, product_called_when_run, product_by_jvp]
 product_ids = [f.__name__ for f in PRODUCTS]
 
 
@@ -51,8 +51,7 @@ product_ids = [f.__name__ for f in PRODUCTS]
 def test_variables_count_as_they_were_at_the_call(place, f):
     x, v = cytape.constant(2.0), cytape.Variable(3.0)
     if place == "graph":
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             p = cytape.placeholder("float64", ())
             y = f(p, v)
             with cytape.control_dependencies([y]):
@@ -86,9 +85,7 @@ def test_gradients_in_a_function_that_assigns_in_between(f):
 
     @cytape.function
     def gradients(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x, v)
+        tape, y = ways.taped(lambda x: f(x, v), x)
         v.assign(10.0)
         return tape.gradient(y, [x, v])
 
@@ -135,8 +132,7 @@ def gradient_with_array(x, a):
 
 
 def gradient_with_keyword(x, a):
-    return cytape.custom_gradient(
-        lambda x, *, a: (cnp.sum(x * a), lambda dy: dy * a))(x, a=a)
+    return cytape.custom_gradient(lambda x, *, a: (cnp.sum(x * a), lambda dy: dy * a))(x, a=a)
 
 
 def gradient_of_values(x, a):
@@ -176,8 +172,7 @@ def test_arrays_count_as_they_were_at_the_call(place, f):
     a = np.array([1.0, 2.0])
     x = cytape.constant([3.0, 4.0])
     if place == "graph":
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             p = cytape.placeholder("float64", (2,))
             y = f(p, a)
             a[:] = 100.0
@@ -495,8 +490,7 @@ def test_what_is_written_to_a_tensor_after_the_call_does_not_count(
 def test_what_is_written_to_a_tensor_of_a_graph_does_not_count(order, passed, write, cube):
     if CUBES[cube] in BY_HAND or order == 2 and cube == OF_VALUES:
         return
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         p = cytape.placeholder("float64", (3,))
         y = cubed(cube, write, passed, p)
         [found] = cytape.gradients(y, p)
@@ -513,9 +507,7 @@ def test_a_persistent_tape_finds_the_values_of_the_call_each_time(passed, write,
     x = cytape.constant(X)
     with cytape.GradientTape() as outer:
         outer.watch(x)
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            y = cubed(cube, write, passed, x)
+        tape, y = ways.taped(lambda x: cubed(cube, write, passed, x), x, persistent=True)
         for _ in range(2):
             gradient = tape.gradient(y, x)
             np.testing.assert_array_equal(gradient.numpy(), 3 * X**2)

@@ -19,9 +19,7 @@ def dense(gradient):
 
 
 def tape_gradients(f, xs):
-    with cytape.GradientTape() as tape:
-        tape.watch(xs)
-        y = f()
+    tape, y = ways.taped(lambda *_: f(), *xs)
     return tape.gradient(y, xs)
 
 
@@ -42,9 +40,7 @@ def persistent_twice(f, xs):
 
 
 def tangents(f, xs):
-    with cytape.ForwardAccumulator(xs, [np.full(x.shape, i + 1.0) for i, x in enumerate(xs)]) as a:
-        y = f()
-    return [a.jvp(y)]
+    return [ways.tangent(lambda _: f(), xs, [np.full(x.shape, i + 1.0) for i, x in enumerate(xs)])]
 
 
 def forward_over_reverse(f, xs):
@@ -55,9 +51,7 @@ def forward_over_reverse(f, xs):
 
 
 def reverse_over_forward(f, xs):
-    with cytape.GradientTape() as tape:
-        tape.watch(xs)
-        [tangent] = tangents(f, xs)
+    tape, [tangent] = ways.taped(lambda *_: tangents(f, xs), *xs)
     return tape.gradient(tangent, xs)
 
 
@@ -174,9 +168,7 @@ def test_assignments_happen_once_and_are_seen_again():
         scale.assign_add(1.0)
         return x * scale * total
 
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = cytape.recompute_grad(block)(x)
+    tape, y = ways.taped(lambda x: cytape.recompute_grad(block)(x), x, persistent=True)
     assert (float(y), float(total), float(scale)) == (27.0, 3.0, 3.0)
     for _ in range(2):
         assert float(tape.gradient(y, x)) == 9.0
@@ -196,9 +188,7 @@ def test_variables_are_put_back_after_an_error():
             raise RuntimeError("now")
         return x * v
 
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = cytape.recompute_grad(block)(x)
+    tape, y = ways.taped(lambda x: cytape.recompute_grad(block)(x), x, persistent=True)
     fails.append(True)
     with pytest.raises(RuntimeError, match="now"):
         tape.gradient(y, x)
@@ -222,9 +212,7 @@ def test_other_threads_do_not_see_it_and_may_assign():
             inside.wait(60)
         return x * v
 
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = cytape.recompute_grad(block)(x)
+    tape, y = ways.taped(lambda x: cytape.recompute_grad(block)(x), x, persistent=True)
     again.append(True)
     v.assign(5.0)
     assert float(tape.gradient(y, x)) == 0.9
@@ -240,9 +228,7 @@ def test_values_that_were_replaced_die_with_the_tape():
     x = cytape.constant(3.0)
     v = cytape.Variable(1.0)
     before = live_tensors()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = cytape.recompute_grad(lambda x: x * v)(x)
+    tape, y = ways.taped(lambda x: cytape.recompute_grad(lambda x: x * v)(x), x)
     v.assign(5.0)
     assert float(tape.gradient(y, x)) == 1.0
     del y
@@ -268,9 +254,7 @@ def test_random_numbers_are_the_same_again(draw):
         seen.append(cytape.convert_to_tensor(draw(x)).numpy().copy())
         return x * seen[-1]
 
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = cytape.recompute_grad(block)(x)
+    tape, y = ways.taped(lambda x: cytape.recompute_grad(block)(x), x, persistent=True)
     between = draw(x)
     for _ in range(2):
         np.testing.assert_array_equal(tape.gradient(y, x), seen[0])
@@ -296,9 +280,7 @@ def test_what_is_returned_beside_tensors_stays_what_it_is():
         return {"y": x * x, "n": 3, "mask": np.ones(2, bool), "none": None, "name": "block"}
 
     x = cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        result = cytape.recompute_grad(block)(x)
+    tape, result = ways.taped(lambda x: cytape.recompute_grad(block)(x), x)
     assert float(tape.gradient(result["y"], x)) == 6.0
     assert result["n"] == 3 and type(result["n"]) is int
     assert type(result["mask"]) is np.ndarray
@@ -397,8 +379,7 @@ def test_recursive_halves_keep_a_logarithm():
     x = cytape.constant(np.full(3, 0.1))
     before = live_tensors()
     [gradient] = tape_gradients(lambda: halves(64)(x), [x])
-    [expected] = tape_gradients(
-        lambda: cytape.checkpoint_sequential([cnp.tanh] * 64, 1, x), [x])
+    [expected] = tape_gradients(lambda: cytape.checkpoint_sequential([cnp.tanh] * 64, 1, x), [x])
     np.testing.assert_array_equal(gradient, expected)
     assert len(calls) == 64 + 64 * 6 // 2  # half of the layers once more, at each of six levels
     assert most <= 6 * 6
@@ -522,9 +503,8 @@ def test_a_chain_is_computed_again_with_the_tensors_that_it_found(segments, make
 @each("kind", [np.array, cytape.constant])
 def test_a_chain_is_computed_again_from_the_argument_that_it_was_given(segments, kind):
     w, x = cytape.constant([2.0, 3.0]), kind([0.5, 0.7])
-    with cytape.GradientTape() as tape:
-        tape.watch(w)
-        y = cytape.checkpoint_sequential([lambda x: x * w, np.sin, np.sin], segments, x)
+    tape, y = ways.taped(
+        lambda w: cytape.checkpoint_sequential([lambda x: x * w, np.sin, np.sin], segments, x), w)
     x[...] = 100.0
     wanted = cytape.elementwise_grad(lambda w: np.sin(np.sin(w * np.array([0.5, 0.7]))))(w)
     np.testing.assert_allclose(tape.gradient(y, w), wanted, rtol=1e-13)

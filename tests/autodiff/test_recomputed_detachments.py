@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
+from tests import ways
 from tests.cases import each
 
 X = np.array([0.5, 0.7])
@@ -57,9 +58,7 @@ WRAPPERS = {
 
 def by_tape(f, x):
     x = cytape.constant(x)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x, persistent=True)
     return tape.gradient(y, x)
 
 

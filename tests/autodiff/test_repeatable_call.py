@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.autodiff.repeatable_call import FirstRun
 from cytape.core.vspace import VSpace
 from cytape.tensor.recording.state import Reads, TangentRecorder, stop_recording
+from tests import ways
 
 
 def test_what_a_call_finds_that_somebody_records():
@@ -46,9 +47,7 @@ def test_tapes_inside_record_as_ever():
 
 def test_variables_are_those_that_were_watched_too():
     w = cytape.Variable(5.0, trainable=False)
-    with cytape.GradientTape() as tape:
-        tape.watch(w)
-        run = FirstRun(lambda: w * w, (), {})
+    tape, run = ways.taped(lambda w: FirstRun(lambda: w * w, (), {}), w)
     assert run.variables == [w]
 
 

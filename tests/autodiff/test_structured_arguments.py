@@ -10,6 +10,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor import nest
+from tests import ways
 from tests.cases import each
 
 
@@ -167,14 +168,11 @@ def test_tapes_and_accumulators(make):
     x = make(W, B)
     cytape.grad(f)(x)
     x = as_tensors(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x)
     assert_leaves(tape.gradient(y, x), x, GRADIENTS)
     with cytape.ForwardAccumulator(x, make(W, B)) as accumulator:
         y = f(x)
-    np.testing.assert_allclose(
-        float(accumulator.jvp(y)), W @ GRADIENTS[0] + B * GRADIENTS[1])
+    np.testing.assert_allclose(float(accumulator.jvp(y)), W @ GRADIENTS[0] + B * GRADIENTS[1])
 
 
 @each("make", KINDS.values())
@@ -226,8 +224,7 @@ def test_a_function_is_traced_once_per_kind_and_for_what_is_no_part(make):
 
 
 def test_graphs():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = Data(cytape.placeholder("float64", (2,)), cytape.placeholder("float64", ()))
         [gradient] = cytape.gradients(f(x), x)
         with cytape.Session(graph) as session:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from tests import ways
 
 
 def test_of_an_object_without_registration_the_error_says_what_to_pass():
@@ -21,9 +22,7 @@ def test_of_an_object_without_registration_the_error_says_what_to_pass():
 @pytest.mark.parametrize("wrong", [None, 3.0, "text", np.ones(2), object()])
 def test_targets_and_sources_must_be_tensors(wrong):
     x = cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x * x
+    tape, y = ways.taped(lambda x: x * x, x)
     for target, sources in ((wrong, x), ([y, wrong], x), (y, wrong), (y, [x, wrong])):
         with pytest.raises(TypeError, match=type(wrong).__name__):
             tape.gradient(target, sources)

@@ -105,8 +105,7 @@ class Layer:
 
 
 @pytest.mark.parametrize("member", [3, "text", None, True])
-@pytest.mark.parametrize("make", [
-    Layer, lambda w, n: {"w": w, "n": n}, lambda w, n: [w, n]])
+@pytest.mark.parametrize("make", [Layer, lambda w, n: {"w": w, "n": n}, lambda w, n: [w, n]])
 def test_members_that_are_no_parameters_go_elsewhere(make, member):
     structure = make(np.ones(2), member)
     with pytest.raises(TypeError, match="as another argument.*static") as caught:

@@ -231,8 +231,7 @@ def test_one_that_left_for_sure_is_an_error_whatever_else_did():
 def test_a_product_with_a_jacobian_is_looked_up_once(monkeypatch):
     asked = []
     fetch = forward_accumulator.fetch
-    monkeypatch.setattr(
-        forward_accumulator, "fetch", lambda *of: asked.append(of) or fetch(*of))
+    monkeypatch.setattr(forward_accumulator, "fetch", lambda *of: asked.append(of) or fetch(*of))
     cytape.jvp(lambda x: (x * x, x + 1.0), (3.0,), (1.0,))
     assert len(asked) == 2
 
@@ -321,9 +320,7 @@ def test_it_is_shown_without_any_setting(tmp_path):
 @pytest.mark.parametrize("trainable", [True, False])
 def test_integer_variables_among_the_sources_draw_a_warning(dtype, trainable):
     n, x = cytape.Variable(np.ones(2, dtype), trainable, name="n"), cytape.constant(X)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = np.sum(x * n, keepdims=True)
+    tape, y = ways.taped(lambda x: np.sum(x * n, keepdims=True), x, persistent=True)
     with pytest.warns(UnconnectedGradientWarning, match=f"'n' is None: .* {dtype}") as caught:
         assert tape.gradient(y, {"n": n, "x": x})["n"] is None
         assert tape.gradient(y, n) is None  # it has been said
@@ -333,9 +330,7 @@ def test_integer_variables_among_the_sources_draw_a_warning(dtype, trainable):
 @pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
 def test_jacobians_say_it_too(method):
     n, x = cytape.Variable([[1, 2]]), cytape.constant([[1.0, 2.0]])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x * n
+    tape, y = ways.taped(lambda x: x * n, x)
     with pytest.warns(UnconnectedGradientWarning, match="int64"):
         assert getattr(tape, method)(y, n) is None
 

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.autodiff.wrapped_calls import Arguments, own_leaf, value_of
+from tests import ways
 
 
 def test_tensors_are_told_from_what_stays():
@@ -136,9 +137,7 @@ def test_rules_that_change_gradients_or_tangents_in_place_change_those_of_nobody
     with_gradient, with_array_gradient, with_grad_func, with_python_grad_func, with_jvp])
 def test_the_gradients_that_a_user_starts_from_stay_what_they_are(f):
     x, seed = cytape.constant(X), cytape.constant(WEIGHTS)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x, persistent=True)
     for _ in range(2):
         of_x, of_y = tape.gradient(y, [x, y], output_gradients=seed)
         np.testing.assert_array_equal(of_x.numpy(), 2 * WEIGHTS)
@@ -150,9 +149,7 @@ def test_the_gradients_that_a_user_starts_from_stay_what_they_are(f):
 def test_gradients_that_a_user_changes_in_place_are_those_of_nobody_else(way):
     @way
     def several(x):
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            y = x * 1.0
+        tape, y = ways.taped(lambda x: x * 1.0, x, persistent=True)
         seed = x * WEIGHTS
         of_y = tape.gradient(y, y, output_gradients=seed)
         of_y *= 5.0
@@ -198,9 +195,7 @@ def test_gradient_functions_of_traces_may_change_their_arguments_in_place(f):
     for tangent in (cytape.jvp(loss, (X,), (X,)), cytape.jvp(cytape.function(loss), (X,), (X,))):
         np.testing.assert_allclose(tangent[1], gradient @ X)
     x = cytape.constant(X)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x, persistent=True)
     for _ in range(2):
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), 2 * X)
     np.testing.assert_array_equal(y.numpy(), X**2)

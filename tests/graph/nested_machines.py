@@ -245,8 +245,7 @@ class ByCytape:
 
     def counted_loop(self, count, threshold, x, y, body):
         n = cnp.sum(y > threshold)
-        return cytape.while_loop(
-            lambda i, x: i < n, lambda i, x: (i + 1, body(x)), (0, x))[1]
+        return cytape.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, body(x)), (0, x))[1]
 
     def checkpointed_loop(self, count, threshold, x, body):
         return cytape.while_loop(

@@ -24,15 +24,7 @@ import numpy as np
 
 import cytape
 from tests import ways
-from tests.graph.nested_machines import (
-    COPIES,
-    OPS,
-    WRITES,
-    ByCytape,
-    Dual,
-    InPython,
-    OutOfDomain,
-)
+from tests.graph.nested_machines import COPIES, OPS, WRITES, ByCytape, Dual, InPython, OutOfDomain
 
 N_ARGUMENTS = N_CAPTURED = N_VARIABLES = 2
 LARGEST = 1e4
@@ -206,8 +198,7 @@ class Call:
         return lambda: self.mode(mode, f, self.arguments)
 
     def in_graph(self, mode):
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             given = [cytape.placeholder("float64", (3,)) for _ in self.arguments]
             inside = cytape.function(lambda *arguments: self.mode(mode, self.f, arguments))
             results = list(map(cytape.identity, inside(*given)))

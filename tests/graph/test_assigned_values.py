@@ -87,8 +87,7 @@ def test_a_derivative_that_an_assignment_loses_is_an_error(mode, around, body, m
 @each("body", BODIES)
 @each("around", AROUND)
 @each("mode", MODES)
-@each("value", [
-    lambda x: 1.0, lambda x: cytape.stop_gradient(x * x), lambda x: cnp.floor(x)])
+@each("value", [lambda x: 1.0, lambda x: cytape.stop_gradient(x * x), lambda x: cnp.floor(x)])
 def test_assignments_of_what_does_not_depend_on_the_argument_lose_nothing(
     value, mode, around, body
 ):

@@ -138,8 +138,7 @@ def in_a_trace(f, x, argument):
 
 
 def in_a_graph(f, x, argument):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         placeholder = cytape.placeholder("float64", (3,))
         y = f(placeholder, argument)
     return cytape.Session(graph).run(y, {placeholder: x})
@@ -150,8 +149,7 @@ def in_a_branch(f, x, argument):
         lambda x: cytape.cond(cnp.sum(x) > -9.0, lambda: f(x, argument), lambda: x))(x)
 
 
-@each("use", [
-    eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch])
+@each("use", [eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
 def test_no_two_arguments_that_differ_share_a_trace(name, use):
@@ -234,9 +232,7 @@ def test_other_orders_of_derivatives_do_not_share_plans():
         return float(ways.gradient(f, x))
 
     def second(persistent):
-        with cytape.GradientTape(persistent=persistent) as outer:
-            outer.watch(x)
-            slope = ways.gradient(f, x)
+        outer, slope = ways.taped(lambda x: ways.gradient(f, x), x, persistent=persistent)
         return float(outer.gradient(slope, x))
 
     for _ in range(2):
@@ -306,8 +302,7 @@ def test_variables_are_made_once_and_for_each_object(initial, use):
             elif use == "trace":
                 y = cytape.function(lambda x, layer=layer: layer(x))(x)
             elif use == "graph":
-                graph = cytape.Graph()
-                with graph.as_default():
+                with cytape.Graph().as_default() as graph:
                     y = layer(cytape.constant(x))
                 y = cytape.Session(graph).run(y)
             else:

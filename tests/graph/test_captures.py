@@ -75,8 +75,7 @@ def value(graph, tensor):
 def test_derivatives_reach_what_a_body_takes_from_outside(body, kind, mode):
     call, power = BODIES[body]
     x = cytape.constant(3.0)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         if KINDS[kind] is not None:
             x = KINDS[kind]()
         found = (RECORDERS | SECOND)[mode](lambda x: x * call(x), x)
@@ -105,8 +104,7 @@ def test_a_body_without_a_graph_around_it_is_no_different(body, traced, mode):
 @pytest.mark.parametrize("body", BODIES)
 def test_a_constant_that_is_fed_is_fed_to_bodies_too(body):
     call, power = BODIES[body]
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.constant(3.0)
         y = call(x)
     assert cytape.Session(graph).run(y, {x: 5.0}) == 5.0**power
@@ -115,8 +113,7 @@ def test_a_constant_that_is_fed_is_fed_to_bodies_too(body):
 @pytest.mark.parametrize("body", BODIES)
 def test_gradients_inside_a_function_reach_the_constants_around_it(body):
     call, power = BODIES[body]
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.constant(3.0)
         slope = cytape.function(lambda: cytape.gradients(call(x), x)[0])()
     assert cytape.Session(graph).run(slope) == power * 3.0 ** (power - 1)

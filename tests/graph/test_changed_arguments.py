@@ -139,8 +139,7 @@ def test_constants_and_tensors_of_a_trace_can_be_changed_by_what_they_are_passed
     x = np.array([3.0, 4.0])
     assert float(cytape.function(f)(x)) == f(cytape.constant(x)) == (
         np.sum(x * [2.0, 6.0] + x * x * (x + 1)) + 5)
-    np.testing.assert_allclose(
-        cytape.grad(cytape.function(f))(x), [2.0, 6.0] + 3 * x * x + 2 * x)
+    np.testing.assert_allclose(cytape.grad(cytape.function(f))(x), [2.0, 6.0] + 3 * x * x + 2 * x)
     np.testing.assert_array_equal(outside, [1.0, 2.0])
 
 

@@ -41,8 +41,7 @@ CALLED = {
     "checkpoint_sequential": lambda f: lambda a: cytape.checkpoint_sequential([f, f], 2, a),
 }
 # Functions that are called with a number.
-BODIES = {name: lambda f, body=body: body(f)(cytape.constant(ONE))
-          for name, body in CALLED.items()}
+BODIES = {name: lambda f, body=body: body(f)(cytape.constant(ONE)) for name, body in CALLED.items()}
 
 
 def reverse(f):

@@ -18,8 +18,7 @@ def _note(op, *output_gradients):
     return output_gradients[0]
 
 
-three_outputs = general(
-    "DeclaredThreeOutputs", lambda x: (x, 2 * x, np.array(7)), vjp=_note)
+three_outputs = general("DeclaredThreeOutputs", lambda x: (x, 2 * x, np.array(7)), vjp=_note)
 
 
 def test_d_4a_07_unused_outputs_have_zeros_or_none_for_a_gradient(graph):

@@ -56,8 +56,7 @@ def path(tmp_path):
 @pytest.fixture
 def program(path):
     """A program that uses one array in each way, and its arrays."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (3, 4), name="x")
         v = graph.get_variable("v", initializer=np.ones((4, 2)))
         y = np.tanh(x @ v) + cytape.constant([1.0, 2.0], name="c")
@@ -126,14 +125,12 @@ def test_one_array_does_not_stand_for_many(path, program):
         edited = copy.deepcopy(code)
         for i in range(200):
             if kind == "variables":
-                edited["variables"].append(
-                    {"name": f"v{i}", "trainable": True, "value": large})
+                edited["variables"].append({"name": f"v{i}", "trainable": True, "value": large})
             elif kind == "collections":
                 edited["collections"].append([f"c{i}", [{"tensor": large}]])
             else:
                 word = kind.removesuffix("s")
-                edited["collections"].append(
-                    [f"c{i}", [{"tuple": [{word: large}, {word: large}]}]])
+                edited["collections"].append([f"c{i}", [{"tuple": [{word: large}, {word: large}]}]])
         container.write(path, edited, arrays)
         if kind in ("tensors", "collections"):  # all have the same one
             assert refused_or_small(path)
@@ -243,8 +240,7 @@ def test_placeholders_of_huge_elements_are_refused(path, dtype):
 
 
 def test_what_is_large_in_the_file_loads(path):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         cytape.constant(np.ones(MEGABYTE))
         graph.get_variable("v", initializer=np.zeros((1000, 100)))
         cytape.constant(np.array(["a" * 1000] * 10))

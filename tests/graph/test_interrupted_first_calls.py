@@ -75,8 +75,7 @@ PROGRAMS = {
 
 
 def by_session(f):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (3,))
         gradient = cytape.gradients(f(x), x)
     return cytape.Session(graph).run(gradient, {x: X})

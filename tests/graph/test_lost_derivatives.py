@@ -55,8 +55,7 @@ def test_second_derivatives_that_are_lost_are_errors(second, cube):
 @pytest.mark.parametrize("cube", CUBES)
 @pytest.mark.parametrize("looped", [False, True])
 def test_second_gradients_in_a_graph(looped, cube):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         p = cytape.placeholder("float64", ())
         y = cytape.while_loop(
             lambda i, _: i < 1, lambda i, y: (i + 1, cube(y)), (cytape.constant(0), p)

@@ -5,6 +5,7 @@ import time
 import pytest
 
 import cytape
+from tests import ways
 from tests.tables import table
 
 
@@ -15,9 +16,7 @@ def calls_of_captured(make, n):
     def call():
         x = cytape.constant(2.0)
         f.cache_clear()
-        with cytape.GradientTape() as tape:
-            tape.watch(captured)
-            ys = f(x)
+        tape, ys = ways.taped(lambda captured: f(x), captured)
         found = tape.gradient(ys, captured)
         assert float(found[-1]) == 2.0 and float(ys[-1]) == 2.0 * (n - 1)
 

@@ -92,8 +92,7 @@ def test_third_derivatives_of_loops_of_unknown_extents_trace_as_many_graphs_for_
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize(
-    "wrapper", ["recompute_grad", "checkpoint dots", "checkpoint everything"])
+@pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots", "checkpoint everything"])
 def test_what_nested_checkpointed_calls_keep_does_not_double_with_each_level(wrapper, order):
     counts = []
     for depth in 4, 8:

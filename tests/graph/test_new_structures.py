@@ -105,9 +105,7 @@ def by_numpy(pair_of, step):
 
 def by_tape(pair_of, step):
     def called(pair):
-        with cytape.GradientTape() as tape:
-            tape.watch(pair)
-            y = total(step(pair))
+        tape, y = ways.taped(lambda pair: total(step(pair)), pair)
         return tape.gradient(y, pair)
 
     return called
@@ -162,8 +160,7 @@ RETURNING = {
 
 
 def of_a_graph(f):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         given = cytape.placeholder("float64", X.shape)
         y = f(given)
     return cytape.Session(graph).run(y, {given: X})
@@ -229,8 +226,7 @@ def followed(pair_of):
 
 def in_graph(result):
     def called(pair_of):
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             given = cytape.placeholder("float64", X.shape)
             fetch = result(pair_of, given)
         return cytape.Session(graph).run(fetch, {given: X / 2.0})

@@ -9,6 +9,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
+from tests import ways
 from tests.bodies import nested, traced
 from tests.cases import grouped
 
@@ -175,9 +176,7 @@ def other_slope(f):
 def taped(f):
     def gradients(x, w):
         x, w = cytape.convert_to_tensor(x), cytape.convert_to_tensor(w)
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch([x, w])
-            y = total(f)(x, w)
+        tape, y = ways.taped(lambda x, w: total(f)(x, w), x, w, persistent=True)
         return cnp.stack(tape.gradient(y, [x, w])) + tape.gradient(y, x)
 
     return gradients
@@ -237,8 +236,7 @@ def test_python_is_called_and_differentiated_alike_everywhere(place, mode, name)
     extents_are_known = place != "unknown" or mode in ("batched", "taped")
     is_traced = place in ("function", "functions", "unknown")
     if has_same_shape(mode) or extents_are_known and is_traced:
-        np.testing.assert_allclose(
-            at(transform(called))(X, W), expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(at(transform(called))(X, W), expected, rtol=1e-10, atol=1e-12)
 
 
 def module_scale(a, factor):

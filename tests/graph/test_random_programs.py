@@ -132,8 +132,7 @@ def by_tape(program, arrays, ys, xs, seeds):
 
 
 def in_graph(program, arrays, ys, xs, seeds, **options):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         inputs = [cytape.placeholder("float64", array.shape) for array in arrays]
         tensors = program.run(inputs)
         ys, xs = in_range(ys, tensors), in_range(xs, tensors)

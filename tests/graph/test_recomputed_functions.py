@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
+from tests import ways
 from tests.bodies import nested, traced
 from tests.cases import each
 from tests.tables import table
@@ -38,9 +39,7 @@ def test_variables_get_their_gradient(place, f):
     called = place(lambda x: f(x, v))
     with cytape.GradientTape(persistent=True) as outer:
         outer.watch(x)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = called(x)
+        tape, y = ways.taped(called, x)
         gradients = tape.gradient(y, [x, v])
     np.testing.assert_allclose(gradients, [4.0 * COS, 4.0 * SIN])
     np.testing.assert_allclose(outer.gradient(gradients[0], [x, v]), [-4.0 * SIN, 4.0 * COS])
@@ -51,9 +50,7 @@ def test_variables_get_their_gradient(place, f):
 
     @cytape.function
     def inside(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = called(x)
+        tape, y = ways.taped(called, x)
         return tape.gradient(y, [x, v])
 
     np.testing.assert_allclose(inside(x), [4.0 * COS, 4.0 * SIN])
@@ -62,8 +59,7 @@ def test_variables_get_their_gradient(place, f):
 @pytest.mark.parametrize("f", [by_name, as_an_argument, by_keyword])
 def test_variables_get_their_gradient_in_a_graph(f):
     v = cytape.Variable(2.0)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         p = cytape.placeholder("float64", ())
         gradients = cytape.gradients(f(p, v), [p, v])
     np.testing.assert_allclose(
@@ -76,9 +72,7 @@ def test_a_trace_recomputes_with_the_values_that_the_call_found(f):
 
     @cytape.function
     def gradients(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x, v)
+        tape, y = ways.taped(lambda x: f(x, v), x)
         v.assign(50.0)
         return tape.gradient(y, [x, v])
 
@@ -86,9 +80,7 @@ def test_a_trace_recomputes_with_the_values_that_the_call_found(f):
     v.assign(2.0)
     x = cytape.constant(3.0)
     traced = cytape.function(lambda x: f(x, v))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = traced(x)
+    tape, y = ways.taped(traced, x)
     v.assign(50.0)
     np.testing.assert_allclose(tape.gradient(y, [x, v]), [4.0 * COS, 4.0 * SIN])
 

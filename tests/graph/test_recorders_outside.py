@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 from cytape.errors import TapeStateError
+from tests import ways
 from tests.cases import each
 
 BODIES = {
@@ -79,9 +80,7 @@ def test_those_that_are_entered_inside_see_it(body):
         return tape.gradient(y, x) + outer.jvp(y) + 0 * z
 
     def f(x):
-        with cytape.GradientTape() as around:
-            around.watch(x)
-            result = np.sum(body(lambda z: inside(x, z), x))
+        around, result = ways.taped(lambda x: np.sum(body(lambda z: inside(x, z), x)), x)
         return result, around.gradient(result, x)
 
     result, slope = cytape.function(f)(np.array(2.0))
@@ -92,9 +91,7 @@ def test_those_that_are_entered_inside_see_it(body):
 def test_what_a_tape_that_has_been_left_did_not_see_has_no_gradient():
     @cytape.function
     def f(x):
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            y = x * x
+        tape, y = ways.taped(lambda x: x * x, x, persistent=True)
         return cytape.cond(
             x > 0, lambda: tape.gradient(y * y, x, unconnected_gradients="zero"), lambda: x)
 

@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests import ways
 
 
 def values(tensors):
@@ -22,9 +23,7 @@ def test_variables_of_outside_get_gradients():
         return cytape.cond(y > 0, lambda: y * w, lambda: y)
 
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x)
     assert values([y, *tape.gradient(y, [x, w])]) == [486.0, 243.0, 810.0]
     w.assign(10.0)
     assert float(f(x)) == 2000.0
@@ -122,8 +121,7 @@ def in_a_branch(x, rng, **_):
 
 
 def in_a_graph(f, x):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         placeholder = graph.placeholder("float64", (2,))
         y = f(placeholder)
         [gradient] = cytape.gradients(y, [placeholder])

@@ -76,8 +76,7 @@ PROGRAMS = [plain, of_reshaped, recording_inside, of_another_function, watched_i
 
 
 def in_a_branch(f):
-    return cytape.function(
-        lambda x: cytape.cond(x > 0.0, lambda: f(x), lambda: x * 7.0))
+    return cytape.function(lambda x: cytape.cond(x > 0.0, lambda: f(x), lambda: x * 7.0))
 
 
 def in_a_stateful_branch(f):
@@ -87,8 +86,7 @@ def in_a_stateful_branch(f):
         calls.assign_add(1.0)
         return f(x)
 
-    return cytape.function(
-        lambda x: cytape.cond(x > 0.0, lambda: counted(x), lambda: x * 7.0))
+    return cytape.function(lambda x: cytape.cond(x > 0.0, lambda: counted(x), lambda: x * 7.0))
 
 
 def in_a_stateful_loop(f):

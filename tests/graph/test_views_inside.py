@@ -75,8 +75,7 @@ def in_graph(f):
 
     def run(a):
         if not runs:
-            graph = cytape.Graph()
-            with graph.as_default():
+            with cytape.Graph().as_default() as graph:
                 x = cytape.placeholder(a.dtype, a.shape)
                 runs[0] = cytape.Session(graph), f(x), x
         session, fetches, x = runs[0]

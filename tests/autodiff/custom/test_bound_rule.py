@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cytape
+from tests import ways
 from tests.autodiff.test_kept_arguments import WRITES, X
 from tests.cases import each
 
@@ -61,9 +62,7 @@ def derivative_after_a_write(rule, find, written, write, place):
 
     call = f if place == "eager" else cytape.function(f)
     factor = cytape.constant(3.0 * X)
-    with cytape.GradientTape() as outer:
-        outer.watch(factor)
-        gradient = call(factor)
+    outer, gradient = ways.taped(call, factor)
     return gradient, outer.gradient(gradient, factor)
 
 

@@ -18,9 +18,7 @@ def gradient_of(f, *args, output_gradients=None):
     args = [arg if isinstance(arg, cytape.Variable) else cytape.constant(arg) for arg in args]
     with cytape.GradientTape() as outer:
         outer.watch(args)
-        with cytape.GradientTape() as inner:
-            inner.watch(args)
-            y = f(*args)
+        inner, y = ways.taped(f, *args)
         first = inner.gradient(y, args, output_gradients)
     return first, outer.gradient([g for g in first if g is not None], args)
 
@@ -183,9 +181,7 @@ def test_D_2_31_variables_among_the_arguments_are_not_passed_again():
 
 def test_D_2_32_it_nests():
     x = cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = tripled(tripled(x))
+    tape, y = ways.taped(lambda x: tripled(tripled(x)), x)
     assert float(y) == 1.0
     assert float(tape.gradient(y, x)) == 9.0
 
@@ -276,9 +272,7 @@ def test_non_differentiable_arguments():
 
     n = cytape.constant(3)
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x, n, "text", None)
+    tape, y = ways.taped(lambda x: f(x, n, "text", None), x)
     assert float(y) == 6.0
     gradients = tape.gradient(y, [x, n])
     assert float(gradients[0]) == 7.0
@@ -291,9 +285,7 @@ def test_integer_outputs():
         return (x * 2, np.argmax(x)), lambda dy, _: dy * 5
 
     x = cytape.constant([1.0, 2.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y, index = f(x)
+    tape, (y, index) = ways.taped(f, x)
     assert int(index) == 1
     assert tape.gradient(y, x).numpy().tolist() == [5.0, 5.0]
 
@@ -386,9 +378,7 @@ def test_D_2_33_f_runs_once_forward_and_once_in_each_backward_pass():
 
     recomputed = cytape.recompute_grad(f)
     x = cytape.constant(0.5)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = recomputed(x)
+    tape, y = ways.taped(recomputed, x, persistent=True)
     assert len(runs) == 1
     expected = 2 * 0.5 * (1 - np.tanh(0.25) ** 2)
     for n_runs in (2, 3):
@@ -445,18 +435,13 @@ def test_D_2_33_variables_as_arguments():
 def test_D_2_33_the_same_tensor_twice():
     x = cytape.constant(3.0)
     recomputed = cytape.recompute_grad(lambda x, y: x * x * y)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = recomputed(x, x)
-    assert float(tape.gradient(y, x)) == 27.0
+    assert float(ways.gradient(lambda x: recomputed(x, x), x)) == 27.0
 
 
 def test_D_2_33_integer_inputs():
     recomputed = cytape.recompute_grad(lambda x, n: x**n)
     x, n = cytape.constant(3.0), cytape.constant(2)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = recomputed(x, n)
+    tape, y = ways.taped(lambda x: recomputed(x, n), x)
     gradients = tape.gradient(y, [x, n])
     assert float(gradients[0]) == 6.0
     assert gradients[1] is None
@@ -468,9 +453,7 @@ def test_recompute_structures_keywords_and_plain_arrays():
 
     recomputed = cytape.recompute_grad(f)
     w, scale = cytape.constant([1.0, 2.0]), cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch([w, scale])
-        y = recomputed({"w": w}, scale=scale, power=3)
+    tape, y = ways.taped(lambda w, scale: recomputed({"w": w}, scale=scale, power=3), w, scale)
     by_w, by_scale = tape.gradient(y["y"], [w, scale])
     assert by_w.numpy().tolist() == [81.0, 324.0]
     assert float(by_scale) == 3 * 9 * (1 + 8)
@@ -515,9 +498,7 @@ def test_recompute_as_a_method():
 
     layer = Layer()
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = layer.apply(x)
+    tape, y = ways.taped(layer.apply, x)
     assert [float(g) for g in tape.gradient(y, [x, layer.w])] == [12.0, 4.0]
 
 

@@ -321,9 +321,7 @@ def test_reverse_mode_runs_the_rule_in_the_backward_pass_only():
     runs = []
     f = with_rule(lambda x: x, lambda p, t: (runs.append(None), 2 * t[0]))
     x = cytape.constant(1.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x, persistent=True)
     assert not runs
     for n_runs in (1, 2):
         assert float(tape.gradient(y, x)) == 2.0

@@ -60,8 +60,7 @@ def test_derivatives_are_those_of_numpys_function(f, plain, place, derivative):
 
 @pytest.mark.parametrize("derivative", ["reverse", "forward", "reverse over reverse"])
 def test_graphs(derivative):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         a = cytape.placeholder(np.float64, (3,))
         y = DERIVATIVES[derivative](sine)(a)
     with cytape.Session(graph) as session:
@@ -134,8 +133,7 @@ def test_a_function_that_does_not_act_on_each_element_is_refused():
 
 
 def test_a_graph_with_one_cannot_be_saved(tmp_path):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         sine(cytape.placeholder(np.float64, (3,)))
     with pytest.raises(CytapeError, match="sin"):
         graph.save(tmp_path / "graph")

@@ -64,8 +64,7 @@ def captured(f):
 def bound(f):
     """A function of one argument in a graph of its own, the other a constant of that graph."""
     def run(x, w):
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             p = cytape.placeholder("float64", (3,))
             y = f(p, w)
             fetches = [y, cytape.gradients(cnp.sum(y), p)]
@@ -103,9 +102,7 @@ def test_arguments_of_all_kinds_in_all_places(place, f, kind):
         found = place(f)(x, w)
     else:
         g = place(f)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = g(x, w)
+        tape, y = ways.taped(lambda x: g(x, w), x)
         if isinstance(w, cytape.Variable) and w.trainable and w.spec.trainable:
             dx, dw = tape.gradient(y, [x, w])
             assert float(dw) == pytest.approx(np.sum(X * X))
@@ -155,9 +152,7 @@ def test_structures(place):
         return result
 
     x, y = cytape.constant(X), cytape.constant(np.array([1.0, 2.0, 3.0]))
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
-        first, second = place(f)(x, y)
+    tape, (first, second) = ways.taped(lambda x, y: place(f)(x, y), x, y)
     assert seen[0] == (np.ndarray, np.ndarray, "word", 3, None)
     np.testing.assert_array_equal(first, X * y.numpy())
     assert int(second["n"]) == 2
@@ -274,9 +269,7 @@ def test_calls_in_a_loop_are_made_once_per_iteration():
     x = cytape.constant(2.0)
     with cytape.GradientTape() as outer:
         outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = run(x)
+        inner, y = ways.taped(run, x)
         slope = inner.gradient(y, x)
     assert [float(v) for v in calls] == [2.0, 4.0, 16.0]
     assert float(y) == 256.0
@@ -315,8 +308,7 @@ def test_draws_of_the_function_are_drawn_anew():
 
 def test_a_session_makes_the_calls_that_are_needed():
     calls, f = counted()
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         p = cytape.placeholder("float64", (None,))
         y, z = f(p), p * 3.0
         [slope] = cytape.gradients(cnp.sum(y), p)
@@ -336,8 +328,7 @@ def test_functions_that_use_cytape_themselves():
 
     run = cytape.function(lambda x: cytape.numpy_function(slope, x, specs=SPEC))
     np.testing.assert_allclose(run(X), 3 * X**2)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         y = run(cytape.constant(X))
         n_nodes = graph.n_nodes
         np.testing.assert_allclose(cytape.Session(graph).run(y), 3 * X**2)
@@ -400,8 +391,7 @@ def test_errors_of_the_function_name_the_line_that_built_the_call():
         np.testing.assert_array_equal(run(cytape.constant(np.ones(3))), 2 * np.ones(3))
 
 
-@pytest.mark.parametrize(
-    "place", [in_eager, *traced("itself", "cond", "while_loop").values()])
+@pytest.mark.parametrize("place", [in_eager, *traced("itself", "cond", "while_loop").values()])
 def test_a_derivative_that_is_not_known_is_an_error(place):
     def opaque(x):
         return x * x
@@ -409,9 +399,7 @@ def test_a_derivative_that_is_not_known_is_an_error(place):
     f = place(lambda x, w: cytape.numpy_function(opaque, x, specs=SPEC) * w)
     x, w = cytape.constant(X), cytape.constant(2.0)
     message = "opaque by numpy_function has no gradient.*grad_func.*stop_gradient its arguments"
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, w])
-        y = cnp.sum(f(x, w))
+    tape, y = ways.taped(lambda x, w: cnp.sum(f(x, w)), x, w, persistent=True)
     for _ in range(2):
         with pytest.raises(NotDifferentiableError, match=message):
             tape.gradient(y, x)
@@ -436,9 +424,7 @@ def test_a_derivative_that_is_not_asked_for_is_no_error():
         return cnp.sum(x * x), cytape.numpy_function(np.cumsum, x, specs=SPEC)
 
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        loss, metric = f(x)
+    tape, (loss, metric) = ways.taped(f, x)
     np.testing.assert_array_equal(metric, np.cumsum(X))
     np.testing.assert_array_equal(tape.gradient(loss, x), 2 * X)
     np.testing.assert_array_equal(cytape.grad(lambda x: f(x)[0])(X), 2 * X)
@@ -447,8 +433,7 @@ def test_a_derivative_that_is_not_asked_for_is_no_error():
 
 
 def test_in_a_graph_a_missing_gradient_is_an_error_when_it_runs():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         p = cytape.placeholder("float64", (3,))
         y = cytape.numpy_function(np.cumsum, p, specs=SPEC)
         [dp] = cytape.gradients(cnp.sum(y), p)
@@ -496,8 +481,7 @@ def test_a_recorded_tensor_from_elsewhere_is_not_lost():
 
 
 def test_graphs_with_it_cannot_be_saved():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         p = cytape.placeholder("float64", (3,))
         cytape.numpy_function(np.cumsum, p, specs=SPEC)
     with tempfile.TemporaryDirectory() as folder:

@@ -15,6 +15,7 @@ from cytape.errors import (
     NotDifferentiableError,
     SymbolicTensorError,
 )
+from tests import ways
 from tests.cases import each
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -298,10 +299,7 @@ def test_higher_orders(f, orders, make):
             with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
                 y = derivative(orders[1:])
             return accumulator.jvp(y)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = derivative(orders[1:])
-        return tape.gradient(y, x)
+        return ways.gradient(lambda x: derivative(orders[1:]), x)
 
     assert np.allclose(derivative(orders), 6.0 * V3 if len(orders) == 2 else 6.0)
 
@@ -443,9 +441,7 @@ def test_between_traced_functions():
 
 def test_a_gradient_that_is_asked_for_in_a_trace():
     x = cytape.constant(V3)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = cube(x)
+    tape, y = ways.taped(cube, x, persistent=True)
     in_trace = cytape.function(lambda dy: tape.gradient(y, x, dy))
     assert np.allclose(in_trace(cytape.constant(V3)), 3.0 * V3**3)
 

@@ -52,8 +52,7 @@ def test_a_tensor_of_any_number_of_axes_is_refused():
 
 
 def test_how_many_members_there_are():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default():
         unknown = cytape.placeholder("float64", (None, 2))
     known = cytape.constant(np.ones(3))
     assert extent_of([unknown], ["x"]) is None

@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 from cytape.graph.batching import members
+from tests import ways
 from tests.cases import each
 from tests.ops import specs_symbolic
 from tests.ops.forward_mode import as_tuple
@@ -140,9 +141,8 @@ def test_gradients(spec, case, dtype, loops):
     sources = [tensors[i] for i in positions]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", UserWarning)  # of slices of unknown size
-        with cytape.GradientTape() as tape:
-            tape.watch(sources)
-            outputs = cytape.vmap(batch.fn, batch.axes)(*tensors)
+        tape, outputs = ways.taped(
+            lambda sources: cytape.vmap(batch.fn, batch.axes)(*tensors), sources)
         seeded = [(y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None]
         gradients = tape.gradient(
             [y for y, _ in seeded], sources,
@@ -151,16 +151,13 @@ def test_gradients(spec, case, dtype, loops):
 
         def gradient(inputs, seeds):
             moving = [inputs[i] for i in positions]
-            with cytape.GradientTape() as tape:
-                tape.watch(moving)
-                outputs = batch.fn(*inputs)
+            tape, outputs = ways.taped(lambda moving: batch.fn(*inputs), moving)
             kept = [y for y, v in zip(outputs, cotangents, strict=True) if v is not None]
             return [dense(g) for g in tape.gradient(kept, moving, output_gradients=seeds)]
 
         seeds = [v for v in cotangents if v is not None]
         del loops[:]
-        assert_members(
-            cytape.vmap(gradient, (batch.axes, 0))(tensors, seeds), expected, spec)
+        assert_members(cytape.vmap(gradient, (batch.axes, 0))(tensors, seeds), expected, spec)
         assert not loops or spec.op in LOOPED or spec.op in IN_GRAPHS, loops
 
 
@@ -192,8 +189,7 @@ def test_tangents(spec, case, dtype):
         return accumulator.jvp(outputs, unconnected_gradients="zero")
 
     with np.errstate(all="ignore"):
-        assert_members(
-            tangents(cytape.vmap(batch.fn, batch.axes), tensors, moving), expected, spec)
+        assert_members(tangents(cytape.vmap(batch.fn, batch.axes), tensors, moving), expected, spec)
         assert_members(cytape.vmap(
             lambda inputs, directions: tangents(batch.fn, inputs, directions), (batch.axes, 0))(
                 tensors, moving), expected, spec)
@@ -203,9 +199,8 @@ def test_tangents(spec, case, dtype):
 
 def gradients(batch, *inputs):
     moving = [inputs[i] for i in batch.calls[0].positions]
-    with cytape.GradientTape() as tape:
-        tape.watch(moving)
-        outputs = [y for y in batch.fn(*inputs) if y.dtype.kind in "fc"]
+    tape, outputs = ways.taped(
+        lambda moving: [y for y in batch.fn(*inputs) if y.dtype.kind in "fc"], moving)
     return [dense(g) for g in tape.gradient(outputs, moving, unconnected_gradients="zero")]
 
 

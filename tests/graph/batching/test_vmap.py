@@ -10,6 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError, SymbolicTensorError, TapeStateError
 from cytape.testing import check_grads
+from tests import ways
 from tests.cases import each
 
 RNG = np.random.default_rng(0)
@@ -28,8 +29,7 @@ def looped(f, *rows):
 def in_a_graph(f):
     """Call a function with placeholders for its arrays, and run it."""
     def call(*arrays):
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             tensors = [cytape.placeholder(x.dtype, x.shape) for x in arrays]
             result = f(*tensors)
         with cytape.Session(graph) as session:
@@ -39,8 +39,7 @@ def in_a_graph(f):
 
 def in_a_graph_of_unknown_extents(f):
     def call(*arrays):
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             tensors = [cytape.placeholder(x.dtype, (None, *x.shape[1:])) for x in arrays]
             result = f(*tensors)
         with cytape.Session(graph) as session:
@@ -288,9 +287,7 @@ def test_what_the_function_uses_from_outside(captured):
     f = cytape.vmap(lambda x: loss(captured, x))
     np.testing.assert_allclose(f(X), looped(lambda x: loss(W, x), X))
     if isinstance(captured, cytape.Tensor):
-        with cytape.GradientTape() as tape:
-            tape.watch(captured)
-            total = cnp.sum(f(cytape.constant(X)))
+        tape, total = ways.taped(lambda captured: cnp.sum(f(cytape.constant(X))), captured)
         expected = cytape.grad(lambda w: sum([loss(w, x) for x in X]))(W)
         np.testing.assert_allclose(tape.gradient(total, captured).numpy(), expected)
 
@@ -407,8 +404,7 @@ def test_a_stop_of_gradients_stays_one():
             y = x * x
         return cnp.sum(x * y)
 
-    np.testing.assert_allclose(
-        cytape.grad(lambda x: cnp.sum(cytape.vmap(unrecorded)(x)))(X), X * X)
+    np.testing.assert_allclose(cytape.grad(lambda x: cnp.sum(cytape.vmap(unrecorded)(x)))(X), X * X)
 
 
 def test_it_is_pickled_and_a_method():

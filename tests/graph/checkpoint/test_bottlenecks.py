@@ -39,16 +39,14 @@ def by_definition(between, candidates):
     for symbol in read:
         node = graph.node_of(symbol)
         above = set().union(*(inputs[x] for x in walk(nodes, before, node))) & read
-        below = set().union(
-            *(inputs[x] for x in walk(nodes, after, node) - {node})) & read
+        below = set().union(*(inputs[x] for x in walk(nodes, after, node) - {node})) & read
         if not above & below and above | below == read:
             found.add(symbol)
     return found
 
 
 def random_graph(rng, n):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (4,))
         tensors = [x]
         for _ in range(n):

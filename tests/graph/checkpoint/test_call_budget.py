@@ -12,6 +12,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.graph.run.plan import Plan
 from cytape.graph.tracing.trace_derivatives import Ends
+from tests import ways
 from tests.graph.checkpoint.chains import traces_of_runs
 
 WIDTH, N_LAYERS = 32, 36
@@ -33,9 +34,7 @@ def network(x):
 
 def gradient(f):
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x)
     return [each.numpy() for each in tape.gradient(y, [x, W])]
 
 
@@ -87,8 +86,7 @@ def test_without_a_budget_it_takes_about_the_square_root():
     assert measured(f) <= 0.45 * measured(plain)
 
 
-@pytest.mark.parametrize("around", [
-    lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
+@pytest.mark.parametrize("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
 def test_in_graphs_and_traces_calls_keep_the_same(around):
     peaks = []
     for options in ({}, {"checkpoints": "auto", "memory_budget": 0.45}):

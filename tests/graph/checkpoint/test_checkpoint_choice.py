@@ -245,8 +245,7 @@ def test_a_mask_of_dropout_and_its_product_are_excluded(traced):
     lambda x: cytape.nn.softmax_cross_entropy_with_logits(np.ones((4, 4)) / 4, x),
     lambda x: cytape.nn.sparse_softmax_cross_entropy_with_logits(np.arange(4), x)])
 def test_d_5b_07_losses_are_excluded_by_their_kind(loss):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (4, 4), name="x")
         kept = cytape.identity(cnp.tanh(x), name="kept")
         losses = loss(kept)

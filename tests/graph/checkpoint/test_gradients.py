@@ -297,8 +297,7 @@ def test_checkpoints_between_fused_ops_stay_where_they_save_memory():
         h = cytape.identity(cytape.Variable(np.ones((512, 64))))
         for _ in range(24):
             h = np.sin(np.tanh(h @ w) * 1.5)
-        plain, kept = (
-            cytape.gradients(h, w, checkpoints=kind) for kind in (None, "memory"))
+        plain, kept = (cytape.gradients(h, w, checkpoints=kind) for kind in (None, "memory"))
     assert peak_of(graph, kept) < 0.5 * peak_of(graph, plain)
 
 

@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph.checkpoint.kept_symbols import named_as, root_of, symbols_of
 from cytape.ops.python.checkpoint_policy import Policy
+from tests import ways
 from tests.graph.checkpoint.chains import count, traces_of_runs
 
 POLICIES = [None, "nothing", "everything", "dots", ["a"], ["a", "b"], ["-a"], ["Exp", "-b"],
@@ -53,9 +54,7 @@ def derivatives(f):
     x, w = cytape.constant(X), cytape.Variable(W)
     with cytape.GradientTape() as outer:
         outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = f(x, w)
+        inner, y = ways.taped(lambda x: f(x, w), x)
         dx, dw = inner.gradient(y, [x, w])
         s = cnp.sum(dx * dx) + cnp.sum(dw)
     found = [y, dx, dw, *outer.gradient(s, [x, w])]
@@ -63,10 +62,7 @@ def derivatives(f):
         y = f(x, w)
     found.append(forward.jvp(y))
     with cytape.ForwardAccumulator([x], [cytape.constant(W[:3])]) as forward:
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = f(x, w)
-        dx = inner.gradient(y, x)
+        dx = ways.gradient(lambda x: f(x, w), x)
     return [*found, forward.jvp(dx)]
 
 

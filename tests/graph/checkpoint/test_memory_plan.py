@@ -10,14 +10,7 @@ import cytape
 from bench.checkpoint_rows import attention_network
 from cytape.errors import MemoryBudgetError
 from cytape.graph import checkpoint
-from tests.graph.checkpoint.chains import (
-    chain,
-    count,
-    mlp,
-    residual_chain,
-    same,
-    traces_of_runs,
-)
+from tests.graph.checkpoint.chains import chain, count, mlp, residual_chain, same, traces_of_runs
 from tests.tables import table
 
 
@@ -381,8 +374,7 @@ def test_a_budget_that_simple_checkpoints_meet_is_met(kind):
     again = checkpoint.plan(y, xs, checkpoints=plan.checkpoints)
     assert again.recomputed_ops == plan.recomputed_ops and again.peak_bytes == plan.peak_bytes
     with y.graph.as_default():
-        found = checkpoint.gradients(
-            y, xs, checkpoints="auto", memory_budget=simple.peak_bytes)
+        found = checkpoint.gradients(y, xs, checkpoints="auto", memory_budget=simple.peak_bytes)
         plain = cytape.gradients(y, xs)
     feed = {xs[0]: np.linspace(-1.0, 1.0, 64 * 32).reshape(64, 32)}
     session, trace = cytape.Session(y.graph), cytape.graph.RunTrace()

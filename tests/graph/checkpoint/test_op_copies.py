@@ -118,8 +118,7 @@ def test_less_memory_for_more_copies():
     a = chain(40)
     peaks = []
     for every in (39, 12, 6):
-        schedule = {
-            i: list(range(i - every + 2, i + 1)) for i in range(38 - every, every, -every)}
+        schedule = {i: list(range(i - every + 2, i + 1)) for i in range(38 - every, every, -every)}
         _, [trace, *_] = traces_of_runs(a[0].graph, gradient_by(a, schedule, (False, True)))
         peaks.append(trace.peak_bytes)
     assert peaks[0] > peaks[1] > peaks[2]

@@ -45,17 +45,13 @@ def test_no_pass_undoes_it():
 def gradients_of(called, x, z):
     """Differentiate with respect to an argument and what a closure finds, in all places."""
     def tape(x, z):
-        with cytape.GradientTape() as tape:
-            tape.watch([x, z])
-            y = called(x, z)
+        tape, y = ways.taped(called, x, z)
         return (y, *tape.gradient(y, [x, z]))
 
     yield tape(x, z)
     yield cytape.function(tape)(x, z)
     traced = cytape.function(called)
-    with cytape.GradientTape() as outer:
-        outer.watch([x, z])
-        y = traced(x, z)
+    outer, y = ways.taped(traced, x, z)
     yield (y, *outer.gradient(y, [x, z]))
     with cytape.Graph().as_default() as graph:
         p, q = (cytape.placeholder("float64", x.shape) for _ in range(2))
@@ -74,8 +70,7 @@ def test_tensors_in_closures_get_their_gradient():
     def plain(x, z):
         return cnp.tanh(x * cnp.sin(z)) * cnp.sin(z)
 
-    for found, wanted in zip(
-            gradients_of(called, x, z), gradients_of(plain, x, z), strict=True):
+    for found, wanted in zip(gradients_of(called, x, z), gradients_of(plain, x, z), strict=True):
         np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-14)
 
 
@@ -104,9 +99,7 @@ def test_it_is_computed_with_the_values_that_the_call_found():
 
     @cytape.function
     def gradient(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = cytape.recompute_grad(lambda y: cnp.sin(y * v) * v)(x)
+        tape, y = ways.taped(lambda x: cytape.recompute_grad(lambda y: cnp.sin(y * v) * v)(x), x)
         v.assign(v * 100.0)
         return tape.gradient(y, [x, v])
 
@@ -126,9 +119,7 @@ def test_variables_that_it_assigns_and_then_reads():
 
     @cytape.function
     def slope(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = cytape.recompute_grad(block)(x)
+        tape, y = ways.taped(lambda x: cytape.recompute_grad(block)(x), x)
         return y, tape.gradient(y, x)
 
     y, dx = slope(cytape.constant(1.0))
@@ -234,9 +225,7 @@ def test_in_branches_and_loops():
         return y
 
     x = cytape.constant(np.linspace(0.1, 0.9, 4))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = cytape.function(f)(x)
+    tape, y = ways.taped(lambda x: cytape.function(f)(x), x)
     np.testing.assert_allclose(y, plain(x))
     dx = tape.gradient(y, x).numpy()
     step = 1e-6
@@ -267,9 +256,7 @@ def test_masks_assignments_and_closures_wherever_it_is_called(wrap, place):
         counter.assign_add(1.0)
         return cytape.nn.dropout(cnp.tanh(y), 0.5) * v * c
 
-    with cytape.GradientTape() as tape:
-        tape.watch([x, c])
-        y = place(WRAPS[wrap](block))(x)
+    tape, y = ways.taped(lambda x, c: place(WRAPS[wrap](block))(x), x, c)
     dx, dv, dc = (dense(each).numpy() for each in tape.gradient(y, [x, v, c]))
     assert float(counter) == 1.0
     mask = y.numpy() != 0
@@ -293,8 +280,7 @@ def deep(wrap):
     return f
 
 
-@pytest.mark.parametrize("place", [
-    lambda f: f, cytape.function, nested, PLACES["cond"]])
+@pytest.mark.parametrize("place", [lambda f: f, cytape.function, nested, PLACES["cond"]])
 def test_peaks_are_small_wherever_it_is_called(place):
     x = np.linspace(0.1, 0.7, 4000)
     peaks = {}

@@ -28,9 +28,7 @@ def network(x):
 
 
 def gradient(f, x=X):
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x)
     return [found.numpy() for found in tape.gradient(y, [x, *WEIGHTS])]
 
 

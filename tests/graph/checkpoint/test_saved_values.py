@@ -71,8 +71,7 @@ def test_arguments_by_their_names():
 
 def test_variables_tensors_from_outside_and_drawn_masks():
     v, c = cytape.Variable(W, name="weights"), cytape.constant(W.T)
-    found = saved_values(
-        cytape.checkpoint(lambda x: cnp.sum(cytape.nn.dropout(x @ v, 0.5) @ c)), X)
+    found = saved_values(cytape.checkpoint(lambda x: cnp.sum(cytape.nn.dropout(x @ v, 0.5) @ c)), X)
     assert {value.source for value in found} >= {"variable weights", "a tensor from outside"}
     assert [value.shape for value in found if value.location is not None] == [(2, 4)]
 

@@ -24,8 +24,7 @@ def bodies(graph):
 
 
 def test_two_gradients_of_a_loop_share_their_bodies():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x, a = graph.placeholder("float64", (2,)), graph.placeholder("float64", (2,))
         y = looped(x, a)
         n_before = len(bodies(graph))
@@ -43,8 +42,7 @@ def test_two_gradients_of_a_loop_share_their_bodies():
 
 
 def test_gradients_of_other_inputs_and_tangents_have_bodies_of_their_own():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x, a = graph.placeholder("float64", (2,)), graph.placeholder("float64", (2,))
         y = looped(x, a)
         [of_x] = cytape.gradients(y, x)

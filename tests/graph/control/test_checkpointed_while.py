@@ -8,6 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests import ways
 from tests.cases import each
 
 X, A = np.linspace(0.1, 1.0, 8), np.linspace(0.5, 1.0, 8)
@@ -65,17 +66,14 @@ def test_integral_numbers_of_any_type(options):
 def test_a_persistent_tape_asks_twice():
     f = cytape.function(loop_of(9, checkpoints=2))
     x = cytape.constant(X)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = f(x, A)
+    tape, y = ways.taped(lambda x: f(x, A), x, persistent=True)
     first, second = tape.gradient(y, x), tape.gradient(y, x)
     np.testing.assert_array_equal(first, second)
     close([first], [cytape.grad(loop_of(9))(X, A)])
 
 
 def test_in_a_graph_whose_bound_is_fed():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x, n = cytape.placeholder("float64", (8,)), cytape.placeholder("int64", ())
         y = loop_of(n, checkpoints="auto")(x, cytape.constant(A))
         gradient = cytape.gradients(y, x)
@@ -100,8 +98,7 @@ def test_random_numbers_and_counters_are_those_of_the_loop():
     for name, options in (("plain", {}), ("few", {"checkpoints": 2})):
         counter.assign(0)
         cnp.random.seed(3)
-        value, gradient = cytape.function(
-            cytape.value_and_grad(lambda x, o=options: f(x, **o)))(X)
+        value, gradient = cytape.function(cytape.value_and_grad(lambda x, o=options: f(x, **o)))(X)
         np.testing.assert_allclose(np.sum(gradient * X), value)  # linear in x
         found[name] = int(counter)
     assert found == {"plain": 12, "few": 12}

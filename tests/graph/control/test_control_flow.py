@@ -12,6 +12,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import UnconnectedGradientWarning
 from cytape.graph.run import interpreter
+from tests import ways
 
 
 def run(fetches, feeds=None):
@@ -55,9 +56,7 @@ def test_d_4c_01_in_a_function_under_tapes_and_accumulators():
     x = cytape.constant(2.0)
     with cytape.GradientTape() as outer:
         outer.watch(x)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
+        tape, y = ways.taped(f, x)
         first = tape.gradient(y, x)
     assert values([y, first, outer.gradient(first, x)]) == [16.0, 32.0, 48.0]
     assert values(cytape.jvp(f, (x,), (cytape.constant(1.0),))) == [16.0, 32.0]
@@ -71,9 +70,7 @@ def test_d_4c_01_tapes_inside_the_function():
     def derivatives(x):
         with cytape.GradientTape() as outer:
             outer.watch(x)
-            with cytape.GradientTape() as tape:
-                tape.watch(x)
-                y = squared_until_8(x)
+            tape, y = ways.taped(squared_until_8, x)
             first = tape.gradient(y, x)
         return y, first, outer.gradient(first, x)
 
@@ -98,8 +95,7 @@ def test_d_4c_02_invariants_get_the_sum_over_iterations(graph):
 def test_d_4c_02_of_the_body_nothing_is_stacked_but_what_changes(graph):
     v, a = scalar(), cytape.placeholder("float64", (1000,))
     fixed = cytape.constant(np.ones(1000))
-    y = cytape.while_loop(
-        lambda v: v < 100, lambda v: v * cnp.sum(a * fixed) / 1000.0, v)
+    y = cytape.while_loop(lambda v: v < 100, lambda v: v * cnp.sum(a * fixed) / 1000.0, v)
     cytape.gradients(y, [a, v])
     stacks = [
         graph.spec_of(symbol).shape
@@ -111,8 +107,7 @@ def test_d_4c_02_of_the_body_nothing_is_stacked_but_what_changes(graph):
 
 def test_d_4c_03_several_loop_variables(graph):
     x, y = scalar(), scalar()
-    results = cytape.while_loop(
-        lambda x, y: x < 45, lambda x, y: (x * y, x + y), [x, y])
+    results = cytape.while_loop(lambda x, y: x < 45, lambda x, y: (x * y, x + y), [x, y])
     found = [
         *results,
         *cytape.gradients(results[0], [x, y]),
@@ -142,8 +137,7 @@ def test_d_4c_05_integer_counters(graph, with_counter):
 
 def test_d_4c_06_exits_that_are_not_used(graph):
     x, z = scalar(), scalar()
-    used, unused = cytape.while_loop(
-        lambda x, z: x < 10, lambda x, z: (x * 2.0, z * x), (x, z))
+    used, unused = cytape.while_loop(lambda x, z: x < 10, lambda x, z: (x * 2.0, z * x), (x, z))
     dx, dz = cytape.gradients(used, [x, z])
     assert run([used, dx, dz], {x: 3.0, z: 1.0}) == [12.0, 4.0, 0.0]
     assert cytape.gradients(cnp.sin(scalar()), [x, z]) == [None, None]
@@ -235,8 +229,7 @@ def test_d_4c_08_loop_in_cond(graph, x, expected):
     ("x", "expected"), [(3.0, [27.0, 27.0]), (1.0, [1.0, 2.0]), (-1.0, [1, -1])])
 def test_d_4c_08_cond_in_cond(graph, x, expected):
     p = scalar()
-    y = cytape.cond(
-        p > 0, lambda: cytape.cond(p > 2, lambda: p**3, lambda: p**2), lambda: -p)
+    y = cytape.cond(p > 0, lambda: cytape.cond(p > 2, lambda: p**3, lambda: p**2), lambda: -p)
     assert run([y, *cytape.gradients(y, p)], {p: x}) == expected
 
 
@@ -279,8 +272,7 @@ def test_d_4c_10_what_is_refused(eager):
     with pytest.raises(TypeError, match="dtype of loop_vars from int64 to float64: .*astype"):
         cytape.while_loop(lambda i: i < 5, lambda i: 0.5, i)
     with pytest.raises(ValueError, match=r"shape of loop_vars from .*invariants with \(None,\)"):
-        cytape.while_loop(
-            lambda x: cnp.sum(x) < 99, lambda x: cnp.concatenate([x, x]), x)
+        cytape.while_loop(lambda x: cnp.sum(x) < 99, lambda x: cnp.concatenate([x, x]), x)
     with pytest.raises(ValueError, match="structure"):
         cytape.while_loop(lambda i, x: i < 5, lambda i, x: (i, x, x), (i, x))
     with pytest.raises(TypeError, match="must be boolean, got int64"):
@@ -452,9 +444,7 @@ def test_without_back_prop_the_results_are_constants(traced):
 
     f = cytape.function(f) if traced else f
     x = cytape.constant(2.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y, product = f(x)
+    tape, (y, product) = ways.taped(f, x, persistent=True)
     assert (float(y), tape.gradient(y, x), float(tape.gradient(product, x))) == (8.0, None, 8.0)
     with cytape.ForwardAccumulator(x, cytape.constant(1.0)) as accumulator:
         y, product = f(x)
@@ -500,9 +490,8 @@ def test_with_values_cond_calls_one_of_the_functions():
 
 def test_with_values_a_loop_is_pythons_and_tapes_record_it():
     x, a = cytape.constant(2.0), cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch([x, a])
-        [y] = cytape.while_loop(lambda v: v < 100, lambda v: [v * a], [x])
+    tape, [y] = ways.taped(
+        lambda x, a: cytape.while_loop(lambda v: v < 100, lambda v: [v * a], [x]), x, a)
     assert float(y) == 162.0
     assert values(tape.gradient(y, [a, x])) == [216.0, 81.0]
 
@@ -585,8 +574,7 @@ def test_shapes_that_are_not_known(graph):
 
 def test_loop_variables_that_change_places(graph):
     a, b = scalar(), scalar()
-    x, y = cytape.while_loop(
-        lambda x, y: x < 30, lambda x, y: (y, x + y), (a, b))
+    x, y = cytape.while_loop(lambda x, y: x < 30, lambda x, y: (y, x + y), (a, b))
     gradients = cytape.gradients(x, [a, b]) + cytape.gradients(y, [a, b])
     assert run([x, y, *gradients], {a: 1.0, b: 1.0}) == [34, 55, 13, 21, 21, 34]
 
@@ -718,8 +706,7 @@ def test_a_condition_that_says_nothing_is_none():
         looked.assign_add(1)
         return True
 
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         loops = [cytape.while_loop(cond, lambda y: y * 2.0, x, maximum_iterations=3)
                  for cond in (lambda _: True, lambda _: cnp.array(True), lambda _: False, looking)]

@@ -61,8 +61,7 @@ def test_branches_that_are_not_taken_leave_no_rows_of_unknown_extents(mode):
 
 
 def test_results_are_new():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (3,))
         y, z = cytape.while_loop(lambda y, z: cnp.sum(y) < 0, lambda y, z: (y, z), (x, x))
         w = cytape.cond(cnp.sum(x) > 0, lambda: x, lambda: x)
@@ -93,8 +92,7 @@ def test_values_of_all_sizes_are_handed_on(size):
 def test_many_iterations():
     @cytape.function
     def f(x):
-        _, y = cytape.while_loop(
-            lambda i, y: i < 20_000, lambda i, y: (i + 1, y * 1.0001), (0, x))
+        _, y = cytape.while_loop(lambda i, y: i < 20_000, lambda i, y: (i + 1, y * 1.0001), (0, x))
         return y
 
     x = cytape.constant(2.0)
@@ -108,8 +106,7 @@ def test_a_loop_whose_size_a_run_tells_runs_without_python_when_it_is_known(call
     def f(x, n):
         def step(i, x, found):
             if calls_python:
-                x = cytape.numpy_function(
-                    lambda x: x * 1.0, x, specs=cytape.Spec.of((), "float64"))
+                x = cytape.numpy_function(lambda x: x * 1.0, x, specs=cytape.Spec.of((), "float64"))
             return i + 1, cnp.sin(x), found.write(i, x)
 
         start = 0, x, cytape.TensorArray("float64", size=n, element_shape=())

@@ -94,10 +94,8 @@ BRANCHING = {
 def test_a_branch_runs_once_in_a_traced_gradient(name, extent):
     f, *counts = BRANCHING[name]
     signature = [cytape.Spec.of((extent,), float)]
-    inside = cytape.function(
-        cytape.grad(lambda x: cnp.sum(f(x) ** 2)), input_signature=signature)
-    outside = cytape.grad(
-        cytape.function(lambda x: cnp.sum(f(x) ** 2), input_signature=signature))
+    inside = cytape.function(cytape.grad(lambda x: cnp.sum(f(x) ** 2)), input_signature=signature)
+    outside = cytape.grad(cytape.function(lambda x: cnp.sum(f(x) ** 2), input_signature=signature))
     for sign, count in zip((1, -1), counts, strict=True):
         x = sign * np.array([0.4, 0.7])
         expected = cytape.grad(lambda x: cnp.sum(f(x) ** 2))(x)
@@ -125,8 +123,7 @@ def test_higher_orders_of_branches(name):
 
 
 def test_branches_keep_in_one_place_what_has_one_shape():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (3,))
         y = cytape.cond(x[0] > 0, lambda: cnp.sin(cnp.exp(x)), lambda: cnp.tanh(cnp.tanh(x)))
         cytape.gradients(y, [x])
@@ -150,8 +147,7 @@ def histories(graph):
 
 
 def kept_specs(f, *arrays):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         inputs = [graph.placeholder(x.dtype, x.shape) for x in arrays]
         cytape.gradients(f(*inputs), inputs)
     (attrs,) = histories(graph)
@@ -205,8 +201,7 @@ def test_of_several_blocks_and_by_policies():
 
 
 def test_what_is_linear_keeps_nothing():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (3,))
         cytape.gradients(loop_of(lambda y: y * 2.0 + 1.0)(x), [x])
     assert histories(graph) == []
@@ -219,8 +214,7 @@ def ragged(x, rounds):
             lambda j, y: j < i, lambda j, y: (j + 1, cnp.sin(y) * 1.2), (cytape.constant(0), y))
         return i + 1, y * x
 
-    _, y = cytape.while_loop(
-        lambda i, y: i < rounds, outer, (cytape.constant(0), x))
+    _, y = cytape.while_loop(lambda i, y: i < rounds, outer, (cytape.constant(0), x))
     return cnp.sum(y)
 
 
@@ -305,8 +299,7 @@ def test_what_no_stack_can_be_made_of_is_kept_as_elements_and_shapes(name, n):
         return GROWING[name.replace(" and few states", "")](x, n)
 
     x = np.linspace(0.1, 1.0, 4).reshape(2, 2)
-    expected = cytape.grad(plain)(x), cytape.grad(
-        lambda x: cnp.sum(cytape.grad(plain)(x) ** 2))(x)
+    expected = cytape.grad(plain)(x), cytape.grad(lambda x: cnp.sum(cytape.grad(plain)(x) ** 2))(x)
     for order, right in zip((f, second), expected, strict=True):
         for found in (cytape.function(cytape.grad(order))(x),
                       cytape.grad(cytape.function(order))(x)):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import cytape
 import cytape.numpy as cnp
+from tests import ways
 from tests.cases import each, grouped
 from tests.ways import check
 
@@ -64,8 +65,7 @@ def test_map_fn_everywhere():
         scale = cnp.sum(x)  # captured
         return cnp.sum(cytape.map_fn(lambda row: fn(row, scale), x) ** 2)
 
-    check(
-        f, lambda x: cnp.sum(cnp.stack([fn(row, cnp.sum(x)) for row in x]) ** 2), X)
+    check(f, lambda x: cnp.sum(cnp.stack([fn(row, cnp.sum(x)) for row in x]) ** 2), X)
 
 
 def test_structures_everywhere():
@@ -187,12 +187,8 @@ def test_no_elements(traced):
 def test_without_back_prop_there_is_no_gradient(traced, call):
     f = cytape.function(call) if traced else call
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    assert tape.gradient(y, x) is None
-    graph = cytape.Graph()
-    with graph.as_default():
+    assert ways.gradient(f, x) is None
+    with cytape.Graph().as_default():
         x = cytape.placeholder("float64", (3, 2))
         assert cytape.gradients(call(x), x) == [None]
 
@@ -210,9 +206,7 @@ def test_variables_that_are_assigned_and_draws():
             lambda row: row * cytape.numpy.random.normal(size=()), x)
 
     x = cytape.constant(np.ones((3, 2)))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        counted, drawn = f(x)
+    tape, (counted, drawn) = ways.taped(f, x)
     assert counted.numpy().tolist() == [2.0, 4.0, 6.0]
     assert len(np.unique(drawn.numpy())) == 3
     np.testing.assert_allclose(
@@ -249,8 +243,7 @@ def test_errors(traced):
            lambda x: cytape.scan(lambda y, r: (y[0], y[1] + 0.5), x, (x[0], 1)))
     raises(ValueError, r"shape of initializer from \(\) to \(2,\)",
            lambda x: cytape.foldl(lambda y, r: y + r, x, 1.0))
-    raises(ValueError, "must agree in structure",
-           lambda x: cytape.foldr(lambda y, r: (y, y), x))
+    raises(ValueError, "must agree in structure", lambda x: cytape.foldr(lambda y, r: (y, y), x))
     raises(TypeError, "fn returns float64 of shape .* where fn_output_signature has int64",
            lambda x: cytape.map_fn(lambda r: r, x, np.int64))
     raises(ValueError, "agree in structure",

@@ -150,8 +150,7 @@ def test_results_of_branches_everywhere(sign):
             sign * x[0] > 0, lambda: ta.write(1, x), lambda: ta.write(0, x**2).write(1, x))
         return cnp.sum(ta.stack() ** 2 * np.array([[2.0], [3.0]]))
 
-    check(
-        f, lambda x: cnp.sum(3 * x**2) if sign > 0 else cnp.sum(3 * x**2 + 2 * x**4), X)
+    check(f, lambda x: cnp.sum(3 * x**2) if sign > 0 else cnp.sum(3 * x**2 + 2 * x**4), X)
 
 
 def test_a_branch_that_does_not_write():
@@ -366,8 +365,7 @@ def test_it_is_a_structure_of_tensors():
 
 
 def test_gradients_with_respect_to_an_array():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (2,))
         ta = array(2).scatter(cnp.stack([index(x, 1), index(x, 0)]), x[::-1])
         [gradient] = cytape.gradients(ta.stack() ** 3, ta)
@@ -376,8 +374,7 @@ def test_gradients_with_respect_to_an_array():
 
 
 def test_gradients_with_respect_to_elements_in_a_graph():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (2,))
         ta = array(3, element_shape=()).write(2, x[0]).write(0, x[1])
         [gradient] = cytape.gradients(ta.stack() ** 3, ta)
@@ -386,8 +383,7 @@ def test_gradients_with_respect_to_elements_in_a_graph():
 
 
 def test_gradients_of_an_array_are_weighted_by_another_of_any_form():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (2,))
         ta = array(3, element_shape=()).write(2, x[0] ** 2).write(0, x[1])
         found = [cytape.gradients(ta, x, grad_ys=[w])[0] for w in (

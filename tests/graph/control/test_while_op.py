@@ -17,8 +17,7 @@ def recurrence(reverse):
     """v <- v * a + the slice; what is stacked is v times the slice."""
     body = cytape.function(lambda v, x, a: (v * a + x, v * x)).get_concrete_function(
         *[cytape.Spec.of((2,), float)] * 3)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         v, a = graph.placeholder("float64", (2,)), graph.placeholder("float64", (2,))
         stack = graph.placeholder("float64", (None, 2))
         n = cytape.identity(cnp.shape(STACK)[0] * cytape.constant(1))

@@ -223,8 +223,7 @@ def test_per_device_sums_are_added_up_level_by_level(graph):
     [dx] = cytape.gradients(ys, x, colocate_gradients_with_ops=True)
     assert evaluate(dx) == 28.0
     found = sums(graph, before)
-    assert sorted(found[:3]) == sorted(
-        [(CPU, [CPU] * 3), (GPU, [GPU] * 2), (REMOTE, [REMOTE] * 2)])
+    assert sorted(found[:3]) == sorted([(CPU, [CPU] * 3), (GPU, [GPU] * 2), (REMOTE, [REMOTE] * 2)])
     # Task 0 first, then the job.
     assert found[3:] == [(CPU, [CPU, GPU]), (CPU, [CPU, REMOTE])]
 

@@ -316,8 +316,7 @@ def test_d_4a_14_nothing_is_added_for_one_gradient(graph):
 
 def test_d_4a_14_slices_pass_a_gate_too(graph):
     table, scale = cytape.constant([1.0, 2.0, 3.0]), cytape.constant(2.0)
-    gradients = cytape.gradients(
-        two_slices(table, scale), [table, scale], gate_gradients=True)
+    gradients = cytape.gradients(two_slices(table, scale), [table, scale], gate_gradients=True)
     assert isinstance(gradients[0], cytape.IndexedSlices)
     assert gradients[0].values.op == gradients[0].indices.op == gradients[1].op
     np.testing.assert_array_equal(evaluate(gradients[0].to_tensor()), [0.0, 5.0, 0.0])

@@ -42,8 +42,7 @@ def evaluate(tensor, feeds):
 
 @pytest.fixture
 def outer():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         yield graph
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests import ways
 from tests.bodies import BODIES, branch, loop
 from tests.ways import RECORDERS, gradient, tangent
 
@@ -96,9 +97,7 @@ def test_an_op_without_a_gradient_gets_one():
 def test_nobody_keeps_the_graph():
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder(np.float64, (2,))
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            y = tanh(x)
+        tape, y = ways.taped(tanh, x, persistent=True)
         slope = tape.gradient(y, x)
     alive = weakref.ref(graph)
     del graph, x, y, slope, tape
@@ -125,8 +124,7 @@ def test_what_is_built_in_bodies_has_them_too(inside, traced):
     if traced:
         gradient, plain = cytape.function(f)(X)
     else:
-        graph = cytape.Graph()
-        with graph.as_default():
+        with cytape.Graph().as_default() as graph:
             x = graph.placeholder("float64", (2,))
             fetches = f(x)
         gradient, plain = cytape.Session(graph).run(fetches, {x: X})
@@ -168,9 +166,7 @@ def slope_later(way, f, x):
             y = f(x)
         return lambda: accumulator.jvp(y)
     if way == "tape":
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
+        tape, y = ways.taped(f, x)
         return lambda: tape.gradient(y, x)
     y = f(x)
     return lambda: cytape.gradients(y, x)[0]
@@ -188,8 +184,7 @@ def test_a_map_holds_for_all_that_is_called_under_it(place, outer, inner):
         later = slope_later(way, called, x)
         return with_map(later)() if place == "gradient" else later()
 
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder(np.float64, (2,))
         slopes = [program(way, x) for way in RECORDERS]
     found = cytape.Session(graph).run(slopes, {x: X})
@@ -252,6 +247,5 @@ def test_bodies_that_assign_and_draw_do_so_once():
 def test_an_op_without_a_gradient_gets_one_in_bodies_too():
     f = cytape.function(loop(cnp.round))
     for way in RECORDERS:
-        slope = cytape.function(
-            lambda x, way=way: slope_later(way, with_map(f, "Round"), x)())
+        slope = cytape.function(lambda x, way=way: slope_later(way, with_map(f, "Round"), x)())
         np.testing.assert_allclose(slope(X), 10.0 * X)

@@ -14,8 +14,7 @@ from tests.graph.editor.test_connections import names
 @pytest.fixture
 def chain():
     """o = c2 + (c1 + (c0 + i)), of ones."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         ones = [graph.constant(np.ones(10), name=name) for name in ("c0", "c1", "c2", "i")]
         o = ones[2] + (ones[1] + (ones[0] + ones[3]))
         ten = cytape.Graph.constant(graph, np.full(10, 10.0), name="Input")
@@ -61,8 +60,7 @@ def test_d_5a_10_loops_survive():
     graph, other = cytape.Graph(), cytape.Graph()
     with graph.as_default():
         n = cytape.placeholder("int64", (), name="n")
-        _, total = cytape.while_loop(
-            lambda i, s: i <= n, lambda i, s: (i + 1, s + i), (1, 0))
+        _, total = cytape.while_loop(lambda i, s: i <= n, lambda i, s: (i + 1, s + i), (1, 0))
     _, info = editor.copy(graph, other)
     assert cytape.Session(other).run(info.transformed(total), {"n:0": 10}) == 55
 
@@ -257,8 +255,7 @@ def test_a_finalized_graph_cannot_be_copied_into(ops):
 
 
 def reading_a_variable():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (), name="x")
         w = cytape.Variable(3.0, name="w")
         with cytape.name_scope("enc"):

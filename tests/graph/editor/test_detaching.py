@@ -114,8 +114,7 @@ def test_placeholders_of_an_edit_that_fails_are_taken_back(ops):
 
 
 def test_variables_are_not_detached_from_what_reads_them():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (), name="x")
         w = cytape.Variable(3.0, name="w")
         with cytape.name_scope("enc"):

@@ -26,8 +26,7 @@ def test_it_is_of_the_same_kind_in_the_graph_that_is_built():
     with cytape.Graph().as_default() as _:
         found = editor.make_placeholder_from_tensor(x)
     assert (found.dtype, found.shape, found.op.type) == (x.dtype, x.shape, "Placeholder")
-    graph = cytape.Graph()
-    with graph.as_default(), graph.name_scope("scope"):
+    with cytape.Graph().as_default() as graph, graph.name_scope("scope"):
         found = editor.make_placeholder_from_dtype_and_shape("int64", (2,))
     assert (found.name, found.dtype, found.shape) == ("geph:0", "int64", (2,))
     with pytest.raises(RuntimeError, match="no graph is being built"):

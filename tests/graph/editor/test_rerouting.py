@@ -12,8 +12,7 @@ from tests.graph.editor.test_connections import names
 @pytest.fixture
 def two():
     """c0 = a0 + b0, c1 = a1 + b1, of constants 1, 2, 3 and 4."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         a0, b0, a1, b1 = (graph.constant(float(i + 1), name=name) for i, name in enumerate(
             ("a0", "b0", "a1", "b1")))
         return graph, a0, b0, a0 + b0, a1, b1, a1 + b1
@@ -86,8 +85,7 @@ def test_less_must_not_be_known_of_a_shape():
 
 def test_shapes_follow_what_is_read():
     """A residual whose two parts share an unknown shape, until one of them is rerouted."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (None,), name="x")
         h = np.tanh(x)
         y = cnp.sum(h * x)

@@ -88,8 +88,7 @@ SOURCES = [*FUNCTIONS * 20, *CASES]
 @functools.cache
 def program_of(number):
     """Return the program of a function or a case of the op table, as JSON, and its arrays."""
-    graph = cytape.Graph()
-    with graph.as_default(), tempfile.NamedTemporaryFile() as file:
+    with cytape.Graph().as_default() as graph, tempfile.NamedTemporaryFile() as file:
         try:
             if number < len(FUNCTIONS) * 20:
                 x = graph.placeholder("float64", (3,))

@@ -6,8 +6,7 @@ import cytape
 
 
 def test_they_act_on_the_graph_being_built():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         assert cytape.get_default_graph() is graph
         with cytape.device("cpu:1"), cytape.name_scope("a") as scope:
             x = cytape.placeholder("float64", (2,), name="x")

@@ -13,8 +13,7 @@ from cytape.tensor.values.spec import Spec, symbolic_spec
 
 
 def graph_with_contexts():
-    graph = cytape.Graph()
-    with graph.as_default(), graph.name_scope("outer"), graph.device("cpu:1"):
+    with cytape.Graph().as_default() as graph, graph.name_scope("outer"), graph.device("cpu:1"):
         x = graph.placeholder("float64", (None, 3), name="x")
         with graph.control_dependencies([x]):
             np.sum(x, axis=0)

@@ -36,8 +36,7 @@ def test_ops_are_added_where_their_operands_are(graph):
 def test_ops_of_constants_are_added_to_the_default_graph(graph):
     with graph.as_default() as entered:
         y = np.tanh(cytape.constant([1.0]))
-        other = cytape.Graph()
-        with other.as_default():
+        with cytape.Graph().as_default() as other:
             assert cytape.constant(1.0).graph is other
         assert cytape.constant(1.0).graph is graph
     assert entered is graph and y.graph is graph
@@ -170,8 +169,7 @@ def test_failed_ops_are_not_added(graph):
 
 
 def test_a_graph_lives_as_long_as_its_last_tensor():
-    graph = cytape.Graph()
-    with graph.as_default(), graph.name_scope("a"):
+    with cytape.Graph().as_default() as graph, graph.name_scope("a"):
         v = graph.get_variable("v", initializer=1.0)
         y = np.tanh(graph.placeholder("float64", name="x")) * v
     graph.add_to_collection("tensors", y)

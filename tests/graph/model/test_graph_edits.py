@@ -11,8 +11,7 @@ from cytape.tensor import Spec
 @pytest.fixture
 def graph():
     """x, y: placeholders; a = tanh(x), b = a * y, c: a NoOp after b."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (), name="x")
         y = cytape.placeholder("float64", (), name="y")
         a = cytape.identity(x, name="a")

@@ -24,8 +24,7 @@ declared_pair = general("DeclaredSavedPair", lambda x: (x, x + 1), shape_rule=la
 
 def some_graph():
     """A graph with some of everything."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (None, 4), name="x")
         kernel = graph.get_variable("kernel", initializer=np.arange(8.0).reshape(4, 2))
         bias = cytape.Variable([1.0, 2.0], trainable=False, name="bias")
@@ -219,8 +218,7 @@ def test_tensors_of_other_graphs_cannot_be_saved(tmp_path):
 
 
 def test_a_new_process_imports_the_ops_of_a_file(tmp_path):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (2, 2), name="x")
         y = np.linalg.inv(x) + np.real(np.fft.fft(x))
     with graph.as_default():

@@ -28,8 +28,7 @@ def test_a_process_that_dies_or_finds_a_fault_is_noticed(monkeypatch):
 @each("n_inputs", [0, 1, 2, 3, 65])
 @each("name", list(OPS))
 def test_an_op_of_any_number_of_inputs_is_built_or_raises(name, n_inputs):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (2, 2))
         for attrs in {}, {"axis": 0}, {"axis": 0, "dtype": None, "casting": "same_kind"}:
             try:

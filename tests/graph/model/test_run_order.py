@@ -76,8 +76,7 @@ def test_calls_of_python_keep_their_place_among_all_effects():
 
 
 def test_draws_from_one_seed_keep_their_order():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         first = cytape.numpy.random.normal(size=(2,))
         second = cytape.numpy.random.normal(size=(2,))
     pair = nodes(graph, first.op.type)

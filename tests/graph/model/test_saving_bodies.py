@@ -59,8 +59,7 @@ def nested_loops(x):
         return [cytape.cond(cnp.sum(u) > 1, lambda: cnp.sin(u) + x, lambda: u * 2.0 + 1.0)]
 
     def outer(v, i):
-        [u] = cytape.while_loop(
-            lambda u: cnp.sum(u**2) < 3.0, inner, [v], maximum_iterations=i + 1)
+        [u] = cytape.while_loop(lambda u: cnp.sum(u**2) < 3.0, inner, [v], maximum_iterations=i + 1)
         return cnp.tanh(u), i + 1
 
     return cytape.while_loop(lambda v, i: i < 4, outer, (x, cytape.constant(0)))[0]
@@ -114,8 +113,7 @@ PROGRAMS = [
 
 
 def graph_of(program, shape=(2, 3)):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", shape, name="x")
         with_gradients(program(x), x)
     return graph
@@ -213,8 +211,7 @@ def test_a_loop_and_its_history_are_run_as_one(tmp_path):
 
 
 def test_a_constant_of_a_body_is_in_the_file_once(tmp_path):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (100,), name="x")
         w = np.full((100, 100), 0.001)
         y, _ = cytape.while_loop(
@@ -229,8 +226,7 @@ def test_a_constant_of_a_body_is_in_the_file_once(tmp_path):
 
 
 def test_variables_in_bodies(tmp_path):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         v = graph.get_variable("v", initializer=1.0)
         w = graph.get_variable("w", initializer=[1.0, 2.0])
         x = graph.placeholder("float64", (2,), name="x")
@@ -264,8 +260,7 @@ def test_variables_in_bodies(tmp_path):
 
 
 def test_draws_in_bodies(tmp_path):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (), name="x")
         y, _ = cytape.while_loop(
             lambda y, i: i < 3, lambda y, i: (y * cnp.random.normal(), i + 1),
@@ -354,8 +349,7 @@ def test_random_programs(seed, tmp_path):
 
 def test_what_cannot_be_saved_in_a_body_is_named(tmp_path):
     opaque = general("DeclaredInBody", lambda x, f: x, shape_rule=lambda x, f: x)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         cytape.while_loop(
             lambda v: v < 3, lambda v: [cytape.cond(v > 1, lambda: opaque(v, f=len), lambda: v)],
@@ -377,8 +371,7 @@ def test_functions_with_more_to_them_than_a_graph_are_not_saved(tmp_path):
 
 
 def nested_branches(n):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (), name="x")
 
         def branch(depth):

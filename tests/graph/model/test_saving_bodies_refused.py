@@ -51,8 +51,7 @@ def last_loop(program):
 
 def runs_itself(program):
     function = function_with(program, "While")
-    node_of(function, "While")["attrs"]["body"] = {
-        "function": program["functions"].index(function)}
+    node_of(function, "While")["attrs"]["body"] = {"function": program["functions"].index(function)}
 
 
 def runs_a_later_one(program):
@@ -312,8 +311,7 @@ def loop_over_rows(graph, reverse):
     with graph.as_default():
         limit = graph.placeholder("int64", (), name="limit")
         stack = graph.placeholder("float64", (None, 3), name="stack")
-        results = Loop(
-            trace, limit, [cytape.constant(0.0)], [stack], [], reverse=reverse).call()
+        results = Loop(trace, limit, [cytape.constant(0.0)], [stack], [], reverse=reverse).call()
     return cytape.identity(results[1], name="total")
 
 
@@ -362,5 +360,4 @@ def test_no_row_is_read_that_lengths_say_a_stack_had(tmp_path, reverse):
         assert session.run("total:0", feeds) == 6.0
         for limit, lengths in (3, [1, 3]), (2, [10**12, 10**12]), (2, [-1, 0]), (2, [0, -5]):
             with pytest.raises((GraphError, IndexError)):
-                session.run("total:0", {
-                    **feeds, "limit:0": limit, "lengths:0": np.array(lengths)})
+                session.run("total:0", {**feeds, "limit:0": limit, "lengths:0": np.array(lengths)})

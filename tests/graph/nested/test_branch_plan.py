@@ -14,8 +14,7 @@ from tests.graph.plans import plan_of
 
 
 def branch_plan(program, *shapes):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         inputs = [graph.placeholder("float64", shape) for shape in shapes]
         outputs = program(*inputs)
     plan = plan_of(graph, inputs, outputs)
@@ -49,8 +48,7 @@ def test_branches_of_several_shapes_are_left_to_python():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_the_iterations_of_a_loop_leave_is_returned(sign, size):
     def program(x):
-        y = cytape.cond(
-            cnp.sum(x) > 0, lambda: cnp.sum(rows(x, 5)), lambda: cnp.sum(x * x))
+        y = cytape.cond(cnp.sum(x) > 0, lambda: cnp.sum(rows(x, 5)), lambda: cnp.sum(x * x))
         return [y, *cytape.gradients(y, [x])]
 
     def rows(x, n):
@@ -80,8 +78,7 @@ def test_stacks_are_returned_from_both_branches_more_than_once(which):
             _, last, rows = Loop(body, limit, [x], [], []).call()
             outputs = [rows, graph.constant(np.full((k, 2), 7.0)), rows, last]
         parts.append(ConcreteFunction("branch", graph, [graph.symbol_of(x)], outputs))
-    outer = cytape.Graph()
-    with outer.as_default():
+    with cytape.Graph().as_default() as outer:
         p, x = outer.placeholder("bool", ()), outer.placeholder("float64", (2,))
         results = call_branch(p, parts, [[x], [x]])
     plan = plan_of(outer, [p, x], results)

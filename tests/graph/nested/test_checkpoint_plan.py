@@ -44,8 +44,7 @@ def loop_of(step, n, **options):
 
 
 def built(program, *arrays):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         inputs = [graph.placeholder(x.dtype, x.shape) for x in arrays]
         outputs = program(*inputs)
     return graph, inputs, outputs

@@ -17,8 +17,7 @@ LARGE = 500  # elements: more than what is copied into a frame
 
 def built(program, *specs):
     """A graph of a program, and its plan, which calls no Python."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         inputs = [graph.placeholder(dtype, shape) for dtype, shape in specs]
         outputs = program(*inputs)
     plan = plan_of(graph, inputs, outputs)
@@ -102,8 +101,7 @@ def test_gradients_run_without_python_too():
     def f(x):
         return cnp.sum(looped(lambda i, x: (cnp.sin(x) * 1.1,), 5)(x)[1])
 
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (3,))
         (gradient,) = cytape.gradients(f(x), [x])
     plan = plan_of(graph, [x], [gradient])

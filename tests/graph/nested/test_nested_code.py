@@ -35,13 +35,11 @@ def test_bodies_of_unknown_extents_are_run_for_those_there_are():
         for _ in range(4):
             y = y * 0.5 + x
         np.testing.assert_allclose(f(x), y)
-        np.testing.assert_allclose(
-            cytape.grad(lambda x: cnp.sum(f(x)))(x), np.full(n, 1.9375))
+        np.testing.assert_allclose(cytape.grad(lambda x: cnp.sum(f(x)))(x), np.full(n, 1.9375))
 
 
 def test_gradients_in_a_session():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (), name="x")
         _, y = cytape.while_loop(
             lambda i, y: i < 3, lambda i, y: (i + 1, cnp.sin(y)), (cytape.constant(0), x))

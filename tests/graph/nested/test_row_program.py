@@ -52,8 +52,7 @@ def test_as_the_reference(name, index, axis, dtype):
     shape = [2, 3, 2]
     shape[axis] = 300
     x, rows = array(dtype, *shape), array(dtype, *shape[:axis], *index.shape, *shape[axis + 1 :])
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         feeds = [graph.placeholder(a.dtype, a.shape) for a in (x, rows, index)]
         y = OPS[name](*feeds, axis)
     assert plan_of(graph, feeds, [y]).n_calls == 0
@@ -62,8 +61,7 @@ def test_as_the_reference(name, index, axis, dtype):
 
 def test_operands_that_are_not_in_order():
     x, rows = array("float64", 300, 4), array("float64", 4)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         feeds = [graph.placeholder(a.dtype, a.shape) for a in (x, rows)]
         reverse, row, i = feeds[0][::-1, ::2], feeds[1][::2], cytape.constant(3)
         fetches = [
@@ -76,8 +74,7 @@ def test_operands_that_are_not_in_order():
 
 def test_what_is_still_read_is_not_written_over():
     x = array("float64", 300)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         feed = graph.placeholder("float64", (300,))
         y = cnp.sin(feed)
         i = cytape.constant(3)
@@ -98,8 +95,7 @@ def test_errors(index, found):
     index = np.asarray(index)
     written = np.zeros(300, bool)
     written[3] = True
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         feeds = [graph.placeholder("bool", (300,)), graph.placeholder("int64", index.shape)]
         marked = mark_op(*feeds)
         checked = checked_op(feeds[1], cytape.constant(300))
@@ -124,8 +120,7 @@ def test_errors(index, found):
     lambda x, row, i: update_rows_op(x, row[:2], i, N, axis=0),
     lambda x, row, i: mark_op(x > 0, i)])
 def test_what_does_not_fit_is_left_to_numpy(build):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         feeds = [graph.placeholder("float64", shape) for shape in ((300, 4), (4,))]
         feeds.append(graph.placeholder("int64", ()))
         try:
@@ -140,8 +135,7 @@ def test_what_does_not_fit_is_left_to_numpy(build):
 
 def test_values_of_another_dtype_are_left_to_numpy():
     x, row = array("float64", 300, 4), array("float32", 4)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         feeds = [graph.placeholder(a.dtype, a.shape) for a in (x, row)]
         y = update_rows_op(*feeds, cytape.constant(3), N, axis=0)
     assert_as_reference(graph, feeds, [y], [x, row])
@@ -298,8 +292,7 @@ def test_loops_in_all_modes(program, mode):
 
 def efforts(program, mode, n):
     """What the iterations of the loops go through, in bytes; all in all there is no Python."""
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         y = MODES[mode](lambda x: program(x, n))(x)
     plan = Plan(optimise(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),))))
@@ -322,8 +315,7 @@ def test_an_iteration_takes_as_much_whatever_the_size(program, mode):
 @pytest.mark.parametrize("program", [
     written, of_the_one_before, of_two_before, in_a_branch, in_an_inner_loop])
 def test_nothing_of_the_array_is_kept_for_the_gradient(program):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         cytape.gradients(program(x, 400), [x])
     for op in graph.get_operations():

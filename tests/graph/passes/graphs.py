@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 from hypothesis import strategies as st
 
-import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.interpreter import run
+from tests import ways
 from tests.graph.plans import nudged, spread
 
 
@@ -40,9 +40,7 @@ def with_gradients(function):
     """Return a function of symbolic tensors that returns a value and its gradients."""
 
     def value_and_gradients(*inputs):
-        with cytape.GradientTape() as tape:
-            tape.watch(inputs)
-            value = function(*inputs)
+        tape, value = ways.taped(lambda inputs: function(*inputs), inputs)
         gradients = tape.gradient(value, inputs)
         return [value, *(g for g in gradients if g is not None)]
 

@@ -103,8 +103,7 @@ def test_other_dtypes_and_nothing_at_all_are_left_to_numpy(x):
 
 
 def test_what_they_have_in_common_is_computed_once():
-    found = names(decomposed(subgraph_of(
-        lambda x: nn.softmax(x) + nn.log_softmax(x), np.ones(3))))
+    found = names(decomposed(subgraph_of(lambda x: nn.softmax(x) + nn.log_softmax(x), np.ones(3))))
     assert found["Max"] == found["Exp"] == found["Sum"] == 1
 
 

@@ -35,8 +35,7 @@ def gradient_of(terms, way, n):
     if way == "function":
         function = cytape.function(cytape.grad(f))
         return function.get_concrete_function(np.ones(n)).executable.subgraph
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (n,))
         [gradient] = cytape.gradients(f(x), x, aggregation_method=way)
     return Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(gradient),))

@@ -411,8 +411,7 @@ def test_what_a_program_computes_is_numpys_to_the_bit(size):
     x = np.linspace(-100, 100, size)
     expected = np.sin(x) + np.cos(x)
     f = cytape.function(both)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         fed = cytape.placeholder("float64", x.shape)
         y = both(fed)
         gradient = cytape.gradients(cnp.sum(y * y), fed)

@@ -18,8 +18,7 @@ def loops(graph):
 
 
 def subgraph_of(orders):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         _, y = cytape.while_loop(
             lambda i, y: i < 4, lambda i, y: (i + 1, cnp.sin(y) * x), (cytape.constant(0), x))
@@ -50,8 +49,7 @@ def test_the_results_are_the_same():
 
 
 def test_a_loop_stores_its_snapshots():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         _, y = cytape.while_loop(
             lambda i, y: i < 9, lambda i, y: (i + 1, cnp.sin(y) * x), (cytape.constant(0), x),
@@ -92,8 +90,7 @@ def test_a_loop_whose_results_are_fed_is_not_merged():
 
 
 def test_one_branch_stands_for_both():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         y = cytape.cond(x > 0, lambda: cnp.sin(cnp.exp(x)), lambda: cnp.cos(x))
         gradients = cytape.gradients(y, [x])
@@ -107,15 +104,13 @@ def test_one_branch_stands_for_both():
 
 
 def test_a_branch_that_is_called_with_something_else_is_not_its_history():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x, p = graph.placeholder("float64", ()), graph.placeholder("bool", ())
         y = cytape.cond(x > 0, lambda: cnp.sin(cnp.exp(x)), lambda: cnp.cos(x))
         gradients = cytape.gradients(y, [x])
     node = next(n for n in range(graph.n_nodes)
                 if any(body.history_of for body in graph.attrs[n].get("branches", ())))
-    other = call_branch(
-        p, graph.attrs[node]["branches"], [[x], [x]])
+    other = call_branch(p, graph.attrs[node]["branches"], [[x], [x]])
     subgraph = Subgraph(
         graph, (graph.symbol_of(x), graph.symbol_of(p)),
         tuple(map(graph.symbol_of, [y, *other])))
@@ -124,8 +119,7 @@ def test_a_branch_that_is_called_with_something_else_is_not_its_history():
 
 
 def test_attributes_of_other_ops_may_have_the_names_of_those_of_loops():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         y = bent(x, body=2, branches=1)
     before = Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),))

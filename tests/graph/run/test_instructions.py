@@ -94,8 +94,7 @@ def test_integers_report_division_by_zero():
 @each("types", [
     ("float64", "float64"), ("float32", "float32"), ("int64", "float64"), ("bool", "int64"),
     ("int32", "int64"), ("float32", "float64"), ("bool", "bool")])
-@each("name", ["less", "less_equal", "greater", "greater_equal", "equal",
-               "not_equal"])
+@each("name", ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 def test_comparisons(name, types):
     graph = Graph()
     inputs = [graph.placeholder(dtype, ()) for dtype in types]

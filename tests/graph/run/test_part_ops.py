@@ -58,8 +58,7 @@ def test_regions(index, value):
         cytape.function(f)(cytape.constant(x), cytape.constant(part)).numpy(), expected)
     weights = np.arange(15.0).reshape(5, 3) + 1.0
     gradient = cytape.grad(lambda x, part: cnp.sum(f(x, part) * weights), (0, 1))
-    for found, wanted in zip(
-            cytape.function(gradient)(x, part), gradient(x, part), strict=True):
+    for found, wanted in zip(cytape.function(gradient)(x, part), gradient(x, part), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 

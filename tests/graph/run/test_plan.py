@@ -23,8 +23,7 @@ def test_every_op_alone(spec, case, dtype):
     numbers = [i for i, x in arrays.items() if x.dtype.kind in "fc"]  # the others are indices
     fed = {i: graph.placeholder(arrays[i].dtype, arrays[i].shape) for i in numbers or arrays}
     with np.errstate(all="ignore"):
-        outputs = as_tuple(
-            spec.fn(*[fed.get(i, x) for i, x in enumerate(inputs)], **case.kwargs))
+        outputs = as_tuple(spec.fn(*[fed.get(i, x) for i, x in enumerate(inputs)], **case.kwargs))
         outputs = [y for y in outputs if isinstance(y, cytape.Tensor) and y.graph is graph]
         assert outputs or not fed
         assert_as_reference(graph, list(fed.values()), outputs, [inputs[i] for i in fed])
@@ -38,8 +37,7 @@ def test_gradients_of_programs_run_without_python(workload):
         with cytape.GradientTape() as tape:
             for x in inputs:
                 tape.watch(x)
-            y = workload.function(
-                cytape.numpy, *inputs, *workload.constants(cytape.constant))
+            y = workload.function(cytape.numpy, *inputs, *workload.constants(cytape.constant))
         gradients = tape.gradient(y, inputs)
     plan = assert_as_reference(graph, inputs, [y, *gradients], workload.inputs)
     assert plan.n_calls == 0

@@ -65,8 +65,7 @@ def test_random_programs(program):
             with tape.stop_recording():
                 gradient = tape.gradient(values[-1], values[0])
             fetched += [] if gradient is None else [gradient]
-        fed = values[:2] + [values[i] for i in sorted(overfed)
-                            if values[i] is not None]
+        fed = values[:2] + [values[i] for i in sorted(overfed) if values[i] is not None]
         fed = list({graph.symbol_of(x): x for x in fed}.values())
         arrays = [rng.normal(size=x.shape) for x in fed]
         # Of all that is computed, so that what cancels in a gradient is among it.

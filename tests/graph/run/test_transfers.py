@@ -177,8 +177,7 @@ def test_what_is_being_filled_is_read_at_rows():
     lambda i, j: (i, j, i), lambda i, j: (slice(None), i), lambda i, j: (i, slice(None)),
     lambda i, j: (slice(None), i, j)])
 def test_elements_are_read(index, dtype):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder(dtype, (4, 5, 6))
         i, j = graph.placeholder("int64", ()), graph.placeholder("int64", ())
         part = x[index(i, j)]
@@ -190,8 +189,7 @@ def test_elements_are_read(index, dtype):
 
 @pytest.mark.parametrize("places", [(4, 0), (-5, 0), (0, 5), (0, -6)])
 def test_places_beyond_are_errors(places):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (4, 5))
         i, j = graph.placeholder("int64", ()), graph.placeholder("int64", ())
         part = x[i, j] * 2.0
@@ -205,8 +203,7 @@ def test_places_beyond_are_errors(places):
 
 @pytest.mark.parametrize("uses", [1, 2])
 def test_gradients_are_added_where_the_element_is(uses):
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x, w = graph.placeholder("float64", (4, 3)), graph.placeholder("float64", (3,))
         i, j = graph.placeholder("int64", ()), graph.placeholder("int64", ())
         y = cnp.sum(x[i] * w) + cnp.sum(x[j] ** 3) + cnp.sum(cnp.sin(x))
@@ -219,8 +216,7 @@ def test_gradients_are_added_where_the_element_is(uses):
 
 
 def test_a_sum_of_nothing_else_is_zero_elsewhere():
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x, i = graph.placeholder("float64", (4,)), graph.placeholder("int64", ())
         (slope,) = cytape.gradients(x[i] ** 2, [x])
     plan = plan_of(graph, [x, i], [slope])
@@ -238,8 +234,7 @@ def test_loops_over_elements(n):
         return y
 
     x = np.linspace(-1, 1, n)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         given = graph.placeholder("float64", (n,))
         (slope,) = cytape.gradients(total(given), [given])
     plan = plan_of(graph, [given], [slope])

@@ -21,10 +21,7 @@ import pytest
 
 import cytape
 from cytape.graph.tracing.cache_keys import describe_arguments, with_tensors
-from cytape.graph.tracing.signature import (
-    is_array,
-    is_object,
-)
+from cytape.graph.tracing.signature import is_array, is_object
 from tests.cases import each
 
 

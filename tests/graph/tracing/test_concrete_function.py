@@ -74,8 +74,7 @@ def test_results_are_not_overwritten_by_later_calls():
 
 def test_a_call_in_a_graph_is_its_body_under_a_scope():
     trace = trace_of(lambda x: cnp.tanh(x) * 2.0, X, name="layer")
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (2,), name="x")
         y = trace(trace(x))
     names = [op.name for op in graph.get_operations()]

@@ -9,6 +9,7 @@ from cytape.errors import GraphError, SymbolicTensorError
 from cytape.graph.run.interpreter import run
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.recording.state import building_into
+from tests import ways
 from tests.cases import each
 
 
@@ -133,9 +134,7 @@ def test_an_extent_that_is_a_tensor_is_a_number_if_it_has_a_value(make):
 def test_constants_of_calls_outside_are_captured_each_on_its_own(tmp_path):
     rng = np.random.default_rng(0)
     a, b, x = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), cytape.constant(rng.normal(size=3))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = b @ (a @ x)
+    tape, y = ways.taped(lambda x: b @ (a @ x), x, persistent=True)
 
     def back(seed):
         return tape.gradient(y, x, output_gradients=seed)

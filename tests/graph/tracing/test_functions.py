@@ -39,22 +39,16 @@ def traced(f=None, **options):
 def test_d_4b_01_a_function_and_a_function_of_a_function():
     f = cytape.function(polynomial)
     x, b = cytape.constant(2.0), cytape.constant(0.0)
-    with cytape.GradientTape() as tape:
-        tape.watch([x, b])
-        y = f(x, b)
-    assert [float(g) for g in tape.gradient(y, [x, b])] == [4.0, 1.0]
+    assert [float(g) for g in ways.gradients(f, x, b)] == [4.0, 1.0]
     b1, b2 = cytape.constant(1.0), cytape.constant(0.0)
-    with cytape.GradientTape() as tape:
-        tape.watch([x, b1])
-        y = f(f(x, b1), b2)
+    tape, y = ways.taped(lambda x, b1: f(f(x, b1), b2), x, b1)
     gradients = tape.gradient(y, [x, b1])
     assert [float(y), *map(float, gradients)] == [25.0, 40.0, 10.0]
 
 
 def test_d_4b_01_by_gradients_in_a_graph():
     f = cytape.function(polynomial)
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", ())
         b1, b2 = cytape.placeholder("float64", ()), cytape.placeholder("float64", ())
         y = f(f(x, b1), b2)
@@ -92,8 +86,7 @@ def test_d_4b_02_own_gradients_hold_in_graphs(option):
     f = cytape.function(polynomial, **{option: own})
     outer = cytape.function(cytape.grad(lambda x, b: f(x, b) * 2.0, argnums=(0, 1)))
     assert [float(g) for g in outer(np.array(2.0), np.array(0.0))] == [24.0, 6.0]
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x, b = cytape.placeholder("float64", ()), cytape.placeholder("float64", ())
         gradients = cytape.gradients(f(x, b), [x, b])
     assert cytape.Session(graph).run(gradients, {x: 2.0, b: 0.0}) == [12.0, 3.0]
@@ -130,9 +123,7 @@ def test_d_4b_03_captures_stand_for_the_originals_through_any_depth():
             return inner() * x
         return middle()
 
-    with cytape.GradientTape() as tape:
-        tape.watch([x, unused])
-        y = outer()
+    tape, y = ways.taped(lambda x, unused: outer(), x, unused)
     assert float(y) == 80.0
     dx, none = tape.gradient(y, [x, unused])
     assert float(dx) == 120.0 and none is None
@@ -465,8 +456,7 @@ def test_what_a_function_assigns_happens_in_graphs():
         v.assign_add(1.0)
         return x * 2.0, x
 
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         twice, same = counted(cytape.constant(3.0))
     session = cytape.Session(graph)
     assert session.run(twice) == 6.0 and float(v) == 1.0
@@ -484,8 +474,7 @@ def test_contexts_of_a_body_hold_where_it_is_called():
             with graph.control_dependencies([before]):
                 return np.sin(x)
 
-    graph = cytape.Graph()
-    with graph.as_default(), graph.device("there"):
+    with cytape.Graph().as_default() as graph, graph.device("there"):
         x = cytape.placeholder("float64", ())
         y = f(x)
         (slope,) = cytape.gradients(y, x)

@@ -81,15 +81,11 @@ def test_it_is_said_once_for_each_line():
 
 
 def in_a_branch(lam):
-    return cytape.cond(
-        lam > 0,
-        lambda: lam * random.poisson(lam),
-        lambda: lam)
+    return cytape.cond(lam > 0, lambda: lam * random.poisson(lam), lambda: lam)
 
 
 def in_a_case(lam):
-    return cytape.case([(lam > 3, lambda: lam)], default=lambda:
-        lam * random.poisson(lam))
+    return cytape.case([(lam > 3, lambda: lam)], default=lambda: lam * random.poisson(lam))
 
 
 def in_a_loop(lam):
@@ -113,8 +109,7 @@ def in_a_scan(lam):
 
 
 def in_a_map(lam):
-    return np.sum(cytape.map_fn(
-        lambda x: x * random.poisson(x), lam * np.ones(3)))
+    return np.sum(cytape.map_fn(lambda x: x * random.poisson(x), lam * np.ones(3)))
 
 
 def in_a_loop_in_a_branch_in_a_loop(lam):

@@ -47,8 +47,7 @@ def test_what_records_outside_does_not_see_it(program):
     with cytape.GradientTape() as tape:
         tape.watch(x)
         with graph.as_default():
-            (dx,) = symbolic_gradients(
-                graph, [graph.symbol_of(y)], [graph.symbol_of(x)], [None])
+            (dx,) = symbolic_gradients(graph, [graph.symbol_of(y)], [graph.symbol_of(x)], [None])
     assert tape.gradient(dx, x) is None
 
 

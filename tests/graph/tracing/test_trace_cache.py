@@ -133,8 +133,7 @@ def test_traces_go_with_the_variables_that_they_are_for(pack):
             assert float(y) == scale * 20_000 and float(dc) == scale * 10_000
             np.testing.assert_array_equal(dv, np.full(10_000, 4.0 * scale))
             np.testing.assert_array_equal(dw, np.full(10_000, 2.0))
-            graph = cytape.Graph()
-            with graph.as_default():
+            with cytape.Graph().as_default() as graph:
                 y = f(cytape.constant(2.0), *pack(v, w))
                 slope = cytape.gradients(y, w)[0]
             y, slope = cytape.Session(graph).run([y, slope])

@@ -12,6 +12,7 @@ from cytape.graph.tracing.trace_derivatives import MOST_PARTIAL
 from cytape.ops.engine.op_kinds import general
 from cytape.tensor.recording.state import FIRST_ORDER, HIGHER_ORDER
 from cytape.tensor.tensor import live_tensors
+from tests import ways
 from tests.threads import in_threads
 from tests.ways import MODES, PLACES
 
@@ -31,9 +32,7 @@ def test_nothing_is_computed_twice():
     x = cytape.constant(0.5)
     f(x)
     calls.clear()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x)
     assert len(calls) == 2
     slope = tape.gradient(y, x)
     assert len(calls) == 2
@@ -47,9 +46,7 @@ def test_what_is_prepared_depends_on_who_follows(persistent, order):
     x = cytape.constant(0.5)
     f(x)
     assert not derivatives_of(f)
-    with cytape.GradientTape(persistent=persistent) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = ways.taped(f, x, persistent=persistent)
     assert list(derivatives_of(f)) == [(order, (True, False))]
     np.testing.assert_allclose(
         float(tape.gradient(y, x)), 3 * np.sin(0.5) ** 2 * np.cos(0.5), rtol=1e-15)
@@ -85,9 +82,7 @@ def test_random_draws_are_the_same_in_the_backward_pass():
 def test_integer_and_unused_outputs():
     f = cytape.function(lambda x, y: (cnp.argmax(x), x * 2.0, y))
     x, y = cytape.constant([1.0, 3.0]), cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
-        place, twice, _ = f(x, y)
+    tape, (place, twice, _) = ways.taped(f, x, y)
     assert int(place) == 1
     dx, dy = tape.gradient(twice, [x, y])
     np.testing.assert_array_equal(dx, [2.0, 2.0])

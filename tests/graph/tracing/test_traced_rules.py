@@ -65,8 +65,7 @@ def test_two_calls_have_substitutes_of_their_own():
     outer = cytape.function(lambda x: inner(inner(x)))
     x = cytape.constant(3.0)
     assert float(cytape.grad(outer)(x)) == 108.0  # of x**4
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         [dx] = cytape.gradients(inner(inner(x)), x)
     assert cytape.Session(graph).run(dx, {x: 3.0}) == 108.0
@@ -209,8 +208,7 @@ def test_gradient_functions_of_integers_are_never_called(around):
     calls = []
 
     def total(x):
-        scaled = cytape.custom_gradient(
-            lambda n: (n * cytape.stop_gradient(x), calls.append))
+        scaled = cytape.custom_gradient(lambda n: (n * cytape.stop_gradient(x), calls.append))
         return cnp.sum(scaled(rounded(x)) + x)
 
     x = np.array([1.0, 2.0])
@@ -229,8 +227,7 @@ def traces_of(f, differentiated):
 
 
 def by_numpy(x):
-    return cytape.numpy_function(
-        np.square, x, specs=x.spec, grad_func=lambda x, g: 2.0 * x * g)
+    return cytape.numpy_function(np.square, x, specs=x.spec, grad_func=lambda x, g: 2.0 * x * g)
 
 
 @cytape.custom_gradient
@@ -400,8 +397,7 @@ def test_a_function_that_changes_its_argument_leaves_what_its_gradient_is_given_
     def f(t):
         return np.sum(doubled(t) * t)
 
-    graph = cytape.Graph()
-    with graph.as_default():
+    with cytape.Graph().as_default() as graph:
         p = graph.placeholder("float64", (3,))
         [in_graph] = cytape.gradients(f(p), p)
     for gradient in (
