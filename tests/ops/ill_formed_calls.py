@@ -1,6 +1,7 @@
 """Calls of NumPy's functions that are ill-formed, and some that only look so.
 
-A call is what stands between the parentheses. Names of arrays are those of `ARRAYS`.
+`REFUSED` and `ACCEPTED` have arguments by the name of the function. The others are expressions of
+an array `x`, by its name, separated by semicolons. Names of arrays are those of `ARRAYS`.
 """
 
 import numpy as np
@@ -11,7 +12,15 @@ ARRAYS = {
     "I3": np.array([0, 2, 1]), "B3": np.array([True, False, True]),
     "M23": np.arange(1.0, 7.0).reshape(2, 3), "M32": np.arange(1.0, 7.0).reshape(2, 3).T,
     "M33": np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]]), "SING": np.ones((3, 3)),
-    "T": np.arange(24.0).reshape(2, 3, 4)}
+    "V6": np.array([0.0, 1.0, 0.0, 2.0, 0.0, 0.0]), "P": np.array([0.0, 0.0, 1.0, -3.0, 2.0]),
+    "NAN3": np.array([2.0, np.nan, 1.0]), "T": np.arange(24.0).reshape(2, 3, 4),
+    "NAN23": np.array([[1.0, np.nan, 3.0], [4.0, 5.0, np.nan]]), "TWO": np.array(2.0),
+    "X23": np.array([[1.0, 2.0, 4.0], [0.0, 5.0, 3.0]]), "TAKEN": np.eye(3)[:2] < 1,
+    "A32": np.array([[2.0, 1.0], [0.5, 3.0], [1.0, -1.0]]), "PLANE": np.array([[1.0, 2], [2, 4]]),
+    "EDGES": np.array([0.0, 1.0, 3.0]), "I23": np.array([[1, 2, 4], [0, 5, 3]]),
+    "C23": np.array([[1.0, 2.0, 4.0], [0.0, 5.0, 3.0]], complex), "F2": np.array([1.0, 2.5]),
+    "I2": np.array([1, 2]), "H2": np.float16([1, 2]), "S2": np.float32([1, 2]),
+    "C2": np.complex64([1, 2]), "NAN22": np.full((2, 2), np.nan)}
 
 REFUSED = {
     (
@@ -202,3 +211,200 @@ ACCEPTED = {
     "sum nansum mean": ["M23, keepdims=1"], "argsort": ["S", "S, axis=0"],
     "cumulative_sum": ["M23, axis=(1,)"], "split": ["V4, 2.0", "V4, [1, 9]"],
     "full": ["2, S, order='F'"]}
+
+ALONG_ONE = "fft ifft rfft irfft hfft ihfft"
+ALONG_MANY = "fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2"
+REFUSED_OF_X = {
+    "V4": """
+        sort(x, -1.0); partition(x, 0, -1.0); sort(x, axis=2); sort(x, order='f');
+        sort(x, kind='bogus'); sort(x, kind='stable', stable=True); partition(x, 9);
+        partition(x, 0, kind='bogus'); unique(x, axis=3); quantile(x, 1.5);
+        quantile(x, 0.5, method='bogus'); quantile(x * 1j, 0.5); percentile(x, 150);
+        median(x, axis=2); quantile(x, 0.5, weights=np.ones(4)); trapezoid(x, axis=1);
+        quantile(x.reshape(2, 2), 0.5, weights=np.ones(2), method='inverted_cdf');
+        diff(x, -1); diff(x[0]); diff(x, axis=1); gradient(x, edge_order=3); gradient(x[:1]);
+        gradient(x, 1.0, 2.0); gradient(x, np.ones(3)); gradient(x, np.ones((2, 2)));
+        gradient(x[:2], edge_order=2); ediff1d(x > 0); ediff1d(x.astype('float32'), to_end=1j);
+        unwrap(x, axis=1); cumulative_sum(x.reshape(2, 2)); trim_zeros(x, 'q'); delete(x, 9);
+        insert(x, 9, 1.0); delete(x, 0, axis=3); resize(x, (-1, 2)); block([[x], x]);
+        block(([x],)); insert(x, [0, 1], np.ones(3)); interp(x, EDGES, EDGES[:2]);
+        interp(x, [EDGES], [EDGES]); interp(x, [], []); interp(x, EDGES, EDGES, period=0);
+        split(x, 0); array_split(x, 0)""",
+    "P": """
+        polyint(x, 2, np.ones(0)); polyfit(x, x, -1); polyfit(x, x[1:], 1);
+        polyfit(x, x, 1, w=x[1:]); poly(stack([x, x])); roots(stack([x, x])); vander(stack([x, x]))
+        """,
+    "T": """
+        quantile(x.transpose(2, 0, 1), 0.4, (2, 0, 1), weights=T, method='inverted_cdf');
+        quantile(x, 0.4, (2, 0, 1), weights=T[0], method='inverted_cdf');
+        quantile(V4, x[:1, :2, :1] / 100, weights=np.ones(4), method='inverted_cdf');
+        quantile(V4, x[:1, :2, :1] / 100, method='inverted_cdf')""",
+    "TWO": """
+        linspace(x, 1, -1); linspace(x, 1, 2.5); geomspace(0 * x, 1); linspace(x, 1, 3, axis=4)""",
+    "V3": """
+        convolve(x, np.ones((2, 2))); convolve(x[:0], x); convolve(x, x, 'half');
+        correlate(x, x[:0]); take(x, [3]); take(x, np.array([0.5])); take(x, [0], axis=1);
+        take_along_axis(x, np.array([[0]]), axis=0); take_along_axis(x, np.array([0.5]), axis=0);
+        compress([True] * 4, x); add(x, x, dtype=int); log(x, dtype=int); less(x, x, dtype=float);
+        exp(x, dtype=np.float32, casting='safe'); add(x, np.float32([1, 2, 3]), casting='no');
+        add(x, 1.0, casting='unknown'); add(x, x, order='X'); conjugate(x, dtype=int);
+        select([x > 0], [x, x]); select([], [], x); select([np.ones(3)], [x]);
+        choose([0, 5, 0], [x, x]); choose([0.5] * 3, [x, x]); choose([0] * 3, [x], mode='bogus');
+        piecewise(x, [x > 0], [1.0, 2.0, 3.0]); multiply(x, np.ones(2));
+        add(x, ['a', 'b', 'c']); add(x, [[1.0], [1.0, 2.0]]); add(x, [None, 1.0, 2.0])""",
+    "V6": """
+        bincount([0, 1], x); bincount([0, -1] * 3, x); histogram(V6, [1, 0], weights=x);
+        histogram(V6[:2], weights=x); bincount([0] * 6, x * 1j); histogram(V6, 0, weights=x);
+        histogram2d(V6, V6[:2], weights=x); histogramdd(V6[:2, None], weights=x);
+        histogram2d(x, x[0]); histogram2d(x, V6[:2]); histogram2d(x, x, 0);
+        histogram2d(x, x, [2.5, 2]); histogram2d(x, x, [[1, 0], 2]);
+        histogram2d(x, x, 2, [[0, 1]]); histogramdd(x, [2, 2]); histogram2d(x, x / 0);
+        histogram(x / 0); histogramdd(V6, weights=x * 1j)""",
+    "X23": """
+        average(x, weights=np.ones(3)); average(x, 0, np.ones(3)); average(x, weights=0 * X23);
+        cov(x[None]); ptp(x, axis=3); cov(x, ddof=0.5); cov(x, fweights=[1.5, 1, 1]);
+        cov(x, aweights=[-1.0, 1, 1]); cov(x, fweights=[1, 1]); cov(x, aweights=np.ones((3, 1)));
+        cov(x, x[:, :2]); pad(x, -1); pad(x, 1.5); pad(x, (1, 2, 3)); pad(x, 1, 'no such mode');
+        pad(x, 1, 'edge', constant_values=1); pad(x, 1, 'maximum', stat_length=0);
+        pad(x[:0], 1, 'mean'); pad(x, 1, 'mean', end_values=1);
+        pad(x, 1, 'linear_ramp', end_values=(1, 2, 3)); apply_along_axis(np.sum, 5, x);
+        apply_along_axis(np.sum, 1, x[:0]); apply_over_axes(np.sum, x, [2]);
+        apply_over_axes(lambda x, axis: x[0][0], x, [0]); concatenate([x, x], casting='bogus');
+        roll(x, [[1], [2]], 0); repeat(x, [[2]], 0); tril(x, 10**20); unravel_index(x, (2, 3));
+        ravel_multi_index((x, x), (5, 5)); ravel_multi_index((argmax(x), 1, 1), (2, 3));
+        unravel_index(argmax(x) + 7, (2, 3)); ix_(x > 0); nanargmax(x * np.nan);
+        nanargmax(x, axis=2); gcd(x, 2); bitwise_count(x); compress([True] * 9, x)""",
+    "NAN23": """
+        nansum(x, axis=3); nanstd(x, ddof=1, correction=1); nanmax(x, where=TAKEN);
+        nanmax(x[:0], axis=0)""",
+    "SING": """
+        cross(x, np.ones(4)); cross(x[0], 1.0); matvec(x, x[:, :2]); matvec(x[0], x);
+        vecmat(x, x[0]); cross(x, x, axis=5); vecmat(x[:, :2], x); linalg.norm(x, axis=2);
+        linalg.norm(x, 'bogus'); linalg.norm(x, 0); linalg.norm(x, axis=(0, 0));
+        linalg.norm(x[None], axis=(0, 1, 2)); linalg.vector_norm(x, ord='nuc', axis=0);
+        linalg.matrix_norm(x[0]); linalg.matrix_norm(x, ord=3); linalg.cond(x[0]);
+        linalg.norm(x[:0], -np.inf); matmul(x, np.ones((2, 2))); matmul(x, 2.0);
+        dot(x, np.ones(2)); inner(x, np.ones(2)); vdot(x, np.ones(2)); vecdot(x, np.ones(2));
+        vecdot(x, np.ones(1)); tensordot(x, np.ones((3, 2)), axes=2);
+        tensordot(x, np.ones((3, 2)), axes=((0,), (0, 1)));
+        tensordot(x, np.ones((3, 2)), axes=((0,), (5,))); linalg.matmul(x, x[:2]);
+        linalg.multi_dot([x, x[:2], x]); linalg.trace(x[0]); linalg.diagonal(x[0]);
+        linalg.cross(x[:2], x); linalg.vecdot(x, x[:, :2]); linalg.matrix_transpose(x[0]);
+        einsum('ij,jk', x, np.ones((2, 2))); einsum('ijk', x); einsum('ij,jk', x);
+        einsum('ij->k', x); einsum('...->', x); einsum('i!', x); einsum('ij->ii', x);
+        einsum('', x); einsum('ij,ij', x, np.ones((2, 3))); linalg.inv(x)""",
+    "M23": """
+        subtract.reduce(x, axis=(0, 1)); subtract.reduce(x, axis=5); divide.reduce(x[:0]);
+        fmax.reduce(x, where=M23 > 1); hypot.accumulate(x[0, 0]); hypot.accumulate(x, axis=2);
+        add.reduceat(x, [0, 3]); add.reduceat(x, [-1]); sin.reduce(x); sin.outer(x, x);
+        conj.accumulate(x); sign.outer(x, x); matmul.reduce(x); logical_and.reduce(x, dtype=float);
+        logical_xor.reduce(x, dtype=int); copysign.reduce(x, dtype=int); ldexp.outer(x, x);
+        divide.reduceat(x, [0], dtype=int); logical_or.accumulate(x, dtype=complex)""",
+}
+REFUSED_IN_NUMPYS_WORDS = {
+    "PLANE": """
+        linalg.inv(x); linalg.solve(x, np.ones((2, 1))); linalg.solve(x, np.ones(2));
+        linalg.tensorinv(x, 1); linalg.tensorsolve(x, np.ones(2)); linalg.matrix_power(x, -1)""",
+    "A32": """
+        linalg.lstsq(x, np.ones(4)); linalg.lstsq(x[0], np.ones(3)); linalg.pinv(x[0]);
+        linalg.lstsq(x[None], np.ones((3, 1))); linalg.cholesky(x); linalg.cholesky(-x[:2]);
+        linalg.cholesky(x[0]); linalg.qr(x[0]); linalg.qr(x, 'bogus'); linalg.norm(x, 7);
+        linalg.norm(x, 'fro', axis=0); linalg.norm(x[None], 1)""",
+    "M23": """
+        linalg.eig(x); linalg.eigh(x); linalg.eigvals(x); linalg.eigvalsh(x); linalg.eigh(x, 'X');
+        linalg.svd(x[0]); linalg.eigvalsh(x[:, :2], 'X'); linalg.svd(x, hermitian=True);
+        linalg.svdvals(x[0, 0]); linalg.eigvals(x[0]); linalg.cond(x, 1); linalg.cond(x[:0]);
+        linalg.inv(x); linalg.det(x); linalg.slogdet(x); linalg.solve(x, np.ones((3, 2)));
+        linalg.inv(x[0]); linalg.det(x[0]); linalg.slogdet(x[0]); linalg.tensorinv(x, 0);
+        linalg.tensorinv(x, 1); linalg.tensorsolve(x, np.ones(3)); reshape(x, (4, 2));
+        reshape(x, [[2, 3]]); reshape(x, [None]); reshape(x, (-1, -1)); reshape(x, (2, 3), 'Q');
+        ravel(x, 'Q'); transpose(x, (0,)); transpose(x, (0, 2)); transpose(x, (0, 0));
+        squeeze(x, 0); squeeze(x, 3); expand_dims(x, 4); swapaxes(x, 0, 2); moveaxis(x, 0, 2);
+        moveaxis(x, (0, 1), 0); rollaxis(x, 2); matrix_transpose(x[0]); flip(x, 2);
+        rot90(x, 1, (0, 0)); rot90(x, 1, (0, 5)); roll(x, 1, 2); repeat(x, -1);
+        repeat(x, [1, 2, 3], 0); repeat(x, 2, 4); repeat(x, [1, 2, 3], 4); diagonal(x, 0, 0, 0);
+        diagonal(x, 0, 0, 3); trace(x, 0, 0, 3); fliplr(x[0]); rot90(x[0]); diagonal(x[0]);
+        trace(x[0]); diag(x[None]); broadcast_to(x, (3, 3)); broadcast_to(x, (3,));
+        broadcast_arrays(x, np.ones(4)); cumsum(x, axis=2); cumprod(x, axis=2);
+        stack([[x[0]]], dtype=np.float32, casting='no'); concatenate([x, np.ones((3, 3))], 1);
+        concatenate([x, np.ones(3)]); concatenate([x[0, 0]]); concatenate([x], 2);
+        stack([x, np.ones(3)]); stack([x], 3); vstack([x[0], np.ones(2)]);
+        hstack([x[:, :1], np.ones((3, 1))]); dstack([x[:, :1], np.ones((3, 1))]);
+        column_stack([x[0], np.ones(2)]); concatenate([]); stack([]); vstack([]); hstack([]);
+        dstack([]); column_stack([]); split(x[0], 2); array_split(x[0], 0); hsplit(x[0, 0], 1);
+        vsplit(x[0], 1); dsplit(x, 1); unstack(x[0, 0]); max(x[:0]); min(x[:0]); argmax(x[:0]);
+        argmin(x[:0]); pad(x[:0], 1, 'edge'); split(x[0], 3, 1)""",
+    "T": """
+        linalg.inv(x); linalg.det(x); linalg.slogdet(x); linalg.solve(x, np.ones((3, 2)));
+        linalg.tensorinv(x, 1); linalg.tensorsolve(x, np.ones(3))""",
+    "TWO": """
+        mean(x, axis=0); var(x, axis=0); std(x, axis=0); flipud(x); diag(x); tril(x);
+        concatenate([x])""",
+    "NAN22": "linalg.eig(x); linalg.eigvals(x); linalg.svd(x)",
+    "M33": """
+        linalg.matrix_power(x, 1.5); linalg.matrix_power(x[:2], 2); linalg.matrix_power(x[0], 0);
+        linalg.multi_dot([x]); linalg.multi_dot([x, x[None], x]); linalg.multi_dot([x, x[0], x]);
+        linalg.outer(x, x); linalg.cross(x[:, :2], x); linalg.cross(x, x[:, :2])""",
+}
+REFUSED_OF_X["C23"] = "fft.rfft(x); fft.rfftn(x); fft.ihfft(x)"
+REFUSED_OF_X["M23"] += "".join(
+    [f"; fft.{name}(x, axis=2)" for name in ALONG_ONE.split()]
+    + [f"; fft.{name}(x, axes=(0, 5))" for name in ALONG_MANY.split()]) + "; fft.fftshift(x, 2)"
+REFUSED_IN_NUMPYS_WORDS["M23"] += "".join(
+    [f"; fft.{name}(x, {options})" for name in ALONG_ONE.split()
+     for options in ("n=0", "n=-1", "norm='bogus'")]
+    + [f"; fft.{name}(x, {options})" for name in ALONG_MANY.split()
+       for options in ("axes=(0, 1), s=(2,)", "axes=(0, 1), s=(0, 2)", "axes=(0, 1), norm=''")])
+REFUSED_IN_NUMPYS_WORDS["M23"] += "".join(
+    f"; {name}(x, axis={axis})" for name in "sum mean prod max min var std".split()
+    for axis in ("2", "(0, -3)", "(0, 0)", "[0]", "0.5", "'0'"))
+
+# Whether NumPy refuses these depends on values or extents, or its reason is no matter of a graph.
+REFUSED_IN_EAGER_CODE = {
+    "histogram2d(x, x / 0)", "histogram(x / 0)", "average(x, weights=0 * X23)",
+    "cov(x, aweights=[-1.0, 1, 1])", "pad(x[:0], 1, 'mean')", "divide.reduce(x[:0])",
+    *[f"{name}(x, axis=[0])" for name in "sum mean prod max min var std".split()],
+}
+
+ACCEPTED_OF_X = {
+    "X23 I23 C23": """
+        average(x); average(x, weights=x, returned=True)[1]; cov(x, fweights=[1, 2, 3]);
+        cov(x, bias=True); corrcoef(x, x[::-1]); cov(x, rowvar=False, dtype='complex64');
+        cov(x[0]); corrcoef(x[0]); cov(x, X23[0])""",
+    "X23 I23": "average(x, axis=1, returned=True)[1]",
+    "NAN3 I3 C3": "sort(x); partition(x, 1); sort_complex(x); unique(x)",
+    "P": """
+        polymul(x, [1.0, 1.0]); polyadd(x, [1.0, 1.0]); roots(x); roots(append(x, 0.0))[:2];
+        polydiv(x[2:], [1.0, -1.0])[1]; polymul(x[:2], x); polyder(x); polyint(x, 2, 3.0);
+        poly(x[3:]); roots(0 * x); polyval(x, 2); poly(x[:0])""",
+    "TWO F2": "linspace(x, 9, 4, dtype=int)",
+    "TWO F2 I2 H2 S2 C2": """
+        linspace(x, 3, 0); linspace(x, 3, 1, retstep=True)[0]; linspace(0, x, 3, axis=-1);
+        logspace(0, x, 3, dtype='float32'); geomspace(x, 8.0, 1);
+        geomspace(x, 8, 3, dtype='float32'); linspace(x, 3.0, 3); linspace(1, x, 3);
+        linspace(x, x); linspace(x, np.float64(3), 3); logspace(x, 2.0, 3); logspace(x, x, 3);
+        logspace(0, x, 3, base=2); logspace(x, x, 3, base=2j); logspace(0, 1, 3, base=x);
+        logspace(x, 2.0, 3, base=S2); logspace(x, x, 3, base=np.float64(2)); geomspace(x, 8.0, 3);
+        geomspace(x, x, 3, dtype='float32'); geomspace(x, x, 3, dtype='float16');
+        geomspace(x, 1j, 3); geomspace(x, 8.5, 3, dtype=int)""",
+    "V6": """
+        trim_zeros(x); trim_zeros(x, 'f'); trim_zeros(0 * x); trim_zeros(x.reshape(2, 3));
+        trim_zeros(x.reshape(2, 3), 'b', axis=1); resize(x[:0], 2); insert(x, 2, [1, 2, 3]);
+        insert(x, [3, 1], [7.0, 8.0]); insert(x, [], 1.0); insert(x, slice(1, 3), 4.0);
+        insert(x.reshape(2, 3), 1, 5.0, axis=1); delete(x, slice(None, None, -2));
+        delete(x, V6 > 0.5)""",
+    "M23": """
+        right_shift.reduceat(x, [0, 2], axis=1, dtype=int); logaddexp.reduceat(x, [], axis=1);
+        add.reduceat(x, np.zeros(0, int)); pad(x, 2); pad(x, (1, 2)); pad(x, ((1, 2),));
+        pad(x, ((1, 2), (3, 4))); pad(x, {0: (1, 2), -1: 3}); pad(x, np.array([[1], [2]]));
+        pad(x, 2, 'edge'); pad(x, (1, 2), 'edge'); pad(x, ((1, 2),), 'edge');
+        pad(x, ((1, 2), (3, 4)), 'edge'); pad(x, {0: (1, 2), -1: 3}, 'edge');
+        pad(x, np.array([[1], [2]]), 'edge'); pad(x, 2, 'reflect', reflect_type='other')""",
+    "T": """
+        moveaxis(x, 0, -1); moveaxis(x, [0, 1], [-1, 0]); moveaxis(x, np.int64(2), 0);
+        rollaxis(x, 2); rollaxis(x, 1, 3); moveaxis(x, (1,), (2,)); matrix_transpose(x)""",
+    "B3": """
+        sum(V3, where=x); prod(V3, where=x); mean(V3, where=x); var(V3, where=x);
+        std(V3, where=x); all(V3, where=x); any(V3, where=x); max(V3, where=x, initial=0.0);
+        min(V3, where=x, initial=0.0)""",
+}

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import cytape
 from cytape.ops import indexing
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
@@ -34,6 +35,7 @@ def scatter_add(values, indices, *, axis, mode, size):
 
 
 SPECS = [
+    OpSpec("gather", cytape.gather, lambda x, i: x[i], [case((3, 2), np.array([1, 0, 1]))]),
     OpSpec(
         "GetItem",
         lambda x, *, index: indexing.getitem(x, index),

@@ -1,17 +1,9 @@
 """Operands that are repeated along axes, and the errors of shapes that do not fit."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
-from tests.ops.refusals import same_error
-
-
-@pytest.mark.parametrize(("name", "argument"), [
-    ("broadcast_to", (3, 3)), ("broadcast_to", (3,)), ("broadcast_arrays", np.ones(4))])
-def test_shapes_that_do_not_fit_raise_numpys_error(name, argument):
-    same_error(getattr(cnp, name), getattr(np, name), np.ones((2, 3)), argument)
 
 
 def test_a_subclass_may_be_kept():

@@ -7,46 +7,13 @@ import pytest
 
 import cytape
 import cytape.numpy as ops
-from tests.ops.refusals import same_error
-from tests.ways import gradient, hessian_times
-
-
-@pytest.mark.parametrize(("x", "expected"), [
-    ([2.0, 0.0, 3.0], [0, 6, 0]), ([0.0, 0.0, 3.0], [0, 0, 0]), ([2.0, 5.0, 3.0], [15, 6, 10]),
-    ([4.0], [1]), ([], [])])
-def test_gradient_of_prod_needs_no_division(x, expected):
-    np.testing.assert_array_equal(gradient(ops.prod, x), expected)
-    np.testing.assert_array_equal(gradient(lambda t: ops.cumprod(t)[-1:], x), expected)
-
-
-@pytest.mark.parametrize("product", [ops.prod, lambda t: ops.cumprod(t)[-1]])
-def test_second_derivative_of_prod_at_zeros(product):
-    x = np.array([0.0, 0.0, 3.0, 2.0])
-    np.testing.assert_array_equal(hessian_times(product, x, [1.0, 0, 0, 0]), [0, 6, 0, 0])
-    np.testing.assert_array_equal(hessian_times(product, x, [0, 0, 1.0, 0]), [0, 0, 0, 0])
+from tests.ways import gradient
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_prod_does_not_overflow_where_the_gradient_does_not():
     np.testing.assert_array_equal(gradient(ops.prod, [1e200, 1e200, 0.0]), [0, 0, np.inf])
     np.testing.assert_array_equal(gradient(ops.prod, [1e-200, 1e-200]), [1e-200, 1e-200])
-
-
-def test_prod_of_complex_numbers_follows_the_conjugate_convention():
-    z = np.array([1 + 2j, 3 - 1j])
-    np.testing.assert_allclose(gradient(ops.prod, z), np.conj(z[::-1]))
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_prod_of_one_complex_number(dtype):
-    found = gradient(lambda x: ops.prod(x * x), np.array(1 + 2j, dtype))
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, 2 - 4j)
-
-
-@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
-def test_bad_axis_of_a_cumulative_function_raises_numpys_error(name):
-    same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=2)
 
 
 @pytest.mark.parametrize("axis", [None, 0, (0, 2), ()])

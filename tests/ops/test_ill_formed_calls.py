@@ -9,13 +9,22 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError, SymbolicTensorError
-from tests.cases import case
-from tests.ops.ill_formed_calls import ACCEPTED, ARRAYS, REFUSED
+from tests.cases import case, each
+from tests.ops.ill_formed_calls import (
+    ACCEPTED,
+    ACCEPTED_OF_X,
+    ARRAYS,
+    REFUSED,
+    REFUSED_IN_EAGER_CODE,
+    REFUSED_IN_NUMPYS_WORDS,
+    REFUSED_OF_X,
+)
 from tests.ops.op_coverage import peers
 
 # Shapes of these depend on values, or rules differ: a graph of unknown extents raises other errors.
 MORE_ERRORS = {"recorded": DetachedError, "of unknown extents": SymbolicTensorError}
 UNTRACED = {"arange", "kaiser", "trim_zeros", "polymul"}
+UNTRACED_OF_X = ("trim_zeros", "polymul", "polydiv", "roots")
 
 
 def function_of(namespace, name):
@@ -56,7 +65,7 @@ class Call:
     def recorded(self, namespace):
         tensors = [cytape.constant(ARRAYS[name]) for name in self.moving]
         with cytape.GradientTape() as tape:
-            tape.watch(tensors)
+            tape.watch([x for x in tensors if x.spec.trainable])
             return outcome(lambda: self.of(namespace, *tensors))
 
     def traced(self, namespace, unknown=False):
@@ -66,11 +75,85 @@ class Call:
         return outcome(lambda: traced(*arrays))
 
 
+class Names(dict):
+    """Names in an expression of x: arrays, else what a namespace has."""
+
+    def __init__(self, namespace, x):
+        super().__init__(ARRAYS, np=np, x=x)
+        self.namespace = namespace
+
+    def __missing__(self, name):
+        if hasattr(self.namespace, name):
+            return getattr(self.namespace, name)
+        raise KeyError(name)
+
+
+class ExpressionOfX(Call):
+    """An expression of an array, or of whatever is made of it."""
+
+    def __init__(self, array, expression):
+        self.name, self.moving = expression, [array]
+        self.code = compile(expression, "<expression>", "eval")
+
+    def of(self, namespace, x):
+        return eval(self.code, {}, Names(namespace, x))
+
+
+def expressions(table):
+    for arrays, text in table.items():
+        for array in arrays.split():
+            for expression in text.split(";"):
+                yield ExpressionOfX(array, " ".join(expression.split()))
+
+
 def calls(table):
     for names, rows in table.items():
         for name in names.split():
             for arguments in rows:
                 yield name, arguments
+
+
+def routes_of_x(call):
+    """Return what each way to compute an expression leads to."""
+    for namespace in np, cytape.numpy:
+        yield "eager", call.eager(namespace)
+        yield "recorded", call.recorded(namespace)
+        if not call.name.startswith(UNTRACED_OF_X) and call.name not in REFUSED_IN_EAGER_CODE:
+            yield "in a function", call.traced(namespace)
+    if call.name not in REFUSED_IN_EAGER_CODE:
+        yield "of unknown extents", call.traced(cytape.numpy, unknown=True)
+
+
+def of_each(table):
+    return each("call", expressions(table), ids=lambda call: f"{call.name}, x={call.moving[0]}")
+
+
+def refuses(call, words=False):
+    expected = call.by_numpy()
+    assert isinstance(expected, Exception)
+    for route, found in routes_of_x(call):
+        assert isinstance(found, (type(expected), MORE_ERRORS.get(route, ()))), (route, found)
+        assert not words or route != "eager" or str(found).split() == str(expected).split()
+
+
+@of_each(REFUSED_OF_X)
+def test_expressions_that_numpy_refuses_are_refused_with_its_type_of_error(call):
+    refuses(call)
+
+
+@of_each(REFUSED_IN_NUMPYS_WORDS)
+def test_expressions_that_numpy_refuses_are_refused_in_its_words(call):
+    refuses(call, words=True)
+
+
+@of_each(ACCEPTED_OF_X)
+def test_expressions_that_numpy_takes_have_its_values(call):
+    expected = call.by_numpy()
+    assert not isinstance(expected, Exception), expected
+    for route, found in routes_of_x(call):
+        if not isinstance(found, SymbolicTensorError) or route != "of unknown extents":
+            assert not isinstance(found, Exception), (route, found)
+            same(found, expected)
 
 
 def routes(name, arguments):
@@ -108,7 +191,8 @@ def same(found, expected):
         return
     found, expected = values_of(found), np.asarray(expected)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    rtol = {"e": 1e-2, "f": 1e-5, "F": 1e-5}.get(found.dtype.char, 1e-7)
+    np.testing.assert_allclose(found, expected, rtol, atol=1e-12)
 
 
 def values_of(x):

@@ -7,24 +7,9 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
-from cytape.ops.indexing import getitem
 from tests import ways
 from tests.cases import each
 from tests.ways import dense, gradient
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        [0, 2], [], [[0, 1], [2, 0]], ([0, 2], [1, 1]), (slice(None), [True, False, True, True]),
-        np.int64(1), np.array(1), (np.array(1), [0, 1]), True, False, np.True_, (True, 0),
-        np.uint8([1, 1]), slice(np.int64(0), np.int64(2)), (Ellipsis, None, -1, None)], ids=repr)
-def test_every_kind_of_index_gives_what_numpy_gives(index):
-    x = np.arange(12.0).reshape(3, 4)
-    np.testing.assert_array_equal(cytape.constant(x)[index].numpy(), x[index])
-    expected = np.zeros_like(x)
-    np.add.at(expected, index, 1)
-    np.testing.assert_array_equal(gradient(lambda t: t[index], x).numpy(), expected)
 
 
 def test_tensors_can_be_part_of_an_index():
@@ -33,16 +18,6 @@ def test_tensors_can_be_part_of_an_index():
     np.testing.assert_array_equal(gradient(lambda t: t[rows, column], x).numpy()[:, 1], [1, 0, 2])
     np.testing.assert_array_equal(gradient(lambda t: t[t > 4], x).numpy(), x > 4)
     np.testing.assert_array_equal(cytape.constant(x)[column : column + 1].numpy(), x[1:2])
-
-
-@pytest.mark.parametrize(
-    "index", [5, (0, 0, 0), 1.5, "a", [0.5], np.array([9]), np.ones((2, 2), bool)], ids=repr)
-def test_a_bad_index_is_numpys_own_error(index):
-    x = np.zeros((3, 4))
-    with pytest.raises(IndexError):
-        x[index]
-    with pytest.raises(IndexError):
-        cytape.constant(x)[index]
 
 
 def test_an_index_array_may_change_after_it_was_used():
@@ -62,16 +37,6 @@ def test_a_number_in_the_index_may_be_a_variable_that_changes():
         y = x[:n]
     n.assign(1)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [1, 1, 0])
-
-
-def test_plain_arrays_stay_plain():
-    x = np.arange(6.0).reshape(2, 3)
-    for result, expected in [
-        (getitem(x, (0, slice(1))), x[0, :1]),
-        (cytape.gather(x, [1, 0]), x[[1, 0]]),
-    ]:
-        assert type(result) is np.ndarray
-        np.testing.assert_array_equal(result, expected)
 
 
 def test_a_plain_array_taken_at_a_tensor_of_indices_is_a_tensor():
@@ -139,28 +104,10 @@ def test_gather_is_differentiable_twice():
     np.testing.assert_allclose(second.numpy(), [6, 0, 36])
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: np.take(x, [3]), lambda x: np.take(x, np.array([0.5])),
-    lambda x: np.take(x, [0], axis=1), lambda x: np.take_along_axis(x, np.array([[0]]), axis=0),
-    lambda x: np.take_along_axis(x, np.array([0.5]), axis=0), lambda x: np.compress([True] * 4, x)])
-def test_bad_arguments_are_numpys_own_errors(call):
-    with pytest.raises((IndexError, ValueError, TypeError)) as expected:
-        call(np.zeros(3))
-    with pytest.raises(expected.type):
-        call(cytape.constant(np.zeros(3)))
-
-
 def test_take_counts_a_list_of_floats_as_integers_like_numpy():
     x = np.arange(3.0)
     slices = gradient(lambda t: np.take(t, [1.5, 2], axis=0), x)
     np.testing.assert_array_equal(slices.to_tensor().numpy(), [0, 1, 1])
-
-
-def test_out_is_no_array_for_tensors_that_are_recorded():
-    x = cytape.constant([1.0])
-    with cytape.GradientTape() as tape, pytest.raises(TypeError, match="out"):
-        tape.watch(x)
-        cnp.take(x, [0], out=np.zeros(1))
 
 
 # -- tensors without a value yet as indices --------------------------------------------------------

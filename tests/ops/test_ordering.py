@@ -103,20 +103,6 @@ def test_what_is_found_there_has_a_gradient():
     np.testing.assert_array_equal(cytape.function(cytape.grad(f))(X), expected)
 
 
-@pytest.mark.parametrize("call", [
-    lambda n, x: n.unravel_index(x, (2, 3)), lambda n, x: n.ravel_multi_index((x, x), (5, 5)),
-    lambda n, x: n.ravel_multi_index((n.argmax(x), 1, 1), (2, 3)),
-    lambda n, x: n.unravel_index(n.argmax(x) + 7, (2, 3)), lambda n, x: n.ix_(x > 0),
-    lambda n, x: n.nanargmax(x * np.nan), lambda n, x: n.nanargmax(x, axis=2),
-    lambda n, x: n.gcd(x, 2), lambda n, x: n.bitwise_count(x)])
-def test_what_numpy_refuses_is_its_error(call):
-    with pytest.raises(Exception) as expected:  # noqa: B017 (of which type it is, NumPy knows)
-        call(np, X)
-    for f in (lambda x: call(np, x), cytape.function(lambda x: call(cnp, x))):
-        with pytest.raises(expected.type):
-            f(cytape.constant(X))
-
-
 def test_an_extent_that_only_a_run_tells_is_asked_for():
     f = cytape.function(lambda x: cnp.unravel_index(cnp.argmax(x), x.shape),
                         input_signature=[cytape.Spec.of((None, 3), float)])

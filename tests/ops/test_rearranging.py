@@ -5,24 +5,6 @@ import pytest
 
 import cytape
 from cytape.ops import rearranging as ops
-from tests.ops.refusals import same_error
-
-
-@pytest.mark.parametrize(("name", "args", "kwargs"), [
-    ("flip", (2,), {}), ("rot90", (1, (0, 0)), {}), ("rot90", (1, (0, 5)), {}),
-    ("roll", (1, 2), {}), ("repeat", (-1,), {}), ("repeat", ([1, 2, 3], 0), {}),
-    ("repeat", (2, 4), {}), ("repeat", ([1, 2, 3], 4), {}), ("diagonal", (0, 0, 0), {}),
-    ("diagonal", (0, 0, 3), {}), ("trace", (0, 0, 3), {})])
-def test_bad_arguments_raise_numpys_error(name, args, kwargs):
-    same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), *args, **kwargs)
-
-
-@pytest.mark.parametrize(("name", "x"), [
-    ("fliplr", np.ones(3)), ("flipud", np.array(1.0)), ("rot90", np.ones(3)),
-    ("diag", np.ones((1, 2, 3))), ("diag", np.array(1.0)), ("diagonal", np.ones(3)),
-    ("trace", np.ones(3)), ("tril", np.array(1.0))])
-def test_too_few_or_too_many_axes_raise_numpys_error(name, x):
-    same_error(getattr(ops, name), getattr(np, name), x)
 
 
 def test_the_gradient_of_an_element_is_the_sum_over_its_copies():

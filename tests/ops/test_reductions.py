@@ -10,7 +10,6 @@ import cytape
 import cytape.numpy as ops
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ops.refusals import same_error
 from tests.ways import gradient, hessian_times
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
@@ -31,65 +30,12 @@ def test_second_derivative_of_max_is_zero():
     np.testing.assert_array_equal(square, [0, 1, 1])
 
 
-def test_max_of_float32_keeps_its_dtype_and_share():
-    assert gradient(ops.max, np.ones(3, np.float32)).dtype == np.float32
-
-
-def test_nan_passes_through_max():
-    assert np.isnan(gradient(ops.max, [1.0, np.nan])).all()
-
-
-@pytest.mark.parametrize("name", ["sum", "prod"])
-def test_reduction_of_nothing_has_an_empty_gradient(name):
-    function = getattr(ops, name)
-    x = cytape.constant(np.zeros((0, 3)))
-    assert function(x).numpy() == getattr(np, name)(np.zeros((0, 3)))
-    assert gradient(function, np.zeros((0, 3))).shape == (0, 3)
-    assert gradient(lambda t: function(t, axis=0), np.zeros((0, 3))).shape == (0, 3)
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
 def test_mean_of_nothing_is_nan_and_has_an_empty_gradient(name):
     function = getattr(ops, name)
     assert np.isnan(function(cytape.constant([])).numpy())
     assert gradient(function, np.zeros((0, 3))).shape == (0, 3)
-
-
-@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
-def test_extremum_of_nothing_raises_numpys_error(name):
-    same_error(getattr(ops, name), getattr(np, name), np.zeros((0,)))
-
-
-@each("name", REDUCTIONS)
-@each("axis", [2, (0, -3), (0, 0), [0], 0.5, "0"])
-def test_bad_axis_raises_numpys_error(name, axis):
-    same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=axis)
-
-
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "all", "any"])
-def test_out_is_an_array_for_arrays_and_a_tensor_for_both(name):
-    function, x = getattr(ops, name), np.ones(3)
-    out = np.array(0.0)
-    function(x, out=out)
-    assert out == getattr(np, name)(x)
-    out[...] = 7.0
-    assert function(cytape.constant(x), out=out) is out
-    assert out == getattr(np, name)(x)
-    recorded = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(recorded)
-        if name not in ("all", "any"):
-            with pytest.raises(TypeError, match=f"{name}: out"):
-                function(recorded, out=out)
-    tensor = cytape.constant(0.0)
-    assert function(x, out=tensor) is tensor
-    assert tensor.item() == getattr(np, name)(x)
-    initial = {"initial": 0.0} if name in ("max", "min") else {}
-    where = np.array([False, True, True])
-    assert function(x, where=where, **initial) == getattr(np, name)(x, where=where, **initial)
-    function(x, where=cytape.constant(where), out=out, **initial)
-    assert out == getattr(np, name)(x, where=where, **initial)
 
 
 WHERE = np.array([[True, False, True], [False, False, False]])
@@ -183,15 +129,6 @@ def test_dtype_of_the_result_is_asked_for_and_the_gradient_keeps_its_own(name):
     assert tape.gradient(y, x).dtype == np.float32
 
 
-def test_integers_are_reduced_as_by_numpy_and_have_no_gradient():
-    x = cytape.constant(np.array([3, 1, 2], np.int8))
-    assert ops.sum(x).dtype == np.sum(x.numpy()).dtype
-    assert ops.mean(x).dtype == np.float64
-    with cytape.GradientTape() as tape:
-        y = ops.mean(x)
-    assert tape.gradient(y, x) is None
-
-
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_numpys_function_and_the_tensors_method_are_the_same(name):
     x = np.array([[1.0, 5.0], [2.0, 3.0]])
@@ -200,14 +137,6 @@ def test_numpys_function_and_the_tensors_method_are_the_same(name):
     for y in (getattr(np, name)(t, axis=-1, keepdims=True), getattr(t, name)(-1, keepdims=True)):
         assert isinstance(y, cytape.Tensor)
         np.testing.assert_array_equal(y.numpy(), expected)
-
-
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_a_number_has_an_axis_0_as_in_numpy(name):
-    if name in ("mean", "var", "std"):
-        same_error(getattr(ops, name), getattr(np, name), np.array(2.0), axis=0)
-    else:
-        assert gradient(lambda t: getattr(ops, name)(t, axis=0), 2.0) == 1
 
 
 @pytest.mark.parametrize("function", [ops.max, ops.min])

@@ -10,21 +10,6 @@ import cytape.numpy as cnp
 import cytape.numpy as ops
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
-from tests.ops.refusals import same_error
-
-
-@pytest.mark.parametrize(("name", "args"), [
-    ("reshape", ((4, 2),)), ("reshape", ([[2, 3]],)), ("reshape", ([None],)),
-    ("reshape", ((-1, -1),)), ("reshape", ((2, 3), "Q")), ("ravel", ("Q",)), ("transpose", ((0,),)),
-    ("transpose", ((0, 2),)), ("transpose", ((0, 0),)), ("squeeze", (0,)), ("squeeze", (3,)),
-    ("expand_dims", (4,)), ("swapaxes", (0, 2)), ("moveaxis", (0, 2)), ("moveaxis", ((0, 1), 0)),
-    ("rollaxis", (2,))])
-def test_bad_arguments_raise_numpys_error(name, args):
-    same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), *args)
-
-
-def test_matrix_transpose_of_a_vector_raises_numpys_error():
-    same_error(ops.matrix_transpose, np.matrix_transpose, np.ones(3))
 
 
 def test_tensors_without_axes_are_scalars():
@@ -134,15 +119,6 @@ def test_what_has_enough_axes_is_no_view(n):
     for f in (doubled, cytape.function(doubled)):
         np.testing.assert_array_equal(f(cytape.constant(x)), 2 * x)
         np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(f(x)))(x), 2 * x)  # noqa: B023
-
-
-@pytest.mark.parametrize("call", [
-    lambda x: np.moveaxis(x, 0, -1), lambda x: np.moveaxis(x, [0, 1], [-1, 0]),
-    lambda x: np.moveaxis(x, np.int64(2), 0), lambda x: np.rollaxis(x, 2),
-    lambda x: np.rollaxis(x, 1, 3), lambda x: np.moveaxis(x, (1,), (2,)), np.matrix_transpose])
-def test_axes_are_moved_as_numpys(call):
-    x = np.arange(24.0).reshape(2, 3, 4)
-    np.testing.assert_array_equal(call(cytape.constant(x)), call(x), strict=True)
 
 
 @pytest.mark.parametrize("call", [

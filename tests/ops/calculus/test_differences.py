@@ -5,21 +5,8 @@ import numpy as np
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([1.0, 4.0, 9.0, 16.0])
-
-
-@each("call", [
-    lambda x: np.diff(x, -1), lambda x: np.diff(x[0]), lambda x: np.diff(x, axis=1),
-    lambda x: np.gradient(x, edge_order=3), lambda x: np.gradient(x[:1]),
-    lambda x: np.gradient(x, 1.0, 2.0), lambda x: np.gradient(x, np.ones(3)),
-    lambda x: np.gradient(x, np.ones((2, 2))), lambda x: np.gradient(x[:2], edge_order=2),
-    lambda x: np.ediff1d(x > 0), lambda x: np.ediff1d(x.astype("float32"), to_end=1j),
-    lambda x: np.unwrap(x, axis=1), lambda x: np.cumulative_sum(x.reshape(2, 2)),
-    lambda x: np.trapezoid(x, axis=1)])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, X)
 
 
 def test_differences_of_truth_values_are_changes():

@@ -6,7 +6,6 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 XP, FP = np.array([0.0, 1.0, 3.0]), np.array([2.0, 4.0, 1.0])
 
@@ -50,13 +49,6 @@ def test_derivatives_where_some_are_asked_for_infinitely_far_outside(ends):
             far, near = (d(f, argnums=(0, 1, 2))(np.array([-end, 0.5, end]), XP, FP)
                          for end in (np.inf, 9.0))
             np.testing.assert_array_equal(far, near)
-
-
-@each("call", [
-    lambda x: np.interp(x, XP, FP[:2]), lambda x: np.interp(x, [XP], [FP]),
-    lambda x: np.interp(x, [], []), lambda x: np.interp(x, XP, FP, period=0)])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, np.ones(2))
 
 
 def test_no_values_at_points_that_only_a_run_knows():

@@ -8,19 +8,8 @@ import pytest
 import cytape
 from cytape.errors import SymbolicTensorError
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 P = np.array([0.0, 0.0, 1.0, -3.0, 2.0])
-
-
-@each("call", [
-    lambda p: np.polymul(p, [1.0, 1.0]), lambda p: np.polyadd(p, [1.0, 1.0]), np.roots,
-    lambda p: np.roots(np.append(p, 0.0))[:2], lambda p: np.polydiv(p[2:], [1.0, -1.0])[1],
-    lambda p: np.polymul(p[:2], p), np.polyder, lambda p: np.polyint(p, 2, 3.0),
-    lambda p: np.poly(p[3:]), lambda p: np.roots(0 * p), lambda p: np.polyval(p, 2),
-    lambda p: np.poly(p[:0])])
-def test_values_are_numpys(call):
-    np.testing.assert_allclose(call(cytape.constant(P)), call(P), atol=1e-12)
 
 
 def test_conjugate_roots_make_real_polynomials():
@@ -56,16 +45,6 @@ def test_roots_of_zero_move_with_the_last_coefficient():
     p = np.array([2.0, 4.0, 0.0])
     found = cytape.grad(lambda p: np.max(np.roots(p)))(p)
     np.testing.assert_allclose(found, [0, 0, -0.25], atol=1e-15)
-
-
-@each("call", [
-    lambda p: np.polyder(p, -1), lambda p: np.polyint(p, -1),
-    lambda p: np.polyint(p, 2, np.ones(0)), lambda p: np.polyfit(p, p, -1),
-    lambda p: np.polyfit(p, p[1:], 1), lambda p: np.polyfit(p, p, 1, w=p[1:]),
-    lambda p: np.poly(np.stack([p, p])), lambda p: np.roots(np.stack([p, p])),
-    lambda p: np.vander(np.stack([p, p]))])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, P)
 
 
 def test_covariances_of_several_columns_are_none_where_the_rank_is_not_full():

@@ -5,14 +5,6 @@ import pytest
 
 import cytape
 from tests.cases import each
-from tests.ops.refusals import refuses
-
-
-@each("call", [
-    lambda x: np.convolve(x, np.ones((2, 2))), lambda x: np.convolve(x[:0], x),
-    lambda x: np.convolve(x, x, "half"), lambda x: np.correlate(x, x[:0])])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, np.ones(3))
 
 
 @each("mode", [0, 1, 2])

@@ -11,7 +11,6 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([[0.5, 1.2, 0.8, 1.9], [1.1, 0.7, 1.4, 0.6], [0.9, 1.3, 1.7, 1.0]])
 UFUNCS = [name for name in sorted(np.__all__) if isinstance(getattr(np, name), np.ufunc)]
@@ -89,30 +88,6 @@ def test_plain_arrays_are_numpys_business(ufunc, method, arguments):
     tensor = getattr(ufunc, method)(cytape.constant(X), **arguments)
     assert (tensor.shape, tensor.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_allclose(tensor, expected)
-
-
-@each("f", [
-    lambda x: cnp.subtract.reduce(x, axis=(0, 1)), lambda x: cnp.subtract.reduce(x, axis=5),
-    lambda x: cnp.divide.reduce(x[:0]), lambda x: cnp.fmax.reduce(x, where=X > 1),
-    lambda x: cnp.hypot.accumulate(x[0, 0]), lambda x: cnp.hypot.accumulate(x, axis=2),
-    lambda x: cnp.add.reduceat(x, [0, 3]), lambda x: cnp.add.reduceat(x, [-1]),
-    lambda x: cnp.sin.reduce(x), lambda x: cnp.sin.outer(x, x), lambda x: cnp.conj.accumulate(x),
-    lambda x: cnp.sign.outer(x, x), lambda x: cnp.matmul.reduce(x),
-    lambda x: np.logical_and.reduce(x, dtype=float), lambda x: np.logical_xor.reduce(x, dtype=int),
-    lambda x: np.copysign.reduce(x, dtype=int), lambda x: np.divide.reduceat(x, [0], dtype=int),
-    lambda x: np.logical_or.accumulate(x, dtype=complex), lambda x: np.ldexp.outer(x, x)])
-def test_what_numpy_does_not_take_is_its_error(f):
-    refuses(f, X)
-
-
-@each("place", [lambda f: f, cytape.function])
-def test_slices_of_a_dtype_and_no_slices(place):
-    for call in (lambda x: np.right_shift.reduceat(x, [0, 2], axis=1, dtype=int),
-                 lambda x: np.logaddexp.reduceat(x, [], axis=1),
-                 lambda x: np.add.reduceat(x, np.zeros(0, int))):
-        found, expected = np.asarray(place(call)(cytape.constant(X))), call(X)
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
 
 
 @each("call", [lambda x: np.ldexp.outer(x, [1, 2]), lambda x: np.divmod.outer(x, x[0] + 0.37)[1],

@@ -6,16 +6,6 @@ import numpy as np
 import pytest
 
 import cytape
-from tests.cases import each
-from tests.ops.refusals import refuses
-
-
-@each("call", [
-    lambda x: np.cross(x, np.ones(4)), lambda x: np.cross(x[0], 1.0),
-    lambda x: np.matvec(x, x[:, :2]), lambda x: np.matvec(x[0], x), lambda x: np.vecmat(x, x[0]),
-    lambda x: np.cross(x, x, axis=5), lambda x: np.vecmat(x[:, :2], x)])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, np.ones((3, 3)))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -4,18 +4,8 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.arange(6.0).reshape(2, 3)
-
-
-@each("call", [
-    lambda x: np.apply_along_axis(np.sum, 5, x), lambda x: np.apply_along_axis(np.sum, 1, x[:0]),
-    lambda x: np.apply_over_axes(lambda x, axis: x[0][0], x, [0]),
-    lambda x: np.apply_over_axes(np.sum, x, [2])])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, X)
 
 
 def test_further_arguments_are_handed_on():

@@ -6,29 +6,8 @@ import pytest
 import cytape
 from cytape.errors import SymbolicTensorError
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([0.0, 1.0, 0.0, 2.0, 0.0, 0.0])
-
-
-@each("call", [
-    lambda x: np.delete(x, 9), lambda x: np.insert(x, 9, 1.0), lambda x: np.delete(x, 0, axis=3),
-    lambda x: np.resize(x, (-1, 2)), lambda x: np.trim_zeros(x, "q"),
-    lambda x: np.block([x, []][1:]), lambda x: np.block([[x], x]), lambda x: np.block(([x],)),
-    lambda x: np.insert(x, [0, 1], np.ones(3))])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, X)
-
-
-@each("call", [
-    np.trim_zeros, lambda x: np.trim_zeros(x, "f"), lambda x: np.trim_zeros(0 * x),
-    lambda x: np.trim_zeros(x.reshape(2, 3)), lambda x: np.trim_zeros(x.reshape(2, 3), "b", axis=1),
-    lambda x: np.resize(x[:0], 2), lambda x: np.insert(x, 2, [1, 2, 3]),
-    lambda x: np.insert(x, [3, 1], [7.0, 8.0]), lambda x: np.insert(x, [], 1.0),
-    lambda x: np.insert(x.reshape(2, 3), 1, 5.0, axis=1), lambda x: np.insert(x, slice(1, 3), 4.0),
-    lambda x: np.delete(x, slice(None, None, -2)), lambda x: np.delete(x, x > 0.5)])
-def test_values_are_numpys(call):
-    np.testing.assert_array_equal(call(cytape.constant(X)), call(X))
 
 
 def test_values_alone_may_be_recorded():

@@ -5,19 +5,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([-1.0, 0.5, 2.0])
-
-
-@each("call", [
-    lambda x: np.select([x > 0], [x, x]), lambda x: np.select([], [], x),
-    lambda x: np.select([np.ones(3)], [x]), lambda x: np.choose([0, 5, 0], [x, x]),
-    lambda x: np.choose([0.5] * 3, [x, x]), lambda x: np.choose([0] * 3, [x], mode="bogus"),
-    lambda x: np.piecewise(x, [x > 0], [1.0, 2.0, 3.0])])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, X)
 
 
 def test_the_first_condition_that_holds_chooses():

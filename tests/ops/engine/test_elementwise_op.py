@@ -71,19 +71,6 @@ def test_casts_are_numpys(module, arguments):
         np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: np.add(x, x, dtype=int), lambda x: np.log(x, dtype=int),
-    lambda x: np.exp(x, dtype=np.float32, casting="safe"),
-    lambda x: np.add(x, np.float32([1, 2, 3]), casting="no"), lambda x: np.less(x, x, dtype=float),
-    lambda x: np.add(x, 1.0, casting="unknown"), lambda x: np.add(x, x, order="X"),
-    lambda x: np.conjugate(x, dtype=int)])
-def test_casts_that_numpy_refuses_are_refused_as_there(call):
-    with pytest.raises((TypeError, ValueError)) as expected:
-        call(V3)
-    with pytest.raises(type(expected.value)):
-        call(cytape.constant(V3))
-
-
 @pytest.mark.parametrize("arguments", [{"out": None}, {"where": True}, {"dtype": None}])
 def test_defaults_may_be_spelt_out(arguments):
     for function in (np.add, cnp.add):

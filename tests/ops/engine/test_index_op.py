@@ -123,7 +123,9 @@ def test_an_operand_that_is_not_aligned():
     True, False, np.True_, (True, 1), (slice(None), np.False_), np.int64(1), np.uint8(2),
     (np.int32(-1), 2), slice(np.int64(1), None), (0, slice(None, np.int8(2))), [0, 2], ([1], [2]),
     (slice(None), [0, 0]), np.array([True, False, True]), (..., [2, 1]), (None, [0], None),
-    np.array(1), (np.array(0), slice(None)),
+    np.array(1), (np.array(0), slice(None)), [], [[0, 1], [2, 0]], ([0, 2], [1, 1]), (True, 0),
+    (slice(None), [True, False, True, True]), (np.array(1), [0, 1]), np.uint8([1, 1]),
+    slice(np.int64(0), np.int64(2)), (..., None, -1, None),
 ], ids=repr)
 def test_booleans_arrays_and_numpys_integers(index):
     array = numbers(3, 4)
@@ -140,6 +142,7 @@ def test_booleans_arrays_and_numpys_integers(index):
     4, -5, (0, 3), (0, -4), (slice(None), 3), (..., 3), (0, 0, 0), (..., ...), 10**30, -(10**30),
     (0, 10**30), (0, None, 1, 1), slice(None, None, 0), (0, slice(0, 0, 0)), slice(0.5), 1.5, "a",
     (0, "a"), slice("a", None), {}, (None, None, 7), np.int64(9), (1, np.uint64(3)),
+    [0.5], np.array([9]), np.ones((2, 2), bool),
 ], ids=repr)
 def test_a_bad_index_is_numpys_error(index):
     array = numbers(4, 3)

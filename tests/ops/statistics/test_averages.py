@@ -5,32 +5,8 @@ import pytest
 
 import cytape
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([[1.0, 2.0, 4.0], [0.0, 5.0, 3.0]])
-
-
-@each("call", [
-    lambda x: np.average(x, weights=np.ones(3)), lambda x: np.average(x, 0, np.ones(3)),
-    lambda x: np.average(x, weights=0 * X), lambda x: np.cov(x[None]), lambda x: np.ptp(x, axis=3),
-    lambda x: np.cov(x, ddof=0.5), lambda x: np.cov(x, fweights=[1.5, 1, 1]),
-    lambda x: np.cov(x, aweights=[-1.0, 1, 1]), lambda x: np.cov(x, fweights=[1, 1]),
-    lambda x: np.cov(x, aweights=np.ones((3, 1))), lambda x: np.cov(x, x[:, :2])])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, X)
-
-
-@each("call", [
-    np.average, lambda x: np.average(x, axis=1, returned=True)[1], lambda x: np.cov(x, bias=True),
-    lambda x: np.average(x, weights=x, returned=True)[1], lambda x: np.cov(x, fweights=[1, 2, 3]),
-    lambda x: np.cov(x, rowvar=False, dtype="complex64"), lambda x: np.corrcoef(x, x[::-1]),
-    lambda x: np.cov(x[0]), lambda x: np.corrcoef(x[0]), lambda x: np.cov(x, X[0])])
-@each("dtype", ["float64", "int64", "complex128"])
-def test_values_are_numpys(call, dtype):
-    x = X.astype(dtype)
-    found, expected = call(cytape.constant(x)), call(x)
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
 
 
 def test_too_few_observations_warn():

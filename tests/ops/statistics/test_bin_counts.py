@@ -10,23 +10,8 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([0.0, 0.2, 1.0, 2.0, 2.0, 5.0])
-
-
-@each("call", [
-    lambda w: np.bincount([0, 1], w), lambda w: np.bincount([0, -1] * 3, w),
-    lambda w: np.histogram(X, [1, 0], weights=w), lambda w: np.histogram(X[:2], weights=w),
-    lambda w: np.bincount([0] * 6, w * 1j), lambda w: np.histogram(X, 0, weights=w),
-    lambda w: np.histogram2d(X, X[:2], weights=w), lambda w: np.histogramdd(X[:2, None], weights=w),
-    lambda x: np.histogram2d(x, x[0]), lambda x: np.histogram2d(x, X[:2]),
-    lambda x: np.histogram2d(x, x, 0), lambda x: np.histogram2d(x, x, [2.5, 2]),
-    lambda x: np.histogram2d(x, x, [[1, 0], 2]), lambda x: np.histogram2d(x, x, 2, [[0, 1]]),
-    lambda x: np.histogramdd(x, [2, 2]), lambda x: np.histogram2d(x, x / 0),
-    lambda x: np.histogram(x / 0), lambda w: np.histogramdd(X, weights=w * 1j)])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, np.ones(6))
 
 
 def test_weights_of_no_elements_are_floats_in_functions_as_well():

@@ -7,7 +7,6 @@ import pytest
 
 import cytape
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, np.nan]])
 TAKEN = np.array([[True, True, False], [True, False, True]])
@@ -30,13 +29,6 @@ def test_keywords_are_numpys(call):
         gradient = cytape.grad(lambda x: np.sum(call(x)))(X)
     assert np.isfinite(gradient).all()
     assert not gradient[np.isnan(X)].any()
-
-
-@each("call", [
-    lambda x: np.nansum(x, axis=3), lambda x: np.nanstd(x, ddof=1, correction=1),
-    lambda x: np.nanmax(x, where=TAKEN), lambda x: np.nanmax(x[:0], axis=0)])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, X)
 
 
 @each("function, words", [

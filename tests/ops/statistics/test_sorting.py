@@ -6,19 +6,9 @@ import cytape
 from cytape.ops.statistics import sorting
 from tests import ways
 from tests.cases import each
-from tests.ops.refusals import refuses
 
 X = np.array([3.0, 1.0, 1.0, 2.0])
 WEIGHTS = np.array([1.0, 10.0, 100.0, 1000.0])
-
-
-@each("call", [
-    lambda x: np.sort(x, -1.0), lambda x: np.partition(x, 0, -1.0), lambda x: np.sort(x, axis=2),
-    lambda x: np.sort(x, order="f"), lambda x: np.sort(x, kind="bogus"),
-    lambda x: np.sort(x, kind="stable", stable=True), lambda x: np.partition(x, 9),
-    lambda x: np.partition(x, 0, kind="bogus"), lambda x: np.unique(x, axis=3)])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses(call, X)
 
 
 def test_of_equal_elements_each_has_one_place():
@@ -42,14 +32,6 @@ def test_many_elements_are_in_two_parts_and_keep_their_gradients():
 def test_of_equal_elements_the_first_stands_for_all():
     f = cytape.grad(lambda x: np.sum(np.unique(x) * WEIGHTS[:3]))
     np.testing.assert_array_equal(f(X), [100, 1, 0, 10])
-
-
-@each("x", [np.array([2.0, np.nan, 1.0]), np.array([3, 1, 2]), np.array([2 + 1j, 2 - 1j, 1])])
-@each("call", [np.sort, lambda x: np.partition(x, 1), np.sort_complex, np.unique])
-def test_values_are_numpys(call, x):
-    found = call(cytape.constant(x))
-    assert found.dtype == call(x).dtype
-    np.testing.assert_array_equal(found, call(x))
 
 
 def test_positions_come_along():

@@ -9,7 +9,6 @@ from cytape.ops.submodules import fourier
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
-from tests.ops.submodules.numpys import refuses_alike
 
 ALONG_ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 ALONG_MANY = ("fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2")
@@ -18,51 +17,6 @@ X = np.random.default_rng(0).normal(size=(3, 4))
 
 def test_every_function_of_arrays_is_there():
     assert set(fourier.__all__) == set(np.fft.__all__) - {"fftfreq", "rfftfreq"}
-
-
-@each("name", ALONG_ONE)
-@each("options", [{"n": 0}, {"n": -1}, {"norm": "bogus"}])
-def test_what_numpy_does_not_take_is_its_error(name, options):
-    refuses_alike(lambda x: getattr(np.fft, name)(x, **options), X)
-
-
-@each("name", ALONG_MANY)
-@each("options", [{"s": (2,), "axes": (0, 1)}, {"norm": "bogus"}, {"s": (0, 2)}])
-def test_what_numpy_does_not_take_of_several_axes(name, options):
-    if name.endswith("n") and "axes" not in options:
-        options = {"axes": (0, 1), **options}
-    refuses_alike(lambda x: getattr(np.fft, name)(x, **options), X)
-
-
-@each("name", ALONG_ONE + ALONG_MANY)
-def test_axes_there_are_not(name):
-    options = {"axis": 2} if name in ALONG_ONE else {"axes": (0, 5)}
-    for x in (X, cytape.constant(X)):
-        with pytest.raises(IndexError):
-            getattr(np.fft, name)(x, **options)
-
-
-@each("name", ["rfft", "rfftn", "ihfft"])
-def test_complex_numbers_are_none_that_are_real(name):
-    with pytest.raises(TypeError):
-        getattr(np.fft, name)(cytape.constant(X + 1j))
-    with pytest.raises(TypeError):
-        cytape.function(getattr(np.fft, name))(cytape.constant(X + 1j))
-
-
-@each("name", ["fft", "rfftn", "irfft2"])
-def test_out_of_a_tensor_is_a_tensor(name):
-    out = getattr(np.fft, name)(X)
-    assert getattr(cnp.fft, name)(X, out=out) is out
-    assert getattr(cnp.fft, name)(cytape.constant(X), out=out) is out  # which nobody records
-    with cytape.GradientTape() as tape:
-        x = cytape.constant(X)
-        tape.watch(x)
-        with pytest.raises(TypeError, match="out"):
-            getattr(cnp.fft, name)(x, out=out)
-    tensor = cytape.constant(np.zeros(out.shape, out.dtype))
-    assert getattr(cnp.fft, name)(cytape.constant(X), out=tensor) is tensor
-    np.testing.assert_allclose(tensor.numpy(), out, atol=1e-12)
 
 
 @each("name", ["fftn", "irfftn"])
@@ -118,13 +72,6 @@ def test_shifts_undo_each_other(axes, shape):
     np.testing.assert_array_equal(np.fft.ifftshift(there, axes), x)
     gradient = cytape.grad(lambda x: np.sum(np.fft.fftshift(x, axes) * weights))(x)
     np.testing.assert_array_equal(gradient, np.fft.ifftshift(weights, axes))
-
-
-def test_shifts_of_axes_there_are_not():
-    with pytest.raises(IndexError):
-        np.fft.fftshift(X, 2)
-    with pytest.raises(IndexError):
-        np.fft.fftshift(cytape.constant(X), 2)
 
 
 def test_frequencies_are_numpys_and_move_with_the_spacing():

@@ -11,7 +11,6 @@ from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
 from tests.ops.submodules import linalg_peaks
-from tests.ops.submodules.numpys import refuses_alike
 from tests.tables import table
 
 A = np.array([[2.0, 1.0, 0.0], [0.5, 3.0, 1.0], [1.0, -1.0, 2.0]])
@@ -19,28 +18,6 @@ A = np.array([[2.0, 1.0, 0.0], [0.5, 3.0, 1.0], [1.0, -1.0, 2.0]])
 
 def test_every_function_of_arrays_is_there():
     assert set(linear_algebra.__all__) == set(np.linalg.__all__) - {"LinAlgError"}
-
-
-@each("call", [
-    lambda a: np.linalg.matrix_power(a, 1.5), lambda a: np.linalg.matrix_power(a[:2], 2),
-    lambda a: np.linalg.matrix_power(a[0], 0), lambda a: np.linalg.multi_dot([a]),
-    lambda a: np.linalg.multi_dot([a, a[None], a]), lambda a: np.linalg.multi_dot([a, a[0], a]),
-    lambda a: np.linalg.outer(a, a), lambda a: np.linalg.cross(a[:, :2], a),
-    lambda a: np.linalg.cross(a, a[:, :2])])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses_alike(call, A)
-
-
-@each("call", [
-    lambda a: np.linalg.multi_dot([a, a[:2], a]), lambda a: np.linalg.matmul(a, a[:2]),
-    lambda a: np.linalg.trace(a[0]), lambda a: np.linalg.diagonal(a[0]),
-    lambda a: np.linalg.cross(a, a[:, :2]), lambda a: np.linalg.cross(a[:2], a),
-    lambda a: np.linalg.vecdot(a, a[:, :2]), lambda a: np.linalg.matrix_transpose(a[0])])
-def test_what_does_not_fit_is_an_error_of_the_same_type(call):
-    with pytest.raises(ValueError):
-        call(A)
-    with pytest.raises(ValueError):
-        call(cytape.constant(A))
 
 
 @pytest.mark.parametrize("lengths", list(itertools.permutations([1, 2, 5, 7]))[::3])
@@ -93,16 +70,6 @@ def test_chains_in_graphs(shapes, known):
     expected = np.linalg.multi_dot(arrays)
     np.testing.assert_allclose(chain(*arrays), expected, rtol=1e-12)
     check_grads(lambda *xs: np.linalg.multi_dot(xs), arrays, order=1)
-
-
-def test_out_is_no_array_for_tensors_that_are_recorded():
-    x = cytape.constant(A)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        with pytest.raises(TypeError, match="out"):
-            linear_algebra.multi_dot([x, A], out=np.zeros((3, 3)))
-    out = np.zeros((3, 3))
-    assert linear_algebra.multi_dot([A, A], out=out) is out
 
 
 @pytest.mark.parametrize("n", [0, 1, -1, 3, -4])

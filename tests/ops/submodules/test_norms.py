@@ -5,32 +5,7 @@ import pytest
 
 import cytape
 from tests.cases import each
-from tests.ops.submodules.numpys import refuses_alike
 from tests.ways import gradient
-
-
-@each("call", [
-    lambda x: np.linalg.norm(x, 7), lambda x: np.linalg.norm(x, "fro", axis=0),
-    lambda x: np.linalg.norm(x, axis=2), lambda x: np.linalg.norm(x[None], 1),
-    lambda x: np.linalg.norm(x, "bogus"), lambda x: np.linalg.norm(x, 0),
-    lambda x: np.linalg.norm(x, axis=(0, 0)), lambda x: np.linalg.norm(x[None], axis=(0, 1, 2)),
-    lambda x: np.linalg.vector_norm(x, ord="nuc", axis=0), lambda x: np.linalg.matrix_norm(x[0]),
-    lambda x: np.linalg.matrix_norm(x, ord=3), lambda x: np.linalg.cond(x[:2], 1),
-    lambda x: np.linalg.cond(x[:0]), lambda x: np.linalg.cond(x[0]),
-    lambda x: np.linalg.norm(x[:0], -np.inf)])
-def test_what_numpy_does_not_take_is_its_error(call):
-    with pytest.raises((ValueError, IndexError, TypeError)) as expected:
-        call(np.ones((3, 3)))
-    with pytest.raises(expected.type):
-        call(cytape.constant(np.ones((3, 3))))
-
-
-@each("call", [
-    lambda x: np.linalg.norm(x, 7), lambda x: np.linalg.norm(x, "fro", axis=0),
-    lambda x: np.linalg.norm(x[None], 1), lambda x: np.linalg.cond(x[:2], 1),
-    lambda x: np.linalg.cond(x[:0])])
-def test_in_numpys_words(call):
-    refuses_alike(call, np.ones((3, 3)))
 
 
 @pytest.mark.parametrize("ord", [None, 2, -2, "nuc", "fro", 1, -1, np.inf, -np.inf])

@@ -8,30 +8,9 @@ import cytape.numpy as cnp
 from cytape.ops.submodules.solving import solve_op
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ops.submodules.numpys import refuses_alike
 
 SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
 A = np.array([[2.0, 1.0], [0.5, 3.0]])
-
-
-@each("call", [
-    lambda a: np.linalg.inv(a), lambda a: np.linalg.solve(a, np.ones((2, 1))),
-    lambda a: np.linalg.solve(a, np.ones(2)), lambda a: np.linalg.tensorinv(a, 1),
-    lambda a: np.linalg.tensorsolve(a, np.ones(2)), lambda a: np.linalg.matrix_power(a, -1)])
-def test_a_singular_matrix_is_numpys_error(call):
-    refuses_alike(call, SINGULAR)
-
-
-@each("call", [
-    np.linalg.inv, np.linalg.det, np.linalg.slogdet, lambda a: np.linalg.solve(a, np.ones((3, 2))),
-    lambda a: np.linalg.tensorinv(a, ind=0), lambda a: np.linalg.tensorinv(a, ind=1),
-    lambda a: np.linalg.tensorsolve(a, np.ones(3))])
-@pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 2, 3)])
-def test_what_numpy_does_not_take_is_its_error(call, shape):
-    try:
-        call(np.ones(shape))
-    except (ValueError, TypeError):
-        refuses_alike(call, np.ones(shape), in_graphs=False)
 
 
 def test_sides_that_do_not_fit():

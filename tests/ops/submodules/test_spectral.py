@@ -8,24 +8,9 @@ import cytape.numpy as cnp
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
-from tests.ops.submodules.numpys import refuses_alike
 
 H = np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]])
 EQUAL = np.diag([1.0, 1.0, 4.0])
-
-
-@each("call", [
-    np.linalg.eig, np.linalg.eigh, np.linalg.eigvals, np.linalg.eigvalsh,
-    lambda a: np.linalg.eigh(a, "X"), lambda a: np.linalg.svd(a[0]),
-    lambda a: np.linalg.eigvalsh(a[:, :2], "X"), lambda a: np.linalg.svd(a, hermitian=True),
-    lambda a: np.linalg.svdvals(a[0, 0]), lambda a: np.linalg.eigvals(a[0])])
-def test_what_numpy_does_not_take_is_its_error(call):
-    refuses_alike(call, np.ones((2, 3)))
-
-
-def test_what_is_not_finite_is_numpys_error():
-    for call in (np.linalg.eig, np.linalg.eigvals, np.linalg.svd):
-        refuses_alike(call, np.full((2, 2), np.nan), in_graphs=False)
 
 
 # -- Hermitian matrices ----------------------------------------------------------------------------

@@ -153,6 +153,8 @@ def test_functions_of_numpy_write_to_tensors(function):
 WRITERS = {
     "sum prod mean max min var std median ptp": "(a, 0, out=out)",
     "nansum nanmax nanmean nanvar nanmedian": "(a, 0, out=out)", "argmax argmin": "(a, 0, out=out)",
+    "all any": "(a, 0, out=out)", "sin absolute fft.irfft2": "(a, out=out)",
+    "fft.rfftn": "(a, axes=(0, 1), out=out)",
     "quantile percentile nanquantile": "(a, 0.5, 0, out=out)",
     "cumsum cumprod nancumsum nancumprod": "(a[0], 0, out=out)",
     "fft.fft fft.rfft": "(a[0], out=out)", "cumulative_sum": "(a[0], out=out)",
