@@ -145,9 +145,7 @@ def test_variables_that_are_read_inside():
 
     x = cytape.constant(2.0)
     for primals, tangents, expected in (
-        ([x, v, w], [1.0, 1.0, 1.0], 60.0),
-        ([w], [2.0], 60.0),
-        ([v, x], [0.5, 0.0], 10.0),
+        ([x, v, w], [1.0, 1.0, 1.0], 60.0), ([w], [2.0], 60.0), ([v, x], [0.5, 0.0], 10.0),
     ):
         assert float(ways.tangent(lambda primals: f(x), primals, tangents)) == expected
 
@@ -181,8 +179,7 @@ def test_batches_of_directions(n_directions):
 def test_dtype_and_convention(dtype):
     double = np.result_type(dtype, np.float64)
     square = cytape.custom_gradient(
-        lambda z: (z * z, lambda dy: dy * np.conj(2 * z).astype(double))
-    )
+        lambda z: (z * z, lambda dy: dy * np.conj(2 * z).astype(double)))
     z = dtype(7 + 3j) if dtype is np.complex64 else dtype(7)
     tangent = cytape.jvp(square, (z,), (dtype(1j) if dtype is np.complex64 else dtype(1),))[1]
     assert type(tangent) is dtype
@@ -202,14 +199,9 @@ def test_sparse_gradients():
     np.testing.assert_allclose(tangent, 10 * direction[[2, 0]])
 
 
-@pytest.mark.parametrize(
-    "grad_fn",
-    [
-        lambda dy: np.zeros(2),
-        lambda dy: cnp.zeros(2),
-        lambda dy: None,
-    ],
-)
+@pytest.mark.parametrize("grad_fn", [
+    lambda dy: np.zeros(2), lambda dy: cnp.zeros(2), lambda dy: None,
+])
 def test_a_gradient_that_is_zero_gives_no_tangent(grad_fn):
     f = cytape.custom_gradient(lambda x: (2 * x, grad_fn))
     x = cytape.constant(np.ones(2))
@@ -373,11 +365,9 @@ def test_D_3_10_an_op_without_rules_refuses_both_modes(declared):
 
 def test_D_3_10_a_rule_may_hide_an_op_from_one_mode(declared):
     forward_only = declared(
-        "ForwardOnly", lambda x: 2 * x, vjp=lambda op, dy: None, jvp=lambda op, dx: 2 * dx
-    )
+        "ForwardOnly", lambda x: 2 * x, vjp=lambda op, dy: None, jvp=lambda op, dx: 2 * dx)
     backward_only = declared(
-        "BackwardOnly", lambda x: 2 * x, vjp=lambda op, dy: 2 * dy, jvp=lambda op, dx: None
-    )
+        "BackwardOnly", lambda x: 2 * x, vjp=lambda op, dy: 2 * dy, jvp=lambda op, dx: None)
     x = cytape.constant(3.0)
     with cytape.GradientTape(persistent=True) as tape:
         tape.watch(x)

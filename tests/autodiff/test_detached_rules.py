@@ -474,10 +474,8 @@ def test_a_tensor_that_a_function_closes_over_is_refused_where_it_is_differentia
     f = PLACES[place](lambda w: make(w * 1.0)(cytape.stop_gradient(w)))
     one = np.ones(2)
     for derivative in (
-        cytape.grad(lambda w: np.sum(f(w))),
-        lambda w: cytape.jvp(f, (w,), (one,))[1],
-        F(cytape.grad(lambda w: np.sum(f(w)))),
-        F(lambda w: cytape.jvp(f, (w,), (one,))[1]),
+        cytape.grad(lambda w: np.sum(f(w))), lambda w: cytape.jvp(f, (w,), (one,))[1],
+        F(cytape.grad(lambda w: np.sum(f(w)))), F(lambda w: cytape.jvp(f, (w,), (one,))[1]),
     ):
         with pytest.raises(DetachedError, match="has a custom gradient, but depends on a tensor"):
             derivative(x)

@@ -15,18 +15,10 @@ def product(x, y):
     return x * y * y
 
 
-@pytest.mark.parametrize(
-    ("params", "expected"),
-    [
-        (None, [9.0, 12.0]),
-        ([0], [9.0]),
-        ([1, 0], [12.0, 9.0]),
-        (["x"], [9.0]),
-        (["y", "x"], [12.0, 9.0]),
-        ([0, 0], [9.0, 9.0]),
-        ([], []),
-    ],
-)
+@pytest.mark.parametrize(("params", "expected"), [
+    (None, [9.0, 12.0]), ([0], [9.0]), ([1, 0], [12.0, 9.0]), (["x"], [9.0]),
+    (["y", "x"], [12.0, 9.0]), ([0, 0], [9.0, 9.0]), ([], []),
+])
 def test_D_2_25_gradients_of_all_or_of_chosen_parameters(params, expected):
     assert floats(cytape.gradients_function(product, params)(2.0, 3.0)) == expected
     value, gradients = cytape.val_and_grad_function(product, params)(2.0, 3.0)
@@ -123,16 +115,10 @@ def test_D_2_28_functions_without_variables_or_result(transform):
         cytape.gradients_function(lambda x: None)(2.0)
 
 
-@pytest.mark.parametrize(
-    "transform",
-    [
-        cytape.gradients_function,
-        cytape.val_and_grad_function,
-        cytape.make_vjp,
-        cytape.implicit_grad,
-        cytape.implicit_val_and_grad,
-    ],
-)
+@pytest.mark.parametrize("transform", [
+    cytape.gradients_function, cytape.val_and_grad_function, cytape.make_vjp,
+    cytape.implicit_grad, cytape.implicit_val_and_grad,
+])
 def test_D_2_29_an_error_leaves_no_tape_behind(transform):
     w = cytape.Variable(3.0)
     failures = [ArithmeticError("inside")]

@@ -112,8 +112,7 @@ def test_D_3_04_the_zeros_of_a_batch_have_its_axis():
     np.zeros_like, np.ones_like, cytape.stop_gradient, np.sign, np.floor, np.argmax,
     lambda x: np.zeros_like(x) * 2.0,
     lambda x: x.astype(np.int64).astype(np.float64),
-    lambda x: cytape.constant(x.numpy() * 2.0),
-    lambda x: np.where(x > 0, 1.0, 0.0),
+    lambda x: cytape.constant(x.numpy() * 2.0), lambda x: np.where(x > 0, 1.0, 0.0),
 ])
 def test_D_3_04_ops_that_cut_the_path(cut):
     x = cytape.constant([1.5, 2.5])

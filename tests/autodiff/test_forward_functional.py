@@ -50,8 +50,7 @@ def assert_same(actual, expected, rtol=1e-10, atol=1e-12):
     for leaf, expected_leaf in zip(nest.flatten(actual), nest.flatten(expected), strict=True):
         assert np.shape(leaf) == np.shape(expected_leaf)
         np.testing.assert_allclose(
-            np.asarray(leaf), np.asarray(expected_leaf), rtol=rtol, atol=atol
-        )
+            np.asarray(leaf), np.asarray(expected_leaf), rtol=rtol, atol=atol)
 
 
 def reverse_hessian(f, x):
@@ -169,8 +168,7 @@ def test_values_and_products_against_numbers_and_reverse_mode():
     weights = rng.normal(size=value.shape)
     by_a, by_b = cytape.vjp(f, a, b)[1](weights)
     np.testing.assert_allclose(
-        np.vdot(weights, tangent), np.vdot(by_a, da) + np.vdot(by_b, db), rtol=1e-12
-    )
+        np.vdot(weights, tangent), np.vdot(by_a, da) + np.vdot(by_b, db), rtol=1e-12)
 
 
 def test_constants_and_integers_have_zero_tangents():
@@ -268,8 +266,7 @@ def test_a_batch_of_directions(n_directions):
     rng = np.random.default_rng(3)
     parameters, x = network_parameters(), np.array([0.3, -0.4])
     batch = nest.map_structure(
-        lambda leaf: rng.normal(size=(n_directions, *np.shape(leaf))), (parameters, x)
-    )
+        lambda leaf: rng.normal(size=(n_directions, *np.shape(leaf))), (parameters, x))
     value, tangents = cytape.jvp(network, (parameters, x), batch, use_batch=True)
     assert_same(value, network(parameters, x))
     assert tangents["hidden"].shape == (n_directions, 2)
@@ -292,14 +289,11 @@ def test_constants_in_a_batch():
     assert_same(tangents, (np.ones(3), np.zeros((3, 2))))
 
 
-@pytest.mark.parametrize(
-    ("tangents", "message"),
-    [
-        ((1.0, np.ones(2)), "primal 0.*with use_batch it needs one more leading axis"),
-        ((np.ones((3, 1)), np.ones(3)), r"primal 0 has shape \(3, 1\).*one more leading axis"),
-        ((np.ones(3), np.ones(2)), r"different numbers of directions, \[2, 3\]"),
-    ],
-)
+@pytest.mark.parametrize(("tangents", "message"), [
+    ((1.0, np.ones(2)), "primal 0.*with use_batch it needs one more leading axis"),
+    ((np.ones((3, 1)), np.ones(3)), r"primal 0 has shape \(3, 1\).*one more leading axis"),
+    ((np.ones(3), np.ones(2)), r"different numbers of directions, \[2, 3\]"),
+])
 def test_D_3_12_batches_that_do_not_fit(tangents, message):
     with pytest.raises(ValueError, match=message):
         cytape.jvp(lambda x, y: x * y, (2.0, 5.0), tangents, use_batch=True)
@@ -308,24 +302,21 @@ def test_D_3_12_batches_that_do_not_fit(tangents, message):
 # -- jvp: what cannot be done ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("primals", "tangents", "error", "message"),
-    [
-        (np.ones(2), np.ones(2), TypeError, "per argument of wave; got ndarray and ndarray"),
-        ((1.0,), 1.0, TypeError, "must be tuples.*got tuple and float"),
-        ((1.0,), (1.0, 2.0), ValueError, "structures differ in length, 1 and 2"),
-        (({"a": 1.0},), ({"b": 1.0},), ValueError, r"keys \['a'\] and \['b'\]"),
-        ((np.ones(2),), ([1.0, 1.0],), ValueError, "structures differ"),
-        ((np.ones(2),), (np.ones(3),), ValueError, r"\(3,\), the primal \(2,\)"),
-        ((1.0,), (1j,), TypeError, "primal 0 is complex128, the primal float64"),
-        ((1.0,), ("text",), TypeError, "primal 0 is <U4, the primal float64"),
-        ((1,), (1.0,), TypeError, "argument 0 of wave has dtype int64, which has no gradient"),
-        ((True,), (1.0,), TypeError, "argument 0 of wave has dtype bool"),
-        (("text",), (1.0,), TypeError, "argument 0 of wave has dtype <U4"),
-        ((None,), (1.0,), TypeError, "argument 0 of wave cannot be differentiated"),
-        (([1.0, object()],), ([1.0, 1.0],), TypeError, r"argument 0\[1\] of wave cannot be"),
-    ],
-)
+@pytest.mark.parametrize(("primals", "tangents", "error", "message"), [
+    (np.ones(2), np.ones(2), TypeError, "per argument of wave; got ndarray and ndarray"),
+    ((1.0,), 1.0, TypeError, "must be tuples.*got tuple and float"),
+    ((1.0,), (1.0, 2.0), ValueError, "structures differ in length, 1 and 2"),
+    (({"a": 1.0},), ({"b": 1.0},), ValueError, r"keys \['a'\] and \['b'\]"),
+    ((np.ones(2),), ([1.0, 1.0],), ValueError, "structures differ"),
+    ((np.ones(2),), (np.ones(3),), ValueError, r"\(3,\), the primal \(2,\)"),
+    ((1.0,), (1j,), TypeError, "primal 0 is complex128, the primal float64"),
+    ((1.0,), ("text",), TypeError, "primal 0 is <U4, the primal float64"),
+    ((1,), (1.0,), TypeError, "argument 0 of wave has dtype int64, which has no gradient"),
+    ((True,), (1.0,), TypeError, "argument 0 of wave has dtype bool"),
+    (("text",), (1.0,), TypeError, "argument 0 of wave has dtype <U4"),
+    ((None,), (1.0,), TypeError, "argument 0 of wave cannot be differentiated"),
+    (([1.0, object()],), ([1.0, 1.0],), TypeError, r"argument 0\[1\] of wave cannot be"),
+])
 def test_primals_and_tangents_that_jvp_cannot_take(primals, tangents, error, message):
     with pytest.raises(error, match=message):
         cytape.jvp(wave, primals, tangents)
@@ -347,8 +338,7 @@ def test_functions_that_take_the_number_of_a_tensor_lose_the_derivative():
         return float(x) ** 2
 
     for derive in (
-        lambda: cytape.jvp(f, (2.0,), (1.0,)),
-        lambda: cytape.jacfwd(f)(2.0),
+        lambda: cytape.jvp(f, (2.0,), (1.0,)), lambda: cytape.jacfwd(f)(2.0),
         lambda: cytape.hessian(f)(2.0),
         lambda: cytape.hessian_vector_product(f)(2.0, 1.0),
         lambda: cytape.make_ggnvp(f)(2.0)(1.0),
@@ -371,8 +361,7 @@ def test_an_error_leaves_no_recorder_behind():
     before = live_tensors()
     with cytape.GradientTape() as tape:
         for derive in (
-            lambda: cytape.jvp(f, (1.0,), (1.0,)),
-            lambda: cytape.jacfwd(f)(1.0),
+            lambda: cytape.jvp(f, (1.0,), (1.0,)), lambda: cytape.jacfwd(f)(1.0),
             lambda: cytape.hessian(f)(1.0),
             lambda: cytape.hessian_vector_product(f)(1.0, 1.0),
             lambda: cytape.make_ggnvp(f)(1.0)(1.0),
@@ -391,22 +380,15 @@ def test_an_error_leaves_no_recorder_behind():
 # -- jacfwd ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        wave,
-        lambda x: np.sum(x),
-        lambda x: x[..., 0] * x[..., 1],
-        lambda x: x.T @ x,
-        lambda x: np.cumsum(x, axis=0) * np.max(x),
-        lambda x: np.einsum("ij,kj,k->ik", x, x, x[:, 0]),
-        pytest.param(
-            lambda x: np.ones(3),
-            marks=pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning"),
-        ),
-        lambda x: x[:0],
-    ],
-)
+@pytest.mark.parametrize("f", [
+    wave, lambda x: np.sum(x), lambda x: x[..., 0] * x[..., 1], lambda x: x.T @ x,
+    lambda x: np.cumsum(x, axis=0) * np.max(x),
+    lambda x: np.einsum("ij,kj,k->ik", x, x, x[:, 0]),
+    pytest.param(
+        lambda x: np.ones(3),
+        marks=pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning")),
+    lambda x: x[:0],
+])
 def test_jacfwd_equals_the_jacobian_of_a_tape(f):
     x = np.random.default_rng(4).normal(size=(3, 2))
     jacobian = cytape.jacfwd(f)(x)
@@ -491,15 +473,12 @@ def test_second_derivatives_in_all_compositions(outer, inner):
     assert second == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "transforms",
-    [
-        (derivative,) * 4,
-        (cytape.jacfwd, cytape.grad, cytape.jacfwd, cytape.grad),
-        (cytape.grad, cytape.jacfwd, derivative, cytape.grad),
-        (derivative, cytape.grad, cytape.grad, cytape.jacfwd),
-    ],
-)
+@pytest.mark.parametrize("transforms", [
+    (derivative,) * 4,
+    (cytape.jacfwd, cytape.grad, cytape.jacfwd, cytape.grad),
+    (cytape.grad, cytape.jacfwd, derivative, cytape.grad),
+    (derivative, cytape.grad, cytape.grad, cytape.jacfwd),
+])
 def test_fourth_derivatives(transforms):
     f = np.tanh
     for transform in transforms:
@@ -538,8 +517,7 @@ def test_jacobians_of_jacobians():
     np.testing.assert_allclose(second, np.swapaxes(second, 1, 2), atol=1e-14)
     for i in range(3):
         np.testing.assert_allclose(
-            second[i], reverse_hessian(lambda x, i=i: f(x)[i], x), atol=1e-13
-        )
+            second[i], reverse_hessian(lambda x, i=i: f(x)[i], x), atol=1e-13)
 
 
 def test_a_batch_in_a_batch():
@@ -561,16 +539,11 @@ def rosenbrock(x):
     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
-@pytest.mark.parametrize(
-    ("f", "shape"),
-    [
-        (mixture, (4,)),
-        (rosenbrock, (5,)),
-        (lambda x: np.linalg.norm(x.T @ x), (3, 2)),
-        (lambda x: np.log(np.sum(np.exp(x))), (2, 2)),
-        (lambda x: np.sum(np.tanh(x @ x)), (2, 2)),
-    ],
-)
+@pytest.mark.parametrize(("f", "shape"), [
+    (mixture, (4,)), (rosenbrock, (5,)), (lambda x: np.linalg.norm(x.T @ x), (3, 2)),
+    (lambda x: np.log(np.sum(np.exp(x))), (2, 2)),
+    (lambda x: np.sum(np.tanh(x @ x)), (2, 2)),
+])
 def test_hessians(f, shape):
     rng = np.random.default_rng(5)
     x, vector = rng.normal(size=shape), rng.normal(size=shape)
@@ -584,8 +557,7 @@ def test_hessians(f, shape):
     assert type(product) is np.ndarray
     np.testing.assert_allclose(product, np.tensordot(hessian, vector, x.ndim), atol=1e-9)
     np.testing.assert_allclose(
-        product, numerical_jvp(cytape.grad(f), (x,), (vector,)), rtol=1e-6, atol=1e-6
-    )
+        product, numerical_jvp(cytape.grad(f), (x,), (vector,)), rtol=1e-6, atol=1e-6)
 
 
 def test_the_hessian_of_a_quadratic_form():
@@ -627,16 +599,13 @@ def test_hessian_vector_products_are_differentiable():
     np.testing.assert_allclose(gradient, 24 * x * vector)
 
 
-@pytest.mark.parametrize(
-    ("args", "error", "message"),
-    [
-        ((), TypeError, "pass the arguments of cube, and after them the vector"),
-        ((np.ones(2),), TypeError, "pass the arguments of cube, and after them the vector"),
-        ((np.ones(2), np.ones(3)), ValueError, r"shape \(3,\), the primal \(2,\)"),
-        ((np.ones(2), {"a": 1.0}), ValueError, "structures differ"),
-        ((2, 1), TypeError, "argument 0 of cube has dtype int64"),
-    ],
-)
+@pytest.mark.parametrize(("args", "error", "message"), [
+    ((), TypeError, "pass the arguments of cube, and after them the vector"),
+    ((np.ones(2),), TypeError, "pass the arguments of cube, and after them the vector"),
+    ((np.ones(2), np.ones(3)), ValueError, r"shape \(3,\), the primal \(2,\)"),
+    ((np.ones(2), {"a": 1.0}), ValueError, "structures differ"),
+    ((2, 1), TypeError, "argument 0 of cube has dtype int64"),
+])
 def test_what_hessian_vector_products_cannot_take(args, error, message):
     with pytest.raises(error, match=message):
         cytape.hessian_vector_product(cube)(*args)
@@ -648,13 +617,10 @@ def test_products_with_hessians_are_those_of_scalars(transform):
         transform(wave)(*(np.ones(2),) * (1 if transform is cytape.hessian_diagonal else 2))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda argnum: cytape.hessian_vector_product(cube, argnum),
-        lambda argnum: cytape.make_ggnvp(cube, f_argnum=argnum),
-    ],
-)
+@pytest.mark.parametrize("make", [
+    lambda argnum: cytape.hessian_vector_product(cube, argnum),
+    lambda argnum: cytape.make_ggnvp(cube, f_argnum=argnum),
+])
 def test_products_are_by_one_argument(make):
     with pytest.raises(TypeError, match=r"must be one, got argnum \(0, 1\)"):
         make((0, 1))
@@ -758,15 +724,12 @@ def test_what_gauss_newton_products_cannot_take():
 # -- as objects ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("transformed", "args"),
-    [
-        (cytape.jacfwd(wave), (1.5,)),
-        (cytape.jacfwd(cytape.jacfwd(functools.partial(np.power, 2.0))), (1.5,)),
-        (cytape.hessian(cube, argnums=(0,)), (np.ones(2),)),
-        (cytape.hessian_vector_product(cube), (np.ones(2), np.ones(2))),
-    ],
-)
+@pytest.mark.parametrize(("transformed", "args"), [
+    (cytape.jacfwd(wave), (1.5,)),
+    (cytape.jacfwd(cytape.jacfwd(functools.partial(np.power, 2.0))), (1.5,)),
+    (cytape.hessian(cube, argnums=(0,)), (np.ones(2),)),
+    (cytape.hessian_vector_product(cube), (np.ones(2), np.ones(2))),
+])
 def test_transformed_functions_can_be_pickled(transformed, args):
     again = pickle.loads(pickle.dumps(transformed))
     assert_same(again(*args), transformed(*args))
@@ -790,9 +753,7 @@ def test_transformed_functions_look_like_the_function():
 
 
 @pytest.mark.parametrize(
-    "transform",
-    [cytape.jacfwd, cytape.hessian, cytape.hessian_vector_product, cytape.make_ggnvp],
-)
+    "transform", [cytape.jacfwd, cytape.hessian, cytape.hessian_vector_product, cytape.make_ggnvp])
 def test_only_functions_can_be_transformed(transform):
     with pytest.raises(TypeError, match="only functions can be transformed, got float64"):
         transform(cube(2.0))

@@ -205,12 +205,8 @@ def test_nested_to_any_order():
         assert type(derivatives[-1]) is np.float64
     t = np.tanh(0.3)
     expected = [
-        t,
-        1 - t**2,
-        -2 * t * (1 - t**2),
-        (6 * t**2 - 2) * (1 - t**2),
-        (16 * t - 24 * t**3) * (1 - t**2),
-        (16 - 120 * t**2 + 120 * t**4) * (1 - t**2),
+        t, 1 - t**2, -2 * t * (1 - t**2), (6 * t**2 - 2) * (1 - t**2),
+        (16 * t - 24 * t**3) * (1 - t**2), (16 - 120 * t**2 + 120 * t**4) * (1 - t**2),
     ]
     np.testing.assert_allclose(derivatives, expected, rtol=1e-12)
 

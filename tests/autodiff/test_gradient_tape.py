@@ -369,24 +369,19 @@ def test_D_2_15_sparse_output_gradients(dtype):
         tape.watch(x)
         y = 2.0 * x
     seed = cytape.IndexedSlices(
-        cytape.constant(np.ones((2, 2), dtype)), cytape.constant([0, 0]), (3, 2)
-    )
+        cytape.constant(np.ones((2, 2), dtype)), cytape.constant([0, 0]), (3, 2))
     assert tape.gradient(y, x, seed).numpy().tolist() == [[4.0, 4.0], [0.0, 0.0], [0.0, 0.0]]
     assert (tape.gradient(x, x, seed) is seed) == (dtype is np.float64)
     with pytest.raises(InvalidGradientError, match="shape"):
         tape.gradient(y[:2], x, seed)
 
 
-@pytest.mark.parametrize(
-    ("output_gradients", "message"),
-    [
-        ([1.0], "1 entries for 2 targets"),
-        ([1.0, 1.0, 1.0], "3 entries for 2 targets"),
-        ([1.0, np.ones(3)], r"\[1\] has shape \(3,\), its target \(2,\)"),
-        ([1.0, object()], r"\[1\] cannot be converted"),
-        ([1j, None], r"\[0\] is complex128, its target float64"),
-    ],
-)
+@pytest.mark.parametrize(("output_gradients", "message"), [
+    ([1.0], "1 entries for 2 targets"), ([1.0, 1.0, 1.0], "3 entries for 2 targets"),
+    ([1.0, np.ones(3)], r"\[1\] has shape \(3,\), its target \(2,\)"),
+    ([1.0, object()], r"\[1\] cannot be converted"),
+    ([1j, None], r"\[0\] is complex128, its target float64"),
+])
 def test_D_2_15_output_gradients_that_do_not_fit(output_gradients, message):
     x = cytape.constant([1.0, 2.0])
     with cytape.GradientTape() as tape:
@@ -428,16 +423,11 @@ def test_D_2_17_empty_and_missing_targets():
     assert tape.gradient(y, {}) == {}
 
 
-@pytest.mark.parametrize(
-    "cut",
-    [
-        lambda x: x.astype(np.int64),
-        lambda x: x.astype(np.int64).astype(np.float64),
-        lambda x: x > 2,
-        lambda x: np.argmax(x),
-        lambda x: cytape.stop_gradient(x),
-    ],
-)
+@pytest.mark.parametrize("cut", [
+    lambda x: x.astype(np.int64),
+    lambda x: x.astype(np.int64).astype(np.float64),
+    lambda x: x > 2, lambda x: np.argmax(x), lambda x: cytape.stop_gradient(x),
+])
 def test_D_2_18_only_differentiable_paths_count(cut):
     x = cytape.constant([1.0, 5.0])
     with cytape.GradientTape(persistent=True) as tape:
@@ -557,8 +547,7 @@ def test_D_2_24_batch_jacobian(use_pfor):
 
 
 @pytest.mark.parametrize(
-    ("target_shape", "source_shape"), [((3, 2), (2, 2)), ((2,), (2, 2)), ((2, 2), (2,)), ((), ())]
-)
+    ("target_shape", "source_shape"), [((3, 2), (2, 2)), ((2,), (2, 2)), ((2, 2), (2,)), ((), ())])
 def test_D_2_24_batch_jacobian_of_shapes_without_a_common_batch(target_shape, source_shape):
     x = cytape.constant(np.ones(source_shape))
     y = cytape.constant(np.ones(target_shape))

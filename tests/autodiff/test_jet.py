@@ -79,49 +79,42 @@ TANH = [1, 0, -2, 0, 16, 0, -272, 0]
 POLYGAMMA = [-special.polygamma(0, 1), *(special.polygamma(k, 1) for k in range(1, ORDER))]
 
 
-@each(
-    ("f", "x", "expected"),
-    [
-        (cnp.exp, 0.0, [1] * ORDER),
-        (cnp.expm1, 0.0, [1] * ORDER),
-        (cnp.exp2, 0.0, [math.log(2) ** k for k in range(1, ORDER + 1)]),
-        (cnp.sin, 0.0, [1, 0, -1, 0] * 2),
-        (cnp.cos, 0.0, [0, -1, 0, 1] * 2),
-        (cnp.sinh, 0.0, [1, 0] * 4),
-        (cnp.tanh, 0.0, TANH),
-        (cnp.tan, 0.0, np.abs(TANH)),
-        (cnp.arctan, 0.0, [1, 0, -2, 0, 24, 0, -720, 0]),
-        (cnp.arcsin, 0.0, [1, 0, 1, 0, 9, 0, 225, 0]),
-        (cnp.arctanh, 0.0, [1, 0, 2, 0, 24, 0, 720, 0]),
-        (cnp.log, 1.0, [(-1) ** k * FACTORIALS[k] for k in range(ORDER)]),
-        (cnp.log1p, 0.0, [(-1) ** k * FACTORIALS[k] for k in range(ORDER)]),
-        (lambda x: 1 / (1 - x), 0.0, FACTORIALS[1:]),
-        (lambda x: cnp.reciprocal(1 - x), 0.0, FACTORIALS[1:]),
-        (cnp.sqrt, 1.0, [1 / 2, -1 / 4, 3 / 8, -15 / 16, 105 / 32, -945 / 64, 10395 / 128,
-                         -135135 / 256]),
-        (cnp.square, 3.0, [6, 2, 0, 0, 0, 0, 0, 0]),
-        (lambda x: x**3, 0.0, [0, 0, 6, 0, 0, 0, 0, 0]),
-        (lambda x: x**3.0, 2.0, [12, 12, 6, 0, 0, 0, 0, 0]),
-        (lambda x: x**-1, 1.0, [(-1) ** k * FACTORIALS[k] for k in range(1, ORDER + 1)]),
-        (lambda x: x**0, 0.0, [0] * ORDER),
-        (lambda x: x * x * x, 0.0, [0, 0, 6, 0, 0, 0, 0, 0]),
-        (lambda x: x**x, 1.0, [1, 2, 3, 8, 10, 54, -42, 944]),
-        (lambda x: cnp.float_power(x, x), 1.0, [1, 2, 3, 8, 10, 54, -42, 944]),
-        (lambda x: cnp.maximum(cnp.sqrt(x), 1.0), 0.0, [0] * 8),
-        (lambda x: 2.0**x, 0.0, [math.log(2) ** k for k in range(1, ORDER + 1)]),
-        (lambda x: 1 / (1 + cnp.exp(-x)), 0.0, [1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16, 0]),
-        (cytape.nn.sigmoid, 0.0, [1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16, 0]),
-        (lambda x: cnp.logaddexp(x, 0.0), 0.0, [1 / 2, 1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16]),
-        (lambda x: cnp.logaddexp(0.0, x), 0.0, [1 / 2, 1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16]),
-        (cnp.abs, -2.0, [-1] + [0] * 7),
-        (lambda x: cnp.maximum(x, 0.0), 0.5, [1] + [0] * 7),
-        (lambda x: cnp.maximum(x, 0.0), -0.5, [0] * 8),
-        (lambda x: cnp.where(x > 0, x**2, cnp.log(-x)), -1.0,
-         [-FACTORIALS[k] for k in range(ORDER)]),
-        (lambda x: cnp.floor(x) * x, 2.5, [2] + [0] * 7),
-        (lambda x: cnp.floor(x), 2.5, [0] * 8),
-    ],
-)  # fmt: skip
+@each(("f", "x", "expected"), [
+    (cnp.exp, 0.0, [1] * ORDER), (cnp.expm1, 0.0, [1] * ORDER),
+    (cnp.exp2, 0.0, [math.log(2) ** k for k in range(1, ORDER + 1)]),
+    (cnp.sin, 0.0, [1, 0, -1, 0] * 2), (cnp.cos, 0.0, [0, -1, 0, 1] * 2),
+    (cnp.sinh, 0.0, [1, 0] * 4), (cnp.tanh, 0.0, TANH), (cnp.tan, 0.0, np.abs(TANH)),
+    (cnp.arctan, 0.0, [1, 0, -2, 0, 24, 0, -720, 0]),
+    (cnp.arcsin, 0.0, [1, 0, 1, 0, 9, 0, 225, 0]),
+    (cnp.arctanh, 0.0, [1, 0, 2, 0, 24, 0, 720, 0]),
+    (cnp.log, 1.0, [(-1) ** k * FACTORIALS[k] for k in range(ORDER)]),
+    (cnp.log1p, 0.0, [(-1) ** k * FACTORIALS[k] for k in range(ORDER)]),
+    (lambda x: 1 / (1 - x), 0.0, FACTORIALS[1:]),
+    (lambda x: cnp.reciprocal(1 - x), 0.0, FACTORIALS[1:]),
+    (cnp.sqrt, 1.0, [1 / 2, -1 / 4, 3 / 8, -15 / 16, 105 / 32, -945 / 64, 10395 / 128,
+                     -135135 / 256]),
+    (cnp.square, 3.0, [6, 2, 0, 0, 0, 0, 0, 0]),
+    (lambda x: x**3, 0.0, [0, 0, 6, 0, 0, 0, 0, 0]),
+    (lambda x: x**3.0, 2.0, [12, 12, 6, 0, 0, 0, 0, 0]),
+    (lambda x: x**-1, 1.0, [(-1) ** k * FACTORIALS[k] for k in range(1, ORDER + 1)]),
+    (lambda x: x**0, 0.0, [0] * ORDER),
+    (lambda x: x * x * x, 0.0, [0, 0, 6, 0, 0, 0, 0, 0]),
+    (lambda x: x**x, 1.0, [1, 2, 3, 8, 10, 54, -42, 944]),
+    (lambda x: cnp.float_power(x, x), 1.0, [1, 2, 3, 8, 10, 54, -42, 944]),
+    (lambda x: cnp.maximum(cnp.sqrt(x), 1.0), 0.0, [0] * 8),
+    (lambda x: 2.0**x, 0.0, [math.log(2) ** k for k in range(1, ORDER + 1)]),
+    (lambda x: 1 / (1 + cnp.exp(-x)), 0.0, [1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16, 0]),
+    (cytape.nn.sigmoid, 0.0, [1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16, 0]),
+    (lambda x: cnp.logaddexp(x, 0.0), 0.0, [1 / 2, 1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16]),
+    (lambda x: cnp.logaddexp(0.0, x), 0.0, [1 / 2, 1 / 4, 0, -1 / 8, 0, 1 / 4, 0, -17 / 16]),
+    (cnp.abs, -2.0, [-1] + [0] * 7),
+    (lambda x: cnp.maximum(x, 0.0), 0.5, [1] + [0] * 7),
+    (lambda x: cnp.maximum(x, 0.0), -0.5, [0] * 8),
+    (lambda x: cnp.where(x > 0, x**2, cnp.log(-x)), -1.0,
+     [-FACTORIALS[k] for k in range(ORDER)]),
+    (lambda x: cnp.floor(x) * x, 2.5, [2] + [0] * 7),
+    (lambda x: cnp.floor(x), 2.5, [0] * 8),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning")  # of floor
@@ -140,17 +133,14 @@ def test_a_power_whose_exponent_moves_through_an_integer(power, exponent):
         np.testing.assert_allclose(derivatives, expected, rtol=1e-10, atol=1e-10)
 
 
-@each(
-    "spec, case, dtype",
-    [
-        (spec, spec.cases[index], dtype)
-        for spec in FAMILIES["elementwise"]
-        for index in (0, 3)
-        for dtype in ("float64", "complex128")
-        if spec.differentiable is not False and spec.op in OPS and index < len(spec.cases)
-        and dtype in spec.dtypes
-    ],
-)
+@each("spec, case, dtype", [
+    (spec, spec.cases[index], dtype)
+    for spec in FAMILIES["elementwise"]
+    for index in (0, 3)
+    for dtype in ("float64", "complex128")
+    if spec.differentiable is not False and spec.op in OPS and index < len(spec.cases)
+    and dtype in spec.dtypes
+])
 def test_every_elementwise_op_against_nested_forward_mode(spec, case, dtype):
     against_nested(spec, case, dtype)
 
@@ -212,19 +202,13 @@ def test_broadcasting_0d_and_empty():
 def test_the_dtype_stays(dtype):
     x = np.array([0.3, 0.6], dtype)
     for f in (
-        cnp.tanh,
-        lambda x: x**2.5,
-        lambda x: x * 2 / (x + 1),
-        cnp.sin,
-        cnp.log,
-        np.copy,
+        cnp.tanh, lambda x: x**2.5, lambda x: x * 2 / (x + 1), cnp.sin, cnp.log, np.copy,
         lambda x: cnp.where(x.real > 0.5, x, 2),
         lambda x: cnp.concatenate([x, [1, 2]]).astype(dtype),
     ):
         value, derivatives = cytape.jet(f, x, [np.ones(2)] + [np.zeros(2)] * 3)
         _, expected = cytape.jet(
-            f, x.astype("complex128" if "c" in dtype else float), [np.ones(2)] + [np.zeros(2)] * 3
-        )
+            f, x.astype("complex128" if "c" in dtype else float), [np.ones(2)] + [np.zeros(2)] * 3)
         assert value.dtype == dtype
         assert all(derivative.dtype == dtype for derivative in derivatives)
         for derivative, exact in zip(derivatives, expected, strict=True):
@@ -257,8 +241,7 @@ def test_the_cost_is_polynomial():
 
 def test_an_order_that_nested_forward_mode_would_never_reach():
     np.testing.assert_allclose(
-        line(cnp.sin, 0.0, 40), [0 if k % 2 else 1 - k % 4 for k in range(40)]
-    )
+        line(cnp.sin, 0.0, 40), [0 if k % 2 else 1 - k % 4 for k in range(40)])
     logistic = line(lambda x: cnp.logaddexp(x, 0.0), 0.0, 24)
     np.testing.assert_allclose(logistic[1], 0.25)
     np.testing.assert_allclose(logistic[2::2], 0, atol=1e-3)
@@ -290,10 +273,8 @@ def test_arguments_and_results_may_be_structures():
         return {"product": p.x * p.y * scale["s"], "constant": 3.0, "list": [p.x, (p.y,)]}
 
     value, (first, second) = cytape.jet(
-        f,
-        (Point(2.0, 3.0), {"s": 1.0}),
-        ([Point(1.0, 0.0), Point(0.0, None)], [{"s": None}, {"s": 1.0}]),
-    )
+        f, (Point(2.0, 3.0), {"s": 1.0}),
+        ([Point(1.0, 0.0), Point(0.0, None)], [{"s": None}, {"s": 1.0}]))
     assert value == {"product": 6.0, "constant": 3.0, "list": [2.0, (3.0,)]}
     assert first == {"product": 3.0, "constant": 0.0, "list": [1.0, (0.0,)]}
     assert second == {"product": 6.0, "constant": 0.0, "list": [0.0, (0.0,)]}
@@ -332,8 +313,7 @@ def test_what_does_not_depend_on_the_primals_has_zeros():
     c = cytape.constant([1.0, 2.0])
     with pytest.warns(UnconnectedGradientWarning):
         value, (first, second) = cytape.jet(
-            lambda x: (c * 2, np.ones(3), 7, x > 0, cytape.stop_gradient(x)), 1.0, [1.0, 0.0]
-        )
+            lambda x: (c * 2, np.ones(3), 7, x > 0, cytape.stop_gradient(x)), 1.0, [1.0, 0.0])
     assert [np.shape(y) for y in value] == [(2,), (3,), (), (), ()]
     for derivative in (first, second):
         assert not any(np.any(y) for y in derivative)
@@ -359,16 +339,12 @@ def test_gradient_of_a_jet():
     np.testing.assert_allclose(tape.gradient(derivatives[2], x), expected[3])
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: cnp.sum(cytape.nn.softmax(x) * x),
-        lambda x: cnp.sum(x[:2] ** x[1:]),
-        lambda x: cnp.prod(x) / cnp.std(x),
-        lambda x: (x @ x) * cnp.max(x) + cnp.sum(cnp.logaddexp(x, x[0])),
-        lambda x: cnp.einsum("i,i,j->", x, x, x),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: cnp.sum(cytape.nn.softmax(x) * x), lambda x: cnp.sum(x[:2] ** x[1:]),
+    lambda x: cnp.prod(x) / cnp.std(x),
+    lambda x: (x @ x) * cnp.max(x) + cnp.sum(cnp.logaddexp(x, x[0])),
+    lambda x: cnp.einsum("i,i,j->", x, x, x),
+])
 def test_gradient_of_a_jet_in_all_that_it_depends_on(f):
     x = np.array([0.7, 1.2, 0.4])
     v = np.array([0.1, -0.3, 0.8])
@@ -463,11 +439,9 @@ def test_custom_jvps():
 def test_a_users_ops():
     number = len(OPS)
     cube = general(
-        f"DeclaredJetCube{number}", lambda x: x**3, lambda op, g: 3 * op.inputs[0] ** 2 * g
-    )
+        f"DeclaredJetCube{number}", lambda x: x**3, lambda op, g: 3 * op.inputs[0] ** 2 * g)
     exponential = general(
-        f"DeclaredJetExp{number}", np.exp, jvp=lambda op, t: op.outputs[0] * t, saved_outputs=(0,)
-    )
+        f"DeclaredJetExp{number}", np.exp, jvp=lambda op, t: op.outputs[0] * t, saved_outputs=(0,))
     np.testing.assert_allclose(line(cube, 2.0, 4), [12, 12, 6, 0])
     np.testing.assert_allclose(line(exponential, 0.0, 6), np.ones(6))
     check(lambda x: cube(exponential(x)), np.array([0.1, 0.2]))
@@ -496,21 +470,17 @@ def test_variables_that_stand_still():
 # -- errors ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("primals", "series", "error", "message"),
-    [
-        ((1.0, 2.0), ([1.0], [1.0, 0.0]), ValueError, "same order, got .1, 2."),
-        ((1.0, 2.0), ([1.0],), ValueError, "2 primals, but series for 1"),
-        (1.0, [], ValueError, "order 1 at least"),
-        ((), (), ValueError, "order 1 at least"),
-        (np.ones(2), [np.ones(3)], ValueError, r"primal 0 has shape \(3,\), the primal \(2,\)"),
-        (np.ones(2), [1.0], ValueError, r"shape \(\), the primal \(2,\)"),
-        (3, [1.0], TypeError, "dtype int64, which has no gradient"),
-        (1.0, [1j], TypeError, "is complex128, the primal float64"),
-        ("a", [1.0], TypeError, "cannot be differentiated|no gradient"),
-        ([1.0, 2.0], [[1.0]], ValueError, "not packed like it"),
-    ],
-)
+@pytest.mark.parametrize(("primals", "series", "error", "message"), [
+    ((1.0, 2.0), ([1.0], [1.0, 0.0]), ValueError, "same order, got .1, 2."),
+    ((1.0, 2.0), ([1.0],), ValueError, "2 primals, but series for 1"),
+    (1.0, [], ValueError, "order 1 at least"), ((), (), ValueError, "order 1 at least"),
+    (np.ones(2), [np.ones(3)], ValueError, r"primal 0 has shape \(3,\), the primal \(2,\)"),
+    (np.ones(2), [1.0], ValueError, r"shape \(\), the primal \(2,\)"),
+    (3, [1.0], TypeError, "dtype int64, which has no gradient"),
+    (1.0, [1j], TypeError, "is complex128, the primal float64"),
+    ("a", [1.0], TypeError, "cannot be differentiated|no gradient"),
+    ([1.0, 2.0], [[1.0]], ValueError, "not packed like it"),
+])
 def test_bad_arguments(primals, series, error, message):
     with pytest.raises(error, match=message):
         cytape.jet(lambda *xs: xs[0], primals, series)

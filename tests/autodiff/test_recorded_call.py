@@ -24,8 +24,7 @@ def test_chosen_arguments_are_new_tensors_and_others_are_the_functions_own():
 
 
 @pytest.mark.parametrize("args, kwargs, arrays", [
-    ((1.0,), {}, True),
-    (([1.0, np.ones(2)],), {"y": 2.0}, True),
+    ((1.0,), {}, True), (([1.0, np.ones(2)],), {"y": 2.0}, True),
     ((1.0,), {"y": cytape.constant(1.0)}, False),
     ((1.0, {"w": cytape.constant(1.0)}), {}, False),
 ])

@@ -77,8 +77,7 @@ def test_structures_as_arguments():
 
 
 @pytest.mark.parametrize(
-    "argument", [3, True, np.arange(3), [1.0, 2], {"a": np.ones(2), "n": 3}, "text", cnp.array(3)]
-)
+    "argument", [3, True, np.arange(3), [1.0, 2], {"a": np.ones(2), "n": 3}, "text", cnp.array(3)])
 def test_integers_and_the_like_have_no_gradient(argument):
     def f(x):
         return 1.0
@@ -145,18 +144,15 @@ def test_the_same_tensor_for_two_parameters():
     assert float(cytape.grad(lambda y: y * v)(v)) == 3.0
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (lambda x: x * np.ones(2), r"scalar, got shape \(2,\): sum it"),
-        (lambda x: x * np.ones((0,)), r"scalar, got shape \(0,\)"),
-        (lambda x: (x, x), "one scalar, got a tuple: use vjp, or has_aux=True"),
-        (lambda x: [x], "one scalar, got a list"),
-        (lambda x: x > 0, "dtype bool, which has no gradient"),
-        (lambda x: 3, "dtype int64, which has no gradient"),
-        (lambda x: object(), "must return arrays or tensors"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (lambda x: x * np.ones(2), r"scalar, got shape \(2,\): sum it"),
+    (lambda x: x * np.ones((0,)), r"scalar, got shape \(0,\)"),
+    (lambda x: (x, x), "one scalar, got a tuple: use vjp, or has_aux=True"),
+    (lambda x: [x], "one scalar, got a list"),
+    (lambda x: x > 0, "dtype bool, which has no gradient"),
+    (lambda x: 3, "dtype int64, which has no gradient"),
+    (lambda x: object(), "must return arrays or tensors"),
+])
 def test_results_that_grad_cannot_take(f, message):
     with pytest.raises(TypeError, match=message):
         cytape.grad(f)(1.0)
@@ -170,15 +166,11 @@ def test_returning_nothing():
         cytape.grad(f)(1.0)
 
 
-@pytest.mark.parametrize(
-    "transformed",
-    [
-        cytape.grad(cube),
-        cytape.grad(cytape.grad(functools.partial(np.power, 2.0))),
-        cytape.value_and_grad(cube, argnums=0),
-        cytape.gradients_function(cube),
-    ],
-)
+@pytest.mark.parametrize("transformed", [
+    cytape.grad(cube),
+    cytape.grad(cytape.grad(functools.partial(np.power, 2.0))),
+    cytape.value_and_grad(cube, argnums=0), cytape.gradients_function(cube),
+])
 def test_transformed_functions_can_be_pickled(transformed):
     again = pickle.loads(pickle.dumps(transformed))
     np.testing.assert_array_equal(list(np.ravel(again(1.5))), list(np.ravel(transformed(1.5))))

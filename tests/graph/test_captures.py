@@ -186,10 +186,7 @@ def write_to_output(q):
 ])
 @pytest.mark.parametrize("change", [set_item, add_in_place, write_to_view, write_to_output])
 @pytest.mark.parametrize("inside", [
-    lambda f: f,
-    cytape.recompute_grad,
-    cytape.checkpoint(policy="dots"),
-    cytape.function,
+    lambda f: f, cytape.recompute_grad, cytape.checkpoint(policy="dots"), cytape.function,
     lambda f: lambda b: cytape.cond(np.array(True), lambda: f(b), lambda: b),
     lambda f: lambda b: loop(lambda y: f(y) - y, b),
     lambda f: lambda b: cytape.vmap(f)(b[None])[0],

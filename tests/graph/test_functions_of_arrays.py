@@ -54,20 +54,15 @@ def test_the_arrays_are_the_callers():
 
 
 @pytest.mark.parametrize("f, arguments", [
-    (lambda x, y: x + y, (X, W)),
-    (lambda x, y: x + y, (X, V)),
+    (lambda x, y: x + y, (X, W)), (lambda x, y: x + y, (X, V)),
     (lambda x, y: x, (X, W)),  # used or not
-    (lambda x, y: x, (X, V)),
-    (lambda x, d: x, (X, {"a": [1.0, (W,)]})),
+    (lambda x, y: x, (X, V)), (lambda x, d: x, (X, {"a": [1.0, (W,)]})),
     (lambda x, d: x, (X, [V])),
     (lambda x, s: x, (X, cytape.IndexedSlices(np.ones(2), np.array([0, 1])))),
-    (lambda x: x + W, (X,)),
-    (lambda x: x * V, (X,)),
+    (lambda x: x + W, (X,)), (lambda x: x * V, (X,)),
     (lambda x: cytape.function(lambda y: y * V)(x), (X,)),
     (lambda x: cytape.cond(x[0] > 0.0, lambda: W, lambda: x), (X,)),
-    (Model(W), (X,)),
-    (Model(V), (X,)),
-    (lambda: 2.0 * W, ()),
+    (Model(W), (X,)), (Model(V), (X,)), (lambda: 2.0 * W, ()),
 ])
 def test_a_tensor_among_what_is_passed_or_used_makes_tensors(f, arguments):
     f = f if isinstance(f, Model) else cytape.function(f)

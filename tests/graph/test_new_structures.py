@@ -96,8 +96,7 @@ def with_tangent(pair_of, step):
 def by_numpy(pair_of, step):
     def called(pair):
         return cytape.numpy_function(
-            lambda pair: [pair.a * 2.0, pair.b], pair,
-            specs=[pair.a.spec, pair.b.spec],
+            lambda pair: [pair.a * 2.0, pair.b], pair, specs=[pair.a.spec, pair.b.spec],
             grad_func=lambda pair, g, h: pair_of(g * 2.0, h))
 
     return lambda pair: step(pair_of(*called(pair)))

@@ -100,14 +100,12 @@ positions = st.integers(0, 1000)
 instructions = st.one_of(
     st.tuples(st.sampled_from(sorted(UNARY)), positions),
     st.tuples(st.sampled_from(sorted(BINARY)), positions, positions),
-    st.tuples(st.sampled_from(sorted(SEVERAL)), positions),
-)
+    st.tuples(st.sampled_from(sorted(SEVERAL)), positions))
 programs = st.builds(
     Program,
     st.lists(st.sampled_from([(), (3,), (2, 3), (1, 3)]), min_size=1, max_size=3),
     st.lists(instructions, min_size=1, max_size=12),
-    st.sets(st.integers(0, 12), max_size=4),
-)
+    st.sets(st.integers(0, 12), max_size=4))
 
 
 def in_range(numbers, tensors):

@@ -127,20 +127,15 @@ def test_D_2_31_gradients_of_variables_that_are_read_inside():
     assert float(y) == 30.0
     assert [float(g) for g in tape.gradient(y, [x, v, w])] == [10.0, 20.0, 30.0]
     assert [variable is other for variable, other in zip(received[0], (v, w), strict=True)] == [
-        True,
-        True,
+        True, True,
     ]
 
 
-@pytest.mark.parametrize(
-    "grad_fn",
-    [
-        lambda dy, variables: (dy, [2 * dy]),
-        lambda dy, *, variables: (dy, [2 * dy]),
-        lambda dy, *, variables=None: ([dy], 2 * dy),
-        lambda dy, **options: (dy, [2 * dy for _ in options["variables"]]),
-    ],
-)
+@pytest.mark.parametrize("grad_fn", [
+    lambda dy, variables: (dy, [2 * dy]), lambda dy, *, variables: (dy, [2 * dy]),
+    lambda dy, *, variables=None: ([dy], 2 * dy),
+    lambda dy, **options: (dy, [2 * dy for _ in options["variables"]]),
+])
 def test_D_2_31_ways_to_accept_variables(grad_fn):
     v = cytape.Variable(3.0)
     (by_x, by_v), _ = gradient_of(lambda x, v: _reads(v, grad_fn)(x), 2.0, v)
@@ -401,8 +396,7 @@ def test_D_2_33_nothing_is_kept_forward():
         y = cytape.recompute_grad(block)(x)
         assert live_tensors() == before + 2  # y, and what x names as long as it is not changed
     np.testing.assert_allclose(
-        tape.gradient(y, x).numpy(), gradient_of(block, np.ones(3))[0][0].numpy()
-    )
+        tape.gradient(y, x).numpy(), gradient_of(block, np.ones(3))[0][0].numpy())
 
 
 @pytest.mark.parametrize("x", [0.5, np.array([0.5, 2.0]), np.ones((0, 3)), np.float32(0.5)])

@@ -77,14 +77,12 @@ def test_the_rule_serves_both_modes():
 def test_derivatives_equal_those_of_the_plain_function():
     x, direction = np.array([0.3, 0.7]), np.array([1.0, 10.0])
     for ours, plain in zip(
-        cytape.jvp(wave, (x,), (direction,)),
-        cytape.jvp(plain_wave, (x,), (direction,)),
+        cytape.jvp(wave, (x,), (direction,)), cytape.jvp(plain_wave, (x,), (direction,)),
         strict=True,
     ):
         np.testing.assert_allclose(ours, plain)
     np.testing.assert_allclose(
-        cytape.vjp(wave, x)[1](direction)[0], cytape.vjp(plain_wave, x)[1](direction)[0]
-    )
+        cytape.vjp(wave, x)[1](direction)[0], cytape.vjp(plain_wave, x)[1](direction)[0])
 
 
 def test_a_rule_whose_transpose_is_another_matrix():
@@ -491,11 +489,8 @@ def test_keywords_that_the_rule_does_not_take_are_arguments(place):
         return None, scale * power * x ** (power - 1.0) * dx + x**power * dscale
 
     for call, expected in (
-        (lambda x: f(x), 2.0),
-        (lambda x: f(x=x), 2.0),
-        (lambda x: f(x, scale=3.0), 3.0),
-        (lambda x: f(x, scale=x), 6.0),
-        (lambda x: f(x=x, scale=x, shift=5.0), 6.0),
+        (lambda x: f(x), 2.0), (lambda x: f(x=x), 2.0), (lambda x: f(x, scale=3.0), 3.0),
+        (lambda x: f(x, scale=x), 6.0), (lambda x: f(x=x, scale=x, shift=5.0), 6.0),
         (lambda x: f(x, power=2.0), 12.0),
         (lambda x: f(x, 3.0, power=2.0, shift=1.0), 18.0),
         (lambda x: f(power=2.0, scale=x, x=x), 27.0),

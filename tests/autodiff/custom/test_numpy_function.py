@@ -339,19 +339,15 @@ def test_functions_that_use_cytape_themselves():
 
 
 @pytest.mark.parametrize("place", [in_eager, cytape.function])
-@pytest.mark.parametrize(
-    ("result", "message"),
-    [
-        (np.ones(2), r"result 0 of wrong has the shape \(2,\).* its spec says \(3,\)"),
-        (np.ones((3, 1)), r"result 0 of wrong has the shape \(3, 1\)"),
-        (np.ones(3, np.float32), "result 0 of wrong .* float32; its spec says .* float64"),
-        (np.ones(3, int), "result 0 of wrong .* int64; its spec says .* float64"),
-        (1.0, r"result 0 of wrong has the shape \(\)"),
-        ([np.ones(3), np.ones(3)], "wrong did not return what its specs say: structures differ"),
-        (None, "result 0 of wrong .* object"),
-        ("abc", "result 0 of wrong .* <U3"),
-    ],
-)
+@pytest.mark.parametrize(("result", "message"), [
+    (np.ones(2), r"result 0 of wrong has the shape \(2,\).* its spec says \(3,\)"),
+    (np.ones((3, 1)), r"result 0 of wrong has the shape \(3, 1\)"),
+    (np.ones(3, np.float32), "result 0 of wrong .* float32; its spec says .* float64"),
+    (np.ones(3, int), "result 0 of wrong .* int64; its spec says .* float64"),
+    (1.0, r"result 0 of wrong has the shape \(\)"),
+    ([np.ones(3), np.ones(3)], "wrong did not return what its specs say: structures differ"),
+    (None, "result 0 of wrong .* object"), ("abc", "result 0 of wrong .* <U3"),
+])
 def test_results_that_are_not_as_their_specs_say(place, result, message):
     def wrong(x):
         return result

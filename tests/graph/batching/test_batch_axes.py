@@ -16,11 +16,8 @@ from tests.cases import each
 
 
 @each("axes, expected", [
-    (0, [0, 0, 0]),
-    (None, [None] * 3),
-    (({"a": 1, "b": None}, 2), [1, None, 2]),
-    (({"a": 1, "b": (0,)}, 2), None),
-    ((0,), None),
+    (0, [0, 0, 0]), (None, [None] * 3), (({"a": 1, "b": None}, 2), [1, None, 2]),
+    (({"a": 1, "b": (0,)}, 2), None), ((0,), None),
 ])  # fmt: skip
 def test_an_axis_for_each_leaf(axes, expected):
     structure = ({"a": "x", "b": "y"}, "z")

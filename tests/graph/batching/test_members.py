@@ -43,12 +43,10 @@ doubled_op = linear(
 
 
 @each("f", [
-    lambda x: cnp.sum(cnp.tanh(x) * W, axis=-1),
-    lambda x: cnp.max(x) + cnp.argmax(x),
+    lambda x: cnp.sum(cnp.tanh(x) * W, axis=-1), lambda x: cnp.max(x) + cnp.argmax(x),
     lambda x: cnp.linalg.inv(cnp.diag(W + 1.0) + x[:, None] * x) @ x,
     lambda x: cnp.where(x > 0, x, 0.0)[cnp.argsort(x)],
-    lambda x: cnp.einsum("i,j->ij", x, x),
-    lambda x: cnp.tensordot(x, x, 1),
+    lambda x: cnp.einsum("i,j->ij", x, x), lambda x: cnp.tensordot(x, x, 1),
     lambda x: cytape.nn.softmax(x) @ cnp.concatenate([x, W])[:3],
     cytape.grad(lambda x: cnp.sum(cnp.linalg.solve(cnp.diag(W + 2.0) + x[:, None] * x, x))),
     cytape.hessian(lambda x: cnp.prod(x) * cnp.std(x)),

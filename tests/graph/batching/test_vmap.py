@@ -57,19 +57,15 @@ WAYS = {
 
 @each("way", WAYS)
 @each("f", [
-    lambda x: cnp.sum(cnp.sin(x)) * x,
-    lambda x: x @ W,
+    lambda x: cnp.sum(cnp.sin(x)) * x, lambda x: x @ W,
     lambda x: cytape.cond(cnp.sum(x) > 0, lambda: x * 2.0, lambda: -x),
     lambda x: cytape.while_loop(lambda y: cnp.sum(y) < 10, lambda y: y + cnp.exp(x), [x])[0],
     lambda x: cytape.scan(lambda total, y: total * y, x),
-    lambda x: x[cnp.argmax(x)],
-    lambda x: cnp.convolve(x, [1.0, 2.0]),
-    cytape.grad(lambda x: loss(W, x)),
-    cytape.hessian(lambda x: loss(W, x)),
+    lambda x: x[cnp.argmax(x)], lambda x: cnp.convolve(x, [1.0, 2.0]),
+    cytape.grad(lambda x: loss(W, x)), cytape.hessian(lambda x: loss(W, x)),
     cytape.jacrev(lambda x: x * x[0]),
     lambda x: cytape.jvp(lambda y: loss(W, y), (x,), (x * x,))[1],
-    cytape.vmap(lambda y: y**2 + 1.0),
-    cytape.checkpoint(lambda x: loss(W, x)),
+    cytape.vmap(lambda y: y**2 + 1.0), cytape.checkpoint(lambda x: loss(W, x)),
 ])  # fmt: skip
 def test_it_is_a_loop(way, f):
     found = WAYS[way](cytape.vmap(f))(X)
@@ -79,8 +75,7 @@ def test_it_is_a_loop(way, f):
 
 @each("way", ["eager", "function"])
 @each("f", [
-    lambda w, x: loss(w, x),
-    lambda w, x: cytape.grad(loss)(w, x),
+    lambda w, x: loss(w, x), lambda w, x: cytape.grad(loss)(w, x),
     lambda w, x: cytape.cond(cnp.sum(x) > 0, lambda: loss(w, x), lambda: cnp.sum(w)),
     lambda w, x: w[cnp.argmax(x)] * cnp.convolve(w, x),
 ])  # fmt: skip
@@ -575,14 +570,9 @@ def test_no_members_are_as_many_results(f, x):
 
 @each("way", [lambda f: f, cytape.function])
 @each("f, out_axes", [
-    (lambda x, row: cnp.sin(x[0]), 0),
-    (lambda x, row: cnp.sin(x[0]), 1),
-    (lambda x, row: cnp.zeros(3), 0),
-    (lambda x, row: x, None),
-    (lambda x, row: x[:2], 0),
-    (lambda x, row: row, 0),
-    (lambda x, row: row, 1),
-    (lambda x, row: row[::-1], 0),
+    (lambda x, row: cnp.sin(x[0]), 0), (lambda x, row: cnp.sin(x[0]), 1),
+    (lambda x, row: cnp.zeros(3), 0), (lambda x, row: x, None), (lambda x, row: x[:2], 0),
+    (lambda x, row: row, 0), (lambda x, row: row, 1), (lambda x, row: row[::-1], 0),
     (lambda x, row: cnp.reshape(row, (3, 1)), 0),
 ])
 def test_results_are_the_callers_to_write_to(way, f, out_axes):

@@ -39,13 +39,11 @@ def test_d_5b_02_the_collection_of_the_graph():
 
 
 @pytest.mark.parametrize("checkpoints, error, said", [
-    (("a02",), TypeError, "a list of tensors"),
-    (None, TypeError, "NoneType"),
+    (("a02",), TypeError, "a list of tensors"), (None, TypeError, "NoneType"),
     (3, TypeError, "got int: 3"),
     ("fast", ValueError, "'fast' is unknown.*'auto'"),
     (cytape.constant(1.0), TypeError, r"say \[tensor\]"),
-    ([3], TypeError, "got int: 3"),
-    ([["a02"]], TypeError, "got list"),
+    ([3], TypeError, "got int: 3"), ([["a02"]], TypeError, "got list"),
 ])
 def test_d_5b_02_anything_else_is_refused(checkpoints, error, said):
     a = chain(6)

@@ -172,9 +172,7 @@ def test_d_5b_12_sparse_gradients_also_of_unknown_dense_shape(shape):
 
 @pytest.mark.parametrize("options", [
     {"aggregation_method": cytape.AggregationMethod.EXPERIMENTAL_TREE},
-    {"gate_gradients": True},
-    {"colocate_gradients_with_ops": True},
-    {"name": "derivative"},
+    {"gate_gradients": True}, {"colocate_gradients_with_ops": True}, {"name": "derivative"},
     {"unconnected_gradients": "zero"},
 ])
 def test_d_5b_13_options_are_handed_on(options):

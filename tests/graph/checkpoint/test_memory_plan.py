@@ -153,9 +153,7 @@ def test_a_budget_is_made_use_of():
 
 
 LAYERS = [
-    lambda h, w: np.tanh(h),
-    lambda h, w: h @ w[1],
-    lambda h, w: h * h,
+    lambda h, w: np.tanh(h), lambda h, w: h @ w[1], lambda h, w: h * h,
     lambda h, w: np.sin(h) + h,
     lambda h, w: np.concatenate([h[:, :20], h[:, 20:]], axis=1),
     lambda h, w: np.exp(-h * h) @ w[2],

@@ -161,8 +161,7 @@ def test_inside_another_function_it_is_a_part_of_that():
 @pytest.mark.parametrize("checkpoints, error, said", [
     ("fast", ValueError, "'fast' is unknown"),
     (3, TypeError, "a string or a list of strings, got int: 3"),
-    (("h1",), TypeError, "got tuple"),
-    ([X], TypeError, "parts of names"),
+    (("h1",), TypeError, "got tuple"), ([X], TypeError, "parts of names"),
 ])
 def test_what_is_no_choice_is_refused_at_once(checkpoints, error, said):
     with pytest.raises(error, match=said):

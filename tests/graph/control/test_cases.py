@@ -217,12 +217,10 @@ def test_python_bools_choose_as_if_does(way):
 
 
 CALLS = [
-    lambda f: cytape.cond(True, f, f),
-    lambda f: cytape.cond(np.array(False), f, f),
+    lambda f: cytape.cond(True, f, f), lambda f: cytape.cond(np.array(False), f, f),
     lambda f: cytape.case([(True, f)], f),
     lambda f: cytape.case([(np.array(False), f), (np.array(True), f)]),
-    lambda f: cytape.case([(np.array(True), f)]),
-    lambda f: cytape.switch_case(0, [f]),
+    lambda f: cytape.case([(np.array(True), f)]), lambda f: cytape.switch_case(0, [f]),
     lambda f: cytape.switch_case(1, [f, f, f]),
 ]
 

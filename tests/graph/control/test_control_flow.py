@@ -109,9 +109,7 @@ def test_d_4c_03_several_loop_variables(graph):
     x, y = scalar(), scalar()
     results = cytape.while_loop(lambda x, y: x < 45, lambda x, y: (x * y, x + y), [x, y])
     found = [
-        *results,
-        *cytape.gradients(results[0], [x, y]),
-        *cytape.gradients(results[1], [x, y]),
+        *results, *cytape.gradients(results[0], [x, y]), *cytape.gradients(results[1], [x, y]),
         *cytape.gradients(results, [x, y]),
     ]
     assert run(found, {x: 5.0, y: 3.0}) == [120, 23, 39, 55, 4, 6, 43, 61]

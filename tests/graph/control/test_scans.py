@@ -113,8 +113,7 @@ def test_nested_scans_everywhere():
 
 
 OPERATIONS = [
-    lambda y, x, a: y * x,
-    lambda y, x, a: cnp.sin(y) + x,
+    lambda y, x, a: y * x, lambda y, x, a: cnp.sin(y) + x,
     lambda y, x, a: cytape.cond(y > x, lambda: y - a * x, lambda: x * x),
     lambda y, x, a: a * y + cytape.foldl(lambda s, i: s * y + i, cytape.constant([0.5, 0.25])),
 ]
@@ -124,8 +123,7 @@ OPERATIONS = [
 @given(
     program=st.lists(st.sampled_from(range(len(OPERATIONS))), min_size=1, max_size=3),
     reverse=st.booleans(), initial=st.booleans(),
-    x=st.lists(st.floats(-1.5, 1.5).filter(lambda v: abs(v) > 1e-3), min_size=1, max_size=5),
-)
+    x=st.lists(st.floats(-1.5, 1.5).filter(lambda v: abs(v) > 1e-3), min_size=1, max_size=5))
 def test_random_programs(program, reverse, initial, x):
     def fn(a, y, v):
         return functools.reduce(lambda y, k: OPERATIONS[k](y, v, a), program, y)
@@ -166,8 +164,7 @@ def test_no_elements(traced):
         return (
             cytape.map_fn(lambda row: (cnp.sum(row), row), x),
             cytape.scan(lambda y, row: y + row, x, x[:0].sum(axis=0)),
-            cytape.foldr(lambda y, row: y + row, x, cytape.constant([1.0, 2.0])),
-        )
+            cytape.foldr(lambda y, row: y + row, x, cytape.constant([1.0, 2.0])))
 
     (sums, rows), scanned, last = (cytape.function(f) if traced else f)(
         cytape.constant(np.zeros((0, 2))))

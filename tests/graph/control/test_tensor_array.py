@@ -167,8 +167,7 @@ COMMANDS = st.one_of(
     st.tuples(st.just("write"), st.integers(0, 5), st.integers(0, 2)),
     st.tuples(st.just("read"), st.integers(0, 5)),
     st.tuples(st.just("loop"), st.integers(0, 5), st.integers(1, 3)),
-    st.tuples(st.just("branch"), st.integers(0, 5), st.booleans()),
-)
+    st.tuples(st.just("branch"), st.integers(0, 5), st.booleans()))
 
 
 def run_with_array(commands, x, dynamic):

@@ -255,8 +255,7 @@ def test_d_4a_08_another_length_is_an_error(graph):
 @pytest.mark.parametrize(
     ("y", "grad_y", "match"),
     [(1.0, 1j, "complex128, but must be real or integer"),
-     (1, 1j, "must be real or integer"),
-     (1j, 1.0, "float64, but must be complex"),
+     (1, 1j, "must be real or integer"), (1j, 1.0, "float64, but must be complex"),
      (1.0, True, "bool, but must be real")])
 def test_d_4a_08_complex_for_real_or_real_for_complex_is_an_error(graph, y, grad_y, match):
     x = cytape.constant(y)

@@ -68,8 +68,7 @@ def test_the_second_order_is_that_of_the_gradient_function():
 
 
 @pytest.mark.parametrize("op_type, f, expected", [
-    ("Multiply", lambda x: x * 3.0, [1.0, 1.0]),
-    ("GetItem", lambda x: x[:1], "error"),
+    ("Multiply", lambda x: x * 3.0, [1.0, 1.0]), ("GetItem", lambda x: x[:1], "error"),
 ])
 def test_ops_of_all_kinds(op_type, f, expected):
     def program(x):
@@ -106,8 +105,7 @@ def test_nobody_keeps_the_graph():
 
 
 @pytest.mark.parametrize("inside", [
-    loop, branch,
-    lambda f: lambda x: cytape.map_fn(f, x),
+    loop, branch, lambda f: lambda x: cytape.map_fn(f, x),
     lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
     lambda f: branch(loop(f)),
 ], ids=["while_loop", "cond", "map_fn", "scan", "a loop in a branch"])

@@ -97,13 +97,10 @@ def test_overlapping_entries_are_refused(path):
         container.read(path)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        [], ["other.json"], ["program.json", "arrays/1.npy"], ["arrays/0.npy"],
-        ["program.json", "../arrays/0.npy"], ["program.json", "arrays/0.npy", "more"],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("names", [
+    [], ["other.json"], ["program.json", "arrays/1.npy"], ["arrays/0.npy"],
+    ["program.json", "../arrays/0.npy"], ["program.json", "arrays/0.npy", "more"],
+])  # fmt: skip
 def test_other_entries_are_refused(path, names):
     archive(path, [(name, npy(np.ones(1))) for name in names])
     with pytest.raises(GraphFileError, match="entries are not"):
@@ -118,8 +115,7 @@ def test_repeated_entries_are_refused(path):
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"NaN", b'{"a": Infinity}', b"\xff\xfe", b"[" * 100000, b"1" * 10000]
-)
+    "text", [b"", b"{", b"NaN", b'{"a": Infinity}', b"\xff\xfe", b"[" * 100000, b"1" * 10000])
 def test_other_than_json_is_refused(path, text):
     archive(path, [("program.json", text)])
     with pytest.raises(GraphFileError):
@@ -131,24 +127,21 @@ def with_header(header, version=b"\x01\x00", magic=b"\x93NUMPY", data=bytes(8)):
     return magic + version + len(header).to_bytes(2, "little") + header.encode() + data
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"", b"no array", npy(np.ones(3))[:-1], npy(np.ones(3)) + b"x",
-        with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", b"\x02\x00"),
-        with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", magic=b"NUMPYxx"),
-        with_header("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"),
-        with_header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }"),
-        with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }"),
-        with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**15,), }"),
-        with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"),
-        with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1), }"),
-        with_header("{'descr': '<f8', 'fortran_order': False, 'shape': ('a',), }"),
-        with_header("{'descr': '<f8', 'fortran_order': False}"),
-        with_header("print('executed')"),
-        with_header("((((((((((((((((((((((((((((((((((((((((((((((("),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("content", [
+    b"", b"no array", npy(np.ones(3))[:-1], npy(np.ones(3)) + b"x",
+    with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", b"\x02\x00"),
+    with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", magic=b"NUMPYxx"),
+    with_header("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"),
+    with_header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }"),
+    with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }"),
+    with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**15,), }"),
+    with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"),
+    with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1), }"),
+    with_header("{'descr': '<f8', 'fortran_order': False, 'shape': ('a',), }"),
+    with_header("{'descr': '<f8', 'fortran_order': False}"),
+    with_header("print('executed')"),
+    with_header("((((((((((((((((((((((((((((((((((((((((((((((("),
+])  # fmt: skip
 def test_damaged_arrays_are_refused(path, content, capsys):
     archive(path, [("program.json", b"{}"), ("arrays/0.npy", content)])
     with pytest.raises(GraphFileError):

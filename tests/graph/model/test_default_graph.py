@@ -21,13 +21,10 @@ def test_they_act_on_the_graph_being_built():
     assert graph.get_variable("v") is v
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        cytape.get_default_graph, lambda: cytape.placeholder("float64"), cytape.no_op,
-        lambda: cytape.get_variable("v", ()), cytape.group,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("function", [
+    cytape.get_default_graph, lambda: cytape.placeholder("float64"), cytape.no_op,
+    lambda: cytape.get_variable("v", ()), cytape.group,
+])  # fmt: skip
 def test_without_a_graph_there_is_an_error(function):
     with pytest.raises(RuntimeError, match=r"with graph\.as_default\(\)"):
         function()

@@ -15,8 +15,7 @@ VALUE = rf"(?:{STRING}|[\w.]+)"
 PAIRS = rf"{VALUE}={VALUE}(?:, {VALUE}={VALUE})*"
 LINE = re.compile(
     rf"digraph {{|}}|subgraph {STRING} {{|(?:node|edge) \[{PAIRS}\];|label={STRING};.*|"
-    rf"n\d+(?:_\d+)? \[{PAIRS}\];|n\d+(?:_\d+)? -> n\d+ \[{PAIRS}\];"
-)
+    rf"n\d+(?:_\d+)? \[{PAIRS}\];|n\d+(?:_\d+)? -> n\d+ \[{PAIRS}\];")
 
 
 @pytest.fixture

@@ -55,21 +55,17 @@ def test_graphs_do_not_mix(graph):
         x + y
 
 
-@pytest.mark.parametrize(
-    ("shape", "expected"),
-    [
-        (None, None), ((), ()), (3, (3,)), ([2, None], (2, None)), ((np.int64(2),), (2,)),
-        (np.int32(4), (4,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("shape", "expected"), [
+    (None, None), ((), ()), (3, (3,)), ([2, None], (2, None)), ((np.int64(2),), (2,)),
+    (np.int32(4), (4,)),
+])  # fmt: skip
 def test_shapes_of_placeholders(graph, shape, expected):
     assert checked_shape(shape) == expected
     assert graph.placeholder("float32", shape).shape == expected
 
 
 @pytest.mark.parametrize(
-    ("shape", "error"), [((-1,), ValueError), ((1.5,), TypeError), ("ab", TypeError)]
-)
+    ("shape", "error"), [((-1,), ValueError), ((1.5,), TypeError), ("ab", TypeError)])
 def test_bad_shapes_are_refused(graph, shape, error):
     with pytest.raises(error):
         graph.placeholder("float32", shape)

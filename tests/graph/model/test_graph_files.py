@@ -82,8 +82,7 @@ def test_a_loaded_graph_is_the_same(file):
             assert [x.dtype for x in get(op)] == [x.dtype for x in get(other)]
         assert [o.node for o in op.control_inputs] == [o.node for o in other.control_inputs]
         assert (op.original_op and op.original_op.name) == (
-            other.original_op and other.original_op.name
-        )
+            other.original_op and other.original_op.name)
         assert graph.gradient_override_of(op.node) == saved.gradient_override_of(op.node)
         assert graph.was_named(op.node) == saved.was_named(op.node)
 
@@ -228,8 +227,7 @@ def test_a_new_process_imports_the_ops_of_a_file(tmp_path):
         "import sys, cytape, cytape.graph, numpy as np\n"
         "assert 'cytape.ops.submodules' not in sys.modules\n"
         f"graph = cytape.Graph.load({str(tmp_path / 'graph')!r})\n"
-        "print(cytape.Session(graph).run('y:0', {'x:0': np.eye(2)}).tolist())"
-    )
+        "print(cytape.Session(graph).run('y:0', {'x:0': np.eye(2)}).tolist())")
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "[[2.0, 1.0], [1.0, 0.0]]\n"
 
@@ -510,15 +508,12 @@ def test_edited_programs_load_or_raise(file, tmp_path, seed):
     assert outcomes == {"refused", "loaded"}
 
 
-@pytest.mark.parametrize(
-    ("op", "shapes", "attrs"),
-    [
-        ("SumTo", [(3,)], {"shape": (4,)}), ("SumTo", [(3,)], {"shape": (2, 3)}),
-        ("SumTo", [(2, 3)], {"shape": (2,)}), ("SumToLike", [(3,), (2, 3)], {}),
-        ("BroadcastToLike", [(2, 3), (3,)], {}), ("BroadcastToLike", [(3,), (4,)], {}),
-        ("FitLike", [(3,), (2, 3)], {}), ("ReshapeLike", [(3,), (2, 3)], {"order": "C"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("op", "shapes", "attrs"), [
+    ("SumTo", [(3,)], {"shape": (4,)}), ("SumTo", [(3,)], {"shape": (2, 3)}),
+    ("SumTo", [(2, 3)], {"shape": (2,)}), ("SumToLike", [(3,), (2, 3)], {}),
+    ("BroadcastToLike", [(2, 3), (3,)], {}), ("BroadcastToLike", [(3,), (4,)], {}),
+    ("FitLike", [(3,), (2, 3)], {}), ("ReshapeLike", [(3,), (2, 3)], {"order": "C"}),
+])  # fmt: skip
 def test_ops_of_gradients_do_not_trust_a_program(tmp_path, op, shapes, attrs):
     graph = cytape.Graph()
     inputs = [graph.placeholder("float64", shape) for shape in shapes]

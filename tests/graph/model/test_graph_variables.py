@@ -47,20 +47,15 @@ def test_another_dtype_is_refused(graph):
         graph.get_variable("v", dtype="float64")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"shape": 2}, [0.0, 0.0]),
-        ({"initializer": [1, 2]}, [1, 2]),
-        ({"initializer": 3.0}, 3.0),
-        ({"initializer": 3.0, "shape": (2,)}, [3.0, 3.0]),
-        ({"initializer": 3.0, "dtype": "float32"}, np.float32(3.0)),
-        ({"initializer": cytape.constant([1.0])}, [1.0]),
-        ({"initializer": cytape.Variable([1.0])}, [1.0]),
-        ({"initializer": np.ones, "shape": (2,), "dtype": "int32"}, np.int32([1, 1])),
-        ({"initializer": lambda shape, dtype: cytape.constant(2.0) * 3.0}, 6.0),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "expected"), [
+    ({"shape": 2}, [0.0, 0.0]), ({"initializer": [1, 2]}, [1, 2]), ({"initializer": 3.0}, 3.0),
+    ({"initializer": 3.0, "shape": (2,)}, [3.0, 3.0]),
+    ({"initializer": 3.0, "dtype": "float32"}, np.float32(3.0)),
+    ({"initializer": cytape.constant([1.0])}, [1.0]),
+    ({"initializer": cytape.Variable([1.0])}, [1.0]),
+    ({"initializer": np.ones, "shape": (2,), "dtype": "int32"}, np.int32([1, 1])),
+    ({"initializer": lambda shape, dtype: cytape.constant(2.0) * 3.0}, 6.0),
+])
 def test_initial_values(graph, arguments, expected):
     with graph.as_default():
         v = graph.get_variable("v", **arguments)
@@ -205,13 +200,10 @@ def test_assignments_are_chained(graph):
             tensor.assign(1.0)
 
 
-@pytest.mark.parametrize(
-    ("method", "shape"),
-    [
-        ("assign", (3,)), ("assign", ()), ("assign", (1, 2)), ("assign", (None, 2)),
-        ("assign", (1,)), ("assign_add", (3,)), ("assign_sub", (1, 2)), ("assign_add", (2, None)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "shape"), [
+    ("assign", (3,)), ("assign", ()), ("assign", (1, 2)), ("assign", (None, 2)),
+    ("assign", (1,)), ("assign_add", (3,)), ("assign_sub", (1, 2)), ("assign_add", (2, None)),
+])  # fmt: skip
 def test_other_shapes_are_refused_when_the_graph_is_built(graph, method, shape):
     v = cytape.Variable([1.0, 2.0], name="v")
     x = graph.placeholder("float64", shape)

@@ -30,8 +30,7 @@ def test_every_operation_has_a_line(graph):
     np.sum(np.tanh(x), axis=(0,), keepdims=True)
     graph.placeholder("bool")
     assert lines(graph) == [
-        "x = Placeholder() -> float32 (None, 3)",
-        "Tanh = Tanh(x) -> float32 (None, 3)",
+        "x = Placeholder() -> float32 (None, 3)", "Tanh = Tanh(x) -> float32 (None, 3)",
         "Sum = Sum(Tanh, axis=(0,), keepdims=True) -> float32 (1, 3)",
         "Placeholder = Placeholder() -> bool ?",
     ]
@@ -73,8 +72,7 @@ def test_numbers_stand_where_they_are_used(graph):
     graph.constant(7)
     assert lines(graph)[1:] == [
         "Multiply = Multiply(x, 2.5) -> float64 (2,)",
-        "three = 3. -> float64 ()",
-        "Add = Add(Multiply, three) -> float64 (2,)",
+        "three = 3. -> float64 ()", "Add = Add(Multiply, three) -> float64 (2,)",
         "Constant_1 = 7 -> int64 ()",
     ]
 
@@ -95,18 +93,15 @@ def test_control_inputs_and_devices_are_noted(graph):
     assert lines(graph) == ["a = NoOp() -> ()", "b = NoOp() -> () [after a; on cpu:1]"]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "None"), ("ij,jk->ik", "'ij,jk->ik'"), (1.5, "1.5"), ((1,), "(1,)"),
-        ((slice(None), slice(1, None), slice(None, 5, -1)), "(:, 1:, :5:-1)"),
-        ((None, Ellipsis), "(None, ...)"), (np.dtype("float32"), "float32"),
-        (np.array([[1, 2], [3, 4]]), "[[1, 2], [3, 4]]"), (np.zeros(7), "<float64 (7,)>"),
-        (cytape.constant(2.0), "2."), (np.tanh, "tanh"), (np.float32, "float32"),
-        (cytape.Variable(1.0, name="v"), "v"), ("x" * 100, "'" + "x" * 36 + "..."),
-        (tuple(range(100)), "(" + ", ".join(map(str, range(14)))[:36] + "..."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "text"), [
+    (None, "None"), ("ij,jk->ik", "'ij,jk->ik'"), (1.5, "1.5"), ((1,), "(1,)"),
+    ((slice(None), slice(1, None), slice(None, 5, -1)), "(:, 1:, :5:-1)"),
+    ((None, Ellipsis), "(None, ...)"), (np.dtype("float32"), "float32"),
+    (np.array([[1, 2], [3, 4]]), "[[1, 2], [3, 4]]"), (np.zeros(7), "<float64 (7,)>"),
+    (cytape.constant(2.0), "2."), (np.tanh, "tanh"), (np.float32, "float32"),
+    (cytape.Variable(1.0, name="v"), "v"), ("x" * 100, "'" + "x" * 36 + "..."),
+    (tuple(range(100)), "(" + ", ".join(map(str, range(14)))[:36] + "..."),
+])  # fmt: skip
 def test_attributes_are_short(value, text):
     assert short(value) == text
     assert len(short(value)) <= 40

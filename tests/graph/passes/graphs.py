@@ -31,8 +31,7 @@ def subgraph_of(function, *arrays, keep=(), graph=None):
     if not isinstance(results, (list, tuple)):
         results = [results]
     feeds, fetches, kept = (
-        tuple(graph.symbol_of(t) for t in tensors) for tensors in (inputs, results, keep)
-    )
+        tuple(graph.symbol_of(t) for t in tensors) for tensors in (inputs, results, keep))
     return Subgraph(graph, feeds, fetches, tuple(graph.node_of(symbol) for symbol in kept))
 
 
@@ -56,11 +55,9 @@ def names(subgraph):
 def results(subgraph, arrays):
     with np.errstate(all="ignore"):
         return run(
-            subgraph.graph,
-            subgraph.fetches,
+            subgraph.graph, subgraph.fetches,
             dict(zip(subgraph.feeds, arrays, strict=True)),
-            subgraph.keep,
-        )
+            subgraph.keep)
 
 
 def check_same(before, after, arrays, rtol=0.0, any_condition=False):
@@ -78,27 +75,15 @@ def check_same(before, after, arrays, rtol=0.0, any_condition=False):
 
 
 UNARY = [
-    cnp.sin,
-    cnp.cos,
-    cnp.tanh,
-    cnp.negative,
-    cnp.exp,
-    cnp.square,
-    lambda x: x * 1.0,
-    lambda x: cnp.negative(-x),
-    lambda x: x - 0.0,
-    lambda x: cnp.where(x > 0.5, x, 0.0),
+    cnp.sin, cnp.cos, cnp.tanh, cnp.negative, cnp.exp, cnp.square, lambda x: x * 1.0,
+    lambda x: cnp.negative(-x), lambda x: x - 0.0, lambda x: cnp.where(x > 0.5, x, 0.0),
     lambda x: cnp.sum(x),
     lambda x: x[..., :33] if x.ndim and x.shape[-1] > 33 else x,
-    lambda x: 0.5 * x,
-    lambda x: cnp.reshape(x, x.shape),
+    lambda x: 0.5 * x, lambda x: cnp.reshape(x, x.shape),
     lambda x: cnp.sum(x, axis=0) if x.ndim else x,
 ]
 BINARY = [
-    cnp.add,
-    cnp.multiply,
-    cnp.subtract,
-    cnp.maximum,
+    cnp.add, cnp.multiply, cnp.subtract, cnp.maximum,
     lambda x, y: cnp.where((x > y) | (x < 0.1), x, y),
 ]
 
@@ -111,11 +96,8 @@ def programs(draw):
     n_steps = draw(st.integers(1, 25))
     steps = [
         (
-            draw(st.booleans()),
-            draw(st.integers(0, 99)),
-            draw(st.integers(0, 99)),
-            draw(st.integers(0, 99)),
-        )
+            draw(st.booleans()), draw(st.integers(0, 99)), draw(st.integers(0, 99)),
+            draw(st.integers(0, 99)))
         for _ in range(n_steps)
     ]
     differentiate = draw(st.booleans())

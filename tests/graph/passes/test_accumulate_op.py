@@ -20,8 +20,7 @@ from tests.graph.passes.graphs import subgraph_of
 def made(shape, operands, indices, dtype=None):
     dtype = operands[0].dtype if dtype is None else dtype
     return AccumulateOp(
-        Spec.of(shape, dtype), [Spec.of(x.shape, x.dtype) for x in operands], indices
-    )
+        Spec.of(shape, dtype), [Spec.of(x.shape, x.dtype) for x in operands], indices)
 
 
 def check(shape, operands, indices):

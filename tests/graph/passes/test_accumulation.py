@@ -64,8 +64,7 @@ def test_elements_in_places_that_a_run_tells_of_a_part_are_added_to_that_part(pa
 
 def test_many_elements_of_one_vector():
     counts, terms = found(
-        with_gradients(lambda x: sum(x[i] * x[(5 * i) % 12] for i in range(12))), X
-    )
+        with_gradients(lambda x: sum(x[i] * x[(5 * i) % 12] for i in range(12))), X)
     assert counts["Accumulate"] == 1
     assert len(terms[0]) == 24
     assert "IndexAdd" not in counts
@@ -91,8 +90,7 @@ def test_broadcast_terms_are_not_made():
 
 def test_indices_that_may_name_a_place_twice_are_left_to_numpy():
     counts, terms = found(
-        with_gradients(lambda x: cnp.sum(x[np.array([0, 0, 3])]) + cnp.sum(x[1:])), X
-    )
+        with_gradients(lambda x: cnp.sum(x[np.array([0, 0, 3])]) + cnp.sum(x[1:])), X)
     assert counts["IndexAdd"] == 1
     assert sum(index is None for index in terms[0]) == 1
 
@@ -150,8 +148,7 @@ def test_what_others_wait_for_remains():
         y = cnp.sin(x)
         graph.enter_context(before)
     subgraph = Subgraph(
-        graph, (graph.symbol_of(x),), (graph.symbol_of(y), graph.symbol_of(gradient))
-    )
+        graph, (graph.symbol_of(x),), (graph.symbol_of(y), graph.symbol_of(gradient)))
     after = accumulated(subgraph)
     assert names(after)["IndexAdd"] == 2
     node = after.graph.node_of(after.fetches[0])
@@ -162,8 +159,7 @@ def test_warnings_are_numpys():
     huge = np.array([1e308, 1e308])
     before = subgraph_of(
         lambda x: with_gradients(lambda y: cnp.sum(y[:2] * x) + cnp.sum(y[1:2] * 1e308))(x)[1:],
-        huge,
-    )
+        huge)
     after = accumulated(before)
     assert names(after)["Accumulate"] == 1
     with pytest.warns(RuntimeWarning, match="overflow encountered in add"):

@@ -171,9 +171,7 @@ def test_signs_of_zeros_are_kept():
     before = subgraph_of(lambda x: [x + 0.0, x - 0.0, x + -0.0], np.array([-0.0]))
     after = with_constants_folded(before)
     assert [bool(np.signbit(x[0])) for x in results(after, [np.array([-0.0])])] == [
-        False,
-        True,
-        True,
+        False, True, True,
     ]
 
 

@@ -16,11 +16,9 @@ from tests.threads import in_threads
 def test_sums_are_as_accurate_as_numpys(size, dtype):
     x = np.random.default_rng(0).uniform(size=size).astype(dtype)
     op = made(
-        spec_of(x),
-        [x],
+        spec_of(x), [x],
         [call("Square", 0), call("Sum", 1, axis=None), call("Sum", 0, axis=None)],
-        [2, 1, 3],
-    )
+        [2, 1, 3])
     total, squares, plain = op.forward(x)
     np.testing.assert_array_equal(squares, x * x)
     exact = np.sum((x * x).astype(np.longdouble))
@@ -38,20 +36,12 @@ def test_a_sum_of_one_block_is_numpys_to_the_bit():
 @pytest.mark.parametrize(
     "shapes",
     [
-        [(4, 80), (80,)],
-        [(4, 80), (4, 1)],
-        [(4, 80), (4, 1), (80,)],
-        [(4, 1), (80,)],
-        [(3, 1, 5), (5,)],
-        [(2, 3, 4), (3, 1), (2, 1, 1)],
-        [(1, 1), (7,)],
-        [(2, 1, 600), (2, 3, 1)],
-        [(5, 1, 1), (5, 2, 70)],
-        [(), (2, 2)],
+        [(4, 80), (80,)], [(4, 80), (4, 1)], [(4, 80), (4, 1), (80,)], [(4, 1), (80,)],
+        [(3, 1, 5), (5,)], [(2, 3, 4), (3, 1), (2, 1, 1)], [(1, 1), (7,)],
+        [(2, 1, 600), (2, 3, 1)], [(5, 1, 1), (5, 2, 70)], [(), (2, 2)],
         [(1, 3, 1, 4), (2, 1, 5, 1)],
     ],
-    ids=str,
-)
+    ids=str)
 def test_operands_are_broadcast(shapes):
     rng = np.random.default_rng(0)
     operands = [rng.normal(size=shape) for shape in shapes]

@@ -7,13 +7,8 @@ from tests.cases import each
 from tests.graph.passes.fused import SIZES, call, check, made, spec_of
 
 CHAIN = [
-    call("Negative", 0),
-    call("Multiply", 2, 0),
-    call("Exp", 3),
-    call("Sin", 0),
-    call("Multiply", 4, 5),
-    call("Add", 6, 1),
-    call("Tanh", 7),
+    call("Negative", 0), call("Multiply", 2, 0), call("Exp", 3), call("Sin", 0),
+    call("Multiply", 4, 5), call("Add", 6, 1), call("Tanh", 7),
 ]
 
 
@@ -29,12 +24,8 @@ def test_comparisons_and_selections_agree(size):
     x = np.random.default_rng(0).normal(size=size)
     known = x > 1
     calls = [
-        call("Greater", 0, 1),
-        call("BitwiseOr", 3, 2),
-        call("Where", 4, 0, 1),
-        call("Multiply", 5, 4),
-        call("LogicalNot", 3),
-        call("Cast", 7, dtype=x.dtype),
+        call("Greater", 0, 1), call("BitwiseOr", 3, 2), call("Where", 4, 0, 1),
+        call("Multiply", 5, 4), call("LogicalNot", 3), call("Cast", 7, dtype=x.dtype),
         call("Where", 2, 7, 8),
     ]
     check(spec_of(x), [x, np.array(0.3), known], calls, [3, 4, 5, 6, 7, 8, 9])
@@ -62,8 +53,7 @@ def test_long_chains_use_registers_again():
 def test_sine_and_cosine_may_be_computed_faster():
     x = np.random.default_rng(0).normal(size=1000) * 10
     check(
-        spec_of(x), [x], [call("Sin", 0, fast=True), call("Cos", 0, fast=True)], [1, 2], rtol=1e-13
-    )
+        spec_of(x), [x], [call("Sin", 0, fast=True), call("Cos", 0, fast=True)], [1, 2], rtol=1e-13)
 
 
 def test_what_nobody_reads_does_no_harm():

@@ -182,8 +182,7 @@ def test_a_sum_over_everything_ends_a_group():
 
 
 @pytest.mark.parametrize(
-    "options", [{"axis": 0}, {"axis": 0, "keepdims": True}, {"dtype": "float32"}], ids=str
-)
+    "options", [{"axis": 0}, {"axis": 0, "keepdims": True}, {"dtype": "float32"}], ids=str)
 def test_other_sums_are_left_alone(options):
     found, sizes = groups(lambda x: cnp.sum(cnp.exp(-x), **options), ROWS)
     assert (found, sizes) == ({"Sum": 1}, [2])
@@ -393,12 +392,9 @@ def of_a_function_inside(x):
 
 
 @pytest.mark.parametrize(("function", "expected"), [
-    (both, []),
-    (lambda x: [cnp.cos(x), cnp.sin(x)], []),
+    (both, []), (lambda x: [cnp.cos(x), cnp.sin(x)], []),
     (with_gradients(lambda x: cnp.sum(both(x))), []),  # each is the program's own, too
-    (gradient_then_cosine, []),
-    (tangent, ["Cos"]),
-    (of_a_function_inside, ["Cos"]),
+    (gradient_then_cosine, []), (tangent, ["Cos"]), (of_a_function_inside, ["Cos"]),
     (lambda x: cytape.gradients(cnp.sin(x), x), ["Cos"]),
     (lambda x: cytape.gradients(cytape.gradients(cnp.sin(x), x), x), ["Sin"]),
 ])

@@ -52,20 +52,8 @@ def test_all_outputs_are_merged():
 
 
 EQUAL = [
-    3,
-    "a",
-    None,
-    True,
-    0.5,
-    -0.0,
-    float("nan"),
-    2j,
-    (1, (2, None)),
-    slice(0, 3),
-    float,
-    np.dtype("float32"),
-    np.array([1, 2]),
-    b"x",
+    3, "a", None, True, 0.5, -0.0, float("nan"), 2j, (1, (2, None)), slice(0, 3), float,
+    np.dtype("float32"), np.array([1, 2]), b"x",
 ]
 
 
@@ -94,21 +82,10 @@ class Odd:
 
 
 DIFFERENT = [
-    (1, 1.0),
-    (1, True),
-    (0.0, -0.0),
-    ((1,), (True,)),
-    (slice(1), slice(2)),
-    (1, 2),
-    (np.array([1, 2]), np.array([1, 3])),
-    (np.array([1]), np.array([1.0])),
-    (np.array([1]), np.array([[1]])),
-    (Odd(), Odd()),
-    ({}, {}),
-    ((1, 2), (1,)),
-    (np.zeros(1000), np.zeros(1000)),
-    ("a", b"a"),
-    (1.0, 1 + 0j),
+    (1, 1.0), (1, True), (0.0, -0.0), ((1,), (True,)), (slice(1), slice(2)), (1, 2),
+    (np.array([1, 2]), np.array([1, 3])), (np.array([1]), np.array([1.0])),
+    (np.array([1]), np.array([[1]])), (Odd(), Odd()), ({}, {}), ((1, 2), (1,)),
+    (np.zeros(1000), np.zeros(1000)), ("a", b"a"), (1.0, 1 + 0j),
 ]
 
 

@@ -73,10 +73,8 @@ def test_one_output_of_a_node_may_be_fed():
         up, down = sides(x)
         total = up * down
     subgraph = Subgraph(
-        graph,
-        (graph.symbol_of(x), graph.symbol_of(down)),
-        (graph.symbol_of(total), graph.symbol_of(down)),
-    )
+        graph, (graph.symbol_of(x), graph.symbol_of(down)),
+        (graph.symbol_of(total), graph.symbol_of(down)))
     after = without_dead_code(subgraph)
     assert names(after) == {"DeclaredSides": 1, "Multiply": 1}
     check_same(subgraph, after, [X, 3 * X])
@@ -102,8 +100,7 @@ def test_fetches_may_be_feeds_constants_and_the_same():
     symbols = [graph.symbol_of(t) for t in (x, y, twice)]
     constant = graph.inputs_of(graph.node_of(symbols[2]))[1]
     subgraph = Subgraph(
-        graph, (symbols[0], symbols[0]), (symbols[0], symbols[1], constant, symbols[1])
-    )
+        graph, (symbols[0], symbols[0]), (symbols[0], symbols[1], constant, symbols[1]))
     after = without_dead_code(subgraph)
     assert len(after.feeds) == 2
     assert after.fetches[1] == after.fetches[3]
@@ -123,11 +120,8 @@ def test_kept_nodes_and_stateful_ones_run_in_their_order():
         kept = [note(cnp.sin(x), what=i) for i in range(3)]
         note(x, what="dead")
     subgraph = Subgraph(
-        graph,
-        (graph.symbol_of(x),),
-        (graph.symbol_of(kept[1]),),
-        tuple(graph.node_of(graph.symbol_of(t)) for t in (kept[2], kept[0])),
-    )
+        graph, (graph.symbol_of(x),), (graph.symbol_of(kept[1]),),
+        tuple(graph.node_of(graph.symbol_of(t)) for t in (kept[2], kept[0])))
     after = without_dead_code(subgraph)
     assert names(after) == {"Sin": 3, "DeclaredNote": 3}
     assert [after.graph.attrs[node]["what"] for node in after.keep] == [2, 0]

@@ -24,8 +24,7 @@ def unknown(function, *shapes):
         results = function(*inputs)
     results = results if isinstance(results, (tuple, list)) else [results]
     return Subgraph(
-        graph, tuple(map(graph.symbol_of, inputs)), tuple(map(graph.symbol_of, results))
-    )
+        graph, tuple(map(graph.symbol_of, inputs)), tuple(map(graph.symbol_of, results)))
 
 
 def specs_of(*arrays):

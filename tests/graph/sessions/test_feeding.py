@@ -52,16 +52,12 @@ def test_operations_and_other_things_are_not_fed(graph):
         checked_feeds(graph, {cytape.Graph().placeholder("float64"): 1.0})
 
 
-@pytest.mark.parametrize(
-    ("shape", "accepted", "refused"),
-    [
-        (None, [(), (2,), (2, 3)], []),
-        ((), [()], [(1,), (0,)]),
-        ((2,), [(2,)], [(), (1,), (3,), (2, 1)]),
-        ((None, 3), [(0, 3), (5, 3)], [(3,), (3, 2), (1, 3, 3)]),
-        ((None,), [(0,), (7,)], [(), (1, 1)]),
-    ],
-)
+@pytest.mark.parametrize(("shape", "accepted", "refused"), [
+    (None, [(), (2,), (2, 3)], []), ((), [()], [(1,), (0,)]),
+    ((2,), [(2,)], [(), (1,), (3,), (2, 1)]),
+    ((None, 3), [(0, 3), (5, 3)], [(3,), (3, 2), (1, 3, 3)]),
+    ((None,), [(0,), (7,)], [(), (1, 1)]),
+])
 def test_shapes_must_fit(graph, shape, accepted, refused):
     x = graph.placeholder("float64", shape, name="x")
     for own in accepted:
@@ -72,15 +68,12 @@ def test_shapes_must_fit(graph, shape, accepted, refused):
         assert str(shape) in str(error.value) and str(own) in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "value"),
-    [
-        ("float32", 1), ("float32", 1.5), ("float32", True), ("float32", np.float64(2.5)),
-        ("float64", np.float32(2.5)), ("complex128", 1.5), ("complex64", 1j), ("int32", 7),
-        ("uint8", [1, 255]), ("int64", np.uint8(3)), ("bool", True), ("int8", True),
-        ("float64", cytape.constant([1, 2])), ("float64", cytape.Variable(3)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("dtype", "value"), [
+    ("float32", 1), ("float32", 1.5), ("float32", True), ("float32", np.float64(2.5)),
+    ("float64", np.float32(2.5)), ("complex128", 1.5), ("complex64", 1j), ("int32", 7),
+    ("uint8", [1, 255]), ("int64", np.uint8(3)), ("bool", True), ("int8", True),
+    ("float64", cytape.constant([1, 2])), ("float64", cytape.Variable(3)),
+])  # fmt: skip
 def test_values_get_the_tensors_dtype(graph, dtype, value):
     array = fed(graph.placeholder(dtype), value)
     plain = value.numpy() if isinstance(value, cytape.Tensor) else np.asarray(value)
@@ -90,8 +83,7 @@ def test_values_get_the_tensors_dtype(graph, dtype, value):
 
 @pytest.mark.parametrize(
     ("dtype", "value"),
-    [("int64", 1.0), ("float64", 1j), ("bool", 1), ("int64", "1"), ("float64", None)],
-)
+    [("int64", 1.0), ("float64", 1j), ("bool", 1), ("int64", "1"), ("float64", None)])
 def test_values_are_not_rounded(graph, dtype, value):
     with pytest.raises(TypeError, match=f"is {dtype}, cannot be fed"):
         fed(graph.placeholder(dtype), value)

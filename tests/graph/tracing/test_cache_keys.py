@@ -123,9 +123,7 @@ THING, OTHER_THING = Thing(), Thing()
 
 
 @each("a, b", [
-    (X, cytape.constant(X)),
-    (np.float64(1.0), np.array(2.0)),
-    ([X, 1], [X + 1, 1]),
+    (X, cytape.constant(X)), (np.float64(1.0), np.array(2.0)), ([X, 1], [X + 1, 1]),
     ({"a": 1, "b": X}, {"a": 1, "b": X + 1}),
     (None, None), ("word", "wor" + "d"), ({1, 2}, {2, 1}), (bytearray(b"a"), bytearray(b"a")),
     tuple(cytape.IndexedSlices(x, np.arange(2), (5, 3)) for x in (X, X + 1)),

@@ -353,8 +353,7 @@ def test_none_is_no_operand(call):
     (lambda x: np.zeros(3).dot(x), "not a method of an array"),
     (lambda x: np.zeros(3).__setitem__(0, x), "fill what cytape.numpy.zeros makes"),
     (lambda x: f"{x:.3f}", "return it from the function"),
-    (lambda x: x.numpy(), "Session.run"),
-    (lambda x: cytape.Variable(x), "its value"),
+    (lambda x: x.numpy(), "Session.run"), (lambda x: cytape.Variable(x), "its value"),
 ])
 def test_a_tensor_has_no_value_while_it_is_traced(f, advice):
     with pytest.raises(SymbolicTensorError, match=r"test_functions.py, line \d+: ") as raised:

@@ -173,8 +173,7 @@ def some_of_both(a, b):
 
 
 @pytest.mark.parametrize("f", [
-    some_of_both,
-    cytape.recompute_grad(some_of_both),
+    some_of_both, cytape.recompute_grad(some_of_both),
     lambda a, b: some_of_both(a, cnp.random.normal(b, 0.1)),
     lambda a, b: some_of_both(a, b + cnp.random.normal(9.0, 0.1, (4,))),
     lambda a, b: cnp.concatenate(cnp.modf(a[a > 0.3]) + cnp.modf(b[b > 0.3])),
