@@ -1,6 +1,7 @@
 """Forward mode through rules of one's own: custom_gradient, recompute_grad, register_jvp."""
 
 import gc
+import itertools
 
 import numpy as np
 import pytest
@@ -11,15 +12,11 @@ from cytape.errors import NotDifferentiableError
 from cytape.ops.engine.op_kinds import OPS, general
 from cytape.tensor.tensor import live_tensors
 from tests import ways
+from tests.cases import each
 
 
 def derivative(f):
     return lambda x: cytape.jvp(f, (x,), (1.0,))[1]
-
-
-COMPOSITIONS = [
-    (outer, inner) for outer in (derivative, cytape.grad) for inner in (derivative, cytape.grad)
-]
 
 
 def plain_wave(x):
@@ -35,6 +32,43 @@ def wave(x):
 def tripled(x):
     """Return x, with three times its gradient."""
     return x, lambda dy: 3.0 * dy
+
+
+by_jvp = cytape.custom_jvp(plain_wave)
+by_jvp.defjvp(lambda primals, tangents: (
+    by_jvp(*primals), tangents[0] * (np.cos(primals[0]) * primals[0] + np.sin(primals[0]))))
+recomputed = cytape.recompute_grad(plain_wave)
+RULED = [wave, by_jvp, recomputed, cytape.recompute_grad(lambda x: recomputed(x * 1.0))]
+DERIVATIVES = [derivative, cytape.grad, cytape.jacfwd]
+
+
+# -- rules of every kind ---------------------------------------------------------------------------
+
+
+@each("f", RULED)
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_D_3_11_derivatives_in_all_compositions(order, f):
+    for transforms in itertools.product(DERIVATIVES, repeat=order):
+        found, expected = f, plain_wave
+        for transform in transforms:
+            found, expected = transform(found), transform(expected)
+        assert found(0.7) == pytest.approx(expected(0.7), rel=1e-11)
+
+
+@each("f", RULED)
+def test_hessians_are_those_of_the_plain_function(f):
+    x = np.array([0.3, 0.7, 1.1])
+    np.testing.assert_allclose(*[
+        cytape.hessian(lambda x, g=g: np.sum(g(x)) * np.prod(g(g(x))))(x) for g in (f, plain_wave)])
+
+
+@each("f", RULED)
+@each("n_directions", [0, 1, 3])
+def test_batches_of_directions(n_directions, f):
+    x, batch = np.array([0.3, 0.7]), np.random.default_rng(1).normal(size=(n_directions, 2))
+    _, tangents = cytape.jvp(f, (x,), (batch,), use_batch=True)
+    assert tangents.shape == (n_directions, 2)
+    np.testing.assert_allclose(tangents, batch * (np.cos(x) * x + np.sin(x)))
 
 
 @pytest.fixture
@@ -79,39 +113,6 @@ def test_it_nests_in_forward_mode():
 
     assert cytape.grad(outer)(1.0) == 5.0
     assert derivative(outer)(1.0) == 15.0  # of its gradient function, the slope by the upstream one
-
-
-@pytest.mark.parametrize(("outer", "inner"), COMPOSITIONS)
-def test_second_derivatives_in_all_compositions(outer, inner):
-    expected = outer(inner(plain_wave))(0.7)
-    assert outer(inner(wave))(0.7) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(("outer", "inner"), COMPOSITIONS)
-def test_third_derivatives(outer, inner):
-    for middle in (derivative, cytape.grad):
-        expected = outer(middle(inner(plain_wave)))(0.7)
-        assert outer(middle(inner(wave)))(0.7) == pytest.approx(expected, rel=1e-11)
-
-
-def test_nested_accumulators_and_a_tape_on_either_side():
-    x = cytape.constant(0.7)
-    first = np.cos(0.7) * 0.7 + np.sin(0.7)
-    second = 2 * np.cos(0.7) - 0.7 * np.sin(0.7)
-    with cytape.ForwardAccumulator(x, 10.0) as outer:
-        with cytape.ForwardAccumulator(x, 1.0) as inner:
-            y = wave(x)
-        gradient = ways.gradient(wave, x)
-    assert float(inner.jvp(y)) == float(gradient) == pytest.approx(first)
-    assert float(outer.jvp(y)) == pytest.approx(10 * first)
-    assert float(outer.jvp(inner.jvp(y))) == pytest.approx(10 * second)
-    assert float(outer.jvp(gradient)) == pytest.approx(10 * second)
-    assert inner.jvp(outer.jvp(y)) is None
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        with cytape.ForwardAccumulator(x, 1.0) as accumulator:
-            y = wave(x)
-    assert float(tape.gradient(accumulator.jvp(y), x)) == pytest.approx(second)
 
 
 def test_several_arguments_and_outputs():
@@ -165,14 +166,6 @@ def test_integer_arguments_and_outputs():
 def test_a_gradient_function_that_is_not_linear_takes_its_slope_at_ones():
     f = cytape.custom_gradient(lambda x: (2 * x, lambda dy: dy**3))
     assert cytape.jvp(f, (2.0,), (10.0,)) == (4.0, 30.0)
-
-
-@pytest.mark.parametrize("n_directions", [0, 1, 3])
-def test_batches_of_directions(n_directions):
-    x, batch = np.array([0.3, 0.7]), np.random.default_rng(1).normal(size=(n_directions, 2))
-    _, tangents = cytape.jvp(wave, (x,), (batch,), use_batch=True)
-    assert tangents.shape == (n_directions, 2)
-    np.testing.assert_allclose(tangents, batch * (np.cos(x) * x + np.sin(x)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
@@ -245,16 +238,6 @@ def test_D_3_11_recomputed_functions_have_tangents():
         gradient = tape.gradient(y, x)
     assert float(gradient) == pytest.approx(slope)
     assert len(runs) == 2
-
-
-@pytest.mark.parametrize(("outer", "inner"), COMPOSITIONS)
-def test_D_3_11_second_derivatives_in_all_compositions(outer, inner):
-    recomputed = cytape.recompute_grad(plain_wave)
-    expected = outer(inner(plain_wave))(0.7)
-    assert outer(inner(recomputed))(0.7) == pytest.approx(expected, rel=1e-12)
-    twice = cytape.recompute_grad(lambda x: recomputed(recomputed(x)))
-    expected = outer(inner(lambda x: plain_wave(plain_wave(x))))(0.7)
-    assert outer(inner(twice))(0.7) == pytest.approx(expected, rel=1e-12)
 
 
 def test_D_3_11_variables_that_are_read_inside():

@@ -1,6 +1,5 @@
 """jvp, jacfwd, hessian, hessian_vector_product, make_ggnvp."""
 
-import functools
 import pickle
 from collections import namedtuple
 
@@ -8,8 +7,7 @@ import numpy as np
 import pytest
 
 import cytape
-import cytape.numpy as cnp
-from cytape.errors import DetachedError, UnconnectedGradientWarning
+from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.tensor import live_tensors
 from cytape.testing import numerical_jvp
@@ -333,50 +331,6 @@ def test_results_that_forward_mode_cannot_take(returned):
         cytape.jacfwd(f)(1.0)
 
 
-def test_functions_that_take_the_number_of_a_tensor_lose_the_derivative():
-    def f(x):
-        return float(x) ** 2
-
-    for derive in (
-        lambda: cytape.jvp(f, (2.0,), (1.0,)), lambda: cytape.jacfwd(f)(2.0),
-        lambda: cytape.hessian(f)(2.0),
-        lambda: cytape.hessian_vector_product(f)(2.0, 1.0),
-        lambda: cytape.make_ggnvp(f)(2.0)(1.0),
-    ):
-        with pytest.raises(DetachedError, match="plain array or number"):
-            derive()
-    with pytest.raises(DetachedError, match="plain array"):
-        cytape.jvp(lambda x: np.asarray(x) * 2, (np.ones(2),), (np.ones(2),))
-    # Where the number serves as a condition only, the derivative is the tensor's.
-    assert cytape.jvp(lambda x: x * x if x.item() > 0 else x, (2.0,), (1.0,))[1] == 4.0
-
-
-def test_an_error_leaves_no_recorder_behind():
-    def f(x):
-        if x > 0:
-            raise KeyError("inside")
-        return x * x
-
-    v = cytape.Variable(-2.0)
-    before = live_tensors()
-    with cytape.GradientTape() as tape:
-        for derive in (
-            lambda: cytape.jvp(f, (1.0,), (1.0,)), lambda: cytape.jacfwd(f)(1.0),
-            lambda: cytape.hessian(f)(1.0),
-            lambda: cytape.hessian_vector_product(f)(1.0, 1.0),
-            lambda: cytape.make_ggnvp(f)(1.0)(1.0),
-        ):
-            with pytest.raises(KeyError, match="inside"):
-                derive()
-        assert live_tensors() == before
-        with pytest.raises(TypeError, match="arrays or tensors"):
-            cytape.jvp(lambda x: None, (1.0,), (1.0,))
-        y = cytape.grad(f)(v) * v
-    assert float(tape.gradient(y, v)) == -8.0
-    assert type(cnp.sin(v.value())) is cytape.Tensor
-    assert cytape.grad(np.square)(2.0) == 4.0
-
-
 # -- jacfwd ----------------------------------------------------------------------------------------
 
 
@@ -397,43 +351,6 @@ def test_jacfwd_equals_the_jacobian_of_a_tape(f):
     expected = reverse_jacobian(watched, x)
     assert jacobian.shape == expected.shape
     np.testing.assert_allclose(jacobian, expected, atol=1e-12)
-
-
-def test_jacfwd_argnums():
-    def f(x, y, *, power=1):
-        return (x * y**2) ** power
-
-    assert cytape.jacfwd(f)(3.0, 2.0) == 4.0
-    assert cytape.jacfwd(f, 1)(3.0, 2.0) == 12.0
-    assert cytape.jacfwd(f, -1)(3.0, 2.0) == 12.0
-    assert cytape.jacfwd(f, np.int64(1))(3.0, 2.0, power=2) == 2 * 12.0 * 12.0
-    assert cytape.jacfwd(f, (1, 0))(3.0, 2.0) == (12.0, 4.0)
-    assert cytape.jacfwd(f, [-2])(3.0, 2.0) == (4.0,)
-    assert cytape.jacfwd(f, ())(3.0, 2.0) == ()
-    with_array = cytape.jacfwd(lambda x, n: x[n] * x, 0)(np.array([2.0, 3.0]), 1)
-    assert with_array.tolist() == [[3.0, 2.0], [0.0, 6.0]]  # arguments that are held may be integer
-
-
-@pytest.mark.parametrize("transform", [cytape.jacfwd, cytape.hessian])
-@pytest.mark.parametrize("argnums", [2, -3, (0, 0), (0, -2), (0, 5)])
-def test_argnums_that_do_not_fit_the_call(transform, argnums):
-    with pytest.raises(ValueError, match="different positions among the 2"):
-        transform(lambda x, y: x * y, argnums)(1.0, 2.0)
-
-
-@pytest.mark.parametrize("transform", [cytape.jacfwd, cytape.hessian])
-@pytest.mark.parametrize("argnums", [None, 1.0, "x", ("x",)])
-def test_argnums_of_the_wrong_type(transform, argnums):
-    with pytest.raises(TypeError, match="argnums must be an int"):
-        transform(cube, argnums)
-
-
-def test_integer_arguments_have_no_jacobian():
-    for transform in (cytape.jacfwd, cytape.hessian):
-        with pytest.raises(TypeError, match="argument 0 of cube has dtype int64"):
-            transform(cube)(2)
-        with pytest.raises(TypeError, match=r"argument 1\[1\] of <lambda> has dtype"):
-            transform(lambda x, y: x * y, (0, 1))(2.0, [1.0, 2])
 
 
 def test_jacobians_of_several_results_by_several_arguments():
@@ -724,66 +641,12 @@ def test_what_gauss_newton_products_cannot_take():
 # -- as objects ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("transformed", "args"), [
-    (cytape.jacfwd(wave), (1.5,)),
-    (cytape.jacfwd(cytape.jacfwd(functools.partial(np.power, 2.0))), (1.5,)),
-    (cytape.hessian(cube, argnums=(0,)), (np.ones(2),)),
-    (cytape.hessian_vector_product(cube), (np.ones(2), np.ones(2))),
-])
-def test_transformed_functions_can_be_pickled(transformed, args):
-    again = pickle.loads(pickle.dumps(transformed))
-    assert_same(again(*args), transformed(*args))
-
-
 def test_gauss_newton_makers_can_be_pickled():
     for make in (cytape.make_ggnvp(wave), cytape.make_ggnvp(wave, cube, 0, True)):
         again = pickle.loads(pickle.dumps(make))
         batch = np.eye(2) if make._options[-1] else np.ones(2)
         x = np.array([1.0, 2.0])
         np.testing.assert_array_equal(again(x)(batch), make(x)(batch))
-
-
-def test_transformed_functions_look_like_the_function():
-    for transform in (cytape.jacfwd, cytape.hessian_vector_product, cytape.make_ggnvp):
-        transformed = transform(cube)
-        assert transformed.__name__ == "cube"
-        assert transformed.__doc__ == "A function that can be pickled."
-        assert transformed.__wrapped__ is cube
-    assert cytape.hessian(cube).__name__ == "cube"
-
-
-@pytest.mark.parametrize(
-    "transform", [cytape.jacfwd, cytape.hessian, cytape.hessian_vector_product, cytape.make_ggnvp])
-def test_only_functions_can_be_transformed(transform):
-    with pytest.raises(TypeError, match="only functions can be transformed, got float64"):
-        transform(cube(2.0))
-
-
-def test_transformed_methods():
-    class Model:
-        scale = 3.0
-
-        @functools.partial(cytape.jacfwd, argnums=1)
-        def slope(self, x):
-            return x * x * self.scale
-
-        @functools.partial(cytape.hessian, argnums=1)
-        def curvature(self, x):
-            return np.sum(x**3) * self.scale
-
-        @functools.partial(cytape.hessian_vector_product, argnum=1)
-        def curve(self, x):
-            return np.sum(x**3) * self.scale
-
-        @functools.partial(cytape.make_ggnvp, f_argnum=1)
-        def gauss_newton(self, x):
-            return x * self.scale
-
-    assert Model().slope(2.0) == 12.0
-    assert Model().curvature(2.0) == 36.0
-    assert Model().curve(2.0, 10.0) == 360.0
-    assert Model().gauss_newton(2.0)(10.0) == 90.0
-    assert cytape.jvp(Model().slope, (2.0,), (1.0,)) == (12.0, 6.0)
 
 
 def test_nothing_is_kept():

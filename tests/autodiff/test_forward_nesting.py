@@ -120,9 +120,13 @@ OPS = {
     "product": lambda x: x @ x, "sum": lambda x: np.sum(x * x), "einsum": lambda x:
     np.einsum("ij,kj->ik", x, x), "softmax": lambda x: cytape.nn.softmax(x),
     "prod": lambda x: np.prod(x, axis=0), "where": lambda x: np.where(x > 0.0, x * x, x),
-    "custom": lambda x: VJP_ONLY(x),
+    "custom": lambda x: VJP_ONLY(x), "custom_gradient": lambda x: by_gradient(x),
+    "custom_jvp": lambda x: by_jvp(x),
 }
 VJP_ONLY = GeneralOp("NestedSquare", np.square, lambda op, g: 2.0 * op.inputs[0] * g)
+by_gradient = cytape.custom_gradient(lambda x: (x * x, lambda g: 2.0 * x * g))
+by_jvp = cytape.custom_jvp(lambda x: x * x)
+by_jvp.defjvp(lambda primals, tangents: (None, 2.0 * primals[0] * tangents[0]))
 
 
 @each("op", OPS.values(), ids=OPS)

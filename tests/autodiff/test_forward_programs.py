@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.testing import numerical_jvp
 from tests import ways
+from tests.cases import each
 
 
 def normal(rng, *shape):
@@ -112,129 +114,74 @@ class Case:
         return np.sum(self.f(*primals) * self.weights)
 
 
-@pytest.fixture(params=PROGRAMS, ids=lambda program: program.__name__)
+@pytest.fixture(params=[(program, make) for program in PROGRAMS for make in (
+    cytape.constant, cytape.Variable)], ids=lambda made: f"{made[0].__name__} {made[1].__name__}")
 def case(request):
-    return Case(request.param)
+    return Case(*request.param)
 
 
 def inner_product(xs, ys):
     return sum(float(np.sum(np.asarray(x) * np.asarray(y))) for x, y in zip(xs, ys, strict=True))
 
 
-def gradient_of(case):
-    """Compute the gradient of the scalar function by a tape, as a list of tensors."""
-    return ways.reverse(case.scalar, case.primals, None)
-
-
-def test_a_jvp_agrees_with_finite_differences(case):
-    with cytape.ForwardAccumulator(case.primals, case.t) as accumulator:
-        y = case.f(*case.primals)
-    step = 1e-5
-    shifted = [
-        case.f(*[cytape.constant(p.numpy() + sign * step * t)
-                 for p, t in zip(case.primals, case.t, strict=True)]).numpy()
-        for sign in (1, -1)
-    ]
-    difference = (shifted[0] - shifted[1]) / (2 * step)
-    np.testing.assert_allclose(accumulator.jvp(y).numpy(), difference, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("make", [cytape.constant, cytape.Variable])
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_a_jvp_is_the_transpose_of_the_vjp(program, make):
-    case = Case(program, make)
-    with cytape.ForwardAccumulator(case.primals, case.t) as accumulator:
-        y = case.f(*case.primals)
-    jvp = accumulator.jvp(y).numpy()
-    assert (jvp.shape, jvp.dtype) == (y.shape, y.dtype)
-    np.testing.assert_allclose(np.sum(jvp * case.weights), inner_product(gradient_of(case), case.t))
-
-
-def test_one_input_at_a_time_adds_up(case):
-    terms = []
-    for primal, tangent in zip(case.primals, case.t, strict=True):
-        with cytape.ForwardAccumulator(primal, tangent) as accumulator:
-            y = case.f(*case.primals)
-        terms.append(accumulator.jvp(y).numpy())
-    with cytape.ForwardAccumulator(case.primals, case.t) as accumulator:
-        y = case.f(*case.primals)
-    np.testing.assert_allclose(accumulator.jvp(y).numpy(), sum(terms), atol=1e-12)
-
-
-def test_a_batch_is_as_many_directions(case):
-    tangents = [np.stack(pair) for pair in zip(case.t, case.u, strict=True)]
-    with cytape.ForwardAccumulator(case.primals, tangents, use_batch=True) as accumulator:
-        y = case.f(*case.primals)
-    for i, direction in enumerate((case.t, case.u)):
-        with cytape.ForwardAccumulator(case.primals, direction) as single:
-            y_again = case.f(*case.primals)
+def test_first_derivatives_of_all_modes_fit_together(case):
+    alone, gradient = case.f(*case.primals).numpy(), ways.reverse(case.scalar, case.primals, None)
+    batch = [np.stack(pair) for pair in zip(case.t, case.u, strict=True)]
+    with cytape.ForwardAccumulator(case.primals, batch, use_batch=True) as accumulator:
+        y, followed = case.f(*case.primals), ways.reverse(case.scalar, case.primals, None)
+    np.testing.assert_array_equal(y, alone)  # following changes no bit of what is computed
+    for one, other in zip(followed, gradient, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+    for jvp, t in zip(accumulator.jvp(y), (case.t, case.u), strict=True):
+        [single] = ways.forward(case.f, case.primals, t)
+        assert (single.shape, single.dtype) == (y.shape, y.dtype)
+        np.testing.assert_allclose(jvp, single, atol=1e-12)
         np.testing.assert_allclose(
-            accumulator.jvp(y)[i].numpy(), single.jvp(y_again).numpy(), atol=1e-12)
+            np.sum(single.numpy() * case.weights), inner_product(gradient, t))
+        terms = [ways.tangent(lambda _: case.f(*case.primals), primal, part).numpy()
+                 for primal, part in zip(case.primals, t, strict=True)]
+        np.testing.assert_allclose(single, sum(terms), atol=1e-12)
+        values = [primal.numpy() for primal in case.primals]
+        expected = numerical_jvp(case.f, values, t)
+        np.testing.assert_allclose(single, expected, rtol=1e-6, atol=1e-7)
 
 
-def forward_over_reverse_watched(case):
-    """The same while a tape outside records all of it, which takes other ways through the ops."""
+def watched(case):
+    """Compute products while a tape records all, which takes other ways through the ops."""
     with cytape.GradientTape() as outer:
         outer.watch(case.primals)
         return ways.forward_over_reverse(case.scalar, case.primals, case.t)
 
 
-def batched_forward_over_reverse(case):
+def batched(case):
     tangents = [np.stack(pair) for pair in zip(case.u, case.t, strict=True)]
     with cytape.ForwardAccumulator(case.primals, tangents, use_batch=True) as accumulator:
-        gradient = gradient_of(case)
+        gradient = ways.reverse(case.scalar, case.primals, None)
     return [hvp[1] for hvp in accumulator.jvp(gradient, unconnected_gradients="zero")]
 
 
-WAYS = {
-    "forward over reverse": lambda case: ways.forward_over_reverse(
-        case.scalar, case.primals, case.t),
-    "reverse over forward": lambda case: ways.reverse_over_forward(
-        case.scalar, case.primals, case.t),
-    "watched": forward_over_reverse_watched,
-    "batched": batched_forward_over_reverse,
-}
+def test_second_derivatives_of_all_modes_fit_together(case):
+    def of_mode(mode):
+        return mode(case.scalar, case.primals, case.t)
 
-
-def hessian_times_t(case):
-    return ways.reverse_over_reverse(case.scalar, case.primals, case.t)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_hessian_vector_product_comes_out_the_same_every_way(case, way):
-    expected = hessian_times_t(case)
+    expected = of_mode(ways.reverse_over_reverse)
     scale = max(np.abs(h.numpy()).max() for h in expected)
-    for got, want, primal in zip(WAYS[way](case), expected, case.primals, strict=True):
-        assert (got.shape, got.dtype) == (primal.shape, primal.dtype)
-        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9, atol=1e-11 * scale)
+    for products in (of_mode(ways.forward_over_reverse), of_mode(ways.reverse_over_forward),
+                     watched(case), batched(case)):
+        for found, wanted, primal in zip(products, expected, case.primals, strict=True):
+            assert (found.shape, found.dtype) == (primal.shape, primal.dtype)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11 * scale)
+    with cytape.ForwardAccumulator(case.primals, case.u) as outer:
+        [tangent] = of_mode(ways.forward)
+    second = float(outer.jvp(tangent, unconnected_gradients="zero"))
+    np.testing.assert_allclose(second, inner_product(expected, case.u), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("mode", ["reverse", "reverse_over_reverse"])
+@each("mode", ["reverse", "reverse_over_reverse"])
 def test_a_graph_has_the_same_derivatives(case, mode):
     xs = [primal.numpy() for primal in case.primals]
     expected = ways.derivatives(mode, "eager", case.scalar, xs, case.t)
     scale = max(1.0, *[np.abs(x).max() for x in expected])
-    for got, want in zip(
-            ways.derivatives(mode, "in_graph", case.scalar, xs, case.t), expected, strict=True):
+    found = ways.derivatives(mode, "in_graph", case.scalar, xs, case.t)
+    for got, want in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10 * scale)
-
-
-def test_forward_over_forward_is_the_hessian_between_two_directions(case):
-    with cytape.ForwardAccumulator(case.primals, case.u) as outer:
-        with cytape.ForwardAccumulator(case.primals, case.t) as inner:
-            y = case.scalar(*case.primals)
-    second = outer.jvp(inner.jvp(y), unconnected_gradients="zero")
-    expected = inner_product(hessian_times_t(case), case.u)
-    np.testing.assert_allclose(float(second), expected, rtol=1e-9, atol=1e-9)
-
-
-def test_the_numbers_are_those_of_the_program_alone(case):
-    """Following changes no bit of what is computed."""
-    alone = case.f(*case.primals).numpy()
-    gradient_alone = gradient_of(case)
-    with cytape.ForwardAccumulator(case.primals, case.t):
-        followed = case.f(*case.primals).numpy()
-        gradient = gradient_of(case)
-    np.testing.assert_array_equal(followed, alone)
-    for one, other in zip(gradient, gradient_alone, strict=True):
-        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13)

@@ -106,26 +106,12 @@ def test_dtypes(dtype):
 @pytest.mark.parametrize("transform", [
     cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
 def test_what_is_wrong_is_said(transform):
-    with pytest.raises(TypeError, match="only functions"):
-        transform(3.0)
-    with pytest.raises(TypeError, match="argnum"):
-        transform(slope, "x")
     with pytest.raises(TypeError, match="integer|floating point"):
         transform(slope)(np.arange(4).reshape(2, 2))
     with pytest.raises(TypeError, match="a gradient|no gradient"):
         transform(lambda x: (x > 0).astype(np.int64))(BATCH)
     with pytest.raises((TypeError, ValueError), match="return"):
         transform(lambda x: None)(BATCH)
-    with pytest.raises(ValueError, match="argnums"):
-        transform(slope, 3)(BATCH)
-
-
-@pytest.mark.parametrize("transform", [
-    cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
-def test_they_can_be_pickled(transform):
-    function = transform(slope)
-    again = pickle.loads(pickle.dumps(function))
-    np.testing.assert_array_equal(again(BATCH), function(BATCH))
 
 
 @pytest.mark.parametrize("place", PLACES)

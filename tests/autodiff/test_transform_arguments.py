@@ -2,14 +2,17 @@
 
 import dataclasses
 import functools
+import inspect
 import pickle
-from collections import namedtuple
 
 import numpy as np
 import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.tensor import nest
+from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 
 def cube(x):
@@ -17,23 +20,39 @@ def cube(x):
     return np.sum(x**3)
 
 
-def test_argnums():
+def with_vector(transform):
+    """Call a function of an argument and a vector with a number and 1."""
+    return lambda f: lambda x: transform(f)(x, np.ones(np.shape(x)))
+
+
+BY_ARGNUMS = [cytape.grad, cytape.value_and_grad, cytape.jacrev, cytape.jacfwd, cytape.hessian,
+              cytape.elementwise_grad]
+TRANSFORMS = [*BY_ARGNUMS, cytape.batch_jacobian, cytape.hessian_diagonal,
+              cytape.hessian_vector_product, cytape.make_ggnvp]
+# Functions of one number.
+CALLS = [*BY_ARGNUMS, cytape.hessian_diagonal, with_vector(cytape.hessian_vector_product),
+         lambda f: lambda x: cytape.make_ggnvp(f)(x)(1.0), lambda f: lambda x: cytape.vjp(f, x),
+         lambda f: lambda x: cytape.jvp(f, (x,), (1.0,))]
+
+
+@each("transform", [cytape.grad, cytape.jacrev, cytape.jacfwd, cytape.elementwise_grad])
+def test_argnums(transform):
     def f(x, y, *, power=1):
         return (x * y**2) ** power
 
-    assert cytape.grad(f)(3.0, 2.0) == 4.0
-    assert cytape.grad(f, 1)(3.0, 2.0) == 12.0
-    assert cytape.grad(f, -1)(3.0, 2.0) == 12.0
-    assert cytape.grad(f, (1, 0))(3.0, 2.0) == (12.0, 4.0)
-    assert cytape.grad(f, [0])(3.0, 2.0) == (4.0,)
-    assert cytape.grad(f, ())(3.0, 2.0) == ()
-    assert cytape.grad(f, np.int64(1))(3.0, 2.0, power=2) == 2 * 12.0 * 12.0
+    for argnums, expected in ((0, 4.0), (1, 12.0), (-1, 12.0), ((1, 0), (12.0, 4.0)),
+                              ([0], (4.0,)), ([-2], (4.0,)), ((), ())):
+        assert transform(f, argnums)(3.0, 2.0) == expected
+    assert transform(f)(3.0, 2.0) == 4.0
+    assert transform(f, np.int64(1))(3.0, 2.0, power=2) == 2 * 12.0 * 12.0
+    assert transform(lambda x, n: x**n, 0)(2.0, 3) == 12.0  # arguments that are held may be integer
 
 
+@each("transform", BY_ARGNUMS)
 @pytest.mark.parametrize("argnums", [2, -3, (0, 0), (0, -2), (0, 5)])
-def test_argnums_that_do_not_fit_the_call(argnums):
+def test_argnums_that_do_not_fit_the_call(argnums, transform):
     with pytest.raises(ValueError, match="different positions among the 2"):
-        cytape.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
+        transform(lambda x, y: x * y, argnums)(1.0, 2.0)
 
 
 @pytest.mark.parametrize("argnums", [2, (0, 2)])
@@ -49,31 +68,11 @@ def test_argnums_of_what_is_left_to_its_default(argnums):
         cytape.grad(max, 1)(1.0)  # which does not tell its parameters
 
 
+@each("transform", [*TRANSFORMS[:-1], lambda f, argnum: cytape.make_ggnvp(f, f_argnum=argnum)])
 @pytest.mark.parametrize("argnums", [None, 1.0, "x", ("x",)])
-def test_argnums_of_the_wrong_type(argnums):
-    with pytest.raises(TypeError, match="argnums"):
-        cytape.grad(cube, argnums)
-
-
-def test_structures_as_arguments():
-    Layer = namedtuple("Layer", "w b")
-
-    def loss(parameters, x):
-        for layer in parameters["layers"]:
-            x = np.tanh(layer.w @ x + layer.b)
-        return np.sum(x) * parameters["scale"]
-
-    rng = np.random.default_rng(0)
-    layers = [Layer(rng.normal(size=(2, 2)), rng.normal(size=2)) for _ in range(2)]
-    parameters = {"layers": layers, "scale": 2.0}
-    value, gradient = cytape.value_and_grad(loss)(parameters, np.ones(2))
-    assert list(gradient) == ["layers", "scale"]
-    assert isinstance(gradient["layers"][1], Layer)
-    assert gradient["layers"][0].w.shape == (2, 2)
-    assert gradient["scale"] == pytest.approx(value / 2)
-    both = cytape.grad(loss, (0, 1))(parameters, np.ones(2))
-    np.testing.assert_array_equal(both[0]["layers"][0].b, gradient["layers"][0].b)
-    assert cytape.grad(lambda xs: xs[0] * xs[1])([2.0, 3.0]) == [3.0, 2.0]
+def test_argnums_of_the_wrong_type(argnums, transform):
+    with pytest.raises(TypeError, match="argnums must be an int"):
+        transform(cube, argnums)
 
 
 @pytest.mark.parametrize(
@@ -166,38 +165,68 @@ def test_returning_nothing():
         cytape.grad(f)(1.0)
 
 
-@pytest.mark.parametrize("transformed", [
-    cytape.grad(cube),
-    cytape.grad(cytape.grad(functools.partial(np.power, 2.0))),
-    cytape.value_and_grad(cube, argnums=0), cytape.gradients_function(cube),
+@pytest.mark.parametrize("transformed, args", [
+    (cytape.grad(cube), (1.5,)),
+    (cytape.grad(cytape.grad(functools.partial(np.power, 2.0))), (1.5,)),
+    (cytape.value_and_grad(cube, argnums=0), (1.5,)), (cytape.gradients_function(cube), (1.5,)),
+    (cytape.jacfwd(cytape.jacfwd(functools.partial(np.power, 2.0))), (1.5,)),
+    (cytape.jacfwd(np.sin), (1.5,)), (cytape.hessian(cube, argnums=(0,)), (np.ones(2),)),
+    (cytape.hessian_vector_product(cube), (np.ones(2), np.ones(2))),
+    (cytape.hessian_diagonal(cube), (np.ones(2),)), (cytape.jacrev(cube), (np.ones(2),)),
+    (cytape.batch_jacobian(np.square), (np.ones((2, 3)),)),
+    (cytape.elementwise_grad(np.square), (np.ones((2, 3)),)),
 ])
-def test_transformed_functions_can_be_pickled(transformed):
+def test_transformed_functions_can_be_pickled(transformed, args):
     again = pickle.loads(pickle.dumps(transformed))
-    np.testing.assert_array_equal(list(np.ravel(again(1.5))), list(np.ravel(transformed(1.5))))
+    results = [nest.flatten(f(*args)) for f in (again, transformed)]
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
-def test_transformed_functions_look_like_the_function():
-    gradient = cytape.grad(cube)
-    assert gradient.__name__ == "cube"
-    assert gradient.__doc__ == "A function that can be pickled."
-    assert gradient.__wrapped__ is cube
+@each("transform", TRANSFORMS)
+def test_transformed_functions_look_like_the_function(transform):
+    transformed = transform(cube)
+    assert transformed.__name__ == "cube"
+    assert transformed.__doc__ == "A function that can be pickled."
+    assert inspect.unwrap(transformed) is cube
     assert cytape.grad(functools.partial(cube))(2.0) == 12.0
 
 
-def test_only_functions_can_be_transformed():
+@each("transform", TRANSFORMS)
+def test_only_functions_can_be_transformed(transform):
     with pytest.raises(TypeError, match="only functions can be transformed, got float64"):
-        cytape.grad(cube(2.0))
+        transform(cube(2.0))
 
 
-def test_a_transformed_method():
+def test_transformed_methods():
     class Model:
         scale = 3.0
 
         @functools.partial(cytape.grad, argnums=1)
+        def gradient(self, x):
+            return x * x * self.scale
+
+        @functools.partial(cytape.jacfwd, argnums=1)
         def slope(self, x):
             return x * x * self.scale
 
-    assert Model().slope(2.0) == 12.0
+        @functools.partial(cytape.hessian, argnums=1)
+        def curvature(self, x):
+            return np.sum(x**3) * self.scale
+
+        @functools.partial(cytape.hessian_vector_product, argnum=1)
+        def curve(self, x):
+            return np.sum(x**3) * self.scale
+
+        @functools.partial(cytape.make_ggnvp, f_argnum=1)
+        def gauss_newton(self, x):
+            return x * self.scale
+
+    assert Model().gradient(2.0) == Model().slope(2.0) == 12.0
+    assert Model().curvature(2.0) == 36.0
+    assert Model().curve(2.0, 10.0) == 360.0
+    assert Model().gauss_newton(2.0)(10.0) == 90.0
+    assert cytape.jvp(Model().slope, (2.0,), (1.0,)) == (12.0, 6.0)
 
 
 class _Parameters:
@@ -230,3 +259,23 @@ def test_what_is_passed_by_name_is_to_be_passed_by_position():
 def test_calls_without_arguments_are_told_so(transform):
     with pytest.raises(ValueError, match="it was called without any"):
         transform(lambda x: x)()
+
+
+@each("call", CALLS)
+def test_an_error_leaves_no_recorder_behind(call):
+    def f(x):
+        if x > 0:
+            raise KeyError("inside")
+        return x * x
+
+    v = cytape.Variable(-2.0)
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        with pytest.raises(KeyError, match="inside"):
+            call(f)(1.0)
+        assert live_tensors() == before
+        with pytest.raises((TypeError, ValueError), match="return"):
+            call(lambda x: None)(1.0)
+        y = cytape.grad(f)(v) * v
+    assert float(tape.gradient(y, v)) == -8.0
+    assert type(cnp.sin(v.value())) is cytape.Tensor
