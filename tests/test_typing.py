@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import cytape
@@ -68,6 +69,14 @@ def test_slices() -> None:
     assert_type(slices.to_tensor(), Tensor)
     assert_type(slices.shape, tuple[int, ...] | None)
     assert slices.to_tensor().numpy().tolist() == [0.0, 1.0, 0.0]
+
+
+def test_draws() -> None:
+    with pytest.raises(TypeError):
+        cnp.random.normal(mean=1.0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        cnp.random.integers(size=3)  # type: ignore[call-arg]
+    assert cnp.random.normal(loc=1.0, scale=2.0, size=3, seed=1).shape == (3,)
 
 
 def test_ops() -> None:

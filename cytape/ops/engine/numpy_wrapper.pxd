@@ -14,4 +14,5 @@ cdef class NumpyFunction:
     cdef Py_ssize_t n_required, n_positional
     cdef Py_ssize_t out, rest, others  # numbers of out, *args, **kwargs; -1 if there is none
     cdef unsigned long deciding  # bit i: version for tensors, if parameter i holds one
+    cdef dict added              # parameters that NumPy's has not -> their defaults; or None
     cdef int choice(self, PyObject* const* arguments, Py_ssize_t n, tuple keywords) except -1

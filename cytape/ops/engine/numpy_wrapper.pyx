@@ -6,6 +6,7 @@ that holds one, and NumPy's function otherwise. It also writes to `out`, which v
 
 cimport cython
 from cpython.ref cimport PyObject
+from cytape.tensor.recording.thread_stack cimport building
 from cytape.tensor.tensor cimport Tensor
 
 from types import MethodType
@@ -27,10 +28,10 @@ cdef extern from "Python.h":
         unsigned long tp_flags
 
 cdef enum:
-    NUMPYS, OURS, WRITES
+    NUMPYS, OURS, WRITES, DROPS_ADDED
 
 
-def numpy_function(theirs, *deciding):
+def numpy_function(theirs, *deciding, added=()):
     """Declare the version for tensors of a function of NumPy, with NumPy's parameters.
 
     Parameters
@@ -39,8 +40,11 @@ def numpy_function(theirs, *deciding):
     *deciding : str
         Names of the parameters that call the version if they hold a tensor. The first one if no
         name is given.
+    added : iterable of str, optional
+        For a function that draws random numbers: parameters that NumPy's function does not have.
+        They call the version unless they have their default, and so does a graph that is built.
     """
-    return lambda ours: NumpyFunction(theirs, ours, deciding)
+    return lambda ours: NumpyFunction(theirs, ours, deciding, added)
 
 
 @cython.final
@@ -48,7 +52,7 @@ cdef class NumpyFunction:
     def __cinit__(self):
         self.vectorcall = call_vector
 
-    def __init__(self, theirs, ours, tuple deciding):
+    def __init__(self, theirs, ours, tuple deciding, added):
         code = ours.__code__
         n = code.co_argcount
         has_rest, has_others = code.co_flags & 4 != 0, code.co_flags & 8 != 0
@@ -60,8 +64,11 @@ cdef class NumpyFunction:
         self.out = self.number_of.get("out", -1)
         self.rest = end if has_rest else -1
         self.others = end + has_rest if has_others else -1
-        for name in deciding or names[:1]:
+        for name in deciding or (() if added else names[:1]):
             self.deciding |= <unsigned long>1 << <int>self.number_of[name]
+        if added:
+            defaults = dict(zip(names[self.n_required:n], ours.__defaults__), **ours.__kwdefaults__)
+            self.added = {self.number_of[name]: defaults[name] for name in added}
         vars(self).update(
             __module__=ours.__module__, __name__=ours.__name__, __doc__=ours.__doc__,
             __qualname__=ours.__qualname__, __wrapped__=ours)
@@ -83,7 +90,7 @@ cdef class NumpyFunction:
         cdef Py_ssize_t i, number, n_filled = n
         cdef Py_ssize_t n_keywords = 0 if keywords is None else len(keywords)
         cdef int found = NUMPYS
-        cdef bint writes = False
+        cdef bint writes = False, drops = False
         for i in range(n + n_keywords):
             if i < n:
                 number = i if i < self.n_positional else self.rest
@@ -99,12 +106,16 @@ cdef class NumpyFunction:
             x = <object>arguments[i]
             if number == self.out:
                 writes = x is not None
+            elif self.added is not None and number in self.added:
+                if x is not self.added[number]:
+                    return OURS
+                drops = True
             elif found == NUMPYS and self.deciding >> number & 1 and (
                     isinstance(x, Tensor) or isinstance(x, (list, tuple)) and is_tensor(x)):
                 found = OURS
-        if n_filled < self.n_required:
+        if n_filled < self.n_required or self.added is not None and building() is not None:
             return OURS
-        return WRITES if writes else found
+        return WRITES if writes else DROPS_ADDED if drops and found == NUMPYS else found
 
 
 cdef PyObject* call_vector(PyObject* function, PyObject* const* arguments, size_t flags,
@@ -119,6 +130,10 @@ cdef PyObject* call_vector(PyObject* function, PyObject* const* arguments, size_
         return PyObject_Vectorcall(self.theirs, arguments, flags, names)
     args = [<object>arguments[i] for i in range(n)]
     options = {keyword: <object>arguments[n + i] for i, keyword in enumerate(keywords or ())}
+    if choice == DROPS_ADDED:
+        options.update(zip(self.number_of, args))
+        return Py_NewRef(self.theirs(**{
+            name: x for name, x in options.items() if self.number_of[name] not in self.added}))
     if self.out < self.n_positional:
         options.update(zip(list(self.number_of)[self.out:self.n_positional], args[self.out:]))
         del args[self.out:]

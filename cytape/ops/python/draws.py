@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from cytape.tensor.values.spec import UnknownShape, symbolic_spec
 __all__ = ["Stream", "default_stream", "draw", "draw_of", "numpys_stream", "seed"]
 
 MAX_SEED = 2**63 - 1
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # Of `cytape.nn.dropout`. Made when first asked: numpy.random is slow to import.
 _default: np.random.Generator | None = None
@@ -399,7 +400,7 @@ class _Seeded:
         self.generator = np.random.default_rng(value)
 
 
-def drawing_function(function):
+def drawing_function(function: _Function) -> _Function:
     """Enter a function into `cytape.numpy.random`."""
     drawing_functions[function.__name__] = function
     return function

@@ -7,6 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.calls.operands import is_tensor, operand, values_of
+from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.indexing import take
 from cytape.ops.matrix_products import matmul
 from cytape.ops.python import draws
@@ -152,6 +153,7 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
 
 
 @draws.drawing_function
+@numpy_function(np.random.multivariate_normal, "mean", "cov", added=["seed"])
 def multivariate_normal(mean, cov, size=None, check_valid="warn", tol=1e-8, *, seed=None):
     """Draw vectors as `numpy.random.multivariate_normal`, differentiable in mean and covariance.
 
@@ -166,8 +168,6 @@ def multivariate_normal(mean, cov, size=None, check_valid="warn", tol=1e-8, *, s
     >>> random.multivariate_normal(cytape.constant([1.0, 2.0]), np.eye(2), 3).shape
     (3, 2)
     """
-    if draws.is_numpys(seed, mean, cov):
-        return np.random.multivariate_normal(mean, cov, size, check_valid, tol)  # noqa: NPY002
     mean, cov = operand(mean), operand(cov)
     if ndim(mean) != 1 or ndim(cov) != 2 or shape(cov) != 2 * shape(mean):
         raise ValueError(
@@ -228,10 +228,12 @@ def random_sample(size=None, *, seed=None):
     return random(size, seed=seed)
 
 
-draws.drawing_functions |= {"ranf": random_sample, "sample": random_sample}
+ranf = sample = random_sample
+draws.drawing_functions |= {"ranf": ranf, "sample": sample}
 
 
 @draws.drawing_function
+@numpy_function(np.random.randint, "low", "high", added=["seed"])
 def randint(low, high=None, size=None, dtype=int, *, seed=None):
     """Draw integers below `high`, as `numpy.random.randint`.
 
@@ -241,12 +243,11 @@ def randint(low, high=None, size=None, dtype=int, *, seed=None):
     >>> random.randint(5, size=3).dtype
     dtype('int64')
     """
-    if draws.is_numpys(seed, low, high):
-        return np.random.randint(low, high, size, dtype)  # noqa: NPY002
     return integers(low, high, size, dtype, seed=seed)
 
 
 @draws.drawing_function
+@numpy_function(np.random.random_integers, "low", "high", added=["seed"])
 def random_integers(low, high=None, size=None, *, seed=None):
     """Draw integers up to `high`, as `numpy.random.random_integers`, which is deprecated.
 
@@ -258,8 +259,6 @@ def random_integers(low, high=None, size=None, *, seed=None):
     ...     random.random_integers(5, size=3).shape
     (3,)
     """
-    if draws.is_numpys(seed, low, high):
-        return np.random.random_integers(low, high, size)  # noqa: NPY002
     low, high = (1, low) if high is None else (low, high)
     warnings.warn(
         f"This function is deprecated. Please call randint({low}, {high} + 1) instead",

@@ -67,6 +67,27 @@ def test_out_is_written_by_position_and_name(write, x):
         write(cnp.cumsum, T, np.zeros(3))
 
 
+@numpy_function(lambda x=0, size=None: ("theirs", x, size), "x", added=("seed", "dtype"))
+def drawn(x=0, size=None, dtype=float, *, seed=None):
+    return "ours"
+
+
+@each("call, expected", [
+    (lambda: drawn(), ("theirs", 0, None)), (lambda: drawn(1, 2), ("theirs", 1, 2)),
+    (lambda: drawn(1, 2, float), ("theirs", 1, 2)), (lambda: drawn(1, 2, int), "ours"),
+    (lambda: drawn(seed=None, size=2), ("theirs", 0, 2)), (lambda: drawn(1, seed=3), "ours"),
+    (lambda: drawn(T, seed=None), "ours"), (lambda: drawn(1, seed=None, sizes=2), None),
+])
+def test_an_added_parameter_calls_the_version_unless_it_has_its_default(call, expected):
+    if expected is None:
+        with pytest.raises(TypeError, match="unexpected keyword argument 'sizes'"):
+            call()
+    else:
+        assert call() == expected
+        with cytape.Graph().as_default():
+            assert call() == "ours"
+
+
 def test_it_looks_like_the_function_it_decorates():
     assert (one.__name__, one.__doc__, one.__module__) == ("one", "Describe one.", __name__)
     assert str(inspect.signature(one)) == "(x, axis=None, out=None)"
