@@ -9,42 +9,19 @@ from cytape.errors import DetachedError
 x = np.array([1.0, 4.0])
 
 
-def filled_by_copyto(buffer, y):
-    np.copyto(buffer, y)
+FILL = {
+    "copyto": lambda buffer, y: np.copyto(buffer, y),
+    "put": lambda buffer, y: np.put(buffer, np.arange(y.size), y),
+    "put method": lambda buffer, y: buffer.put(np.arange(y.size), y),
+    "place": lambda buffer, y: np.place(buffer, np.ones(buffer.shape, bool), y),
+    "putmask": lambda buffer, y: np.putmask(buffer, np.ones(buffer.shape, bool), y),
+    "ufunc": lambda buffer, y: np.sqrt(y * y, buffer),
+    "fill": lambda buffer, y: (buffer.fill(0.0), np.add.at(buffer, np.arange(y.size), y)),
+    "setfield": lambda buffer, y: buffer.setfield(y, buffer.dtype),
+}
 
 
-def filled_by_put(buffer, y):
-    np.put(buffer, np.arange(y.size), y)
-
-
-def filled_by_put_method(buffer, y):
-    buffer.put(np.arange(y.size), y)
-
-
-def filled_by_place(buffer, y):
-    np.place(buffer, np.ones(buffer.shape, bool), y)
-
-
-def filled_by_putmask(buffer, y):
-    np.putmask(buffer, np.ones(buffer.shape, bool), y)
-
-
-def filled_by_a_ufunc(buffer, y):
-    np.sqrt(y * y, buffer)
-
-
-def filled_by_fill(buffer, y):
-    buffer.fill(0.0)
-    np.add.at(buffer, np.arange(y.size), y)
-
-
-def filled_by_setfield(buffer, y):
-    buffer.setfield(y, buffer.dtype)
-
-
-@pytest.mark.parametrize("fill", [
-    filled_by_copyto, filled_by_put, filled_by_put_method, filled_by_place, filled_by_putmask,
-    filled_by_a_ufunc, filled_by_fill, filled_by_setfield])
+@pytest.mark.parametrize("fill", FILL.values(), ids=FILL)
 @pytest.mark.parametrize("size", [2, 1 << 18])
 @pytest.mark.parametrize("called_before", [False, True])
 def test_a_buffer_that_numpy_fills_does_not_hold_constants(called_before, size, fill):

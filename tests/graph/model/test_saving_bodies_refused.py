@@ -14,7 +14,7 @@ from cytape.graph.model import container
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.recording.state import building_into
-from tests.graph.model.test_graph_files import loaded, mutate
+from tests.graph.model.test_graph_files import GONE, loaded, mutate, put
 from tests.graph.model.test_saving_bodies import (
     a_loop_with_a_limit,
     graph_of,
@@ -49,184 +49,98 @@ def last_loop(program):
     return node_of(program, "While", -1)["attrs"]
 
 
-def runs_itself(program):
-    function = function_with(program, "While")
-    node_of(function, "While")["attrs"]["body"] = {"function": program["functions"].index(function)}
+def first_loop(program):
+    return node_of(program, "While")["attrs"]
 
 
-def runs_a_later_one(program):
-    function = function_with(program, "While")
-    node_of(function, "While")["attrs"]["body"] = {"function": len(program["functions"]) - 1}
+def loop_of_a_function(program):
+    return node_of(function_with(program, "While"), "While")["attrs"]
 
 
-def no_such_function(program):
-    last_loop(program)["body"] = {"function": len(program["functions"])}
+def branch_of_a_function(program):
+    return node_of(function_with(program, "Cond"), "Cond")["attrs"]
 
 
-def negative_function(program):
-    last_loop(program)["body"] = {"function": -1}
+def loop_that_keeps_ragged_rows(program):
+    return next(n for n in program["nodes"] if n["op"] == "While"
+                and n["attrs"]["ragged_kept"]["tuple"])["attrs"]
 
 
-def true_as_function(program):
-    last_loop(program)["body"] = {"function": True}
-
-
-def another_body(program):
-    last_loop(program)["body"] = node_of(program, "While")["attrs"]["body"]
-
-
-def another_condition(program):
-    node_of(program, "While")["attrs"]["condition"] = node_of(program, "While")["attrs"]["body"]
-
-
-def no_body(program):
-    last_loop(program)["body"] = None
-
-
-def number_as_body(program):
-    last_loop(program)["body"] = 3
-
-
-def more_variables(program):
-    last_loop(program)["n_variables"] += 1
-
-
-def variables_for_stacks(program):
-    attrs = last_loop(program)
+def with_fewer_stacks(attrs):
     assert attrs["n_stacks"]
-    attrs["n_variables"] += 1
-    attrs["n_stacks"] -= 1
+    attrs.update(n_variables=attrs["n_variables"] + 1, n_stacks=attrs["n_stacks"] - 1)
 
 
-def very_many_variables(program):
-    last_loop(program)["n_variables"] = 10**30
+def first_function(program):
+    return program["functions"][0]
 
 
-def negative_stacks(program):
-    last_loop(program)["n_stacks"] = -1
+def place(program, function):
+    return program["functions"].index(function)
 
 
-def true_as_number(program):
-    last_loop(program)["n_stacks"] = True
+# Where to change something, and what: a path with a value, as `put` takes them, or a function.
+EDITS = {
+    "runs itself": (loop_of_a_function, lambda p: ["body", {"function": place(
+        p, function_with(p, "While"))}]),
+    "runs a later one": (loop_of_a_function, lambda p: [
+        "body", {"function": len(p["functions"]) - 1}]),
+    "no such function": (last_loop, lambda p: ["body", {"function": len(p["functions"])}]),
+    "negative function": (last_loop, ["body", {"function": -1}]),
+    "true as function": (last_loop, ["body", {"function": True}]),
+    "another body": (last_loop, lambda p: ["body", first_loop(p)["body"]]),
+    "another condition": (first_loop, lambda p: ["condition", first_loop(p)["body"]]),
+    "no body": (last_loop, ["body", None]),
+    "number as body": (last_loop, ["body", 3]),
+    "more variables": (last_loop, ["n_variables", lambda n: n + 1]),
+    "variables for stacks": (last_loop, with_fewer_stacks),
+    "very many variables": (last_loop, ["n_variables", 10**30]),
+    "negative stacks": (last_loop, ["n_stacks", -1]),
+    "true as number": (last_loop, ["n_stacks", True]),
+    "number as reverse": (last_loop, ["reverse", 1]),
+    "input too far": (last_loop, ["body_inputs", {"tuple": [1000]}]),
+    "negative input": (last_loop, ["body_inputs", "tuple", lambda inputs: [-1, *inputs[1:]]]),
+    "other ragged stacks": (last_loop, ["ragged_stacks", {"tuple": []}]),
+    "ragged stacks too far": (last_loop, ["ragged_stacks", {"tuple": [7]}]),
+    "other ragged kept": (loop_that_keeps_ragged_rows, ["ragged_kept", {"tuple": []}]),
+    "one branch": (branch_of_a_function, ["branches", "tuple", -1, GONE]),
+    "positions of one branch": (branch_of_a_function, ["positions", "tuple", -1, GONE]),
+    "branch inputs too far": (branch_of_a_function, ["positions", "tuple", 0, "tuple", 0, 50]),
+    "no inputs": (first_function, ["inputs", []]),
+    "an input twice": (lambda p: function_with(p, "While"), [
+        "inputs", lambda inputs: [inputs[0], inputs[0], *inputs[2:]]]),
+    "a result as input": (lambda p: function_with(p, "Cond"), lambda p: [
+        "inputs", -1, function_with(p, "Cond")["outputs"][0]]),
+    "an input too far": (first_function, ["inputs", 0, 10**6]),
+    "an output too far": (first_function, ["outputs", [10**6]]),
+    "no outputs": (first_function, ["outputs", []]),
+    "an unknown op": (first_function, ["nodes", -1, "op", "NoSuchOp"]),
+    "no name": (first_function, ["name", GONE]),
+    "number as a function": (lambda p: p, ["functions", 0, 3]),
+    "number as functions": (lambda p: p, ["functions", 3]),
+    "history of itself": (lambda p: history(p), lambda p: ["history of", place(p, history(p))]),
+    "history of another": (lambda p: history(p), ["history of", lambda n: 1 if n != 1 else 0]),
+    "history of nothing": (lambda p: history(p), ["history of", -2]),
+}
 
 
-def number_as_reverse(program):
-    last_loop(program)["reverse"] = 1
-
-
-def input_too_far(program):
-    last_loop(program)["body_inputs"] = {"tuple": [1000]}
-
-
-def negative_input(program):
-    last_loop(program)["body_inputs"]["tuple"][:1] = [-1]
-
-
-def other_ragged_stacks(program):
-    last_loop(program)["ragged_stacks"] = {"tuple": []}
-
-
-def ragged_stacks_too_far(program):
-    last_loop(program)["ragged_stacks"] = {"tuple": [7]}
-
-
-def other_ragged_kept(program):
-    kept = next(n for n in program["nodes"] if n["op"] == "While"
-                and n["attrs"]["ragged_kept"]["tuple"])
-    kept["attrs"]["ragged_kept"] = {"tuple": []}
-
-
-def one_branch(program):
-    function = function_with(program, "Cond")
-    node_of(function, "Cond")["attrs"]["branches"]["tuple"].pop()
-
-
-def positions_of_one_branch(program):
-    function = function_with(program, "Cond")
-    node_of(function, "Cond")["attrs"]["positions"]["tuple"].pop()
-
-
-def branch_inputs_too_far(program):
-    function = function_with(program, "Cond")
-    node_of(function, "Cond")["attrs"]["positions"]["tuple"][0]["tuple"][0] = 50
-
-
-def function_without_inputs(program):
-    program["functions"][0]["inputs"] = []
-
-
-def function_with_an_input_twice(program):
-    function = function_with(program, "While")
-    function["inputs"][1] = function["inputs"][0]
-
-
-def function_with_a_result_as_input(program):
-    function = function_with(program, "Cond")
-    function["inputs"][-1] = function["outputs"][0]
-
-
-def function_with_an_input_too_far(program):
-    program["functions"][0]["inputs"][0] = 10**6
-
-
-def function_with_an_output_too_far(program):
-    program["functions"][0]["outputs"] = [10**6]
-
-
-def function_without_outputs(program):
-    program["functions"][0]["outputs"] = []
-
-
-def function_with_an_unknown_op(program):
-    program["functions"][0]["nodes"][-1]["op"] = "NoSuchOp"
-
-
-def function_without_a_name(program):
-    del program["functions"][0]["name"]
-
-
-def number_as_a_function(program):
-    program["functions"][0] = 3
-
-
-def number_as_functions(program):
-    program["functions"] = 3
+def change(program, edit):
+    find, path = EDITS[edit]
+    if path is with_fewer_stacks:
+        path(find(program))
+    else:
+        put(find(program), *(path(program) if callable(path) else path))
 
 
 def history(program):
     return next(f for f in program["functions"] if f["history of"] >= 0)
 
 
-def history_of_itself(program):
-    function = history(program)
-    function["history of"] = program["functions"].index(function)
-
-
-def history_of_another(program):
-    function = history(program)
-    function["history of"] = 1 if function["history of"] != 1 else 0
-
-
-def history_of_nothing(program):
-    history(program)["history of"] = -2
-
-
-@pytest.mark.parametrize("change", [
-    runs_itself, runs_a_later_one, no_such_function, negative_function, true_as_function,
-    another_body, another_condition, no_body, number_as_body, more_variables,
-    variables_for_stacks, very_many_variables, negative_stacks, true_as_number,
-    number_as_reverse, input_too_far, negative_input, other_ragged_stacks,
-    ragged_stacks_too_far, other_ragged_kept, one_branch, positions_of_one_branch,
-    branch_inputs_too_far, function_without_inputs, function_with_an_input_twice,
-    function_with_a_result_as_input, function_with_an_input_too_far,
-    function_with_an_output_too_far, function_without_outputs, function_with_an_unknown_op,
-    function_without_a_name, number_as_a_function, number_as_functions, history_of_itself,
-    history_of_another, history_of_nothing,
-], ids=lambda change: change.__name__)  # fmt: skip
-def test_invalid_programs_are_refused(program, tmp_path, change):
+@pytest.mark.parametrize("edit", EDITS)
+def test_invalid_programs_are_refused(program, tmp_path, edit):
     code, arrays = program
     loaded(tmp_path, code, arrays)
-    change(code)
+    change(code, edit)
     with pytest.raises(GraphFileError):
         loaded(tmp_path, code, arrays)
 
@@ -246,7 +160,7 @@ def test_the_history_of_a_loop_computes_the_same(tmp_path):
 
 def test_messages_say_what_does_not_fit(program, tmp_path):
     code, arrays = program
-    more_variables(code)
+    change(code, "more variables")
     with pytest.raises(GraphFileError, match="'While'.*lengths are int64"):
         loaded(tmp_path, code, arrays)
 
