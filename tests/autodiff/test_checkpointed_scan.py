@@ -219,32 +219,16 @@ def test_forward_mode_keeps_and_repeats_nothing(rng):
         np.testing.assert_allclose(a, b)
 
 
-def hessian(mode_out, mode_in, f, x):
-    """Second derivatives along ones, by two of the modes."""
-    def derivative(mode, f):
-        def by_tape(x):
-            return ways.gradient(lambda x: cnp.sum(f(x)), x)
+@each("mode", ways.ALL_MODES)
+def test_derivatives_in_all_modes(rng, mode):
+    c, v, x = cytape.constant(0.7), cytape.Variable(0.3), rng.normal(size=3)
 
-        def by_accumulator(x):
-            return ways.tangent(f, x, np.ones(x.shape))
+    def derivatives(loop):
+        f = lambda x: cnp.sum(loop(step_of(c, v), (x, x * x))[0])  # noqa: E731
+        return ways.eager(ways.ALL_MODES[mode], f, [x], [np.ones(3)])
 
-        return by_tape if mode == "tape" else by_accumulator
-
-    return derivative(mode_out, derivative(mode_in, f))(x)
-
-
-@pytest.mark.parametrize("outer", ["tape", "accumulator"])
-@pytest.mark.parametrize("inner", ["tape", "accumulator"])
-def test_second_order(rng, outer, inner):
-    c, v = cytape.constant(0.7), cytape.Variable(0.3)
-    x = cytape.constant(rng.normal(size=3))
-
-    def of(loop):
-        return lambda x: loop(step_of(c, v), (x, x * x))[0]
-
-    ours = hessian(outer, inner, of(lambda *f: cytape.checkpointed_scan(*f, 7, 3)), x)
-    expected = hessian(outer, inner, of(lambda *f: plain(*f, 7)), x)
-    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+    found = derivatives(lambda *f: cytape.checkpointed_scan(*f, 7, 3))
+    np.testing.assert_allclose(found, derivatives(lambda *f: plain(*f, 7)), rtol=1e-12)
 
 
 def test_structures_counters_and_arrays():

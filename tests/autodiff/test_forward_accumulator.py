@@ -251,45 +251,6 @@ def test_D_3_12_tangents_with_different_numbers_of_directions():
         cytape.ForwardAccumulator([x, y], [np.ones(2), np.ones(3)], use_batch=True)
 
 
-# -- worked examples -------------------------------------------------------------------------------
-
-
-class Regression:
-    """One dense layer: its loss has one row of derivatives, by two parameters and a bias."""
-
-    def __init__(self):
-        self.inputs = cytape.constant([[2.0, 3.0], [1.0, 4.0]])
-        self.kernel = cytape.Variable([[0.5], [-0.25]])
-        self.bias = cytape.Variable([0.125])
-
-    def loss(self):
-        residuals = (self.inputs @ self.kernel + self.bias)[:, 0] - np.array([1.0, -1.0])
-        return np.sum(residuals**2)
-
-
-def test_linear_regression_along_one_direction():
-    model = Regression()
-    with cytape.ForwardAccumulator(model.kernel, np.array([[1.0], [0.0]])) as accumulator:
-        jvp = accumulator.jvp(model.loss())
-    residuals = model.inputs.numpy() @ [0.5, -0.25] + 0.125 - [1.0, -1.0]
-    np.testing.assert_allclose(float(jvp), 2 * residuals @ [2.0, 1.0])
-
-
-def test_columns_by_forward_mode_are_the_row_by_reverse_mode():
-    model = Regression()
-    columns = []
-    for unit in ([[1.0], [0.0]], [[0.0], [1.0]]):
-        with cytape.ForwardAccumulator(model.kernel, np.array(unit)) as accumulator:
-            columns.append(float(accumulator.jvp(model.loss())))
-    with cytape.ForwardAccumulator(model.bias, np.ones(1)) as accumulator:
-        of_bias = accumulator.jvp(model.loss())
-    with cytape.GradientTape() as tape:
-        loss = model.loss()
-    kernel_gradient, bias_gradient = tape.gradient(loss, (model.kernel, model.bias))
-    np.testing.assert_allclose(kernel_gradient.numpy()[:, 0], columns)
-    np.testing.assert_allclose(bias_gradient.numpy(), [float(of_bias)])
-
-
 # -- what the constructor refuses ------------------------------------------------------------------
 
 ONE, TWO = cytape.constant(np.ones(3)), cytape.constant(np.ones(3))

@@ -68,39 +68,6 @@ def test_maps_that_are_linear_over_the_reals_only(f, tangent, nested, rng):
 # -- batches ---------------------------------------------------------------------------------------
 
 
-def program(x, w):
-    """Broadcast, reduce, index, multiply: a scalar of a vector and a matrix."""
-    hidden = np.tanh(w @ x + x[0]) * x[None, :2]
-    return np.sum(np.exp(-hidden[0]) * hidden[-1]) + np.prod(x)
-
-
-@pytest.mark.parametrize("make", [cytape.constant, cytape.Variable])
-@pytest.mark.parametrize("k", [0, 1, 5])
-def test_a_batch_is_as_many_accumulators(make, k, rng):
-    x, w = make(rng.normal(size=3)), make(rng.normal(size=(2, 3)))
-    tangents = [rng.normal(size=(k, 3)), rng.normal(size=(k, 2, 3))]
-    with cytape.ForwardAccumulator([x, w], tangents, use_batch=True) as accumulator:
-        y = program(x, w)
-    jvp = accumulator.jvp(y)
-    assert jvp.shape == (k,)
-    for i in range(k):
-        with cytape.ForwardAccumulator([x, w], [t[i] for t in tangents]) as single:
-            y = program(x, w)
-        np.testing.assert_allclose(float(jvp[i]), float(single.jvp(y)))
-
-
-def test_a_hessian_in_one_batch(rng):
-    x, w = cytape.constant(rng.normal(size=3)), cytape.constant(rng.normal(size=(2, 3)))
-    with cytape.ForwardAccumulator(x, np.eye(3), use_batch=True) as accumulator:
-        gradient = ways.gradient(lambda x: program(x, w), x)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        gradient_again = ways.gradient(lambda x: program(x, w), x)
-    hessian = accumulator.jvp(gradient).numpy()
-    np.testing.assert_allclose(hessian, outer.jacobian(gradient_again, x).numpy(), atol=1e-12)
-    np.testing.assert_allclose(hessian, hessian.T)
-
-
 @pytest.mark.parametrize("outer_batch", [True, False])
 @pytest.mark.parametrize("inner_batch", [True, False])
 def test_batches_nest(outer_batch, inner_batch, rng):

@@ -642,39 +642,6 @@ def test_sparse_gradients_as_target():
     assert second.to_tensor().numpy().tolist() == [[12.0], [0.0], [18.0]]
 
 
-def test_second_order_with_every_intermediate_unnamed():
-    x = cytape.constant(0.7)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = np.exp(np.tanh(np.sin(x) * np.exp(-x)) * np.sqrt(np.tanh(x * x)))
-        first = inner.gradient(y, x)
-        del y
-    second = float(outer.gradient(first, x))
-
-    def derivative(x):
-        with cytape.GradientTape() as tape:
-            x = cytape.constant(x)
-            tape.watch(x)
-            y = np.exp(np.tanh(np.sin(x) * np.exp(-x)) * np.sqrt(np.tanh(x * x)))
-        return float(tape.gradient(y, x))
-
-    step = 1e-5
-    differences = (derivative(0.7 + step) - derivative(0.7 - step)) / (2 * step)
-    np.testing.assert_allclose(second, differences, rtol=1e-8)
-
-
-def test_fifth_order_by_nesting():
-    def nested(order, x):
-        if order == 0:
-            return x**5 + np.sin(x)
-        return ways.gradient(lambda x: nested(order - 1, x), x)
-
-    x = cytape.constant(1.5)
-    assert float(nested(5, x)) == pytest.approx(120 + np.cos(1.5))
-
-
 def test_complex_gradients_follow_the_convention_of_the_conjugate():
     # TensorFlow's: conj(d/dz) for holomorphic functions. JAX and autograd give the conjugate of it.
     z = cytape.constant(7 + 3j)

@@ -10,6 +10,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
 from cytape.tensor import nest
 from tests import ways
+from tests.cases import each
 
 RNG = np.random.default_rng(0)
 A, X, BATCH = RNG.normal(size=(3, 4)), RNG.normal(size=4), RNG.normal(size=(5, 4))
@@ -34,27 +35,6 @@ def slope(x):
 
 PLACES = {"eager": lambda f: f, "function": cytape.function}
 TYPES = {"array": lambda x: x, "tensor": cytape.constant, "variable": cytape.Variable}
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("make", TYPES)
-def test_a_jacobian_is_that_of_forward_mode(place, make):
-    for f, x in ((product, X), (lambda x: cnp.sum(x**2), X), (lambda x: x[None] * x[:, None], X),
-                 (cnp.cumsum, np.float64(2.0)), (lambda x: x[:0], X),
-                 (lambda x: x @ A.T, BATCH)):  # fmt: skip
-        found = PLACES[place](cytape.jacrev(f))(TYPES[make](x))
-        np.testing.assert_allclose(np.asarray(found), cytape.jacfwd(f)(x), atol=1e-14)
-        assert isinstance(found, cytape.Tensor) == (make != "array")
-
-
-@pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, 0), -1])
-def test_of_structures_with_respect_to_structures(argnums):
-    arguments = {"w": X, "b": np.float64(0.5)}, np.float64(2.0)
-    found = cytape.jacrev(parts, argnums)(*arguments)
-    expected = cytape.jacfwd(parts, argnums)(*arguments)
-    nest.assert_same_structure(found, expected)
-    for a, b in zip(nest.flatten(found), nest.flatten(expected), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-14)
 
 
 def test_jacobian_is_another_name_for_it():
@@ -188,23 +168,29 @@ def of_forward_mode(f, argnums=0):
     return cytape.jacfwd(cytape.jacfwd(f, argnums), argnums)
 
 
-@pytest.mark.parametrize("place", PLACES)
+OF_FORWARD_MODE = {cytape.jacrev: cytape.jacfwd, cytape.hessian: of_forward_mode}
+
+
+@each("transform", OF_FORWARD_MODE)
+@each("place", PLACES)
 @pytest.mark.parametrize("make", TYPES)
-def test_hessians_of_vectors(place, make):
+def test_derivatives_of_vectors_are_those_of_forward_mode(make, place, transform):
     for f, x in ((product, X), (lambda x: cnp.sum(x**2), X), (lambda x: x[None] * x[:, None], X),
                  (cnp.cumprod, np.float64(2.0)), (lambda x: x[:0], X), (lambda x: x[:1] ** 2, X),
                  (lambda x: x**3 @ A.T, BATCH[:2])):  # fmt: skip
-        found = PLACES[place](cytape.hessian(f))(TYPES[make](x))
-        assert found.shape == f(x).shape + x.shape * 2
-        np.testing.assert_allclose(np.asarray(found), of_forward_mode(f)(x), atol=1e-12)
+        found = PLACES[place](transform(f))(TYPES[make](x))
+        assert found.shape == f(x).shape + x.shape * (1 if transform is cytape.jacrev else 2)
+        np.testing.assert_allclose(
+            np.asarray(found), OF_FORWARD_MODE[transform](f)(x), atol=1e-12)
         assert isinstance(found, cytape.Tensor) == (make != "array")
 
 
+@each("transform", OF_FORWARD_MODE)
 @pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, 0), -1])
-def test_hessians_of_structures(argnums):
+def test_derivatives_of_structures_are_those_of_forward_mode(argnums, transform):
     arguments = {"w": X, "b": np.float64(0.5)}, np.float64(2.0)
-    found = cytape.hessian(parts, argnums)(*arguments)
-    expected = of_forward_mode(parts, argnums)(*arguments)
+    found = transform(parts, argnums)(*arguments)
+    expected = OF_FORWARD_MODE[transform](parts, argnums)(*arguments)
     nest.assert_same_structure(found, expected)
     for a, b in zip(nest.flatten(found), nest.flatten(expected), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-13)

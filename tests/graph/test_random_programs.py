@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 import cytape
 from cytape import AggregationMethod
 from cytape.ops import joining
-from tests.ways import MODES, dense, derivatives
+from tests.ways import dense
 
 UNARY = {
     "sin": np.sin,
@@ -167,24 +167,3 @@ def test_the_tape_and_the_graph_agree(program, ys, xs, seeds, method, gate):
     got = in_graph(program, arrays, ys, xs, seeds[: len(ys)],
                    aggregation_method=method, gate_gradients=gate)
     assert_same(got, by_tape(program, arrays, ys, xs, seeds[: len(ys)]))
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(programs, several_positions)
-def test_derivatives_agree_in_all_places(program, ys):
-    program = Program(program.shapes, program.instructions)
-    rng = np.random.default_rng(5)
-    arrays, directions = ([rng.normal(size=shape) for shape in program.shapes] for _ in range(2))
-
-    def f(*inputs):
-        tensors = program.run(inputs)
-        return sum([np.sum(np.sin(tensors[y])) for y in in_range(ys, tensors)])
-
-    function = cytape.function(f)  # later modes run its optimised plan
-    for mode in MODES:
-        expected = derivatives(mode, "eager", f, arrays, directions)
-        for place, called in (("eager", function), ("in_function", f), ("in_graph", f)):
-            found = derivatives(mode, place, called, arrays, directions)
-            for got, want in zip(found, expected, strict=True):
-                np.testing.assert_allclose(
-                    got, want, rtol=1e-8, atol=1e-8, err_msg=f"{mode} {place}")

@@ -320,14 +320,6 @@ def test_taylor_mode():
     assert np.allclose(series[1], expected[1])
 
 
-@pytest.mark.parametrize("transform", [
-    cytape.grad, cytape.jacfwd, lambda f: cytape.grad(cytape.grad(f)), cytape.hessian,
-])
-def test_functional_transforms(transform):
-    for f in FORMS.values():
-        assert np.allclose(transform(f)(1.5), transform(lambda x: x**3)(1.5))
-
-
 # ---- accumulators
 
 

@@ -127,37 +127,12 @@ def test_variables_that_it_assigns_and_then_reads():
 
 
 def test_derivatives_of_any_order_and_kind():
-    x, t = cytape.constant(np.linspace(0.1, 0.9, 5)), cytape.constant(np.linspace(1.0, 2.0, 5))
-
-    def nested(x):
+    def recomputed(x):
         inner = cytape.recompute_grad(lambda y: cnp.tanh(y * x))
         return cytape.recompute_grad(lambda y: cnp.sin(inner(y)) * y)(x)
 
-    def plain(x):
-        return cnp.sin(cnp.tanh(x * x)) * x
-
-    for f in (nested, cytape.function(nested)):
-        for g in (f, cytape.function(lambda x, f=f: f(x))):
-            found, wanted = [], []
-            for h, results in ((g, found), (plain, wanted)):
-                with cytape.GradientTape() as outer:
-                    outer.watch(x)
-                    with cytape.GradientTape() as inner:
-                        inner.watch(x)
-                        y = h(x)
-                    dx = inner.gradient(y, x)
-                results += [y, dx, outer.gradient(dx, x)]
-                with cytape.ForwardAccumulator(x, t) as accumulator:
-                    y = h(x)
-                results.append(accumulator.jvp(y))
-                with cytape.ForwardAccumulator(x, t) as accumulator:
-                    with cytape.GradientTape() as inner:
-                        inner.watch(x)
-                        y = h(x)
-                    dx = inner.gradient(y, x)
-                results.append(accumulator.jvp(dx))
-            for one, other in zip(found, wanted, strict=True):
-                np.testing.assert_allclose(one, other, rtol=1e-12)
+    ways.check(lambda x: cnp.sum(recomputed(x)), lambda x: cnp.sum(cnp.sin(cnp.tanh(x * x)) * x),
+               np.linspace(0.1, 0.9, 5))
 
 
 def test_structures_arguments_and_what_is_no_tensor():
@@ -207,30 +182,6 @@ def test_sparse_gradients():
     wanted = np.zeros((4, 3))
     np.add.at(wanted, [1, 3, 1], 2 * np.arange(12.0).reshape(4, 3)[[1, 3, 1]])
     np.testing.assert_array_equal(found, wanted)
-
-
-def test_in_branches_and_loops():
-    block = cytape.recompute_grad(lambda y: cnp.tanh(y) * 1.5)
-
-    def f(x):
-        def body(i, y):
-            return i + 1, cytape.cond(cnp.sum(y) > 0, lambda: block(y), lambda: block(-y))
-
-        return cytape.while_loop(lambda i, y: i < 4, body, (np.array(0), x))[1]
-
-    def plain(x):
-        y = x.numpy()
-        for _ in range(4):
-            y = np.tanh(abs(y)) * 1.5
-        return y
-
-    x = cytape.constant(np.linspace(0.1, 0.9, 4))
-    tape, y = ways.taped(lambda x: cytape.function(f)(x), x)
-    np.testing.assert_allclose(y, plain(x))
-    dx = tape.gradient(y, x).numpy()
-    step = 1e-6
-    near = [plain(cytape.constant(x.numpy() + e)) for e in (step, -step)]
-    np.testing.assert_allclose(dx, (near[0] - near[1]) / (2 * step), rtol=1e-7)
 
 
 # ---- wherever it is called

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cytape
 import cytape.numpy as cnp
@@ -115,28 +113,6 @@ def test_dicts_and_pairs():
     x = graph.placeholder("float64", ())
     y = cytape.case({x > 1: lambda: x, x <= 1: lambda: -x}, exclusive=True)
     assert cytape.Session(graph).run(y, {x: 0.5}) == -0.5
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.lists(st.tuples(st.floats(-2, 2), st.integers(0, 4)), min_size=1, max_size=5),
-       st.integers(0, 4), st.floats(-2, 2))
-def test_random_cases(pairs, default, bound):
-    x = cytape.constant([bound, 0.5])
-
-    def plain(x):
-        for limit, k in pairs:
-            if bound < limit:
-                return BRANCHES[k](x)
-        return BRANCHES[default](x)
-
-    def f(x):
-        return cytape.case(
-            [(x[0] < limit, lambda k=k: BRANCHES[k](x)) for limit, k in pairs],
-            lambda: BRANCHES[default](x))
-
-    for compute in (lambda f: f, cytape.grad, cytape.hessian):
-        for g in (f, cytape.function(f)):
-            np.testing.assert_allclose(compute(g)(x), compute(plain)(x), rtol=1e-10)
 
 
 def test_errors():

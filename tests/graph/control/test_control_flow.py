@@ -1,6 +1,5 @@
 """cytape.cond and cytape.while_loop: results, derivatives, and what is refused."""
 
-import functools
 import gc
 import re
 import weakref
@@ -43,46 +42,12 @@ def values(tensors):
 # ---- behaviours
 
 
-def test_d_4c_01_a_loop_its_gradient_and_its_second_derivative(graph):
+def test_d_4c_01_a_loop_its_gradient_and_higher_derivatives(graph):
     x = scalar()
-    y = squared_until_8(x)
-    [first] = cytape.gradients(y, x)
-    [second] = cytape.gradients(first, x)
-    assert run([y, first, second], {x: 2.0}) == [16.0, 32.0, 48.0]
-
-
-def test_d_4c_01_in_a_function_under_tapes_and_accumulators():
-    f = cytape.function(squared_until_8)
-    x = cytape.constant(2.0)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        tape, y = ways.taped(f, x)
-        first = tape.gradient(y, x)
-    assert values([y, first, outer.gradient(first, x)]) == [16.0, 32.0, 48.0]
-    assert values(cytape.jvp(f, (x,), (cytape.constant(1.0),))) == [16.0, 32.0]
-    slope = lambda x: cytape.jvp(f, (x,), (cytape.constant(1.0),))[1]  # noqa: E731
-    assert values(cytape.jvp(slope, (x,), (cytape.constant(1.0),))) == [32.0, 48.0]
-    assert float(cytape.hessian(f)(x)) == 48.0
-
-
-def test_d_4c_01_tapes_inside_the_function():
-    @cytape.function
-    def derivatives(x):
-        with cytape.GradientTape() as outer:
-            outer.watch(x)
-            tape, y = ways.taped(squared_until_8, x)
-            first = tape.gradient(y, x)
-        return y, first, outer.gradient(first, x)
-
-    assert values(derivatives(cytape.constant(2.0))) == [16.0, 32.0, 48.0]
-
-
-def test_third_derivative_of_a_loop(graph):
-    x = scalar()
-    third = squared_until_8(x)
+    y = [squared_until_8(x)]
     for _ in range(3):
-        [third] = cytape.gradients(third, x)
-    assert run([third], {x: 2.0}) == [48.0]  # of x**4
+        y += cytape.gradients(y[-1], x)
+    assert run(y, {x: 2.0}) == [16.0, 32.0, 48.0, 48.0]  # of x**4
 
 
 def test_d_4c_02_invariants_get_the_sum_over_iterations(graph):
@@ -194,13 +159,6 @@ def test_d_4c_08_loop_in_loop(graph):
     [dn] = cytape.gradients(total, n)
     [d2n] = cytape.gradients(dn, n)
     assert run([total, dn, d2n], {n: 3.0}) == [364.0, 547.0, 2 + 18 + 108 + 540]
-
-
-def test_d_4c_08_loop_in_loop_in_a_function():
-    n = cytape.constant(3.0)
-    f = cytape.function(powers_sum)
-    assert float(cytape.grad(f)(n)) == 547.0
-    assert values(cytape.jvp(f, (n,), (cytape.constant(1.0),))) == [364.0, 547.0]
 
 
 def test_d_4c_08_cond_in_loop(graph):
@@ -517,18 +475,6 @@ def test_a_loop_goes_on_in_a_graph_once_its_condition_belongs_to_one():
     assert run([y], {n: 6}) == [7]
 
 
-@pytest.mark.parametrize("traced", [False, True])
-def test_structures_of_loop_variables(traced):
-    def f(x):
-        return cytape.while_loop(
-            lambda s: s["i"] < 3, lambda s: {"i": s["i"] + 1, "x": (s["x"][0] * 2.0,)},
-            {"i": 0, "x": (x,)})
-
-    f = cytape.function(f) if traced else f
-    result = f(cytape.constant(1.5))
-    assert (int(result["i"]), float(result["x"][0])) == (3, 12.0)
-
-
 # ---- in graphs
 
 
@@ -568,58 +514,6 @@ def test_shapes_that_are_not_known(graph):
     assert [list(x) for x in found] == [[81.0, 1250.0], [81.0, 625.0], [108.0, 1000.0]]
     found = run([z], {x: [1.0, 2.0, 0.0], a: [3.0, 5.0, 2.0]})
     assert found[0].tolist() == [81.0, 1250.0, 0.0]
-
-
-def test_loop_variables_that_change_places(graph):
-    a, b = scalar(), scalar()
-    x, y = cytape.while_loop(lambda x, y: x < 30, lambda x, y: (y, x + y), (a, b))
-    gradients = cytape.gradients(x, [a, b]) + cytape.gradients(y, [a, b])
-    assert run([x, y, *gradients], {a: 1.0, b: 1.0}) == [34, 55, 13, 21, 21, 34]
-
-
-def test_one_start_value_twice_and_as_an_invariant(graph):
-    x = scalar()
-    y, z = cytape.while_loop(lambda y, z: y < 50, lambda y, z: (y * x, z + y), (x, x))
-    [dx] = cytape.gradients([y, z], x)  # x⁴ + (x + x + x² + x³) at 3
-    assert run([y, z, dx], {x: 3.0}) == [81.0, 42.0, 108 + 2 + 6 + 27.0]
-
-
-def test_a_gather_in_a_loop(graph):
-    table = cytape.placeholder("float64", (4,))
-    _, total = cytape.while_loop(
-        lambda i, total: i < 3, lambda i, total: (i + 1, total + cytape.gather(table, i) ** 2),
-        (cytape.constant(0), cytape.constant(0.0)))
-    [gradient] = cytape.gradients(total, table)
-    found = run([total, gradient], {table: [1.0, 2.0, 3.0, 4.0]})
-    assert (found[0], found[1].tolist()) == (14.0, [2.0, 4.0, 6.0, 0.0])
-
-
-def test_jacobian_of_a_loop_in_both_modes():
-    matrix = np.array([[0.5, 0.2], [-0.3, 0.8]])
-
-    @cytape.function
-    def f(x):
-        return cytape.while_loop(
-            lambda i, x: i < 5, lambda i, x: (i + 1, cnp.tanh(cytape.constant(matrix) @ x)),
-            (cytape.constant(0), x))[1]
-
-    x = np.array([0.4, -0.7])
-    cytape.testing.check_grads(f, (x,), order=2)
-    step = lambda x: np.tanh(matrix @ x)  # noqa: E731
-    expected, v = np.eye(2), x
-    for _ in range(5):
-        v = step(v)
-        expected = (1 - v**2)[:, None] * matrix @ expected
-    np.testing.assert_allclose(cytape.jacfwd(f)(x), expected, rtol=1e-12)
-
-
-def test_check_grads_of_cond():
-    @cytape.function
-    def f(x, y):
-        return cytape.cond(cnp.sum(x) > 0, lambda: cnp.sin(x) * y, lambda: x * y**2)
-
-    for sign in (1.0, -1.0):
-        cytape.testing.check_grads(f, (sign * np.array([0.3, 0.6]), np.array([1.1, 0.7])), order=2)
 
 
 def test_a_graph_with_a_loop_is_saved(graph, tmp_path):
@@ -672,29 +566,48 @@ def test_a_return_statement_that_was_forgotten(loop):
             call(cytape.constant(1.0))
 
 
-def growing(x):
+def growing(x, **options):
     """Square what is doubled; a sum on the way, with or without what has grown."""
     return cytape.while_loop(
         lambda i, total, y: i < 2,
         lambda i, total, y: (i + 1, total + cnp.sum(y**2), cnp.concatenate([y, y**2])),
-        (0, 0.0, x), shape_invariants=[(), (), (None,)])[1:]
+        (0, 0.0, x), shape_invariants=[(), (), (None,)], **options)[1:]
 
 
-@pytest.mark.parametrize("options", [{}, {"checkpoints": 2}])
-@pytest.mark.parametrize("f", [
-    lambda x: growing(x)[0], lambda x: cnp.sum(growing(x)[1]),
-    lambda x: growing(x)[0] * cnp.sum(growing(x)[1]),
-])
-def test_variables_that_change_their_shape(f, options, monkeypatch):
-    x = np.array([0.5, 0.25])
-    plain = [cytape.grad(f)(x), cytape.hessian(f)(x),
-             cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x) ** 2))(x)]
-    monkeypatch.setattr(cytape, "while_loop", functools.partial(cytape.while_loop, **options))
-    for g in (f, cytape.function(f)):
-        found = [cytape.function(cytape.grad(g))(x), cytape.function(cytape.hessian(g))(x),
-                 cytape.grad(lambda x, g=g: cnp.sum(cytape.function(cytape.grad(g))(x) ** 2))(x)]
-        for a, b in zip(found, plain, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-12)
+def repeated(n, step, *state):
+    """Return the last state after n steps."""
+    return cytape.while_loop(
+        lambda i, *_: i < n, lambda i, *state: (i + 1, *step(*state)), (0, *state))[1:]
+
+
+MATRIX = np.array([[0.5, 0.2], [-0.3, 0.8]])
+# Functions of two numbers; outside of graphs their loops and branches are Python's.
+PROGRAMS = {
+    "squares": lambda x: squared_until_8(2.0 + x[0]),
+    "loop in a loop": lambda x: powers_sum(x[1]),
+    "products": lambda x: cnp.sum(repeated(5, lambda y: [cnp.tanh(MATRIX @ y)], x)[0]),
+    "branch": lambda x: cnp.sum(cytape.cond(
+        x[0] > x[1], lambda: cnp.sin(x) * x[::-1], lambda: x * x[::-1] ** 2)),
+    "gather": lambda x: cytape.while_loop(
+        lambda i, _: i < 2, lambda i, y: (i + 1, y + cytape.gather(x, i) ** 2), (0, 0.0))[1],
+    "variables that change places": lambda x: sum(repeated(
+        5, lambda a, b: (b, cnp.sin(a) + b), x[0], x[1])),
+    "one start value twice and an invariant": lambda x: sum(repeated(
+        3, lambda y, z: (y * x[0], z + y), x[0], x[0])),
+    "structures": lambda x: cytape.while_loop(
+        lambda s: s["i"] < 3, lambda s: {"i": s["i"] + 1, "x": (s["x"][0] * 2.0 * x[0],)},
+        {"i": 0, "x": (x[1],)})["x"][0],
+    **{f"variables that change their shape, {name}": lambda x, of=of, options=options: of(
+        *growing(x, **options)) for options in ({}, {"checkpoints": 2}) for name, of in {
+            "a sum on the way": lambda total, y: total, "the last": lambda total, y: cnp.sum(y),
+            "both": lambda total, y: total * cnp.sum(y)}.items()},
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_everywhere(name):
+    of = ways.OF_KNOWN_EXTENTS if name == "gather" else ways.WAYS  # of unknown ones it warns
+    ways.check(PROGRAMS[name], PROGRAMS[name], [0.7, 0.4], ways=of)
 
 
 def test_a_condition_that_says_nothing_is_none():

@@ -1,11 +1,7 @@
 """cytape.map_fn, scan, foldl and foldr against loops in Python."""
 
-import functools
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cytape
 import cytape.numpy as cnp
@@ -110,37 +106,6 @@ def test_nested_scans_everywhere():
         return total
 
     check(f, plain, X)
-
-
-OPERATIONS = [
-    lambda y, x, a: y * x, lambda y, x, a: cnp.sin(y) + x,
-    lambda y, x, a: cytape.cond(y > x, lambda: y - a * x, lambda: x * x),
-    lambda y, x, a: a * y + cytape.foldl(lambda s, i: s * y + i, cytape.constant([0.5, 0.25])),
-]
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    program=st.lists(st.sampled_from(range(len(OPERATIONS))), min_size=1, max_size=3),
-    reverse=st.booleans(), initial=st.booleans(),
-    x=st.lists(st.floats(-1.5, 1.5).filter(lambda v: abs(v) > 1e-3), min_size=1, max_size=5))
-def test_random_programs(program, reverse, initial, x):
-    def fn(a, y, v):
-        return functools.reduce(lambda y, k: OPERATIONS[k](y, v, a), program, y)
-
-    def by(scan):
-        def f(x):
-            a = cnp.mean(x)
-            start = x[0] * 0.5 if initial else None
-            return cnp.sum(scan(functools.partial(fn, a), x, start, reverse=reverse) ** 2)
-        return f
-
-    f, plain, x = by(cytape.scan), by(plain_scan), np.array(x)
-    traced = cytape.function(f)
-    for compute in (lambda f: f, cytape.grad, cytape.hessian):
-        expected = compute(plain)(x)
-        for found in (compute(f)(x), compute(traced)(x)):
-            np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
 
 
 def test_one_op_whatever_the_number():

@@ -505,39 +505,20 @@ def composed(x, w):
     return cnp.sum(cnp.tanh(x @ w) ** 2) + cnp.sum(cnp.sin(x[1:]) * x[:-1])
 
 
-ARGUMENTS = (np.random.default_rng(0).normal(size=(3, 2)),
-             np.random.default_rng(1).normal(size=(2, 4)))
-TRANSFORMS = {
-    "grad": lambda f: cytape.grad(f, argnums=(0, 1)),
-    "grad of grad": lambda f: cytape.grad(
-        lambda x, w: cnp.sum(cytape.grad(f)(x, w) ** 2), argnums=(0, 1)),
-    "third order": lambda f: cytape.grad(lambda x, w: cnp.sum(cytape.grad(
-        lambda x, w: cnp.sum(cytape.grad(f)(x, w) ** 2))(x, w) ** 2), argnums=(0, 1)),
-    "jvp": lambda f: lambda x, w: cytape.jvp(f, (x, w), (x * 0.5, w + 1)),
-    "jvp of grad": lambda f: lambda x, w: cytape.jvp(cytape.grad(f), (x, w), (x * 0.5, w + 1)),
-    "grad of jvp": lambda f: cytape.grad(lambda x, w: cytape.jvp(f, (x, w), (x * x, w * w))[1]),
-    "jvp of jvp": lambda f: lambda x, w: cytape.jvp(
-        lambda x, w: cytape.jvp(f, (x, w), (x * x, w))[1], (x, w), (x, w * w)),
-    "jacfwd": lambda f: cytape.jacfwd(f),
-    "hessian": lambda f: cytape.hessian(f),
-    "hvp": lambda f: lambda x, w: cytape.hessian_vector_product(f)(x, w, x * x),
-}
+def test_derivatives_through_a_function_and_inside():
+    w = np.random.default_rng(1).normal(size=(2, 4))
 
+    def f(x):
+        return composed(x, w)
 
-@each("name", TRANSFORMS)
-@each("how", ["outside", "inside", "both"])
-def test_derivatives_through_a_function(name, how):
-    transform = TRANSFORMS[name]
-    expected = transform(composed)(*ARGUMENTS)
-    if how == "outside":
-        actual = transform(cytape.function(composed))(*ARGUMENTS)
-    elif how == "inside":
-        actual = cytape.function(transform(composed))(*ARGUMENTS)
-    else:
-        actual = cytape.function(transform(cytape.function(composed)))(*ARGUMENTS)
-    for a, e in zip(cytape.tensor.nest.flatten(actual), cytape.tensor.nest.flatten(expected),
-                    strict=True):
-        np.testing.assert_allclose(a, e, rtol=1e-10, atol=1e-12)
+    def third(f):
+        for _ in range(3):
+            f = lambda x, f=f: cnp.sum(cytape.grad(f)(x) ** 2)  # noqa: E731
+        return f
+
+    x = np.random.default_rng(0).normal(size=(3, 2))
+    ways.check(f, f, x, rtol=1e-10, ways=["function", "derivative in a function", "graph"])
+    ways.check(third(cytape.function(f)), third(f), x, ways=["eager", "function"], modes=["value"])
 
 
 def test_a_call_is_one_op_that_keeps_what_its_gradient_needs_and_no_more():
@@ -564,34 +545,6 @@ def test_a_call_whose_result_is_dropped_leaves_the_tape():
         assert tape._recorder.num_ops == 1
         del y
         assert tape._recorder.num_ops == 0
-
-
-@pytest.mark.parametrize("f", [lambda x: x * x * x, cnp.exp, lambda x: cnp.sum(x**3) * x])
-def test_taylor_series_of_a_function(f):
-    series = [1.0, 0.5, -1.0]
-    value, coefficients = cytape.jet(cytape.function(f), 2.0, series)
-    expected_value, expected = cytape.jet(f, 2.0, series)
-    np.testing.assert_allclose([value, *coefficients], [expected_value, *expected], rtol=1e-12)
-
-
-def test_custom_gradients_hold_in_a_trace():
-    @cytape.custom_gradient
-    def thrice(x):
-        return x * 1.0, lambda g: 3.0 * g
-
-    f = cytape.function(lambda x: thrice(x) * x)
-    assert float(cytape.grad(f)(2.0)) == 2.0 + 3.0 * 2.0
-    assert float(cytape.function(cytape.grad(lambda x: thrice(x) * x))(np.array(2.0))) == 8.0
-
-
-def test_ops_without_a_gradient_in_a_trace():
-    f = cytape.function(lambda x: cnp.sum(cnp.ones_like(x) * x))
-    assert np.array_equal(cytape.grad(f)(X), np.ones(3))
-
-
-def test_recompute_grad_in_a_trace():
-    f = cytape.function(cytape.grad(cytape.recompute_grad(lambda x: cnp.sum(cnp.sin(x) ** 2))))
-    np.testing.assert_allclose(f(X), 2 * np.sin(X) * np.cos(X), rtol=1e-14)
 
 
 def test_functions_in_several_threads():
