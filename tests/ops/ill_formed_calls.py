@@ -395,7 +395,9 @@ ACCEPTED_OF_X = {
         delete(x, V6 > 0.5)""",
     "M23": """
         right_shift.reduceat(x, [0, 2], axis=1, dtype=int); logaddexp.reduceat(x, [], axis=1);
-        add.reduceat(x, np.zeros(0, int)); pad(x, 2); pad(x, (1, 2)); pad(x, ((1, 2),));
+        add.reduceat(x, np.zeros(0, int)); add.reduce(x, 1); add.reduce(x, 0, None);
+        add.reduce(x, dtype='float32'); add.accumulate(x, 1); pad(x, 2); pad(x, (1, 2));
+        pad(x, ((1, 2),));
         pad(x, ((1, 2), (3, 4))); pad(x, {0: (1, 2), -1: 3}); pad(x, np.array([[1], [2]]));
         pad(x, 2, 'edge'); pad(x, (1, 2), 'edge'); pad(x, ((1, 2),), 'edge');
         pad(x, ((1, 2), (3, 4)), 'edge'); pad(x, {0: (1, 2), -1: 3}, 'edge');

@@ -22,6 +22,12 @@ BINARY = [
     case((4,), ()), case((4,), 1.5), case(2, (4,)), case((3,), np.array([1, 2, 3])),
     case((0, 3), (1, 3)), case((40, 50), (50,))]
 MODULO = [case((3, 4), (4,)), case((), ())]  # an integer ratio would be a kink
+WHERE_SHAPES = [  # of condition, x and y
+    ((8,), (8,), (8,)), ((), (), ()), ((), (3,), ()), ((3,), (), ()), ((3,), (), (3,)),
+    ((), (2, 3), (3,)), ((2, 1), (3,), ()), ((4, 3), (4, 1), (1, 3)), ((2, 1, 3), (4, 1), (1,)),
+    ((1,), (3,), (3,)), ((3,), (2, 3), (2, 1)), ((0,), (0,), ()), ((0, 1), (1, 3), (3,)),
+    ((5, 0), (1, 1), ()), ((100, 120), (100, 120), (120,)), ((20_000,), (20_000,), (20_000,)),
+]
 REAL = uniform(-2, 2)
 POSITIVE = uniform(0.3, 2)
 NONZERO = uniform(-2, 2, avoid=[0], margin=0.3)
@@ -108,6 +114,8 @@ SPECS = [
             case(np.array([1, 0]), (2,), 0.5),
             case(True, (), ()),
             case(np.zeros((0, 2), bool), (2,), (0, 1)),
+            *[case(np.random.default_rng(5).random(shapes[0]) < 0.5, *shapes[1:])
+              for shapes in WHERE_SHAPES[:-2]],
         ],
         dtypes=FLOATS_AND_COMPLEX,
     ),

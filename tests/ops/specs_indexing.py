@@ -40,7 +40,8 @@ SPECS = [
         "GetItem",
         lambda x, *, index: indexing.getitem(x, index),
         lambda x, *, index: x[index],
-        [case((4, 3, 2), index=index) for index in INDICES]
+        [case((4, 3, 2), index=index) for index in [
+            *INDICES, True, (Ellipsis, np.array([0, 0])), (np.array([0, 1]), None, [1, 1])]]
         + [case((), index=()), case((), index=None), case((0, 3), index=slice(None))],
         dtypes=FLOATS_AND_COMPLEX,
     ),

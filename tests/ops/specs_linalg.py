@@ -5,6 +5,13 @@ import numpy as np
 from cytape.ops import einsum, matrix_products
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
+OUTER_SHAPES = [
+    ((1,), (1,)), ((1,), (1, 5)), ((7, 1), (1,)), ((7, 1), (1, 5)), ((0, 1), (1, 4)),
+    ((4, 1), (1, 0)), ((1, 1), (1, 9)), ((9, 1), (1, 1)), ((1, 9), (9,))]
+VECTOR_SHAPES = [
+    ((50, 54), (54,)), ((50,), (50, 54)), ((1, 54), (54,)), ((54,), (54, 1)), ((50, 1), (1,)),
+    ((1,), (1, 50)), ((30,), (30,)), ((50, 1), (1, 54)), ((1, 54), (54, 1)), ((1, 1), (1, 1)),
+    ((0, 3), (3,)), ((3, 0), (0,)), ((0,), (0, 3)), ((0,), (0,))]
 MATMUL_SHAPES = [
     ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((3,), (5, 3, 2)),
     ((5, 2, 3), (3,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)),
@@ -45,8 +52,9 @@ SUBSCRIPTS = [
     ("ij,ij->ij", (2, 1), (2, 3)),  # an axis of length one is broadcast
     ("ij,ij->", (2, 1), (2, 3)),
     ("ii,i->i", (1, 1), (3,)),
-    ("ij,jk->ik", (0, 3), (3, 2)),
-    ("ij,jk->ik", (2, 0), (0, 3)),
+    ("ij,jk->ik", (0, 3), (3, 2)), ("ij,jk->ik", (2, 0), (0, 3)),
+    ("...i,i...->...", (2, 3), (3, 2)), ("ij,jk", (1, 3), (1, 2)), ("i,i->i", (1,), (3,)),
+    ("...,...", (2, 3), (3,)), ("iij,jk->k", (2, 2, 1), (3, 2)),
 ]
 
 
@@ -66,7 +74,8 @@ def composite(name, function, reference, shapes):
 
 
 SPECS = [
-    product("MatMul", matrix_products.matmul, np.matmul, MATMUL_SHAPES),
+    product("MatMul", matrix_products.matmul, np.matmul,
+            MATMUL_SHAPES + OUTER_SHAPES + VECTOR_SHAPES),
     composite("dot", matrix_products.dot, np.dot, DOT_SHAPES),
     composite("inner", matrix_products.inner, np.inner, INNER_SHAPES),
     composite("outer", matrix_products.outer, np.outer, [((3,), (2,)), ((2, 2), (3,)), ((), (2,))]),

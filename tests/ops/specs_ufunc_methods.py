@@ -152,7 +152,12 @@ SPECS = [
       for name, domain in [("add", uniform(-2, 2)), ("multiply", POSITIVE), ("maximum", distinct()),
                            ("minimum", distinct())]],
     *[OpSpec(f"{name}.accumulate", *methods(name, "accumulate"), CASES["accumulate"],
-             domain=distinct()) for name in ("maximum", "minimum")],
+             domain=distinct()) for name in ("maximum", "minimum", "add", "multiply")],
+    *[OpSpec(f"{name}.reduce", *methods(name, "reduce"), [
+        case((2, 3)), case((2, 3), axis=-1), case((2, 3), axis=None, keepdims=True),
+        case((2, 3), axis=(0, 1)), case((2, 3), axis=1, keepdims=True)], domain=distinct(),
+        differentiable=not name.startswith("l"))
+      for name in ("add", "multiply", "maximum", "minimum", "logical_and", "logical_or")],
     *[OpSpec(f"{name}.reduce and where", *[
         lambda x, initial, f=f: f(x, initial=initial)
         for f in methods(name, "reduce", axis=1, where=MASK)], [case((3, 4), ())],

@@ -149,40 +149,12 @@ def test_indices_and_masks_are_arrays_under_tapes():
     np.testing.assert_array_equal(cytape.grad(f)(X), [4.0, 0.0, 1.0])
 
 
-def test_full_like_is_differentiable_in_the_fill_value(watched):
-    s, gradient = watched(2.0)
-    filled = np.full_like(cytape.constant(np.zeros(3)), s)
-    np.testing.assert_array_equal(filled.numpy(), [2, 2, 2])
-    assert gradient(filled.sum() + s).item() == 4
-
-
-def test_full_like_an_array_is_differentiable_in_the_fill_value(watched):
-    s, gradient = watched(2.0)
-    y = constants.full_like(np.zeros((2, 3), np.float32), s) + constants.full((2, 3), [s, 1.0, s])
-    np.testing.assert_array_equal(y.numpy(), [[4, 3, 4], [4, 3, 4]])
-    assert gradient(y).item() == 10
-
-
 def test_full_like_casts_to_the_dtype_of_the_prototype(watched):
     s, gradient = watched(2.7)
     y = constants.full_like(np.zeros(2, int), s)
     assert y.dtype == int
     np.testing.assert_array_equal(y.numpy(), [2, 2])
     assert gradient(y) is None
-
-
-@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like"])
-def test_constants_are_not_connected(watched, name):
-    x, gradient = watched([1.0, 2.0])
-    y = getattr(np, name)(x)
-    assert isinstance(y, cytape.Tensor)
-    assert (y.shape, y.dtype) == ((2,), np.float64)
-    assert gradient(y) is None
-
-
-def test_a_filled_tensor_is_not_connected_to_its_prototype(watched):
-    x, gradient = watched([1.0, 2.0])
-    assert gradient(np.full_like(x, 3.0)) is None
 
 
 @each("make", [

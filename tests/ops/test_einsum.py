@@ -70,22 +70,6 @@ def test_the_same_operand_several_times():
     check_grads(lambda x: np.einsum("ij,kj,ik->", x, x, x), [np.arange(4.0).reshape(2, 2)])
 
 
-@pytest.mark.parametrize("subscripts, shapes", [
-    ("ii->i", [(3, 3)]), ("ii", [(3, 3)]), ("iij->j", [(2, 2, 3)]), ("ij->", [(2, 3)]),
-    ("...i,i...->...", [(2, 3), (3, 2)]), ("ij,jk", [(1, 3), (1, 2)]), ("i,i->i", [(1,), (3,)]),
-    ("...,...", [(2, 3), (3,)]), ("iij,jk->k", [(2, 2, 1), (3, 2)]),
-    ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 2)]), (" ij , jk -> ik ", [(2, 3), (3, 2)])])
-def test_letters_that_repeat_vanish_or_are_broadcast(subscripts, shapes):
-    rng = np.random.default_rng(0)
-    check_grads(lambda *xs: np.einsum(subscripts, *xs), [rng.normal(size=s) for s in shapes])
-
-
-def test_a_complex_product_follows_the_convention_of_the_conjugate():
-    a, z = np.array([[1 + 2j, 3 - 1j]]), np.array([1j, 2.0])
-    np.testing.assert_array_equal(
-        gradient(lambda t: np.real(np.einsum("ij,j", a, t)), z), a[0].conj())
-
-
 # -- products of matrices, and views ---------------------------------------------------------------
 
 

@@ -81,27 +81,9 @@ def test_D_2_19_one_dense_contribution_makes_the_sum_dense():
     np.testing.assert_array_equal(total.numpy(), [2, 1, 3, 1])
 
 
-def test_slices_become_dense_on_their_way_through_other_ops():
-    def function(x):
-        return cytape.gather(x * x, [0, 2, 2])
-
-    total = gradient(function, np.arange(4.0))
-    np.testing.assert_array_equal(total.numpy(), [0, 0, 8, 0])
-
-
 def test_gather_along_another_axis_is_dense():
     total = gradient(lambda x: cytape.gather(x, [0, 0], axis=1), np.ones((2, 2)))
     np.testing.assert_array_equal(total.numpy(), [[2, 0], [2, 0]])
-
-
-def test_gather_is_differentiable_twice():
-    x = cytape.constant([1.0, 2.0, 3.0])
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        first = ways.gradient(lambda x: np.sum(cytape.gather(x, [0, 2, 2]) ** 3), x).to_tensor()
-    second = outer.gradient(first, x).to_tensor()
-    np.testing.assert_allclose(first.numpy(), [3, 0, 54])
-    np.testing.assert_allclose(second.numpy(), [6, 0, 36])
 
 
 def test_take_counts_a_list_of_floats_as_integers_like_numpy():

@@ -6,7 +6,6 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
-from cytape.testing import check_grads
 from tests.cases import each
 from tests.ways import gradient
 
@@ -57,13 +56,3 @@ def test_an_integer_operand_has_no_gradient():
     gradients = tape.gradient(y, [x, n])
     np.testing.assert_array_equal(gradients[0].numpy(), [[1, 2], [1, 2]])
     assert gradients[1] is None
-
-
-def test_the_same_matrix_twice():
-    check_grads(lambda x: x @ x, [np.arange(4.0).reshape(2, 2)])
-
-
-def test_complex_products_follow_the_convention_of_the_conjugate():
-    a, z = np.array([[1 + 2j, 3 - 1j]]), np.array([1j, 2.0])
-    np.testing.assert_array_equal(gradient(lambda t: np.real(a @ t), z), a[0].conj())
-    np.testing.assert_array_equal(gradient(lambda t: np.real(np.vdot(a, t)), z), a[0])

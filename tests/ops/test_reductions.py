@@ -40,36 +40,6 @@ def test_mean_of_nothing_is_nan_and_has_an_empty_gradient(name):
 
 WHERE = np.array([[True, False, True], [False, False, False]])
 X = np.array([[0.3, -0.4, 0.8], [1.5, 2.5, -0.6]])
-EXTENDED = {
-    "sum": (), "prod": (), "max": (0.1,), "min": (0.1,), "nansum": (), "nanprod": (),
-    "nanmax": (0.1,), "nanmin": (0.1,), "mean": (), "var": (), "std": ()}
-
-
-@each("library", [np, ops], ids=["numpy", "cytape"])
-@each("place", ["eager", "function", "graph"])
-@each("name", EXTENDED)
-def test_where_and_initial_are_numpys_everywhere(name, place, library):
-    options = {"where": WHERE} | ({"initial": 0.1} if EXTENDED[name] else {})
-    if name in ("mean", "var", "std"):
-        options["axis"] = 1
-        options["where"] = np.array([[True, False, True], [True, True, True]])
-
-    def f(x):
-        return getattr(library, name)(x, **options)
-
-    expected = getattr(np, name)(X, **options)
-    if place == "graph":
-        with cytape.Graph().as_default() as graph:
-            x = graph.placeholder(np.float64, (None, 3))
-            y, dx = f(x), cytape.gradients(f(x), x)[0]
-        with cytape.graph.Session(graph) as session:
-            y, dx = session.run([y, dx], {x: X})
-        np.testing.assert_allclose(dx, cytape.grad(lambda x: np.sum(f(x)))(X))
-    else:
-        y = cytape.function(f)(X) if place == "function" else f(cytape.constant(X))
-        check_grads(cytape.function(f) if place == "function" else f, [X], order=2)
-    assert y.dtype == expected.dtype
-    np.testing.assert_allclose(y, expected)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
@@ -127,16 +97,6 @@ def test_dtype_of_the_result_is_asked_for_and_the_gradient_keeps_its_own(name):
         y = getattr(ops, name)(x, dtype=np.float64)
     assert y.dtype == np.float64
     assert tape.gradient(y, x).dtype == np.float32
-
-
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_numpys_function_and_the_tensors_method_are_the_same(name):
-    x = np.array([[1.0, 5.0], [2.0, 3.0]])
-    t = cytape.constant(x)
-    expected = getattr(np, name)(x, axis=-1, keepdims=True)
-    for y in (getattr(np, name)(t, axis=-1, keepdims=True), getattr(t, name)(-1, keepdims=True)):
-        assert isinstance(y, cytape.Tensor)
-        np.testing.assert_array_equal(y.numpy(), expected)
 
 
 @pytest.mark.parametrize("function", [ops.max, ops.min])

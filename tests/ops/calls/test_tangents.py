@@ -9,8 +9,6 @@ from cytape.errors import InvalidGradientError, NotDifferentiableError
 from cytape.ops.calls.tangents import fetch
 from cytape.ops.engine.custom_op import custom_call, record_custom
 from cytape.ops.engine.general_op import GeneralOp
-from cytape.ops.engine.tensor_vspace import tensor_vspace
-from cytape.tensor.recording.state import TangentRecorder
 from tests.cases import each
 from tests.ops.forward_mode import followed, recorder_of, tangent_of
 
@@ -206,24 +204,6 @@ def test_products_of_batches(a, b, which, observed, layout):
         np.testing.assert_allclose(found.numpy()[k], expected.numpy(), rtol=1e-13, atol=1e-13)
 
 
-INDICES = [
-    1, (0, 2), slice(None, None, -1), (Ellipsis, 0), (None, 1), np.array([0, 3, 3]), True,
-    (np.array([0, 1]), 1), (np.array([0, 1]), slice(None), 1), (0, slice(None), np.array([1, 1])),
-    (np.array([0, 1]), None, np.array([1, 1])), (slice(None), np.array([1, 1]), np.array([0, 1])),
-    np.array([True, False, True, False]), (Ellipsis, np.array([0, 0])), (),
-    (np.array([[0], [1]]), slice(None), np.array([1, 1]))]
-
-
-@each("observed", [False, True])
-@each("index", INDICES, ids=str)
-def test_parts_of_batches(index, observed):
-    x = cytape.constant(np.arange(24.0).reshape(4, 3, 2))
-    batch = np.random.default_rng(0).normal(size=(5, 4, 3, 2))
-    with cytape.GradientTape() if observed else cytape.stop_recording():
-        _, (found,) = followed(lambda x: x[index], [x], [batch], use_batch=True)
-    np.testing.assert_array_equal(found.numpy(), np.stack([tangent[index] for tangent in batch]))
-
-
 def test_a_network_follows_many_directions_at_once():
     rng = np.random.default_rng(0)
     x, w, b = (cytape.constant(rng.normal(size=shape)) for shape in [(8, 5), (5, 4), (4,)])
@@ -305,24 +285,3 @@ def test_a_tangent_of_a_batch_is_recorded_by_an_outer_tape():
         tape.watch(x)
         _, (tangent,) = followed(lambda x: cnp.sum(x * x * x), [x], [batch], use_batch=True)
     np.testing.assert_allclose(tape.jacobian(tangent, x).numpy(), 6 * V3 * batch)
-
-
-def test_a_rule_of_the_recorder_computes_something_else():
-    """Say, how many ops lie between the source and a tensor."""
-    def rule(op, inputs, outputs, stored, attrs):
-        return [1 + max(depth for depth in stored if depth is not None) for _ in outputs]
-
-    x = cytape.constant(V3)
-    recorder = TangentRecorder(tensor_vspace, rule=rule)
-    recorder.watch(x.id, 0)
-    recorder.push()
-    y = cnp.sum(cnp.sin(x) @ V3) + 1.0
-    recorder.pop()
-    assert recorder.fetch_jvp(y.id) == 4
-
-
-def test_the_arguments_of_a_recorder_are_checked():
-    with pytest.raises(TypeError):
-        TangentRecorder(tensor_vspace, False, False, None, None)
-    with pytest.raises(TypeError):
-        TangentRecorder(tensor_vspace, transposed=True)

@@ -358,14 +358,6 @@ def test_a_linear_op_gets_zeros_for_missing_tangents():
     np.testing.assert_array_equal(tangent_of(op, (np.arange(3), None), (x, x)).numpy(), -V3)
 
 
-def test_the_tangent_of_a_vector_by_transposition():
-    op = GeneralOp("Cube", lambda x: x**3, vjp=lambda op, g: 3 * op.inputs[0] ** 2 * g)
-    x = cytape.constant(V3)
-    with cytape.ForwardAccumulator(x, cytape.constant(V3)) as accumulator:
-        y = op(x)
-    np.testing.assert_allclose(accumulator.jvp(y).numpy(), 3 * V3**3)
-
-
 def test_integers_beside_the_tangent_of_a_linear_op_stand_still():
     x = cytape.constant(V3)
     with cytape.ForwardAccumulator(x, cytape.constant(V3)) as accumulator:

@@ -10,9 +10,8 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
-from cytape.testing import check_grads
 from tests.cases import each
-from tests.ops.forward_mode import followed
+from tests.ops.specs_linalg import OUTER_SHAPES, VECTOR_SHAPES
 
 SHAPES = [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 3), (3, 1)),
@@ -91,11 +90,6 @@ def test_the_loop_and_the_rules_give_the_same_gradients(left, right, dtypes):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol, rtol)
 
 
-@pytest.mark.parametrize("left, right", SHAPES)
-def test_derivatives(left, right):
-    check_grads(cnp.matmul, [draw(left), draw(right, seed=1)], order=2)
-
-
 @pytest.mark.parametrize("position", [0, 1])
 def test_only_one_operand_is_followed(position):
     a, b = draw((2, 3)), draw((3, 4), seed=1)
@@ -166,13 +160,7 @@ def test_there_is_one_op_for_the_operator_and_the_function():
 
 # -- outer products: of an inner axis of one element ---------------------------------------------
 
-OUTER = [((1,), (1,)), ((1,), (1, 5)), ((7, 1), (1,)), ((7, 1), (1, 5)), ((300, 1), (1, 40)),
-         ((1, 1), (1, 9)), ((9, 1), (1, 1)), ((0, 1), (1, 4)), ((4, 1), (1, 0)),
-         ((5000,), (5000, 1)), ((1, 9), (9,))]
-WITH_VECTORS = [((50, 54), (54,)), ((50,), (50, 54)), ((1, 54), (54,)), ((54,), (54, 1)),
-                ((50, 1), (1,)), ((1,), (1, 50)), ((30,), (30,)), ((50, 1), (1, 54)),
-                ((1, 54), (54, 1)), ((1, 1), (1, 1)), ((0, 3), (3,)), ((3, 0), (0,)),
-                ((0,), (0, 3))]
+OUTER = [*OUTER_SHAPES, ((300, 1), (1, 40)), ((5000,), (5000, 1))]
 
 
 @each("dtype", ["float64", "float32", "float16", "complex64"])
@@ -189,7 +177,7 @@ def test_outer_products_of_every_layout(left, right, dtype):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64"])
 @each("recorded", [False, True])
-@each("left, right", WITH_VECTORS)
+@each("left, right", VECTOR_SHAPES)
 def test_gradients_meet_what_has_arrived(left, right, recorded, dtype):
     """A product added to a gradient that is there, and one that is there when others come."""
     x, y = cytape.constant(draw(left, dtype)), cytape.constant(draw(right, dtype, 1))
@@ -242,7 +230,7 @@ def test_one_tensor_as_both_operands_of_an_outer_product():
     np.testing.assert_allclose(gradient.numpy(), draw((), seed=9).reshape(1) * 12)
 
 
-@pytest.mark.parametrize("left, right", WITH_VECTORS)
+@pytest.mark.parametrize("left, right", VECTOR_SHAPES)
 def test_a_gradient_that_a_sum_repeats(left, right):
     a, b = draw(left), draw(right, seed=1)
     x, y = cytape.constant(a), cytape.constant(b)
@@ -254,16 +242,6 @@ def test_a_gradient_that_a_sum_repeats(left, right):
     ones = np.ones((len(a), b.shape[1]))
     np.testing.assert_allclose(by_x.numpy(), (ones @ b.T).reshape(left), 1e-12, 1e-12)
     np.testing.assert_allclose(by_y.numpy(), (a.T @ ones).reshape(right), 1e-12, 1e-12)
-
-
-@pytest.mark.parametrize("left, right", WITH_VECTORS)
-def test_derivatives_of_products_with_vectors(left, right):
-    check_grads(lambda x, y: cnp.sin(x @ y), [draw(left), draw(right, seed=1)], order=2)
-    tangents = [draw((4, *left), seed=2), draw((4, *right), seed=3)]
-    x, y = cytape.constant(draw(left)), cytape.constant(draw(right, seed=1))
-    _, (tangent,) = followed(cnp.matmul, [x, y], tangents, use_batch=True)
-    expected = [dx @ y.numpy() + x.numpy() @ dy for dx, dy in zip(*tangents, strict=True)]
-    np.testing.assert_allclose(tangent.numpy(), expected, 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("how", ["warn", "raise"])

@@ -125,16 +125,6 @@ def test_a_gradient_has_the_dtype_and_shape_of_its_input(dtypes, recorded):
         assert gradient.spec is source.spec
 
 
-def test_integers_among_the_operands_have_no_gradient():
-    x, n = cytape.constant(V3), cytape.constant([2, 3, 4])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x**n * n
-    by_x, by_n = tape.gradient(y, [x, n])
-    np.testing.assert_allclose(by_x.numpy(), [2, 3, 4] * V3 ** [1, 2, 3] * [2, 3, 4])
-    assert by_n is None
-
-
 def test_an_integer_result_is_not_recorded():
     x = cytape.constant(V3)
     with cytape.GradientTape() as tape:

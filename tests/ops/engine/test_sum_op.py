@@ -290,19 +290,6 @@ def test_the_seed_is_left_alone(name):
         np.testing.assert_array_equal(seed.numpy(), np.full(shape, 3.0))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_second_derivatives(name):
-    x = cytape.constant(draw((4, 5)))
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = getattr(np, name)(x**3, axis=1)
-        first = inner.gradient(y, x)
-    scale = 1 if name == "sum" else 5
-    np.testing.assert_allclose(outer.gradient(first, x).numpy(), 6 * x.numpy() / scale)
-
-
 def test_a_variable_may_change_after_it_was_summed():
     v = cytape.Variable(np.ones((3, 4)))
     with cytape.GradientTape() as tape:

@@ -12,16 +12,10 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
-from cytape.testing import check_grads
 from tests.cases import each
-from tests.ops.forward_mode import followed
+from tests.ops.specs_elementwise import WHERE_SHAPES as SHAPES
+from tests.ways import gradients
 
-SHAPES = [  # of condition, x and y
-    ((8,), (8,), (8,)), ((), (), ()), ((), (3,), ()), ((3,), (), ()), ((3,), (), (3,)),
-    ((), (2, 3), (3,)), ((2, 1), (3,), ()), ((4, 3), (4, 1), (1, 3)), ((2, 1, 3), (4, 1), (1,)),
-    ((1,), (3,), (3,)), ((3,), (2, 3), (2, 1)), ((0,), (0,), ()), ((0, 1), (1, 3), (3,)),
-    ((5, 0), (1, 1), ()), ((100, 120), (100, 120), (120,)), ((20_000,), (20_000,), (20_000,)),
-]
 LAYOUTS = {
     "contiguous": lambda x: x,
     "fortran": np.asfortranarray,
@@ -61,15 +55,6 @@ def expected_gradients(condition, x, y, seed):
                                                                   y.shape)]
 
 
-def gradients(function, *tensors, seed=None, recorded=False):
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(tensors)
-        z = function(*tensors)
-        if recorded:
-            return tape.gradient(z, tensors, output_gradients=seed)
-    return tape.gradient(z, tensors, output_gradients=seed)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @each("shapes", SHAPES, ids=str)
 def test_results_and_gradients(shapes, dtype):
@@ -84,7 +69,8 @@ def test_results_and_gradients(shapes, dtype):
         np.testing.assert_array_equal(result.numpy(), expected)
         for recorded in (False, True):
             found = gradients(
-                lambda x, y, c=given: cnp.where(c, x, y), *tensors, seed=seed, recorded=recorded)
+                lambda x, y, c=given: cnp.where(c, x, y), *tensors, recorded=recorded,
+                output_gradients=seed)
             for ours, theirs, source in zip(
                     found, expected_gradients(condition, x, y, seed), tensors, strict=True):
                 assert ours.spec is source.spec
@@ -172,7 +158,7 @@ def test_memory_layout_does_not_matter(shape):
         c, x, y = (tensor_of(lay_out(x)) for lay_out, x in zip(layouts, operands, strict=True))
         np.testing.assert_array_equal(cnp.where(c, x, y).numpy(), expected)
         given = tensor_of(layouts[0](seed))
-        found = gradients(lambda x, y, c=c: cnp.where(c, x, y), x, y, seed=given)
+        found = gradients(lambda x, y, c=c: cnp.where(c, x, y), x, y, output_gradients=given)
         np.testing.assert_array_equal(found[0].numpy(), by_x)
         np.testing.assert_array_equal(found[1].numpy(), by_y)
 
@@ -180,7 +166,7 @@ def test_memory_layout_does_not_matter(shape):
 def test_what_is_not_taken_gets_nothing_not_even_nan():
     x, c = cytape.constant([0.0, -1.0, np.nan, np.inf]), np.array([False, False, True, False])
     seed = np.array([np.nan, np.inf, 2.0, -np.inf])
-    by_x, by_y = gradients(lambda x, y: cnp.where(c, x, y), x, x + 1, seed=seed)
+    by_x, by_y = gradients(lambda x, y: cnp.where(c, x, y), x, x + 1, output_gradients=seed)
     np.testing.assert_array_equal(by_x.numpy(), [0, 0, 2, 0])
     np.testing.assert_array_equal(by_y.numpy(), [np.nan, np.inf, 0, -np.inf])
 
@@ -260,50 +246,6 @@ def test_a_gradient_that_a_sum_repeats():
     by_x, by_y = gradients(lambda x, y: cnp.sum(cnp.where(c, x, y), axis=0), x, y)
     np.testing.assert_array_equal(by_x.numpy(), c)
     np.testing.assert_array_equal(by_y.numpy(), (~c).sum(0))
-
-
-@pytest.mark.parametrize("shapes", SHAPES[:-2], ids=str)
-def test_derivatives(shapes):
-    c, x, y = mask(shapes[0]), draw(shapes[1]), draw(shapes[2], seed=1)
-    check_grads(lambda x, y: cnp.sin(cnp.where(c, cnp.sin(x), y * y)), [x, y], order=2)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128"])
-@each("use_batch", [False, True])
-@each("shapes", SHAPES, ids=str)
-def test_tangents(shapes, use_batch, dtype):
-    c, x, y = arrays(shapes, dtype)
-    lead = (3,) if use_batch else ()
-    tangents = [draw(lead + shape, dtype, 5 + i) for i, shape in enumerate(shapes[1:])]
-    out = np.broadcast_shapes(*shapes)
-    for present in [(True, True), (True, False), (False, True)]:
-        given = [t if there else None for t, there in zip(tangents, present, strict=True)]
-        tensors = [cytape.constant(x), cytape.constant(y)]
-        _, (found,) = followed(lambda x, y: cnp.where(c, x, y), tensors, given, use_batch)
-        expected = []
-        for k in range(3):
-            one = [np.zeros((), dtype) if tangent is None else tangent[k] if use_batch else tangent
-                   for tangent in given]
-            expected.append(np.broadcast_to(np.where(c, *one), out))
-        np.testing.assert_array_equal(found.numpy(), expected if use_batch else expected[0])
-
-
-@pytest.mark.parametrize("shapes", SHAPES[:10], ids=str)
-def test_hessian_vector_products(shapes):
-    c, x, y = mask(shapes[0]), draw(shapes[1]), draw(shapes[2], seed=1)
-    v, w = draw(shapes[1], seed=2), draw(shapes[2], seed=3)
-    tensors = [cytape.constant(x), cytape.constant(y)]
-    with cytape.ForwardAccumulator(tensors, [v, w]) as accumulator:
-        with cytape.GradientTape() as tape:
-            tape.watch(tensors)
-            z = cnp.where(c, *tensors) ** 3
-        by_x, by_y = tape.gradient(z, tensors)
-    taken, not_taken = np.where(c, 6 * x * v, 0), np.where(c, 0, 6 * y * w)
-    out = np.broadcast_shapes(*shapes)
-    np.testing.assert_allclose(
-        accumulator.jvp(by_x).numpy(), sum_to(np.broadcast_to(taken, out), shapes[1]))
-    np.testing.assert_allclose(
-        accumulator.jvp(by_y).numpy(), sum_to(np.broadcast_to(not_taken, out), shapes[2]))
 
 
 @each("shapes", SHAPES, ids=str)

@@ -86,11 +86,6 @@ def test_a_power_of_zero_is_not_connected():
     assert ways.gradient(lambda x: np.linalg.matrix_power(x, 0), x) is None
 
 
-def test_the_cross_product_of_complex_vectors():
-    x, y = np.array([1.0, 2j, 3.0]), np.array([1j, 1.0, -1.0])
-    check_grads(np.linalg.cross, [x, y])
-
-
 def test_an_array_and_a_tensor_of_another_number_of_axes():
     a, b = np.ones((2, 3)), np.arange(12.0).reshape(2, 2, 3)
     gradient = cytape.grad(lambda a: np.sum(np.linalg.cross(a, b)))(a)

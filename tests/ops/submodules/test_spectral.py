@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import cytape
-import cytape.numpy as cnp
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
@@ -198,19 +197,3 @@ def test_ranks_are_integers():
     assert int(found) == 1
     with pytest.raises(ValueError, match="can't be both set"):
         np.linalg.matrix_rank(cytape.constant(H), tol=0.1, rtol=0.1)
-
-
-def test_the_convention_for_complex_numbers():
-    """The gradient of an eigenvalue w is conj(dw/dz): of a real one it points uphill."""
-    x = cytape.constant(H)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        w, v = np.linalg.eigh(x)
-        y = w[0]
-    first = v.numpy()[:, 0]
-    np.testing.assert_allclose(tape.gradient(y, x), np.outer(first, first.conj()), rtol=1e-13)
-    z = np.array([[1.0, 2.0j], [0.5, 3.0 - 1.0j]])
-    gradients = []
-    for part in (cnp.real, cnp.imag):
-        gradients.append(cytape.grad(lambda a, part=part: part(np.linalg.eigvals(a)[0]))(z))
-    np.testing.assert_allclose(gradients[1], 1j * gradients[0], rtol=1e-12)

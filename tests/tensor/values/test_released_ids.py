@@ -2,7 +2,6 @@
 
 import gc
 import random
-import threading
 import weakref
 
 import numpy as np
@@ -39,31 +38,6 @@ def test_a_death_reaches_all_tapes_in_whatever_order_they_come_and_go(seed):
     assert [recorder.num_ops for recorder in recorders] == [0] * 10
     for recorder in recorders:
         recorder.pop()
-
-
-def test_a_death_in_another_thread_reaches_the_tape():
-    x = cytape.constant(3.0)
-    recorder = recording(x)
-    held = [x * x]
-    recorder.pop()
-    assert recorder.num_ops == 1
-    thread = threading.Thread(target=held.clear)
-    thread.start()
-    thread.join()
-    assert recorder.num_ops == 0
-
-
-def test_a_tangent_goes_from_all_accumulators_that_are_there():
-    x = cytape.constant(3.0)
-    accumulators = [TangentRecorder(tensor_vspace) for _ in range(12)]
-    for accumulator in accumulators:
-        accumulator.watch(x.id, cytape.constant(1.0))
-    del accumulators[::2]
-    del accumulator
-    id = x.id
-    assert all(accumulator.fetch_jvp(id) is not None for accumulator in accumulators)
-    del x
-    assert [accumulator.fetch_jvp(id) for accumulator in accumulators] == [None] * 6
 
 
 def test_what_a_release_runs_may_make_and_drop_tapes():
