@@ -2,7 +2,7 @@ cimport cython
 from cytape.core.interrupts cimport NO_MEMORY
 from cytape.core.memory cimport release, resize
 from cytape.graph.run.executor cimport Frame
-from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
+from cytape.graph.run.instructions cimport Runner, Subprogram
 from cytape.graph.run.plan_layout cimport STACKED, Stack, clear_stacks
 from cytape.ops.calls.node_store cimport Node
 from cytape.tensor.values.spec cimport Spec
@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 from numpy cimport NPY_BOOL, npy_intp
 
 from .nested_code cimport (
-    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
-    operand_spec, operands_of, row_bytes_of, rows_of, run_piece)
+    Operand, Piece, Port, count_part, emit_program, feed_operand, fetch_port, give, give_all,
+    nested_code, new_frame, operand_spec, operands_of, row_bytes_of, rows_of, run_piece)
 from .stack_rows cimport fits
 
 cdef struct RowsReturned:    # to a stack
@@ -54,8 +54,7 @@ cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
         if branch is None or not fetches_as(branch, code, row.first_output):
             return False
         program.branches.append(branch)
-        program.nbytes += nbytes_of(branch)
-        program.peak_bytes = max(program.peak_bytes, branch.peak_bytes)
+        count_part(program, branch)
     program.stacks = frozenset([i for i in range(row.n_outputs)
                                 if not code.spec(row.first_output + i).known])
     for i in range(row.n_outputs):
@@ -69,14 +68,9 @@ cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
             code.place_output(symbol)
             if program.moved(0, i) >= 0 or program.moved(1, i) >= 0:
                 copied += code.spec(symbol).nbytes
-    symbols = [*contiguous(code, node, symbols),
-               *range(row.first_output, row.first_output + row.n_outputs)]
-    code.subprograms.append(program)
     program.effort = 2 * copied + max(
         (<Code>program.branches[0]).effort, (<Code>program.branches[1]).effort)
-    code.emit_operands(node, CONTROL, program, symbols, program.effort)
-    code.release_temporaries()
-    return True
+    return emit_program(code, node, program, symbols, program.effort)
 
 
 cdef bint fetches_as(Code branch, Code code, int32_t first_output) except -1:
@@ -118,17 +112,15 @@ cdef class BranchProgram(Subprogram):
 cdef class BranchRunner(Runner):
     cdef list frames
     cdef Piece pieces[2]
-    cdef Port* ports[2]            # inputs, then outputs
-    cdef int32_t* operands[2]      # of the instruction
+    cdef Operand* operands[2]      # inputs, then outputs
     cdef int32_t* moved[2]         # per output: the operand whose memory holds it, or -1
-    cdef int n_ports[2]
+    cdef int n_operands[2]
     cdef RowsReturned* rows[2]
     cdef int n_rows[2]
 
     def __dealloc__(self):
         cdef int which
         for which in range(2):
-            release(self.ports[which])
             release(self.operands[which])
             release(self.moved[which])
             release(self.rows[which])
@@ -141,19 +133,17 @@ cdef class BranchRunner(Runner):
         cdef RowsReturned* rows
         cdef Spec spec
         self.frames.append(frame)
-        resize(<void**>&self.ports[which], n_feeds + n_fetches + 1, sizeof(Port))
-        resize(<void**>&self.operands[which], n_feeds + n_fetches + 1, sizeof(int32_t))
+        resize(<void**>&self.operands[which], n_feeds + n_fetches + 1, sizeof(Operand))
         resize(<void**>&self.moved[which], n_feeds + n_fetches + 1, sizeof(int32_t))
         resize(<void**>&self.rows[which], n_fetches + 1, sizeof(RowsReturned))
         for k in range(n_feeds):
-            feed_port(frame, &self.ports[which][k], k)
-            self.operands[which][k] = program.positions[which][k]
+            feed_operand(frame, self.operands[which] + k, k, program.positions[which][k])
             self.moved[which][k] = -1
         n = n_feeds
         for k in range(n_fetches):
             if k not in program.stacks:
-                fetch_port(frame, &self.ports[which][n], k)
-                self.operands[which][n] = program.n_operands + k
+                fetch_port(frame, &self.operands[which][n].port, k)
+                self.operands[which][n].operand = program.n_operands + k
                 self.moved[which][n] = program.moved(which, k)
                 n += 1
                 continue
@@ -166,7 +156,7 @@ cdef class BranchRunner(Runner):
             rows.count = -1 if rows.port.is_stack else spec.dims[0]
             rows.can_change_places = code.fetches.count(symbol) == 1
             self.n_rows[which] += 1
-        self.n_ports[which] = n
+        self.n_operands[which] = n
         return 0
 
     cdef list memory(self):
@@ -174,13 +164,13 @@ cdef class BranchRunner(Runner):
 
     cdef int run(self, char** data) noexcept nogil:
         cdef int which = 0 if data[0][0] else 1
+        cdef Operand* operands = self.operands[which]
         cdef RowsReturned* rows = self.rows[which]
         cdef Stack* stack
         cdef int k, failed
         cdef char* found
         cdef char* wanted
-        for k in range(self.n_ports[which]):
-            give(&self.ports[which][k], data[self.operands[which][k]])
+        give_all(operands, self.n_operands[which], data)
         for k in range(self.n_rows[which]):
             if rows[k].count >= 0:
                 stack = <Stack*>data[rows[k].operand]
@@ -189,11 +179,11 @@ cdef class BranchRunner(Runner):
                 stack.count = rows[k].count
                 give(&rows[k].port, stack.data)
         failed = run_piece(&self.pieces[which])
-        for k in range(self.n_ports[which] if not failed else 0):
+        for k in range(self.n_operands[which] if not failed else 0):
             if self.moved[which][k] >= 0:
-                found, wanted = data[self.moved[which][k]], data[self.operands[which][k]]
+                found, wanted = data[self.moved[which][k]], data[operands[k].operand]
                 if found != wanted:
-                    memcpy(wanted, found, self.ports[which][k].nbytes)
+                    memcpy(wanted, found, operands[k].port.nbytes)
         for k in range(self.n_rows[which] if not failed else 0):
             if rows[k].count < 0 and not hand_on(&rows[k], <Stack*>data[rows[k].operand]):
                 failed = NO_MEMORY

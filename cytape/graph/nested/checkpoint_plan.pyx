@@ -7,8 +7,8 @@ from cytape.core.schedules cimport (
     end_reversal, next_action, store)
 from cytape.graph.run.plan_code cimport Code
 from cytape.graph.run.executor cimport Frame
-from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
-from cytape.graph.run.plan_layout cimport STACKED, Stack, clear_stacks
+from cytape.graph.run.instructions cimport Runner, Subprogram
+from cytape.graph.run.plan_layout cimport Stack, clear_stacks
 from cytape.ops.calls.dispatch cimport Op
 from cytape.ops.engine.general_op cimport GeneralOp
 from cytape.ops.calls.node_store cimport Node
@@ -17,12 +17,13 @@ from cytape.tensor.values.buffer cimport Buffer, new_buffer
 from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.string cimport memcpy
-from numpy cimport NPY_INT64, npy_intp
+from numpy cimport npy_intp
 
 from .nested_code cimport (
-    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
-    operand_spec, operands_of, row_bytes_of, rows_of, run_piece)
-from .stack_rows cimport fits
+    Operand, Piece, Port, count_part, emit_program, feed_operand, feed_port, fetch_port, give,
+    give_all, is_count, nested_code, new_frame, no_such_row, operand_spec, operands_of, rows_at,
+    rows_of, run_piece)
+from .stack_rows cimport RowsRead, fits, give_rows, read_rows, rows_of_stack
 
 from cytape.core.schedules import blocks_and_snapshots, snapshots_beside
 from cytape.errors import GraphError
@@ -37,17 +38,6 @@ cdef struct Carried:         # a loop variable, or a gradient
     char* present            # of a loop variable: in a record, or a snapshot
     Stack kept               # its snapshots
     Port into, into_reverse, out
-
-cdef struct Rows:            # an operand that is a stack
-    int operand
-    bint is_stack, is_last_use
-    npy_intp extent
-
-cdef struct Given:           # a loop-invariant input, or the slices of a stack
-    Port port
-    int operand
-    bint is_sliced, is_stack
-    npy_intp row_bytes, extent
 
 
 cdef class CheckpointedOp(GeneralOp):
@@ -77,8 +67,7 @@ cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
     cdef CheckpointProgram program
     cdef list symbols = operands_of(code, node), specs
     cdef int32_t symbol
-    if (symbols is None or code.spec(symbols[0]).type_num != NPY_INT64
-            or code.spec(symbols[0]).size != 1):
+    if symbols is None or not is_count(code, symbols[0]):
         return False
     specs = [operand_spec(code, symbol) for symbol in symbols]
     for i in attrs["stacks"]:
@@ -97,17 +86,12 @@ cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
     if program.advance is None or program.reverse is None or not program.suits(
             code, row.first_output):
         return False
-    program.note_given(code, symbols)
-    if not program.note_snapshots(code, symbols):
+    if not program.note_rows(code, symbols):
         return False
-    symbols = contiguous(code, node, symbols)
+    program.count_bytes()
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         code.place_output(symbol)
-        symbols.append(symbol)
-    code.subprograms.append(program)
-    code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL)
-    code.release_temporaries()
-    return True
+    return emit_program(code, node, program, symbols, WORTH_THE_GIL)
 
 
 @cython.final
@@ -116,8 +100,7 @@ cdef class CheckpointProgram(Subprogram):
     cdef dict attrs
     cdef int n_inputs
     cdef list carried_specs     # of loop variables, then of gradients
-    cdef dict given             # per other operand: its `Given`
-    cdef list snapshots         # their `Rows`
+    cdef dict rows              # of stacks and snapshots, by operand: see `rows_at`
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
         """Whether the bodies return the specs that they take."""
@@ -132,39 +115,22 @@ cdef class CheckpointProgram(Subprogram):
                 return False
         return True
 
-    cdef bint note_snapshots(self, Code code, list symbols) except -1:
-        """Note where snapshots are; False: they are not of the loop variables."""
+    cdef bint note_rows(self, Code code, list symbols) except -1:
+        """Note where rows are; False: the snapshots are not of the loop variables."""
         cdef tuple positions = self.attrs.get("snapshots", ())
         cdef list specs = [*self.carried_specs[:self.attrs["n_variables"]], Spec.of((), "int64")]
-        cdef int32_t symbol
-        self.snapshots = []
+        if len(positions) not in (0, len(specs)):
+            return False
         for i, spec in zip(positions, specs):
-            symbol = symbols[i]
-            if rows_of(code, symbol) != (spec,):
+            if rows_of(code, symbols[i]) != (spec,):
                 return False
-            is_stack = code.layout.places[symbol].kind == STACKED
-            self.snapshots.append((
-                i, is_stack,
-                (code.layout.places[symbol].uses == 1 and positions.count(i) == 1
-                 and i not in self.given),
-                0 if is_stack else code.spec(symbol).dims[0]))
-        return len(positions) in (0, len(specs))
+        self.rows = {i: rows_at(code, symbols[i]) for i in {*positions, *self.attrs["stacks"]}}
+        return True
 
-    cdef int note_given(self, Code code, list symbols) except -1:
-        cdef int32_t symbol
-        cdef bint is_stack
+    cdef int count_bytes(self) except -1:
         cdef Code part
-        self.given = {}
-        for i in {*self.attrs["advance_inputs"], *self.attrs["reverse_inputs"]}:
-            symbol = symbols[i]
-            is_stack = code.layout.places[symbol].kind == STACKED
-            is_sliced = i in self.attrs["stacks"]
-            self.given[i] = (
-                is_sliced, is_stack, row_bytes_of(code.spec(symbol)) if is_sliced else 0,
-                code.spec(symbol).dims[0] if is_sliced and not is_stack else 0)
         for part in (self.advance, self.reverse):
-            self.nbytes += nbytes_of(part)
-            self.peak_bytes = max(self.peak_bytes, part.peak_bytes)
+            count_part(self, part)
         for spec in self.carried_specs:
             self.nbytes += 2 * in_records(spec.nbytes)
             self.peak_bytes += 2 * in_records(spec.nbytes)
@@ -186,10 +152,11 @@ cdef class CheckpointRunner(Runner):
     cdef Frame advance_frame, reverse_frame
     cdef Piece advance, reverse
     cdef Port advance_limit, reverse_limit
-    cdef int n_variables, n_gradients, n_given_to_advance, n_given
+    cdef int n_variables, n_gradients, n_same, n_read, n_read_forward
     cdef Carried* carried       # loop variables, then gradients
-    cdef Given* given           # to the one that goes forward, then to the other
-    cdef Rows* snapshots        # ... and their index; NULL: there are none
+    cdef Operand* same
+    cdef RowsRead* read         # by the function that goes forward, then by the other
+    cdef RowsRead* snapshots    # ... and their index; NULL: there are none
     cdef int64_t* index         # the contents of that; NULL: only the first state
     cdef int64_t n_first, n_rows    # states it lists, and rows in the stacks
     cdef npy_intp state_bytes, gradient_bytes
@@ -202,7 +169,8 @@ cdef class CheckpointRunner(Runner):
     def __dealloc__(self):
         end_reversal(&self.schedule)
         release(self.carried)
-        release(self.given)
+        release(self.same)
+        release(self.read)
         release(self.snapshots)
 
     cdef int set_up(self, CheckpointProgram program) except -1:
@@ -235,26 +203,33 @@ cdef class CheckpointRunner(Runner):
         for i in range(2):
             self.records[i] = data + i * self.state_bytes
             self.gradients[i] = data + 2 * self.state_bytes + i * self.gradient_bytes
-        if program.snapshots:
-            resize(<void**>&self.snapshots, n + 1, sizeof(Rows))
-        for i, rows in enumerate(program.snapshots):
-            (self.snapshots[i].operand, self.snapshots[i].is_stack, self.snapshots[i].is_last_use,
-             self.snapshots[i].extent) = rows
-        self.n_given_to_advance = <int>len(program.attrs["advance_inputs"])
-        self.n_given = self.n_given_to_advance + <int>len(program.attrs["reverse_inputs"])
-        resize(<void**>&self.given, self.n_given + 1, sizeof(Given))
-        for i, operand in enumerate(program.attrs["advance_inputs"]):
-            self.set_up_given(self.advance_frame, 1 + n + i, self.given + i, operand)
-        for i, operand in enumerate(program.attrs["reverse_inputs"]):
-            self.set_up_given(self.reverse_frame, 1 + n + m + i,
-                              self.given + self.n_given_to_advance + i, operand)
+        advance_inputs, reverse_inputs, snapshots = (
+            program.attrs["advance_inputs"], program.attrs["reverse_inputs"],
+            program.attrs.get("snapshots", ()))
+        if snapshots:
+            resize(<void**>&self.snapshots, n + 1, sizeof(RowsRead))
+        for i, operand in enumerate(snapshots):
+            read_rows(self.snapshots + i, operand, program.rows[operand])
+            self.snapshots[i].is_last_use &= snapshots.count(operand) == 1 and (
+                operand not in advance_inputs and operand not in reverse_inputs)
+        n_given = len(advance_inputs) + len(reverse_inputs)
+        resize(<void**>&self.same, n_given + 1, sizeof(Operand))
+        resize(<void**>&self.read, n_given + 1, sizeof(RowsRead))
+        self.set_up_given(self.advance_frame, 1 + n, advance_inputs)
+        self.n_read_forward = self.n_read
+        self.set_up_given(self.reverse_frame, 1 + n + m, reverse_inputs)
         return 0
 
-    cdef int set_up_given(self, Frame frame, int k, Given* given, int operand) except -1:
-        feed_port(frame, &given.port, k)
-        given.operand = operand
-        given.is_sliced, given.is_stack, given.row_bytes, given.extent = (
-            self.program.given[operand])
+    cdef int set_up_given(self, Frame frame, int first, tuple operands) except -1:
+        cdef int k
+        for k, operand in enumerate(operands, first):
+            if operand in self.program.attrs["stacks"]:
+                feed_port(frame, &self.read[self.n_read].port, k)
+                read_rows(self.read + self.n_read, operand, self.program.rows[operand])
+                self.n_read += 1
+            else:
+                feed_operand(frame, self.same + self.n_same, k, operand)
+                self.n_same += 1
         return 0
 
     cdef list memory(self):
@@ -279,16 +254,16 @@ cdef class CheckpointRunner(Runner):
 
     cdef int find_snapshots(self, char** data) noexcept nogil:
         """Read the index of stored states; INTERRUPTED if it does not fit the loop."""
-        cdef int64_t i, n, block
+        cdef npy_intp i, n, n_rows
         cdef int64_t* index
         self.index, self.n_first, self.n_rows = NULL, 1, 1
         if self.snapshots == NULL or self.n_steps <= 0:
             return 0
-        index = <int64_t*>rows_at(data, self.snapshots + self.n_variables, &n)
+        index = <int64_t*>rows_of_stack(self.snapshots + self.n_variables, data, &n)
         self.n_rows = INT64_MAX
         for i in range(self.n_variables):
-            rows_at(data, self.snapshots + i, &block)
-            self.n_rows = min(self.n_rows, block)
+            rows_of_stack(self.snapshots + i, data, &n_rows)
+            self.n_rows = min(self.n_rows, n_rows)
         if n < 3 or n % 2 == 0 or index[0] < 1 or index[1] != 0:
             return no_such_snapshots()
         for i in range(1, n, 2):
@@ -310,12 +285,12 @@ cdef class CheckpointRunner(Runner):
         cdef Carried* carried
         cdef Stack* stack
         cdef char* rows
-        cdef int64_t i, n
+        cdef npy_intp i, n
         for i in range(self.n_variables):
             carried = self.carried + i
             rows, n = data[1 + i], 1
             if self.index != NULL:
-                rows = rows_at(data, self.snapshots + i, &n)
+                rows = rows_of_stack(self.snapshots + i, data, &n)
                 stack = <Stack*>data[self.snapshots[i].operand]
                 if (self.snapshots[i].is_stack and self.snapshots[i].is_last_use
                         and stack.capacity and not self.careful):
@@ -341,9 +316,7 @@ cdef class CheckpointRunner(Runner):
         for i in range(self.n_variables, self.n_variables + self.n_gradients):
             carried = self.carried + i
             memcpy(self.gradients[0] + carried.offset, data[1 + i], carried.nbytes)
-        for i in range(self.n_given):
-            if not self.given[i].is_sliced:
-                give(&self.given[i].port, data[self.given[i].operand])
+        give_all(self.same, self.n_same, data)
         while not failed:
             kind = next_action(schedule)
             row = self.row_of(schedule.n_kept - 1)
@@ -391,9 +364,9 @@ cdef class CheckpointRunner(Runner):
             give(&carried.into, carried.present)
             give(&carried.out, next + carried.offset)
             carried.present = next + carried.offset
-        for i in range(self.n_given_to_advance):
-            if self.given[i].is_sliced and not give_rows(&self.given[i], data, first, n):
-                return no_such_rows()
+        for i in range(self.n_read_forward):
+            if not give_rows(&self.read[i], data, first, n):
+                return no_such_row()
         return run_piece(&self.advance)
 
     cdef int go_back(self, char** data, int turn) noexcept nogil:
@@ -409,9 +382,9 @@ cdef class CheckpointRunner(Runner):
             carried = self.carried + i
             give(&carried.into_reverse, self.gradients[turn] + carried.offset)
             give(&carried.out, self.gradients[1 - turn] + carried.offset)
-        for i in range(self.n_given_to_advance, self.n_given):
-            if self.given[i].is_sliced and not give_rows(&self.given[i], data, first, n):
-                return no_such_rows()
+        for i in range(self.n_read_forward, self.n_read):
+            if not give_rows(&self.read[i], data, first, n):
+                return no_such_row()
         return run_piece(&self.reverse)
 
 
@@ -438,35 +411,6 @@ cdef int divide(CheckpointRunner runner) except -1:
     return 0
 
 
-cdef char* rows_at(char** data, const Rows* rows, int64_t* n) noexcept nogil:
-    """The rows of a stack, and how many there are."""
-    if not rows.is_stack:
-        n[0] = rows.extent
-        return data[rows.operand]
-    n[0] = (<Stack*>data[rows.operand]).count
-    return (<Stack*>data[rows.operand]).data
-
-
 cdef int no_such_snapshots() noexcept with gil:
     PyErr_SetString(graph_error, b"the snapshots are not those of a loop of so many iterations")
-    return INTERRUPTED
-
-
-cdef bint give_rows(Given* given, char** data, int64_t first, int64_t n) noexcept nogil:
-    """Give a body some rows of a stack; False: there are none."""
-    cdef char* rows = data[given.operand]
-    cdef npy_intp extent = given.extent
-    cdef Stack piece
-    if given.is_stack:
-        extent = (<Stack*>rows).count
-        rows = (<Stack*>rows).data
-    if first + n > extent:
-        return False
-    piece.data, piece.count, piece.capacity = rows + first * given.row_bytes, n, 0
-    give(&given.port, <char*>&piece)
-    return True
-
-
-cdef int no_such_rows() noexcept with gil:
-    PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
     return INTERRUPTED

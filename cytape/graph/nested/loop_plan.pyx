@@ -1,11 +1,10 @@
 cimport cython
-from cpython.exc cimport PyErr_SetString
 from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, spend_without_gil
 from cytape.core.memory cimport release, resize
 from cytape.core.schedules cimport Sweep, begin_sweep, forget_sweep, stored_in
 from cytape.graph.passes.rewriting cimport RewrittenGraph, set_spec
 from cytape.graph.run.executor cimport Frame
-from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
+from cytape.graph.run.instructions cimport Runner, Subprogram
 from cytape.graph.run.plan_layout cimport SMALL_BYTES, STACKED, Stack, clear_stacks
 from cytape.ops.calls.node_store cimport Node
 from cytape.ops.kernels.ufunc_loops cimport WORTH_THE_GIL
@@ -13,16 +12,14 @@ from cytape.tensor.values.buffer cimport Buffer, new_buffer
 from cytape.tensor.values.spec cimport Spec, symbolic_spec
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
-from numpy cimport NPY_INT64, npy_intp
+from numpy cimport npy_intp
 
 from .nested_code cimport (
-    Piece, Port, contiguous, feed_port, fetch_port, give, is_predicate, nbytes_of, nested_code,
-    new_frame, operand_spec, operands_of, row_bytes_of, row_spec, run_piece)
-from .stack_rows cimport RowsRead, RowsWritten, append, fits, give_back, give_row, list_stored
-
-from cytape.errors import GraphError
-
-cdef object graph_error = GraphError
+    Operand, Piece, Port, count_part, emit_program, feed_operand, feed_port, fetch_port, give,
+    give_all, is_count, is_predicate, nested_code, new_frame, no_such_row, operand_spec,
+    operands_of, row_bytes_of, row_spec, rows_at, run_piece)
+from .stack_rows cimport (
+    RowsRead, RowsWritten, append, fits, give_back, give_row, list_stored, read_rows)
 
 cdef enum:
     PREALLOCATED = 1 << 26  # first allocation of a stack at most, if the limit is large
@@ -35,10 +32,6 @@ cdef struct Variable:
     char* told               # the address of the present value that the body has
     int moved, spare         # large: the variables whose memory is the next one of this, or free
     Port into, out, into_condition
-
-cdef struct Same:
-    Port port
-    int operand
 
 
 cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
@@ -54,8 +47,7 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
             attrs["condition"] is not None or attrs["ragged_kept"]):
         return False
     symbols = operands_of(code, node)
-    if (symbols is None or code.spec(symbols[0]).type_num != NPY_INT64
-            or code.spec(symbols[0]).size != 1):
+    if symbols is None or not is_count(code, symbols[0]):
         return False
     specs = [operand_spec(code, symbol) for symbol in symbols]
     row_specs = [row_spec(code, symbols[1 + n + i], i in attrs["ragged_stacks"])
@@ -79,7 +71,8 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
         if program.condition is None or not is_predicate(program.condition):
             return False
     program.tell(code, row.first_output)
-    program.note_rows(code, symbols[1 + n:])
+    program.rows = [rows_at(code, symbol) for symbol in
+                    symbols[1 + n:1 + n + n_rows + len(attrs["ragged_stacks"])]]
     program.count_bytes()
     for i in range(row.n_outputs):
         symbol = row.first_output + i
@@ -89,12 +82,7 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
                   and code.take_over(symbol, symbols[i], 1)):
             code.place_output(symbol)
             copied += code.spec(symbol).nbytes
-    symbols = [*contiguous(code, node, symbols),
-               *range(row.first_output, row.first_output + row.n_outputs)]
-    code.subprograms.append(program)
-    code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL + 2 * copied)
-    code.release_temporaries()
-    return True
+    return emit_program(code, node, program, symbols, WORTH_THE_GIL + 2 * copied)
 
 
 @cython.final
@@ -103,8 +91,7 @@ cdef class LoopProgram(Subprogram):
     cdef int n_inputs, n_variables
     cdef dict attrs
     cdef list variable_specs, output_specs
-    cdef list rows             # per stack: whether it is STACKED, used no more, its bytes, its rows
-    cdef list lengths          # per ragged one: whether its lengths are STACKED, and how many
+    cdef list rows             # of stacks, then of the lengths of ragged ones: see `rows_at`
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
         """Whether the body returns the specs that it takes, and rows of one shape."""
@@ -143,28 +130,11 @@ cdef class LoopProgram(Subprogram):
                 set_spec(code.graph, first_output + 1 + i, spec)
         return 0
 
-    cdef int note_rows(self, Code code, list symbols) except -1:
-        cdef int32_t symbol
-        cdef int i, n_rows = self.attrs["n_stacks"]
-        self.rows, self.lengths = [], []
-        for i in range(n_rows):
-            symbol = symbols[i]
-            is_stack = code.layout.places[symbol].kind == STACKED
-            self.rows.append((is_stack, code.layout.places[symbol].uses == 1,
-                              row_bytes_of(code.spec(symbol)),
-                              0 if is_stack else code.spec(symbol).dims[0]))
-        for i in range(len(self.attrs["ragged_stacks"])):
-            symbol = symbols[n_rows + i]
-            is_stack = code.layout.places[symbol].kind == STACKED
-            self.lengths.append((is_stack, 0 if is_stack else code.spec(symbol).dims[0]))
-        return 0
-
     cdef int count_bytes(self) except -1:
         cdef Code part
         for part in (self.body, self.condition):
             if part is not None:
-                self.nbytes += nbytes_of(part)
-                self.peak_bytes = max(self.peak_bytes, part.peak_bytes)
+                count_part(self, part)
                 self.effort += part.effort
         for i, spec in enumerate(self.variable_specs):
             if not self.stays(i):
@@ -193,7 +163,7 @@ cdef class LoopRunner(Runner):
     cdef Variable* variables
     cdef RowsRead* read
     cdef RowsWritten* written
-    cdef Same* same                       # of the body, then of the condition
+    cdef Operand* same                    # of the body, then of the condition
     cdef tuple snapshots                  # arguments of `begin_sweep` after the limit
     cdef Sweep sweep
 
@@ -207,8 +177,7 @@ cdef class LoopRunner(Runner):
     cdef int set_up(self, LoopProgram program) except -1:
         cdef dict attrs = program.attrs
         cdef Frame frame = new_frame(program.body, &self.body)
-        cdef int n = program.n_variables, i, first
-        cdef Same* same
+        cdef int n = program.n_variables, i
         cdef Port goes_on
         self.body_frame = frame
         self.is_reverse = attrs["reverse"]
@@ -220,15 +189,13 @@ cdef class LoopRunner(Runner):
         resize(<void**>&self.variables, n + 1, sizeof(Variable))
         resize(<void**>&self.read, self.n_read + 1, sizeof(RowsRead))
         resize(<void**>&self.written, self.n_written + 1, sizeof(RowsWritten))
-        resize(<void**>&self.same, self.n_same + self.n_in_condition + 1, sizeof(Same))
+        resize(<void**>&self.same, self.n_same + self.n_in_condition + 1, sizeof(Operand))
         for i in range(n):
             feed_port(frame, &self.variables[i].into, i)
             fetch_port(frame, &self.variables[i].out, i)
         self.set_up_rows(program)
-        first = n + self.n_read
         for i in range(self.n_same):
-            feed_port(frame, &self.same[i].port, first + i)
-            self.same[i].operand = attrs["body_inputs"][i]
+            feed_operand(frame, self.same + i, n + self.n_read + i, attrs["body_inputs"][i])
         self.set_up_variables(program)
         self.sweep.next = -1
         self.stores = attrs.get("snapshots") is not None
@@ -243,9 +210,7 @@ cdef class LoopRunner(Runner):
         for i in range(n):
             feed_port(frame, &self.variables[i].into_condition, i)
         for i in range(self.n_in_condition):
-            same = self.same + self.n_same + i
-            feed_port(frame, &same.port, n + i)
-            same.operand = attrs["condition_inputs"][i]
+            feed_operand(frame, self.same + self.n_same + i, n + i, attrs["condition_inputs"][i])
         fetch_port(frame, &goes_on, 0)
         give(&goes_on, &self.goes_on)
         return 0
@@ -260,13 +225,11 @@ cdef class LoopRunner(Runner):
         for i in range(self.n_read):
             read = self.read + i
             feed_port(self.body_frame, &read.port, n + i)
-            read.operand = 1 + n + i
-            read.lengths = -1
-            read.is_stack, read.is_last_use, read.row_bytes, read.extent = program.rows[i]
+            read_rows(read, 1 + n + i, program.rows[i])
         for i, k in enumerate(attrs["ragged_stacks"]):
             read = self.read + <int>k
             read.lengths = n_inputs + i
-            read.lengths_are_stack, read.n_lengths = program.lengths[i]
+            read.lengths_are_stack, _, _, read.n_lengths = program.rows[self.n_read + i]
         n_inputs = self.n_inputs = program.n_inputs
         for i in range(self.n_written):
             written = self.written + i
@@ -355,8 +318,7 @@ cdef class LoopRunner(Runner):
         cdef Stack* stack
         cdef bint is_known = not self.has_condition
         cdef int i
-        for i in range(self.n_same + self.n_in_condition):
-            give(&self.same[i].port, data[self.same[i].operand])
+        give_all(self.same, self.n_same + self.n_in_condition, data)
         for i in range(self.n_variables):
             variable = self.variables + i
             if variable.stays:
@@ -486,8 +448,3 @@ cdef int begin_to_store(LoopRunner runner, int64_t limit) except -1:
 
 cdef inline npy_intp in_lines(npy_intp nbytes) noexcept:
     return (nbytes + 63) & ~<npy_intp>63
-
-
-cdef int no_such_row() noexcept with gil:
-    PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
-    return INTERRUPTED

@@ -8,7 +8,7 @@
 from cytape.core.typedefs cimport index_t
 from cytape.graph.run.plan_code cimport Code
 from cytape.graph.run.executor cimport Frame, Patch
-from cytape.graph.run.instructions cimport Instruction, run_span
+from cytape.graph.run.instructions cimport Instruction, Subprogram, run_span
 from cytape.graph.run.plan_layout cimport Stack, clear_stacks
 from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t, int64_t
@@ -22,6 +22,10 @@ cdef struct Port:
     const Patch* patches    # the operands of instructions that get the address
     int32_t n_patches
     Instruction* instructions
+
+cdef struct Operand:
+    Port port
+    int32_t operand         # of the instruction
 
 cdef struct Piece:          # a frame, for code without the GIL
     Instruction* instructions
@@ -38,13 +42,18 @@ cdef object rows_of(Code code, int32_t symbol)       # a tuple of their spec; Fa
 cdef object operand_spec(Code code, int32_t symbol)  # its spec, or that
 cdef object row_spec(Code code, int32_t symbol, bint is_ragged)
 cdef npy_intp row_bytes_of(Spec spec) except -1
+cdef tuple rows_at(Code code, int32_t symbol)        # the last four fields of its RowsRead
 cdef bint is_predicate(Code condition) except -1
 cdef Frame new_frame(Code code, Piece* piece)
 cdef int feed_port(Frame frame, Port* port, int k) except -1
 cdef int fetch_port(Frame frame, Port* port, int k) except -1
-cdef Py_ssize_t nbytes_of(Code code) except -1       # of a frame and the data of its code
+cdef int count_part(Subprogram program, Code part) except -1  # add its bytes to the program's
+cdef bint is_count(Code code, int32_t symbol) except -1       # one number of int64
 cdef list operands_of(Code code, int32_t node)       # symbols, or None: Python runs the node
-cdef list contiguous(Code code, int32_t node, list symbols)
+# Write the instruction of a program whose inputs are some symbols and whose outputs are placed.
+cdef bint emit_program(Code code, int32_t node, Subprogram program, list symbols,
+                       npy_intp effort) except -1
+cdef int no_such_row() noexcept with gil             # raise, and return INTERRUPTED
 
 
 cdef inline void give(Port* port, char* data) noexcept nogil:
@@ -61,6 +70,17 @@ cdef inline void give(Port* port, char* data) noexcept nogil:
     for i in range(port.n_patches):
         port.instructions[port.patches[i].instruction].data[port.patches[i].operand] = (
             data + port.patches[i].offset)
+
+
+cdef inline int feed_operand(Frame frame, Operand* to, int k, int32_t operand) except -1:
+    to.operand = operand
+    return feed_port(frame, &to.port, k)
+
+
+cdef inline void give_all(Operand* operands, int n, char** data) noexcept nogil:
+    cdef int i
+    for i in range(n):
+        give(&operands[i].port, data[operands[i].operand])
 
 
 cdef inline int run_piece(Piece* piece) noexcept nogil:

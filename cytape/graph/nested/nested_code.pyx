@@ -1,13 +1,19 @@
+from cpython.exc cimport PyErr_SetString
+from cytape.core.interrupts cimport INTERRUPTED
+from cytape.graph.run.instructions cimport CONTROL
 from cytape.graph.run.plan_code cimport N_TEMPORARIES
 from cytape.graph.run.plan_compiler cimport compile
 from cytape.graph.run.executable cimport Executable
 from cytape.graph.run.plan_layout cimport EXTERNAL, NOWHERE, PLACED, STACKED, Place, memory_of
 from cytape.ops.calls.node_store cimport Node
 from cytape.tensor.values.spec cimport Spec, spec_of
-from numpy cimport NPY_BOOL
+from numpy cimport NPY_BOOL, NPY_INT64
 
+from cytape.errors import GraphError
 from cytape.graph.passes import optimise
 from cytape.ops.adjoints.identity_groups import may_agree
+
+cdef object graph_error = GraphError
 
 cdef enum:
     MOST_CODES = 64   # of one body, for as many shapes
@@ -98,6 +104,13 @@ cdef npy_intp row_bytes_of(Spec spec) except -1:
     return nbytes
 
 
+cdef tuple rows_at(Code code, int32_t symbol):
+    cdef Place* place = &code.layout.places[symbol]
+    cdef Spec spec = code.spec(symbol)
+    is_stack = place.kind == STACKED
+    return is_stack, place.uses == 1, row_bytes_of(spec), 0 if is_stack else spec.dims[0]
+
+
 cdef Frame new_frame(Code code, Piece* piece):
     cdef Frame frame = Frame(code)
     piece.instructions = frame.instructions
@@ -139,14 +152,19 @@ cdef void patched_port(Frame frame, Port* port, int external) noexcept:
     port.instructions = frame.instructions
 
 
-cdef Py_ssize_t nbytes_of(Code code) except -1:
-    cdef Py_ssize_t nbytes = (
-        code.layout.small_bytes + code.layout.large_bytes
-        + 2 * code.n_code * <Py_ssize_t>sizeof(Instruction)
-        + code.n_pool * <Py_ssize_t>sizeof(npy_intp))
-    for subprogram in code.subprograms:
-        nbytes += subprogram.nbytes
-    return nbytes
+cdef int count_part(Subprogram program, Code part) except -1:
+    program.nbytes += (
+        part.layout.small_bytes + part.layout.large_bytes
+        + 2 * part.n_code * <Py_ssize_t>sizeof(Instruction)
+        + part.n_pool * <Py_ssize_t>sizeof(npy_intp))
+    for inner in part.subprograms:
+        program.nbytes += inner.nbytes
+    program.peak_bytes = max(program.peak_bytes, part.peak_bytes)
+    return 0
+
+
+cdef bint is_count(Code code, int32_t symbol) except -1:
+    return code.spec(symbol).type_num == NPY_INT64 and code.spec(symbol).size == 1
 
 
 cdef list operands_of(Code code, int32_t node):
@@ -167,6 +185,18 @@ cdef list operands_of(Code code, int32_t node):
     return symbols
 
 
-cdef list contiguous(Code code, int32_t node, list symbols):
-    return [symbol if code.layout.places[<int32_t>symbol].kind == STACKED else
-            code.contiguous(node, symbol) for symbol in symbols]
+cdef bint emit_program(Code code, int32_t node, Subprogram program, list symbols,
+                       npy_intp effort) except -1:
+    cdef Node* row = &code.graph.nodes[node]
+    symbols = [symbol if code.layout.places[<int32_t>symbol].kind == STACKED else
+               code.contiguous(node, symbol) for symbol in symbols]
+    symbols += range(row.first_output, row.first_output + row.n_outputs)
+    code.subprograms.append(program)
+    code.emit_operands(node, CONTROL, program, symbols, effort)
+    code.release_temporaries()
+    return True
+
+
+cdef int no_such_row() noexcept with gil:
+    PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
+    return INTERRUPTED

@@ -19,10 +19,10 @@ cdef enum:
 cdef struct RowsRead:
     Port port
     int operand, lengths     # lengths: -1, or the operand that they are
-    bint is_stack, lengths_are_stack, is_last_use
-    npy_intp row_bytes
-    npy_intp extent, total   # rows that there are; ragged: before the next slice
-    npy_intp n_lengths
+    bint lengths_are_stack
+    npy_intp n_lengths, total  # total: rows before the next slice, of a ragged stack
+    bint is_stack, is_last_use
+    npy_intp row_bytes, extent  # extent: how many rows there are, if it is no stack
 
 cdef struct RowsWritten:
     Port port
@@ -48,16 +48,43 @@ cdef inline bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nog
     return True
 
 
+cdef inline void read_rows(RowsRead* read, int operand, tuple rows) noexcept:
+    """Say where rows are, and what `rows_at` has found about them."""
+    read.operand, read.lengths = operand, -1
+    read.is_stack, read.is_last_use, read.row_bytes, read.extent = rows
+
+
+cdef inline char* rows_of_stack(
+        const RowsRead* read, char** data, npy_intp* extent) noexcept nogil:
+    """Return the rows of a stack, and how many there are."""
+    cdef char* rows = data[read.operand]
+    extent[0] = read.extent
+    if read.is_stack:
+        extent[0] = (<Stack*>rows).count
+        rows = (<Stack*>rows).data
+    return rows
+
+
+cdef inline bint give_rows(
+        RowsRead* read, char** data, int64_t first, int64_t n) noexcept nogil:
+    """Give a body some rows of a stack; False: there are none."""
+    cdef npy_intp extent
+    cdef char* rows = rows_of_stack(read, data, &extent)
+    cdef Stack piece
+    if first + n > extent:
+        return False
+    piece.data, piece.count, piece.capacity = rows + first * read.row_bytes, n, 0
+    give(&read.port, <char*>&piece)
+    return True
+
+
 cdef inline bint give_row(
         RowsRead* read, char** data, int64_t place, bint is_reverse) noexcept nogil:
     """Give a body the row of a stack, or all rows that an inner loop left; False: there is none."""
-    cdef char* rows = data[read.operand]
+    cdef npy_intp extent, n_lengths = read.n_lengths
+    cdef char* rows = rows_of_stack(read, data, &extent)
     cdef char* lengths
-    cdef npy_intp extent = read.extent, n_lengths = read.n_lengths
     cdef Stack piece
-    if read.is_stack:
-        extent = (<Stack*>rows).count
-        rows = (<Stack*>rows).data
     if read.lengths < 0:
         if place >= extent:
             return False
