@@ -6,20 +6,88 @@ differentiates the loops in its body again, and so do higher orders.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cytape.graph.control.residuals import extracted, read_of, residuals, stackable
-from cytape.graph.tracing.body_tools import closed, dense, derived, inlined, like, zeros
+from cytape.graph.tracing.body_tools import closed, dense, derived, zeros
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
+from cytape.graph.tracing.derived_body import DerivedBody
 from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.calls.symbolic import in_graph
-from cytape.tensor.recording.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["BodyGradient", "BodyTangents", "body_gradient", "body_tangents"]
+__all__ = [
+    "BodyGradient",
+    "BodyTangents",
+    "body_gradient",
+    "body_tangents",
+    "reached_by_gradients",
+    "reached_by_tangents",
+]
+
+
+@derived
+def reached_by_gradients(
+    body: ConcreteFunction, variables: Sequence[int], outputs: Sequence[int], n_variables: int
+) -> tuple[int, ...]:
+    """List the loop variables that gradients reach in some iteration.
+
+    For others there are none, which is not the same as zeros: zero times an infinite slope is NaN.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+        From loop variables, and more, to the next loop variables, and more.
+    variables : sequence of int
+        The loop variables of whose last values there are gradients.
+    outputs : sequence of int
+        The other outputs that have gradients.
+    n_variables : int
+    """
+    def step(part: DerivedBody, reached: Sequence[int]) -> list[Any]:
+        seeds = part.take([body.output_symbols[i] for i in reached])
+        return part.gradients(
+            [part.outputs[i] for i in reached], part.inputs[:n_variables], seeds)
+
+    return _found_in_steps(body, variables, outputs, n_variables, step)
+
+
+@derived
+def reached_by_tangents(
+    body: ConcreteFunction, variables: Sequence[int], inputs: Sequence[int], n_variables: int
+) -> tuple[int, ...]:
+    """List the loop variables that tangents reach in some iteration.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    variables, inputs : sequence of int
+        The loop variables whose start values have tangents, and the other inputs that have some.
+    n_variables : int
+    """
+    def step(part: DerivedBody, reached: Sequence[int]) -> list[Any]:
+        tangents = part.take([body.input_symbols[i] for i in reached])
+        return part.tangents(
+            [part.inputs[i] for i in reached], tangents, part.outputs[:n_variables])
+
+    return _found_in_steps(body, variables, inputs, n_variables, step)
+
+
+def _found_in_steps(
+    body: ConcreteFunction, variables: Sequence[int], others: Sequence[int], n_variables: int,
+    step: Callable[[DerivedBody, Sequence[int]], list[Any]],
+) -> tuple[int, ...]:
+    n_trainable = sum(body.graph.spec_of(symbol).trainable
+                      for symbol in body.input_symbols[:n_variables])
+    reached, last = set(variables), [*variables, *others]
+    while last and len(reached) < n_trainable:
+        part = DerivedBody(body)
+        part.build(part.take(body.input_symbols))
+        last = [i for i, x in enumerate(step(part, last)) if x is not None and i not in reached]
+        reached.update(last)
+    return tuple(sorted(reached))
 
 
 @dataclass
@@ -56,6 +124,7 @@ class BodyGradient:
     captured: list[Tensor]
 
 
+@derived
 def body_gradient(
     body: ConcreteFunction, n_variables: int, n_stacks: int, carried: Sequence[int],
     wanted: Sequence[int], kept: Sequence[int],
@@ -70,26 +139,18 @@ def body_gradient(
     carried, wanted, kept : sequence of int
         The loop variables, the other inputs, and the other outputs with gradients.
     """
-    key = "gradient", n_variables, n_stacks, tuple(carried), tuple(wanted), tuple(kept)
-    return derived(body, key, lambda: _body_gradient(
-        body, n_variables, n_variables + n_stacks, list(carried), list(wanted), list(kept)))
-
-
-def _body_gradient(
-    body: ConcreteFunction, n_variables: int, first_same: int, carried: list[int],
-    wanted: list[int], kept: list[int],
-) -> BodyGradient:
-    source = body.graph
-    graph = FunctionGraph(f"{body.name}_grad", current_graph())
-    with unrecorded(), building_into(graph):
-        inputs = like(graph, source, body.input_symbols)
-        seeds = like(graph, source, [body.input_symbols[i] for i in carried])
-        seeds_of_kept = like(graph, source, [body.output_symbols[i] for i in kept])
-        outputs = [in_graph(graph, x) for x in inlined(body, graph, inputs)]
-        first_backward = graph.n_nodes
-        found = symbolic_gradients(
-            graph, [graph.symbol_of(outputs[i]) for i in carried + kept],
-            [graph.symbol_of(inputs[i]) for i in carried + wanted], seeds + seeds_of_kept)
+    first_same = n_variables + n_stacks
+    part = DerivedBody(body, "_grad")
+    graph = part.graph
+    with part.building():
+        inputs = part.take(body.input_symbols)
+        seeds = part.take([body.input_symbols[i] for i in carried])
+        seeds_of_kept = part.take([body.output_symbols[i] for i in kept])
+        part.build(inputs)
+        outputs = [in_graph(graph, x) for x in part.outputs]
+        found = part.gradients(
+            [outputs[i] for i in (*carried, *kept)], [inputs[i] for i in (*carried, *wanted)],
+            seeds + seeds_of_kept)
         next_seeds = [zeros(inputs[i]) if gradient is None else dense(gradient)
                       for i, gradient in zip(carried, found, strict=False)]
         of_wanted = {i: ensure_shape(dense(gradient), inputs[i].shape)
@@ -97,13 +158,13 @@ def _body_gradient(
                      if gradient is not None}
         summed = [i for i in of_wanted if i >= first_same]
         sliced = [i for i in of_wanted if i < first_same]
-        sums = like(graph, source, [body.input_symbols[i] for i in summed])
+        sums = part.take([body.input_symbols[i] for i in summed])
         results = [in_graph(graph, x) for x in (
             *next_seeds, *[total + of_wanted[i] for total, i in zip(sums, summed, strict=True)],
             *[of_wanted[i] for i in sliced])]
         moving, slices = inputs[:first_same], inputs[n_variables:first_same]
-        told = residuals(graph, moving, seeds + sums + seeds_of_kept, first_backward, results,
-                         slices + seeds_of_kept)
+        told = residuals(graph, moving, seeds + sums + seeds_of_kept, part.first_of_derivative,
+                         results, slices + seeds_of_kept)
         parts = stackable(graph, told)
     # Captured tensors are invariant, too.
     same = inputs[first_same:] + [graph.tensor_at(symbol) for _, symbol in graph.captures]
@@ -152,6 +213,7 @@ class BodyTangents:
     captured: list[Tensor]
 
 
+@derived
 def body_tangents(
     body: ConcreteFunction, n_variables: int, n_stacks: int, carried: Sequence[int],
     moving: Sequence[int],
@@ -166,33 +228,25 @@ def body_tangents(
     carried, moving : sequence of int
         Which loop variables, and which other inputs, have tangents.
     """
-    key = "tangents", n_variables, n_stacks, tuple(carried), tuple(moving)
-    return derived(body, key, lambda: _body_tangents(
-        body, n_variables, n_variables + n_stacks, list(carried), list(moving)))
-
-
-def _body_tangents(
-    body: ConcreteFunction, n_variables: int, first_same: int, carried: list[int],
-    moving: list[int],
-) -> BodyTangents:
-    source, n = body.graph, n_variables
+    n, first_same = n_variables, n_variables + n_stacks
     sliced, same_moving = [[i for i in moving if (i < first_same) == is_slice]
                            for is_slice in (True, False)]
-    graph = FunctionGraph(f"{body.name}_jvp", current_graph())
-    with unrecorded(), building_into(graph):
-        inputs = like(graph, source, body.input_symbols)
+    part = DerivedBody(body, "_jvp")
+    with part.building():
+        inputs = part.take(body.input_symbols)
         of_variables, of_slices, of_same = [
-            like(graph, source, [body.input_symbols[i] for i in places])
+            part.take([body.input_symbols[i] for i in places])
             for places in (carried, sliced, same_moving)]
-        outputs = inlined(body, graph, inputs)
-        found = symbolic_tangents(
-            graph, [graph.symbol_of(inputs[i]) for i in carried + sliced + same_moving],
-            of_variables + of_slices + of_same, list(map(graph.symbol_of, outputs)))
+        part.build(inputs)
+        outputs = part.outputs
+        found = part.tangents(
+            [inputs[i] for i in (*carried, *sliced, *same_moving)],
+            of_variables + of_slices + of_same, outputs)
         next_tangents = [zeros(outputs[i]) if found[i] is None else dense(found[i])
                          for i in carried]
         kept = [i for i in range(n, len(outputs)) if found[i] is not None]
         others = [*inputs[n:first_same], *of_slices, *inputs[first_same:], *of_same]
         forward, passed, used = closed(
-            graph, inputs[:n] + of_variables, others, others,
+            part.graph, inputs[:n] + of_variables, others, others,
             [*outputs[:n], *next_tangents, *[dense(found[i]) for i in kept]])
     return BodyTangents(forward, kept, used, passed[len(used) :])

@@ -19,18 +19,11 @@ import numpy as np
 
 from cytape.core.schedules import Kind, blocks_and_snapshots, reversal, snapshots_beside
 from cytape.graph.nested.checkpoint_plan import CheckpointedOp
-from cytape.graph.tracing.body_tools import (
-    Operands,
-    closed,
-    dense,
-    inlined,
-    like,
-    with_outputs,
-    zeros,
-)
+from cytape.graph.tracing.body_tools import Operands, closed, dense, like, with_outputs, zeros
 from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.derived_body import DerivedBody
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
+from cytape.graph.tracing.replay import symbolic_gradients
 from cytape.ops.engine.op_kinds import ANY_OUTPUT, enter
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.recording.state import building_into, current_graph, unrecorded
@@ -231,70 +224,48 @@ def _shape_rule(*specs: Spec, reverse: ConcreteFunction, **_: Any) -> list[Spec]
     return [symbolic_spec(spec.shape, spec.dtype) for spec in own]  # not of that graph's tensors
 
 
-class _Plain:
-    """The same gradient over all iterations at once, built in a graph of its own.
+def _plain(op: Any) -> DerivedBody:
+    """Build the same gradient over all iterations at once.
 
     It takes the inputs without the snapshots, which are the last ones.
     """
+    attrs = op.attrs
+    n_first = 1 + attrs["n_variables"] + attrs["n_gradients"]
+    plain = DerivedBody(attrs["reverse"], "_derivative")
+    arguments = plain.take_like(list(map(
+        convert_to_tensor, op.inputs[:len(op.inputs) - len(attrs.get("snapshots", ()))])))
+    plain.build([*arguments[:n_first], *[arguments[i] for i in attrs["reverse_inputs"]]])
+    return plain
 
-    def __init__(self, op: Any) -> None:
-        n_inputs = len(op.inputs) - len(op.attrs.get("snapshots", ()))
-        self.inputs = list(map(convert_to_tensor, op.inputs[:n_inputs]))
-        self.trainable = [x.spec.trainable for x in self.inputs]
-        attrs = op.attrs
-        reverse, n_first = attrs["reverse"], 1 + attrs["n_variables"] + attrs["n_gradients"]
-        self.graph = FunctionGraph(f"{reverse.name}_derivative", current_graph())
-        with self.building():
-            self.arguments = [
-                self.graph.argument(x.shape, x.dtype) for x in self.inputs]
-            self.outputs = inlined(reverse, self.graph, [
-                *self.arguments[:n_first],
-                *[self.arguments[i] for i in attrs["reverse_inputs"]]])
 
-    def building(self) -> Any:
-        return building_into(self.graph)
-
-    def symbols(self, tensors: Sequence[Tensor]) -> list[int]:
-        return list(map(self.graph.symbol_of, tensors))
-
-    def take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        return [self.graph.argument(x.shape, x.dtype) for x in tensors]
-
-    def call(self, more: list[Tensor], actual: list[Tensor], found: list) -> list[Tensor | None]:
-        """Run the found results; None stays None."""
-        results = [dense(x) for x in found if x is not None]
-        body, passed, _ = closed(
-            self.graph, (), self.arguments + more, self.inputs + actual, results)
-        values = iter(body.call_with(passed))
-        return [None if x is None else next(values) for x in found]
+def _computed(plain: DerivedBody, found: list) -> list[Tensor | None]:
+    """Run the found results; None stays None."""
+    body, passed = plain.closed([dense(x) for x in found if x is not None])
+    values = iter(body.call_with(passed))
+    return [None if x is None else next(values) for x in found]
 
 
 def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     with unrecorded():
-        plain = _Plain(op)
+        plain = _plain(op)
+        arguments = list(plain.arguments)
         reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
-        wanted = [i for i, trainable in enumerate(plain.trainable) if trainable and op.needs[i]]
-        actual = [convert_to_tensor(gradients[i]) for i in reached]
-        with plain.building():
-            seeds = plain.take(actual)
-            found = symbolic_gradients(
-                plain.graph, plain.symbols([plain.outputs[i] for i in reached]),
-                plain.symbols([plain.arguments[i] for i in wanted]), seeds)
-    by_input = dict(zip(wanted, plain.call(seeds, actual, found), strict=True))
+        wanted = [i for i, x in enumerate(plain.actual) if x.spec.trainable and op.needs[i]]
+        seeds = plain.take_like([convert_to_tensor(gradients[i]) for i in reached])
+        found = plain.gradients(
+            [plain.outputs[i] for i in reached], [arguments[i] for i in wanted], seeds)
+    by_input = dict(zip(wanted, _computed(plain, found), strict=True))
     return [by_input.get(i) for i in range(len(op.inputs))]
 
 
 def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     with unrecorded():
-        plain = _Plain(op)
-        moving = [i for i, _ in enumerate(plain.inputs) if tangents[i] is not None]
-        actual = [convert_to_tensor(tangents[i]) for i in moving]
-        with plain.building():
-            directions = plain.take(actual)
-            found = symbolic_tangents(
-                plain.graph, plain.symbols([plain.arguments[i] for i in moving]), directions,
-                plain.symbols(plain.outputs))
-    return plain.call(directions, actual, found)
+        plain = _plain(op)
+        arguments = list(plain.arguments)
+        moving = [i for i in range(len(arguments)) if tangents[i] is not None]
+        directions = plain.take_like([convert_to_tensor(tangents[i]) for i in moving])
+        found = plain.tangents([arguments[i] for i in moving], directions, plain.outputs)
+    return _computed(plain, found)
 
 
 checkpointed_op = enter(CheckpointedOp(

@@ -23,23 +23,18 @@ from cytape.graph.tracing.body_tools import (
     REPEATED,
     Operands,
     added,
-    closed,
     computed,
     dense,
     given_symbols,
-    inlined,
-    like,
     repeatable,
     zeros,
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
+from cytape.graph.tracing.derived_body import DerivedBody
 from cytape.ops.adjoints.conform import broadcast_to, cast
 from cytape.ops.calls.symbolic import in_graph
 from cytape.ops.engine.op_kinds import ANY_OUTPUT, enter
 from cytape.tensor.making import constant, convert_to_tensor
-from cytape.tensor.recording.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
@@ -105,55 +100,36 @@ def common(first: Spec, second: Spec) -> Spec:
     return symbolic_spec(shape, first.dtype)
 
 
-class _Part:
-    """The derivative of one branch, while it is traced.
+class _Part(DerivedBody):
+    """The derivative of one branch, while it is built.
 
     Attributes
     ----------
     passed : list of Tensor
         The inputs of the branch, where it is called.
-    inputs, outputs : list of Tensor
-        Of the branch, in the graph of the derivative.
-    arguments, actual : list of Tensor
-        Optional inputs, and the values passed for them.
     results : dict of int to Tensor
         Results that this branch computes, by positions among all results.
     """
 
     def __init__(self, branch: ConcreteFunction, passed: Sequence[Tensor], suffix: str) -> None:
-        self.branch, self.passed = branch, list(passed)
-        self.graph = FunctionGraph(f"{branch.name}_{suffix}", current_graph())
-        self.arguments: list[Tensor] = []
-        self.actual: list[Tensor] = []
-        self.inputs = self.take(branch.graph, branch.input_symbols, passed)
-        with unrecorded(), building_into(self.graph):
-            self.outputs = inlined(branch, self.graph, self.inputs)
-        self.first_of_derivative = self.graph.n_nodes
+        super().__init__(branch, suffix)
+        self.passed = list(passed)
+        self.build(self.take(branch.input_symbols, passed))
         self.results: dict[int, Any] = {}
-
-    def take(self, source: Any, symbols: Iterable[int], actual: Iterable[Tensor]) -> list[Tensor]:
-        """Add arguments."""
-        arguments = like(self.graph, source, symbols)
-        self.arguments += arguments
-        self.actual += actual
-        return arguments
-
-    def symbols(self, tensors: Iterable[Tensor]) -> list[int]:
-        return list(map(self.graph.symbol_of, tensors))
 
     def all_results(self, found: Iterable[int], stand_in: Callable) -> list[Tensor]:
         """Return results for some positions, zeros where there are none."""
-        with unrecorded(), building_into(self.graph):
+        with self.building():
             return [
                 in_graph(self.graph, dense(self.results[i]) if i in self.results
                          else zeros(stand_in(self, i)))
                 for i in found]
 
-    def body(
+    def extracted(
         self, inputs: Sequence[Tensor], actual: Sequence[Tensor], outputs: Sequence[Tensor],
         keep: Sequence[int] = (),
     ) -> tuple[ConcreteFunction, list[Tensor]]:
-        """Make a body that also takes the graph's captured tensors; return it and its inputs."""
+        """Return a body that also takes the graph's captured tensors, and its inputs."""
         captured = [self.graph.tensor_at(symbol) for _, symbol in self.graph.captures]
         return (
             extracted(self.graph, [*inputs, *captured], outputs, keep),
@@ -186,14 +162,13 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     arrived = [i for i, gradient in enumerate(gradients) if gradient is not None]
     parts, all_seeds = [], []
     for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
-        part = _Part(branch, own, "grad")
-        seeds = part.take(branch.graph, [branch.output_symbols[i] for i in arrived],
+        part = _Part(branch, own, "_grad")
+        seeds = part.take([branch.output_symbols[i] for i in arrived],
                           [convert_to_tensor(gradients[i]) for i in arrived])
         wanted = [i for i, position in enumerate(positions) if op.needs[position]]
-        with unrecorded(), building_into(part.graph):
-            found = symbolic_gradients(
-                part.graph, part.symbols([part.outputs[i] for i in arrived]),
-                part.symbols([part.inputs[i] for i in wanted]), seeds)
+        found = part.gradients(
+            [part.outputs[i] for i in arrived], [part.inputs[i] for i in wanted], seeds)
+        with part.building():
             for i, gradient in zip(wanted, found, strict=True):
                 if gradient is not None:
                     part.results[positions[i]] = added(part.results.get(positions[i]), gradient)
@@ -201,12 +176,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         all_seeds.append(seeds)
 
     def stand_in(part: _Part, position: int) -> Tensor:
-        spec = inputs[position].spec
-        argument = part.graph.argument(
-            None if spec.shape is None else tuple(spec.shape), spec.dtype)
-        part.arguments.append(argument)
-        part.actual.append(inputs[position])
-        return argument
+        return part.take_like([inputs[position]])[0]
 
     found = sorted(set(parts[0].results) | set(parts[1].results))
     if not found:
@@ -223,8 +193,8 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     for part, own_told, own_kept, own_results in zip(parts, told, kept, results, strict=True):
         arguments, actual = own_told + part.arguments, own_kept + part.actual
         used = read_of(part.graph, own_results, arguments)
-        body, given = part.body([arguments[i] for i in used], [actual[i] for i in used],
-                                own_results, part.graph.stateful)
+        body, given = part.extracted([arguments[i] for i in used], [actual[i] for i in used],
+                                     own_results, part.graph.stateful)
         bodies.append(body)
         all_passed.append(given)
     by_position = dict(zip(found, call_branch(inputs[0], bodies, all_passed), strict=True))
@@ -249,12 +219,12 @@ def _kept(
         return [[], []]
     bodies, passed = [], []
     for i, part in enumerate(parts):
-        with unrecorded(), building_into(part.graph):
+        with part.building():
             more = [in_graph(part.graph, _nothing(part, parts[1 - i], pair[1 - i])
                              if pair[i] is None else pair[i]) for pair in slots]
-        body, given = part.body(part.inputs, part.passed, part.outputs + more)
+        body, given = part.extracted(part.inputs, part.passed, part.outputs + more)
         if not part.graph.captures:
-            body.history_of = part.branch
+            body.history_of = part.body
         bodies.append(body)
         passed.append(given)
     history = call_branch(predicate, bodies, passed)[len(parts[0].outputs) :]
@@ -295,25 +265,20 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     branches, passed = _repeatable_branches(op, inputs)
     parts = []
     for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
-        part = _Part(branch, own, "jvp")
+        part = _Part(branch, own, "_jvp")
         moving = [i for i, position in enumerate(positions) if tangents[position] is not None]
         own_tangents = part.take(
-            branch.graph, [branch.input_symbols[i] for i in moving],
+            [branch.input_symbols[i] for i in moving],
             [convert_to_tensor(tangents[positions[i]]) for i in moving])
-        with unrecorded(), building_into(part.graph):
-            found = symbolic_tangents(
-                part.graph, part.symbols([part.inputs[i] for i in moving]), own_tangents,
-                part.symbols(part.outputs))
-            part.results = {i: t for i, t in enumerate(found) if t is not None}
+        found = part.tangents([part.inputs[i] for i in moving], own_tangents, part.outputs)
+        part.results = {i: t for i, t in enumerate(found) if t is not None}
         parts.append(part)
     moved = sorted(set(parts[0].results) | set(parts[1].results))
     if not moved:
         return [None] * len(op.output_specs)
     bodies, all_passed = [], []
     for part in parts:
-        results = part.all_results(moved, lambda part, i: part.outputs[i])
-        with unrecorded(), building_into(part.graph):
-            body, given, _ = closed(part.graph, (), part.arguments, part.actual, results)
+        body, given = part.closed(part.all_results(moved, lambda part, i: part.outputs[i]))
         bodies.append(body)
         all_passed.append(given)
     by_output = dict(zip(moved, call_branch(inputs[0], bodies, all_passed), strict=True))

@@ -131,10 +131,7 @@ class Program:
 
     def arguments(self, graph: FunctionGraph) -> list[Tensor]:
         """Add placeholders for the variables to the graph of a function."""
-        return [
-            graph.argument(None if spec.shape is None else tuple(spec.shape), spec.dtype)
-            for spec in self._specs if spec is not None
-        ]
+        return graph.arguments(spec for spec in self._specs if spec is not None)
 
     def _call(self, called: str, f: Callable, structure: Any) -> Any:
         return call(called, f, *structure) if self._unpacked else call(called, f, structure)

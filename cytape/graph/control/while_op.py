@@ -11,7 +11,6 @@ changes, are outputs of the call, and inputs of the derivatives.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +18,13 @@ from typing import Any
 import numpy as np
 
 from cytape.graph.control.body_checks import LoopAttributes, is_ragged, loop_specs
-from cytape.graph.control.body_gradients import BodyGradient, body_gradient, body_tangents
+from cytape.graph.control.body_gradients import (
+    BodyGradient,
+    body_gradient,
+    body_tangents,
+    reached_by_gradients,
+    reached_by_tangents,
+)
 from cytape.graph.control.checkpointed_while import Checkpoints, checkpointed_gradients, final_seeds
 from cytape.graph.control.control_ops import (
     LoopOp,
@@ -38,8 +43,6 @@ from cytape.graph.tracing.body_tools import (
     computed,
     derived,
     given_symbols,
-    reached_by_gradients,
-    reached_by_tangents,
     repeatable,
     zeros,
 )
@@ -148,8 +151,7 @@ class Loop:
             first = last - n_given - 1 - n
             shared = shared_lengths(body, n, attrs["ragged_kept"], outputs[last:])
             lengths.update({len(stacks) + k - first: x for k, x in shared.items() if k >= first})
-            body = derived(attrs["body"], ("repeatable", len(same)), functools.partial(
-                _given_before_same, body, len(same), n_given))
+            body = _given_before_same(body, len(same), n_given)
             stacks = [*stacks, *outputs[last - n_given : last]]
         return cls(body, outputs[0], inputs[1 : 1 + n], stacks, same, lengths=lengths,
                    ragged_kept=attrs["ragged_kept"], reverse=attrs["reverse"])
@@ -169,6 +171,7 @@ def ragged_places(body: ConcreteFunction, n_variables: int, first: int) -> tuple
     return tuple(i for i in range(first, len(symbols)) if is_ragged(body.graph.spec_of(symbols[i])))
 
 
+@derived
 def _given_before_same(body: ConcreteFunction, n_same: int, n_given: int) -> ConcreteFunction:
     body = repeatable(body)
     symbols = body.input_symbols
@@ -254,7 +257,8 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
             place for place, i in enumerate(gradient.sliced) if i - n in loop.lengths),
         reverse=not loop.reverse).call()[1:]
     by_position: list[Tensor | None] = [None] * len(op.inputs)
-    for i, result in zip(carried + gradient.summed + gradient.sliced, results, strict=False):
+    for i, result in zip(
+            [*carried, *gradient.summed, *gradient.sliced], results, strict=False):
         position = positions[i]
         result = _of_shape(result, inputs[position].spec)
         by_position[position] = added(by_position[position], result)
@@ -337,7 +341,7 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
         ragged_kept=tuple(place for place, i in enumerate(kept) if i - n in loop.ragged_kept),
         reverse=loop.reverse).call()
     by_output: list[Tensor | None] = [None] * len(op.output_specs)
-    for i, tangent in zip(carried + kept, values[n:], strict=False):
+    for i, tangent in zip([*carried, *kept], values[n:], strict=False):
         by_output[1 + i] = tangent
     return by_output
 

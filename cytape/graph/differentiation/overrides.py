@@ -46,9 +46,10 @@ def _with_bodies_under(op: Any, attrs: dict, overrides: Overrides) -> tuple[Any,
 
 def _under(body: ConcreteFunction, overrides: Overrides) -> ConcreteFunction:
     """Return a body as if it had been traced under gradient functions, which it may have been."""
-    return derived(body, ("under", overrides), lambda: _copied_under(body, overrides)) or body
+    return _copied_under(body, overrides) or body
 
 
+@derived
 def _copied_under(body: ConcreteFunction, overrides: Overrides) -> ConcreteFunction | None:
     """Return the body under gradient functions, None if its nodes have them already."""
     source = body.graph

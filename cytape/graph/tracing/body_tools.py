@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from cytape.graph.model.graph_variables import known_read_op, read_variable_op
 from cytape.graph.run.interpreter import needed_nodes, run
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.replay import (
-    context_within,
-    inline,
-    symbolic_gradients,
-    symbolic_tangents,
-)
+from cytape.graph.tracing.replay import context_within, inline
 from cytape.ops.adjoints.conform import fill_like
 from cytape.ops.calls.symbolic import SymbolicGraph, in_graph
 from cytape.ops.creation import stop_gradient_op
@@ -35,12 +31,12 @@ __all__ = [
     "given_symbols",
     "inlined",
     "like",
-    "reached_by_gradients",
-    "reached_by_tangents",
     "repeatable",
     "with_outputs",
     "zeros",
 ]
+
+_Make = TypeVar("_Make", bound=Callable[..., Any])
 
 # Replacements of stateful ops in repeated calls, by op: called with the inputs, the outputs of the
 # first call, and the attributes.
@@ -95,12 +91,7 @@ class Operands:
 
 def like(graph: FunctionGraph, source: SymbolicGraph, symbols: Iterable[int]) -> list[Tensor]:
     """Add arguments to a graph, as some symbols of another one are."""
-    arguments = []
-    for symbol in symbols:
-        spec = source.spec_of(symbol)
-        shape = None if spec.shape is None else tuple(spec.shape)
-        arguments.append(graph.argument(shape, spec.dtype))
-    return arguments
+    return graph.arguments(map(source.spec_of, symbols))
 
 
 def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -151,104 +142,30 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
             [symbols[symbol] for symbol in body.output_symbols])
 
 
-def reached_by_gradients(
-    body: ConcreteFunction, variables: Sequence[int], outputs: Sequence[int], n_variables: int
-) -> list[int]:
-    """List the loop variables that gradients reach in some iteration.
-
-    For others there are none, which is not the same as zeros: zero times an infinite slope is NaN.
+def derived(make: _Make) -> _Make:
+    """Return a function that derives an object from a body once, and stores it with the body.
 
     Parameters
     ----------
-    body : ConcreteFunction
-        From loop variables, and more, to the next loop variables, and more.
-    variables : sequence of int
-        The loop variables of whose last values there are gradients.
-    outputs : sequence of int
-        The other outputs that have gradients.
-    n_variables : int
-    """
-    def step(reached: Sequence[int]) -> list[Any]:
-        graph = FunctionGraph(body.name, current_graph())
-        with unrecorded(), building_into(graph):
-            inputs = like(graph, body.graph, body.input_symbols)
-            results = inlined(body, graph, inputs)
-            return symbolic_gradients(
-                graph, [graph.symbol_of(results[i]) for i in reached],
-                list(map(graph.symbol_of, inputs[:n_variables])),
-                like(graph, body.graph, [body.output_symbols[i] for i in reached]))
-
-    return _closure("reached by gradients", body, variables, outputs, n_variables, step)
-
-
-def reached_by_tangents(
-    body: ConcreteFunction, variables: Sequence[int], inputs: Sequence[int], n_variables: int
-) -> list[int]:
-    """List the loop variables that tangents reach in some iteration.
-
-    Parameters
-    ----------
-    body : ConcreteFunction
-    variables, inputs : sequence of int
-        The loop variables whose start values have tangents, and the other inputs that have some.
-    n_variables : int
-    """
-    def step(reached: Sequence[int]) -> list[Any]:
-        graph = FunctionGraph(body.name, current_graph())
-        with unrecorded(), building_into(graph):
-            arguments = like(graph, body.graph, body.input_symbols)
-            results = inlined(body, graph, arguments)[:n_variables]
-            return symbolic_tangents(
-                graph, [graph.symbol_of(arguments[i]) for i in reached],
-                like(graph, body.graph, [body.input_symbols[i] for i in reached]),
-                list(map(graph.symbol_of, results)))
-
-    return _closure("reached by tangents", body, variables, inputs, n_variables, step)
-
-
-def derived(body: ConcreteFunction, key: tuple, make: Callable[[], Any]) -> Any:
-    """Return an object derived from a body, made once and stored with it.
-
-    Parameters
-    ----------
-    body : ConcreteFunction
-    key : tuple
-        Names the derived object.
     make : callable
-        Makes it. An object with captured tensors (an attribute, `captured`) is not stored.
+        Called with a body and hashable arguments; lists among these become tuples. An object with
+        captured tensors (an attribute, `captured`) is not stored.
 
     Returns
     -------
-    object
+    callable
     """
-    if key in body.derived:
-        return body.derived[key]
-    made = make()
-    if not getattr(made, "captured", ()):
-        body.derived[key] = made
-    return made
+    @functools.wraps(make)
+    def stored(body: ConcreteFunction, *arguments: Any) -> Any:
+        key = make, *[tuple(x) if isinstance(x, list) else x for x in arguments]
+        if key in body.derived:
+            return body.derived[key]
+        made = make(body, *key[1:])
+        if not getattr(made, "captured", ()):
+            body.derived[key] = made
+        return made
 
-
-def _closure(
-    mode: str, body: ConcreteFunction, variables: Sequence[int], others: Sequence[int],
-    n_variables: int, step: Callable[[Sequence[int]], list[Any]],
-) -> list[int]:
-    return list(derived(
-        body, (mode, tuple(variables), tuple(others), n_variables),
-        lambda: _found_in_steps(body, variables, others, n_variables, step)))
-
-
-def _found_in_steps(
-    body: ConcreteFunction, variables: Sequence[int], others: Sequence[int], n_variables: int,
-    step: Callable[[Sequence[int]], list[Any]],
-) -> list[int]:
-    n_trainable = sum(body.graph.spec_of(symbol).trainable
-                      for symbol in body.input_symbols[:n_variables])
-    reached, last = set(variables), [*variables, *others]
-    while last and len(reached) < n_trainable:
-        last = [i for i, x in enumerate(step(last)) if x is not None and i not in reached]
-        reached.update(last)
-    return sorted(reached)
+    return cast(_Make, stored)
 
 
 def dense(gradient: Any) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from numpy.typing import DTypeLike
@@ -19,6 +19,7 @@ from cytape.graph.model.graph_variables import (
 from cytape.graph.run.interpreter import needed_nodes, run
 from cytape.ops.calls.symbolic import SymbolicGraph
 from cytape.tensor.tensor import Tensor, another
+from cytape.tensor.values.spec import Spec
 from cytape.tensor.variable import Variable
 
 
@@ -90,6 +91,11 @@ class FunctionGraph(Graph):
     def argument(self, shape: tuple | None, dtype: DTypeLike) -> Tensor:
         """Add a placeholder for a tensor that calls pass."""
         return self.build(placeholder_op, shape=shape, dtype=dtype)
+
+    def arguments(self, specs: Iterable[Spec]) -> list[Tensor]:
+        """Add placeholders of some specs."""
+        return [self.argument(None if spec.shape is None else tuple(spec.shape), spec.dtype)
+                for spec in specs]
 
     def about_to_change(self, op: Any) -> None:
         """Raise for an op on a tensor of a trace that is complete."""
