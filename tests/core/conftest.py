@@ -17,6 +17,11 @@ def cython_core():
     return importlib.import_module("cytape.core")
 
 
+@pytest.fixture
+def tape(core):
+    return core.Tape()
+
+
 class Numbers:
     """The methods of a VSpace whose gradients are numbers. Writes down what it was asked."""
 

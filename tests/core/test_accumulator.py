@@ -39,6 +39,17 @@ def new_accumulator(forward_accumulator, host):
     return new_accumulator
 
 
+@pytest.fixture
+def watched(host, new_accumulator):
+    """Make an accumulator and a value of 3 that it gives the tangent 2."""
+    def watched():
+        accumulator, x = new_accumulator(), host.value(3)
+        accumulator.watch(x.id, host.value(2))
+        return accumulator, x
+
+    return watched
+
+
 @pytest.fixture(params=[True, False], ids=["forward", "transposed"])
 def both_ways(host, request):
     """Ops with forward functions, and the same without."""
@@ -133,10 +144,8 @@ def test_D_1B_02_ops_of_a_forward_function_do_not_count(accumulator):
     assert (accumulator.fetch_jvp(2), accumulator.fetch_jvp(3)) == (7, None)
 
 
-def test_D_1B_02_a_transposition_asks_and_tells_its_tape(host, new_accumulator):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_D_1B_02_a_transposition_asks_and_tells_its_tape(host, watched):
+    accumulator, x = watched()
 
     def backward(dy):
         def about(value, dtype="float64"):
@@ -158,10 +167,8 @@ def test_D_1B_02_a_transposition_asks_and_tells_its_tape(host, new_accumulator):
     assert accumulator.should_record([x.id], ["float64"])
 
 
-def test_D_1B_02_ops_that_differentiate_a_transposed_function_do_not_count(host, new_accumulator):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_D_1B_02_ops_that_differentiate_a_transposed_function_do_not_count(host, watched):
+    accumulator, x = watched()
     seen = []
 
     def backward_of_cube(dz):
@@ -199,11 +206,10 @@ def test_D_1B_03_zeros_are_made_of_infos(accumulator, numbers):
     assert accumulator.fetch_jvp(2) == 5
 
 
-def test_D_1B_03_a_transposition_has_zeros_too(host, new_accumulator):
+def test_D_1B_03_a_transposition_has_zeros_too(host, watched):
     host.forward = False
-    accumulator = new_accumulator()
-    x, w = host.value(3), host.value(5)
-    accumulator.watch(x.id, host.value(2))
+    accumulator, x = watched()
+    w = host.value(5)
     y = host.multiply(x, w)
     assert accumulator.fetch_jvp(y.id).number == 10
     assert ("zeros_like", w.id) in host.log
@@ -243,10 +249,8 @@ def test_D_1B_04_a_forward_function_comes_before_a_backward_one(accumulator):
         (lambda host, dy: dy, 2), (lambda host, dy: host.add(dy, host.scale(7, dy)), 16),
         (lambda host, dy: host.multiply(dy, host.multiply(dy, dy)), 6)],
     ids=["7 dy", "dy ** 2", "constant", "None", "dy", "8 dy", "dy ** 3"])
-def test_D_1B_05_a_backward_function_is_transposed(host, new_accumulator, backward, tangent):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_D_1B_05_a_backward_function_is_transposed(host, watched, backward, tangent):
+    accumulator, x = watched()
     y, = host.run("Op", [0], [x], lambda dy: [backward(host, dy)])
     assert number_of(accumulator.fetch_jvp(y.id)) == tangent
     assert (host.backwards, accumulator.busy_accumulating) == (0, False)
@@ -260,10 +264,9 @@ def test_D_1B_05_a_gradient_passed_on_gives_the_tangent_itself(host, new_accumul
     assert accumulator.fetch_jvp(y.id) is tangent
 
 
-def test_D_1B_05_inputs_that_share_a_gradient_add_their_tangents(host, new_accumulator):
-    accumulator = new_accumulator()
-    x, y = host.value(3), host.value(4)
-    accumulator.watch(x.id, host.value(2))
+def test_D_1B_05_inputs_that_share_a_gradient_add_their_tangents(host, watched):
+    accumulator, x = watched()
+    y = host.value(4)
     accumulator.watch(y.id, host.value(5))
 
     def backward(dz):
@@ -274,10 +277,8 @@ def test_D_1B_05_inputs_that_share_a_gradient_add_their_tangents(host, new_accum
     assert accumulator.fetch_jvp(z.id).number == 2 + 7 * 2 + 7 * 5 + 5
 
 
-def test_D_1B_05_every_output_has_a_seed(host, new_accumulator):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_D_1B_05_every_output_has_a_seed(host, watched):
+    accumulator, x = watched()
 
     def backward(*seeds):
         seen.append([seed.number for seed in seeds])
@@ -392,10 +393,9 @@ def test_an_op_type_will_do_for_a_name(core, accumulator, numbers):
         accumulator.accumulate(op_type, [1], [3], [1], ["float64"], lambda *_: [])
 
 
-def test_the_backward_function_is_called_by_name(core, host, new_accumulator):
-    accumulator = new_accumulator()
-    x, y = host.value(3), host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_the_backward_function_is_called_by_name(core, host, watched):
+    accumulator, x = watched()
+    y = host.value(3)
     accumulator.accumulate(core.OpType("Named"), [x], [y], [x.id], ["float64"], None,
                            lambda: lambda dy: [dy])
     assert ("call_backward_function", "Named", [], [1]) in host.log
@@ -409,10 +409,8 @@ def test_a_function_is_needed(accumulator):
     assert accumulate(accumulator, [1], [2], double)
 
 
-def test_an_op_may_have_no_outputs(host, new_accumulator, both_ways):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_an_op_may_have_no_outputs(host, watched, both_ways):
+    accumulator, x = watched()
     assert host.run("Op", [], [x], lambda: [None], lambda dx: []) == []
     assert not accumulator.busy_accumulating
 
@@ -426,29 +424,26 @@ def test_every_input_has_an_info_and_an_id(accumulator, inputs):
     assert (accumulator.fetch_jvp(2), accumulator.busy_accumulating) == (None, False)
 
 
-def test_an_input_that_is_not_trainable_moves_nothing(host, new_accumulator):
+def test_an_input_that_is_not_trainable_moves_nothing(host, watched):
     """Even if the backward function has a gradient for it."""
-    accumulator = new_accumulator()
-    x, n = host.value(3), host.value(4)
-    accumulator.watch(x.id, host.value(2))
+    accumulator, x = watched()
+    n = host.value(4)
     y, = host.run("Op", [0], [x, n], lambda dy: [host.scale(5, dy), host.scale(7, dy)],
                   dtypes=["float64", "int64"])
     assert accumulator.fetch_jvp(y.id).number == 10
 
 
-def test_gradients_of_inputs_without_a_tangent_are_not_needed(host, new_accumulator):
-    accumulator = new_accumulator()
-    x, n = host.value(3), host.value(4)
-    accumulator.watch(x.id, host.value(2))
+def test_gradients_of_inputs_without_a_tangent_are_not_needed(host, watched):
+    accumulator, x = watched()
+    n = host.value(4)
     host.run("Op", [0], [n, x], lambda dy: [None, dy], dtypes=["int64", "float64"])
     assert ("call_backward_function", "Op", [0], [1]) in host.log
 
 
-def test_a_tangent_counts_whatever_the_dtype(host, new_accumulator):
+def test_a_tangent_counts_whatever_the_dtype(host, watched):
     """It is the host that watches and knows."""
-    accumulator = new_accumulator()
-    x, n = host.value(3), host.value(4)
-    accumulator.watch(x.id, host.value(2))
+    accumulator, x = watched()
+    n = host.value(4)
     accumulator.watch(n.id, host.value(1))
     y, = host.run("Op", [0], [x, n], lambda dy: [host.scale(5, dy), host.scale(7, dy)],
                   dtypes=["float64", "int64"])
@@ -518,10 +513,8 @@ def test_one_accumulator_may_look_on_while_another_watches(host, new_accumulator
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_pushed_state_is_a_fresh_one(host, new_accumulator, both_ways, depth):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_a_pushed_state_is_a_fresh_one(host, watched, both_ways, depth):
+    accumulator, x = watched()
 
     def in_between():
         for _ in range(depth):
@@ -548,10 +541,8 @@ def test_a_pushed_state_is_a_fresh_one(host, new_accumulator, both_ways, depth):
     assert accumulator.fetch_jvp(y.id).number == 14
 
 
-def test_a_pushed_state_keeps_ops_from_the_tape(host, new_accumulator):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_a_pushed_state_keeps_ops_from_the_tape(host, watched):
+    accumulator, x = watched()
 
     def backward(dy):
         accumulator.push_state()
@@ -573,11 +564,9 @@ def test_the_last_state_stays(accumulator):
     assert accumulate(accumulator, [1], [2], double)
 
 
-def test_an_op_leaves_the_state_it_found(host, new_accumulator, both_ways):
+def test_an_op_leaves_the_state_it_found(host, watched, both_ways):
     """Whatever its function left behind."""
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+    accumulator, x = watched()
 
     def careless(dy):
         accumulator.push_state()
@@ -607,10 +596,9 @@ def test_a_wrong_number_of_tangents_is_an_error(accumulator, numbers, returned):
 
 
 @pytest.mark.parametrize("returned", [0, 1, 3])
-def test_a_wrong_number_of_gradients_is_an_error(host, new_accumulator, returned):
-    accumulator = new_accumulator()
-    x, y, z = host.value(3), host.value(4), host.value(0)
-    accumulator.watch(x.id, host.value(2))
+def test_a_wrong_number_of_gradients_is_an_error(host, watched, returned):
+    accumulator, x = watched()
+    y, z = host.value(4), host.value(0)
     deleted = []
     with pytest.raises(TapeStateError, match=f"'Op'.* expected 2, received {returned}$"):
         accumulator.accumulate("Op", [x, y], [z], [x.id, y.id], ["float64"] * 2, None,
@@ -628,10 +616,9 @@ def test_tangents_come_in_a_sequence(accumulator, returned):
 
 
 @pytest.mark.parametrize("error_type", [InjectedError, KeyboardInterrupt, MemoryError])
-def test_an_error_comes_out_unchanged(host, new_accumulator, both_ways, error_type):
-    accumulator = new_accumulator()
-    x, w = host.value(3), host.value(5)
-    accumulator.watch(x.id, host.value(2))
+def test_an_error_comes_out_unchanged(host, watched, both_ways, error_type):
+    accumulator, x = watched()
+    w = host.value(5)
     error = error_type("text")
 
     def fail(*tangents):
@@ -657,11 +644,10 @@ def test_an_error_comes_out_unchanged(host, new_accumulator, both_ways, error_ty
     ("call_backward_function", 1), ("call_backward_function", 2), ("tensor_id", 1),
     ("tensor_id", 2), ("tensor_id", 3), ("tensor_id", 4), ("tensor_id", 5),
     ("info_from_gradient", 1)])
-def test_nothing_is_left_after_an_error(host, new_accumulator, forward, method, nth):
+def test_nothing_is_left_after_an_error(host, watched, forward, method, nth):
     host.forward = forward
-    accumulator = new_accumulator()
-    x, v, w = host.value(3), host.value(5), host.value(7)
-    accumulator.watch(x.id, host.value(2))
+    accumulator, x = watched()
+    v, w = host.value(5), host.value(7)
 
     def op():
         return host.run(
@@ -688,14 +674,13 @@ def test_nothing_is_left_after_an_error(host, new_accumulator, forward, method, 
 
 
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "transposed"])
-def test_all_those_errors_are_met(host, new_accumulator, forward):
+def test_all_those_errors_are_met(host, watched, forward):
     """So the test above tests something."""
     test = test_nothing_is_left_after_an_error
     marks = [mark for mark in test.pytestmark if mark.args[0] == "method, nth"]
     host.forward = forward
-    accumulator = new_accumulator()
-    x, v, w = host.value(3), host.value(5), host.value(7)
-    accumulator.watch(x.id, host.value(2))
+    accumulator, x = watched()
+    v, w = host.value(5), host.value(7)
     host.run("Op", [1, 2], [x, v, w],
              lambda dy, dz: [dy, host.add(host.scale(2, dy), host.scale(3, dz)), dz],
              lambda dx, dv, dw: [host.add(dx, host.scale(2, dv)), host.add(dv, dw)])
@@ -720,10 +705,9 @@ def test_an_error_in_a_sum_of_tangents_leaves_what_was_there(host, new_accumulat
     assert accumulator.fetch_jvp(x.id).number == 6
 
 
-def test_outputs_need_an_id(host, new_accumulator, both_ways):
-    accumulator = new_accumulator()
-    x, y = host.value(3), host.value(4)
-    accumulator.watch(x.id, host.value(2))
+def test_outputs_need_an_id(host, watched, both_ways):
+    accumulator, x = watched()
+    y = host.value(4)
     before = host.held()
     functions = [None, lambda: lambda *dys: [None]]
     if host.forward:
@@ -735,10 +719,8 @@ def test_outputs_need_an_id(host, new_accumulator, both_ways):
         assert host.held() == before
 
 
-def test_an_op_met_in_a_backward_function_needs_one_too(host, new_accumulator):
-    accumulator = new_accumulator()
-    x = host.value(3)
-    accumulator.watch(x.id, host.value(2))
+def test_an_op_met_in_a_backward_function_needs_one_too(host, watched):
+    accumulator, x = watched()
 
     def backward(dy):
         y = host.value(dy.number)
@@ -750,10 +732,9 @@ def test_an_op_met_in_a_backward_function_needs_one_too(host, new_accumulator):
     assert (host.backwards, accumulator.busy_accumulating) == (0, False)
 
 
-def test_a_failing_deleter_is_reported_and_stops_nothing(host, new_accumulator, unraisable):
-    accumulator = new_accumulator()
-    x, y = host.value(3), host.value(0)
-    accumulator.watch(x.id, host.value(2))
+def test_a_failing_deleter_is_reported_and_stops_nothing(host, watched, unraisable):
+    accumulator, x = watched()
+    y = host.value(0)
 
     def deleter(_):
         raise InjectedError

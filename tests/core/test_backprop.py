@@ -44,8 +44,7 @@ def test_D_1A_06_a_persistent_tape_releases_nothing_until_its_end(core, numbers,
     assert record.counts == {"op0": 1, "op1": 1, "op2": 1}
 
 
-def test_D_1A_07_a_consumed_tape_has_no_second_gradient(core, numbers, chain):
-    tape = core.Tape()
+def test_D_1A_07_a_consumed_tape_has_no_second_gradient(tape, numbers, chain):
     chain(tape, 3)
     tape.compute_gradient(numbers, [3], [0])
     for target in (3, 2, 1):
@@ -55,8 +54,7 @@ def test_D_1A_07_a_consumed_tape_has_no_second_gradient(core, numbers, chain):
     assert tape.compute_gradient(numbers, [0], [0], {0: 0}) == [1]
 
 
-def test_D_1A_08_every_backward_function_runs_once(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_08_every_backward_function_runs_once(tape, numbers, record):
     tape.watch(0)
     for i in range(30):
         record(tape, f"op{i}", [i, i], [i + 1], lambda dy: [dy, dy])
@@ -64,8 +62,7 @@ def test_D_1A_08_every_backward_function_runs_once(core, numbers, record):
     assert numbers.calls == [f"op{i}" for i in reversed(range(30))]
 
 
-def test_D_1A_09_missing_gradients_are_zeros_if_the_op_is_called(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_09_missing_gradients_are_zeros_if_the_op_is_called(tape, numbers, record):
     tape.watch(0)
     record(tape, "three outputs", [0], [1, 2, 3], lambda *dys: [sum(dys)])
     record(tape, "gives None", [2], [4], lambda dy: [None])
@@ -74,8 +71,7 @@ def test_D_1A_09_missing_gradients_are_zeros_if_the_op_is_called(core, numbers, 
     assert numbers.zeros == [2, 3]
 
 
-def test_D_1A_09_no_zeros_for_an_op_that_is_not_called(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_09_no_zeros_for_an_op_that_is_not_called(tape, numbers, record):
     tape.watch(0)
     record(tape, "three outputs", [0], [1, 2, 3], lambda *dys: [sum(dys)])
     record(tape, "gives None", [2], [4], lambda dy: [None])
@@ -105,16 +101,14 @@ def test_D_1A_10_gradients_that_an_op_declares_optional_stay_none(
             for i in range(1, n_outputs)]
 
 
-def test_D_1A_10_a_plain_name_gets_zeros_whatever_it_is(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_10_a_plain_name_gets_zeros_whatever_it_is(tape, numbers, record):
     tape.watch(0)
     record(tape, "SoftmaxCrossEntropyWithLogits", [0], [1, 2], lambda dy, dz: [dy])
     tape.compute_gradient(numbers, [1], [0])
     assert numbers.output_gradients == [[1, 0]]
 
 
-def test_D_1A_11_an_op_that_no_gradient_reaches_is_released_uncalled(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_11_an_op_that_no_gradient_reaches_is_released_uncalled(tape, numbers, record):
     tape.watch(0)
     record(tape, "A", [0], [1], lambda dy: [2 * dy])
     record(tape, "B", [1], [2], lambda dy: [2 * dy])
@@ -125,24 +119,21 @@ def test_D_1A_11_an_op_that_no_gradient_reaches_is_released_uncalled(core, numbe
     assert record.counts == {"A": 1, "B": 1, "gives None": 1, "D": 1}
 
 
-def test_D_1A_12_positions_that_need_no_gradient_are_announced(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_12_positions_that_need_no_gradient_are_announced(tape, numbers, record):
     tape.watch(1)
     record(tape, "Op", [7, 1, 8], [2], lambda dy: [dy, dy, dy])
     tape.compute_gradient(numbers, [2], [1])
     assert numbers.unneeded == [[0, 2]]
 
 
-def test_D_1A_12_sources_are_needed_known_or_not(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_12_sources_are_needed_known_or_not(tape, numbers, record):
     tape.watch(1)
     record(tape, "Op", [7, 1, 8], [2], lambda dy: [dy, dy, dy])
     tape.compute_gradient(numbers, [2], [8])
     assert numbers.unneeded == [[0]]
 
 
-def test_D_1A_13_an_unknown_source_has_no_gradient(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_13_an_unknown_source_has_no_gradient(tape, numbers, record):
     tape.watch(1)
     record(tape, "Multiply", [1, 2], [3], lambda dy: [5 * dy, 3 * dy])
     assert tape.compute_gradient(numbers, [3], [1, 2]) == [5, None]
@@ -182,9 +173,8 @@ def test_D_1A_14_an_output_gradient_replaces_ones_and_none_means_ones(core, numb
     assert tape.compute_gradient(numbers, [0], [0], {0: 0}, [7]) == [7]
 
 
-def test_D_1A_15_a_source_on_the_way_passes_its_gradient_on(core, numbers, record):
+def test_D_1A_15_a_source_on_the_way_passes_its_gradient_on(tape, numbers, record):
     x, y = 3, 9
-    tape = core.Tape()
     tape.watch(1)
     record(tape, "Square", [1, 1], [2], square(x))
     record(tape, "Square", [2, 2], [3], square(y))
@@ -259,8 +249,7 @@ def test_D_1A_17_an_error_comes_out_unchanged_and_all_is_released(
 
 
 @pytest.mark.parametrize("returned, received", [([], 0), ([1, 2], 2), ((1, 2, 3), 3)])
-def test_D_1A_18_a_wrong_number_of_gradients_is_an_error(core, numbers, record, returned, received):
-    tape = core.Tape()
+def test_D_1A_18_a_wrong_number_of_gradients_is_an_error(tape, numbers, record, returned, received):
     tape.watch(0)
     record(tape, "Below", [0], [1], lambda dy: [dy])
     record(tape, "Wrong", [1], [2], lambda dy: returned)
@@ -269,13 +258,12 @@ def test_D_1A_18_a_wrong_number_of_gradients_is_an_error(core, numbers, record, 
     assert record.counts == {"Below": 1, "Wrong": 1}
 
 
-def test_D_1A_19_the_ready_op_recorded_last_goes_first(core, numbers, record):
+def test_D_1A_19_the_ready_op_recorded_last_goes_first(tape, numbers, record):
     """The one deviation from D-1A-19, which takes ready ops first-in-first-out.
 
     The latest first mirrors the forward pass: what was made last is let go first, so that few
     gradients and saved values are alive at a time.
     """
-    tape = core.Tape()
     tape.watch(0)
     for i in (1, 2, 3):
         record(tape, f"A{i}", [0], [i], lambda dy: [dy])
@@ -285,8 +273,7 @@ def test_D_1A_19_the_ready_op_recorded_last_goes_first(core, numbers, record):
     assert numbers.calls == ["Add", "B3", "A3", "B2", "A2", "B1", "A1"]
 
 
-def test_D_1A_19_zeros_are_lazy(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_19_zeros_are_lazy(tape, numbers, record):
     tape.watch(0)
     record(tape, "two outputs", [0], [1, 2], lambda dy, dz: [dy])
     record(tape, "gives None", [1], [3], lambda dy: [None])
@@ -294,14 +281,12 @@ def test_D_1A_19_zeros_are_lazy(core, numbers, record):
     assert numbers.zeros == []
 
 
-def test_D_1A_19_a_target_that_is_a_source_gives_ones(core, numbers):
-    tape = core.Tape()
+def test_D_1A_19_a_target_that_is_a_source_gives_ones(tape, numbers):
     tape.watch(0)
     assert tape.compute_gradient(numbers, [0], [0], {0: 0}) == [1]
 
 
-def test_D_1A_19_inputs_without_need_are_announced(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_19_inputs_without_need_are_announced(tape, numbers, record):
     tape.watch(1)
     record(tape, "Op", [7, 1], [2], lambda dy: [None, dy])
     assert tape.compute_gradient(numbers, [2], [1]) == [1]
@@ -311,14 +296,12 @@ def test_D_1A_19_inputs_without_need_are_announced(core, numbers, record):
 # ---- what else a gradient is asked for
 
 
-def test_sources_may_repeat_and_keep_their_order(core, numbers, chain):
-    tape = core.Tape()
+def test_sources_may_repeat_and_keep_their_order(tape, numbers, chain):
     chain(tape, 3)
     assert tape.compute_gradient(numbers, [3], [1, 0, 1, 3, 7]) == [4, 8, 4, 1, None]
 
 
-def test_an_op_without_outputs_is_consumed_too(core, numbers, record, chain):
-    tape = core.Tape()
+def test_an_op_without_outputs_is_consumed_too(tape, numbers, record, chain):
     chain(tape, 1)
     record(tape, "no outputs", [1], [])
     assert tape.compute_gradient(numbers, [1], [0]) == [2]
@@ -326,37 +309,32 @@ def test_an_op_without_outputs_is_consumed_too(core, numbers, record, chain):
     assert tape.num_ops == 0
 
 
-def test_no_sources_no_gradients(core, numbers, chain):
-    tape = core.Tape()
+def test_no_sources_no_gradients(tape, numbers, chain):
     chain(tape, 3)
     assert tape.compute_gradient(numbers, [3], []) == []
     assert tape.num_ops == 0
 
 
-def test_ids_may_come_as_tuples(core, numbers, chain):
-    tape = core.Tape()
+def test_ids_may_come_as_tuples(tape, numbers, chain):
     chain(tape, 3)
     assert tape.compute_gradient(numbers, (3,), (0,), None, (2,)) == [16]
 
 
-def test_an_output_without_handle_is_still_on_the_way(core, numbers, chain):
-    tape = core.Tape()
+def test_an_output_without_handle_is_still_on_the_way(tape, numbers, chain):
     chain(tape, 3)
     for id in (1, 2):
         tape.delete_trace(id)
     assert tape.compute_gradient(numbers, [3], [0]) == [8]
 
 
-def test_a_forgotten_output_is_no_target(core, numbers, record):
-    tape = core.Tape()
+def test_a_forgotten_output_is_no_target(tape, numbers, record):
     tape.watch(0)
     record(tape, "Op", [0], [1], lambda dy: [dy])
     tape.delete_trace(1)
     assert tape.compute_gradient(numbers, [1], [0, 1]) == [None, None]
 
 
-def test_a_consumed_tape_goes_on_recording(core, numbers, chain, record):
-    tape = core.Tape()
+def test_a_consumed_tape_goes_on_recording(tape, numbers, chain, record):
     chain(tape, 2)
     tape.compute_gradient(numbers, [2], [0])
     record(tape, "later", [2, 0], [3], lambda dy: [5 * dy, 7 * dy])
@@ -365,8 +343,7 @@ def test_a_consumed_tape_goes_on_recording(core, numbers, chain, record):
     assert record.counts == {"op0": 1, "op1": 1, "later": 1}
 
 
-def test_outputs_of_consumed_ops_are_forgotten_with_their_handles(core, numbers, chain):
-    tape = core.Tape()
+def test_outputs_of_consumed_ops_are_forgotten_with_their_handles(tape, numbers, chain):
     chain(tape, 3)
     tape.delete_trace(1)
     tape.compute_gradient(numbers, [3], [0])
@@ -375,8 +352,7 @@ def test_outputs_of_consumed_ops_are_forgotten_with_their_handles(core, numbers,
     assert [tape.is_known(i) for i in (0, 1, 2, 3)] == [True, False, False, False]
 
 
-def test_gradients_that_nobody_wants_are_deleted(core, numbers, record):
-    tape = core.Tape()
+def test_gradients_that_nobody_wants_are_deleted(tape, numbers, record):
     tape.watch(0)
     tape.watch(1)
     record(tape, "Op", [0, 1, 2], [3], lambda dy: [11, 12, 13])
@@ -384,9 +360,8 @@ def test_gradients_that_nobody_wants_are_deleted(core, numbers, record):
     assert {12, 13} <= set(numbers.deleted)
 
 
-def test_users_gradients_and_results_are_marked(core, numbers, chain):
+def test_users_gradients_and_results_are_marked(tape, numbers, chain):
     """Somebody else holds them, so the host must not add to them in place."""
-    tape = core.Tape()
     chain(tape, 2)
     assert tape.compute_gradient(numbers, [2], [1, 0], output_gradients=[30]) == [60, 120]
     assert {30, 60, 120} <= set(numbers.marked)
@@ -396,8 +371,7 @@ def test_users_gradients_and_results_are_marked(core, numbers, chain):
 
 
 @pytest.mark.parametrize("output_gradients", [[], [1], [1, 1, 1], [None]])
-def test_a_gradient_list_of_the_wrong_length(core, numbers, record, chain, output_gradients):
-    tape = core.Tape()
+def test_a_gradient_list_of_the_wrong_length(tape, numbers, record, chain, output_gradients):
     chain(tape, 2)
     with pytest.raises(InvalidGradientError, match=f"got {len(output_gradients)}"):
         tape.compute_gradient(numbers, [1, 2], [0], output_gradients=output_gradients)
@@ -406,16 +380,14 @@ def test_a_gradient_list_of_the_wrong_length(core, numbers, record, chain, outpu
 
 
 @pytest.mark.parametrize("targets, sources", [([-1], [0]), ([2], [0, -2])])
-def test_negative_ids_are_refused(core, numbers, record, chain, targets, sources):
-    tape = core.Tape()
+def test_negative_ids_are_refused(tape, numbers, record, chain, targets, sources):
     chain(tape, 2)
     with pytest.raises(InvalidIdError):
         tape.compute_gradient(numbers, targets, sources)
     assert (record.released, tape.num_ops) == ([], 2)
 
 
-def test_a_consumed_target_beside_a_good_one_spares_the_tape(core, numbers, record, chain):
-    tape = core.Tape()
+def test_a_consumed_target_beside_a_good_one_spares_the_tape(tape, numbers, record, chain):
     chain(tape, 2)
     tape.compute_gradient(numbers, [2], [0])
     record(tape, "later", [0], [5], lambda dy: [7 * dy])
@@ -425,9 +397,8 @@ def test_a_consumed_target_beside_a_good_one_spares_the_tape(core, numbers, reco
     assert tape.compute_gradient(numbers, [5], [0]) == [7]
 
 
-def test_a_circle_is_an_error(core, numbers, record):
+def test_a_circle_is_an_error(tape, numbers, record):
     """Recording an output again makes a circle if it is upstream of itself."""
-    tape = core.Tape()
     tape.watch(0)
     record(tape, "A", [0], [1], lambda dy: [dy])
     record(tape, "B", [1], [2], lambda dy: [dy])

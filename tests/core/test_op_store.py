@@ -15,8 +15,7 @@ NOT_TRAINABLE = ["bool", "int8", "int32", "int64", "uint8", "uint64", "str", "ob
 # ---- the statements of behaviours.md
 
 
-def test_D_1A_01_records_if_one_position_is_both_known_and_trainable(core):
-    tape = core.Tape()
+def test_D_1A_01_records_if_one_position_is_both_known_and_trainable(tape):
     tape.watch(1)
     for dtype in TRAINABLE:
         assert tape.should_record([1], [dtype])
@@ -29,8 +28,7 @@ def test_D_1A_01_records_if_one_position_is_both_known_and_trainable(core):
 
 
 @pytest.mark.parametrize("n_ids, n_dtypes", [(1, 0), (0, 1), (2, 1)])
-def test_D_1A_01_lists_of_different_length_are_an_error(core, record, n_ids, n_dtypes):
-    tape = core.Tape()
+def test_D_1A_01_lists_of_different_length_are_an_error(tape, record, n_ids, n_dtypes):
     tape.watch(1)
     with pytest.raises(ValueError, match=f"got {n_ids} ids and {n_dtypes} dtypes"):
         tape.should_record([1] * n_ids, ["float64"] * n_dtypes)
@@ -38,8 +36,7 @@ def test_D_1A_01_lists_of_different_length_are_an_error(core, record, n_ids, n_d
         tape.record("Op", [2], [1] * n_ids, ["float64"] * n_dtypes, lambda: None)
 
 
-def test_D_1A_02_an_op_that_is_not_recorded_leaves_no_trace(core):
-    tape = core.Tape()
+def test_D_1A_02_an_op_that_is_not_recorded_leaves_no_trace(tape):
     tape.watch(1)
     made = []
     for input_ids, dtypes in ([[1, 7], ["int32", "float32"]], [[], []]):
@@ -51,8 +48,7 @@ def test_D_1A_02_an_op_that_is_not_recorded_leaves_no_trace(core):
     assert made == [1]
 
 
-def test_D_1A_03_watching_changes_nothing_for_an_output(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_03_watching_changes_nothing_for_an_output(tape, numbers, record):
     for _ in range(2):
         tape.watch(1)
     record(tape, "Multiply", [1, 1], [2], lambda dy: [3 * dy, 3 * dy])
@@ -61,16 +57,14 @@ def test_D_1A_03_watching_changes_nothing_for_an_output(core, numbers, record):
     assert tape.compute_gradient(numbers, [3], [1]) == [12]
 
 
-def test_D_1A_03_recording_takes_over_an_id_that_was_only_watched(core, numbers, record):
-    tape = core.Tape()
+def test_D_1A_03_recording_takes_over_an_id_that_was_only_watched(tape, numbers, record):
     tape.watch(1)
     tape.watch(2)
     record(tape, "Triple", [1], [2], lambda dy: [3 * dy])
     assert tape.compute_gradient(numbers, [2], [1]) == [3]
 
 
-def test_D_1A_04_uses_are_inputs_by_occurrence_and_one_per_output(core, record):
-    tape = core.Tape()
+def test_D_1A_04_uses_are_inputs_by_occurrence_and_one_per_output(tape, record):
     tape.watch(1)
     record(tape, "Multiply", [1, 1], [2])
     assert tape.usages() == {1: 2, 2: 1}
@@ -94,8 +88,7 @@ def test_D_1A_05_a_chain_goes_with_its_end_producers_first(core, record):
     assert record.released == ["A", "B", "C"]
 
 
-def test_D_1A_05_an_op_goes_after_all_of_its_outputs(core, record):
-    tape = core.Tape()
+def test_D_1A_05_an_op_goes_after_all_of_its_outputs(tape, record):
     tape.watch(1)
     record(tape, "Split", [1], [2, 3])
     tape.delete_trace(2)
@@ -106,8 +99,7 @@ def test_D_1A_05_an_op_goes_after_all_of_its_outputs(core, record):
     assert not tape.is_known(2)
 
 
-def test_D_1A_05_unknown_and_watched_ids_are_left_alone(core, record):
-    tape = core.Tape()
+def test_D_1A_05_unknown_and_watched_ids_are_left_alone(tape, record):
     tape.watch(1)
     record(tape, "Op", [1, 7], [2])
     for id in (1, 7, 99, -1):
@@ -120,34 +112,30 @@ def test_D_1A_05_unknown_and_watched_ids_are_left_alone(core, record):
 
 
 @pytest.mark.parametrize("op_type", [None, 3])
-def test_an_op_has_a_type(core, op_type):
-    tape = core.Tape()
+def test_an_op_has_a_type(tape, op_type):
     tape.watch(1)
     with pytest.raises((AttributeError, TypeError)):
         tape.record(op_type, [1], [1], ["float64"], lambda: None)
     assert (tape.num_ops, tape.usages()) == (0, {})
 
 
-def test_a_new_tape_is_empty(core):
-    tape = core.Tape()
+def test_a_new_tape_is_empty(core, tape):
     assert (tape.persistent, tape.num_ops, tape.num_known) == (False, 0, 0)
     assert tape.usages() == {}
     assert not tape.is_known(0)
     assert core.Tape(persistent=True).persistent
 
 
-def test_infos_may_be_objects_with_an_id(core):
+def test_infos_may_be_objects_with_an_id(tape):
     class Info:
         id = 5
 
-    tape = core.Tape()
     tape.watch(1)
     tape.record("Op", [Info()], (1,), ("float64",), lambda: None)
     assert tape.is_known(5)
 
 
-def test_an_op_may_have_no_outputs_left_but_stays_while_they_are_used(core, record):
-    tape = core.Tape()
+def test_an_op_may_have_no_outputs_left_but_stays_while_they_are_used(tape, record):
     tape.watch(0)
     record(tape, "A", [0], [1])
     record(tape, "B", [1], [2])
@@ -158,8 +146,7 @@ def test_an_op_may_have_no_outputs_left_but_stays_while_they_are_used(core, reco
     assert tape.num_known == 1
 
 
-def test_producers_go_first_in_a_program_that_branches(core, record):
-    tape = core.Tape()
+def test_producers_go_first_in_a_program_that_branches(tape, record):
     tape.watch(0)
     inputs = {1: [0], 2: [1], 3: [1], 4: [2, 3], 5: [4, 2], 6: [5, 3, 1]}
     for output, input_ids in inputs.items():
@@ -174,8 +161,7 @@ def test_producers_go_first_in_a_program_that_branches(core, record):
         assert all(order.index(i) < order.index(output) for i in input_ids if i)
 
 
-def test_a_tensor_of_a_live_op_is_followed_once_it_is_watched(core, record, numbers):
-    tape = core.Tape()
+def test_a_tensor_of_a_live_op_is_followed_once_it_is_watched(tape, record, numbers):
     tape.watch(1)
     record(tape, "Add", [1, 2], [3], lambda dy: [dy, dy])
     assert not tape.is_known(2)
@@ -193,16 +179,14 @@ def test_an_op_without_outputs_goes_with_the_tape(core, record):
     assert record.released == ["Op"]
 
 
-def test_usages_are_a_copy(core, record):
-    tape = core.Tape()
+def test_usages_are_a_copy(tape, record):
     tape.watch(1)
     record(tape, "Op", [1], [2])
     tape.usages().clear()
     assert tape.usages() == {1: 1, 2: 1}
 
 
-def test_the_room_of_forgotten_ops_is_used_again(core, record):
-    tape = core.Tape()
+def test_the_room_of_forgotten_ops_is_used_again(tape, record):
     tape.watch(0)
     record(tape, "kept", [0], [1])
     sizes = []
@@ -234,8 +218,7 @@ def test_an_output_stays_while_its_op_does(core, numbers, record):
 # ---- an id that is recorded twice
 
 
-def test_a_later_op_takes_over_an_output(core, numbers, record):
-    tape = core.Tape()
+def test_a_later_op_takes_over_an_output(tape, numbers, record):
     tape.watch(1)
     tape.watch(2)
     record(tape, "Old", [1], [3], lambda dy: [5 * dy])
@@ -245,8 +228,7 @@ def test_a_later_op_takes_over_an_output(core, numbers, record):
     assert tape.compute_gradient(numbers, [3], [1, 2]) == [None, 7]
 
 
-def test_the_older_op_stays_for_its_other_output(core, numbers, record):
-    tape = core.Tape()
+def test_the_older_op_stays_for_its_other_output(tape, numbers, record):
     tape.watch(1)
     record(tape, "Old", [1], [2, 3], lambda dy, dz: [10 * dy + 100 * dz])
     record(tape, "New", [1], [2], lambda dy: [7 * dy])
@@ -255,8 +237,7 @@ def test_the_older_op_stays_for_its_other_output(core, numbers, record):
     assert numbers.output_gradients == [[1], [0, 1]]
 
 
-def test_a_taken_over_output_goes_with_its_one_handle(core, record):
-    tape = core.Tape()
+def test_a_taken_over_output_goes_with_its_one_handle(tape, record):
     tape.watch(1)
     record(tape, "Old", [1], [2])
     record(tape, "Consumer", [2], [4])
@@ -267,9 +248,8 @@ def test_a_taken_over_output_goes_with_its_one_handle(core, record):
     assert (record.counts, tape.num_ops) == ({"Old": 1, "Consumer": 1, "New": 1}, 0)
 
 
-def test_an_op_may_take_over_beside_its_own_input(core, numbers, record):
+def test_an_op_may_take_over_beside_its_own_input(tape, numbers, record):
     """What it takes in is in use, also if nothing else used it any more."""
-    tape = core.Tape()
     tape.watch(0)
     record(tape, "Old", [0], [1, 2], lambda dy, dz: [10 * dy + dz])
     tape.delete_trace(1)
@@ -278,8 +258,7 @@ def test_an_op_may_take_over_beside_its_own_input(core, numbers, record):
     assert tape.compute_gradient(numbers, [2], [0]) == [30]
 
 
-def test_taking_over_releases_the_producers_of_the_older_op(core, record):
-    tape = core.Tape()
+def test_taking_over_releases_the_producers_of_the_older_op(tape, record):
     tape.watch(0)
     record(tape, "A", [0], [1])
     record(tape, "B", [1], [2])
@@ -288,9 +267,8 @@ def test_taking_over_releases_the_producers_of_the_older_op(core, record):
     assert (record.released, tape.usages()) == (["A", "B"], {0: 1, 2: 1})
 
 
-def test_a_handle_dies_once(core, numbers, record):
+def test_a_handle_dies_once(tape, numbers, record):
     """A second deletion must not take the use that is a consumer's."""
-    tape = core.Tape()
     for id in (1, 50):
         tape.watch(id)
     record(tape, "A", [1], [2], lambda dy: [2 * dy])
@@ -307,8 +285,7 @@ def test_a_handle_dies_once(core, numbers, record):
 
 @pytest.mark.parametrize("inputs, outputs", [
     ([1], [-1]), ([1, -3], [2]), ([1], [1]), ([1, 2], [3, 2]), ([1], [2, 2])])
-def test_ids_that_cannot_be_are_refused(core, record, inputs, outputs):
-    tape = core.Tape()
+def test_ids_that_cannot_be_are_refused(tape, record, inputs, outputs):
     tape.watch(1)
     with pytest.raises(InvalidIdError):
         record(tape, "Op", inputs, outputs)
@@ -323,8 +300,7 @@ def test_a_negative_id_cannot_be_watched(core):
     assert isinstance(caught.value, ValueError)
 
 
-def test_a_failing_getter_leaves_the_tape_as_it_was(core, record):
-    tape = core.Tape()
+def test_a_failing_getter_leaves_the_tape_as_it_was(tape, record):
     tape.watch(1)
     deleted = []
     with pytest.raises(ZeroDivisionError):
@@ -333,8 +309,7 @@ def test_a_failing_getter_leaves_the_tape_as_it_was(core, record):
 
 
 @pytest.mark.parametrize("outputs", [[object()], ["2"], [None], 3])
-def test_outputs_without_an_id_are_refused(core, outputs):
-    tape = core.Tape()
+def test_outputs_without_an_id_are_refused(tape, outputs):
     tape.watch(1)
     with pytest.raises((AttributeError, TypeError)):
         tape.record("Op", outputs, [1], ["float64"], lambda: None)
@@ -344,8 +319,7 @@ def test_outputs_without_an_id_are_refused(core, outputs):
 # ---- letting go
 
 
-def test_the_deleter_gets_the_backward_object(core):
-    tape = core.Tape()
+def test_the_deleter_gets_the_backward_object(tape):
     tape.watch(1)
     made, deleted = [], []
 
@@ -382,8 +356,7 @@ def test_what_an_op_held_is_freed_with_it(core):
     assert held[1]() is None
 
 
-def test_a_deleter_may_use_the_tape(core, record):
-    tape = core.Tape()
+def test_a_deleter_may_use_the_tape(tape, record):
     tape.watch(0)
     seen = []
 
@@ -403,8 +376,7 @@ def test_a_deleter_may_use_the_tape(core, record):
     assert tape.usages() == {50: 1, 51: 1}
 
 
-def test_what_a_deleter_dooms_goes_before_its_consumers(core, record):
-    tape = core.Tape()
+def test_what_a_deleter_dooms_goes_before_its_consumers(tape, record):
     tape.watch(0)
 
     def deleter(_):
@@ -419,8 +391,7 @@ def test_what_a_deleter_dooms_goes_before_its_consumers(core, record):
     assert record.released == ["A", "B", "C"]
 
 
-def test_a_deleter_may_record_enough_to_move_everything(core, record):
-    tape = core.Tape()
+def test_a_deleter_may_record_enough_to_move_everything(tape, record):
     tape.watch(0)
     deleted = []
 
@@ -437,8 +408,7 @@ def test_a_deleter_may_record_enough_to_move_everything(core, record):
     assert tape.num_ops == 2000
 
 
-def test_a_failing_deleter_is_reported_and_stops_nothing(core, unraisable):
-    tape = core.Tape()
+def test_a_failing_deleter_is_reported_and_stops_nothing(tape, unraisable):
     tape.watch(0)
     errors = [ValueError("a deleter"), GeneratorExit(), SystemExit()]
 
@@ -453,9 +423,8 @@ def test_a_failing_deleter_is_reported_and_stops_nothing(core, unraisable):
     assert (tape.num_ops, tape.usages()) == (0, {})
 
 
-def test_saved_handles_go_one_after_the_other_not_one_inside_the_other(core):
+def test_saved_handles_go_one_after_the_other_not_one_inside_the_other(tape):
     """Each saved value holds the handle before it: letting go of one deletes the next trace."""
-    tape = core.Tape()
 
     class Handle:
         def __init__(self, id):

@@ -53,8 +53,7 @@ def number_space(core, numbers_type):
     Number.tape = None
 
 
-def test_recorded_ops_are_listed_in_order(core, number_space):
-    tape = core.Tape()
+def test_recorded_ops_are_listed_in_order(tape, number_space):
     assert tape.recorded_ops() == []
     tape.watch(0)
     for name, outputs, inputs in (("A", [1, 2], [0, 0]), ("B", [3], [2, 0]), ("C", [4], [0])):
@@ -115,8 +114,7 @@ def test_a_backward_function_may_differentiate_the_same_persistent_tape(core, nu
     assert tape.num_ops == 5
 
 
-def test_a_tape_that_is_being_consumed_cannot_be_differentiated(core, numbers, record, chain):
-    tape = core.Tape()
+def test_a_tape_that_is_being_consumed_cannot_be_differentiated(tape, numbers, record, chain):
     chain(tape, 3)
     errors = []
 
@@ -133,8 +131,7 @@ def test_a_tape_that_is_being_consumed_cannot_be_differentiated(core, numbers, r
     assert record.counts == {"op0": 1, "op1": 1, "op2": 1, "Op": 1}
 
 
-def test_what_is_recorded_while_a_tape_is_consumed_stays(core, numbers, record):
-    tape = core.Tape()
+def test_what_is_recorded_while_a_tape_is_consumed_stays(tape, numbers, record):
     tape.watch(0)
 
     def backward(dy):

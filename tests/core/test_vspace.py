@@ -91,16 +91,14 @@ def test_a_backward_call_may_return_any_sequence(core, numbers, record):
         tape.compute_gradient(numbers, [1], [0])
 
 
-def test_none_is_no_gradient_wherever_it_is_met(core, numbers, record):
-    tape = core.Tape()
+def test_none_is_no_gradient_wherever_it_is_met(tape, numbers, record):
     tape.watch(0)
     record(tape, "A", [0], [1], lambda dy: [None if dy is None else dy + 1])
     record(tape, "B", [1, 1, 0], [2], lambda dy: [None, 4, None])
     assert tape.compute_gradient(numbers, [2], [0, 1]) == [5, 4]
 
 
-def test_a_vspace_is_not_optional(core):
-    tape = core.Tape()
+def test_a_vspace_is_not_optional(tape):
     tape.watch(0)
     with pytest.raises((TypeError, AttributeError)):
         tape.compute_gradient(None, [0], [0], {0: 0})
