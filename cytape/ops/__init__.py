@@ -1,4 +1,4 @@
-"""The op table: every operation with its derivatives. `cytape.ops.declare` adds to it."""
+"""The op table: every operation of NumPy with its derivatives, one module per family."""
 
 from cytape.ops.adjoints import (  # noqa: F401  (they install themselves)
     conform,

@@ -1,4 +1,4 @@
-"""Operands repeated along axes until their shapes agree: `broadcast_to`, `broadcast_arrays`."""
+"""Broadcasting functions: `broadcast_to`, `broadcast_arrays`."""
 
 from functools import lru_cache
 
@@ -56,5 +56,5 @@ def broadcast_arrays(*args, subok=False):
         return tuple(broadcast_to_like_op(a, outline) for a in args)
     common = _common_shape(*shapes)
     if all([shape == common for shape in shapes]):
-        return tuple(args)  # as NumPy does, so that they can be written to
+        return tuple(args)  # as NumPy does, so that they stay writable
     return tuple([broadcast_to_op(a, shape=common) for a in args])

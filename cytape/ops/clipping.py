@@ -1,10 +1,10 @@
-"""Values limited to an interval or to finite numbers: `clip`, `nan_to_num`.
+"""Limits on values: `clip` to an interval, `nan_to_num` to finite numbers.
 
 Derivatives at special points:
 
-- `clip`: where the array equals a bound it gets the whole gradient, a bound that is NaN likewise;
-  an upper bound that is below the lower one gets all of it.
-- `nan_to_num`: what replaces a NaN or an infinity is a constant.
+- `clip`: if the array equals a bound, the array gets the whole gradient; a bound that is NaN gets
+  it, and so does an upper bound below the lower one.
+- `nan_to_num`: replacements of NaN and infinities are constants.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from cytape.ops.shapes import shape_rules
 
 __all__ = ["clip", "nan_to_num"]
 
-# Where operands of these tie, the array gets the whole gradient.
+# At ties the array gets the whole gradient.
 _where_unchanged = part_of_gradient("WhereUnchanged", extrema.where_unchanged)
 _clip_below = elementwise(
     "ClipBelow", np.maximum,
@@ -74,8 +74,8 @@ def clip(
     a, a_min, a_max = [np.asarray(x) if isinstance(x, (list, tuple, str)) else x
                        for x in together(a, a_min, a_max)]  # fmt: skip
     if not is_tensor(a):
-        a = np.asarray(a)  # also a number, which is not weak here
-    if a.dtype.kind in "iu":  # numbers that no element can reach may be out of the dtype's bounds
+        a = np.asarray(a)  # numbers too: they are not weak here
+    if a.dtype.kind in "iu":  # bounds may be outside the range of the dtype
         limits = np.iinfo(a.dtype)
         a_min = None if type(a_min) is int and a_min <= limits.min else a_min
         a_max = None if type(a_max) is int and a_max >= limits.max else a_max
@@ -90,7 +90,7 @@ def clip(
 
 
 def _is_interval(low, high):
-    """Tell whether no lower bound is above the upper one, which then replaces all elements."""
+    """Return whether every lower bound is at most the upper one."""
     if type(low) in (int, float) and type(high) in (int, float):
         return not low > high
     low, high = values_of(low), values_of(high)
@@ -98,11 +98,11 @@ def _is_interval(low, high):
 
 
 def _keeps_dtype(a, *bounds):
-    """Tell whether the dtype of an array is that of its result: then numbers have it, too."""
+    """Return whether an array keeps its dtype in the result, so that numbers get it, too."""
     return np.result_type(a.dtype, *[getattr(x, "dtype", x) for x in bounds]) == a.dtype
 
 
-# Not a number, and the infinities, become constants.
+# NaN and infinities become constants.
 _nan_to_num = general(
     "NanToNum", np.nan_to_num,
     lambda op, g: where(isfinite(op.inputs[0]), g, 0),

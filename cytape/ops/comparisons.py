@@ -1,6 +1,6 @@
-"""Step functions, comparisons, logic and bits: they are not connected.
+"""Step functions, comparisons, logical and bitwise functions: not differentiable.
 
-Their gradient is None, not zero. `heaviside` has one in its second operand.
+Their gradient is None, not zero. `heaviside` is differentiable in its second operand.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ _NoValue = np._NoValue
 
 
 def _step(name, ufunc):
-    """Declare a ufunc without partials, which keeps it on the fast path of the others."""
+    """Declare a ufunc without partials; unlike `nondifferentiable`, on the fast path of ufuncs."""
     return elementwise(name, ufunc, *[None] * ufunc.nin)
 
 

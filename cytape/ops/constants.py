@@ -100,10 +100,10 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 
 
 def _made(function, shape, order, **options):
-    """Return NumPy's array; where something records, a tensor that can be written to.
+    """Return NumPy's array, or a writable tensor if a recorder or a graph is active.
 
-    Under tapes and accumulators integers stay arrays. In a graph, where anything may be written to
-    them, all constants are tensors: one number, broadcast.
+    Under tapes and accumulators integers stay arrays. In a graph all constants are tensors, since
+    symbolic values may be written to them; each is one number, broadcast.
     """
     graph = current_graph()
     if graph is None and not anybody_records():
@@ -117,11 +117,11 @@ def _made(function, shape, order, **options):
 
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    """Return zeros, to be filled, as `numpy.zeros`: a tensor where something records.
+    """Return zeros, as `numpy.zeros`; a tensor if a recorder or a graph is active.
 
-    That is in functions that are differentiated, traced or mapped, and inside of tapes. What is
-    assigned to its elements is differentiated, in time that does not depend on its size. Elsewhere
-    it is an array. Integers are arrays wherever no graph is built.
+    That is the case in functions that are differentiated, traced or mapped, and inside of tapes.
+    Assignments to its elements are differentiated, in time independent of its size. Elsewhere it is
+    an array; integers are tensors only in graphs.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def zeros(shape, dtype=float, order="C", *, device=None, like=None):
 
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
-    """Return ones, to be changed, as `numpy.ones`: a tensor where something records (see `zeros`).
+    """Return ones, as `numpy.ones`; a tensor if a recorder or a graph is active (see `zeros`).
 
     Examples
     --------
@@ -153,9 +153,9 @@ def ones(shape, dtype=None, order="C", *, device=None, like=None):
 
 
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
-    """Return any values, to be replaced, as `numpy.empty`: a tensor where something records.
+    """Return uninitialised values, as `numpy.empty`.
 
-    See `zeros`.
+    A tensor if a recorder or a graph is active, see `zeros`.
 
     Examples
     --------
@@ -178,8 +178,8 @@ full_op = structural(
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """Return an array filled with a number, an array or a tensor, as `numpy.full`.
 
-    It is differentiable in a tensor. Of a number it is an array, or a tensor where something
-    records (see `zeros`), of an array it is an array.
+    It is differentiable in a tensor. Filled with an array it is an array; with a number it is an
+    array, or a tensor if a recorder or a graph is active (see `zeros`).
 
     Examples
     --------

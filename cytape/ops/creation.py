@@ -1,4 +1,4 @@
-"""Tensors from tensors: dtypes, copies, nested lists, coordinate grids."""
+"""Functions that make tensors from tensors: casts, copies, nested lists, coordinate grids."""
 
 import operator
 
@@ -42,7 +42,7 @@ __all__ = [
 # -- conversions -----------------------------------------------------------------------------------
 
 
-# To integers and the like, whose derivative is zero wherever it exists.
+# Casts to integers and other discrete dtypes: the derivative is zero wherever it exists.
 cast_to_discrete_op = nondifferentiable(
     "CastToDiscrete", forward=lambda x, dtype: x.astype(dtype), shape_rule=shape_rules.cast,
     batch=batch_axis.aligned,
@@ -50,7 +50,7 @@ cast_to_discrete_op = nondifferentiable(
 constant_op = nondifferentiable(
     "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
 install_conform(constant_op=constant_op)
-# apart: not even the shape, if it is not known, is that of the input to those who ask whose it is.
+# apart: an unknown shape of the output does not refer to the input as its owner.
 stop_gradient_op = nondifferentiable(
     "StopGradient", forward=lambda x, apart=False: x,
     shape_rule=lambda x, apart=False: symbolic_spec(x.shape, x.dtype) if apart else x,
@@ -77,9 +77,9 @@ def astype(x, dtype, /, *, copy=True, device=None):
     dtype = np.dtype(dtype)
     x = x if type(x) is Tensor else convert_to_tensor(x)
     if x.dtype == dtype:
-        return identity_op(x) if copy else x  # which may be changed apart
+        return identity_op(x) if copy else x  # a copy, if the result may be written to
     if x.dtype.kind == "c" and dtype.kind != "c":
-        np.empty(0, x.dtype).astype(dtype)  # NumPy's warning, as it is set up
+        np.empty(0, x.dtype).astype(dtype)  # NumPy's warning
     op = cast_op if dtype.kind in "fc" else cast_to_discrete_op
     return op(x, dtype=dtype)
 
@@ -100,7 +100,7 @@ def copy(a, order="K", subok=False):
 
 
 def in_order(x, order):
-    """Return a copy of a tensor, which NumPy would have laid out in an order."""
+    """Return a copy of a tensor that has NumPy's memory layout for an order."""
     axes = axes_in_memory(x, order)
     if axes is None:
         return identity_op(x)
@@ -108,7 +108,7 @@ def in_order(x, order):
 
 
 def result_in_order(result, order, operands):
-    """Return the result of a ufunc in the order "F", or "A" of operands that all are in that."""
+    """Return the result of a ufunc in order "F", also for "A" if all operands have that order."""
     if order not in ("F", "A") or order == "A" and not all(
             order_in_memory(x, order) == "F" if isinstance(x, Tensor) else np.isfortran(x)
             for x in operands if np.ndim(x) > 1):
@@ -117,10 +117,9 @@ def result_in_order(result, order, operands):
 
 
 def own_tensor(tensor):
-    """Return a tensor for a function that may change what it gets, and not what its caller has.
+    """Return a tensor that a function may write to without changing the caller's tensor.
 
-    It has the same id, so recorders know it; but for what NumPy would have made a view, which is
-    copied.
+    It has the same id, so recorders track it. Views are copied.
     """
     return identity_op(tensor) if is_part(tensor) else another(tensor)
 
@@ -152,7 +151,7 @@ def identity(x, name=None):
 
 
 def checkpoint_name(x, name):
-    """Name a value, for policies that say what `cytape.checkpoint` keeps.
+    """Name a value, for policies of `cytape.checkpoint`.
 
     Parameters
     ----------
@@ -204,7 +203,7 @@ def _stacked(parts):
 
 
 def _are_of_one_shape(parts):
-    """Tell whether these are tensors of one shape."""
+    """Return whether all parts are tensors of one shape."""
     if not parts or type(parts[0]) is not Tensor:
         return False
     shape = parts[0].shape
@@ -215,7 +214,7 @@ def _are_of_one_shape(parts):
 
 
 def _refuse_unknown(function, options):
-    """Raise what a function of NumPy's raises of parameters that concern memory."""
+    """Raise NumPy's errors for invalid parameters of memory: order, copy, device, like."""
     if options:
         function(np.zeros(1), **options)
 
@@ -223,8 +222,8 @@ def _refuse_unknown(function, options):
 def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     """Make a tensor of a tensor or of nested sequences that hold tensors, as `numpy.array`.
 
-    `copy` and `order` decide, as in NumPy, whether it is a copy or what it is made of. With a dtype
-    of objects it is an array of NumPy's whose elements are tensors.
+    `copy` and `order` decide, as in NumPy, whether the result is a copy. With an object dtype it is
+    an array of NumPy's whose elements are tensors.
 
     Examples
     --------
@@ -257,7 +256,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
 
 
 def _of_objects(tensor):
-    """Return an array of NumPy's whose objects are the elements of a tensor, tensors."""
+    """Return NumPy's object array of the elements of a tensor, each a tensor."""
     result = np.empty(tensor.shape, np.object_)
     for index in np.ndindex(tensor.shape):
         result[index] = tensor[index]
@@ -278,7 +277,7 @@ def _array(object, dtype, ndmin=0):
 
 @numpy_function(np.asarray)
 def asarray(a, dtype=None, order=None, **options):
-    """Return a tensor as it is, or make one of nested sequences, as `numpy.asarray`.
+    """Return a tensor unchanged, or make one of nested sequences, as `numpy.asarray`.
 
     Examples
     --------
@@ -298,7 +297,7 @@ def asarray(a, dtype=None, order=None, **options):
 
 
 def _grids(xi, swapped):
-    """Return each of several vectors along an axis of its own."""
+    """Return several vectors, the i-th of them along axis i."""
     ndim = len(xi)
     order = [1, 0, *range(2, ndim)] if swapped and ndim > 1 else range(ndim)
     return tuple(

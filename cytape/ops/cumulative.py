@@ -1,9 +1,9 @@
-"""Products, and the cumulative sum and product.
+"""Product, cumulative sum and cumulative product.
 
-Their first derivatives divide by elements only where all products, and the elements, are normal
-numbers. Else they do not, nor does `cumprod` ever, so zeros are no special case, whatever the
-order of the derivative. An element that stands still adds nothing to a tangent, even if the product
-of the others is infinite; nor does a gradient of zero.
+The first derivative of `prod` divides by elements if these and all products are normal numbers.
+Otherwise, and in `cumprod` always, derivatives are recurrences without division, so zeros need no
+special case at any order. Zero tangents and gradients contribute nothing, even times an infinite
+product of other elements.
 """
 
 import math
@@ -46,7 +46,7 @@ _NoValue = np._NoValue
 
 
 def times(moving, factor):
-    """Multiply a tangent or gradient by a factor; where it stands still 0 * inf is 0."""
+    """Multiply a tangent or gradient by a factor; where it is zero, 0 * inf is 0."""
     product = moving * factor
     if type(product) is np.ndarray and np.isfinite(product).all():
         return product
@@ -57,7 +57,7 @@ def times(moving, factor):
 
 
 def _lines_last(x, axes):
-    """Return lines along some axes as one last axis, and the order of axes that leads there."""
+    """Return an array with some axes moved to the end and joined, and the order of its axes."""
     order = tuple([i for i in range(x.ndim) if i not in axes]) + axes
     lines = transpose(x, order)
     extents = lines.shape[:x.ndim - len(axes)]
@@ -70,14 +70,14 @@ def _lines_back(lines, shape, order):
 
 
 def _shape_of_products(shape, axis, starts, cumulative):
-    """Return the shape of the products, which keeps reduced axes."""
+    """Return the shape of the products, with reduced axes of length one."""
     count = starts[0].shape[0] if starts else 1
     return shape if cumulative else tuple([
         count if i in axis else n for i, n in enumerate(shape)])
 
 
 def _derivative(x, starts, axis, cumulative, g=None, t=None, product=None):
-    """Call the kernel, which takes no half precision, on lines along axes side by side."""
+    """Call the kernel on lines along adjacent axes; half precision is widened."""
     if not axis:
         found = np.zeros_like(x) if g is not None and t is not None else t if g is None else g
         return found.reshape(x.shape).astype(x.dtype)
@@ -100,7 +100,7 @@ def _back(g, x, *starts, axis, cumulative):
 
 
 def _tangent(x, t, *starts, axis, cumulative):
-    x = np.asarray(x)  # of no axes NumPy's conjugate is a number
+    x = np.asarray(x)  # NumPy's conjugate of a 0-d array is a scalar
     return _derivative(x, starts, axis, cumulative, t=t).reshape(
         _shape_of_products(x.shape, axis, starts, cumulative))
 
@@ -144,7 +144,7 @@ def _slices(x, starts):
 
 
 def _products_before(x, t, begins):
-    """Return the product of the factors before each one in its slice, and its tangent."""
+    """Return the product of the factors before each element in its slice, and the tangent."""
     factors = where(begins, 0, before(x))
     product = recurrence_op(factors, where(begins, ones_like(x), 0))
     return product, recurrence_op(factors, where(begins, 0, before(times(t, product))))
@@ -211,7 +211,7 @@ def _tangent_jvp(op, tx, tt, *_):
     x, t, *starts = op.inputs
     moved = None if tt is None else products_tangent_op(x, tt, *starts, **op.attrs)
     if tx is None or not op.attrs["axis"]:
-        return zeros_like(t) if moved is None else moved  # of no axes
+        return zeros_like(t) if moved is None else moved  # without axes
     curved = _second_tangent(x, t, tx, *starts, **op.attrs)
     return curved if moved is None else moved + curved
 
@@ -222,7 +222,7 @@ def _tangent_spec(x, t, *starts, axis, cumulative):
     return symbolic_spec(_shape_of_products(x.shape, axis, starts, cumulative), x.dtype)
 
 
-# Of the products of lines or of slices: gradients, tangents, and the tangents of gradients.
+# Gradients, tangents, and tangents of gradients, for products of lines or of slices.
 products_back_op = general(
     "ProductsBack", _back, vjp=_back_vjp, jvp=_back_jvp, optional_tangents=(0, 1),
     shape_rule=lambda g, x, *_, **__: x, batch=batch_axis.of_one_shape)
@@ -235,7 +235,7 @@ products_curvature_op = composed(
 
 
 def partials(x, *starts, axis):
-    """Return for each factor the product of the others in its line, or in its slice."""
+    """Return for each factor the product of the other ones in its line or slice."""
     ones = np.ones(_shape_of_products(x.shape, axis, starts, False), x.dtype)
     return products_back_op(ones, x, *starts, axis=axis, cumulative=False)
 
@@ -282,7 +282,7 @@ prod_op = general(
 
 
 def _as_multiplied(a, dtype):
-    """Return the factors as NumPy casts them: complex ones lose their imaginary part before."""
+    """Return the factors cast to a dtype, as by NumPy: complex ones to their real parts."""
     return astype(a, dtype) if loses_imaginary(a, dtype) else a
 
 
@@ -347,7 +347,7 @@ def _cumprod_jvp(op, t):
 
 def _cumprod(a, axis=None, dtype=None):
     """Return the cumulative product along an axis, as `numpy.cumprod`."""
-    if type(a) is np.ndarray:  # the method is what NumPy's function looks for
+    if type(a) is np.ndarray:  # NumPy's function would call the method
         return a.cumprod(axis, dtype)
     return np.cumprod(a, axis, dtype)
 

@@ -1,7 +1,7 @@
-"""How to declare an op of one's own: one kind of op after the other, each with its derivatives.
+"""Public names for declarations of users' ops: the kinds of ops, and rules that are added later.
 
-Users of the package declare with these names, cytape itself with `cytape.ops.engine.op_kinds` and
-`rules`, where they are defined: a room of engines does not import from the families above it.
+They are defined in `cytape.ops.engine.op_kinds` and `user_rules`; cytape's own modules import them
+from there.
 """
 
 from cytape.ops.engine.op_kinds import (

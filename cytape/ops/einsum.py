@@ -1,18 +1,16 @@
-"""Sums of products in Einstein's notation.
+"""Einstein summation, `einsum`.
 
-The gradient of an operand is again a sum of products: of the output's gradient and the other
-operands, with the operand's own letters on the right of the arrow. Three kinds of letters of an
-operand need more than that:
+The gradient of an operand is an einsum of the output's gradient and the other operands, with the
+operand's letters on the right of the arrow. Three kinds of letters need more:
 
 - a letter on a diagonal (``ii``) is renamed at each repetition, and an identity matrix ties the
   new letter to the old one;
-- a letter that occurs nowhere else was summed, so that the gradient is constant along its axis;
-- a letter whose axis has length 1 here and is longer elsewhere was broadcast, so that the gradient
-  is summed over it.
+- a letter that occurs nowhere else was summed, so the gradient is constant along its axis;
+- a letter whose axis has length 1 here and is longer elsewhere was broadcast, so the gradient is
+  summed over it.
 
-Where all extents are known and equal, other ops compute it, two operands at a time: views, sums,
-products of each element with its own, and of matrices, as the letters tell. That is what a plan
-does fast, and what BLAS does.
+If all extents of a letter are known and equal, the call is composed of other ops, two operands at a
+time: views, sums, elementwise and matrix products, which BLAS and plans compute fast.
 """
 
 import math
@@ -71,15 +69,15 @@ def _unused_letters(text):
     return "".join(c for c in _LETTERS if c not in text)
 
 
-# -- other ops that do the same --------------------------------------------------------------------
+# -- composition of other ops ----------------------------------------------------------------------
 
 
 class _Contraction:
-    """The ops that compute a sum of products, two operands at a time.
+    """Ops that compute an einsum, two operands at a time.
 
-    They are `steps` of a function, the numbers of the values that it takes, and its other
-    arguments; every step adds a value to the operands. The axes of a value are told by the letters
-    that each of them stands for, none or several: matrices are made of values so.
+    A step is a function, the numbers of its operands, and further arguments; its result is appended
+    to the values. The axes of a value are lists of letters: an axis may stand for several letters,
+    as in a matrix, or for none.
     """
 
     def __init__(self, terms, sizes):
@@ -93,7 +91,7 @@ class _Contraction:
         return len(self.axes) - 1
 
     def reduced(self, value, kept):
-        """Take the diagonals of letters that are there twice, and sum over those not kept."""
+        """Take the diagonals of repeated letters, and sum over letters that are not kept."""
         axes = self.axes[value]
         while len(set(axes)) < len(axes):
             letter = next(letter for letter in axes if axes.count(letter) > 1)
@@ -106,7 +104,7 @@ class _Contraction:
         return value
 
     def arranged(self, value, axes):
-        """Put axes in an order, where some may become one, or stand for no letter."""
+        """Reorder and join axes; an axis may stand for several letters or for none."""
         letters = "".join(axes)
         order = tuple(map(self.axes[value].index, letters))
         if order != tuple(range(len(order))):
@@ -123,7 +121,7 @@ class _Contraction:
         """Multiply two values and sum over the letters that are not kept."""
         a, b = (self.reduced(x, {*kept, *self.axes[y]}) for x, y in [(a, b), (b, a)])
         in_a, in_b = self.axes[a], self.axes[b]
-        if {*in_a, *in_b} == {*kept}:  # nothing is summed: each element with its own
+        if {*in_a, *in_b} == {*kept}:  # nothing is summed: an elementwise product
             return self.step(multiply, [self.spread(a, kept), self.spread(b, kept)], kept)
         free_a = "".join(x for x in in_a if x in kept and x not in in_b)
         free_b = "".join(x for x in in_b if x in kept and x not in in_a)
@@ -141,16 +139,16 @@ class _Contraction:
         return self.arranged(self.shaped(product, (*stack, *free_a, *free_b)), kept)
 
     def spread(self, value, kept):
-        """Give a value all axes that are kept but those before its own first."""
+        """Return a value with all kept axes from its own first one on."""
         axes = self.axes[value]
         first = next((i for i, letter in enumerate(kept) if letter in axes), len(kept))
         return self.arranged(value, tuple(x if x in axes else "" for x in kept[first:]))
 
 
 def _sizes(subscripts, shapes):
-    """Return the terms, the output, and the size of each letter; None for what is NumPy's to judge.
+    """Return the terms, the output, and the size of each letter.
 
-    That is what is no such notation, and letters that stand for several sizes.
+    None if NumPy must decide: for invalid notation, and letters of several sizes.
     """
     inputs, arrow, output = subscripts.partition("->")
     if inputs.count(",") + 1 != len(shapes) or arrow and "..." in inputs and "..." not in output:
@@ -170,7 +168,7 @@ def _sizes(subscripts, shapes):
 
 @lru_cache(1024)
 def _steps(subscripts, shapes, optimize):
-    """Return the steps of a contraction; None for what is NumPy's to judge."""
+    """Return the steps of a contraction; None if NumPy must decide."""
     found = _sizes(subscripts, shapes)
     if found is None:
         return None
@@ -192,15 +190,15 @@ def _steps(subscripts, shapes, optimize):
 
 
 def _path(subscripts, shapes, optimize):
-    """Return which operands NumPy would multiply at a time."""
+    """Return NumPy's path: the operands of each product."""
     operands = [np.broadcast_to(0.0, shape) for shape in shapes]
     return np.einsum_path(subscripts, *operands, optimize=optimize or True)[0][1:]
 
 
 def _by_other_ops(subscripts, operands, optimize):
-    """Sum products by other ops; None where an extent is not known, or NumPy is to see to it.
+    """Compute an einsum by other ops; None for unknown extents, or if NumPy must compute it.
 
-    That sums integers, booleans and float16 in its own way, and goes the paths that it is given.
+    NumPy computes integers, booleans and float16, and calls with a given path.
     """
     shapes = tuple([x.shape for x in operands])
     if len(operands) == 1 and shapes[0] is not None and None in shapes[0]:
@@ -224,7 +222,7 @@ def _by_other_ops(subscripts, operands, optimize):
 
 
 def _shown(subscripts, x):
-    """Return the view of a tensor of unknown extents that NumPy returns; None if it would sum."""
+    """Return the view of a tensor of unknown extents if nothing is summed, else None."""
     likely = ((2,) * x.ndim,)
     found = _sizes(subscripts, likely)
     if found is None:
@@ -251,7 +249,7 @@ def _evaluate(subscripts, operands, optimize):
 
 
 def _einsum(*operands, subscripts, optimize):
-    result = _by_other_ops(subscripts, operands, optimize)  # whose extents are known now
+    result = _by_other_ops(subscripts, operands, optimize)  # extents are known now
     return np.einsum(subscripts, *operands, optimize=optimize) if result is None else result
 
 
@@ -262,7 +260,7 @@ def _einsum_spec(*specs, subscripts, optimize):
     for term, shape in zip(terms, shapes, strict=True):
         if len(term) != len(shape):
             raise ValueError(f"einsum: an operand of shape {shape} does not fit {subscripts!r}")
-        diagonal = {}  # where an extent of 1 is not repeated
+        diagonal = {}  # letters on diagonals; extents of 1 are not repeated
         for letter, size in zip(term, shape, strict=True):
             if shape_rules.differ(diagonal.setdefault(letter, size), size):
                 raise ValueError(
@@ -283,7 +281,7 @@ def _einsum_spec(*specs, subscripts, optimize):
 
 
 def _is_intricate(terms, output, position):
-    """Return whether a letter of an operand is on a diagonal, or occurs nowhere else."""
+    """Return whether a letter of an operand is on a diagonal or occurs nowhere else."""
     others = "".join([*terms[:position], *terms[position + 1 :], output])
     term = terms[position]
     return len(set(term)) < len(term) or not set(term) <= set(others)
@@ -310,7 +308,7 @@ def _einsum_transpose(position, op, *factors):
             letter = fresh
         term += letter
 
-    sizes = {}  # of the axes of the product, where 1 gives way to any other size
+    sizes = {}  # of the letters; 1 broadcasts to any other size
     for factor, letters in zip(factors, factor_terms, strict=True):
         for letter, size in zip(letters, factor.shape, strict=True):
             if sizes.get(letter, 1) == 1:
@@ -330,7 +328,7 @@ def _optimize(op):
 
 
 def _in_batch(call):
-    """Give the terms of factors with a batch axis one more letter."""
+    """Add a letter for the batch axis to the terms of factors that have it."""
     terms, output = _terms(call)
     letter = _unused_letters(output + "".join(terms))[:1]
     if not letter:
@@ -343,7 +341,7 @@ def _in_batch(call):
 
 einsum_op = multilinear(
     "Einsum", _einsum,
-    *[partial(_einsum_transpose, i) for i in range(64)],  # more operands NumPy does not take
+    *[partial(_einsum_transpose, i) for i in range(64)],  # NumPy's limit of operands
     shape_rule=_einsum_spec, batch=_in_batch)
 
 

@@ -5,16 +5,16 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
 - `power`: `x**0` has derivative 0 in `x`, also at 0; `0**y` has derivative 0 in `y` for `y >= 0`.
   The derivative in the exponent of a negative base is NaN.
 - `absolute`, `fabs`, `hypot`, `arctan2` and `sinc` have derivative 0 at the origin.
-- `hypot` has its sign as the derivative in an infinite operand.
+- `hypot`: the derivative in an infinite operand is its sign.
 - `sqrt` and `cbrt` have derivative inf at 0, as in mathematics.
-- `maximum`, `minimum`, `fmax`, `fmin`: where operands are equal each gets half of the gradient, as
-  in JAX, PyTorch and autograd; where one is NaN that one gets it which is the result; where both
+- `maximum`, `minimum`, `fmax`, `fmin`: equal operands get half of the gradient each, as in JAX,
+  PyTorch and autograd. If one operand is NaN, the one that is the result gets the gradient; if both
   are, the first.
 - `logaddexp(x, -inf)` has derivative 1 in `x`, also where `x` is -inf.
-- `sign` is not connected: its gradient is None, not zero. So are the functions in `steps`.
+- `sign` is not differentiable: its gradient is None, not zero.
 
-The gradient of a complex input is that of the output times the conjugate of the partial. `sign` and
-`angle` of complex numbers, which are not holomorphic, are put together from other functions.
+The gradient of a complex input is the output's times the conjugate of the partial. `sign` and
+`angle` of complex numbers, which are not holomorphic, are composed of other functions.
 """
 
 import math
@@ -78,9 +78,9 @@ float_power = elementwise("FloatPower", np.float_power, power_in_base, _power_in
 
 
 def _floored_quotient(z, x, y):
-    """Compute floor_divide(x, y) of the remainder, which takes less time than anew."""
+    """Compute floor_divide(x, y) from the remainder, which is faster than a division."""
     ratio = x / y
-    quotient = rint(ratio - z / y)  # x - z may overflow; and where z is y, maybe infinite, it is -1
+    quotient = rint(ratio - z / y)  # not (x - z) / y, which may overflow; -1 where z is y
     return where(y == 0, floor(ratio), where(z == y, -1, quotient))
 
 
@@ -118,14 +118,14 @@ cbrt = elementwise("Cbrt", np.cbrt, lambda y, x: 1 / (3 * y * y))
 
 
 def _share(power, x, y):
-    """Compute the share of power(x) in its sum with power(y); where both are -inf it is 1.
+    """Compute power(x) / (power(x) + power(y)), and 1 where both operands are -inf.
 
-    Not from the logarithm of the sum, which large operands round to something else.
+    The output, the logarithm of the sum, is too inaccurate for this if operands are large.
     """
-    same = isinf(x) & (x == y)  # whose difference is NaN, with a warning
+    same = isinf(x) & (x == y)  # the difference would be NaN, with a warning
     difference = where(same, maximum(-x, 0), x - where(same, 0, y))
     is_larger = difference > 0
-    ratio = power(where(is_larger, -difference, difference))  # of the smaller to the larger
+    ratio = power(where(is_larger, -difference, difference))  # smaller / larger
     return where(is_larger, 1, ratio) / (1 + ratio)
 
 
@@ -148,7 +148,7 @@ sinh = elementwise("Sinh", np.sinh, lambda y, x: cosh(x))
 cosh = elementwise("Cosh", np.cosh, lambda y, x: sinh(x))
 tanh = elementwise("Tanh", np.tanh, lambda y, x: 1 - y * y)
 arcsinh = asinh = elementwise("Arcsinh", np.arcsinh, lambda y, x: 1 / sqrt(x * x + 1))
-# Not the root of the product: that has the wrong sign left of the imaginary axis.
+# Product of roots: the root of the product has the wrong sign left of the imaginary axis.
 arccosh = acosh = elementwise("Arccosh", np.arccosh, lambda y, x: 1 / (sqrt(x - 1) * sqrt(x + 1)))
 arctanh = atanh = elementwise("Arctanh", np.arctanh, lambda y, x: 1 / ((1 - x) * (1 + x)))
 
@@ -174,7 +174,7 @@ def _sinc_partial(y, x):
     t = square(math.pi * x)
     series = 1 - t / 10 * (1 - t / 28 * (1 - t / 54 * (1 - t / 88 * (1 - t / 130))))
     series = -(math.pi**2 / 3) * x * series
-    away = where(near, 1, x)  # elements that are not taken must not divide by zero
+    away = where(near, 1, x)  # avoid division by zero in elements that are not selected
     return where(near, series, (cos(math.pi * x) - y) / away)
 
 
@@ -219,8 +219,8 @@ where_op = enter(
 def where(condition, /, *x_and_y):
     """Take elements from `x` where the condition holds, from `y` elsewhere.
 
-    An operand gets no gradient where it is not taken, not even a NaN: what is not taken may be
-    infinite or undefined, as long as its own derivative is finite.
+    An operand gets no gradient where it is not selected, not even NaN: elements that are not
+    selected may be infinite or undefined, as long as their own derivatives are finite.
 
     Parameters
     ----------
@@ -248,17 +248,16 @@ def where(condition, /, *x_and_y):
 
 
 def part_of_gradient(name, ufunc):
-    """Declare a ufunc that gives a part of its first operand, a gradient.
+    """Declare a ufunc that returns its first operand, a gradient, a part of it, or 0.
 
-    Partials multiply by 1 or 0 with it: 0 times the infinite gradient that sqrt(maximum(x, 0)) gets
-    would be NaN.
+    A product with 0 instead would be NaN for infinite gradients, as of sqrt(maximum(x, 0)).
     """
     part = elementwise(name, ufunc, lambda z, g, x, y: lambda t: part(t, x, y), None, None)
     return part
 
 
 def _extremum(name, ufunc):
-    """Declare a ufunc that chooses one of two operands; where they tie each has half."""
+    """Declare a ufunc that returns one of two operands; at ties each gets half of the gradient."""
     first = part_of_gradient(f"FirstOf{name}", getattr(extrema, f"first_of_{ufunc.__name__}"))
     second = part_of_gradient(f"SecondOf{name}", getattr(extrema, f"second_of_{ufunc.__name__}"))
     return elementwise(
@@ -267,7 +266,7 @@ def _extremum(name, ufunc):
     )  # fmt: skip
 
 
-# Where one operand is NaN, it is the result of the first two, and the other one of the last two.
+# If one operand is NaN, `maximum` and `minimum` return NaN, `fmax` and `fmin` the other operand.
 maximum = _extremum("Maximum", np.maximum)
 minimum = _extremum("Minimum", np.minimum)
 fmax = _extremum("Fmax", np.fmax)
@@ -336,7 +335,7 @@ def sign(x, /, *out, **kwargs):
         if is_written(out, kwargs):
             return np.sign(x, *out, **kwargs)
         (x,) = as_operands(np.sign, (x,), kwargs)
-        infinite = isinf(x)  # divided by its magnitude it would be NaN
+        infinite = isinf(x)  # avoid inf / inf
         finite = where(infinite, 1, x) * _scale_of_subnormal(x)
         magnitude = absolute(finite)
         quotient = divide(finite, where(magnitude == 0, math.inf, magnitude))
@@ -351,7 +350,7 @@ def _scale_of_subnormal(x):
     return where(absolute(x) < limits.tiny, real(2.0**(limits.nmant + 10)), real(1))
 
 
-# The quotient has the derivative, but need not be NumPy's value in the last bit.
+# NumPy's value, since the last bit of the quotient may differ; derivatives of the quotient.
 _complex_sign_op = general(
     "ComplexSign", lambda quotient, value: value, vjp=lambda op, g: (g, None),
     jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),

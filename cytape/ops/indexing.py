@@ -1,4 +1,4 @@
-"""Reading parts of a tensor, and the adjoint: adding into parts of zeros."""
+"""Indexing: reads of parts of a tensor, and their adjoints, which add into zeros."""
 
 import operator
 
@@ -46,7 +46,7 @@ def _index_add(values, *, index, shape):
     if any(isinstance(part, np.ndarray) and part.dtype != bool for part in parts):
         return added_at(tuple(shape), index, values)
     total = np.zeros(shape, values.dtype)
-    total[index] = values  # no entry can be named twice
+    total[index] = values  # no element is selected twice
     return total
 
 
@@ -94,7 +94,7 @@ index_add_op = linear(
 
 
 def getitem(tensor, index):
-    """Return ``tensor[index]`` for every index that NumPy knows.
+    """Return ``tensor[index]`` for every index that NumPy accepts.
 
     Integer and boolean tensors may be part of the index.
     """
@@ -103,12 +103,11 @@ def getitem(tensor, index):
 
 # -- x[index] in a graph, where tensors in the index have no value yet ----------------------------
 #
-# They are inputs of the op; in the index, an attribute, a string stands for each: "@0" for the
-# first.
+# They are inputs of the op; the index, an attribute, has a string in place of each: "@0", "@1", ...
 
 
 def template_of(index):
-    """Return an index with strings for the tensors in it that have no value yet, and these."""
+    """Return an index with strings in place of its symbolic tensors, and these tensors."""
     tensors = []
     if isinstance(index, tuple):
         return tuple([_template_of_part(part, tensors) for part in index]), tensors
@@ -141,7 +140,7 @@ def _getitem_in_graph(x, index):
 
 
 def filled_in(index, values):
-    """Return an index with values (arrays or specs) for the strings in it."""
+    """Return an index with values (arrays or specs) in place of its strings."""
     if isinstance(index, tuple):
         return tuple([_filled_part(part, values) for part in index])
     return _filled_part(index, values)
@@ -228,7 +227,7 @@ def _gather(params, indices, *, axis, mode):
 
 
 def _within(call, indices, n):
-    """Return positions among n as they are meant by a mode; None if only a run tells."""
+    """Return positions among n with a mode applied; None if they are known only in a run."""
     mode = call.attrs["mode"]
     if mode == "raise" or n is None:
         return indices if mode == "raise" else None
@@ -294,7 +293,7 @@ scatter_add_like_op = multilinear(
 
 
 def scatter_add(values, indices, shape):
-    """Add slices along the first axis to zeros of a shape, which may be an unknown one."""
+    """Add slices along the first axis to zeros of a shape, which may be unknown."""
     if type(shape) is UnknownShape:
         return scatter_add_like_op(values, indices, shape.tensor(), axis=0, mode="raise")
     return scatter_add_op(values, indices, axis=0, mode="raise", size=shape[0])
@@ -347,7 +346,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
            [4., 4.]])
     """
     if not hasattr(indices, "dtype"):
-        indices = np.array(indices, np.intp)  # NumPy takes a list of floats, too
+        indices = np.array(indices, np.intp)  # NumPy accepts a list of floats, too
     if axis is None or ndim(a) == 0 and axis in (0, -1):
         a, axis = ravel(a), 0
         if mode == "raise" and indices.dtype == np.intp and not is_symbol(indices):
@@ -355,7 +354,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     return gather_op(a, indices, axis=normalize_axis_index(axis, ndim(a)), mode=mode)
 
 
-# -- the rest: NumPy finds the positions in the flattened array ----------------------------------
+# -- functions whose positions in the flattened array NumPy computes -----------------------------
 
 
 def _positions(x):
@@ -363,7 +362,7 @@ def _positions(x):
 
 
 def _must_wait(index, x):
-    """Return whether it takes a graph's run to tell what an index means for a tensor."""
+    """Return whether the elements that an index selects are known only when a graph runs."""
     return is_symbol(index) or (is_symbol(x) and not x.spec.known)
 
 
@@ -395,7 +394,7 @@ def _compressed_spec(a, condition, *, axis):
 
 
 def _positions_in_batch(call):
-    """Find positions in an array that has the shape of each member's."""
+    """Compute positions in an array of the shape of one member."""
     (x, indices), axis = call.inputs, call.attrs["axis"]
     if not call.mapped[1] or not call.input_specs[0].known:
         return NotImplemented
@@ -425,7 +424,7 @@ extracted_positions_op = nondifferentiable(
 
 @numpy_function(np.take_along_axis, "arr", "indices")
 def take_along_axis(arr, indices, axis=-1):
-    """Take one element for each index, from the line along `axis` it stands in.
+    """Take one element for each index, from the line along `axis` at the index's place.
 
     See `numpy.take_along_axis`; the indices may come from `argmax` or `argsort`.
 

@@ -1,4 +1,4 @@
-"""Joining several tensors to one, and splitting one into several."""
+"""Joins of several tensors to one, and splits of one tensor into several."""
 
 import math
 from functools import lru_cache, partial
@@ -53,7 +53,7 @@ _NUMBERS = {bool, int, float, complex}
 
 
 def tensor_or_array(x):
-    """Return a tensor as it is, anything else as an array."""
+    """Return a tensor unchanged, other objects as arrays."""
     return x if is_tensor(x) else plain_array(x)
 
 
@@ -85,9 +85,9 @@ def _concatenate_back(op, g):
 
 
 def rows_of_batch(batch):
-    """Return a batch as a matrix, of which each member is a row."""
+    """Return a batch as a matrix with one row per member."""
     n_members, *rest = extents(batch)
-    return reshape(batch, (n_members, math.prod(rest)))  # -1 would be no length where one is 0
+    return reshape(batch, (n_members, math.prod(rest)))  # not -1, which fails for an extent of 0
 
 
 def _concatenate_batches(*batches, axis, **options):
@@ -98,8 +98,8 @@ def _concatenate_batches(*batches, axis, **options):
 
 
 def _side_by_side(results, operands, *, axis, casting, **_):
-    """Tell the part of the whole that each array becomes."""
-    np.can_cast(results[0].dtype, results[0].dtype, casting)  # there is such a word
+    """Yield the part of the result for each array."""
+    np.can_cast(results[0].dtype, results[0].dtype, casting)  # raises NumPy's error
     whole = np.moveaxis(results[0], axis or 0, 0)
     stop = 0
     for x in operands:
@@ -115,7 +115,7 @@ def _upon_each_other(results, operands, *, axis, casting, **_):
 
 
 def _views(x, axis):
-    """Return the slices of an array as views; to go through a vector would make scalars."""
+    """Return the slices of an array as views; iteration over a vector would give scalars."""
     x = np.moveaxis(x, axis, 0)
     return [x[i, ...] for i in range(len(x))]
 
@@ -141,7 +141,7 @@ stack_op = structural(
 
 
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    """Join along an axis that is there, as `numpy.concatenate`.
+    """Join along an existing axis, as `numpy.concatenate`.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         return with_out(np.stack, out, arrays, axis=axis, dtype=dtype, casting=casting)
     arrays = tuple(arrays)
     for x in arrays:
-        if type(x) in _NUMBERS:  # NumPy makes arrays of them first: they are not weak here
+        if type(x) in _NUMBERS:  # as in NumPy, numbers are not weak here
             arrays = tuple(map(tensor_or_array, arrays))
             break
     return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting)
@@ -268,7 +268,7 @@ split_op = structural(
     shape_rule=joining_shapes.split,
     batch=batch_axis.along_axis,
 )
-# Into parts of the shapes of tensors, of which some are not known while a graph is built.
+# Splits into parts in the shapes of other tensors, which may be unknown while a graph is built.
 split_like_op = general(
     "SplitLike",
     forward=_split_like,
@@ -293,7 +293,7 @@ unstack_op = structural(
 
 
 def _parts(ary, indices_or_sections, axis, uneven=False, n_axes=1):
-    """Split a tensor where that takes no more than arithmetic; else return None."""
+    """Split a tensor with a few integer operations in usual cases; else return None."""
     if type(ary) is not Tensor or type(axis) is not int:
         return None
     shape = ary.shape
@@ -312,14 +312,14 @@ def _parts(ary, indices_or_sections, axis, uneven=False, n_axes=1):
 
 def _even_sizes(extent, sections, uneven):
     if sections <= 0 or extent % sections and not uneven:
-        return None  # NumPy will say what is wrong
+        return None  # NumPy raises
     size, n_larger = divmod(extent, sections)
     return (size + 1,) * n_larger + (size,) * (sections - n_larger)
 
 
 @lru_cache(maxsize=16)
 def _sizes_between(extent, indices):
-    """Return the lengths of parts; None of parts that overlap."""
+    """Return the lengths of parts; None if parts overlap."""
     bounds = [0, *indices, extent]
     sizes = tuple([len(range(extent)[start:stop]) for start, stop in pairwise(bounds)])
     return sizes if sum(sizes) == extent else None
@@ -339,7 +339,7 @@ def _split(numpy_split, ary, indices_or_sections, axis, uneven=False):
     sizes = tuple(part.shape[axis] for part in parts)
     if sum(sizes) == ary.shape[axis]:
         return list(split_op(ary, sizes=sizes, axis=axis))
-    # An index below the one before it makes the parts overlap.
+    # Decreasing indices make parts overlap.
     bounds = [0, *indices_or_sections, ary.shape[axis]]
     before = (slice(None),) * normalize_axis_index(axis, ary.ndim)
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
@@ -365,7 +365,7 @@ for op in (split_like_op, split_evenly_op):
 
 
 def _split_at_tensor(ary, indices, axis):
-    """Split at indices that are known when a graph runs only."""
+    """Split at indices that are known only when a graph runs."""
     if not indices.spec.known or indices.ndim != 1:
         raise SymbolicTensorError(
             f"split at indices of shape {indices.shape}: into how many parts is not known"
@@ -377,7 +377,7 @@ def _split_at_tensor(ary, indices, axis):
 
 
 def _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven):
-    """Split where NumPy cannot be asked for the sizes: by slices, at given indices."""
+    """Split by slices at given indices, for sizes that NumPy cannot compute."""
     axis = normalize_axis_index(axis, ary.ndim)
     lengths = [(0 if i == axis else 1) if n is None else n for i, n in enumerate(ary.shape)]
     outlines = numpy_split(np.empty(lengths, bool), indices_or_sections)  # or NumPy's error

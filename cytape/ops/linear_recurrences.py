@@ -1,7 +1,7 @@
 """Linear recurrences along the last axis, y[k] = a[k] * y[k-1] + b[k], in either direction.
 
-Derivatives of cumulative products and of folds by ufuncs are such recurrences, and so are those of
-the recurrences themselves. The first of `a` does not count: a 0 in `a` begins a new sequence.
+Derivatives of cumulative products, of folds by ufuncs, and of the recurrences themselves are such
+recurrences. The first element of `a` is not read. A 0 in `a` begins a new sequence.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ from cytape.tensor.values.spec import spec_like
 
 
 def before(y):
-    """Return for each element along the last axis the one before it, for the first 0."""
+    """Shift by one along the last axis: each element is replaced by its predecessor, or 0."""
     return concatenate([zeros_like(y[..., :1]), y[..., :-1]], axis=-1)
 
 
 def after(y):
-    """Return for each element along the last axis the one after it, for the last 0."""
+    """Shift by one along the last axis: each element is replaced by its successor, or 0."""
     return concatenate([y[..., 1:], zeros_like(y[..., :1])], axis=-1)
 
 

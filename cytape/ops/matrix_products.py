@@ -1,4 +1,4 @@
-"""Products of matrices and vectors."""
+"""Products of matrices and vectors: `matmul`, `tensordot`, and functions made of these."""
 
 import math
 import operator
@@ -34,7 +34,7 @@ __all__ = ["dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecd
 
 
 def conj_if_complex(x):
-    """Return the conjugate of `x`, and a real `x` itself without a copy."""
+    """Return the conjugate of `x`; a real `x` is returned without a copy."""
     return conj(x) if x.dtype.kind == "c" else x
 
 
@@ -71,12 +71,12 @@ def _matmul_right(op, a, g):
 
 
 def _is_outer(columns, rows):
-    """Whether stacks of matrices have one column and one row: BLAS is slow at each of them."""
+    """Return whether these are stacks of outer products, which BLAS computes slowly."""
     return max(columns.ndim, rows.ndim) > 2 and columns.shape[-1] == rows.shape[-2] == 1
 
 
 def _matmul_in_batch(call):
-    """Multiply stacks: a vector is a matrix of one row or column, which is dropped at the end."""
+    """Multiply stacks; vectors are treated as matrices of one row or column."""
     ndims = [spec.ndim for spec in call.input_specs]
     matrices = []
     for i, vector in enumerate([(None, Ellipsis), (Ellipsis, None)]):
@@ -115,7 +115,7 @@ def _tensordot_transpose(i, op, *factors):
     split, n_axes = len(free[0]), len(free[0]) + len(free[1])
     summed = [(tuple(range(split, n_axes)), free[1]), (free[0], tuple(range(split)))][i]
     gradient = tensordot_op(*factors, axes=summed) if n_axes else multiply(*factors)
-    # The axes of the other operand that are left come in the order they have there.
+    # The free axes of the other operand keep their order.
     left = [axes[i][k] for k in _places_in_order(axes[1 - i])]
     order = [*free[0], *left] if i == 0 else [*left, *free[1]]
     return transpose(gradient, _places_in_order(order))
@@ -140,7 +140,7 @@ def _tensordot_in_batch(call):
         later[place] = tuple([axis + 1 for axis in axes[place]])
         product = tensordot_op(a, b, axes=tuple(later))
         return product if place == 0 else moveaxis(product, len(free[0]), 0)
-    # The free axes of both become one, those that are summed another: a product of matrices.
+    # Free axes are joined to one axis, summed axes to another: a product of matrices.
     shapes = [spec.shape for spec in call.input_specs]
     if not all(spec.known for spec in (*call.input_specs, a.spec, b.spec)):
         return NotImplemented

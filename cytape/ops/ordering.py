@@ -1,4 +1,4 @@
-"""Orders, positions and counts: functions with integer results, which have no gradient to lose."""
+"""Orders, positions and counts: functions with integer results, which are not differentiable."""
 
 import operator
 
@@ -27,7 +27,7 @@ def _sorted_spec(a, *, axis, **_):
         size = None if a.shape is None else shape_rules.product(a.shape)
         return symbolic_spec((size,), POSITIONS)
     if a.shape is not None:
-        normalize_axis_index(axis, max(len(a.shape), 1))  # NumPy lets a 0-d array have an axis 0
+        normalize_axis_index(axis, max(len(a.shape), 1))  # NumPy allows axis 0 of a 0-d array
     if a.shape == ():
         return symbolic_spec((1,), POSITIONS)
     return spec_like(a, POSITIONS)
@@ -44,7 +44,7 @@ def _position_spec(x, *, axis, **attrs):
 
 
 def _argpartition(a, *, kth, axis, kind, order):
-    if type(a) is np.ndarray:  # of small ones the method takes half as long
+    if type(a) is np.ndarray:  # the method takes half the time for small ones
         return a.argpartition(kth, axis, kind, order)
     return np.argpartition(a, kth, axis, kind, order)
 
@@ -73,7 +73,7 @@ digitize_op = nondifferentiable(
     "Digitize", np.digitize, shape_rule=lambda x, bins, *, right: spec_like(x, POSITIONS),
     batch=batch_axis.only(0),
 )
-# One row of positions for each axis.
+# The result has one row of positions per axis.
 nonzero_op = nondifferentiable(
     "Nonzero",
     lambda a: tuple(np.nonzero(a)),
@@ -156,7 +156,7 @@ def searchsorted(a, v, side="left", sorter=None):
 
 
 def digitize(x, bins, right=False):
-    """Return the bins that elements belong to, as `numpy.digitize`.
+    """Return the bin of each element, as `numpy.digitize`.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
 
 @numpy_function(np.ix_)
 def ix_(*args):
-    """Make an index of the rows and columns that sequences name, as `numpy.ix_`.
+    """Make an open mesh of indices from sequences, as `numpy.ix_`.
 
     Examples
     --------

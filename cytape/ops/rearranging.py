@@ -1,4 +1,4 @@
-"""Ops that move elements about: in another order, repeated, padded, along a diagonal."""
+"""Rearranged elements: `flip`, `roll`, `repeat`, `tile`, `tril`, `diag` and similar functions."""
 
 import itertools
 import math
@@ -45,7 +45,7 @@ def _rolled(results, operands, *, shift, axis):
         raise ValueError("shifts in more than one dimension")
     if axis is None:
         whole, x, axis = whole.reshape(-1), x.reshape(-1), 0
-    ways = [[(slice(None), slice(None))] for _ in range(x.ndim)]  # where to, where from
+    ways = [[(slice(None), slice(None))] for _ in range(x.ndim)]  # (target, source) slices per axis
     shifts = np.broadcast(shift, normalize_axis_tuple(axis, x.ndim, allow_duplicate=True))
     total = dict.fromkeys(range(x.ndim), 0)
     for step, along in shifts:
@@ -162,7 +162,7 @@ def rot90(m, k=1, axes=(0, 1)):
 
 
 def roll(a, shift, axis=None):
-    """Shift the elements round, as `numpy.roll`.
+    """Shift the elements cyclically, as `numpy.roll`.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def roll(a, shift, axis=None):
 
 
 def _tiled(results, operands, *, reps):
-    """Each axis is one of repeats and one of the input's elements."""
+    """Yield the piece of a tile: each axis is split into repeats and the input's elements."""
     whole, x = results[0], operands[0]
     lengths = (1,) * (whole.ndim - x.ndim) + x.shape
     if whole.size:
@@ -198,7 +198,7 @@ def _repeated(results, operands, *, repeats, axis):
         if n > 8:
             yield copies, np.expand_dims(x, axis + 1)
             return
-        for i in range(n):  # long loops, rather than many of a few steps
+        for i in range(n):  # one piece per repeat: long inner loops
             yield copies[(slice(None),) * (axis + 1) + (i,)], x
 
 
@@ -228,7 +228,7 @@ def _repeat_dynamically(a, repeats, axis):
 
 
 def tile(A, reps):  # noqa: N803 (NumPy's name)
-    """Repeat as a whole along each axis, as `numpy.tile`.
+    """Repeat the whole array along each axis, as `numpy.tile`.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def _pad_with_in_batch(call):
                       constant_values=((0, 0), *map(tuple, values)))
 
 
-pad_with_op = general(  # with other numbers than zeros
+pad_with_op = general(  # with numbers other than zero
     "PadWith",
     forward=np.pad,
     vjp=_pad_vjp,
@@ -323,7 +323,7 @@ pad_with_op = general(  # with other numbers than zeros
 
 
 def _rows_of_triangle(columns):
-    """Return the pieces of a triangle: of each row, the columns that are kept."""
+    """Yield the pieces of a triangle: the kept columns of each row."""
 
     def pieces(results, operands, *, k):
         whole, x = results[0], np.broadcast_to(operands[0], results[0].shape)
@@ -338,7 +338,7 @@ def _rows_of_triangle(columns):
 
 
 def _triangles(of, m, k):
-    """Return the triangles of a batch: a vector is the rows of a square to tril and triu."""
+    """Return the triangles of a batch; `tril` and `triu` make a square matrix of a vector."""
     if m.ndim > 2:
         return of(m, k)
     if None in m.shape:
@@ -389,7 +389,7 @@ diagonal_op = structural(
     shape_rule=shape_rules.diagonal,
     batch=batch_axis.along("axis1", "axis2"),
 )  # fmt: skip
-# The matrix of a diagonal.
+# A matrix from its diagonal.
 diag_op = structural(
     "Diag", lambda v, k: np.diag(v, k),
     lambda results, operands, *, k: [(np.diagonal(results[0], k), operands[0])],

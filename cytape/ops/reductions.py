@@ -1,13 +1,12 @@
-"""Sum, mean and extrema; `products`, `variance` and, to truth values, `steps` have others.
+"""Sum, mean and extrema. Other reductions are in `cumulative`, `variance` and `comparisons`.
 
-Where a derivative is not unique, these values are taken:
+Derivatives at points where they are not unique:
 
-- `max` and `min`: elements that tie share the gradient equally (TensorFlow's and JAX's choice);
-- an extremum and the `initial` that it equals: half of the gradient to each, as of `maximum`.
+- `max` and `min`: ties share the gradient equally, as in TensorFlow and JAX;
+- an extremum that equals `initial`: half of the gradient to each, as in `maximum`.
 
-What `where` leaves out has a neutral number in its place: no gradient reaches it.
-
-Half precision is widened to single precision where elements are counted or many of them summed.
+Elements that `where` excludes are replaced by a neutral number and get no gradient. Counts and sums
+of half precision are computed in single precision.
 """
 
 import math
@@ -48,9 +47,9 @@ _NoValue = np._NoValue
 def reduced_axes(op):
     """Return the axes that `op` reduces, as a tuple of non-negative integers."""
     axis, ndim = op.attrs["axis"], op.input_specs[0].ndim
-    if axis is None or ndim == 0:  # NumPy lets a 0-d array have an axis 0
+    if axis is None or ndim == 0:  # NumPy allows axis 0 of a 0-d array
         return tuple(range(ndim))
-    if ndim < 0:  # it is not known
+    if ndim < 0:  # unknown
         return axis if isinstance(axis, tuple) else (axis,)
     if type(axis) is int and 0 <= axis < ndim:
         return (axis,)
@@ -58,7 +57,7 @@ def reduced_axes(op):
 
 
 def n_reduced(op, at_least=0):
-    """Return how many elements go into one element of the output; a tensor if it is not known."""
+    """Return the number of elements reduced to one; a tensor if it is unknown."""
     spec = op.input_specs[0]
     if not spec.known:
         return count(spec, None if op.attrs["axis"] is None else reduced_axes(op), at_least)
@@ -67,7 +66,7 @@ def n_reduced(op, at_least=0):
 
 
 def kept(op, reduced):
-    """Give what has the output's shape one that broadcasts against the input."""
+    """Insert the reduced axes, so that a tensor of the output's shape broadcasts to the input's."""
     if op.attrs["keepdims"] or op.attrs["axis"] is None:
         return reduced
     axes, spec = reduced_axes(op), op.input_specs[0]
@@ -92,13 +91,13 @@ def operand(op):
 
 
 def loses_imaginary(a, dtype):
-    """Tell whether something is a complex tensor, and the dtype to compute in a real one."""
+    """Return whether x is a complex tensor and the dtype of the computation is real."""
     return dtype is not None and is_tensor(a) and (
         convert_to_tensor(a).dtype.kind == "c" and np.dtype(dtype).kind == "f")
 
 
 def summed(op, terms):
-    """Sum over the reduced axes what has the input's shape, or is a batch of that."""
+    """Sum a tensor of the input's shape, or a batch of them, over the reduced axes."""
     axis = op.attrs["axis"]
     if terms.ndim > op.input_specs[0].ndim:
         axis = axis_in_batch(axis, terms.ndim)
@@ -109,12 +108,12 @@ def summed(op, terms):
 
 
 def filled(a, there, neutral):
-    """Return a tensor with a neutral number wherever a mask says that there is no element."""
+    """Return a tensor with a neutral number where a mask is false."""
     return where_op(there, a, np.asarray(neutral, a.dtype))
 
 
 def selected(a, where, neutral):
-    """Return operands of a reduction with what `where` leaves out made neutral."""
+    """Return operands of a reduction, with a neutral number where `where` is false."""
     return filled(a, mask_for(a, where), neutral) if is_given(where) else a
 
 
@@ -129,7 +128,7 @@ def start(initial, dtype):
 
 
 def from_start(reduce, combine, neutral, a, initial, where):
-    """Reduce an array, of which `where` leaves elements out, and combine that with `initial`."""
+    """Reduce the elements selected by `where`, and combine the result with `initial`."""
     a, initial = together(
         convert_to_tensor(a), as_operand(initial) if is_given(initial) else None)
     result = reduce(selected(a, where, neutral))
@@ -137,13 +136,13 @@ def from_start(reduce, combine, neutral, a, initial, where):
 
 
 def n_there(a, axis, there):
-    """Count the elements that a mask leaves, keeping the axes."""
+    """Count the elements selected by a mask, keeping the axes."""
     ones = ones_like(a, wide(np.empty(0, a.dtype).real.dtype))
     return sum(filled(ones, there, 0), axis, keepdims=True)
 
 
 def masked_mean(a, axis, n, there, dtype=None):
-    """Return the mean of the `n` elements that a mask leaves, keeping the axes."""
+    """Return the mean of the `n` elements selected by a mask, keeping the axes."""
     if dtype is None:
         dtype = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
     total = sum(filled(a, there, 0), axis, wide(np.dtype(dtype)), keepdims=True)
@@ -151,7 +150,7 @@ def masked_mean(a, axis, n, there, dtype=None):
 
 
 def as_kept(x, axis, keepdims):
-    """Drop the axes that were reduced, unless they are to be kept."""
+    """Drop the reduced axes unless `keepdims`."""
     if keepdims or not ndim(x):
         return x
     return squeeze(x, tuple(range(ndim(x))) if axis is None else axis)
@@ -176,7 +175,7 @@ def _mean(x, *, axis, dtype=None, keepdims=False, **options):
 
 
 def _mean_by_sum(x, *, axis, dtype=None, keepdims=False, **options):
-    """Sum and divide: where passes over memory matter, the sum may go with what makes its terms."""
+    """Sum and divide, for large arrays: plans can fuse the sum with the ops of its terms."""
     if options or dtype is not None or not is_large(x):
         return NotImplemented
     total = sum_op(x, axis=axis, dtype=None, keepdims=keepdims)
@@ -189,7 +188,7 @@ sum_op = enter(
     )
 ).described(batch=batch_axis.along_axis)  # fmt: skip
 
-# The mean of nothing has an empty gradient; any divisor will do for it.
+# The mean of no elements has an empty gradient, for any divisor.
 mean_op = enter(
     SumOp(
         "Mean", _mean, lambda op, g: _expand(op, g / n_reduced(op, at_least=1)), is_mean=True,
@@ -213,7 +212,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, wh
     if initial is _NoValue and where is _NoValue:
         return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
     if is_tensor([a, initial, where]):
-        # A lambda would make cells of the arguments, in each call of this function.
+        # Not a lambda, which would make closure cells in each call of this function.
         return from_start(
             partial(sum_op, axis=axis, dtype=dtype, keepdims=keepdims), add, 0, a, initial, where)
     options = only_numpy("sum", [], initial=initial, where=where)
@@ -243,30 +242,30 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-_LARGE = 1 << 17  # bytes for which a call of Python is worth a pass over memory
+_LARGE = 1 << 17  # bytes from which on a pass over memory costs more than a Python call
 
 
 def is_large(x):
-    """Tell whether a tensor, or a spec, is known to be so large that passes over it matter most."""
+    """Return whether a tensor or spec is known to be so large that passes over it dominate."""
     return x.nbytes is not None and x.nbytes >= _LARGE
 
 
 def given(g, x, y, axis, skip_nan=False, signed=False):
-    """Return the k-th part of a gradient for each of the k elements that equal the extremum.
+    """Return 1/k of the gradient for each of the k elements that equal the extremum, 0 for others.
 
-    The others are no part of a product: 0 times an infinite gradient or NaN would be NaN. Signed:
-    to those whose magnitudes equal the extremum, times their sign, and nothing to 0.
+    Elements are selected, not multiplied by 0, which would give NaN for infinite gradients. signed:
+    elements whose magnitudes equal the extremum get their share times their sign.
     """
     if signed:
         return sign(x) * given(np.where(y == 0, 0, g), absolute(x), y, axis, skip_nan)
     chosen = x == y
     n = sum(astype(chosen, wide(x.dtype), copy=False), axis, keepdims=True)
-    none = 0.0 if skip_nan else 0.0 * np.where(n > 0, n, np.nan)  # NaN where the extremum is NaN
-    return np.where(chosen, g / maximum(n, 1), none)  # a complex number by NaN would warn
+    none = 0.0 if skip_nan else 0.0 * np.where(n > 0, n, np.nan)  # NaN if the extremum is
+    return np.where(chosen, g / maximum(n, 1), none)  # division by NaN could warn
 
 
 def _shared(x, *pairs, axis, skip_nan, signed=False):
-    """Sum what gradients give to the elements that equal extrema, pair by pair of them."""
+    """Sum the shares of pairs of a gradient and an extremum."""
     total = None
     for g, y in zip(pairs[::2], pairs[1::2], strict=True):
         found = shared_among_ties(np.asarray(g), x, y, axis, skip_nan, total, signed)
@@ -299,9 +298,9 @@ shared_op = general(
 
 
 def share(op, skip_nan, *pairs, signed=False):
-    """Give the elements that equal an extremum equal shares of its gradient, for each of `pairs`.
+    """Divide the gradient of each of `pairs` equally among the elements that equal the extremum.
 
-    A gradient and an extremum are of the output's shape; signed: as of `given`.
+    Pairs of a gradient and an extremum, in the output's shape; signed: as for `given`.
     """
     x, options = op.inputs[0], {"axis": op.attrs["axis"], "skip_nan": skip_nan, "signed": signed}
     pairs = [kept(op, operand) for operand in pairs]
@@ -313,7 +312,7 @@ def share(op, skip_nan, *pairs, signed=False):
 
 
 def share_one(op, skip_nan, g, signed=False):
-    """Give the elements that equal the output equal shares of its gradient."""
+    """Divide the gradient equally among the elements that equal the output."""
     x, y, shared = op.inputs[0], op.outputs[0], None
     if type(x) is np.ndarray:
         shared = shared_among_ties(g, x, y, op.attrs["axis"], skip_nan, None, signed)
@@ -321,7 +320,7 @@ def share_one(op, skip_nan, g, signed=False):
 
 
 def extremum(name, forward, skip_nan=False):
-    """Declare an extremum; with `skip_nan` one that is NaN, for want of others, has no gradient."""
+    """Declare an extremum; with `skip_nan` the result NaN of an all-NaN slice has no gradient."""
 
     def vjp(op, g):
         return share_one(op, skip_nan, g)
@@ -343,7 +342,7 @@ def extremum(name, forward, skip_nan=False):
 
 
 def _lowest(dtype, sign):
-    """Return the lowest number of a dtype, or the highest."""
+    """Return the lowest or highest number of a dtype."""
     if dtype.kind == "b":
         return sign < 0
     if dtype.kind in "iu":
@@ -352,18 +351,18 @@ def _lowest(dtype, sign):
 
 
 def _from_start(op, combine, a, axis, keepdims, initial, where):
-    """Find the extremum of what `where` leaves and `initial`."""
+    """Return the extremum of `initial` and the elements selected by `where`."""
     a = convert_to_tensor(a)
     if is_given(where):
-        mask_for(a, where)  # raises if it is none
+        mask_for(a, where)  # raises if it is not a mask
     if not is_given(initial):
         op.forward(np.zeros(1), where=np.ones(1, bool))  # raises NumPy's error
-    if a.shape is not None and 0 in a.shape:  # where nothing is left there is only the start
+    if a.shape is not None and 0 in a.shape:  # no elements: the result is `initial`
         selected(a, where, 0)
         nothing = sum_op(a, axis=axis, dtype=a.dtype, keepdims=keepdims)
         return nothing + start(initial, a.dtype)
     neutral = _lowest(a.dtype, 1 if combine is maximum else -1)
-    # NumPy has an extremum of no elements if it is told where to begin.
+    # With `initial`, NumPy accepts extrema of no elements.
     options = {} if a.spec.known else {"initial": neutral}
     return from_start(
         lambda a: op(a, axis=axis, keepdims=keepdims, **options), combine, neutral, a, initial,

@@ -1,4 +1,4 @@
-"""Ops that arrange the same elements anew: other shapes, axes in another order."""
+"""Shapes: queries, reshapes and transposes."""
 
 from functools import lru_cache
 
@@ -76,7 +76,7 @@ def ndim(a):
 
 
 def isscalar(element):
-    """Return whether something is a number, as `numpy.isscalar`; a tensor without axes is one.
+    """Return whether an object is a scalar, as `numpy.isscalar`; a 0-d tensor is one.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def isscalar(element):
 def size(a, axis=None):
     """Return the number of elements, in all or along the given axes, as `numpy.size`.
 
-    Of a symbolic tensor of unknown extents it is a tensor.
+    A tensor for a symbolic tensor of unknown extents.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def size(a, axis=None):
 
 
 def _size_unknown(a, axis):
-    """Return the number if it is known all the same, else a tensor of it."""
+    """Return the size as a number if it is known, else as a tensor."""
     axes = None if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if a.shape is not None:
         axes = shape_rules.axes_of(axes, a.ndim)
@@ -119,14 +119,14 @@ def _size_unknown(a, axis):
 
 
 def extents(a):
-    """Return the shape of a tensor, with a tensor for each extent that is not known."""
+    """Return the shape of a tensor, with tensors in place of unknown extents."""
     if type(a) is Tensor and a.spec.known:
         return a.shape
     return tuple([size(a, axis) for axis in range(ndim(a))])
 
 
 def outline(tensor):
-    """Return an array of the tensor's shape and of no memory, for NumPy to check arguments on."""
+    """Return an array of the tensor's shape without data, for NumPy's checks of arguments."""
     return np.broadcast_to(np.empty((), bool), tensor.shape)
 
 
@@ -137,7 +137,7 @@ def _reshape_back(op, g):
     return reshape(g, op.input_specs[0].extents, op.attrs.get("order", "C"))
 
 
-# The methods of an ndarray do what the functions do, without looking for other kinds of arrays.
+# Methods of ndarray, which skip the dispatch of NumPy's functions.
 def _reshape(x, shape, order="C", **options):
     if options or type(x) is not np.ndarray:
         return np.reshape(x, shape, order, **options)
@@ -149,20 +149,20 @@ def _transpose(x, axes):
 
 
 def _reshape_batch(x, shape, order, **options):
-    if not x.shape[0] and None not in x.shape[1:]:  # one alone tells what -1 stands for
+    if not x.shape[0] and None not in x.shape[1:]:  # the extent of one member for -1
         shape = np.broadcast_to(False, x.shape[1:]).reshape(shape).shape
     if x.shape[0] is None:
         return reshape_batch(x, shape_rules.as_shape(shape), order)
-    if order == "F":  # then the directions go last
+    if order == "F":  # the batch axis goes last
         shape = (*np.atleast_1d(shape), len(x))
         return moveaxis(reshape(moveaxis(x, 0, -1), shape, order), -1, 0)
     return reshape(x, (len(x), *np.atleast_1d(shape)))
 
 
 def _reshaping(name, forward, shape_rule, batched=None, unknown=None):
-    """Declare an op that changes the shape, to what `forward` makes of the shape alone.
+    """Declare an op that reshapes; `forward` computes the new shape from the shape alone.
 
-    `unknown` does the same to a batch of tensors whose extents are not all known.
+    `unknown` is the function for a batch of tensors with unknown extents.
     """
 
     def reshape_each(x, **attrs):
@@ -205,7 +205,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
         return reshape_unknown(a, shape, order)
     if holds_symbol(shape):
         return _reshape_dynamically(a, shape, order)
-    if type(shape) is list and len(shape) != 1:  # attributes that may change are copied, slowly
+    if type(shape) is list and len(shape) != 1:  # mutable attributes are copied
         shape = tuple(shape)
     if type(shape) is tuple and len(shape) == 1:
         shape = shape[0]
@@ -215,7 +215,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
 
 
 def _reshape_memory(a, shape, order, copy):
-    """Arrange the elements where it matters in which order they are, or that they are copied."""
+    """Reshape with an `order` or `copy` that affects the result."""
     if not is_tensor(a):
         return np.reshape(a, shape, order, copy=copy)
     a = joined(a)
@@ -223,7 +223,7 @@ def _reshape_memory(a, shape, order, copy):
         np.reshape(np.empty(1), 1, order)  # raises NumPy's error
     order = order_in_memory(a, order)
     if copy is not None and not copy and not is_contiguous(a, order):
-        np.reshape(with_memory(a), shape, order, copy=False)  # raises NumPy's error, if at all
+        np.reshape(with_memory(a), shape, order, copy=False)  # raises if it needs a copy
     return reshape(identity_op(a) if copy else a, shape, order)
 
 
@@ -236,14 +236,14 @@ def holds_symbol(shape):
         return False
     if not isinstance(shape, (tuple, list)):
         return _is_symbol(shape)
-    for n in shape:  # the usual extents take no call
+    for n in shape:  # no call for usual extents
         if type(n) is not int and _is_symbol(n):
             return True
     return False
 
 
 def _reshape_dynamically(a, shape, order):
-    """Arrange the elements in a shape with extents that are known when a graph runs only."""
+    """Reshape to a shape with extents that are known only when a graph runs."""
     if isinstance(shape, tuple | list):
         extents = tuple([None if _is_symbol(n) or n == -1 else int(n) for n in shape])
         shape = np.stack([n if is_tensor(n) else np.asarray(n) for n in shape])
@@ -263,7 +263,7 @@ dynamic_reshape_op = multilinear(
 
 
 def reshape_unknown(a, shape, order="C"):
-    """Arrange the elements in the shape of another tensor, of which not all extents are known."""
+    """Reshape to the shape of another tensor, which has unknown extents."""
     if a.spec.extents is shape:
         return a
     if shape.count(None) == 1 and 0 not in shape:
@@ -288,7 +288,7 @@ def ravel(a, order="C"):
         a = joined(a)
         axes = axes_in_memory(a, order)
         a = a if axes is None else transpose(a, axes)
-    return reshape_op(a, shape=(-1,), order="C")  # in a tuple: NumPy's copies what has gaps
+    return reshape_op(a, shape=(-1,), order="C")  # a tuple: NumPy copies strided arrays for it
 
 
 def squeeze(a, axis=None):
@@ -397,9 +397,9 @@ permute_dims = transpose
 
 
 def _permutation(numpy_function, a, *arguments):
-    """Return the axes by which `transpose` does the same as a function that only moves axes."""
+    """Return the axes for which `transpose` equals a function that only moves axes."""
     for x in arguments:
-        if type(x) is not int:  # but may be equal to one, and mean something else
+        if type(x) is not int:  # True == 1, for example
             return _moved_axes.__wrapped__(numpy_function, ndim(a), *arguments)
     return _moved_axes(numpy_function, ndim(a), *arguments)
 

@@ -1,4 +1,4 @@
-"""Sums of sparse gradients."""
+"""Sums of sparse gradients, and their conversion to dense tensors."""
 
 import math
 
@@ -20,7 +20,7 @@ def densify(slices, expected=False):
     """Return the dense tensor of `slices`, which may be nested.
 
     Slices of the same index are summed. The result is differentiable with respect to the values.
-    If it has very many elements a warning says so, unless it is `expected` to be dense.
+    Warns if it is very large, unless `expected`.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _dense(gradient):
 
 
 def _flatten(slices):
-    """Return `slices` with a tensor of values: slices of slices compose their indices."""
+    """Return `slices` with dense values; nested slices compose their indices."""
     if not isinstance(slices.values, IndexedSlices):
         return slices
     inner = _flatten(slices.values)

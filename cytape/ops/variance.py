@@ -1,8 +1,7 @@
-"""Variance and standard deviation, also of what a mask leaves.
+"""Variance and standard deviation, with optional masks.
 
-`std` of elements that are all equal has the derivative 0, where the formula would give NaN. What
-counts is that they are equal, not whether NumPy's `std` is 0: the rounding of the mean may keep it
-from that.
+The derivative of `std` is 0 if all elements are equal; the formula would give NaN. Equality is
+tested on the elements, since NumPy's `std` may differ from 0 by rounding of the mean.
 """
 
 import numpy as np
@@ -38,7 +37,7 @@ _NoValue = np._NoValue
 
 
 def _inner(op, a, b):
-    """Sum `a * b`, or where complex the real part of `conj(a) * b`, over the reduced axes."""
+    """Sum the real part of `conj(a) * b` over the reduced axes."""
     return summed(op, real(conj(a) * b) if a.dtype.kind == "c" else a * b)
 
 
@@ -47,16 +46,16 @@ def _squares(x):
 
 
 def masked_squares(a, axis, there, mean):
-    """Sum the squares of deviations from the mean, of what a mask leaves, keeping the axes."""
+    """Sum the squared deviations from the mean of elements selected by a mask, keeping axes."""
     deviations = filled(a - mean, there, 0)
     return sum(_squares(deviations), axis, keepdims=True)
 
 
 def _deviations(op):
-    """Return the input less its mean: exactly 0 where all elements are equal.
+    """Return the input minus its mean: exactly 0 where all elements are equal.
 
-    Whatever constant is subtracted first makes no difference, but for rounding. Less the first one,
-    equal elements are zeros, and close ones have exact differences.
+    The first element is subtracted before the mean, which makes equal elements zeros and the
+    differences of close ones exact.
     """
     x = operand(op)
     axes = reduced_axes(op)
@@ -73,16 +72,16 @@ def _degrees_of_freedom(op):
 
 
 def _std_partials(op):
-    """Return what the deviations are to be divided by, and these: as the derivative of a norm."""
+    """Return the divisor of the derivative, as of a norm, and the deviations."""
     deviations = _deviations(op)
     square = sum(_squares(deviations), op.attrs["axis"], keepdims=True)
     freedom = _degrees_of_freedom(op)
-    # Division by infinity makes derivatives of every order 0, where they would be NaN.
+    # Division by infinity makes derivatives of every order 0 instead of NaN.
     return sqrt(where_op(square == 0, np.inf, square / freedom)) * freedom, deviations
 
 
 def _real_part(g):
-    """Return the gradient of a result that is real, whatever dtype was asked for."""
+    """Return the gradient of a real result, whatever the requested dtype."""
     return real(g) if g.dtype.kind == "c" else g
 
 
@@ -153,7 +152,7 @@ std_op = general(
 
 
 def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
-    """Return the variance of what `where` leaves, around a given mean."""
+    """Return the variance of elements selected by `where`, around a given mean."""
     a, mean = together(convert_to_tensor(a), as_operand(mean) if is_given(mean) else None)
     own = a.dtype if a.dtype.kind in "fc" else np.dtype(float)
     result = np.empty(0, own).real.dtype if dtype is None else np.dtype(dtype)
@@ -161,20 +160,20 @@ def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
     a = astype(a, wide(own if cut or dtype is None else result), copy=False)
     there = mask_for(a, where) if is_given(where) else True
     n = n_there(a, axis, there)
-    if mean is None:  # in NumPy only that loses the imaginary part
+    if mean is None:  # as in NumPy, only then the imaginary part is lost
         mean = masked_mean(real(a) if cut else a, axis, n, there)
     variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)
     return astype(as_kept(variance, axis, keepdims), result, copy=False)
 
 
 def root_of_variance(variance):
-    """Return the standard deviation: where it is 0, so is its gradient."""
+    """Return the standard deviation; its gradient is 0 where it is 0."""
     nothing = variance == 0
     return where_op(nothing, 0, sqrt(where_op(nothing, 1, variance)))
 
 
 def _ddof(ddof, correction):
-    """Return `ddof`, which the array API calls `correction`, as a number of Python's."""
+    """Return `ddof`, or `correction` of the array API, as a Python number."""
     if correction is not _NoValue:
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
@@ -222,7 +221,7 @@ def std(
     mean=_NoValue,
     correction=_NoValue,
 ):
-    """Return the standard deviation, as `numpy.std`; where it is 0, so is its gradient.
+    """Return the standard deviation, as `numpy.std`; its gradient is 0 where it is 0.
 
     Examples
     --------

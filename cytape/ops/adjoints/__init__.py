@@ -1,1 +1,1 @@
-"""Building blocks of the derivative rules of several families of ops."""
+"""Parts of derivative rules that several families of ops use."""

@@ -23,7 +23,7 @@ imag_of_real_op = structural(
 
 
 def real(val):
-    """Return the real part, as `numpy.real`: of real numbers themselves.
+    """Return the real part, as `numpy.real`; real numbers are returned unchanged.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def real(val):
 
 
 def imag(val):
-    """Return the imaginary part, as `numpy.imag`: of real numbers zeros.
+    """Return the imaginary part, as `numpy.imag`; zeros for real numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Making gradients and tangents fit: to a shape, by summing or broadcasting, and to a dtype."""
+"""Casts of gradients and tangents to a dtype, and sums and broadcasts of them to a shape."""
 
 import math
 
@@ -14,7 +14,7 @@ from cytape.tensor.making import constant
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import UnknownShape, spec_like, symbolic_spec
 
-WORTH_SHOWING = 2048  # elements above which one number is not written out
+WORTH_SHOWING = 2048  # elements above which a uniform array is not copied
 
 
 def _sum_to(x, shape):
@@ -34,13 +34,13 @@ def _sum_extra(x, shape):
 
 
 def _reduced(x, axes):
-    # Of many halves all beyond the first few would be rounded off.
+    # In half precision rounding would lose late terms.
     total = np.add.reduce(x, axis=axes, dtype=wide(x.dtype), keepdims=True)
     return total.astype(x.dtype, copy=False)
 
 
 def is_one_number(x):
-    """Return whether an array shows one number everywhere, as gradients of sums do."""
+    """Return whether an array repeats one number by strides of zero, as gradients of sums do."""
     return x.size > 0 and not any(x.strides)
 
 
@@ -48,7 +48,7 @@ def _cast(x, dtype):
     x = x if type(x) is np.ndarray else np.asarray(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         x = x.real
-    if x.size > WORTH_SHOWING and is_one_number(x):  # it stays so
+    if x.size > WORTH_SHOWING and is_one_number(x):  # the result is uniform, too
         return np.ndarray(x.shape, dtype, x[(0,) * x.ndim].astype(dtype), strides=(0,) * x.ndim)
     return x.astype(dtype)
 
@@ -79,7 +79,7 @@ sum_to_op = linear(
 broadcast_to_op = structural(
     "BroadcastTo", lambda x, shape: np.broadcast_to(x, shape), None,
     transpose=lambda op, g: sum_to(g, op.input_specs[0]), shape_rule=known_shapes.broadcast_to)
-# The same where the shape is not known while a graph is built, but that of another tensor.
+# The same for an unknown shape, that of another tensor.
 sum_to_like_op = multilinear(
     "SumToLike", lambda x, like: _sum_to(x, like.shape),
     lambda op, g, _: broadcast_to(g, op.input_specs[0].extents), None,
@@ -88,7 +88,7 @@ broadcast_to_like_op = multilinear(
     "BroadcastToLike", lambda x, like: np.broadcast_to(x, like.shape),
     lambda op, g, _: sum_to(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second,
     makes_views=True)
-fit_like_op = multilinear(  # both at once, along whatever axes turn out to need it
+fit_like_op = multilinear(  # sums or broadcasts each axis, as its extent at run time requires
     "FitLike", lambda x, like: np.broadcast_to(_sum_extra(x, like.shape), like.shape),
     lambda op, g, _: fit_like(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second)
 reshape_like_op = multilinear(
@@ -102,7 +102,7 @@ broadcast_outline_op = nondifferentiable(
         shape_rules.broadcast_specs(specs, "broadcast_arrays"), np.dtype(bool)))
 count_op = nondifferentiable(
     "Count", _count, shape_rule=lambda x, dtype, **_: symbolic_spec((), dtype))
-# late: it waits, by control inputs, for gradients to arrive; what is computed again reads it.
+# late: control inputs delay it until gradients have arrived; recomputed ops read its output.
 identity_op = linear(
     "Identity", forward=lambda x, name=None, late=False: x, transpose=lambda op, g: g,
     shape_rule=shape_rules.same, batch=lambda call: call.inputs[0])
@@ -131,7 +131,7 @@ def broadcast_to(x, shape):
 
 
 def fill_like(tensor, number):
-    """Return a tensor of the shape and dtype of another, whose extents need not be known."""
+    """Return a tensor in the shape and dtype of another one, whose extents may be unknown."""
     scalar = constant(number, tensor.dtype)
     if tensor.spec.known:
         return broadcast_to(scalar, tensor.spec.shape)
@@ -139,7 +139,7 @@ def fill_like(tensor, number):
 
 
 def fit_like(x, spec):
-    """Sum or broadcast a tensor, along each axis as it needs to have the shape of a spec."""
+    """Sum or broadcast a tensor along each axis to the shape of a spec."""
     if not isinstance(x, Tensor):
         return fit_like_op(x, np.broadcast_to(np.empty((), spec.dtype), spec.shape))
     return x if x.spec.extents is spec.extents else fit_like_op(x, stand_in(spec))
@@ -155,31 +155,31 @@ def reshape_like(x, shape, order="C"):
 
 
 def widened(x):
-    """Return a tensor in a precision that is fit to count and to sum many elements."""
+    """Return a tensor in a precision for counts or sums of many elements."""
     dtype = wide(x.dtype)
     return x if x.dtype == dtype else cast(x, dtype)
 
 
 def widely(add_up, x):
-    """Return ``add_up(x)`` in the dtype of `x`, but added up in a precision fit for it."""
+    """Return ``add_up(x)`` in the dtype of `x`, half precision summed in single precision."""
     if x.dtype == wide(x.dtype):
         return add_up(x)
     return cast(add_up(widened(x)), x.dtype)
 
 
 def countable(n, dtype):
-    """Return a count as what is of a dtype can be divided by: in half precision it may be inf."""
+    """Return a count as a divisor for a dtype; in half precision it might overflow."""
     return n if wide(dtype) == dtype else np.float32(n)
 
 
 def count(spec, axis, at_least=0):
-    """Count the elements along axes of what has an unknown shape, when the graph runs."""
+    """Return the number of elements along axes of a spec of unknown extents, as a tensor."""
     dtype = wide(np.empty(0, spec.dtype).real.dtype)
     return count_op(spec.extents.tensor(), axis=axis, dtype=dtype, at_least=at_least)
 
 
 def stand_in(spec):
-    """Return a tensor of a shape, known or not, for what only looks at the shape."""
+    """Return a tensor of a shape, known or not, for ops that only read its shape."""
     if not spec.known:
         return spec.extents.tensor()
     return broadcast_to_op(constant(0, spec.dtype), shape=spec.shape)
@@ -193,7 +193,7 @@ def cast(x, dtype):
 
 
 def as_operands(ufunc, operands, keywords):
-    """Return the operands of a ufunc whose result is not written to anything, cast as is said."""
+    """Return the operands of a ufunc call without `out`, cast by `dtype` and `casting`."""
     if not keywords:
         return operands
     keywords = without_layout(keywords)

@@ -1,12 +1,10 @@
-"""Derivatives that no rule says: of structural ops, and those that need extents not known before.
+"""Derivatives without a rule: transposes of structural ops, and gradients computed at run time.
 
-`Transposed` reads the regions of a structural op where it writes them, and the other way round.
+The op `Transposed` exchanges the regions that a structural op reads and writes.
 
-Where a vjp returns NotImplemented one node is built, whose forward function calls the op on the
-values it gets, under a tape, and returns the gradients: what an eager program does. It is slower
-than a rule made of nodes (the op runs again), and right for every op and shape. Its own derivative
-is made in the same way, and so is the tangent of an op whose jvp returns NotImplemented: the vjp,
-which is linear, transposed.
+If a vjp returns NotImplemented, because it needs unknown extents, one node is built that calls the
+op under a tape when the graph runs, and returns the gradients. It runs the op twice, but works for
+every op and shape. Its own derivative, and a tangent without a jvp, are built in the same way.
 """
 
 from functools import partial
@@ -29,14 +27,14 @@ NAME = "DeferredVjp"
 
 
 def _function(of, attrs):
-    """Return the function of tensors that an op of a name is, composed of recordable ops."""
+    """Return the op of a name as a function of tensors, composed of recordable ops."""
     return partial(_gradients if of == NAME else OPS[of], **attrs)
 
 
 def _gradients(*tensors, of, attrs, n_inputs, needs, seeded=None):
     """Return the gradients of an op in the inputs that need them, given those of its outputs.
 
-    `seeded` tells for which outputs, None for all.
+    `seeded`: which outputs have gradients; None for all.
     """
     return _gradients_of(
         _function(of, attrs), tensors[:n_inputs], needs, tensors[n_inputs:], seeded)
@@ -76,7 +74,7 @@ def _shape_rule(*specs, of, attrs, n_inputs, needs, seeded=None):
 
 
 def _deferred(op, gradients, seeds):
-    """Return gradients, with those that a rule has left to the run as outputs of one node."""
+    """Return gradients, those that a rule left out computed by one node at run time."""
     late = [x is NotImplemented and needed for x, needed in zip(gradients, op.needs, strict=True)]
     if op.type != NAME and any(late) and all(spec.known for spec in op.input_specs):
         raise InvalidGradientError(
@@ -91,7 +89,7 @@ def _deferred(op, gradients, seeds):
 
 
 def _inputs(op):
-    """Return the inputs; for one that the rules do not read anything of its shape and dtype."""
+    """Return the inputs; stand-ins of the same spec for those that no rule reads."""
     return [
         _filled(spec) if type(x) is NotSaved else x
         for x, spec in zip(op.inputs, op.input_specs, strict=True)
@@ -117,10 +115,10 @@ deferred_vjp_op = general(
 
 
 def composed(name, forward, composition, shape_rule, vjp_of_arrays=None, jvp=None, **facts):
-    """Declare an algorithm for arrays, differentiated as a composition of ops that does the same.
+    """Declare an algorithm for arrays that is differentiated as an equivalent composition of ops.
 
-    The composition is called only if the derivative of the algorithm is needed; if there is a vjp
-    of arrays, only for second order.
+    The composition is called only for derivatives; if there is a vjp of arrays, only for second
+    order.
     """
 
     def vjp(op, *seeds):
@@ -157,7 +155,7 @@ def _specs_of_inputs(*gradients, of, shapes, attrs):
 
 
 def _transposed_in_batch(call):
-    """Transpose what moves the elements of all members."""
+    """Transpose a structural op for all members of a batch."""
     op, seeds = structural_op(call.attrs["of"]), batch_axis.repeated(call)
     if seeds is None or call.extent is None or op.batch is None:
         return NotImplemented

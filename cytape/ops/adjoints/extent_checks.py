@@ -1,4 +1,4 @@
-"""Conditions on extents, checked at once or, in a graph that does not know them, when it runs."""
+"""Conditions on extents, checked immediately, or when the graph runs if they are unknown."""
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -16,10 +16,9 @@ _ERRORS = {error.__name__: error for error in (
 
 
 def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()):
-    """Return `x`, of which some conditions hold, or raise.
+    """Return `x` if some conditions on its extents hold, or raise.
 
-    In a graph that does not know whether they hold it is the result of an op, which finds out
-    when the graph runs.
+    If a graph does not know the extents, it returns the output of an op that checks them.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()
 
 
 def with_shape_of(like, x, error, message):
-    """Return `x`, which has the shape of another array, or raise, as `with_extents` does."""
+    """Return `x` if it has the shape of another array, or raise, as `with_extents`."""
     return with_extents(x, error, message, like=like, same=None)
 
 
@@ -106,7 +105,7 @@ checked_extents_op = general(
 
 
 def ensure_shape(x, shape):
-    """Return a tensor of a graph with the extents that the caller knows of it.
+    """Return a symbolic tensor with the extents that the caller knows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ops on several tensors at once: their sum, and their values as they are."""
+"""Ops on several tensors at once: sum of all, identity of each."""
 
 import numpy as np
 
@@ -19,11 +19,11 @@ def _add_n(*terms):
     np.add(terms[0], terms[1], out=total)
     for term in terms[2:]:
         np.add(total, term, out=total)
-    return total[()]  # a number, as NumPy has it, of numbers
+    return total[()]  # a NumPy scalar for scalars
 
 
 def _same(*specs):
-    """Return the spec that tells most of those of tensors that have one shape."""
+    """Return the most specific spec of tensors that have the same shape."""
     return next((spec for spec in specs if spec.known), specs[0])
 
 
@@ -81,7 +81,7 @@ def add_n(inputs):
 
 
 def may_agree(shape, other):
-    """Return whether two shapes may be the same, as far as they are known."""
+    """Return whether two shapes may be the same; unknown extents match any."""
     if shape is None or other is None:
         return True
     return len(shape) == len(other) and all(
@@ -90,9 +90,9 @@ def may_agree(shape, other):
 
 
 def identity_n(*inputs):
-    """Return the inputs as they are, as the outputs of one op.
+    """Return the inputs unchanged, as the outputs of one op.
 
-    As soon as one output has a gradient, all inputs have: zeros for those that nothing depends on.
+    If one output has a gradient, all inputs have: zeros if no target depends on them.
 
     Parameters
     ----------
@@ -118,16 +118,16 @@ def identity_n(*inputs):
 
 
 def together(*operands):
-    """Return the operands of a function made of several ops as its tapes should see them.
+    """Return the operands of a function made of several ops, all of them recorded.
 
-    Where a tape follows some of them, it hears of the others here, under their own ids. Otherwise
-    an op of one operand alone, a reshape say, would go unrecorded before that one meets the rest,
-    and a tape that watches it later on would find nothing that it led to.
+    If a tape tracks some of them, it records the others here. Otherwise an op of an untracked
+    operand alone, say a reshape, would not be recorded, and a tape that watches this operand later
+    would miss its use.
 
     Parameters
     ----------
     *operands
-        Tensors are told from anything else, which is returned as it is.
+        Objects other than tensors are returned unchanged.
 
     Returns
     -------
@@ -157,8 +157,8 @@ def together(*operands):
     else:
         return tuple(identity_n_op(*operands)) if partly_followed(operands) else operands
     if any(map(is_tensor, operands)):
-        # Functions of NumPy that are called with one operand alone would drop what it adds to its
-        # data, before an op could refuse it.
+        # NumPy's functions of one operand would drop the metadata of a subclass of ndarray before
+        # an op could refuse it.
         operands = tuple(map(joined, operands))
         for x in operands:
             if not is_tensor(x):

@@ -1,4 +1,4 @@
-"""Elements of lines: one for each index, taken along the last axis, and put back."""
+"""Ops that take elements along the last axis by an array of indices, and put them back."""
 
 import math
 
@@ -15,12 +15,12 @@ from cytape.tensor.values.spec import symbolic_spec
 
 
 def added_at(shape, index, values):
-    """Add into zeros, where any number of values may meet in one place."""
+    """Add values into zeros; indices may repeat."""
     values = np.asarray(values)
     total = added(shape, index, values)
     if total is not None:
         return total
-    if values.dtype == np.float16:  # of many all beyond the first few would be rounded off
+    if values.dtype == np.float16:  # rounding would lose late terms
         return added_at(shape, index, values.astype(np.float32)).astype(values.dtype)
     total = np.zeros(shape, values.dtype)
     np.add.at(total, index, values)
@@ -28,7 +28,7 @@ def added_at(shape, index, values):
 
 
 def put_elements(values, indices, *, size, unique):
-    """Put, or add, values into zeros of so many elements in a line."""
+    """Put, or add, values into lines of `size` zeros."""
     shape = values.shape[:-1] + (size,)
     if not size:  # nothing was taken from there
         return np.zeros(shape, values.dtype)
@@ -74,7 +74,7 @@ def _spec(x, indices, **_):
 
 
 def lines_in_batch(call):
-    """Match lines by their position in the batch: shared lines broadcast against what moves."""
+    """Match lines by their position in the batch; shared ones broadcast."""
     if len({spec.ndim for spec in call.input_specs}) > 1:
         return NotImplemented
     if call.mapped == [True, False]:
@@ -103,7 +103,7 @@ put_along_like_op = multilinear(
 def take_along(x, indices, unique=False):
     """Take the elements at indices (not negative) along the last axis.
 
-    `unique` tells that no index occurs twice in a line.
+    unique: whether no index occurs twice in a line.
     """
     return take_along_op(x, indices, unique=unique)
 

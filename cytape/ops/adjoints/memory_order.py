@@ -1,6 +1,6 @@
-"""Orders of elements in memory, as those of NumPy's results, for functions that ask for one.
+"""Memory layouts of NumPy's results, for functions with an `order` parameter.
 
-Tensors other than views count as arrays in C order, and so does a shape that only a run tells.
+Tensors other than views, and shapes that are unknown before a run, count as C-contiguous.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ __all__ = ["axes_in_memory", "is_contiguous", "order_in_memory", "with_memory"]
 
 
 def with_memory(tensor):
-    """Return an array with the strides that NumPy's would have, whatever is in it."""
+    """Return an array with the strides of NumPy's array, and any content."""
     array = layout(tensor)
     if array is not None:
         return array
@@ -19,7 +19,7 @@ def with_memory(tensor):
 
 
 def is_contiguous(tensor, order):
-    """Return whether NumPy's array would be contiguous in an order, "C" or "F"."""
+    """Return whether NumPy's array would be contiguous in the order "C" or "F"."""
     if order == "C" and layout(tensor) is None:
         return True
     flags = with_memory(tensor).flags
@@ -27,7 +27,7 @@ def is_contiguous(tensor, order):
 
 
 def order_in_memory(tensor, order):
-    """Return "F" for the order "A" of an array that is only contiguous in that, "C" of others."""
+    """Return the meaning of order "A": "F" if the array is contiguous only in that, else "C"."""
     if order != "A":
         return order
     array = layout(tensor)
@@ -35,7 +35,7 @@ def order_in_memory(tensor, order):
 
 
 def axes_in_memory(tensor, order):
-    """Return the axes in which NumPy goes through an array in an order; None: as they stand."""
+    """Return the axes in the order of NumPy's iteration; None if it is that of the array."""
     array = layout(tensor) if order in ("A", "K") else None
     if order == "F" or order == "A" and array is not None and array.flags.fnc:
         axes = tuple(range(tensor.ndim))[::-1]

@@ -1,7 +1,7 @@
-"""Unknown derivatives: an error where one is needed, unless it is multiplied by zero.
+"""Unknown derivatives, which raise an error unless they are multiplied by zero.
 
-`missing_gradients` is for backward functions. `without_derivative` is for a result that depends on
-tensors in a way that recorders do not see. In a graph both are errors when it runs.
+`missing_gradients` is for backward functions, `without_derivative` for a result that depends on
+tensors in a way that recorders cannot track. In a graph both raise when it runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ANY_INPUTS = range(1 << 30)  # more than an op has
 
 
 def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequence[Any]) -> Any:
-    """Return the result of a backward function whose gradients are not known.
+    """Return the result of a backward function whose gradients are unknown.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequenc
 def without_derivative(
     result: Tensor, tensors: Sequence[Tensor], refusal: str, factors: Sequence[Tensor] = ()
 ) -> Tensor:
-    """Return a result that depends on tensors, too, by a derivative that is not known.
+    """Return a result that also depends on tensors, by an unknown derivative.
 
     Parameters
     ----------
     result : Tensor
     tensors : sequence of Tensor
     refusal : str
-        The `DetachedError` where that derivative is needed.
+        Text of the `DetachedError` that is raised if the derivative is needed.
     factors : sequence of Tensor, optional
         If these are given and all zero, the result does not depend on the tensors.
 
@@ -81,7 +81,7 @@ def _vjp(op: Any, gradient: Any) -> list:
     if any(op.needs[2:]):
         found = _refused(
             DetachedError, op.attrs["refusal"], [gradient * matters], op.input_specs[2:])
-    # The gradient's factor depends on the same tensors.
+    # The derivative of the gradient in the same tensors is unknown, too.
     alike = without_derivative_op(gradient, np.any(gradient), *tensors, **op.attrs)
     return [alike, None, *found]
 
@@ -106,7 +106,7 @@ without_derivative_op = general(
 def _refused(
     error: type, refusal: str, given: Sequence[Any], specs: Sequence[Spec]
 ) -> list:
-    """Return zeros as derivatives, if those they follow from are zero when they are known."""
+    """Return zeros if the given derivatives are zero, at run time in a graph; raise if not."""
     given = [convert_to_tensor(x) for x in given if x is not None]
     results = iter(missing_op(
         *given, *[stand_in(spec) for spec in specs if spec.trainable], n=len(given), error=error,

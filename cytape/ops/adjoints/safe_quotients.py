@@ -1,6 +1,7 @@
-"""Quotients that derivatives are made of, with one division each; for float32 and float64 only.
+"""Quotients in derivatives, such as a / (x**2 + y**2), with one division each.
 
-An operand that is computed of the others has no derivative of its own: theirs are the whole.
+The kernels are for float32 and float64; other dtypes use formulas. An operand that is derived from
+the other operands has no partial: its derivative is already part of theirs.
 """
 
 import numpy as np
@@ -34,7 +35,7 @@ _unit = elementwise(
 
 
 def _has_kernels(x):
-    """Tell whether these are for an operand; what is no array stands for one in a program."""
+    """Return whether there are kernels for an operand; symbols of programs count as floats."""
     if isinstance(x, (np.ndarray, np.generic)) or is_tensor(x):
         return x.dtype in (np.float32, np.float64)
     return True
@@ -46,7 +47,7 @@ def power_in_base(z, x, y):
 
 
 def over_square(a, y, x):
-    """Return a / (x**2 + y**2), which overflows only where the result does; 0 at the origin."""
+    """Return a / (x**2 + y**2), 0 at the origin, without overflow of intermediates."""
     if _has_kernels(x):
         return _over_squares(a, y, x)
     x_is_larger = (x > y) == (x > -y)
@@ -56,7 +57,7 @@ def over_square(a, y, x):
 
 
 def component_over_length(x, length):
-    """Return x / length, 0 where the length of a vector is 0; of an infinite component its sign."""
+    """Return x / length, 0 where the length of the vector is 0, the sign of an infinite x."""
     if _has_kernels(x):
         return _unit(x, length)
     length = np.where(length == 0, np.inf, length)

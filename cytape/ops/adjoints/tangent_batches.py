@@ -1,8 +1,8 @@
-"""Batches of tangents whose extents are known only when a graph runs.
+"""Batches of tangents with extents that are known only when a graph runs.
 
-A batch has one more axis than its primal, the first, of directions. Where an extent of the primal
-or the number of directions is not known, no shape can be written down to broadcast or reshape to.
-A batch is made to fit the outline of one instead: a tensor of the right shape and of no memory.
+A batch has an axis of directions in front of its primal's axes. If an extent or the number of
+directions is unknown, ops that need a shape read it from an outline: a tensor of that shape whose
+elements take no memory.
 """
 
 import numpy as np
@@ -55,12 +55,12 @@ unit_directions_op = nondifferentiable(
 
 
 def is_known(x):
-    """Tell whether all extents of an array or tensor are known."""
+    """Return whether all extents of an array or tensor are known."""
     return not isinstance(x, Tensor) or x.spec.known
 
 
 def batch_outline(batch, like, lead=0):
-    """Return a tensor shaped like a batch of what is shaped like another.
+    """Return a tensor in the shape of a batch of tensors like another one.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def broadcast_batch_like(batch, like):
 
 
 def zeros_in_batch(batch, like):
-    """Return as many zeros as there are directions in a batch, each like a tensor."""
+    """Return zeros like a tensor, one for each direction of a batch."""
     return broadcast_to_like_op(constant(0, like.dtype), batch_outline(batch, like))
 
 
@@ -91,7 +91,7 @@ def sum_batch_like(batch, like):
 
 
 def reshape_batch(batch, shape, order="C"):
-    """Arrange the elements of each tensor of a batch in a shape, given as a tuple."""
+    """Reshape each tensor of a batch to a shape, given as a tuple."""
     if None in shape:
         raise SymbolicTensorError(f"cannot give each tensor of a batch the shape {shape}")
     if batch.shape[0] is not None:
@@ -102,11 +102,11 @@ def reshape_batch(batch, shape, order="C"):
     return batch.reshape((-1, *shape), order=order)
 
 
-# -- how batches go through ops that look at the shape of another tensor ---------------------------
+# -- batches in ops that read the shape of another tensor ------------------------------------------
 
 
 def _of_like(function):
-    """Return the rule of an op that only looks at the shape of its second input."""
+    """Return the rule of an op that reads only the shape of its second input."""
     return of_factor(lambda op, _, t, like: function(t, like))
 
 
@@ -117,7 +117,7 @@ def _reshape_like_batched(op, _, t, like):
 
 
 def _to_shape(in_batch, like):
-    """Return the rule of an op with a shape for its attribute."""
+    """Return the rule of an op with an attribute `shape`."""
 
     def batched(x, shape):
         if is_known(x):

@@ -1,1 +1,1 @@
-"""Differences, sequences, curves, polynomials: imported when one of them is called first."""
+"""Differences, sequences, interpolation, polynomials, methods of ufuncs. Imported at first use."""

@@ -1,4 +1,4 @@
-"""The modified Bessel function of order 0, and the window that is made of it."""
+"""The modified Bessel function of order 0, `i0`, and the Kaiser window."""
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def _chebyshev(x, coefficients):
 
 
 def _in_blocks(function, x):
-    """Call a function for some elements at a time, so that caches hold what it makes of them."""
+    """Call a function block by block, so that its temporaries fit into the cache."""
     x = np.asarray(x)
     if x.size <= _BLOCK:
         return function(x)

@@ -1,4 +1,4 @@
-"""Numbers as binary fractions: mantissa and exponent, fractional and integral part."""
+"""Parts of floating point numbers: `ldexp`, `frexp`, `modf`."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def ldexp(x1, x2, /, *out, **kwargs):
     >>> np.ldexp(3.0, 2)
     np.float64(12.0)
     """
-    if type(x2) is int:  # a weak one would become a float beside a symbolic tensor
+    if type(x2) is int:  # a Python int would become a float beside a symbolic tensor
         x2 = np.asarray(x2)
     return _ldexp(x1, x2, *out, **kwargs)
 
@@ -36,7 +36,7 @@ def _quotients(x, exponents):
         found = over_powers_of_two(x, exponents)
         if found is not None:
             return found
-    with np.errstate(over="ignore"):  # as the kernel is quiet
+    with np.errstate(over="ignore"):  # the kernel does not warn either
         return np.ldexp(x, -exponents)
 
 

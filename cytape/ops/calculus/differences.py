@@ -1,6 +1,6 @@
-"""Differences and sums along an axis: discrete derivatives and integrals.
+"""Discrete derivatives and integrals along an axis: `diff`, `gradient`, `trapezoid`, `unwrap`.
 
-The steps that `unwrap` adds are constant: its derivative in `p` is 1.
+The steps that `unwrap` adds are constants: its derivative in `p` is 1.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def _differences(a, *, axis):
 
 
 def _differences_back(g, *, axis, extent):
-    """Return what `_differences` has as its transpose: less what is before, and plus after."""
+    """Return the transpose of `_differences`: the predecessor of g minus g, zeros at the ends."""
     shape, before = list(g.shape), (slice(None),) * axis
     shape[axis] = extent
     if not g.shape[axis]:
@@ -101,7 +101,7 @@ def _diff(a, axis):
 
 
 def _edge(x, a, axis):
-    """Return what `diff` puts before or behind `a`; a number once in each line."""
+    """Return the operand that `diff` joins to `a`; a number becomes one element per line."""
     x = operand(x)
     if ndim(x):
         return x
@@ -179,7 +179,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 
 def _spacings(f, varargs, axes):
-    """Return for each axis a number, or the distances of neighbours on it."""
+    """Return for each axis a number, or the distances of adjacent points."""
     if not varargs:
         return [1.0] * len(axes)
     if len(varargs) == 1 and ndim(varargs[0]) == 0:
@@ -204,7 +204,7 @@ def _spacings(f, varargs, axes):
 
 
 def _gradient_along(f, h, axis, edge_order):
-    """Return central differences inside, one-sided ones of an order at both ends."""
+    """Return central differences, and one-sided ones of a given order at both ends."""
 
     def at(*bounds):
         return _slice(f, axis, *bounds)
@@ -335,7 +335,7 @@ unwrap_op = general(
 
 @numpy_function(np.unwrap)
 def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
-    """Add multiples of the period where neighbours are far apart, as `numpy.unwrap`.
+    """Add multiples of the period where adjacent elements differ by more, as `numpy.unwrap`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Piecewise linear interpolation.
 
-It is differentiable in where it is asked for, in the points and in their values. At a point the
-derivative is that to the right, at the last one that to the left; outside it is 0.
+It is differentiable in `x`, in the points and in their values. At a point the derivative in `x` is
+the slope on the right, at the last point the slope on the left; outside it is 0.
 """
 
 import numpy as np
@@ -42,12 +42,12 @@ def _at(points, positions):
 
 
 def _stops(x, xp):
-    """Return the place of the point at the right end of the piece that each x lies on."""
+    """Return for each x the position of the right end of its piece."""
     return minimum(searchsorted(xp, x, side="right"), size(xp) - 1)
 
 
 def _outside(x, xp):
-    """Return whether each x is on no piece; a single point has none."""
+    """Return whether each x is outside of all pieces; a single point has none."""
     return (x < xp[0]) | (x > xp[-1]) | (size(xp) < 2)
 
 
@@ -60,11 +60,12 @@ def _of_pieces(values, x, xp):
 
 # -- a batch of sorted points --------------------------------------------------------------------
 #
-# Sorting the points of a member together with its x tells how many points are below each x.
+# The points of a member and its x are sorted together, which gives the number of points below each
+# x.
 
 
 def _places(points, x, side):
-    """Return where the elements of the rows of `x` belong in the sorted rows of `points`."""
+    """Return positions of the elements of the rows of `x` in the sorted rows of `points`."""
     n, m = size(points, 1), size(x, 1)
     is_left = side == "left"
     order = argsort(concatenate((x, points) if is_left else (points, x), 1), 1, kind="stable")
@@ -84,7 +85,7 @@ def _searched(call):
 
 
 def _ends(points, x):
-    """Return where the piece between two points begins that each element of `x` is on, and ends."""
+    """Return the positions of both ends of the piece of each element of `x`."""
     stop = minimum(_places(points, x, "right"), size(points, 1) - 1)
     return where(stop > 0, stop - 1, 0), stop
 
@@ -105,7 +106,7 @@ def _pieces_in_batch(call):
 
 
 searchsorted_op.batch = _searched
-# The value of the piece, of those right of the points, that each x lies on; outside it is 0.
+# The value of the piece of each x, given one per point for the piece on its right; 0 outside.
 of_pieces_op = multilinear(
     "OfPieces", _of_pieces,
     lambda op, g, x, xp: _added(op, 0, where(_outside(x, xp), 0, g), _stops(x, xp) - 1), None, None,
@@ -113,15 +114,15 @@ of_pieces_op = multilinear(
 
 
 class _Pieces:
-    """The piece that each x lies on: the places of its ends, and how far x is along it."""
+    """The piece of each x: positions of its ends, and the fraction of its length left of x."""
 
     def __init__(self, op):
         self.x, self.xp = (astype(points, np.float64, copy=False) for points in op.inputs[:2])
         self.fp = astype(op.inputs[2], op.output_specs[0].dtype, copy=False)
         self.below, self.above = self.x < self.xp[0], self.x > self.xp[-1]
         self.outside = self.below | self.above
-        self.has_ends = len(op.input_specs) > 3  # values of their own for what is outside
-        # Pieces, of which there are less than x: the slope of a last one, without an end, is 0.
+        self.has_ends = len(op.input_specs) > 3  # given values outside of the points
+        # There are fewer pieces than x; the last one, without an end, has slope 0.
         length = self.differences(self.xp)
         self.flat = length == 0
         self.length = where(self.flat, 1, length)
@@ -144,10 +145,10 @@ class _Pieces:
         return of_pieces_op(slopes, self.x, self.xp)
 
     def part(self):
-        """Return how far each x is along its piece, or whether it is above all points."""
-        # Outside, x may be infinite, and so would be products with 0 in derivatives.
+        """Return the fraction of the piece left of each x; outside 1 above all points, else 0."""
+        # Outside, x may be infinite, and products with 0 in derivatives NaN.
         along = where(self.outside, 0, self.x - _at(self.xp, self.start))
-        # Of several points in one place the last counts.
+        # The last of several equal points counts.
         part = where(_at(self.flat, self.start), self.x >= self.xp[-1],
                      along / _at(self.length, self.start))
         return where(self.above, 1, part)
@@ -224,7 +225,7 @@ def _interpolated(call):
     p, q, f, g = (take_along_axis(y, at, 1) for y in (points, values) for at in (start, stop))
     slope = where(p == q, 0, (g - f) / where(p == q, 1, q - p))
     inside = f + slope * (x - p)
-    # At the last point exactly its value; and beside an infinite one from the other side, if any.
+    # Exactly the value at the last point; next to an infinite value, from the finite side.
     is_last = x == q
     inside = where(is_last | isnan(inside), g + slope * (x - q), inside)
     is_alone = size(points, 1) == 1
@@ -258,7 +259,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     """
     if type(x) is Tensor and left is right is period is None and x.graph is None and not (
             is_tensor(xp) or is_tensor(fp)):
-        return interp_op(x, plain_array(xp), plain_array(fp))  # NumPy looks at them there
+        return interp_op(x, plain_array(xp), plain_array(fp))  # NumPy checks them there
     x, xp, fp, left, right, period = together(*[
         y if y is None else operand(y) for y in (
             x, xp, fp, left, right, period)])
@@ -288,6 +289,6 @@ def _wrapped(x, xp, fp, period):
         convert_to_tensor(fp))
     order = argsort(xp)
     xp, fp = getitem(xp, order), getitem(fp, order)
-    # Of the points after the period two: x may be the first of them, and has a slope to the right.
+    # Two points after the period: if x is the first of them, it needs a slope on the right.
     return (x, concatenate((xp[-1:] - period, xp, xp[:2] + period)),
             concatenate((fp[-1:], fp, fp[:2])))

@@ -1,7 +1,7 @@
 """Polynomials with coefficients from the highest power down, and their roots.
 
-A root moves as its polynomial says: where the polynomial's derivative is 0 too, at a multiple root,
-it has no derivative, and that is infinite or NaN.
+The derivative of a root is that of an implicit function; at a multiple root, where the derivative
+of the polynomial is 0, it is infinite or NaN.
 """
 
 import operator
@@ -43,7 +43,7 @@ def _coefficients(x, name):
 
 
 def _counted(x, name):
-    """Return coefficients, of which each may be an array, after a check that they are counted."""
+    """Return coefficients, each perhaps an array; raise if their number is unknown."""
     if ndim(x) == 0:
         raise TypeError(f"{name}: coefficients have at least one axis, got a number")
     if shape(x)[0] is None:
@@ -58,7 +58,7 @@ def _all_coefficients(name, *operands):
 
 
 def _trimmed(x):
-    """Drop leading zeros, where there is a value to see them by."""
+    """Drop leading zeros, unless the coefficients are symbolic."""
     if shape(x) == (0,):
         return np.zeros(1, x.dtype)
     values = values_of(x)
@@ -70,7 +70,7 @@ def _trimmed(x):
 
 
 def _padded(x, n):
-    """Return coefficients with zeros for higher powers in front, n of them in all."""
+    """Return n coefficients, with zeros for higher powers in front."""
     missing = n - shape(x)[0]
     return concatenate((np.zeros(missing, x.dtype), x)) if missing else x  # or NumPy's error
 
@@ -105,7 +105,7 @@ polysub = _sum_or_difference("polysub", lambda x, y: x - y)
 def polymul(a1, a2):
     """Return the product of polynomials, as `numpy.polymul`.
 
-    In a graph leading zeros are kept: there are no values yet to see them by.
+    In a graph leading zeros are kept, since values are unknown.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def polyder(p, m=1):
     p = _counted(operand(p), "polyder")
     for _ in range(int(m)):
         p = p[:-1] * np.arange(p.shape[0] - 1, 0, -1)
-    if ndim(p) > 1:  # in which NumPy takes a step more
+    if ndim(p) > 1:  # NumPy takes one more step
         n = max(p.shape[0] - 1, 0)
         np.broadcast_shapes((n, *p.shape[1:]), (n,))
     return p
@@ -216,7 +216,7 @@ def polyval(p, x):
 
 
 def _times_factor(a, zero):
-    """Return the coefficients a times (x - zero)."""
+    """Return the coefficients of the polynomial a times (x - zero)."""
     none = np.zeros(1, a.dtype)
     return concatenate((a, none)) - concatenate((none, a * zero))
 
@@ -239,7 +239,7 @@ def _poly(zeros):
 def _poly_vjp(op, g):
     zeros = conj(op.inputs[0]) if g.dtype.kind == "c" else op.inputs[0]
     n = zeros.size
-    products, gradients = np.zeros((2, n, n), zeros.dtype)  # of the first factors: rows
+    products, gradients = np.zeros((2, n, n), zeros.dtype)  # rows: products of the first factors
     products[:1, :1] = 1
     for i in range(1, n):
         products[i, :i] = products[i - 1, :i]
@@ -367,7 +367,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
 
 
 def _solved(powers, columns, values, rcond):
-    """Solve a problem scaled by the lengths of columns; return those and what was solved, too."""
+    """Solve a problem scaled by the lengths of columns; return also these and the problem."""
     scale = sqrt(sum(columns * columns, 0))
     scaled = convert_to_tensor(powers / scale)
     return scale, scaled, np.linalg.lstsq(scaled, values, rcond)
@@ -377,7 +377,7 @@ def _solved(powers, columns, values, rcond):
 
 
 def _slopes(op, dtype):
-    """Return the derivatives of all powers but the one that is constant."""
+    """Return the derivatives of all powers but the constant one."""
     n, increasing = op.attrs["n"], op.attrs["increasing"]
     lower = powers_op(op.inputs[0], n=n - 1, increasing=increasing)
     factors = range(1, n) if increasing else range(n - 1, 0, -1)
@@ -437,7 +437,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
 
 
 def _root_factors(op):
-    """Return how each root moves with each coefficient: -r**k / p'(r)."""
+    """Return the derivative of each root in each coefficient: -r**k / p'(r)."""
     p, found = op.inputs[0], op.outputs[0]
     n = op.input_specs[0].shape[0]
     slopes = polyval(polyder(p), found)
@@ -453,7 +453,7 @@ def _roots_vjp(op, g):
 
 def _roots(p):
     found = np.roots(p)
-    return found.astype(p.dtype, copy=False) if p.dtype.kind == "c" else found  # none are float64
+    return found.astype(p.dtype, copy=False) if p.dtype.kind == "c" else found  # none: float64
 
 
 roots_op = general(

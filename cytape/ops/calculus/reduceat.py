@@ -1,8 +1,8 @@
-"""Reductions of slices along an axis, as `numpy.ufunc.reduceat` computes them.
+"""Reductions of slices along an axis, as `numpy.ufunc.reduceat`.
 
-Sums, differences and extrema take NumPy's indices. Of other ufuncs, slices follow each other and
-end where the next one begins: their derivative is the partial derivative in each element, by which
-a spread gradient is multiplied, or a tangent before it is summed.
+Sums, differences and extrema accept all of NumPy's indices. For other ufuncs, slices must be
+consecutive: each ends where the next one begins. Their derivative is one partial derivative per
+element, which multiplies a tangent before it is summed, or a gradient after it is spread.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def _reduce_at(x, starts, *, name, axis):
 
 
 def _by(kernel, moving, *arrays):
-    """Call a kernel for a gradient or tangent and arrays like it, which takes no half precision."""
+    """Call a kernel for a gradient or tangent and similar arrays; half precision is widened."""
     dtype = moving.dtype
     common = wide(dtype) if dtype.kind in "fc" else np.dtype(float)
     return kernel(*[x.astype(common, copy=False) for x in (moving, *arrays)]).astype(
@@ -75,7 +75,7 @@ spread_op = multilinear(
 
 
 def _at_elements(kernel):
-    """Make a forward function of a kernel; what moves may have an axis of directions."""
+    """Make a forward function of a kernel; tangents may have an axis of directions."""
     def forward(moving, x, y, starts, *, axis):
         if moving.ndim > x.ndim:
             x, y = (np.broadcast_to(z, (len(moving), *z.shape)) for z in (x, y))
@@ -113,7 +113,7 @@ of_extrema_op = multilinear(
 def _partials_by_folds(x, starts, name, axis):
     """Return the partial derivatives: the slopes of a fold, from each element to its slice's end.
 
-    Elements before the first slice belong to none; what they get here does not count.
+    Results for elements before the first slice are not used.
     """
     x = moveaxis(x, axis, -1)
     begins = begins_op(starts, n=x.shape[-1])
@@ -162,7 +162,7 @@ def _jvp(op, t, _):
 reduce_at_op = general(
     "ReduceAt", _reduce_at, vjp=_vjp, jvp=_jvp, saved_outputs=(0,), batched=_jvp,
     shape_rule=_spec, batch=batch_axis.along_axis)
-# The same of ufuncs that are not connected.
+# The same for ufuncs that are not differentiable.
 reduce_steps_at_op = nondifferentiable(
     "ReduceStepsAt", _reduce_at,
     shape_rule=lambda x, starts, *, name, axis: _spec(
@@ -170,18 +170,18 @@ reduce_steps_at_op = nondifferentiable(
     batch=batch_axis.along_axis)
 
 
-# -- slices that do not follow each other ----------------------------------------------------------
+# -- slices that are not consecutive ---------------------------------------------------------------
 
 
 def check_indices(indices, n, name, dtype):
-    """Raise NumPy's error for indices that are not those of elements."""
+    """Raise NumPy's error for indices out of bounds."""
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or (
             indices.size and not 0 <= indices.min() <= indices.max() < n):
         find(name).forward.reduceat(np.ones(n, dtype), indices)
 
 
 def slices_of(x, indices, *, name, axis):
-    """Return the elements of slices, and where among these the slices begin."""
+    """Return the elements of all slices, and the begins of the slices among these."""
     n = x.shape[axis]
     check_indices(indices, n, name, x.dtype)
     indices = indices.astype(np.intp, copy=False)
@@ -199,7 +199,7 @@ slices_op = nondifferentiable(
 
 
 def follow_each_other(indices, n):
-    """Tell whether slices that begin at indices go on to the next one each."""
+    """Return whether slices that begin at these indices are consecutive."""
     return indices.ndim == 1 and indices.dtype.kind in "iu" and (
         not indices.size
         or 0 <= indices[0] and indices[-1] < n and bool((indices[1:] > indices[:-1]).all()))

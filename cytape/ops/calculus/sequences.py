@@ -1,4 +1,4 @@
-"""Sequences between two ends, which may be differentiated."""
+"""Sequences, differentiable in their ends: `linspace`, `logspace`, `geomspace`, `arange`."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ _NUMBERS = (int, float, complex)
 
 
 def _parts_of_stop(num, endpoint):
-    """Return how much of the second end there is in each element."""
+    """Return the weight of the second end in each element."""
     return np.arange(num) / max(num - 1 if endpoint else num, 1)
 
 
@@ -60,7 +60,7 @@ linspace_op = linear(
 
 
 def _ends(*ends):
-    """Return the ends as tensors and arrays. Python's numbers are weak: they have others' dtype."""
+    """Return the ends as tensors and arrays; Python numbers are weak."""
     if all([type(x) is Tensor for x in ends]) and len({x.dtype for x in ends}) == 1:
         return ends
     ends = [x if type(x) in _NUMBERS else operand(x) for x in ends]
@@ -69,7 +69,7 @@ def _ends(*ends):
 
 
 def _with_axis_at(y, axis):
-    """Move the axis of the sequence from the front to where it is asked for."""
+    """Move the axis of the sequence from the front to its position."""
     return moveaxis(y, 0, axis) if axis != 0 else y
 
 
@@ -131,7 +131,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 
 
 def _power(x, parts):
-    """Return powers; at an exponent of 0 without the factor 1 / x, infinite for subnormal x."""
+    """Return powers; no factor 1 / x at exponent 0, which would be infinite for subnormal x."""
     return power(where(parts == 0, 1, x), parts)
 
 
@@ -162,14 +162,14 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     start, stop = astype(start, result_type, copy=False), astype(stop, result_type, copy=False)
     parts = _parts_of_stop(_count(num), endpoint).astype(np.empty(0, result_type).real.dtype)
     parts = parts.reshape(-1, *(1,) * max(ndim(start), ndim(stop)))
-    direction = real_sign(start)  # out of which powers are of magnitudes, as in NumPy
+    direction = real_sign(start)  # factored out, so that powers are of magnitudes, as in NumPy
     y = _power(start / direction, 1 - parts) * _power(stop / direction, parts) * direction
     y = _with_axis_at(y, axis)
     return y if dtype is None else astype(y, dtype, copy=False)
 
 
 def _steps(like):
-    """Return how many steps there are to each element of a range."""
+    """Return the number of steps to each element of a range."""
     dtype = wide(like.dtype)
     if like.shape[0] is None:
         return cumulative.cumsum(ones_like(like, dtype)) - 1
@@ -191,7 +191,7 @@ def _arange_jvp(op, start, step):
 
 def _range(start, step, *, stop, dtype):
     if type(start) is np.ndarray and start.dtype.char == "d" and not start.ndim:
-        start = start.item()  # of Python's numbers NumPy makes ranges faster
+        start = start.item()  # NumPy is faster for Python numbers
     return np.arange(start, stop, step, dtype)
 
 
@@ -206,8 +206,8 @@ arange_op.rule_takes_tensors = linspace_op.rule_takes_tensors = True
 def arange(*args, **options):
     """Return evenly spaced numbers of a given step, as `numpy.arange`.
 
-    It is differentiable in where it starts, and in the step. How many numbers there are is told by
-    values, which symbolic tensors do not have yet.
+    It is differentiable in `start` and `step`. The length depends on values, so symbolic tensors
+    raise an error.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def _end_of_nothing(x):
 def _bounds_of_range(args, options):
     """Return start, stop, step and dtype of a call of `arange`; raise what NumPy raises."""
     if options or not 0 < len(args) < 4 or args[0] is None:
-        # NumPy looks at what is given, of a range of no numbers.
+        # NumPy checks the arguments, for an empty range.
         np.arange(*map(_end_of_nothing, args[:3]), *args[3:], **{
             name: _end_of_nothing(x) if name in ("start", "stop", "step") else x
             for name, x in options.items()})

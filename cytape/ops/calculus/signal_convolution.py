@@ -1,7 +1,7 @@
 """Convolution and correlation of sequences.
 
-Both are products. All overlaps are found by one of them; the modes "same" and "valid" leave out
-some, whose gradient is 0.
+Both are bilinear. The op "convolve" computes a given mode; overlaps that the modes "same" and
+"valid" omit get a gradient of 0.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ BLOCK = 2048  # elements: those of two operands of doubles fit into the first ca
 
 
 def _start(n, m, mode):
-    """Return the first of all overlaps, and how many there are, in a mode of `convolve`."""
+    """Return the first overlap, and the number of overlaps, in a mode of `convolve`."""
     if mode == "full":
         return 0, n + m - 1
     if mode == "same":
@@ -34,7 +34,7 @@ def _start(n, m, mode):
 
 
 def _all_overlaps(op, g):
-    """Put zeros where the gradients of the overlaps that were left out would be."""
+    """Pad a gradient with zeros for the omitted overlaps."""
     if op.attrs["mode"] == "full":
         return g
     (n,), (m,) = op.input_specs[0].shape, op.input_specs[1].shape
@@ -45,13 +45,13 @@ def _all_overlaps(op, g):
 
 
 def _shorter(op):
-    """Return which operand is the shorter one in the mode "valid", where that is known."""
+    """Return the position of the shorter operand in the mode "valid", if it is known."""
     (n,), (m,) = op.input_specs[0].shape, op.input_specs[1].shape
     return None if op.attrs["mode"] != "valid" or None in (n, m) else int(m <= n)
 
 
 def _back(op, position, product, g, other):
-    """Return the gradient of an operand: a product of that of the result and the other operand."""
+    """Return the gradient of an operand: a correlation of g with the other operand."""
     if type(g) is np.ndarray:
         product = ARRAY_PRODUCTS[product]
     shorter = _shorter(op)
@@ -62,24 +62,24 @@ def _back(op, position, product, g, other):
 
 
 def _correlate(a, v, mode):
-    """Return what `numpy.correlate` does of the conjugate of `v`."""
+    """Return `numpy.correlate` of `a` and the conjugate of `v`."""
     v = v.conj() if v.dtype.kind == "c" else v
     return _long_overlaps(a, v) if mode == "valid" and min(a.size, v.size) > BLOCK else (
         np.correlate(a, v, mode))
 
 
 def _long_overlaps(a, v):
-    """Return the same in the mode "valid", by parts of the overlaps that stay in the cache.
+    """Return the correlation in the mode "valid", by blocks that fit into the cache.
 
-    The gradient of a short operand is found so: NumPy reads both of the others for each element.
+    For the gradient of a short operand, where NumPy reads both long arrays once per element.
     """
     if a.size < v.size:
         return _long_overlaps(v, a)[::-1].conj()
     dtype = np.result_type(a, v)
-    # Sums of parts in half precision would be rounded, or overflow, where NumPy's own are not.
+    # Partial sums in half precision would be rounded or overflow, unlike NumPy's.
     a, v = (x.astype(wide(dtype), copy=False) for x in (a, v))
     total = np.zeros(a.size - v.size + 1, a.dtype)
-    with np.errstate(all="ignore"):  # as NumPy is quiet
+    with np.errstate(all="ignore"):  # NumPy does not warn
         for start in range(0, v.size, BLOCK):
             part = v[start : start + BLOCK]
             total += np.correlate(a[start : start + part.size + total.size - 1], part, "valid")
@@ -87,7 +87,7 @@ def _long_overlaps(a, v):
 
 
 def _convolve(a, v, mode):
-    """Return what `numpy.convolve` does, without its looks at what are arrays."""
+    """Return `numpy.convolve` of arrays, without its conversions."""
     if mode == "same" or not (a.size and v.size):
         return np.convolve(a, v, mode)  # or its error
     if v.size > a.size:
@@ -106,8 +106,8 @@ def _convolve_spec(a, v, *, mode):
     return symbolic_spec((extent,), np.result_type(a.dtype, v.dtype))
 
 
-# Up to so many products sequences are convolved as windows, which are gathered; where there are
-# more, NumPy's loop over them is faster, called for one member after the other.
+# Up to this number of products, batches are convolved by gathered windows; beyond it NumPy's loop,
+# called for one member after the other, is faster.
 MOST_PRODUCTS = 512
 
 
@@ -117,7 +117,7 @@ def _in_batch(call):
     if call.op is correlate_op:
         inputs = [inputs[0], flip(inputs[1], -1)]
     if not all(spec.known for spec in specs) or type(inputs[0]) is np.ndarray:
-        return NotImplemented  # of arrays NumPy's loop is as fast
+        return NotImplemented  # NumPy's loop is as fast for arrays
     long, short = (0, 1) if specs[0].size >= specs[1].size else (1, 0)
     n, m = specs[long].size, specs[short].size
     before, after = {
@@ -129,7 +129,7 @@ def _in_batch(call):
     x = pad_op(inputs[long], pad_width=((0, 0),) * call.mapped[long] + ((before, after),))
     places = np.arange(count)[:, None] + np.arange(m)
     inside = (places >= before) & (places < before + n)
-    # Infinities, say, are left out, by a zero of any dtype; nor do sums of integers widen.
+    # `where` excludes infinities; False is a zero of any dtype, and integer sums keep their dtype.
     products = x[..., places] * where(inside, flip(inputs[short], -1)[..., None, :], False)
     return sum(products, -1, products.dtype)
 
@@ -137,11 +137,11 @@ def _in_batch(call):
 convolve_op = multilinear(
     "Convolve", _convolve, lambda op, g, v: _back(op, 0, correlate_op, g, v),
     lambda op, a, g: _back(op, 1, correlate_op, g, a), shape_rule=_convolve_spec, batch=_in_batch)
-# The convolution with v from its end; not with its conjugate, in which nothing would be linear.
+# Convolution with the reversed v, not its conjugate: the op must be linear.
 correlate_op = multilinear(
     "Correlate", _correlate, lambda op, g, v: _back(op, 0, convolve_op, g, v),
     lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec, batch=_in_batch)
-ARRAY_PRODUCTS = {  # without a look at what is differentiated
+ARRAY_PRODUCTS = {  # for arrays, without the op's call
     convolve_op: _convolve, correlate_op: _correlate,
     _swapped: lambda v, a, mode: _correlate(a, v, mode)}
 

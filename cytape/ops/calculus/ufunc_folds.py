@@ -1,8 +1,7 @@
-"""Folds by ufuncs: each result is the ufunc of the one before it and the next element.
+"""Folds by ufuncs, y[k] = f(y[k-1], x[k]), as `numpy.ufunc.accumulate`.
 
-Of y[k] = f(y[k-1], x[k]) tangents follow a linear recurrence, and gradients the same one backwards.
-Where operands tie at a kink of the ufunc, as in `maximum.accumulate`, each fold has the ufunc's own
-derivative: half of it to each.
+Tangents follow a linear recurrence, gradients the same one backwards. At a tie, as in
+`maximum.accumulate`, each step has the derivative of the ufunc: half to each operand.
 """
 
 import numpy as np
@@ -39,7 +38,7 @@ def _fold(x, begins=None, *, name, axis):
 
 
 def _factor(partial, z, x, y):
-    """Return a partial derivative as factors of the gradient."""
+    """Return a partial derivative as an array of factors."""
     if partial is None:
         return zeros_like(z)
     factor = partial(z, x, y)
@@ -51,12 +50,12 @@ def _factor(partial, z, x, y):
 
 
 def slopes_of_fold(name, x, y, *begins):
-    """Return the derivatives of each result in the one before it and in its own element.
+    """Return the derivatives of each result in its predecessor and in its element.
 
     x, y: the elements and results, along the last axis.
     """
     first, operands = zeros_like(y[..., :1]), (y[..., 1:], y[..., :-1], x[..., 1:])
-    with np.errstate(all="ignore"):  # as kernel programs are quiet
+    with np.errstate(all="ignore"):  # kernel programs do not warn either
         a, b = [_factor(partial, *operands) for partial in find(name).partials]
     a, b = concatenate([first, a], axis=-1), concatenate([first + 1, b], axis=-1)
     for each in begins:
@@ -85,7 +84,7 @@ def _fold_jvp(op, t, *_):
 fold_op = general(
     "Fold", _fold, vjp=_fold_vjp, jvp=_fold_jvp, saved_outputs=(0,),
     shape_rule=lambda x, *_, **__: x, batch=batch_axis.along_axis)
-# The same of ufuncs that are not connected.
+# The same for ufuncs that are not differentiable.
 fold_steps_op = nondifferentiable(
     "FoldSteps", _fold,
     shape_rule=lambda x, *_, name, **__: spec_like(x, result_dtype(find(name).forward, x.dtype)),
@@ -93,10 +92,10 @@ fold_steps_op = nondifferentiable(
 
 
 def result_dtype(ufunc, dtype, asked=None):
-    """Return the dtype of folds, or raise NumPy's error for one that is asked for."""
+    """Return the dtype of folds, or raise NumPy's error for a requested one."""
     return ufunc.accumulate(np.ones(1, dtype), dtype=asked).dtype
 
 
 def is_step(op):
-    """Tell whether the results of an op are not connected to its operands."""
+    """Return whether an op is not differentiable."""
     return all(partial is None for partial in op.partials)

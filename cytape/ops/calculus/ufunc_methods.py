@@ -1,6 +1,6 @@
 """The methods of ufuncs: `reduce`, `accumulate`, `reduceat`, `outer`, and `at`, which assigns.
 
-Sums, products and extrema are `numpy.sum` and its kin. The others fold.
+Sums, products and extrema call `numpy.sum` and similar functions; other ufuncs fold.
 """
 
 import importlib
@@ -50,8 +50,8 @@ _REDUCTIONS = {
     np.minimum: reductions.min, np.logical_and: comparisons.all, np.logical_or: comparisons.any,
 }  # fmt: skip
 _ACCUMULATIONS = {np.add: cumulative.cumsum, np.multiply: cumulative.cumprod}
-_AT_INDICES = {"Add", "Subtract", *EXTREMA}  # reduced at NumPy's indices as they are
-# Neutral second operands, for elements that `where` leaves out: f(y, neutral) is y.
+_AT_INDICES = {"Add", "Subtract", *EXTREMA}  # ops that accept all of NumPy's indices
+# Neutral second operands for elements that `where` excludes: f(y, neutral) is y.
 _NEUTRAL = {
     np.subtract: 0, np.hypot: 0, np.logical_and: 1, np.logical_or: 0, np.logical_xor: 0,
     np.bitwise_or: 0, np.bitwise_xor: 0, np.bitwise_and: -1, np.left_shift: 0, np.right_shift: 0,
@@ -91,7 +91,7 @@ def _nothing(a, axis):
 
 def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
     """Reduce along axes, as `numpy.ufunc.reduce`."""
-    if op in (fmax, fmin) and operand(a).dtype.kind not in "fc":  # there is no NaN
+    if op in (fmax, fmin) and operand(a).dtype.kind not in "fc":  # without NaN
         op = maximum if op is fmax else minimum
     ufunc = op.forward
     given = {"initial": initial, "where": where}
@@ -110,7 +110,7 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
     a = _converted(op, a, dtype)
     n_axes = ndim(a)
     begin = initial if is_given(initial) else ufunc.identity
-    # NumPy's opinion of axes, and of a mask without a start.
+    # NumPy's checks of axes, and of a mask without `initial`.
     mask = np.True_ if "where" in given else True
     one = _NoValue if begin is None else 1
     ufunc.reduce(np.ones((1,) * n_axes, a.dtype), axis, initial=one, where=mask)
@@ -140,7 +140,7 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
 
 
 def _step_by_step(op, a, mask, axes, y, keepdims):
-    """Fold along an axis with a mask, where nothing can stand for what it leaves out."""
+    """Fold along an axis with a mask, for ufuncs without a neutral operand."""
     a = filled(a, mask, 1)
     if not axes:
         return where(mask, op(y, a), y)

@@ -1,4 +1,4 @@
-"""Products of vectors with vectors and matrices that lie along given axes."""
+"""Products of vectors with vectors and matrices: `cross`, `matvec`, `vecmat`."""
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -24,7 +24,7 @@ def _cross_spec(a, b):
 
 
 def _cross(a, b):
-    """Return what `numpy.cross` does, of vectors along the last axes."""
+    """Return `numpy.cross` of vectors along the last axes."""
     if a.dtype == b.dtype and a.dtype.char in "fd" and a.shape[-1] == b.shape[-1] == 3:
         return small_matrices.cross(a, b)
     return np.cross(a, b)
@@ -57,7 +57,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     if lengths == (2, 2):
-        np.cross([0, 0], [0, 0])  # NumPy's opinion of vectors of a plane
+        np.cross([0, 0], [0, 0])  # NumPy's warning for vectors in the plane
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     c = cross_op(*[_in_space(x) for x in (a, b)])
     axisc = normalize_axis_index(axisc, ndim(c), "axisc")
@@ -82,7 +82,7 @@ def _mismatch(name, x1, x2, at1, at2):
 
 
 def _fit(x1, x2, n_axes1, n_axes2, kwargs):
-    """Tell at once of tensors that are one matrix and one vector, of extents that fit."""
+    """Return whether operands are one matrix and one vector that fit, by a quick check."""
     return type(x1) is type(x2) is Tensor and not kwargs and (
         x1.ndim == n_axes1 and x2.ndim == n_axes2 and None is not x1.shape[-1] == x2.shape[0])
 
@@ -119,7 +119,7 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.vecmat(joined(x1), joined(x2), out, **kwargs)
-    if not _fit(x1, x2, 1, 2, kwargs) or x1.dtype.kind == "c":  # conjugation is an op of its own
+    if not _fit(x1, x2, 1, 2, kwargs) or x1.dtype.kind == "c":  # needs another op, for conjugation
         x1, x2 = _tensors(np.vecmat, x1, x2, kwargs)
         if ndim(x2) < 2:
             raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")

@@ -1,1 +1,1 @@
-"""Parts of an op call that all kinds of ops share: operands, nodes, tangents, symbols."""
+"""Parts of op calls that all kinds of ops share: operands, nodes of graphs, tangents."""

@@ -46,7 +46,7 @@ cdef uint64_t weak_bits[32]
 
 
 def install_conform(**functions):
-    """Tell the engine of what is declared above it; a name that it does not ask for is an error."""
+    """Set functions of higher packages in `conform`; an unknown name raises an error."""
     for name, function in functions.items():
         setattr(conform, name, function)
 
@@ -54,7 +54,7 @@ def install_conform(**functions):
 # ---- operands
 
 cdef Value value_of(x, bint copy):
-    """The value of any operand; one that is not a tensor has no id."""
+    """Return the value of any operand; that of a non-tensor has no id."""
     cdef Value value = tensor_value(x)
     if value is None:
         value = copy_of_array(as_ndarray(x)) if copy else value_of_array(as_ndarray(x))
@@ -63,7 +63,7 @@ cdef Value value_of(x, bint copy):
 
 
 cdef tuple with_lists_joined(tuple operands):
-    """The operands, with a tensor for each list that holds one; None if there is no such list."""
+    """Return the operands with lists that hold tensors made tensors; None without such a list."""
     for x in operands:
         if isinstance(x, (list, tuple)) and is_tensor(x):
             break
@@ -84,12 +84,12 @@ cdef ndarray_of(x):
 
 
 cdef bint opts_out(x):
-    """Whether an operand wants to handle operators with arrays itself, by NumPy's protocol."""
+    """Return whether an operand disables NumPy's operators, with ``__array_ufunc__ = None``."""
     return getattr(x, "__array_ufunc__", True) is None
 
 
 cdef bint is_followed(inputs) except -1:
-    """Whether a recorder of this thread follows any of the inputs."""
+    """Return whether a recorder of this thread tracks any of the inputs."""
     cdef Value value
     cdef Recorder recorder
     cdef TangentRecorder accumulator
@@ -109,7 +109,7 @@ cdef bint is_followed(inputs) except -1:
 
 
 def partly_followed(operands) -> bool:
-    """Return whether a tape of this thread follows some of the operands, but not all it could."""
+    """Return whether a tape of this thread tracks some, not all, differentiable operands."""
     cdef Value value
     cdef Recorder recorder
     cdef bint known, unknown
@@ -131,10 +131,9 @@ def partly_followed(operands) -> bool:
 
 @cython.no_gc
 cdef class Op(Operator):
-    """A differentiable (or not) operation on tensors and arrays.
+    """An operation on tensors and arrays, declared by a function of `cytape.ops.declare`.
 
-    Ops are made by the functions of `cytape.ops.declare`. Called with plain arrays an op returns
-    what NumPy returns; with any tensor among its inputs it returns tensors.
+    For plain arrays an op returns NumPy's result; if any input is a tensor it returns tensors.
     """
 
     @property
@@ -179,7 +178,7 @@ cdef class Op(Operator):
         cdef int i
         if origin is not None:
             attrs = frozen_attrs(attrs)
-            if len(inputs) > 1:  # a handle of one that is written to would name another value
+            if len(inputs) > 1:  # after a write the handle would have another value
                 others = tuple([another_handle((<Tensor>x).held) if type(x) is Tensor else x
                                 for x in inputs[1:]])
             if type(result) is Tensor:
@@ -246,7 +245,7 @@ cdef Tensor dense(gradient):
         return another_handle(gradient)
     if type(gradient) is Tensor:
         return gradient
-    # An op on the way takes no slices. Of an unknown number of elements most are few.
+    # No op on the path takes slices. An unknown number of elements counts as small.
     shape = gradient.dense_shape
     return IndexedSlices._densify(gradient, shape is not None and None in shape)
 
@@ -256,7 +255,7 @@ cdef Value dense_value(gradient):
 
 
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
-    """Hand the gradient of input i to the tape, in the input's shape and dtype."""
+    """Store the gradient of input i for the tape, in the input's shape and dtype."""
     cdef Spec spec = spec_of_ref(<object>input_ref(call, i))
     cdef Value value
     if gradient is None or not call.needed[i]:
@@ -304,13 +303,13 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
 
 
 cdef bint may_be(found, Spec spec) except -1:
-    """Whether something may have the shape of a spec, as far as both are known."""
+    """Return whether a gradient may have the shape of a spec; unknown extents match any."""
     return shape_may_be(
         (<Tensor>found).held.spec.shape if isinstance(found, Tensor) else np.shape(found), spec)
 
 
 cdef bint shape_may_be(shape, Spec spec) except -1:
-    """The same of a shape, with None for what is not known."""
+    """Return whether a shape may be another one; None matches any extent."""
     if shape == spec.shape or shape is None or spec.shape is None:
         return True
     if len(shape) != spec.ndim:
@@ -322,7 +321,7 @@ cdef bint shape_may_be(shape, Spec spec) except -1:
 
 
 cdef object frozen(value):
-    """An attribute as the caller cannot change it any more."""
+    """Return an attribute that the caller cannot change."""
     if isinstance(value, list):
         Py_EnterRecursiveCall(b" in an attribute: it is nested too deeply or contains itself")
         try:
@@ -341,7 +340,7 @@ cdef dict frozen_attrs(dict attrs):
 
 
 cdef list gradients_of_outputs(BackwardCall* call, bint plain):
-    """The dense output gradients, None where none arrived; a rule may change them in place."""
+    """Return the dense output gradients, None if none arrived. Rules may change them in place."""
     cdef int i
     cdef Tensor tensor
     gradients = []
@@ -352,7 +351,7 @@ cdef list gradients_of_outputs(BackwardCall* call, bint plain):
             if plain:
                 gradient = array_of(dense_value(gradient))
             else:
-                tensor = dense(gradient)  # which tapes follow while it lives
+                tensor = dense(gradient)  # tapes track it while it lives
                 gradient = another_handle(tensor.held)
         gradients.append(gradient)
     return gradients
@@ -370,9 +369,9 @@ cdef int give_all(Op op, BackwardCall* call, gradients) except -1:
 
 
 cdef Value weak_scalar(x, Spec like):
-    """A Python number as a 0-d value of a float dtype; None if it is not that simple.
+    """Return a Python number as a 0-d value of a float dtype, None if NumPy must convert it.
 
-    Programs use the same few numbers over and over: those last asked for are kept.
+    Values of recent numbers are cached, since programs use few numbers.
     """
     cdef Value value
     cdef double content
@@ -398,7 +397,7 @@ cdef Value weak_scalar(x, Spec like):
         (<double*>value.data)[0] = content
     else:
         (<float*>value.data)[0] = <float>content
-    if not trouble():  # a cast that overflowed is to be noticed every time
+    if not trouble():  # overflow of the cast must warn every time
         weak_scalars[place] = value
         weak_bits[place] = bits
     return value

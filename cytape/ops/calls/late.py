@@ -1,4 +1,4 @@
-"""Functions of upper rooms that lower rooms call: the only calls against the order of imports."""
+"""Functions of higher packages that lower ones call: the only calls against the import order."""
 
 import importlib
 from functools import cache
@@ -21,7 +21,7 @@ UPPER = {
 
 @cache
 def upper(name: str) -> Any:
-    """Return a function or class of an upper room, which is imported by the first call.
+    """Return a function or class of a higher package, which the first call imports.
 
     Examples
     --------

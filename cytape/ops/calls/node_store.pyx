@@ -43,10 +43,10 @@ memset(known_files, 0, sizeof(known_files))
 
 
 cdef class NodeStore:
-    """Ops and how they are connected, without a value anywhere.
+    """Storage of a graph: ops and their connections, without values.
 
-    `cytape.Graph` is what users build; this is how it is stored. Nodes (ops that were called) and
-    symbols (their outputs) are named by position.
+    Users build a `cytape.Graph`, a subclass. Nodes (op calls) and symbols (their outputs) are
+    referred to by position.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ cdef class NodeStore:
         return []
 
     def describe(self, int32_t symbol) -> str:
-        """Say which tensor a symbol is, for messages."""
+        """Return a description of a symbol for messages."""
         spec = self.spec_of(symbol)
         return f"{self.ops[self.node_of(symbol)].name}:{symbol} ({spec.dtype}, shape {spec.shape})"
 
@@ -139,7 +139,7 @@ cdef class NodeStore:
         return code.co_filename, line, code.co_name
 
     def output_position(self, int32_t symbol) -> int:
-        """Return which of its node's outputs a symbol is."""
+        """Return the position of a symbol among its node's outputs."""
         return symbol - self.nodes[self.symbols[self.valid_symbol(symbol)].node].first_output
 
     def checked_node(self, int32_t node) -> int:
@@ -164,8 +164,8 @@ cdef class NodeStore:
 
     @property
     def present_context(self) -> int:
-        """The number of the context that ops are built under now."""
-        this_thread()  # which looks whether another task is at work
+        """Return the number of the present context."""
+        this_thread()  # updates the state for the running task
         return self.context
 
     def unrecorded_context(self) -> int:
@@ -178,7 +178,7 @@ cdef class NodeStore:
         return before
 
     def finalize(self):
-        """Let nothing be added any more.
+        """Prevent further additions.
 
         Examples
         --------
@@ -191,7 +191,7 @@ cdef class NodeStore:
         self.finalized = True
 
     def add(self, Op op not None, inputs, dict attrs not None, specs):
-        """Append a node as it is told, without asking what the op makes of its inputs.
+        """Append a node with given outputs, without inferring them.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ cdef class NodeStore:
         return node
 
     def add_source(self, Op op not None, dict attrs not None, Spec spec not None):
-        """Append a node without inputs, as it is told; return its output as a tensor."""
+        """Append a node without inputs and with a given output; return this as a tensor."""
         return self.new_source(op, attrs, spec)
 
     cdef Tensor new_source(self, Op op, dict attrs, Spec spec):
@@ -261,7 +261,7 @@ cdef class NodeStore:
         return self.n_nodes - 1
 
     def note_effects(self, Op op, dict attrs):
-        """Take note of a stateful op that is being added, before recorders are told of it."""
+        """Note a stateful op that is being added, before it is recorded."""
 
     cdef object begin_backward(self):
         cdef object before = self.code
@@ -295,7 +295,7 @@ cdef class NodeStore:
         return 0
 
     def about_to_change(self, Op op):
-        """Refuse an op that is to be added to a graph that is finalized."""
+        """Raise an error if an op is added to a finalized graph."""
         raise RuntimeError(
             f"the graph is finalized: op {op.op_type.name!r} cannot be added to it any more")
 
@@ -331,14 +331,14 @@ cdef class NodeStore:
     # ---- changing
 
     def set_input(self, int32_t node, int32_t position, int32_t symbol):
-        """Change an input of a node. The caller must ensure that the new one stands before it."""
+        """Change an input of a node. The caller must ensure that the new one comes before it."""
         cdef Node* found = &self.nodes[self.valid_node(node)]
         if not 0 <= position < found.n_inputs:
             raise IndexError(f"there is no input {position} of {found.n_inputs}")
         self.args[found.inputs + position] = self.valid_symbol(symbol)
 
     def set_context(self, int32_t node, int32_t context):
-        """Have a node be one that was built under another of `contexts`."""
+        """Set the context of a node."""
         if not 0 <= context < len(self.contexts):
             raise IndexError(f"there is no context {context} of {len(self.contexts)}")
         self.nodes[self.valid_node(node)].context = context
@@ -374,7 +374,7 @@ cdef class NodeStore:
         return [result] if type(result) is Spec else list(result)
 
     def reorder(self, int32_t first, order):
-        """Put nodes in another order; their symbols stay what they are.
+        """Put nodes in another order; their symbols keep their positions.
 
         Parameters
         ----------
@@ -405,7 +405,7 @@ cdef class NodeStore:
         self.stateful[:] = sorted([places.get(node, node) for node in self.stateful])
 
     def truncate(self, int32_t n_nodes):
-        """Forget the nodes from this one on, which are those built last, in that order."""
+        """Remove the nodes from this one on, which were built last."""
         cdef int32_t i, n_symbols
         if n_nodes == self.n_nodes:
             return
@@ -438,7 +438,7 @@ cdef class NodeStore:
 
 
 class Whose:
-    """Whose shape an unknown one is; refers to the graph weakly."""
+    """Owner of an unknown shape: a symbol, with a weak reference to its graph."""
 
     def __init__(self, graph, symbol):
         self.graph = weakref.ref(graph)
@@ -450,7 +450,7 @@ class Whose:
 
 cdef void* grown(void* memory, int64_t count, int64_t more, int32_t* capacity,
                  size_t item) except? NULL:
-    """Memory for more items; what there is stays as it is if there is none."""
+    """Return memory for more items; the old block stays valid if there is no memory."""
     cdef int64_t wanted = max(2 * count, count + more, 64)
     if wanted > 0x7fffffff:
         raise OverflowError("a graph has at most 2**31 - 1 ops, tensors and inputs of ops")
@@ -462,7 +462,7 @@ cdef void* grown(void* memory, int64_t count, int64_t more, int32_t* capacity,
 
 
 cdef void find_line(PyObject** place, int32_t* instruction) noexcept:
-    """Find out where the user's program is: in the innermost frame neither ours nor NumPy's."""
+    """Find the line of the user's program: in the innermost frame outside cytape and NumPy."""
     cdef PyFrameObject* frame = PyEval_GetFrame()
     cdef PyFrameObject* back
     cdef PyCodeObject* code
@@ -485,7 +485,7 @@ cdef void find_line(PyObject** place, int32_t* instruction) noexcept:
 
 
 cdef bint is_ours(PyObject* file) noexcept:
-    """Whether a file is one of this package, or of NumPy, whose functions call it."""
+    """Return whether a file belongs to this package or to NumPy."""
     cdef size_t place = (<size_t>file >> 4) & (KNOWN_FILES - 1)
     if known_files[place].file != file:
         Py_XDECREF(known_files[place].file)

@@ -1,4 +1,4 @@
-"""Checks of arguments that the families of ops share."""
+"""Checks and conversions of arguments that the families of ops share."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from cytape.tensor.tensor import data_of
 from cytape.tensor.values.plain_arrays import plain_array
 
 MOST_AXES = 64  # NumPy's limit
-SMALL = 2048  # elements, of which ops that need no rule take less time than one that calls NumPy
+SMALL = 2048  # elements; below, several ops without rules are faster than one op that calls NumPy
 
 
 def is_tensor(value):
-    """Return whether `value` makes the result of an op a tensor: lists that hold one do so, too."""
+    """Return whether `value` is a tensor or a list that holds one."""
     return isinstance(value, Tensor) or (
         isinstance(value, (list, tuple)) and _holds_tensor(value, 1))
 
@@ -24,7 +24,7 @@ def _holds_tensor(values, depth):
         if isinstance(value, Tensor):
             return True
         if isinstance(value, (list, tuple)):
-            if depth == MOST_AXES:  # or it holds itself, and there is no end to it
+            if depth == MOST_AXES:  # deeper, or a list that holds itself
                 raise ValueError(
                     f"lists are nested more deeply than the {MOST_AXES} axes that an array can have"
                 )
@@ -50,9 +50,9 @@ def is_given(value):
 
 
 def only_numpy(function, inputs, **parameters):
-    """Return those of `parameters` that are given, for NumPy to handle: tensors cannot.
+    """Return the given ones of `parameters`, which only NumPy's functions support.
 
-    They are a TypeError if any of the inputs is a tensor.
+    Raise a TypeError if there are any and an input is a tensor.
     """
     given = {name: value for name, value in parameters.items() if is_given(value)}
     if given and any(map(is_tensor, (*inputs, *given.values()))):
@@ -101,13 +101,13 @@ def dtypes_of_operands(ufunc, operands, dtype=None, casting="same_kind"):
 
 
 def is_written(out, keywords):
-    """Tell whether a ufunc is to write its result to something, given after its operands or not."""
+    """Return whether a ufunc call has an `out`, as a keyword or after the operands."""
     return len(out) > 0 or keywords.get("out") is not None
 
 
 def without_layout(keywords):
-    """Return keywords of a ufunc without those that tensors have nothing to do with."""
-    if "order" in keywords or "subok" in keywords:  # of which NumPy raises its errors
+    """Return keywords of a ufunc without those that have no effect on tensors."""
+    if "order" in keywords or "subok" in keywords:  # NumPy raises errors for invalid ones
         np.positive(0, **{name: keywords[name] for name in ("order", "subok") if name in keywords})
     return {name: x for name, x in keywords.items() if not (
         name in ("order", "subok") or name == "where" and x is True
@@ -122,11 +122,11 @@ def tensors_if_any(values):
 
 
 def axis_in_batch(axis, ndim):
-    """Return which axes of a batch of tangents, of `ndim` axes, are those of one tangent.
+    """Return the axes of a batch of tangents, of `ndim` axes, that `axis` of one tangent means.
 
-    The batch has one more axis, the first. None stands for all axes of a tangent.
+    The batch axis is the first. None stands for all axes of a tangent.
     """
-    if axis is None or ndim == 1:  # NumPy lets a 0-d array have an axis 0
+    if axis is None or ndim == 1:  # NumPy allows axis 0 of a 0-d array
         return tuple(range(1, ndim))
     if isinstance(axis, tuple | list):
         return tuple(axis_in_batch(one, ndim) for one in axis)
@@ -134,7 +134,7 @@ def axis_in_batch(axis, ndim):
 
 
 def wide(dtype):
-    """Return the dtype itself, or single precision for half: to count or sum many elements in."""
+    """Return the dtype for counts or sums of many elements: single precision for half."""
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
@@ -159,12 +159,12 @@ def mask_for(x, where):
 
 
 def is_small(x):
-    """Tell whether ops of a tensor compute at once, and several take less time than one rule."""
+    """Return whether a tensor is eager and so small that several ops are faster than a rule."""
     return x.graph is None and current_graph() is None and x.size <= SMALL
 
 
 def values_of(x):
-    """Return the values of an array or tensor, to decide by; None if it has none yet."""
+    """Return the values of an array or tensor, for decisions; None if it is symbolic."""
     if not is_tensor(x):
         return np.asarray(x)
     x = convert_to_tensor(x)

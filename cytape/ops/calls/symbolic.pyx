@@ -25,22 +25,22 @@ cdef dict NO_ATTRS = {}
 
 
 cdef class SymbolicGraph(NodeStore):
-    """A table of nodes that calls of ops are added to, when their operands belong to it.
+    """Nodes to which op calls with symbolic operands are added.
 
-    Subclasses decide what becomes of other operands.
+    Subclasses define conversions of other operands.
     """
 
     def __cinit__(self, *_, **__):
         self.numbers = {}
 
     def capture(self, Tensor tensor):
-        """Return this graph's tensor for one that is not its own."""
+        """Return this graph's tensor for a tensor of another graph or of none."""
         if is_symbolic(tensor.held):
             raise ValueError(f"{tensor!r} belongs to {tensor.graph.seen_from_outside()}")
         return self.constant(tensor)
 
     def seen_from_outside(self) -> str:
-        """Say what this graph is to another one, which cannot use its tensors."""
+        """Describe this graph for errors of other graphs, which cannot use its tensors."""
         return "another graph than the one being built"
 
     def constant(self, tensor, name=None):
@@ -48,37 +48,37 @@ cdef class SymbolicGraph(NodeStore):
         raise NotImplementedError
 
     def variable_value(self, variable):
-        """Return this graph's tensor for what a variable will hold."""
+        """Return this graph's tensor for the value that a variable will have."""
         raise NotImplementedError
 
     def variable_made(self, variable):
-        """Take note of a variable that was made while this graph was being built."""
+        """Note a variable that was created while this graph was being built."""
 
     def value_left(self, tensor, asked):
-        """Take note of a tensor whose value becomes a constant of the graph.
+        """Note a tensor whose value becomes a constant of the graph.
 
-        Asked: by `numpy()` and its kin, not by a conversion.
+        asked: whether explicitly, as by `numpy()`, not by a conversion.
         """
 
     def values_left(self, left):
-        """Take note of those that a trace which is called here has found: see `FunctionGraph`."""
+        """Note the frozen tensors of a trace that is called here; see `FunctionGraph`."""
 
     def context_of_numbers(self):
-        """Return the context of the numbers that the derivative being built is the first to use."""
+        """Return the context of constants that the derivative being built adds."""
         return 0
 
     def begin_attempt(self):
-        """Have what is built from here on count only when the attempt has succeeded."""
+        """Begin an attempt: nodes built from here on count only if it succeeds."""
 
     def end_attempt(self, succeeded):
-        """Say how the attempt went that was begun last."""
+        """End the innermost attempt, and note whether it succeeded."""
 
     def initial_value(self, tensor):
-        """Return a tensor with a value for one of this graph, itself if it has none yet."""
+        """Return a tensor with a value for a tensor of this graph; itself if it has none yet."""
         return tensor
 
     def truncate(self, int32_t n_nodes):
-        """Forget the nodes from this one on, which are those built last, in that order."""
+        """Remove the nodes from this one on, which were built last."""
         NodeStore.truncate(self, n_nodes)
         self.numbers = {key: symbol for key, symbol in self.numbers.items()
                         if symbol < self.n_symbols}
@@ -92,9 +92,9 @@ cdef class SymbolicGraph(NodeStore):
 # ---- calls of ops
 
 cpdef SymbolicGraph graph_for(inputs):
-    """Return the graph that a call with these operands belongs to, None if it is computed at once.
+    """Return the graph that a call with these operands is added to, None for an eager call.
 
-    It is the graph that is being built, whatever graph the operands are from.
+    It is the graph being built, whatever graph the operands are from.
     """
     cdef SymbolicGraph graph = building()
     for x in inputs:
@@ -107,7 +107,7 @@ cpdef SymbolicGraph graph_for(inputs):
 
 
 cdef SymbolicGraph graph_of(x, y):
-    """The same for one operand (y None) or two."""
+    """Return `graph_for` of one operand (y is None) or two."""
     cdef SymbolicGraph graph = building()
     if type(x) is Tensor and is_symbolic((<Tensor>x).held):
         return (<Tensor>x).held.owner if graph is None else graph
@@ -130,7 +130,7 @@ cdef Value captured(SymbolicGraph graph, Tensor tensor):
 
 
 cdef Value operand(SymbolicGraph graph, x, Spec like):
-    """The graph's value for any operand; numbers are weak beside a tensor (like)."""
+    """Return the graph's value for any operand; numbers are weak beside a tensor (like)."""
     cdef Value value
     if type(x) is Tensor:
         value = own_value(graph, x)
@@ -149,7 +149,7 @@ cdef Value operand(SymbolicGraph graph, x, Spec like):
 
 
 cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1:
-    """The symbol of a Python number as a constant; each is there only once."""
+    """Return the symbol of a Python number; equal numbers share one constant."""
     cdef Number* recent = NULL
     cdef double content
     cdef uint64_t bits = 0
@@ -173,7 +173,7 @@ cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1:
             (<double*>value.data)[0] = content
         else:
             value = copy_of_array(np.asarray(x, dtype))
-        # Shared by all, wherever it occurs first.
+        # Independent of the context of its first use.
         context = graph.context
         if context:
             context = graph.context_of_numbers() if graph.differentiating else 0
@@ -231,7 +231,7 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
 
 
 cdef object build_many(SymbolicGraph graph, Op op, list values, dict attrs, result):
-    """The same for a call that has not just one output."""
+    """Add a call with any number of outputs."""
     cdef list specs = list(result)
     append_values(graph, op, values, attrs, <int32_t>len(specs))
     outputs = [graph.value_at(graph.append_symbol(spec)) for spec in specs]
@@ -261,7 +261,7 @@ cdef int32_t append_values(SymbolicGraph graph, Op op, list values, dict attrs,
 
 
 cdef Spec dtype_of_tensors(inputs):
-    """The spec of a tensor beside which numbers are weak: of the dtype that the tensors make."""
+    """Return the spec, of the tensors' common dtype, beside which numbers are weak."""
     cdef Spec like = None, spec
     for x in inputs:
         if isinstance(x, Tensor):
@@ -273,7 +273,7 @@ cdef Spec dtype_of_tensors(inputs):
 
 
 cdef int32_t own_symbol(SymbolicGraph graph, x) except -2:
-    """The symbol of a value or tensor in a graph, -1 if it does not belong there."""
+    """Return the symbol of a value or tensor in a graph, -1 if it belongs elsewhere."""
     cdef Value value
     if type(x) is Value:
         value = x
@@ -293,7 +293,7 @@ cdef int32_t append1(SymbolicGraph graph, Op op, dict attrs, int32_t x, Spec spe
 
 
 cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec) except -1:
-    """The same for two operands, without attributes."""
+    """Add a call of two operands without attributes; return the result's symbol."""
     cdef int32_t[2] row
     row[0], row[1] = x, y
     graph.append(op, NO_ATTRS, row, 2, 1)
@@ -301,7 +301,7 @@ cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec
 
 
 cdef tuple call_of_node(SymbolicGraph graph, int32_t node):
-    """The op and the attributes that recorders are to be told of a node."""
+    """Return the op and the attributes under which recorders record a node."""
     if graph.has_overrides:
         call = upper("overriding_call")(graph, node)
         if call is not None:
@@ -310,7 +310,7 @@ cdef tuple call_of_node(SymbolicGraph graph, int32_t node):
 
 
 cdef int tell(SymbolicGraph graph, Op op, list inputs, list outputs, dict attrs) except -1:
-    """Tell recorders of the node that was added last, as if it had been computed."""
+    """Record the last node, as if it had been computed."""
     cdef Value value
     cdef bint trainable = False
     for value in outputs:

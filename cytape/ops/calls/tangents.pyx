@@ -43,7 +43,7 @@ def fetch(TangentRecorder recorder not None, id_t id):
 
 def follow_call(TangentRecorder recorder not None, Op op not None, list inputs not None,
                 list outputs not None, dict attrs not None):
-    """Have a recorder compute the tangents of a call that was made before.
+    """Let a recorder compute the tangents of an earlier call.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
     cdef list recorders, tangents = []
     cdef bint plain, any_new = False
     if accumulator.entry is None:
-        return 0  # it was left while one before it computed
+        return 0  # left while an outer one computed
     if accumulator.reads is not None:
-        # Replays of graphs also report nodes that have no derivative.
+        # Replays of graphs also record nodes without a derivative.
         return note_reads(accumulator, inputs, outputs, getattr(op, "differentiable", True))
     for value in inputs:
         tangents.append(stored(accumulator, value))
@@ -131,7 +131,7 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
 
 cdef int note_reads(TangentRecorder accumulator, list inputs, list outputs,
                     bint differentiable) except -1:
-    """Note inputs that others follow, and mark the outputs that follow from those."""
+    """Note inputs that outer recorders track, and mark the outputs that depend on them."""
     cdef Value value
     cdef bint follows = False
     for value in inputs:
@@ -148,7 +148,7 @@ cdef int note_reads(TangentRecorder accumulator, list inputs, list outputs,
 
 
 def note_call(list inputs not None, list outputs not None):
-    """Note what a call read that is not told to recorders op by op.
+    """Note the inputs of a call whose ops are not recorded one by one.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ cdef TangentRecorder sole_accumulator():
 
 cdef object batch_of_tangents(Op op, list inputs, list outputs, dict attrs, list tangents,
                               bint plain):
-    """Compute all directions together; NotImplemented if the op needs unknown extents for that."""
+    """Compute all directions at once; NotImplemented if the op needs unknown extents."""
     if building() is None:
         return op.tangents(inputs, outputs, attrs, tangents, plain, True)
     try:
@@ -215,7 +215,7 @@ cdef Value aligned(Value tangent, int ndim):
 
 
 cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list tangents):
-    """A tangent as it is kept: of its primal's shape and dtype."""
+    """Return a tangent in its primal's shape and dtype."""
     cdef Value value
     if isinstance(result, IndexedSlices):
         result = result.to_tensor()
@@ -234,7 +234,7 @@ cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list t
                                    f"{np.shape(result)} for an output; its shape must be {shape}")
     if isinstance(result, Tensor):
         if type(result) is not Tensor:
-            result = result.value()  # a variable may change, a tangent not
+            result = result.value()  # a variable can change, a tangent cannot
         result = conform.cast(result, spec.dtype)
         return result if observed() else (<Tensor>result).held
     value = value_of_array(as_ndarray(result))
@@ -244,7 +244,7 @@ cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list t
 
 
 cdef npy_intp n_directions(list tangents) except? -2:
-    """How many there are; -1 if that is known only when the graph runs."""
+    """Return the number of directions; -1 if it is known only when the graph runs."""
     for tangent in tangents:
         if tangent is not None:
             shape = (<Value>tangent).spec.shape if type(tangent) is Value else tangent.shape
@@ -253,7 +253,7 @@ cdef npy_intp n_directions(list tangents) except? -2:
 
 cdef list each_direction(TangentRecorder accumulator, Op op, list inputs, list outputs, dict attrs,
                          list tangents, bint transposed, bint plain):
-    """The tangents of an op that takes one direction at a time, for one or a batch."""
+    """Return the tangents of an op that takes one direction at a time, for one or a batch."""
     cdef list one, results = []
     cdef Value value
     cdef Recorder op_tape = recorded_alone(op, inputs, outputs, attrs) if transposed else None
@@ -303,7 +303,7 @@ cdef object stacked(tuple results, bint plain):
 
 
 cdef Recorder recorded_alone(Op op, list inputs, list outputs, dict attrs):
-    """A tape with nothing but this call on it."""
+    """Return a tape with only this call on it."""
     cdef Recorder tape = Recorder(False, False)
     cdef list recorders = this_thread().recorders
     cdef Value value
@@ -366,9 +366,9 @@ cdef object conjugate(partial):
 
 
 cdef object unknown_batch(tuple partials, output, list inputs, Value out, list tangents):
-    """The batch of tangents of a symbolic output, of unknown extents or number."""
+    """Return a batch of tangents of a symbolic output; extents or directions may be unknown."""
     total = None
-    fits = False  # whether an input that moves is known to have the output's shape
+    fits = False  # whether an input with a tangent is known to have the output's shape
     for partial, tangent, x in zip(partials, tangents, inputs):
         if tangent is None or partial is None:
             continue

@@ -1,1 +1,1 @@
-"""Choices, and arrays cut and put together: imported when one of them is called first."""
+"""Choices, padding, insertion, blocks, functions along axes. Imported at first use."""

@@ -43,7 +43,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     whole = stack([array(result) for result in results])
     n_axes = ndim(whole) - 1
     whole = reshape(whole, (*lead, *extents(whole)[1:]))
-    # The axes of the results go where the lines had theirs.
+    # The axes of the results take the place of the lines' axis.
     here = tuple(range(len(lead), len(lead) + n_axes))
     return identity_op(moveaxis(whole, here, tuple(range(axis, axis + n_axes))))
 

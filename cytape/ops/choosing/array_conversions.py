@@ -1,4 +1,4 @@
-"""Functions of `numpy` that ask for an array: of a tensor they return a tensor."""
+"""NumPy's conversions to arrays, such as `asanyarray`; tensors stay tensors."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def asanyarray(a, dtype=None, order=None, **options):
-    """Return a tensor as it is, or make one of nested sequences, as `numpy.asanyarray`.
+    """Return a tensor unchanged, or make one of nested sequences, as `numpy.asanyarray`.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def asanyarray(a, dtype=None, order=None, **options):
 def asarray_chkfinite(a, dtype=None, order=None):
     """Return a tensor after a check that it has no NaN and no infinity.
 
-    As `numpy.asarray_chkfinite`; in a graph there are no values yet to check.
+    As `numpy.asarray_chkfinite`; symbolic tensors are not checked.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def require(a, dtype=None, requirements=None, **options):
 def real_if_close(a, tol=100):
     """Return the real part if all imaginary parts are close to 0, as `numpy.real_if_close`.
 
-    In a graph there are no values yet to tell by.
+    Symbolic tensors raise an error, since values are unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions of NumPy's that write to their first argument: assignments, where that is a tensor."""
+"""Functions of NumPy that write to their first argument, as assignments if it is a tensor."""
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def put(a, ind, v, mode="raise"):
 
 @numpy_function(np.put_along_axis)
 def put_along_axis(arr, indices, values, axis):
-    """Write one element for each index, to the line along `axis` it stands in.
+    """Write one element for each index, to the line along `axis` at the index's place.
 
     See `numpy.put_along_axis`.
 
@@ -150,7 +150,7 @@ def put_along_axis(arr, indices, values, axis):
 
 @numpy_function(np.putmask)
 def putmask(a, mask, values):
-    """Write to each element where a mask is true that of the values, as `numpy.putmask`.
+    """Write values to the elements where a mask is true, as `numpy.putmask`.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def _known_shape(x, function):
 
 
 def _mask(x, mask, function):
-    """Return a mask as booleans in the shape of a tensor, of as many elements."""
+    """Return a mask as booleans, reshaped to the shape of a tensor."""
     extents, mask = _known_shape(x, function), operand(mask)
     if size(mask) != x.size:
         raise ValueError(f"{function}: mask and data must be the same size")
@@ -194,5 +194,5 @@ def _mask(x, mask, function):
 
 
 def _as_many(values, n):
-    """Return as many values as are written, repeated or cut off; a number for all of them."""
+    """Return as many values as are written, repeated or truncated; a number stays one."""
     return resize(operand(values), (n,))

@@ -14,7 +14,7 @@ __all__ = ["c_", "r_"]
 
 
 class _Concatenator:
-    """Joins the items of an index, as NumPy's object of that name; of tensors it makes one.
+    """Object that joins the items of an index, as NumPy's; with tensors the result is a tensor.
 
     Examples
     --------
@@ -51,12 +51,12 @@ class _Concatenator:
             for x, item in zip(parts, items, strict=True)], axis=axis)
 
     def _read(self, directive):
-        """Return the directions of a string: the axis, the least number of axes, where to put."""
+        """Return the directives of a string: axis, least number of axes, position of new axes."""
         if directive in ("r", "c"):
             raise TypeError(
                 f"the directive {directive!r} makes a numpy.matrix, which a tensor is not: leave "
                 "it out, or write the axis and the number of axes, as in r_['1,2', x, y]")
-        self._theirs[directive, np.empty((0,) * MOST_AXES)]  # raises what is to raise
+        self._theirs[directive, np.empty((0,) * MOST_AXES)]  # raises NumPy's errors
         given = tuple(map(int, directive.split(",")))
         return (*given, *self._directions[len(given):])
 
@@ -66,7 +66,7 @@ def _holds_tensor(item):
 
 
 def _value(item):
-    """Return the numbers that an item of the index stands for."""
+    """Return the array of an item of the index."""
     if not isinstance(item, slice):
         return item if type(item) in (int, float, complex) else (
             array(item) if is_tensor(item) else plain_array(item))
@@ -78,12 +78,12 @@ def _value(item):
 
 def _cast(x, dtype):
     if not is_tensor(x):
-        return np.asarray(x, dtype)  # of a Python number that does not fit it is an error
+        return np.asarray(x, dtype)  # raises for Python numbers out of range
     return x if x.dtype == dtype else astype(x, dtype)
 
 
 def _shaped(x, ndmin, trans1d, is_range):
-    """Give a part the least number of axes, its own ones where the directions say."""
+    """Add axes to a part up to the least number, its own ones at the given position."""
     n = ndim(x)
     if n >= ndmin:
         return x

@@ -1,4 +1,4 @@
-"""Arrays with elements put in, left out or repeated, and arrays of blocks."""
+"""Insertion and deletion of elements, `resize`, `trim_zeros`, and arrays of blocks."""
 
 import itertools
 import operator
@@ -37,7 +37,7 @@ def _index_along(axis, index):
 
 
 def _line(arr, axis, name):
-    """Return the array, the axis in question (of all elements if it is None), and its length."""
+    """Return the array (flattened if the axis is None), the axis, and its length."""
     arr = convert_to_tensor(arr)
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -51,7 +51,7 @@ def _line(arr, axis, name):
 
 
 def _place(obj, n):
-    """Return which of n places a single number means, or None where `obj` means something else."""
+    """Return the position among n if `obj` is a single number, else None."""
     obj = plain_array(obj)
     if obj.ndim or obj.dtype.kind not in "iu" or not -n <= obj < n:
         return None
@@ -59,7 +59,7 @@ def _place(obj, n):
 
 
 def delete(arr, obj, axis=None):
-    """Leave out slices along an axis, as `numpy.delete`.
+    """Remove slices along an axis, as `numpy.delete`.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def delete(arr, obj, axis=None):
 
 
 def insert(arr, obj, values, axis=None):
-    """Put values before given positions of an axis, as `numpy.insert`.
+    """Insert values before given positions along an axis, as `numpy.insert`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def insert(arr, obj, values, axis=None):
         values = expand_dims(values, tuple(range(ndim(arr) - ndim(values))))
     place = _place(obj, n)
     count = 1 if place is not None else len(np.insert(np.arange(n), obj, -1)) - n
-    if count == 1:  # NumPy puts in all values there, however many
+    if count == 1:  # NumPy inserts all values there
         if not isinstance(obj, slice) and np.ndim(obj) == 0:
             values = moveaxis(values, 0, axis)
         values, _, count = _line(values, axis, "insert")
@@ -110,14 +110,14 @@ def insert(arr, obj, values, axis=None):
     if place is not None:
         before, after = split_op(arr, sizes=(place, n - place), axis=axis)
         return concatenate((before, values, after), axis)
-    # Values go where NumPy puts them: in the order of obj, which need not be sorted.
+    # In NumPy's order, that of obj, which need not be sorted.
     order = np.insert(np.arange(n), obj, np.arange(n, n + count))
     whole = concatenate((arr, values), axis)
     return _in_order(whole, axis, order)
 
 
 def _in_order(whole, axis, order):
-    """Take slices in an order: as few runs of neighbours if there are few."""
+    """Take slices in an order, by joining contiguous runs if these are few."""
     cuts = np.flatnonzero(np.diff(order) != 1) + 1
     if len(cuts) > 16:
         return getitem(whole, _index_along(axis, order))
@@ -131,7 +131,7 @@ def _in_order(whole, axis, order):
 
 @numpy_function(np.resize)
 def resize(a, new_shape):
-    """Repeat the elements as often as a new shape needs them, as `numpy.resize`.
+    """Repeat the elements to fill a new shape, as `numpy.resize`.
 
     Examples
     --------
@@ -164,9 +164,9 @@ resize_op = structural(
 
 @numpy_function(np.trim_zeros)
 def trim_zeros(filt, trim="fb", axis=None):
-    """Leave out zeros at the ends, as `numpy.trim_zeros`.
+    """Remove zeros at the ends, as `numpy.trim_zeros`.
 
-    In a graph there are no values yet to see them by.
+    Symbolic tensors raise an error, since values are unknown.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def trim_zeros(filt, trim="fb", axis=None):
         line = values if n_axes == 1 else np.any(
             values, axis=tuple([j for j in range(n_axes) if j != i]))
         before = _zeros_before(line)
-        # NumPy leaves nothing of zeros, whichever end it looks at.
+        # If all are zero, NumPy removes all, for either end.
         index[i] = slice(0, 0) if before == len(line) else slice(
             before if "f" in trim else None,
             len(line) - _zeros_before(line[::-1]) if "b" in trim else None)
@@ -199,7 +199,7 @@ def trim_zeros(filt, trim="fb", axis=None):
 
 
 def _zeros_before(line):
-    """Return how many zeros a line begins with, without a look at all that follows."""
+    """Return the number of leading zeros of a line, without reading all elements."""
     start, count = 0, 64
     while start < len(line):
         found = line[start:start + count].nonzero()[0]
@@ -226,7 +226,7 @@ def diagflat(v, k=0):
 
 
 def _depth(arrays, path=()):
-    """Return how deeply lists are nested, the same for all, and the most axes of an array."""
+    """Return the depth of nested lists, raise if it varies, and the largest `ndim` of an array."""
     if isinstance(arrays, tuple):
         raise TypeError(
             f"arrays{''.join(f'[{i}]' for i in path)} is a tuple. Only lists can be used to "
@@ -245,7 +245,7 @@ def _depth(arrays, path=()):
 
 @numpy_function(np.block)
 def block(arrays):
-    """Put an array together from nested lists of blocks, as `numpy.block`.
+    """Assemble an array from nested lists of blocks, as `numpy.block`.
 
     Examples
     --------
@@ -274,13 +274,13 @@ def _with_axes(x, n_axes):
 
 
 def _arranged(arrays, places):
-    """Return nested tuples with the place of each array, for nested lists of arrays."""
+    """Return nested tuples with the number of each array, for nested lists of arrays."""
     return tuple([_arranged(part, places) for part in arrays]) if isinstance(
         arrays, list) else next(places)
 
 
 def _joined(arrangement, axis, arrays, join):
-    """Join arrays along an axis, and those of tuples within along the axes behind it before."""
+    """Join the arrays of nested tuples: those of the outer one along an axis, inner ones behind."""
     return join([_joined(part, axis + 1, arrays, join) for part in arrangement], axis) if (
         isinstance(arrangement, tuple)) else arrays[arrangement]
 
@@ -290,9 +290,9 @@ def _depth_of(arrangement):
 
 
 def _in_blocks(results, operands, *, arrangement):
-    """Tell the part of the whole that each array becomes."""
+    """Yield the part of the result for each array."""
     def extent(part, axis):
-        while isinstance(part, tuple):  # all of it have the same
+        while isinstance(part, tuple):  # all blocks of it have the same
             part = part[0]
         return operands[part].shape[axis]
 

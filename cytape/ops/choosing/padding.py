@@ -1,8 +1,8 @@
 """Padding, in all modes of `numpy.pad`: one axis after the other.
 
-Padded elements are copies of elements ("edge", "reflect", "symmetric", "wrap"), linear in them (odd
-reflections, "linear_ramp", "mean"), or extrema and medians, with the ties of those functions; or
-what a function of the user's writes into each line. What the mode "empty" leaves undefined is 0.
+Padded elements are copies of elements ("edge", "reflect", "symmetric", "wrap"), linear functions of
+them (odd reflections, "linear_ramp", "mean"), or extrema and medians, with the derivatives of these
+at ties; or a user's function writes them. The mode "empty" pads with zeros.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
         return pad_op(array, pad_width=widths)
     if mode == "constant":
         if not is_tensor([*kwargs.values()]):
-            plain_array(kwargs["constant_values"])  # which refuses masked arrays
+            plain_array(kwargs["constant_values"])  # raises for masked arrays
             return pad_with_op(array, pad_width=widths, **kwargs)
         array, values = together(array, kwargs["constant_values"])
         return _by_parts(array, widths, _Constants(values, array))
@@ -93,7 +93,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
 
 
 def _check(array, widths, mode, options):
-    """Raise what NumPy raises of widths, a mode and options."""
+    """Raise NumPy's errors for invalid widths, modes and options."""
     numbers = {"stat_length": 1, "constant_values": 0, "end_values": 0}
     options = {name: numbers.get(name, value) for name, value in options.items()}
     least = np.minimum(np.array(widths, int).reshape(-1, 2), 1)
@@ -105,7 +105,7 @@ def _check(array, widths, mode, options):
 
 
 def _pad_widths(pad_width, ndim):
-    """Return one row (before, after) for each axis from any of the forms that NumPy takes."""
+    """Return one row (before, after) for each axis from any form that NumPy accepts."""
     if isinstance(pad_width, dict):
         widths = np.zeros((ndim, 2), int)
         for axis, width in pad_width.items():
@@ -118,7 +118,7 @@ def _pad_widths(pad_width, ndim):
 
 
 def _by_parts(array, widths, make):
-    """Join what is made for both ends of each axis, where there is something to add."""
+    """Join the padding of both ends of each axis, if there is any."""
     for axis, width in enumerate(widths):
         if any(width):
             before, after = make(array, axis, width)
@@ -127,7 +127,7 @@ def _by_parts(array, widths, make):
 
 
 def _filled(array, widths, fill, options):
-    """Have a function write the ends of each line, axis by axis, as NumPy has it."""
+    """Call a user's function that writes the ends of each line, axis by axis, as NumPy does."""
     array = pad_op(array, pad_width=widths)
     for axis, width in enumerate(widths):
         rows = moveaxis(array, axis, -1)
@@ -153,7 +153,7 @@ def _along(axis, index):
 
 
 def _runs(positions):
-    """Yield runs of positions with equal steps: where they are, and the elements they take."""
+    """Yield runs of padded positions whose source elements have equal steps, and these."""
     start, count = 0, len(positions)
     while start < count:
         first, stop = positions[start], start + 1
@@ -167,7 +167,7 @@ def _runs(positions):
 
 
 def _copies(results, operands, *, axis, width, mode):
-    """Tell which elements are in the middle and which are copied to either end."""
+    """Yield the pieces: the array in the middle, and the copies at either end."""
     whole, x = np.moveaxis(results[0], axis, 0), np.moveaxis(operands[0], axis, 0)
     width = tuple(map(int, width))
     middle, after = slice(width[0], width[0] + len(x)), slice(width[0] + len(x), None)
@@ -206,7 +206,7 @@ def _copied(array, widths, mode, options):
 
 
 class _Given:
-    """Pads with numbers, one for each end of each axis, in any of NumPy's forms."""
+    """Pad with numbers, one for each end of each axis, in any form that NumPy accepts."""
 
     def __init__(self, values, array):
         self.values = broadcast_to(operand(values), (array.ndim, 2))
@@ -243,7 +243,7 @@ def _extent(x, axis, mode):
 
 
 def _odd_parts(x, axis, width, mode):
-    """Return odd reflections: each is an element, or less it, and multiples of the two edges."""
+    """Return odd reflections: plus or minus an element, plus multiples of the two edges."""
     n = _extent(x, axis, mode)
     odd = {"mode": mode, "reflect_type": "odd"}
     first, last = (np.pad(np.eye(1, n, k)[0], width, **odd) for k in (0, n - 1))
@@ -264,7 +264,7 @@ def _odd_parts(x, axis, width, mode):
 
 
 def _median(x, axis, *, keepdims):
-    """Average the two elements in the middle, which are one if the number of elements is odd."""
+    """Average the two middle elements; for an odd number of elements they are the same."""
     n = _extent(x, axis, "median")
     order = argsort(x, axis=axis)
     middle = order[_along(axis, slice((n - 1) // 2, n // 2 + 1))]
@@ -282,7 +282,7 @@ def _statistic(x, axis, mode, lengths, end):
     if lengths is not None:
         length = int(lengths[axis][end])
         if length <= 0:
-            np.pad(np.ones(1), 1, mode, stat_length=length)  # raises, or warns of what is NaN
+            np.pad(np.ones(1), 1, mode, stat_length=length)  # NumPy's errors, and warnings for NaN
         x = x[_along(axis, slice(-length, None) if end and length else slice(length))]
     result = _STATISTICS[mode](x, axis=axis, keepdims=True)
     if x.dtype.kind in "iu" and mode in ("mean", "median"):

@@ -1,4 +1,4 @@
-"""Choices between arrays, element by element: each gets the gradient where it is taken."""
+"""Elementwise choices between arrays; each array gets the gradient where it is selected."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from cytape.tensor.values.spec import spec_like
 __all__ = ["choose", "piecewise", "select"]
 
 _NUMBERS = (bool, int, float, complex)
-_FEW = 4  # arrays, of which it is faster to take one after the other than to put them side by side
+_FEW = 4  # arrays; so few are selected one after the other, without stacking them
 
 
 @numpy_function(np.select, "condlist", "choicelist", "default")
@@ -81,7 +81,7 @@ within_op = nondifferentiable(
 
 @numpy_function(np.choose, "a", "choices")
 def choose(a, choices, out=None, mode="raise"):
-    """Take each element from the array whose number stands there, as `numpy.choose`.
+    """Take each element from the array with the number at its place, as `numpy.choose`.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def choose(a, choices, out=None, mode="raise"):
 
 
 def _noting(function, returned):
-    """Return a function that keeps what another returns, and returns zero for a tensor."""
+    """Return a function that stores the result of another one, and returns 0 if it is a tensor."""
     def noting(*args, **kw):
         returned.append(function(*args, **kw))
         return 0 if is_tensor(returned[-1]) else returned[-1]
@@ -117,7 +117,7 @@ def _noting(function, returned):
 
 
 def _placed(values, condition, like):
-    """Put values where a condition holds, into zeros of the shape of a tensor."""
+    """Return zeros in the shape of a tensor, with values where a condition holds."""
     if condition.graph is None and like.spec.known:
         return index_add_op(values, index=data_of(condition), shape=like.shape)
     return dynamic_index_add_op(values, stand_in(like.spec), condition, index="@0")
@@ -141,12 +141,12 @@ def piecewise(x, condlist, funclist, *args, **kw):
         result = np.piecewise(x, condlist, noting, *args, **kw)
         if not is_tensor(returned):
             return result
-        # The functions use tensors from outside: what they returned is put together below.
+        # The functions capture tensors: their results are joined below.
         returned.reverse()
         funclist = [(lambda *_, **__: returned.pop()) if callable(f) else f for f in funclist]
     x = convert_to_tensor(x)
     conditions = [_of_slices(convert_to_tensor(c).astype(bool), x) for c in conditions]
-    if len(conditions) == len(funclist) - 1:  # the last one is for what is left
+    if len(conditions) == len(funclist) - 1:  # the last one is for all other elements
         taken = conditions[0]
         for condition in conditions[1:]:
             taken = taken | condition
@@ -161,7 +161,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
             values = operand(function)
         else:
             part = getitem(x, condition)
-            if part.shape is not None and 0 in part.shape:  # which NumPy does not call either
+            if part.shape is not None and 0 in part.shape:  # NumPy does not call it either
                 continue
             values = function(part, *args, **kw)
         values = convert_to_tensor(values).astype(x.dtype)
@@ -172,7 +172,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 
 def _of_slices(condition, x):
-    """Return a condition for the slices along the first axes of `x`, after a check of its shape."""
+    """Return a condition on slices along the first axes of `x`; raise if its shape does not fit."""
     if ndim(condition) > ndim(x):
         raise IndexError(
             f"piecewise: a condition of {ndim(condition)} axes for an array of {ndim(x)}")
@@ -182,7 +182,7 @@ def _of_slices(condition, x):
 
 
 def _is_one(condlist, x):
-    """Return whether there is one condition instead of a list of them, as NumPy tells."""
+    """Return whether there is one condition instead of a list, by NumPy's rule."""
     if np.isscalar(condlist) or is_tensor(condlist) and ndim(condlist) == ndim(x):
         return True
     first = condlist[0]

@@ -1,9 +1,8 @@
-"""Rules for an added axis: how one call of an op computes a batch of calls.
+"""Rules for an added axis: one call of an op that computes a batch of calls.
 
-`vmap` adds an axis of members to some inputs of a call; forward mode adds one of directions to the
-tangents of a linear or multilinear op. The axis is the first. A rule gets a `BatchedCall` and
-returns the outputs with that axis, or NotImplemented. An op's declaration names its rule, as
-``described(batch=along("axis"))``; elementwise ops and products have one by their kind.
+`vmap` adds an axis of members to some inputs; forward mode adds one of directions to tangents. A
+rule gets a `BatchedCall` and returns the outputs with the batch axis first, or NotImplemented. An
+op's declaration names its rule, ``described(batch=along("axis"))``, or the op's kind has one.
 """
 
 from collections.abc import Callable
@@ -100,7 +99,7 @@ def of_linear(batched: Callable[..., Any]) -> Rule:
 
 
 def of_factor(batched: Callable[..., Any]) -> Rule:
-    """Make the rule of a product from a function of operands one of which has the batch axis."""
+    """Make the rule of a product from a function of operands of which one has the batch axis."""
 
     def rule(call: BatchedCall) -> Any:
         place = call.mapped.index(True)
@@ -112,7 +111,7 @@ def of_factor(batched: Callable[..., Any]) -> Rule:
 
 
 def along_lines(call: BatchedCall) -> Any:
-    """Move the axis by one where None stands for all elements in a row."""
+    """Call an op along an axis of its only input; `axis=None` means the flattened input."""
     (x, *others), (spec, *_) = call.inputs, call.input_specs
     if others or not spec.ndim:
         return NotImplemented

@@ -41,7 +41,7 @@ cdef class BatchedCall:
 
 @cython.final
 cdef class Along:
-    """The rule of an op with attributes that name axes of its first input: they move by one."""
+    """Make the rule of an op whose attributes name axes of its first input: they move by one."""
 
     cdef tuple names
 

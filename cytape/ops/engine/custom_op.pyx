@@ -56,7 +56,7 @@ cdef class CustomOp(Op):
         return self.with_jvp
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
-        """Record a call; the backward function goes to the tape's keeper, not to the entry."""
+        """Record a call. The tape's keeper owns the backward function, the entry does not."""
         cdef Recorder tape
         cdef bint entered
         cdef PyObject* tail
@@ -99,7 +99,7 @@ cdef class CustomOp(Op):
         cdef list gradients = list(found)
         for i, gradient in enumerate(gradients):
             if type(gradient) is np.ndarray and gradient.flags.writeable:
-                gradients[i] = gradient.copy()  # the user's function may write into it again
+                gradients[i] = gradient.copy()  # the user's function may reuse its memory
         return give_all(self, call, gradients)
 
 
@@ -120,13 +120,13 @@ def custom_call(str name, results, inputs, backward, jvp=None, bint optional=Fal
         none); returns a tangent or None per output. Without it, and in graphs, `backward` is
         transposed.
     optional : bool, optional
-        Whether these are called, but in graphs, with None for what is zero.
+        Whether, outside of graphs, zero gradients and tangents are passed as None.
 
     Returns
     -------
     list of Tensor
-        New tensors, which only this op leads to: the rules may hold the results without keeping
-        alive what the op's entry on a tape lives by.
+        New handles of the results. Rules may hold the given results without keeping the op's entry
+        on a tape alive.
     """
     cdef SymbolicGraph graph = graph_for([*inputs, *results]) if recorders.symbolic else None
     if graph is not None:
@@ -146,17 +146,17 @@ def record_custom(op_type, outputs, inputs, backward, jvp=None, bint optional=Fa
     outputs, inputs, backward, jvp
         As for `custom_call`.
     optional : bool, optional
-        Whether gradients and tangents that are zero are handed over as None; an OpType says itself
-        which gradients are.
+        Whether zero gradients and tangents are passed as None. An OpType has its own list of the
+        gradients that may be None.
     lazy : bool, optional
         Whether `backward` is a function that returns the backward function, called on first use.
     deleter : callable, optional
-        Called with the backward function when the last recorder has let go of it.
+        Called with the backward function when the last recorder releases it.
 
     Returns
     -------
     bool
-        Whether a recorder follows any of the inputs.
+        Whether a recorder tracks any of the inputs.
     """
     cdef CustomOp op
     cdef Tensor output

@@ -176,7 +176,7 @@ cdef class ElementwiseOp(PartialsOp):
         return self.by_numpy(x, y) if tensor is None else tensor
 
     cdef object call3(self, tuple operands):
-        """Three tensors of one dtype, or numbers beside them; None if NumPy must decide."""
+        """Call with three tensors of one dtype, or numbers among them; None: NumPy must decide."""
         cdef PyObject* inputs[MAX_INPUTS]
         cdef list values = [tensor_value(x) for x in operands]
         cdef Spec spec = None
@@ -194,7 +194,7 @@ cdef class ElementwiseOp(PartialsOp):
         return self.by_walk(inputs, 3)
 
     cdef Value plain_operand(self, x, Spec other, int position):
-        """The value of an operand that is no tensor beside one that is; None if NumPy must decide.
+        """Return the value of a non-tensor operand beside a tensor; None if NumPy must decide.
 
         It may share the operand's data, unless a derivative will read it.
         """
@@ -207,7 +207,7 @@ cdef class ElementwiseOp(PartialsOp):
         return value_of(x, recorders.entered and self.saves[1 - position].inputs >> position & 1)
 
     cdef object by_walk(self, PyObject** inputs, int n):
-        """Broadcasting, strided or large operands; None if there is no loop for them."""
+        """Compute with broadcast, strided or large operands; None if there is no loop for them."""
         cdef Spec spec = (<Value>inputs[0]).spec
         cdef Loop* loop
         cdef Walk walk
@@ -383,14 +383,14 @@ cdef class ElementwiseOp(PartialsOp):
 
 cdef inline int record_call(ElementwiseOp op, Value out, PyObject** inputs, int n) except -1:
     cdef PyObject* output = <PyObject*>out
-    cdef PyObject* tail = <PyObject*>op  # which may have no other owner
+    cdef PyObject* tail = <PyObject*>op  # may be its only owner
     if op.programs is None and recording() is not None:
         op.trace_partials()
     return record(op, inputs, NULL, n, &output, 1, &tail, op.kernel is None, True)
 
 
 cdef inline Tensor told(ElementwiseOp op, Value out, PyObject** inputs, int n):
-    """The output of a call that recorders were told of; with a constant n its loops unroll."""
+    """Record a call and return its output. A constant n lets the compiler unroll the loops."""
     cdef Tensor tensor = new_tensor(out)
     if recorders.entered and out.spec.trainable:
         record_call(op, out, inputs, n)
@@ -401,7 +401,7 @@ cdef inline Tensor told(ElementwiseOp op, Value out, PyObject** inputs, int n):
 
 cdef PyObject* call_vector(PyObject* op, PyObject* const* arguments, size_t flags,
                            PyObject* names) except NULL:
-    """How Python calls an op: without making a tuple and a dict for one or two arguments."""
+    """Vectorcall of an op: one or two arguments need no tuple and no dict."""
     cdef ElementwiseOp self = <ElementwiseOp>op
     cdef Py_ssize_t i, n = PyVectorcall_NARGS(flags)
     if names == NULL and n == self.n_inputs and n == 1:
@@ -423,7 +423,7 @@ cdef void enable_vectorcall(ElementwiseOp op) noexcept:
     cls.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
 
 
-enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no way to ask for it
+enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no syntax for it
 
 
 cdef inline Spec result_spec(Spec spec, Loop* loop):

@@ -51,9 +51,9 @@ cdef class OpCall:
     Attributes
     ----------
     inputs, outputs : tuple of Tensor
-        Only those that the op's declaration saves: to use another one is an error. If no recorder
-        is active they are plain arrays, and so are the gradients that the rule is called with
-        (tensors if the op is declared with `rule_takes_tensors`).
+        The saved values. Using one that the op's declaration does not save is an error. If no
+        recorder is active they are plain arrays, and so are the gradients that the rule is called
+        with (tensors if the op is declared with `rule_takes_tensors`).
     input_specs, output_specs : tuple of Spec
     attrs : dict
     needs : tuple of bool
@@ -107,7 +107,7 @@ cdef class OpCall:
 
 
 class NotSaved:
-    """Stands for an input or output that a declaration does not save: a rule that uses it fails."""
+    """Stand-in for an input or output that is not saved. A rule that uses it raises an error."""
 
     def __init__(self, op, what, i):
         self.place = op, what, i
@@ -134,7 +134,7 @@ for method in set(dir(Tensor)).difference(dir(object)):  # Python looks for oper
 
 
 cdef tuple read_by_rule(OpCall call, tuple refs, str what):
-    """The values of refs as a rule sees them; what was not saved tells so when it is used."""
+    """Return the values of refs as a rule sees them; using one that was not saved raises."""
     cdef tuple found = PyTuple_New(len(refs))
     cdef Py_ssize_t i
     for i, ref in enumerate(refs):
@@ -146,7 +146,7 @@ cdef tuple read_by_rule(OpCall call, tuple refs, str what):
 
 
 cdef object plain_attribute(GeneralOp op, str name, x):
-    """An attribute without tensors: an op has no derivative with respect to those."""
+    """Return an attribute with arrays for tensors: ops have no derivative in attributes."""
     if not isinstance(x, Tensor):
         return x
     try:
@@ -159,7 +159,7 @@ cdef object plain_attribute(GeneralOp op, str name, x):
 
 
 cdef uint64_t bits_of(positions) except? 0:
-    """A set of positions as bits; the last one stands for all that come after it, too."""
+    """Return a set of positions as bits; the last bit stands for all later positions, too."""
     cdef uint64_t bits = 0
     for i in positions[:64] if isinstance(positions, range) else positions:
         if i < 0:
@@ -256,7 +256,7 @@ cdef class GeneralOp(Op):
         return by_example(self, inputs, attrs)
 
     cdef int tell(self, tuple inputs, list outputs, dict attrs) except -1:
-        """Tell the recorders of a call."""
+        """Record a call on the recorders of this thread."""
         cdef list in_values = [None] * len(inputs), out_values = [None] * len(outputs)
         cdef Py_ssize_t i
         attrs = frozen_attrs(attrs)
@@ -283,7 +283,7 @@ cdef class GeneralOp(Op):
                       <int>len(outputs), &tail[not has_line], 1 + has_line, False)
 
     cdef int record_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1:
-        """Record a new output, of an op with a vjp, and of immutable attributes."""
+        """Record a call with a new output, of an op with a vjp and immutable attributes."""
         cdef PyObject* output = <PyObject*>out
         cdef PyObject* tail = <PyObject*>attrs
         if n == 1:  # known to the C compiler, which unrolls loops
@@ -291,7 +291,7 @@ cdef class GeneralOp(Op):
         return record(self, inputs, NULL, n, &output, 1, &tail, 1, True)
 
     cdef int tell_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1:
-        """Tell all recorders of it."""
+        """Record the call on tapes and accumulators."""
         cdef int i
         self.record_few(inputs, n, out, attrs)
         if recorders.accumulators.count:
@@ -299,7 +299,7 @@ cdef class GeneralOp(Op):
         return 0
 
     cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1:
-        """Have the accumulators follow a call with one output, in C where that can be."""
+        """Compute the tangents of a call with one output for all accumulators, in C if possible."""
         cdef TangentRecorder accumulator
         cdef list tangents
         cdef Value value, tangent
@@ -307,7 +307,7 @@ cdef class GeneralOp(Op):
             tangent = None
             if not is_symbolic(out) and accumulator.outermost and (
                     not accumulator.by_transposition) and (
-                    accumulator.rule is None):  # with a rule there may be anything in store
+                    accumulator.rule is None):  # a user's rule may keep anything
                 tangents = [tangent_value(accumulator, value) for value in inputs]
                 if all_none(tangents) or tangent_of(accumulator, out.id) != NULL:
                     continue
@@ -336,7 +336,7 @@ cdef class GeneralOp(Op):
             return False
         tangent = tangent_value(accumulator, dense_value(<object>call.output_gradients[0]))
         seed = <void*>tangent
-        alone.arrived = &nothing  # sums are made where they are followed
+        alone.arrived = &nothing  # sums are recorded, too
         if not self.backward_by_loops(&alone):
             return False
         if tangent is not None:
@@ -385,7 +385,7 @@ cdef class GeneralOp(Op):
         if not self.differentiable:
             return [None] * len(outputs)
         for i, value in enumerate(inputs):
-            # A linear op takes its inputs together, integers too: they stand still.
+            # A linear op needs a tangent for every input, zeros for integers too.
             if tangents[i] is None and (self.linear or value.spec.trainable) and (
                     i not in self.optional_tangents):
                 tangents[i] = zeros_like(value, tangents, plain, batched)
@@ -415,7 +415,7 @@ cdef class GeneralOp(Op):
         return self.batch(call)
 
     cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain):
-        """A call as the rules of forward mode see it."""
+        """Return a call as the rules of forward mode see it."""
         cdef OpCall view = OpCall.__new__(OpCall)
         cdef Value value
         view.op = self
@@ -437,7 +437,7 @@ cdef class GeneralOp(Op):
 
 cdef int backward_by_rule(Op op, BackwardCall* call, rule, uint64_t kept_outputs, graph,
                           int node) except -1:
-    """The backward pass by a function of an OpCall, of an entry that ends with attributes."""
+    """Run the backward pass of an entry by a function of an OpCall."""
     cdef int n_in = call.n_inputs, n_out = call.n_outputs
     cdef OpCall view = OpCall.__new__(OpCall)
     view.op = op
@@ -477,7 +477,7 @@ cdef tuple objects_of(void** refs, int n):
 
 
 cdef tuple outputs_kept(BackwardCall* call, uint64_t kept):
-    """The values of the outputs that an entry keeps, None for the others."""
+    """Return the values of the outputs that an entry keeps, None for the others."""
     cdef list outputs = [None] * call.n_outputs
     cdef int i, place = call.n_outputs + call.n_inputs
     for i in range(call.n_outputs if kept else 0):
@@ -506,9 +506,9 @@ cdef bint any_is_large(void** refs, int n) except -1:
 
 
 cdef object by_example(GeneralOp op, list inputs, dict attrs):
-    """Return the specs of the outputs, from outputs for arrays of ones.
+    """Return the specs of the outputs, inferred by calling the op with arrays of ones.
 
-    Extents of the outputs that change with those that are not known are not known, either.
+    Extents of the outputs that depend on unknown extents are unknown.
     """
     cdef Value value
     cdef list examples = [], specs = []
@@ -562,7 +562,7 @@ cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
 
 
 cdef bint is_held(base, inputs) except -1:
-    """Whether an array's memory is what one of the operands holds."""
+    """Return whether an array shares memory with one of the operands."""
     if type(base) is Value:
         for x in inputs:
             if tensor_value(x) is base:
@@ -571,7 +571,7 @@ cdef bint is_held(base, inputs) except -1:
 
 
 cdef bint may_share_memory(ndarray x, ndarray y) noexcept:
-    """NumPy's function of that name: whether the bounds of two arrays overlap."""
+    """Return whether the bounds of two arrays overlap, as `numpy.may_share_memory`."""
     cdef char* x_end
     cdef char* y_end
     cdef char* x_start = start_of_memory(x, &x_end)
@@ -597,7 +597,7 @@ cdef char* start_of_memory(ndarray x, char** end) noexcept:
 
 
 cdef Tensor result_tensor(GeneralOp op, result, inputs):
-    """Return a forward function's result, copied if it is the data of an array that may change."""
+    """Return a forward function's result, copied if it shares memory with a writable array."""
     cdef ndarray array = as_ndarray(result)
     cdef PyObject* owner = cnp.PyArray_BASE(array)
     cdef object base = None if owner == NULL else <object>owner

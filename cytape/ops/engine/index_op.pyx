@@ -83,7 +83,7 @@ cdef class IndexOp(GeneralOp):
         tensor = new_tensor(out)
         origin = origin_of(x) if out.is_part else None
         if origin is not None:
-            if not value.contiguous:  # these strides are not those in C order
+            if not value.contiguous:  # the index was resolved for C order
                 find_region(index, NULL, value.spec, &region)
             find_ends(&region, value.spec, &start, &stop)
             note_region(tensor, origin, self, index, start, stop)
@@ -231,7 +231,7 @@ cdef class IndexOp(GeneralOp):
 
 
 def get_item(x, *, index):
-    """Return ``x[index]``, what is large in memory that is kept for reuse."""
+    """Return ``x[index]``; large results are in memory that is kept for reuse."""
     cdef Value found = None
     if type(index) is ndarray and type(x) is ndarray:
         if is_mask(index):
@@ -243,14 +243,14 @@ def get_item(x, *, index):
 
 
 cpdef bint is_symbol(part) except -1:
-    """Whether something is a tensor whose value is known when a graph runs only."""
+    """Return whether x is a symbolic tensor."""
     if isinstance(part, Variable):
         return building() is not None
     return isinstance(part, Tensor) and part.graph is not None
 
 
 cpdef bint holds_symbol(index) except -1:
-    """The same of parts of an index."""
+    """Return whether an index contains a symbolic tensor."""
     if isinstance(index, (tuple, list)):
         Py_EnterRecursiveCall(b" in an index: it is nested too deeply or contains itself")
         try:
@@ -266,7 +266,7 @@ cpdef bint holds_symbol(index) except -1:
 
 
 cpdef bint holds_place(index) except -1:
-    """Whether an array without axes is part of an index, as if it had one: NumPy makes a copy."""
+    """Return whether a 0-d array is part of an index: NumPy makes a copy then, not a view."""
     if type(index) is tuple:
         for part in <tuple>index:
             if type(part) is ndarray and cnp.PyArray_NDIM(part) == 0:
@@ -276,10 +276,7 @@ cpdef bint holds_place(index) except -1:
 
 
 def static(index):
-    """Return an index as a value that the caller cannot change.
-
-    It is read again in the backward pass, by when the caller's array may hold other values.
-    """
+    """Return an index as a value that the caller cannot change: the backward pass reads it."""
     if type(index) is tuple:
         return tuple([static_part(part) for part in index])
     return static_part(index)
@@ -300,9 +297,9 @@ cdef object static_part(part):
 
 
 def index_in_batch(index):
-    """Return the index that does the same to each element of an array; None if there is none.
+    """Return the index that applies this one to each member of a batch; None if there is none.
 
-    Axes that arrays with a slice between them stand for come first in the result.
+    Advanced indices separated by a slice put their axes first in the result.
     """
     cdef tuple parts = index if type(index) is tuple else (index,)
     advanced = [i for i, part in enumerate(parts)
@@ -318,14 +315,14 @@ cdef inline npy_intp* own_strides(Value value) noexcept:
 
 
 cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1:
-    """Find what an index selects of memory (strides NULL: in C order) of the given shape.
+    """Find the region that an index selects from memory of a shape (strides NULL: in C order).
 
-    False for an index of another kind, or out of bounds: NumPy knows what to do or say.
+    Return False for an index of another kind or out of bounds: NumPy handles these, or raises.
     """
     cdef npy_intp strides[MAX_AXES]
     cdef npy_intp stride = spec.itemsize, position
     cdef Py_ssize_t start, stop, step
-    cdef int axis, i, n_parts, overflow, n_axes = 0  # axes that parts still to come stand for
+    cdef int axis, i, n_parts, overflow, n_axes = 0  # axes of the remaining parts
     cdef tuple parts = index if type(index) is tuple else (index,)
     for part in parts:
         if type(part) is int or is_plain_slice(part):
@@ -379,7 +376,7 @@ cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* reg
 
 
 cdef bint is_number(index, Spec spec) except -1:
-    """Whether an index names one element, which NumPy copies; `...` makes a view of it."""
+    """Return whether an index selects one element, which NumPy copies; with `...` it is a view."""
     if spec.ndim:
         return False
     if type(index) is not tuple:
@@ -400,7 +397,7 @@ cdef bint find_bytes(index, Spec spec, int64_t* start, int64_t* stop) except -1:
 
 
 cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) noexcept:
-    """Find between which bytes a region lies."""
+    """Find the range of bytes that a region lies in."""
     cdef npy_intp extent
     cdef int axis
     start[0], stop[0] = region.offset, region.offset + spec.itemsize
@@ -413,7 +410,7 @@ cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) no
 
 
 cdef bint is_plain_slice(part) except -1:
-    """Whether a part is a slice that consists of integers."""
+    """Return whether a part of an index is a slice of integers."""
     return type(part) is slice and (
         is_bound(part.start) and is_bound(part.stop) and is_bound(part.step))
 

@@ -108,13 +108,13 @@ cdef class MatMulOp(MultilinearOp):
         return total(left, right)
 
     cdef Value product(self, Value a, Value b, bint many_a, bint many_b):
-        """The product of two matrices or vectors, None where NumPy has to see to it.
+        """Return the product of two matrices or vectors, None if NumPy must compute it.
 
-        many_a, many_b: one of them may be many, along an axis before its own.
+        many_a, many_b: whether that operand is a stack of matrices; one of them may be.
         """
         cdef Matrix left, right
         cdef Value out
-        cdef npy_intp dims[5]  # matrices, or many of them
+        cdef npy_intp dims[5]  # of the matrices, or stacks
         cdef int i, ndim = 0
         if (a.spec.type_num != b.spec.type_num
                 or not as_matrix(a, a.spec.ndim == 1 + many_a, &left, many_a)
@@ -133,7 +133,7 @@ cdef class MatMulOp(MultilinearOp):
         feclearexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
         multiply(&left, &right, out, False)
         if fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW):
-            return None  # NumPy will say what was wrong, as it is set up to
+            return None  # NumPy warns or raises by its settings
         return out
 
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
@@ -165,10 +165,10 @@ cdef class MatMulOp(MultilinearOp):
         cdef Value a = <Value>input_ref(call, 0), b = <Value>input_ref(call, 1), gradient, arrived
         cdef int i, first, position
         if not g.contiguous:
-            g = copy_of_array(array_of(g))  # BLAS cannot read what a sum repeats
+            g = copy_of_array(array_of(g))  # BLAS cannot read strides of zero
         if not fits(g, <Spec>output_ref(call, 0), a, b):
             return False
-        # An outer product comes last: writing it drives out of the cache what the other one reads.
+        # The outer product comes last: it evicts the other product's operands from the cache.
         first = 1 if b.spec.ndim == 1 else 0
         for position in range(2):
             i = first ^ position
@@ -215,7 +215,7 @@ cdef class MatMulOp(MultilinearOp):
 
 
 cdef Value total(Value x, Value y):
-    """The sum of two fresh values of one spec, either of which may be None."""
+    """Return the sum of two new values of one spec, either of which may be None."""
     if x is None or y is None:
         return y if x is None else x
     add_sum(x, y)
@@ -223,7 +223,7 @@ cdef Value total(Value x, Value y):
 
 
 cdef bint fits(Value g, Spec out, Value a, Value b) noexcept:
-    """Whether the gradients of a product can be computed here."""
+    """Return whether the gradients of a product can be computed here."""
     cdef Matrix matrix
     return (g.spec is out and a.spec.type_num == out.type_num and b.spec.type_num == out.type_num
             and g.contiguous and as_matrix(a, False, &matrix) and as_matrix(b, False, &matrix))
@@ -232,7 +232,7 @@ cdef bint fits(Value g, Spec out, Value a, Value b) noexcept:
 cdef Value own_total(BackwardCall* call, int i, Value operand):
     """Return the gradient that arrived for an operand if the tape owns its memory, or None."""
     cdef void* arrived = call.arrived[i]
-    if arrived == NULL or input_ref(call, 0) == input_ref(call, 1):  # one tensor's: summed first
+    if arrived == NULL or input_ref(call, 0) == input_ref(call, 1):  # one tensor: summed first
         return None
     if not is_exclusive(<PyObject*>arrived) or (<Value>arrived).spec is not operand.spec:
         return None
@@ -240,7 +240,7 @@ cdef Value own_total(BackwardCall* call, int i, Value operand):
 
 
 cdef Value left_gradient(Value g, Value a, Value b, Value total=None):
-    """The gradient of the left operand; None if it was added to a total, as outer products are."""
+    """Return the gradient of the left operand; None if it was added to the one that arrived."""
     cdef Matrix left, right, upstream
     describe(g, a, b, &left, &right, &upstream)
     transpose(&right)
@@ -248,7 +248,7 @@ cdef Value left_gradient(Value g, Value a, Value b, Value total=None):
 
 
 cdef Value right_gradient(Value g, Value a, Value b, Value total=None):
-    """The same of the right operand."""
+    """Return the gradient of the right operand, as `left`."""
     cdef Matrix left, right, upstream
     describe(g, a, b, &left, &right, &upstream)
     transpose(&left)
@@ -256,7 +256,7 @@ cdef Value right_gradient(Value g, Value a, Value b, Value total=None):
 
 
 cdef bint is_factor(Value a, Value b, Value g) noexcept:
-    """Whether the gradient of one of two vectors is the other, which is worth not to be copied."""
+    """Return whether the gradient of a vector is the other one, large enough to avoid a copy."""
     return a.spec is b.spec and a.spec.ndim == 1 and a.spec.nbytes > BYTES_OBJECT and is_one(g)
 
 
@@ -288,8 +288,9 @@ cdef Spec transposed(Spec matrix):
 
 
 cdef bint as_matrix(Value value, bint vector_is_row, Matrix* matrix, bint many=False) noexcept:
-    """Describe a value as a matrix, or as many along its first axis; False if it is nothing that
-    the loop takes."""
+    """Describe a value as a matrix, or as a stack of them along its first axis.
+
+    Return False if the loop does not take it."""
     cdef Spec spec = value.spec
     cdef npy_intp* strides = NULL
     cdef bint is_vector = spec.ndim - many == 1
@@ -319,7 +320,7 @@ cdef void transpose(Matrix* matrix) noexcept nogil:
 
 
 cdef void multiply(Matrix* a, Matrix* b, Value out, bint add) noexcept:
-    """Write a product; or add it to what is there, if it is an outer product."""
+    """Write a product to memory; an outer product can be added to it instead."""
     cdef Loop* loop = product_loop(out.spec.type_num, a.columns)
     cdef char* data[3]
     cdef npy_intp dimensions[4]
@@ -331,7 +332,7 @@ cdef void multiply(Matrix* a, Matrix* b, Value out, bint add) noexcept:
     data[1] = b.data
     data[2] = out.data
     if a.count > 1 and a.stride == a.rows * a.row_stride:
-        a.rows *= a.count  # one product of a matrix that is as high as all of them
+        a.rows *= a.count  # one product, of the matrices stacked in one
         a.count = 1
     dimensions[0] = a.count * b.count
     dimensions[1] = a.rows

@@ -28,7 +28,7 @@ cdef class MultilinearOp(GeneralOp):
         if core is not None and len(self.core) != len(self.transposes):
             raise ValueError(f"op {name!r} has {len(self.transposes)} transposes, but core tells "
                              f"the axes of {len(self.core)} operands")
-        # Nothing reads the only operand that may move.
+        # No rule reads the only differentiable operand.
         saved = range(1, sys.maxsize) if linear_in == [0] else None
         GeneralOp.__init__(self, name, forward, gradients_of_factors, None, saved, batched=batched,
                            shape_rule=shape_rule, composition=composition)
@@ -41,7 +41,7 @@ cdef class MultilinearOp(GeneralOp):
         return i < len(self.transposes) and self.transposes[i] is not None
 
     cdef bint may_move(self, Py_ssize_t i) except -1:
-        """The same for an operand with a derivative."""
+        """Return `is_linear_in`; raise if the declaration does not cover operand i."""
         if i >= len(self.transposes):
             raise InvalidGradientError(
                 f"op {self.name!r} was declared with {len(self.transposes)} transposes, but is "
@@ -57,7 +57,7 @@ cdef class MultilinearOp(GeneralOp):
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
-        """The product rule, for those operands that move."""
+        """Return the tangent by the product rule, over the operands with a tangent."""
         cdef Py_ssize_t i
         cdef list factors
         total = None
@@ -122,7 +122,7 @@ cdef object sum_of(x, y):
 
 
 cdef bint was_broadcast(Spec spec, shape) except -1:
-    """Whether what has a spec may have been broadcast to a shape, as far as that is known."""
+    """Return whether an operand of this spec may have been broadcast to a shape."""
     if shape is None or spec.shape is None:
         return True
     return len(shape) >= spec.ndim and all([

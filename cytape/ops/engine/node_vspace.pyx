@@ -26,14 +26,14 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     graph : SymbolicGraph
     node : int
     output_gradients : list of Tensor, IndexedSlices or None
-        One per output. None: nothing arrived; an op that can tell does not ask for zeros.
+        One per output; None if none arrived. Ops with optional gradients get None instead of zeros.
     needed : list of bool
         Per input: is its gradient wanted?
     rule : callable, optional
-        What to call instead of the op's own: with an `OpCall` and one gradient per output, it
+        Replaces the op's gradient function: called with an `OpCall` and one gradient per output, it
         returns one (or None) per input.
     outputs_of : int, optional
-        Another node of that op, which computes the same: its outputs are what is read. -1: none.
+        Another node with the same results, whose outputs the rule reads instead. -1: none.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     finally:
         if into is not None:
             (<SymbolicGraph>into).differentiating -= 1
-        for i in range(n_out + n_in):  # those of outputs, then those of inputs
+        for i in range(n_out + n_in):  # outputs first, then inputs
             if call.output_gradients[i] != NULL:
                 Py_DECREF(<object>call.output_gradients[i])
         release_objects(row, call.n_refs, None)

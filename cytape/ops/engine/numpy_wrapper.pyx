@@ -1,7 +1,7 @@
-"""The decorator that gives a function of NumPy a version for tensors.
+"""The decorator `numpy_function`: a function of NumPy gets a version for tensors.
 
-A `NumpyFunction` calls the decorated version if a parameter that decides is a tensor, or a list
-that holds one, and NumPy's function otherwise. It also writes to `out`, which versions never read.
+A `NumpyFunction` calls the version if one of the deciding parameters is a tensor or a list with a
+tensor, and NumPy's function otherwise. It also writes the result to `out`.
 """
 
 cimport cython
@@ -146,4 +146,4 @@ cdef void enable_vectorcall(NumpyFunction function) noexcept:
     cls.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
 
 
-enable_vectorcall(NumpyFunction.__new__(NumpyFunction))  # Cython has no way to ask for it
+enable_vectorcall(NumpyFunction.__new__(NumpyFunction))  # Cython has no syntax for it

@@ -1,18 +1,18 @@
-"""How an op is declared: the kinds of ops, and the table they fill.
+"""Kinds of ops: the functions that declare an op, and the table of declared ops.
 
 A declaration names the mathematical kind of an op and puts its derivatives beside its forward
-function. Reverse mode, forward mode and higher orders all follow from that one place.
+function. Reverse mode, forward mode and higher orders all follow from it.
 
 - `elementwise`: one partial derivative per input, written as an expression of output and inputs.
-- `structural`: numbers are only moved; which parts of the results are which parts of the inputs.
-- `linear`: the forward function is its own derivative; only its transpose is given.
+- `structural`: pairs of regions, of the results and of the inputs that are copied to them.
+- `linear`: only the transpose; the forward function is its own derivative.
 - `multilinear`: products; a transpose for each operand.
 - `general`: a vjp and a jvp.
-- `nondifferentiable`: integers, comparisons, piecewise constants; gradients end here.
+- `nondifferentiable`: integers, comparisons, piecewise constants; gradients are None.
 - A user's own op may leave its rules to `register_gradient` and `register_jvp`.
 
-A user's op may be declared again, say by a cell of a notebook that runs twice: a warning says so.
-What has been recorded with the older declaration, by a tape or in a graph, keeps it.
+A user's op may be declared again, say by a notebook cell that runs twice; a warning is issued.
+Calls that tapes or graphs recorded before keep the older declaration.
 """
 
 import importlib
@@ -30,7 +30,7 @@ from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.kernels.partial_tracer import declare_partials
 
-# Positions of all outputs, however many: those after the first 64 are taken as these are.
+# Positions of all outputs, however many: the last bit stands for all later ones.
 ANY_OUTPUT = range(64)
 OPS: dict[str, ElementwiseOp | GeneralOp] = {}
 _own: set[str] = set()  # the names of cytape's own ops
@@ -98,10 +98,10 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
     *partials : callable or None
         One per input: the derivative of the output with respect to it, called with the output and
         the inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act
-        on arrays, tensors and symbols alike. None: the output does not depend on it differentiably.
-        Inputs come in the output's dtype. A boolean result selects the gradient where it is true
-        (multiplying would make 0 * inf NaN). For more than one factor where it is not zero, a
-        function of the gradient may be returned: what it returns is the product.
+        on arrays, tensors and symbols alike. None: the output is not differentiable in this input.
+        Inputs are passed in the output's dtype. A boolean result selects the gradient where it is
+        true (multiplication would make 0 * inf NaN). A partial may also return a function that maps
+        the gradient to the product.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def linear(
     composition: Callable | None = None,
     **facts: Any,
 ) -> GeneralOp:
-    """Declare an op that is linear in its inputs, all together.
+    """Declare an op that is linear in all its inputs jointly.
 
     Parameters
     ----------
@@ -153,20 +153,20 @@ def linear(
         Called with an `OpCall` and the output's gradient (several outputs: their gradients);
         returns the gradient of the input (several inputs: a tuple).
     batched : callable, optional
-        Called as the forward function is, with inputs that all have one more leading axis, of
-        directions. Without it, and where it returns NotImplemented, forward mode takes one
-        direction of a batch after the other.
+        Called like the forward function, with inputs that all have an additional leading axis, of
+        directions. Without it, or if it returns NotImplemented, forward mode computes the
+        directions of a batch one by one.
     shape_rule : callable, optional
         Called with the specs of the inputs and the attributes; returns the spec of the output
         (several outputs: a tuple) for a graph in which the inputs have no values yet. Without it
         the forward function is called with ones.
     composition : callable, optional
-        The one output, made of simpler ops: compiled functions and graphs run these instead, which
-        is faster where they need no Python (elementwise ones, sums, matrix products, views).
-        Called with the inputs, tensors of float32 or float64 and of known shapes, not empty, and
-        the attributes; may return NotImplemented.
+        Computes the one output by simpler ops. Functions and graphs run these instead, which is
+        faster if they need no Python (elementwise ops, sums, matrix products, views). Called with
+        the inputs, nonempty tensors of float32 or float64 with known shapes, and the attributes;
+        may return NotImplemented.
     **facts
-        Of ops of cytape's own: attributes of `Op` that graphs, plans and `vmap` read.
+        Attributes of `Op` that graphs, plans and `vmap` read; for cytape's own ops.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def multilinear(
     composition: Callable | None = None,
     **facts: Any,
 ) -> MultilinearOp:
-    """Declare a product: an op that is linear in each of its inputs while the others stand still.
+    """Declare a product: an op that is linear in each of its inputs, the others held fixed.
 
     Parameters
     ----------
@@ -211,21 +211,20 @@ def multilinear(
     forward : callable
         Takes the inputs as positional, the attributes as keyword arguments.
     *transposes : callable or None
-        One per input: called with an `OpCall` and the inputs, of which this one is replaced by the
-        output's gradient (several outputs: by a tuple) and others that are complex are conjugated;
-        returns the gradient of the input. For two inputs: ``left(op, g, y)``, ``right(op, x, g)``.
-        It may return NotImplemented where it needs extents that are known only when a graph runs;
-        then it is called there. None: an input in which the op is not linear (say indices), which
-        has no gradient and is handed over as it is; integers need no None.
+        One per input, a function that returns its gradient. It is called with an `OpCall` and the
+        inputs, this one replaced by the output's gradient (several outputs: a tuple), the other
+        complex ones conjugated. For two inputs: ``left(op, g, y)``, ``right(op, x, g)``. If it
+        needs extents that are known only when a graph runs, it may return NotImplemented, and is
+        called then. None: the op is not linear in this input (say indices), which has no gradient
+        and is passed unchanged; integers need no None.
     core : sequence of int, optional
-        For inputs that may be stacks, which broadcast against each other: per transpose how many
-        axes of the input are not of the stack. Gradients are summed over what was broadcast, and a
-        batch of tangents is a stack.
+        For inputs that may be stacks, which broadcast against each other: per transpose the number
+        of axes that are not of the stack. Gradients are summed over broadcast axes, and a batch of
+        tangents is a stack.
     batched : callable, optional
-        Returns the product, with one more leading axis, where one input has such an axis, of
-        directions: called with an `OpCall`, the position of that input, and the inputs. Without it
-        and `core`, and where it returns NotImplemented, forward mode takes one direction of a batch
-        after the other.
+        Returns the product if one input has an additional leading axis, of directions: called with
+        an `OpCall`, the position of that input, and the inputs. Without it and `core`, or if it
+        returns NotImplemented, forward mode computes the directions of a batch one by one.
     shape_rule, composition, **facts
         As for `linear`.
 
@@ -265,7 +264,7 @@ def structural(
     views: bool = False,
     **facts: Any,
 ) -> StructuralOp:
-    """Declare an op that only moves numbers, repeats them, or leaves some out.
+    """Declare an op that only moves, repeats or omits elements.
 
     Parameters
     ----------
@@ -274,21 +273,20 @@ def structural(
     forward : callable
         Takes the inputs as positional, the attributes as keyword arguments.
     pieces : callable or None
-        Says which parts of the results are which parts of the inputs: called with a list of arrays
-        for the results and one for the inputs, and the attributes, yields pairs of a part of a
-        result and a part of an input, which is broadcast to the former. Parts are views; nothing is
-        in the arrays. What no piece covers is zero, where pieces overlap they add up. None: the
-        result is a view of the one input, which the forward function returns.
+        Called with a list of arrays for the results, one for the inputs, and the attributes; yields
+        pairs of a view of a result and a view of an input, which is broadcast to the former. The
+        arrays have no data. Elements that no pair covers are zero; overlapping pairs add up. None:
+        the forward function returns a view of the one input.
     shape_rule : callable
         As for `linear`.
     transpose : callable, optional
-        As for `linear`; called where gradients are recorded or extents are not known. Without it
-        one op reads where the pieces write and writes where they read.
+        As for `linear`; called if gradients are recorded or extents are unknown. The default
+        exchanges the regions that are read and written.
     batched : callable, optional
-        As for `linear`; called where tangents are recorded.
+        As for `linear`; called if tangents are recorded.
     views : bool
-        Whether NumPy would have made views of the operand, which are not to be changed in place:
-        what other ops return is a copy. Without `pieces` it always would.
+        Whether NumPy's result is a view of the operand, which must not be changed in place. Without
+        `pieces` it always is.
     **facts
         As for `linear`.
 
@@ -317,7 +315,7 @@ def structural(
     if pieces is None:
         def pieces(results, operands, **attrs):
             part = forward(operands[0], **attrs)
-            # Of a 0-d array NumPy may return a number, which is no part of it.
+            # For a 0-d array NumPy may return a number, which is not a view.
             scalar = results[0].ndim == operands[0].ndim == 0
             return [(results[0], operands[0] if scalar else part)]
 
@@ -353,9 +351,9 @@ def general(
         (several inputs: a tuple, None where there is none), or NotImplemented as a transpose of
         `multilinear` does.
     jvp : callable, optional
-        Called with an `OpCall` and one tangent per input (zeros where it has none, None where it
-        can have none, say an integer); returns the tangent of the output (several outputs: a
-        tuple). Without it forward mode transposes the vjp.
+        Called with an `OpCall` and one tangent per input (zeros if it has none, None if it cannot
+        have one, say an integer); returns the tangent of the output (several outputs: a tuple).
+        Without it forward mode transposes the vjp.
     saved_inputs : tuple of int, optional
         Positions of the inputs that the rules read; by default all.
     saved_outputs : tuple of int, optional
@@ -365,8 +363,8 @@ def general(
     optional_tangents : tuple of int, optional
         Positions of the inputs whose tangent the jvp takes as None where it is zero.
     batched : callable, optional
-        A jvp for tangents that have one more leading axis, of directions. Without it, and where it
-        returns NotImplemented, forward mode takes one direction of a batch after the other.
+        A jvp for tangents with an additional leading axis, of directions. Without it, or if it
+        returns NotImplemented, forward mode computes the directions of a batch one by one.
     shape_rule, composition, **facts
         As for `linear`.
 
@@ -401,7 +399,7 @@ def general(
 def nondifferentiable(
     name: str, forward: Callable, shape_rule: Callable | None = None, **facts: Any
 ) -> GeneralOp:
-    """Declare an op at whose output differentiation ends: its gradients are None, not zero.
+    """Declare an op that is not differentiable: its gradients are None, not zero.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ cdef class PartialsOp(Op):
                 self.moving |= 1 << i
 
     cdef int require_elementwise(self, list arrays, Value out) except -1:
-        """See that a function that is no ufunc acts on elements, as its derivatives do."""
+        """Check that a function that is not a ufunc acts elementwise, as its derivatives do."""
         shapes = [np.shape(x) for x in arrays]
         try:
             if out.spec.shape == np.broadcast_shapes(*shapes):
@@ -69,7 +69,7 @@ cdef class PartialsOp(Op):
             self.kept.inputs |= self.saves[i].inputs
             self.kept.outputs |= self.saves[i].outputs
         self.kept_for = self.saves
-        if self.programs is None:  # still: another thread may be running what it traced
+        if self.programs is None:  # again: another thread may have traced it
             self.programs = tuple(programs)
             for i in range(self.n_inputs):
                 self.program_of[i] = <PyObject*>self.programs[i]
@@ -102,10 +102,10 @@ cdef class PartialsOp(Op):
         return -1
 
     cdef bint wants(self, BackwardCall* call, int i) except -1:
-        """Whether input i's gradient is to be computed.
+        """Return whether to compute the gradient of input i.
 
-        What it reads was not saved if no recorder followed the input when the op ran. Its gradient
-        is None then, unless the input is followed by now, and the gradient waited for.
+        If no recorder tracked the input when the op ran, the values that the partial reads were not
+        saved. The gradient is None then, or an error if a source needs it.
         """
         cdef int j
         cdef bint saved
@@ -124,9 +124,9 @@ cdef class PartialsOp(Op):
 
     cdef bint backward_by_programs(self, BackwardCall* call, Value gradient,
                                    bint spare) except -1:
-        """Run the programs of the partials; False, with nothing done, if they do not apply.
+        """Run the programs of the partials; return False, with no effect, if they do not apply.
 
-        spare: the gradient's memory may be reused.
+        spare: whether the gradient's memory may be reused.
         """
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
@@ -170,12 +170,12 @@ cdef class PartialsOp(Op):
             if wanted >> i & 1:
                 self.give_by_program(call, gradient, &operands, i, spare and i == last, of_ones)
                 if (<Program>self.program_of[i]).is_one:
-                    spare = False  # it was handed on
+                    spare = False  # it was passed on
         return True
 
     cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
                                     unsigned int wanted, bint spare, bint of_ones) except? 8:
-        """Give several inputs their gradients in one go through memory; return which are left."""
+        """Compute the gradients of several inputs in one pass over memory; return the others."""
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef PyObject* results[MAX_INPUTS]
         cdef Program program
@@ -209,14 +209,15 @@ cdef class PartialsOp(Op):
         return 0
 
     cdef PyObject* program_of_ones(self, int i, Operands* operands, void* x) except NULL:
-        """The program of input i, an x, for a gradient of ones; of x * x the usual one, for twice x
-        has to be summed here, and of what has to be repeated."""
+        """Return the program of input i for an upstream gradient of ones.
+
+        Falls back to the general program for repeated operands (x * x) and for broadcast ones."""
         cdef PyObject* program
         if self.programs_of_ones is None:
             self.programs_of_ones = [NOT_TRACED] * MAX_INPUTS
         if self.programs_of_ones[i] is NOT_TRACED:
             traced = trace(self.partials[i], self.n_inputs, True)
-            if self.programs_of_ones[i] is NOT_TRACED:  # still, as in trace_partials
+            if self.programs_of_ones[i] is NOT_TRACED:  # again, as in trace_partials
                 self.programs_of_ones[i] = traced
         program = <PyObject*>self.programs_of_ones[i]
         if <object>program is None or (<Program>program).copied >= 0 and (
@@ -228,8 +229,8 @@ cdef class PartialsOp(Op):
 
     cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
                              bint spare, bint of_ones) except -1:
-        """Give input i its gradient, in memory that is there already if possible."""
-        cdef PyObject* program = self.program_of[i]  # borrowed, as the rest: this runs per op
+        """Compute the gradient of input i, in memory of another gradient if possible."""
+        cdef PyObject* program = self.program_of[i]  # all borrowed: this runs per op
         cdef void* out = output_ref(call, 0)
         cdef void* spec = spec_pointer(call, i)
         cdef void* arrived = arrived_for(call, i)
@@ -248,7 +249,7 @@ cdef class PartialsOp(Op):
             else:
                 terms = new_value(<Spec>out)
                 (<Program>program).run_on(operands, terms, False)
-            # Not onto what arrived: that would round otherwise than two sums and their sum.
+            # Not added to the gradient that arrived: the order of additions would change.
             call.input_gradients[i] = owned(sum_to(terms, <Spec>spec))
         elif arrived != NULL:
             if copied != NULL:
@@ -271,7 +272,7 @@ cdef class PartialsOp(Op):
         return 0
 
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1:
-        """The same on whole arrays or recorded tensors, for every dtype."""
+        """Run the backward pass on whole arrays or recorded tensors, for every dtype."""
         cdef int i
         cdef Spec spec
         output = None
@@ -289,7 +290,7 @@ cdef class PartialsOp(Op):
     # ---- forward mode
 
     cdef int follow(self, Value out, PyObject** inputs, int n) except -1:
-        """Have every accumulator of this thread that follows an input follow the output."""
+        """Compute the output's tangent for each accumulator of this thread that tracks an input."""
         cdef list followers = accumulating()
         cdef TangentRecorder accumulator
         cdef void* tangents[MAX_INPUTS]
@@ -312,7 +313,7 @@ cdef class PartialsOp(Op):
 
     cdef bint follow_by_program(self, TangentRecorder accumulator, Value out, PyObject** inputs,
                                 void** tangents, int n, unsigned int present) except -1:
-        """Run the program of the output's tangent; False, with nothing done, if none applies."""
+        """Run the program of the output's tangent; False, with no effect, if none applies."""
         cdef Spec spec = out.spec
         cdef Program program
         cdef Operands operands
@@ -360,7 +361,9 @@ cdef class PartialsOp(Op):
         return accumulator.store(out.id, owned(tangent)) == 0
 
     cdef Program tangent_program(self, unsigned int present):
-        """Of the output, by which inputs have a tangent; None if kernels cannot do it."""
+        """Return the program of the output's tangent; None if kernels cannot compute it.
+
+        present: the inputs with a tangent, one bit each."""
         if self.tangent_programs is None:
             self.tangent_programs = [NOT_TRACED] * (1 << MAX_INPUTS)
         if self.tangent_programs[present] is NOT_TRACED:
@@ -395,9 +398,9 @@ cdef class PartialsOp(Op):
 
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1:
-        """The backward pass with one accumulator as the only recorder: programs for both.
+        """Run the backward pass with one accumulator as the only recorder, by programs for both.
 
-        False, with nothing done, if they do not apply.
+        Return False, with no effect, if they do not apply.
         """
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
@@ -453,7 +456,9 @@ cdef class PartialsOp(Op):
         return True
 
     cdef Program gradient_tangent_program(self, int i, unsigned int present):
-        """Of the gradient of input i, by which registers have a tangent; None as above."""
+        """Return the program of the tangent of input i's gradient; None as above.
+
+        present: the registers with a tangent, one bit each."""
         cdef int place = i << N_PRIMALS | present
         if self.gradient_tangent_programs is None:
             self.gradient_tangent_programs = [NOT_TRACED] * (MAX_INPUTS << N_PRIMALS)
@@ -488,10 +493,10 @@ cdef Value computed(Program program, Operands* operands, Spec spec):
 
 
 cdef object operand(x, Spec out, bint plain):
-    """A saved input as partials read it: in the output's dtype, in which the op computed with it.
+    """Return a saved input in the output's dtype, in which the op computed with it.
 
-    In its own dtype a partial would compute something else: -x wraps for unsigned integers, and the
-    logarithm of an 8-bit integer has half precision. Only a complex input of a real output stays.
+    In its own dtype partials would differ: -x wraps for unsigned integers, and the logarithm of an
+    8-bit integer has half precision. A complex input of a real output is not cast.
     """
     cdef Spec spec = spec_of_ref(x)
     found = restored(x, plain)
@@ -517,7 +522,7 @@ def operands(Tensor output not None, list inputs) -> list:
 
 
 cdef void* arrived_for(BackwardCall* call, int i) noexcept:
-    """Return the gradient to add that of input i to.
+    """Return the gradient that the one of input i may be added to, NULL if none.
 
     If one tensor is two inputs, its gradients of this call are summed first, as they are when
     none has arrived yet.

@@ -58,7 +58,7 @@ cdef bint append_gradients(PartialsOp op, BackwardCall* call, SymbolicGraph grap
 
 
 cdef bint program_in_graph(Program program) except -1:
-    """Whether each step of a program is a call of an op that graphs can have."""
+    """Return whether every step of a program is a call of an op that graphs can have."""
     if program.ops is None:
         program.ops = [op_by_ufunc.get(ufunc) for ufunc in program.ufuncs]
         program.in_graph = None not in program.ops

@@ -45,7 +45,7 @@ cdef dict structural_ops = {}  # by key
 
 
 def structural_vjp(op, *gradients):
-    """Call what gives the gradients of ops without a transpose of their own."""
+    """Compute the gradients of an op that declares no transpose."""
     return conform.structural_vjp(op, *gradients)
 
 
@@ -61,7 +61,7 @@ cdef class StructuralOp(GeneralOp):
         self.is_own = is_own
         self.makes_views = makes_views
         self.key = name
-        while self.key in structural_ops:  # one that is replaced keeps its moves
+        while self.key in structural_ops:  # a replaced op keeps its moves
             self.key += "'"
         structural_ops[self.key] = self
         self.known, self.known_nbytes = {}, 0
@@ -81,7 +81,7 @@ cdef class StructuralOp(GeneralOp):
                 moves = self.moves_of_values(read, attrs)
         if moves is not None and moves.are_views:
             for x in inputs:
-                if tensor_value(x) is None:  # an array, that may change
+                if tensor_value(x) is None:  # an array, which may change
                     read = values = [
                         value if tensor_value(x) is not None else copy_of_array(array_of(value))
                         for x, value in zip(inputs, values)]
@@ -111,7 +111,7 @@ cdef class StructuralOp(GeneralOp):
         return tensor
 
     def move(self, *arrays, **attrs) -> tuple:
-        """Return what the moves make of arrays, of a dtype that can be summed."""
+        """Return the results of moves on arrays of a dtype that can be summed."""
         cdef list values = [in_c_order(value_of_array(array)) for array in arrays]
         cdef Moves moves = self.moves_of_values(values, attrs)
         if moves is None:
@@ -121,7 +121,7 @@ cdef class StructuralOp(GeneralOp):
         return tuple([array_of(moves.target(i, values, -1)) for i in range(len(moves.targets))])
 
     cdef Value moved(self, Moves moves, int target, list read):
-        """A result, which may share memory with an operand only if nothing is written to it."""
+        """Return a result: a view of an operand only if the op is declared to make views."""
         cdef Value out
         if moves.are_views and not self.makes_views:
             out = new_value(<Spec>moves.targets[target])
@@ -142,7 +142,7 @@ cdef class StructuralOp(GeneralOp):
         return tensors
 
     cdef dict attrs_to_keep(self, dict attrs):
-        """Return attributes that cannot change; a call has a dict of its own."""
+        """Return attributes with frozen values; the dict already belongs to the call."""
         for attr in attrs.values():
             if not is_plain(attr):
                 return {name: frozen(attr) for name, attr in attrs.items()}
@@ -162,7 +162,7 @@ cdef class StructuralOp(GeneralOp):
         return self.moves_of(layout_of(values), attrs)
 
     cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs):
-        """The moves of operands in C order; those of the last calls are found again fast."""
+        """Return the moves of operands in C order; recent calls are looked up first."""
         cdef size_t place = (<size_t>specs[0] >> 5) % RECENT
         cdef tuple before = self.recent[place]
         cdef Moves moves
@@ -193,7 +193,7 @@ cdef class StructuralOp(GeneralOp):
         moves = self.known.get(key, self)
         if moves is self:
             moves = self.new_moves(layout, attrs)
-            if self.failure is None:  # else each call is to say so
+            if self.failure is None:  # else every call raises
                 self.remember(key, moves)
         return moves
 
@@ -238,7 +238,7 @@ cdef class StructuralOp(GeneralOp):
         except Exception as error:
             if not self.is_own:
                 self.failure = error
-            return None  # NumPy will say what is wrong
+            return None  # NumPy raises
 
     cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         cdef list found = self.moved_tangents(inputs, tangents, attrs, batched)
@@ -262,7 +262,7 @@ cdef class StructuralOp(GeneralOp):
         if batched:
             for i in range(moves.n_moves):
                 if moves.moves[i].ndim == MAX_AXES:
-                    return None  # there is no room for one axis more
+                    return None  # no room for another axis
             for tangent in tangents:
                 if tangent is not None:
                     n_batch = tangent.spec.dims[0]
@@ -325,12 +325,12 @@ cdef class StructuralOp(GeneralOp):
 
 
 def structural_op(key):
-    """Return the structural op that has a key: its name, and more if it was declared again."""
+    """Return the structural op of a key: its name, with a suffix if it was declared again."""
     return structural_ops[key]
 
 
 cdef Moves transposed_moves(tuple gradients, of, shapes, attrs):
-    """The moves of an op for inputs of some shapes, turned round."""
+    """Return the transposed moves of an op for inputs of given shapes."""
     cdef StructuralOp op = structural_ops[of]
     cdef Moves moves = op.moves_of(
         tuple([spec_of(shape, (<Spec>gradients[0]).dtype) for shape in shapes]), dict(attrs))
@@ -341,7 +341,7 @@ cdef Moves transposed_moves(tuple gradients, of, shapes, attrs):
 
 
 cdef list values_if_any(tuple inputs):
-    """The values of operands; None if there is no tensor among them, or some only in lists."""
+    """Return the values of operands; None if no operand itself is a tensor."""
     cdef list values = []
     cdef Value value
     cdef bint any_tensor = False, all_tensors = True
@@ -362,7 +362,7 @@ cdef list values_if_any(tuple inputs):
 
 
 cdef Py_ssize_t key_nbytes(key) except -1:
-    """The memory of a tuple of specs and attributes, nested ones included."""
+    """Return the size in memory of a tuple of specs and attributes, nested ones included."""
     cdef Py_ssize_t nbytes = sizeof(void*) * len(key)
     for part in <tuple>key:
         nbytes += key_nbytes(part) if type(part) is tuple else OBJECT_BYTES
@@ -370,7 +370,7 @@ cdef Py_ssize_t key_nbytes(key) except -1:
 
 
 cdef inline bint may_move(Spec spec) noexcept:
-    """Whether it is a number: other items may be of any size, or differ in what they mean."""
+    """Return whether elements are numbers; other dtypes vary in size or in meaning."""
     return spec.type_num <= cnp.NPY_CLONGDOUBLE or spec.type_num == cnp.NPY_FLOAT16
 
 
@@ -412,7 +412,7 @@ cdef Value in_c_order(Value value):
 
 
 cdef inline bint means_the_same(PyObject* plain, PyObject* attr) except -1:
-    """Whether an attribute means the same as a plain one."""
+    """Return whether an attribute is equal to a plain one, in type too."""
     if plain == attr:
         return True
     return plain.ob_type == attr.ob_type and is_plain(<object>attr) and (
@@ -420,7 +420,7 @@ cdef inline bint means_the_same(PyObject* plain, PyObject* attr) except -1:
 
 
 cdef bint is_plain(attr) except -1:
-    """Whether an attribute is equal to those alone that mean the same: 1 == True == 1.0."""
+    """Return whether equal attributes have equal types; 1 == True == 1.0 do not."""
     if attr is None or type(attr) is int or type(attr) is str:
         return True
     if type(attr) is not tuple:

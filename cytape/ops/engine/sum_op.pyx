@@ -73,7 +73,7 @@ cdef class SumOp(GeneralOp):
                             attrs["keepdims"])
 
     cdef Value reduced(self, Value x, axis, bint keepdims):
-        """The sum or mean; None where NumPy has to see to it."""
+        """Return the sum or mean; None if NumPy must compute it."""
         cdef npy_intp dims[MAX_AXES]
         cdef npy_intp kept_dims[MAX_AXES]
         cdef uint64_t axes
@@ -95,7 +95,7 @@ cdef class SumOp(GeneralOp):
             divide(out, x.spec.size // out.spec.size)
         if trouble():
             clear_trouble()
-            return None  # NumPy will say what was wrong, as it is set up to
+            return None  # NumPy warns or raises by its settings
         out.spec = spec_of_dims(n_kept, kept_dims, x.spec.dtype)
         return out
 
@@ -144,7 +144,7 @@ cdef class SumOp(GeneralOp):
 
 
 cdef bint axes_of(axis, Spec spec, uint64_t* axes) except -1:
-    """The axes to sum over, one bit each; False for what is left to NumPy, errors too."""
+    """Find the axes to sum over, one bit each; return False for arguments that NumPy handles."""
     cdef uint64_t bit
     axes[0] = 0
     if axis is None:

@@ -30,7 +30,7 @@ from cytape.tensor.recording.state import building_into
 cnp.import_array()
 
 cdef enum:
-    FEW = 16  # pointers, which need no memory of their own
+    FEW = 16  # pointers that fit on the stack
 
 
 cdef inline void* new_reference(object gradient) noexcept:
@@ -53,7 +53,7 @@ cdef class TensorVSpace(VSpace):
             size = (<Tensor>gradient).held.spec.size
         else:
             size = (<object>gradient).values.size or 0
-        return size if size >= 0 else 0  # that of a symbolic one may not be known
+        return size if size >= 0 else 0  # unknown for some symbolic values
 
     cdef void* add(self, void** gradients, Py_ssize_t count) except NULL:
         cdef Py_ssize_t i
@@ -85,7 +85,7 @@ cdef class TensorVSpace(VSpace):
             Py_DECREF(<object>total)
             Py_DECREF(<object>term)
             return new_reference((<SymbolicGraph>graph).value_at(sum))
-        if followed:  # nothing in place: a tangent belongs to one value for ever
+        if followed:  # not in place: tangents belong to values
             if recording() is not None:
                 return NULL
         elif type(<object>total) is Value and type(<object>term) is Value:
@@ -121,7 +121,7 @@ cdef class TensorVSpace(VSpace):
         return new_reference(filled(<Spec>info, 0))
 
     cdef int backward(self, BackwardCall* call) except -1:
-        if call.kind.owner == NULL:  # a variable was read: the gradient is the variable's as it is
+        if call.kind.owner == NULL:  # a read of a variable passes the gradient on
             call.input_gradients[0] = call.output_gradients[0]
             call.output_gradients[0] = NULL
             return 0
@@ -154,7 +154,7 @@ cdef class TensorVSpace(VSpace):
 
 
 cdef bint is_own(graph, x) noexcept:
-    """Whether something is a symbolic value of a graph."""
+    """Return whether a gradient is a symbolic value of a graph."""
     return type(x) is Value and is_symbolic(<Value>x) and (<Value>x).owner is graph
 
 
@@ -180,14 +180,14 @@ cdef object filled(Spec spec, int content):
 
 
 cdef Value plain_value(gradient):
-    """The value of a dense gradient, None of a sparse one."""
+    """Return the value of a dense gradient, None for a sparse one."""
     if type(gradient) is Tensor:
         return (<Tensor>gradient).held
     return gradient if type(gradient) is Value else None
 
 
 cdef object sum_of(list terms):
-    """The sum of at least two gradients that could not be accumulated as they came."""
+    """Return the sum of two or more gradients that could not be added on arrival."""
     terms = [another_handle(term) if type(term) is Value else term for term in terms]
     for term in terms:
         if type(term) is not Tensor:
@@ -209,7 +209,7 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
     ----------
     recorder : Recorder
     targets, sources : list of Tensor
-        Those that cannot have gradients (integers, strings) take no part.
+        Tensors that cannot have gradients (integers, strings) are ignored.
     seeds : list of Tensor, IndexedSlices or None, optional
         The gradient of each target; None (also as an entry) stands for ones.
     keep : bool, optional
@@ -301,12 +301,12 @@ cdef id_t id_of(Tensor handle) noexcept:
 
 
 cdef object taken(void** gradient):
-    """A gradient as the user gets it; its reference is taken over."""
+    """Return a gradient as the user gets it; takes over its reference."""
     if gradient[0] == NULL:
         return None
     result = <object>gradient[0]
     Py_DECREF(result)
     gradient[0] = NULL
-    if type(result) is Tensor:  # a seed, or that of several sources: the user may change it
+    if type(result) is Tensor:  # a seed, or shared by sources: the user may change it
         return another_handle((<Tensor>result).held)
     return another_handle(result) if type(result) is Value else result

@@ -1,4 +1,4 @@
-"""Derivative rules for ops declared without, and errors in the place of rules."""
+"""Derivative rules that are registered after an op's declaration, and disabled gradients."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ def _register(name, mode, rule):
 
 
 def register_gradient(name: str) -> Callable[[Rule], Rule]:
-    """Decorate the gradient function of an op declared without one.
+    """Decorate the gradient function of an op that was declared without one.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def register_gradient(name: str) -> Callable[[Rule], Rule]:
 
 
 def register_jvp(name: str) -> Callable[[Rule], Rule]:
-    """Decorate the jvp of an op declared without one, as `register_gradient` does its vjp.
+    """Decorate the jvp of an op that was declared without one.
 
     Examples
     --------
@@ -119,16 +119,16 @@ def gradient_rule(name: str) -> Callable:
 
 
 def disable_gradient(name: str, reason: str = "") -> None:
-    """Make it an error if a gradient arrives at an op of a type.
+    """Raise an error if a gradient arrives at an op of a type.
 
-    A gradient that is stopped before does no harm.
+    Gradients that are stopped before they reach it raise no error.
 
     Parameters
     ----------
     name : str
         The op type; the op may be declared later.
     reason : str, optional
-        What the error will say.
+        Text of the error.
 
     Raises
     ------

@@ -48,7 +48,7 @@ cdef class WhereOp(GeneralOp):
                 a = plain_operand(x, b)
         if a is None or b is None or c is None:
             return None
-        if trouble():  # a number that is too large for the dtype
+        if trouble():  # a number too large for the dtype
             clear_trouble()
             return None
         spec = spec_of_result(c, a, b)
@@ -79,7 +79,7 @@ cdef class WhereOp(GeneralOp):
         return selected(inputs[0], dx, dy, spec, None, False)
 
     cdef bint suits(self, BackwardCall* call) except -1:
-        """Whether the gradients of a call can be selected here."""
+        """Return whether the loop can compute the gradients of a call."""
         cdef Spec out = <Spec>output_ref(call, 0), spec
         cdef int i
         if (type(<object>input_ref(call, 0)) is not Value or select_loop(out.itemsize) == NULL
@@ -133,7 +133,7 @@ cdef class WhereOp(GeneralOp):
 
 
 cdef Value plain_operand(x, Value other):
-    """The value of a plain array of floats, or of a number beside one; None: NumPy must decide."""
+    """Return the value of a plain float array, or of a number beside one; None: NumPy decides."""
     if type(x) is ndarray:
         return value_of(x, False) if is_float(cnp.PyArray_TYPE(x)) else None
     return None if other is None else weak_scalar(x, other.spec)
@@ -144,7 +144,7 @@ cdef bint is_float(int type_num) noexcept:
 
 
 cdef Spec spec_of_result(Value condition, Value a, Value b):
-    """None where NumPy has to see to it: other dtypes, and shapes that do not fit."""
+    """Select elements; None for dtypes and shapes that NumPy must handle."""
     cdef Spec spec = a.spec
     if (spec.type_num != b.spec.type_num or not spec.trainable
             or condition.spec.type_num != cnp.NPY_BOOL):
@@ -157,7 +157,7 @@ cdef Spec spec_of_result(Value condition, Value a, Value b):
 
 
 cdef Value part_taken(Value g, Value condition, Spec spec, bint first, Value into):
-    """The gradient of the first operand or the other: what is taken, summed to its spec."""
+    """Return the gradient of the first or second operand: selected, and summed to its spec."""
     cdef Value terms = selected(condition, g if first else None, None if first else g, g.spec,
                                 into, False)
     return terms if spec is g.spec else sum_to(terms, spec)

@@ -65,7 +65,7 @@ def taken(params, indices, int axis, str mode not None):
 
 
 def are_alike(ndarray lines not None) -> bool:
-    """Tell whether each line along the last axis repeats one number, which no order of it changes.
+    """Return whether each line along the last axis repeats one number, so that order is irrelevant.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def are_alike(ndarray lines not None) -> bool:
         return False
     line_bytes = cnp.PyArray_DIMS(lines)[last] * itemsize
     for start in range(0, cnp.PyArray_NBYTES(lines), line_bytes):
-        # Each is, bit by bit, what is before it.
+        # Every item equals the one before it, bit by bit.
         if memcmp(data + start, data + start + itemsize, line_bytes - itemsize) != 0:
             return False
     return True
@@ -98,7 +98,7 @@ def slopes_at(x not None, ndarray xp not None, ndarray fp not None):
     Returns
     -------
     ndarray or None
-        None where that is left to NumPy: for other than numbers of double precision in C order.
+        None for arrays other than contiguous ones of double precision, which NumPy handles.
     """
     return at_pieces(x, xp, fp, True)
 
@@ -109,7 +109,7 @@ def of_pieces(values not None, x not None, ndarray xp not None):
     Parameters
     ----------
     values : ndarray
-        One for each of the points `xp`: that of the piece to its right. The last one is not read.
+        One per point in `xp`, for the piece to its right. The last one is not read.
     x : ndarray
     xp : ndarray
         Of one axis and sorted.
@@ -148,8 +148,8 @@ cdef object at_pieces(x, ndarray xp, ndarray values, bint are_points):
 
 
 cdef inline npy_intp piece_at(double x, const double* xp, npy_intp n) noexcept nogil:
-    """Which piece x lies on, at its left end but for the last point; -1: outside."""
-    cdef npy_intp stop = 0, left = n, half  # where the first point beyond x is looked for
+    """Return the piece that x lies on; its left end belongs to it, the last point too; or -1."""
+    cdef npy_intp stop = 0, left = n, half  # search range of the first point beyond x
     while left > 0:  # without a branch, which would be mispredicted every other time
         half = (left + 1) >> 1
         stop += 0 if xp[stop + half - 1] > x else half
@@ -197,7 +197,7 @@ cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent
 cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_intp count,
                     npy_intp extent, npy_intp row_bytes, Mode mode) noexcept nogil:
     cdef npy_intp i, place
-    if mode == RAISE and row_bytes == 8:  # the same for most
+    if mode == RAISE and row_bytes == 8:  # as for most
         for i in range(count):
             place = places[i]
             place += extent if place < 0 else 0
@@ -219,16 +219,16 @@ cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_int
 cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,
                      Mode mode) noexcept nogil:
     cdef npy_intp i
-    cdef size_t signs = 0  # negative: a place is before the first one, or behind the last
+    cdef size_t signs = 0  # sign bit: a place is out of bounds
     if mode != RAISE:
         return True
-    for i in range(count):  # without a branch, to look at several at a time
+    for i in range(count):  # without a branch, so that it is vectorized
         signs |= (<size_t>places[i] + <size_t>extent) | (<size_t>extent - 1 - <size_t>places[i])
     return <npy_intp>signs >= 0
 
 
 cdef inline npy_intp place_within(npy_intp place, npy_intp extent, Mode mode) noexcept nogil:
-    """A place that is not negative; -1: it is out of bounds."""
+    """Return a place counted from the beginning; -1 if it is out of bounds."""
     if mode == CLIP:
         return min(max(place, 0), extent - 1)
     if place < 0:

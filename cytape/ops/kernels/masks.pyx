@@ -86,7 +86,7 @@ cdef void choose(item_t* out, const item_t* items, const cnp.npy_bool* is_chosen
     cdef cnp.npy_intp i = 0, j = 0
     while j < count and i < size:  # fewer are chosen if another thread clears a mask meanwhile
         out[j] = items[i]
-        j += is_chosen[i] != 0  # arrays of bytes seen as a mask have other numbers than 1, too
+        j += is_chosen[i] != 0  # bytes viewed as booleans may differ from 0 and 1
         i += 1
 
 
@@ -94,6 +94,6 @@ cdef void put(item_t* out, const item_t* items, int step, const cnp.npy_bool* is
               cnp.npy_intp size, cnp.npy_intp count) noexcept nogil:
     cdef cnp.npy_intp i, j = 0
     for i in range(size):
-        # Behind the last item there is none to read.
+        # Never read past the last item.
         out[i] = items[step * min(j, count - 1)] & -<item_t>(is_chosen[i] != 0)
         j += is_chosen[i] != 0

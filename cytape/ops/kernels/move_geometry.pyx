@@ -50,7 +50,7 @@ cdef inline void swap(npy_intp* pair) noexcept:
 
 
 cdef npy_intp repeats_of(Move* move, Spec spec) noexcept:
-    """Return how often a move writes each element of a target; 0 if that differs by element."""
+    """Return the number of writes to each element of a target; 0 if elements differ in it."""
     cdef npy_intp dims[MAX_AXES]
     cdef npy_intp strides[MAX_AXES]
     cdef npy_intp of_view[MAX_AXES]
@@ -69,7 +69,7 @@ cdef npy_intp repeats_of(Move* move, Spec spec) noexcept:
 cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp* write_strides,
                     npy_intp write_offset, const npy_intp* read_strides, npy_intp* read_offset,
                     npy_intp* strides) noexcept:
-    cdef Region read  # its axes by how far apart they are written, all of them onwards
+    cdef Region read  # axes sorted by write strides, made positive
     cdef npy_intp apart[MAX_AXES]
     cdef npy_intp extent, stride
     cdef int axis, place
@@ -98,7 +98,7 @@ cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp*
         stride *= read.dims[axis]
     if write_offset or stride != target.nbytes:
         return False
-    extent, place = 1, read.ndim  # remaining extent of axes that are one, and the first of them
+    extent, place = 1, read.ndim  # remaining extent of merged axes, and the first of these
     for axis in range(target.ndim - 1, -1, -1):
         strides[axis] = target.itemsize
         if target.dims[axis] == 1:
@@ -132,7 +132,7 @@ cdef bint is_whole(Move* move, Spec spec) noexcept:
 
 
 cdef int count(Move* move, ndarray counts, npy_intp itemsize) except -1:
-    """Count how often a move writes each element; 2 stands for more often than once."""
+    """Count the writes of a move to each element; 2 stands for more than one."""
     cdef npy_intp position[MAX_AXES]
     cdef unsigned char* at = <unsigned char*>cnp.PyArray_DATA(counts)
     cdef npy_intp place = move.write_offset // itemsize

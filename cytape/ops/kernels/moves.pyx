@@ -15,16 +15,13 @@ import numpy as np
 cnp.import_array()
 
 cdef enum:
-    HEADER = 16  # bytes in front of what malloc returns
+    HEADER = 16  # bytes of malloc's own data in front of a block
 
 cdef npy_intp[MAX_AXES + 1] ZERO_STRIDES
 
 
 def outline(Spec spec not None, strides=None) -> np.ndarray:
-    """Return an array of a spec (and strides) with untouched memory.
-
-    Parts of it tell where in such arrays they lie.
-    """
+    """Return an array of a spec (and strides) with untouched memory, used for addresses only."""
     cdef npy_intp lowest = 0, highest = 0, reach
     if strides is None:
         return np.empty(spec.shape, spec.dtype)
@@ -42,11 +39,11 @@ cdef class Moves:
     Parameters
     ----------
     targets, sources : sequence of ndarray
-        What `outline` returned.
+        Results of `outline`.
     pieces : iterable
         Pairs of a part of a target and of a source, the latter broadcast to the former.
     in_tuple : bool, optional
-        Whether the targets are handed out in a tuple, even if there is one.
+        Whether results are returned in a tuple, even a single one.
 
     Raises
     ------
@@ -122,13 +119,13 @@ cdef class Moves:
             self.begins[self.moves[i].target + 2] += 1
         for i in range(n):
             self.begins[i + 2] += self.begins[i + 1]
-        for i in range(self.n_moves):  # begins[t + 1] proceeds from where those of t begin
+        for i in range(self.n_moves):  # begins[t + 1] advances from the begin of target t
             self.by_target[self.begins[self.moves[i].target + 1]] = i
             self.begins[self.moves[i].target + 1] += 1
         return 0
 
     cdef int find_counts(self) except -1:
-        """Find out how often the elements of the targets are written."""
+        """Count the writes to elements of the targets."""
         cdef Spec spec
         cdef list counts = []
         cdef int i
@@ -187,7 +184,7 @@ cdef class Moves:
         return self.transposed
 
     cdef int put_in_order(self, Move* move) except -1:
-        """Have a move write its target in C order, if it writes all of that in another order."""
+        """Reorder a move that writes a whole target, so that it writes in C order."""
         cdef Spec spec = self.targets[move.target]
         cdef npy_intp strides[MAX_AXES]
         cdef npy_intp offset = move.read_offset, stride = spec.itemsize
@@ -251,7 +248,7 @@ cdef class Moves:
 
     cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch, bint adding,
                       bint anew) except -1:
-        """Move, or add, what is to go to a target; anew: the first move is of all of it."""
+        """Run the moves to a target; anew: the first one overwrites it, the others add."""
         cdef Spec spec = self.targets[target]
         cdef Value source
         cdef Walk walk
@@ -271,7 +268,7 @@ cdef class Moves:
                 continue
             uniform, adds = is_uniform(source), adding and not (anew and i == 0)
             self.join(&walk, i, source.data, out.data, adds, uniform)
-            if n_batch >= 0:  # one axis more, the outermost
+            if n_batch >= 0:  # the batch axis, outermost
                 steps[0] = steps[2] = spec.nbytes
                 steps[1] = 0 if uniform else source.spec.nbytes // n_batch
                 if not adds:
@@ -290,7 +287,7 @@ cdef class Moves:
 
     cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice,
                   bint uniform=False) noexcept:
-        """Make operands of what a move reads and writes; written twice, of a sum."""
+        """Make the walk of a move; if it sums, the target is an operand and the result."""
         cdef Move* it = &self.moves[move]
         cdef int axis
         walk.n_axes = it.ndim
@@ -308,7 +305,7 @@ cdef class Moves:
 
 
 cdef Value one_of(list sources):
-    """A source, if all repeat one item, and all the same; else None."""
+    """Return one source if all sources repeat the same item, else None."""
     cdef Value source, first = None
     for source in sources:
         if source is not None and source.spec.size == 0:
@@ -323,11 +320,11 @@ cdef Value one_of(list sources):
 
 
 cdef Value summed(Value uniform, npy_intp n):
-    """The sum of so many of the one item of a value."""
+    """Return a multiple of the item of a uniform value."""
     cdef Value total = zeros(scalar_spec(uniform.spec))
     cdef char* data[3]
     cdef Loop* loop = add_loop_of(total.spec)
-    if total.spec.type_num == cnp.NPY_DOUBLE:  # rounded once, whatever their number
+    if total.spec.type_num == cnp.NPY_DOUBLE:  # rounded once
         (<double*>total.data)[0] = n * (<double*>uniform.data)[0]
     else:
         data[0] = data[2] = total.data
@@ -359,7 +356,7 @@ cdef Spec batch_of(Spec spec, npy_intp n):
 
 
 cdef list viewed(pieces, targets, sources):
-    """The pieces that have elements; all have to be views."""
+    """List the pieces that have elements; raise if one is not a view."""
     outlines = {id(x) for x in (*targets, *sources)}
     found = []
     for i, (part, of) in enumerate(pieces):
@@ -376,7 +373,7 @@ cdef list viewed(pieces, targets, sources):
 
 
 cdef class Places:
-    """The memory of outlines, in the order of addresses, to find out which one a part lies in."""
+    """Addresses of outlines, sorted, to find the outline that a part belongs to."""
     cdef list places
 
     def __init__(self, outlines):
@@ -390,7 +387,7 @@ cdef class Places:
         self.places.sort()
 
     cdef int find(self, ndarray part, npy_intp* offset) except -1:
-        """Return the number of the outline; the offset is set to where the part begins in it."""
+        """Return the number of the outline, and set the offset of the part in it."""
         cdef size_t first = <size_t>cnp.PyArray_DATA(part), last = first + part.itemsize
         cdef npy_intp reach
         cdef Py_ssize_t low = 0, high = len(self.places), middle

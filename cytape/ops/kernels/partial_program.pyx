@@ -21,11 +21,11 @@ cnp.import_array()
 cdef int64_t* effort = effort_so_far()
 
 cdef enum:
-    L1_BYTES = 1 << 15       # limit of the registers of a block together,
-    LEAST_BLOCK = 1 << 12    # in whole pages, though each takes so many bytes at least,
+    L1_BYTES = 1 << 15       # limit of all registers of a block,
+    LEAST_BLOCK = 1 << 12    # in whole pages; each has at least so many bytes
     MOST_BLOCK = 1 << 14     # and so many at most
     PAGE = 4096
-    APART = 1600             # bytes past a page: a load must not seem to read what was just stored
+    APART = 1600             # bytes past a page, so that loads do not alias recent stores
     SMALL_BYTES = 256        # data up to this size find all registers on the stack
     WORTH_VECTORS = 64       # elements above which another loop for the same function pays
 
@@ -51,7 +51,7 @@ def trace(partial, int n_inputs, bint of_ones=False):
 def trace_together(tuple partials, unsigned int wanted, bint of_ones=False):
     """Return the program of the gradients of several inputs, or None if kernels cannot do it.
 
-    The last step makes the last gradient, so that it may be written over the output's.
+    The last step computes the last gradient, which may overwrite the output's.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def trace_tangent(tuple partials, unsigned int present):
 
 
 def trace_gradient_tangent(partial, int n_inputs, unsigned int present):
-    """Return the program of the tangent of what `trace`'s computes, or None as there.
+    """Return the program of the tangent of a gradient, the result of `trace`; or None as there.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ cdef object product(tracer, partial, int n_inputs, bint of_ones=False):
 
 
 cdef Program assemble(tracer, list results):
-    """Keep the steps that lead to the results (one that is None is zero)."""
+    """Keep the steps that the results depend on; a result that is None is zero."""
     cdef Program program = Program()
     cdef Step* step
     cdef Kernel kernel
@@ -174,10 +174,10 @@ cdef Program assemble(tracer, list results):
 
 
 cdef dict place_registers(Program program, dict constants, list steps, list results, set needed):
-    """Choose registers: operands keep theirs, and what steps compute uses few over and over.
+    """Assign registers; results of steps share as few as possible.
 
-    From the last step backwards a register is free before the step that writes to it. That of the
-    last result stays out of it, as the output's gradient may be read from there.
+    Going backwards, a register is free before the step that writes to it. The last result's is
+    not reused, since the output's gradient may be read from there.
     """
     cdef dict registers = {}
     cdef list free_ones = []
@@ -250,7 +250,7 @@ cdef class Program:
     cdef int run_together(self, Operands* operands, PyObject** results, bint accumulate) except -1:
         """Compute the results, contiguous and of the operands' common shape, or add to them.
 
-        The last may share the memory of an operand that lies as it does.
+        The last one may share the memory of an operand with the same layout.
         """
         cdef Spec shape = <Spec>operands.shape
         cdef char on_stack[(MAX_REGISTERS - N_OPERANDS) * SMALL_BYTES]
@@ -287,7 +287,7 @@ cdef class Program:
         return 0
 
     cdef bint repeats(self, Operands* operands) noexcept:
-        """Whether all that is read is one element for all."""
+        """Return whether all operands that are read are uniform."""
         cdef int register
         for register in range(self.n_operands):
             if self.operands >> register & 1 and operands.strides[register]:
@@ -295,7 +295,7 @@ cdef class Program:
         return operands.flat
 
     cdef Value repeated(self, Operands* operands):
-        """The result for such operands: one element, which all others show."""
+        """Return the uniform result for uniform operands."""
         cdef Spec shape = <Spec>operands.shape
         cdef Value one = new_value(scalar_spec(shape))
         cdef npy_intp strides[MAX_AXES]
@@ -314,7 +314,7 @@ cdef class Program:
                 join(walk, <Value>operands.values[register])
 
     cdef void run_along(self, Walk* walk, int type_num, bint accumulate, char* memory) noexcept:
-        """Run over each run of a walk; the result is its first operand."""
+        """Run the program on each run of a walk; the result is its first operand."""
         cdef char* data[MAX_REGISTERS]
         cdef npy_intp strides[MAX_REGISTERS]
         cdef int register, operand
@@ -333,8 +333,8 @@ cdef class Program:
                   bint accumulate, char* memory) noexcept:
         """Compute n elements into contiguous memory, or add them to it.
 
-        `data` and `strides` (0: one element for all) describe the operands; what stands behind
-        them is overwritten. `memory` is for registers: of a block, or of n elements if these take
+        `data` and `strides` (0: uniform) describe the operands; entries behind these are
+        overwritten. `memory` is for registers: of a block, or of n elements if these take
         no more than SMALL_BYTES.
         """
         cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
@@ -351,7 +351,7 @@ cdef class Program:
 
 cdef void lay_out(Program program, npy_intp itemsize, npy_intp spacing, char** registers,
                   npy_intp* strides, char* memory) noexcept nogil:
-    """Place the registers behind the operands: constants, and memory for so many bytes."""
+    """Set the registers behind the operands: constants, and temporaries of `nbytes` each."""
     cdef int register
     for register in range(N_OPERANDS, program.n_registers):
         if program.is_constant[register]:

@@ -17,14 +17,14 @@ partials_of = {}   # ufunc -> one partial derivative per input, as ops declare t
 
 
 class NotAProgram(Exception):
-    """A partial derivative does something that kernels cannot do."""
+    """Raised if a partial derivative does something that kernels cannot do."""
 
 
 class Symbol(NDArrayOperatorsMixin):
-    """Stands for an array while a partial derivative is being traced."""
+    """Stand-in for an array while a partial derivative is traced."""
 
     def __init__(self, tracer, register, is_bool=False):
-        self.tracer = proxy(tracer)  # which has its symbols: not a cycle
+        self.tracer = proxy(tracer)  # a proxy, since the tracer owns its symbols
         self.register = register
         self.is_bool = is_bool
 
@@ -42,7 +42,7 @@ class Symbol(NDArrayOperatorsMixin):
         raise NotAProgram
 
     def __bool__(self):
-        raise NotAProgram  # which branch to take depends on the data
+        raise NotAProgram  # the branch depends on the data
 
 
 class Tracer:
@@ -70,7 +70,7 @@ class Tracer:
         return symbol
 
     def number(self, x):
-        """Return the symbol of an operand that is not to be boolean."""
+        """Return the symbol of an operand, widened if it is boolean."""
         symbol = x if isinstance(x, Symbol) else self.constant(x)
         return self.add_step(WIDEN, [symbol]) if symbol.is_bool else symbol
 
@@ -141,15 +141,15 @@ class Tracer:
 
 
 def has_loop(ufunc, int type_num):
-    """The output type of a ufunc's loop for inputs of a type, None if there is no such loop."""
+    """Return the output type of a ufunc's loop for inputs of a type; None without such a loop."""
     cdef Loop loop = kernel_of(ufunc).loops[type_num]
     return None if loop.function == NULL or ufunc.nout != 1 else loop.out_type
 
 
 def declare_partials(ufunc, partials, instead_of=None):
-    """Tell how the steps that call a ufunc are differentiated.
+    """Register the partials of a ufunc, for the tangents of steps that call it.
 
-    The first to tell is believed, until he tells it anew, `instead_of` what he told.
+    The first registration counts, until it is replaced: `instead_of` are its partials.
     """
     if instead_of is not None and partials_of.get(ufunc) is instead_of:
         partials_of[ufunc] = partials

@@ -16,9 +16,9 @@ import numpy as np
 cnp.import_array()
 
 cdef enum:
-    LONG_ROW = 256  # bytes above which what is first added to a row is written over it
-    LARGE = 1 << 18  # bytes of a total that a small cache does not hold, but its counts
-    MOST = 255       # that a byte counts
+    LONG_ROW = 256  # bytes above which the first addition to a row is a copy
+    LARGE = 1 << 18  # bytes of a total that exceeds the L2 cache, while its counts fit
+    MOST = 255                # largest count in a byte
 
 cdef int64_t* effort = effort_so_far()
 
@@ -28,9 +28,9 @@ ctypedef fused number:
 
 
 def added(tuple shape not None, index, terms):
-    """Add terms into zeros, at the places that an index with arrays of integers, or a mask, names.
+    """Add terms into zeros, at the places of an index with arrays of integers, or of a mask.
 
-    Any number of them may meet in one place; they are added in their order, as `numpy.add.at` does.
+    Terms for the same place are added in their order, as by `numpy.add.at`.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def added(tuple shape not None, index, terms):
     Returns
     -------
     ndarray or None
-        None where NumPy has to see to it: the index is of another kind, or out of bounds, or terms
-        are no floats or complex numbers, or halves. Where all terms are one number, by strides of
-        zero, a row is one, too.
+        None if NumPy must do it: for other kinds of indices, places out of bounds, and terms other
+        than floats and complex numbers of at least single precision. If the terms are uniform, by
+        strides of zero, so are the rows.
     """
     cdef Value total = sum_at(shape, index, terms) if type(terms) is ndarray else None
     return None if total is None else array_of(total)
@@ -67,7 +67,7 @@ cdef Value sum_at(tuple shape, index, ndarray terms):
             job.row_size == 0 or terms.size != job.blocks * job.count * job.row_size):
         return None
     is_uniform = repeats_one_item(terms) and cnp.PyArray_ISBEHAVED_RO(terms)
-    if is_uniform:  # rows of one number are shown
+    if is_uniform:  # uniform rows, by strides of zero
         job.row_size = 1
         n_own = job.n_leading
     if not is_uniform and not cnp.PyArray_ISCARRAY_RO(terms):
@@ -149,14 +149,14 @@ cdef int add_all(Scatter* job) noexcept nogil:
 
 
 cdef bint is_summed(ndarray terms) noexcept:
-    """Whether terms are floats or complex numbers; halves are to be widened before."""
+    """Return whether terms are floats or complex numbers, other than half precision."""
     cdef int type_num = cnp.PyArray_TYPE(terms)
     return type_num != cnp.NPY_FLOAT16 and (
         cnp.PyTypeNum_ISFLOAT(type_num) or cnp.PyTypeNum_ISCOMPLEX(type_num))
 
 
 cdef Value in_rows(Value column, int ndim, npy_intp* dims):
-    """The numbers of an array repeated along more axes."""
+    """Return the numbers of an array repeated along more axes."""
     cdef npy_intp[MAX_AXES] strides
     strides_of(column, strides)
     memset(&strides[column.spec.ndim], 0, (ndim - column.spec.ndim) * sizeof(npy_intp))
@@ -165,7 +165,7 @@ cdef Value in_rows(Value column, int ndim, npy_intp* dims):
 
 
 cdef bint is_integers(part):
-    """Whether a part is an array of integers; those of uint64 may be too large for NumPy's own."""
+    """Return whether a part is an array of integers, other than uint64, which may exceed intp."""
     cdef int type_num
     if type(part) is not ndarray:
         return False
@@ -180,7 +180,7 @@ cdef bint is_whole(part):
 
 
 cdef object places_of(tuple arrays, tuple extents):
-    """The positions that arrays of integers name together, None if one is out of bounds."""
+    """Return flat positions for arrays of integers, None if one is out of bounds."""
     places = None
     for array, n in zip(arrays, extents):
         if array.size and not (-n <= array.min() and array.max() < n):
@@ -192,7 +192,7 @@ cdef object places_of(tuple arrays, tuple extents):
 
 
 cdef inline npy_intp place_of(const Scatter* job, npy_intp i) noexcept nogil:
-    """The place of a term; -1 if it is out of bounds."""
+    """Return the place of a term; -1 if it is out of bounds."""
     cdef npy_intp place = job.places[i]
     if place < 0:
         place += job.extent
@@ -200,7 +200,7 @@ cdef inline npy_intp place_of(const Scatter* job, npy_intp i) noexcept nogil:
 
 
 cdef bint add_terms(Scatter* job) noexcept nogil:
-    """Add, unless a place is out of bounds: False."""
+    """Add all terms; return False if a place is out of bounds."""
     cdef npy_intp _, i, place
     cdef char* total = job.total
     cdef char* terms = job.terms
@@ -224,7 +224,7 @@ cdef bint add_terms(Scatter* job) noexcept nogil:
 
 cdef bint add_counted(Scatter* job, unsigned char* counts, number zero,
                       bint* inside) noexcept nogil:
-    """The same of one number: its multiples, by the counts of places. False: there are too many."""
+    """Add a uniform term by counting places; return False if a count is too large."""
     cdef npy_intp _, i, place
     cdef number[MOST + 1] sums
     cdef number* total = <number*>job.total
@@ -249,7 +249,7 @@ cdef bint add_counted(Scatter* job, unsigned char* counts, number zero,
 
 
 cdef bint add_long_rows(Scatter* job, unsigned char* written) noexcept nogil:
-    """The same without clearing rows that are written anyway."""
+    """Add all terms without clearing the rows that are written first."""
     cdef npy_intp _, i, place
     cdef char* total = job.total
     cdef char* terms = job.terms
@@ -271,11 +271,11 @@ cdef bint add_long_rows(Scatter* job, unsigned char* written) noexcept nogil:
 
 
 cdef void add_row(Scatter* job, char* row, char* terms, bint is_first) noexcept nogil:
-    """Add to a row; the first time to zeros, whatever is there: -0.0 becomes 0.0."""
+    """Add to a row, the first time to zeros, so that -0.0 becomes 0.0."""
     cdef long double zeros[2]
     cdef char* data[3]
     cdef npy_intp strides[3]
-    memset(zeros, 0, sizeof(zeros))  # assigned, they keep what lies behind their bytes
+    memset(zeros, 0, sizeof(zeros))  # padding bytes too
     data[0], data[1], data[2] = row, terms, row
     strides[0] = strides[1] = strides[2] = job.row_bytes // job.row_size
     if is_first:

@@ -96,7 +96,7 @@ cdef bint add_sum(Value total, Value terms) noexcept:
         return True  # there are no terms
     if not join(&walk, total) or not join(&walk, terms) or not join(&walk, total):
         return False
-    begin(&walk)  # where the total stands still its loop sums pairwise
+    begin(&walk)  # along runs with a total of stride 0 its loop sums pairwise
     run(&add_loops[spec.type_num], &walk, spec.nbytes)
     return True
 

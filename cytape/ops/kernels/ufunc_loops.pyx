@@ -240,7 +240,7 @@ cdef Loop[MAX_ITEMSIZE + 1] copy_loops
 
 
 cdef class Kernel:
-    """The loops of one ufunc."""
+    """Loops of one ufunc, by type."""
 
     def __cinit__(self, cnp.ufunc ufunc not None):
         cdef UFunc* raw = <UFunc*><PyObject*>ufunc
@@ -259,7 +259,7 @@ cdef class Kernel:
                     self.loops[<int>types[0]].function = <loop_t><void*>raw.functions[i]
                     self.loops[<int>types[0]].data = raw.data[i]
                     self.loops[<int>types[0]].out_type = types[raw.nin]
-        if ufunc is np.sign:  # the same, without the branches that NumPy's take
+        if ufunc is np.sign:  # without the branches of NumPy's loop
             self.loops[<int>cnp.NPY_FLOAT].function = <loop_t><void*>cytape_sign_npy_float
             self.loops[<int>cnp.NPY_DOUBLE].function = <loop_t><void*>cytape_sign_npy_double
         if CYTAPE_HAS_WIDE_LOOPS and ufunc is np.divide:
@@ -279,18 +279,18 @@ cdef class Kernel:
                 self.widen(i, cytape_through_block)
 
     cdef void widen(self, int type_num, void* function) noexcept:
-        """Put a loop before NumPy's, which is left what that one does not do."""
+        """Replace NumPy's loop by another one, which calls it for operands it does not handle."""
         self.numpys[type_num] = self.loops[type_num]
         self.loops[type_num].function = <loop_t>function
         self.loops[type_num].data = &self.numpys[type_num]
 
 
 cdef bint clears_trouble(Loop* loop, int n_operands) except -1:
-    """Whether a loop, of no elements, clears the floating-point flags."""
+    """Return whether a loop over no elements clears the floating-point flags."""
     cdef char memory[MAX_OPERANDS * MAX_ITEMSIZE]
     cdef char* data[MAX_OPERANDS]
     cdef npy_intp strides[MAX_OPERANDS]
-    cdef npy_intp extents[MAX_OPERANDS]  # more than one: those of a signature
+    cdef npy_intp extents[MAX_OPERANDS]  # several for a signature
     cdef bint cleared
     cdef int i
     if n_operands > MAX_OPERANDS:
@@ -340,7 +340,7 @@ cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL:
 
 
 cdef int warn(forward, tuple operands) except -1:
-    """Have NumPy report, as it is set up to, the division by zero or overflow that a kernel met."""
+    """Let NumPy report, by its settings, the floating-point errors of a kernel."""
     cdef bint only_underflow = not fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
     clear_trouble()
     if not only_underflow or np.geterr()["under"] != "ignore":

@@ -108,7 +108,7 @@ cdef int merge_axes(int n_axes, npy_intp* extents, int n_operands, npy_intp* str
 
 
 cdef void begin(Walk* walk) noexcept:
-    """Merge axes; the last one that is left becomes the run."""
+    """Merge axes; the last remaining one becomes the run."""
     cdef int axis, operand
     cdef int n_kept = merge_axes(
         walk.n_axes, walk.extents, walk.n_operands, walk.strides[0], MAX_AXES)
@@ -121,7 +121,7 @@ cdef void begin(Walk* walk) noexcept:
 
 
 cdef void run(Loop* loop, Walk* walk, Py_ssize_t nbytes) noexcept:
-    """Call a loop on every run; nbytes tells whether other threads may go on meanwhile."""
+    """Call a loop on every run; nbytes of data decide whether the GIL is released."""
     if nbytes < WORTH_THE_GIL:
         run_all(loop, walk)
     else:

@@ -139,7 +139,7 @@ cdef Value selected(Value condition, Value x, Value y, Spec spec, Value into, bi
 
 
 cdef bint lies_flat(Value value, Spec spec) noexcept:
-    """Whether a value has such a spec and no gaps, or is one number for all elements."""
+    """Return whether a value has this spec and is contiguous, or is uniform."""
     return value.spec.ndim == 0 or value.spec is spec and value.contiguous
 
 

@@ -1,1 +1,1 @@
-"""Functions of neural networks."""
+"""Functions of neural networks: activations, losses, normalisation, convolution, pooling."""

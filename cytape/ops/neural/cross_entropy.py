@@ -1,7 +1,7 @@
 """Cross-entropy of logits and labels, under TensorFlow's names.
 
-Both ops have a second output, the gradient with respect to the logits: it falls off the forward
-pass, and the backward pass is one multiplication.
+Both ops have a second output, the gradient with respect to the logits, which costs little more in
+the forward pass; the backward pass is then one multiplication.
 """
 
 from operator import index
@@ -28,7 +28,7 @@ def _cross_entropy(logits, labels, *, axis):
         )
     log_probabilities = log_softmax_of_array(logits, axis=axis)
     labels = labels.astype(log_probabilities.dtype)
-    # No label, no loss: also where the probability is 0 and its logarithm infinite.
+    # A label of 0 has no loss, even if the logarithm of the probability is infinite.
     terms = np.multiply(
         labels, log_probabilities, where=labels != 0, out=np.zeros_like(log_probabilities)
     )
@@ -39,7 +39,7 @@ def _cross_entropy(logits, labels, *, axis):
 def _logits_gradient(op, g_loss, weighted_g_backprop):
     """Return the gradient with respect to the logits.
 
-    The gradient of the second output comes multiplied by the sum of the labels.
+    The gradient of the second output is multiplied by the sum of the labels before.
     """
     axis = op.attrs["axis"]
     gradient = expand_dims(g_loss, axis) * op.outputs[1]
@@ -50,7 +50,7 @@ def _logits_gradient(op, g_loss, weighted_g_backprop):
 
 
 def _labels(op):
-    """Return the labels as the op takes them, in the dtype of the loss."""
+    """Return the labels in the dtype of the loss."""
     labels, dtype = op.inputs[1], op.output_specs[0].dtype
     return labels if labels.dtype == dtype else astype(labels, dtype, copy=False)
 
@@ -72,7 +72,7 @@ def _cross_entropy_vjp(op, g_loss, g_backprop):
 
 
 def _axis_from_the_end(op):
-    """Return the axis of the classes as one of a batch of tangents has it, too."""
+    """Return the axis of the classes in a batch of tangents."""
     axis, ndim = index(op.attrs["axis"]), op.input_specs[0].ndim
     return axis - ndim if axis >= 0 else axis
 

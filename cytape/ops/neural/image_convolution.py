@@ -1,13 +1,13 @@
 """Convolution and pooling of images.
 
-The ops work on batches of the layout NHWC. Each of them visits the kernel offset by offset: for
-one offset, the outputs that see the image there and the pixels they see are two strided slices
-(`Window.taps`). Padding is never stored, it is what the slices leave out.
+The ops work on batches of the layout NHWC, one offset of the kernel after the other: for an offset,
+the outputs and the pixels that they read are two strided slices (`Window.taps`). Padding is never
+stored: slices exclude it.
 
-- A convolution copies what the outputs see into the rows of a matrix, and multiplies by the
-  filters once. It is linear in the image and in the filters; its two transposes and itself are
-  each other's, which is all that any order needs.
-- Max pooling also returns where each maximum came from, and is a gather from there.
+- A convolution copies the pixels of each output into a row of a matrix (im2col), and multiplies it
+  by the filters. It is linear in the image and in the filters. The op and its two transposes are
+  each other's derivatives, so any order is available.
+- Max pooling also returns the position of each maximum; its derivative is a gather from there.
 """
 
 import math
@@ -31,7 +31,7 @@ __all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
 
 
 class Window(NamedTuple):
-    """How a kernel slides over an image; each field is a pair, for height and width."""
+    """Geometry of a sliding kernel; each field is a pair, for height and width."""
 
     kernel: tuple
     strides: tuple
@@ -39,7 +39,7 @@ class Window(NamedTuple):
     padding: tuple  # a pair (before, after) for each axis
 
     def output_size(self, image_size):
-        """Return the height and width of the output for those of an image."""
+        """Return the height and width of the output for an image's."""
         return tuple(
             (size + sum(pad) - _extent(kernel, dilation)) // stride + 1
             for size, kernel, stride, dilation, pad in zip(
@@ -63,7 +63,7 @@ class Window(NamedTuple):
 
 
 def _extent(kernel, dilation):
-    """Return the length of the stretch of pixels that one output sees."""
+    """Return the length of the range of pixels that one output reads."""
     return (kernel - 1) * dilation + 1
 
 
@@ -71,7 +71,7 @@ def _taps_along_axis(size, output_size, kernel, stride, dilation, padding):
     """Return, for every offset in the kernel, the slice of outputs and the slice of pixels."""
     taps = []
     for offset in range(kernel):
-        start = offset * dilation - padding[0]  # the pixel that output 0 sees, maybe in the padding
+        start = offset * dilation - padding[0]  # the pixel of output 0, perhaps in the padding
         first = max(-(start // stride), 0)
         stop = max(min((size - 1 - start) // stride + 1, output_size), first)
         pixel = start + first * stride
@@ -158,7 +158,7 @@ def _in_nhwc(function, image, layout):
 
 
 def _columns(image, window):
-    """Return the matrix whose rows are what each output sees of the image."""
+    """Return the matrix whose rows are the pixels of each output."""
     batch, *size, channels = image.shape
     output_size = window.output_size(size)
     columns = np.zeros((batch, *output_size, *window.kernel, channels), image.dtype)
@@ -168,7 +168,7 @@ def _columns(image, window):
 
 
 def _as_matrix(array):
-    """Return `array` with all axes but the last made one."""
+    """Return `array` as a matrix, with all axes but the last joined."""
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
@@ -180,7 +180,7 @@ def _conv2d(image, filters, *, window):
 
 
 def _with_batch(image_shape, g):
-    """Return the shape of images, of which the first extent may be left to be as that of g."""
+    """Return the shape of images; if the first extent is None, it is that of g."""
     return (len(g), *image_shape[1:]) if image_shape[0] is None else image_shape
 
 
@@ -215,7 +215,7 @@ def _output_gradient(op, image, filters):
 
 
 def _of_images(place):
-    """Make the rule of an op that computes image by image: members become more images."""
+    """Make the batch rule of an op that computes image by image: members are further images."""
 
     def rule(call):
         images, shape = batch_axis.merged(call, place), call.attrs.get("image_shape")
@@ -299,7 +299,7 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):
 
 
 def _max_pool(image, *, window):
-    """Return the maxima and where in the flattened image each of them was found first."""
+    """Return the maxima, and their first positions in the flattened image."""
     image = plain_array(image)
     batch, *size, channels = image.shape
     output_shape = (batch, *window.output_size(size), channels)
@@ -307,7 +307,7 @@ def _max_pool(image, *, window):
     positions = np.arange(image.size).reshape(image.shape)
     for _, outputs, pixels in window.taps(size):
         candidates, best, origin = image[pixels], maxima[outputs], origins[outputs]
-        # Written so that a NaN wins over numbers and stays.
+        # NaN replaces numbers and is kept.
         wins = (origin < 0) | (~(candidates <= best) & (best == best))
         np.copyto(best, candidates, where=wins)
         np.copyto(origin, positions[pixels], where=wins)
@@ -330,7 +330,7 @@ def _max_pool_jvp(op, t):
 
 
 def _max_pool_in_batch(call):
-    """Find maxima, and where in its member each of them is."""
+    """Return maxima, and their positions in the member."""
     images = batch_axis.merged(call, 0)
     if images is None:
         return NotImplemented
@@ -353,7 +353,7 @@ max_pool_op = general(
 
 
 def _pixels_seen(image_size, window, dtype):
-    """Return how many pixels each output sees, to be broadcast over batch and channels."""
+    """Return the number of pixels per output, in a shape that broadcasts to batch and channels."""
     counts = np.zeros((1, *window.output_size(image_size), 1), dtype)
     for _, outputs, _ in window.taps(image_size):
         counts[outputs] += 1
@@ -455,7 +455,7 @@ def max_pool2d(input, ksize, strides, padding, data_format="NHWC"):
 
 
 def avg_pool2d(input, ksize, strides, padding, data_format="NHWC"):
-    """Return the means over rectangles of images; only what lies in the image is counted.
+    """Return the means over rectangles of images; padding is not counted.
 
     Parameters
     ----------

@@ -1,8 +1,4 @@
-"""Functions of neural networks, under TensorFlow's names.
-
-Convolution and pooling are in `cytape.ops.neural.image_convolution`, losses in
-`cytape.ops.neural.cross_entropy`.
-"""
+"""Activations, softmax, batch normalisation and dropout, under TensorFlow's names."""
 
 import functools
 import math
@@ -49,7 +45,7 @@ __all__ = [
 
 relu = elementwise("Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0)
 softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
-# Not y * (1 - y), where 1 - y cancels.
+# Not y * (1 - y), since 1 - y cancels.
 sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
 
 
@@ -57,10 +53,10 @@ sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-
 
 
 def _shifted(x, axis):
-    """Return `x` less its largest element along `axis`, and that element.
+    """Return `x` minus its largest element along `axis`, and that element.
 
-    Nothing is subtracted where the largest is infinite: the difference would be NaN. In half
-    precision the sum of the exponentials of many elements may be infinite.
+    An infinite one is not subtracted, since the difference would be NaN. Half precision is widened,
+    since the sum of many exponentials may overflow.
     """
     x = plain_array(x)
     if x.dtype.kind != "f":
@@ -73,7 +69,7 @@ def _shifted(x, axis):
 
 
 def _as_given(result, x):
-    """Return a result in half precision if `x` has that."""
+    """Return a result in half precision if `x` is."""
     return result.astype(np.float16) if getattr(x, "dtype", None) == np.float16 else result
 
 
@@ -91,7 +87,7 @@ def _log_sum_exp(x, *, axis, keepdims):
     shifted, largest = _shifted(x, axis)
     if not keepdims:
         largest = largest.squeeze(axis)
-    with np.errstate(divide="ignore"):  # the logarithm of no probability at all is -inf
+    with np.errstate(divide="ignore"):  # the logarithm of probability 0 is -inf
         total = np.log(np.exp(shifted).sum(axis, keepdims=keepdims))
     return _as_given(total + largest, x)
 
@@ -113,9 +109,9 @@ def _log_softmax_of_tensor(x, *, axis):
 
 
 def _powers(x, axis):
-    """Return exponentials beside the largest ones along `axis`, those, and where they are finite.
+    """Return exponentials relative to the largest along `axis`, the largest, and its finiteness.
 
-    Where they are not, the exponentials are 1.
+    If the largest element is infinite, the exponentials are 1.
     """
     largest = max_op(x, axis=axis, keepdims=True)
     finite = isfinite(largest)
@@ -157,8 +153,8 @@ def _with_axes(op, reduced):
 def _shares(op):
     """Return the softmax that is the derivative of logsumexp.
 
-    0 where there is no probability; elements that are inf share what there is. Not exp(x - y): the
-    output y is rounded, coarsely where it is large. Plans compute the powers once, for y, too.
+    It is 0 where the probability is 0; infinite elements share it equally. Not exp(x - y), since
+    the rounding error of a large output y is large. Plans share the powers with the forward pass.
     """
     x, axis = widened(op.inputs[0]), op.attrs["axis"]
     powers, largest, finite = _powers(x, axis)
@@ -281,8 +277,8 @@ def logsumexp(a, axis=None, keepdims=False):
 
 # -- batch normalisation -------------------------------------------------------------------------
 #
-# Outputs: the normalised batch, its mean, its unbiased variance; and, for the backward pass, the
-# mean and the reciprocal standard deviation that were used.
+# Outputs: the normalised batch, its mean, its unbiased variance; for the backward pass also the
+# mean and the reciprocal standard deviation of the normalisation.
 
 
 def _channel_axes(spec):
@@ -352,7 +348,7 @@ def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
 
 
 def _normalised(call):
-    """Normalise the channels of members as more channels."""
+    """Normalise a batch: the channels of members are further channels."""
     inputs = batch_axis.repeated(call)
     if inputs is None or call.extent is None or not call.input_specs[0].known:
         return NotImplemented
@@ -411,7 +407,7 @@ def fused_batch_norm(x, scale, offset, epsilon=0.001):
 
 
 def dropout(x, rate, seed=None):
-    """Set elements chosen at random to zero, and divide the others by the share that is left.
+    """Set random elements to zero, and divide the others by the fraction that is kept.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Ops that call Python functions, and the state that these reach: names, random streams."""
+"""Ops that call Python functions, and the state that these read: names, random streams."""

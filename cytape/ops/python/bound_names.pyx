@@ -1,4 +1,4 @@
-"""Closures, globals and defaults of functions at a call, for later repetitions of it."""
+"""Bindings of names: closures, globals and defaults of functions at a call, to repeat it later."""
 
 cimport cython
 from cytape.tensor.tensor cimport Tensor
@@ -12,9 +12,9 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from cytape.tensor.tensor import another
 
 cdef enum:
-    MOST_FUNCTIONS = 200   # that are looked at
-    MOST_CODES = 1000      # whose names are remembered
-    MOST_COPIED = 1 << 16  # bytes of an array that may be written to
+    MOST_FUNCTIONS = 200   # examined per call
+    MOST_CODES = 1000      # code objects with cached names
+    MOST_COPIED = 1 << 16  # bytes of a writable array
 
 cdef dict names_of_codes = {}  # by address: hashes of codes are slow
 cdef object function_type = FunctionType, method_type = MethodType, partial_type = partial
@@ -24,7 +24,7 @@ cdef object nothing = unbound
 
 
 cdef class Names:
-    """The names by which a function finds values.
+    """Names by which a function reads values.
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ cdef class Names:
     cdef readonly frozenset attributes
     cdef readonly set written
     cdef tuple labels      # of the closure, then of globals
-    cdef tuple cells       # whether a name of the closure is never assigned to in the function
-    cdef tuple of_globals  # those that it does not assign to
+    cdef tuple cells       # names of the closure that the function never assigns to
+    cdef tuple of_globals  # globals that it does not assign to
 
     def __init__(self, function):
         self.code = function.__code__
@@ -63,9 +63,9 @@ cdef class Names:
 
 
 cdef class Bindings:
-    """The closures, globals and defaults of a function, and of those that it finds there.
+    """Closures, globals and defaults of a function, and of the functions that these refer to.
 
-    Tensors among them are as they were then, also if they are written to.
+    Tensors among them keep their values, even if the program writes to them.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ cdef class Bindings:
         return names
 
     cpdef function(self, own=()):
-        """Return the function with what it found then: itself where nothing was bound anew.
+        """Return the function with its old bindings: itself if no name was rebound.
 
-        Names among `own` stay as they are.
+        Names in `own` keep their present values.
         """
         cdef dict found = self.found
         if self.changed().issubset(own):
@@ -133,7 +133,7 @@ cdef class Bindings:
 
 @cython.final
 cdef class Kept:
-    """An array that may be written to, and what it held."""
+    """A writable array and a copy of its data."""
 
     cdef object array, copy
 
@@ -143,7 +143,7 @@ cdef class Kept:
 
 @cython.final
 cdef class AsItIs:
-    """A value that is not replaced."""
+    """A value that is not copied."""
 
     cdef object value
 
@@ -152,7 +152,7 @@ cdef class AsItIs:
 
 
 class Rebuilt:
-    """Copies of functions that find each other, and what was bound before."""
+    """Copies of functions that refer to each other and to old bindings."""
 
     def __init__(self, found):
         self.found = found
@@ -160,7 +160,7 @@ class Rebuilt:
         self.globals = {}
 
     def of(self, x):
-        """Return the copy of a function or tensor; anything else as it is."""
+        """Return the copy of a function or tensor; other objects unchanged."""
         if type(x) is AsItIs:
             return (<AsItIs>x).value
         if type(x) is Kept:
@@ -210,7 +210,7 @@ class Rebuilt:
 
 
 cpdef list values_of(x):
-    """Return what a function, method or partial finds: closure, defaults, globals."""
+    """Return the values that a function, method or partial reads: closure, defaults, globals."""
     if type(x) is method_type:
         return [x.__func__]
     if type(x) is partial_type:
@@ -243,7 +243,7 @@ def labels_of(x) -> tuple:
 
 
 def codes(code) -> list:
-    """List a function's code and that of the functions that it makes."""
+    """List the code objects of a function and of the functions that it defines."""
     found = [code]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -252,7 +252,7 @@ def codes(code) -> list:
 
 
 cpdef function_of(f):
-    """Return the function that a method, partial or callable object calls, or None."""
+    """Return the function that a method, partial or callable object calls, None if unknown."""
     while type(f) is not function_type:
         if type(f) is method_type:
             f = f.__func__
@@ -265,7 +265,7 @@ cpdef function_of(f):
 
 
 cpdef str package_of(x):
-    """Return the name of the package that has a callable, class or module."""
+    """Return the name of the package of a callable, class or module."""
     if isinstance(x, ModuleType):
         return first_part(x.__name__)
     function = function_of(x)
@@ -279,7 +279,7 @@ cdef str first_part(module):
 
 
 cpdef Names names_of(function):
-    """Return the names by which a function finds values."""
+    """Return the names by which a function reads values."""
     code = function.__code__
     cdef Names known = names_of_codes.get(id(code))
     if known is None or known.code is not code:
@@ -292,7 +292,7 @@ cpdef Names names_of(function):
 def written_by(code):
     """Return the names whose elements code assigns to, and the attributes that it assigns to."""
     instructions = [(x, (x.positions or ())[:3:2]) for x in dis.get_instructions(code)]
-    # The expression that is assigned to begins where its assignment does.
+    # The target expression begins where its assignment does.
     targets = {at for x, at in instructions if x.opname == "STORE_SUBSCR"}
     return {x.argval for x, at in instructions if x.opname == "STORE_ATTR" or (
         at in targets and x.opname in ("LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR"))}
@@ -306,7 +306,7 @@ cdef inline bint is_function(x) noexcept:
 cdef content_of(cell):
     try:
         return cell.cell_contents
-    except ValueError:  # nothing is in it yet
+    except ValueError:  # an empty cell
         return nothing
 
 

@@ -1,4 +1,4 @@
-"""Policies: the values that a checkpointed call keeps for its derivatives, as users name them."""
+"""Checkpoint policies: users' choices of the values that a checkpointed call keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ELSEWHERE = {  # their names in JAX
 
 
 class Policy:
-    """Which intermediates to keep.
+    """A choice of the intermediates to keep.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def checked_name(name: Any) -> str:
 
 
 class Automatic(NamedTuple):
-    """Whatever does for a budget of memory.
+    """A choice by a memory budget.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Automatic(NamedTuple):
 
 
 def check_budget(budget: Any) -> None:
-    """Raise TypeError or ValueError for what is no budget of memory."""
+    """Raise TypeError or ValueError for an invalid memory budget."""
     if budget is None:
         return
     if isinstance(budget, (bool, np.bool_)) or not isinstance(

@@ -1,4 +1,4 @@
-"""The op of a call in a graph whose derivatives compute it again."""
+"""The op of a call in a graph that is recomputed for its derivatives."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _checked_specs(*specs: Spec, trace: Any, n_kept: int, refusal: tuple = ()) -
     return list(specs[n_inputs:])
 
 
-# Returns its last inputs, what a call of a trace returned and kept, with derivatives that compute
-# again what led to them.
+# Returns its last inputs, the results and kept values of a call of a trace; its derivatives
+# recompute the call from the other inputs.
 checkpointed_call_op = general(
     "CheckpointedCall",
     lambda *arrays, trace, **_: list(arrays[len(trace.input_symbols):]),

@@ -1,4 +1,4 @@
-"""Draws of random numbers as ops, and the streams of numbers that they draw from."""
+"""Draws of random numbers as ops, and the streams that they draw from."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["Stream", "default_stream", "draw", "draw_of", "numpys_stream", "seed
 MAX_SEED = 2**63 - 1
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# Of `cytape.nn.dropout`. Made when first asked: numpy.random is slow to import.
+# Generator of `cytape.nn.dropout`, made at first use: numpy.random is slow to import.
 _default: np.random.Generator | None = None
 _n_seedings = 0
 drawing_functions: dict[str, Callable] = {}  # functions of cytape.numpy.random that draw, by name
 
 
 class _Watchers(threading.local):
-    """Callback of this thread that is told of each stream before a draw."""
+    """Callback of this thread, called with each stream before a draw."""
 
     def __init__(self) -> None:
         self.notes: tuple[Callable[[Any], None], ...] = ()
@@ -41,13 +41,13 @@ watchers = _Watchers()
 
 
 def note(stream: Any) -> None:
-    """Tell the watchers where a stream stands, before it goes on or is set back."""
+    """Pass a stream to the watchers before its state changes."""
     for watcher in watchers.notes:
         watcher(stream)
 
 
 class Stream:
-    """A generator that begins where its two seeds say, when it is first asked.
+    """A random generator with two seeds, created at the first draw.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Stream:
 
     @property
     def generator(self) -> np.random.Generator:
-        """The generator, which goes on with each draw."""
+        """The generator, whose state each draw advances."""
         note(self)
         if self._generator is None:
             self._generator = np.random.default_rng([self.graph_seed, self.op_seed])
@@ -77,11 +77,11 @@ class Stream:
 
     @property
     def unseeded(self):
-        """The stream of the op in a graph that has no seed."""
+        """The stream of an op without a seed, in a graph without one."""
         return numpys_stream
 
     def restorer(self) -> Callable[[], None]:
-        """Return a function that has the stream continue from where it is now."""
+        """Return a function that restores the present state of the stream."""
         generator = self._generator
         state = None if generator is None else generator.bit_generator.state
 
@@ -126,7 +126,7 @@ class _NumpysStream:
 
     def __getattr__(self, name):
         bound = getattr(np.random.mtrand._rand, name)
-        setattr(self, name, bound)  # found without this method from now on
+        setattr(self, name, bound)  # later lookups do not call __getattr__
         return bound
 
     def random(self, size, dtype):
@@ -143,7 +143,7 @@ class _NumpysStream:
 
     def integers(self, low, high, size, dtype, endpoint):
         if endpoint:
-            high = np.add(high, 1, dtype=object)  # the largest integer's successor, too
+            high = np.add(high, 1, dtype=object)  # also for the largest integer
         return np.random.randint(low, high, size, dtype)  # noqa: NPY002
 
 
@@ -151,10 +151,10 @@ default_stream, numpys_stream = _DefaultStream(), _NumpysStream()
 
 
 def seed(seed: int | None = None) -> None:
-    """Set NumPy's generator back, as `numpy.random.seed`: traces and graphs draw from it, too.
+    """Seed NumPy's generator, as `numpy.random.seed`; traces and graphs draw from it, too.
 
-    Their draws with a `seed=` of their own, and graphs with a seed, go on. `cytape.nn.dropout`
-    begins anew. In a function that is traced it seeds once, while it is traced.
+    Also seeds `cytape.nn.dropout`. Draws with a `seed=` and graphs with a seed are not affected.
+    In a traced function it takes effect once, during tracing.
 
     Parameters
     ----------
@@ -173,17 +173,17 @@ def seed(seed: int | None = None) -> None:
     global _n_seedings
     np.random.seed(seed)  # noqa: NPY002
     _n_seedings += 1
-    # In place: a repeated draw has set the generator back, and will again.
+    # In place, since repeated draws hold the generator.
     default_generator().bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
 def times_seeded() -> int:
-    """Return how often `seed` has been called."""
+    """Return the number of calls of `seed`."""
     return _n_seedings
 
 
 def default_generator() -> np.random.Generator:
-    """Return the generator of what has no seed and is none of NumPy's functions."""
+    """Return the generator of ops without a seed that NumPy does not have, such as dropout."""
     global _default
     if _default is None:
         _default = np.random.default_rng()
@@ -199,7 +199,7 @@ def _checked_seed(value):
 
 
 def new_stream(graph, op_seed=None, unseeded=numpys_stream):
-    """Return the stream of an op that is about to be added to a graph.
+    """Return the stream for an op that is about to be added to a graph.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def new_stream(graph, op_seed=None, unseeded=numpys_stream):
     Stream or `unseeded`
     """
     graph_seed, place, around = None, 0, graph
-    while around is not None:  # a function, branch or loop is seeded by what it stands in
+    while around is not None:  # a body uses the seed of the graph around it
         if graph_seed is None:
             graph_seed = _checked_seed(getattr(around, "seed", None))
         place = place * 1_000_003 + around.n_nodes
@@ -223,7 +223,7 @@ def new_stream(graph, op_seed=None, unseeded=numpys_stream):
         return Stream(graph_seed or 0, op_seed)
     if graph_seed is None:
         return unseeded
-    # Each call has another seed, the same whenever it is built.
+    # Each call has its own seed, the same in every build.
     return Stream(graph_seed, place, given=False)
 
 
@@ -237,10 +237,10 @@ def drawing(
     name, method, n_parameters=0, dtype=None, casts=False, derivatives=None, is_vector=False,
     **facts
 ):
-    """Declare the op that calls a method of a generator, which may not take a dtype (`casts`).
+    """Declare the op that calls a method of a generator.
 
-    Gradients end at its draws, unless there are `derivatives`: what `general` takes. Each draw may
-    be a vector, as long as the last parameter.
+    casts: whether the method lacks a dtype parameter. Gradients are None unless `derivatives` are
+    given, keywords of `general`. Each draw may be a vector of the length of the last parameter.
     """
 
     def forward(*inputs, stream, size, **options):
@@ -270,7 +270,7 @@ def drawing(
 
 
 def _vectors(parameter, outline, size, dtype):
-    """Infer the spec of vectors as long as a parameter, of which a size says how many."""
+    """Infer the spec of `size` vectors of the length of a parameter."""
     before = outline[0].shape if outline else () if size is None else shape_rules.as_shape(size)
     if before is None or parameter.shape is None:
         return symbolic_spec(None, dtype)
@@ -288,13 +288,13 @@ def _no_derivative(_, function="gamma", parameter="shape"):
     raise _lost(function, parameter)
 
 
-# Raises when it runs, and not when it is built into a derivative of which this part is not needed.
+# Raises when it runs, not when it is built, since that part of a derivative may be unused.
 no_derivative_op = nondifferentiable(
     "NoDerivative", _no_derivative, shape_rule=lambda x, **_: x)
 
 
 def without_derivative(function, *parameters):
-    """Return the rules of an op that has no derivative in its parameters: an error in each."""
+    """Return rules of an op that raise an error for a derivative in any parameter."""
 
     def vjp(op, g):
         gradients = [no_derivative_op(x, function=function, parameter=parameter)
@@ -319,20 +319,20 @@ def _is_recorded(x):
         np.asarray(x)
     except DetachedError:
         return True
-    except SymbolicTensorError:  # a tape or accumulator may be in the function that is traced
+    except SymbolicTensorError:  # a traced function may contain a recorder
         return is_recorded(x.id)
     return False
 
 
 def refuse_recorded(function, **parameters):
-    """Raise for parameters that are being recorded, in which a draw has no derivative."""
+    """Raise if parameters are recorded, since a draw has no derivative in them."""
     for name, x in parameters.items():
         if _is_recorded(x):
             raise _lost(function, name)
 
 
 def _in_batch(call):
-    """Draw for all members in one call; what is seeded itself goes on with its stream."""
+    """Draw for all members in one call; a draw with a seed continues its stream."""
     stream, (drawn,) = call.attrs["stream"], call.output_specs
     if any(call.mapped) or call.extent is None or stream.given or not drawn.known:
         return NotImplemented
@@ -351,7 +351,7 @@ COUNTS = {}  # ops without a derivative -> their function and its parameters
 
 
 def drawing_counts(name, method, *parameters, is_vector=False):
-    """Declare the op that draws integers, of which derivatives say nothing."""
+    """Declare the op that draws integers, which have no derivative."""
     op = drawing(name, method, len(parameters), np.int64, is_vector=is_vector)
     COUNTS[op] = method, parameters
     return op
@@ -361,10 +361,10 @@ integers_op = drawing("RandomIntegers", "integers", 2, batch=_in_batch)
 
 
 def _drawing_positions(name, n_probabilities):
-    """Declare the op that chooses positions, with probabilities as its first input or without.
+    """Declare the op that chooses positions, with or without probabilities as its first input.
 
-    Then may come what is chosen from, where the `population` is not known, and what has the shape
-    of the result, where that is not.
+    Further inputs: the population, if its size is unknown, and a tensor in the shape of the result,
+    if that is unknown.
     """
 
     def forward(*inputs, stream, population, axis, size, replace, p):
@@ -401,18 +401,18 @@ class _Seeded:
 
 
 def drawing_function(function: _Function) -> _Function:
-    """Enter a function into `cytape.numpy.random`."""
+    """Decorate a function that becomes part of `cytape.numpy.random`."""
     drawing_functions[function.__name__] = function
     return function
 
 
 def is_numpys(seed, *parameters):
-    """Return whether a draw is NumPy's business: of plain numbers, now, from its generator."""
+    """Return whether NumPy draws: eagerly, with plain parameters, from its own generator."""
     return seed is None and current_graph() is None and not any(map(is_tensor, parameters))
 
 
 def draw(op, *inputs, seed, unseeded=numpys_stream, **attrs):
-    """Draw now, or build a node where a graph is being built or an input belongs to one."""
+    """Draw, or add a node if a graph is being built or an input is symbolic."""
     seed = _checked_seed(seed)
     graph = current_graph()
     if graph is None:
@@ -427,7 +427,7 @@ def draw(op, *inputs, seed, unseeded=numpys_stream, **attrs):
     drawn = op.forward(*arrays, stream=stream, **attrs)
     if any(map(is_tensor, inputs)):
         return tensor_of(np.asarray(drawn))
-    return drawn if np.ndim(drawn) else np.asarray(drawn)[()]  # a number, as NumPy's
+    return drawn if np.ndim(drawn) else np.asarray(drawn)[()]  # a NumPy scalar
 
 
 def as_parameters(*parameters):
@@ -454,9 +454,9 @@ def _extents(a):
 
 
 def draw_of(op, *parameters, beside=(), size, seed, is_vector=False, **attrs):
-    """Draw by an op that takes these parameters of a distribution, and not those `beside` them.
+    """Draw by an op with these parameters of a distribution.
 
-    The shape is by default that of all parameters when broadcast.
+    The default shape is the broadcast shape of these and of the parameters `beside` them.
     """
     outline = ()
     if size is not None:
@@ -467,20 +467,20 @@ def draw_of(op, *parameters, beside=(), size, seed, is_vector=False, **attrs):
             size = None
         if size is None and beside:
             outline = (broadcast_outline_op(*map(convert_to_tensor, (*parameters, *beside))),)
-    # As arrays: a number would take the dtype of another parameter.
+    # As arrays, since a number would get the dtype of another parameter.
     parameters = [x if is_tensor(x) else np.asarray(x) for x in parameters]
     return draw(op, *parameters, *outline, size=size, seed=seed, **attrs)
 
 
 def outline_and_size(size):
-    """Return the input that has the shape that was asked for, if it is not known, and the size."""
+    """Return an input in the requested shape, if that is unknown, and the size."""
     if type(size) is UnknownShape and size.tensor is not None:
         return (broadcast_outline_op(size.tensor()),), None
     return (), known_extents(size, "random numbers of")
 
 
 def dtype_of(*parameters):
-    """Return float32 if that is what all tensors among the parameters are, else float64."""
+    """Return float32 if all tensors among the parameters have it, else float64."""
     dtypes = {x.dtype for x in parameters if is_tensor(x)}
     return np.dtype(np.float32 if dtypes == {np.dtype(np.float32)} else np.float64)
 

@@ -1,9 +1,8 @@
-"""Ops that call Python functions whenever their graph runs, and whose derivatives Python gives.
+"""Ops that call Python functions when their graph runs, with derivatives computed in Python.
 
-`python_values_op` calls a function with arrays. It is stateful, for the function may do anything: a
-run calls it once, in its turn, and a derivative does not call it again. Its results have no
-derivative. `given_results_op` returns results that were computed before, with the derivative that
-its attribute ``call`` has, a `PythonCall`; and `python_call_op` is both in one.
+`python_values_op` calls a function with arrays; it is stateful, so a run calls it exactly once, and
+its results have no derivative. `given_results_op` returns results that were computed before, with
+the derivative of its attribute ``call``, a `PythonCall`. `python_call_op` combines both.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ __all__ = [
 ]
 
 LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # errors of a function that needs values
-UNKNOWN_EXTENTS = 24, 36  # stand for extents that are not known
-SMALL_EXTENT = 2  # ... too, to find out what is only as long as the others if those are long
+UNKNOWN_EXTENTS = 24, 36  # trial values for unknown extents
+SMALL_EXTENT = 2  # another trial value: some extents equal others only if these are large
 ANY_INPUTS = range(1 << 30)  # more than an op has
 
 
 class PythonCall:
-    """The function of an op here.
+    """Function of a Python op, with its derivatives.
 
     Attributes
     ----------
@@ -60,11 +59,11 @@ class PythonCall:
     name: str
 
     def run(self, *arrays: np.ndarray) -> list:
-        """Return the results, arrays that cannot change."""
+        """Return the results, as arrays that cannot change."""
         raise NotImplementedError
 
     def refuse_others(self, moving: Sequence[bool]) -> None:
-        """Raise if results may not depend on what is recorded by another way, and do so."""
+        """Raise if results must not depend on recorded tensors by another path, and do."""
 
     def result_specs(self, specs: Sequence[Spec]) -> list[Spec]:
         """Return the specs of the results, for those of the inputs."""
@@ -122,12 +121,12 @@ given_results_op = general(
 
 
 def described(spec: Spec) -> tuple[tuple | None, np.dtype]:
-    """Return what a spec says, without the graph's tensor that it may belong to."""
+    """Return a spec without a reference to a tensor of the graph."""
     return None if spec.shape is None else tuple(spec.shape), spec.dtype
 
 
 def checked_results(name: str, results: Sequence[Any], specs: Sequence[Spec]) -> list[np.ndarray]:
-    """Return what a user's function returned as arrays of its own, if it is as the specs say.
+    """Return results of a user's function as new arrays; raise if they differ from the specs.
 
     Parameters
     ----------
@@ -173,10 +172,10 @@ def _is_such(shape: tuple, pattern: tuple | None) -> bool:
 def specs_by_example(
     name: str, function: Callable[..., Any], specs: Sequence[Spec], arguments: tuple = ()
 ) -> tuple[Any, list[Spec]]:
-    """Find out what a function returns by calling it with made-up values.
+    """Infer the specs of a function's results by calling it with sample values.
 
-    Matrices among these are symmetric and positive definite, and all numbers between 0 and 1, so
-    that as few functions as possible refuse them. Random streams that it draws from are as before.
+    Matrices are symmetric and positive definite, and all numbers between 0 and 1, so that few
+    functions reject them. Random streams are restored afterwards.
 
     Parameters
     ----------
@@ -229,7 +228,7 @@ def specs_by_example(
                 if examples and not _alike(returned, result):
                     raise TypeError("what it returns has another structure for other extents")
         except Exception as error:
-            if extent == SMALL_EXTENT:  # too few for this function
+            if extent == SMALL_EXTENT:  # too small for this function
                 break
             raise SymbolicTensorError(
                 f"{advice}. To find out, it was called with made-up arrays of the arguments' "
@@ -272,7 +271,7 @@ def _example(spec: Spec, unknown: int) -> np.ndarray:
 
 
 def attempted(graph: Any, function: Callable[[], Any], arguments: tuple = ()) -> Any:
-    """Call a function that builds a part of a graph; return NotImplemented if it needs values.
+    """Call a function that adds ops to a graph; return NotImplemented if it needs values.
 
     Parameters
     ----------

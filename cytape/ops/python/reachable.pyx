@@ -26,9 +26,9 @@ from cytape.ops.python.bound_names import codes
 from cytape.tensor.variable import Variable
 
 cdef enum:
-    MOST_VALUES = 1000  # that are looked at
+    MOST_VALUES = 1000  # visited
     MOST_ITEMS = 64     # of a container
-    MOST_CODES = 1000   # whose names are remembered
+    MOST_CODES = 1000   # code objects with cached names
 
 cdef extern from *:
     """
@@ -62,10 +62,10 @@ python_global = random._inst
 
 
 cdef class Reachable:
-    """Objects that a function can reach when it is called with some arguments.
+    """Objects that a function can access when it is called with some arguments.
 
-    Values are looked at, the nearest first: what the function names, what these name in turn, what
-    is in containers, attributes, closures and the classes of objects.
+    Breadth-first search: globals and closures that the function names, items of containers,
+    attributes, classes of objects, and the names of functions among these.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ cdef class Reachable:
                 if state_of(x) != self.states[place]]
 
     cdef int look_at(self, value) except -1:
-        """Take note of a generator or a function, and of what can be reached from a value."""
-        kind = type(value)  # isinstance would ask a proxy what it is
+        """Note a generator or a function, and visit the objects that a value refers to."""
+        kind = type(value)  # isinstance would call a proxy's code
         if kind is function_type:
             return self.add(value, ())
         if PyType_IsSubtype(kind, module_type):
@@ -169,7 +169,7 @@ cdef class Reachable:
         return 0 if type(container) is plain else self.look_at_object(container)
 
     cdef int look_at_object(self, value) except -1:
-        """Take note of an object's attributes, and what its classes have of the names in use."""
+        """Visit an object's attributes, and the attributes of its classes with names in use."""
         kind = type(value)
         if PyType_IsSubtype(kind, type):
             return 0 if is_made_by_cytape(value) else self.look_at_classes(value, value)
@@ -182,7 +182,7 @@ cdef class Reachable:
     cdef int look_at_classes(self, value, kind) except -1:
         cdef set known = self.looked_up.setdefault(id(kind), set()), names = self.all_names(), new
         cdef dict attributes
-        while len(known) < len(names):  # methods that are found may name others
+        while len(known) < len(names):  # methods may add further names
             new = names - known
             known |= new
             for cls in classes_of(kind):
@@ -205,7 +205,7 @@ cdef class Reachable:
         return 0
 
     cdef int add(self, function, tuple arguments) except -1:
-        """Take note of a function and of what it names: globals, what they have, and closures."""
+        """Visit a function, its closure, and the globals and attributes that it names."""
         self.functions.append((function, arguments))
         cdef PyObject* defaults = PyFunction_GetDefaults(function)
         cdef PyObject* of_keywords = PyFunction_GetKwDefaults(function)
@@ -218,7 +218,7 @@ cdef class Reachable:
             for cell in <tuple>closure:
                 try:
                     self.values.append(cell.cell_contents)
-                except ValueError:  # nothing is in it yet
+                except ValueError:  # an empty cell
                     continue
         cdef tuple names = names_in(function)
         cdef dict there, around = globals_of(function)
@@ -240,10 +240,10 @@ cdef class Reachable:
 
 
 cpdef tuple state_of(generator):
-    """Return what changes with every draw: the object's memory, much faster than to ask for it."""
+    """Return the memory that every draw changes; much faster than `get_state`."""
     kind = type(generator)
     if PyType_IsSubtype(kind, python_type):
-        # Attributes that Python adds to the type of the C module are no state, with this exception.
+        # Of the attributes in Python, only this one is part of the state.
         return memory_of(generator, PYTHON_BYTES), generator.__dict__.get("gauss_next")
     if PyType_IsSubtype(kind, generator_type):
         return (whole_memory_of(generator.bit_generator),)
@@ -261,9 +261,9 @@ cdef bytes whole_memory_of(x):
 
 
 cpdef dict contents(x):
-    """Return a module's globals, or what attributes an object has, without asking it.
+    """Return a module's globals or an object's attributes without running its code.
 
-    A module that is lazy is not loaded.
+    A lazy module is not loaded.
     """
     try:
         return PyObject_GenericGetDict(x, NULL)
@@ -272,7 +272,7 @@ cpdef dict contents(x):
 
 
 cpdef bint is_of_cytape(function) except -1:
-    """Tell whether a function is one of this package."""
+    """Return whether a function belongs to this package."""
     name = globals_of(function).get("__name__")
     return type(name) is str and (name == "cytape" or (<str>name).startswith("cytape."))
 
@@ -282,13 +282,13 @@ cdef inline dict globals_of(function):
 
 
 cdef bint is_made_by_cytape(cls) except -1:
-    if strncmp((<PyTypeObject*>cls).tp_name, "cytape.", 7) == 0:  # a compiled one has it there
+    if strncmp((<PyTypeObject*>cls).tp_name, "cytape.", 7) == 0:  # compiled: full name
         return True
     name = dict_of(cls).get("__module__")
     return type(name) is str and (<str>name).startswith("cytape.")
 
 
-# Of a class, without asking its own class:
+# Without running a metaclass's code:
 
 cdef inline tuple classes_of(cls):
     """Return the base classes of a class, itself first."""
@@ -305,14 +305,14 @@ cdef inline bint is_generator(kind) except -1:
 
 
 cdef inline bint is_plain(kind) noexcept:
-    """Tell types whose objects lead to no generator."""
+    """Return whether objects of a type refer to no generator."""
     return (kind is ndarray or kind is Tensor or kind is int or kind is str or kind is nothing
             or kind is float or kind is bool or kind is variable or kind is complex
             or kind is bytes or kind is code_type)
 
 
 cdef tuple names_in(function):
-    """The globals and attributes that a function and those that it makes name: none if ours."""
+    """Return the names in a function and in functions that it defines; none for cytape's own."""
     code = <object>PyFunction_GetCode(function)
     address = PyLong_FromVoidPtr(<PyObject*>code)
     cdef tuple known = names_of_codes.get(address)
@@ -326,7 +326,7 @@ cdef tuple names_in(function):
 
 
 cdef list own_attributes(value):
-    """The values of an object's attributes, without asking it."""
+    """Return the values of an object's attributes without running its code."""
     cdef list found = list(contents(value).values())
     cdef dict attributes
     for cls in classes_of(type(value)):
@@ -336,6 +336,6 @@ cdef list own_attributes(value):
                 if type(slot) is member_type:
                     try:
                         found.append(slot.__get__(value))
-                    except AttributeError:  # nothing is in it yet
+                    except AttributeError:  # an empty slot
                         continue
     return found

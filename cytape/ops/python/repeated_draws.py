@@ -1,4 +1,4 @@
-"""Random numbers that a function draws once more, the same, where it is called once more."""
+"""Repetition of random draws: a recomputed call gets the numbers of the first call."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from cytape.tensor.recording.entered_blocks import between
 
 __all__ = ["Streams", "continuing", "moved", "repeating", "restorer", "saved_draws"]
 
-State = tuple[Any, Callable[[], None]]  # a generator, and what has it continue from there
+State = tuple[Any, Callable[[], None]]  # a generator and a function that restores its state
 
 
 class Streams:
     """The random streams that a function may draw from.
 
-    They are cytape's default generator, and those that can be reached from the function without
-    running it: by its closure, arguments, the names that it uses and those that these use. The
-    streams of traces and other graphs are found when they are drawn from.
+    They are cytape's default generator, and generators found without running the function: in its
+    closure, arguments, and by the names that it and the functions it calls use. The streams of
+    traces and other graphs are found when they are drawn from.
 
     Parameters
     ----------
@@ -65,17 +65,17 @@ class Streams:
             id(function) in reachable.seen for function in drawing_functions.values())
         self.generators = [default_generator(), *(
             x for x in reachable.generators.values()
-            # The modules' own take long to save: only where they seem to be meant.
+            # The modules' generators are slow to save: only if the function seems to use them.
             if named or x not in (numpy_global, python_global) or id(x) in reachable.seen)]
-        self._of_graphs: dict[int, State] = {}  # by id, as they were when they were found
+        self._of_graphs: dict[int, State] = {}  # by id, states when they were found
 
     def states(self) -> list[tuple[Any, Callable[[], None], tuple]]:
-        """Return where the streams stand that are known without a run."""
+        """Return the states of the streams that are known without a run."""
         return [(x, restorer(x), state_of(x)) for x in self.generators]
 
     @property
     def of_graphs(self) -> list[State]:
-        """The streams of graphs that were found, as they were before they were drawn from."""
+        """The states of the streams of graphs before they were drawn from."""
         return list(self._of_graphs.values())
 
     def finding(self) -> AbstractContextManager[None]:
@@ -90,9 +90,9 @@ class Streams:
                        [partial(setattr, watchers, "notes", watchers.notes)])
 
     def saved(self) -> Callable[[], None]:
-        """Return a function that has all streams continue from where they are now.
+        """Return a function that restores the present states of all streams.
 
-        Those of graphs that are found later begin as they were found: nothing is drawn before that.
+        Streams of graphs that are found later are restored to their states when found.
         """
         present = {id(x): restorer(x)
                    for x in (*self.generators, *(x for x, _ in self.of_graphs))}
@@ -108,29 +108,29 @@ class Streams:
 
 
 def moved(states: Sequence[tuple[Any, Callable[[], None], tuple]]) -> list[State]:
-    """Return those of the states of streams where these do not stand any more."""
+    """Return the states that differ from the present states of their streams."""
     return [(x, restore) for x, restore, state in states if state_of(x) != state]
 
 
 def repeating(states: Sequence[State]) -> AbstractContextManager[None]:
-    """Have streams draw again what they drew after some states; then go on where they are now."""
+    """Set streams back to some states in a block; afterwards restore the present states."""
     return between([restore for _, restore in states], _restorers([x for x, _ in states]))
 
 
 def continuing(generators: Sequence[Any]) -> AbstractContextManager[None]:
-    """Have streams go on, after the block, as if nothing had been drawn in it."""
+    """Restore the states of streams after a block."""
     return between((), _restorers(generators))
 
 
 def _restorers(generators: Sequence[Any]) -> list[Callable[[], None]]:
     for x in generators:
         if isinstance(x, Stream) or x is numpy_global:
-            note(x)  # where it stands before it is set back
+            note(x)  # its state before it is set back
     return [restorer(x) for x in generators]
 
 
 def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
-    """Save the random streams that a call may draw from, as far as they can be found.
+    """Save the states of the random streams that a call may draw from.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
     saved = [(x, state_of(x), restorer(x)) for x in streams.values()]
 
     def restore() -> None:
-        # A module's stream that the call does not reach was moved by another thread.
+        # Another thread drew from a module's stream that the call does not use.
         for generator, before, restored in saved:
             if state_of(generator) != before and _may_draw_from(reachable, generator):
                 restored()
@@ -168,7 +168,7 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
 
 
 def _may_draw_from(reachable: Reachable, generator: Any) -> bool:
-    """Tell whether a function refers to a generator, or to the module whose stream it is."""
+    """Return whether a function refers to a generator or to the module that owns it."""
     if generator not in (numpy_global, python_global) or id(generator) in reachable.seen:
         return True
     imported = {name for function, _ in reachable.functions if not is_of_cytape(function)
@@ -180,7 +180,7 @@ def _may_draw_from(reachable: Reachable, generator: Any) -> bool:
 
 
 def imported_in(code: CodeType) -> Iterator[str]:
-    """List the modules that a function and those that it makes import themselves."""
+    """List the modules that a function, or a function it defines, imports."""
     for inner in codes(code):
         for instruction in dis.get_instructions(inner):
             if instruction.opname == "IMPORT_NAME":
@@ -190,13 +190,13 @@ def imported_in(code: CodeType) -> Iterator[str]:
 def restorer(
     generator: Stream | np.random.Generator | np.random.RandomState | random.Random,
 ) -> Callable[[], None]:
-    """Return a function that has a generator continue from where it is now."""
+    """Return a function that restores the present state of a generator."""
     if isinstance(generator, Stream):
         return generator.restorer()
     if isinstance(generator, random.Random):
         try:
             state = generator.getstate()
-        except NotImplementedError:  # the system's, which has no state
+        except NotImplementedError:  # the system's generator has no state
             return lambda: None
         return lambda: generator.setstate(state)
     if isinstance(generator, np.random.RandomState):

@@ -1,13 +1,13 @@
 """Distributions of random numbers: `normal`, `gamma`, `zipf`, … of `cytape.numpy.random`.
 
 A distribution is a function with NumPy's parameters. Its decorator declares the op that draws and a
-formula that turns the draw into a number of the distribution, and gives the function `draw`. The
-formula is differentiable in the parameters, the draw being held fixed. Parameters that the op takes
-itself have no derivative: they must not be recorded.
+formula that transforms the draw, and gives the function `draw`. The formula is differentiable in
+the parameters, with the draw held fixed. Parameters of the op itself have no derivative and must
+not be recorded.
 
-The numbers are those of NumPy's global generator, which `seed` sets, arrays of arrays. In a graph
-each call is a node, which draws once in a run, in the order of the calls. A graph or call with a
-seed draws from a stream of its own (`Stream`).
+Eager calls draw from NumPy's global generator, which `seed` sets. In a graph each call is a node,
+which draws once per run, in the order of the calls. A graph or call with a seed has a stream of its
+own (`Stream`).
 """
 
 from collections.abc import Callable
@@ -143,7 +143,7 @@ def _between(u, low, high):
 def _triangular(u, left, mode, right):
     width = right - left
     below = u <= (mode - left) / width
-    # Each root is taken where it is chosen: beyond it may be one of 0, whose slope is infinite.
+    # A root that is not selected is of 1: the slope of a root of 0 is infinite.
     rising = sqrt(where(below, u * ((mode - left) * width), 1))
     falling = sqrt(where(below, 1, (1 - u) * ((right - mode) * width)))
     return where(below, left + rising, right - falling)
@@ -262,7 +262,7 @@ def triangular(left, mode, right, size=None, *, seed=None):
     return triangular.draw(size, seed, left, mode, right)
 
 
-# -- without derivatives: NumPy draws them by algorithms that reject and repeat --------------------
+# -- without derivatives: NumPy draws them by rejection --------------------------------------------
 
 
 @distribution("2.0, 3.0", n_fixed=2)

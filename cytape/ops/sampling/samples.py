@@ -1,4 +1,4 @@
-"""Random samples other than from a distribution's formula: integers, choices, vectors, bytes."""
+"""Random samples that are not rows of `distributions`: integers, choices, vectors, bytes."""
 
 import warnings
 
@@ -54,7 +54,7 @@ def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=
     low, high = draws.as_parameters(*((0, low) if high is None else (low, high)))
     if draws.is_numpys(seed, low, high):
         return draws.numpys_stream.integers(low, high, size, dtype, endpoint)
-    if values_of(low) is not None and values_of(high) is not None:  # raises what is to raise
+    if values_of(low) is not None and values_of(high) is not None:  # raises NumPy's errors
         np.random.default_rng(0).integers(values_of(low), values_of(high), None, dtype, endpoint)
     if isinstance(high, int) and high > draws.MAX_SEED:
         high, endpoint = np.uint64(high - 1 + endpoint), True
@@ -63,7 +63,7 @@ def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=
 
 
 def _population(x, axis):
-    """Return how many there are to choose from (None: not known), and the tensor or None."""
+    """Return the size of the population (None: unknown), and the tensor or None."""
     if isinstance(x, int | np.integer):
         return int(x), None
     x = convert_to_tensor(x)
@@ -73,7 +73,7 @@ def _population(x, axis):
 
 @draws.drawing_function
 def permutation(x, axis=0, *, seed=None):
-    """Put what lies along an axis in random order, as `numpy.random.Generator.permutation`.
+    """Permute slices along an axis at random, as `numpy.random.Generator.permutation`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def permutation(x, axis=0, *, seed=None):
 
 @draws.drawing_function
 def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False):
-    """Choose among what lies along an axis, as `numpy.random.Generator.choice`.
+    """Choose slices along an axis at random, as `numpy.random.Generator.choice`.
 
     Parameters
     ----------
@@ -157,9 +157,8 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
 def multivariate_normal(mean, cov, size=None, check_valid="warn", tol=1e-8, *, seed=None):
     """Draw vectors as `numpy.random.multivariate_normal`, differentiable in mean and covariance.
 
-    A covariance that is a tensor, and any beside a seed, is factored by Cholesky, whose derivative
-    has no poles where eigenvalues are equal: the numbers are others than NumPy's then, which takes
-    singular values.
+    A covariance that is a tensor, or any with a seed, is factored by Cholesky, whose derivative has
+    no poles at equal eigenvalues. NumPy factors by singular values, so its numbers differ.
 
     Examples
     --------
@@ -173,7 +172,7 @@ def multivariate_normal(mean, cov, size=None, check_valid="warn", tol=1e-8, *, s
         raise ValueError(
             "mean must be a vector and cov a square matrix of that length, got the shapes "
             f"{shape(mean)} and {shape(cov)}")
-    if not is_tensor(cov):  # raises or warns as it is to do
+    if not is_tensor(cov):  # NumPy's errors and warnings
         np.random.RandomState(0).multivariate_normal(  # noqa: NPY002
             np.zeros(len(cov)), cov, None, check_valid, tol)
     if is_tensor(cov) or seed is not None:
@@ -268,7 +267,7 @@ def random_integers(low, high=None, size=None, *, seed=None):
 
 @draws.drawing_function
 def bytes(length):
-    """Draw bytes, as `numpy.random.bytes`; not while a function is traced: no tensor holds bytes.
+    """Draw bytes, as `numpy.random.bytes`; not in a traced function, since no tensor holds bytes.
 
     Examples
     --------
@@ -283,9 +282,9 @@ def bytes(length):
 
 @draws.drawing_function
 def shuffle(x, *, seed=None):
-    """Put what lies along the first axis in random order, in place, as `numpy.random.shuffle`.
+    """Permute slices along the first axis at random, in place, as `numpy.random.shuffle`.
 
-    A tensor is assigned to: its views see that, and gradients follow the elements.
+    A tensor is assigned to: its views change, too, and elements keep their derivatives.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Shapes and dtypes of results of calls, also with unknown extents."""
+"""Shape rules: specs of the results of op calls, also with unknown extents."""

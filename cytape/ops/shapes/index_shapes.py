@@ -13,10 +13,7 @@ def _true_count(part):
 
 
 def indexed_shape(shape, index):
-    """Return the shape of ``x[index]`` for an x of a shape.
-
-    Arrays in the index may be specs, of which no more is known than that.
-    """
+    """Return the shape of ``x[index]``; specs may stand for arrays in the index."""
     parts = [
         np.array(part) if isinstance(part, bool | np.bool_) else part
         for part in (index if isinstance(index, tuple) else (index,))
@@ -89,7 +86,7 @@ def get_item(x, *, index):
     if not any(isinstance(part, np.ndarray | bool | np.bool_) for part in parts):
         return symbolic_spec(indexed_shape(shape_of(x, "x[index]"), index), x.dtype)
     shape = shape_of(x, "x[index]")
-    if None not in shape:  # NumPy looks whether the positions are there
+    if None not in shape:  # NumPy checks the bounds
         outline = np.broadcast_to(np.empty((), bool), shape)
         return symbolic_spec(outline[index].shape, x.dtype)
     return symbolic_spec(indexed_shape(shape, index), x.dtype)

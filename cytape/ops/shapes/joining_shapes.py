@@ -1,4 +1,4 @@
-"""Shape rules of ops that join tensors, or take them apart."""
+"""Shape rules of ops that join or split tensors."""
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -15,7 +15,7 @@ def _joined_dtype(specs, dtype):
 
 
 def concatenate(first, *others, axis=0, dtype=None, **_):
-    """Infer the spec of what is joined along an axis."""
+    """Infer the spec of a concatenation along an axis."""
     specs = first, *others
     shapes = [shape_of(spec, "concatenate") for spec in specs]
     dtype = _joined_dtype(specs, dtype)
@@ -39,7 +39,7 @@ def concatenate(first, *others, axis=0, dtype=None, **_):
 
 
 def stack(first, *others, axis=0, dtype=None, **_):
-    """Infer the spec of what is joined along a new axis."""
+    """Infer the spec of a stack along a new axis."""
     specs = first, *others
     shapes = [shape_of(spec, "stack") for spec in specs]
     result = list(shapes[0])

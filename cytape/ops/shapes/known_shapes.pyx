@@ -6,7 +6,7 @@ from cytape.ops.shapes import joining_shapes, shape_rules
 
 
 def reshape(Spec x not None, shape, order="C", **options):
-    """Infer the spec of the same elements in another shape."""
+    """Infer the spec of a reshape."""
     cdef npy_intp dims[MAX_AXES]
     cdef npy_intp size = 1
     cdef int ndim = dims_of(shape, dims), axis, free = -1
@@ -27,7 +27,7 @@ def reshape(Spec x not None, shape, order="C", **options):
 
 
 def transpose(Spec x not None, axes):
-    """Infer the spec of what has its axes in another order."""
+    """Infer the spec of a transpose."""
     cdef npy_intp dims[MAX_AXES]
     cdef npy_intp order[MAX_AXES]
     cdef unsigned long long taken = 0
@@ -51,7 +51,7 @@ def transpose(Spec x not None, axes):
 
 
 def broadcast_to(Spec x not None, shape):
-    """Infer the spec of what is broadcast to a shape."""
+    """Infer the spec of a broadcast to a shape."""
     cdef npy_intp dims[MAX_AXES]
     cdef int ndim = dims_of(shape, dims), axis, lead = ndim - x.ndim
     if ndim < 0 or not x.known or lead < 0:
@@ -64,7 +64,7 @@ def broadcast_to(Spec x not None, shape):
 
 
 def expand_dims(Spec x not None, axis):
-    """Infer the spec of what gets axes of length one."""
+    """Infer the spec of `expand_dims`."""
     cdef npy_intp dims[MAX_AXES]
     cdef int i, place, ndim = x.ndim + 1
     if not x.known or type(axis) is not int or ndim > MAX_AXES or not -ndim <= axis < ndim:
@@ -76,7 +76,7 @@ def expand_dims(Spec x not None, axis):
 
 
 def concatenate(Spec first not None, *others, axis=0, dtype=None, **options):
-    """Infer the spec of what is joined along an axis."""
+    """Infer the spec of a concatenation along an axis."""
     cdef npy_intp dims[MAX_AXES]
     cdef Spec spec
     cdef int i, place
@@ -98,7 +98,7 @@ def concatenate(Spec first not None, *others, axis=0, dtype=None, **options):
 
 
 cdef int dims_of(shape, npy_intp* dims) except? -1:
-    """Write down integers, one or a tuple of them; -1 if they are no plain ones, or too many."""
+    """Store an integer or a tuple of integers; -1 for other types, or if they are too many."""
     cdef int i
     if type(shape) is int:
         dims[0] = shape

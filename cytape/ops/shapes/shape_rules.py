@@ -1,9 +1,8 @@
 """Shape rules: specs of an op's outputs from the specs of its inputs.
 
 A rule is called with the specs of the inputs and the op's attributes, and returns the spec of the
-output (several outputs: a tuple). An extent that is not known is None, and so is the shape of a
-tensor of which not even the rank is known. What an output has in common with an input in any case
-it says by having the same shape object: `spec_like`.
+output (several outputs: a tuple). An unknown extent is None, and so is the shape of a tensor of
+unknown rank. An output that always has the shape of an input shares its shape object: `spec_like`.
 """
 
 import math
@@ -53,19 +52,19 @@ def axes_of(axis, ndim):
     """Return the axes that an ``axis`` parameter means, not negative."""
     if axis is None:
         return tuple(range(ndim))
-    if ndim == 0:  # NumPy lets a 0-d array have an axis 0
+    if ndim == 0:  # NumPy allows axis 0 of a 0-d array
         normalize_axis_tuple(axis, 1)
         return ()
     return normalize_axis_tuple(axis, ndim)
 
 
 def is_set(flag):
-    """Return whether a flag that may be any integer is true; raise for what is no integer."""
+    """Return whether a flag, any integer, is true; raise for other types."""
     return bool(flag if isinstance(flag, (bool, np.bool_)) else operator.index(flag))
 
 
 def _no_list(axis):
-    """Return an ``axis`` parameter that may be a tuple, but no other sequence, or raise."""
+    """Return an ``axis`` parameter, an integer or a tuple; raise for other sequences."""
     return axis if axis is None or isinstance(axis, (int, tuple)) else operator.index(axis)
 
 
@@ -99,7 +98,7 @@ def broadcast(*shapes, what="broadcasting"):
 
 
 def example(forward, *specs, **attrs):
-    """Return the dtype of what a function makes of one element of each input."""
+    """Return the result dtype of an elementwise function, from a call with ones."""
     with np.errstate(all="ignore"):
         return np.asarray(forward(*[np.ones((), spec.dtype) for spec in specs], **attrs)).dtype
 
@@ -108,32 +107,32 @@ def example(forward, *specs, **attrs):
 
 
 def same(x, **_):
-    """Tell that the output is like the (first) input."""
+    """Infer the spec of the (first) input."""
     return x
 
 
 def real_part(x):
-    """Tell that the output is real, and else like the input."""
+    """Infer the spec of a real output in the shape of the input."""
     return spec_like(x, np.empty(0, x.dtype).real.dtype)
 
 
 def cast(x, dtype):
-    """Infer the spec of what has another dtype."""
+    """Infer the spec of a cast."""
     return spec_like(x, np.dtype(dtype))
 
 
 def like_second(x, like):
-    """Infer the spec of what gets the shape of another input, and keeps its dtype."""
+    """Infer the spec of the first input in the shape of another."""
     return spec_like(like, x.dtype)
 
 
 def truth(*_, **__):
-    """Tell that the output is one truth value."""
+    """Infer the spec of one truth value."""
     return symbolic_spec((), bool)
 
 
 def elementwise(forward):
-    """Return the rule of a function of corresponding elements that is no ufunc."""
+    """Return the rule of an elementwise function that is not a ufunc."""
 
     def rule(*specs, **attrs):
         shaped = specs[0]
@@ -157,7 +156,7 @@ def broadcast_specs(specs, what):
 
 
 def where(condition, x, y):
-    """Infer the spec of what is taken from one of two."""
+    """Infer the spec of a selection from two inputs."""
     shaped = broadcast_specs((condition, x, y), "where")
     return spec_like(shaped, np.result_type(x.dtype, y.dtype))
 
@@ -200,7 +199,7 @@ def no_number(shape):
 
 
 def known_extents(shape, what):
-    """Return a shape that is asked for as a tuple of integers, or raise if it has a None."""
+    """Return a requested shape as a tuple of integers, or raise if it has a None."""
     shape = as_shape(shape)
     if None in shape:
         raise SymbolicTensorError(
@@ -212,7 +211,7 @@ def known_extents(shape, what):
 
 
 def broadcast_to(x, shape):
-    """Infer the spec of what is broadcast to a shape."""
+    """Infer the spec of a broadcast to a shape."""
     shape = known_extents(shape, "broadcast_to")
     if x.shape is not None:
         lead = len(shape) - len(x.shape)
@@ -224,12 +223,12 @@ def broadcast_to(x, shape):
 
 
 def to_shape(x, shape):
-    """Infer the spec of what is summed to a shape."""
+    """Infer the spec of a sum to a shape."""
     return symbolic_spec(known_extents(shape, "sum to"), x.dtype)
 
 
 def reshape(x, shape, order="C", **_):
-    """Infer the spec of the same elements in another shape."""
+    """Infer the spec of a reshape."""
     shape = known_extents(shape, "reshape to")
     size = None if x.shape is None else product(x.shape)
     if -1 in shape:
@@ -245,7 +244,7 @@ def reshape(x, shape, order="C", **_):
 
 
 def squeeze(x, axis):
-    """Infer the spec of what loses axes of length one."""
+    """Infer the spec of `squeeze`."""
     shape = x.shape
     if shape is None or (axis is None and None in shape):  # it may be 1 or not
         return symbolic_spec(None, x.dtype)
@@ -259,7 +258,7 @@ def squeeze(x, axis):
 
 
 def expand_dims(x, axis):
-    """Infer the spec of what gets axes of length one."""
+    """Infer the spec of `expand_dims`."""
     shape = x.shape
     if shape is None:
         return symbolic_spec(None, x.dtype)
@@ -272,7 +271,7 @@ def expand_dims(x, axis):
 
 
 def at_least(ndim):
-    """Return the rule of `atleast_1d` and its like."""
+    """Return the rule of `atleast_1d` and similar functions."""
 
     def rule(x):
         shape = shape_of(x, f"atleast_{ndim}d")
@@ -287,7 +286,7 @@ def at_least(ndim):
 
 
 def transpose(x, axes):
-    """Infer the spec of what has its axes in another order."""
+    """Infer the spec of a transpose."""
     shape = shape_of(x, "transpose")
     if axes is None:
         return symbolic_spec(shape[::-1], x.dtype)
@@ -298,7 +297,7 @@ def transpose(x, axes):
 
 
 def swap_axes(x, axis1, axis2):
-    """Infer the spec of what has two of its axes interchanged."""
+    """Infer the spec of `swapaxes`."""
     shape = list(shape_of(x, "swapaxes"))
     axis1, axis2 = (normalize_axis_index(axis, len(shape)) for axis in (axis1, axis2))
     shape[axis1], shape[axis2] = shape[axis2], shape[axis1]
@@ -306,7 +305,7 @@ def swap_axes(x, axis1, axis2):
 
 
 def rot90(x, k, axes):
-    """Infer the spec of what is turned in a plane."""
+    """Infer the spec of `rot90`."""
     shape = shape_of(x, "rot90")
     first, second = axes_of(tuple(axes), len(shape))
     if k % 2 == 0:
@@ -317,21 +316,21 @@ def rot90(x, k, axes):
 
 
 def flip(x, axis=None, **_):
-    """Tell that the output is like the input, whose axes must be there."""
+    """Infer the spec of the input; raise for an invalid axis."""
     if x.shape is not None:
         axes_of(axis, len(x.shape))
     return x
 
 
 def roll(x, shift, axis):
-    """Tell that the output is like the input, whose axes must be there."""
+    """Infer the spec of the input; raise for an invalid axis."""
     if x.shape is not None and axis is not None:
         normalize_axis_tuple(axis, len(x.shape), allow_duplicate=True)
     return x
 
 
 def tile(x, reps):
-    """Infer the spec of what is repeated as a whole."""
+    """Infer the spec of `tile`."""
     shape = shape_of(x, "tile")
     reps = np.atleast_1d(reps).tolist() if not isinstance(reps, tuple | list) else list(reps)
     ndim = max(len(shape), len(reps))
@@ -341,7 +340,7 @@ def tile(x, reps):
 
 
 def repeat(x, repeats, axis):
-    """Infer the spec of what has each element repeated as often."""
+    """Infer the spec of `repeat` with one count."""
     shape = list(shape_of(x, "repeat"))
     axis = normalize_axis_index(axis, len(shape))
     shape[axis] = times(shape[axis], int(np.asarray(repeats).item()))
@@ -349,7 +348,7 @@ def repeat(x, repeats, axis):
 
 
 def pad(x, pad_width, **_):
-    """Infer the spec of what has elements added at the ends."""
+    """Infer the spec of `pad`."""
     shape = shape_of(x, "pad")
     return symbolic_spec(
         [total((n, *width)) for n, width in zip(shape, pad_width, strict=True)], x.dtype
@@ -357,7 +356,7 @@ def pad(x, pad_width, **_):
 
 
 def triangle(x, k):
-    """Infer the spec of a triangle of a matrix; a vector is the rows of a square."""
+    """Infer the spec of a triangle of a matrix; a vector becomes the rows of a square matrix."""
     shape = shape_of(x, "tril and triu")
     return symbolic_spec(shape * 2, x.dtype) if len(shape) == 1 else x
 
@@ -379,7 +378,7 @@ def diagonal(x, offset, axis1, axis2):
 
 
 def reduced_shape(x, axis, keepdims):
-    """Return the shape that is left by a reduction; None if the rank is unknown."""
+    """Return the shape of a reduction's result; None if the rank is unknown."""
     shape = x.shape
     if keepdims is not False and keepdims is not True:
         keepdims = is_set(keepdims)

@@ -1,1 +1,1 @@
-"""Loops over memory that single families of ops need."""
+"""Loops over memory for single families of ops: activations, products, recurrences, ties."""

@@ -148,7 +148,7 @@ cdef extern from *:
     PyUFuncGenericFunction* cytape_sigmoid
     PyUFuncGenericFunction* cytape_softplus
 
-cdef list kernels = [kernel_of(np.exp), kernel_of(np.log1p)]  # they keep what loops point to
+cdef list kernels = [kernel_of(np.exp), kernel_of(np.log1p)]  # owners of the loops' data
 
 
 cdef object ufunc(PyUFuncGenericFunction* loops, char* name):

@@ -183,7 +183,7 @@ cdef extern from *:
 
 
 class Receiver(np.ndarray):
-    """Returns the ufunc that NumPy calls with it: that of clip has no public name."""
+    """An operand that returns the ufunc it meets, since clip's ufunc has no public name."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         return ufunc

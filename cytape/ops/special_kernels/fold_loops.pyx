@@ -25,13 +25,12 @@ def fold_slices(ufunc, x, starts):
         Of two operands and one result.
     x : ndarray
     starts : ndarray
-        Where slices begin, in order; the first is 0.
+        Begins of the slices, in order; the first is 0.
 
     Returns
     -------
     ndarray or None
-        None where NumPy has to be called, for its warnings or because there is no loop of the
-        dtype.
+        None if NumPy must be called, for its warnings or because there is no loop for the dtype.
     """
     cdef ndarray y
     cdef ndarray begins = np.ascontiguousarray(starts, np.intp)
@@ -45,7 +44,7 @@ def fold_slices(ufunc, x, starts):
     cdef char* memory
     if type_num >= N_TYPES or not x.dtype.isnative:
         return None
-    loop = &kernel.numpys[type_num]  # which looks whether operands overlap with results
+    loop = &kernel.numpys[type_num]  # which checks for overlap of operands and results
     if loop.function == NULL:
         loop = &kernel.loops[type_num]
     if loop.function == NULL or loop.out_type != type_num:

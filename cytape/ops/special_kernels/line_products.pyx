@@ -27,15 +27,15 @@ cdef enum:
     LANES = 8  # lines that are gone through at once
 
 cdef struct Lines:
-    bint cumulative  # g, or a tangent that is returned, is one of each element, not of each slice
+    bint cumulative  # one g, or one returned tangent, per element, not per slice
     char* g
     char* x
     char* t
     char* result
     char* kept
-    npy_intp n, step, lane  # elements of a line, and how many are from one to the next, ...
+    npy_intp n, step, lane  # elements of a line, distance from one to the next, ...
     npy_intp n_slices       # ... and from one line to the next
-    npy_intp slice_step, slice_lane  # the same of slices, one number each
+    npy_intp slice_step, slice_lane  # the same for arrays with one number per slice
     const npy_intp* starts
 
 cdef int64_t* effort = effort_so_far()
@@ -54,23 +54,23 @@ def products_derivative(x, axis, starts=None, g=None, t=None, product=None,
     axis : None, int or tuple of int
         The axes of a line.
     starts : ndarray, optional
-        Where slices of a line begin, which go on to the next one, in order. By default a line is
-        one slice. What is before the first has no part in a product.
+        Begins of the slices of a line, in order; each ends at the next one. By default a line is
+        one slice. Elements before the first slice are in no product.
     g : ndarray, optional
-        The gradients, one for each product; the gradient of the factors is returned then, and the
-        tangent otherwise.
+        The gradients, one per product. If given, the gradient of the factors is returned, otherwise
+        the tangent of the products.
     t : ndarray, optional
         A tangent of the factors. With `g` the tangent of the gradient is returned.
     product : ndarray, optional
         The products of lines, if they are known.
     cumulative : bool, optional
-        Of each slice there is a product for each element, of those up to it.
+        Whether each slice has one product per element, of the elements up to this one.
 
     Returns
     -------
     ndarray or None
-        Of the shape of `x`; a tangent of products has one element for each, in order. None if the
-        axes are not side by side.
+        In the shape of `x`; a tangent of products has one element per product. None if the axes are
+        not adjacent.
 
     Raises
     ------
@@ -151,7 +151,7 @@ cdef inline bint fits(ndarray x, int type_num, npy_intp size):
 
 
 cdef void go_through(Lines* of, const npy_intp* lines, number _) noexcept nogil:
-    """Go through lines, several at once where they share the memory of rows, or wait long."""
+    """Process lines, several at once if they are interleaved or latency-bound."""
     cdef npy_intp block, first, at, at_slices, n_beside
     cdef bint is_columns = lines[2] > 1
     of.step = of.slice_step = lines[2]
@@ -176,7 +176,7 @@ cdef void go_through(Lines* of, const npy_intp* lines, number _) noexcept nogil:
 
 cdef inline void differentiate(Lines* of, npy_intp at, npy_intp at_slices, int width,
                                npy_intp lane, number _) noexcept nogil:
-    """Go through lines that are `lane` elements apart, slice after slice."""
+    """Process lines that are `lane` elements apart, slice after slice."""
     cdef number* result = <number*>of.result + at
     cdef npy_intp j, i, start, stop
     cdef int k
@@ -227,9 +227,10 @@ cdef inline void move(Lines* of, npy_intp at, npy_intp at_slices, npy_intp start
 
 cdef inline void give_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp start,
                            npy_intp stop, int width, npy_intp lane, number _) noexcept nogil:
-    """Element i gets the product of those before it, times r[i] = g[i] + x[i + 1] * r[i + 1].
+    """Gradient of element i: the product of elements before it, times
+    r[i] = g[i] + x[i + 1] * r[i + 1].
 
-    Both recurrences start at once, from either end, and are multiplied where they have met.
+    Both recurrences run at once, from either end, and are multiplied after they meet.
     """
     cdef number* g = <number*>of.g + (at if of.cumulative else at_slices)
     cdef number* x = <number*>of.x + at
@@ -267,18 +268,18 @@ cdef inline void give_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp 
 
 cdef inline void move_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp start,
                            npy_intp stop, int width, npy_intp lane, number _) noexcept nogil:
-    """Tangent of what `give_back` returns, for a tangent of the factors.
+    """Tangent of the result of `give_back`, for a tangent of the factors.
 
-    As there, what is multiplied by a zero that no factor made adds nothing.
+    Zero gradients and tangents add nothing, as there, even times infinite products.
     """
     cdef number* g = <number*>of.g + (at if of.cumulative else at_slices)
     cdef number* x = <number*>of.x + at
     cdef number* t = <number*>of.t + at
-    cdef number* result = <number*>of.result + at  # meanwhile what moved, or r
+    cdef number* result = <number*>of.result + at  # temporarily the tangents, or r
     cdef number* kept = <number*>of.kept           # products, or tangents of r
     cdef number[LANES] product, moved, later, moved_later, next_x, next_t
     cdef bint[LANES] stays
-    cdef npy_intp[LANES] still, later_stays  # g from there on, and what r got of t, are zero
+    cdef npy_intp[LANES] still, later_stays  # g from there on, and terms of t in r, are zero
     cdef npy_intp i, j, place, other, middle = start + (stop - start) // 2
     cdef number gradient
     cdef int k

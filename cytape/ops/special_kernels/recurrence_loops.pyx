@@ -28,9 +28,9 @@ cdef int64_t* effort = effort_so_far()
 
 
 def linear_recurrence(a, b, backwards=False):
-    """Solve y[k] = a[k] * y[k - 1] + b[k] along the last axis; the first of `a` does not count.
+    """Solve y[k] = a[k] * y[k - 1] + b[k] along the last axis; the first of `a` is not read.
 
-    Backwards y[k] = a[k + 1] * y[k + 1] + b[k]. A y of 0 adds nothing, even to infinite factors.
+    Backwards y[k] = a[k + 1] * y[k + 1] + b[k]. A y of 0 adds nothing, even times an infinite a.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ cdef void solve_rows(number* a, number* b, number* y, npy_intp rows, npy_intp n,
 
 cdef inline void solve(number* a, number* b, number* y, npy_intp n, bint backwards,
                        int width) noexcept nogil:
-    """Solve as many rows at once: each element waits for the one before it in its row."""
+    """Solve `LANES` rows at once, since each element waits for the one before it in its row."""
     cdef number[LANES] last
     cdef npy_intp i
     cdef int k

@@ -227,7 +227,7 @@ DTYPES = "fdgFDG"
 
 
 def spread(g, indices, n, axis, negative=False):
-    """Spread gradients of slices over the elements of the slices, and add them up.
+    """Add the gradient of each slice to all elements of the slice.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ def spread(g, indices, n, axis, negative=False):
 def spread_to_extrema(g, x, y, indices, axis):
     """Spread gradients of the extrema of slices to the elements that are the extrema.
 
-    Elements that tie share the gradient as in a fold: half of it to the last one, half of the rest
-    to the one before it. Where the extremum is NaN the first NaN has the gradient.
+    Ties share the gradient as in a fold: the last one gets half, the one before it half of the
+    rest, and so on. If the extremum is NaN, the first NaN gets the gradient.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def fold_at_extrema(t, x, y, indices, axis):
 
 
 cdef int kind_of(dtype) except -1:
-    """Return which of the loops is for a dtype."""
+    """Return the number of the loop for a dtype."""
     if dtype.char not in DTYPES or not dtype.isnative:
         raise TypeError(
             f"expected floats or complex numbers of single precision or more, not {dtype}: "
@@ -354,7 +354,7 @@ cdef int kind_of(dtype) except -1:
 
 
 cdef ndarray checked(indices, tuple shape, int axis):
-    """Return indices along an axis if they are those of elements."""
+    """Return indices along an axis, or raise if one is out of bounds."""
     if not 0 <= axis < len(shape):
         raise ValueError(f"expected an axis of {len(shape)} that is not negative, got {axis}")
     cdef npy_intp n = shape[axis]
@@ -368,7 +368,7 @@ cdef ndarray checked(indices, tuple shape, int axis):
 
 
 cdef int require(array, shape, result) except -1:
-    """Raise if an array, which may be None, has not a shape and the dtype of the result."""
+    """Raise if an array (None is allowed) has a shape or dtype other than the result's."""
     if array is not None and (array.shape != shape or array.dtype != result.dtype):
         raise ValueError(
             f"expected an array of shape {shape} and dtype {result.dtype}, got one of shape "

@@ -162,7 +162,7 @@ cross = cnp.PyUFunc_FromFuncAndDataAndSignature(
 def cholesky_gradient(lower, g):
     """Return the gradients of symmetric matrices, given those of their Cholesky factors.
 
-    It is computed in double precision. What stands above the diagonals is not read.
+    Computed in double precision. Elements above the diagonals are not read.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ cdef bint takes(x) except -1:
 
 
 cdef void mirror(double* matrix, npy_intp n) noexcept nogil:
-    """Add the transpose of the lower triangle to it."""
+    """Add the transpose of the lower triangle to the matrix."""
     cdef npy_intp i, j
     for i in range(n):
         for j in range(i):
@@ -216,8 +216,7 @@ cdef void mirror(double* matrix, npy_intp n) noexcept nogil:
 def inverse(a):
     """Return the inverses of small matrices, None if one of them is singular.
 
-    They are computed in double precision, as NumPy's, but in fewer steps than LAPACK makes, and may
-    differ in their last bits.
+    Computed in double precision, like NumPy's, but with fewer operations; the last bits may differ.
 
     Parameters
     ----------
@@ -246,9 +245,6 @@ def inverse(a):
 
 def cofactors(a, determinants):
     """Return the derivatives of the determinants of small matrices, made of their inverses.
-
-    Close to a singular matrix no two ways to a determinant agree, and none of both ways makes
-    derivatives.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Order statistics, averages, counts: imported when one of them is called first."""
+"""Sorting, quantiles, averages and counts in bins. Imported at first use."""

@@ -1,4 +1,4 @@
-"""Weighted averages, covariances and ranges."""
+"""Weighted averages, covariances and ranges: `average`, `cov`, `corrcoef`, `ptp`."""
 
 import warnings
 
@@ -45,7 +45,7 @@ _INCONSISTENT = "Shape of weights must be consistent with shape of a along speci
 
 @numpy_function(np.ptp)
 def ptp(a, axis=None, out=None, keepdims=_NoValue):
-    """Return the maximum less the minimum, as `numpy.ptp`.
+    """Return the maximum minus the minimum, as `numpy.ptp`.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
 
 
 def _axes_in_order(weights, a, *, axes):
-    """Transpose weights, unless they have the shape of `a` as they are."""
+    """Transpose weights, unless they already have the shape of `a`."""
     if weights.shape != a.shape:
         weights = weights.transpose(np.argsort(axes))
         if weights.shape != a.shape:
@@ -152,7 +152,7 @@ def _gram_jvp(op, t):
     return half + _adjoint(half)
 
 
-# One product, and one for the gradient, where that of two tensors has two.
+# x @ x.T with one product for the gradient, where matmul of two tensors needs two.
 gram_op = general(
     "Gram", lambda x: np.matmul(x, _adjoint(x)),
     vjp=lambda op, g: matmul_op(g + _adjoint(g), op.inputs[0]), jvp=_gram_jvp, batched=_gram_jvp,
@@ -165,8 +165,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         dtype=None):
     """Return the covariance matrix, as `numpy.cov`.
 
-    It is a number if the variables are known to be one. In a graph that does not know how many they
-    are it is a matrix, also where they turn out to be one.
+    A number for a single variable. In a graph with an unknown number of variables it is a matrix,
+    even if there is one variable at run time.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         dtype = np.result_type(*[x.dtype for x in (m, y) if x is not None], np.float64)
     rows = _observations(m, dtype, not rowvar and ndim(m) > 1)
     if y is not None:
-        single = ndim(y) < 2 or shape(y)[0] == 1  # as NumPy has it of y only
+        single = ndim(y) < 2 or shape(y)[0] == 1  # as in NumPy, depends only on y
         rows = concatenate((rows, _observations(y, dtype, not rowvar and not single)), 0)
     if ddof is None:
         ddof = 1 if bias == 0 else 0

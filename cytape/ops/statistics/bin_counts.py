@@ -1,7 +1,7 @@
-"""Counts in bins: differentiable in the weights that are added up.
+"""Counts in bins and histograms, differentiable in the weights.
 
-Which bin an element belongs to is a step function of it. Edges that are made of the range of the
-elements move with it.
+The bin of an element is a step function of the element. Edges that are derived from the range of
+the elements are differentiable in it.
 """
 
 import math
@@ -36,7 +36,7 @@ bincount_op = nondifferentiable(
 
 def _sums_of_weights(weights, x, *, minlength):
     sums = np.bincount(x, weights, minlength)
-    return sums if weights.size else sums.astype(float)  # which NumPy counts as integers
+    return sums if weights.size else sums.astype(float)  # not integers, as NumPy's for no weights
 
 
 def _weighted_bincount_spec(weights, x, *, minlength):
@@ -70,7 +70,7 @@ def bincount(x, /, weights=None, minlength=0):
     if weights.dtype.kind == "c":
         np.bincount(np.zeros(1, int), np.ones(1, weights.dtype))  # raises NumPy's error
     places = values_of(x) if getattr(weights, "graph", None) is not None else None
-    if places is not None and weights.shape == places.shape:  # they say how many bins there are
+    if places is not None and weights.shape == places.shape:  # they determine the number of bins
         return scatter_add_op(
             astype(weights, float, copy=False), places.astype(np.intp, copy=False), axis=0,
             mode="raise", size=np.bincount(places, minlength=minlength).size)
@@ -78,7 +78,7 @@ def bincount(x, /, weights=None, minlength=0):
 
 
 def _bins(a, edges):
-    """Return the bin of each element; one more than there are for those in none."""
+    """Return the bin of each element; the number of bins for elements in none."""
     n = len(edges) - 1
     if np.any(edges[:-1] > edges[1:]):
         raise ValueError("`bins` must increase monotonically, when an array")
@@ -88,7 +88,7 @@ def _bins(a, edges):
 
 
 def _add_up(weights, bins, *, n):
-    # In the dtype of the weights, in which NumPy adds them up, too.
+    # In the dtype of the weights, as in NumPy.
     return added_at((n + 1,), bins, weights)[:n]
 
 
@@ -100,7 +100,7 @@ bins_op = nondifferentiable(
     "BinsOfElements", _bins,
     shape_rule=lambda a, edges: spec_like(a, np.dtype(np.intp)), batch=batch_axis.only(0))
 def _added_to_bins(call):
-    """Give each member bins of its own; one more for what is in no bin."""
+    """Compute a batch with separate bins for each member, one of them for elements in no bin."""
     inputs = batch_axis.repeated(call)
     if inputs is None or call.extent is None or not call.input_specs[1].known:
         return NotImplemented
@@ -116,9 +116,9 @@ add_to_bins_op = multilinear(
 
 
 def _edges(a, bins, range, dtype):
-    """Return the edges of bins, of which there may be given a number or a rule.
+    """Return the edges of bins, from given edges, a number of bins, or a rule.
 
-    Between the ends of a range they have the dtype.
+    Edges that are derived from a range have the dtype.
     """
     if getattr(bins, "shape", None) == ():
         bins = plain(bins)
@@ -196,7 +196,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         bins = [bins] * depth
     if range is not None or len(bins) != depth or not all(
             type(part) is int and part > 0 for part in bins):
-        # NumPy's opinion of bins and ranges.
+        # NumPy's checks of bins and ranges.
         np.histogramdd(np.empty((0, depth)), [_known_bins(part) for part in bins], range)
     cell, outside, edges = 0, False, []
     for i, part in enumerate(bins):
@@ -212,7 +212,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         "The weights and list don't have the same length.")
     if not np.can_cast(weights.dtype, float):
         np.bincount([0], np.ones(1, weights.dtype))  # raises NumPy's error
-    counts = reshape(add_to_bins_op(  # in the dtype in which NumPy counts
+    counts = reshape(add_to_bins_op(  # in NumPy's dtype of counts
         convert_to_tensor(weights).astype(float), where(outside, n_cells, cell), n=n_cells),
         lengths)
     if density:
@@ -226,7 +226,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 
 
 def _known_bins(bins):
-    """Return bins as NumPy can look at them: edges without values are any that increase."""
+    """Return bins for NumPy's checks: increasing numbers in place of symbolic edges."""
     if not is_tensor(bins) or getattr(bins, "shape", None) == ():
         return plain(bins)
     values = values_of(bins)
@@ -250,7 +250,7 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
         is_shared = len(bins) not in (1, 2)
     except TypeError:  # a number
         is_shared = False
-    if is_shared:  # the edges of both
+    if is_shared:  # one array of edges for both
         bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]

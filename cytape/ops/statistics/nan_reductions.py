@@ -1,7 +1,8 @@
-"""Reductions that skip NaN: what is skipped has no gradient.
+"""Reductions that skip NaN: `nansum`, `nanmax`, `nanmean` and others.
 
-They are the reductions of what has a neutral number in the place of each NaN, so that ties and
-zeros are as in those. A slice of nothing but NaN has NumPy's result, and no gradient.
+NaN is replaced by a neutral number, which gets no gradient, before the reduction of the same name;
+derivatives at ties and zeros are those of that reduction. A slice of NaN only has NumPy's result
+and no gradient.
 """
 
 import warnings
@@ -34,7 +35,7 @@ _NoValue = np._NoValue
 
 
 def _there(a, given):
-    """Return where there are elements: not NaN, and named by the argument `where`."""
+    """Return the mask of elements: not NaN, and selected by the argument `where`."""
     there = logical_not(isnan(a))
     return there & mask_for(a, given) if is_given(given) else there
 
@@ -109,7 +110,7 @@ def _nan_extremum(name, reduce, ufunc):
         if is_given(initial):
             return reduce(a, axis, None, keepdims, initial, _there(a, where))
         if is_given(where) and where is not True:
-            mask_for(a, where)  # raises if it is none
+            mask_for(a, where)  # raises if it is not a mask
             theirs(np.zeros(1), where=[True])  # raises NumPy's error
         if a.dtype.kind not in "fc":
             return reduce(a, axis, keepdims=keepdims)
@@ -214,7 +215,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
            mean=_NoValue, correction=_NoValue):
     """Return the standard deviation of what is not NaN, as `numpy.nanstd`.
 
-    Where it is 0, so is its gradient.
+    Its gradient is 0 where it is 0.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """Median, quantiles and percentiles, with and without NaN.
 
-A quantile lies between two neighbours in order, or is one element. The gradient goes to these:
-among equal elements to any one. Where a NaN makes the result NaN there is none. In `q` a quantile
-is piecewise linear; at the positions of elements the derivative is that to the right.
+A quantile is an element or lies between two adjacent ones in sorted order. The gradient goes to
+these; among equal elements any one gets it. If a NaN makes the result NaN, there is no gradient. In
+`q` a quantile is piecewise linear; at kinks the derivative is the slope on the right.
 
-The dtype of a quantile does not depend on values, which functions do not know when they are traced:
-one that is NaN has that of any other, where NumPy gives a single one that of the elements.
+The dtype of a quantile does not depend on values, which are unknown when functions are traced:
+unlike in NumPy, a single quantile that is NaN has the same dtype as other quantiles.
 """
 
 import math
@@ -61,10 +61,7 @@ FEW = 1 << 13  # elements of a line
 
 
 def _rows(a, axis):
-    """Return `a` with the elements of each slice along the last axis, and the axes they come from.
-
-    Each op has lines along the last axis to deal with.
-    """
+    """Return `a` with the elements of each slice along the last axis, and the reduced axes."""
     a = convert_to_tensor(a)
     n_axes = ndim(a)
     if axis is None:
@@ -74,29 +71,29 @@ def _rows(a, axis):
         return (a if axes == (n_axes - 1,) else moveaxis(a, axes, (-1,))), axes
     rest = tuple([i for i in range(n_axes) if i not in axes])
     lengths = [size(a, i) for i in rest]
-    length = math.prod([size(a, i) for i in axes])  # -1 is no length where another is 0
+    length = math.prod([size(a, i) for i in axes])  # not -1, which fails for an extent of 0
     return reshape(transpose(a, (*rest, *axes)), (*lengths, length)), axes
 
 
 def _with_axes(result, axes, lead, keepdims):
-    """Give back the axes of length one, behind the axes of `q`."""
+    """Insert the reduced axes, of length one, behind the axes of `q`."""
     return expand_dims(result, tuple([lead + axis for axis in axes])) if keepdims else result
 
 
-# -- where in a line a quantile lies ---------------------------------------------------------------
+# -- positions of quantiles in lines ---------------------------------------------------------------
 
 
 def _neighbours(x, q, y, *, method, skip_nan):
-    """Return the positions of both neighbours of each quantile, and the rank of the lower one.
+    """Return the positions of both elements around each quantile, and the rank of the lower one.
 
-    x has lines along the last axis, and y is the quantiles: of q's axes and then those of lines.
+    x has lines along the last axis; the quantiles y have q's axes in front of the axes of lines.
     """
     y = np.moveaxis(y.reshape(q.size, *x.shape[:-1]), 0, -1)
     n = x.shape[-1]
     if n == 0:
         position = np.zeros(y.shape, np.intp)
         return position, position, np.zeros(y.shape)
-    if method not in (*_CONTINUOUS, "averaged_inverted_cdf", "midpoint"):  # it is an element
+    if method not in (*_CONTINUOUS, "averaged_inverted_cdf", "midpoint"):  # an element
         position = np.empty(y.shape, np.intp)
         for i in range(q.size):
             position[..., i] = (x == y[..., i, None]).argmax(-1)
@@ -107,7 +104,7 @@ def _neighbours(x, q, y, *, method, skip_nan):
     last = np.maximum(counts[..., None] - 1, 0)
     step = 1 if method in _CONTINUOUS else rank > lower
     low, high = np.clip(lower, 0, last), np.clip(lower + step, 0, last)
-    if method == "averaged_inverted_cdf":  # in the middle, or the next
+    if method == "averaged_inverted_cdf":  # halfway, or the next element
         low = np.where(rank > lower, high, low)
         high = np.where(rank > lower, high, np.clip(lower + 1, 0, last))
     order = _order(x, np.unique([low, high]))
@@ -116,19 +113,19 @@ def _neighbours(x, q, y, *, method, skip_nan):
 
 
 def _order(x, ranks):
-    """Return positions of the elements of lines by rank, right for the given ranks at least."""
+    """Return positions that partition lines at the given ranks."""
     return x.argpartition(ranks) if 0 < len(ranks) < 16 else x.argsort(-1)
 
 
 def _places(x, low, high):
-    """Return the positions of the elements of lines that have a rank and, maybe, the next one.
+    """Return the positions of the elements of lines with given ranks, `lower` and `upper`.
 
-    Many values are partitioned several times as fast as their positions are.
+    Partitions values if lines are long, which is several times as fast as partitioning positions.
     """
     if x.shape[-1] > FEW:
         values = np.partition(x, low)
         lower, upper = values[..., low, None], np.fmin.reduce(values[..., high:], -1, keepdims=True)
-    if x.shape[-1] <= FEW or low < high and (lower == upper).any():  # each has a place of its own
+    if x.shape[-1] <= FEW or low < high and (lower == upper).any():  # distinct positions are needed
         return x.argpartition((low, high))[..., (low, high)]
     places = np.empty((*x.shape[:-1], 2), np.intp)
     places[..., 0], places[..., 1] = (x == lower).argmax(-1), (x == upper).argmax(-1)
@@ -136,14 +133,14 @@ def _places(x, low, high):
 
 
 def _neighbours_of_number(x, q, y, *, method, skip_nan):
-    """Return the positions of both neighbours of one quantile, and how much of each is in it.
+    """Return the positions of both elements around one quantile, and their weights.
 
-    That is what `_neighbours` and `_Parts` make, of lines that have as many elements each.
+    As `_neighbours` and `_Parts`, for lines with the same number of elements.
     """
     if x.size == 0:
         shape = (*x.shape[:-1], 2)
         return np.zeros(shape, np.intp), np.zeros(shape, wide(np.result_type(x.dtype, y.dtype)))
-    if skip_nan and x.ndim > 1:  # lines of a batch, each with a number of its own
+    if skip_nan and x.ndim > 1:  # lines may differ in their number of elements
         found = [_neighbours_of_number(line, q, part, method=method, skip_nan=True)
                  for line, part in zip(x.reshape(-1, x.shape[-1]), y.reshape(-1), strict=True)]
         return tuple(np.stack(parts).reshape(*x.shape[:-1], 2)
@@ -203,7 +200,7 @@ line_counts_op = nondifferentiable(
 
 
 class _Parts:
-    """A call: both neighbours, and how much of each there is in the result."""
+    """Both elements around the quantiles of a call, and their weights in the results."""
 
     def __init__(self, op):
         x, q, y = op.inputs[0], op.inputs[1], op.outputs[0]
@@ -224,7 +221,7 @@ class _Parts:
         self.below = astype(where(invalid, 0, 1 - part), self.dtype, copy=False)
 
     def by_line(self, y):
-        """Put the axes of q last, in one."""
+        """Move the axes of q to the end, joined to one."""
         q_spec = self.op.input_specs[1]
         if q_spec.ndim == 0:
             return expand_dims(y, -1)
@@ -233,7 +230,7 @@ class _Parts:
         return moveaxis(y, 0, -1)
 
     def by_quantile(self, lines):
-        """Put the axes of q back to the front."""
+        """Move the axes of q back to the front."""
         q_spec, y = self.op.input_specs[1], moveaxis(lines, -1, 0)
         if q_spec.ndim == 0:
             return y[0]
@@ -242,13 +239,13 @@ class _Parts:
         return reshape(y, (*extents(self.op.inputs[1]), *extents(y)[1:]))
 
     def steps(self):
-        """Return how the result grows with q."""
+        """Return the derivative of the result in q."""
         x = self.op.inputs[0]
         return (take_along(x, self.high) - take_along(x, self.low)) * self.slope
 
 
 def _by_number(op):
-    """Return where a result lies, and how much there is of each place, if q is but a number."""
+    """Return the positions of a result and their weights, if q is a number."""
     x, attrs = op.input_specs[0], op.attrs
     if attrs["function"] == "quantile" or attrs["method"] not in _CONTINUOUS or (
             attrs["skip_nan"] and x.ndim != 1):
@@ -297,7 +294,7 @@ def _quantile_jvp(op, t, tq):
 
 
 def _quantile_spec(x, q, **attrs):
-    if attrs["skip_nan"] and 0 in x.shape:  # a mean of nothing
+    if attrs["skip_nan"] and 0 in x.shape:  # a mean of no elements
         dtype = _dtype_of_mean(x)
     else:
         dtype = _dtype(x, q, **attrs)
@@ -317,7 +314,7 @@ def _dtype(x, q, *, function, **attrs):
 _FORWARD = {
     "quantile": lambda x, q, method, skip_nan: (
         np.nanquantile if skip_nan else np.quantile)(x, q, -1, method=method),
-    # A number of Python's is weak: the result has the dtype of x.
+    # A Python number is weak: the result has the dtype of x.
     "quantile of a number": lambda x, q, method, skip_nan: (
         np.nanquantile if skip_nan else np.quantile)(x, q.item(), -1, method=method),
     "median": lambda x, q, method, skip_nan: (np.nanmedian if skip_nan else np.median)(x, -1),
@@ -326,9 +323,9 @@ _FORWARD = {
 
 def _quantiles(x, q, *, function, **attrs):
     y, shape = _FORWARD[function](x, q, **attrs), (*q.shape, *x.shape[:-1])
-    if np.shape(y) != shape:  # of no elements NumPy forgets the axes of q
+    if np.shape(y) != shape:  # NumPy drops the axes of q if there are no elements
         return np.broadcast_to(y, shape)
-    if y.dtype == x.dtype != q.dtype and x.size and np.isnan(y).any():  # and of NaN its dtype
+    if y.dtype == x.dtype != q.dtype and x.size and np.isnan(y).any():  # and the dtype for NaN
         return y.astype(_dtype(x, q, function=function, **attrs))
     return y
 
@@ -339,7 +336,7 @@ def _quantiles_in_batch(call):
     if call.mapped[0]:
         return NotImplemented if call.mapped[1] else (
             moveaxis(call.again([x, q]), call.input_specs[1].ndim, 0))
-    found = call.again([x, reshape(q, (-1,))])  # which may have no more axes
+    found = call.again([x, reshape(q, (-1,))])  # q may have one axis at most
     return reshape(found, (*q.shape, *found.shape[1:])) if q.spec.known else NotImplemented
 
 
@@ -365,7 +362,7 @@ weighted_positions_op = nondifferentiable(
 def _weighted_positions(x, q, weights, skip_nan):
     function = np.nanquantile if skip_nan else np.quantile
     y = function(x, q.reshape(-1), -1, weights=weights, method="inverted_cdf")
-    y = np.broadcast_to(y, (q.size, *x.shape[:-1]))  # of no elements NumPy forgets the axis of q
+    y = np.broadcast_to(y, (q.size, *x.shape[:-1]))  # without elements NumPy drops q's axis
     position = np.empty((*x.shape[:-1], q.size), np.intp)
     for i, part in enumerate(y[..., None]):
         position[..., i] = ((x == part) | np.isnan(x) & np.isnan(part)).argmax(-1)
@@ -382,7 +379,7 @@ def _quantile(
     a, q = together(convert_to_tensor(a), q)
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
-    lead = ndim(q)  # an error if it is not known
+    lead = ndim(q)  # raises if it is unknown
     if lead > 2:
         raise ValueError("q must be a scalar or 1d")
     if weights is not None:
@@ -399,14 +396,14 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
             f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     weights, _ = _rows(weights_along(a, axis, weights), axis)
     rows, axes = _rows(a, axis)
-    if skip_nan and shape(rows)[-1] == 0:  # which has the quantiles of a NaN
+    if skip_nan and shape(rows)[-1] == 0:  # one NaN has the same quantiles
         one = (*extents(rows)[:-1], 1)
         rows = concatenate([rows, full(one, np.nan, _dtype_of_mean(rows))], -1)
         weights = full(one, 1.0)
     positions = weighted_positions_op(rows, q, weights, skip_nan=skip_nan)
     lines = take_along(rows, positions)
     if lines.dtype.kind == "f":
-        lines = where(isnan(lines), np.nan, lines)  # which has no gradient
+        lines = where(isnan(lines), np.nan, lines)  # constants, without a gradient
     if ndim(q) == 0:
         result = lines[..., 0]
     else:

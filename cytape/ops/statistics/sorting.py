@@ -1,9 +1,8 @@
-"""Sorted elements, and each of them once.
+"""Sorting: `sort`, `partition`, `unique` and similar functions.
 
-What is sorted is moved: an element keeps its derivative wherever it goes. Which one of equal
-elements goes where is left to the kind of sort, and of those that `unique` finds it is the first.
-The two parts that `partition` makes are those of `argpartition`, in an order that NumPy leaves
-open.
+Elements keep their derivatives when they are moved. The order of equal elements depends on the kind
+of sort; `unique` takes the first one. The elements on each side of a partition are in the order of
+`argpartition`, which NumPy leaves undefined.
 """
 
 import numpy as np
@@ -41,7 +40,7 @@ def _in_order(values, x, *, kind):
 
 
 def _out_of_order(values, x, *, kind):
-    if are_alike(values):  # before the order is looked for
+    if are_alike(values):  # before the order is computed
         return values
     return put_elements(values, np.argsort(x, kind=kind), size=values.shape[-1], unique=True)
 
@@ -50,7 +49,7 @@ def _of_lines(values, x, **_):
     return symbolic_spec(values.shape, values.dtype)
 
 
-# Linear op that reorders a tensor as x is sorted, and back.
+# Linear op that applies the sorting permutation of x to a tensor, or its inverse.
 in_order_op = multilinear(
     "InOrder", _in_order,
     lambda op, g, x: out_of_order_op(g, x, **op.attrs), None,
@@ -82,7 +81,7 @@ sort_complex_op = general(
 
 
 def _along_last(op, a, axis, **attrs):
-    """Apply an op of lines along an axis, or to all elements in one line where it is None."""
+    """Apply an op along an axis, or to the flattened array if it is None."""
     a = convert_to_tensor(a)
     if axis is None:
         a, axis = ravel(a), -1
@@ -109,7 +108,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
 
 @numpy_function(np.partition)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
-    """Put the k-th smallest elements where sorting would, as `numpy.partition`.
+    """Move the k-th smallest elements to their sorted positions, as `numpy.partition`.
 
     Examples
     --------
@@ -123,7 +122,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 
 
 def _partition(a, kth):
-    # Sorting, to find out what partitioning moved where, would take many times as long.
+    # A sort, to find where partitioning moved elements, would be many times slower.
     positions = argpartition(a, kth)
     if a.ndim == 1 and is_small(a):
         return a[positions]
@@ -162,10 +161,9 @@ unique_positions_op = nondifferentiable(
 
 
 def _first_places(ar, equal_nan):
-    """Return where each element is first, in the order of the elements, as `numpy.unique` does.
+    """Return the first position of each distinct element, in sorted order, as `numpy.unique`.
 
-    That sorts by a stable algorithm, to find the first of equals, which takes several times as long
-    as this.
+    Several times as fast as NumPy's, which uses a stable sort.
     """
     flat = ar.reshape(-1)
     if flat.dtype.kind != "f":
@@ -198,7 +196,7 @@ def _to_first(values, ar, *, equal_nan):
     return total.reshape(shape)
 
 
-# Linear op that takes the first of equal elements, and back.
+# Linear op that takes the first of equal elements, or its transpose.
 from_first_op = multilinear(
     "FromFirst", _from_first,
     lambda op, g, ar: to_first_op(g, ar, equal_nan=op.attrs["equal_nan"]), None,
@@ -254,7 +252,7 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
 
 
 def _array_api(name, *places):
-    """Make the function of the array API that returns those of the results of `_unique`."""
+    """Make a function of the array API that returns some of the results of `_unique`."""
     numpy_function = getattr(np, name)
     result_type = type(numpy_function(np.zeros(1)))
 

@@ -1,1 +1,1 @@
-"""Updates of parts of tensors: imported when the first is made."""
+"""Updates of parts of tensors: assignments, in place or not. Imported at the first update."""

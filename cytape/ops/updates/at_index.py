@@ -1,4 +1,4 @@
-"""``x.at[index]``: updates that return new tensors, in JAX's words."""
+"""``x.at[index]``: updates that return new tensors, as in JAX."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def _highest(dtype):
 
 
 class At:
-    """The object ``x.at``: a tensor whose parts can be updated; ``x.at[index]`` is one of them.
+    """The object ``x.at``, whose items ``x.at[index]`` are parts of a tensor.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class At:
 class Part:
     """A part of a tensor; each method returns a new tensor with the part updated.
 
-    The index is whatever NumPy takes. Where it names an element several times all values count, one
-    after the other, as with ``numpy.ufunc.at``; of those that are set the last one does. Values are
-    broadcast to the part, and cast to the tensor's dtype as NumPy casts them.
+    The index is any that NumPy accepts. If it selects an element several times, all values count,
+    in order, as in ``numpy.ufunc.at``; of values that are set, the last one. Values are broadcast
+    to the part, and cast to the tensor's dtype by NumPy's rules.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Part:
         return self._accumulated(np.maximum, values, _lowest, max_of)
 
     def _checked(self, ufunc, values):
-        """Return the tensor, if NumPy would cast a result to its dtype."""
+        """Return the tensor, or raise if NumPy would not cast a result to its dtype."""
         tensor = convert_to_tensor(self._tensor)
         values = values if isinstance(values, (int, float, complex)) else (
             convert_to_tensor(values).dtype)

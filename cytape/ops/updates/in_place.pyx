@@ -1,8 +1,8 @@
-"""``x[index] = value`` and ``x += value``: tensors that name other values from then on.
+"""Writes to tensors: ``x[index] = value``, ``x += value`` and ``out=``.
 
-NumPy's result for whatever names the tensor, for what it is a view of, and for views of it; or an
-error: where what it is a view of is gone; where a tape would not know any more what a gradient is
-asked for; and where a graph is built that the tensor is not a part of.
+A write gives the handle a new value; the base of a view and other views of it get NumPy's values,
+too. Errors are raised if the base is gone, if a tape relies on the old value (a watched tensor),
+and if a graph is being built that the tensor does not belong to.
 """
 
 from cytape.ops.engine.index_op cimport IndexOp
@@ -34,12 +34,12 @@ from cytape.ops.updates.written_views import layout
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
 
-# Where ufuncs and their partials are finite, if that is not at 1.
+# Points at which ufuncs and their partials are finite; 1 for all others.
 cdef dict REGULAR_POINTS = {"arccos": 0, "arccosh": 2, "arcsin": 0, "arctanh": 0}
 
 
 def assign(Tensor tensor not None, index, value):
-    """Do what ``tensor[index] = value`` does."""
+    """Assign to a part of a tensor, ``tensor[index] = value``."""
     if isinstance(tensor, Variable):
         require_unfollowed(tensor, value, "variable[index] = value")
         tensor.assign(set_part(convert_to_tensor(tensor), index, value))
@@ -54,7 +54,7 @@ def assign(Tensor tensor not None, index, value):
 
 
 cdef int assign_with_views(Tensor tensor, index, value) except -1:
-    """The same where others are views of a tensor; they change with it."""
+    """Assign to a part of a tensor that has views, which change with it."""
     cdef list views = views_of(tensor, index)
     cdef Tensor view
     for view, _ in views:
@@ -63,7 +63,7 @@ cdef int assign_with_views(Tensor tensor, index, value) except -1:
     if type(value) is Tensor:
         value = another_handle((<Tensor>value).held)  # it may be one of the views
     elif type(value) not in (float, int, np.ndarray):
-        take_result(tensor, set_part(tensor, index, value))  # which may read the views
+        take_result(tensor, set_part(tensor, index, value))  # may read the views
         remake(views)
         return pass_on(tensor)
     let_go(views)
@@ -76,7 +76,7 @@ cdef int assign_with_views(Tensor tensor, index, value) except -1:
 
 
 cdef int write_to_base(Tensor view, index, value) except -1:
-    """Write to a part of a view, by writing to what it is a view of."""
+    """Write to a part of a view, by a write to its base."""
     cdef Tensor base = base_of(view), own, flat
     cdef bint fits
     if base is None:
@@ -115,7 +115,7 @@ cdef int write_to_base(Tensor view, index, value) except -1:
         value, fits = set_part(view, index, value), True
     if not fits:
         flat = set_part(ravel(base), positions[static(index)], value)
-    elif type(positions) is Tensor:  # all differ, which `set_part` would have to find out
+    elif type(positions) is Tensor:  # known to be distinct, so `set_part` need not check
         flat = dynamic_set_item_op(ravel(base), ravel(value), ravel(positions), index="@0")
     else:
         flat = set_item_op(ravel(base), ravel(value), index=positions.ravel())
@@ -123,7 +123,7 @@ cdef int write_to_base(Tensor view, index, value) except -1:
 
 
 cdef int take_everywhere(Tensor tensor, Tensor result) except -1:
-    """Have a tensor that is no view name a result; views of it see it."""
+    """Set the value of a tensor that is not a view, and update its views."""
     cdef list views = views_of(tensor, None) if has_views(tensor) else []
     cdef Tensor view
     for view, _ in views:
@@ -135,7 +135,7 @@ cdef int take_everywhere(Tensor tensor, Tensor result) except -1:
 
 
 cdef int pass_on(Tensor written, Tensor by=None) except -1:
-    """Have a write seen by what shares memory where extents that only a run knows have it so."""
+    """Update tensors that are views of the written one for some run-time extents only."""
     cdef Tensor base, view
     if written.link == NULL or not is_symbolic(written.held):
         return 0
@@ -155,7 +155,7 @@ cdef int pass_on(Tensor written, Tensor by=None) except -1:
 
 
 cdef int take_in_some_runs(Tensor tensor, where, result) except -1:
-    """Have a tensor name a result where a scalar says so; views of it see it."""
+    """Set the value of a tensor if a scalar condition holds, and update its views."""
     cdef list views = views_of(tensor, None)
     cdef Tensor view
     for view, _ in views:
@@ -174,7 +174,7 @@ cdef int take_result(Tensor tensor, Tensor result) except -1:
 
 
 def in_place(Tensor x not None, op, y, bint temporary):
-    """Return what ``x op= y`` names.
+    """Return the result of ``x op= y``.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def in_place(Tensor x not None, op, y, bint temporary):
         require_unfollowed(x, y, "variable += value")
         x.assign(fitting(x, op(convert_to_tensor(x), y), op))
         return x
-    if x.held.spec.ndim == 0 and not is_view(x):  # a number, to NumPy
+    if x.held.spec.ndim == 0 and not is_view(x):  # a scalar in NumPy
         return op(x, y)
     result = (<Operator>op).call2(x, y) if isinstance(op, Operator) else op(x, y)
     if result is NotImplemented:
@@ -197,7 +197,7 @@ def in_place(Tensor x not None, op, y, bint temporary):
 
 
 def replaced(Tensor x not None, result, op):
-    """Have a tensor take on a result, as NumPy writes it to an array; return the tensor."""
+    """Set the value of a tensor to a result, cast as NumPy does for arrays; return the tensor."""
     cdef Tensor fitted = fitting(x, result, op)
     if is_view(x):
         write_to_base(x, Ellipsis, fitted)
@@ -230,10 +230,9 @@ def into(op, tuple inputs, dict arguments):
 
 
 cdef tuple with_masked_replaced(tuple inputs, where, op):
-    """Operands with a number where the mask is false at which the op and its partials are finite.
+    """Return operands that are replaced by a regular point of the op where the mask is false.
 
-    What is not asked for then takes no part in gradients either, nor warns: NumPy does not compute
-    it.
+    So masked elements, which NumPy does not compute, cause no warnings and no NaN in gradients.
     """
     if getattr(op, "signature", None) is not None:
         raise TypeError(f"{name_of(op)}() got an unexpected keyword argument 'where'")
@@ -251,7 +250,7 @@ cdef tuple with_masked_replaced(tuple inputs, where, op):
 
 
 cdef object fitted(out, result, where, op):
-    """A result as it is written to a tensor, where a mask says so, or to an array."""
+    """Return a result as it is written to a tensor or array, where a mask is true."""
     if not isinstance(out, Tensor):
         if type(out) is np.ndarray and None not in np.shape(result) and (
                 np.broadcast_shapes(np.shape(result), out.shape) != out.shape):
@@ -267,7 +266,7 @@ cdef object fitted(out, result, where, op):
 
 
 cdef object written(out, result, where, op):
-    """A tensor that has taken on what is `fitted` to it, or an array of a result's values."""
+    """Write a `fitted` result to a tensor, or its values to an array; return that."""
     if not isinstance(out, Tensor):
         return written_to_array(name_of(op), out, result, where)
     if isinstance(out, Variable):
@@ -278,7 +277,7 @@ cdef object written(out, result, where, op):
 
 
 cdef bint may_broadcast(shape, tuple target) except -1:
-    """Whether a shape may be another than the one to which it can be broadcast."""
+    """Return whether a shape may differ from one that it broadcasts to."""
     return shape is not None and tuple(shape) != target and len(shape) <= len(target) and all([
         n is None or n == 1 or n == m for n, m in zip(tuple(shape)[::-1], target[::-1])])
 
@@ -298,7 +297,7 @@ cdef str name_of(op):
 
 
 cdef Tensor fitting(Tensor x, result, op):
-    """A result as what NumPy writes to an array."""
+    """Return a result as NumPy writes it to an array."""
     name = name_of(op)
     if not isinstance(result, Tensor):
         result = convert_to_tensor(result)
@@ -319,9 +318,9 @@ cdef Tensor fitting(Tensor x, result, op):
 
 
 def own_in_graph(Tensor tensor not None) -> Tensor:
-    """Return a symbolic tensor for a function that may change it: of the graph being built."""
+    """Return a tensor of the graph being built, for a function that may write to it."""
     graph = building()
-    if graph is not None:  # one of a graph around it cannot be changed there
+    if graph is not None:  # a tensor of an outer graph cannot be written to here
         tensor = in_graph(graph, tensor)
     return identity_op(tensor) if may_be_view(tensor) else another_handle(tensor.held)
 
@@ -332,7 +331,7 @@ cdef object read_only(str why):
 
 
 cdef int require_changeable(Tensor x) except -1:
-    """Raise where a tape or a graph relies on what a tensor is."""
+    """Raise if a tape or a graph relies on the value of a tensor."""
     cdef Value held = x.held
     cdef Recorder recorder
     graph = building()
@@ -357,7 +356,7 @@ cdef int require_changeable(Tensor x) except -1:
 
 
 cdef int require_unfollowed(Variable variable, value, str what) except -1:
-    """Raise where a gradient would be lost by an assignment to a variable."""
+    """Raise if an assignment to a variable would lose a gradient."""
     if variable.trainable and recording() is not None and bool(
             followers_of(variable.id, variable.held.id, True)):
         raise DetachedError(

@@ -1,4 +1,4 @@
-"""Arrays with other values in a part of them, as functions of both: sets, sums and extrema."""
+"""Ops that update a part of an array, as functions of array and values: set, add, extrema."""
 
 import sys
 from typing import Any
@@ -63,7 +63,7 @@ def _part_aligned(op, tangent, index):
 def _set_vjp(op, g):
     of_x, of_part = op.needs[:2]
     index, spec = op.attrs["index"], op.input_specs[1]
-    # First the part: `g` is free then.
+    # The part first: afterwards `g` may be overwritten.
     part = sum_to(take_item_op(g, index=index), spec) if of_part else None
     return clear_item_op(g, index=index) if of_x else None, part
 
@@ -90,7 +90,7 @@ set_item_op = enter(UpdateOp(
 clear_item_op = enter(UpdateOp(
     "ClearItem", _cleared, "clear", vjp=lambda op, g: clear_item_op(g, **op.attrs),
     batched=_in_batch, shape_rule=lambda x, *, index: x))
-# As x[index], but a copy in a plan as well: so that then the array can be written over.
+# As x[index], but a copy in plans, too, so that the array can be overwritten.
 take_item_op = enter(UpdateOp(
     "TakeItem", lambda x, *, index: x[index].copy(), "take", vjp=get_item_op.vjp,
     batched=lambda x, *, index: NotImplemented if index_in_batch(index) is None else (
@@ -98,7 +98,7 @@ take_item_op = enter(UpdateOp(
     shape_rule=get_item_op.shape_rule))
 
 
-# -- where tensors in the index have no value yet: they are inputs, and strings in the index -------
+# -- symbolic tensors in the index are inputs, and the index has strings in their places -----------
 
 
 def _dynamic_vjp(op, g):
@@ -127,7 +127,7 @@ def _dynamic_batched(op, t, of_part, *_):
 
 
 def _written_by(x, *values, index):
-    """Return for each element which of those written comes there last, by number, or -1."""
+    """Return for each element the number of the last value written to it, or -1."""
     written = np.full(x.shape, -1)
     part = written[filled_in(index, values)]
     written[filled_in(index, values)] = np.arange(part.size).reshape(part.shape)
@@ -139,7 +139,7 @@ def _places(x, *values, index):
 
 
 def _shows_memory(places, result, *, order, is_raveled):
-    """Tell whether NumPy reshapes an array with elements in these places of memory to a view."""
+    """Return whether NumPy's reshape of an array with this memory layout is a view."""
     if not places.size:
         return np.False_
     memory = np.empty(places.max() + 1, np.bool_)
@@ -152,7 +152,7 @@ def _shows_memory(places, result, *, order, is_raveled):
     return np.bool_(np.may_share_memory(memory, shown))
 
 
-VALUES: Any = range(2, sys.maxsize)  # which of the inputs stand in the index
+VALUES: Any = range(2, sys.maxsize)  # inputs that belong to the index
 dynamic_set_item_op = general(
     "DynamicSetItem",
     lambda x, part, *values, index: _set(x, part, index=filled_in(index, values)),
@@ -192,18 +192,18 @@ def _is_number(tensor):
 
 
 def as_cast(values, dtype):
-    """Return values as a tensor of a dtype, cast as NumPy casts what it writes to an array."""
+    """Return values as a tensor of a dtype, cast as in NumPy's assignments."""
     if is_tensor(values):
         return astype(convert_to_tensor(values), dtype, copy=False)
     return convert_to_tensor(plain_array(values, dtype))
 
 
 def _fitted(x, index, part):
-    """Return what is written as a tensor of the array's dtype, without axes in excess."""
+    """Return values as a tensor of the array's dtype, without excess axes of length one."""
     part = as_cast(part, x.dtype)
     shape_of(part.spec, "x[index] = part")
     ndim = len(indexed_shape(shape_of(x.spec, "x[index] = part"), filled_in(*index)))
-    if part.ndim > ndim:  # as NumPy does where they are of length one
+    if part.ndim > ndim:  # as NumPy allows for axes of length one
         excess = tuple(range(part.ndim - ndim))
         if any(part.shape[axis] not in (1, None) for axis in excess):
             raise ValueError(
@@ -214,13 +214,13 @@ def _fitted(x, index, part):
 
 
 def _described(x, index):
-    """Return an index with strings for tensors without value, these, and their specs."""
+    """Return an index with strings in place of symbolic tensors, these, and their specs."""
     template, tensors = template_of(index)
     return template, tensors, [convert_to_tensor(value).spec for value in tensors]
 
 
 def set_part(x, index, part):
-    """Return an array with other values in a part of it; of those that meet the last one counts."""
+    """Return an array with a part set to values; at repeated places the last one counts."""
     template, tensors, specs = _described(x, index)
     part = _fitted(x, (template, specs), part)
     if not all(map(_is_number, tensors)) or tensors and _may_repeat(x, template):
@@ -242,7 +242,7 @@ def set_part(x, index, part):
 
 
 def _may_repeat(x, index):
-    """Tell whether places may meet, whatever numbers and bounds stand for strings in an index."""
+    """Return whether an index may repeat places, for any values of its strings."""
     if not any(map(_is_array, _parts(index))):
         return False
     if not x.spec.known:
@@ -257,22 +257,22 @@ def _positions(x, index):
 
 
 def _within(x, template, tensors, part):
-    """Return a part in the shape of what the index selects."""
+    """Return values broadcast to the shape that the index selects."""
     if tensors:
         return broadcast_to(part, dynamic_get_item_op(x, *tensors, index=template).spec.extents)
     return broadcast_to(part, get_item_op(x, index=template).spec.extents)
 
 
 def _set_by_number(x, template, tensors, part):
-    """Choose for each element what is written there last, if anything is."""
+    """Select for each element the last value written to it, or itself."""
     numbers = written_by_op(x, *tensors, index=template)
     flat = ravel(_within(x, template, tensors, part))
-    with_nothing = concatenate([flat, constant(np.zeros(1, flat.dtype))])  # number -1
+    with_nothing = concatenate([flat, constant(np.zeros(1, flat.dtype))])  # for number -1
     return np.where(numbers >= 0, getitem(with_nothing, numbers), x)
 
 
 def _set_at_numbers(x, template, tensors, part):
-    """Set what is at tensors that are numbers (or between them, in slices)."""
+    """Set a part at scalar tensors, or slices with scalar tensors as bounds."""
     parts = _parts(template)
     axis = next(i for i, one in enumerate(parts) if one is Ellipsis or not _is_whole(one))
     if not isinstance(parts[axis], str) or any(
@@ -297,7 +297,7 @@ def _set_at_numbers(x, template, tensors, part):
 
 
 def add_into(x, index, part):
-    """Return an array with values added to a part of it; of those that meet all count."""
+    """Return an array with values added to a part; at repeated places all count."""
     template, tensors, specs = _described(x, index)
     part = _within(x, template, tensors, _fitted(x, (template, specs), part))
     if tensors or not x.spec.known:
@@ -306,7 +306,7 @@ def add_into(x, index, part):
 
 
 def accumulate_into(x, index, part, ufunc, neutral, reduce):
-    """Return an array with a part of it combined with values, one after the other where they meet.
+    """Return an array with a part combined with values, in order at repeated places.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def accumulate_into(x, index, part, ufunc, neutral, reduce):
             x, places_op(x, *tensors, index=template), part, neutral, reduce, ufunc)
     places = _positions(x, template).ravel()
     remaining = np.arange(places.size)
-    while remaining.size:  # the first to come to each place
+    while remaining.size:  # first values at each place
         _, first = np.unique(places[remaining], return_index=True)
         turn = remaining[np.sort(first)]
         at = np.unravel_index(places[turn], x.shape)
@@ -339,7 +339,7 @@ def accumulate_into(x, index, part, ufunc, neutral, reduce):
 
 
 def _accumulated(x, places, part, neutral, reduce, ufunc):
-    """Do so where it is not known which places meet: with a row of neutral values for each."""
+    """Combine values at places that may repeat: one row per value, neutral at other places."""
     if reduce is None:
         raise TypeError(
             f"at[...].{ufunc.__name__} in a graph takes numbers and slices in its index, no "

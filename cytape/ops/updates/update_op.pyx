@@ -53,7 +53,7 @@ cdef class UpdateOp(GeneralOp):
         return 0
 
     cdef bint write(self, Tensor tensor, index, value) except -1:
-        """Write in place; False, with nothing done, if that may not be or needs more than this."""
+        """Write in place; return False, with no effect, if that is impossible or not simple."""
         cdef bint alone = is_exclusive(<PyObject*>tensor.held)
         cdef Value held = tensor.held, part
         cdef TangentRecorder accumulator
@@ -148,14 +148,14 @@ cdef char* nothing() noexcept:
 
 
 cdef bint is_watched(Recorder recorder, id_t id) except -1:
-    """Whether a tape follows a tensor because it was told to, not only for what it was made of."""
+    """Return whether a tape watches a tensor, rather than tracking it as an op's output."""
     cdef Py_ssize_t slot = slot_of(recorder, id)
     return slot != NO_INDEX and recorder.slots[slot].op == WATCHED or (
         recorder.watched_results is not None and id in recorder.watched_results)
 
 
 cdef int note_change(id_t before, id_t after) except -1:
-    """Have tapes, recording or not, know that a watched tensor names another value now."""
+    """Let tapes, recording or not, know that a watched tensor has another value."""
     cdef Recorder recorder
     cdef int i
     for i in range(recorders.tapes.count):
@@ -181,7 +181,7 @@ cdef int clear(char* memory, Region* region, Spec spec) except -1:
 
 cdef int follow_write(TangentRecorder accumulator, Value held, id_t before, Value part,
                       index) except -1:
-    """Change the tangent in an outermost accumulator as its primal was changed."""
+    """Update the tangent in an outermost accumulator like its primal."""
     cdef Value moving = tangent_value(accumulator, part) if part.id != NO_ID else None
     cdef void* stored = accumulator.take(before)
     cdef Value tangent

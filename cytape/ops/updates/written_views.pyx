@@ -30,11 +30,11 @@ cdef tuple LIKELY = (24, 4)  # examples of extents that are known only at run ti
 cdef tuple RESHAPES = (dynamic_reshape_op, reshape_like_op, reshape_op)
 cdef Value NOTHING = value_of_array(np.empty(0))
 cdef enum:
-    MOST_STEPS = 8  # in a chain of links that only serves to know strides
+    MOST_STEPS = 8  # in a chain of links kept only for strides
 
 
 class UnknownLayoutError(ValueError):
-    """Whether a tensor is a view is not known before a graph runs."""
+    """Raised if it is known only at run time whether a tensor is a view."""
 
 
 cdef bint is_view(Tensor tensor) except -1:
@@ -61,7 +61,7 @@ cdef bint may_be_view(Tensor tensor) except -1:
 
 
 cdef bint may_overlap(Tensor view) except -1:
-    """Whether windows that slide, which have the attribute `writeable`, are among its origins."""
+    """Return whether one of the origins of a link is a sliding window (attribute `writeable`)."""
     cdef Link* link = view.link
     while link.origin != NULL:
         if type(<object>link.attrs) is dict and "writeable" in <object>link.attrs:
@@ -71,7 +71,7 @@ cdef bint may_overlap(Tensor view) except -1:
 
 
 cdef bint is_basic(index) except -1:
-    """Whether NumPy makes a view of what an index selects; specs stand for tensors in it."""
+    """Return whether NumPy's result for an index is a view; specs stand for tensors in it."""
     for part in index if isinstance(index, tuple) else (index,):
         if isinstance(part, Spec):
             if part.ndim != 0 or part.dtype.kind == "b":
@@ -90,7 +90,7 @@ cdef Link* base_link(Link* link) except NULL:
 
 
 cdef bint shows_origin(Link* link) except -1:
-    """Whether NumPy made a view in the last step, whatever the extents are."""
+    """Return whether the last step is a view in NumPy for all extents."""
     if link.kind == UNKNOWN and <object>link.op in RESHAPES:
         link.kind = kind_of_reshape(link)
     elif link.kind == UNKNOWN:
@@ -107,14 +107,14 @@ cdef bint shows_origin(Link* link) except -1:
 
 
 cdef bint returns_number(Link* link) except -1:
-    """Whether NumPy's function returns a number, not an array without axes."""
+    """Return whether NumPy's function returns a scalar, not a 0-d array."""
     memory = stand_in(link.origin, LIKELY[0])
     result = None if memory is None else example_of_call(link, memory, LIKELY[0])
     return result is not None and type(result) is not np.ndarray
 
 
 cdef Kind kind_of_reshape(Link* link) except? UNKNOWN:
-    """Whether NumPy makes a view of another shape."""
+    """Return whether NumPy's reshape is a view."""
     cdef bint in_order = True, has_slices = False, known = (<Spec>link.spec).known
     cdef Link* origin = link.origin
     for extent in LIKELY:
@@ -136,7 +136,7 @@ cdef Kind kind_of_reshape(Link* link) except? UNKNOWN:
 
 
 cdef bint takes_part_of_axis(Link* link) except -1:
-    """Whether extents decide if a slice or a part of a split is contiguous, as in `x[:, :30]`."""
+    """Return whether contiguity of a slice or split depends on extents, as in `x[:, :30]`."""
     cdef bint is_first = True
     if link.output >= 0:
         return True
@@ -157,12 +157,12 @@ cdef bint takes_part_of_axis(Link* link) except -1:
 
 
 cdef bint is_raveled(Link* link) except -1:
-    """Whether a reshape copies arrays with gaps: `ravel` passes its shape in a tuple."""
+    """Return whether a reshape copies strided arrays: `ravel` passes its shape in a tuple."""
     return <object>link.op in RESHAPES and (<dict>link.attrs).get("shape") == (-1,)
 
 
 cdef object stand_in(Link* link, extent):
-    """An array with strides as NumPy's would have them; None: only a run tells them."""
+    """Return an array with NumPy's strides; None if they are known only at run time."""
     if link.origin == NULL or not shows_origin(link) and link.kind == COPY:
         return example_of(<Spec>link.spec, extent)
     Py_EnterRecursiveCall(b" for views of views")
@@ -172,7 +172,7 @@ cdef object stand_in(Link* link, extent):
         Py_LeaveRecursiveCall()
     memory = None if memory is None else shown(link, memory, extent)
     if memory is not None and memory.size == 0 and not (<Spec>link.spec).known:
-        return None  # its extents are too many for the example's
+        return None  # more extents than the example has
     return memory
 
 
@@ -204,7 +204,7 @@ cdef object example_of_call(Link* link, memory, extent):
 
 
 cdef bint is_reshaped_in_order(Link* link, memory) except -1:
-    """Whether an op gives another shape to an array in C order, whatever its extents are."""
+    """Return whether an op changes the shape of a C-ordered array, for all extents."""
     return memory is not None and memory.flags.c_contiguous and (
         <object>link.op in RESHAPES and (<dict>link.attrs).get("order", "C") == "C")
 
@@ -227,7 +227,7 @@ def layout(Tensor tensor not None):
 
 
 cdef object called(Link* link, x):
-    """Result for an array or tensor of the op that made a view."""
+    """Return the result of a view's op for an array or tensor."""
     return called_with(link, x, () if link.inputs == NULL else <tuple>link.inputs)
 
 
@@ -256,7 +256,7 @@ cdef list views_of(Tensor base, index):
             near.append(view)
         elif shares_memory(<PyObject*>view.held):
             copy_memory(view)
-    for view in near:  # which live now, whatever code runs here
+    for view in near:  # strong references, whatever code runs here
         if (not is_symbolic(view.held) or view.held.owner is graph) and (
                 base_link(view.link) == own):
             found.append((view, view.held.id))
@@ -264,13 +264,13 @@ cdef list views_of(Tensor base, index):
 
 
 cdef bint shares_memory(PyObject* held) noexcept:
-    """Whether a view alone has its value, but shares the memory."""
+    """Return whether a view is the only handle of its value, and the memory is shared."""
     return held.ob_refcnt == 1 and not is_exclusive(held) and (
         (<Value>held).data != NULL and (<Value>held).spec.nbytes > COPIED_BYTES)
 
 
 cdef int copy_memory(Tensor view) except -1:
-    """Have a view show the same in memory of its own; to recorders it is what it was."""
+    """Give a view a copy of its data in memory of its own, with the same id."""
     cdef Value held = view.held, copied = copy_of_array(array_of(held))
     held.data, held.owner, held.contiguous = copied.data, copied.owner, True
     return 0
@@ -283,7 +283,7 @@ cdef int let_go(list views) except -1:
 
 
 cdef int remake(list views) except -1:
-    cdef dict made = {}  # by link: what views were that are gone, of which others were made
+    cdef dict made = {}  # by link: values of views that are gone, from which others were made
     cdef Tensor view, anew
     for view, before in views:
         anew = called(view.link, tensor_of(view.link.origin, made))
@@ -313,7 +313,7 @@ cdef Tensor base_of(Tensor view):
 
 
 cdef Tensor nearest_to_base(Tensor view):
-    """The view, or what it is a view of, that no other tensor on the way to a lost base shows."""
+    """Return the tensor nearest to a lost base: the view or one of its origins that lives."""
     cdef Link* link = view.link
     cdef Tensor nearest = view
     while link.origin != NULL and shows_origin(link):
@@ -324,14 +324,14 @@ cdef Tensor nearest_to_base(Tensor view):
 
 
 cdef bint is_view_of(Link* link, Link* origin) except -1:
-    """Whether a link is that of a view of another, or the same."""
+    """Return whether a link is another one or that of a view of it."""
     while link != origin and link.origin != NULL and shows_origin(link):
         link = link.origin
     return link == origin
 
 
 cdef bint others_see(Tensor view) except -1:
-    """Whether views of a base that is gone, which are none of this one, show elements of it."""
+    """Return whether other views of a lost base share elements with this one."""
     cdef Link* base = base_link(view.link)
     cdef Link* link = view.link.next
     cdef list others = []
@@ -353,7 +353,7 @@ cdef bint others_see(Tensor view) except -1:
 
 
 cdef bint share(x, y) except -1:
-    """Whether arrays have memory in common, as far as can be told soon."""
+    """Return whether arrays share memory, by a test of bounded effort."""
     try:
         return np.shares_memory(x, y, max_work=1000)
     except np.exceptions.TooHardError:
@@ -361,7 +361,7 @@ cdef bint share(x, y) except -1:
 
 
 cdef int stand_alone(Tensor view) except -1:
-    """Have a view be written to itself from now on; long histories are forgotten."""
+    """Make a view its own base from now on; long histories are dropped."""
     cdef Link* link = view.link
     cdef int steps = 0
     if base_link(link).kind == EITHER:
@@ -370,7 +370,7 @@ cdef int stand_alone(Tensor view) except -1:
     while link.origin != NULL:
         link = link.origin
         steps += 1
-    if steps > MOST_STEPS and view.link.uses == 1:  # no views, which know bytes of the base
+    if steps > MOST_STEPS and view.link.uses == 1:  # not views, which have byte offsets in the base
         cut(view.link)
     else:
         view.link.kind = ALONE
@@ -389,7 +389,7 @@ cdef object index_in_base(Tensor view, index):
 
 
 cdef object composed(first, second, tuple shape):
-    """The index that does what two do, one after the other; None if they are not that simple."""
+    """Return the composition of two indices; None if they are not integers and slices."""
     cdef list parts = part_of_each_axis(first, len(shape)), axes
     if parts is None:
         return None
@@ -401,13 +401,13 @@ cdef object composed(first, second, tuple shape):
     try:
         for axis, part in zip(axes, rest):
             parts[axis] = parts[axis][part]
-    except IndexError:  # NumPy's says more
+    except IndexError:  # NumPy's message says more
         return None
     return tuple([part if type(part) is int else slice_of(part) for part in parts])
 
 
 cdef list part_of_each_axis(index, Py_ssize_t ndim):
-    """Integers and slices that an index consists of; None if it does not."""
+    """Return the integers and slices of an index; None if it has other parts."""
     cdef list parts = list(index) if type(index) is tuple else [index]
     cdef Py_ssize_t i, place = len(parts)
     for i, part in enumerate(parts):
@@ -432,7 +432,7 @@ cdef object positions_in_base(Tensor view):
     cdef Spec spec = base.held.spec
     if view.held.spec.dtype != spec.dtype:
         return None
-    for extent in (*LIKELY, 1):  # which `squeeze` takes
+    for extent in (*LIKELY, 1):  # 1 for `squeeze`
         example = example_of(spec, extent)
         example = None if example is None else seen_through(view.link, example, extent)
         if example is not None:
@@ -484,7 +484,7 @@ cdef Tensor base_in_some_runs(Tensor view):
 
 
 cdef Link* named_origin(Link* link) except? NULL:
-    """The first origin that is a base for all that is known, and that a tensor names."""
+    """Return the first origin with a live tensor that may be the base."""
     while link.kind == EITHER:
         link = base_link(link.origin)
         if link.tensor != NULL and link.kind != FOREIGN:
@@ -508,7 +508,7 @@ cdef tuple seen_in_some_runs(Tensor view, Tensor base):
 
 
 cdef tuple seen_from(Tensor base, Link* link, positions, memory):
-    """The same for what has a link, given positions and memory of the elements of the base."""
+    """Return positions and memory of a link's elements, given those of the base."""
     if link == base.link:
         return None, positions, base
     Py_EnterRecursiveCall(b" for views of views")
@@ -526,7 +526,7 @@ cdef tuple seen_from(Tensor base, Link* link, positions, memory):
 
 
 cdef object at(memory, positions):
-    """Where in memory the elements in some positions lie."""
+    """Return the memory locations of elements at some positions."""
     return positions if memory is None else ravel(memory)[positions]
 
 
@@ -535,7 +535,7 @@ cdef object positions_of(Tensor tensor):
 
 
 cdef object memory_places(Tensor tensor, Tensor view):
-    """Where the elements of a tensor lie in NumPy's memory; None: in order."""
+    """Return the locations of a tensor's elements in NumPy's memory; None: in C order."""
     cdef Tensor base = base_in_some_runs(tensor) if tensor.link.kind == EITHER else None
     if base is not None:
         is_shown, positions, _ = seen_in_some_runs(tensor, base)
@@ -565,7 +565,7 @@ cdef object seen_through(Link* link, example, extent):
 
 
 cdef object made_of(Link* link, x):
-    """Result for an array or tensor of the ops that made a view of its base."""
+    """Return the result of a view's ops for an array or tensor as the base."""
     if link.origin == NULL or not shows_origin(link):
         return x
     Py_EnterRecursiveCall(b" for views of views")
