@@ -1,14 +1,10 @@
 """docs/one_op.md: each step names a definition that exists, and each excerpt is its source."""
 
-import re
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.docs_source import ROOT, assert_is_source, definition, source, steps
+
 PAGE = ROOT / "docs" / "one_op.md"
-STEP = re.compile(r"\[`(cytape/\S+)`\]\(\.\./\1\),\s+`([\w.]+)`")
-EXCERPT = re.compile(r"```(?:cython|python)\n(.*?)```", re.S)
 TRACED = "## The same in a function"
 
 # Files above the core that a reader opens, since the page does not show all that matters in them,
@@ -16,51 +12,12 @@ TRACED = "## The same in a function"
 MOST_FILES, MOST_FILES_TRACED, MOST_LINES = 4, 7, 700
 
 
-def steps(text):
-    """List file, name and excerpts of each step."""
-    found = list(STEP.finditer(text))
-    ends = [match.start() for match in found[1:]] + [len(text)]
-    return [(match[1], match[2], EXCERPT.findall(text[match.end():end]))
-            for match, end in zip(found, ends, strict=True)]
-
-
-def definition(text, name):
-    """Return the lines of a function, method, class or assignment, None if there is none."""
-    lines = text.split("\n")
-    for part in name.split("."):
-        pattern = re.compile(
-            rf"(?:cdef )?class {part}\b|(?:def|cdef|cpdef) (?:[\w.* ]+ )?{part}\(|{part} = ")
-        start = next((i for i, line in enumerate(lines) if pattern.match(line.lstrip())), None)
-        if start is None:
-            return None
-        indent = len(lines[start]) - len(lines[start].lstrip())
-        end = start + 1
-        while end < len(lines) and (
-                not lines[end].strip() or lines[end].lstrip().startswith(")")
-                or len(lines[end]) - len(lines[end].lstrip()) > indent):
-            end += 1
-        lines = lines[start:end]
-    return lines
-
-
-def stripped(lines):
-    return "\n".join(line.strip() for line in lines if line.strip())
-
-
-def source(path):
-    return (ROOT / path).read_text()
-
-
 STEPS = steps(PAGE.read_text())
 
 
 @pytest.mark.parametrize("path, name, excerpts", STEPS, ids=[step[1] for step in STEPS])
 def test_a_step_names_a_definition_and_shows_its_source(path, name, excerpts):
-    assert (ROOT / path).exists()
-    lines = definition(source(path), name)
-    assert lines is not None, f"{name} is not in {path}"
-    for excerpt in excerpts:
-        assert stripped(excerpt.split("\n")) in stripped(lines), f"{name} has no such lines"
+    assert_is_source(path, name, excerpts)
 
 
 def to_open(found):
