@@ -45,6 +45,13 @@ def in_the_condition_of_a_loop(a, v):
     return y * v
 
 
+def in_a_loop_whose_condition_reads_it(a, v):
+    _, y = cytape.while_loop(
+        lambda i, y: cnp.logical_and(i < 3, v < 8.0),
+        lambda i, y: (i + 1, y + v * 0.0 * v.assign_add(2.0) + a * v), (0, a * 1.0))
+    return y * v
+
+
 def in_a_loop_with_checkpoints(a, v):
     def body(i, y):
         v.assign_add(0.25)
@@ -115,6 +122,12 @@ def in_a_chain(a, v):
     return v.assign_add(1.0).assign_sub(a) * v * a * a
 
 
+def in_an_exchange(a, v):
+    old = v.value()
+    v.assign(a)
+    return old * a * a * v
+
+
 def seen_by_the_handle(a, v):
     handle = v.assign_add(1.0)
     y = handle * a * a
@@ -124,9 +137,10 @@ def seen_by_the_handle(a, v):
 
 PROGRAMS = [
     in_cond, in_the_other_branch, in_switch_case, in_while_loop, in_the_condition_of_a_loop,
-    in_a_loop_with_checkpoints, in_scan, in_foldl, in_map_fn, in_a_branch_of_a_loop,
-    in_a_loop_of_a_branch, in_a_function, in_a_function_in_a_loop, in_a_recomputed_function,
-    in_a_gradient, in_a_product_of_a_jacobian, alone, in_a_chain, seen_by_the_handle,
+    in_a_loop_whose_condition_reads_it, in_a_loop_with_checkpoints, in_scan, in_foldl, in_map_fn,
+    in_a_branch_of_a_loop, in_a_loop_of_a_branch, in_a_function, in_a_function_in_a_loop,
+    in_a_recomputed_function, in_a_gradient, in_a_product_of_a_jacobian, alone, in_a_chain,
+    in_an_exchange, seen_by_the_handle,
 ]  # fmt: skip
 
 
@@ -152,7 +166,7 @@ def outcome(program, mode, place):
     """Run a program twice on a variable of its own: what is returned, and what is stored."""
     found = []
     v = cytape.Variable(1.0)
-    for a in 0.75, 1.25:
+    for a in 0.75, -1.25:
         result = PLACES[place](MODES[mode], lambda a: program(a, v), cytape.constant(a), v)
         found += [float(x) for x in nest.flatten(result)] + [float(v)]
         v.assign(v * 10.0)

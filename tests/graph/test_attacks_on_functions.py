@@ -65,6 +65,7 @@ def sign_and_type(x, value):
 # ---- keys: in eager code, under a tape, in a trace and in a graph a function is what its body is
 
 CASES = {
+    "numbers": (sign_and_type, [1, 2, True, 1.0, 0.0, -0.0]),
     "order of a dict": (
         lambda x, d: weighted(d.values()) * x, [{"a": X, "b": 2 * X}, {"b": X, "a": 2 * X}]),
     "order of a dict of numbers": (
@@ -443,6 +444,7 @@ def test_a_first_trace_that_fails_half_way_leaves_nothing_behind():
         with pytest.raises(KeyError):
             f(x)
         assert Failing.__call__.cache_info().traces == 0
+        assert cytape.constant(1.0).graph is None
         y = f(x)
     assert (float(y), float(tape.gradient(y, x))) == (6.0, 2.0)
 

@@ -8,6 +8,8 @@ import cytape.numpy as cnp
 from cytape.graph.checkpoint.kept_symbols import named_as, root_of, symbols_of
 from cytape.ops.python.checkpoint_policy import Policy
 from tests import ways
+from tests.bodies import branch, nested
+from tests.cases import each
 from tests.graph.checkpoint.chains import count, traces_of_runs
 
 POLICIES = [None, "nothing", "everything", "dots", ["a"], ["a", "b"], ["-a"], ["Exp", "-b"],
@@ -22,56 +24,26 @@ def block(x, w):
     return cnp.tanh(h * x) @ w
 
 
-def eagerly(f):
-    return f
-
-
-def in_a_function(f):
-    return cytape.function(lambda x, w: f(x, w) * 1.0)
-
-
-def in_a_branch(f):
-    return cytape.function(
-        lambda x, w: cytape.cond(cnp.sum(x) > -100.0, lambda: f(x, w), lambda: x))
-
-
-def in_a_loop(f):
-    return cytape.function(
-        lambda x, w: cytape.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, f(y, w)),
-                                       (np.array(0), x))[1])
-
-
-def in_a_function_in_a_function(f):
-    inner = cytape.function(f)
-    return cytape.function(lambda x, w: inner(inner(x, w), w))
-
-
-PLACES = [eagerly, in_a_function, in_a_branch, in_a_loop, in_a_function_in_a_function]
+PLACES = {
+    "eager": lambda f: f,
+    "function": lambda f: cytape.function(lambda x, w: f(x, w) * 1.0),
+    "branch": lambda f: cytape.function(branch(f)),
+    "loop": lambda f: cytape.function(lambda x, w: cytape.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, f(y, w)), (np.array(0), x))[1]),
+    "functions": lambda f: nested(lambda x, w: f(f(x, w), w)),
+}
 
 
 def derivatives(f):
-    """Compute f, both gradients, tangents, and second derivatives by both modes."""
-    x, w = cytape.constant(X), cytape.Variable(W)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        inner, y = ways.taped(lambda x: f(x, w), x)
-        dx, dw = inner.gradient(y, [x, w])
-        s = cnp.sum(dx * dx) + cnp.sum(dw)
-    found = [y, dx, dw, *outer.gradient(s, [x, w])]
-    with cytape.ForwardAccumulator([x, w], [cytape.constant(W[:3]), cytape.constant(W)]) as forward:
-        y = f(x, w)
-    found.append(forward.jvp(y))
-    with cytape.ForwardAccumulator([x], [cytape.constant(W[:3])]) as forward:
-        dx = ways.gradient(lambda x: f(x, w), x)
-    return [*found, forward.jvp(dx)]
+    xs, ts = [cytape.constant(X), cytape.Variable(W)], [W[:3], W]
+    return [y for mode in (ways.value, *ways.MODES.values()) for y in mode(f, xs, ts)]
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@each("place", PLACES.values())
+@each("policy", POLICIES, ids=str)
 def test_derivatives_are_those_of_the_function(place, policy):
     found = derivatives(place(cytape.checkpoint(block, policy=policy)))
-    wanted = derivatives(place(block))
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(found, derivatives(place(block)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
 
 
@@ -98,7 +70,7 @@ def test_in_a_graph_gradients_are_the_same_to_the_bit(policy):
     (["-b"], {"Exp": 1}), (["-a", "-dots"], {"MatMul": 1}), (["Exp", "dots"], {"Sin": 1})], ids=str)
 def test_what_is_kept_is_not_computed_again(policy, again):
     counts = []
-    for f in (cytape.checkpoint(block, policy=each) for each in ("everything", policy)):
+    for f in (cytape.checkpoint(block, policy=kept) for kept in ("everything", policy)):
         with cytape.Graph().as_default() as graph:
             x, w = cytape.placeholder("float64", X.shape), cytape.placeholder("float64", W.shape)
             y = f(x, w)
@@ -111,7 +83,7 @@ def test_what_is_kept_is_not_computed_again(policy, again):
     assert {name: found[name] - n for name, n in least.items() if found[name] != n} == again
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES.values())
 @pytest.mark.parametrize("policy, said", [
     (["c"], "there is no 'c' in block. Names.*: 'a', 'b'. Op types: .*'Exp', 'MatMul'"),
     (["a", "-Sinh"], "there is no 'Sinh'"), (["Identity"], "there is no 'Identity'")], ids=str)
@@ -146,39 +118,6 @@ def test_each_call_that_somebody_records_is_traced():
     for value in (1.0, 2.0):
         assert cytape.grad(f)(cytape.constant(value)) == np.cos(value)
     assert len(calls) == 2
-
-
-def test_assignments_and_draws_happen_once():
-    counter = cytape.Variable(0.0)
-
-    @cytape.checkpoint(policy=["drawn"])
-    def f(x):
-        counter.assign_add(1.0)
-        return cytape.checkpoint_name(cytape.nn.dropout(cnp.tanh(x), 0.5), "drawn") * counter
-
-    x = cytape.constant(np.linspace(0.5, 1.0, 64))
-    for n, called in enumerate((f, cytape.function(f), cytape.function(lambda x: f(x) * 1.0)), 1):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = called(x)
-        dx = tape.gradient(y, x).numpy()
-        assert float(counter) == n
-        assert 0 < np.count_nonzero(dx) < 64
-        assert np.array_equal(dx != 0, y.numpy() != 0)
-
-
-def test_variables_and_tensors_in_closures_get_their_gradients():
-    v, c = cytape.Variable(np.full(3, 2.0)), cytape.constant(np.arange(3.0))
-    x = cytape.constant(np.linspace(0.1, 0.3, 3))
-    for wrap in (eagerly, cytape.function):
-        with cytape.GradientTape() as tape:
-            tape.watch([x, c])
-            y = wrap(lambda x: cytape.checkpoint(
-                lambda x: cnp.exp(x * v) * c, policy=["Exp"])(x))(x)
-        dx, dv, dc = tape.gradient(y, [x, v, c])
-        np.testing.assert_allclose(dx, np.exp(2 * x.numpy()) * 2 * c.numpy())
-        np.testing.assert_allclose(dv, np.exp(2 * x.numpy()) * x.numpy() * c.numpy())
-        np.testing.assert_allclose(dc, np.exp(2 * x.numpy()))
 
 
 def test_what_identities_show_is_named_and_kept():

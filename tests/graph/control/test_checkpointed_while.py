@@ -47,13 +47,11 @@ def test_first_order(n, options):
     close(cytape.function(cytape.grad(f, (0, 1)))(X, A), expected)
 
 
-@pytest.mark.parametrize("options", CHOICES, ids=str)
-def test_second_order_and_forward_mode(options):
-    plain, f = loop_of(6), cytape.function(loop_of(6, **options))
-    close(cytape.jvp(f, (X, A), (A, X)), cytape.jvp(plain, (X, A), (A, X)))
-    for outer in (cytape.hessian, lambda f: cytape.jacfwd(cytape.grad(f)),
-                  lambda f: cytape.grad(lambda x, a: cnp.sum(cytape.grad(f)(x, a) ** 2))):
-        close([outer(f)(X, A)], [outer(plain)(X, A)])
+@each("options", CHOICES, ids=str)
+def test_derivatives_of_any_order_and_kind(options):
+    plain, f = loop_of(6), loop_of(6, **options)
+    ways.check(lambda x: f(x, x * A), lambda x: plain(x, x * A), X)
+    close([cytape.hessian(cytape.function(f))(X, A)], [cytape.hessian(plain)(X, A)])
 
 
 @pytest.mark.parametrize("options", [
@@ -119,15 +117,6 @@ def test_random_numbers_and_counters_are_those_of_the_loop():
 def test_what_is_no_choice(options, error, message):
     with pytest.raises(error, match=message):
         cytape.while_loop(lambda v: v < 3, lambda v: v + 1, [0], **options)
-
-
-def test_second_order_where_extents_are_unknown():
-    f = loop_of(5, checkpoints=2)
-    of_gradient = cytape.function(
-        cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x, A) ** 2)),
-        input_signature=[cytape.Spec.of((None,), float)])
-    plain = cytape.function(loop_of(5))
-    close([of_gradient(X)], [cytape.grad(lambda x: cnp.sum(cytape.grad(plain)(x, A) ** 2))(X)])
 
 
 PEAK = """

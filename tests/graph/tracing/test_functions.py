@@ -174,19 +174,6 @@ def test_what_was_captured_in_one_trace_does_not_serve_in_another():
     assert float(inner(np.array(2.0))) == 14.0
 
 
-def test_python_values_are_part_of_the_program():
-    f, traces = traced(lambda x, n, flag: x * n if flag else x)
-    assert float(f(np.array(2.0), 1, False)) == 2.0
-    assert float(f(np.array(2.0), 1, True)) == 2.0
-    assert len(traces) == 2
-    f, traces = traced(lambda x, n, flag: x * n if flag else x)
-    f(np.array(2.0), 1, True), f(np.array(2.0), True, True), f(np.array(2.0), 1.0, True)
-    assert len(traces) == 3
-    f, traces = traced(lambda x, n, flag: x * n if flag else x)
-    assert np.signbit(f(np.array(2.0), -0.0, True))
-    assert not np.signbit(f(np.array(2.0), 0.0, True))
-
-
 def test_containers_of_values_are_told_apart_by_what_they_hold():
     f, traces = traced(lambda x, table: x * max(table))
     table = {1, 2}
@@ -324,11 +311,6 @@ def test_derivatives_of_plain_numbers_inside_a_trace():
     assert float(hessian) == 12.0
 
 
-def test_arrays_of_another_byte_order():
-    f = cytape.function(lambda x: x * 2)
-    np.testing.assert_array_equal(f(np.arange(3.0).astype(">f8")), [0.0, 2.0, 4.0])
-
-
 # ---- what goes wrong
 
 
@@ -361,62 +343,12 @@ def test_a_tensor_has_no_value_while_it_is_traced(f, advice):
     assert advice in str(raised.value)
 
 
-def test_a_trace_that_fails_leaves_nothing_behind():
-    calls = []
-
-    @cytape.function
-    def f(x):
-        calls.append(x)
-        if len(calls) == 1:
-            raise KeyError("once")
-        return x * 2
-
-    with cytape.GradientTape() as tape:
-        x = cytape.constant(1.0)
-        tape.watch(x)
-        with pytest.raises(KeyError, match="once"):
-            f(x)
-        y = f(x)
-    assert float(tape.gradient(y, x)) == 2.0
-    assert cytape.constant(1.0).graph is None
-
-
 def test_only_functions_can_be_traced():
     with pytest.raises(TypeError, match="only functions can be traced, got int"):
         cytape.function(3)
 
 
 # ---- variables
-
-
-def test_assignments_happen_in_each_call_and_in_order():
-    v = cytape.Variable(1.0)
-
-    @cytape.function
-    def f(x):
-        before = v + 0.0
-        v.assign_add(x)
-        between = v + 0.0
-        v.assign(v * 2)
-        return before, between, v + 0.0
-
-    assert [float(t) for t in f(np.array(1.0))] == [1.0, 2.0, 4.0]
-    assert [float(t) for t in f(np.array(1.0))] == [4.0, 5.0, 10.0]
-    assert float(v) == 10.0
-
-
-def test_an_inner_function_that_assigns_is_seen_by_the_outer_one():
-    v = cytape.Variable(1.0)
-    step = cytape.function(lambda: v.assign_add(1.0))
-
-    @cytape.function
-    def f():
-        before = v * 1.0
-        step()
-        return before, v * 1.0
-
-    assert [float(t) for t in f()] == [1.0, 2.0]
-    assert [float(t) for t in f()] == [2.0, 3.0]
 
 
 def test_an_untrainable_variable_and_an_argument_that_is_one():
@@ -426,25 +358,6 @@ def test_an_untrainable_variable_and_an_argument_that_is_one():
         y = f(w, np.array(5.0))
     assert float(y) == 30.0
     assert float(tape.gradient(y, w)) == 10.0
-
-
-def test_a_function_inside_another_reads_variables_when_it_is_called():
-    v = cytape.Variable(1.0)
-
-    @cytape.function
-    def exchange(x):
-        old = v.value()
-        v.assign(x)
-        return old * x
-
-    outer = cytape.function(lambda x: exchange(x))
-    for call in exchange, outer:
-        v.assign(1.0)
-        with cytape.GradientTape() as tape:
-            x = cytape.constant(10.0)
-            tape.watch(x)
-            y = call(x)
-        assert (float(y), float(tape.gradient(y, x)), float(v)) == (10.0, 1.0, 10.0)
 
 
 def test_what_a_function_assigns_happens_in_graphs():
@@ -589,11 +502,6 @@ def test_a_copied_object_has_a_function_of_its_own():
         assert other.bound.__name__ == "times"
         assert model.bound.experimental_get_tracing_count() == 1
         assert model.step(1.5) == other.step(1.5) == 3.0  # a lambda is shared
-
-
-def test_unknown_checkpoints_are_refused_at_once():
-    with pytest.raises(ValueError, match="checkpoints='nonsense' is unknown: say 'auto'"):
-        cytape.function(lambda x: x, checkpoints="nonsense")
 
 
 @pytest.mark.parametrize("transform", [
