@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cytape.graph.differentiation.places import Place, Places
+from cytape.graph.differentiation.reach import BETWEEN, REACHED, nodes_between, reach
 
 
 def dependents(places: Places, sources: Iterable[Place]) -> bytearray:
@@ -19,21 +20,16 @@ def dependents(places: Places, sources: Iterable[Place]) -> bytearray:
     Returns
     -------
     bytearray
-        Per symbol of the graph that is built: 1 if it depends on a source, or is one.
+        Per symbol of the graph that is built: not 0 if it depends on a source, or is one.
     """
     marks = [bytearray(graph.n_symbols) for graph in places.graphs]
     for level, symbol in sources:
-        marks[level][symbol] = 1
+        marks[level][symbol] = REACHED
     for level in reversed(range(len(places.graphs))):
         graph, found = places.graphs[level], marks[level]
         for symbol, (outer, origin) in places.captures_of(level).items():
             found[symbol] |= marks[outer][origin]
-        for node in range(graph.n_nodes):
-            for symbol in graph.inputs_of(node):
-                if found[symbol]:
-                    for output in graph.outputs_of(node):
-                        found[output] = 1
-                    break
+        reach(graph, found, gradients=False)
     return marks[0]
 
 
@@ -56,25 +52,18 @@ class Between:
     """
 
     def __init__(self, places: Places, targets: list[Place], sources: list[Place]) -> None:
-        self.graph: Any = places.graphs[0]
+        graph: Any = places.graphs[0]
+        self.graph = graph
         self.ends = {symbol for level, symbol in [*targets, *sources] if level == 0}
         made = {symbol for level, symbol in sources if level == 0}
-        self._dependent = dependents(places, sources)
-        wanted = bytearray(self.graph.n_symbols)
+        marks = dependents(places, sources)
         for level, symbol in targets:
-            if level == 0:
-                wanted[symbol] = 1
-        self.nodes: list[int] = []
-        for node in reversed(range(self.graph.n_nodes)):
-            outputs = self.graph.outputs_of(node)
-            if not any(wanted[symbol] and self._dependent[symbol] for symbol in outputs):
-                continue
-            inputs = self.graph.inputs_of(node)
-            for symbol in inputs:
-                wanted[symbol] = 1
-            if inputs and not self.graph.ops[node].stateful and made.isdisjoint(outputs):
-                self.nodes.append(node)
-        self.nodes.reverse()
+            if level == 0 and marks[symbol]:
+                marks[symbol] |= BETWEEN
+        self.nodes: list[int] = [
+            node for node in reversed(nodes_between(graph, marks, gradients=False))
+            if graph.inputs_of(node) and not graph.ops[node].stateful
+            and made.isdisjoint(graph.outputs_of(node))]
 
     def tensors(self) -> list[int]:
         """List the inputs and outputs of the ops, without sources and targets.

@@ -5,9 +5,11 @@ from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 
 
-cdef inline bint passes(SymbolicGraph graph, const unsigned char* marks, int32_t symbol) noexcept:
-    """Whether a gradient can pass from the consumers of a symbol through it to a source."""
-    return marks[symbol] & REACHED and (<Spec>graph.symbols[symbol].spec).trainable
+cdef inline bint passes(SymbolicGraph graph, const unsigned char* marks, int32_t symbol,
+                        bint gradients) noexcept:
+    """Whether a symbol depends on a source, and, of gradients, whether one can pass through it."""
+    return marks[symbol] & REACHED and (
+        not gradients or (<Spec>graph.symbols[symbol].spec).trainable)
 
 
 cdef int32_t marked_nodes(SymbolicGraph graph, bytearray marks) except -1:
@@ -28,7 +30,7 @@ cdef bint ends_here(SymbolicGraph graph, int32_t node) except -1:
         graph.has_overrides and graph.gradient_override_of(node) is not None)
 
 
-def reach(SymbolicGraph graph not None, bytearray marks not None) -> None:
+def reach(SymbolicGraph graph not None, bytearray marks not None, bint gradients=True) -> None:
     """Mark as reached what depends on sources.
 
     Parameters
@@ -37,6 +39,8 @@ def reach(SymbolicGraph graph not None, bytearray marks not None) -> None:
     marks : bytearray
         One byte per symbol; later symbols are left out. Those that are reached to begin with are
         marked so. What is stopped is reached only if it was marked before.
+    gradients : bool, optional
+        Whether only dependences count through which gradients pass.
     """
     cdef unsigned char* c_marks = marks
     cdef int32_t node, i, first
@@ -46,24 +50,28 @@ def reach(SymbolicGraph graph not None, bytearray marks not None) -> None:
         found = &graph.nodes[node]
         reached = False
         for i in range(found.n_inputs):
-            if passes(graph, c_marks, graph.args[found.inputs + i]):
+            if passes(graph, c_marks, graph.args[found.inputs + i], gradients):
                 reached = True
                 break
-        if reached and not ends_here(graph, node):
+        if reached and not (gradients and ends_here(graph, node)):
             first = found.first_output
             for i in range(first, first + found.n_outputs):
                 if not c_marks[i] & STOPPED:
                     c_marks[i] |= REACHED
 
 
-def nodes_between(SymbolicGraph graph not None, bytearray marks not None) -> list:
-    """Mark as wanted what targets depend on; return what is to be differentiated.
+def nodes_between(
+    SymbolicGraph graph not None, bytearray marks not None, bint gradients=True
+) -> list:
+    """Mark as wanted what targets depend on; return the nodes between sources and targets.
 
     Parameters
     ----------
     graph : SymbolicGraph
     marks : bytearray
         As `reach` left it, with the targets marked as wanted.
+    gradients : bool, optional
+        As for `reach`.
 
     Returns
     -------
@@ -88,6 +96,6 @@ def nodes_between(SymbolicGraph graph not None, bytearray marks not None) -> lis
         if differentiated:
             for i in range(found.n_inputs):
                 symbol = graph.args[found.inputs + i]
-                if passes(graph, c_marks, symbol):
+                if passes(graph, c_marks, symbol, gradients):
                     c_marks[symbol] |= BETWEEN
     return nodes

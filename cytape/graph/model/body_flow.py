@@ -88,27 +88,26 @@ class Flow:
 
     def sources_in(self, graph: Any, node: int, run: Run, reached: Any) -> frozenset[int]:
         """Return the inputs of a body that are reached from outside, in any iteration."""
-        sources = frozenset(
-            symbol for symbol, outside in _inputs(graph, node, run) if outside in reached)
-        while True:
-            inside = self.reached(run.body.graph, sources)
-            more = sources.union(
-                before for before, after in _carried(run) if after in inside)
-            if more == sources:
-                return sources
-            sources = more
+        return _settled(self.reached, run, _inputs(graph, node, run), reached, _carried(run))
 
     def targets_in(self, graph: Any, node: int, run: Run, needed: Any) -> frozenset[int]:
         """Return the outputs of a body that are needed outside, or in a later iteration."""
-        targets = frozenset(
-            symbol for symbol, outside in _outputs(graph, node, run) if outside in needed)
-        while True:
-            inside = self.needed(run.body.graph, targets)
-            more = targets.union(
-                after for before, after in _carried(run) if before in inside)
-            if more == targets:
-                return targets
-            targets = more
+        carried = [(after, before) for before, after in _carried(run)]
+        return _settled(self.needed, run, _outputs(graph, node, run), needed, carried)
+
+
+def _settled(
+    dependent: Callable[[Any, frozenset[int]], frozenset[int]], run: Run,
+    ends: Iterable[tuple[int, int]], marked: Any, carried: Iterable[tuple[int, int]],
+) -> frozenset[int]:
+    """Return the ends of a body that are marked outside of it, or reached in some iteration."""
+    found = frozenset(symbol for symbol, outside in ends if outside in marked)
+    while True:
+        inside = dependent(run.body.graph, found)
+        more = found.union(this for this, other in carried if other in inside)
+        if more == found:
+            return found
+        found = more
 
 
 def has_derivative(op: Any) -> bool:
