@@ -12,6 +12,7 @@ changes, are outputs of the call, and inputs of the derivatives.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -136,29 +137,25 @@ class _Part(DerivedBody):
             [*actual, *[tensor for tensor, _ in self.graph.captures]])
 
 
-def _repeatable_branches(op: Any, inputs: Sequence[Tensor]) -> tuple[list, list]:
+def _repeatable_branches(
+    inputs: Sequence[Tensor], outputs: Sequence, attrs: dict, stateful: bool = True
+) -> tuple[list[ConcreteFunction], list[list[Tensor]]]:
     """Return the branches as they can be run again, and the inputs of each."""
-    branches, positions = op.attrs["branches"], op.attrs["positions"]
-    passed = [[inputs[i] for i in place] for place in positions]
-    if not op.op.stateful:
-        return list(branches), passed
-    outputs = list(map(convert_to_tensor, op.outputs))
-    return _with_given(branches, passed, outputs)
-
-
-def _with_given(branches: Sequence, inputs: Sequence, outputs: list[Tensor]) -> tuple[list, list]:
+    branches = list(attrs["branches"])
+    passed = [[inputs[i] for i in place] for place in attrs["positions"]]
+    if not stateful:
+        return branches, passed
     counts = [len(given_symbols(branch.graph)) for branch in branches]
-    first = len(outputs) - sum(counts)
-    given = [outputs[first : first + counts[0]], outputs[first + counts[0] :]]
-    return (
-        list(map(repeatable, branches)),
-        [[*own, *more] for own, more in zip(inputs, given, strict=True)],
-    )
+    given = iter(outputs[len(outputs) - sum(counts) :])
+    for own, count in zip(passed, counts, strict=True):
+        own += map(convert_to_tensor, itertools.islice(given, count))
+    return list(map(repeatable, branches)), passed
 
 
 def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     inputs = list(map(convert_to_tensor, op.inputs))
-    branches, passed = _repeatable_branches(op, inputs)
+    branches, passed = _repeatable_branches(
+        inputs, op.outputs, op.attrs, op.op.stateful)
     arrived = [i for i, gradient in enumerate(gradients) if gradient is not None]
     parts, all_seeds = [], []
     for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
@@ -262,7 +259,8 @@ def _nothing(part: _Part, other: _Part, x: Tensor) -> Tensor:
 
 def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     inputs = list(map(convert_to_tensor, op.inputs))
-    branches, passed = _repeatable_branches(op, inputs)
+    branches, passed = _repeatable_branches(
+        inputs, op.outputs, op.attrs, op.op.stateful)
     parts = []
     for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
         part = _Part(branch, own, "_jvp")
@@ -285,12 +283,6 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     return [by_output.get(i) for i in range(len(op.output_specs))]
 
 
-def _repeated(inputs: list[Tensor], outputs: list[Tensor], attrs: dict) -> list[Tensor]:
-    branches, passed = _with_given(
-        attrs["branches"], [[inputs[i] for i in place] for place in attrs["positions"]], outputs)
-    return call_branch(inputs[0], branches, passed)
-
-
 _OPTIONAL: dict[str, Any] = {
     "optional_gradients": ANY_OUTPUT, "optional_tangents": range(1 << 30)}
 cond_op = enter(CondOp("Cond", _forward, _vjp, _jvp, shape_rule=_shape_rule, **_OPTIONAL))
@@ -298,5 +290,6 @@ stateful_cond_op = enter(
     CondOp("StatefulCond", _forward, _vjp, _jvp, shape_rule=_shape_rule,
            saved_outputs=range(1 << 30), **_OPTIONAL))
 stateful_cond_op.stateful = True
-REPEATED[stateful_cond_op] = _repeated
+REPEATED[stateful_cond_op] = lambda inputs, outputs, attrs: call_branch(
+    inputs[0], *_repeatable_branches(inputs, outputs, attrs))
 RUNS[stateful_cond_op] = lambda attrs: list(map(Run, attrs["branches"], attrs["positions"]))
