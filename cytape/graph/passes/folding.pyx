@@ -16,7 +16,6 @@ import warnings
 
 import numpy as np
 
-from cytape.graph.passes.rewriting import without_dead_code
 from cytape.ops.adjoints.conform import (
     broadcast_to_like_op, broadcast_to_op, cast_op, sum_to_like_op, sum_to_op)
 from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
@@ -243,32 +242,3 @@ cdef int32_t constant_symbol(RewrittenGraph target, Value value) except -1:
     if key is not None:
         target.numbers[key] = target.n_symbols - 1
     return target.n_symbols - 1
-
-
-def with_constants_folded(subgraph):
-    """Compute now what depends on constants alone, and leave out what changes nothing.
-
-    Ops that raise or warn are left to be run, so is what would make large constants of small ones.
-    Multiplied by one, or added to minus zero, every number is what it was; added to zero it is not,
-    nor multiplied by zero.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
-    """
-    cdef Rewriting rewriting = Rewriting()
-    cdef int32_t node, symbol
-    rewriting.begin(subgraph)
-    for node in range(rewriting.source.n_nodes):
-        if rewriting.skip(node) or parts_known(rewriting, node):
-            continue
-        symbol = known_result(rewriting, node)
-        if symbol == ABSENT:
-            rewriting.copy(node)
-        else:
-            rewriting.replace(node, symbol)
-    return without_dead_code(rewriting.result())

@@ -1,368 +1,64 @@
 cimport cython
-cimport numpy as cnp
-from cytape.graph.passes.fused_op cimport (
-    LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step, is_fused_type,
-)
+from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.calls.dispatch cimport Op
 from cytape.ops.calls.node_store cimport Node
-from cytape.tensor.values.spec cimport boolean_spec
+from cytape.tensor.values.spec cimport Spec
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from .early_sums cimport LARGE
+from .fusion_groups cimport any_large, broadcast_to_op
 from .rewriting cimport ABSENT, located_as, spec_at
-
-cdef Op add_op, broadcast_to_op, cos, index_add_op, sin
-
-from cytape.ops.adjoints.conform import broadcast_to_op
-from cytape.ops.elementwise import add as add_op
-from cytape.ops.elementwise import cos, sin
-from cytape.ops.indexing import index_add_op
-
-cnp.import_array()
-
-cdef enum:
-    LEAST_RUN = 64          # elements along which all operands go on, or stand still
-    LEAST_FAST = 65         # elements for which the faster loop of sine and cosine pays
-    NEVER = 0x7fffffff
 
 
 @cython.final
 cdef class Fusion:
-    def __cinit__(self, Rewriting rewriting, Py_ssize_t least):
-        cdef SymbolicGraph source = rewriting.source
+    def __cinit__(self, FusionGroups groups):
+        cdef SymbolicGraph source = groups.source
         cdef Py_ssize_t n = source.n_nodes, m = source.n_symbols, controls = 0
-        cdef int32_t* words
-        cdef char* flags
-        self.rewriting, self.source, self.least, self.ops = rewriting, source, least, {}
-        for before in rewriting.controls.values():
+        self.groups, self.rewriting, self.source = groups, groups.rewriting, source
+        self.ops = {}
+        for before in self.rewriting.controls.values():
             controls += len(before)
         # Every node is put on the stack once for each edge, and once by itself.
-        self.memory = calloc(1, n * sizeof(PyObject*) + (16 * n + 4 * m + source.n_args + controls)
-                             * sizeof(int32_t) + 7 * n + m)
+        self.memory = calloc(
+            1, (2 * m + 6 * n + source.n_args + controls) * sizeof(int32_t) + 2 * n)
         if self.memory == NULL:
             raise MemoryError()
-        self.kinds = <PyObject**>self.memory
-        words = <int32_t*>(self.kinds + n)
-        memset(words, 0xff, (7 * n + 3 * m) * sizeof(int32_t))  # ABSENT everywhere
-        self.cuts = words
-        words += n
-        self.parents, self.nexts, self.befores = words, words + n, words + 2 * n
-        self.stages, self.limits, self.sizes = words + 3 * n, words + 4 * n, words + 5 * n
-        words += 6 * n
-        self.users, self.numbers, self.number_groups = words, words + m, words + 2 * m
-        self.stack = words + 3 * m
-        self.order = self.stack + 2 * n + source.n_args + controls
-        self.pending = self.order + n
-        self.firsts = self.pending + 3 * n
-        self.lasts, self.breaks, self.uses = (
-            self.firsts + n, self.firsts + 2 * n, self.firsts + 3 * n)
-        flags = <char*>(self.uses + m)
-        self.is_sum, self.fast, self.joins = flags, flags + n, flags + 2 * n
-        self.is_last, self.emitted, self.fetched = flags + 3 * n, flags + 4 * n, flags + 5 * n
-        self.placed, self.escapes = flags + 6 * n, flags + 7 * n
+        self.numbers = <int32_t*>self.memory
+        self.number_groups = self.numbers + m
+        memset(self.number_groups, 0xff, m * sizeof(int32_t))  # ABSENT everywhere
+        self.order, self.pending = self.numbers + 2 * m, self.numbers + 2 * m + n
+        self.stack = self.pending + 3 * n
+        self.emitted = <char*>(self.stack + 2 * n + source.n_args + controls)
+        self.placed = self.emitted + n
 
     def __dealloc__(self):
         free(self.memory)
 
-    # ---- which nodes go together
-
-    cdef int32_t producer(self, int32_t symbol) noexcept:
-        """The node that computes a symbol, ABSENT if it is fed."""
-        return self.rewriting.producer(symbol)
-
-    cdef int32_t seen_through(self, int32_t symbol) except -2:
-        """Return the operand that is broadcast to a symbol, if it may be used unbroadcast."""
-        cdef int32_t node = self.producer(symbol), inner
-        cdef Spec spec
-        if node == ABSENT or <Op>self.source.ops[node] is not broadcast_to_op:
-            return symbol
-        inner = self.source.args[self.source.nodes[node].inputs]
-        spec = spec_at(self.source, inner)
-        return inner if is_operand(spec, spec_at(self.source, symbol)) else symbol
-
-    cdef int32_t input_of(self, int32_t node, int32_t i) except -2:
-        """The symbol that a node reads as its input i."""
-        cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs + i]
-        return symbol if self.kinds[node] == NULL or self.is_sum[node] else (
-            self.seen_through(symbol))
-
-    cdef PyObject* kind_of(self, int32_t node) except? NULL:
-        """The Spec of the floats of the group that a node may belong to, NULL if of none."""
-        cdef Node* found = &self.source.nodes[node]
-        cdef Op op = <Op>self.source.ops[node]
-        cdef int kind = fused_kind(op)
-        cdef int types[3]
-        cdef int32_t i, symbol, other
-        cdef Spec out, spec, full = None
-        cdef bint all_bool = True
-        if kind == NOT_FUSED or self.rewriting.pinned[node] or found.n_inputs > 3 or (
-                found.n_outputs != 1):
-            return NULL
-        out = spec_at(self.source, found.first_output)
-        if kind == SUM_STEP:
-            return self.kind_of_sum(node, out)
-        for i in range(found.n_inputs if op is add_op else 0):
-            other = self.producer(self.source.args[found.inputs + i])
-            if other != ABSENT and ((<Op>self.source.ops[other]).adds_part
-                                    or <Op>self.source.ops[other] is index_add_op):
-                return NULL  # it takes less than to go through all
-        if not out.known or out.size < (
-                min(self.least, LEAST_FAST) if self.fast[node] else self.least):
-            return NULL
-        if is_fused_type(out.type_num):
-            full = out
-        elif out.type_num != cnp.NPY_BOOL:
-            return NULL
-        for i in range(found.n_inputs):
-            symbol = self.source.args[found.inputs + i]
-            spec = spec_at(self.source, symbol)
-            types[i] = spec.type_num
-            all_bool &= spec.type_num == cnp.NPY_BOOL
-            if full is None and is_fused_type(spec.type_num) and spec.known and (
-                    boolean_spec(spec) is out):  # it compares
-                full = spec
-        if full is None and all_bool:  # booleans go with the numbers that they come from
-            for i in range(found.n_inputs):
-                other = self.producer(self.source.args[found.inputs + i])
-                if other != ABSENT and self.kinds[other] != NULL:
-                    full = <Spec>self.kinds[other]
-        if full is None or boolean_spec(full) is not boolean_spec(out):
-            return NULL
-        for i in range(found.n_inputs):
-            if not is_operand(spec_at(self.source, self.source.args[found.inputs + i]), full):
-                return NULL
-        if not has_step(op, full.type_num, found.n_inputs, types, out.type_num):
-            return NULL
-        return <PyObject*>full
-
-    cdef PyObject* kind_of_sum(self, int32_t node, Spec out) except? NULL:
-        """The kind of what is summed, if that is fused and all of it is summed to one number."""
-        cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs]
-        cdef int32_t summed = self.producer(symbol)
-        cdef dict attrs = <dict>self.source.attrs[node]
-        if (not out.known or out.ndim and not (out.size == 1 and attrs.get("keepdims"))
-                or summed == ABSENT or self.is_sum[summed]
-                or self.kinds[summed] == NULL or attrs.get("dtype") is not None
-                or "where" in attrs or "initial" in attrs
-                or spec_at(self.source, symbol).type_num != out.type_num):
-            return NULL
-        self.is_sum[node] = True
-        return self.kinds[summed]
-
-    cdef int distance(self, int32_t node, int32_t user) noexcept:
-        """How many stages a user of a node's output is behind it at least."""
-        if self.kinds[node] == NULL:
-            return 0
-        return (self.is_sum[node] or self.kinds[node] != self.kinds[user]
-                or self.cuts[user] == node)
-
-    cdef int assign_stages(self) except -1:
-        cdef SymbolicGraph source = self.source
-        cdef int32_t node, other, i, stage, stateful = ABSENT
-        for node in range(source.n_nodes):
-            for i in range(source.nodes[node].n_inputs if self.rewriting.live[node] else 0):
-                self.uses[source.args[source.nodes[node].inputs + i]] += 1
-        for node in range(source.n_nodes):
-            if not self.rewriting.live[node]:
-                continue
-            self.kinds[node] = self.kind_of(node)
-            stage = 0
-            for i in range(source.nodes[node].n_inputs):
-                other = self.producer(self.input_of(node, i))
-                if other != ABSENT:
-                    stage = max(stage, self.stages[other] + self.distance(other, node))
-            if (<Op>source.ops[node]).stateful:
-                self.befores[node] = stateful
-                if stateful != ABSENT:
-                    stage = max(stage, self.stages[stateful])
-                stateful = node
-            if self.rewriting.pinned[node] and node in self.rewriting.controls:
-                for other in self.rewriting.controls[node]:
-                    stage = max(stage, self.stages[other])
-            self.stages[node] = stage
-            if self.kinds[node] != NULL and not self.is_sum[node]:
-                self.cut(node)
-        return 0
-
-    cdef int cut(self, int32_t node) except -1:
-        """Put a node in another group than an input that would wait for a large operand.
-
-        A group runs once all its operands are computed. Operands that are computed early and read
-        only by the group would be kept longer than where the ops run one by one.
-        """
-        cdef int32_t first = node, chain = ABSENT, other, symbol, i
-        cdef bint waits = False
-        for i in range(self.source.nodes[node].n_inputs):
-            other = self.fused_input(node, i)
-            if other != ABSENT and self.firsts[other] < first:
-                first, chain = self.firsts[other], other
-        self.lasts[node] = ABSENT
-        for i in range(self.source.nodes[node].n_inputs):
-            symbol = self.input_of(node, i)
-            other = self.fused_input(node, i)
-            if other != ABSENT:
-                self.lasts[node] = max(self.lasts[node], self.lasts[other])
-                waits |= other != chain and self.lasts[other] > first
-                continue
-            other = self.producer(symbol)
-            if other != ABSENT and self.uses[symbol] == 1 and (
-                    spec_at(self.source, symbol).nbytes >= LARGE):
-                self.lasts[node] = max(self.lasts[node], other)
-                waits |= other > first
-        self.firsts[node] = first
-        if chain != ABSENT and waits:
-            self.cuts[node], self.firsts[node] = chain, node
-            self.lasts[node] = max(self.lasts[node], chain)
-            self.stages[node] = max(self.stages[node], self.stages[chain] + 1)
-        return 0
-
-    cdef int32_t fused_input(self, int32_t node, int32_t i) except -2:
-        """The node of the same group that computes an input, or ABSENT."""
-        cdef int32_t other = self.producer(self.input_of(node, i))
-        if other == ABSENT or self.kinds[other] != self.kinds[node] or self.is_sum[other] or (
-                self.stages[other] != self.stages[node]):
-            return ABSENT
-        return other
-
-    cdef int choose_fast(self) except -1:
-        cdef int32_t node
-        for node in range(self.source.n_nodes):
-            self.fast[node] = self.rewriting.live[node] and may_be_fast(self.source, node)
-        return 0
-
-    cdef int sink(self) except -1:
-        """Move what is not used before a later stage there, to those of its kind that use it."""
-        cdef SymbolicGraph source = self.source
-        cdef int32_t node, other, i, limit
-        for node in range(source.n_nodes):
-            self.limits[node] = NEVER
-        for node in range(source.n_nodes - 1, -1, -1):
-            if not self.rewriting.live[node]:
-                continue
-            if self.kinds[node] != NULL and not self.is_sum[node] and not self.fetched[node] and (
-                    self.joins[node] and self.limits[node] != NEVER):
-                self.stages[node] = self.limits[node]
-            for i in range(source.nodes[node].n_inputs):
-                other = self.producer(self.input_of(node, i))
-                if other == ABSENT:
-                    continue
-                limit = self.stages[node] - self.distance(other, node)
-                if limit < self.limits[other]:
-                    self.limits[other] = limit
-                    self.joins[other] = False
-                if limit == self.limits[other] and not self.distance(other, node):
-                    self.joins[other] = True
-        return 0
-
-    cdef int32_t root(self, int32_t node) noexcept:
-        while self.parents[node] != node:
-            self.parents[node] = self.parents[self.parents[node]]
-            node = self.parents[node]
-        return node
-
-    cdef int join(self, int32_t node, int32_t other) noexcept:
-        if other == ABSENT or self.kinds[node] != self.kinds[other] or (
-                self.stages[node] != self.stages[other]):
-            return 0
-        node, other = self.root(node), self.root(other)
-        if node != other:
-            self.parents[max(node, other)] = min(node, other)
-        return 0
-
-    cdef int count_breaks(self) except -1:
-        """Count, up to each node, the ops between groups that compute large arrays."""
-        cdef int32_t node, i, n_breaks = 0
-        cdef Node* found
-        for node in range(self.source.n_nodes):
-            found = &self.source.nodes[node]
-            for i in range(found.n_outputs if (
-                    self.rewriting.live[node] and self.kinds[node] == NULL) else 0):
-                n_breaks += spec_at(self.source, found.first_output + i).nbytes >= LARGE
-            self.breaks[node] = n_breaks
-        return 0
-
-    cdef bint may_share(self, int32_t node, int32_t other) noexcept:
-        """Whether readers of one operand may form a group: no large result waits for others."""
-        return other != ABSENT and self.kinds[node] != NULL and (
-            (<Spec>self.kinds[node]).nbytes < LARGE or self.breaks[node] == self.breaks[other])
-
-    cdef int form_groups(self) except -1:
-        """Group what is connected, or reads the same; what remains alone is not to be fused."""
-        cdef SymbolicGraph source = self.source
-        cdef int32_t node, other, symbol, i, root
-        self.count_breaks()
-        for node in range(source.n_nodes):
-            self.parents[node] = node
-            self.sizes[node] = 0
-            if self.kinds[node] == NULL:
-                continue
-            for i in range(source.nodes[node].n_inputs):
-                symbol = self.input_of(node, i)
-                other = self.producer(symbol)
-                if other != ABSENT and not self.is_sum[other]:
-                    self.join(node, other)
-                if spec_at(source, symbol).size > 1:
-                    if self.may_share(node, self.users[symbol]):
-                        self.join(node, self.users[symbol])
-                    self.users[symbol] = node
-        for node in range(source.n_nodes):
-            if self.kinds[node] != NULL:
-                self.sizes[self.root(node)] += 1
-        for node in range(source.n_nodes):
-            root = self.root(node)
-            if self.kinds[node] == NULL:
-                continue
-            if self.sizes[root] == 1 and not self.fast[node]:
-                self.kinds[node] = NULL
-            elif root == node:
-                self.limits[root] = node
-            else:  # limits have done their duty: they keep the last member of a group
-                self.nexts[self.limits[root]] = node
-                self.limits[root] = node
-        for node in range(source.n_nodes):
-            if self.kinds[node] != NULL and self.root(node) == node:
-                self.is_last[self.limits[node]] = True
-        return 0
-
-    cdef int find_escapes(self) except -1:
-        cdef SymbolicGraph source = self.source
-        cdef int32_t node, other, symbol, i
-        for node in range(source.n_nodes):
-            if not self.rewriting.live[node]:
-                continue
-            for i in range(source.nodes[node].n_inputs):
-                symbol = self.input_of(node, i)
-                other = self.producer(symbol)
-                if other != ABSENT and self.kinds[other] != NULL and (
-                        self.kinds[node] == NULL or self.root(node) != self.root(other)):
-                    self.escapes[symbol] = True
-        return 0
-
-    # ---- the new graph
-
     cdef int emit_all(self) except -1:
+        cdef FusionGroups groups = self.groups
         cdef int32_t node
         for node in range(self.source.n_nodes):
             if not self.rewriting.live[node] or (
-                    self.kinds[node] != NULL and not self.is_last[node]):
+                    groups.kinds[node] != NULL and not groups.is_last[node]):
                 continue
             if <Op>self.source.ops[node] is broadcast_to_op and (
-                    not self.rewriting.pinned[node] and not self.fetched[node]):
+                    not self.rewriting.pinned[node] and not groups.fetched[node]):
                 continue  # emitted on first use
             self.emit(node)
         return 0
 
     cdef int emit(self, int32_t node) except -1:
         """Emit a node or its group, and first what that needs."""
+        cdef FusionGroups groups = self.groups
         cdef int32_t top = 0, member
-        self.stack[0] = self.root(node)
+        self.stack[0] = groups.root(node)
         while top >= 0:
             node = self.stack[top]
             if self.emitted[node] == 2:
                 top -= 1
             elif self.emitted[node] == 1:
-                if self.kinds[node] != NULL:
+                if groups.kinds[node] != NULL:
                     self.emit_group(node)
                 elif not self.rewriting.skip(node):
                     self.rewriting.copy(node)
@@ -373,23 +69,25 @@ cdef class Fusion:
                 member = node
                 while member != ABSENT:
                     top = self.demand(member, top)
-                    member = self.nexts[member]
+                    member = groups.nexts[member]
         return 0
 
     cdef int32_t demand(self, int32_t node, int32_t top) except -1:
         """Put what a node needs on the stack; return the new top."""
+        cdef FusionGroups groups = self.groups
         cdef int32_t i, other
         for i in range(self.source.nodes[node].n_inputs):
-            top = self.push(self.producer(self.input_of(node, i)), top)
-        top = self.push(self.befores[node], top)
+            top = self.push(groups.producer(groups.input_of(node, i)), top)
+        top = self.push(groups.befores[node], top)
         if self.rewriting.pinned[node] and node in self.rewriting.controls:
             for other in self.rewriting.controls[node]:
                 top = self.push(other, top)
         return top
 
     cdef int32_t push(self, int32_t node, int32_t top) noexcept:
+        cdef FusionGroups groups = self.groups
         if node != ABSENT:
-            node = self.root(node)
+            node = groups.root(node)
             if self.emitted[node] == 0:
                 top += 1
                 self.stack[top] = node
@@ -398,10 +96,11 @@ cdef class Fusion:
     cdef int32_t put_in_order(self, int32_t group) except -1:
         """Order the members of a group: each before its first use, so that few values live at a
         time; return how many there are."""
+        cdef FusionGroups groups = self.groups
         cdef int32_t node = group, member, other, i, top, n = 0
         while node != ABSENT:
             top = -1
-            if self.escapes[self.source.nodes[node].first_output] or self.is_sum[node]:
+            if groups.escapes[self.source.nodes[node].first_output] or groups.is_sum[node]:
                 top = 0
                 self.pending[0] = node
             while top >= 0:
@@ -415,15 +114,16 @@ cdef class Fusion:
                     continue
                 self.placed[member] = 1
                 for i in range(self.source.nodes[member].n_inputs - 1, -1, -1):
-                    other = self.producer(self.input_of(member, i))
-                    if other != ABSENT and self.kinds[other] != NULL and (
-                            not self.placed[other] and self.root(other) == group):
+                    other = groups.producer(groups.input_of(member, i))
+                    if other != ABSENT and groups.kinds[other] != NULL and (
+                            not self.placed[other] and groups.root(other) == group):
                         top += 1
                         self.pending[top] = other
-            node = self.nexts[node]
+            node = groups.nexts[node]
         return n
 
     cdef int emit_group(self, int32_t group) except -1:
+        cdef FusionGroups groups = self.groups
         cdef SymbolicGraph source = self.source
         cdef Node* found
         cdef FusedOp op
@@ -433,7 +133,7 @@ cdef class Fusion:
             node = self.order[k]
             found = &source.nodes[node]
             for i in range(found.n_inputs):
-                symbol = self.input_of(node, i)
+                symbol = groups.input_of(node, i)
                 if self.number_groups[symbol] != group:
                     self.number_groups[symbol] = group
                     self.numbers[symbol] = len(operands)
@@ -443,19 +143,19 @@ cdef class Fusion:
         for k in range(n_calls):
             node = self.order[k]
             found = &source.nodes[node]
-            inputs = tuple([self.number(self.input_of(node, i), len(operands))
+            inputs = tuple([self.number(groups.input_of(node, i), len(operands))
                             for i in range(found.n_inputs)])
-            calls.append((source.ops[node], source.attrs[node], inputs, bool(self.fast[node])))
-            rows.append((source.ops[node], inputs, self.fast[node],
-                         self.is_sum[node] and spec_at(source, found.first_output)))
-            if self.escapes[found.first_output] or self.is_sum[node]:
+            calls.append((source.ops[node], source.attrs[node], inputs, bool(groups.fast[node])))
+            rows.append((source.ops[node], inputs, groups.fast[node],
+                         groups.is_sum[node] and spec_at(source, found.first_output)))
+            if groups.escapes[found.first_output] or groups.is_sum[node]:
                 results.append(found.first_output)
         specs = [spec_at(source, symbol) for symbol in operands]
         numbers = [self.number(symbol, len(operands)) for symbol in results]
-        key = <object>self.kinds[group], tuple(specs), tuple(rows), tuple(numbers)
+        key = <object>groups.kinds[group], tuple(specs), tuple(rows), tuple(numbers)
         op = self.ops.get(key)
         if op is None:
-            op = self.ops[key] = FusedOp(<Spec>self.kinds[group], specs, calls, numbers)
+            op = self.ops[key] = FusedOp(<Spec>groups.kinds[group], specs, calls, numbers)
         return self.add(group, op, operands, results)
 
     cdef int32_t number(self, int32_t symbol, int32_t n_operands) noexcept:
@@ -463,6 +163,7 @@ cdef class Fusion:
         return number if number >= 0 else n_operands - 1 - number
 
     cdef int add(self, int32_t group, FusedOp op, list operands, list results) except -1:
+        cdef FusionGroups groups = self.groups
         cdef Rewriting rewriting = self.rewriting
         cdef SymbolicGraph target = rewriting.target
         cdef Node* node
@@ -475,55 +176,8 @@ cdef class Fusion:
             rewriting.mapping[symbol] = node.first_output + i
         while member != ABSENT:
             rewriting.note(member, made)
-            member = self.nexts[member]
+            member = groups.nexts[member]
         return 0
-
-
-cdef bint is_operand(Spec spec, Spec full) noexcept:
-    """Whether a fused op of one shape takes an operand of another as it is.
-
-    The last axes, until it begins or ceases to be broadcast, have to be a run worth the while.
-    """
-    cdef int axis, lead = full.ndim - spec.ndim
-    cdef bint stands, first = True, stood = False
-    cdef Py_ssize_t run = 1
-    if not spec.known or lead < 0:
-        return False
-    if spec.size == full.size:
-        return lead == 0 or spec.type_num != cnp.NPY_BOOL
-    if spec.type_num == cnp.NPY_BOOL:
-        return False
-    if spec.size == 1:
-        return True
-    for axis in range(full.ndim - 1, -1, -1):
-        if full.dims[axis] == 1:
-            continue
-        stands = axis < lead or spec.dims[axis - lead] == 1
-        if not first and stands != stood:
-            break
-        first, stood = False, stands
-        run *= full.dims[axis]
-    return run >= LEAST_RUN
-
-
-cdef bint may_be_fast(SymbolicGraph graph, int32_t node) except -1:
-    """Whether a node is a sine or cosine of a derivative alone, as eager programs compute them."""
-    return graph.nodes[node].is_derivative and (
-        <Op>graph.ops[node] is sin or <Op>graph.ops[node] is cos)
-
-
-cdef bint any_large(SymbolicGraph graph, Py_ssize_t least) except -1:
-    """Whether there is an elementwise op of so many elements."""
-    cdef Spec spec
-    cdef int32_t node
-    for node in range(graph.n_nodes):
-        if graph.nodes[node].n_outputs == 1:
-            spec = spec_at(graph, graph.nodes[node].first_output)
-            if spec.size >= least and fused_kind(<Op>graph.ops[node]) == LOOP_STEP:
-                return True
-            if spec.size >= LEAST_FAST and may_be_fast(graph, node):
-                return True
-    return False
 
 
 def fused(subgraph, Py_ssize_t least=4096):
@@ -544,20 +198,9 @@ def fused(subgraph, Py_ssize_t least=4096):
     """
     cdef Rewriting rewriting = Rewriting()
     cdef Fusion fusion
-    cdef int32_t symbol
     if not any_large(subgraph.graph, least):
         return subgraph
     rewriting.begin(subgraph)
-    fusion = Fusion(rewriting, least)
-    for symbol in rewriting.fetches:
-        if fusion.producer(symbol) != ABSENT:
-            fusion.fetched[fusion.producer(symbol)] = True
-            fusion.escapes[symbol] = True
-            fusion.uses[symbol] += 1
-    fusion.choose_fast()
-    fusion.assign_stages()
-    fusion.sink()
-    fusion.form_groups()
-    fusion.find_escapes()
+    fusion = Fusion(FusionGroups(rewriting, least))
     fusion.emit_all()
     return rewriting.result()

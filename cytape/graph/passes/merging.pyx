@@ -233,27 +233,3 @@ cdef int copy_or_merge(Rewriting rewriting, NodeTable table, int32_t node) excep
             rewriting.mapping[first + i] = symbol + i
     rewriting.note(node, found)
     return 0
-
-
-def with_repeats_merged(subgraph):
-    """Compute common subexpressions once: equal ops of equal inputs and attributes.
-
-    Stateful ops, and nodes that others wait for, are left as they are.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
-    """
-    cdef Rewriting rewriting = Rewriting()
-    cdef NodeTable table
-    cdef int32_t node
-    rewriting.begin(subgraph)
-    table = NodeTable(rewriting.target, rewriting.source.n_nodes)
-    for node in range(rewriting.source.n_nodes):
-        if not rewriting.skip(node):
-            copy_or_merge(rewriting, table, node)
-    return rewriting.result()

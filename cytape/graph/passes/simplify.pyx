@@ -13,8 +13,10 @@ from cytape.graph.model.failures import note_operation
 def simplified(subgraph):
     """Remove dead nodes, fold constants, merge repeated nodes and remove identities.
 
-    Does the work of `without_dead_code`, `with_constants_folded` and `with_repeats_merged` in one
-    pass. Nodes that become dead by it stay.
+    Ops that raise or warn are left to be run, and so are ops that would make large constants of
+    small ones. A number stays what it is if it is multiplied by one or added to minus zero; not if
+    it is added to zero or multiplied by zero. Stateful ops, and nodes that others wait for, are
+    left as they are. Nodes that become dead stay.
 
     Parameters
     ----------

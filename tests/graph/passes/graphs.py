@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.passes.fusion import fused
+from cytape.graph.passes.rewriting import without_dead_code
+from cytape.graph.passes.simplify import simplified
 from cytape.graph.run.interpreter import run
 from tests import ways
 from tests.graph.plans import nudged, spread
+
+
+def simplest(subgraph):
+    """Return a subgraph as simple as one pass makes it, without dead nodes."""
+    return without_dead_code(simplified(subgraph))
 
 
 class GraphWithControls(Graph):
@@ -72,6 +80,19 @@ def check_same(before, after, arrays, rtol=0.0, any_condition=False):
         assert x.shape == y.shape
         allowed = 8 * spread(x, z) if any_condition else 0.0
         np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol + allowed)
+
+
+def fused_groups(function, *arrays, rtol=0.0, least=65):
+    """Fuse a function of arrays; return the ops that remain, and how many each fused one has."""
+    before = subgraph_of(function, *arrays)
+    after = fused(before, least)
+    check_same(before, after, arrays, rtol)
+    again = fused(after, least)
+    assert names(again) == names(after)
+    sizes = [len(op.calls) for op in after.graph.ops if op.name == "Fused"]
+    counts = names(after)
+    counts.pop("Fused", None)
+    return counts, sizes
 
 
 UNARY = [

@@ -8,9 +8,15 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.passes.merging import with_repeats_merged
 from cytape.ops.engine.op_kinds import general, nondifferentiable
-from tests.graph.passes.graphs import GraphWithControls, check_same, names, programs, subgraph_of
+from tests.graph.passes.graphs import (
+    GraphWithControls,
+    check_same,
+    names,
+    programs,
+    simplest,
+    subgraph_of,
+)
 
 X = np.linspace(-1, 1, 6)
 
@@ -22,9 +28,9 @@ draw.stateful = True
 
 def merged(function, *arrays, **options):
     before = subgraph_of(function, *arrays, **options)
-    after = with_repeats_merged(before)
+    after = simplest(before)
     check_same(before, after, arrays)
-    again = with_repeats_merged(after)
+    again = simplest(after)
     assert again.graph.n_nodes == after.graph.n_nodes
     return names(after)
 
@@ -107,7 +113,7 @@ def test_constants_of_equal_bits_are_merged():
         return [x[:2] * a + x[:2] * b, x[:2] * c, x / zeros[0], x / zeros[1]]
 
     before = subgraph_of(function, X)
-    after = with_repeats_merged(before)
+    after = simplest(before)
     counts = [sum(op.name == "Constant" for op in s.graph.ops) for s in (before, after)]
     assert counts == [5, 4]
     check_same(before, after, [X])
@@ -123,8 +129,8 @@ def test_placeholders_are_not_merged():
         a, b = (graph.placeholder(float, (6,)) for _ in range(2))
         y = a - b
     symbols = [graph.symbol_of(t) for t in (a, b, y)]
-    fed = with_repeats_merged(Subgraph(graph, tuple(symbols[:2]), (symbols[2],)))
-    unfed = with_repeats_merged(Subgraph(graph, (), (symbols[2],)))
+    fed = simplest(Subgraph(graph, tuple(symbols[:2]), (symbols[2],)))
+    unfed = simplest(Subgraph(graph, (), (symbols[2],)))
     for subgraph in (fed, unfed):
         assert [op.name for op in subgraph.graph.ops].count("Placeholder") == 2
 
@@ -140,7 +146,7 @@ def test_what_others_wait_for_or_what_waits_is_not_merged():
         c = cnp.sin(x)
         d = cnp.sin(x)
     symbols = [graph.symbol_of(t) for t in (b, c, d)]
-    after = with_repeats_merged(Subgraph(graph, (graph.symbol_of(x),), tuple(symbols)))
+    after = simplest(Subgraph(graph, (graph.symbol_of(x),), tuple(symbols)))
     assert names(after) == {"Sin": 3}
     assert after.fetches[1] == after.fetches[2]
 
@@ -152,7 +158,7 @@ def test_a_node_that_is_fed_stands_for_no_other():
         a, b = cnp.sin(x), cnp.sin(x)
         c = a + b
     subgraph = Subgraph(graph, (graph.symbol_of(x), graph.symbol_of(a)), (graph.symbol_of(c),))
-    after = with_repeats_merged(subgraph)
+    after = simplest(subgraph)
     assert names(after) == {"Sin": 1, "Add": 1}
     check_same(subgraph, after, [X, 3 * X])
 
