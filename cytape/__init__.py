@@ -185,9 +185,9 @@ _LATE = {  # modules of functions that few programs call
 
 
 def __getattr__(name: str) -> Any:
-    """Import graphs, checks of gradients and rare functions when first asked for.
+    """Import graphs, checks of gradients and rare functions at first use.
 
-    And read the version, which the package's metadata have.
+    The version is read from the package's metadata.
     """
     if name in ("graph", "testing"):
         return importlib.import_module(f"cytape.{name}")

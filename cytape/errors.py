@@ -26,10 +26,10 @@ class CytapeError(Exception):
 
 
 class TapeStateError(CytapeError, RuntimeError):
-    """A tape cannot do this in its present state.
+    """A tape cannot compute a gradient in its present state.
 
-    The ops it would need are gone because a non-persistent tape was used before, or a backward
-    function broke the rules, say by returning a wrong number of gradients.
+    The ops were released because a non-persistent tape was used before, or a backward function is
+    wrong, say by returning a wrong number of gradients.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class InvalidGradientError(CytapeError, ValueError):
 
 
 class InvalidIdError(CytapeError, ValueError):
-    """An id that no tensor can have, or that no tensor can have in that place.
+    """An id that is invalid, or invalid in that place.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class InvalidIdError(CytapeError, ValueError):
 
 
 class MemoryBudgetError(CytapeError, ValueError):
-    """Something cannot be computed in as little memory as was asked for.
+    """A gradient cannot be computed within the requested memory.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class DetachedError(CytapeError, TypeError):
     """A tensor that is being recorded would silently have become a plain array or number.
 
     Its gradient would be lost without notice; `Tensor.numpy`, `item` and `tolist` convert
-    knowingly. It is raised, too, where a gradient is asked for that was lost by one of these.
+    explicitly. It is also raised if a gradient is requested that was lost by one of these.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class DetachedError(CytapeError, TypeError):
 class UnconnectedGradientWarning(UserWarning):
     """A derivative is zero, or missing, because no differentiable function leads to it.
 
-    It is shown once for each line that asks for such a derivative.
+    It is shown once for each line that requests such a derivative.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class GraphError(CytapeError, ValueError):
 
 
 class NotDifferentiableError(CytapeError, LookupError):
-    """An op on the way has no registered gradient.
+    """An op between targets and sources has no registered gradient.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class NotDifferentiableError(CytapeError, LookupError):
 
 
 class SymbolicTensorError(CytapeError, TypeError):
-    """A tensor of a graph was asked for its value, which it has only when the graph runs.
+    """The value of a symbolic tensor was requested, which exists only when its graph runs.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class SymbolicTensorError(CytapeError, TypeError):
 
 
 class GraphFileError(CytapeError, ValueError):
-    """A graph cannot be saved, or a file is no valid graph.
+    """A graph cannot be saved, or a file is not a valid graph.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from cytape.tensor.variable import Variable
 
 __all__ = ["check_grads", "numerical_grad", "numerical_jvp"]
 
-# How far a derivative may be off, relative and absolute, by the bytes of the argument's real dtype.
+# Tolerances of derivatives, relative and absolute, by item size of the argument's real dtype.
 _TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-4, 1e-4), 8: (1e-6, 1e-7)}
 
 
@@ -41,8 +41,8 @@ def check_grads(
 ) -> None:
     """Compare the derivatives of a function with numerical ones, in a random direction.
 
-    Each floating point array among the arguments is moved on its own; all else, integers included,
-    is held.
+    Each floating point array among the arguments is varied on its own; other arguments, integers
+    included, are held fixed.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def check_grads(
 
 
 def _array_of_numbers(x: Any) -> np.ndarray | None:
-    """Return a number, or lists of them of equal lengths, as an array; None of other structures."""
+    """Return a number, or lists of numbers of equal lengths, as an array; None for others."""
     try:
         array = np.asarray(x) if _is_list_of_numbers(x) else None
     except ValueError:  # lists of different lengths
@@ -122,7 +122,7 @@ def _is_list_of_numbers(x: Any) -> bool:
 
 
 def _leaf(x: Any) -> Any:
-    """Return numbers as an array, anything else unchanged."""
+    """Return numbers as an array, other objects unchanged."""
     array = np.asarray(_to_array(x))
     return array if array.dtype.kind in "biufc" else x
 
@@ -144,12 +144,12 @@ class _Check:
     argument: str
 
     def run(self, f, x, order, inner_modes):
-        """Check `f`, which took those modes of differentiation itself, up to an order."""
+        """Check `f`, a derivative by `inner_modes`, up to an order."""
         for mode in self.modes if order else ():
             derivative = self._forward if mode == "forward" else self._reverse
             label = " over ".join([mode, *inner_modes]) + f" mode, argument {self.argument}"
-            # Not twice the same directions: a Hessian could be wrong and not show it.
-            # Nor along an x that was drawn from a seed of 0.
+            # Different directions per order, or errors of a Hessian could cancel; and not the seed
+            # 0, which may have been used to draw x.
             rng = np.random.default_rng([7919, len(inner_modes)])
             directions = _random_directions(rng, f, x)
             self.run(derivative(f, x, label, *directions), x, order - 1, [mode, *inner_modes])
@@ -167,7 +167,7 @@ class _Check:
         (gradient,) = vjp(f, x)[1](cotangents)
         _require_like(f"{label}: the gradient", gradient, "the argument", x)
         self._compare(f, x, direction, cotangents, _products(gradient, direction), label)
-        with GradientTape():  # which calls the transposes that ops in C can do without elsewhere
+        with GradientTape():  # so that ops with backward passes in C call their transposes
             (recorded,) = vjp(f, x)[1](cotangents)
         allowed = self.atol + self.rtol * np.max(np.abs(_to_array(gradient)), initial=0)
         if not np.allclose(_to_array(recorded), _to_array(gradient), 0, allowed, equal_nan=True):

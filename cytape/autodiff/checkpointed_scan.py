@@ -1,10 +1,10 @@
-"""Loops over time whose gradient keeps few states and recomputes the others.
+"""Loops over steps whose gradient stores few states and recomputes the others.
 
-a. All steps but the last are one op on the tape. While they run the first time, `core.schedules`
-   chooses the states to store; the last step is recorded like any other call.
-b. The op's gradient goes backward step by step, each from its own state, which is recomputed from
-   the nearest stored state. So every step is recorded once, and `fewest_advances` steps run
-   without being recorded.
+a. All steps but the last are one op on the tape. In the first pass `core.schedules` chooses the
+   states to store; the last step is recorded like any other call.
+b. The op's backward pass takes one step after the other, each from its own state, which is
+   recomputed from the nearest stored state. So every step is recorded once, and `fewest_advances`
+   steps run unrecorded.
 c. If a recorder tracks the gradient, or the steps have tangents, all states are kept.
 """
 
@@ -56,9 +56,9 @@ def checkpointed_scan(
     *,
     storage: str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Take many steps from a state to the next one, and keep few of the states for the gradient.
+    """Apply a step many times, and store few of the states for the gradient.
 
-    The others are recomputed by the schedule of Griewank and Walther, which needs the fewest steps:
+    The others are recomputed by the schedule of Griewank and Walther, which takes the fewest steps:
     of 10,000 steps with 100 snapshots, each is recomputed two and a half times on average.
 
     Parameters
@@ -179,7 +179,7 @@ class _Scan:
         self.streams = Streams(self.step, (state,))
         self.bindings = Bindings(self.step)
         with self.streams.finding():
-            # Not a method, through which the call and this would refer to each other.
+            # Not a method: the call and this object would refer to each other.
             first_run = FirstRun(
                 partial(_sweep, self.step, self.stored, self.streams, self.storage),
                 (self.start, self.n - 1), {})
@@ -190,7 +190,7 @@ class _Scan:
                 f"a step of checkpointed_scan assigned to {assigned!r}, and steps are taken more "
                 "than once: make what changes with the steps a part of the state")
         self.elsewhere = [*first_run.variables, *first_run.tensors]
-        result, self.snapshots = first_run.take_result()  # ... which the first gradient takes
+        result, self.snapshots = first_run.take_result()  # taken by the first gradient
         outputs = record(name_of(self.step), tensors_in(result), arguments + self.elsewhere,
                          self.backward, self.jvp, optional=True)
         return with_tensors(result, outputs)
@@ -205,8 +205,8 @@ class _Scan:
             return self.again(partial(self.reversed_steps, gradients))
 
     def reversed_steps(self, gradients: Sequence[Tensor | None]) -> list:
-        """Go backward through all steps; return gradients as `backward` does."""
-        snapshots = vars(self).pop("snapshots", None)  # immediately: other threads may ask, too
+        """Run the backward pass through all steps; return gradients as `backward`."""
+        snapshots = vars(self).pop("snapshots", None)  # atomically, because of other threads
         if snapshots is None:
             _, snapshots = _sweep(
                 self.step, self.stored, self.streams, self.storage, lent(self.start),
@@ -232,7 +232,7 @@ class _Scan:
         return of_state + total
 
     def again(self, call: Callable[[], Any]) -> Any:
-        """Call while steps read the captured objects as they were the first time."""
+        """Call a function while steps read the captured objects as in the first pass."""
         def with_step(_: Callable) -> Any:
             self.step = self.bindings.function()
             return call()
@@ -240,7 +240,7 @@ class _Scan:
         return self.first_run.again(with_step)
 
     def actions(self) -> Iterator[Action]:
-        """Return the actions of the schedule once the last step has been reversed."""
+        """Return the actions of the schedule after the last step has been reversed."""
         actions = reversal(self.stored, self.n, self.n_snapshots)
         for action in actions:
             if action.kind is Kind.REVERSE:
@@ -248,14 +248,14 @@ class _Scan:
         return actions
 
     def reversed_step(self, state: Any, gradients: Sequence[Any]) -> tuple[list, list]:
-        """Go backward through a step; return gradients of its state and of captured tensors."""
-        # Under new ids: a step may capture the same tensors, the first state perhaps.
+        """Reverse a step; return gradients of its state and of captured tensors."""
+        # With new ids, since a step may also capture the same tensors, say the first state.
         arguments = list(map(identity_op, tensors_in(state)))
         sources = arguments + self.elsewhere
         moving = [source for source in sources if source.spec.trainable]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(moving)
-            # An array stacks its elements anew whenever it is asked for its tensors.
+            # Once, since a TensorArray stacks its elements anew for each request.
             outputs = tensors_in(_advanced(self.step, with_tensors(state, arguments), 1))
         del state
         reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
@@ -268,7 +268,7 @@ class _Scan:
     def recorded_backward(
         self, arguments: list, gradients: Sequence[Tensor | None]
     ) -> list:
-        """Return the same in ops that can be differentiated."""
+        """Return the gradients by differentiable ops."""
         fresh = list(map(identity_op, arguments))
         sources = fresh + self.elsewhere
         moving = [source for source in sources if source.spec.trainable]
@@ -281,7 +281,7 @@ class _Scan:
         return [next(found) if source.spec.trainable else None for source in sources]
 
     def jvp(self, *tangents: Tensor | None) -> list:
-        """Return the tangents of the last state; takes all steps again."""
+        """Return the tangents of the last state; all steps run again."""
         arguments = list(filter(is_tensor, nest.flatten(self.start)))
         fresh = list(map(identity_op, arguments))
         pairs = [(source, tangent)
@@ -312,7 +312,7 @@ def _sweep(
 
 
 class _Snapshots:
-    """States by their numbers, with where random streams stand; in files but for the first.
+    """States by number, with the states of random streams; all but the first may be in files.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ class _Snapshots:
         self.states: dict[int, tuple[Any, Callable[[], None]]] = {}
         self.folder: str | None = None
         if storage is not None:
-            import shutil  # seldom needed, and takes its time
+            import shutil  # seldom needed, slow to import
             import tempfile
 
             self.folder = tempfile.mkdtemp(prefix="snapshots_", dir=storage)
@@ -343,14 +343,14 @@ class _Snapshots:
         self.states[i] = state, self.streams.saved()
 
     def restore(self, i: int) -> Any:
-        """Return a state; random streams go on from there."""
+        """Return a state, and restore the random streams at it."""
         state, restore = self.states[i]
         restore()
         return nest.map_structure(
             lambda leaf: leaf.tensor() if isinstance(leaf, _InFile) else leaf, lent(state))
 
     def free(self, i: int) -> None:
-        """Forget a state."""
+        """Drop a state."""
         state, _ = self.states.pop(i)
         for leaf in nest.flatten(state):
             if isinstance(leaf, _InFile):

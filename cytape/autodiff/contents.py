@@ -1,8 +1,8 @@
-"""Objects that users' rules reach, and the test whether they were written to since.
+"""Snapshots of the objects that users' rules read, to detect later writes.
 
-`reached` walks from functions through the names that they read, containers and attributes, without
-calling users' code. `Contents` compares arrays by their elements, tensors and variables by the
-values that they hold, and other objects by the identity of their parts.
+`reached` follows names that functions read, containers and attributes, without running users' code.
+`Contents` compares arrays by elements, tensors and variables by their values, and other objects by
+the identity of their parts.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Contents:
                     self._others.append((name, x, content))
 
     def are_empty(self) -> bool:
-        """Tell whether nothing was found that can be written to."""
+        """Return whether no writable object was found."""
         return not (self._arrays or self._others)
 
     def changed(self) -> Iterator[str]:
@@ -105,7 +105,7 @@ class Contents:
 class Scope:
     """Limits of a walk through objects.
 
-    Functions and modules of one package are looked into, and attributes that its functions name.
+    The walk enters functions and modules of one package, and attributes that its functions name.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def reached(roots: Iterable[tuple[str, Any]], scope: Scope) -> dict[int, tuple[s
             found[id(x)] = name, x
             left += _parts(name, x, scope)
         if not left and len(scope.names) > n_names:
-            n_names = len(scope.names)  # objects that were found before a function may have more
+            n_names = len(scope.names)  # earlier objects may have attributes that it names
             left = [pair for name, x in found.values() for pair in _parts(name, x, scope)]
     return found
 
@@ -201,7 +201,7 @@ def _attributes(x: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _dict_of(x: Any) -> Mapping[str, Any]:
-    """Return the attributes that an object has itself; its class is not asked."""
+    """Return the attributes of an object, without those of its class."""
     if isinstance(x, ModuleType | type):
         return vars(x)
     for cls in type(x).__mro__:
@@ -212,7 +212,7 @@ def _dict_of(x: Any) -> Mapping[str, Any]:
 
 
 def sample_of(array: np.ndarray) -> bytes:
-    """Return the elements of an array; of a large one, every n-th."""
+    """Return the elements of an array, every n-th of a large one."""
     if array.nbytes <= MOST_COMPARED:
         return array.tobytes()
     flat = array.ravel(order="K") if array.flags.forc else array.flat

@@ -1,7 +1,7 @@
-"""Calls of users' rules that turn a lost derivative into an error instead of zero.
+"""Calls of users' rules that raise an error for a lost derivative instead of returning zero.
 
-A rule may compute with plain arrays. Its results are right then, but recorders do not see how they
-depend on tensors. `call_rule` makes such results raise for each derivative that is not known.
+A rule may compute with plain arrays. Its results are right then, but recorders cannot track how
+they depend on tensors. `call_rule` makes such results raise for each unknown derivative.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = ["Trail", "call_rule"]
 
 
 class Trail:
-    """Ids and specs of tensors, which recorders may follow after their values have gone."""
+    """Ids and specs of tensors, which recorders may track after the values are released."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self._known = [(x.id, x.spec) for x in tensors]
 
     def tensors(self) -> list[Tensor]:
-        """Return zeros that the recorders of the original tensors follow in their place."""
+        """Return zeros that the recorders of the original tensors track instead."""
         return [followed_as(id, stand_in(spec)) for id, spec in self._known]
 
 

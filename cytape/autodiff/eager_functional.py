@@ -1,4 +1,4 @@
-"""The function transforms of TensorFlow's eager mode; their results are tensors."""
+"""Function transforms under the names of TensorFlow's eager mode, which return tensors."""
 
 from __future__ import annotations
 
@@ -210,14 +210,14 @@ def _make_vjp(
         gradients = tape.gradient(result, sources, output_gradients=dy)
         lost = [
             i for i, source, gradient in zip(positions, sources, gradients, strict=True)
-            if gradient is None and source.spec.trainable  # of others the tape has warned
+            if gradient is None and source.spec.trainable  # the tape has warned of others
         ]
         if lost and detached:
             wholly = all(gradient is None for gradient in gradients)
             how = how_left(detached)
             report_unconnected(
                 f, f"argument {_listed(lost)}", wholly, how if wholly else None, how)
-        elif lost and not isinstance(f, Transformed):  # that of a derivative may well vanish
+        elif lost and not isinstance(f, Transformed):  # derivatives often vanish
             warn(
                 f"the result of {name_of(f)} does not depend on argument {_listed(lost)} by "
                 "differentiable functions: the gradient is None",

@@ -155,8 +155,8 @@ def make_ggnvp(
 ) -> Callable:
     """Make products with generalised Gauss-Newton matrices.
 
-    For a loss g(f(x)) that is the matrix J^T H J, with the Jacobian J of `f` and the Hessian H of
-    `g`: positive semidefinite where `g` is convex.
+    For a loss g(f(x)), the matrix is J^T H J with the Jacobian J of `f` and the Hessian H of `g`.
+    It is positive semidefinite if `g` is convex.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def followed(
     has_aux: bool,
     use_batch: bool,
 ) -> tuple:
-    """Do so where the arguments' tensors have been made."""
+    """Call a function with tangents, given the tensors of the arguments."""
     with ForwardAccumulator(sources, directions, use_batch) as accumulator:
         value, aux = call_followed(fun, args, kwargs, has_aux)
         outputs = [output_of(fun, leaf) for leaf in leaves_of_result(value)]
@@ -239,7 +239,7 @@ def followed(
         if sources:
             report_unconnected(fun, "its arguments", not any(connected), how_detached(accumulator))
         found = accumulator.jvp(parts, unconnected_gradients="zero")
-    tangents = [another(tangent) for tangent in found]  # which may be the caller's
+    tangents = [another(tangent) for tangent in found]  # copies: they may be the caller's
     return value, pack_parts(value, tangents), aux
 
 

@@ -39,7 +39,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
     argnums : int or sequence of int
         Which positional arguments to differentiate with respect to.
     has_aux : bool
-        Whether `fun` returns a pair, the scalar and whatever else it has computed.
+        Whether `fun` returns a pair, the scalar and auxiliary data.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def _scalar_output(fun: Callable, run: RecordedCall) -> Tensor:
 
 
 def require_real_for_real(fun: Callable, run: RecordedCall, target: Tensor) -> None:
-    """Raise if a gradient would be that of the real part of a result."""
+    """Raise if a result is complex: the gradient would be that of its real part."""
     if target.dtype.kind == "c" and any(source.dtype.kind != "c" for source in run.sources):
         raise TypeError(
             f"{name_of(fun)} returned complex numbers for real arguments: a gradient is that of "

@@ -49,7 +49,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes a Jacobian in reverse mode: fast for few results.
 
     The function runs once, then one backward pass for each element of the result; in traced
-    functions and graphs, one pass for all of them where extents are known.
+    functions and graphs with known extents, one pass for all of them.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     return Transformed(_by_rows, fun, checked_argnums(argnums))
 
 
-jacobian = jacrev  # which autograd calls it
+jacobian = jacrev  # autograd's name
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
@@ -139,7 +139,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
 def batch_jacobian(fun: Callable, argnum: int = 0) -> Callable:
     """Make the function that computes the Jacobian of each member of a batch.
 
-    There are as many backward passes as one member of the result has elements.
+    It takes one backward pass for each element of a member of the result.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def batch_jacobian(fun: Callable, argnum: int = 0) -> Callable:
 def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that differentiates each element of a result in its own element.
 
-    That is the sum of the Jacobian's columns, by one backward pass: its diagonal, if every element
-    of the result depends on the same element of the argument only.
+    It computes the sum of the Jacobian's columns in one backward pass, which is the diagonal if
+    every element of the result depends only on the same element of the argument.
 
     Parameters
     ----------
@@ -277,8 +277,8 @@ def hessian_diagonal(
 ) -> Callable:
     """Make the function that computes the diagonal of the Hessian of a scalar-valued function.
 
-    It costs one product of the Hessian and a vector for each element of an argument, less where the
-    function is a sum of functions of parts of it.
+    It costs one product of the Hessian and a vector for each element of an argument, less if the
+    function is a sum of functions of parts of the argument.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def _by_rows(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> 
                         f"{', '.join(str(result.dtype) for result in results) or 'none'}")
     for target in targets:
         require_real_for_real(fun, call, target)
-    if targets[0] is call.value and targets[0].shape == ():  # as `grad` does it
+    if targets[0] is call.value and targets[0].shape == ():  # as in `grad`
         return export(call.gradients(targets), call.arrays_out)
     rows = iter(call.rows(targets, [element_seeds(target) for target in targets]))
     jacobians = [
@@ -369,7 +369,7 @@ def _by_columns(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) 
         parts, start = [], 0
         for source in sources:
             part = batch
-            if len(sources) > 1:  # an only one may have a size that is not known
+            if len(sources) > 1:  # the size of a single one may be unknown
                 part = batch[start : start + size(source)]
                 start += size(source)
             part = transpose(part, (*range(1, part.ndim), 0))
@@ -382,7 +382,7 @@ def _by_columns(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) 
 
 
 def _units(sources: list[Tensor]) -> list:
-    """Return, for all elements of all tensors, the direction that moves it alone."""
+    """Return the unit directions of all elements of all tensors."""
     if not all([source.spec.known for source in sources]):
         return [unit_directions_op(*sources, place=i) for i in range(len(sources))]
     total = sum([source.size for source in sources])
@@ -462,7 +462,7 @@ def _elementwise_grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | t
 
 
 def _only_target(fun: Callable, call: RecordedCall) -> Tensor:
-    """Return the array that a function has returned, if it is one to be differentiated."""
+    """Return a function's result as a tensor; raise if it is not one differentiable array."""
     require_result(fun, call.value)
     if isinstance(call.value, (list, tuple, dict)):
         raise TypeError(
@@ -477,7 +477,7 @@ def _only_target(fun: Callable, call: RecordedCall) -> Tensor:
 
 
 def _stacked(call: RecordedCall, target: Tensor, rows: list, axis: int) -> list:
-    """Return rows per source, put together along the target's axes >= axis."""
+    """Return rows per source, assembled along the target's axes >= axis."""
     return [
         stack_rows(of_source, source, target.shape, axis, UnconnectedGradients.ZERO)
         for source, of_source in zip(call.sources, rows, strict=True)]

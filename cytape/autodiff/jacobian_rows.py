@@ -22,7 +22,7 @@ __all__ = [
     "stack_unknown_rows",
 ]  # fmt: skip
 
-FEW = 4  # backward passes, which are not worth a batch of them
+FEW = 4  # backward passes; a batch pays for more
 MOST_AT_A_TIME = 1 << 20  # elements of directions, or of gradients of rows, in one pass
 
 
@@ -60,7 +60,7 @@ def member_seeds(target: Tensor, source: Tensor) -> Iterable[Tensor]:
 def unit_seeds(target: Tensor, ones: Iterable, n_seeds: int) -> Iterable[Tensor]:
     """Yield seeds of zeros with ones at the given flat positions; at least one seed."""
     for where in ones if n_seeds else [slice(0, 0)]:
-        if not target.spec.known:  # but for its first extent, along which seeds are all the same
+        if not target.spec.known:  # only the first may be unknown
             row = np.zeros(target.shape[1:], target.dtype)
             row.reshape(-1)[where] = 1
             yield broadcast_to(tensor_of(row), target.spec.extents)
@@ -76,7 +76,7 @@ def columns(
 ) -> list[Tensor | tuple]:
     """Compute the gradients of a target by each of its seeds.
 
-    In a graph that is one backward pass for many seeds, where extents are known.
+    In a graph with known extents, one backward pass is for many seeds.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def stack_rows(
     rows: Tensor | tuple, source: Tensor, target_shape: tuple, axis: int,
     unconnected: UnconnectedGradients,
 ) -> Tensor | None:
-    """Put gradients of single elements of the target together, along the target's axes >= axis."""
+    """Assemble gradients of single elements of the target along the target's axes >= axis."""
     if isinstance(rows, Tensor):
         return reshape(moveaxis(rows, 0, axis), target_shape + source.shape[axis:])
     if None in target_shape or not source.spec.known:
@@ -141,7 +141,7 @@ def stack_rows(
 def stack_unknown_rows(
     rows: tuple, source: Tensor, target_shape: tuple, axis: int, unconnected: UnconnectedGradients
 ) -> Tensor | None:
-    """Do the same in a graph that does not know all extents of the source."""
+    """Assemble them in a graph that does not know all extents of the source."""
     if all(row is None for row in rows) and unconnected is UnconnectedGradients.NONE:
         return None
     shape_rules.shape_of(source.spec, "a Jacobian")

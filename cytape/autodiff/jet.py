@@ -1,18 +1,18 @@
 """jet: derivatives of any order along a curve, in one pass (Taylor mode).
 
-While the function runs, a recorder keeps for every tensor that depends on the curve the series of
+While the function runs, a recorder stores for every tensor that depends on the curve the series of
 its derivatives in the curve's parameter. They are computed order by order:
 
-- A product (of elements, of matrices, ...) has Leibniz' rule, and a quotient the same one solved
-  for its last term.
-- The derivative of any other elementwise op is a product: y' = p(y, x) x', with the partial p that
-  the op is declared with. The partial runs once, its operands' series known: its own series is
-  computed by these same rules. It may depend on that of y, as far as y is known by then.
-- Linear ops act on each derivative alone.
-- All other ops have their forward rule, which gives y'. It runs once and is tracked itself, so
-  the derivatives of y' are those of y, one order higher.
+- A product (of elements, of matrices, ...) follows Leibniz' rule; a quotient solves it for the last
+  term.
+- The derivative of another elementwise op is a product: y' = p(y, x) x', with the declared partial
+  p. The partial runs once, on operands with series, so its own series follows from the same rules.
+  It may depend on the lower orders of y.
+- Linear ops act on each derivative separately.
+- All other ops use their forward rule, which gives y'. It runs once and is tracked itself, so the
+  derivatives of y' are those of y, one order higher.
 
-The cost of an op grows as a polynomial in the order, where nested forward mode doubles with each.
+The cost of an op is a polynomial in the order; that of nested forward mode doubles with each order.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ __all__ = ["jet"]
 def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     """Compute a function and its derivatives up to some order along a curve (Taylor mode).
 
-    Where the arguments move along curves x(t), so does the result, y(t) = f(x(t)). From the values
-    and the first n derivatives of the x in t, at one point, come those of y.
+    If the arguments are curves x(t), the result is the curve y(t) = f(x(t)). Given the values and
+    the first n derivatives of x in t at one point, it returns those of y.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _order(series: list) -> int:
 
 
 def _leaves(position: int, primal: Any, derivative: Any) -> list:
-    """List the leaves of a derivative; for a primal that is one leaf, a list is an array."""
+    """List the leaves of a derivative; a list is an array if the primal is one leaf."""
     if not isinstance(primal, (list, tuple, dict)) and nest.composition_of(primal) is None:
         return [derivative]
     try:
@@ -212,7 +212,7 @@ def _converted(position: int, primal: Tensor, derivative: Any) -> Tensor | None:
 
 
 def _vanishes(series: Any, order: int) -> bool:
-    """Tell whether all derivatives are known to be zero, as those of a trace may be."""
+    """Return whether all derivatives are known to be zero."""
     return all(series[k] is None for k in range(1, order + 1))
 
 
@@ -222,8 +222,8 @@ def _vanishes(series: Any, order: int) -> bool:
 class _Series:
     """The derivatives of a tensor along the curve (None: zero), computed as they are needed.
 
-    Computing one of them may need those below it. The tensor is not referenced: it must be able to
-    die, and its series with it, while the function is still running.
+    An order may need all lower ones. The tensor is not referenced, so that it and its series can be
+    released while the function is running.
     """
 
     __slots__ = ("__weakref__", "_derivative", "_known")
@@ -239,13 +239,13 @@ class _Series:
         return self._known[order - 1]
 
     def complete(self, order: int) -> None:
-        """Compute up to the order, and forget how."""
+        """Compute all orders, and drop the rule."""
         self[order]
         self._derivative = None
 
 
 def _at(x: Any, series: Any, order: int) -> Any:
-    """Return a derivative of something that has a series, or None instead of one."""
+    """Return a derivative of a series, None if there is no series."""
     if order == 0:
         return x
     return None if series is None else series[order]
@@ -261,7 +261,7 @@ class _Rule:
 
     def __init__(self, order: int | None = None) -> None:
         self._order = order
-        self._waiting: list[_Series] = []  # those not computed yet, in the order of their ops
+        self._waiting: list[_Series] = []  # not computed yet, in the order of their ops
         self.alive: weakref.WeakValueDictionary[int, _Series] = weakref.WeakValueDictionary()
 
     def __call__(
@@ -269,7 +269,7 @@ class _Rule:
     ) -> Sequence[_Series | None]:
         if not getattr(op, "differentiable", True):
             return [None] * len(outputs)
-        # Rules of calls that are not repeated may read the outputs; those of users, any tensor.
+        # Rules of calls that are not repeated may read the outputs; users' rules, any tensor.
         known: dict[int, Any] = dict(self.alive) if _counts(op) else {}
         if op is multiply or isinstance(op, MultilinearOp) and len(outputs) == 1:
             derivatives = [_product(op, inputs, outputs[0], stored, attrs)]
@@ -294,7 +294,7 @@ class _Rule:
         return results
 
     def advance(self, order: int) -> None:
-        """Compute all up to an order, op by op: asking for the last would recurse through all."""
+        """Compute all series up to an order, op by op, to avoid deep recursion."""
         for series in self._waiting if order else ():
             series[order]
 
@@ -311,12 +311,13 @@ def _followed(
     return [(y, fetch(recorder, y.id) if isinstance(y, Tensor) else None) for y in results]
 
 
-# -- the rules: each makes functions of an output's series, as far as it is known, and an order ----
+# -- rules: each returns functions of an output's series, up to the known orders, and an order
+# ------
 
 
 def _product(op: Any, inputs: list, output: Tensor, stored: list, attrs: dict) -> Callable:
     """Differentiate an op that is linear in each input, by Leibniz' rule."""
-    if isinstance(op, MultilinearOp):  # other inputs stand still
+    if isinstance(op, MultilinearOp):  # other inputs are constant
         stored = [of_x if op.is_linear_in(i) else None for i, of_x in enumerate(stored)]
 
     def derivative(series: _Series, order: int) -> Any:
@@ -331,7 +332,7 @@ def _product(op: Any, inputs: list, output: Tensor, stored: list, attrs: dict) -
 
 
 def _splits(order: int, n_parts: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Split an order into parts, in all ways, with multinomial coefficients."""
+    """Yield all partitions of an order into parts, with multinomial coefficients."""
     if n_parts == 1:
         yield 1, (order,)
         return
@@ -379,7 +380,7 @@ def _chain(op: ElementwiseOp, inputs: list, output: Tensor, stored: list) -> Cal
 
 
 def _linear(op: Any, inputs: list, outputs: list, stored: list, attrs: dict) -> list[Callable]:
-    moving = range(op is where_op, len(inputs))  # a condition stands still
+    moving = range(op is where_op, len(inputs))  # a condition is constant
 
     def at(order: int) -> list:
         if all(_at(None, stored[i], order) is None for i in moving):
@@ -394,9 +395,9 @@ def _linear(op: Any, inputs: list, outputs: list, stored: list, attrs: dict) -> 
 def _by_forward_rule(
     op: Any, inputs: list, outputs: list, stored: list, attrs: dict, known: dict
 ) -> list[Callable]:
-    """Follow the op below an accumulator: the tangents of the outputs have series, too.
+    """Run the op under an accumulator and track this: tangents of the outputs have series, too.
 
-    The op runs again, unless each of its calls counts.
+    Stateful ops do not run again.
     """
     tangents: list[tuple] = []
     rule = _Rule()
@@ -431,12 +432,12 @@ def _by_forward_rule(
 
 
 def _counts(op: Any) -> bool:
-    """Tell whether a call of an op must not be repeated."""
+    """Return whether a call of an op must not be repeated."""
     return isinstance(op, CustomOp) or op.stateful
 
 
 def _joint(at: Callable[[int], list], n_outputs: int) -> list[Callable]:
-    """Make one function per output of one that computes all of an order."""
+    """Make one function per output from one that computes an order of all outputs."""
     at = functools.cache(at)
     return [lambda series, order, i=i: at(order)[i] for i in range(n_outputs)]
 
@@ -461,5 +462,5 @@ def _times(tangent: Tensor, partial: Any) -> Any:
 
 
 def _fitted(total: Any, output: Tensor) -> Any:
-    """Give a derivative the shape and dtype of the output."""
+    """Return a derivative in the shape and dtype of the output."""
     return None if total is None else cast(broadcast_to(total, output.shape), output.dtype)

@@ -1,4 +1,4 @@
-"""Objects that a function could reach before values left their tensors."""
+"""Objects that a function could access before values were taken from their tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Known"]
 
 
 class Known:
-    """Objects that functions, structures and objects refer to, as they are now.
+    """Present state of the objects that functions, structures and objects refer to.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Known:
         self._owners = {id(_owner(x)) for x in self._objects}.union(
             id(x) for code in codes for x in code.co_consts)
         self._written_to = any(map(_writes, codes))
-        # Arrays that can be written to, by the owner of their memory, each with its content.
+        # Writable arrays, by the owner of their memory, with their contents.
         self._contents: dict[int, tuple[np.ndarray, bytes]] = {}
         for x in self._objects:
             if isinstance(x, np.ndarray) and _holds_values(x):
@@ -48,7 +48,7 @@ class Known:
         return [x for _, x in reached([("", root) for root in roots], self._scope).values()]
 
     def is_new_in(self, *roots: Any) -> bool:
-        """Tell whether objects refer to arrays or numbers that are new, or may be written to."""
+        """Return whether objects refer to arrays or numbers that are new or were written to."""
         return any(map(self._is_new, self._all(*roots)))
 
     def _is_new(self, x: Any) -> bool:
@@ -59,15 +59,15 @@ class Known:
         return owner not in self._owners and _holds_values(x)
 
 
-# Functions and methods of NumPy; a call whose result is dropped writes to an array.
+# Functions and methods of NumPy; a call whose result is unused writes to an array.
 WRITING = {*dir(np)} - {*dir(list), *dir(dict)} | {*dir(np.ndarray), *dir(np.ufunc)}
 
 
 @lru_cache(maxsize=1024)
 def _writes(code: CodeType) -> bool:
-    """Tell whether code assigns to parts of objects, passes `out=`, or calls NumPy for its effect.
+    """Return whether code assigns to parts of objects, passes `out=`, or calls NumPy for effect.
 
-    A buffer may then hold earlier values, which its content does not show.
+    Then earlier values of a buffer may have been overwritten.
     """
     instructions = list(dis.get_instructions(code))
     called: dict = {}  # names at the beginning of an expression, the last one of each
@@ -85,7 +85,7 @@ def _writes(code: CodeType) -> bool:
 
 
 def _owner(x: Any) -> Any:
-    """Return the owner of an array's memory; any other object as it is."""
+    """Return the owner of an array's memory; other objects unchanged."""
     return x if not isinstance(x, np.ndarray) or x.base is None else x.base
 
 

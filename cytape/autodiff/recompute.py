@@ -36,9 +36,9 @@ __all__ = ["checkpoint", "checkpoint_sequential", "recompute_grad", "tensors_in"
 
 
 def recompute_grad(f: Callable, *arguments: Any) -> Callable:
-    """Make a function compute its gradient from scratch instead of keeping its intermediates.
+    """Make a function recompute its intermediates for the gradient instead of keeping them.
 
-    `f` runs once without being recorded and once more in every backward pass.
+    `f` runs once unrecorded, and again in every backward pass.
 
     Parameters
     ----------
@@ -254,9 +254,9 @@ def _check_function(name: str, f: Any, arguments: tuple) -> None:
 def checkpoint_sequential(functions: Sequence[Callable], segments: int, x: Any) -> Any:
     """Apply functions one after the other, in segments that are recomputed for the gradient.
 
-    Kept are the input of each segment and, while its gradient is computed, the intermediates of one
-    segment: least for about as many segments as the square root of the number of functions. The
-    last segment is not recomputed, as its gradient comes first.
+    Memory holds the input of each segment and, during the backward pass, the intermediates of one
+    segment; a number of segments near the square root of the number of functions takes the least.
+    The last segment is not recomputed, since its gradient comes first.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""First runs of recomputed calls: keep nothing but the inputs needed to repeat the call."""
+"""First runs of recomputed calls, which keep only the inputs needed to repeat the call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["FirstRun"]
 class FirstRun:
     """An unrecorded call, with the captured inputs that it reads.
 
-    Values that leave their tensors are errors, or noted, as if the recorders around recorded it.
+    Values taken from tensors are errors, or noted, as if outer recorders recorded the call.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class FirstRun:
             self._result = nest.pack_sequence_as(result, leaves)
         self._states = repeated_draws.moved(states) + streams.of_graphs
         self._values = reads.found_variables
-        with holding(self._values):  # first runs around this one note the values from before it
+        with holding(self._values):  # outer first runs note the values before this call
             for variable, _ in self._values:
                 variable.value()
         found = {x.id: x for x in reads.found}
@@ -92,16 +92,15 @@ class FirstRun:
         return result
 
     def again(self, call: Callable[[Callable], Any]) -> Any:
-        """Call with the function, while this thread finds all as it was before the first call.
+        """Call with the function, in the state before the first call, for this thread.
 
-        Variables and random streams are as they were; the function has the closure and globals of
-        that time.
+        Variables, random streams, and the closure and globals of the function are restored.
         """
         with holding(self._values), self._draws.repeating(self._states):
             return call(self._bindings.function())
 
     def is_read_again(self, tensor: Tensor, args: tuple, kwargs: dict) -> bool:
-        """Call the function again; return whether it captures a tensor that it captured before."""
+        """Call the function again; return whether it captures a given tensor again."""
 
         def all_found(f: Callable) -> list:
             reads = Reads()
@@ -114,7 +113,7 @@ class FirstRun:
         return any(x.id == tensor.id for x in found if isinstance(x, Tensor))
 
     def assigned_since(self) -> Variable | None:
-        """Return a variable that has another value now than the call found."""
+        """Return a variable that has been assigned to since the call."""
         return next((v for v, value in self._values if not holds(v, value)), None)
 
 

@@ -1,4 +1,4 @@
-"""Backward passes from users' tensors through the tape to their gradients."""
+"""Seeds of backward passes: users' output gradients, checked and cast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cytape.tensor.values.spec import UnknownShape
 
 
 def convert_output_gradients(targets: list[Tensor], output_gradients: Any) -> list | None:
-    """Flatten output gradients and give each the dtype of its target."""
+    """Flatten output gradients and cast each to the dtype of its target."""
     if output_gradients is None:
         return None
     flat = nest.flatten(output_gradients)
@@ -63,7 +63,7 @@ def zeros(shape: tuple, dtype: np.dtype) -> Tensor:
 
 
 def densify(gradient: Tensor | IndexedSlices) -> Tensor:
-    """Make a gradient a dense tensor."""
+    """Return a gradient as a dense tensor."""
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices._densify(gradient, expected=True)
     return gradient

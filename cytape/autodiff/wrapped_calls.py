@@ -1,4 +1,4 @@
-"""Calls of functions with a derivative of their own: parts shared by all wrappers."""
+"""Calls of functions with users' derivatives: arguments, copies, results, side effects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class Arguments:
-    """The positional arguments of a call, with the tensors apart from the rest.
+    """The positional arguments of a call, with the tensors separated from the rest.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class Arguments:
         self._leaves = leaves
 
     def without_tensors(self) -> Arguments:
-        """Return the same, to be kept where tensors must not be."""
+        """Return the arguments without their tensors, for storage where tensors must not be."""
         leaves = [None if is_tensor(leaf) else leaf for leaf in self._leaves]
         arguments = Arguments(nest.pack_sequence_as(self._args, leaves), leaves)
         arguments.is_tensor = self.is_tensor
         return arguments
 
     def packed(self, xs: Any, still: Callable[[Any], Any] = lambda leaf: leaf) -> tuple:
-        """Return the arguments with other things for the tensors; and for the rest, if need be."""
+        """Return the arguments with the tensors replaced, and optionally the rest."""
         remaining = iter(xs)
         return nest.pack_sequence_as(
             self._args,
@@ -89,7 +89,7 @@ class Arguments:
 
 
 def own_leaf(graph: Any, leaf: Any) -> Any:
-    """Return an argument as a part of the graph that is being built."""
+    """Return an argument as a tensor of the graph that is being built."""
     if isinstance(leaf, Tensor):
         return in_graph(graph, value_of(leaf))
     return _kept_leaf(leaf)
@@ -114,7 +114,7 @@ def lent(structure: Any) -> Any:
 
 
 def call_with_own(f: Callable, args: tuple, kwargs: dict) -> Any:
-    """Call a function that may change its arguments in place, and not those of the caller."""
+    """Call a function with copies of its arguments, which it may change in place."""
     args, kwargs = lent((args, kwargs))
     return f(*args, **kwargs)
 
@@ -125,15 +125,15 @@ def owned(structure: Any) -> Any:
 
 
 def own(leaf: Any) -> Any:
-    """Return a tensor that can be changed, and which changes to the one that is passed leave."""
+    """Return a tensor that can be written to independently of the one that is passed."""
     if not is_plain_tensor(leaf):
         return leaf
     if leaf.graph is None:
         graph = current_graph()
         if graph is not None and leaf.id <= graph.first_id:
-            return leaf  # it cannot be changed here, and the graph is to capture the caller's
+            return leaf  # not writable here, and the graph must capture the caller's
         return own_tensor(leaf)
-    from cytape.ops.updates.in_place import own_in_graph  # here: it is needed late
+    from cytape.ops.updates.in_place import own_in_graph  # here: rarely needed
 
     return own_in_graph(leaf)
 
@@ -165,18 +165,18 @@ def _lending_arrays(structure: Any) -> Iterator[Any]:
         yield nest.map_structure(lend, structure)
     finally:
         for array, copy, before in loans.values():
-            # Only then: others may have written to the caller's meanwhile.
+            # Only if it changed, since the caller's array may have been written to by others.
             if before is not None and copy.tobytes() != before.tobytes():
                 np.copyto(array, copy)
 
 
 def followed(values: list) -> bool:
-    """Tell whether a recorder tracks any of the tensors or of the variables, which are read."""
+    """Return whether a recorder tracks any of the tensors, or of the variables, which are read."""
     return any(is_recorded(value.id) for value in values)
 
 
 def value_of(leaf: Any) -> Any:
-    """Return the present value of a variable, anything else as it is."""
+    """Return the present value of a variable, other objects unchanged."""
     return leaf.value() if isinstance(leaf, Variable) else leaf
 
 
@@ -186,12 +186,12 @@ def values_at_call(tensors: Iterable[Any]) -> list[Tensor]:
 
 
 def is_tensor(leaf: Any) -> bool:
-    """Tell tensors, variables among them."""
+    """Return whether x is a tensor or variable."""
     return isinstance(leaf, Tensor)
 
 
 def is_plain_tensor(leaf: Any) -> bool:
-    """Tell tensors that are no variables."""
+    """Return whether x is a tensor other than a variable."""
     return isinstance(leaf, Tensor) and not isinstance(leaf, Variable)
 
 
@@ -208,7 +208,7 @@ def name_of(f: Callable) -> str:
 
 
 def require_positional(f: Callable, kwargs: dict) -> None:
-    """Refuse tensors that are passed by keyword."""
+    """Raise for tensors that are passed by keyword."""
     if kwargs and any(map(is_tensor, nest.flatten(kwargs))):
         raise TypeError(
             f"{name_of(f)} has a custom derivative, which covers positional arguments only: "
@@ -217,7 +217,7 @@ def require_positional(f: Callable, kwargs: dict) -> None:
 
 
 class Call:
-    """A call of a function with a derivative of its own, and the side effects of the call.
+    """A call of a function with a user's derivative, and the side effects of the call.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class Call:
                 arguments=filter(is_tensor, nest.flatten(args)), graph=graph)
             following = TangentRecorder(VSpace(), reads=self._origins)
         self.known: Known | None = None
-        self._left: list[tuple[Tensor, str]] = []  # of arguments, whose rule answers for them
+        self._left: list[tuple[Tensor, str]] = []  # of arguments, covered by the rule
 
         def look() -> None:
             self.known = Known(f, args, kwargs)
@@ -245,12 +245,12 @@ class Call:
         with watcher, following, departures(at_first=look, covers=self._covers):
             self.returned = f(*args, **kwargs)
         if self._left and self.known is not None and self.known.is_new_in(f, args, kwargs):
-            for tensor, how in self._left:  # their values are not in the result alone
+            for tensor, how in self._left:  # their values are used outside of the result, too
                 note_departure(tensor, how)
         self.variables = sorted(watcher.variables, key=lambda variable: variable.id)
 
     def _covers(self, tensor: Tensor, how: str) -> bool:
-        """Tell whether a tensor depends on no others than arguments, which have their rule."""
+        """Return whether a tensor depends only on arguments, which the rule covers."""
         if self._origins is None or self._origins.of(tensor):
             return False
         if len(self._left) < MOST_DETACHED:
@@ -266,9 +266,9 @@ def record(
     name: str, result: Any, inputs: list, backward: Callable, jvp: Callable | None = None,
     optional: bool = False,
 ) -> Any:
-    """Return the result as new tensors, recorded as outputs of one op with rules of its own.
+    """Return the result as new tensors, recorded as outputs of one op with the given rules.
 
-    All but the result are arguments of `custom_call`.
+    The other parameters are those of `custom_call`.
     """
     leaves = nest.flatten(result)
     if not inputs and not any(map(is_tensor, leaves)):

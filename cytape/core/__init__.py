@@ -1,7 +1,7 @@
-"""The tape over integer ids, for any host: it knows ids and ops, not arrays.
+"""The tape and the accumulator over integer ids, for any array library: they know no arrays.
 
 Other libraries build on it by subclassing `VSpace`, in Python or, through the installed ``.pxd``
-files, in Cython. `cytape.core.reference` is the same contract in plain Python.
+files, in Cython. `cytape.core.reference` implements the same contract in plain Python.
 """
 
 from cytape.core.accumulator import ForwardAccumulator

@@ -1,15 +1,14 @@
 """The tape in plain Python: the contract of `cytape.core`, with dicts instead of C arrays.
 
-The tests compare both, and the benchmarks use this one as their baseline. It is also the place to
-read how a tape works:
+The tests compare both, and the benchmarks use it as their baseline. It also documents how a tape
+works:
 
-a. A tensor is an int id, never used for another tensor; an op is a number, counted up as ops are
-   recorded. A tape knows the tensors that are watched and those its ops produced.
-b. A use of a tensor is a recorded op that takes it as an input (each occurrence counts) or, for an
-   op's output, the handle that the host holds. An op goes, and its outputs with it, when none of
-   them has a use left.
+a. A tensor is an int id, never used for another tensor; an op is a number, increasing in the order
+   of recording. A tape knows the tensors that are watched or were produced by its ops.
+b. A use of a tensor is an occurrence among the inputs of a recorded op or, for an output, the
+   handle that the host holds. An op is dropped, with its outputs, when none of them has a use left.
 c. A gradient is computed from the latest op to the earliest. An op is ready when every needed op
-   that takes one of its outputs has had its turn, so its backward function is called exactly once.
+   that uses one of its outputs has run, so its backward function is called exactly once.
 """
 
 import sys
@@ -26,14 +25,14 @@ TRAINABLE = frozenset((
     "complex64", "complex128", "clongdouble", "complex192", "complex256", "resource", "variant"))
 
 AGGREGATE_ABOVE = 4  # more gradients than this for one tensor ...
-AGGREGATE_BYTES = 128 * 1024 * 1024  # ... of more than this size are summed before the last came
+AGGREGATE_BYTES = 128 * 1024 * 1024  # ... with more bytes than this in all are summed early
 BYTES_PER_ELEMENT = 4
 
 WATCHED = -1  # in place of the number of the op that produced a tensor
 
 
 def is_trainable(dtype):
-    """Whether gradients flow through tensors of this dtype (a name, or an object that has one)."""
+    """Return whether tensors of this dtype (a name, or an object with one) have gradients."""
     if not isinstance(dtype, str):
         dtype = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     return dtype in TRAINABLE
@@ -42,7 +41,7 @@ def is_trainable(dtype):
 class OpType:
     """The name of an op, and the positions of outputs whose gradient may stay None.
 
-    Where all of the first 64 are given, so are all beyond.
+    If all of the first 64 are given, all later ones are, too.
     """
 
     def __init__(self, name, optional_gradients=()):
@@ -60,7 +59,7 @@ class VSpace:
     call_backward_function = tensor_id = info_from_gradient = _to_override
 
     def mark_as_result(self, gradient):
-        """Note that another owner holds a gradient too: it must not be changed in place."""
+        """Note that another owner holds a gradient: it must not be changed in place."""
 
     def delete_gradient(self, gradient):
         """Note that the tape drops a gradient."""
@@ -70,8 +69,7 @@ class VSpace:
 class _Backward:
     """Backward function and saved values of a recorded op; calls the deleter at the end.
 
-    The deleter runs in `__del__`, so at most once, and its errors go to `sys.unraisablehook`: the
-    caller that drops an op cannot handle them.
+    The deleter runs in `__del__`, so at most once, and its errors go to `sys.unraisablehook`.
     """
 
     function: Any
@@ -125,7 +123,7 @@ class Tape:
         self._producers.setdefault(tensor_id, WATCHED)
 
     def should_record(self, ids, dtypes):
-        """Whether some input is both known and trainable."""
+        """Return whether some input is both known and trainable."""
         if len(ids) != len(dtypes):
             raise ValueError(f"every id needs a dtype: got {len(ids)} ids and {len(dtypes)} dtypes")
         for tensor_id, dtype in zip(ids, dtypes, strict=True):
@@ -170,7 +168,7 @@ class Tape:
         return True
 
     def delete_trace(self, tensor_id):
-        """Release the use of a tensor's handle, and all ops that have no use left.
+        """Release the use of a tensor's handle, and all ops without uses.
 
         While a gradient is being computed the release is postponed.
         """
@@ -231,7 +229,7 @@ class Tape:
         return tensor_id in self._producers
 
     def usages(self):
-        """Return the uses left of every id that a live op mentions."""
+        """Return the number of uses of every input and output of a live op."""
         ids = chain.from_iterable(op.input_ids + op.output_ids for op in self._ops.values())
         return {tensor_id: self._usages[tensor_id] for tensor_id in ids if tensor_id is not None}
 
@@ -258,7 +256,7 @@ class Tape:
         return sum(map(sys.getsizeof, chain((self._producers, self._usages, self._ops), ops)))
 
     def _remove_unused(self, number):
-        """Take an op off the tape if its outputs have no uses; return it in a list, or none."""
+        """Remove an op if its outputs have no uses; return a list of it, or an empty one."""
         op = self._ops[number]
         outputs = [tensor_id for tensor_id in op.output_ids if tensor_id is not None]
         if any(self._usages[tensor_id] for tensor_id in outputs):
@@ -288,7 +286,7 @@ class Tape:
         return doomed
 
     def _release(self, ops):
-        """Release ops that left the tape, the latest first: no op goes before its producers.
+        """Release ops that left the tape, the latest first: no op after its producers.
 
         A deleter may run any code and delete traces; the ops that it dooms are released next.
         """
@@ -310,7 +308,7 @@ class _Sweep:
         self.vspace = vspace
         self.known = known
         self.sources = sources
-        self.needed = {}  # op number -> _Op that had not its turn yet
+        self.needed = {}  # op number -> _Op that has not run yet
         self.pending = {}  # id -> uses by such ops
         self.producers = {}  # id in pending -> number of the needed op that produced it
         self.gradients = {}  # id -> gradients that arrived
@@ -406,7 +404,7 @@ class _Sweep:
                 self.aggregate(tensor_id)
 
     def aggregate(self, tensor_id):
-        """Put a tensor's sum in the place of the gradients that arrived."""
+        """Replace the gradients that arrived for a tensor by their sum."""
         if len(self.gradients.get(tensor_id, ())) > 1:
             terms = self.gradients.pop(tensor_id)
             self.gradients[tensor_id] = [self.vspace.aggregate_gradients(terms)]

@@ -1,12 +1,12 @@
 """Forward mode in plain Python: the contract of `cytape.core.ForwardAccumulator`.
 
-The tests run both and compare. It is also the place to read how forward mode works:
+The tests compare both. It also documents how forward mode works:
 
 a. A tangent is the derivative of a tensor in one direction. It is computed right after the op that
-   made the tensor and is kept under the tensor's id, so no op needs to be remembered.
-b. An op with a forward function maps the tangents of its inputs to those of its outputs. Without
-   one, the backward function is transposed: its result is linear in the gradients of the outputs,
-   so differentiating it with respect to these, weighted with the tangents, gives the tangents.
+   made the tensor and stored by the tensor's id, so no op is recorded.
+b. A forward function maps the tangents of an op's inputs to those of its outputs. Without one, the
+   backward function is transposed: its result is linear in the gradients of the outputs, so its
+   derivative in these, weighted with the tangents, gives the tangents of the outputs.
 c. The accumulator does not track the ops that compute tangents. Those of a transposed backward
    function are recorded on the tape that differentiates it.
 """
@@ -52,18 +52,18 @@ class ForwardAccumulator:
             self.delete_gradient(tensor_id)
 
     def watch(self, tensor_id, tangent):
-        """Give a tensor a tangent, on top of the one it may have."""
+        """Add a tangent to the one that a tensor may have."""
         _check_id(tensor_id)
         self._vspace.mark_as_result(tangent)
         if tensor_id in self._tangents:
             terms = [tangent, self._tangents[tensor_id]]
-            self._vspace.mark_as_result(terms[1])  # a sum that fails costs nothing
+            self._vspace.mark_as_result(terms[1])  # not consumed if the sum fails
             tangent = self._vspace.aggregate_gradients(terms)
             self.delete_gradient(tensor_id)
         self._tangents[tensor_id] = tangent
 
     def should_record(self, ids, dtypes):
-        """Whether some input both has a tangent and is trainable; or whether the tape says so."""
+        """Return whether a trainable input has a tangent, or the tape would record the op."""
         if len(ids) != len(dtypes):
             raise ValueError(f"every id needs a dtype: got {len(ids)} ids and {len(dtypes)} dtypes")
         state = self._states[-1]
@@ -114,11 +114,11 @@ class ForwardAccumulator:
             self._vspace.delete_gradient(self._tangents.pop(tensor_id))
 
     def push_state(self):
-        """Start afresh: until `pop_state`, ops count even if a tangent is being computed."""
+        """Track ops until `pop_state` even if a tangent is being computed."""
         self._states.append(_CallState())
 
     def pop_state(self):
-        """Go back to the state before `push_state`."""
+        """Restore the state before `push_state`."""
         if len(self._states) == 1:
             raise TapeStateError("pop_state was called more often than push_state")
         self._states.pop()
@@ -134,7 +134,7 @@ class ForwardAccumulator:
         return self._use_batch
 
     def _input_tangents(self, inputs, ids, dtypes, held):
-        """Return the tangents of an op's inputs, zeros if need be, and put them in `held`."""
+        """Return the tangents of an op's inputs, zeros if missing, and add them to `held`."""
         tangents = []
         for info, tensor_id, dtype in zip(inputs, ids, dtypes, strict=True):
             tangent = self._tangents.get(tensor_id)

@@ -1,4 +1,4 @@
-"""Graphs: programs that are recorded, transformed and replayed."""
+"""The public names of graphs: building, functions, control flow, sessions, editing."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what most programs do without when it is first asked for."""
+    """Import rarely used names at first use."""
     if name not in ("editor",):
         raise AttributeError(f"module 'cytape.graph' has no attribute {name!r}")
     return importlib.import_module(f"cytape.graph.{name}")

@@ -1,4 +1,4 @@
-"""Names of NumPy's modules, for modules of the same names here."""
+"""Look-up of names that only NumPy's modules have, for cytape's modules of the same names."""
 
 import sys
 from types import ModuleType

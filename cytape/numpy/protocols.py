@@ -1,4 +1,4 @@
-"""Tensors in NumPy's hands: operators, methods, and the functions NumPy lets us override."""
+"""NumPy's protocols on tensors: operators, methods, and functions that NumPy dispatches."""
 
 import functools
 import importlib
@@ -67,7 +67,7 @@ _SUBMODULES = {
 rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.sampling.distributions"])
 _UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
 rooms_to_come.append(_UPDATES)
-# Functions that are imported when one of their module is called first, or asked for by name.
+# Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {
     "calculus.binary_fractions": "frexp ldexp modf",
     "calculus.signal_convolution": "convolve correlate",
@@ -115,7 +115,7 @@ _WRITTEN = {  # functions that write to their first parameter
 
 
 def later(name):
-    """Return a function that is imported when it is asked for, None if there is none."""
+    """Return a function that is imported on first use, None if there is none."""
     module = LATER.get(name) or _OBJECTS.get(name)
     if module is None:
         return None
@@ -125,7 +125,7 @@ def later(name):
 
 
 def _with_members(function, ufunc):
-    """Give a function that stands for a ufunc of NumPy's what that has beside its call."""
+    """Add the methods and attributes of a NumPy ufunc to a function that replaces it."""
     if isinstance(ufunc, np.ufunc) and isinstance(function, FunctionType):
         names = (*UFUNC_METHODS, *UFUNC_ATTRIBUTES)
         function.__dict__.update({x: getattr(ufunc, x) for x in names if not x.startswith("_")})
@@ -139,13 +139,13 @@ def functions_of(name):
 
 
 def ufunc_method(op, method, *inputs, **arguments):
-    """Call a method of the ufunc that an op is cytape's version of."""
+    """Call a method of the ufunc for which an op is cytape's version."""
     methods = importlib.import_module("cytape.ops.calculus.ufunc_methods").METHODS
     return methods[method](op, *inputs, **arguments)
 
 
 def _version_of(function):
-    """Return cytape's version of a function of NumPy's, None if there is none."""
+    """Return cytape's version of a NumPy function, None if there is none."""
     ours = NUMPY_FUNCTIONS.get(function)
     if ours is None and isinstance(function, np.ufunc) and function.__name__ == "clip":
         return _version_of(np.clip)  # of the method of arrays
@@ -161,14 +161,14 @@ def _version_of(function):
 
 
 def numpy_functions():
-    """Return the functions of NumPy that take tensors, and cytape's versions of them."""
+    """Return the functions of NumPy that accept tensors, and cytape's versions of them."""
     for name in LATER:
         _version_of(getattr(np, name))
     return NUMPY_FUNCTIONS
 
 
 def _plain(x, convert=np.asarray):
-    """Return x with all tensors in it converted; a recorded one objects to NumPy's conversion."""
+    """Return x with all tensors in it converted; raises for recorded ones."""
     if isinstance(x, Tensor):
         return convert(x)
     if isinstance(x, (list, tuple)):
@@ -196,7 +196,7 @@ _QUESTIONS = {
 
 
 def _without_gradient(name, function, args, arguments):
-    """Call a NumPy function that cytape has no version of, if no gradient is lost by it."""
+    """Call a NumPy function without a version in cytape; raise if a gradient would be lost."""
     advice = (
         "Write it with functions that have one (docs/functions.md); or wrap it with "
         "cytape.custom_jvp or custom_gradient"
@@ -247,7 +247,7 @@ def _without_gradient(name, function, args, arguments):
 
 
 def array_ufunc(ufunc, method, inputs, arguments):
-    """Serve `Tensor.__array_ufunc__`."""
+    """Implement `Tensor.__array_ufunc__`."""
     ours = _version_of(ufunc)
     out = arguments.get("out")
     if out is not None and any(isinstance(x, Tensor) for x in out):
@@ -269,7 +269,7 @@ def array_ufunc(ufunc, method, inputs, arguments):
 
 
 def _into(function, args, arguments, *, broadcast):
-    """Call a function of NumPy's that is told to write to a tensor."""
+    """Call a NumPy function with a tensor as `out`."""
     updates = importlib.import_module(_UPDATES)
     if broadcast:  # as ufuncs do
         return updates.into(function, args, dict(arguments))
@@ -281,7 +281,7 @@ def _into(function, args, arguments, *, broadcast):
 
 @functools.cache
 def _names_from_out(function):
-    """Return the names of a function's parameters from `out` on, and how many are before it."""
+    """Return the names of a function's parameters from `out` on, and the number before it."""
     import inspect  # takes long
 
     try:
@@ -294,7 +294,7 @@ def _names_from_out(function):
 
 
 def array_function(function, args, arguments):
-    """Serve `Tensor.__array_function__`."""
+    """Implement `Tensor.__array_function__`."""
     if len(args) > 1 and len(args) > (from_out := _names_from_out(function))[1]:
         names, place = from_out
         arguments = {**dict(zip(names, args[place:], strict=False)), **arguments}

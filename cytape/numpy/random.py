@@ -1,7 +1,7 @@
-"""Random numbers, NumPy's own: ``cytape.numpy.random``, as `numpy.random`.
+"""Random numbers: ``cytape.numpy.random``, with the names of `numpy.random`.
 
-In a function that is traced, or a graph, they are drawn anew in each run; parameters that are
-tensors are differentiated. The other names are those of ``numpy.random``.
+In a traced function or a graph each run draws new numbers. Draws are differentiable in parameters
+that are tensors. All other names are those of ``numpy.random``.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Tensors: arrays with an id, their specs, variables, and the stacks of recorders per thread."""
+"""Tensors and variables, the handles that users hold; structures of tensors; operators."""
 
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import constant, convert_to_tensor, from_dlpack

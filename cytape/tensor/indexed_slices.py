@@ -43,7 +43,7 @@ class IndexedSlices:
 
     __slots__ = ("values", "indices", "dense_shape", "__weakref__")
 
-    # Densifying is made of ops, which live a floor above: cytape.ops.sparse_sums puts it here.
+    # Conversion to a dense tensor, by ops of a higher package: cytape.ops.sparse_sums sets it.
     _densify: Any = None
 
     def __init__(
@@ -54,7 +54,7 @@ class IndexedSlices:
     ) -> None:
         for given in (values, indices):
             if isinstance(given, np.ndarray):
-                plain_array(given)  # which refuses masked arrays and the like
+                plain_array(given)  # raises for masked arrays and similar classes
         self.values = values
         self.indices = indices
         if not (dense_shape is None or isinstance(dense_shape, tuple)):
@@ -68,11 +68,11 @@ class IndexedSlices:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape of the dense tensor, or None where it is unknown."""
+        """The shape of the dense tensor, None if it is unknown."""
         return self.dense_shape
 
     def to_tensor(self) -> Tensor:
-        """Return the dense tensor, in which slices of the same index are summed.
+        """Return the dense tensor; slices of the same index are summed.
 
         Returns
         -------

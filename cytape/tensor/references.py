@@ -8,9 +8,9 @@ __all__ = ["TensorReference"]
 
 
 class TensorReference:
-    """Refers to a tensor; equal to whatever refers to the same one. See `Tensor.ref`.
+    """Reference to a tensor, equal to other references to the same one. See `Tensor.ref`.
 
-    Tensors themselves cannot be keys, as ``==`` compares their elements.
+    Tensors themselves cannot be keys, since ``==`` compares their elements.
 
     Parameters
     ----------

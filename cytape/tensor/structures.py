@@ -1,4 +1,4 @@
-"""Classes whose objects consist of tensors and are differentiated with respect to these."""
+"""Structures of tensors: registered classes, dataclasses, and the leaves of their objects."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def register_structure(
 ) -> type:
     """Register a class whose objects are structures, as lists and dicts are.
 
-    Functions and their transforms (`grad`, `jvp`, `function`, `vmap`, ...), tapes and graphs take
-    and return them for the tensors that they consist of.
+    Functions and their transforms (`grad`, `jvp`, `function`, `vmap`, ...), tapes and graphs accept
+    and return such objects in place of their tensors.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def register_structure(
         Called with an object; returns its components, each a tensor, a number or another structure.
     unflatten : callable, optional
         Called with an object and as many other components, gradients, say (None for one that has
-        none); returns an object of them. All else should be as in the given object.
+        none); returns an object of them, otherwise equal to the given object.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def _getter(names: list[str]) -> Callable[[Any], list]:
 
 def _setter(names: list[str]) -> Callable[[Any, Sequence[Any]], Any]:
     def with_fields(like: Any, parts: Sequence[Any]) -> Any:
-        packed = copy.copy(like)  # not made anew: __post_init__ may want arrays
+        packed = copy.copy(like)  # not by the constructor: __post_init__ may require arrays
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(packed, name, part)  # also of a frozen one
         return packed
@@ -121,7 +121,7 @@ def _steps(names: list[str]) -> Callable[[Any], list[str]]:
 
 
 def register_dataclasses(leaves: Sequence[Any]) -> bool:
-    """Register the dataclasses that some leaves are objects of; tell if there are any."""
+    """Register the dataclasses among the classes of some leaves; return whether there are any."""
     classes = {type(leaf) for leaf in leaves if is_dataclass(type(leaf))}
     for cls in classes - _registered.keys():
         register_structure(cls)
@@ -137,8 +137,8 @@ def leaves_of_result(value: Any) -> list[Any]:
 def leaves_of_arguments(value: Any, kinds: tuple[type, ...] = (Tensor,)) -> list[Any]:
     """List the leaves of a function's arguments.
 
-    Dataclasses that hold objects of some types are structures, too. Subclasses of these types do
-    not count: a dataclass of variables may be an object whose method the function is.
+    Dataclasses with fields of some types are structures, too; not with subclasses of these types,
+    since a dataclass of variables may be the object that the function is a method of.
     """
     return _leaves(value, lambda leaf: _holds(leaf, lambda part: type(part) in kinds))
 
@@ -150,7 +150,7 @@ def leaves_of_operand(value: Any) -> list[Any]:
 
 def _leaves(value: Any, is_structure: Callable[[Any], bool]) -> list[Any]:
     leaves = nest.flatten(value)
-    if not any(map(is_dataclass, set(map(type, leaves)))):  # once a class: asking in vain is slow
+    if not any(map(is_dataclass, set(map(type, leaves)))):  # failing look-ups are slow
         return leaves
     late = [leaf for leaf in leaves if is_dataclass(type(leaf)) and is_structure(leaf)
             and not _holds_itself(leaf)]
@@ -175,14 +175,14 @@ def is_dataclass(cls: type) -> bool:
 
 
 def is_structure(value: Any) -> bool:
-    """Return whether an object consists of tensors, as far as differentiating goes."""
+    """Return whether an object is a structure of tensors, for differentiation."""
     return type(value) in _registered
 
 
 def flatten_structure(value: Any) -> list[Any]:
     """List the components of a structure, recursively.
 
-    Anything else is its own only component.
+    Other objects are their own only component.
     """
     rules = _registered.get(type(value))
     if rules is None:
@@ -192,9 +192,9 @@ def flatten_structure(value: Any) -> list[Any]:
 
 
 def pack_structure(like: Any, leaves: Iterator[Any]) -> Any:
-    """Return a structure like a given one, of the components that come next.
+    """Return a structure like a given one, with the next components of an iterator.
 
-    Where there are none but None, it is None.
+    It is None if all of its components are.
     """
     rules = _registered.get(type(like))
     if rules is None:
@@ -214,14 +214,14 @@ def _packed(part: Any, leaves: Iterator[Any]) -> Any:
 
 
 def parts_of(structure: Any) -> list[Any]:
-    """List the leaves of a nested structure, of a TensorArray the tensors that it reads from."""
+    """List the leaves of a structure; for a TensorArray, the tensors that it reads from."""
     leaves_of_operand(structure)
     return [part for leaf in nest.flatten(structure, expand=False)
             for part in (flatten_structure(leaf) if nest.rules_of(leaf) is not None else [leaf])]
 
 
 def pack_parts(structure: Any, parts: Sequence[Any]) -> Any:
-    """Put others, gradients say, in the places of these; None for a TensorArray that has none."""
+    """Replace the leaves of a structure, say by gradients; None for a TensorArray without any."""
     remaining = iter(parts)
     return nest.pack_sequence_as(
         structure,
@@ -230,8 +230,8 @@ def pack_parts(structure: Any, parts: Sequence[Any]) -> Any:
         expand=False)
 
 
-# With respect to slices of a tensor: that of their values, at the same places.
-# To functions they are leaves.
+# The gradient in slices of a tensor: slices of the gradient in their values. They are leaves in
+# arguments of functions.
 _registered[IndexedSlices] = _Rules(
     lambda slices: [slices.values],
     lambda slices, parts: IndexedSlices(parts[0], slices.indices, slices.dense_shape))

@@ -1,4 +1,4 @@
-"""Stand-ins for the gradients of sources that a target does not depend on."""
+"""Gradients of sources that a target does not depend on: None or zeros, and warnings."""
 
 import enum
 from typing import Any
@@ -28,7 +28,7 @@ class UnconnectedGradients(enum.Enum):
 
 
 def parse_unconnected(value: str | UnconnectedGradients) -> UnconnectedGradients:
-    """Return the member that a value stands for, or raise."""
+    """Return the member of a value, or raise."""
     if value is UnconnectedGradients.NONE:
         return value
     try:

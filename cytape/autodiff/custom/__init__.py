@@ -1,1 +1,1 @@
-"""Derivatives that users write: rules around calls, NumPy functions, elementwise functions."""
+"""Users' derivatives: of calls, of functions of arrays, of elementwise functions."""

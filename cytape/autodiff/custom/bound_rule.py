@@ -16,7 +16,8 @@ __all__ = ["BoundRule", "bound"]
 def bound(what: str, rule: Callable) -> Callable:
     """Return a user's rule bound to a call, for derivatives that are taken later.
 
-    Closures, globals and defaults, and tensors among them, are as they are now (see `Bindings`).
+    Closures, globals and defaults, and tensors among them, keep their present state (see
+    `Bindings`).
     Arrays, containers and objects must not be written to before the rule is called, except by the
     rule itself (see `Contents`).
 
@@ -58,17 +59,17 @@ class BoundRule:
         self.rule, self._what = rule, what
         self._bindings = Bindings(rule, copies=False)
         self._contents = Contents(rule, self._bindings.found)
-        function = function_of(rule)  # names that it writes to: calls add to them
+        function = function_of(rule)  # names of objects that the rule itself writes to
         self._written = names_of(function).written if function else set()
 
     def is_constant(self) -> bool:
-        """Tell whether the rule reads nothing but modules."""
+        """Return whether the rule reads only modules."""
         return self._contents.are_empty() and all(
             value is unbound or type(value) is ModuleType
             for _, values in self._bindings.found.values() for value in values)
 
     def changed(self) -> set[str]:
-        """Return the names that the rule finds other things by than it did."""
+        """Return the names that have been rebound since."""
         return self._bindings.changed().union(self._contents.changed())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +83,7 @@ class BoundRule:
         return self.noting(self._bindings.function(self._written), *args, **kwargs)
 
     def noting(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
-        """Call a function, and count its writes as the rule's own."""
+        """Call a function whose writes count as the rule's own."""
         before = self.changed()
         try:
             return f(*args, **kwargs)

@@ -70,8 +70,8 @@ def custom_gradient(f: Callable) -> Callable:
     Parameters
     ----------
     f : callable
-        Returns a pair: its outputs (a tensor or a structure of tensors), and a function `grad_fn`.
-        That one is called with one gradient per output, zeros for outputs that were not used,
+        Returns a pair: its outputs (a tensor or a structure of tensors), and a function `grad_fn`,
+        which is called with one gradient per output, zeros for unused outputs,
         and returns one gradient per positional argument of `f` (per leaf, where arguments are
         structures); None for no gradient. If `f` reads trainable variables that are not among its
         arguments, `grad_fn` must accept them as a keyword argument ``variables``, a list in the
@@ -91,11 +91,11 @@ def custom_gradient(f: Callable) -> Callable:
     InvalidGradientError
         In the backward pass, if `grad_fn` returns a wrong number of gradients.
     TapeStateError
-        In the backward pass, if something that `grad_fn` reads was written to, see below.
+        In the backward pass, if an object that `grad_fn` reads was written to, see below.
     DetachedError
-        Where a derivative is needed that is not known: with respect to a tensor that `f` reads and
-        that is no argument; of second order, if `grad_fn` computes with arrays or numbers that left
-        their tensors; in forward mode, if what it returns does not depend on what it is given.
+        If an unknown derivative is needed: with respect to a captured tensor; of second order, if
+        `grad_fn` computes with arrays or numbers taken from tensors; in forward mode, if the
+        results of `grad_fn` do not depend on its arguments.
 
     See Also
     --------
@@ -107,20 +107,20 @@ def custom_gradient(f: Callable) -> Callable:
     that `grad_fn` runs on tensors, also on captured ones, can be differentiated. Forward mode
     transposes it.
 
-    `grad_fn` reads its closure and its globals as they were at the call, with the tensors' values
-    of then. Arrays, variables, containers and attributes must not be written to before `grad_fn` is
-    called: that raises `TapeStateError`. Have `grad_fn` read a copy that `f` made, or pass the
-    array as an argument. Objects that `grad_fn` itself writes to may change. Not detected: writes
-    to a few elements of an array of more than 64 KiB, to objects beyond the first 1000, and to
-    objects that functions and modules of other packages keep.
+    `grad_fn` reads its closure and globals in their state at the call, including the values of
+    tensors. Arrays, variables, containers and attributes must not be written to before `grad_fn` is
+    called: that raises `TapeStateError`. Let `grad_fn` read a copy that `f` made, or pass the array
+    as an argument. Objects that `grad_fn` itself writes to may change. Not detected: writes to a
+    few elements of an array of more than 64 KiB, to objects beyond the first 1000, and to objects
+    of functions and modules of other packages.
 
-    Arrays count as they are at the call: while a tape or an accumulator is entered, `f` gets copies
-    of array arguments. Writes to these are copied back when `f` returns.
+    While a tape or an accumulator is entered, `f` gets copies of array arguments. Writes to these
+    are copied back when `f` returns.
 
-    In a graph or a trace, `f` and `grad_fn` are built into it when `f` is called, as far as they
-    are written in functions that cytape knows. Where they ask for the values of tensors, they
-    become ops that call them whenever the graph runs. To find out the shapes and dtypes that `f`
-    returns, it is then called once with made-up arrays; `numpy_function` says them instead.
+    In a graph or a trace, `f` and `grad_fn` become part of it if they use only functions of cytape.
+    If they need the values of tensors, they become ops that call them in each run. Then `f` is
+    called once with sample arrays, to infer the shapes and dtypes of its results; `numpy_function`
+    takes these as an argument instead.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class _CustomGradient:
         return _CustomGradient(types.MethodType(self.__wrapped__, instance))
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # by reference, as the function that it stands for
+        return self.__qualname__  # pickled by reference, like the wrapped function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         f = self.__wrapped__
@@ -163,12 +163,12 @@ class _CustomGradient:
         require_positional(f, kwargs)
         given = leaves_of_arguments(args)
         graph = graph_for(given)
-        # Rules see arguments as they are now, whatever is written to them before a backward pass.
+        # Rules get the present arguments, even if these are written to before the backward pass.
         with building_into(graph):
             args = nest.map_structure(value_of, args)
         leaves = nest.flatten(args)
         if graph is None:
-            # Which variables f reads by other ways, its gradient being asked for, is not known yet.
+            # The variables that f reads otherwise are not known yet.
             with lending((args, kwargs)) if anybody_records() else nullcontext(
                     owned((args, kwargs))) as (args, kwargs):
                 call = Call(f, args, kwargs)
@@ -277,7 +277,7 @@ class _CustomGradient:
 
 
 def _cut_off(name: str, leaf: Any, captured: list[Tensor]) -> Any:
-    """Have a result refuse derivatives with respect to tensors that are no arguments."""
+    """Make a result raise for derivatives in tensors that are not arguments."""
     return without_derivative(leaf, captured, _depends_on_another(name)) if captured else leaf
 
 

@@ -58,17 +58,17 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     Parameters
     ----------
     f : callable
-        Returns a tensor or a structure of tensors. Its positional arguments are differentiated;
-        tensors that are being recorded, and trainable variables, may not come in by another way.
+        Returns a tensor or a structure of tensors. Its positional arguments are differentiated; it
+        must not capture recorded tensors or trainable variables.
 
     Returns
     -------
     callable
         Takes the arguments of `f` and returns its outputs. Its method ``defjvp`` decorates the
-        rule: called with the tuple of arguments and a structure like it of tangents (zeros where
-        there are none, None where there can be none), it returns a pair, the outputs and their
-        tangents. The tangents must be linear in the given ones, so that reverse mode can transpose
-        the rule.
+        rule: called with the tuple of arguments and an equal structure of tangents (zeros for
+        arguments without a tangent, None for those that cannot have one), it returns a pair, the
+        outputs and their tangents. These must be linear in the given tangents, so that reverse mode
+        can transpose the rule.
 
     Raises
     ------
@@ -85,16 +85,16 @@ def custom_jvp(f: Callable) -> _CustomJvp:
 
     Notes
     -----
-    Keyword arguments that the rule takes as well are handed on to it, and have no derivative. All
-    others are positional arguments, as in a call of `f`, and have one.
+    Keyword arguments that the rule accepts are passed to it, and have no derivative. All others are
+    converted to positional arguments, as in a call of `f`, and have one.
 
-    The rule reads its closure as the `grad_fn` of `custom_gradient` does.
+    The rule reads its closure like the `grad_fn` of `custom_gradient`.
 
-    In a graph or a trace, `f` and its rule are built into it, as far as they are written in
-    functions that cytape knows. One that asks for the values of tensors (by `Tensor.numpy`, or a
-    function of NumPy or SciPy that cytape has no version of) becomes an op that calls it whenever
-    the graph runs. To find out the shapes and dtypes that `f` returns, it is then called once with
-    made-up arrays; `numpy_function` says them instead.
+    In a graph or a trace, `f` and its rule become part of it if they use only functions of cytape.
+    If one needs the values of tensors (for `Tensor.numpy`, or a function of NumPy or SciPy without
+    a version in cytape), it becomes an op that calls it in each run. Then `f` is called once with
+    sample arrays, to infer the shapes and dtypes of its results; `numpy_function` takes these as an
+    argument instead.
 
     Examples
     --------
@@ -133,10 +133,10 @@ class _CustomJvp:
         return _CustomJvp(types.MethodType(self.__wrapped__, instance), rule)
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # by reference, as the function that it stands for
+        return self.__qualname__  # pickled by reference, like the wrapped function
 
     def defjvp(self, rule: Callable) -> Callable:
-        """Decorate the rule, which is returned as it is."""
+        """Decorate the rule; returns it unchanged."""
         self._rule = rule
         return rule
 
@@ -168,7 +168,7 @@ class _CustomJvp:
             lambda *tangents: call.tangents(values, tangents))
 
     def _computed(self, arguments: Arguments, kwargs: dict) -> Any:
-        """Call the function, and see that it depends on nothing but its arguments."""
+        """Call the function; raise if it depends on other tensors than its arguments."""
         f = self.__wrapped__
         # No recorder follows the new tensors: a recorded result depends on a captured one.
         fresh = [tensor_of(data_of(value_of(x))) for x in arguments.tensors]
@@ -287,7 +287,7 @@ class _JvpCall(PythonCall):
         return self._eager(op).jvp(inputs, tangents, op) if found is NotImplemented else found
 
     def refuse_others(self, moving: Sequence[bool]) -> None:
-        """See that no result depends on anything that moves, for the arguments are stopped."""
+        """Raise if a result depends on differentiable tensors other than the stopped arguments."""
         if any(moving):
             raise TypeError(_depends_on_another(self._function.__wrapped__))
 
@@ -303,7 +303,7 @@ def _bound(f: Callable, rule: Callable) -> Callable:
 
 
 def _still(leaf: Any) -> Any:
-    """Return the tangent of an argument that is no tensor."""
+    """Return the tangent of an argument that is not a tensor."""
     dtype = np.asarray(leaf).dtype
     return np.zeros(np.shape(leaf), dtype) if is_trainable(dtype) else None
 
@@ -316,7 +316,7 @@ def _depends_on_another(f: Callable) -> str:
 
 
 def _resolved(f: Callable, rule: Callable, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Make positional arguments of the keywords that the rule does not take."""
+    """Convert keywords that the rule does not accept to positional arguments."""
     parameters = list(inspect.signature(rule).parameters.values())
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return args, kwargs
@@ -348,5 +348,5 @@ def _resolved(f: Callable, rule: Callable, args: tuple, kwargs: dict) -> tuple[t
 def _parameters(f: Callable) -> Sequence[inspect.Parameter]:
     try:
         return list(inspect.signature(f).parameters.values())
-    except ValueError:  # of some functions written in C
+    except ValueError:  # some functions written in C
         return []

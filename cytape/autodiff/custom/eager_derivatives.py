@@ -22,10 +22,10 @@ __all__ = ["EagerCall"]
 
 
 class EagerCall(PythonCall):
-    """A function of tensors that have values, called when a graph runs.
+    """A function of eager tensors, called when a graph runs.
 
-    Its derivatives, of any order, are calls of that kind too: they call the function again, under a
-    tape or an accumulator.
+    Its derivatives, of any order, are such calls, too: they call the function again, under a tape
+    or an accumulator.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class EagerCall(PythonCall):
         self.name = name
         self._n_primals = n_primals
         self._function = function
-        # Not the specs, which may know the tensors of a graph.
+        # Not the specs, which may refer to tensors of a graph.
         self._specs = [x if isinstance(x, int) else described(x) for x in specs]
 
     def result_specs(self, specs: Sequence[Spec]) -> list[Spec]:
@@ -62,7 +62,7 @@ class EagerCall(PythonCall):
             return checked_results(self.name, results, specs)
 
     def _outputs(self, *tensors: Tensor) -> list[Tensor]:
-        results = self._function(*map(another, tensors))  # which may change its arguments
+        results = self._function(*map(another, tensors))  # the function may write to its arguments
         return list(map(convert_to_tensor, nest.flatten(results)))
 
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
@@ -128,9 +128,9 @@ class EagerCall(PythonCall):
         self, name: str, how: str, tensors: Sequence[Tensor], sources: list[int],
         targets: list[int],
     ) -> None:
-        """Raise if a value left its tensor between a source and the results that matter.
+        """Raise if a value was taken from its tensor between a source and the results that matter.
 
-        A rule that says that a derivative is zero is believed: it leads there all the same.
+        A path whose derivative is zero by a rule counts, too.
         """
         n = self._n_primals
         for i in sources if targets else ():

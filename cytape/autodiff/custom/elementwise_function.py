@@ -20,17 +20,17 @@ __all__ = ["elementwise"]
 
 
 def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) -> Callable:
-    """Make a differentiable function of one that acts on each element of arrays.
+    """Make a differentiable function from an elementwise function of arrays.
 
     Parameters
     ----------
     f : callable
-        Called with arrays, of which it returns one: a ufunc of SciPy's, or a function that
-        broadcasts as a ufunc does. A graph calls it when it runs.
+        Function of arrays that returns an array: a ufunc of SciPy, or a function that broadcasts
+        like a ufunc. A graph calls it in each run.
     *derivatives : callable or None
         One per argument of `f`, at most three: the derivative with respect to that argument, a
-        function of all arguments. Written with functions that cytape knows, or that `elementwise`
-        made, it can be differentiated in its turn. None: not known, an error where it is needed.
+        function of all arguments. With functions of cytape, or made by `elementwise`, it can be
+        differentiated itself. None: unknown, an error if it is needed.
 
     Returns
     -------
@@ -44,8 +44,8 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
     ValueError
         In a call, if the result of `f` does not have the shape that its arguments broadcast to.
     NotDifferentiableError, DetachedError
-        Where a derivative is needed that is not known: that of a None, or of a derivative that is
-        computed by other means than cytape's functions.
+        If an unknown derivative is needed: None, or the derivative of a derivative with other
+        functions than cytape's.
 
     See Also
     --------
@@ -99,7 +99,7 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
     def called(*args: Any, **kwargs: Any) -> Any:
         nonlocal op
         if any(isinstance(rule, BoundRule) and rule.changed() for rule in rules):
-            op = made()  # calls before this one keep theirs
+            op = made()  # earlier calls keep their op
         return op(*args, **kwargs)
 
     return called
@@ -124,7 +124,7 @@ def _unknown(what: str) -> Callable:
 
 
 def _partial(what: str, derivative: Callable, n_inputs: int) -> Callable:
-    # A derivative that leaves cytape's functions cannot be differentiated in its turn.
+    # A derivative with other functions than cytape's cannot be differentiated itself.
     opaque = _op(derivative, [_unknown(f"the derivative of {what}")] * n_inputs)
 
     def partial(_: Any, *xs: Any) -> Any:
@@ -150,6 +150,6 @@ def _partial(what: str, derivative: Callable, n_inputs: int) -> Callable:
 
 
 def _require_values(xs: tuple) -> None:
-    """Have derivatives called with arrays and tensors only, not traced with symbols of kernels."""
+    """Wrap derivatives so that they are called with arrays and tensors, not with kernel symbols."""
     if any(isinstance(x, Symbol) for x in xs):
         raise NotAProgram

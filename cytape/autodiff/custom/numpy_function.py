@@ -35,15 +35,15 @@ __all__ = ["numpy_function"]
 def numpy_function(
     f: Callable[..., Any], *args: Any, specs: Any, grad_func: Callable[..., Any] | None = None
 ) -> Any:
-    """Call a function of arrays; in a graph or a trace, whenever that runs.
+    """Call a function of arrays; in a graph or a trace, at each run.
 
     Parameters
     ----------
     f : callable
-        Any Python function: of NumPy, SciPy, another library. It is called with `args`, arrays in
-        the place of tensors and variables.
+        Any Python function: of NumPy, SciPy, another library. It is called with `args`, with arrays
+        in place of tensors and variables.
     *args : Tensor, Variable, array_like or structure of them
-        Whatever else is among them is handed on as it is.
+        Other objects are passed unchanged.
     specs : Spec or structure of Spec
         Shapes and dtypes of the results of `f`. Shapes may have unknown extents (None).
     grad_func : callable, optional
@@ -61,25 +61,22 @@ def numpy_function(
     Raises
     ------
     TypeError
-        If `f` is no function, or something in `specs` no spec.
+        If `f` is not callable, or a leaf of `specs` is not a spec.
     ValueError
-        Where `f` is called, if it returns another structure, shape or dtype than `specs` says.
+        When `f` is called, if its results differ from `specs` in structure, shape or dtype.
     NotDifferentiableError
-        Where a derivative is needed, without `grad_func`. A derivative that is multiplied by zero
-        is not needed.
+        If a derivative is needed, without `grad_func`. A derivative that is multiplied by zero is
+        not needed.
     InvalidGradientError
-        Where a derivative is taken, if `grad_func` returns a wrong number of gradients.
+        In a derivative, if `grad_func` returns a wrong number of gradients.
 
-    Notes
-    -----
-    The call is one op. Each run of a graph makes it once, in the order of all that may have effects
-    (in a `Graph`, if something that is fetched needs it; in a `function` in any case); a derivative
-    does not make it again. `custom_jvp` and `custom_gradient` around it give it a derivative as
-    well. Graphs with such an op cannot be saved.
+    Notes ----- The call is one op. Each run of a graph calls `f` once, in the order of ops with
+    side effects (in a `Graph`, if a fetch depends on it; in a `function` always); derivatives do
+    not call it again. `custom_jvp` and `custom_gradient` around it can define its derivative, too.
+    Graphs with such an op cannot be saved.
 
-    `grad_func` reads its closure as the `grad_fn` of `custom_gradient` does. Forward mode
-    transposes it. In a graph it is traced when the call is built, and may use other tensors as
-    well, as constants.
+    `grad_func` reads its closure like the `grad_fn` of `custom_gradient`. Forward mode transposes
+    it. In a graph it is traced when the call is built, and may capture tensors, as constants.
 
     Examples
     --------
@@ -107,7 +104,7 @@ def numpy_function(
     inputs = arguments.tensors
     graph = current_graph() or next((x.graph for x in inputs if x.graph is not None), None)
     with building_into(graph):
-        if graph is not None:  # before copies are made: it is to capture the caller's tensors
+        if graph is not None:  # before copies, since it must capture the caller's tensors
             inputs = [in_graph(graph, value_of(x)) for x in inputs]
         inputs = values_at_call(inputs)
     if graph is not None:

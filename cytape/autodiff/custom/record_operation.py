@@ -28,10 +28,10 @@ def record_operation(
     backward_getter: Callable[[], Callable] | None = None,
     deleter: Callable[[Callable], object] | None = None,
 ) -> bool:
-    """Record one op by hand, on every tape and accumulator that records and tracks an input.
+    """Record an op on every active tape and accumulator that tracks an input.
 
-    The code that computed the outputs is not seen: it may belong to another library.
-    `custom_gradient` does the same around a function, in graphs as well.
+    The outputs may have been computed by another library. `custom_gradient` does the same around a
+    function, in graphs as well.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def record_operation(
         Called instead, without arguments and immediately, if a recorder tracks an input; returns
         `backward_function`.
     deleter : callable, optional
-        Called with `backward_function`, exactly once, when the last tape has let go of it.
+        Called with `backward_function`, exactly once, when the last tape releases it.
 
     Returns
     -------
     bool
-        Whether a recorder follows any of the inputs.
+        Whether a recorder tracks any of the inputs.
 
     Raises
     ------
@@ -79,10 +79,10 @@ def record_operation(
 
     Notes
     -----
-    The code that computes the outputs should not be recorded as well (see `stop_recording`): an
-    accumulator would already have their tangents, and keeps those. The functions should not refer
-    to the outputs, because a tape drops the op when these die; values are enough.
-    `backward_function` reads its closure as the `grad_fn` of `custom_gradient` does.
+    The code that computes the outputs should not be recorded, too (see `stop_recording`): an
+    accumulator would already have their tangents, and keep those. The functions should refer to
+    values, not to the outputs, because a tape drops the op when these are released.
+    `backward_function` reads its closure like the `grad_fn` of `custom_gradient`.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def record_operation(
 
 
 class _ByHand:
-    """A backward function that may return functions in the place of gradients."""
+    """A backward function that may return functions in place of gradients."""
 
     __slots__ = ("_inputs", "_rule", "_what", "function")
 

@@ -1,1 +1,1 @@
-"""Graphs of one member of a batch, computed for all members at once."""
+"""`vmap`: graphs traced for one member of a batch, computed for all members at once."""

@@ -1,4 +1,4 @@
-"""Which axes of the arguments and the results of a function members of a batch lie along."""
+"""Batch axes of the arguments and results of a function: `in_axes` and `out_axes`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["axes_of", "checked_axes", "extent_of", "members_first", "members_mov
 
 
 def checked_axes(axes: Any, name: str) -> Any:
-    """Return axes as they are; an error if they are no integers, None, or structures of these."""
+    """Return axes; raise if they are not integers, None, or structures of these."""
     for axis in leaves_of_operand(axes):
         if axis is None:
             continue
@@ -32,7 +32,7 @@ def checked_axes(axes: Any, name: str) -> Any:
 
 
 def axes_of(structure: Any, axes: Any, name: str, word: str) -> list:
-    """Return the axis of each leaf of a structure; one axis may stand for all leaves of a part."""
+    """Return the axis of each leaf of a structure; one axis may be for all leaves of a part."""
     try:
         parts = nest.flatten_up_to(axes, structure)
     except ValueError as error:
@@ -43,7 +43,7 @@ def axes_of(structure: Any, axes: Any, name: str, word: str) -> list:
 
 
 def members_first(leaf: Any, axis: int, place: str) -> Tensor:
-    """Return a tensor whose first axis is the one of an argument along which members lie."""
+    """Return an argument with its batch axis moved to the front."""
     cause, x = None, None
     try:
         x = convert_to_tensor(leaf)
@@ -63,7 +63,7 @@ def members_first(leaf: Any, axis: int, place: str) -> Tensor:
 
 
 def extent_of(tensors: list[Tensor], places: list[str]) -> int | None:
-    """Return how many members there are, None if only a run tells."""
+    """Return the number of members, None if it is known only at run time."""
     if not tensors:
         raise ValueError("nothing is mapped: in_axes must have an axis for one argument at least")
     extent, known = None, ""
@@ -79,7 +79,7 @@ def extent_of(tensors: list[Tensor], places: list[str]) -> int | None:
 
 
 def members_moved(x: Tensor, axis: Any) -> Tensor:
-    """Return a result, whose first axis members lie along, with these along another axis."""
+    """Return a result with its batch axis moved from the front to another position."""
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(
             f"a result with an axis for members has {x.ndim} axes, of which {axis} of out_axes is "

@@ -1,7 +1,7 @@
-"""How ops compute all members of a batch at once: by the rule that each op declares.
+"""Calls of ops for all members of a batch at once, by the rule that each op declares.
 
-An op without a rule is called for one member after the other, as is one whose rule returns
-NotImplemented.
+An op without a rule, or whose rule returns NotImplemented, is called for one member after the
+other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["batched"]
 
 def batched(call: BatchedCall) -> Any:
     """Compute the outputs of all members, or return NotImplemented."""
-    if any(spec.ndim < 0 for spec in call.input_specs):  # a number of axes is not known
+    if any(spec.ndim < 0 for spec in call.input_specs):  # an unknown number of axes
         return NotImplemented
     rule = index_rules.RULES.get(call.op.name) or call.op.batch
     return NotImplemented if rule is None else rule(call)

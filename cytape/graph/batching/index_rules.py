@@ -1,4 +1,4 @@
-"""How elements are taken, added up and written for all members of a batch at once."""
+"""Batch rules of indexing ops: reads, additions and writes of parts for all members."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def _alone(call: BatchedCall) -> Any:
 
 
 class _OwnIndex(NamedTuple):
-    """An index that has integers of each member's own, for all members."""
+    """An index for all members that contains integers of each member."""
 
     tensors: list[Tensor]   # tensors in the index, the positions of the members last
     parts: tuple
-    place: int              # how many axes of what one member selects are before those of arrays
-    depth: int              # how many axes these are
+    place: int              # axes of one member's selection in front of the arrays' axes
+    depth: int              # number of the arrays' axes
 
     def in_front(self, x: Tensor, batch: bool = True) -> Tensor:
-        """Put the axes of arrays where NumPy has them for all members: behind that of members."""
+        """Move the arrays' axes to NumPy's position for all members: behind the batch axis."""
         return moveaxis(x, self._axes(self.place + batch), self._axes(batch))
 
     def in_place(self, x: Tensor) -> Tensor:
-        """Put them where they are for one member."""
+        """Move the arrays' axes to their position for one member."""
         return moveaxis(x, self._axes(1), self._axes(self.place + 1))
 
     def _axes(self, first: int) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ class _OwnIndex(NamedTuple):
 
 
 def _indexed(call: BatchedCall) -> Any:
-    """Take, clear or add at integers of each member's own."""
+    """Take, clear or add at integers of each member."""
     n_operands = 2 if call.op is dynamic_index_add_op else 1
     if not any(call.mapped[n_operands:]):
         return _alone(call)
@@ -80,7 +80,7 @@ def _own_index(call: BatchedCall, n_operands: int) -> _OwnIndex | None:
         at = next(i for i, part in enumerate(parts) if part is Ellipsis)
         taken = sum(part is not None for part in parts) - 1
         whole = call.input_specs[1 if call.op is dynamic_index_add_op else 0].ndim - taken
-        if not whole and _places(parts[:at]) and _places(parts[at + 1:]):  # it still parts them
+        if not whole and _places(parts[:at]) and _places(parts[at + 1:]):  # it separates arrays
             return None
         parts = (*parts[:at], *[slice(None)] * whole, *parts[at + 1:])
     places = _places(parts)
@@ -89,18 +89,18 @@ def _own_index(call: BatchedCall, n_operands: int) -> _OwnIndex | None:
     others = [batch_axis.with_axes(x, depth) if mapped and spec.ndim < depth else x
               for x, mapped, spec in list(zip(
                   call.inputs, call.mapped, call.input_specs, strict=True))[n_operands:]]
-    together = places[-1] - places[0] < len(places)  # else NumPy puts their axes first
+    together = places[-1] - places[0] < len(places)  # else NumPy moves their axes to the front
     return _OwnIndex([*others, batch_axis.counted(call.extent, depth)], (f"@{len(others)}", *parts),
                      places[0] if together else 0, depth)
 
 
 def _places(parts: Sequence[Any]) -> list[int]:
-    """Return where in an index there are integers and arrays."""
+    """Return the positions of integers and arrays in an index."""
     return [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
 
 
 def _written(call: BatchedCall) -> Any:
-    """Write parts at places that all members share, or at integers of each member's own."""
+    """Write parts at places that all members share, or at integers of each member."""
     if call.extent is None or not call.input_specs[0].known:
         return NotImplemented
     (x, part, *values), (x_spec, part_spec, *others) = call.inputs, call.input_specs
@@ -149,13 +149,13 @@ def _shared(call: BatchedCall) -> Any:
 
 
 def _n_axes_in_front(index: tuple) -> int:
-    """Return how many axes arrays in an index stand for, which a slice between them puts first."""
-    return max(1 if np.asarray(part).dtype == bool else np.ndim(part)  # whatever axes a mask has
+    """Return the number of the arrays' axes in a result; separated by a slice, they are first."""
+    return max(1 if np.asarray(part).dtype == bool else np.ndim(part)  # one axis
                for part in index if isinstance(part, np.ndarray | bool | np.bool_))
 
 
-# Ops that read, clear and write rows of arrays in graphs: the op for members with different numbers
-# of rows, and the inputs with these.
+# Ops of rows in graphs, with the op for members that have row numbers of their own, and the inputs
+# with these numbers.
 OF_ROWS = {
     "ClearRows": ("DynamicClearItem", 1),
     "TakeRows": ("DynamicGetItem", 1),

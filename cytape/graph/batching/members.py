@@ -1,4 +1,4 @@
-"""A graph of one member, called for all members of a batch, node by node."""
+"""Calls of a graph of one member for all members of a batch, node by node."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def of_all_members(
 
 
 class _Members:
-    """Values that have been computed for all members.
+    """Values computed for all members, by symbol.
 
     Attributes
     ----------
@@ -75,7 +75,10 @@ class _Members:
             self._uses.update(graph.inputs_of(node))
 
     def call(self, nodes: Sequence[int] | None = None) -> list[int]:
-        """Call nodes; return those that wait for what has another shape in each member, and it."""
+        """Run a batch of nodes.
+
+        Return the nodes blocked on a value whose shape differs between members, and that value.
+        """
         graph, waiting, awaited = self._graph, [], set[int]()
         for node in self._nodes if nodes is None else nodes:
             symbols, outputs = graph.inputs_of(node), graph.outputs_of(node)
@@ -105,7 +108,7 @@ class _Members:
             graph, nodes, values, outputs, self._extent, self._batch), True)
 
     def _let_go(self, symbols: Sequence[int]) -> None:
-        """Forget what nothing more needs."""
+        """Drop values that no remaining node reads."""
         for symbol in symbols:
             self._uses[symbol] -= 1
             if not self._uses[symbol]:
@@ -118,7 +121,7 @@ class _Members:
 
 
 def _looped(graph: FunctionGraph, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Part nodes: those from shapes that differ to shapes that do not, and those after them."""
+    """Split nodes: those with shapes that differ between members, and those after them."""
     made = {symbol for node in nodes for symbol in graph.outputs_of(node)}
     needed: set[int] = set()
     looped, after = [], []
@@ -137,9 +140,9 @@ def _looped(graph: FunctionGraph, nodes: Sequence[int]) -> tuple[list[int], list
 def _called(
     graph: FunctionGraph, node: int, inputs: list[Value], extent: int | None, batch: Tensor
 ) -> tuple[Any, bool] | None:
-    """Return the outputs of a node, and whether each member has its own.
+    """Return the outputs of a node, and whether each has a batch axis.
 
-    None if their shapes may differ from member to member.
+    None if shapes may differ between members.
     """
     op, attrs = graph.ops[node], graph.attrs[node]
     if op is constant_op:
@@ -162,7 +165,7 @@ def _called(
 
 
 def _is_plain(graph: FunctionGraph, node: int) -> bool:
-    """Tell whether to call the op is all that there is to a node."""
+    """Return whether a node is a plain call of its op."""
     op = graph.ops[node]
     context = graph.contexts[graph.context_of(node)]
     return (
@@ -173,7 +176,7 @@ def _is_plain(graph: FunctionGraph, node: int) -> bool:
 def _rebuilt(
     graph: FunctionGraph, node: int, inputs: Sequence[Tensor], n_apart: int = 0
 ) -> list[Tensor]:
-    """Build a node once more in the graph that is being built; no derivative enters the last."""
+    """Copy a node to the graph that is being built; the last inputs are constants."""
     first = len(inputs) - n_apart
     inputs = [*inputs[:first], *[stop_gradient_op(x, apart=True) for x in inputs[first:]]]
     symbols = dict(zip(graph.inputs_of(node), inputs, strict=True))
@@ -183,7 +186,7 @@ def _rebuilt(
 
 
 def _once(graph: FunctionGraph, node: int, inputs: list[Tensor]) -> list[Tensor]:
-    """Call a node that is more than its op, for what all members share."""
+    """Copy a node that is not a plain call, for values that all members share."""
     if current_graph() is not None:
         return _rebuilt(graph, node, inputs)
     n_apart = _results_apart(graph, node, inputs)
@@ -191,9 +194,10 @@ def _once(graph: FunctionGraph, node: int, inputs: list[Tensor]) -> list[Tensor]
 
 
 def _results_apart(graph: FunctionGraph, node: int, inputs: Sequence[Tensor]) -> int:
-    """Return how many of the last inputs are results that have a derivative of the user's.
+    """Return how many of the last inputs are results with a user's derivative.
 
-    It says how they depend on the inputs before; a traced function would follow all of its inputs.
+    That derivative defines their dependence on the other inputs; in a loop over members they must
+    be constants.
     """
     if graph.ops[node] is not given_results_op:
         return 0
@@ -230,7 +234,7 @@ def _one_by_one(
         return map_fn(of_member, list(rows))
 
     rows = [taken[symbol][0] for symbol in own]
-    if not rows:  # a draw, say: what it is called for does not matter
+    if not rows:  # say a draw: any argument will do
         rows = [convert_to_tensor(np.zeros(extent)) if extent is not None else (
             batch if batch.ndim == 1 else batch[(slice(None), *[0] * (batch.ndim - 1))])]
     return function(of_members)(*rows) if traces else of_members(*rows)

@@ -1,4 +1,4 @@
-"""cytape.vmap: a function of one member, made one of batches."""
+"""`cytape.vmap`: a function of one example becomes a function of batches."""
 
 from __future__ import annotations
 
@@ -40,40 +40,39 @@ __all__ = ["vmap"]
 def vmap(
     fun: Callable, in_axes: Any = 0, out_axes: Any = 0, chunk_size: int | None = None
 ) -> Callable:
-    """Make the function that computes a function for every member of a batch, all at once.
+    """Make the function that computes a function for all members of a batch at once.
 
     Parameters
     ----------
     fun : callable
-        Written for one member, with cytape's functions. It is called once in each call, with
-        symbols that have no value, as in `function`; that is, in a loop, each time. Where it is
-        called often, ``cytape.function(cytape.vmap(fun))`` keeps what was traced.
+        Written for one member, with cytape's functions. Each call traces it with symbols, as
+        `function` does. For repeated calls, ``cytape.function(cytape.vmap(fun))`` keeps the trace.
     in_axes : int, None, or sequence or structure of these
-        Along which axis of each array among the arguments the members lie. None: all members share
-        it. A tuple or list has an entry per positional argument, which may be structured as the
-        argument, or end earlier: one axis for all that is in a part. Keyword arguments are shared.
+        The batch axis of each array among the arguments. None: all members share the argument. A
+        tuple or list has an entry per positional argument, which may be structured as the
+        argument; an entry may also be one axis for a whole part. Keyword arguments are shared.
     out_axes : int, None, or structure of these
-        Along which axis of each result they are to lie. None: the result does not depend on the
-        member, and is returned once.
+        The batch axis of each result. None: the result does not depend on the member, and is
+        returned once.
     chunk_size : int, optional
-        How many members are computed at a time, to limit memory. By default all.
+        The number of members that are computed at a time, to limit memory. By default all.
 
     Returns
     -------
     callable
-        Takes and returns what `fun` does, with an axis for members. What it returns is arrays, or
-        tensors if an argument is a tensor or a variable, or the result is being recorded.
+        Function of the arguments of `fun`, with batch axes in arguments and results. It returns
+        tensors if an argument is a tensor or a variable, or the result is recorded, else arrays.
 
     Raises
     ------
     TypeError
-        If `fun` is not callable or the axes are no integers; in a call, if `fun` does not return
+        If `fun` is not callable or the axes are not integers; in a call, if `fun` does not return
         arrays.
     ValueError
         In a call, if the axes do not fit the arguments or the results, arguments differ in the
         number of members, or nothing is mapped.
     SymbolicTensorError
-        In a call, if `fun` asks for the value of a member, say in ``if x > 0``: write
+        In a call, if `fun` needs the value of a member, say in ``if x > 0``: write
         ``cytape.numpy.where`` or `cond`.
     GraphError
         In a call, if `fun` assigns to a variable, which has one value for all members.
@@ -85,13 +84,13 @@ def vmap(
     Notes
     -----
     It can be differentiated, in both modes and to any order, and called in `function`, in graphs
-    and in itself; `fun` may be a derivative. What has no way to compute all members at once calls
-    them one after the other, in a loop without Python: branches and loops of graphs, gradient
-    functions of the user's, `numpy_function`, `lstsq`, long convolutions, filters, quantiles and
-    tables for `interp` of each member's own, an index of each member's own behind a slice, and
-    NumPy's functions of which the result's shape depends on values, with what is made of that until
-    shapes are the same for all again, as in ``np.sum(x[x > 0])``; those of results must be. Numbers
-    that `fun` draws by `cytape.numpy.random` differ from member to member.
+    and in itself; `fun` may be a derivative. Ops without a rule for batches run for one member
+    after the other, in a loop without Python: branches and loops of graphs, users' gradient
+    functions, `numpy_function`, `lstsq`, long convolutions; filters, quantiles, tables for `interp`
+    and indices behind a slice that differ between members; and functions whose result's shape
+    depends on values, with the ops that follow until shapes agree again, as in
+    ``np.sum(x[x > 0])``. Shapes of results must agree. Numbers that `fun` draws by
+    `cytape.numpy.random` differ between members.
 
     Examples
     --------
@@ -115,7 +114,7 @@ def vmap(
 
 
 class Vectorized:
-    """A function of batches; `vmap` makes it. A class, so that it can be pickled."""
+    """A function of batches, made by `vmap`. A class, so that it can be pickled."""
 
     def __init__(self, fun: Callable, in_axes: Any, out_axes: Any, chunk_size: int | None) -> None:
         if not callable(fun):
@@ -181,16 +180,16 @@ class Vectorized:
         return axes_of(args, axes, "in_axes", "arguments")
 
     def _trace(self, args: tuple, kwargs: dict, mapped: list[int], tensors: list[Tensor]) -> tuple:
-        """Call the function with symbols for a member; return graph, symbols and what it returns.
+        """Call the function with symbols for one member; return graph, symbols and results.
 
-        The results come as their structure, and as tensors of the graph.
+        The results are returned as a structure and as a list of tensors.
         """
         graph = FunctionGraph(f"vmap({self._name})", graph_for(tensors))
         graph.of_member = True
         leaves, kwargs = list(map(_shared, nest.flatten(args))), nest.map_structure(_shared, kwargs)
         with unrecorded(), building_into(graph):
             arguments = [graph.argument(x.shape[1:], x.dtype) for x in tensors]
-            symbols = list(map(graph.symbol_of, arguments))  # which the function may change
+            symbols = list(map(graph.symbol_of, arguments))  # the function may change its arguments
             leaves, kwargs = nest.map_structure(
                 lambda x: in_graph(graph, x) if _is_tensor(x) and x.graph is not None else x,
                 (leaves, kwargs))
@@ -220,7 +219,7 @@ class Vectorized:
             raise TypeError(f"{self._name} must return arrays or tensors, got {x!r}") from error
 
     def _chunks(self, tensors: list[Tensor], extent: int | None) -> list[list[Tensor]]:
-        """Return parts of the arguments, to be computed one after the other."""
+        """Yield parts of the arguments, which are computed one after the other."""
         n = self._chunk_size
         if n is None or extent is not None and extent <= n:
             return [tensors]
@@ -231,7 +230,7 @@ class Vectorized:
         return [[x[start : start + n] for x in tensors] for start in range(0, extent, n)]
 
     def _placed(self, x: Tensor, is_mapped: bool, axis: Any, like: Tensor) -> Tensor:
-        """Return a result with its members along the axis that was asked for."""
+        """Return a result with its batch axis at the requested position."""
         if axis is None:
             if is_mapped:
                 raise ValueError(
@@ -244,7 +243,7 @@ class Vectorized:
 
 
 def _as_many(tensors: list[Tensor], places: list[str]) -> list[Tensor]:
-    """Return tensors of which each finds out, where a run needs it, that all have as many."""
+    """Return tensors with a check at run time that all batch axes have the same length."""
     first, *others = tensors
 
     def like(x: Tensor, other: Tensor, place: str) -> Tensor:
@@ -258,7 +257,7 @@ def _as_many(tensors: list[Tensor], places: list[str]) -> list[Tensor]:
 
 
 def _repeated(x: Tensor, like: Tensor) -> Tensor:
-    """Return what all members share, once for each row of a tensor."""
+    """Repeat a shared value along the batch axis of a tensor."""
     if like.shape[0] is not None and x.spec.known:
         return broadcast_to(x, (like.shape[0], *x.shape))
     rows = np.any(like, axis=tuple(range(1, like.ndim)))
@@ -266,9 +265,9 @@ def _repeated(x: Tensor, like: Tensor) -> Tensor:
 
 
 def _shared(leaf: Any) -> Any:
-    """Return an array or tensor as a tensor that the function may change, anything else as it is.
+    """Return an array or tensor as a tensor that the function may write to; others unchanged.
 
-    What it writes may differ from member to member. Symbols can be an index of it, too.
+    Written values and indices may be symbols that differ between members.
     """
     if _is_tensor(leaf):
         return leaf if leaf.graph is not None else identity(leaf)
@@ -281,7 +280,7 @@ def _is_tensor(leaf: Any) -> bool:
 
 
 def _as_array(x: Tensor) -> Any:
-    """Return a tensor as a new array, a scalar as a number; itself if it is being recorded."""
+    """Return a tensor as a new array, a scalar as a number; unchanged if it is recorded."""
     if x.graph is not None or is_recorded(x.id):
         return x
     return np.array(data_of(x))[()]

@@ -38,12 +38,12 @@ def gradients(
     memory_budget: float | None = None,
     **kwargs: Any,
 ) -> list[Any]:
-    """Add ops to a graph that compute gradients in less memory, at the price of more ops.
+    """Add ops to a graph that compute gradients in less memory, with more ops.
 
-    Of the forward pass, the backward pass keeps only `xs`, the checkpoints, and results that must
-    not be recomputed. Everything else is recomputed from these, segment by segment, when
-    the backward pass arrives there. With about sqrt(n) checkpoints along n layers that takes the
-    memory of about 2 sqrt(n) layers, and the time of one more forward pass.
+    The backward pass keeps only `xs`, the checkpoints, and results that must not be recomputed. All
+    other values are recomputed from these, segment by segment, when the backward pass needs them.
+    With about sqrt(n) checkpoints along n layers that takes the memory of about 2 sqrt(n) layers,
+    and the time of another forward pass.
 
     Parameters
     ----------
@@ -83,15 +83,14 @@ def gradients(
 
     Notes
     -----
-    Ops that are stateful (those that draw random numbers, read or assign variables, call Python)
-    are never executed again, and neither are those that do not depend on `xs`: their results are
-    kept. So a mask of dropout is the same in both passes. Branches and loops are computed again as
-    a whole.
+    Stateful ops (those that draw random numbers, read or assign variables, call Python) are never
+    recomputed, nor are ops that do not depend on `xs`: their results are kept. So a mask of dropout
+    is the same in both passes. Branches and loops are recomputed as a whole.
 
     Plans fuse elementwise ops, but not across checkpoints. If fusion alone saves as much memory,
     runs recompute nothing.
 
-    A value that several segments read, and that is no checkpoint, is computed again for each of
+    A value that several segments read, and that is not a checkpoint, is recomputed for each of
     them, but at most three times.
 
     The second forward pass waits, by control inputs, for the gradient that arrives at its segment,
@@ -151,7 +150,7 @@ def plan(
     memory_budget: float | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """Return the tensors that `gradients` would keep and recompute, and the memory; add nothing.
+    """Return the tensors that `gradients` would keep and recompute, and the memory, without ops.
 
     Parameters
     ----------

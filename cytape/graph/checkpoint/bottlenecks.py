@@ -10,11 +10,11 @@ MOST_ARMS = 4096  # ops of a piece without a cut; larger ones are not searched f
 
 
 def bottlenecks(between: Between, candidates: set[int]) -> list[int]:
-    """Find the tensors that separate all candidates into those read before and those read after.
+    """Find the tensors that divide all candidates into those read before and those read after.
 
-    The tensor's op and its ancestors read some candidates, the descendants of the op read the
-    others, and together these are all. So one arm of a diamond is a bottleneck, too, if the other
-    arm reads only tensors from before the diamond.
+    The tensor's op and its ancestors read some candidates, the descendants of the op read all
+    others. So one arm of a diamond is a bottleneck, too, if the other arm reads only tensors from
+    before the diamond.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def bottlenecks(between: Between, candidates: set[int]) -> list[int]:
 
 
 class _Ordered:
-    """Ops in an order in which each stands as late as its users allow.
+    """Ops in an order in which each is as late as its readers allow.
 
     Places are positions in this order.
     """
@@ -65,13 +65,13 @@ class _Ordered:
                 self.after[other].append(i)
 
     def made_at(self, place: int) -> list[int]:
-        """List the candidates that an op makes."""
+        """List the candidates among an op's outputs."""
         return [
             symbol for symbol in self._graph.outputs_of(self.order[place])
             if symbol in self._candidates]
 
     def parting(self) -> list[int]:
-        """List the places of ops that part the candidates and make one."""
+        """List the places of ops that divide the candidates and compute one."""
         n = len(self.order)
         makes = [bool(self.made_at(place)) for place in range(n)]
         if True not in makes:
@@ -92,7 +92,7 @@ class _Ordered:
         return sorted(found)
 
     def _cuts(self) -> list[int]:
-        """List the ops by which no tensor passes but their own."""
+        """List the ops with outputs that are the only tensors read across them."""
         cuts, furthest = [], -1
         for place, after in enumerate(self.after):
             if furthest <= place:
@@ -101,7 +101,7 @@ class _Ordered:
         return cuts
 
     def _first_lost(self, cuts: list[int], makes: list[bool]) -> int:
-        """Return the number of the first cut before which a candidate does not lead to it."""
+        """Return the first cut with an earlier candidate that it does not depend on, by number."""
         first = makes.index(True)
         for number, cut in enumerate(cuts[1:], 1):
             start, needed = cuts[number - 1], {cut}
@@ -113,7 +113,7 @@ class _Ordered:
         return len(cuts)
 
     def _loses(self, cut: int, last: int, makes: list[bool]) -> bool:
-        """Whether a candidate made between two cuts is read by nothing that follows the first."""
+        """Return whether a candidate between two cuts has no reader that depends on the first."""
         follows = {cut}
         for place in range(cut + 1, last + 1):
             if not follows.isdisjoint(self.before[place]):
@@ -123,7 +123,7 @@ class _Ordered:
             for place in range(cut + 1, last))
 
     def _arms(self, start: int, last: int, makes: list[bool]) -> list[int]:
-        """Find the ops between two cuts that part the candidates there."""
+        """Find the ops between two cuts that divide the candidates there."""
         if not 1 < last - start <= MOST_ARMS:
             return []
         end, first = min(last, len(self.order) - 1), makes.index(True)
@@ -147,7 +147,7 @@ class _Ordered:
 
 
 def _late_order(nodes: list[int], before: dict[int, list[int]]) -> list[int]:
-    """Order nodes such that each stands after its inputs, and as late as possible."""
+    """Order nodes such that each is behind its inputs, and as late as possible."""
     depth: dict[int, int] = {}
     read = set()
     for node in nodes:

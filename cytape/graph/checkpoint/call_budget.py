@@ -1,4 +1,4 @@
-"""Checkpoints of calls of traces, chosen within a budget of memory."""
+"""Choice of the values that a call of a trace keeps within a memory budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["CallGradient", "symbols_within"]
 class CallGradient:
     """The gradient of a call: of its outputs with respect to its inputs, as arguments of `chosen`.
 
-    Captured tensors are inputs: nothing is differentiated in the graphs around.
+    Captured tensors are inputs; outer graphs are not differentiated.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class CallGradient:
         self.xs, self.ys = (
             [graph.tensor_at(symbol) for symbol in symbols if graph.spec_of(symbol).trainable]
             for symbols in (trace.input_symbols, trace.output_symbols))
-        # Only sizes count, so a complex output stands for its own gradient.
+        # Only sizes matter, so a complex output is its own gradient here.
         self.grad_ys = [y if y.dtype.kind == "c" else None for y in self.ys]
         self.options = {"stop_gradients": self.xs}
 
     def chosen(self, checkpoints: Any, least_size: int) -> frozenset[int]:
-        """Return the symbols that `chosen` chooses."""
+        """Return the symbols chosen by `chosen`."""
         return frozenset(chosen(
             self.ys, self.xs, self.grad_ys, checkpoints, least_size, self.options))
 
@@ -129,7 +129,7 @@ def _choices(
 def _measured(
     trace: Ends, symbols: frozenset[int], outputs: bool, model: GradientModel
 ) -> _Candidate:
-    """Return the peak of a call and its backward pass, and the time that it takes to repeat ops."""
+    """Return the peak of a call and its backward pass, and the time of recomputed ops."""
     graph = trace.graph
     bodies: list[RecomputingGraph] = []
 

@@ -27,14 +27,14 @@ _logger = logging.getLogger(__name__)
 _COSTLY = re.compile("conv2d|Conv|MatMul")
 # Parts of names of tensors that are not worth keeping: losses, masks, cheap results.
 _EXCLUDED = re.compile("L2Loss|entropy|FusedBatchNorm|Switch|dropout|Cast")
-# ... and the kinds of op here that these are, whatever a user calls them.
+# ... and the op types of these, whatever their names.
 _EXCLUDED_KINDS = re.compile("CrossEntropy|FusedBatchNorm|Cast$")
 
 
 def chosen(
     ys: Any, xs: Any, grad_ys: Any, checkpoints: Any, least_size: int, options: dict[str, Any]
 ) -> list[int]:
-    """Return which tensors to keep.
+    """Return the tensors to keep.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def chosen(
 
 
 def _listed(between: Between, checkpoints: list[Any]) -> list[int]:
-    """Return those of tensors, and of tensors with parts of names, that lie between the ends."""
+    """Return the given tensors, or tensors matching names, between sources and targets."""
     graph, candidates = between.graph, between.tensors()
     found, parts = set(), []
     for item in checkpoints:
@@ -131,7 +131,7 @@ def _size(shape: tuple[int | None, ...] | None) -> int:
 def _read_backwards(
     graph: Any, ys: Any, xs: Any, grad_ys: Any, options: dict[str, Any]
 ) -> set[int]:
-    """Find the symbols that a plain backward pass reads: one that is built beside the graph."""
+    """Find the symbols that a plain backward pass reads, by building one in a copy."""
     body = FunctionGraph("gradients", graph)
     with building_into(body):
         differentiated(ys, xs, grad_ys, **options)
@@ -141,7 +141,7 @@ def _read_backwards(
 
 
 def _some_bottlenecks(between: Between, least_size: int, read_backwards: set[int]) -> list[int]:
-    """Return about as many bottlenecks as the root of the number of tensors that gradients read."""
+    """Return about sqrt(n) bottlenecks for n tensors that gradients read."""
     graph = between.graph
     sizes = {
         symbol: _size(graph.spec_of(symbol).shape)

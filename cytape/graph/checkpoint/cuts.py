@@ -1,12 +1,12 @@
 """Schedules by dynamic programming over cuts of a program.
 
-A cut after some value separates the values computed up to it from later ones. Its *frontier* are
-the earlier values that later values, and the steps back that read these, use. To go back from cut t
-to cut s with the frontier of s in memory, there are two ways. The first: compute from s to a cut j
-between, keep the frontier of j, go back from t to j and through the steps that read nothing else,
-drop that frontier, and go back from j to s. The second: compute from s to the next cut, keep all
-values that its steps back read, go back from t to there, and then to s without computing anything.
-The best way for every s, t and number of bytes is stored in one table.
+A cut after some value separates the values computed up to it from later ones. Its *frontier* is
+the set of earlier values that later values, and their backward steps, read. There are two ways to
+go back from cut t to cut s with the frontier of s in memory. First: compute from s to a cut j
+between, keep the frontier of j, go back from t to j and through the steps that read only this
+frontier, drop it, and go back from j to s. Second: compute from s to the next cut, keep all values
+that its backward steps read, go back from t to there, and then to s without recomputation. The best
+way for every s, t and number of bytes is stored in one table.
 
 On a chain, where each value is computed from the one before, this is the dynamic program of Chen et
 al. (2016) as Beaumont, Herrmann and others made it exact for unequal sizes and times ("rotor").
@@ -85,7 +85,7 @@ class Cuts:
     # ---- the program's cuts
 
     def _find_positions(self) -> None:
-        """Find which steps belong to which value, and until when values are needed."""
+        """Assign backward steps to values, and find the last use of each value."""
         program, n = self.program, self.n
         # A step belongs to the last value that it or a later one reads.
         self.steps: list[list[int]] = [[] for _ in range(n)]
@@ -191,7 +191,7 @@ class Cuts:
             self.inside[k], self.inside_first[k] = -(-most // unit), -(-most_first // unit)
             self.beside[k] = -(-max((program.bytes_beside(step) for position in block
                                      for step in self.steps[position]), default=0) // unit)
-            # Down to where steps can go that read nothing but the frontier of a cut.
+            # The cut that steps reach by reading only the frontier of a cut.
             down, most = k, 0
             while down and all(
                     value < bounds[k] and self.until[value] >= bounds[k]
@@ -257,7 +257,7 @@ class Cuts:
     def _gone_back(
         self, s: int, t: int, values: list[int], found: list[list[int]]
     ) -> list[int]:
-        """Note the values computed before the steps of a block; return those still to be noted."""
+        """Note the values computed before the steps of a block; return the remaining ones."""
         for position in reversed(range(self.bounds[s], self.bounds[t])):
             for step in self.steps[position]:
                 found[step] += values

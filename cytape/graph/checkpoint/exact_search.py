@@ -1,10 +1,9 @@
-"""The fastest schedule within a budget, found by exhaustive search: for programs of few values.
+"""Exhaustive search for the fastest schedule within a budget, for programs of few values.
 
-A state consists of the number of values computed for the first time or of steps taken back, and of
-the set of values in memory. Transitions: the next value or step, a recomputed value, and a value
-freed where the next one does not fit. The search is A*: a lower bound of the remaining time is that
-of the values that steps will read and that are not in memory. The bound is never too large, so the
-result is optimal. Values are freed as early as necessary.
+A state is the stage (number of values computed and of steps taken back) and the set of values in
+memory. Transitions: the next value or step, a recomputed value, and a value that is freed if the
+next one does not fit. The search is A*: the remaining time is at least that of values that steps
+will read and that are not in memory. This bound is admissible, so the result is optimal.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def search(program: Program, budget: int, most_states: int) -> Schedule | None:
 
 
 class _Search:
-    """Sets of values are bits of integers; the stage counts values, then steps."""
+    """Search state: sets of values are bits of integers; the stage counts values, then steps."""
 
     def __init__(self, program: Program, budget: int) -> None:
         self.program, self.budget = program, budget
@@ -126,7 +125,7 @@ class _Search:
                     kept = values & self.useful[step + 1]
                     found.append((-1, 0.0, (stage + 1, kept, self.bytes(kept))))
                     if beside >= self.beside_later[step]:
-                        return found  # all else can wait
+                        return found  # everything else can wait
             for value in _bits(self.useful[step] & ~values):
                 if self.inputs[value] & ~values or not can_run_again(program, value):
                     continue

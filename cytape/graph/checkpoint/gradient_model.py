@@ -27,18 +27,18 @@ from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["UNKNOWN_EXTENT", "GradientModel", "bytes_of", "known_shape", "peak_of_run"]
 
-# A machine to compare times by: bytes moved, and multiplications, per second.
+# Machine model for times: bytes moved, and multiplications, per second.
 BYTES_PER_SECOND = 1e10
 PRODUCTS_PER_SECOND = 1e10
 SECONDS_PER_OP = 2e-7
-UNKNOWN_EXTENT = 64  # size of an unknown extent, unless the graph contradicts it
-MOST_EXTENTS = 8  # known extents that are tried in its place
+UNKNOWN_EXTENT = 64  # assumed size of an unknown extent, unless the graph contradicts it
+MOST_EXTENTS = 8  # known extents that are tried instead
 CONTRADICTIONS = ValueError, IndexError, TypeError
 VIEWS = frozenset(["Identity", "Reshape", "ExpandDims", "Squeeze", "Transpose", "StopGradient"])
 
 
 class GradientModel:
-    """The values that the gradient of a part of a graph computes and reads, found in a copy.
+    """Model of the gradient of a part of a graph: values it computes and reads, found in a copy.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class GradientModel:
     def _other_bytes(
         self, place: dict[int, int], observer: Observer, bounds: list[int]
     ) -> tuple[list[int], list[int]]:
-        """Return the bytes of all but values, while each value is made and during each step."""
+        """Return the bytes other than those of values, at each value and during each step."""
         graph = self.graph
         last = {symbol: len(graph.ops) for symbol in self.fetches}
         order = sorted(self._needed)
@@ -206,11 +206,11 @@ class GradientModel:
                    for symbol in self.graph.outputs_of(node))
 
     def seconds_of(self, node: int) -> float:
-        """Return a guess of the time that a node of the graph takes."""
+        """Return the estimated time of a node of the graph."""
         return self._seconds_of(self._nodes[node])
 
     def _seconds_of(self, node: int) -> float:
-        """Return a guess of the time that an op takes."""
+        """Return the estimated time of an op."""
         graph = self.graph
         name, inputs = graph.ops[node].name, graph.inputs_of(node)
         moved = self._bytes_of(node) + sum(
@@ -270,7 +270,7 @@ class GradientModel:
             Subgraph(self.graph, self._feeds, tuple(fetches)), self.unknown_extent)
 
     def stand_ins(self, schedule: Schedule, numbers: Any = None) -> Any:
-        """Return the maker of stand-ins for a schedule, in the graph or at nodes of `numbers`."""
+        """Return the function that makes copies by a schedule, in the graph or by `numbers`."""
         number = (lambda node: node) if numbers is None else numbers.__getitem__
         by_arrival = {
             number(node): [number(self.values[value]) for value in values]
@@ -311,9 +311,9 @@ def known_shape(shape: tuple[int | None, ...] | None, extent: int) -> tuple[int,
 
 
 def peak_of_run(subgraph: Subgraph, extent: int) -> int:
-    """Return the bytes at the peak of a run, with an assumed size of unknown extents.
+    """Return the peak bytes of a run, with an assumed size of unknown extents.
 
-    If no size fits, the bytes alive at a time are counted without a plan.
+    If no size fits, live bytes are counted without a plan.
     """
     try:
         return _planned_peak(subgraph, extent)

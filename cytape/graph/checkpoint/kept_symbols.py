@@ -52,7 +52,7 @@ def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> Ke
 
 
 def root_of(graph: Any, symbol: int) -> int:
-    """Return the symbol that identities, named or not, show in the end."""
+    """Return the symbol that a chain of identities, named or not, passes on."""
     while graph.ops[graph.node_of(symbol)] is identity_op:
         symbol = graph.inputs_of(graph.node_of(symbol))[0]
     return symbol

@@ -35,7 +35,7 @@ MOST_TIME = 1.33  # of the plain gradient's, without a budget
 
 
 class Checkpoints(list):
-    """The tensors that a plan keeps; as `checkpoints` they stand for the whole plan.
+    """The tensors that a plan keeps; passed as `checkpoints` they mean the whole plan.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Plan:
         return found
 
     def picture(self) -> str:
-        """Return a drawing of the bytes in memory over time, beside those if everything is kept.
+        """Return a drawing of the bytes in memory over time, and of those if everything is kept.
 
         Returns
         -------
@@ -137,7 +137,7 @@ def check_no_budget(memory_budget: Any) -> None:
 
 
 def is_planned(checkpoints: Any) -> bool:
-    """Tell whether checkpoints ask for a plan, or are those of a schedule."""
+    """Return whether checkpoints request a plan, or are those of a schedule."""
     return isinstance(checkpoints, Checkpoints) or (
         isinstance(checkpoints, str) and checkpoints == "auto")
 
@@ -192,7 +192,7 @@ class Planning:
         self.planner = Planner(self.model.program)
 
     def chosen(self, checkpoints: Any) -> list[int]:
-        """Return which tensors of the graph to keep, as symbols."""
+        """Return the tensors of the graph to keep, as symbols."""
         return chosen(*self._arguments, checkpoints, self._least_size, self._options)
 
     def keeping(self, symbols: list[int]) -> Plan:
@@ -223,7 +223,7 @@ class Planning:
 
     @cached_property
     def simple(self) -> list[Plan]:
-        """The plans that need no search, where there is something to keep."""
+        """The plans that need no search, if there is anything to keep."""
         found = []
         for checkpoints in ("memory", "speed"):
             try:
@@ -293,8 +293,8 @@ def _fastest_within(planning: Planning, budget: int) -> Plan:
     first = _first(planner, lambda point: model.peak_bytes(point.schedule) <= budget)
     if first == 0:
         return planning.following(planner.at(0).schedule)
-    # Most are not the best there are: one made with a smaller budget may be faster, and one made
-    # with a larger budget be measured to be within this one.
+    # Plans are not optimal: one for a smaller budget may be faster, and one for a larger budget may
+    # be within this one when it is measured.
     points = planner.curve() if first == planner.n_points else [
         *map(planner.at, range(max(first - FINE, 0), min(first + FINE, planner.n_points))),
         *planner.others(first)]

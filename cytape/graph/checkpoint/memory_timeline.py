@@ -1,4 +1,4 @@
-"""Drawings of memory over time."""
+"""Text drawings of the bytes in memory over time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def timeline(curves: Mapping[str, Sequence[int]]) -> str:
-    """Draw the bytes in memory from step to step.
+    """Draw the bytes in memory step by step.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Recomputation: copies of ops that are built where a backward pass needs their results."""
+"""Copies of ops that a backward pass builds to recompute values: in segments or by a schedule."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from cytape.tensor.recording.state import stop_recording
 from cytape.tensor.tensor import Tensor
 
 _logger = logging.getLogger(__name__)
-MOST_COPIES = 3  # of an op; the last one is kept until the backward pass has come to the op
+MOST_COPIES = 3  # of an op; the last one is kept until the backward pass reaches the op
 
 
 class Recomputation:
     """Copies of ops, which replace the originals in a backward pass.
 
-    The ops after a checkpoint are copied when the backward pass arrives there. The copies read kept
-    tensors (checkpoints, sources, results of stateful ops) through identities that wait for the
-    gradients that have arrived. So they run late, and no pass merges them with the originals, since
-    passes leave nodes with control inputs alone. When the backward pass arrives at the next
-    checkpoint the copies are forgotten: a tensor read across a checkpoint is recomputed, a bounded
-    number of times, rather than kept.
+    The ops after a checkpoint are copied when the backward pass reaches them. The copies read kept
+    tensors (checkpoints, sources, results of stateful ops) through identities that wait, by control
+    inputs, for the gradients that have arrived. So they run late, and passes, which do not merge
+    nodes with control inputs, do not merge them with the originals. At the next checkpoint the
+    copies are dropped: a tensor read across a checkpoint is recomputed, a bounded number of times.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class Recomputation:
         self._n_copies: dict[int, int] = {}
 
     def stand_in(self, node: int, gradients: list[Any]) -> tuple[int, int]:
-        """Return a copy of a node, or the node itself where it must not run again.
+        """Return a copy of a node, or the node itself if it must not run again.
 
         Parameters
         ----------
@@ -150,7 +149,7 @@ class Recomputation:
         return pins[symbol]
 
     def _source_of(self, symbol: int) -> int:
-        """Return the symbol that an identity shows."""
+        """Return the symbol that an identity passes on."""
         return symbol
 
     def _copied(self, node: int, inputs: list[Tensor]) -> int:
@@ -169,7 +168,7 @@ class Recomputation:
 
 
 class Scheduled(Recomputation):
-    """Copies of ops that are made when a schedule says so; the backward pass reads the last ones.
+    """Copies of ops at the places of a schedule; the backward pass reads the latest ones.
 
     Parameters
     ----------
@@ -222,7 +221,7 @@ class Scheduled(Recomputation):
         return tuple(self._copies.get(maker, maker) for maker in makers)
 
     def _copy_of(self, node: int) -> int | None:
-        """Return a copy that may be read as it is; all else is read through an identity."""
+        """Return a copy that is read directly; kept values are read through an identity."""
         return self._copies.get(node) if node in self._batch else None
 
     def _source_of(self, symbol: int) -> int:
@@ -238,7 +237,7 @@ class Scheduled(Recomputation):
 
 
 class Observer:
-    """Stands in for nothing, but notes when the backward pass arrives at which node.
+    """Observer of a backward pass: notes the nodes it reaches, and makes no copies.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Ops between `xs` and `ys`: those that can be recomputed."""
+"""The ops between `xs` and `ys` that can be recomputed."""
 
 from __future__ import annotations
 

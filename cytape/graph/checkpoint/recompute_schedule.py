@@ -1,12 +1,12 @@
 """Recomputation as a numerical problem: programs, schedules, and their time and peak.
 
-A program computes values 0, 1, ..., each from earlier ones; then steps go backward, each of which
-reads some of the values. A value that is not in memory when a step reads it is recomputed from
-others, which may have to be recomputed first. A schedule lists the values recomputed before each
-step. Each copy of a value is freed after its last reader.
+A program computes values 0, 1, ..., each from earlier ones; then backward steps read some of the
+values. A value that is not in memory when a step reads it is recomputed from others, recursively. A
+schedule lists the values that are recomputed before each step. Each copy of a value is freed after
+its last reader.
 
-The time of a schedule is that of its recomputations. Its peak is the largest number of bytes of
-values, together with all other memory in use at that time.
+The time of a schedule is that of its recomputations. Its peak is the largest number of bytes in
+use: of values and of other memory at that time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Schedule = tuple[tuple[int, ...], ...]  # per step back, the values computed bef
 
 
 class Program(NamedTuple):
-    """A forward pass and the steps back.
+    """A forward pass and the backward steps.
 
     Attributes
     ----------
@@ -59,20 +59,20 @@ class Program(NamedTuple):
 
     @property
     def n_values(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.sizes)
 
     def bytes_around(self, value: int) -> int:
-        """Return the bytes of all else while a value is computed the first time."""
+        """Return the bytes of other memory while a value is computed the first time."""
         return self.around[value] if value < len(self.around) else 0
 
     def bytes_beside(self, step: int) -> int:
-        """Return the bytes of all else during a step back."""
+        """Return the bytes of other memory during a backward step."""
         return self.beside[step] if step < len(self.beside) else 0
 
 
 def plain(program: Program) -> Schedule:
-    """Return the schedule that computes nothing again.
+    """Return the schedule without recomputation.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def events(program: Program, schedule: Schedule) -> list[tuple[int, tuple[int, .
 
 
 def peak_of(program: Program, schedule: Schedule) -> int:
-    """Return the most bytes in memory at a time.
+    """Return the peak of the bytes in memory.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def cost_of(program: Program, schedule: Schedule) -> float:
 
 
 def can_run_again(program: Program, value: int) -> bool:
-    """Tell whether a value may be computed more than once."""
+    """Return whether a value may be computed more than once."""
     return program.costs[value] != inf
 
 

@@ -25,7 +25,7 @@ from cytape.tensor.variable import Variable
 def recomputed_in_graph(
     graph: Any, f: Callable, args: tuple, kwargs: dict, policy: Policy
 ) -> Any:
-    """Call a function in a graph; its derivatives compute again what the policy does not keep."""
+    """Call a function in a graph; derivatives recompute values that the policy does not keep."""
     with building_into(graph):
         body = FunctionGraph(getattr(f, "__name__", type(f).__name__), graph)
         body.runs_once = getattr(graph, "runs_once", False)
@@ -44,7 +44,7 @@ def recomputed_in_graph(
 
 
 def _captured(body: FunctionGraph, leaf: Any) -> Any:
-    """Return the body's tensor for an argument, or a copy: the function may change either."""
+    """Return a tensor or copy for an argument, which the function may write to."""
     if isinstance(leaf, np.ndarray):
         return leaf.copy(order="K")
     return in_graph(body, leaf) if _is_tensor(leaf) and not isinstance(leaf, Variable) else leaf
@@ -55,7 +55,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 def called_by_a_trace(f: Callable, args: tuple, kwargs: dict, policy: Policy) -> Any:
-    """Call a function by a trace that is made for this call, and keep what the policy says."""
+    """Call a function by a trace for this call, and keep the values selected by the policy."""
     @functools.wraps(f)
     def traced(*args: Any, **kwargs: Any) -> Any:
         current_graph().runs_once = True

@@ -46,7 +46,7 @@ class KeptSymbols:
                 [(0, symbol) for symbol in trace.input_symbols]).nodes)
 
     def is_kept(self, symbol: int) -> bool:
-        """Tell whether a call keeps a tensor, if a derivative asks for it."""
+        """Return whether a call keeps a tensor that a derivative reads."""
         return (
             symbol in self.symbols or symbol in self._there
             or self.graph.node_of(symbol) not in self.again)
@@ -89,20 +89,20 @@ class RecomputingGraph(DerivativeGraph):
         self._read: set[int] = set()
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
-        """Copy a node of the trace, to compute a value that is not kept from kept ones."""
+        """Copy a node of the trace, to recompute a value from kept ones."""
         trace, kept = self._kept.graph, self._kept
         if tensor.graph is not trace or kept.is_kept(trace.symbol_of(tensor)):
             return super().stand_in_for(tensor)
         nodes, reads = self._missing(trace.symbol_of(tensor))
         if not (kept.symbols & reads) <= self._read:
-            self._forget()  # behind a checkpoint another segment begins
+            self._forget()  # a new segment begins behind a checkpoint
             nodes, reads = self._missing(trace.symbol_of(tensor))
         self._read |= reads
         symbols = {
             symbol: self.tensor_at(copy) for node in nodes for symbol in trace.inputs_of(node)
             if (copy := self._copy_of(symbol)) is not None}
-        # Recomputation waits for the gradient that was built last, and is not merged with that of
-        # another segment.
+        # Recomputed ops wait for the latest gradient, and so are not merged with those of another
+        # segment.
         waits = () if self.n_nodes == 0 else (self.n_nodes - 1,)
         sources = [self.capture(trace.tensor_at(symbol)) for symbol in sorted(reads)]
         before = self.enter_context(self.context_with(controls=waits))
@@ -141,7 +141,7 @@ class RecomputingGraph(DerivativeGraph):
         return self._lasting.get(symbol) if copy is None else copy
 
     def _forget(self) -> None:
-        """Forget the copies of a segment, so that the next one copies again."""
+        """Drop the copies of a segment, so that the next one copies again."""
         for symbol in self._copies:
             self._captured.pop(self._kept.graph.tensor_at(symbol).id, None)
         self._copies.clear()

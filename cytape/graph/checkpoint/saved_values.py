@@ -49,7 +49,7 @@ class SavedValue(NamedTuple):
 
     @property
     def nbytes(self) -> int | None:
-        """The size; None if an extent is not known."""
+        """The size in bytes; None if an extent is unknown."""
         extents = [None] if self.shape is None else self.shape
         known = [extent for extent in extents if extent is not None]
         return math.prod(known) * self.dtype.itemsize if len(known) == len(extents) else None
@@ -60,7 +60,7 @@ class SavedValues(list[SavedValue]):
 
     @property
     def nbytes(self) -> int | None:
-        """The size of all; None if an extent is not known."""
+        """The total size in bytes; None if an extent is unknown."""
         sizes = [value.nbytes for value in self]
         return None if None in sizes else sum(filter(None, sizes))
 
@@ -144,7 +144,7 @@ def saved_values(f: Callable, *args: Any, **kwargs: Any) -> SavedValues:
 def _with_arguments(
     graph: FunctionGraph, f: Callable, args: tuple, kwargs: dict, sources: dict[int, str]
 ) -> tuple[tuple, dict]:
-    """Return arguments with symbols for their arrays and tensors, which are noted."""
+    """Return arguments with symbols in place of their arrays and tensors, which are noted."""
     try:
         bound = inspect.signature(f).bind(*args, **kwargs)
     except (TypeError, ValueError):  # no signature, or the call will raise
@@ -182,8 +182,8 @@ def _read(backward: ConcreteFunction, graph: FunctionGraph) -> list[int]:
 def _kept_by_control_flow(backward: ConcreteFunction) -> list[int]:
     """List the symbols of a backward pass that loops and branches keep for it.
 
-    They run forward in it, without waiting for a gradient, until they are put in the place of those
-    that are differentiated.
+    These run forward, without waiting for a gradient; optimisation merges them with the loops and
+    branches that are differentiated.
     """
     body = backward.graph
     captured = {symbol for _, symbol in body.captures}
@@ -227,7 +227,7 @@ def _described(
 
 
 def _origin(graph: FunctionGraph, symbol: int) -> int:
-    """Return the symbol that another one shows, through kept results of calls or identities."""
+    """Return the symbol that identities and kept results of calls pass on."""
     while True:
         symbol = root_of(graph, symbol)
         node = graph.node_of(symbol)

@@ -1,7 +1,7 @@
 """Choice of a schedule: the fastest within a budget, or a curve of them.
 
-Programs of up to `MOST_SEARCHED` values are searched exhaustively (`search`). For larger ones,
-schedules over cuts are taken (`cuts`) and improved (`improving`).
+Programs of up to `MOST_SEARCHED` values are searched exhaustively (`exact_search`). For larger
+ones, schedules over cuts (`cuts`) are improved by a local search (`local_search`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["Planner", "Point"]
 MOST_SEARCHED = 15   # values
 MOST_STATES = 4000
 MOST_POINTS = 12     # of a curve
-FINE = 4             # schedules from one of these to the next
-MOST_TRIALS = 1000   # to make one schedule better
-SHARES = 0.9, 0.8, 0.7  # of a budget, whose schedules are made better within the whole of it
+FINE = 4             # schedules between two of these points
+MOST_TRIALS = 1000   # to improve one schedule
+SHARES = 0.9, 0.8, 0.7  # parts of a budget, whose schedules are improved within the whole budget
 
 
 class Point(NamedTuple):
@@ -78,15 +78,15 @@ class Planner:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.plain_peak = peak_of(program, plain(program))
-        self._cuts: dict[int, Cuts] = {}  # by the most bytes that each knows of
+        self._cuts: dict[int, Cuts] = {}  # by the largest number of bytes in each
         self._steps: list[int] | None = None
         self._points: dict[int, Point] = {}
         self._smallest: Point | None = None
 
     def _cuts_for(self, budget: int) -> Cuts:
-        """Return the schedules over cuts, in a table for about this number of bytes.
+        """Return the table of schedules over cuts for about this number of bytes.
 
-        It has a few hundred levels of bytes: up to the plain peak they would be too coarse for
+        A table has a few hundred levels of bytes; one up to the plain peak would be too coarse for
         small budgets.
         """
         most = self.plain_peak
@@ -126,7 +126,7 @@ class Planner:
         return self.point(improved(self.program, schedule, budget, MOST_TRIALS))
 
     def smallest(self) -> Point:
-        """Return the schedule of the fewest bytes that is found."""
+        """Return the schedule with the smallest peak that is found."""
         if self._smallest is None:
             point = self._least(self.point(plain(self.program)))
             point = min(point, self.fastest(point.peak) or point)
@@ -149,7 +149,7 @@ class Planner:
             point = smaller
 
     def _smallest_searched(self, point: Point) -> Point:
-        """Go below a point, if one can, to where a thousandth less of the plain peak is too few."""
+        """Return a smaller schedule than a point, by bisection to 0.001 of the plain peak."""
         program = self.program
         too_few = -1 + max((
             beside + sum(program.sizes[value] for value in {made, *reads} - {-1})
@@ -171,7 +171,7 @@ class Planner:
         return len(self._budgets())
 
     def at(self, i: int) -> Point:
-        """Return one of them: the first keeps everything, the last is the smallest."""
+        """Return a schedule of the curve: the first keeps everything, the last is the smallest."""
         if i not in self._points:
             last = i == self.n_points - 1
             point = self.smallest() if last else self.fastest(self._budgets()[i])
@@ -179,7 +179,7 @@ class Planner:
         return self._points[i]
 
     def others(self, i: int) -> list[Point]:
-        """List more schedules with the budget of one, some of which may be faster."""
+        """List more schedules for the budget of a point; some may be faster."""
         budget = self._budgets()[i]
         points = [self._improved(int(share * budget), budget) for share in SHARES]
         return [point for point in points if point is not None]
@@ -194,7 +194,7 @@ class Planner:
         return self._steps
 
     def curve(self) -> list[Point]:
-        """List schedules from the fastest to the smallest, each smaller than those before it."""
+        """List schedules from the fastest to the smallest, with decreasing peaks."""
         places = {*range(0, self.n_points, FINE), self.n_points - 1}
         points = sorted(map(self.at, places), key=lambda each: each[1::-1])
         curve: list[Point] = []
@@ -204,7 +204,7 @@ class Planner:
         return curve
 
     def point(self, schedule: Schedule) -> Point:
-        """Return a schedule with its peak and its seconds."""
+        """Return a schedule with its peak and its time."""
         return Point(
             peak_of(self.program, schedule), cost_of(self.program, schedule), schedule)
 

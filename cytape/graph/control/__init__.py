@@ -1,1 +1,1 @@
-"""Branches and loops as ops of graphs, with their derivatives."""
+"""Branches, loops and TensorArrays: ops of graphs, and their derivatives."""

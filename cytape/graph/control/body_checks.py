@@ -1,4 +1,4 @@
-"""Checks that bodies fit the inputs of their ops: a file of a graph may contain others."""
+"""Checks that bodies fit the inputs of their ops, which files of graphs may violate."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def check_branches(specs: Sequence[Spec], branches: Any, positions: Any, assigne
 
 @dataclass
 class LoopAttributes:
-    """The attributes of a call of `LoopOp`, which may be anything where a file says them."""
+    """The attributes of a call of `LoopOp`; a file may contain invalid ones."""
 
     body: Any
     condition: Any
@@ -136,17 +136,17 @@ class LoopAttributes:
     ragged_stacks: Any = ()
     ragged_kept: Any = ()
     checkpoints: Any = None
-    assigned: Any = None  # of a stateful one
+    assigned: Any = None  # for stateful loops
     snapshots: Any = None
 
     def run(self) -> Run:
-        """Return how inputs and outputs of the body are those of the call."""
+        """Return the positions of the body's inputs and outputs among those of the call."""
         n = self.n_variables
         return Run(self.body, (*range(1, 1 + n + self.n_stacks), *self.body_inputs), 1, n)
 
 
 def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> list[Spec]:
-    """Return the specs that the body is called with; raise if a call of LoopOp is not valid.
+    """Return the specs of the body's arguments; raise if a call of LoopOp is not valid.
 
     Parameters
     ----------

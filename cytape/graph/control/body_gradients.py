@@ -34,7 +34,7 @@ def reached_by_gradients(
 ) -> tuple[int, ...]:
     """List the loop variables that gradients reach in some iteration.
 
-    For others there are none, which is not the same as zeros: zero times an infinite slope is NaN.
+    The others have no gradient rather than zeros, since zero times an infinite slope is NaN.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def body_gradient(
         told = residuals(graph, moving, seeds + sums + seeds_of_kept, part.first_of_derivative,
                          results, slices + seeds_of_kept)
         parts = stackable(graph, told)
-    # Captured tensors are invariant, too.
+    # Captured tensors are loop-invariant, too.
     same = inputs[first_same:] + [graph.tensor_at(symbol) for _, symbol in graph.captures]
     captured = [tensor for tensor, _ in graph.captures]
     residual_parts = list(

@@ -1,4 +1,4 @@
-"""cytape.case and cytape.switch_case: one of several functions, chosen by tensors."""
+"""`cytape.case` and `cytape.switch_case`: calls of one of several functions, chosen by tensors."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def case(
 ) -> Any:
     """Call the function of the first predicate that is true.
 
-    Where all have values, or Python bools decide, only that function is called. In a graph, or a
-    function that is traced, all functions are traced, and one runs whenever the graph runs.
+    If the predicates have values or are Python bools, only that function is called. In a graph or a
+    traced function, all functions are traced, and each run of the graph runs one of them.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def case(
 
 
 def _first_known(preds: list, exclusive: bool, has_default: bool) -> int | None:
-    """Return the position of the function that Python bools choose, None if tensors decide."""
+    """Return the position of the function that Python bools select, None if tensors decide."""
     first_true = next((i for i, pred in enumerate(preds) if pred is True), len(preds))
     decisive = preds if exclusive else preds[: first_true + 1]
     if not all(isinstance(pred, bool) for pred in decisive):
@@ -115,7 +115,7 @@ def _first_of_tensors(
             first = where(preds[i], i, first)
     first = convert_to_tensor(first)
     result = _chosen(first, functions, 0, name)
-    if len(functions) == 1 and first.graph is not None:  # nothing else asks whether it is true
+    if len(functions) == 1 and first.graph is not None:  # no branch checks the last predicate
         result = nest.map_structure(
             lambda x: None if x is None else confirmed_op(convert_to_tensor(x), first), result)
     return result
@@ -129,8 +129,8 @@ def switch_case(
 ) -> Any:
     """Call the function at an index.
 
-    Where it has a value only that function is called. In a graph, or a function that is traced, all
-    functions are traced, and one runs whenever the graph runs.
+    If the index has a value, only that function is called. In a graph or a traced function, all
+    functions are traced, and each run of the graph runs one of them.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _indexed_functions(given: Any) -> list[Callable[[], Any]]:
 
 
 def _chosen(index: Any, functions: list, first: int, name: str) -> Any:
-    """Call the function of an index; `first` is that of the first of them."""
+    """Call the function of an index; `first` is the index of the first function."""
     if len(functions) == 1:
         return call_now(_branches(functions, first), functions[0])
     middle = len(functions) // 2

@@ -34,7 +34,7 @@ __all__ = ["Checkpoints", "checkpointed_gradients", "final_seeds"]
 
 
 class Checkpoints(NamedTuple):
-    """Limits of the states of a loop that its gradient keeps; by default chosen by their number.
+    """Limits on the states that a loop's gradient keeps; by default their number is chosen.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def checkpointed_gradients(
 
 
 def _snapshots(loop: Any, snapshots: tuple) -> list[Tensor]:
-    """Return stacks of loop variables, and which states these are of."""
+    """Return stacks of loop variables, and the numbers of their states."""
     body, n = loop.body, len(loop.variables)
     if len(body.output_symbols) > n:
         body = with_outputs(body, map(body.graph.tensor_at, body.output_symbols[:n]))
@@ -161,7 +161,7 @@ def _listed(results: Any) -> list[Tensor]:
 
 
 def _residual_bytes(reverse: ConcreteFunction) -> int:
-    """Return how much an iteration leaves for its gradient, as far as its shapes are known."""
+    """Return the bytes that an iteration saves for its gradient, as far as shapes are known."""
     n_bytes = 0
     for attrs in reverse.graph.attrs:
         if attrs and "n_variables" in attrs:
@@ -221,13 +221,13 @@ def _forward(
 
 def _shape_rule(*specs: Spec, reverse: ConcreteFunction, **_: Any) -> list[Spec]:
     own = map(reverse.graph.spec_of, reverse.output_symbols)
-    return [symbolic_spec(spec.shape, spec.dtype) for spec in own]  # not of that graph's tensors
+    return [symbolic_spec(spec.shape, spec.dtype) for spec in own]  # not of that graph
 
 
 def _plain(op: Any) -> DerivedBody:
-    """Build the same gradient over all iterations at once.
+    """Build the gradient over all iterations at once.
 
-    It takes the inputs without the snapshots, which are the last ones.
+    It takes the inputs without the last ones, the snapshots.
     """
     attrs = op.attrs
     n_first = 1 + attrs["n_variables"] + attrs["n_gradients"]
@@ -239,7 +239,7 @@ def _plain(op: Any) -> DerivedBody:
 
 
 def _computed(plain: DerivedBody, found: list) -> list[Tensor | None]:
-    """Run the found results; None stays None."""
+    """Compute the results that are not None."""
     body, passed = plain.closed([dense(x) for x in found if x is not None])
     values = iter(body.call_with(passed))
     return [None if x is None else next(values) for x in found]

@@ -88,7 +88,7 @@ def _shape_rule(*specs: Spec, branches: Any, positions: Any, assigned: Any = Non
 
 
 def common(first: Spec, second: Spec) -> Spec:
-    """Return the spec that covers two of the same dtype.
+    """Return the most specific spec that covers two specs of the same dtype.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class _Part(DerivedBody):
 def _repeatable_branches(
     inputs: Sequence[Tensor], outputs: Sequence, attrs: dict, stateful: bool = True
 ) -> tuple[list[ConcreteFunction], list[list[Tensor]]]:
-    """Return the branches as they can be run again, and the inputs of each."""
+    """Return the branches without side effects, and the inputs of each."""
     branches = list(attrs["branches"])
     passed = [[inputs[i] for i in place] for place in attrs["positions"]]
     if not stateful:
@@ -204,7 +204,7 @@ def _kept(
     """Repeat the branch to get the residuals; return those of each branch."""
     slots: list[list[Any]] = [[x, None] for x in told[0]]
     places: list[list[int]] = [list(range(len(slots))), []]
-    for x in told[1]:  # in the place of one of the same kind that the other leaves, if there is
+    for x in told[1]:  # shares an output with an equal residual of the other branch, if any
         kind = _kind(parts[1], parts[0], x)
         place = next((i for i, (other, own) in enumerate(slots[: len(told[0])]) if own is None
                       and _kind(parts[0], parts[1], other) == kind), len(slots))
@@ -233,7 +233,7 @@ def _can_be_told(part: _Part, other: _Part, x: Tensor) -> bool:
 
 
 def _kind(part: _Part, other: _Part, x: Tensor) -> Any:
-    """Return dtype and shape of a residual, or None if the other branch cannot have the same."""
+    """Return dtype and shape of a residual, None if branches cannot share the output."""
     spec = x.spec
     if spec.known:
         return spec

@@ -1,4 +1,4 @@
-"""cytape.cond and cytape.while_loop: branches and loops that depend on values of tensors."""
+"""`cytape.cond` and `cytape.while_loop`: branches and loops that depend on values of tensors."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def cond(
 ) -> Any:
     """Call one of two functions, depending on a tensor.
 
-    If the predicate has a value, the chosen function is called directly. In a graph, or a function
-    that is traced, both functions are traced and become one op, which runs one of them whenever the
-    graph runs. A traced function that is called with arrays returns arrays.
+    If the predicate has a value, the chosen function is called directly. In a graph or a traced
+    function, both functions are traced and become one op, which runs one of them in each run of the
+    graph. A traced function that is called with arrays returns arrays.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def either(
             body = FunctionGraph(f"{name or 'cond'}_{suffix}", graph).under_overrides()
             with unrecorded(), building_into(body):
                 functions.append((body, call(word, f)))
-                leaves_of_operand(functions[-1][1])  # which registers its dataclasses
+                leaves_of_operand(functions[-1][1])  # registers its dataclasses
         (body, of_true), (other_body, of_false) = functions
         who = " and ".join(called)
         check_structures(f"the results of {who}", of_true, of_false)
@@ -135,7 +135,7 @@ def either(
 
 
 def call_now(called: str, f: Callable[[], Any]) -> Any:
-    """Call a function; return no tensor or array that it took from elsewhere, as from a graph."""
+    """Call a function; results that are captured tensors or arrays are copied, as in a graph."""
     result = call(called, f)
     return nest.pack_sequence_as(result, lent(leaves_of_result(result)))
 
@@ -143,7 +143,7 @@ def call_now(called: str, f: Callable[[], Any]) -> Any:
 def _agreeing(
     who: str, body: FunctionGraph, result: Any, other_body: FunctionGraph, other: Any
 ) -> list:
-    """Return tensors of both graphs that agree in dtypes, None where both functions say None."""
+    """Return tensors of both graphs with equal dtypes, None if both functions return None."""
     with unrecorded(), building_into(body):
         leaves = nest.flatten(result)
     with unrecorded(), building_into(other_body):
@@ -199,7 +199,7 @@ def _nothing(graph: FunctionGraph, tensor: Tensor) -> Tensor:
 
 
 def name_result(graph: Any, name: str | None, outputs: Sequence[Tensor]) -> None:
-    """Give the node of a branch or a loop the user's name."""
+    """Set the user's name of the node of a branch or a loop."""
     if name is not None and outputs:
         graph.give_name(outputs[0], name)
 
@@ -220,9 +220,9 @@ def while_loop(
 ) -> Any:
     """Call a function on its own results, while a condition holds.
 
-    If all arguments have values, this is Python's ``while``, and the result tensors. In a graph, or
-    a function that is traced, both functions are traced and become one op, which runs the loop
-    whenever the graph runs. A traced function that is called with arrays returns arrays.
+    If all arguments have values, this is Python's ``while``, and the results are tensors. In a
+    graph or a traced function, both functions are traced and become one op, which runs the loop in
+    each run of the graph. A traced function that is called with arrays returns arrays.
 
     Parameters
     ----------
@@ -277,14 +277,13 @@ def while_loop(
 
     Notes
     -----
-    The gradient of a loop in a graph keeps the values that the gradient of the body reads, of each
-    iteration; it may run the loop a second time to get them. Loop-invariant values from outside the
-    loop are not kept per iteration, and get the sum of
-    its gradients. The gradient of a start value is zero, not None, where no gradient goes through
-    an iteration: with no iterations it is that of the result. Random numbers are not drawn again,
-    and variables not assigned to again. A body that assigns to variables is traced twice, and so is
-    one that is the first to write to a `TensorArray`. With `checkpoints` or `memory_budget` the
-    loop is traced also where all has a value; derivatives of its gradient keep everything.
+    The gradient of a loop in a graph keeps, for each iteration, the values that the gradient of the
+    body reads; it may run the loop a second time to get them. Loop-invariant values are not kept
+    per iteration; their gradients are summed. The gradient of a start value that no gradient passes
+    through is zero, not None; without iterations it is the gradient of the result. Random numbers
+    are not drawn again, and variables not assigned to again. A body that assigns to variables, or
+    is the first to write to a `TensorArray`, is traced twice. With `checkpoints` or `memory_budget`
+    eager loops are traced, too; derivatives of the gradient keep everything.
 
     Examples
     --------
@@ -311,7 +310,7 @@ def while_loop(
     with nullcontext() if back_prop else stop_recording():
         if kept is not None and not (
                 graph_for([*program.starts, maximum_iterations]) or current_graph()):
-            # A tape would keep all.
+            # A tape would keep all iterations.
             result = Function(lambda variables: _looped(
                 Program(cond, body, variables, shape_invariants), maximum_iterations, kept, name
             ))(program.packed(program.starts))
@@ -335,7 +334,7 @@ def scanned(step: Callable[[Any], Any], state: Any, n: int, snapshots: int) -> A
 def _looped(
     program: Program, maximum: Any, checkpoints: Checkpoints | None, name: str | None
 ) -> Any:
-    """Run a loop, or add it to a graph from where on its condition has no value."""
+    """Run a loop; add it to a graph when its condition becomes symbolic."""
     graph = graph_for([*program.starts, maximum]) or current_graph()
     variables = lent(program.starts) if graph is None else program.starts
     count = 0
@@ -379,7 +378,7 @@ def _checked_checkpoints(checkpoints: Any, memory_budget: Any) -> Checkpoints | 
 
 
 def _checked_maximum(maximum: Any) -> Any:
-    """Return an int, or a tensor that has no value yet."""
+    """Return a limit as an int, or as a symbolic tensor."""
     tensor = convert_to_tensor(maximum)
     if tensor.dtype.kind not in "iu" or not may_agree(tensor.shape, ()):
         raise TypeError(f"maximum_iterations must be an integer, got {maximum!r}")
@@ -390,7 +389,7 @@ def _build_loop(
     graph: Any, program: Program, limit: Any, count: int, checkpoints: Checkpoints | None,
     name: str | None,
 ) -> list[Tensor]:
-    """Add the node of a loop that has made some iterations already."""
+    """Add the node of a loop that has already run some iterations."""
     starts: list[Any] = [in_graph(graph, start) for start in program.starts]
     if isinstance(limit, int):
         limit = graph.constant(np.asarray(limit - count, np.int64))
@@ -430,8 +429,9 @@ def traced_body(
 ) -> tuple[FunctionGraph, Any]:
     """Trace the body of a loop, again if necessary, to find the variables that it changes.
 
-    Each iteration must read the values that the one before assigned, even before it assigns itself:
-    then the body is traced again. Loops within it begin with the changes found in the first trace.
+    An iteration may read a variable before it assigns to it, and must get the value of the
+    iteration before: then the body is traced again. Inner loops begin with the changes of the first
+    trace.
 
     Parameters
     ----------
@@ -483,7 +483,7 @@ def _assigned_in(body: FunctionGraph) -> dict[int, Variable]:
 
 
 def body_graph(name: str, graph: Any, assigned: dict[int, Variable]) -> FunctionGraph:
-    """Return a graph in another one for a function that changes some variables, and maybe more."""
+    """Return a graph inside of another one for a function that changes some variables."""
     body = FunctionGraph(name, graph).under_overrides()
     body.assigned.update(assigned)
     return body

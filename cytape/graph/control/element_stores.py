@@ -43,7 +43,7 @@ Shape = tuple[int | None, ...] | None
 
 
 def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
-    """Tell whether all of a shape is known.
+    """Return whether a shape is completely known.
 
     Examples
     --------
@@ -54,14 +54,14 @@ def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
 
 
 def has_value(index: Any) -> bool:
-    """Tell whether an index, or several, have values."""
+    """Return whether an index, or several, have values."""
     if isinstance(index, (list, tuple)):
         return all(map(has_value, index))
     return not isinstance(index, Tensor) or index.graph is None
 
 
 def constant_of(x: Any) -> Any:
-    """Return the value of a constant of a graph, or of graphs around it; anything else as it is."""
+    """Return the value of a constant of a graph or of outer graphs; other objects unchanged."""
     while type(x) is Tensor and x.graph is not None:
         graph: Any = x.graph
         symbol = graph.symbol_of(x)
@@ -89,7 +89,7 @@ def numbers(index: Any) -> list[int]:
 
 
 def as_index(index: Any) -> Tensor:
-    """Return an index, or several, as a tensor of the dtype that all have."""
+    """Return an index, or several, as a tensor of the common dtype."""
     if has_value(index) and not isinstance(index, Tensor):
         shape = np.shape(index)
         return convert_to_tensor(np.asarray(numbers(index), np.int64).reshape(shape))
@@ -99,17 +99,17 @@ def as_index(index: Any) -> Tensor:
 
 
 def as_leaf(x: Any) -> Any:
-    """Return a tensor of an array, anything else as it is."""
+    """Return an array as a tensor, other objects unchanged."""
     return convert_to_tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def _check_index(dtype: np.dtype, size: int | None = None) -> None:
-    if dtype.kind not in "iu" and size != 0:  # NumPy takes an empty list for floats
+    if dtype.kind not in "iu" and size != 0:  # NumPy's dtype of an empty list is float
         raise TypeError(f"an index of a TensorArray must be an integer, got {dtype}")
 
 
 def merged(shape: Shape, other: Sequence[int | None] | None) -> Shape:
-    """Return the combination of two shapes that agree.
+    """Return the combination of two compatible shapes.
 
     Examples
     --------
@@ -134,10 +134,10 @@ class _History:
 
 
 class Elements:
-    """Elements as they were written: those of a history that are not too late.
+    """Elements as they were written: those of a history up to some write.
 
-    The array that was written last adds to the history, any other to a copy: a write takes the same
-    time whatever the size.
+    The newest array appends to the history, older ones to a copy, so the time of a write does not
+    depend on the size.
 
     Parameters
     ----------
@@ -166,18 +166,18 @@ class Elements:
         self._history = _History(numbered, self.n_writes)
 
     def by_index(self) -> dict[int, Tensor]:
-        """Return all elements that there are."""
+        """Return all elements that have been written."""
         found = self._history.by_index.items()
         return {i: x for i, (number, x) in found if number < self.n_writes}
 
     @property
     def parts(self) -> list[Tensor]:
-        """The tensors that reads of elements use: the elements themselves."""
+        """The tensors that reads use: the elements themselves."""
         elements = self.by_index()
         return [elements[i] for i in sorted(elements)]
 
     def with_parts(self, parts: Sequence[Any]) -> Elements:
-        """Return others, gradients say; None for an element that is not written."""
+        """Return other tensors, say gradients, as elements; None for those not written."""
         return Elements(self.size, {
             i: convert_to_tensor(x)
             for i, x in zip(sorted(self.by_index()), parts, strict=True) if x is not None})
@@ -185,7 +185,7 @@ class Elements:
     def stacked(
         self, n: int, zeros: Callable[[int], Tensor]
     ) -> tuple[Tensor | None, np.ndarray]:
-        """Return n rows, None if no element is written, and which of them are written.
+        """Return n rows (None if no element is written) and the mask of written ones.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Elements:
     def with_written(
         self, places: list[int], values: list[Tensor], grows: bool = False
     ) -> Elements:
-        """Return these elements and others."""
+        """Return these elements with others appended."""
         size = max([self.size, *[place + 1 for place in places]]) if grows else self.size
         after = Elements(size)
         history = self._history
@@ -259,7 +259,7 @@ class Rows:
 
     @property
     def n_rows(self) -> Any:
-        """How many there is room for."""
+        """The number of rows with room."""
         (n,) = self.written.shape
         if n is not None:
             return np.asarray(n, np.int64)
@@ -276,11 +276,11 @@ class Rows:
         return [] if self.tensor is None else [self.tensor]
 
     def with_parts(self, parts: Sequence[Any]) -> Rows:
-        """Return rows of another tensor, a gradient say."""
+        """Return rows of another tensor, say a gradient."""
         return Rows(convert_to_tensor(*parts), self.written, self.size, self.grows)
 
     def grown_to(self, size: Any) -> Rows:
-        """Return rows with room for a number of elements, of an array that grows."""
+        """Return rows with room for a number of elements, for a growing array."""
         ns = self.n_rows, capacity_op(size)
         tensor = None if self.tensor is None else resized_op(self.tensor, *ns, axis=0)
         return Rows(tensor, resized_op(self.written, *ns, axis=0), size, True)
@@ -301,12 +301,12 @@ class Rows:
         if tensor is None:
             element = values if index.shape == () else values[0]
             tensor = convert_to_tensor(blank_like_op(element, rows.n_rows))
-        written = mark_op(rows.written, index)  # first, as its errors say more
+        written = mark_op(rows.written, index)  # first, since its errors are more specific
         tensor = update_rows_op(tensor, values, index, rows.n_rows, axis=0)
         return Rows(tensor, written, rows.size, self.grows)
 
     def read(self, index: Tensor) -> Tensor:
-        """Return one element, or some."""
+        """Return one element or several."""
         found = taken_op(self.tensor, checked_op(index, self.size), self.n_rows, axis=0)
         return confirmed_op(found, self.written)
 
@@ -317,7 +317,7 @@ class Rows:
 
 
 def with_row_in_graph(x: Tensor, row: Tensor, number: Any, axis: int) -> Tensor:
-    """Return an array with another row, of a number that only a run tells, along an axis."""
+    """Return an array with one row replaced, whose number is known only at run time."""
     index = as_index(number)
     n_rows = x.shape[axis]
     if n_rows is None:

@@ -34,13 +34,13 @@ __all__ = [
 
 
 def require_function(argument: str, f: Any) -> None:
-    """Raise unless an argument is a function."""
+    """Raise if an argument is not callable."""
     if not callable(f):
         raise TypeError(f"{argument} must be a function, got {type(f).__name__}")
 
 
 def call(called: str, f: Any, *arguments: Any) -> Any:
-    """Call a function; if it takes other numbers of arguments the error says which one it is."""
+    """Call a function; errors about the number of arguments name it."""
     graph = current_graph()
     try:
         return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
@@ -52,7 +52,7 @@ def call(called: str, f: Any, *arguments: Any) -> Any:
 
 
 def _was_entered(error: TypeError) -> bool:
-    """Tell whether an error comes from inside of a function that was called here."""
+    """Return whether an error was raised inside of a function that was called here."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -62,7 +62,7 @@ def _was_entered(error: TypeError) -> bool:
 
 def _require_arguments(called: str, f: Any, count: int, cause: TypeError) -> None:
     try:
-        # Not the signature of a wrapped function, which is not the one called.
+        # Of the wrapper that is called, not of the wrapped function.
         parameters = inspect.signature(f, follow_wrapped=False)
     except (TypeError, ValueError):  # no signature is available
         return
@@ -75,7 +75,7 @@ def _require_arguments(called: str, f: Any, count: int, cause: TypeError) -> Non
 
 
 def check_parallel_iterations(number: Any) -> None:
-    """Raise unless it is a number of iterations; how many has no effect."""
+    """Raise for an invalid number of parallel iterations, which has no effect."""
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise TypeError(f"parallel_iterations must be an integer, got {number!r}")
     if number < 1:
@@ -96,7 +96,7 @@ def as_predicate(argument: str, pred: Any) -> Tensor:
 
 
 def lent(values: Iterable[Any]) -> list[Any]:
-    """Return leaves that may be written to: own tensors and arrays, the values of variables."""
+    """Return leaves that may be written to: copies of tensors and arrays, values of variables."""
     return [
         _own(x) if type(x) is Tensor
         else x.value() if isinstance(x, Variable)
@@ -108,7 +108,7 @@ def lent(values: Iterable[Any]) -> list[Any]:
 def _own(tensor: Tensor) -> Tensor:
     if tensor.graph is None:
         return own_tensor(tensor)
-    from cytape.ops.updates.in_place import own_in_graph  # here: it is needed late
+    from cytape.ops.updates.in_place import own_in_graph  # here: rarely needed
 
     return own_in_graph(tensor)
 
@@ -130,7 +130,7 @@ def as_tensor(x: Any, dtype: Any = None) -> Tensor:
 
 
 def check_structures(what: str, first: Any, second: Any) -> None:
-    """Raise unless two structures agree."""
+    """Raise if two structures differ."""
     try:
         nest.assert_same_structure(first, second)
     except ValueError as error:

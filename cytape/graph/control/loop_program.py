@@ -33,7 +33,7 @@ _IN_ORDER = "while_loop takes the condition first, then the body"
 class Program:
     """Condition and body of a loop.
 
-    Where all has a value a `TensorArray` is one variable; in a graph its tensors are.
+    In an eager loop a `TensorArray` is one variable; in a graph each of its tensors is.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Program:
     ) -> None:
         self._functions = cond, body
         self._loop_vars, self._invariants, self._expand = loop_vars, shape_invariants, expand
-        leaves_of_operand(loop_vars)  # which registers its dataclasses
+        leaves_of_operand(loop_vars)  # registers its dataclasses
         self._unpacked = isinstance(loop_vars, (list, tuple)) and not hasattr(loop_vars, "_fields")
         self._places = nest.paths(loop_vars, "loop_vars", expand)
         self.starts: list[Any] = [
@@ -92,7 +92,7 @@ class Program:
         return specs
 
     def in_graph(self, variables: list) -> Program:
-        """Return the same loop with all in tensors, from some variables on."""
+        """Return the loop with all variables as tensors, starting from given values."""
         cond, body = self._functions
         loop_vars = self.packed(variables)
         leaves = nest.flatten(loop_vars)
@@ -101,7 +101,7 @@ class Program:
         return Program(cond, body, loop_vars, self._invariants, expand=True)
 
     def _settled(self, loop_vars: Any, leaves: list) -> Any:
-        """Tell arrays the shapes of the elements that a first trace of the body writes."""
+        """Set the element shapes of TensorArrays by a first trace of the body."""
         trial = FunctionGraph("while_body", current_graph())
         with unrecorded(), building_into(trial):
             arguments = []
@@ -126,7 +126,7 @@ class Program:
         return self._functions[1]
 
     def packed(self, variables: list) -> Any:
-        """Return variables in the structure of the loop's."""
+        """Return variables packed in the structure of the loop's."""
         return nest.pack_sequence_as(self._loop_vars, variables, self._expand)
 
     def arguments(self, graph: FunctionGraph) -> list[Tensor]:
@@ -174,7 +174,7 @@ class Program:
 
 
 def settled(structure: Any, like: Any, word: str) -> Any:
-    """Tell arrays that lack the shape of their elements those of a structure that agrees."""
+    """Set unknown element shapes of TensorArrays by those of an equal structure."""
     leaves = nest.flatten(structure, expand=False)
     places = nest.paths(structure, word, False)
     for i, other in enumerate(nest.flatten(like, expand=False)):
@@ -209,5 +209,5 @@ def _checked_shape(place: str, shape: Any) -> tuple:
 
 
 def _allows(invariant: Any, shape: Any) -> bool:
-    """Tell whether all that an invariant says of a shape holds for it, as far as it is known."""
+    """Return whether a shape certainly satisfies an invariant."""
     return invariant is None or may_agree(invariant, shape)

@@ -92,7 +92,7 @@ def _kinds(
     graph: FunctionGraph, moving: Iterable[Tensor], seeds: Iterable[Tensor], first_backward: int,
     results: Sequence[Tensor],
 ) -> dict[int, int]:
-    """Return which nodes go forward and which backward, or are the same in all iterations."""
+    """Classify nodes: forward, backward, or loop-invariant."""
     kinds = {graph.node_of(graph.symbol_of(x)): _FORWARD for x in moving}
     kinds.update({graph.node_of(graph.symbol_of(x)): _BACKWARD for x in seeds})
     for node in needed_nodes(graph, list(map(graph.symbol_of, results)), (), graph.stateful):
@@ -101,7 +101,7 @@ def _kinds(
         producers = [graph.node_of(symbol) for symbol in graph.inputs_of(node)]
         op = graph.ops[node]
         kind = max([kinds[producer] for producer in producers], default=_SAME)
-        # Recomputation waits by control inputs for the gradient that arrives.
+        # Control inputs delay recomputation until gradients arrive.
         waits = any(kinds.get(other) == _BACKWARD for other in graph.control_inputs_of(node))
         if waits or op.stateful and node >= first_backward:
             kind = _BACKWARD
@@ -123,7 +123,7 @@ def _bring_forward(graph: FunctionGraph, kinds: dict[int, int], nodes: list[int]
 
 
 def _is_free(graph: FunctionGraph, node: int) -> bool:
-    """Tell whether a node only shows its operand in another way, and a smaller one at that."""
+    """Return whether a node is a view of an operand that is not larger than the view."""
     inputs, op = graph.inputs_of(node), graph.ops[node]
     if len(inputs) != 1 or not (
             isinstance(op, StructuralOp) or op in (cast_op, identity_op, stop_gradient_op)):
@@ -135,7 +135,7 @@ def _is_free(graph: FunctionGraph, node: int) -> bool:
 def stackable(graph: FunctionGraph, tensors: Sequence[Tensor]) -> list[list[Tensor]]:
     """Return the tensors that are stacked for tensors of a body, in the graph being built.
 
-    Stacks are made of tensors that differ in the number of rows at most. Others are taken apart.
+    Slices of a stack may differ only in the number of rows. Other tensors are split into parts.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def extracted(
 ) -> ConcreteFunction:
     """Return a body that computes some tensors of a graph from others.
 
-    Control inputs from the other part of the graph are left out.
+    Control inputs from the other part of the graph are dropped.
 
     Parameters
     ----------

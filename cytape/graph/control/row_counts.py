@@ -65,7 +65,7 @@ def _row_count(graph: SymbolicGraph, symbol: int, known: dict) -> Any:
 
 
 def _iteration_count(graph: SymbolicGraph, node: int) -> Any:
-    """Return the number of iterations of a loop, as `row_count` does."""
+    """Return the number of iterations of a loop, as `row_count`."""
     attrs, limit = graph.attrs[node], graph.inputs_of(node)[0]
     if attrs["condition"] is not None:
         return "iterations", node
@@ -78,7 +78,7 @@ def _iteration_count(graph: SymbolicGraph, node: int) -> Any:
 
 
 def _is_count(graph: SymbolicGraph, symbol: int) -> bool:
-    """Tell whether a symbol is the number of iterations that a loop returns."""
+    """Return whether a symbol is a loop's output, the number of iterations."""
     node = graph.node_of(symbol)
     return isinstance(graph.ops[node], LoopOp) and symbol == graph.outputs_of(node)[0]
 

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def capacity(size: int) -> int:
-    """Return the number of rows that an array of a size has room for.
+    """Return the number of rows with room in an array of a size.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _placed(rows, index, n_rows, *, axis, extent=None):
     shape = rows.shape[:axis] + (int(n_rows),) + rows.shape[axis + index.ndim :]
     placed = np.zeros(shape, rows.dtype)
     if index.ndim:
-        np.add.at(placed, _at(index, axis), rows)  # one may be read several times
+        np.add.at(placed, _at(index, axis), rows)  # a row may have been read several times
     else:
         placed[_at(index, axis)] = rows
     return placed
@@ -92,7 +92,7 @@ def _cleared(x, index, *, axis):
 def _updated(x, rows, index, n_rows, *, axis):
     updated = np.array(x)
     expected = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
-    if rows.shape != expected:  # NumPy would broadcast some
+    if rows.shape != expected:  # no broadcasting
         raise ValueError(
             f"TensorArray: elements of shape {x.shape[axis + 1 :]} are written to "
             f"{index.size} places, got an array of shape {rows.shape} for them"
@@ -103,7 +103,7 @@ def _updated(x, rows, index, n_rows, *, axis):
 
 def _update_vjp(op, g):
     index, n_rows = op.inputs[2:]
-    row = taken_op(g, index, n_rows, **op.attrs)  # first, so that then `g` is free
+    row = taken_op(g, index, n_rows, **op.attrs)  # first: afterwards `g` may be overwritten
     return cleared_op(g, index, **op.attrs), row, None, None
 
 

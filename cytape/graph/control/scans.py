@@ -1,4 +1,4 @@
-"""cytape.map_fn, scan, foldl and foldr: functions called on each element of tensors in turn."""
+"""`cytape.map_fn`, `scan`, `foldl` and `foldr`: loops over the elements of tensors."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def map_fn(
 ) -> Any:
     """Call a function on each element of tensors, and stack its results.
 
-    If all arguments have values this is a loop of Python, and the result tensors. In a graph, or a
-    function that is traced, `fn` is traced once, and the graph has one op for the whole. A traced
-    function that is called with arrays returns arrays.
+    If all arguments have values this is a Python loop, and the results are tensors. In a graph or a
+    traced function, `fn` is traced once, and the graph has one op for the loop. A traced function
+    that is called with arrays returns arrays.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def map_fn(
 
     def step(_: Any, slices: Any) -> tuple[list, Any]:
         result = fn(slices)
-        leaves_of_operand(result)  # which registers its dataclasses
+        leaves_of_operand(result)  # registers its dataclasses
         return [], _as_signed(result, signature)
 
     return sequence.run(step, [])[1]
@@ -118,7 +118,7 @@ def scan(
 ) -> Any:
     """Accumulate the elements of tensors by a function, and stack all accumulated values.
 
-    It runs, and returns tensors or arrays, as `map_fn` does.
+    It runs, and returns tensors or arrays, like `map_fn`.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def foldl(
 ) -> Any:
     """Accumulate the elements of tensors by a function, from the first to the last.
 
-    The parameters are those of `scan`, of which this is the last result.
+    Returns the last result of `scan`, with the same parameters.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def foldr(
 ) -> Any:
     """Accumulate the elements of tensors by a function, from the last to the first.
 
-    The parameters are those of `scan`, of which this is the last result.
+    Returns the last result of `scan` with ``reverse=True``, with the same parameters.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def _folded(sequence: _Sequence, initializer: Any) -> Any:
 
 
 class _Sequence:
-    """Tensors whose elements are gone through.
+    """Tensors over whose elements a loop iterates.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class _Sequence:
                 )
 
     def started(self, initializer: Any) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the first elements, if these are to start with, and the start."""
+        """Return the initial value, by default the first elements, and the first step."""
         if initializer is not None:
             self._accumulated, name = initializer, "initializer"
             start = list(map(convert_to_tensor, leaves_of_operand(initializer)))
@@ -293,7 +293,7 @@ class _Sequence:
             if graph is not None:
                 with building_into(graph):
                     found = self._in_graph(graph, step, start)
-            elif self._tensors[0].shape[0] == 0:  # the step is traced to find its results
+            elif self._tensors[0].shape[0] == 0:  # the step is traced for the specs of its results
                 empty = function(lambda tensors, start: self._with(tensors).run(step, start))
                 found = empty(self._tensors, start)
             else:
@@ -353,12 +353,12 @@ class _Sequence:
         return values[:n], nest.pack_sequence_as(structure, stacks)
 
     def _length(self, tensors: list[Tensor]) -> int | None:
-        """Return how many slices there are of each tensor, as far as that is known."""
+        """Return the number of slices of each tensor, None if it is unknown."""
         lengths = [x.shape[0] for x in tensors if x.shape is not None]
         return next((n for n in lengths if n is not None), None)
 
     def _count(self, tensors: list[Tensor]) -> Tensor:
-        """Return how many slices there are of each tensor, as a tensor."""
+        """Return the number of slices of each tensor, as a tensor."""
         if all([x.shape is not None and x.shape[0] is not None for x in tensors]):
             return convert_to_tensor(np.asarray(tensors[0].shape[0], np.int64))
         return size(tensors[0], 0) if len(tensors) == 1 else (
@@ -377,7 +377,7 @@ same_length_op = nondifferentiable(
 
 
 def _as_signed(result: Any, signature: Any) -> Any:
-    """Return a result of the dtypes that were said, or raise."""
+    """Return a result cast to the given dtypes, or raise."""
     if signature is None:
         return result
     check_structures("fn_output_signature and the results of fn", signature, result)

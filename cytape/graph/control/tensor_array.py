@@ -1,9 +1,9 @@
 """TensorArray: elements that are written and read one by one, in programs and in loops of graphs.
 
-An array has one of two forms. As a *list* it has the elements as they were written, and costs
-nothing to differentiate; this is the form while all indices are numbers. As *rows* it has one
-tensor of all elements and a mask of the written ones, perhaps symbolic; in this form it is the
-variable of a loop, an argument or a result.
+An array has one of two forms. A *list* has the elements as they were written, which adds nothing to
+derivatives; it is the form while all indices are numbers. *Rows* are one tensor of all elements and
+a mask of the written ones, perhaps symbolic; it is the form of loop variables, arguments and
+results.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ __all__ = ["TensorArray"]
 class TensorArray:
     """An array of tensors of one dtype, which are written and read by index, each written once.
 
-    Every write returns a new array and leaves the old one as it was, in time that does not depend
-    on the size as long as the newest is written to. An array can be a loop variable, an argument or
-    a result of `function`, and a result of `cond`; derivatives flow through all that it does.
+    Every write returns a new array and does not change the old one; writes to the newest array take
+    constant time. An array can be a loop variable, an argument or a result of `function`, and a
+    result of `cond`; all its methods are differentiable.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class TensorArray:
                 "Write array = array.write(index, value)", stacklevel=2)
 
     def _blank_rows(self, size: Tensor) -> Rows:
-        """Return as many rows as a run of the graph will tell."""
+        """Return rows, their number a tensor that is known at run time."""
         size = size if size.dtype == np.int64 else size.astype(np.int64)
         n_rows = capacity_op(size) if self.dynamic_size else size
         written = blank_op(n_rows, shape=(), dtype=np.dtype(bool))
@@ -207,7 +207,7 @@ class TensorArray:
         return self.scatter(positions_op(value), value)
 
     def scatter(self, indices: Any, value: Any) -> TensorArray:
-        """Return an array with the slices of a tensor along its first axis as more elements.
+        """Return an array with the slices of a tensor along its first axis as further elements.
 
         Examples
         --------
@@ -228,7 +228,7 @@ class TensorArray:
             indices, value, value.shape and value.shape[1:], lambda: list(unstack(value)))
 
     def split(self, value: Any, lengths: Any) -> TensorArray:
-        """Return an array with consecutive parts of a tensor, of some lengths, as elements.
+        """Return an array with consecutive parts of a tensor, of given lengths, as elements.
 
         Examples
         --------
@@ -269,7 +269,7 @@ class TensorArray:
         return self._in_rows().read(as_index(index))
 
     def gather(self, indices: Any) -> Tensor:
-        """Return some elements as one tensor.
+        """Return several elements as one tensor.
 
         Examples
         --------
@@ -319,7 +319,7 @@ class TensorArray:
         return reshape(tensor, (count, *shape[2:]))
 
     def size(self) -> Tensor:
-        """Return the number of elements, those included that were not written.
+        """Return the number of elements, including those not written.
 
         Examples
         --------
@@ -331,7 +331,7 @@ class TensorArray:
         return (constant if isinstance(form, Elements) else convert_to_tensor)(form.size)
 
     def identity(self) -> TensorArray:
-        """Return an array of the same elements.
+        """Return an array with the same elements.
 
         Examples
         --------
@@ -343,7 +343,7 @@ class TensorArray:
 
     @property
     def graph(self) -> Any:
-        """The graph that it has tensors of, None if all have values."""
+        """The graph of its symbolic tensors, None if all have values."""
         form = self._form
         tensors = form.by_index().values() if isinstance(form, Elements) else form.leaves
         return next((x.graph for x in tensors if x is not None and x.graph is not None), None)
@@ -355,7 +355,7 @@ class TensorArray:
         return self.use()._held
 
     def use(self) -> TensorArray:
-        """Mark the array as used, though no element may be read."""
+        """Mark the array as used, even if no element is read."""
         self._unused = False
         return self
 
@@ -380,7 +380,7 @@ class TensorArray:
         if self.graph is not None or current_graph() is not None:
             return None
         written = np.flatnonzero(form.written.numpy()).tolist()
-        elements = unstack(form.tensor) if written else ()  # one op, whatever their number
+        elements = unstack(form.tensor) if written else ()  # one op for any number of elements
         return Elements(int(self.size()), {i: elements[i] for i in written})
 
     def _element(self, index: int) -> Tensor:
@@ -415,7 +415,7 @@ class TensorArray:
         return rows
 
     def leaves(self) -> list[Any]:
-        """Return the tensors that it consists of: the rows, which are written, and the size.
+        """Return its tensors: the rows, the mask of written ones, and the size.
 
         Examples
         --------
@@ -432,7 +432,7 @@ class TensorArray:
             size = tensor_of(np.asarray(rows.size))
             rows = Rows(tensor, tensor_of(written), size, self.dynamic_size)
         if rows.grows and isinstance(rows.size, Tensor) and current_graph() is not None:
-            rows = rows.grown_to(rows.size)  # of a number of rows that may change from here on
+            rows = rows.grown_to(rows.size)  # the number of rows may change from here on
         return rows.leaves
 
     def _check(self, value: Tensor, shape: Any) -> None:
@@ -461,7 +461,7 @@ class TensorArray:
             is_new=True)
 
     def told(self, element_shape: Shape) -> TensorArray:
-        """Return an array of elements of a shape, as it may be known later.
+        """Return an array with a more specific shape of elements.
 
         Examples
         --------
@@ -476,7 +476,7 @@ class TensorArray:
 
     @property
     def is_open(self) -> bool:
-        """Whether the shape of elements is not known, and nothing written to tell it by."""
+        """Whether the shape of elements is unknown, and no element has been written."""
         form = self._form
         if isinstance(form, Elements):
             return not form.by_index() and not is_known(self.element_shape)

@@ -62,7 +62,7 @@ __all__ = ["Loop", "ragged_places"]
 
 @dataclass
 class Loop:
-    """A call of the op that has not been made yet.
+    """A prepared call of the op.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Loop:
     snapshots: tuple | None = None
 
     def call(self) -> list[Tensor]:
-        """Run it; return the number of iterations, the loop variables, stacks and lengths.
+        """Call the op; return the number of iterations, the loop variables, stacks and lengths.
 
         There are lengths for each ragged stack that is made; then the stored states.
         """
@@ -158,12 +158,12 @@ class Loop:
 
     @property
     def arguments(self) -> list[Tensor]:
-        """The outer tensors that the body takes."""
+        """The outer tensors that the body reads."""
         return [*self.variables, *self.stacks, *self.same]
 
 
 def ragged_places(body: ConcreteFunction, n_variables: int, first: int) -> tuple[int, ...]:
-    """Return the positions of ragged stacks among those that a body makes, from some position on.
+    """Return the positions of ragged stacks among a body's stacks, from a position on.
 
     These are the stacks of results with an unknown number of rows.
     """
@@ -210,7 +210,7 @@ def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
 
 
 def _given(graph: SymbolicGraph, node: int) -> list[int]:
-    """List the outputs that a repetition of a loop reads: of lengths those of no other stack."""
+    """List the outputs that a repetition of a loop reads; shared lengths count once."""
     outputs, attrs = graph.outputs_of(node), graph.attrs[node]
     body = attrs["body"]
     last = 1 + len(body.output_symbols)
@@ -293,7 +293,7 @@ def _forward_again(
 
 
 def _of_shape(gradient: Tensor, spec: Spec) -> Tensor:
-    """Return a gradient with the extents of its operand, which a loop without iterations loses."""
+    """Return a gradient in the shape of its operand, also for a loop without iterations."""
     shape: Any = gradient.shape
     if shape is None or None in tuple(shape)[1:]:
         gradient = reshape_like(gradient, spec.extents)

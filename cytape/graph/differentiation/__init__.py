@@ -1,1 +1,1 @@
-"""Gradients of graphs, by adding operations to them."""
+"""`cytape.gradients` and Hessians: derivatives of a graph's tensors, as ops added to the graph."""

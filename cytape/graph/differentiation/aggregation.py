@@ -1,4 +1,4 @@
-"""Sums of the gradients that arrive at one tensor, made of ops of a graph."""
+"""Aggregation: sums of the gradients of one tensor, as ops of a graph."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ __all__ = ["AggregationMethod"]
 
 
 class AggregationMethod:
-    """How gradients that arrive at one tensor are summed.
+    """Method by which gradients of one tensor are summed.
 
     Attributes
     ----------
     ADD_N, DEFAULT : int
-        All in one op, once the last has been computed; runs add arrays of 4 MiB and more as
-        below. Those that are computed on different devices are summed per device first, then level
-        by level of what the device labels name.
+        All in one op, after the last has been computed; runs add arrays of 4 MiB and more as below.
+        Gradients on different devices are summed per device first, then level by level of the
+        device labels.
     EXPERIMENTAL_TREE, EXPERIMENTAL_ACCUMULATE_N : int
-        In pairs, each gradient as soon as it has been computed, so that two need to be kept at a
-        time.
+        In pairs, each gradient as soon as it has been computed, so that at most two are kept.
 
     Examples
     --------
@@ -56,7 +55,7 @@ METHODS = (
 
 
 def checked_method(method: Any) -> int:
-    """Return an aggregation method, or raise if there is none like it."""
+    """Return an aggregation method, or raise for an unknown one."""
     if method is None:
         return AggregationMethod.DEFAULT
     if method not in METHODS:
@@ -76,7 +75,7 @@ def add_pair(one: Tensor, other: Tensor) -> Tensor:
     """Return the sum of two gradients of one tensor."""
     if one.spec is other.spec and one.spec.known:
         return add(one, other)
-    return add_n_op(one, other)  # which does not ask whether one is to be broadcast
+    return add_n_op(one, other)  # without a check for broadcasting
 
 
 def add_all(graph: Graph, terms: list[Tensor], on_device: Callable[[str], Any]) -> Tensor:
@@ -125,12 +124,12 @@ def _add(tensors: list[Tensor]) -> Tensor:
 
 
 def _levels(device: str) -> tuple[str, ...]:
-    """Split a device label into what it names, the largest first."""
+    """Split a device label into its parts, the largest unit first."""
     return tuple(filter(None, device.split("/")))
 
 
 def add_slices(terms: list[Any], add_dense: Callable[[list[Tensor]], Tensor]) -> Any:
-    """Return the sum of gradients some of which are sparse; sparse if all of them are."""
+    """Return the sum of gradients of which some are sparse; sparse if all are."""
     slices = [term for term in terms if isinstance(term, IndexedSlices)]
     joined = slices[0] if len(slices) == 1 else aggregate_indexed_slices(slices)
     if len(slices) == len(terms):

@@ -52,35 +52,33 @@ def gradients(
     Parameters
     ----------
     ys : Tensor, Variable or structure, or a list of them
-        What to differentiate: tensors of a graph, or structures of them (`IndexedSlices`, and what
-        `cytape.register_structure` has been told of).
+        The targets: tensors of a graph, or structures of them (`IndexedSlices`, and objects of
+        classes that were registered by `cytape.register_structure`).
     xs : Tensor, Variable or structure, or a list of them
-        With respect to what: any tensors of the graph, also those that others of `xs` depend on,
-        and those among `ys`. Inside a function, also tensors of the graphs around it.
+        The sources: any tensors of the graph, also tensors that other sources depend on, or
+        targets. Inside a function, also tensors of the graphs around it.
     grad_ys : Tensor, IndexedSlices, array_like or structure, or a list of them, optional
-        The gradient with respect to each of `ys`, of its shape; by default, and where it is None,
-        ones.
+        The seed of each of `ys`, in its shape; ones by default, and for None.
     name : str, optional
         The scope of the new ops.
     colocate_gradients_with_ops : bool, optional
-        Whether they get the device label of the op that they differentiate.
+        Whether new ops get the device label of the op that they differentiate.
     gate_gradients : bool, optional
         Whether the gradients of all inputs of an op are computed before any of them is used.
     aggregation_method : int, optional
         One of those of `AggregationMethod`.
     stop_gradients : Tensor or Variable, or a list of them, optional
-        What counts as a constant, whatever it was computed from.
+        Tensors that count as constants.
     unconnected_gradients : {"none", "zero"} or UnconnectedGradients, optional
-        What stands for the gradient with respect to what `ys` do not depend on.
+        The gradient with respect to sources that `ys` do not depend on.
     checkpoints : str, list or Plan, optional
-        Which intermediates to keep for the backward pass, where memory is short: "collection",
-        "speed", "memory" (of those with more than 1024 elements, or what
-        ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to), "auto", or a list. All
-        others are computed once more, as `cytape.graph.checkpoint.gradients` explains. By default
-        all are kept.
+        The intermediates to keep for the backward pass: "collection", "speed", "memory" (among
+        tensors of more than 1024 elements, or of
+        ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE``), "auto", or a list. All others are
+        recomputed, see `cytape.graph.checkpoint.gradients`. By default all are kept.
     memory_budget : int or float, optional
-        For ``checkpoints="auto"``: how many bytes the gradients may take, an integer, or which
-        fraction of what they take where all is kept, a float.
+        For ``checkpoints="auto"``: an integer limits the bytes of the gradients; a float is a
+        fraction of the bytes with all values kept.
 
     Returns
     -------
@@ -90,7 +88,7 @@ def gradients(
     Raises
     ------
     RuntimeError
-        If a tensor is none of a graph.
+        If a tensor does not belong to a graph.
     NotDifferentiableError
         If a gradient arrives at an op that has no gradient function (also a LookupError).
     InvalidGradientError
@@ -100,10 +98,10 @@ def gradients(
         If `aggregation_method` (once there is something to aggregate) or `unconnected_gradients` is
         unknown, or a tensor belongs to another graph; or a budget is given without "auto".
     MemoryBudgetError
-        If no plan is found within the budget; its ``smallest_bytes`` says which would do.
+        If no plan is found within the budget; its ``smallest_bytes`` is the smallest one found.
     TypeError
-        If one of `ys` is complex and has no gradient given, or one that is real, or the other way
-        round; or if something is no tensor, or a gradient function returns something else than
+        If one of `ys` is complex and has no seed, or a real one, or a real one has a complex seed;
+        if an object is not a tensor; or if a gradient function returns other objects than
         gradients.
 
     See Also
@@ -156,7 +154,7 @@ def differentiated(
     unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
     stand_ins: Callable[..., StandIns] | None = None,
 ) -> list[Any]:
-    """Do what `gradients` does, with stand-ins for the nodes of the graph.
+    """Compute `gradients`, with stand-ins for nodes of the graph.
 
     Parameters
     ----------
@@ -211,20 +209,20 @@ stop_gradients, unconnected_gradients
 
 
 def as_list(values: Any) -> list[Any]:
-    """Return a list of what is given, alone or as a list or tuple; None stands for none."""
+    """Return one object, or a list or tuple of them, as a list; None as an empty one."""
     if values is None:
         return []
-    leaves_of_operand(values)  # which registers dataclasses
+    leaves_of_operand(values)  # registers dataclasses
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
 def flat(values: Iterable[Any]) -> list[Any]:
-    """Return the tensors that structures consist of."""
+    """Return the tensors of structures."""
     return [leaf for value in values for leaf in flatten_structure(value)]
 
 
 def _flat_with_gradients(ys: list[Any], grad_ys: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Flatten structures among ys, and the gradients that are given for them."""
+    """Flatten structures among ys, and their given gradients."""
     flat_ys, flat_grad_ys = [], []
     for i, (y, grad_y) in enumerate(zip(ys, grad_ys, strict=True)):
         leaves = flatten_structure(y)
@@ -243,7 +241,7 @@ def _flat_with_gradients(ys: list[Any], grad_ys: list[Any]) -> tuple[list[Any], 
 
 
 def graph_of(tensors: list[Any]) -> Any:
-    """Return the graph that gradients are to be added to."""
+    """Return the graph that gradients are added to."""
     graph = graph_for(tensors) or current_graph()
     if graph is None:
         raise RuntimeError(
@@ -254,7 +252,7 @@ def graph_of(tensors: list[Any]) -> Any:
 
 
 def place_of(places: Places, argument: str, x: Any) -> Place:
-    """Find a tensor that gradients are asked for, or stop at."""
+    """Return the place of a source or of a tensor that gradients stop at."""
     if isinstance(x, Variable):
         return places.place_of_variable(x)
     if not isinstance(x, Tensor):
@@ -273,7 +271,7 @@ def _checked_target(graph: Any, y: Any) -> Tensor:
 
 
 def _checked_seed(i: int, y: Tensor, grad_y: Any) -> Any:
-    """Return the gradient that is given for one of ys, in its dtype; None for ones."""
+    """Return the seed of one of ys, in its dtype; None for ones."""
     if grad_y is None:
         if y.dtype.kind == "c":
             raise TypeError(

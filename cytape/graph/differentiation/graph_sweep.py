@@ -35,15 +35,15 @@ from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.recording.state import building_under
 from cytape.tensor.tensor import Tensor
 
-# Each output is the input in its place, and so are the gradients, sparse or not.
+# Each output is the input at the same position, and so are the gradients, sparse or not.
 _IDENTITIES = frozenset([identity_op, identity_n_op, read_variable_op, tuple_op])
 
 
 class StandIns(Protocol):
-    """Nodes that are differentiated instead of others."""
+    """Nodes that are differentiated in place of others."""
 
     def stand_in(self, node: int, gradients: list[Any]) -> tuple[int, int]:
-        """Return what stands for a node of the graph that is built: nodes that compute the same.
+        """Return stand-ins for a node: nodes that compute the same.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class StandIns(Protocol):
 
 
 class Backward:
-    """One differentiation: ops are added to a graph, latest op first.
+    """One backward pass over nodes, latest first, which adds ops to a graph.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Backward:
         self._arrived: list[dict[int, list[Any]]] = [{} for _ in self._graphs]
         self._found: dict[Place, Any] = {}
         self._sum_scopes: dict[Place, int] = {}
-        self._loops: list[tuple[int, int]] = []  # levels and nodes: those that were differentiated
+        self._loops: list[tuple[int, int]] = []  # levels and nodes of differentiated loops
 
     def run(
         self, targets: list[Place], seeds: list[Any], sources: list[Place], stops: list[Place]
@@ -119,7 +119,7 @@ class Backward:
         return [self._found.get(source) for source in sources]
 
     def _reached(self, sources: list[Place], stops: list[Place]) -> list[bytearray]:
-        """Return the marks of what depends on sources, level by level."""
+        """Return the marks of symbols that depend on sources, level by level."""
         all_marks = [bytearray(graph.n_symbols) for graph in self._graphs]
         for level, symbol in stops:
             all_marks[level][symbol] |= STOPPED
@@ -140,10 +140,10 @@ class Backward:
         return bool(reached and self._graphs[level].spec_of(symbol).trainable)
 
     def _feeds_an_exit(self, source: Place, stops: list[Place]) -> bool:
-        """Tell whether a loop that was differentiated computes anything else from a source.
+        """Return whether a differentiated loop uses a source for other results.
 
-        The gradient is zeros then, as in TensorFlow: with respect to the source alone, since zeros
-        on the way to it would meet infinite slopes.
+        The gradient is then zeros, as in TensorFlow, but only for the source itself, since zeros
+        before it could be multiplied by infinite slopes.
         """
         if not self._loops:
             return False
@@ -157,7 +157,7 @@ class Backward:
         return False
 
     def _differentiate(self, level: int) -> None:
-        """Call the gradient functions of one graph's nodes and hand on what they return."""
+        """Call the gradient functions of one graph's nodes and deliver their results."""
         graph, marks, arrived = self._graphs[level], self._marks[level], self._arrived[level]
         captures = self._places.captures_of(level)
         nodes = nodes_between(graph, marks)
@@ -171,7 +171,7 @@ class Backward:
                 )
         for symbol, (outer, origin) in captures.items():
             if symbol >= len(marks):
-                continue  # a seed captured it: nothing differentiates that
+                continue  # captured by a seed, which is not differentiated
             if marks[symbol] & BETWEEN and not marks[symbol] & STOPPED:
                 self._marks[outer][origin] |= BETWEEN
         for node in nodes:
@@ -240,7 +240,7 @@ class Backward:
         return results
 
     def filled(self, place: Place, number: int) -> Tensor:
-        """Return a tensor of the shape and dtype of the one in a place.
+        """Return a tensor with the shape and dtype of the one in a place.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class Backward:
 
 
 def _reaches_an_exit(attrs: dict[str, Any], fed: set[int]) -> bool:
-    """Tell whether a loop variable of a loop depends on some of the loop's inputs."""
+    """Return whether a loop variable depends on some of the loop's inputs."""
     body, n = attrs["body"], attrs["n_variables"]
     if any(1 <= i <= n for i in fed):
         return True
@@ -350,7 +350,7 @@ def _reaches_an_exit(attrs: dict[str, Any], fed: set[int]) -> bool:
 
 
 def gated(gradients: list[Any]) -> list[Any]:
-    """Pass gradients through one op, so that none can be used before all are there."""
+    """Pass gradients through one op, so that none is used before all are computed."""
     tensors = []
     for gradient in gradients:
         if isinstance(gradient, IndexedSlices):

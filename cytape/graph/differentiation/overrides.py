@@ -1,4 +1,4 @@
-"""Nodes under gradient functions other than their ops', as derivatives see them."""
+"""Overrides: nodes that were built with other gradient functions than their ops'."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["overriding_call"]
 
 
 def overriding_call(graph: Any, node: int) -> tuple[Any, dict] | None:
-    """Return the call that is differentiated in place of a node, None if it is the node's own.
+    """Return the call that is differentiated in place of a node, None for the node itself.
 
-    It has the other backward function, or bodies whose nodes have theirs.
+    It has another backward function, or bodies with other backward functions.
     """
     override = graph.gradient_override_of(node)
     if override is None:
@@ -45,13 +45,13 @@ def _with_bodies_under(op: Any, attrs: dict, overrides: Overrides) -> tuple[Any,
 
 
 def _under(body: ConcreteFunction, overrides: Overrides) -> ConcreteFunction:
-    """Return a body as if it had been traced under gradient functions, which it may have been."""
+    """Return a body as if it had been traced with given gradient functions."""
     return _copied_under(body, overrides) or body
 
 
 @derived
 def _copied_under(body: ConcreteFunction, overrides: Overrides) -> ConcreteFunction | None:
-    """Return the body under gradient functions, None if its nodes have them already."""
+    """Return the body with given gradient functions, None if its nodes already have them."""
     source = body.graph
     used = {source.contexts[source.context_of(node)].overrides
             for node in range(source.n_nodes) if source.inputs_of(node)}

@@ -1,4 +1,4 @@
-"""Where tensors are: in the graph that is built, or in one of those around it."""
+"""Places of tensors: a level (0: the graph being built, then graphs around it) and a symbol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
-# Which graph (0: the one that is built, then those around it), and which symbol of it.
+# Number of the graph (0: the one being built, then those around it), and symbol in it.
 Place = tuple[int, int]
 
 
@@ -34,7 +34,7 @@ class Places:
         self._n_looked_through = [0] * len(self.graphs)
 
     def captures_of(self, level: int) -> dict[int, Place]:
-        """Return where the tensors come from that a graph captured.
+        """Return the origins of a graph's captured tensors.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class Places:
         return self._captures[level]
 
     def starts_of(self, level: int) -> dict[int, Place]:
-        """Return where the start values of loop variables are.
+        """Return the places of the start values of loop variables.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Places:
         }
 
     def _origin(self, level: int, outer: Tensor) -> Place | None:
-        """Find what was captured from a graph around that of a level."""
+        """Find the capture of a tensor of a graph around that of a level."""
         if isinstance(outer, Variable):
             place = self._known_place(outer)
             return place if place is not None and place[0] > level else None
@@ -84,7 +84,7 @@ class Places:
         return None
 
     def _known_place(self, variable: Variable) -> Place | None:
-        """Find what stands for a variable in the outermost graph that has looked at it."""
+        """Find the handle of a variable in the outermost graph that has one."""
         for level in reversed(range(len(self.graphs))):
             graph = self.graphs[level]
             symbol = self._captured_variables(level).get(id(variable))
@@ -95,7 +95,7 @@ class Places:
         return None
 
     def _captured_variables(self, level: int) -> dict[int, int]:
-        """Return the symbols that stand for variables in a graph, by the ids of these objects."""
+        """Return the handles of variables in a graph, by the ids of the variables."""
         captures = captured_by(self.graphs[level])
         if len(captures) != self._n_looked_through[level]:
             self._variables[level] = {
@@ -135,7 +135,7 @@ class Places:
         )
 
     def place_of_variable(self, variable: Variable) -> Place:
-        """Return the place of what stands for a variable.
+        """Return the place of a variable's handle.
 
         Parameters
         ----------
@@ -152,5 +152,5 @@ class Places:
 
 
 def captured_by(graph: Any) -> list[tuple[Tensor, int]]:
-    """List what a graph took from outside, with the symbols that stand for it there."""
+    """List the captured tensors and variables of a graph, with their symbols in it."""
     return getattr(graph, "captures", [])

@@ -25,8 +25,8 @@ __all__ = ["hessian_vector_product", "hessians"]
 def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[Tensor]:
     """Add ops to a graph that compute the Hessians of the sum of some of its tensors.
 
-    The ops of the gradient are differentiated forward, in all directions at once: there are a few
-    times as many ops, whatever the size of `xs`, and their memory grows with it.
+    The ops of the gradient are differentiated in forward mode, in all directions at once: the
+    number of ops does not depend on the size of `xs`, but their memory does.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _hessian(graph: Any, i: int, x: Tensor, gradient: Any) -> Tensor:
 
 
 def _tangent(graph: Any, x: Tensor, y: Tensor, tangent: Tensor) -> Tensor | None:
-    """Move a tensor in several directions; return how another one moves, None if not at all."""
+    """Return the tangents of a tensor for a batch of directions of another one; None for zero."""
     places = Places(graph)
     source, target = place_of(places, "xs", x), places.place_of("ys", y)
     moving = {source: tangent}
@@ -165,7 +165,7 @@ def hessian_vector_product(
         )
     graph = graph_of(ys + xs)
     with building_into(graph), building_under(graph, graph.scope_context(name)):
-        # The gradients, weighted by the vector, are differentiated once more.
+        # The gradients, weighted by the vector, are differentiated again.
         firsts = gradients(ys, xs, **options)
         weighted = [(dense(first), v) for first, v in zip(firsts, vs, strict=True)
                     if first is not None]

@@ -99,7 +99,7 @@ def get_consuming_ops(ts: Any) -> list[Operation]:
 
 
 class ControlOutputs:
-    """Control outputs: the operations of a graph that wait for others, by the latter.
+    """Control outputs of operations: the operations that have them as control inputs.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class ControlOutputs:
         return self._graph
 
     def update(self) -> ControlOutputs:
-        """Look at the graph again, if it has changed.
+        """Update after changes of the graph.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class ControlOutputs:
         return self
 
     def get(self, op: Operation) -> list[Operation]:
-        """Return the operations that wait for one.
+        """Return the operations that wait for a given one.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class ControlOutputs:
         return list(self._waiting.get(op, ()))
 
     def get_all(self) -> dict[Operation, list[Operation]]:
-        """Return all operations that others wait for, with these.
+        """Return all operations with control outputs, and these.
 
         Returns
         -------
@@ -219,7 +219,7 @@ def get_ops_ios(
     control_outputs: ControlOutputs | None = None,
     control_ios: ControlOutputs | None = None,
 ) -> list[Operation]:
-    """Return the operations that others read or are read by.
+    """Return the producers or consumers of operations.
 
     Parameters
     ----------
@@ -264,8 +264,8 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tens
     Returns
     -------
     inputs, outputs, inside : list of Tensor
-        Outputs are the tensors that are read outside, or not at all; inside are those that are read
-        by one of the operations and computed by one, some of which may be outputs, too.
+        Outputs are computed by the operations and read outside, or not at all. Tensors inside are
+        computed and read by the operations; they may be outputs, too.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tens
 
 
 def boundary_symbols(graph: Any, nodes: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """Return symbols as `compute_boundary_ts` returns tensors."""
+    """Return the boundary as symbols; see `compute_boundary_ts`."""
     reads = {symbol: None for node in nodes for symbol in graph.inputs_of(node)}
     made = {symbol: None for node in nodes for symbol in graph.outputs_of(node)}
     members = set(nodes)

@@ -12,7 +12,7 @@ __all__ = ["add_control_inputs", "remove_control_inputs"]
 
 
 def add_control_inputs(op: Operation, cops: Any) -> None:
-    """Have an operation run only after others.
+    """Make an operation run only after others.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def add_control_inputs(op: Operation, cops: Any) -> None:
 
 
 def remove_control_inputs(op: Operation, cops: Any) -> None:
-    """Have an operation no longer wait for others.
+    """Remove control inputs from an operation.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def remove_control_inputs(op: Operation, cops: Any) -> None:
 
 
 def _waiting(op: Operation) -> list[int]:
-    """Return the nodes that wait with an operation: itself, and a call of Python it shows."""
+    """Return the nodes that get an operation's control inputs: itself, and its Python call."""
     graph, node = op.graph, op.node
     if graph.ops[node] is not given_results_op:
         return [node]

@@ -39,13 +39,13 @@ def copy(
     sgv
         What `make_view` takes.
     dst_graph : Graph, optional
-        Where it is copied to; by default the same graph.
+        The graph of the copies; by default the same graph.
     dst_scope : str, optional
-        What the names of the copies begin with.
+        Prefix of the names of the copies.
     src_scope : str, optional
-        What the old names begin with, which is left out of the new ones.
+        Prefix of the old names, which is removed.
     reuse_dst_scope : bool, optional
-        Whether the scope may be one that there is, instead of a new one.
+        Whether the scope may exist already.
 
     Returns
     -------
@@ -93,8 +93,8 @@ def copy_with_input_replacements(
     sgv
         What `make_view` takes.
     replacement_ts : mapping of Tensor to Tensor
-        What is read in place of inputs of the view. Other inputs stay what they are in the same
-        graph, and become placeholders in another one.
+        Replacements of inputs of the view. Other inputs are kept in the same graph, and become
+        placeholders in another one.
     dst_graph, dst_scope, src_scope, reuse_dst_scope
         As `copy` takes them.
 
@@ -166,20 +166,20 @@ def graph_replace(
     ----------
     target_ts : Tensor, or a structure of tensors
     replacement_ts : mapping of Tensor to Tensor
-        What is to be used in place of what: tensors of the graph. For a variable ``w`` that is what
-        reads it, ``graph.variable_value(w)``; for a value, ``graph.constant(value)``.
+        Tensors of the graph, with their replacements. For a variable ``w`` pass its read,
+        ``graph.variable_value(w)``; for a value, ``graph.constant(value)``.
     dst_scope, src_scope, reuse_dst_scope
         As `copy` takes them.
 
     Returns
     -------
     Tensor or structure of Tensor
-        As `target_ts`; those that do not depend on what is replaced are the same.
+        As `target_ts`; tensors that do not depend on replaced ones are returned unchanged.
 
     Raises
     ------
     ValueError
-        If none of them does.
+        If no target depends on a replaced tensor.
     TypeError
         If a replacement has another dtype.
 

@@ -196,7 +196,7 @@ def connect(
     sgv0, sgv1
         What `make_view` takes; with as many outputs as inputs. A view is changed.
     disconnect_first : bool, optional
-        Whether what else reads these outputs gets placeholders.
+        Whether other consumers of these outputs get placeholders.
 
     Returns
     -------
@@ -289,13 +289,13 @@ class _Edit:
         self._inputs: dict[int, int] = {}  # new input by old input
 
     def apply(self) -> None:
-        """Change it."""
+        """Apply the changes."""
         if self.graph is not None:
             self.graph.rewire(self.changes, self._controls)
         follow_inputs(self.view, self.view, self._inputs)
 
     def _is_handle(self, t: Tensor) -> bool:
-        """Tell whether a tensor stands for a variable, which nothing can be fed for."""
+        """Return whether a tensor is the handle of a variable, for which no value can be fed."""
         return self.graph.ops[self.graph.as_node(t)] is variable_handle_op
 
     def detach_inputs(self) -> list[Tensor]:

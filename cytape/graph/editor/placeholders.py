@@ -29,14 +29,14 @@ def placeholder_name(
     t : Tensor, optional
         Of a graph.
     scope : str, optional
-        Of the placeholder; by default that of the tensor.
+        Scope of the placeholder; by default the tensor's.
     prefix : str, optional
 
     Returns
     -------
     str
-        The prefix, the name of the tensor's operation, and which output of it the tensor is. The
-        name of a placeholder that was named so stays as it is.
+        The prefix, the name of the tensor's operation, and the position of the tensor among its
+        outputs. Names of placeholders that already have this form are returned unchanged.
 
     Raises
     ------

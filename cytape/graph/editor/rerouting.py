@@ -33,13 +33,13 @@ def reroute_ts(
     Parameters
     ----------
     ts0 : Tensor or iterable of Tensor
-        What is read from now on.
+        The replacements.
     ts1 : Tensor or iterable of Tensor
-        What is read now, one for each of `ts0`.
+        The replaced tensors, one for each of `ts0`.
     can_modify : Operation or iterable of Operation, optional
-        Which operations are changed; by default all that read one of `ts1`.
+        The operations to change; by default all consumers of `ts1`.
     cannot_modify : Operation or iterable of Operation, optional
-        Which are not.
+        Operations that are not changed.
 
     Returns
     -------
@@ -52,12 +52,11 @@ def reroute_ts(
         If there are not as many of `ts0` as of `ts1`, dtypes differ, shapes do not fit, or an
         operation would have to run before itself. Nothing is changed then.
     TypeError
-        If something is no tensor, or no operation.
+        If an object is not a tensor or not an operation.
 
     Notes
     -----
-    Consumers have been built for tensors of a certain shape. So as much has to be known of the
-    shape of a new one as of the old one's.
+    The shape of a replacement must be at least as specific as that of the replaced tensor.
 
     Examples
     --------
@@ -132,7 +131,7 @@ def replaced_symbols(
     ----------
     graph : Graph
     symbols0, symbols1 : list of int
-        What is to be read, and what is read now.
+        The replacements and the replaced symbols.
     swap : bool
         Whether the former are replaced by the latter, too.
 
@@ -348,13 +347,13 @@ def inputs_rerouted(view0: SubGraphView, view1: SubGraphView, new: dict[int, int
     """Return the changes that make two views read other symbols."""
     allowed = [*view0.nodes, *view1.nodes]
     for view in view0, view1:
-        for t in view.passthroughs:  # their consumers take part, too
+        for t in view.passthroughs:  # their consumers are rerouted, too
             allowed += view.graph.consumer_nodes(view.graph.symbol_of(t))
     return rerouted(view0.graph if view0 else view1.graph, new, allowed)
 
 
 def follow_inputs(view0: SubGraphView, view1: SubGraphView, new: dict[int, int]) -> None:
-    """Have two views see which inputs they have got."""
+    """Update the inputs of two views."""
     for view in view0, view1:
         view.assign_from(view.with_inputs_replaced(new))
 

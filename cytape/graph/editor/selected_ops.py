@@ -22,7 +22,7 @@ __all__ = [
     "select_ts",
 ]
 
-# How a regular expression begins that is meant for one of them only.
+# Prefixes of regular expressions that match only operations or only tensors.
 FOR_OPS, FOR_TENSORS = "(?#ops)", "(?#ts)"
 
 
@@ -54,7 +54,7 @@ def filter_ops(ops: Any, positive_filter: bool | Callable[[Operation], bool]) ->
 
 
 def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operation]:
-    """Return those of some operations in whose names something is found.
+    """Return the operations among some whose names match.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def filter_ts(ops: Any, positive_filter: bool | Callable[[Tensor], bool]) -> lis
 
 
 def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]:
-    """Return those inputs and outputs of some operations in whose names something is found.
+    """Return the inputs and outputs of some operations whose names match.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]
 
 
 def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
-    """Return those of some operations that are in a scope.
+    """Return the operations among some that are in a scope.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def _pattern(regex: str | re.Pattern[str]) -> re.Pattern[str]:
 def _regex(
     regex: str | re.Pattern[str], graph: Any, wanted: str, others: str
 ) -> re.Pattern[str] | None:
-    """Return a pattern, None if it does not begin as wanted, or as those do that are for others."""
+    """Return a pattern, None if it lacks a required prefix or has the prefix of another kind."""
     pattern = _pattern(regex)
     if pattern.pattern.startswith(others) or not pattern.pattern.startswith(wanted):
         return None

@@ -25,15 +25,14 @@ __all__ = ["SubGraphView"]
 class SubGraphView:
     """A set of operations of a graph, with the tensors that it reads and computes for others.
 
-    A view changes nothing in the graph, and methods return new views. Functions that edit the
-    graph take views, and have those that they are given see what became of their inputs.
+    A view does not change the graph, and its methods return new views. Functions that edit the
+    graph update the inputs of the views that they are given.
 
     Parameters
     ----------
     inside_ops : Graph, Operation or iterable of Operation, optional
     passthrough_ts : Tensor or iterable of Tensor, optional
-        Tensors that are input and output at once; those that the operations are connected to
-        are left out.
+        Tensors that are both input and output; tensors connected to the operations are ignored.
 
     Raises
     ------
@@ -85,7 +84,7 @@ class SubGraphView:
 
     @property
     def graph(self) -> Any:
-        """The graph, None for a view of nothing."""
+        """The graph, None for an empty view."""
         return self._graph
 
     @property
@@ -172,7 +171,7 @@ class SubGraphView:
         raise ValueError(f"there is no op {op_name!r} in the view, which has {_names(self._ops)}")
 
     def is_passthrough(self, t: Tensor) -> bool:
-        """Tell whether a tensor is input and output.
+        """Return whether a tensor is both input and output.
 
         Parameters
         ----------
@@ -252,7 +251,7 @@ class SubGraphView:
         return view
 
     def assign_from(self, other: SubGraphView) -> None:
-        """Become a view of the same operations as another one.
+        """Assign another view to this one.
 
         Parameters
         ----------
@@ -365,7 +364,7 @@ class SubGraphView:
         return view
 
     def remap_outputs_to_consumers(self) -> SubGraphView:
-        """Return a view with each output as often as there are operations that read it.
+        """Return a view with each output repeated once per operation that reads it.
 
         Returns
         -------

@@ -33,7 +33,7 @@ __all__ = [
 
 
 def replace_t_with_placeholder_handler(info: TransformerInfo, t: Tensor) -> Tensor:
-    """Have a tensor from outside be replaced by a placeholder.
+    """Replace a tensor from outside by a placeholder.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def replace_t_with_placeholder_handler(info: TransformerInfo, t: Tensor) -> Tens
     Returns
     -------
     Tensor
-        The handle of a variable stays that of the variable, which nothing can be fed for.
+        For the handle of a variable, its handle in the other graph, since it cannot be fed.
     """
     graph, node = info.graph, info.graph.as_node(t)
     if graph.ops[node] is variable_handle_op:
@@ -52,7 +52,7 @@ def replace_t_with_placeholder_handler(info: TransformerInfo, t: Tensor) -> Tens
 
 
 def keep_t_if_possible_handler(info: TransformerInfo, t: Tensor) -> Tensor:
-    """Have a tensor from outside be itself in the same graph, and a placeholder in another one.
+    """Keep a tensor from outside in the same graph; replace it by a placeholder in another one.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def keep_t_if_possible_handler(info: TransformerInfo, t: Tensor) -> Tensor:
 def transform_op_if_inside_handler(
     info: TransformerInfo, op: Operation, keep_if_possible: bool = True
 ) -> Operation | None:
-    """Have an operation that others wait for, or differentiate, be the new one if there is one.
+    """Replace a control input or original operation by its copy, if there is one.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def copy_op_handler(
     if graph.ops[node] is variable_handle_op:  # a graph has one handle for each variable
         handle = into.variable_handle(graph.attrs[node]["variable"])
         return handle.op, (handle,)
-    name = info.new_name(op.name)  # before there is a new one, which asking for names would name
+    name = info.new_name(op.name)  # before the copy is built, since reading names would name it
     context = graph.contexts[graph.context_of(node)]
     number = into.context_number(Context(
         device=context.device, overrides=context.overrides, recorded=context.recorded))
@@ -141,11 +141,11 @@ class TransformerInfo:
     Attributes
     ----------
     sgv : SubGraphView
-        What is transformed.
+        The transformed view.
     graph, graph_ : Graph
-        Where that is, and where the result is.
+        Its graph, and the graph of the copies.
     scope, scope_ : str
-        What names begin with, and what they are to begin with.
+        Prefixes of the old and the new names.
     transformed_ops : dict of Operation to Operation
     transformer : Transformer
     """
@@ -179,7 +179,7 @@ class TransformerInfo:
         return item if isinstance(item, Operation) and item.graph is self.graph else None
 
     def collections_of(self, elem: Operation | Tensor) -> list[Any]:
-        """Return the names of the collections that something is in.
+        """Return the names of the collections that contain an operation or tensor.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class TransformerInfo:
 
     @property
     def has_collections(self) -> bool:
-        """Whether operations or tensors of the graph are in any."""
+        """Whether any collection contains operations or tensors of the graph."""
         return bool(self._collections)
 
     def new_name(self, name: str) -> str:
@@ -243,7 +243,7 @@ class TransformerInfo:
         original : Operation, Tensor or str, or a structure of these
             Strings are names, of tensors if they have a colon.
         missing_fn : callable, optional
-            Called with what has become nothing; without it None is returned for that.
+            Called for objects without a copy; by default None is returned for these.
 
         Returns
         -------
@@ -265,7 +265,7 @@ class TransformerInfo:
         transformed : Operation, Tensor or str, or a structure of these
             Strings are names, of tensors if they have a colon.
         missing_fn : callable, optional
-            Called with what was made of nothing; without it None is returned for that.
+            Called for objects without an original; by default None is returned for these.
 
         Returns
         -------
@@ -290,7 +290,7 @@ class TransformerInfo:
 
 
 def _element(graph: Any, item: Any) -> Any:
-    """Return the operation or tensor of a graph that something is, or names, or None."""
+    """Return the operation or tensor given as an object or a name; None if there is none."""
     if isinstance(item, str):
         try:
             return graph.as_graph_element(item)
@@ -312,7 +312,7 @@ def _mapped(
 
 
 class Transformer:
-    """Copies a part of a graph, in the same graph or another; handlers define the copies.
+    """Copier of parts of graphs, in the same graph or another; handlers define the copies.
 
     Attributes
     ----------
@@ -320,18 +320,18 @@ class Transformer:
         Called with the info, an operation and its new inputs; returns the new operation and its
         outputs. By default a copy.
     transform_external_input_handler : callable
-        Called with the info and an input of the view; returns what is read in its place. By
-        default a placeholder.
+        Called with the info and an input of the view; returns its replacement. By default a
+        placeholder.
     transform_external_hidden_input_handler : callable
-        Likewise for what the operations read that is no input of the view. By default the
-        tensor itself in the same graph, and a placeholder in another one.
+        The same for tensors that the operations read and that are not inputs of the view. By
+        default the tensor itself in the same graph, and a placeholder in another one.
     transform_control_input_handler, transform_original_op_handler : callable
         Called with the info and an operation that others wait for, or differentiate; returns the
         operation that new ones wait for, or None. By default the new one; if there is none, itself
         in the same graph, and None in another one.
     assign_collections_handler : callable
-        Called with the info, each operation and tensor, and what it has become. By default the
-        latter is added to collections of the new names.
+        Called with the info, each operation and tensor, and its copy. By default copies are added
+        to collections under the new names.
 
     Examples
     --------
@@ -379,18 +379,18 @@ class Transformer:
         sgv
             What `make_view` takes.
         dst_graph : Graph
-            Where the result is built.
+            The graph of the result.
         dst_scope : str
-            What the new names begin with.
+            Prefix of the new names.
         src_scope : str, optional
-            What the old names begin with, which is left out of the new ones.
+            Prefix of the old names, which is removed.
         reuse_dst_scope : bool, optional
-            Whether the scope may be one that there is.
+            Whether the scope may exist already.
 
         Returns
         -------
         SubGraphView
-            What the view has become.
+            The copy of the view.
         TransformerInfo
 
         Raises

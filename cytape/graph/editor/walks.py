@@ -38,9 +38,9 @@ def get_forward_walk_ops(
     Parameters
     ----------
     seed_ops : Operation or Tensor, or iterable of either
-        Where the walk begins; for tensors, with those that read them.
+        Begin of the walk; for tensors, their consumers.
     inclusive : bool, optional
-        Whether these are returned, too.
+        Whether the seeds are returned, too.
     within_ops : Graph, Operation or iterable of Operation, optional
         The walk does not leave these; an empty list leaves none.
     within_ops_fn : callable, optional
@@ -48,7 +48,7 @@ def get_forward_walk_ops(
     stop_at_ts : Tensor or iterable of Tensor, optional
         Tensors that are not crossed.
     control_outputs : ControlOutputs, optional
-        To go from operations to those that wait for them as well.
+        If given, the walk also follows control outputs.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def get_backward_walk_ops(
     Parameters
     ----------
     seed_ops : Operation or Tensor, or iterable of either
-        Where the walk begins; for tensors, with those that make them.
+        Begin of the walk; for tensors, their producers.
     inclusive : bool, optional
         Whether these are returned, too.
     within_ops : Graph, Operation or iterable of Operation, optional
@@ -110,7 +110,7 @@ def get_backward_walk_ops(
     stop_at_ts : Tensor or iterable of Tensor, optional
         Tensors that are not crossed.
     control_inputs : bool, optional
-        Whether to go from operations to those that they wait for as well.
+        Whether the walk also follows control inputs.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def get_backward_walk_ops(
 
 
 def _listed(seed_ops: Any) -> list[Any]:
-    """Return where a walk begins: all operations, or all tensors."""
+    """Return the seeds of a walk: all operations, or all tensors."""
     seeds = [seed_ops] if isinstance(seed_ops, (Operation, Tensor)) else seed_ops
     if isinstance(seeds, Iterable):
         seeds = list(seeds)

@@ -1,1 +1,1 @@
-"""The data of a graph: operations, names, contexts and variables; listings, drawings and files."""
+"""The data model of graphs: operations, names, contexts, variables; listings, drawings, files."""

@@ -1,4 +1,4 @@
-"""Flow: dependences between the values of a graph, through the bodies of branches and loops."""
+"""Dependences between the values of a graph, also through bodies of branches and loops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RUNS: dict[Any, Callable[[dict], list[Run]]] = {}
 
 
 class Flow:
-    """Dependences between the symbols of graphs; each body is visited once a question."""
+    """Dependences between the symbols of graphs; a query visits each body once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple, frozenset[int]] = {}
@@ -47,7 +47,7 @@ class Flow:
         return RUNS[op](graph.attrs[node]) if op in RUNS else []
 
     def reached(self, graph: Any, sources: frozenset[int]) -> frozenset[int]:
-        """Return the symbols that depend on some, by differentiable ops."""
+        """Return the symbols that depend on given ones, by differentiable ops."""
         key = id(graph), "reached", sources
         if key not in self._known:
             reached = set(sources)
@@ -65,7 +65,7 @@ class Flow:
         return self._known[key]
 
     def needed(self, graph: Any, targets: frozenset[int]) -> frozenset[int]:
-        """Return the symbols on which some depend."""
+        """Return the symbols that given ones depend on."""
         key = id(graph), "needed", targets
         if key not in self._known:
             needed = set(targets)
@@ -75,7 +75,7 @@ class Flow:
         return self._known[key]
 
     def inputs_needed(self, graph: Any, node: int, needed: Iterable[int]) -> Iterable[int]:
-        """Return the inputs of a node on which its outputs among some symbols depend."""
+        """Return the inputs of a node that some of its outputs depend on."""
         runs = self.runs(graph, node)
         if not runs:
             return () if set(graph.outputs_of(node)).isdisjoint(needed) else graph.inputs_of(node)
@@ -111,7 +111,7 @@ def _settled(
 
 
 def has_derivative(op: Any) -> bool:
-    """Tell whether gradients pass through an op."""
+    """Return whether gradients pass through an op."""
     if isinstance(op, PartialsOp):
         return any(partial is not None for partial in op.partials)
     return not isinstance(op, GeneralOp) or op.differentiable

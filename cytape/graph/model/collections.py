@@ -10,13 +10,13 @@ from cytape.tensor.values.cached_property import cached_property
 
 
 class _Position(NamedTuple):
-    """A tensor of the graph itself, kept so that it does not keep the graph."""
+    """Reference to a tensor of the graph that does not keep the graph alive."""
 
     symbol: int
 
 
 class Collection(MutableSequence[Any]):
-    """A list that a graph keeps; behaves as a list does.
+    """A list that a graph stores, with the interface of a list.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Collections:
         return {}
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Append something to the list that the graph keeps under a name.
+        """Append an object to the list that the graph stores under a name.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Collections:
         self.get_collection_ref(name).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Append something to several lists, to each once.
+        """Append an object to several lists, once to each.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Collections:
             self.add_to_collection(name, value)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return a copy of the list that the graph keeps under a name, empty if there is none.
+        """Return a copy of the list that the graph stores under a name, empty if there is none.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Collections:
         return [item for item in kept if str(getattr(item, "name", "")).startswith(scope)]
 
     def get_collection_ref(self, name: Any) -> Collection:
-        """Return the very list that the graph keeps under a name; changes of it are kept.
+        """Return the list itself that the graph stores under a name, not a copy.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Collections:
         return found
 
     def get_all_collection_keys(self) -> list[Any]:
-        """Return the names under which the graph keeps something.
+        """Return the names of the graph's collections.
 
         Returns
         -------

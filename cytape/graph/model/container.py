@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[np.ndarray]]:
         return _parsed(content)
     except GraphFileError:
         raise
-    except Exception as error:  # whatever the modules that read it make of damaged data
+    except Exception as error:  # zipfile and json raise various errors for damaged data
         name = os.fspath(path)
         raise GraphFileError(f"{name!r} is no saved graph, or damaged: {error}") from error
 
@@ -107,7 +107,7 @@ def _array(content: bytes) -> np.ndarray:
         raise GraphFileError(f"an array has dtype {dtype}, which is none of numbers")
     if any(extent < 0 for extent in shape):
         raise GraphFileError(f"an array has shape {shape}")
-    if dtype.itemsize == 0:  # as many elements as it likes would be in no bytes
+    if dtype.itemsize == 0:  # any number of elements would fit into no bytes
         raise GraphFileError(f"an array has dtype {dtype}, whose elements have no size")
     rest = content[data.tell() :]
     if math.prod(shape) * dtype.itemsize != len(rest):

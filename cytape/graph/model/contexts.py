@@ -51,7 +51,7 @@ OUTERMOST = Context()
 
 
 def overrides_within(outer: Overrides, inner: Overrides) -> Overrides:
-    """Return the gradient functions of ops that are built under some, and within these others.
+    """Return nested gradient functions combined: inner ones replace outer ones.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def overrides_within(outer: Overrides, inner: Overrides) -> Overrides:
 
 
 class BuiltUnderContexts(Lookup):
-    """A graph whose operations are built under scopes, devices, control inputs and the like."""
+    """A graph whose operations are built under scopes, devices, control inputs and so on."""
 
     @cached_property
     def _numbers(self) -> dict[Context, int]:  # a context -> its position in `contexts`
@@ -84,7 +84,7 @@ class BuiltUnderContexts(Lookup):
         return self.context_number(self.contexts[self.present_context]._replace(**changes))
 
     def context_number(self, context: Context) -> int:
-        """Return the position of a context in `contexts`, which from now on has it.
+        """Return the position of a context in `contexts`, appended if it is new.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class BuiltUnderContexts(Lookup):
         return self._names.scope_name(self._names.enter(ROOT, base, self.n_nodes), self)
 
     def differentiating(self, operation: Operation) -> AbstractContextManager[Any]:
-        """Build ops that differentiate one, in a scope that is called after it.
+        """Build ops of the derivative of an op, in a scope named after it.
 
         Parameters
         ----------
@@ -220,18 +220,18 @@ class BuiltUnderContexts(Lookup):
         scope = self._names.enter_after(node, "_grad", present.scope, self.n_nodes)
         if device is None:
             device = present.device
-        # No other context has this scope: there is none to look up.
+        # The scope is new, so no existing context equals this one.
         self.contexts.append(Context(
             scope, present.controls, device, present.overrides, node, present.recorded))
         return len(self.contexts) - 1
 
     def context_of_numbers(self) -> int:
-        """Return the number of a context that has nothing but the present scope."""
+        """Return the number of a context with only the present scope."""
         scope = self.contexts[self.present_context].scope
         return 0 if scope == ROOT else self.context_number(Context(scope))
 
     def original_op(self, operation: Operation | None) -> AbstractContextManager[Any]:
-        """Build ops that remember which one they differentiate.
+        """Build ops that store which op they differentiate.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class BuiltUnderContexts(Lookup):
         return building_under(self, self.context_with(device=context.device))
 
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> AbstractContextManager[Any]:
-        """Build ops that have the gradient function of other op types instead of their own.
+        """Build ops with the gradient functions of other op types instead of their own.
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class BuiltUnderContexts(Lookup):
         return building_under(self, self.context_with(overrides=overrides))
 
     def gradient_override_of(self, node: int) -> str | None:
-        """Return the name of the gradient function that a node has instead of its op's.
+        """Return the name of the gradient function that replaces a node's own, None if none does.
 
         Parameters
         ----------
@@ -401,7 +401,7 @@ class BuiltUnderContexts(Lookup):
         return dict(overrides).get(self.ops[node].name) if overrides else None
 
     def original_of(self, node: int) -> int | None:
-        """Return the node that one was built to differentiate.
+        """Return the node whose derivative a node is part of.
 
         Parameters
         ----------

@@ -92,7 +92,7 @@ def get_variable(
     initializer: Any = None,
     trainable: bool = True,
 ) -> Variable:
-    """Return the variable of that name of the graph that is being built.
+    """Return the variable of a name in the graph that is being built.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def get_variable(
 
 
 def name_scope(name: str | None) -> AbstractContextManager[str]:
-    """Build ops whose names begin with a name; outside of graphs, nothing.
+    """Build ops whose names begin with a name. Outside of graphs, no effect.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def no_op(name: str | None = None) -> Operation:
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """Add an operation that is done when all of some others are.
+    """Add an operation that runs after all of some others.
 
     Parameters
     ----------

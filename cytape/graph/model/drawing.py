@@ -10,7 +10,7 @@ from typing import Any
 
 from cytape.graph.model.listing import call_text, is_number, short, spec_text
 
-LARGEST = 1000  # operations of a graph that is drawn unasked: layout takes long
+LARGEST = 1000  # operations of a graph that is drawn automatically, since layout is slow
 SECONDS = 60
 
 _STYLES = {
@@ -106,7 +106,7 @@ def _quoted(text: str) -> str:
 
 
 def to_svg(graph: Any) -> str | None:
-    """Return a graph as a picture, if there is something that draws it.
+    """Return a graph as a picture, if Graphviz is installed.
 
     Parameters
     ----------

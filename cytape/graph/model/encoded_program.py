@@ -119,7 +119,7 @@ def _node_code(
 
 
 class GraphBuilder:
-    """Builds the nodes that JSON says in a graph without any.
+    """Builder of nodes from JSON, in an empty graph.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class GraphBuilder:
         self._contexts = [self._context(each) for each in field(code, "contexts", list)]
 
     def build_all(self) -> None:
-        """Build them, and give them their names."""
+        """Build the nodes, and name them."""
         for node, code in enumerate(self.nodes):
             try:
                 self._build(node, code)
@@ -242,7 +242,7 @@ def spec_code(spec: Spec) -> list[Any]:
 
 
 def field(code: Any, name: str, kind: type) -> Any:
-    """Return an entry of a JSON object, of a certain type.
+    """Return an entry of a JSON object, or raise if it has another type.
 
     Parameters
     ----------
@@ -266,9 +266,9 @@ def field(code: Any, name: str, kind: type) -> Any:
 
 
 def _check_call(op: Any, n_inputs: int, attrs: dict[str, Any]) -> None:
-    """Raise if an op cannot be called with this number of inputs and these arguments."""
+    """Raise if the signature of an op does not fit this number of inputs and these arguments."""
     try:
         signature = inspect.signature(op.forward)
-    except ValueError:  # a function in C may have none
+    except ValueError:  # functions in C may lack a signature
         return
     signature.bind(*[None] * n_inputs, **attrs)

@@ -47,7 +47,7 @@ _DTYPE = re.compile(r"[<>|=][biufcSUmM]\d{0,9}(\[\d{0,9}\w{1,2}\])?")
 
 
 class NoWordError(GraphFileError):
-    """A value is none that a file can hold."""
+    """Raised for a value that files cannot store."""
 
 
 def body_type() -> type:
@@ -83,7 +83,7 @@ class Encoder:
         self._n_around = 0  # bodies that are being encoded
 
     def array(self, array: np.ndarray) -> int:
-        """Return the number of an array, which is kept.
+        """Return the number of an array, which is stored.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Encoder:
         if isinstance(value, self._body_type):
             return {"function": self.function(value)}
         if type(value) is Tensor and value.graph is None:
-            if value.id < 0:  # a constant that an eager call saved
+            if value.id < 0:  # a saved constant of an eager call
                 return {"tensor": self.array(value.numpy())}
             if value.id not in self._tensors:
                 self._tensors[value.id] = self.array(value.numpy())
@@ -257,7 +257,7 @@ class Decoder:
         }
 
     def decode(self, code: Any) -> Any:
-        """Return the value that JSON stands for.
+        """Return the value of JSON.
 
         Parameters
         ----------
@@ -386,7 +386,7 @@ def brief(code: Any) -> str:
 
 
 def listed(code: Any, length: int | None = None) -> list[Any]:
-    """Return a list that a file holds, or raise if it holds something else.
+    """Return a list in a file, or raise if it is another object.
 
     Parameters
     ----------
@@ -404,7 +404,7 @@ def listed(code: Any, length: int | None = None) -> list[Any]:
 
 
 def numbered(things: Sequence[Any], number: Any, what: str) -> Any:
-    """Return an item of a list, by a number that a file holds.
+    """Return an item of a list, by a number in a file.
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ def numbered(things: Sequence[Any], number: Any, what: str) -> Any:
 
 
 def dtype_named(name: Any) -> np.dtype:
-    """Return the dtype that a file names.
+    """Return the dtype of a name in a file.
 
     Parameters
     ----------

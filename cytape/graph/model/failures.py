@@ -1,4 +1,4 @@
-"""Messages about operations that raised an error while their graph ran."""
+"""Notes on errors of operations: the operation, its inputs, the line that built it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def where_built(location: tuple[str, int, str] | None) -> str:
-    """Return a node's location as a part of a sentence, "" if it is not known.
+    """Return a node's location as a part of a sentence, "" if it is unknown.
 
     Parameters
     ----------

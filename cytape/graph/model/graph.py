@@ -1,4 +1,4 @@
-"""Graph: a program as a graph of operations."""
+"""Graph: a program as a graph of operations, for users."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ no_op = nondifferentiable("NoOp", lambda: (), shape_rule=lambda: ())
 class Graph(Editable):
     """A program as a graph of operations, which a `Session` runs.
 
-    Ops that are called with a tensor of a graph are added to it; inside `as_default` all are. The
+    Calls of ops with a tensor of a graph are added to it; inside `as_default` all calls are. The
     graph consists of `Operation` objects, which are connected by tensors without values. The name
-    of an operation is its type (or a name that the user gives), made unique. The name of a tensor
-    is the operation's, a colon, and the index of the output.
+    of an operation is its type (or the user's name for it), made unique. The name of a tensor is
+    the operation's, a colon, and the index of the output.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Graph(Editable):
         self.contexts[0] = OUTERMOST
 
     def as_default(self) -> AbstractContextManager[Graph]:
-        """Build this graph inside a ``with`` block, whatever ops are called with.
+        """Build this graph inside a ``with`` block, for any operands of ops.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Graph(Editable):
     # ---- building
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """Return this graph's tensor for one that is not its own, or raise if there is none.
+        """Return this graph's tensor for a foreign one, or raise.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class Graph(Editable):
         return self._named(name, constant_op, value=value)
 
     def no_op(self, name: str | None = None) -> Operation:
-        """Add an operation that does nothing, for the sake of its control inputs.
+        """Add an operation that does nothing but wait for its control inputs.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Graph(Editable):
         return Operation(self, node)
 
     def group(self, *inputs: Any, name: str | None = None) -> Operation:
-        """Add an operation that is done when all of some others are.
+        """Add an operation that runs after all of some others.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Graph(Editable):
         return result
 
     def give_name(self, op: Operation | Tensor, name: str) -> None:
-        """Have an operation that was just built called by a name.
+        """Set the name of an operation that was just built.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class Graph(Editable):
         self._names.give(self.as_node(op), name)
 
     def give_name_of(self, op: Operation, other: Operation, name: str) -> None:
-        """Have an operation that was just built called by a name, as if another had been built.
+        """Set the name of an operation that was just built as if another op had been called.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Graph(Editable):
         shape = "unknown shape" if spec.shape is None else f"shape {spec.shape}"
         return f"{self.tensor_name_of(symbol)!r} ({spec.dtype}, {shape})"
 
-    # ---- keeping it
+    # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a file, with the present values of its variables.
@@ -316,10 +316,10 @@ class Graph(Editable):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Graph:
-        """Return the graph that a file holds, with variables of its own.
+        """Return the graph in a file, with new variables.
 
-        Nothing in the file is executed: ops are looked up by their type among those declared, and
-        checked as when they are called.
+        Loading runs no code from the file: ops are looked up by type among the declared ones, and
+        checked as in calls.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class Graph(Editable):
 
         return load(cls(), path)
 
-    # ---- looking at it
+    # ---- listings and drawings
 
     def listing(self) -> str:
         """Return the graph as text, one line per operation.

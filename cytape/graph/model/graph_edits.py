@@ -1,4 +1,4 @@
-"""Changes to a graph that has been built: inputs of ops and control inputs."""
+"""Edits of a graph: inputs and control inputs of existing operations, and undoing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cytape.tensor.values.spec import Spec
 
 
 class Editable(Variables):
-    """A graph whose operations can be made to read, and to wait for, others than they did."""
+    """A graph whose operations can get other inputs and control inputs."""
 
     _n_edits = 0
     _is_undoable = False
@@ -33,7 +33,7 @@ class Editable(Variables):
     # ---- control inputs
 
     def add_control_inputs(self, op: Operation | Tensor, control_inputs: Any) -> None:
-        """Have an operation run only after others.
+        """Make an operation run only after others.
 
         Parameters
         ----------
@@ -111,8 +111,8 @@ class Editable(Variables):
     ) -> None:
         """Change the inputs and control inputs of nodes.
 
-        Inputs that stand after a node that reads them are moved before it: nodes get other numbers,
-        symbols and operations do not.
+        Producers of inputs are moved before the nodes that read them: numbers of nodes change,
+        those of symbols and operations do not.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Editable(Variables):
     def _order_for(
         self, rows: Mapping[int, list[int]], waits: Mapping[int, list[int]]
     ) -> tuple[int, list[int]]:
-        """Return how nodes must be moved: the first number, and the new order from there on."""
+        """Return the first number of moved nodes, and the new order from there on."""
         latest = {node: max(map(self.node_of, row), default=-1) for node, row in rows.items()}
         for node, befores in waits.items():
             latest[node] = max(latest.get(node, -1), max(befores, default=-1))
@@ -197,7 +197,7 @@ class Editable(Variables):
         return specs
 
     def _move(self, first: int, order: list[int]) -> None:
-        """Give nodes other numbers, wherever these are kept."""
+        """Renumber nodes in all data that refers to them."""
         places = {node: first + i for i, node in enumerate(order)}
 
         def moved(nodes: Iterable[int]) -> tuple[int, ...]:
@@ -222,7 +222,7 @@ class Editable(Variables):
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Forget the operations that have been built in a block if it raises."""
+        """Remove the operations that were built in a block if it raises."""
         if self._is_undoable:
             yield
             return
@@ -244,7 +244,7 @@ class Editable(Variables):
                     del items[lengths.get(name, 0) :]
 
     def truncate(self, n_nodes: int) -> None:
-        """Forget the nodes from this one on, which are those built last.
+        """Remove the nodes from this one on, which were built last.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Editable(Variables):
 
 
 def says_as_much(spec: Spec, other: Spec) -> bool:
-    """Tell whether all that one spec says of a tensor, another one says, too.
+    """Return whether a spec is at least as specific as another one.
 
     Parameters
     ----------

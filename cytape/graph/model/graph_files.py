@@ -164,13 +164,13 @@ def load(graph: Any, path: str | os.PathLike[str]) -> Any:
             _Loader(graph, program, arrays).load()
     except GraphFileError:
         raise
-    except Exception as error:  # whatever op declarations make of arguments no user would give
+    except Exception as error:  # ops may raise any error for invalid attributes
         raise GraphFileError(f"{os.fspath(path)!r} holds no valid graph: {error}") from error
     return graph
 
 
 class _Loader:
-    """Builds a graph from a program; see the top of this file."""
+    """Builder of a graph from a program; see the top of this file."""
 
     def __init__(self, graph: Any, program: Any, arrays: list[np.ndarray]) -> None:
         if field(program, "format", str) != FORMAT:
@@ -184,7 +184,7 @@ class _Loader:
         self.arrays = arrays
         self.variables: list[Variable] = []
         self.functions: list[Any] = []
-        self.depths: list[int] = []  # of functions: how many are in one another
+        self.depths: list[int] = []  # per function: depth of nesting
         self.decoder = Decoder(arrays, self.variables, self.function)
         self.variables += [
             Variable(
@@ -206,7 +206,7 @@ class _Loader:
         self.builder = GraphBuilder(graph, program, self.decoder)
 
     def function(self, number: Any) -> Any:
-        """Return a function that was built already: none can run itself."""
+        """Return a function that has already been built: functions cannot be recursive."""
         function = numbered(self.functions, number, "function")
         self.deepest = max(self.deepest, self.depths[number])
         return function
@@ -261,7 +261,7 @@ class _Loader:
 def _returns_more(
     body: Any, code: Any, other: Any, other_code: Any, arrays: list[np.ndarray]
 ) -> bool:
-    """Tell whether a body first returns the results of another, computed by the same calls."""
+    """Return whether a body's results begin with those of another one, by the same calls."""
     graph, other_graph = body.graph, other.graph
     specs, other_specs = [
         [spec_code(each.graph.spec_of(symbol)) for symbol in each.input_symbols]

@@ -32,7 +32,7 @@ read_variable_op = general(
     vjp=lambda op, g: g, jvp=lambda op, t: t, saved_inputs=(), batched=lambda op, t: t,
     shape_rule=lambda handle, variable: variable.spec)
 
-# A read of a variable whose value is known: an assignment has returned it, or an earlier run.
+# A read of a variable with a known value, returned by an assignment or by the first run of a call.
 known_read_op = general(
     "KnownRead", lambda handle, value: value, vjp=lambda op, g: (g, None),
     jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
@@ -108,14 +108,14 @@ class AssignedFlow(Flow):
 
 
 def note_assignments(graph: Any) -> None:
-    """Tell recorders of the tensors on which that depends which the last node assigns."""
+    """Notify recorders of the tensors that the value assigned by the last node depends on."""
     if anybody_records():
         for symbol in AssignedFlow().inputs_needed(graph, graph.n_nodes - 1, ()):
             note_assignment(graph.tensor_at(symbol))
 
 
 def _assigned_variable(graph: Any, tensor: Tensor) -> Variable | None:
-    """Return the variable that an assignment in a graph has returned as a tensor, or None."""
+    """Return the variable of a tensor that an assignment in a graph returned, or None."""
     if not isinstance(graph, Variables):
         return None
     node = graph.node_of(graph.symbol_of(tensor))
@@ -126,7 +126,7 @@ def _assigned_variable(graph: Any, tensor: Tensor) -> Variable | None:
 
 
 def _assignment_after_another(method: str) -> property:
-    """Return a method of the tensors that assignments return, for chains of them."""
+    """Return a method of tensors that assignments return, for chained assignments."""
     def of_tensor(tensor: Tensor) -> Callable[[Any], Tensor]:
         graph = tensor.graph
         variable = _assigned_variable(graph, tensor)
@@ -171,7 +171,7 @@ class Variables(BuiltUnderContexts, Collections):
         initializer: Any = None,
         trainable: bool = True,
     ) -> Variable:
-        """Return the variable of that name, a new one if the graph has none.
+        """Return the variable of a name, a new one if the graph has none.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Variables(BuiltUnderContexts, Collections):
             return Variable(value, trainable, name)
 
     def restore_variable(self, variable: Variable) -> None:
-        """Take over a variable, by its name, without collecting it.
+        """Register a variable by name, without adding it to collections.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Variables(BuiltUnderContexts, Collections):
             raise ValueError(f"two variables are called {variable.name!r}")
 
     def restore_handle(self, variable: Variable, symbol: int) -> None:
-        """Take over the tensor that stands for a variable.
+        """Register the handle of a variable.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class Variables(BuiltUnderContexts, Collections):
 
     @property
     def named_variables(self) -> list[Variable]:
-        """The variables that `get_variable` knows, in order of their making."""
+        """The variables of `get_variable`, in order of creation."""
         return list(self._by_name.values())
 
     @property
@@ -301,7 +301,7 @@ class Variables(BuiltUnderContexts, Collections):
         return self._handles.get(variable.id)
 
     def variable_handle(self, variable: Variable) -> Tensor:
-        """Return the tensor that stands for a variable itself, whatever it holds.
+        """Return the handle of a variable, independent of its value.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class Variables(BuiltUnderContexts, Collections):
         symbol = self._handles.get(variable.id)
         if symbol is not None:
             return self.tensor_at(symbol)
-        before = self.enter_context(0)  # shared by all, wherever the variable occurs first
+        before = self.enter_context(0)  # independent of the context of its first use
         try:
             handle = self.build(variable_handle_op, variable=variable)
         finally:
@@ -371,7 +371,7 @@ class Variables(BuiltUnderContexts, Collections):
         return self.build(known_read_op, self.variable_handle(variable), result)
 
     def note_effects(self, op: Any, attrs: dict[str, Any]) -> None:
-        """Forget earlier reads of the variables that a new node assigns to."""
+        """Drop cached reads of the variables that a new node assigns to."""
         variables = assigned_variables(op, attrs)
         for variable in variables:
             self._reads.pop(variable.id, None)

@@ -13,7 +13,7 @@ import numpy as np
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
-WIDTHS = (32, 64)  # of the columns that others are aligned to, at most
+WIDTHS = (32, 64)  # largest widths of aligned columns
 LONGEST = 40  # characters of an attribute
 MOST = 6  # elements of an array that is written out
 
@@ -54,7 +54,7 @@ def listing(graph: Any) -> str:
 
 
 def _headings(present: str, path: str) -> Iterator[str]:
-    """Say which scope begins: the parts of its name that the one before does not share."""
+    """Return the headings of a scope: the parts of its name not shared with the scope before."""
     old, new = (name.split("/") if name else [] for name in (present, path))
     shared = 0
     while shared < min(len(old), len(new)) and old[shared] == new[shared]:
@@ -66,7 +66,7 @@ def _headings(present: str, path: str) -> Iterator[str]:
 
 
 def is_number(graph: Any, node: int) -> bool:
-    """Say whether a node is a number without a name of its own, which others use.
+    """Return whether a node is an unnamed number that is listed as an operand only.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def is_number(graph: Any, node: int) -> bool:
 
 
 def call_text(graph: Any, node: int) -> str:
-    """Return an op call as it might be written, attributes that are None or False left out.
+    """Return an op call as an expression, without attributes that are None or False.
 
     Parameters
     ----------

@@ -13,11 +13,11 @@ from cytape.tensor.values.cached_property import cached_property
 
 
 class Lookup(SymbolicGraph):
-    """A graph whose operations and tensors can be found."""
+    """A graph with look-ups of operations and tensors."""
 
     # Indices that most traces never use are built on first use.
     _consumers_seen = 0
-    # Once nodes have been moved: where the first ones made are now, and which those are.
+    # After moves of nodes: the present positions by order of creation, and the inverse.
     _places: tuple[list[int], list[int]] | None = None
 
     @cached_property
@@ -42,7 +42,7 @@ class Lookup(SymbolicGraph):
         return Operation(self, node)
 
     def number_of(self, node: int) -> int:
-        """Return the number of a node in the order of their making.
+        """Return the number of a node in the order of creation.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Lookup(SymbolicGraph):
         return self._places[1][node]
 
     def node_numbered(self, number: int) -> int:
-        """Return the node that has a number in the order of their making.
+        """Return the node with a number in the order of creation.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Lookup(SymbolicGraph):
         self._consumers_seen = 0
 
     def update_consumers(self, rows: Mapping[int, Sequence[int]]) -> None:
-        """Take note that nodes are about to read other symbols.
+        """Note nodes whose inputs are about to change.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Lookup(SymbolicGraph):
         return self._names.name_of(self.checked_node(node), self)
 
     def was_named(self, node: int) -> bool:
-        """Say whether a node was given a name, instead of being called after its op.
+        """Return whether the user named a node.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Lookup(SymbolicGraph):
         return self._names.scopes(self)
 
     def tensor_name_of(self, symbol: int) -> str:
-        """Return the name of a symbol: its node's, a colon, and which output it is.
+        """Return the name of a symbol: its node's, a colon, and the position of the output.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class Lookup(SymbolicGraph):
         return [self.operation_at(node) for node in range(self.n_nodes)]
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """Return the operation of that name.
+        """Return the operation of a name.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Lookup(SymbolicGraph):
         return self.as_graph_element(checked_string(name), allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """Return the tensor of that name.
+        """Return the tensor of a name.
 
         Parameters
         ----------
@@ -379,7 +379,7 @@ class Lookup(SymbolicGraph):
 
 
 def checked_string(name: Any) -> str:
-    """Return a name, or raise if it is none."""
+    """Return a name, or raise if it is not a string."""
     if not isinstance(name, str):
         raise TypeError(f"a name is a string, got {name!r}")
     return name

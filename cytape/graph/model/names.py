@@ -91,7 +91,7 @@ class UniqueNames:
                 self._next[name] = suffix
 
     def mark(self, name: str) -> None:
-        """Take exactly that name, whether or not it is free.
+        """Take a name, even if it is not free.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class UniqueNames:
 class Names:
     """The names of a graph's nodes and scopes.
 
-    Scopes are known by number; 0 is the outermost one, without a name.
+    Scopes have numbers; 0 is the outermost one, without a name.
     """
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Names:
         self._unique = UniqueNames()
 
     def give(self, node: int, name: str) -> None:
-        """Have a node that was just built called by a name.
+        """Set the name of a node that was just built.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Names:
         self.given[node] = name
 
     def copy(self, node: int, name: str) -> None:
-        """Have a node that was just built be called like another one that was given no name.
+        """Name a node that was just built like an unnamed one of another op.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Names:
             raise ValueError(f"the op is called {self._names[node]!r} already")
 
     def suggest(self, node: int, name: str) -> None:
-        """Have a node that was just built called by a name, if that is valid.
+        """Set the name of a node that was just built, if it is valid.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Names:
             self.give(node, name)
 
     def enter_after(self, node: int, suffix: str, parent: int, at: int) -> int:
-        """Return the number of a new scope that is called after a node.
+        """Return the number of a new scope that is named after a node.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class Names:
         return self._names[node]
 
     def node_named(self, name: str, graph: SymbolicGraph) -> int | None:
-        """Return the node of that full name, None if there is none.
+        """Return the node of a full name, None if there is none.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Names:
         return list(self._scope_names)
 
     def restore_scopes(self, names: list[str]) -> list[int]:
-        """Take over scopes; return their numbers.
+        """Add scopes; return their numbers.
 
         Parameters
         ----------
@@ -305,7 +305,7 @@ class Names:
         return [self.enter(ROOT, name, 0) if name else ROOT for name in names]
 
     def restore(self, names: list[str], given: Iterable[int]) -> None:
-        """Take over the names of nodes.
+        """Set the names of nodes.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class Names:
         return len(self._names), len(self._scopes), len(self._scope_names)
 
     def take_back(self, n_nodes: int, counts: tuple[int, int, int]) -> None:
-        """Forget the names given since `begin`.
+        """Drop the names given since `begin`.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class Names:
         self.given.update((node, self._names[node]) for node in given)
 
     def settle(self, graph: SymbolicGraph) -> None:
-        """Name all nodes and scopes that have no name yet, in the order of their making.
+        """Name all nodes and scopes without a name, in the order of creation.
 
         Parameters
         ----------

@@ -101,13 +101,13 @@ class Operation:
 
     @property
     def original_op(self) -> Operation | None:
-        """The operation that this one was built to differentiate; None if there is none."""
+        """The operation whose derivative this one is part of; None if there is none."""
         node = self.graph.original_of(self.node)
         return None if node is None else Operation(self.graph, node)
 
     @property
     def location(self) -> tuple[str, int, str] | None:
-        """The file, line and function in which it was built, None if that is not known."""
+        """The file, line and function in which it was built, None if unknown."""
         return self.graph.location_of(self.node)
 
     @property

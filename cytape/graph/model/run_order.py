@@ -17,8 +17,8 @@ def order_within(
 ) -> list[int]:
     """Return an order in which some nodes can run, as close as possible to the present one.
 
-    A node that is needed earlier moves to right before its first consumer. Nodes with effects keep
-    their relative order.
+    A node that is needed earlier is moved right before its first consumer. Nodes with side effects
+    keep their relative order.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _message(graph: Any, path: list[int], again: int) -> str:
 
 
 def _before_by_effect(graph: Any, first: int, end: int) -> dict[int, list[int]]:
-    """Return the nodes that must run before stateful nodes, so that effects stay the same."""
+    """Return the nodes that must run before stateful nodes, to preserve side effects."""
     befores: dict[int, list[int]] = {}
     last: dict[Any, int] = {}         # id of a state -> the last node that changed it
     since: dict[Any, list[int]] = {}  # id of a state -> the nodes that have read it since
@@ -113,10 +113,10 @@ def _before_by_effect(graph: Any, first: int, end: int) -> dict[int, list[int]]:
 
 
 def _touched(op: Any, attrs: dict[str, Any]) -> int | None:
-    """Return the id of the state that an op reads or changes; None if there may be more."""
+    """Return the id of the state that an op reads or changes; None if unknown."""
     if op is read_variable_op or op in ASSIGNMENTS.values():
         return attrs["variable"].id
     if "stream" not in attrs:
         return None
     stream = attrs["stream"]
-    return -id(stream if type(stream) is Stream else attrs)  # without a seed they may change places
+    return -id(stream if type(stream) is Stream else attrs)  # draws without a seed may be exchanged

@@ -12,9 +12,9 @@ class Subgraph(NamedTuple):
     ----------
     graph : SymbolicGraph
     feeds : tuple of int
-        Symbols whose values are given. Whatever their nodes would do, it is not done.
+        Symbols whose values are given; their nodes do not run.
     fetches : tuple of int
-        Symbols whose values are asked for.
+        Symbols whose values are computed.
     keep : tuple of int
         Nodes that always run, for their effects.
     """

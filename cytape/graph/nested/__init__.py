@@ -1,1 +1,1 @@
-"""Plans of bodies inside plans: branches, loops, checkpointed loops."""
+"""Nested plans: bodies of branches, loops and checkpointed loops, run by instructions of a plan."""

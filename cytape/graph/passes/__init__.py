@@ -1,4 +1,4 @@
-"""Passes: what makes a subgraph cheaper to run, each a function from subgraphs to subgraphs."""
+"""Optimisation passes: functions from a subgraph to a subgraph that is cheaper to run."""
 
 from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.passes.composites import decomposed
@@ -11,11 +11,11 @@ __all__ = ["optimise"]
 
 PASSES = (
     with_histories_merged, simplified, decomposed, with_sums_early, accumulated, fused)
-left_out: set[object] = set()  # passes that tests switch off
+left_out: set[object] = set()  # passes that tests disable
 
 
 def optimise(subgraph, specs=None):
-    """Return a subgraph that computes the same as another one, with less work.
+    """Return an equivalent subgraph that is cheaper to run.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""How a graph is run: plans, the executor, sessions; and the same in plain Python."""
+"""Plans: graphs compiled to instructions, and the executor that runs them."""

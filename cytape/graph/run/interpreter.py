@@ -1,4 +1,4 @@
-"""The executor's contract in plain Python, op by op: what the real one is tested against."""
+"""An interpreter of graphs in plain Python, op by op: the reference that plans are tested with."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def run(graph, fetches, feeds, keep=()):
 
 
 def needed_nodes(graph, fetches, feeds, keep=(), waits=True):
-    """List the nodes that run, in the order of their making.
+    """List the nodes that run, in order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""NumPy's floating point warnings for ops that ran without NumPy."""
+"""NumPy's floating point warnings, issued for ops that ran without NumPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = (
 
 
 def say(op: Any, found: int, errors: dict[str, str]) -> None:
-    """Warn or raise, as NumPy is set up to.
+    """Warn or raise, by NumPy's settings.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Sessions: runs of a graph with feeds, and their times."""
+"""Sessions: runs of a graph with feeds, and measurements of runs."""

@@ -1,4 +1,4 @@
-"""Fed values, checked against the graph."""
+"""Fed values: conversion to arrays, and checks against the graph."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cytape.tensor.values.plain_arrays import plain_array
 if TYPE_CHECKING:
     from cytape.graph.model.graph import Graph
 
-_KINDS = "biufc"  # each converts to those behind it, unsigned and signed integers to each other
+_KINDS = "biufc"  # each converts to later ones, unsigned and signed integers to each other
 
 
 def checked_feeds(graph: Graph, feed_dict: Any) -> dict[int, np.ndarray]:
-    """Return the arrays that are fed, by symbol.
+    """Return the fed arrays, by symbol.
 
     Parameters
     ----------

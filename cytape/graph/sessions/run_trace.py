@@ -1,4 +1,4 @@
-"""RunTrace: what each op of one run took, as a table or as a trace that Chrome shows."""
+"""RunTrace: time and memory of each op of one run, as a table or in Chrome's trace format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OpEvent:
 
 
 class RunTrace:
-    """The time and the memory that the ops of a run take.
+    """Times and memory of the ops of a run.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class RunTrace:
 
     @property
     def seconds(self) -> float:
-        """The time of all ops together."""
+        """The total time of all ops."""
         return sum(event.seconds for event in self.events)
 
     def to_chrome_trace(self) -> str:
@@ -135,7 +135,7 @@ class RunTrace:
         return json.dumps({"traceEvents": records, "displayTimeUnit": "ns"})
 
     def table(self, n_rows: int = 20) -> str:
-        """Return the op types that took longest, as text.
+        """Return a table of the op types with the longest times.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Session: runs a graph."""
+"""Session: runs of a graph, with fetches and feeds."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from cytape.tensor.variable import Variable
 
 __all__ = ["Session"]
 
-MOST_EXECUTABLES = 64  # for as many combinations of what is fetched and fed
+MOST_EXECUTABLES = 64  # for combinations of fetches and feeds
 
 
 class Session:
-    """Runs a graph, as a whole or in part.
+    """An object that runs a graph or parts of it.
 
     Parameters
     ----------
@@ -71,38 +71,38 @@ class Session:
         return self._graph
 
     def run(self, fetches: Any, feed_dict: Any = None, options: RunTrace | None = None) -> Any:
-        """Compute what is asked for, and nothing that it does not depend on.
+        """Compute the fetches, and only the ops that they depend on.
 
         Parameters
         ----------
         fetches : Tensor, Operation, Variable, IndexedSlices or str, or a structure of these
-            What to return, or to do. Structures are lists, tuples, named tuples and dicts, nested
-            as you like; strings are names of tensors (``"x:0"``) or operations (``"x"``). An
-            eager tensor, such as the zero gradient of an unused source, is returned as its value.
+            Tensors to compute and operations to run. Structures are nested lists, tuples, named
+            tuples and dicts; strings are names of tensors (``"x:0"``) or operations (``"x"``). For
+            an eager tensor, such as the zero gradient of an unused source, its value is returned.
         feed_dict : mapping or list of pairs, optional
-            Values for placeholders, and for any other tensors in place of what their operations
-            would compute. Keys are tensors, their names (``"x:0"``) or references (`Tensor.ref`).
+            Values of placeholders, and of other tensors instead of the results of their operations.
+            Keys are tensors, their names (``"x:0"``) or references (`Tensor.ref`).
         options : RunTrace, optional
-            Is told the time and the memory that each step takes; the run is slower then.
+            Records the time and the memory of each step; the run is slower.
 
         Returns
         -------
         structure
-            As `fetches`: arrays (scalars of NumPy without axes) for tensors, None for operations,
-            and for variables what they hold when all else is done.
+            As `fetches`: arrays (NumPy scalars for 0-d tensors) for tensors, None for operations,
+            and for variables their values at the end of the run.
 
         Raises
         ------
         GraphError
             If a placeholder is needed that has not been fed.
         ValueError, TypeError
-            If what is fed does not fit its tensor, or something belongs to another graph.
+            If a fed value does not fit its tensor, or a tensor belongs to another graph.
         KeyError
-            If there is nothing of a name.
+            If a name is unknown.
         RuntimeError
             If the session is closed.
         Exception
-            Whatever an operation raises, with a note that tells which one it was.
+            Any error of an operation, with a note that names the operation.
 
         Examples
         --------
@@ -133,7 +133,7 @@ class Session:
         return nest.map_structure(lambda result: result(arrays), structure)
 
     def _executable(self, wanted: _Wanted, feeds: tuple[int, ...]) -> Executable:
-        """Return what computes this; the same as before, unless the graph has changed since."""
+        """Return the executable for fetches and feeds; cached until the graph changes."""
         graph = self._graph
         if graph.version != self._version:
             self._executables.clear()
@@ -146,11 +146,11 @@ class Session:
             found = Executable(Subgraph(graph, feeds, key[0], nodes))
             if len(self._executables) >= MOST_EXECUTABLES:
                 del self._executables[next(iter(self._executables))]
-        self._executables[key] = found  # the one used last stands last
+        self._executables[key] = found  # most recently used last
         return found
 
     def close(self) -> None:
-        """Let this session run nothing any more.
+        """Close the session: it cannot run any more.
 
         Examples
         --------
@@ -190,7 +190,7 @@ class _Wanted:
         self._places: dict[int, int] = {}  # symbol -> its place in `symbols`
 
     def add(self, fetch: Any) -> Callable[[list[Any]], Any]:
-        """Take one fetch up; return what makes its result of the arrays of `symbols`."""
+        """Add a fetch; return the function from the arrays of `symbols` to its result."""
         if isinstance(fetch, TensorReference):
             fetch = fetch.deref()
         if isinstance(fetch, Variable):
@@ -198,7 +198,7 @@ class _Wanted:
         if isinstance(fetch, IndexedSlices):
             shape = fetch.dense_shape
             values, indices = self.add(fetch.values), self.add(fetch.indices)
-            # Only a run knows the shape then: that of a tensor.
+            # The shape, that of a tensor, is known only at run time.
             like = (
                 self.add(shape.tensor())
                 if isinstance(shape, UnknownShape) and shape.tensor is not None else None)

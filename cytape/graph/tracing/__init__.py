@@ -1,1 +1,1 @@
-"""Traces: Python functions turned into graphs, by signature, with the tensors that they capture."""
+"""`cytape.function`: traces of Python functions by signature, captures, derivatives of traces."""

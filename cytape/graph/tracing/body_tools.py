@@ -1,4 +1,4 @@
-"""Bodies: traced functions that nodes of a graph run, and functions derived from them."""
+"""Bodies (traced functions that nodes of a graph run), and bodies derived from them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ __all__ = [
 
 _Make = TypeVar("_Make", bound=Callable[..., Any])
 
-# Replacements of stateful ops in repeated calls, by op: called with the inputs, the outputs of the
+# Replacements of stateful ops in repeated calls, by op: functions of the inputs, the outputs of the
 # first call, and the attributes.
 REPEATED: dict[Any, Callable[..., Sequence[Tensor]]] = {}
 
-# Outputs of the first call that such a replacement reads, by op, if not all: called with a graph
-# and a node. The replacement gets None for the others.
+# The outputs of the first call that such a replacement reads, by op, if not all: functions of a
+# graph and a node. The replacement gets None for the others.
 GIVEN: dict[Any, Callable[[SymbolicGraph, int], Sequence[int]]] = {}
 
 REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
@@ -52,7 +52,7 @@ REPEATED[python_call_op] = lambda inputs, outputs, attrs: given_results_op(
 
 
 class Operands:
-    """The inputs of a node to be, each there once.
+    """The distinct inputs of a node that will be added.
 
     Parameters
     ----------
@@ -77,11 +77,11 @@ class Operands:
         self._positions = {tensor.id: i for i, tensor in enumerate(self.tensors)}
 
     def positions(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
-        """Return the positions of some tensors among the inputs, as which they are added."""
+        """Add some tensors to the inputs; return their positions."""
         positions = []
         for tensor in tensors:
             position = len(self.tensors)
-            if tensor.id >= 0:  # constants that eager calls saved have none
+            if tensor.id >= 0:  # saved constants of eager calls have no id
                 position = self._positions.setdefault(tensor.id, position)
             if position == len(self.tensors):
                 self.tensors.append(tensor)
@@ -90,12 +90,12 @@ class Operands:
 
 
 def like(graph: FunctionGraph, source: SymbolicGraph, symbols: Iterable[int]) -> list[Tensor]:
-    """Add arguments to a graph, as some symbols of another one are."""
+    """Add arguments to a graph, like some symbols of another one."""
     return graph.arguments(map(source.spec_of, symbols))
 
 
 def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Build a body again, in the graph that is being built; return the outputs."""
+    """Build a body in the graph that is being built; return the outputs."""
     symbols = dict(zip(body.input_symbols, inputs, strict=True))
     inline(body.graph, symbols, graph)
     return [symbols[symbol] for symbol in body.output_symbols]
@@ -127,7 +127,7 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
             inputs = [symbols[symbol] for symbol in source.inputs_of(node)]
             graph.enter_context(context_within(graph, 0, source.contexts[source.context_of(node)]))
             if op.stateful:
-                # Constants to derivatives: how they depend on the inputs is said below, or not.
+                # Constants for derivatives; the replacement defines how they depend on the inputs.
                 results: Any = [stop_gradient_op(values[symbol]) if symbol in values else None
                                 for symbol in outputs]
                 if op in REPEATED:
@@ -186,7 +186,7 @@ def zeros(tensor: Tensor) -> Tensor:
 
 
 def with_outputs(body: ConcreteFunction, outputs: Iterable[Tensor]) -> ConcreteFunction:
-    """Return a body, which has been called already, with other outputs, all of its graph."""
+    """Return a body that has already been called, with other outputs of its graph."""
     return ConcreteFunction(body.name, body.graph, body.input_symbols, list(outputs))
 
 

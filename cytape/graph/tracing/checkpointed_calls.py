@@ -51,7 +51,7 @@ def closed(
         attrs["refusal"] = (str(error), *smallest)
     symbols = [*trace.output_symbols, *kept]
     graph, inputs = trace.graph, list(trace.input_symbols)
-    if graph.captures:  # a graph whose nodes lead to its own tensors could not be collected
+    if graph.captures:  # a graph whose nodes refer to its own tensors could not be collected
         graph, numbers = copied(trace)
         symbols, inputs = ([numbers[symbol] for symbol in each] for each in (symbols, inputs))
     return new_trace(
@@ -59,7 +59,7 @@ def closed(
 
 
 class CheckpointedCalls:
-    """The derivatives of calls in graphs.
+    """Derivatives of checkpointed calls in graphs.
 
     Parameters
     ----------
@@ -104,10 +104,10 @@ class CheckpointedCalls:
         return self._traces
 
     def _called(self, trace: Any, arrived: Sequence[Any], op: Any) -> list:
-        """Call a derivative, or build it; captured values are read once its arguments have arrived.
+        """Call a derivative, or build it; captured values are read after its arguments arrived.
 
-        In a graph they are read through identities with control inputs, so that no pass merges an
-        op here with the one that it repeats.
+        In a graph they are read through identities with control inputs, so that no pass merges a
+        recomputed op with the original.
         """
         graph, own = current_graph(), self._traces.function.graph
         arrived = [convert_to_tensor(x) for x in arrived if x is not None]

@@ -23,7 +23,7 @@ class DerivedBody:
     ----------
     body : ConcreteFunction
     suffix : str, optional
-        What follows the name of the body in that of the graph.
+        Suffix of the graph's name, after the name of the body.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class FunctionGraph(Graph):
     def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
         super().__init__()
         self.name = name
-        # Not the graph: that of a complete trace may outlive it.
+        # Weakly, since the graph of a complete trace may live longer.
         self._outer_graph = _nothing if outer_graph is None else weakref.ref(outer_graph)
         self.captures: list[tuple[Tensor, int]] = []
         self._captured: dict[int, int] = {}
@@ -72,12 +72,12 @@ class FunctionGraph(Graph):
         self.left: dict[int, Tensor | None] = {}
         self.assigned: dict[int, Variable] = {}
         self.starts: list[tuple[Tensor, int]] = []
-        # Per attempt: variables made in it, variables assigned before, and values that left before.
+        # Per attempt: variables created in it, variables assigned before, values taken before.
         self._attempts: list[tuple[list[Variable], dict[int, Variable], dict]] = []
 
     @property
     def outer_graph(self) -> SymbolicGraph | None:
-        """The graph that was being built when this one was begun, while there is one."""
+        """The graph that was being built when this one was begun, while it exists."""
         return self._outer_graph()
 
     def under_overrides(self) -> FunctionGraph:
@@ -106,14 +106,14 @@ class FunctionGraph(Graph):
         )
 
     def seen_from_outside(self) -> str:
-        """Return the end of a message: the origin of its tensors, and advice."""
+        """Return the end of a message about tensors of this graph: their origin, and advice."""
         return (
             f"{self.name}, the body of a branch, a loop or a function, and is used outside of it: "
             "return it from there, from a loop as a loop variable"
         )
 
     def note_extents(self, error: TypeError) -> None:
-        """Add advice to an error of NumPy or Python that failed to take an extent for a number."""
+        """Add advice to an error of NumPy or Python about an unknown extent used as a number."""
         if isinstance(error, SymbolicTensorError) or not any([
                 word in str(error) for word in ("NoneType", "<Tensor '")]):
             return
@@ -128,7 +128,7 @@ class FunctionGraph(Graph):
     def capture(self, tensor: Tensor) -> Tensor:
         """Return the placeholder for a tensor from outside, or for a variable's value.
 
-        Constants that eager calls saved have no ids, and get one whenever they are asked for.
+        Saved constants of eager calls have no ids, and get a placeholder for each use.
         """
         if tensor.graph is self:
             return tensor
@@ -140,7 +140,7 @@ class FunctionGraph(Graph):
         return self.tensor_at(symbol)
 
     def is_within(self, graph: SymbolicGraph) -> bool:
-        """Tell whether a graph is one around this one."""
+        """Return whether a graph is around this one."""
         around = self.outer_graph
         while around is not None and around is not graph:
             around = getattr(around, "outer_graph", None)
@@ -154,8 +154,8 @@ class FunctionGraph(Graph):
                 or tensor.id > self.first_id):
             around = self.outer_graph
             if isinstance(around, FunctionGraph) and tensor.graph not in (None, around):
-                around.capture(tensor)  # which decides whether later calls see changes
-            # With the id that recorders track; later writes by the function do not change it.
+                around.capture(tensor)  # the outer graph decides whether later calls see changes
+            # Another handle of the same id, which later writes by the function do not change.
             tensor = another(tensor)
         self.captures.append((tensor, self.symbol_of(placeholder)))
         return placeholder
@@ -175,7 +175,7 @@ class FunctionGraph(Graph):
                           if symbol < self.n_symbols}
 
     def variable_made(self, variable: Variable) -> None:
-        """Take note of a variable that was made, unless that is an error by now."""
+        """Note a variable that was created; raise if the function must not create any."""
         if self._attempts:
             self._attempts[-1][0].append(variable)
             return
@@ -190,11 +190,11 @@ class FunctionGraph(Graph):
             self.outer_graph.variable_made(variable)
 
     def value_left(self, tensor: Tensor, asked: bool) -> None:
-        """Take note of a tensor from outside whose value becomes a constant here."""
+        """Note a tensor from outside whose value becomes a constant here."""
         self.values_left({tensor.id: another(tensor) if asked else None})
 
     def values_left(self, left: dict[int, Tensor | None]) -> None:
-        """Take note of more of them, as of `left`."""
+        """Note several such tensors, given like `left`."""
         if not self.contexts[self.present_context].recorded:
             return
         for id, asked in left.items():
@@ -204,11 +204,11 @@ class FunctionGraph(Graph):
             self.outer_graph.values_left(left)
 
     def begin_attempt(self) -> None:
-        """Have variables that are made from here on count when the attempt has succeeded."""
+        """Begin an attempt: variables created from here on count only if it succeeds."""
         self._attempts.append(([], dict(self.assigned), dict(self.left)))
 
     def end_attempt(self, succeeded: bool) -> None:
-        """Take note of them; or forget them, which belong to calls that will be made later."""
+        """End an attempt: note its variables, or drop them if it failed."""
         made, assigned, left = self._attempts.pop()
         if not succeeded:
             self.assigned, self.left = assigned, left
@@ -236,7 +236,7 @@ class FunctionGraph(Graph):
         return run(self, [self.symbol_of(tensor)], values)[0]
 
     def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Variable:
-        """Return the variable of that name of the graph in which the function is called."""
+        """Return the variable of a name from the graph in which the function is called."""
         if not isinstance(self.outer_graph, Graph):
             raise RuntimeError(
                 f"{self.name} is not called while a graph is being built, which could have a "
@@ -250,7 +250,7 @@ class FunctionGraph(Graph):
         return self.capture(variable)
 
     def variable_value(self, variable: Variable) -> Tensor:
-        """Return the value that a call of the function finds, or that it has assigned since."""
+        """Return the value of a variable at the call, or the one assigned since."""
         if variable.id not in self.assigned:
             return self.capture(variable)
         return self.build(read_variable_op, self.capture(variable), variable=variable)
@@ -261,7 +261,7 @@ class FunctionGraph(Graph):
         return variable
 
     def note_effects(self, op: Any, attrs: dict[str, Any]) -> None:
-        """Take note of the variables that a new node assigns to."""
+        """Note the variables that a new node assigns to."""
         variables = assigned_variables(op, attrs)
         for variable in variables:
             self.assigned[variable.id] = variable

@@ -19,7 +19,7 @@ __all__ = ["place_of_draw"]
 
 _UNSET = object()
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_SEEDING = ("seed", "set_state", "setstate")  # methods of these
+_SEEDING = ("seed", "set_state", "setstate")  # methods of generators
 _READING = ("get_state", "getstate")
 
 
@@ -62,13 +62,13 @@ def place_of_draw(
 
 
 def _names(function: FunctionType, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the values of the names that a function has, as far as they are known."""
+    """Return the known values of the names in a function."""
     names = {**function.__globals__,
              **dict(zip(function.__code__.co_varnames, arguments, strict=False))}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             names[name] = cell.cell_contents
-        except ValueError:  # nothing is in it yet
+        except ValueError:  # an empty cell
             continue
     return names
 

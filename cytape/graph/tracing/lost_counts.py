@@ -1,4 +1,4 @@
-"""Warnings of draws of counts between a gradient's targets and sources: they have no derivative."""
+"""Warnings of draws of counts, which have no derivative, between targets and sources."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parts of keys for values, used by `keys`, and comparison of keys.
+"""Parts of cache keys for values other than tensors, and comparison of keys.
 
-A key says all that a Python function could tell apart in its arguments: types, the order of a
-dict's items, the bits of floats. ``==`` does not: 1 == True, 0.0 == -0.0, and {1} == {1.0}.
+A key distinguishes everything that a Python function could distinguish in its arguments: types, the
+order of a dict's items, the bits of floats. ``==`` does not: 1 == True, 0.0 == -0.0, {1} == {1.0}.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class _Mark:
-    """First item of a part; being a class of its own, it equals no value of a user."""
+    """First item of a part: a class of its own, so it is unequal to all values of users."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -55,19 +55,19 @@ class _Mark:
 
 
 OBJECT, ATTRIBUTES, CACHED = _Mark("object"), _Mark("attributes"), _Mark("cached")
-_within = threading.local()  # the objects whose cached properties are being described
+_within = threading.local()  # objects whose cached properties are being described
 _ATOMS = frozenset({int, bool, str, bytes, type(None), type(...), type(NotImplemented)})
 _UNSET = object()
 # Modules of the standard library whose objects are immutable and equal to their pickled copies.
 _VALUES = frozenset({"datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid"})
 by_identity: set[ref[type]] = set()  # classes whose objects are compared by identity
-# Scalars that no tensor computes with: text, dates, records.
+# Scalar types that tensors do not support: text, dates, records.
 _NOT_NUMBERS = (np.flexible, np.datetime64, np.timedelta64, np.object_)
 double_bits, _two_doubles = struct.Struct("=d").pack, struct.Struct("=dd").pack
 
 
 def is_array(leaf: Any) -> bool:
-    """Tell whether an argument is traced as a tensor; all others are part of the program.
+    """Return whether an argument is traced as a tensor; other arguments are static.
 
     Objects with NumPy's array protocol, such as those of pandas, are traced as tensors.
     """
@@ -89,12 +89,12 @@ def require_hashable(kind: type) -> type:
     return kind
 
 
-# ---- values that are part of the program
+# ---- static values
 
 _CONTENTS: dict[type, Callable[[Any], Sequence[Any]]] = {
     list: list,
     tuple: list,
-    set: list,  # in the order in which a loop meets them
+    set: list,  # in iteration order
     frozenset: list,
     dict: lambda x: [part for item in x.items() for part in item],
     defaultdict: lambda x: [x.default_factory, *[part for item in x.items() for part in item]],
@@ -118,7 +118,7 @@ _CONTENTS: dict[type, Callable[[Any], Sequence[Any]]] = {
 
 
 def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
-    """Append the parts of a value that is part of the program, tensors and arrays by identity.
+    """Append the parts of a static value; tensors and arrays in it by identity.
 
     Objects that the key refers to by their ids are appended to another list.
     """
@@ -160,7 +160,7 @@ def _describe_contents(x: Any, key: list[Hashable], objects: list[Any]) -> None:
                 if kind is not base and base is not np.generic:
                     describe_attributes(x, key, objects)
                 return
-        if isinstance(x, (BuiltinMethodType, MethodWrapperType)):  # ever new objects
+        if isinstance(x, (BuiltinMethodType, MethodWrapperType)):  # new objects at each access
             key.append((kind, x.__name__))
             x = x.__self__
         else:
@@ -172,7 +172,7 @@ def _describe_contents(x: Any, key: list[Hashable], objects: list[Any]) -> None:
 def _describe_fields(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     """Append the parts of a dataclass: its attributes, and the object if they can change.
 
-    A function may store variables in such an object, which no other one shares.
+    A function may store variables in such an object, so equal objects have different keys.
     """
     kind = type(x)
     is_value = kind.__hash__ is not None and kind.__hash__ is not object.__hash__
@@ -201,7 +201,7 @@ def describe_attributes(
     for cls in kind.__mro__:
         declared = cls.__dict__.get("__attrs_attrs__")
         slots = cls.__dict__.get("__slots__", ())
-        if declared is not None:  # the other slots are caches
+        if declared is not None:  # other slots are caches
             names = [attribute.name for attribute in declared]
             cached.update(_in_slots(x, cls, [slot for slot in slots if slot not in names]))
             slots = names
@@ -238,10 +238,10 @@ def _in_slots(x: Any, cls: type, names: Sequence[str]) -> dict[str, Any]:
 def _describe_cached(
     x: Any, cached: dict[str, Any], key: list[Hashable], objects: list[Any]
 ) -> None:
-    """Append the values of cached properties, which may no longer follow from the other attributes.
+    """Append the values of cached properties, which may be outdated by the other attributes.
 
-    Each is one part of the key, so that `differs_in_caches` can skip it. It may refer back to the
-    object, which is described once.
+    Each is one part of the key, so that `differs_in_caches` can skip it. A reference back to the
+    object is described as such.
     """
     within = _within.__dict__.setdefault("objects", set())
     if id(x) in within:
@@ -257,7 +257,7 @@ def _describe_cached(
 
 
 def differs_in_caches(key: tuple, later: tuple) -> bool:
-    """Tell whether a later key differs only by values that properties cached meanwhile."""
+    """Return whether a later key differs only by properties that have been cached since."""
     i = 0
     for part in later:
         if i < len(key) and part == key[i]:
@@ -271,12 +271,12 @@ def differs_in_caches(key: tuple, later: tuple) -> bool:
 
 
 def is_object(part: Hashable) -> bool:
-    """Tell whether a part of a key stands for an object, which it knows by its id."""
+    """Return whether a part of a key identifies an object by its id."""
     return isinstance(part, tuple) and len(part) == 3 and part[0] is OBJECT
 
 
 def spec_of_part(part: Any) -> Spec | None:
-    """Return the spec that a part of a key stands for, None if it is no tensor's."""
+    """Return the spec of a part of a key, None if it is not that of a tensor."""
     if isinstance(part, Spec):
         return part
     if isinstance(part, tuple) and part and part[0] is Spec:
@@ -285,7 +285,7 @@ def spec_of_part(part: Any) -> Spec | None:
 
 
 def generalised(key: tuple, other: tuple) -> tuple | None:
-    """Return a key that covers two that differ in extents only, None if they differ in more."""
+    """Return a key that covers two keys that differ only in extents; None for other keys."""
     if len(key) != len(other):
         return None
     parts = []
@@ -304,7 +304,7 @@ def generalised(key: tuple, other: tuple) -> tuple | None:
 
 
 def shapes_agree(shape: tuple | None, wanted: tuple | None) -> bool:
-    """Tell whether a shape is one that another, with unknown extents, stands for."""
+    """Return whether a shape matches one with unknown extents."""
     if shape is None or wanted is None:
         return wanted is None
     return len(shape) == len(wanted) and all(
@@ -313,7 +313,7 @@ def shapes_agree(shape: tuple | None, wanted: tuple | None) -> bool:
 
 
 def difference(key: tuple, others: list[tuple]) -> str:
-    """Say in which part a key differs from the one most like it."""
+    """Describe the part in which a key differs from the most similar one."""
     def differing(other: tuple) -> list[int]:
         return [i for i, (a, b) in enumerate(zip(key, other, strict=False)) if a != b]
 

@@ -19,18 +19,18 @@ from cytape.tensor.tensor import Tensor, another, restored, without_handle
 
 __all__ = ["DerivativeTraces", "Derivatives", "Ends", "Kept", "kept_of"]
 
-MOST_PARTIAL = 16  # traces for some of the outputs, or inputs, that are kept
+MOST_PARTIAL = 16  # cached traces for some of the outputs or inputs
 
 
 class DerivativeGraph(FunctionGraph):
     """The body of a derivative of a trace.
 
-    Constants of the trace are constants here, too, rather than captured values that each call would
-    have to pass: nothing is differentiated with respect to them.
+    Constants of the trace are constants here, not captured values that each call would pass, since
+    no derivative is taken with respect to them.
     """
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
-        """Add a constant for a constant of the trace, and a placeholder for anything else."""
+        """Add a constant for a constant of the trace, a placeholder for other tensors."""
         graph = self.outer_graph
         if graph is not None and tensor.graph is graph:
             node = graph.node_of(graph.symbol_of(tensor))
@@ -40,7 +40,7 @@ class DerivativeGraph(FunctionGraph):
 
 
 class Kept(Protocol):
-    """The values that a call of a trace keeps for its derivatives, if not all that they read."""
+    """The values that a call keeps for its derivatives, if these recompute others."""
 
     symbols: frozenset[int]
 
@@ -52,7 +52,7 @@ class Kept(Protocol):
 
 
 def kept_of(trace: Ends, checkpoints: Any, outputs: bool) -> Kept:
-    """Return the values that calls of a trace keep for their derivatives, if not all.
+    """Return the values that calls of a trace keep for their derivatives; None: all.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Ends(NamedTuple):
 
 
 class DerivativeTraces:
-    """The traces of a trace's derivatives, by the gradients or tangents given and needed.
+    """Traces of a trace's derivatives, by the gradients or tangents given and needed.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class DerivativeTraces:
                 for spec, is_there in zip(specs, there, strict=True)]
 
     def trainable(self, symbols: Iterable[int]) -> tuple[bool, ...]:
-        """Tell which of some symbols can have a derivative."""
+        """Return which of some symbols are differentiable."""
         return tuple(self.function.graph.spec_of(symbol).trainable for symbol in symbols)
 
     def backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
@@ -139,8 +139,8 @@ class DerivativeTraces:
     def _trace_backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
         """Trace the backward pass.
 
-        Missing gradients are left out rather than zero: zero times an infinite derivative is NaN,
-        and a derivative that is not needed may be unknown.
+        Missing gradients are omitted, not zero, since zero times an infinite derivative is NaN, and
+        an unused derivative may be unknown.
         """
         graph = self.function.graph
         body = self.new_body(f"{self.function.name}_grad")
@@ -152,7 +152,7 @@ class DerivativeTraces:
             return self._trace(body, seeds, [next(gradients) if x else None for x in needed])
 
     def _trace_jvp(self, moving: tuple[bool, ...]) -> Any:
-        """Trace the tangents. Inputs without a tangent have none, rather than a zero.
+        """Trace the tangents. Missing tangents are omitted, not zero.
 
         Zero times an infinite derivative is NaN, as for the exponent of a negative number.
         """
@@ -169,11 +169,11 @@ class DerivativeTraces:
 
     def traces(self) -> list[Any]:
         """List the traces that exist."""
-        # Lists, for other threads may add to these meanwhile.
+        # Copies, since other threads may add to these.
         return [*list(self._backward_from.values()), *list(self._jvp_of.values())]
 
     def _trace_for(self, traces: dict, key: tuple, new_trace: Callable[[], Any]) -> Any:
-        """Return the trace of a key, and keep those that were used last."""
+        """Return the trace of a key; only the most recently used ones are kept."""
         trace = traces.pop(key, None)
         if trace is None:
             with unrecorded():
@@ -188,10 +188,10 @@ class DerivativeTraces:
 class Derivatives:
     """A trace that also returns the intermediates that its derivatives need, and those derivatives.
 
-    A call is one op on a tape. Its backward function is a trace, too, that takes the gradients of
-    the outputs and those intermediates that it reads; nothing is computed twice. Where derivatives
-    of derivatives may be asked for, the intermediates are outputs of the op, and so have gradients
-    and tangents themselves; what these need may be more intermediates, until there are no new ones.
+    A call is one op on a tape. Its backward function is a trace, too, of the gradients of the
+    outputs and the intermediates that it reads; nothing is computed twice. If higher derivatives
+    may be needed, the intermediates are outputs of the op, and so have gradients and tangents
+    themselves, which may need more intermediates; this is repeated until there are no new ones.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class Derivatives:
         self, function: Any, new_trace: Callable[..., Any], order: int, reverse: bool,
         forward: bool, checkpoints: Any = None,
     ) -> None:
-        # Not the function itself, which keeps this: they would be a cycle.
+        # Not the function itself, which refers to this object: a cycle.
         self._function = function = Ends(
             function.name, function.graph, function.input_symbols, function.output_symbols)
         graph = function.graph
@@ -245,10 +245,10 @@ class Derivatives:
             if not new or order != HIGHER_ORDER:
                 break
         self.saved = saved
-        # Traces for some outputs or inputs may read more, for the shapes of such zeros.
+        # Traces for some outputs or inputs may read more, for the shapes of zeros.
         traces.new_body = lambda name: kept_of(function, frozenset(saved), True).new_body(name)
-        # Positions among inputs, outputs and saved intermediates, where a symbol has several the
-        # last but for inputs: an input that is returned is the caller's tensor.
+        # Positions among inputs, outputs and saved intermediates: the last one of a symbol, but an
+        # input's own position, since a returned input is the caller's tensor.
         places = [*function.input_symbols, *function.output_symbols, *saved]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
         self.own_executable: Executable | None = None
@@ -267,7 +267,7 @@ class Derivatives:
         return self._traces.traces()
 
     def call(self, inputs: list) -> list:
-        """Compute the function's outputs, as the outputs of one op that recorders follow."""
+        """Compute the function's outputs and record them as the outputs of one op."""
         function, places = self._function, self._places
         if self.own_executable is None:
             self.own_executable = Executable(Subgraph(

@@ -1,8 +1,8 @@
-"""Calls in graphs with a custom gradient function, which is traced when the call is built.
+"""Calls in graphs with a user's gradient function, which is traced when the call is built.
 
-The gradient function may use any tensors of the graph and of those around it. They become inputs of
-the call. So the call can be built again elsewhere, and the graph's nodes do not refer to its
-tensors, a cycle that Python could not collect.
+Tensors of graphs that the gradient function uses become inputs of the call. So the call can be
+copied to another graph, and nodes do not refer to tensors of their graph, a cycle that Python could
+not collect.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ class _TracedGradient(PythonCall):
 def custom_call_in_graph(
     graph: Any, name: str, results: Sequence[Any], inputs: Sequence[Any], backward: Callable
 ) -> list[Tensor]:
-    """Add what `custom_call` does to a graph."""
+    """Add a call with a user's gradient function to a graph, as `custom_call`."""
     with building_into(graph):
         inputs = [in_graph(graph, convert_to_tensor(x)) for x in inputs]  # variables are read
         results = [in_graph(graph, convert_to_tensor(x)) for x in results]
         if not any(x.spec.trainable for x in results):
             return results
-        if not any(x.spec.trainable for x in inputs):  # nothing that a gradient could be of
+        if not any(x.spec.trainable for x in inputs):  # no differentiable input
             return list(map(stop_gradient_op, results))
         body = FunctionGraph(f"{name}_grad", graph)
         trace: ConcreteFunction | Exception
@@ -92,7 +92,7 @@ def custom_call_in_graph(
             try:
                 gradients = call_traced(body, backward, seeds)
                 trace = ConcreteFunction(body.name, body, symbols, list(gradients))
-            except Exception as error:  # of concern only to who asks for a derivative
+            except Exception as error:  # raised if a derivative is requested
                 _note_frames(error, name)
                 trace = _without_frames(error)
             else:
@@ -104,7 +104,7 @@ def custom_call_in_graph(
 
 
 def _note_frames(error: Exception, name: str) -> None:
-    """Keep where an error came from, as text: all that was called from this module."""
+    """Keep the traceback of an error as text, from the calls in this module on."""
     frames = [
         f"{frame.filename}:{frame.lineno} in {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)[1:]
@@ -123,7 +123,7 @@ def _is_ours(file: str) -> bool:
 def _copy_of(error: Exception) -> Exception:
     """Return a copy of an error to raise, so that the stored error's traceback does not grow.
 
-    No user code is called: the arguments of an error need not be those of its constructor.
+    The class's constructor, which may take other arguments, is not called.
     """
     classes = type(error).__mro__
     new: Any = next(
@@ -134,12 +134,12 @@ def _copy_of(error: Exception) -> Exception:
         fresh.args = error.args
         for slot in _slots_of(classes):
             value = _in_slot(slot, error)
-            # A None may stand for nothing, and is not to be put there.
+            # Slots that are unset, or that already have the value, are not written.
             if value is not _UNSET and value is not _in_slot(slot, fresh):
-                with suppress(AttributeError, TypeError):  # it cannot be written to
+                with suppress(AttributeError, TypeError):  # a read-only slot
                     slot.__set__(fresh, value)
         fresh.__dict__.update(error.__dict__)
-    except Exception:  # of a class of another library's, written in C
+    except Exception:  # a class written in C
         return error.with_traceback(None)
     if hasattr(error, "__notes__"):
         fresh.__notes__ = list(error.__notes__)
@@ -149,7 +149,7 @@ def _copy_of(error: Exception) -> Exception:
 
 
 def _slots_of(classes: Sequence[type]) -> Iterator[Any]:
-    """List the slots of classes, which hold attributes outside of the dict (a file's name)."""
+    """List the slots of classes: attributes outside of the dict, such as a file's name."""
     for cls in classes:
         if cls is not BaseException:
             for name, slot in vars(cls).items():

@@ -34,7 +34,7 @@ def _holds_tensor(values, depth):
 
 
 def joined(value):
-    """Return a tensor for a list that holds tensors, anything else as it is."""
+    """Return a tensor for a list with tensors, other objects unchanged."""
     is_list = isinstance(value, (list, tuple)) and is_tensor(value)
     return convert_to_tensor(value) if is_list else value
 
@@ -91,7 +91,7 @@ def written_to_array(name, out, result, where=True):
 
 
 def dtypes_of_operands(ufunc, operands, dtype=None, casting="same_kind"):
-    """Return the dtypes to which a ufunc casts its operands; raise what it raises."""
+    """Return the dtypes to which a ufunc casts its operands, or raise its error."""
     given = [type(x) if type(x) in (int, float, complex) else
              x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype for x in operands]
     options = {} if dtype is None else {
@@ -139,7 +139,7 @@ def wide(dtype):
 
 
 def operand(x):
-    """Return a tensor, or a list that holds one, as a tensor, anything else as an array."""
+    """Return a tensor, or a list with one, as a tensor; other objects as arrays."""
     if type(x) is np.ndarray or type(x) is Tensor:
         return x
     return convert_to_tensor(x) if is_tensor(x) else plain_array(x)
@@ -177,5 +177,5 @@ def keeps_axes(keepdims):
 
 
 def plain(value):
-    """Return the data of a tensor that is a count or an index; anything else as it is."""
+    """Return the data of a tensor that is a count or an index; other objects unchanged."""
     return np.asarray(value) if is_tensor(value) else value

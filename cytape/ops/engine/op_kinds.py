@@ -110,8 +110,8 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
     Raises
     ------
     ValueError
-        If the name is that of an op of cytape's own, there are more than three inputs, or a ufunc
-        has more outputs than one, another number of inputs or a signature.
+        If an op of cytape has the name, there are more than three inputs, or a ufunc has several
+        outputs, another number of inputs or a signature.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def multilinear(
     TypeError
         If there is no transpose, or one is not a function.
     ValueError
-        If the name is that of an op of cytape's own, or `core` has not one number per transpose.
+        If an op of cytape has the name, or `core` has not one number per transpose.
 
     Examples
     --------

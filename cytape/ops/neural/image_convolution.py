@@ -426,7 +426,7 @@ def max_pool2d(input, ksize, strides, padding, data_format="NHWC"):
     strides : int or sequence of int
         One number, one for height and width each, or one for each axis of `input`.
     padding : {"SAME", "VALID"} or sequence of pairs
-        As for `conv2d`; what lies outside the image is never the maximum.
+        As for `conv2d`; padding is never the maximum.
     data_format : {"NHWC", "NCHW"}, optional
         The order of the axes of `input` and of the result.
 

@@ -416,7 +416,7 @@ def dropout(x, rate, seed=None):
         The probability that an element is dropped, at least 0 and below 1.
     seed : int, optional
         As for `cytape.numpy.random.random`. In a graph the choice is made anew in each run; the
-        gradient is that of the choice that was made.
+        gradient is that of the sampled mask.
 
     Returns
     -------

@@ -190,9 +190,9 @@ def specs_by_example(
     Returns
     -------
     structure : object
-        What it returned.
+        The results of the function.
     specs : list of Spec
-        Of the leaves of that; extents that depend on unknown ones are not known.
+        Of the leaves of `structure`; extents that depend on unknown ones are unknown.
 
     Raises
     ------

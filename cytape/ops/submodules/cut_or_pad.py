@@ -1,4 +1,4 @@
-"""Axes that are cut off, or filled up with zeros, to have a length."""
+"""Truncation or zero padding of an axis to a length."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def with_extent(shape, axis, n):
 
 
 def _cut_or_pad(x, *, axis, n):
-    """Cut an axis off, or fill it up with zeros."""
+    """Truncate an axis, or pad it with zeros."""
     result = np.zeros(with_extent(x.shape, axis, n), x.dtype)
     for part, of_x in _common([result], [x], axis=axis, n=n):
         part[...] = of_x

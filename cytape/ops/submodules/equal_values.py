@@ -1,11 +1,11 @@
 """Derivatives of eigenvalues and singular values, to second order where values are equal.
 
-The gradient of values g in the matrix is u diag(g) vh, the tangent of values the diagonal of
-u^H t v. Any basis of the vectors of equal values will do for these. Along a tangent the values of
-such a block split into the eigenvalues of its part of u^H t v, and a function of the values has its
-second derivative along this tangent in the basis of the split. So forward mode takes that one. A
-rule of the reverse mode, or of a second tangent, cannot: it raises where the basis counts, or is
-NaN where values are returned along with vectors, which may be all that is used.
+The gradient of values g in the matrix is u diag(g) vh, the tangent of values is the diagonal of
+u^H t v, for any basis of the vectors of equal values. Along a tangent, a block of equal values
+splits into the eigenvalues of its part of u^H t v, and the second derivative of a function of the
+values along this tangent needs the basis of the split, which forward mode uses. Reverse mode, and a
+second tangent, cannot: they raise an error if the basis matters, or return NaN if vectors are
+returned, too, since only these may be used.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ ROUNDINGS = 100  # of the largest element, which an element may have that is 0
 
 
 def _equal(w):
-    """Tell which pairs of values, in order, are in one block of equal ones."""
+    """Return which pairs of sorted values are in one block of equal ones."""
     gaps = ~is_negligible(np.diff(w), w)
     block = np.cumsum(np.concatenate([np.zeros_like(gaps[..., :1]), gaps], -1), -1) if (
         w.shape[-1] > 1) else np.zeros(w.shape, int)
@@ -43,7 +43,7 @@ def _equal(w):
 
 
 def _pairs(w, kind):
-    """Tell which pairs of different places have equal values; `eig` has them in any order."""
+    """Return which pairs of different positions have equal values, for unsorted values of `eig`."""
     equal = is_negligible(columns(w) - rows(w), w) if kind == "eig" else _equal(w)[0]
     return equal & ~np.eye(w.shape[-1], dtype=bool)
 
@@ -57,7 +57,7 @@ def _inner(t, u, vh, kind):
 
 
 def _turned_pairs(t, w, u, vh, kind, zeros_only):
-    """Tell which pairs of equal values a tangent splits, or moves away from 0."""
+    """Return which pairs of equal values a tangent splits, or moves away from 0."""
     n = w.shape[-1]
     inner = _inner(t, u, vh, kind)
     size = np.abs(t).max((-2, -1), keepdims=True, initial=0) * ROUNDINGS * np.finfo(t.dtype).eps
@@ -102,7 +102,7 @@ def _checked(x, w, u, vh, *tangents, kind, zeros_only=False, raises=True):
 
 
 def _values_of_matrices(*of_values, first=0):
-    """Make a rule for stacks of matrices, the inputs from `first` on but for vectors of values."""
+    """Make a batch rule of stacks: inputs from `first` on are matrices, or vectors of values."""
 
     def rule(call):
         ndims = [spec.ndim for spec in call.input_specs]
@@ -138,7 +138,7 @@ def _split(u, vh, w, t, *, kind):
 
 
 def _basis(w, inner, *, kind):
-    """Return vectors that diagonalise each block, in the order of the values after a small step."""
+    """Return vectors that diagonalise each block, sorted by the values after a small step."""
     equal, block = _equal(w)
     inner = np.where(equal, inner if kind == "eigh" else -inner, 0)
     apart = 3 * np.linalg.norm(inner, axis=(-2, -1), keepdims=True)[..., 0]
@@ -205,7 +205,7 @@ def _matrix_spec(a, w, u, vh, g, **_):
                          np.result_type(u.dtype, vh.dtype, g.dtype))
 
 
-# a: the matrix, of which the tangent counts; u, vh: the vectors of its values w; g: their gradient.
+# a: the matrix, read only for its tangent; u, vh: the vectors of its values w; g: their gradient.
 gradient_of_values_op = general(
     "GradientOfValues",
     forward=lambda a, w, u, vh, g, *, kind: (u * columns(g)) @ vh,
@@ -269,7 +269,7 @@ def _turning_jvp(op, tu, ta, *_):
         tu, w, u, vh, *moving, kind=op.attrs["kind"], raises=op.attrs["values_only"])
 
 
-# Vectors u that are multiplied by a tangent t of the matrix.
+# Vectors u multiplied by a tangent t of the matrix.
 turning_op = general(
     "TurningVectors",
     forward=lambda u, a, w, vh, t, *, kind, values_only: u,

@@ -3,12 +3,12 @@
 The derivatives are those of Murray, "Differentiation of the Cholesky decomposition" (2016), of
 Seeger et al., "Auto-differentiating linear algebra" (2017), for QR, and of Roberts and Roberts, "QR
 and LQ decomposition matrix backpropagation algorithms for square, wide, and deep matrices" (2020).
-Where mathematics leaves a choice:
+Conventions where derivatives are not unique:
 
-- A Hermitian matrix is differentiated as such, though LAPACK reads one of its triangles: the
-  gradient is Hermitian, and of a tangent the Hermitian part counts.
-- Columns that the mode "complete" adds to Q move no more than they must to stay perpendicular to
-  the others.
+- A Hermitian matrix is differentiated as such, although LAPACK reads one of its triangles: the
+  gradient is Hermitian, and only the Hermitian part of a tangent counts.
+- Columns that the mode "complete" adds to Q have the smallest tangent that keeps them perpendicular
+  to the others.
 """
 
 
@@ -62,7 +62,7 @@ def _gradient_of_small(lower, g):
 
 
 def _by_blocks(lower, g):
-    """Compute the same from the last block of columns to the first, nearly all of it by products.
+    """Compute the gradient from the last block of columns to the first, mostly by products.
 
     Murray, "Differentiation of the Cholesky decomposition" (2016): a tenth of the arithmetic.
     """
@@ -146,7 +146,7 @@ def _qr_spec(a, *, mode):
 
 
 def _solve_from_right(b, a, triangle):
-    """Return b a^-1, where all of `a` lies in a triangle."""
+    """Return b a^-1 for a triangular matrix `a`."""
     return adjoint(solve_op(adjoint(a), adjoint(b), triangle=opposite(triangle)))
 
 
@@ -219,7 +219,7 @@ qr_op = general(
 def qr(a, mode="reduced"):
     """Return the factors Q and R of matrices, as `numpy.linalg.qr`.
 
-    The square of R on the left has to be regular for derivatives. The mode "raw" has none.
+    For derivatives the left square of R must be regular. The mode "raw" has no derivative.
 
     Examples
     --------
@@ -231,6 +231,6 @@ def qr(a, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         if mode not in ("raw", "full", "f", "economic", "e"):
             raise ValueError(f"Unrecognized mode '{mode}'")
-        return np.linalg.qr(np.asarray(joined(a)), mode)  # which a tensor that is recorded refuses
+        return np.linalg.qr(np.asarray(joined(a)), mode)  # raises for a recorded tensor
     result = qr_op(a, mode="reduced" if mode == "r" else mode)
     return result[1] if mode == "r" else result

@@ -1,11 +1,11 @@
 """Fourier transforms: `numpy.fft`.
 
-A transform is linear, and its transpose the one in the other direction, without or with the factor
-that this one has: Frigo and Johnson, "The design and implementation of FFTW3" (2005), on what is
-computed. Transforms of real arrays leave out half of a Hermitian spectrum. What they leave out
-counts in their transposes: frequencies that stand for two have weights of 1/2, or 2.
+A transform is linear; its transpose is the transform in the other direction with the same scaling.
+(Frigo and Johnson, "The design and implementation of FFTW3" (2005), define the transforms.)
+Transforms of real arrays omit half of a Hermitian spectrum, so in their transposes frequencies that
+represent two have weights of 1/2 or 2.
 
-Transforms along several axes are made of those along one, as NumPy's are.
+Transforms along several axes are composed of those along one, as in NumPy.
 """
 
 import warnings
@@ -30,7 +30,7 @@ __all__ = [
     "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
 ]  # fmt: skip
 
-# The scaling of the transform in the other direction that has the same factor.
+# The norm of the transform in the other direction with the same factor.
 _SAME_FACTOR = {
     None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"
 }  # fmt: skip
@@ -46,7 +46,7 @@ def _same_factor(norm):
 
 
 def _fitted(op, gradient):
-    """Return the gradient of what was cut off or filled up before it was transformed."""
+    """Return the gradient of an operand that was truncated or padded before the transform."""
     axis = op.attrs["axis"]
     extent = op.input_specs[0].shape[axis]
     if extent is None:
@@ -60,7 +60,7 @@ def _fitted(op, gradient):
 
 
 def _dtype_of(transform, x, norm):
-    """Return the dtype of what is transformed, or raise for dtypes and factors there are not."""
+    """Return the dtype of the operand, or raise for unsupported dtypes and norms."""
     return transform(np.zeros(2, x.dtype), norm=norm).dtype
 
 
@@ -103,7 +103,7 @@ fft_op = linear(
 
 
 def _weights(op, n, of_pairs, dtype):
-    """Return the weights of the half of n frequencies; all but one or two of them are of pairs."""
+    """Return the weights of half of n frequencies; all but one or two represent pairs."""
     weights = np.empty(n // 2 + 1, dtype)
     weights.fill(of_pairs)
     weights[0] = 1
@@ -140,7 +140,7 @@ rfft_op = linear(
 
 
 def _irfft(x, *, n, axis, norm):
-    """Transform; n = -1 asks for as many numbers as there are frequencies."""
+    """Transform; n = -1 means as many numbers as frequencies."""
     return np.fft.irfft(x, x.shape[axis] if n == -1 else n, axis, norm)
 
 
@@ -212,7 +212,7 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
 
 @numpy_function(np.fft.irfft)
 def irfft(a, n=None, axis=-1, norm=None, out=None):
-    """Return the real numbers of which the half of a spectrum is, as `numpy.fft.irfft`.
+    """Return the real numbers with a given half of a spectrum, as `numpy.fft.irfft`.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def ihfft(a, n=None, axis=-1, norm=None, out=None):
 
 
 def _lengths_and_axes(a, s, axes):
-    """Return pairs of a length, None for that of the axis, and an axis."""
+    """Return pairs of a length (None: that of the axis) and an axis."""
     s_is_given = s is not None
     if axes is None:
         if s is None:
@@ -285,7 +285,7 @@ def _lengths_and_axes(a, s, axes):
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
     axes = normalize_axis_tuple(axes, ndim(a), allow_duplicate=True)
-    if not s_is_given and len(set(axes)) < len(axes):  # each time the length that it had at first
+    if not s_is_given and len(set(axes)) < len(axes):  # repeated axes keep their initial length
         s = [shape(a)[axis] for axis in axes]
     return [(None if n == -1 else n, axis) for n, axis in zip(s, axes, strict=True)]
 
@@ -322,7 +322,7 @@ def ifftn(a, s=None, axes=None, norm=None, out=None):
 
 @numpy_function(np.fft.rfftn)
 def rfftn(a, s=None, axes=None, norm=None, out=None):
-    """Do as `rfft` along the last axis, and as `fft` along others, as `numpy.fft.rfftn`.
+    """Transform by `rfft` along the last axis and `fft` along others, as `numpy.fft.rfftn`.
 
     Examples
     --------
@@ -340,7 +340,7 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
 
 @numpy_function(np.fft.irfftn)
 def irfftn(a, s=None, axes=None, norm=None, out=None):
-    """Do as `ifft` along axes but the last, there as `irfft`, as `numpy.fft.irfftn`.
+    """Transform by `ifft` along all axes but the last, and `irfft` there, as `numpy.fft.irfftn`.
 
     Examples
     --------
@@ -361,7 +361,7 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
 
 @numpy_function(np.fft.fft2)
 def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
-    """Do as `fftn` along two axes, as `numpy.fft.fft2`.
+    """Transform by `fftn` along two axes, as `numpy.fft.fft2`.
 
     Examples
     --------
@@ -374,7 +374,7 @@ def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
 
 @numpy_function(np.fft.ifft2)
 def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
-    """Do as `ifftn` along two axes, as `numpy.fft.ifft2`.
+    """Transform by `ifftn` along two axes, as `numpy.fft.ifft2`.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
 
 @numpy_function(np.fft.rfft2)
 def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
-    """Do as `rfftn` along two axes, as `numpy.fft.rfft2`.
+    """Transform by `rfftn` along two axes, as `numpy.fft.rfft2`.
 
     Examples
     --------
@@ -399,7 +399,7 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
 
 
 def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
-    """Do as `irfftn` along two axes, as `numpy.fft.irfft2`.
+    """Transform by `irfftn` along two axes, as `numpy.fft.irfft2`.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def _pinv(a, *, rcond, by_eps, hermitian):
 
 
 def _is_wide(spec):
-    """Tell whether matrices have more columns than rows; None if their extents are not known."""
+    """Return whether matrices have more columns than rows; None if extents are unknown."""
     m, n = spec.shape[-2:]
     return None if m is None or n is None else m < n
 
@@ -100,7 +100,7 @@ def _pinv_jvp(op, t):
 def _pinv_spec(a, *, rcond, hermitian, **_):
     *stack, m, n = (square_shape if hermitian else stacked_shape)(a, "pinv")
     stack = shape_rules.broadcast((*stack,), np.shape(rcond), what="pinv")
-    # Of empty matrices NumPy makes results of their own dtype, whatever it is.
+    # NumPy's result for empty matrices has their dtype.
     return symbolic_spec((*stack, n, m), a.dtype if 0 in (m, n) else dtype_of(a))
 
 
@@ -117,15 +117,14 @@ pinv_op = general(
 
 
 def _is_tiny(cutoff):
-    """Tell whether singular values below a cutoff matter to no derivative."""
+    """Return whether singular values below a cutoff are irrelevant for derivatives."""
     return np.ndim(cutoff) == 0 and not is_tensor(cutoff) and cutoff <= 1e-8
 
 
 def _without_small_part(a, cutoff, hermitian):
-    """Return matrices without the part that belongs to singular values below a cutoff.
+    """Return matrices without the part of singular values below a cutoff.
 
-    The derivative of that part is the one of `svd`: to what is kept, and to what is left out,
-    degenerate values do no harm.
+    The derivative is that of `svd`; equal values within the kept or the dropped part are harmless.
     """
     if 0 in shape(a):
         return a
@@ -182,18 +181,18 @@ def _lstsq_spec(a, b, **_):
     )
 
 
-QUICK_QR = 1 << 14  # elements; of larger matrices the singular values are found as soon
+QUICK_QR = 1 << 14  # elements; for larger matrices the singular values are as fast
 
 
 def _pinv_of_rank(a, rank, **attrs):
-    """Return the pseudoinverse; of columns that are independent by their QR decomposition."""
+    """Return the pseudoinverse, for independent columns by their QR decomposition."""
     if a.dtype.char not in "dD" or a.size > QUICK_QR or (np.asarray(rank) != a.shape[-1]).any():
         return _pinv(a, hermitian=False, **attrs)
     q, r = np.linalg.qr(a)
     return quick_inverse(r) @ adjoint(q)
 
 
-# The rank is handed over lest it is found again: the derivative is that in the matrix.
+# The rank is an input, to avoid computing it again; the derivative is with respect to the matrix.
 pinv_of_rank_op = general(
     "PseudoInverseOfRank",
     forward=_pinv_of_rank,
@@ -223,7 +222,7 @@ def _by_pinv(a, b, x, rank, g, *, rcond):
     p = _pinv_for_lstsq(a, rank, rcond)
     gb = _adjoint_times(p, g)
     left, right = [b - matmul(a, x), gb], [matmul(p, gb), -x]
-    if values_of(rank) != a.shape[1]:  # parts beyond the range of a's adjoint
+    if values_of(rank) != a.shape[1]:  # components outside of the range of a's adjoint
         left.append(_adjoint_times(p, x))
         right.append(g - matmul(p, matmul(a, g)))
     return matmul(concatenate(left, -1), adjoint(concatenate(right, -1))), gb
@@ -232,8 +231,8 @@ def _by_pinv(a, b, x, rank, g, *, rcond):
 def _lstsq_back(a, b, x, rank, g, *, rcond):
     """Return the gradients of the operands, given that of the solution.
 
-    Of columns that are independent, all there is to know is the factor R of their QR decomposition;
-    where rows are, nothing is left of b.
+    For independent columns the factor R of their QR decomposition suffices; for independent rows
+    the residual is zero.
     """
     if a.dtype.char not in "dD" or rank != min(a.shape):
         return _by_pinv(a, b, x, rank, g, rcond=rcond)
@@ -262,7 +261,7 @@ def _lstsq_vjp(op, g_x, g_squares, _, g_s):
         # Recorded eager calls build single ops, which have rules for forward mode and batches.
         back = lstsq_back_op if type(g_x) is np.ndarray or g_x.graph is not None else _by_pinv
         parts.append(back(a, b, x, op.outputs[2], g_x, rcond=op.attrs["rcond"]))
-    if g_squares is not None:  # none where there are no squares
+    if g_squares is not None:  # None if there are no residuals
         if b.shape[1] is None:
             return NotImplemented
         gb = 2 * cut_or_pad_op(g_squares, axis=0, n=b.shape[1]) * (b - matmul(a, x))

@@ -1,4 +1,4 @@
-"""The functions of `numpy.linalg`: those that are made of products here, the others gathered."""
+"""The functions of `numpy.linalg`: functions made of products, and the names of other modules."""
 
 import operator
 from functools import lru_cache
@@ -85,7 +85,7 @@ def matrix_power(a, n):
 
 @lru_cache(maxsize=128)
 def _cheapest_split(*lengths):
-    """Return where to split each part of a chain of products, by dynamic programming.
+    """Return the best split of each part of a chain of products, by dynamic programming.
 
     Cormen et al., "Introduction to algorithms", chapter on matrix-chain multiplication.
     """
@@ -112,7 +112,7 @@ def _chain(arrays, splits, i, j):
 def multi_dot(arrays, *, out=None):
     """Multiply a chain of matrices in the cheapest order, as `numpy.linalg.multi_dot`.
 
-    Where extents are not known before a graph runs, from the left to the right.
+    If extents are unknown, from left to right.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def cross(x1, x2, /, *, axis=-1):
     return vector_products.cross(x1, x2, axis=axis)
 
 
-# -- functions that `numpy` has, too ---------------------------------------------------------------
+# -- functions that also exist in `numpy` ----------------------------------------------------------
 
 
 @numpy_function(np.linalg.outer, "x1", "x2")

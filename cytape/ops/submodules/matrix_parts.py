@@ -37,7 +37,7 @@ def hermitian_part(x):
 def lower_half(x):
     """Return the lower triangle of matrices, with half of the diagonal.
 
-    A Hermitian matrix is the sum of it and its adjoint.
+    A Hermitian matrix is the sum of this triangle and its adjoint.
     """
     return (tril(x) + tril(x, -1)) / 2
 
@@ -63,7 +63,7 @@ def total(x):
 
 
 def is_negligible(x, w):
-    """Tell which of some values, or differences of such, are 0 but for rounding.
+    """Return which values, or differences of values, are 0 up to rounding.
 
     w: the values, along the last axis, of which the largest sets the scale.
     """
@@ -81,13 +81,13 @@ def reciprocal(x, negligible):
 
 
 def reciprocal_differences(w):
-    """Return 1/(w[j] - w[i]) at i, j, and 0 where the two are equal but for rounding."""
+    """Return 1/(w[j] - w[i]) at i, j, and 0 where the two are equal up to rounding."""
     differences = columns(w) - rows(w)
     return reciprocal(differences, is_negligible(differences, w))
 
 
 def sum_of(terms):
-    """Add what there is among terms that may be None; None if there is nothing."""
+    """Return the sum of the terms that are not None, None if all are."""
     terms = [term for term in terms if term is not None]
     return sum(terms[1:], terms[0]) if terms else None
 
@@ -96,13 +96,13 @@ def sum_of(terms):
 
 
 def first_gradient(x, g, k):
-    """Return the gradient of the first columns, with what comes to it from the added ones."""
+    """Return the gradient of the first columns, including contributions of the added ones."""
     first, added = x[..., :k], x[..., k:]
     return g[..., :k] - matmul(added, matmul(adjoint(g[..., k:]), first))
 
 
 def added_tangent(x, t, k):
-    """Return the tangent of all columns, given that of the first."""
+    """Return the tangent of all columns, given that of the first ones."""
     first, added = x[..., :k], x[..., k:]
     return concatenate([t, -matmul(first, matmul(adjoint(t), added))], -1)
 
@@ -144,5 +144,5 @@ def real_dtype(dtype):
 
 
 def smaller(m, n):
-    """Return the smaller of two extents, None if it is not known."""
+    """Return the smaller of two extents, None if it is unknown."""
     return None if m is None or n is None else min(m, n)

@@ -1,6 +1,6 @@
 """Norms of vectors and matrices, and the condition number.
 
-Where a norm has no derivative, at zero, the gradient is 0. That of an infinite element is its sign.
+At zero, where a norm has no derivative, the gradient is 0. For an infinite element it is its sign.
 """
 
 import numpy as np
@@ -32,30 +32,30 @@ _EXTREMES = (np.inf, -np.inf)  # orders of norms that are extrema of magnitudes
 
 
 def _vector_norm(x, *, ord, axis, keepdims):
-    if ord is None:  # of any number of axes; sums in an order of its own
+    if ord is None:  # any number of axes; sums in another order
         if axis is None and not keepdims and x.dtype.kind == "f":
             x = x.ravel("K")
             return np.sqrt(x.dot(x))
         return np.linalg.norm(x, None, axis, keepdims)
-    if ord == np.inf:  # NumPy's own, less its wrappers
+    if ord == np.inf:  # as NumPy, without its wrappers
         return np.maximum.reduce(np.abs(x), axis=axis, keepdims=keepdims, initial=0)
     if ord == -np.inf:
         return np.minimum.reduce(np.abs(x), axis=axis, keepdims=keepdims)
-    if axis is not None and len(axis) == 1:  # NumPy is slow to find out that there is one
+    if axis is not None and len(axis) == 1:  # a tuple of one axis is slow in NumPy
         axis, = axis
     return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims)
 
 
 def _direction(op):
-    """Return the derivative of the norm, and at zero, where there is none, the subgradient 0.
+    """Return the derivative of the norm, and the subgradient 0 at zero, where there is none.
 
-    An element that is 0 among others has derivatives of 0 too, if `ord` is less than 2 but not 1:
-    of the first order where that is less than 1, of the second where it is more.
+    The derivatives in a zero element among others are 0, too, if `ord` < 2 and not 1: the first
+    derivative for `ord` < 1, the second for `ord` > 1.
     """
     x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
     if ord == 1:
         return sign(x)
-    if wide(x.dtype) != x.dtype:  # the norm's own sum of powers may be inf
+    if wide(x.dtype) != x.dtype:  # the sum of powers may overflow
         x = widened(x)
         norm = vector_norm_op(x, **op.attrs)
     norm = reductions.kept(op, norm)
@@ -64,7 +64,7 @@ def _direction(op):
     magnitude = component_over_length(absolute(x), norm)
     if ord >= 2:
         return sign(x) * magnitude ** (ord - 1)
-    still = magnitude == 0  # where the power or its derivative would be infinite
+    still = magnitude == 0  # there the power or its derivative may be infinite
     return where(still, 0, sign(x) * where(still, 1, magnitude) ** (ord - 1))
 
 
@@ -72,7 +72,7 @@ def _vector_norm_vjp(op, g):
     x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
     if ord in (None, 2) and wide(x.dtype) == x.dtype:
         values = norm if type(norm) is np.ndarray else values_of(norm)
-        # One pass over x, where neither an overflow nor a zero is near.
+        # One pass over x, if overflow and division by zero are impossible.
         if values is not None and values.size and (
                 _EPSILON < (values.min() if values.ndim else values.item()) < 1 / _EPSILON):
             return x * reductions.kept(op, g / norm)
@@ -99,7 +99,7 @@ def _vector_norm_of_tensor(x, *, ord, axis, keepdims):
         if isinstance(ord, complex):
             return NotImplemented  # NumPy's error
         return reductions.sum(absolute(x) ** ord, axis, keepdims=keepdims) ** (1 / ord)
-    if axis is None and not keepdims:  # as NumPy has it, to the bit
+    if axis is None and not keepdims:  # equal to NumPy's, to the bit
         x = ravel(x)
         return sqrt(x @ x)
     return sqrt(reductions.sum(x * x, axis, keepdims=keepdims))
@@ -108,7 +108,7 @@ def _vector_norm_of_tensor(x, *, ord, axis, keepdims):
 def _vector_norm_in_batch(call):
     if not call.input_specs[0].ndim:
         return NotImplemented
-    # NumPy takes ord=None for all axes of any number, or for one.
+    # NumPy's ord=None means one axis, or all axes.
     ord = 2 if call.attrs.get("ord", 2) is None else call.attrs["ord"]
     axis = axis_in_batch(call.attrs["axis"], call.inputs[0].ndim)
     return call.again(call.inputs, axis=axis, ord=ord)
@@ -143,9 +143,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
         if x.ndim == 1 and not keepdims and x.dtype.char in "fd" and is_small(x):
             square = x @ x
             value = data_of(square).item()
-            if _EPSILON < value < 1 / _EPSILON:  # gradients do not overflow or underflow on the way
+            if _EPSILON < value < 1 / _EPSILON:  # no overflow or underflow in gradients
                 return sqrt(square)
-            with np.errstate(over="ignore"):  # the square has reported it
+            with np.errstate(over="ignore"):  # already reported by the square
                 return vector_norm_op(x, ord=None, axis=None, keepdims=False)
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     axes = _axes_of_norm(axis, ndim(x))
@@ -191,7 +191,7 @@ def _norm_of_vectors(x, ord, axes, keepdims):
 
 
 def _norm_of_matrices(x, ord, axes):
-    """Return the norm over two axes, which are kept; not that of Frobenius."""
+    """Return a matrix norm other than Frobenius' over two axes, which are kept."""
     if ord in (1, -1, np.inf, -np.inf):
         rows, columns = axes if abs(ord) == 1 else axes[::-1]
         return _extremum(ord, reductions.sum(absolute(x), rows, keepdims=True), columns)
@@ -205,7 +205,7 @@ def _norm_of_matrices(x, ord, axes):
 def _extremum(ord, x, axis, keepdims=True):
     if ord < 0:
         return reductions.min(x, axis, keepdims=keepdims)
-    if x.shape is None or 0 in x.shape or None in x.shape:  # the largest of no magnitudes is 0
+    if x.shape is None or 0 in x.shape or None in x.shape:  # the maximum of no magnitudes is 0
         return reductions.max_op(x, axis=axis, keepdims=keepdims, initial=0)
     return reductions.max_op(x, axis=axis, keepdims=keepdims)
 

@@ -41,11 +41,11 @@ __all__ = ["det", "inv", "slogdet", "solve", "tensorinv", "tensorsolve"]
 # -- solve and inv ---------------------------------------------------------------------------------
 
 
-BLOCK = 64  # rows of a matrix that are eliminated together
+BLOCK = 64  # rows per block of the elimination
 
 
 def _solve(a, b, triangle=None):
-    """Solve equations; `triangle` tells in which one, "lower" or "upper", all of `a` lies."""
+    """Solve equations; `triangle` is "lower" or "upper" for triangular `a`."""
     if triangle is None or a.shape[-1] <= BLOCK:
         return np.linalg.solve(a, b)
     dtype = np.result_type(a, b)
@@ -54,7 +54,7 @@ def _solve(a, b, triangle=None):
 
 
 def _by_halves(a, b, is_lower):
-    """Solve for one half of the unknowns, then for the other, nearly all of it by products."""
+    """Solve for one half of the unknowns, then for the other, mostly by products."""
     if a.shape[-1] <= BLOCK:
         return np.linalg.solve(a, b)
     middle = a.shape[-1] // 2
@@ -68,7 +68,7 @@ def _by_halves(a, b, is_lower):
 
 
 def opposite(triangle):
-    """Return in which triangle the transposes of matrices lie, None if they lie in both."""
+    """Return the triangle of the transposes, None for matrices that are not triangular."""
     return {"lower": "upper", "upper": "lower"}.get(triangle)
 
 
@@ -104,7 +104,7 @@ def _solve_jvp(op, ta, tb):
 
 
 def _solve_batched(op, *tangents):
-    """Let each operand have as many axes of a stack, so that batches lie around the stacks."""
+    """Add stack axes so that all operands have equally many, with the batch axis in front."""
     n_axes = max([spec.ndim for spec in op.input_specs])
     return _solve_jvp(op, *[
         t if t is None else t[(slice(None), *(None,) * (n_axes - spec.ndim))]
@@ -166,7 +166,7 @@ def quick_inverse(a):
 
 
 def _inverse(a, *, singular, exact=True):
-    """Return inverses; `singular` says what becomes of those that there are not: raise or nan."""
+    """Return inverses; `singular`: "raise" or "nan", for singular matrices."""
     if not exact:
         return quick_inverse(a)
     try:
@@ -243,7 +243,7 @@ def _cofactors_jvp(op, t, _):
     return total(c * t) * x - matmul(matmul(x, transposed(t)), c)
 
 
-# The determinant is handed over lest it is computed again: the derivative is that in the matrix.
+# The determinant is an input, to avoid computing it again; the derivative is in the matrix.
 cofactors_op = general(
     "Cofactors",
     forward=_cofactors,
@@ -277,8 +277,8 @@ det_op = general(
 def det(a):
     """Return the determinants of matrices, as `numpy.linalg.det`.
 
-    Its gradient, the cofactors, exists for singular matrices, too; second derivatives are made of
-    the inverse.
+    Its gradient, the cofactors, exists for singular matrices, too; second derivatives need the
+    inverse.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def _slogdet_spec(a):
 def _slogdet_vjp(op, g_sign, g_log):
     sign = op.outputs[0]
     weight = g_log
-    if sign.dtype.kind == "c" and g_sign is not None:  # it turns with the imaginary part
+    if sign.dtype.kind == "c" and g_sign is not None:  # its phase changes with the imaginary part
         turn = 1j * imag(g_sign * conj(sign))
         weight = turn if g_log is None else g_log + turn
     if weight is None:
@@ -355,7 +355,7 @@ def _size_of(lengths):
 
 @numpy_function(np.linalg.tensorinv)
 def tensorinv(a, ind=2):
-    """Invert what maps tensors to tensors, as `numpy.linalg.tensorinv`.
+    """Invert a linear map of tensors, as `numpy.linalg.tensorinv`.
 
     Examples
     --------

@@ -3,19 +3,18 @@
 The derivatives are those of Giles, "Collected matrix derivative results for forward and reverse
 mode algorithmic differentiation" (2008), of Townsend, "Differentiating the singular value
 decomposition" (2016), and for complex matrices of Wan and Zhang, "Automatic differentiation for
-complex valued SVD" (2019). Where mathematics leaves a choice:
+complex valued SVD" (2019). Conventions where derivatives are not unique:
 
-- Vectors turn into each other by 1/(w[j] - w[i]). Where two values are equal, but for rounding,
-  that is 0, also in derivatives of higher order: vectors of one value do not turn into each other.
-  The second derivative of a function of the values raises where that would count.
-  Left and right singular vectors turn against each other by 1/(s[j] + s[i]) there, too: their
-  products u @ vh, which no choice of vectors decides, need that.
-- A vector may have any phase. Eigenvectors of Hermitian matrices do not turn theirs, those of
-  others keep their length; left and right singular vectors turn theirs against each other.
-- A singular value that is 0 but for rounding has the derivative 0. Vectors that `full_matrices`
-  adds move no more than they must to stay perpendicular to the others.
-- Hermitian matrices are differentiated as such, though LAPACK reads one of their triangles: the
-  gradient is Hermitian, and of a tangent the Hermitian part counts.
+- The tangent of a vector contains other vectors with factors 1/(w[j] - w[i]). If two values are
+  equal up to rounding, the factor is 0, also in higher derivatives. The second derivative of a
+  function of the values raises an error if that would matter. Factors 1/(s[j] + s[i]) between left
+  and right singular vectors are kept: the products u @ vh, which are unique, need them.
+- The phase of a vector is arbitrary. That of eigenvectors of Hermitian matrices has no derivative;
+  other eigenvectors keep their length; left and right singular vectors share the change of phase.
+- A singular value that is 0 up to rounding has the derivative 0. Vectors that `full_matrices` adds
+  have the smallest tangent that keeps them perpendicular to the others.
+- Hermitian matrices are differentiated as such, although LAPACK reads one of their triangles: the
+  gradient is Hermitian, and only the Hermitian part of a tangent counts.
 """
 
 import numpy as np
@@ -164,7 +163,7 @@ def _eig_vjp(op, gw, gv):
             op.inputs[0], w, adjoint(inv_op(v, singular="nan")), vh, gw, kind="eig")
     if gv is not None:
         inner = matmul(vh, gv)
-        along = real(_diagonal(inner))  # which would change the length of a vector
+        along = real(_diagonal(inner))  # the part that changes the length of a vector
         turned = inner - matmul(vh, v) * columns(along)
         terms.append(matmul(conj_if_complex(reciprocal_differences(w)) * turned, vh))
     return sum_of([of_values, solve_op(vh, terms[0]) if terms else None])
@@ -203,8 +202,8 @@ def _eig_of(a, **options):
 def eig(a):
     """Return eigenvalues and right eigenvectors, as `numpy.linalg.eig`.
 
-    NumPy's results are real where no eigenvalue of a real matrix is complex. In a graph, where
-    that is not known, they are complex.
+    NumPy's results are real if no eigenvalue of a real matrix is complex. In a graph they are
+    always complex.
 
     Examples
     --------
@@ -243,13 +242,13 @@ def _svd_spec(a, *, full_matrices, **_):
 
 
 def _reciprocal_sums(s):
-    """Return 1/(s[j] + s[i]) at i, j, and 0 where both are 0 but for rounding."""
+    """Return 1/(s[j] + s[i]) at i, j, and 0 where both are 0 up to rounding."""
     sums = columns(s) + rows(s)
     return reciprocal(sums, is_negligible(sums, s))
 
 
 def _spans_all(x):
-    """Whether columns are known to span the whole space: nothing is perpendicular to them."""
+    """Return whether columns are known to span the whole space."""
     return x.shape[-1] == x.shape[-2] is not None
 
 
@@ -265,7 +264,7 @@ def _svd_vjp(op, gu, gs, gvh):
         gu, gv = [g if g is None or x.shape[-1] == k else first_gradient(x, g, k)
                   for x, g in ((u, gu), (v, gv))]
         u, v, vh = u[..., :k], v[..., :k], vh[..., :k, :]
-    turned, against, left, terms = [], [], [], []  # left: what is multiplied by vh from the right
+    turned, against, left, terms = [], [], [], []  # left: factors of vh
     if gs is not None:
         terms.append(gradient_of_values_op(
             op.inputs[0], s, u, vh, where(zero, 0, gs), kind="svd"))

@@ -1,4 +1,4 @@
-"""The windows that slide over an array, `numpy.lib.stride_tricks.sliding_window_view`."""
+"""Sliding windows over an array, `numpy.lib.stride_tricks.sliding_window_view`."""
 
 import numpy as np
 from numpy.lib import stride_tricks
@@ -33,7 +33,7 @@ sliding_windows_op = structural(
 
 @numpy_function(stride_tricks.sliding_window_view)
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
-    """Return the windows of a shape that slide over an array, one for each place.
+    """Return all windows of a shape over an array, one for each position.
 
     As `numpy.lib.stride_tricks.sliding_window_view`, a view.
 
@@ -48,10 +48,10 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     shape = shape_rules.shape_of(x.spec, "sliding_window_view")
     window_shape = tuple(np.atleast_1d(window_shape).tolist())
     known = np.broadcast_to(0, [sum(window_shape) if n is None else n for n in shape])
-    stride_tricks.sliding_window_view(known, window_shape, axis)  # raises what is to raise
+    stride_tricks.sliding_window_view(known, window_shape, axis)  # raises NumPy's errors
     axis = range(len(shape)) if axis is None else normalize_axis_tuple(
         axis, len(shape), allow_duplicate=True)
-    least, taken = [], [0] * len(shape)  # by windows along the same axis
+    least, taken = [], [0] * len(shape)  # by several windows along one axis
     for along, n in zip(axis, window_shape, strict=True):
         least.append((along, taken[along] + n))
         taken[along] += n - 1

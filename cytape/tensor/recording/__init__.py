@@ -1,1 +1,1 @@
-"""Recorders, and the stacks of threads that they are entered on."""
+"""Recorders (tapes and accumulators), and the stack of entered recorders of each thread."""

@@ -1,1 +1,1 @@
-"""Specs, buffers and values: arrays with an id, below the handles that users hold."""
+"""Values: immutable arrays with a spec, a buffer and an id, which handles and tapes share."""

@@ -8,7 +8,7 @@ from types import FrameType
 import numpy as np
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
-NUMPY = os.path.dirname(np.__file__) + os.sep  # whose functions call those of this package
+NUMPY = os.path.dirname(np.__file__) + os.sep  # its functions call those of this package
 # Names of the single instances of some classes.
 ONLY_OBJECTS = {"CClass": "c_", "RClass": "r_", "MGridClass": "mgrid", "OGridClass": "ogrid"}
 
@@ -17,13 +17,13 @@ _shown: dict[str, dict] = {}  # by file: the warnings shown, by line
 
 
 def _scipy() -> str:
-    """Return the folder of SciPy, if that has been imported, else one where nothing is."""
+    """Return the folder of SciPy if it has been imported, else a name that matches no file."""
     module = sys.modules.get("scipy")
     return "\0" if module is None else os.path.dirname(module.__file__ or "") + os.sep
 
 
 def user_line() -> str:
-    """Say where in the user's program this is."""
+    """Return the line of the user's program that called this package, as text."""
     frame = sys._getframe(1)
     libraries = PACKAGE, NUMPY, _scipy()
     while frame.f_code.co_filename.startswith(libraries):
@@ -34,12 +34,12 @@ def user_line() -> str:
 
 
 def is_asked_by_user() -> bool:
-    """Tell whether no Python function of NumPy's or of this package is between it and the user."""
+    """Return whether the user's program made the call, not a Python function of NumPy or cytape."""
     return not sys._getframe(1).f_code.co_filename.startswith((PACKAGE, NUMPY))
 
 
 def numpy_call() -> str | None:
-    """Name the Python function of NumPy's that the user's program called to get here, if any."""
+    """Return the name of NumPy's Python function that the user's program called, if any."""
     frame: FrameType | None = sys._getframe(1)
     called = None
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
@@ -50,9 +50,9 @@ def numpy_call() -> str | None:
 
 
 def scipy_call() -> str | None:
-    """Name the function of SciPy that the user's program called to get here, if any.
+    """Return the name of SciPy's function that the user's program called, if any.
 
-    An operator or a method of a sparse matrix is named by the matrix' class.
+    Operators and methods of a sparse matrix are named by its class.
     """
     frame: FrameType | None = sys._getframe(1)
     scipy, called = _scipy(), None
@@ -72,10 +72,10 @@ def scipy_call() -> str | None:
 
 
 def _as_written(called: FrameType) -> str:
-    """Name a function of NumPy's, or the object whose method it is, as programs do after numpy."""
+    """Return the public name, after "numpy.", of a function or of the object of a method."""
     name, _, method = called.f_code.co_qualname.partition(".")
     owner = called.f_locals.get("self", called.f_locals.get("cls"))
-    if method and owner is not None:  # its class may be derived from the one that has the method
+    if method and owner is not None:  # the method may be inherited
         name = (owner if isinstance(owner, type) else type(owner)).__name__
     module = called.f_globals["__name__"].removeprefix("numpy.")
     if module.startswith("testing."):
@@ -86,7 +86,7 @@ def _as_written(called: FrameType) -> str:
 
 
 def warn_of_line(file: str, line: int, message: str, category: type[Warning]) -> None:
-    """Issue a warning of a line that ran before, which Python shows once for each line.
+    """Issue a warning about a line that ran before, which Python shows once for each line.
 
     Parameters
     ----------
