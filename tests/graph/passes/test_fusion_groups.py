@@ -12,16 +12,83 @@ X = np.linspace(-1, 1, 70)
 ROWS = np.linspace(-1, 1, 210).reshape(3, 70)
 
 
-def test_a_chain_becomes_one_op():
-    assert fused_groups(lambda x: cnp.exp(-x * x) * 0.5, X) == ({}, [4])
+def exp_of_sines(x, y):
+    return [cnp.exp(cnp.sin(x)), cnp.exp(cnp.sin(y))]
 
 
-def test_branches_that_meet_become_one_op():
-    assert fused_groups(lambda x: cnp.sin(x) * cnp.exp(x) + cnp.tanh(x), X) == ({}, [5])
+def broadcast(x, a):
+    return cnp.sin(x) * cnp.broadcast_to(a, x.shape)
 
 
-def test_what_reads_the_same_is_done_together():
-    assert fused_groups(lambda x: [cnp.sin(x), cnp.exp(x)], X) == ({}, [2])
+def selected(x):
+    wanted = (x > 0.1) | ~(x > -0.5)
+    return [cnp.where(wanted, cnp.sin(x), 0.0) * wanted, wanted]
+
+
+def flipped(x):
+    y = cnp.sin(x)
+    z = cnp.exp(y)
+    return [z, cnp.flip(y) * z]  # the flip is of what the group computes
+
+
+def normalised(x):
+    y = cnp.exp(x)
+    return cnp.sin(y / cnp.sum(y))
+
+
+HALF, COLUMN = np.array(0.5), np.array([[1.0], [2.0], [3.0]])
+# A function, arrays, and the ops that remain and sizes of the groups that are found.
+FOUND = {
+    "a chain is one op": (lambda x: cnp.exp(-x * x) * 0.5, [X], {}, [4]),
+    "of float32 too": (lambda x: cnp.exp(-x * x) * 0.5, [X.astype("f")], {}, [4]),
+    "branches that meet are one": (
+        lambda x: cnp.sin(x) * cnp.exp(x) + cnp.tanh(x), [X], {}, [5]),
+    "what reads the same is": (lambda x: [cnp.sin(x), cnp.exp(x)], [X], {}, [2]),
+    "what has nothing in common is not": (
+        lambda x, y: [cnp.sin(x), cnp.exp(y)], [X, X], {"Sin": 1, "Exp": 1}, []),
+    "small tensors are left alone": (
+        lambda x: cnp.exp(-x), [X[:64]], {"Negative": 1, "Exp": 1}, []),
+    "larger ones are not": (lambda x: cnp.exp(-x), [X[:65]], {}, [2]),
+    "single ops are": (cnp.exp, [X], {"Exp": 1}, []),
+    "scalars are operands, their ops not in a group": (
+        lambda x, a: x * cnp.sin(a) + a, [X, HALF], {"Sin": 1}, [2]),
+    "broadcast scalars are read where they are": (broadcast, [X, HALF], {}, [2]),
+    "rows and columns are operands": (
+        lambda x, row, c: cnp.tanh(x + row) * c, [ROWS, X, COLUMN], {}, [3]),
+    "rows too short to be worth it are not": (
+        lambda x, row: cnp.tanh(x + row), [np.ones((70, 3)), np.arange(3.0)],
+        {"Add": 1, "Tanh": 1}, []),
+    "shapes are groups of their own": (exp_of_sines, [X, ROWS], {}, [2, 2]),
+    "dtypes are": (exp_of_sines, [X, X.astype("f")], {}, [2, 2]),
+    "comparisons and selections are fused": (selected, [X], {}, [7]),
+    "a scalar may be compared first": (
+        lambda x, a: cnp.where(cnp.less(a, x), x, a), [X, HALF], {}, [2]),
+    "booleans alone are not fused": (
+        lambda known: ~(known | ~known), [X > 0], {"Invert": 2, "BitwiseOr": 1}, []),
+    "integers are not": (
+        lambda x: [x * x + x], [np.arange(70)], {"Multiply": 1, "Add": 1}, []),
+    "complex numbers are not": (lambda x: [x * x + x], [X * 1j], {"Multiply": 1, "Add": 1}, []),
+    "a sum over everything ends a group": (lambda x: cnp.sum(x * x), [X], {}, [2]),
+    "a sum of rows does": (lambda x: cnp.sum(x * x), [ROWS], {}, [2]),
+    "a sum that keeps axes does": (lambda x: cnp.sum(x * x, keepdims=True), [ROWS], {}, [2]),
+    **{f"sums of {options} are left alone": (
+        lambda x, options=options: cnp.sum(cnp.exp(-x), **options), [ROWS], {"Sum": 1}, [2])
+       for options in ({"axis": 0}, {"axis": 0, "keepdims": True}, {"dtype": "float32"})},
+    "what uses a sum is in another group": (normalised, [X], {}, [2, 2]),
+    "no path leaves a group and comes back": (flipped, [X], {"Flip": 1, "Multiply": 1}, [2]),
+    "what is used late is computed late": (
+        lambda x: cnp.flip(cnp.sin(x)) * cnp.exp(x), [X], {"Sin": 1, "Flip": 1}, [2]),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_becomes_one_op(name):
+    function, arrays, counts, sizes = FOUND[name]
+    assert fused_groups(function, *arrays, rtol=1e-15) == (counts, sizes)
+
+
+def test_the_least_size_of_a_group_may_be_given():
+    assert fused_groups(lambda x: cnp.exp(-x), X[:5], least=5) == ({}, [2])
 
 
 @pytest.mark.parametrize("dtype", "?bBhHiIlLqQefdgFDG")
@@ -56,120 +123,8 @@ def test_gradients_of_half_precision_that_compare(function):
         np.testing.assert_array_equal(f(x), expected)
 
 
-def test_what_has_nothing_in_common_is_not_fused():
-    found, sizes = fused_groups(lambda x, y: [cnp.sin(x), cnp.exp(y)], X, X)
-    assert (found, sizes) == ({"Sin": 1, "Exp": 1}, [])
-
-
-def test_small_tensors_and_single_ops_are_left_alone():
-    assert fused_groups(lambda x: cnp.exp(-x), X[:64]) == ({"Negative": 1, "Exp": 1}, [])
-    assert fused_groups(lambda x: cnp.exp(-x), X[:65]) == ({}, [2])
-    assert fused_groups(lambda x: cnp.exp(-x), X[:5], least=5) == ({}, [2])
-    assert fused_groups(cnp.exp, X) == ({"Exp": 1}, [])
-
-
-def test_scalars_are_operands_and_their_own_ops_are_not_part_of_a_group():
-    found, sizes = fused_groups(lambda x, a: x * cnp.sin(a) + a, X, np.array(0.5))
-    assert (found, sizes) == ({"Sin": 1}, [2])
-
-
-def test_broadcast_scalars_are_read_where_they_are():
-    def function(x, a):
-        return cnp.sin(x) * cnp.broadcast_to(a, x.shape)
-
-    assert fused_groups(function, X, np.array(0.5)) == ({}, [2])
-
-
-def test_rows_and_columns_are_operands():
-    column = np.array([[1.0], [2.0], [3.0]])
-    assert fused_groups(lambda x, row, c: cnp.tanh(x + row) * c, ROWS, X, column) == ({}, [3])
-
-
-def test_rows_too_short_to_be_worth_it_are_not():
-    short = np.ones((70, 3))
-    found, sizes = fused_groups(lambda x, row: cnp.tanh(x + row), short, np.arange(3.0))
-    assert (found, sizes) == ({"Add": 1, "Tanh": 1}, [])
-
-
-def test_shapes_and_dtypes_are_groups_of_their_own():
-    def function(x, y):
-        return [cnp.exp(cnp.sin(x)), cnp.exp(cnp.sin(y))]
-
-    assert fused_groups(function, X, ROWS) == ({}, [2, 2])
-    assert fused_groups(function, X, X.astype("f")) == ({}, [2, 2])
-
-
-def test_float32_is_fused():
-    assert fused_groups(lambda x: cnp.exp(-x * x) * 0.5, X.astype("f")) == ({}, [4])
-
-
-def test_comparisons_and_selections_are_fused():
-    def function(x):
-        wanted = (x > 0.1) | ~(x > -0.5)
-        return [cnp.where(wanted, cnp.sin(x), 0.0) * wanted, wanted]
-
-    assert fused_groups(function, X) == ({}, [7])
-
-
-def test_a_scalar_may_be_compared_first():
-    def function(x, a):
-        return cnp.where(cnp.less(a, x), x, a)
-
-    assert fused_groups(function, X, np.array(0.5)) == ({}, [2])
-
-
-def test_booleans_alone_are_not_fused():
-    known = X > 0
-    assert fused_groups(lambda x: ~(x | ~x), known) == ({"Invert": 2, "BitwiseOr": 1}, [])
-
-
-def test_integers_and_other_dtypes_are_not_fused():
-    found, sizes = fused_groups(lambda x: [x * x + x], np.arange(70))
-    assert (found, sizes) == ({"Multiply": 1, "Add": 1}, [])
-    found, sizes = fused_groups(lambda x: [x * x + x], X * 1j)
-    assert (found, sizes) == ({"Multiply": 1, "Add": 1}, [])
-
-
-def test_a_sum_over_everything_ends_a_group():
-    assert fused_groups(lambda x: cnp.sum(x * x), X, rtol=1e-15) == ({}, [2])
-    assert fused_groups(lambda x: cnp.sum(x * x), ROWS, rtol=1e-15) == ({}, [2])
-    assert fused_groups(lambda x: cnp.sum(x * x, keepdims=True), ROWS, rtol=1e-15) == ({}, [2])
-
-
-@pytest.mark.parametrize(
-    "options", [{"axis": 0}, {"axis": 0, "keepdims": True}, {"dtype": "float32"}], ids=str)
-def test_other_sums_are_left_alone(options):
-    found, sizes = fused_groups(lambda x: cnp.sum(cnp.exp(-x), **options), ROWS)
-    assert (found, sizes) == ({"Sum": 1}, [2])
-
-
 def test_sums_of_sums_and_of_what_is_fed_are_left_alone():
     assert fused_groups(lambda x: cnp.sum(x) + 1.0, X)[0] == {"Sum": 1, "Add": 1}
-
-
-def test_what_uses_a_sum_is_in_another_group():
-    def function(x):
-        y = cnp.exp(x)
-        return cnp.sin(y / cnp.sum(y))
-
-    assert fused_groups(function, X, rtol=1e-15) == ({}, [2, 2])
-
-
-def test_no_path_leaves_a_group_and_comes_back():
-    def function(x):
-        y = cnp.sin(x)
-        z = cnp.exp(y)
-        return [z, cnp.flip(y) * z]  # the flip is of what the group computes
-
-    assert fused_groups(function, X) == ({"Flip": 1, "Multiply": 1}, [2])
-
-
-def test_what_is_used_late_is_computed_late():
-    def function(x):
-        y, early = cnp.sin(x), cnp.exp(x)
-        return cnp.flip(y) * early
-
-    assert fused_groups(function, X) == ({"Sin": 1, "Flip": 1}, [2])
 
 
 def fast_calls(after):
