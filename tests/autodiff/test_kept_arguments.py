@@ -78,6 +78,7 @@ def test_variables_count_as_they_were_at_the_call(place, f):
     assert float(tape.gradient(y, v)) == 2.0
     assert tape.watched_variables() == (v,)
     assert float(outer.gradient(gradient, v)) == 1.0
+    assert float(v) == 20.0
 
 
 @pytest.mark.parametrize("f", PRODUCTS)

@@ -467,35 +467,6 @@ def test_recompute_a_function_that_takes_a_gradient_itself():
     assert float(second[0]) == 36.0
 
 
-def test_recompute_in_recompute():
-    inner = cytape.recompute_grad(np.tanh)
-    both_ways(lambda x: inner(inner(x) * x), 0.5)
-
-
-def test_a_variable_that_was_assigned_to_before_its_gradient():
-    v = cytape.Variable(3.0)
-    with cytape.GradientTape() as tape:
-        y = cytape.recompute_grad(lambda: v * v)()
-    v.assign(4.0)
-    assert float(tape.gradient(y, v)) == 6.0  # of the value that was read, as without
-    assert float(v) == 4.0
-
-
-def test_recompute_as_a_method():
-    class Layer:
-        def __init__(self):
-            self.w = cytape.Variable(3.0)
-
-        @cytape.recompute_grad
-        def apply(self, x):
-            return self.w * x * x
-
-    layer = Layer()
-    x = cytape.constant(2.0)
-    tape, y = ways.taped(layer.apply, x)
-    assert [float(g) for g in tape.gradient(y, [x, layer.w])] == [12.0, 4.0]
-
-
 # -- stop_gradient ---------------------------------------------------------------------------------
 
 
