@@ -59,6 +59,16 @@ def dense(gradient):
     return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
 
 
+def run_in_graph(f, *arrays, known=True):
+    """Return what a function of placeholders, of known extents or not, has at arrays."""
+    arrays = list(map(np.asarray, arrays))
+    with cytape.Graph().as_default() as graph:
+        inputs = [cytape.placeholder(x.dtype, x.shape if known else (None, *x.shape[1:]))
+                  for x in arrays]
+        results = f(*inputs)
+    return cytape.Session(graph).run(results, dict(zip(inputs, arrays, strict=True)))
+
+
 RECORDERS = {
     "tape": gradient,
     "accumulator": tangent,

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
+from tests.ways import run_in_graph
 
 X = np.array([0.3, 1.2])
 
@@ -75,13 +76,6 @@ def jet_of(f):
     return called
 
 
-def of_a_graph(f):
-    with cytape.Graph().as_default() as graph:
-        given = cytape.placeholder("float64", X.shape)
-        results = jet_of(f)(given)
-    return cytape.Session(graph).run(results, {given: X})
-
-
 WAYS = {
     "eager": lambda f: jet_of(f)(X),
     "in a function": lambda f: cytape.function(jet_of(f))(X),
@@ -94,7 +88,7 @@ WAYS = {
     "recompute_grad": lambda f: cytape.function(jet_of(cytape.recompute_grad(f)))(X),
     "vmap": lambda f: jet_of(cytape.vmap(f))(X),
     "vmap in a function": lambda f: cytape.function(jet_of(cytape.vmap(f)))(X),
-    "graph": of_a_graph,
+    "graph": lambda f: run_in_graph(jet_of(f), X),
 }
 
 

@@ -139,10 +139,7 @@ def in_a_trace(f, x, argument):
 
 
 def in_a_graph(f, x, argument):
-    with cytape.Graph().as_default() as graph:
-        placeholder = cytape.placeholder("float64", (3,))
-        y = f(placeholder, argument)
-    return cytape.Session(graph).run(y, {placeholder: x})
+    return ways.run_in_graph(lambda x: f(x, argument), x)
 
 
 def in_a_branch(f, x, argument):

@@ -13,6 +13,7 @@ from cytape.ops.python.draws import watchers
 from cytape.tensor.recording.state import anybody_records, current_graph
 from cytape.tensor.tensor import live_tensors
 from tests.tables import table
+from tests.ways import run_in_graph
 
 X = np.array([0.7, 1.3, 0.4])
 v = cytape.Variable(2.0)
@@ -75,10 +76,7 @@ PROGRAMS = {
 
 
 def by_session(f):
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder("float64", (3,))
-        gradient = cytape.gradients(f(x), x)
-    return cytape.Session(graph).run(gradient, {x: X})
+    return run_in_graph(lambda x: cytape.gradients(f(x), x), X)
 
 
 WAYS = {

@@ -158,13 +158,6 @@ RETURNING = {
 }
 
 
-def of_a_graph(f):
-    with cytape.Graph().as_default() as graph:
-        given = cytape.placeholder("float64", X.shape)
-        y = f(given)
-    return cytape.Session(graph).run(y, {given: X})
-
-
 MODES = {
     "value": lambda f: f(cytape.constant(X)),
     "gradient": lambda f: cytape.grad(f)(X),
@@ -172,7 +165,7 @@ MODES = {
     "gradient in a function": lambda f: cytape.function(cytape.grad(f))(X),
     "gradient of a function": lambda f: cytape.grad(cytape.function(f))(X),
     "tangent": lambda f: cytape.jvp(f, (X,), (X,))[1],
-    "graph": of_a_graph,
+    "graph": lambda f: ways.run_in_graph(f, X),
 }
 
 
@@ -224,12 +217,7 @@ def followed(pair_of):
 
 
 def in_graph(result):
-    def called(pair_of):
-        with cytape.Graph().as_default() as graph:
-            given = cytape.placeholder("float64", X.shape)
-            fetch = result(pair_of, given)
-        return cytape.Session(graph).run(fetch, {given: X / 2.0})
-    return called
+    return lambda pair_of: ways.run_in_graph(lambda x: result(pair_of, x), X / 2.0)
 
 
 def differentiated(pair_of, x):

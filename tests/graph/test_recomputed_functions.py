@@ -48,11 +48,8 @@ def test_variables_get_their_gradient(place, f):
 @pytest.mark.parametrize("f", [by_name, as_an_argument, by_keyword])
 def test_variables_get_their_gradient_in_a_graph(f):
     v = cytape.Variable(2.0)
-    with cytape.Graph().as_default() as graph:
-        p = cytape.placeholder("float64", ())
-        gradients = cytape.gradients(f(p, v), [p, v])
-    np.testing.assert_allclose(
-        cytape.Session(graph).run(gradients, {p: 3.0}), [4.0 * COS, 4.0 * SIN])
+    found = ways.run_in_graph(lambda p: cytape.gradients(f(p, v), [p, v]), 3.0)
+    np.testing.assert_allclose(found, [4.0 * COS, 4.0 * SIN])
 
 
 @pytest.mark.parametrize("within", [lambda f: f, cytape.function])

@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.ways import run_in_graph
 
 
 @pytest.mark.parametrize("inside", ["loop", "cond", "cond in loop"])
@@ -48,11 +49,11 @@ def in_a_branch(x, rng, **_):
 
 
 def in_a_graph(f, x):
-    with cytape.Graph().as_default() as graph:
-        placeholder = graph.placeholder("float64", (2,))
-        y = f(placeholder)
-        [gradient] = cytape.gradients(y, [placeholder])
-    return cytape.Session(graph).run([y, gradient], {placeholder: x})
+    def both(x):
+        y = f(x)
+        return [y, *cytape.gradients(y, [x])]
+
+    return run_in_graph(both, x)
 
 
 HOW = {

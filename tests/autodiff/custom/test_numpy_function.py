@@ -63,15 +63,11 @@ def captured(f):
 
 def bound(f):
     """A function of one argument in a graph of its own, the other a constant of that graph."""
-    def run(x, w):
-        with cytape.Graph().as_default() as graph:
-            p = cytape.placeholder("float64", (3,))
-            y = f(p, w)
-            fetches = [y, cytape.gradients(cnp.sum(y), p)]
-        y, [dx] = cytape.Session(graph).run(fetches, {p: x.numpy()})
-        return y, dx
+    def both(x, w):
+        y = f(x, w)
+        return [y, *cytape.gradients(cnp.sum(y), x)]
 
-    return run
+    return lambda x, w: ways.run_in_graph(lambda x: both(x, w), x.numpy())
 
 
 KINDS = {

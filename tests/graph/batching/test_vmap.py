@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,32 +27,11 @@ def looped(f, *rows):
     return np.stack([np.asarray(f(*row)) for row in zip(*rows, strict=True)])
 
 
-def in_a_graph(f):
-    """Call a function with placeholders for its arrays, and run it."""
-    def call(*arrays):
-        with cytape.Graph().as_default() as graph:
-            tensors = [cytape.placeholder(x.dtype, x.shape) for x in arrays]
-            result = f(*tensors)
-        with cytape.Session(graph) as session:
-            return session.run(result, dict(zip(tensors, arrays, strict=True)))
-    return call
-
-
-def in_a_graph_of_unknown_extents(f):
-    def call(*arrays):
-        with cytape.Graph().as_default() as graph:
-            tensors = [cytape.placeholder(x.dtype, (None, *x.shape[1:])) for x in arrays]
-            result = f(*tensors)
-        with cytape.Session(graph) as session:
-            return session.run(result, dict(zip(tensors, arrays, strict=True)))
-    return call
-
-
 WAYS = {
     "eager": lambda f: f,
     "function": cytape.function,
-    "graph": in_a_graph,
-    "graph of unknown extents": in_a_graph_of_unknown_extents,
+    "graph": lambda f: partial(ways.run_in_graph, f),
+    "graph of unknown extents": lambda f: partial(ways.run_in_graph, f, known=False),
 }
 
 

@@ -11,7 +11,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.tensor import nest
 from tests.cases import each
 from tests.tables import table
-from tests.ways import ALL_MODES, BODIES, FIRST_MODES, OF_KNOWN_EXTENTS, check
+from tests.ways import ALL_MODES, BODIES, FIRST_MODES, OF_KNOWN_EXTENTS, check, run_in_graph
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -363,32 +363,27 @@ def test_it_is_a_structure_of_tensors():
     assert nest.flatten(array(2))[0] is None
 
 
-def test_gradients_with_respect_to_an_array():
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder("float64", (2,))
-        ta = array(2).scatter(cnp.stack([index(x, 1), index(x, 0)]), x[::-1])
-        [gradient] = cytape.gradients(ta.stack() ** 3, ta)
-        found = cytape.Session(graph).run(gradient.stack(), {x: X[:2]})
-    np.testing.assert_allclose(found, 3 * X[:2] ** 2)
+@pytest.mark.parametrize("make, expected", [
+    (lambda x: array(2).scatter(cnp.stack([index(x, 1), index(x, 0)]), x[::-1]), 3 * X[:2] ** 2),
+    (lambda x: array(3, element_shape=()).write(2, x[0]).write(0, x[1]),
+     [3 * X[1] ** 2, 0.0, 3 * X[0] ** 2])], ids=["rows", "elements"])
+def test_gradients_with_respect_to_an_array(make, expected):
+    def gradient(x):
+        ta = make(x)
+        return cytape.gradients(ta.stack() ** 3, ta)[0].stack()
 
-
-def test_gradients_with_respect_to_elements_in_a_graph():
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder("float64", (2,))
-        ta = array(3, element_shape=()).write(2, x[0]).write(0, x[1])
-        [gradient] = cytape.gradients(ta.stack() ** 3, ta)
-        found = cytape.Session(graph).run(gradient.stack(), {x: X[:2]})
-    np.testing.assert_allclose(found, [3 * X[1] ** 2, 0.0, 3 * X[0] ** 2])
+    np.testing.assert_allclose(run_in_graph(gradient, X[:2]), expected)
 
 
 def test_gradients_of_an_array_are_weighted_by_another_of_any_form():
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder("float64", (2,))
+    def gradients(x):
         ta = array(3, element_shape=()).write(2, x[0] ** 2).write(0, x[1])
-        found = [cytape.gradients(ta, x, grad_ys=[w])[0] for w in (
-            array().unstack(X), array().write(2, 5.0), array().scatter([index(x, 1)], X[:1]))]
-        found = cytape.Session(graph).run([*found, cytape.gradients(ta, x)[0]], {x: [2.0, 3.0]})
-    np.testing.assert_allclose(found, [[4 * X[2], X[0]], [20, 0], [0, 0], [4, 1]])
+        return [cytape.gradients(ta, x, grad_ys=w)[0] for w in (
+            [array().unstack(X)], [array().write(2, 5.0)],
+            [array().scatter([index(x, 1)], X[:1])], None)]
+
+    np.testing.assert_allclose(
+        run_in_graph(gradients, [2.0, 3.0]), [[4 * X[2], X[0]], [20, 0], [0, 0], [4, 1]])
 
 
 # ---- derivatives of and with respect to arrays that have values
@@ -656,10 +651,7 @@ def test_lengths_of_parts_may_be_a_constant_of_the_graph(where):
 
     x = np.arange(4.0)
     if where == "graph":
-        with cytape.Graph().as_default() as graph:
-            fed = cytape.placeholder("float64", (4,))
-            y = of_constant(fed)
-        assert cytape.Session(graph).run(y, {fed: x}) == 6.0
+        assert run_in_graph(of_constant, x) == 6.0
         return
 
     def captured(x):

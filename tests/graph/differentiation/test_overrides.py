@@ -10,7 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from tests import ways
 from tests.bodies import BODIES, branch, loop
-from tests.ways import RECORDERS, gradient, tangent
+from tests.ways import RECORDERS, gradient, run_in_graph, tangent
 
 X = np.array([0.5, 1.0])
 
@@ -37,12 +37,8 @@ def tanh(x, op_type="Tanh"):
 
 @pytest.mark.parametrize("way", RECORDERS.values(), ids=RECORDERS)
 def test_in_a_graph(way):
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder(np.float64, (2,))
-        slope = way(tanh, x)
-        other = way(lambda x: tanh(x, "Sin"), x)
-        plain = way(cnp.tanh, x)
-    found = cytape.Session(graph).run([slope, other, plain], {x: X})
+    found = run_in_graph(
+        lambda x: [way(f, x) for f in (tanh, lambda x: tanh(x, "Sin"), cnp.tanh)], X)
     assert np.allclose(found, [10.0 * X, 1 - np.tanh(X) ** 2, 1 - np.tanh(X) ** 2])
 
 
@@ -182,10 +178,7 @@ def test_a_map_holds_for_all_that_is_called_under_it(place, outer, inner):
         later = slope_later(way, called, x)
         return with_map(later)() if place == "gradient" else later()
 
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder(np.float64, (2,))
-        slopes = [program(way, x) for way in RECORDERS]
-    found = cytape.Session(graph).run(slopes, {x: X})
+    found = run_in_graph(lambda x: [program(way, x) for way in RECORDERS], X)
     found += [cytape.function(lambda x, way=way: program(way, x))(X) for way in RECORDERS]
     for slope in found:
         np.testing.assert_allclose(slope, np.exp(X) if place == "gradient" else 10.0 * X)

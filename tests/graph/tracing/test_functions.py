@@ -48,13 +48,8 @@ def test_d_4b_01_a_function_and_a_function_of_a_function():
 
 def test_d_4b_01_by_gradients_in_a_graph():
     f = cytape.function(polynomial)
-    with cytape.Graph().as_default() as graph:
-        x = cytape.placeholder("float64", ())
-        b1, b2 = cytape.placeholder("float64", ()), cytape.placeholder("float64", ())
-        y = f(f(x, b1), b2)
-        gradients = cytape.gradients(y, [x, b1])
-    feeds = {x: 2.0, b1: 1.0, b2: 0.0}
-    assert cytape.Session(graph).run(gradients, feeds) == [40.0, 10.0]
+    assert ways.run_in_graph(
+        lambda x, b1, b2: cytape.gradients(f(f(x, b1), b2), [x, b1]), 2.0, 1.0, 0.0) == [40.0, 10.0]
 
 
 def test_d_4b_02_a_gradient_that_is_another_function():
@@ -86,10 +81,8 @@ def test_d_4b_02_own_gradients_hold_in_graphs(option):
     f = cytape.function(polynomial, **{option: own})
     outer = cytape.function(cytape.grad(lambda x, b: f(x, b) * 2.0, argnums=(0, 1)))
     assert [float(g) for g in outer(np.array(2.0), np.array(0.0))] == [24.0, 6.0]
-    with cytape.Graph().as_default() as graph:
-        x, b = cytape.placeholder("float64", ()), cytape.placeholder("float64", ())
-        gradients = cytape.gradients(f(x, b), [x, b])
-    assert cytape.Session(graph).run(gradients, {x: 2.0, b: 0.0}) == [12.0, 3.0]
+    assert ways.run_in_graph(
+        lambda x, b: cytape.gradients(f(x, b), [x, b]), 2.0, 0.0) == [12.0, 3.0]
 
 
 def test_d_4b_02_two_own_gradients_are_one_too_many():
