@@ -380,7 +380,7 @@ def _chain(op: ElementwiseOp, inputs: list, output: Tensor, stored: list) -> Cal
 
 
 def _linear(op: Any, inputs: list, outputs: list, stored: list, attrs: dict) -> list[Callable]:
-    moving = range(op is where_op, len(inputs))  # a condition is constant
+    moving = [i for i in range(len(inputs)) if op.moving >> min(i, 63) & 1]
 
     def at(order: int) -> list:
         if all(_at(None, stored[i], order) is None for i in moving):

@@ -213,7 +213,7 @@ where_op = enter(
         saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
         shape_rule=shape_rules.where,
     )
-).described(batch=batch_axis.aligned)  # fmt: skip
+).described(batch=batch_axis.aligned, moving=0b110)  # fmt: skip
 
 
 def where(condition, /, *x_and_y):

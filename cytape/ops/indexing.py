@@ -1,17 +1,20 @@
 """Indexing: reads of parts of a tensor, and their adjoints, which add into zeros."""
 
 import operator
+import sys
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops.adjoints import batched_indexing
 from cytape.ops.adjoints.conform import broadcast_to, cast, stand_in
 from cytape.ops.adjoints.line_elements import added_at
-from cytape.ops.adjoints.tangent_batches import batch_outline, is_known
+from cytape.ops.adjoints.tangent_batches import batch_outline
 from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.calls.operands import axis_in_batch, plain
 from cytape.ops.creation import array, identity_op
 from cytape.ops.engine import batch_axis
+from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.index_op import (
     IndexOp,
     get_item,
@@ -22,10 +25,11 @@ from cytape.ops.engine.index_op import (
     static,
 )
 from cytape.ops.engine.numpy_wrapper import numpy_function
-from cytape.ops.engine.op_kinds import enter, linear, multilinear, nondifferentiable
+from cytape.ops.engine.op_kinds import enter, multilinear, nondifferentiable
 from cytape.ops.kernels.gather import taken
 from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import index_shapes, shape_rules
+from cytape.ops.shapes.index_shapes import filled_in
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -36,9 +40,16 @@ __all__ = ["compress", "extract", "take", "take_along_axis"]
 
 
 # -- x[index] ------------------------------------------------------------------------------------
+#
+# Tensors in the index that have no value yet are operands of the op; the index, an attribute, has a
+# string in place of each: "@0", "@1", ...
 
 
-def _index_add(values, *, index, shape):
+def _index_add(values, *others, index, shape=None):
+    if shape is None:
+        *others, like = others
+        shape = like.shape
+    index = filled_in(index, others)
     total = added(tuple(shape), index, values)
     if total is not None:
         return total
@@ -50,47 +61,38 @@ def _index_add(values, *, index, shape):
     return total
 
 
-def _get_items(x, *, index):
+def _get_items(x, *others, index):
     index = index_in_batch(index)
-    return NotImplemented if index is None else getitem(x, index)
+    return NotImplemented if index is None else get_item_op(x, *others, index=index)
 
 
-def _add_items(values, *, index, shape):
-    index = index_in_batch(index)
-    if index is None:
-        return NotImplemented
-    if not is_known(values):
-        like = batch_outline(values, symbolic_spec(tuple(shape), values.dtype))
-        return dynamic_index_add_op(values, like, index=index)
-    return index_add_op(values, index=index, shape=values.shape[:1] + tuple(shape))
-
-
-def _get_item_vjp(op, g):
-    spec, index = op.input_specs[0], op.attrs["index"]
-    if not spec.known:
-        return dynamic_index_add_op(g, spec.extents.tensor(), index=index)
-    return index_add_op(g, index=index, shape=spec.shape)
+def _index_add_vjp(op, g):
+    others = op.inputs[1 : len(op.input_specs) - ("shape" not in op.attrs)]
+    return get_item_op(g, *others, index=op.attrs["index"])
 
 
 get_item_op = enter(
     IndexOp(
         "GetItem",
         get_item,
-        vjp=_get_item_vjp,
-        saved_inputs=(),
+        vjp=lambda op, g: index_add(g, op.input_specs[0], op.attrs["index"], *op.inputs[1:]),
+        saved_inputs=range(1, sys.maxsize),
         batched=_get_items,
         linear=True,
         shape_rule=index_shapes.get_item,
     )
-)
-
-index_add_op = linear(
-    "IndexAdd",
-    forward=_index_add,
-    transpose=lambda op, g: get_item_op(g, index=op.attrs["index"]),
-    batched=_add_items,
-    shape_rule=index_shapes.index_add,
-)
+).described(moving=1, batch=batched_indexing.taken)
+# The last operand has the shape of the result, unless the attribute tells it.
+index_add_op = enter(
+    GeneralOp(
+        "IndexAdd",
+        _index_add,
+        vjp=_index_add_vjp,
+        saved_inputs=range(1, sys.maxsize),
+        linear=True,
+        shape_rule=index_shapes.index_add,
+    )
+).described(moving=1, batch=batched_indexing.added)
 
 
 def getitem(tensor, index):
@@ -101,9 +103,11 @@ def getitem(tensor, index):
     return get_item_op.call(tensor, index)
 
 
-# -- x[index] in a graph, where tensors in the index have no value yet ----------------------------
-#
-# They are inputs of the op; the index, an attribute, has a string in place of each: "@0", "@1", ...
+def index_add(values, spec, index, *others):
+    """Add values to zeros of a spec at an index; `others` are the tensors in it."""
+    if spec.known:
+        return index_add_op(values, *others, index=index, shape=spec.shape)
+    return index_add_op(values, *others, spec.extents.tensor(), index=index)
 
 
 def template_of(index):
@@ -133,65 +137,10 @@ def _template_of_part(part, tensors):
 
 def _getitem_in_graph(x, index):
     parts, tensors = template_of(index)
-    if tensors:
-        return dynamic_get_item_op(x, *tensors, index=parts)
-    selected = get_item_op(x, index=parts)
-    return identity_op(selected) if holds_place(index) else selected
+    selected = get_item_op(x, *tensors, index=parts)
+    return identity_op(selected) if not tensors and holds_place(index) else selected
 
 
-def filled_in(index, values):
-    """Return an index with values (arrays or specs) in place of its strings."""
-    if isinstance(index, tuple):
-        return tuple([_filled_part(part, values) for part in index])
-    return _filled_part(index, values)
-
-
-def _filled_part(part, values):
-    if isinstance(part, slice):
-        return slice(*[_filled_part(x, values) for x in (part.start, part.stop, part.step)])
-    if not isinstance(part, str):
-        return part
-    value = values[int(part[1:])]
-    whole = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
-    return int(value) if whole else value
-
-
-def _dynamic_get_item(x, *values, index):
-    return get_item(x, index=filled_in(index, values))
-
-
-def dynamic_spec(x, *specs, index):
-    for spec in specs:
-        if spec.dtype.kind not in "iub":
-            raise IndexError(
-                f"tensors in an index must be of integers or booleans, not {spec.dtype}"
-            )
-        shape_rules.shape_of(spec, "x[index]")
-    shape = shape_rules.shape_of(x, "x[index]")
-    return symbolic_spec(index_shapes.indexed_shape(shape, filled_in(index, specs)), x.dtype)
-
-
-def dynamic_batch(op, get_or_add):
-    index = index_in_batch(op.attrs["index"])  # symbols in place of tensors count as arrays
-    return NotImplemented if index is None else get_or_add(index)
-
-
-dynamic_get_item_op = multilinear(
-    "DynamicGetItem", _dynamic_get_item,
-    lambda op, g, *values: dynamic_index_add_op(
-        g, stand_in(op.input_specs[0]), *values, **op.attrs),
-    batched=lambda op, _, t, *values: dynamic_batch(
-        op, lambda index: dynamic_get_item_op(t, *values, index=index)),
-    shape_rule=dynamic_spec, makes_views=True)
-dynamic_index_add_op = multilinear(
-    "DynamicIndexAdd",
-    lambda values, like, *others, index: _index_add(
-        values, index=filled_in(index, others), shape=like.shape),
-    lambda op, g, _, *others: dynamic_get_item_op(g, *others, **op.attrs), None,
-    batched=lambda op, _, t, like, *others: dynamic_batch(
-        op, lambda index: dynamic_index_add_op(t, batch_outline(t, like), *others, index=index)),
-    shape_rule=lambda values, like, *_, index: shape_rules.like_second(values, like),
-)
 install_conform(getitem=_getitem_in_graph, index_add_op=index_add_op)
 
 
@@ -245,7 +194,7 @@ def _gather_in_batch(call):
     if call.extent is None or indices is None:
         return NotImplemented
     ndim = call.input_specs[1].ndim
-    taken = dynamic_get_item_op(
+    taken = get_item_op(
         moveaxis(params, axis + 1, 1), batch_axis.counted(call.extent, ndim), indices,
         index=("@0", "@1"))
     return moveaxis(
@@ -264,10 +213,9 @@ def _scatter_in_batch(call):
     n = call.input_specs[1].ndim
     values = moveaxis(values, tuple(range(1, 1 + axis)), tuple(range(1 + n, 1 + n + axis)))
     shape = (spec.shape[axis], *spec.shape[:axis], *spec.shape[axis + 1 :])
-    like = np.zeros((call.extent, *shape), values.dtype)
-    total = dynamic_index_add_op(
-        values, convert_to_tensor(like), batch_axis.counted(call.extent, n), indices,
-        index=("@0", "@1"))
+    total = index_add_op(
+        values, batch_axis.counted(call.extent, n), indices, index=("@0", "@1"),
+        shape=(call.extent, *shape))
     return moveaxis(total, 1, 1 + axis)
 
 

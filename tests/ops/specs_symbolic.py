@@ -39,12 +39,15 @@ def at(index, *values):
                  for part in parts)
 
 
-def dynamic_get_item(x, *values, index):
+def get_item(x, *values, index):
     return x[at(index, *values)]
 
 
-def dynamic_index_add(values, like, *others, index):
-    total = np.zeros(like.shape, values.dtype)
+def index_add(values, *others, index, shape=None):
+    if shape is None:
+        *others, like = others
+        shape = like.shape
+    total = np.zeros(shape, values.dtype)
     np.add.at(total, at(index, *others), values)
     return total
 
@@ -130,11 +133,15 @@ SPECS = [
            lambda a, sections, axis: tuple(np.array_split(a, sections, axis)), [
         case((4, 2), sections=2, axis=0), case((2, 5), sections=3, axis=-1),
     ]),
-    record("DynamicGetItem", indexing.dynamic_get_item_op, dynamic_get_item, [
+    record("GetItem at tensors", indexing.get_item_op, get_item, [
         case(shape, *values, index=index) for shape, index, values in INDEX_CASES
     ] + [case((4,), np.array([True, False, True, True]), index=("@0",))]),
-    record("DynamicIndexAdd", indexing.dynamic_index_add_op, dynamic_index_add, [
-        case(np.zeros(shape)[at(index, *values)].shape, shape, *values, index=index)
+    record("IndexAdd at tensors", indexing.index_add_op, index_add, [
+        case(np.zeros(shape)[at(index, *values)].shape, *values, index=index, shape=shape)
+        for shape, index, values in INDEX_CASES
+    ]),
+    record("IndexAdd to a shape", indexing.index_add_op, index_add, [
+        case(np.zeros(shape)[at(index, *values)].shape, *values, shape, index=index)
         for shape, index, values in INDEX_CASES
     ], differentiable=(True, *[False] * 4)),
     record("ScatterAddLike", indexing.scatter_add_like_op, scatter_add_like, [

@@ -47,15 +47,15 @@ SPECS = [
            [case(SHAPE, index=index) for index in INDICES]),
     record("TakeItem", part_updates.take_item_op, lambda x, *, index: x[index], [
         case(SHAPE, index=index) for index in INDICES]),
-    record("DynamicSetItem", part_updates.dynamic_set_item_op, set_item, [
+    record("SetItem at tensors", part_updates.set_item_op, set_item, [
         case((3, 2), (2,), np.array(1), index="@0"),
         case((3, 2), (), np.array(-1), index=(slice(None), "@0")),
     ]),
-    record("DynamicSetItem of slices", part_updates.dynamic_set_item_op, set_item, [
+    record("SetItem of slices", part_updates.set_item_op, set_item, [
         case((3, 4), (4,), np.array(1), index=slice("@0", None)),
         case((3, 4), (2, 1), np.array(2), index=(slice(None, "@0"), slice(1, 3))),
     ]),
-    record("DynamicClearItem", part_updates.dynamic_clear_item_op,
+    record("ClearItem at tensors", part_updates.clear_item_op,
            lambda x, *values, index: set_item(x, 0, *values, index=index), [
         case(shape, *values, index=index) for shape, index, values in INDEX_CASES]),
     OpSpec("WrittenBy", part_updates.written_by_op, part_updates.written_by_op.forward, [

@@ -40,8 +40,9 @@ NEEDS_VALUES = {
     "roots": "depends on values", "trim_zeros": "is not known before a graph runs"}
 # What has extents that depend on values of inputs, here of placeholders.
 HAS_VALUES_IN_SHAPE = {
-    "CompressedPositions", "DynamicGetItem", "ExtractedPositions", "Nonzero", "RepeatedPositions",
-    "repeat", "split"}
+    "CompressedPositions", "ExtractedPositions", "GetItem at tensors", "Nonzero",
+    "RepeatedPositions", "repeat", "split",
+}
 # What has others whatever its inputs are.
 OF_VALUES = {
     "ARange", "BinCount", "FromFirst", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt",

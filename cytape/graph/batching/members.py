@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.batching.batch_rules import batched
 from cytape.graph.control.scans import map_fn
 from cytape.graph.run.interpreter import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -152,7 +151,7 @@ def _called(
     if not any(mapped) and not op.stateful:
         return (op(*tensors, **attrs) if plain else _once(graph, node, tensors)), False
     if plain or op.stateful:
-        results = batched(BatchedCall(
+        results = _batched(BatchedCall(
             op, attrs, tensors, mapped, [graph.spec_of(x) for x in graph.inputs_of(node)],
             [graph.spec_of(x) for x in graph.outputs_of(node)], extent))
         if results is not NotImplemented:
@@ -162,6 +161,13 @@ def _called(
         return None
     values = dict(zip(symbols, inputs, strict=True))
     return _one_by_one(graph, [node], values, outputs, extent, batch), True
+
+
+def _batched(call: BatchedCall) -> Any:
+    """Compute the outputs of all members by the op's rule, or return NotImplemented."""
+    if call.op.batch is None or any(spec.ndim < 0 for spec in call.input_specs):
+        return NotImplemented
+    return call.op.batch(call)
 
 
 def _is_plain(graph: FunctionGraph, node: int) -> bool:

@@ -11,12 +11,19 @@ A growing array has room for a power of two of rows, so it is rarely copied.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cytape.graph.nested.row_program import out_of_range, run_in_plans, written_before
+from cytape.ops.engine import batch_axis
+from cytape.ops.engine.batch_axis import BatchedCall, Rule
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.op_kinds import general, multilinear, nondifferentiable
+from cytape.ops.indexing import get_item_op
+from cytape.ops.shaping import moveaxis
+from cytape.ops.updates.part_updates import clear_item_op, set_item_op
 from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = [
@@ -123,10 +130,6 @@ def _resized(x, n_rows, new_n_rows, *, axis):
     return np.pad(x, [(0, n if i == axis else 0) for i in range(x.ndim)])
 
 
-def _later(op):
-    return {**op.attrs, "axis": op.attrs["axis"] + 1}
-
-
 def _with_axis(shape, axis, *extents):
     return None if shape is None else (*shape[:axis], *extents, *shape[axis + 1 :])
 
@@ -149,26 +152,53 @@ def _open_spec(x, *_, axis):
     return symbolic_spec(_with_axis(x.shape, axis, None), x.dtype)
 
 
+def _in_batch(op: Any, n_arrays: int) -> Rule:
+    """Make the rule of an op on rows; members with rows of their own have an index op do it.
+
+    The number of the row is the input after `n_arrays` arrays.
+    """
+
+    def rule(call: BatchedCall) -> Any:
+        axis, inputs = call.attrs["axis"], batch_axis.repeated(call)
+        if not call.mapped[n_arrays] and n_arrays == 1:
+            return batch_axis.along_axis(call)
+        if inputs is None:
+            return NotImplemented
+        if not call.mapped[n_arrays]:
+            return call.again([*inputs[:n_arrays], *call.inputs[n_arrays:]], axis=axis + 1)
+        if call.extent is None:
+            return NotImplemented
+        x, *rows = inputs[:n_arrays]
+        n = call.input_specs[n_arrays].ndim
+        before, behind = tuple(range(1, 1 + axis)), tuple(range(1 + n, 1 + n + axis))
+        found = op(
+            moveaxis(x, axis + 1, 1), *[moveaxis(one, before, behind) for one in rows],
+            batch_axis.counted(call.extent, n), inputs[n_arrays], index=("@0", "@1"))
+        return moveaxis(found, behind, before) if op is get_item_op else (
+            moveaxis(found, 1, axis + 1))
+
+    return rule
+
+
 taken_op: MultilinearOp = multilinear(
     "TakeRows", _taken, lambda op, g, *at: placed_op(
         g, *at, **op.attrs, extent=_extent(op)),
-    batched=lambda op, _, t, *at: taken_op(t, *at, **_later(op)), shape_rule=_taken_spec)
+    batch=_in_batch(get_item_op, 1), shape_rule=_taken_spec)
 placed_op: MultilinearOp = multilinear(
     "PlaceRows", _placed, lambda op, g, *at: taken_op(g, *at, axis=op.attrs["axis"]),
-    batched=lambda op, _, t, *at: placed_op(t, *at, **_later(op)), shape_rule=_placed_spec)
+    batch=batch_axis.along_axis, shape_rule=_placed_spec)
 cleared_op: MultilinearOp = multilinear(
     "ClearRows", _cleared, lambda op, g, index: cleared_op(g, index, **op.attrs),
-    batched=lambda op, _, t, index: cleared_op(t, index, **_later(op)),
-    shape_rule=lambda x, index, *, axis: x)
+    batch=_in_batch(clear_item_op, 1), shape_rule=lambda x, index, *, axis: x)
 update_rows_op: GeneralOp = general(
     "UpdateRows", _updated, _update_vjp,
     lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"]),
     saved_inputs=(2, 3), optional_tangents=(0, 1),
     batched=lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"] + 1),
-    shape_rule=lambda x, *_, axis: x)
+    shape_rule=lambda x, *_, axis: x, batch=_in_batch(set_item_op, 2))
 resized_op: MultilinearOp = multilinear(
     "Resized", _resized, lambda op, g, n, new_n: resized_op(g, new_n, n, **op.attrs),
-    batched=lambda op, _, t, *ns: resized_op(t, *ns, **_later(op)), shape_rule=_open_spec)
+    batch=batch_axis.along_axis, shape_rule=_open_spec)
 mark_op = nondifferentiable("MarkWritten", _marked, shape_rule=lambda written, index: written)
 confirmed_op = general(
     "Confirmed", lambda x, written: x, lambda op, g: (g, None), lambda op, t, _: t,

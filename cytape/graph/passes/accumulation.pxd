@@ -33,3 +33,8 @@ cdef class Accumulation:
     cdef bint is_of_part(self, int32_t symbol) except -1
     cdef bint is_cleared(self, int32_t symbol) except -1
     cdef bint is_placed(self, int32_t symbol) except -1
+    cdef int n_places(self, int32_t node) except -2
+
+# How many operands of an op that adds a part to zeros are part of its index. The part is before
+# them; the shape or length of the zeros is behind them, or an attribute.
+cdef int n_places_of(SymbolicGraph graph, int32_t node) except -1

@@ -10,11 +10,10 @@ from libc.stdlib cimport calloc, free
 from .early_sums cimport LARGE
 from .rewriting cimport ABSENT, located_as, spec_at
 
-cdef Op add, broadcast_to_op, index_add_op
+cdef Op add, broadcast_to_op
 
 from cytape.ops.adjoints.conform import broadcast_to_op
 from cytape.ops.elementwise import add
-from cytape.ops.indexing import index_add_op
 
 
 @cython.final
@@ -56,8 +55,7 @@ cdef class Accumulation:
         """Whether a term is the gradient of a part that has a place in memory."""
         cdef int32_t node = self.producer(symbol)
         cdef Region region
-        if node == ABSENT or <Op>self.source.ops[node] is not index_add_op or (
-                self.rewriting.pinned[node]):
+        if self.n_places(node) != 0:
             return False
         return is_part((<dict>self.source.attrs[node])["index"],
                        spec_at(self.source, self.source.args[self.source.nodes[node].inputs]),
@@ -66,8 +64,14 @@ cdef class Accumulation:
     cdef bint is_placed(self, int32_t symbol) except -1:
         """Whether a term is zeros with a value at an index that is known only at run time."""
         cdef int32_t node = self.producer(symbol)
-        return node != ABSENT and (<Op>self.source.ops[node]).adds_part and (
-            self.uses[symbol] == 1 and not self.rewriting.pinned[node])
+        return self.uses[symbol] == 1 and self.n_places(node) > 0
+
+    cdef int n_places(self, int32_t node) except -2:
+        """How many operands are part of the index at which a node adds; -1 if it does not."""
+        if node == ABSENT or not (<Op>self.source.ops[node]).adds_part or (
+                self.rewriting.pinned[node]):
+            return -1
+        return n_places_of(self.source, node)
 
     cdef int find_chains(self) except -1:
         """Find sums of sums, each continuing one that is used nowhere else."""
@@ -222,10 +226,14 @@ cdef class Accumulation:
         return target.nodes[made].first_output
 
 
+cdef int n_places_of(SymbolicGraph graph, int32_t node) except -1:
+    return graph.nodes[node].n_inputs - 1 - ("shape" not in <dict>graph.attrs[node])
+
+
 cdef bint any_parts(SymbolicGraph graph) except -1:
     cdef int32_t node
     for node in range(graph.n_nodes):
-        if <Op>graph.ops[node] is index_add_op or (<Op>graph.ops[node]).adds_part:
+        if (<Op>graph.ops[node]).adds_part:
             return True
     return False
 

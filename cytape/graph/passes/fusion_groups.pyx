@@ -12,12 +12,11 @@ from libc.string cimport memset
 from .early_sums cimport LARGE
 from .rewriting cimport ABSENT, spec_at
 
-cdef Op add_op, cos, index_add_op, sin
+cdef Op add_op, cos, sin
 
 from cytape.ops.adjoints.conform import broadcast_to_op
 from cytape.ops.elementwise import add as add_op
 from cytape.ops.elementwise import cos, sin
-from cytape.ops.indexing import index_add_op
 
 cnp.import_array()
 
@@ -103,8 +102,7 @@ cdef class FusionGroups:
             return self.kind_of_sum(node, out)
         for i in range(found.n_inputs if op is add_op else 0):
             other = self.producer(self.source.args[found.inputs + i])
-            if other != ABSENT and ((<Op>self.source.ops[other]).adds_part
-                                    or <Op>self.source.ops[other] is index_add_op):
+            if other != ABSENT and (<Op>self.source.ops[other]).adds_part:
                 return NULL  # it takes less than to go through all
         if not out.known or out.size < (
                 min(self.least, LEAST_FAST) if self.fast[node] else self.least):

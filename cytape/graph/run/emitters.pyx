@@ -22,8 +22,7 @@ from numpy cimport ndarray, npy_intp
 from .elementwise_ops cimport apply, apply_to_three, elementwise
 from .instructions cimport FUSED, PRODUCT, Instruction, cast_loop
 from .moved_ops cimport moved
-from .part_ops cimport (
-    dynamic_get_item, dynamic_index_add, gather, get_item, index_add, scatter_add, update_part)
+from .part_ops cimport gather, get_item, index_add, scatter_add, update_part
 from .plan_code cimport N_TEMPORARIES
 from .plan_layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, is_plain_float
 from .stack_ops cimport ensure_shape
@@ -45,9 +44,7 @@ from cytape.ops.creation import (
     cast_to_discrete_op, constant_op, identity_op, stop_gradient_op)
 from cytape.ops.cumulative import cumprod_op, cumsum_op, prod_op
 from cytape.ops.elementwise import where_op
-from cytape.ops.indexing import (
-    dynamic_get_item_op, dynamic_index_add_op, gather_op, get_item_op, index_add_op,
-    scatter_add_op)
+from cytape.ops.indexing import gather_op, get_item_op, index_add_op, scatter_add_op
 from cytape.ops.matrix_products import matmul_op
 from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
 from cytape.ops.python.python_ops import given_results_op
@@ -410,9 +407,7 @@ emit_by(get_item, (get_item_op,))
 emit_by(index_add, (index_add_op,))
 emit_by(gather, (gather_op,))
 emit_by(scatter_add, (scatter_add_op,))
-emit_by(dynamic_get_item, (dynamic_get_item_op,))
-emit_by(dynamic_index_add, (dynamic_index_add_op,))
-(<Op>dynamic_index_add_op).adds_part = True
+(<Op>index_add_op).adds_part = True
 emit_by(cast, (cast_op, cast_to_discrete_op))
 emit_by(part, (imag_op, real_op))
 emit_by(select, (where_op,))

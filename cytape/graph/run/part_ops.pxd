@@ -10,8 +10,6 @@ from .plan_code cimport Code
 
 cdef bint get_item(Code code, int32_t node, Op op) except -1
 cdef bint index_add(Code code, int32_t node, Op op) except -1
-cdef bint dynamic_get_item(Code code, int32_t node, Op op) except -1
-cdef bint dynamic_index_add(Code code, int32_t node, Op op) except -1
 cdef bint gather(Code code, int32_t node, Op op) except -1
 cdef bint scatter_add(Code code, int32_t node, Op op) except -1
 cdef bint update_part(Code code, int32_t node, Op op) except -1

@@ -1,9 +1,10 @@
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.calls.node_store cimport Node
+from cytape.graph.passes.accumulation cimport n_places_of
 from cytape.ops.kernels.ufunc_loops cimport copy_loop
 from cytape.ops.kernels.moves cimport Region
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, broadcast_strides, join_memory, plan
-from cytape.ops.updates.update_op cimport CLEAR, SET, UpdateOp, nothing
+from cytape.ops.updates.update_op cimport SET, TAKE, UpdateOp, nothing
 from cytape.tensor.values.spec cimport Spec, spec_of_dims
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.values.value cimport array_of
@@ -12,7 +13,7 @@ from libc.string cimport memcmp, memset
 from numpy cimport npy_intp
 
 from .plan_layout cimport CONSTANT, memory_of
-from .transfers cimport add, defer, is_placed, out_of_bounds, read, sum_up, take
+from .transfers cimport add, defer, is_placed, out_of_bounds, read, sum_up, take, write
 
 from cytape.ops.creation import constant_op
 
@@ -21,9 +22,11 @@ cdef bint get_item(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef npy_intp strides[MAX_AXES]
     cdef Region region
-    if not is_placed(code, x) or code.graph.nodes[node].n_inputs != 1:
-        return False
     index = code.graph.attrs[node]["index"]
+    if code.graph.nodes[node].n_inputs > 1:
+        return read(code, node, index, 1, out_of_bounds)
+    if not is_placed(code, x):
+        return False
     if is_updated(code, x):
         return copy_region(code, node, index) or take(code, node, index)
     code.strides_of(x, strides)
@@ -39,8 +42,9 @@ cdef bint index_add(Code code, int32_t node, Op op) except -1:
     cdef Spec spec = code.spec(x)
     cdef Region region
     index = code.graph.attrs[node]["index"]
-    if not is_placed(code, x) or code.graph.nodes[node].n_inputs != 1 or (
-            spec.type_num != code.spec(out).type_num):
+    if n_places_of(code.graph, node):
+        return add(code, node, index, 1, out_of_bounds)
+    if not is_placed(code, x) or spec.type_num != code.spec(out).type_num:
         return False
     if not find_region(index, NULL, code.spec(out), &region):
         return sum_up(code, node, index)
@@ -50,14 +54,6 @@ cdef bint index_add(Code code, int32_t node, Op op) except -1:
     code.layout.places[out].address = region.offset
     code.layout.places[out].strides = code.push(region.strides, spec.ndim)
     return defer(code, out, x, [])
-
-
-cdef bint dynamic_get_item(Code code, int32_t node, Op op) except -1:
-    return read(code, node, code.graph.attrs[node]["index"], 1, out_of_bounds)
-
-
-cdef bint dynamic_index_add(Code code, int32_t node, Op op) except -1:
-    return add(code, node, code.graph.attrs[node]["index"], 2, out_of_bounds)
 
 
 cdef bint gather(Code code, int32_t node, Op op) except -1:
@@ -93,9 +89,12 @@ cdef bint update_part(Code code, int32_t node, Op op) except -1:
     cdef Region region
     cdef Walk walk
     index = code.graph.attrs[node]["index"]
+    if row.n_inputs > 1 + (kind == SET):
+        return read(code, node, index, 1, out_of_bounds) if kind == TAKE else (
+            write(code, node, index, 1 + (kind == SET), out_of_bounds))
     if not is_placed(code, x):
         return False
-    if kind != SET and kind != CLEAR:
+    if kind == TAKE:
         return copy_region(code, node, index)
     if spec is not code.spec(out) or not find_region(index, NULL, spec, &region):
         return False

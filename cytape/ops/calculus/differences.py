@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops import cumulative, reductions
-from cytape.ops.adjoints.conform import is_one_number, stand_in
+from cytape.ops.adjoints.conform import is_one_number
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
@@ -17,7 +17,7 @@ from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import general, linear
-from cytape.ops.indexing import dynamic_index_add_op, getitem
+from cytape.ops.indexing import getitem, index_add
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape, shape
@@ -72,7 +72,7 @@ def _diff_transpose(op, g):
     if spec.shape[axis] is not None:
         return diff_back_op(g, axis=axis, extent=spec.shape[axis])
     after, before = (
-        dynamic_index_add_op(g, stand_in(spec), index=(slice(None),) * axis + (part,))
+        index_add(g, spec, (slice(None),) * axis + (part,))
         for part in (slice(1, None), slice(None, -1)))
     return after - before
 

@@ -19,7 +19,8 @@ cdef class Op(Operator):
     cdef public bint stateful     # each call counts: results differ, or something is changed
     cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
     cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
-    cdef uint64_t moving  # inputs with a derivative, a bit each; no entry is made without one
+    # Inputs with a derivative, a bit each; no entry is made without one. 1: the first alone.
+    cdef public uint64_t moving
     cdef Kept kept        # by an entry, whichever inputs are followed
     cdef Kept* kept_for   # or by which input is followed; NULL: it makes no difference
     cdef readonly object composition  # the same made of simpler ops, for plans; or None

@@ -36,7 +36,7 @@ cdef class Conforming:
 
 conform = Conforming()
 # Attributes of Op that a declaration may set.
-FACTS = ("batch", "makes_views", "rule_takes_tensors", "stateful")
+FACTS = ("batch", "makes_views", "moving", "rule_takes_tensors", "stateful")
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
                     "identity", "signature", "resolve_dtypes")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.adjoints.conform import identity_op, stand_in
+from cytape.ops.adjoints.conform import identity_op
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.adjoints.line_elements import take_along
@@ -12,7 +12,7 @@ from cytape.ops.constants import zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import nondifferentiable
-from cytape.ops.indexing import dynamic_index_add_op, getitem, index_add_op
+from cytape.ops.indexing import getitem, index_add
 from cytape.ops.joining import stack
 from cytape.ops.shaping import expand_dims, ndim, squeeze
 from cytape.tensor import convert_to_tensor
@@ -119,8 +119,8 @@ def _noting(function, returned):
 def _placed(values, condition, like):
     """Return zeros in the shape of a tensor, with values where a condition holds."""
     if condition.graph is None and like.spec.known:
-        return index_add_op(values, index=data_of(condition), shape=like.shape)
-    return dynamic_index_add_op(values, stand_in(like.spec), condition, index="@0")
+        return index_add(values, like.spec, data_of(condition))
+    return index_add(values, like.spec, "@0", condition)
 
 
 def piecewise(x, condlist, funclist, *args, **kw):

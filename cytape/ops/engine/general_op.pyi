@@ -55,7 +55,7 @@ class GeneralOp(Op):
         forward: Callable[..., Any],
         vjp: Callable[..., Any] | None = None,
         jvp: Callable[..., Any] | None = None,
-        saved_inputs: tuple[int, ...] | None = None,
+        saved_inputs: Sequence[int] | None = None,
         saved_outputs: Sequence[int] = (),
         optional_gradients: Sequence[int] = (),
         optional_tangents: Sequence[int] = (),

@@ -382,16 +382,19 @@ cdef class GeneralOp(Op):
                          bint batched):
         cdef Value value
         cdef Py_ssize_t i
-        if not self.differentiable:
+        if not self.differentiable or self.linear and self.moving == 1 and tangents[0] is None:
             return [None] * len(outputs)
         for i, value in enumerate(inputs):
-            # A linear op needs a tangent for every input, zeros for integers too.
-            if tangents[i] is None and (self.linear or value.spec.trainable) and (
+            # A linear op needs a tangent for every input that moves, zeros for integers too.
+            if self.linear and not is_among(self.moving, i):
+                tangents[i] = restored(value, plain)
+            elif tangents[i] is None and (self.linear or value.spec.trainable) and (
                     i not in self.optional_tangents):
                 tangents[i] = zeros_like(value, tangents, plain, batched)
         if self.linear:
             if batched and self.batched is None:
-                return self.in_batch(inputs, outputs, attrs, tangents, [True] * len(tangents))
+                return self.in_batch(inputs, outputs, attrs, tangents, [
+                    is_among(self.moving, i) for i in range(len(tangents))])
             return (self.batched if batched else self.forward if plain else self)(
                 *tangents, **attrs)
         view = self.view_of(inputs, outputs, attrs, tangents, plain)
@@ -439,6 +442,8 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, uint64_t kept_outputs
                           int node) except -1:
     """Run the backward pass of an entry by a function of an OpCall."""
     cdef int n_in = call.n_inputs, n_out = call.n_outputs
+    cdef int n_still = n_in - 1 if op.moving == 1 and (
+        isinstance(op, GeneralOp) and (<GeneralOp>op).linear) else 0
     cdef OpCall view = OpCall.__new__(OpCall)
     view.op = op
     view.graph = graph
@@ -457,9 +462,11 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, uint64_t kept_outputs
     else:
         gradients = rule(view, *seeds)
     if gradients is NotImplemented:
-        gradients = (gradients,) * n_in
+        gradients = (gradients,) * (n_in - n_still)
     elif not isinstance(gradients, (tuple, list)):
         gradients = (gradients,)
+    if n_still:
+        gradients = (*gradients, *[None] * n_still)
     for gradient in gradients:
         if gradient is NotImplemented:
             gradients = conform.deferred(view, gradients, seeds)

@@ -25,5 +25,6 @@ cdef class IndexOp(GeneralOp):
 cdef bint find_bytes(index, Spec spec, int64_t* start, int64_t* stop) except -1
 cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) noexcept
 cdef bint is_plain_slice(part) except -1  # of integers
+cpdef bint holds_symbol(index) except -1
 cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1
 cdef Value selected(Value value, Spec spec, Region* region)  # a copy of a region of its shape

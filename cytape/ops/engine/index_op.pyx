@@ -10,7 +10,7 @@ from cytape.ops.kernels.sums cimport add_loop_of, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
 from cytape.tensor.values.spec cimport Spec, spec_of_dims
 from cytape.tensor.recording.state cimport Counts, building, counts
-from cytape.tensor.tensor cimport Tensor, new_tensor
+from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
 from cytape.tensor.values.value cimport (
     BYTES_OBJECT, array_of, is_exclusive, new_value, strided_value, strides_of, symbol_of)
 from cytape.tensor.variable cimport Variable
@@ -28,6 +28,7 @@ from itertools import pairwise
 import numpy as np
 
 from cytape.ops.kernels.gather import taken
+from cytape.ops.shapes.index_shapes import filled_in
 from cytape.tensor.tensor import made_whole
 from cytape.tensor.values.plain_arrays import plain_array
 
@@ -102,7 +103,10 @@ cdef class IndexOp(GeneralOp):
         if origin is not None and not is_number(index, (<Tensor>result).held.spec):
             if find_bytes(index, origin.held.spec, &start, &stop):
                 return note_region(result, origin, self, index, start, stop)
-            return note_view(result, origin, self, index)
+            # A handle of one that is written to would name another value.
+            return note_view(result, origin, self, filled_in(index, [
+                another_handle((<Tensor>x).held) if type(x) is Tensor else x
+                for x in inputs[1:]]))
         return 0
 
     cdef Tensor picked(self, x, Value value, ndarray index):
@@ -169,8 +173,6 @@ cdef class IndexOp(GeneralOp):
     cdef object infer(self, list inputs, dict attrs):
         cdef Spec spec
         cdef Region region
-        if len(inputs) != 1:
-            return GeneralOp.infer(self, inputs, attrs)
         spec = (<Value>inputs[0]).spec
         if spec.known and find_region(attrs["index"], NULL, spec, &region):
             return spec_of_dims(region.ndim, region.dims, spec.dtype)
@@ -230,9 +232,10 @@ cdef class IndexOp(GeneralOp):
         return True
 
 
-def get_item(x, *, index):
+def get_item(x, *values, index):
     """Return ``x[index]``; large results are in memory that is kept for reuse."""
     cdef Value found = None
+    index = filled_in(index, values)
     if type(index) is ndarray and type(x) is ndarray:
         if is_mask(index):
             found = chosen(x, index)

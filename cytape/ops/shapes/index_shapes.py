@@ -3,9 +3,33 @@
 import numpy as np
 
 from cytape.ops.shapes.shape_rules import broadcast, differ, shape_of
-from cytape.tensor.values.spec import symbolic_spec
+from cytape.tensor.values.spec import spec_like, symbolic_spec
 
-__all__ = ["gather", "get_item", "index_add", "indexed_shape", "scatter_add", "set_item"]
+__all__ = [
+    "filled_in", "gather", "get_item", "index_add", "indexed_shape", "scatter_add", "set_item",
+]  # fmt: skip
+
+
+def filled_in(index, values):
+    """Return an index with values (arrays or specs) in place of its strings.
+
+    "@0" stands for the first operand of an op that is part of its index.
+    """
+    if not values:
+        return index
+    if isinstance(index, tuple):
+        return tuple([_filled_part(part, values) for part in index])
+    return _filled_part(index, values)
+
+
+def _filled_part(part, values):
+    if isinstance(part, slice):
+        return slice(*[_filled_part(x, values) for x in (part.start, part.stop, part.step)])
+    if not isinstance(part, str):
+        return part
+    value = values[int(part[1:])]
+    whole = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
+    return int(value) if whole else value
 
 
 def _true_count(part):
@@ -80,22 +104,27 @@ def _slice_extent(extent, part):
     return len(range(*part.indices(extent)))
 
 
-def get_item(x, *, index):
-    """Infer the spec of a part."""
-    parts = index if isinstance(index, tuple) else (index,)
-    if not any(isinstance(part, np.ndarray | bool | np.bool_) for part in parts):
-        return symbolic_spec(indexed_shape(shape_of(x, "x[index]"), index), x.dtype)
+def get_item(x, *others, index):
+    """Infer the spec of a part, given the specs of operands that are part of the index."""
+    for spec in others:
+        if spec.dtype.kind not in "iub":
+            raise IndexError(
+                f"tensors in an index must be of integers or booleans, not {spec.dtype}"
+            )
+        shape_of(spec, "x[index]")
     shape = shape_of(x, "x[index]")
-    if None not in shape:  # NumPy checks the bounds
+    parts = index if isinstance(index, tuple) else (index,)
+    if not others and None not in shape and any(
+            isinstance(part, np.ndarray | bool | np.bool_) for part in parts):
         outline = np.broadcast_to(np.empty((), bool), shape)
-        return symbolic_spec(outline[index].shape, x.dtype)
-    return symbolic_spec(indexed_shape(shape, index), x.dtype)
+        return symbolic_spec(outline[index].shape, x.dtype)  # NumPy checks the bounds
+    return symbolic_spec(indexed_shape(shape, filled_in(index, others)), x.dtype)
 
 
-def set_item(x, part, *, index):
+def set_item(x, part, *others, index):
     """Infer the spec of an array with other values in a part of it."""
     if x.shape is not None and part.shape is not None:
-        item, given = get_item(x, index=index).shape, part.shape
+        item, given = get_item(x, *others, index=index).shape, part.shape
         excess = max(len(given) - len(item), 0)
         if not {*given[:excess]} <= {1, None} or any(
             n != 1 and differ(n, m)
@@ -107,9 +136,11 @@ def set_item(x, part, *, index):
     return x
 
 
-def index_add(values, *, index, shape):
-    """Infer the spec of zeros that values are added into."""
-    given, place = values.shape, indexed_shape(tuple(map(int, shape)), index)
+def index_add(values, *others, index, shape=None):
+    """Infer the spec of zeros that values are added into; without a shape, that of the last."""
+    if shape is None:
+        return spec_like(others[-1], values.dtype)
+    given, place = values.shape, indexed_shape(tuple(map(int, shape)), filled_in(index, others))
     if given is not None and (len(given) > len(place) or any(
             n not in (1, m, None) and m is not None
             for n, m in zip(given[::-1], place[::-1], strict=False))):

@@ -29,7 +29,7 @@ from cytape.ops.elementwise import where as select
 from cytape.ops.engine.index_op import holds_symbol, static
 from cytape.ops.shaping import ravel, reshape
 from cytape.ops.updates.at_index import At
-from cytape.ops.updates.part_updates import dynamic_set_item_op, set_item_op, set_part
+from cytape.ops.updates.part_updates import set_item_op, set_part
 from cytape.ops.updates.written_views import layout
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
@@ -116,7 +116,7 @@ cdef int write_to_base(Tensor view, index, value) except -1:
     if not fits:
         flat = set_part(ravel(base), positions[static(index)], value)
     elif type(positions) is Tensor:  # known to be distinct, so `set_part` need not check
-        flat = dynamic_set_item_op(ravel(base), ravel(value), ravel(positions), index="@0")
+        flat = set_item_op(ravel(base), ravel(value), ravel(positions), index="@0")
     else:
         flat = set_item_op(ravel(base), ravel(value), index=positions.ravel())
     return take_everywhere(base, reshape(flat, base.spec.extents))
@@ -143,7 +143,7 @@ cdef int pass_on(Tensor written, Tensor by=None) except -1:
         base = base_in_some_runs(written)
         if base is not None and base is not by:
             is_shown, places, _ = seen_in_some_runs(written, base)
-            flat = dynamic_set_item_op(ravel(base), ravel(written), ravel(places), index="@0")
+            flat = set_item_op(ravel(base), ravel(written), ravel(places), index="@0")
             take_in_some_runs(base, is_shown, flat)
             pass_on(base, written)
     for view in views_in_some_runs(written):

@@ -1,29 +1,19 @@
 """Ops that update a part of an array, as functions of array and values: set, add, extrema."""
 
-import sys
-from typing import Any
-
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from cytape.ops.adjoints.conform import broadcast_to, fill_like, identity_op, stand_in, sum_to
+from cytape.ops.adjoints import batched_indexing
+from cytape.ops.adjoints.conform import broadcast_to, fill_like, identity_op, sum_to
 from cytape.ops.calls.late import upper
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.creation import astype
+from cytape.ops.engine.batch_axis import with_axes
 from cytape.ops.engine.index_op import index_in_batch
-from cytape.ops.engine.op_kinds import enter, general, multilinear, nondifferentiable
-from cytape.ops.indexing import (
-    dynamic_batch,
-    dynamic_get_item_op,
-    dynamic_index_add_op,
-    filled_in,
-    get_item_op,
-    getitem,
-    index_add_op,
-    template_of,
-)
+from cytape.ops.engine.op_kinds import enter, nondifferentiable
+from cytape.ops.indexing import get_item_op, getitem, index_add, template_of
 from cytape.ops.joining import concatenate
-from cytape.ops.shapes.index_shapes import indexed_shape, set_item
+from cytape.ops.shapes.index_shapes import filled_in, indexed_shape, set_item
 from cytape.ops.shapes.shape_rules import shape_of
 from cytape.ops.shaping import ravel, reshape, squeeze
 from cytape.ops.updates.update_op import UpdateOp
@@ -38,92 +28,57 @@ __all__ = ["accumulate_into", "add_into", "as_cast", "set_item_op", "set_part"]
 # -- the ops ---------------------------------------------------------------------------------------
 
 
-def _set(x, part, *, index):
+def _set(x, part, *values, index):
     result = np.array(x, order="C")
-    result[index] = part
+    result[filled_in(index, values)] = part
     return result
 
 
-def _cleared(x, *, index):
-    return _set(x, 0, index=index)
-
-
-def _in_batch(x, *, index):
-    index = index_in_batch(index)
-    return NotImplemented if index is None else clear_item_op(x, index=index)
-
-
-def _part_aligned(op, tangent, index):
-    """Return a batch of tangents of a part with the axes that the index selects."""
-    shape = indexed_shape(op.input_specs[0].shape, index)
-    lead = len(shape) + 1 - tangent.ndim
-    return tangent[(slice(None), *(None,) * lead)] if lead else tangent
+def _cleared(x, *values, index):
+    return _set(x, 0, *values, index=index)
 
 
 def _set_vjp(op, g):
-    of_x, of_part = op.needs[:2]
+    (of_x, of_part, *others), (_, _, *values) = op.needs, op.inputs
     index, spec = op.attrs["index"], op.input_specs[1]
     # The part first: afterwards `g` may be overwritten.
-    part = sum_to(take_item_op(g, index=index), spec) if of_part else None
-    return clear_item_op(g, index=index) if of_x else None, part
+    part = sum_to(take_item_op(g, *values, index=index), spec) if of_part else None
+    cleared = clear_item_op(g, *values, index=index) if of_x else None
+    return cleared, part, *[None] * len(others)
 
 
-def _set_jvp(op, t, of_part):
-    index = op.attrs["index"]
+def _set_jvp(op, t, of_part, *_):
+    return _tangent(t, of_part, op.inputs[2:], op.attrs["index"])
+
+
+def _tangent(t, of_part, values, index):
     if of_part is None:
-        return clear_item_op(t, index=index)
-    return set_item_op(t, of_part, index=index)
+        return clear_item_op(t, *values, index=index)
+    return set_item_op(t, of_part, *values, index=index)
 
 
-def _set_batched(op, t, of_part):
+def _set_batched(op, t, of_part, *_):
     index = index_in_batch(op.attrs["index"])
     if index is None:
         return NotImplemented
-    if of_part is None:
-        return clear_item_op(t, index=index)
-    return set_item_op(t, _part_aligned(op, of_part, op.attrs["index"]), index=index)
+    if of_part is not None:
+        x, _, *values = op.input_specs
+        ndim = len(indexed_shape(x.shape, filled_in(op.attrs["index"], values)))
+        of_part = with_axes(of_part, ndim) if of_part.ndim <= ndim else of_part
+    return _tangent(t, of_part, op.inputs[2:], index)
 
 
 set_item_op = enter(UpdateOp(
     "SetItem", _set, "set", vjp=_set_vjp, jvp=_set_jvp, optional_tangents=(1,),
-    batched=_set_batched, shape_rule=set_item))
+    batched=_set_batched, shape_rule=set_item)).described(batch=batched_indexing.written)
 clear_item_op = enter(UpdateOp(
-    "ClearItem", _cleared, "clear", vjp=lambda op, g: clear_item_op(g, **op.attrs),
-    batched=_in_batch, shape_rule=lambda x, *, index: x))
+    "ClearItem", _cleared, "clear",
+    vjp=lambda op, g: clear_item_op(g, *op.inputs[1:], **op.attrs),
+    shape_rule=lambda x, *_, index: x)).described(batch=batched_indexing.cleared)
 # As x[index], but a copy in plans, too, so that the array can be overwritten.
 take_item_op = enter(UpdateOp(
-    "TakeItem", lambda x, *, index: x[index].copy(), "take", vjp=get_item_op.vjp,
-    batched=lambda x, *, index: NotImplemented if index_in_batch(index) is None else (
-        take_item_op(x, index=index_in_batch(index))),
-    shape_rule=get_item_op.shape_rule))
-
-
-# -- symbolic tensors in the index are inputs, and the index has strings in their places -----------
-
-
-def _dynamic_vjp(op, g):
-    index, spec, values = op.attrs["index"], op.input_specs[1], op.inputs[2:]
-    part = sum_to(dynamic_get_item_op(g, *values, index=index), spec) if op.needs[1] else None
-    of_x = dynamic_clear_item_op(g, *values, index=index) if op.needs[0] else None
-    return (of_x, part, *[None] * len(values))
-
-
-def _dynamic_jvp(op, t, of_part, *_):
-    return _dynamic_tangent(op, t, of_part, op.attrs["index"])
-
-
-def _dynamic_tangent(op, t, of_part, index):
-    values = op.inputs[2:]
-    if of_part is None:
-        return dynamic_clear_item_op(t, *values, index=index)
-    return dynamic_set_item_op(t, of_part, *values, index=index)
-
-
-def _dynamic_batched(op, t, of_part, *_):
-    index = op.attrs["index"]
-    if of_part is not None:
-        of_part = _part_aligned(op, of_part, filled_in(index, op.input_specs[2:]))
-    return dynamic_batch(op, lambda index: _dynamic_tangent(op, t, of_part, index))
+    "TakeItem", lambda x, *values, index: x[filled_in(index, values)].copy(), "take",
+    vjp=get_item_op.vjp, shape_rule=get_item_op.shape_rule)).described(batch=batched_indexing.taken)
 
 
 def _written_by(x, *values, index):
@@ -152,18 +107,6 @@ def _shows_memory(places, result, *, order, is_raveled):
     return np.bool_(np.may_share_memory(memory, shown))
 
 
-VALUES: Any = range(2, sys.maxsize)  # inputs that belong to the index
-dynamic_set_item_op = general(
-    "DynamicSetItem",
-    lambda x, part, *values, index: _set(x, part, index=filled_in(index, values)),
-    _dynamic_vjp, _dynamic_jvp, saved_inputs=VALUES, optional_tangents=(1,),
-    batched=_dynamic_batched, shape_rule=lambda x, *_, index: x)
-dynamic_clear_item_op = multilinear(
-    "DynamicClearItem", lambda x, *values, index: _cleared(x, index=filled_in(index, values)),
-    lambda op, g, *values: dynamic_clear_item_op(g, *values, **op.attrs),
-    batched=lambda op, _, t, *values: dynamic_batch(
-        op, lambda index: dynamic_clear_item_op(t, *values, index=index)),
-    shape_rule=lambda x, *_, index: x)
 written_by_op = nondifferentiable(
     "WrittenBy", _written_by, shape_rule=lambda x, *_, index: symbolic_spec(x.shape, np.intp))
 places_op = nondifferentiable(
@@ -258,9 +201,7 @@ def _positions(x, index):
 
 def _within(x, template, tensors, part):
     """Return values broadcast to the shape that the index selects."""
-    if tensors:
-        return broadcast_to(part, dynamic_get_item_op(x, *tensors, index=template).spec.extents)
-    return broadcast_to(part, get_item_op(x, index=template).spec.extents)
+    return broadcast_to(part, get_item_op(x, *tensors, index=template).spec.extents)
 
 
 def _set_by_number(x, template, tensors, part):
@@ -277,16 +218,16 @@ def _set_at_numbers(x, template, tensors, part):
     axis = next(i for i, one in enumerate(parts) if one is Ellipsis or not _is_whole(one))
     if not isinstance(parts[axis], str) or any(
             one is None or isinstance(one, np.ndarray) for one in parts):
-        return dynamic_set_item_op(x, part, *tensors, index=template)
+        return set_item_op(x, part, *tensors, index=template)
     lead = parts[:axis]
     number = tensors[int(parts[axis][1:])]
     rest = tuple([tensors[int(one[1:])] if isinstance(one, str) else one
                   for one in parts[axis + 1 :]])
-    row = dynamic_get_item_op(x, number, index=(*lead, "@0"))
+    row = get_item_op(x, number, index=(*lead, "@0"))
     if not all(_is_whole(one) for one in rest):
         if any(isinstance(bound, str) for one in rest if isinstance(one, slice)
                for bound in (one.start, one.stop, one.step)):
-            return dynamic_set_item_op(x, part, *tensors, index=template)
+            return set_item_op(x, part, *tensors, index=template)
         row = set_part(row, (*lead, *rest), part)
     else:
         row = broadcast_to(part, row.spec.extents)
@@ -300,9 +241,7 @@ def add_into(x, index, part):
     """Return an array with values added to a part; at repeated places all count."""
     template, tensors, specs = _described(x, index)
     part = _within(x, template, tensors, _fitted(x, (template, specs), part))
-    if tensors or not x.spec.known:
-        return x + dynamic_index_add_op(part, stand_in(x.spec), *tensors, index=template)
-    return x + index_add_op(part, index=template, shape=x.shape)
+    return x + index_add(part, x.spec, template, *tensors)
 
 
 def accumulate_into(x, index, part, ufunc, neutral, reduce):

@@ -23,6 +23,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray, npy_intp
 
+import sys
+
 from cytape.ops.engine.index_op import index_in_batch
 
 cnp.import_array()
@@ -36,8 +38,12 @@ memset(NOTHING, 0, sizeof(NOTHING))
 @cython.final
 cdef class UpdateOp(GeneralOp):
     def __init__(self, str name, forward, str kind, **rules):
-        GeneralOp.__init__(self, name, forward, saved_inputs=(), linear=kind != "set", **rules)
+        cdef bint sets = kind == "set"
+        GeneralOp.__init__(self, name, forward, saved_inputs=range(1 + sets, sys.maxsize),
+                           linear=not sets, **rules)
         self.kind = {"set": SET, "clear": CLEAR, "take": TAKE}[kind]
+        if not sets:
+            self.moving = 1
 
     cdef int assign(self, x, index, value) except -1:
         cdef int64_t start, stop

@@ -1,6 +1,6 @@
 from cpython.ref cimport PyObject
 from cytape.ops.calls.dispatch cimport Op
-from cytape.ops.engine.index_op cimport IndexOp, find_bytes, is_plain_slice
+from cytape.ops.engine.index_op cimport IndexOp, find_bytes, holds_symbol, is_plain_slice
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.moves cimport COPIED_BYTES
 from cytape.ops.updates.update_op cimport note_change
@@ -18,7 +18,8 @@ import numpy as np
 from cytape.ops.adjoints.conform import reshape_like_op
 from cytape.ops.adjoints.extent_checks import checked_extents_op
 from cytape.ops.elementwise import where
-from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
+from cytape.ops.indexing import template_of
+from cytape.ops.shapes.index_shapes import filled_in
 from cytape.ops.shaping import dynamic_reshape_op, ravel, reshape, reshape_op, transpose
 from cytape.ops.updates.part_updates import places_op, shows_memory_op
 
@@ -51,7 +52,7 @@ cdef bint is_view(Tensor tensor) except -1:
     if not op.makes_views:
         return False
     specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
-    if op is get_item_op or op is dynamic_get_item_op:
+    if type(op) is IndexOp:
         return specs[0].ndim != 0 and is_basic(filled_in(graph.attrs[node]["index"], specs[1:]))
     return specs[0].ndim != 0
 
@@ -71,8 +72,9 @@ cdef bint may_overlap(Tensor view) except -1:
 
 
 cdef bint is_basic(index) except -1:
-    """Return whether NumPy's result for an index is a view; specs stand for tensors in it."""
+    """Return whether NumPy's result for an index is a view; specs may stand for tensors in it."""
     for part in index if isinstance(index, tuple) else (index,):
+        part = part.spec if isinstance(part, Tensor) else part
         if isinstance(part, Spec):
             if part.ndim != 0 or part.dtype.kind == "b":
                 return False
@@ -94,12 +96,8 @@ cdef bint shows_origin(Link* link) except -1:
     if link.kind == UNKNOWN and <object>link.op in RESHAPES:
         link.kind = kind_of_reshape(link)
     elif link.kind == UNKNOWN:
-        if <object>link.op is get_item_op:
+        if type(<object>link.op) is IndexOp:
             shows = is_basic(<object>link.attrs)
-        elif <object>link.op is dynamic_get_item_op:
-            index = (<dict>link.attrs)["index"]
-            specs = [x.spec if isinstance(x, Tensor) else x for x in <tuple>link.inputs]
-            shows = (<Spec>link.spec).ndim != 0 and is_basic(filled_in(index, specs))
         else:
             shows = (<Spec>link.spec).ndim != 0 or not returns_number(link)
         link.kind = VIEW if shows else COPY
@@ -140,15 +138,13 @@ cdef bint takes_part_of_axis(Link* link) except -1:
     cdef bint is_first = True
     if link.output >= 0:
         return True
-    if <object>link.op is get_item_op:
-        index = <object>link.attrs
-    elif <object>link.op is dynamic_get_item_op:
-        index = (<dict>link.attrs)["index"]
-    else:
+    if type(<object>link.op) is not IndexOp:
         return False
+    index = <object>link.attrs
     for part in index if type(index) is tuple else (index,):
         if type(part) is slice:
-            if part.step not in (None, 1) or not is_first and part != slice(None):
+            if part.step is not None and (type(part.step) is not int or part.step != 1) or (
+                    not is_first and (not is_plain_slice(part) or part != slice(None))):
                 return True
             is_first = False
         elif part is Ellipsis:
@@ -198,6 +194,8 @@ cdef object example_of_call(Link* link, memory, extent):
     if <object>link.op is checked_extents_op:  # its check fails for example extents
         return memory
     try:
+        if type(<object>link.op) is IndexOp:
+            return memory[example_index(<object>link.attrs, extent)]
         return called_with(link, memory, inputs)
     except (IndexError, TypeError, ValueError):
         return None
@@ -219,6 +217,13 @@ cdef object example_input(x, extent):
     if example is not None:
         example.fill(1)
     return example
+
+
+cdef object example_index(index, extent):
+    if not holds_symbol(index):
+        return index
+    template, tensors = template_of(index)
+    return filled_in(template, [example_input(x, extent) for x in tensors])
 
 
 def layout(Tensor tensor not None):

@@ -91,7 +91,7 @@ def test_one_loop_goes_from_shapes_that_differ_to_shapes_that_do_not(loops):
 
     x = np.array([[0.1, -1.0, 0.2], [0.3, 0.1, 0.2]])
     found = cytape.vmap(f)(x)
-    assert loops == [["DynamicGetItem", "Sum", "Multiply", "Multiply", "Sum"]]
+    assert loops == [["GetItem", "Sum", "Multiply", "Multiply", "Sum"]]
     np.testing.assert_allclose(found, np.stack([f(row) for row in x]))
 
 

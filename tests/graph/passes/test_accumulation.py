@@ -109,7 +109,7 @@ def test_elements_in_places_that_a_run_tells_are_added_to_what_is_fed():
     chain = [[after.graph.ops[after.graph.node_of(symbol)].name
               for symbol in after.graph.inputs_of(node)]
              for node in range(after.graph.n_nodes) if after.graph.ops[node].name == "Add"]
-    assert chain[-2:] == [["Placeholder", "DynamicIndexAdd"], ["Add", "DynamicIndexAdd"]]
+    assert chain[-2:] == [["Placeholder", "IndexAdd"], ["Add", "IndexAdd"]]
     assert names(fused(after)) == names(after)  # nor does one go through the whole for them
 
 

@@ -27,7 +27,7 @@ LOOPED = {
     "Conv2D": "filters of each member's own: a product of matrices for each",
     "Conv2DBackpropFilter": "gradients of filters that all share, for each member: the same",
     "Conv2DBackpropInput": "filters of each member's own",
-    "DynamicSetItem of slices": "parts of each member's own size",
+    "SetItem of slices": "parts of each member's own size",
     **dict.fromkeys([
         "Fold", "FoldAtExtrema", "ProductsBack", "ProductsCurvature", "ProductsTangent", "ReduceAt",
         "SpreadOverSlices", "SpreadToExtrema", "SumsOfSlices"], "slices of each member's own"),
