@@ -5,6 +5,7 @@ place is called with a mode, a function of tensors, arrays and tangents. `check`
 function with a plain one on every way and reports all the ways on which they differ.
 """
 
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -32,12 +33,34 @@ def gradients(f, *inputs, recorded=False, **options):
     return tape.gradient(y, inputs, **options)
 
 
-def taped(f, *inputs, **options):
-    """Return a tape that watches the inputs, and the result of f that it recorded."""
+@contextmanager
+def watching(*inputs, **options):
+    """Record on a tape that watches the inputs."""
     with cytape.GradientTape(**options) as tape:
         tape.watch(inputs)
-        y = f(*inputs)
-    return tape, y
+        yield tape
+
+
+def taped(f, *inputs, **options):
+    """Return a tape that watches the inputs, and the result of f that it recorded."""
+    with watching(*inputs, **options) as tape:
+        return tape, f(*inputs)
+
+
+def as_in_numpy(f, *arrays, traces=(lambda f: f, cytape.function), **tolerances):
+    """Check that f returns of tensors what it returns of arrays, as it is and traced."""
+    expected = f(*map(np.copy, arrays))
+    for trace in traces:
+        agree(trace(f)(*map(cytape.constant, arrays)), expected, **tolerances)
+
+
+def agree(found, expected, rtol=0.0, atol=0.0):
+    """Check that a result, or each of several, is the array that is expected, or close to it."""
+    if isinstance(expected, (tuple, list)):
+        for one, other in zip(found, expected, strict=True):
+            agree(one, other, rtol, atol)
+    else:
+        np.testing.assert_allclose(found, expected, rtol, atol)
 
 
 def tangent(f, x, t=None):
@@ -85,8 +108,7 @@ def value(f, xs, ts):
 
 def reverse(f, xs, ts):
     """Return the gradients of the sum of f."""
-    with cytape.GradientTape() as tape:
-        tape.watch(xs)
+    with watching(*xs) as tape:
         y = f(*xs)
     return dense(tape.gradient(y, xs, unconnected_gradients="zero"))
 

@@ -80,10 +80,8 @@ def test_D_1A_09_no_zeros_for_an_op_that_is_not_called(tape, numbers, record):
 
 
 @pytest.mark.parametrize("name, n_outputs, optional", [
-    ("SoftmaxCrossEntropyWithLogits", 2, (1,)),
-    ("SparseSoftmaxCrossEntropyWithLogits", 2, (1,)),
-    ("FusedBatchNorm", 5, (1, 2, 3, 4)),
-    ("Any", 70, (1, 63)),
+    ("SoftmaxCrossEntropyWithLogits", 2, (1,)), ("SparseSoftmaxCrossEntropyWithLogits", 2, (1,)),
+    ("FusedBatchNorm", 5, (1, 2, 3, 4)), ("Any", 70, (1, 63)),
     ("Any", 70, range(64)),  # and so all others
     ("Any", 3, ()),
 ])

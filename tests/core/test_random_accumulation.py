@@ -134,8 +134,7 @@ class Side:
                         for id in ids for dtype in ("float64", "int64")]
                        for accumulator in accumulators],
             "busy": [accumulator.busy_accumulating for accumulator in accumulators],
-            "backwards": self.host.backwards,
-            "log": self.host.log,
+            "backwards": self.host.backwards, "log": self.host.log,
         }
 
     def holders(self):

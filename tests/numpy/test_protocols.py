@@ -16,6 +16,7 @@ from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
 from cytape.numpy.protocols import NUMPY_FUNCTIONS, functions_of, numpy_functions
 from tests.cases import each
+from tests.ways import watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
@@ -23,8 +24,7 @@ V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
 
 def gradient(function, x):
     x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = function(x)
     assert type(y) is cytape.Tensor
     return tape.gradient(y, x).numpy()
@@ -55,8 +55,7 @@ def test_the_functions_of_a_submodule_lead_to_those_of_the_same_name(name):
 
 def test_at_is_refused_for_arrays_that_tensors_are_added_to():
     x, array = cytape.constant(V3), V3.copy()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         with pytest.raises(TypeError, match="add.at"):
             np.add.at(array, [0, 1, 2], x * x)
     np.testing.assert_array_equal(array, V3)
@@ -67,8 +66,7 @@ def test_at_is_refused_for_arrays_that_tensors_are_added_to():
 
 def test_a_number_may_be_stored_explicitly():
     x, array = cytape.constant([1.0, 2.0]), np.zeros(3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         y = x * x
         array[0] = math.sqrt(y[1].item())
         array[1] = y[1].item()
@@ -78,8 +76,7 @@ def test_a_number_may_be_stored_explicitly():
 
 def test_integers_and_booleans_are_never_in_the_way():
     x, array = cytape.constant(V3), np.zeros(3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         y = x * x
         array[:] = y > 1
         assert array.tolist() == [0.0, 0.0, 1.0]
@@ -102,8 +99,7 @@ def test_integers_and_booleans_are_never_in_the_way():
     (lambda y: np.place(np.zeros(3), V3 > 1, y), r"numpy\.place .*constant\(array\).*x\[index\]")])
 def test_the_message_says_what_was_called_and_what_to_do(lose, words):
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         with pytest.raises(DetachedError, match=f"(?s){words}"):
             lose(x * x)
 
@@ -112,8 +108,7 @@ def test_functions_without_a_rule_see_through_structures():
     x = cytape.constant(V3)
     np.testing.assert_array_equal(np.lexsort((x, [0, 0, 0])), np.lexsort((V3, [0, 0, 0])))
     np.testing.assert_array_equal(np.union1d(x, [7.0]), np.union1d(V3, [7.0]))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         with pytest.raises(DetachedError, match="union1d"):
             np.union1d(x * x, [7.0])
         np.testing.assert_array_equal(

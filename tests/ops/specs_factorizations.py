@@ -27,26 +27,18 @@ def with_projector(function):
 
 SPECS = [
     OpSpec(
-        "Cholesky",
-        of_squared(factorizations.cholesky),
-        of_squared(np.linalg.cholesky),
+        "Cholesky", of_squared(factorizations.cholesky), of_squared(np.linalg.cholesky),
         [case((3, 3)), case((2, 2, 2), upper=True), case((0, 0)), case((0, 2, 2)), case((1, 1))],
-        domain=regular,
-        dtypes=DTYPES,
-        tolerance=10,
+        domain=regular, dtypes=DTYPES, tolerance=10,
     ),
     OpSpec(
-        "QR",
-        factorizations.qr,
-        np.linalg.qr,
+        "QR", factorizations.qr, np.linalg.qr,
         [
             case((4, 3)), case((3, 4)), case((2, 3, 3)), case((2, 2, 4)), case((3, 3), mode="r"),
             case((2, 4, 3), mode="r"), case((2, 3), mode="complete"), case((0, 3, 2)),
             case((3, 3), mode="complete"), case((3, 0)), case((0, 3)),
         ],
-        domain=regular,
-        dtypes=DTYPES,
-        tolerance=10,
+        domain=regular, dtypes=DTYPES, tolerance=10,
     ),
     OpSpec("qr", with_projector(factorizations.qr), with_projector(np.linalg.qr),
            [case((4, 2)), case((2, 3, 2))], domain=regular, dtypes=DTYPES, tolerance=10),

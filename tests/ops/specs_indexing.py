@@ -37,25 +37,19 @@ def scatter_add(values, indices, *, axis, mode, size):
 SPECS = [
     OpSpec("gather", cytape.gather, lambda x, i: x[i], [case((3, 2), np.array([1, 0, 1]))]),
     OpSpec(
-        "GetItem",
-        lambda x, *, index: indexing.getitem(x, index),
-        lambda x, *, index: x[index],
+        "GetItem", lambda x, *, index: indexing.getitem(x, index), lambda x, *, index: x[index],
         [case((4, 3, 2), index=index) for index in [
             *INDICES, True, (Ellipsis, np.array([0, 0])), (np.array([0, 1]), None, [1, 1])]]
         + [case((), index=()), case((), index=None), case((0, 3), index=slice(None))],
         dtypes=FLOATS_AND_COMPLEX,
     ),
     OpSpec(
-        "IndexAdd",
-        indexing.index_add_op,
-        index_add,
+        "IndexAdd", indexing.index_add_op, index_add,
         [case(np.zeros((4, 3, 2))[index].shape, index=index, shape=(4, 3, 2)) for index in INDICES],
         dtypes=FLOATS_AND_COMPLEX,
     ),
     OpSpec(
-        "Gather",
-        indexing.gather_op,
-        lambda x, indices, **kwargs: np.take(x, indices, **kwargs),
+        "Gather", indexing.gather_op, lambda x, indices, **kwargs: np.take(x, indices, **kwargs),
         [
             case(shape, np.array(indices, int), axis=axis, mode=mode)
             for shape, indices, axis, mode in GATHERS
@@ -63,25 +57,18 @@ SPECS = [
         dtypes=FLOATS_AND_COMPLEX,
     ),
     OpSpec(
-        "ScatterAdd",
-        indexing.scatter_add_op,
-        scatter_add,
+        "ScatterAdd", indexing.scatter_add_op, scatter_add,
         [
             case(
                 np.take(np.zeros(shape), np.array(indices, int), axis, mode=mode).shape,
-                np.array(indices, int),
-                axis=axis,
-                mode=mode,
-                size=shape[axis],
+                np.array(indices, int), axis=axis, mode=mode, size=shape[axis],
             )
             for shape, indices, axis, mode in GATHERS
         ],
         dtypes=FLOATS_AND_COMPLEX,
     ),
     OpSpec(
-        "TakeAlongAxis",
-        indexing.take_along_axis,
-        np.take_along_axis,
+        "TakeAlongAxis", indexing.take_along_axis, np.take_along_axis,
         [
             case((3, 4), np.array([[0], [3], [1]]), axis=1),
             case((3, 4), np.array([[0, 0, 2, 2]]), axis=0),
@@ -90,8 +77,7 @@ SPECS = [
         ],
     ),
     OpSpec(
-        "Compress",
-        lambda a, condition, axis: indexing.compress(condition, a, axis),
+        "Compress", lambda a, condition, axis: indexing.compress(condition, a, axis),
         lambda a, condition, axis: np.compress(condition, a, axis),
         [
             case((3, 4), condition=[False, True], axis=0),
@@ -100,8 +86,7 @@ SPECS = [
         ],
     ),
     OpSpec(
-        "Extract",
-        lambda a, condition: indexing.extract(condition, a),
+        "Extract", lambda a, condition: indexing.extract(condition, a),
         lambda a, condition: np.extract(condition, a),
         [case((2, 3), condition=np.array([[True, False, True], [False, False, True]]))],
     ),

@@ -148,62 +148,45 @@ SPECS = [
     OpSpec("LogSoftmax", neural_ops.log_softmax, lambda x, axis: np.log(softmax(x, axis)),
            NORMALISED),
     OpSpec(
-        "LogSumExp",
-        neural_ops.log_sum_exp_op,
-        log_sum_exp,
+        "LogSumExp", neural_ops.log_sum_exp_op, log_sum_exp,
         [
-            case((3, 4), axis=(1,), keepdims=False),
-            case((2, 3, 4), axis=(0, 2), keepdims=True),
+            case((3, 4), axis=(1,), keepdims=False), case((2, 3, 4), axis=(0, 2), keepdims=True),
             case((), axis=(), keepdims=False),
         ],
     ),
     OpSpec(
-        "logsumexp",
-        neural_ops.logsumexp,
-        log_sum_exp,
+        "logsumexp", neural_ops.logsumexp, log_sum_exp,
         [case((3, 4)), case((3, 4), axis=-1), case((3, 4), axis=(0, 1), keepdims=True), case(())],
     ),
     OpSpec(
-        "SoftmaxCrossEntropyWithLogits",
-        softmax_cross_entropy_op,
-        cross_entropy,
+        "SoftmaxCrossEntropyWithLogits", softmax_cross_entropy_op, cross_entropy,
         [
-            case((3, 4), (3, 4), axis=-1),
-            case((3, 4), (3, 4), axis=0),
-            case((4,), (4,), axis=-1),
+            case((3, 4), (3, 4), axis=-1), case((3, 4), (3, 4), axis=0), case((4,), (4,), axis=-1),
             case((0, 4), (0, 4), axis=-1),
         ],
         (uniform(-2, 2), uniform(0.1, 1)),
     ),
     OpSpec(
-        "SparseSoftmaxCrossEntropyWithLogits",
-        sparse_softmax_cross_entropy_op,
+        "SparseSoftmaxCrossEntropyWithLogits", sparse_softmax_cross_entropy_op,
         sparse_cross_entropy,
         [
             case((3, 4), np.array([0, 3, 3]), axis=-1),
-            case((2, 2, 3), np.array([[0, 1], [2, 2]]), axis=-1),
-            case((4,), np.array(2), axis=-1),
+            case((2, 2, 3), np.array([[0, 1], [2, 2]]), axis=-1), case((4,), np.array(2), axis=-1),
         ],
     ),
     OpSpec(
-        "FusedBatchNorm",
-        neural_ops.fused_batch_norm_op,
-        batch_norm,
+        "FusedBatchNorm", neural_ops.fused_batch_norm_op, batch_norm,
         [case((5, 3), (3,), (3,), epsilon=0.01), case((2, 2, 3, 2), (2,), (2,), epsilon=0.01)],
         dtypes=SINGLE_AND_DOUBLE,
     ),
     OpSpec(
-        "Conv2D",
-        image_convolution.conv2d_op,
-        conv2d,
+        "Conv2D", image_convolution.conv2d_op, conv2d,
         [case(IMAGE, (*window.kernel, 3, 2), window=window) for window in WINDOWS]
         + [case((0, *IMAGE[1:]), (*WINDOWS[0].kernel, 3, 2), window=WINDOWS[0])],
         dtypes=(*FLOATS, "complex128"),
     ),
     OpSpec(
-        "Conv2DBackpropInput",
-        image_convolution.conv2d_input_gradient_op,
-        conv2d_input_gradient,
+        "Conv2DBackpropInput", image_convolution.conv2d_input_gradient_op, conv2d_input_gradient,
         [
             case((*window.kernel, 3, 2), output_shape(window, 2), window=window, image_shape=IMAGE)
             for window in WINDOWS
@@ -211,29 +194,20 @@ SPECS = [
         dtypes=(*FLOATS, "complex128"),
     ),
     OpSpec(
-        "Conv2DBackpropFilter",
-        image_convolution.conv2d_filter_gradient_op,
-        conv2d_filter_gradient,
+        "Conv2DBackpropFilter", image_convolution.conv2d_filter_gradient_op, conv2d_filter_gradient,
         [case(IMAGE, output_shape(window, 2), window=window) for window in WINDOWS],
         dtypes=(*FLOATS, "complex128"),
     ),
     OpSpec(
-        "MaxPool",
-        image_convolution.max_pool_op,
-        max_pool,
-        [case(IMAGE, window=window) for window in WINDOWS],
-        distinct(0.02),
+        "MaxPool", image_convolution.max_pool_op, max_pool,
+        [case(IMAGE, window=window) for window in WINDOWS], distinct(0.02),
     ),
     OpSpec(
-        "AvgPool",
-        image_convolution.avg_pool_op,
-        avg_pool,
+        "AvgPool", image_convolution.avg_pool_op, avg_pool,
         [case(IMAGE, window=window) for window in WINDOWS],
     ),
     OpSpec(
-        "AvgPoolGrad",
-        image_convolution.avg_pool_gradient_op,
-        avg_pool_gradient,
+        "AvgPoolGrad", image_convolution.avg_pool_gradient_op, avg_pool_gradient,
         [case(output_shape(window, 3), window=window, image_shape=IMAGE) for window in WINDOWS],
     ),
 ]

@@ -15,30 +15,21 @@ def chain(function):
 
 SPECS = [
     OpSpec(
-        "matrix_power",
-        linear_algebra.matrix_power,
-        np.linalg.matrix_power,
+        "matrix_power", linear_algebra.matrix_power, np.linalg.matrix_power,
         [case((2, 3, 3), n=n) for n in (5, -2, 1, 2, 3, -1, 8)] + [case((0, 2, 2), n=2)],
-        domain=lambda rng, shape: regular(rng, shape) / 3,
-        dtypes=DTYPES,
-        tolerance=100,
+        domain=lambda rng, shape: regular(rng, shape) / 3, dtypes=DTYPES, tolerance=100,
     ),
     OpSpec("IdentityMatrices", linear_algebra.matrix_power, np.linalg.matrix_power,
            [case((2, 3, 3), n=0)], dtypes=DTYPES, differentiable=False),
     OpSpec(
-        "multi_dot",
-        chain(linear_algebra.multi_dot),
-        chain(np.linalg.multi_dot),
+        "multi_dot", chain(linear_algebra.multi_dot), chain(np.linalg.multi_dot),
         # Chains that are cheapest from the left, as which they are computed in graphs.
         [case((2, 3), (3, 4)), case((2, 3), (3, 4), (4, 5)), case((3,), (3, 2), (2,)),
          case((3,), (3, 2), (2, 4)), case((2, 3), (3, 2), (2, 4), (4, 9))],
-        dtypes=DTYPES,
-        tolerance=10,
+        dtypes=DTYPES, tolerance=10,
     ),
     OpSpec(
-        "linalg.cross",
-        linear_algebra.cross,
-        np.linalg.cross,
+        "linalg.cross", linear_algebra.cross, np.linalg.cross,
         [case((3,), (3,)), case((2, 3), (4, 1, 3)), case((3, 2), (3, 2), axis=0),
          case((0, 3), (3,))],
         dtypes=FLOATS_AND_COMPLEX,

@@ -46,8 +46,7 @@ SPECS = [
     record("Var", "var", DEVIATIONS, **COMPLEX),
     record("Std", "std", [c for c in DEVIATIONS if c.inputs[0] not in ((), (1,))
                           and c.kwargs.get("axis") != ()], **COMPLEX),
-    record("Cumsum", "cumsum", ALONG, **COMPLEX),
-    record("Cumprod", "cumprod", ALONG, **COMPLEX),
+    record("Cumsum", "cumsum", ALONG, **COMPLEX), record("Cumprod", "cumprod", ALONG, **COMPLEX),
     record("Cumprod", "cumprod", [along((2, 4), 0), along((2, 4), 1)], domain=repeated(ZEROS),
            **COMPLEX),
     record("Cumsum", "cumsum", [case((2, 3)), case(()), case((), axis=-1)]),

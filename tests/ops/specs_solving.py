@@ -41,9 +41,7 @@ def without_rank(function):
 
 SPECS = [
     OpSpec(
-        "Solve",
-        solving.solve,
-        np.linalg.solve,
+        "Solve", solving.solve, np.linalg.solve,
         [
             case(a, b)
             for a, b in [
@@ -52,15 +50,11 @@ SPECS = [
                 ((1, 3, 3), (4, 3, 2)),
             ]
         ],
-        domain=regular,
-        dtypes=DTYPES,
+        domain=regular, dtypes=DTYPES,
     ),
     OpSpec(
-        "solve",
-        solving.solve,
-        np.linalg.solve,
-        [case((3, 3), (3,)), case((2, 3, 3), (3,)), case((0, 0), (0,))],
-        domain=regular,
+        "solve", solving.solve, np.linalg.solve,
+        [case((3, 3), (3,)), case((2, 3, 3), (3,)), case((0, 0), (0,))], domain=regular,
         dtypes=DTYPES,
     ),
     OpSpec("MatrixInverse", solving.inv, np.linalg.inv, [case(shape) for shape in STACKS],
@@ -68,27 +62,20 @@ SPECS = [
     OpSpec("Determinant", solving.det, np.linalg.det, [case(shape) for shape in STACKS],
            domain=regular, dtypes=DTYPES, tolerance=10),
     OpSpec(
-        "Cofactors",
-        lambda a: solving.cofactors_op(a, solving.det(a)),
+        "Cofactors", lambda a: solving.cofactors_op(a, solving.det(a)),
         lambda a: np.linalg.det(a)[..., None, None] * np.swapaxes(np.linalg.inv(a), -1, -2),
-        [case(shape) for shape in STACKS],
-        domain=regular,
-        dtypes=DTYPES,
-        tolerance=10,
+        [case(shape) for shape in STACKS], domain=regular, dtypes=DTYPES, tolerance=10,
     ),
     OpSpec("SignAndLogDeterminant", solving.slogdet, np.linalg.slogdet,
            [case(shape) for shape in STACKS], domain=regular, dtypes=DTYPES),
     OpSpec(
-        "PseudoInverse",
-        least_squares.pinv,
-        np.linalg.pinv,
+        "PseudoInverse", least_squares.pinv, np.linalg.pinv,
         [
             case((4, 3)), case((3, 4)), case((2, 3, 3)), case((3, 2), rtol=None), case((0, 3)),
             case((2, 0)), case((0, 3, 2)), case((4, 3), rcond=0.5), case((2, 3, 4), rtol=0.3),
             case((2, 3, 4), rcond=np.array([0.3, 0.8])),
         ],
-        domain=regular,
-        dtypes=DTYPES,
+        domain=regular, dtypes=DTYPES,
     ),
     OpSpec("PseudoInverseOfRank",
            lambda a, rank: least_squares.pinv_of_rank_op(a, rank, rcond=None, by_eps=True),
@@ -104,9 +91,7 @@ SPECS = [
     OpSpec("pinv", of_product(least_squares.pinv), of_product(np.linalg.pinv),
            [case((4, 2), (2, 3), rtol=1e-10)], domain=regular, dtypes=("float64", "complex128")),
     OpSpec(
-        "LeastSquares",
-        without_rank(least_squares.lstsq),
-        without_rank(np.linalg.lstsq),
+        "LeastSquares", without_rank(least_squares.lstsq), without_rank(np.linalg.lstsq),
         [
             case(a, b, rcond=rcond)
             for a, b, rcond in [
@@ -115,8 +100,7 @@ SPECS = [
                 ((4, 2), (4, 1), -1),
             ]
         ],
-        domain=regular,
-        dtypes=DTYPES,
+        domain=regular, dtypes=DTYPES,
     ),
     OpSpec("tensorinv", solving.tensorinv, np.linalg.tensorinv,
            [case((6, 2, 3), ind=1), case((2, 3, 3, 2))], domain=square,

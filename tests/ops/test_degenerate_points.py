@@ -12,7 +12,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ways import MODES, PLACES, ROUTES, derivatives
+from tests.ways import MODES, PLACES, ROUTES, derivatives, watching
 
 inf, nan = np.inf, np.nan
 
@@ -136,12 +136,9 @@ def half(n):
 
 
 COUNTING = {
-    "mean": cnp.mean,
-    "var": cnp.var,
-    "std": cnp.std,
+    "mean": cnp.mean, "var": cnp.var, "std": cnp.std,
     "var of rows": lambda x: cnp.var(cnp.reshape(x, (2, -1)), axis=1),
-    "max of ties": lambda x: cnp.max(x),
-    "min of ties": lambda x: cnp.min(x),
+    "max of ties": lambda x: cnp.max(x), "min of ties": lambda x: cnp.min(x),
     "logsumexp": lambda x: cytape.nn.logsumexp(x),
     "softmax": lambda x: cytape.nn.softmax(x) * (1000 * half(MANY)),
     "log_softmax": lambda x: cytape.nn.log_softmax(x)[:100],
@@ -245,8 +242,7 @@ def test_a_tangent_of_zero_is_still_differentiated():
     x = cytape.constant([2.0, 3.0, 4.0])
     for function in (cnp.prod, lambda x: cnp.cumprod(x)[-1]):
         t = cytape.constant(np.zeros(3))
-        with cytape.GradientTape() as tape:
-            tape.watch(t)
+        with watching(t) as tape:
             _, tangent = cytape.jvp(function, (x,), (t,))
         np.testing.assert_array_equal(tape.gradient(tangent, t).numpy(), [12.0, 8.0, 6.0])
 

@@ -10,72 +10,40 @@ import cytape.numpy as cnp
 from cytape.ops.adjoints.complex_parts import imag_op
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ways import gradients
+from tests.ways import gradients, watching
 
 inf, nan = np.inf, np.nan
 
 
 SPECIAL_GRADIENTS = [
     # function, inputs, gradient in each input
-    ("sqrt", [0.0], [inf]),
-    ("cbrt", [0.0], [inf]),
-    ("log", [0.0], [inf]),
-    ("reciprocal", [0.0], [-inf]),
-    ("exp", [-inf], [0.0]),
-    ("tanh", [inf], [0.0]),
-    ("arctan", [inf], [0.0]),
-    ("power", [0.0, 2.0], [0.0, 0.0]),
-    ("power", [0.0, 1.0], [1.0, 0.0]),
-    ("power", [0.0, 0.0], [0.0, 0.0]),
-    ("power", [3.0, 0.0], [0.0, np.log(3.0)]),
-    ("power", [-2.0, 3.0], [12.0, nan]),
-    ("power", [0.0, 0.5], [inf, 0.0]),
-    ("float_power", [0.0, 2.0], [0.0, 0.0]),
-    ("hypot", [0.0, 0.0], [0.0, 0.0]),
-    ("hypot", [1e200, 0.0], [1.0, 0.0]),
-    ("arctan2", [0.0, 0.0], [0.0, 0.0]),
-    ("arctan2", [0.0, 1e-200], [1e200, 0.0]),
-    ("absolute", [0.0], [0.0]),
-    ("absolute", [-inf], [-1.0]),
-    ("fabs", [-0.0], [0.0]),
-    ("copysign", [-2.0, -0.0], [1.0, None]),
-    ("heaviside", [0.0, 0.5], [None, 1.0]),
-    ("heaviside", [-0.0, np.inf], [None, 1.0]),
-    ("heaviside", [2.0, np.inf], [None, 0.0]),
-    ("sinc", [0.0], [0.0]),
-    ("logaddexp", [-inf, -inf], [1.0, 1.0]),
-    ("logaddexp", [0.0, -inf], [1.0, 0.0]),
-    ("logaddexp", [inf, 0.0], [1.0, 0.0]),
-    ("logaddexp", [1000.0, 1000.0], [0.5, 0.5]),
-    ("logaddexp", [nan, 0.0], [nan, nan]),
-    ("logaddexp2", [-inf, -inf], [1.0, 1.0]),
-    ("maximum", [1.0, 1.0], [0.5, 0.5]),
-    ("minimum", [1.0, 1.0], [0.5, 0.5]),
-    ("fmax", [1.0, 1.0], [0.5, 0.5]),
-    ("fmin", [1.0, 1.0], [0.5, 0.5]),
-    ("maximum", [inf, inf], [0.5, 0.5]),
-    ("minimum", [0.0, -0.0], [0.5, 0.5]),
-    ("maximum", [0.0, nan], [0.0, 1.0]),
-    ("maximum", [nan, 0.0], [1.0, 0.0]),
-    ("minimum", [0.0, nan], [0.0, 1.0]),
-    ("minimum", [nan, 0.0], [1.0, 0.0]),
-    ("fmax", [0.0, nan], [1.0, 0.0]),
-    ("fmax", [nan, 0.0], [0.0, 1.0]),
-    ("fmin", [nan, 0.0], [0.0, 1.0]),
-    ("fmin", [0.0, nan], [1.0, 0.0]),
-    ("clip", [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]),
-    ("clip", [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]),
-    ("clip", [-1.0, 0.0, 1.0], [0.0, 1.0, 0.0]),
-    ("clip", [inf, 0.0, 1.0], [0.0, 0.0, 1.0]),
-    ("clip", [nan, 0.0, 1.0], [1.0, 0.0, 0.0]),
-    ("clip", [1.0, 3.0, 1.0], [0.0, 0.0, 1.0]),
-    ("clip", [3.0, 3.0, 1.0], [0.0, 0.0, 1.0]),
-    ("clip", [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]),
-    ("nan_to_num", [nan], [0.0]),
-    ("nan_to_num", [inf], [0.0]),
-    ("nan_to_num", [2.0], [1.0]),
-    ("remainder", [-1.0, 3.0], [1.0, 1.0]),
-    ("fmod", [-4.0, 3.0], [1.0, 1.0]),
+    ("sqrt", [0.0], [inf]), ("cbrt", [0.0], [inf]), ("log", [0.0], [inf]),
+    ("reciprocal", [0.0], [-inf]), ("exp", [-inf], [0.0]), ("tanh", [inf], [0.0]),
+    ("arctan", [inf], [0.0]), ("power", [0.0, 2.0], [0.0, 0.0]), ("power", [0.0, 1.0], [1.0, 0.0]),
+    ("power", [0.0, 0.0], [0.0, 0.0]), ("power", [3.0, 0.0], [0.0, np.log(3.0)]),
+    ("power", [-2.0, 3.0], [12.0, nan]), ("power", [0.0, 0.5], [inf, 0.0]),
+    ("float_power", [0.0, 2.0], [0.0, 0.0]), ("hypot", [0.0, 0.0], [0.0, 0.0]),
+    ("hypot", [1e200, 0.0], [1.0, 0.0]), ("arctan2", [0.0, 0.0], [0.0, 0.0]),
+    ("arctan2", [0.0, 1e-200], [1e200, 0.0]), ("absolute", [0.0], [0.0]),
+    ("absolute", [-inf], [-1.0]), ("fabs", [-0.0], [0.0]), ("copysign", [-2.0, -0.0], [1.0, None]),
+    ("heaviside", [0.0, 0.5], [None, 1.0]), ("heaviside", [-0.0, np.inf], [None, 1.0]),
+    ("heaviside", [2.0, np.inf], [None, 0.0]), ("sinc", [0.0], [0.0]),
+    ("logaddexp", [-inf, -inf], [1.0, 1.0]), ("logaddexp", [0.0, -inf], [1.0, 0.0]),
+    ("logaddexp", [inf, 0.0], [1.0, 0.0]), ("logaddexp", [1000.0, 1000.0], [0.5, 0.5]),
+    ("logaddexp", [nan, 0.0], [nan, nan]), ("logaddexp2", [-inf, -inf], [1.0, 1.0]),
+    ("maximum", [1.0, 1.0], [0.5, 0.5]), ("minimum", [1.0, 1.0], [0.5, 0.5]),
+    ("fmax", [1.0, 1.0], [0.5, 0.5]), ("fmin", [1.0, 1.0], [0.5, 0.5]),
+    ("maximum", [inf, inf], [0.5, 0.5]), ("minimum", [0.0, -0.0], [0.5, 0.5]),
+    ("maximum", [0.0, nan], [0.0, 1.0]), ("maximum", [nan, 0.0], [1.0, 0.0]),
+    ("minimum", [0.0, nan], [0.0, 1.0]), ("minimum", [nan, 0.0], [1.0, 0.0]),
+    ("fmax", [0.0, nan], [1.0, 0.0]), ("fmax", [nan, 0.0], [0.0, 1.0]),
+    ("fmin", [nan, 0.0], [0.0, 1.0]), ("fmin", [0.0, nan], [1.0, 0.0]),
+    ("clip", [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]), ("clip", [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]),
+    ("clip", [-1.0, 0.0, 1.0], [0.0, 1.0, 0.0]), ("clip", [inf, 0.0, 1.0], [0.0, 0.0, 1.0]),
+    ("clip", [nan, 0.0, 1.0], [1.0, 0.0, 0.0]), ("clip", [1.0, 3.0, 1.0], [0.0, 0.0, 1.0]),
+    ("clip", [3.0, 3.0, 1.0], [0.0, 0.0, 1.0]), ("clip", [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]),
+    ("nan_to_num", [nan], [0.0]), ("nan_to_num", [inf], [0.0]), ("nan_to_num", [2.0], [1.0]),
+    ("remainder", [-1.0, 3.0], [1.0, 1.0]), ("fmod", [-4.0, 3.0], [1.0, 1.0]),
 ]
 
 
@@ -184,8 +152,7 @@ def test_where_of_a_condition_alone_gives_indices():
 
 def test_where_of_a_watched_condition_alone():
     x = cytape.constant([0.0, 3.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         (index,) = cnp.where(x)
     assert index.tolist() == [1]
 

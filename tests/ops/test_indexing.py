@@ -22,8 +22,7 @@ def test_tensors_can_be_part_of_an_index():
 
 def test_an_index_array_may_change_after_it_was_used():
     x, index = cytape.constant([1.0, 2.0, 3.0]), np.array([0, 0])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         picked, taken = x[index], np.take(x, index)
     index[:] = 2
     np.testing.assert_array_equal(tape.gradient(picked, x).numpy(), [2, 0, 0])
@@ -32,8 +31,7 @@ def test_an_index_array_may_change_after_it_was_used():
 
 def test_a_number_in_the_index_may_be_a_variable_that_changes():
     n, x = cytape.Variable(2), cytape.constant([1.0, 2.0, 3.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = x[:n]
     n.assign(1)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [1, 1, 0])
@@ -128,8 +126,7 @@ def test_a_symbolic_index(name, known):
     with graph.as_default():
         x = graph.placeholder(np.dtype(float), TABLE.shape if known else (None,) * 3)
         i = graph.placeholder(index.dtype, index.shape)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = select(x, i)
             z = (y * y).sum()
         gradient = dense(tape.gradient(z, x))

@@ -11,6 +11,7 @@ from cytape.ops import joining as ops
 from tests.cases import each
 from tests.resident import needs_rollup, resident_bytes
 from tests.tables import table
+from tests.ways import watching
 
 JOINS = ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"]
 SPLITS = ["split", "array_split", "hsplit", "vsplit", "dsplit"]
@@ -20,8 +21,7 @@ SPLITS = ["split", "array_split", "hsplit", "vsplit", "dsplit"]
 def test_join_takes_tensors_variables_arrays_and_lists(name):
     arrays = [np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]), [7.0, 8.0]]
     tensor, variable = cytape.constant(arrays[0]), cytape.Variable(arrays[1])
-    with cytape.GradientTape() as tape:
-        tape.watch(tensor)
+    with watching(tensor) as tape:
         joined = getattr(np, name)([tensor, variable, *arrays[2:]])
         y = (joined * np.arange(8.0).reshape(joined.shape)).sum()
     np.testing.assert_array_equal(joined.numpy(), getattr(np, name)(arrays))
@@ -41,8 +41,7 @@ def test_one_tensor_used_twice_gets_both_gradients():
 
 def test_float32_and_float64_join_and_each_gradient_keeps_its_dtype():
     x, y = cytape.constant(np.ones(2, np.float32)), cytape.constant(np.ones(2))
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
+    with watching(x, y) as tape:
         z = ops.concatenate([x, y])
     assert z.dtype == np.float64
     assert [g.dtype for g in tape.gradient(z, [x, y])] == [np.float32, np.float64]
@@ -65,8 +64,7 @@ def test_split_gives_a_list_of_tensors(name):
 
 def test_a_part_that_is_not_used_has_gradient_zero():
     x = cytape.constant([1.0, 2.0, 3.0, 4.0])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         first, _, last = np.split(x, [1, 3])
         y = first * 2 + last**2
         rows = np.unstack(x)
@@ -77,8 +75,7 @@ def test_a_part_that_is_not_used_has_gradient_zero():
 
 def test_parts_that_overlap_get_both_gradients():
     x = cytape.constant([1.0, 2.0, 3.0, 4.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         parts = np.split(x, [3, 1])
         y = np.concatenate(parts)
     np.testing.assert_array_equal(y.numpy(), [1, 2, 3, 2, 3, 4])
@@ -122,10 +119,8 @@ LISTS = {
     "concatenate with empty operands": lambda x: cnp.concatenate(
         [part for i in range(len(x)) for part in (x[i:i + 1], x[:0])]),
     "split": lambda x: cnp.split(x, len(x)),
-    "split with empty parts": lambda x: cnp.array_split(x, 2 * len(x)),
-    "unstack": cnp.unstack,
-    "sum of a list": lambda x: cnp.sum(cnp.array(list(x))),
-    "block": lambda x: cnp.block(list(x)),
+    "split with empty parts": lambda x: cnp.array_split(x, 2 * len(x)), "unstack": cnp.unstack,
+    "sum of a list": lambda x: cnp.sum(cnp.array(list(x))), "block": lambda x: cnp.block(list(x)),
 }
 
 

@@ -9,6 +9,7 @@ from cytape import nn
 from cytape.errors import DetachedError
 from cytape.numpy import random
 from tests.cases import each
+from tests.ways import gradient, watching
 
 A = np.array([[0.3, 0.5, 0.8], [0.4, 0.7, 0.6]])
 
@@ -61,10 +62,7 @@ def data(request):
 def test_a_tensor_as_a_keyword_is_differentiated(data, call):
     function, expected = DIFFERENTIATED[call]
     t = cytape.constant(0.6)
-    with cytape.GradientTape() as tape:
-        tape.watch(t)
-        y = function(data, t)
-    assert tape.gradient(y, t).item() == pytest.approx(expected)
+    assert gradient(lambda t: function(data, t), t).item() == pytest.approx(expected)
     with cytape.ForwardAccumulator(t, 1.0) as accumulator:
         y = function(data, t)
     assert cnp.sum(accumulator.jvp(y)).item() == pytest.approx(expected)
@@ -84,8 +82,7 @@ def test_a_recorded_tensor_that_an_op_has_no_derivative_for_is_an_error(data, ca
 
 def test_the_error_names_op_and_argument(data):
     t = cytape.constant(0.6)
-    with cytape.GradientTape() as tape:
-        tape.watch(t)
+    with watching(t):
         with pytest.raises(DetachedError, match=r"'Std' .* 'ddof'.*ddof.numpy\(\)"):
             cnp.std(data, ddof=t)
 

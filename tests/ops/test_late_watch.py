@@ -13,6 +13,7 @@ from cytape.errors import TapeStateError
 from cytape.ops.adjoints.identity_groups import together
 from tests.cases import each, grouped
 from tests.ops.test_op_table import FAMILY_OF, SPECS
+from tests.ways import gradients, watching
 
 # Each of their results comes from one operand alone: that of the other is not recorded.
 OF_EACH_OPERAND = {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "meshgrid"}
@@ -52,8 +53,7 @@ def test_the_gradient_is_right_or_an_error(spec, case, inputs, moving, late):
     source, others = args[late], [args[i] for i in moving if i != late]
 
     def run(watched_late):
-        with cytape.GradientTape() as tape:
-            tape.watch(others if watched_late else [*others, source])
+        with watching(others if watched_late else [*others, source]) as tape:
             ys = tensors_of(spec.fn(*args, **case.kwargs))
             tape.watch(source)
             again = source * 2.0  # what follows the watch is recorded in any case
@@ -83,17 +83,13 @@ COMPOSED = {
 def test_composed_functions_are_one_op_to_a_tape(f, make, in_a_graph, late):
     def late_gradient(x, y):
         source, other = (x, y) if late == 0 else (y, x)
-        with cytape.GradientTape() as tape:
-            tape.watch(other)
+        with watching(other) as tape:
             z = f(x, y)
             tape.watch(source)
         return tape.gradient(z, source)
 
     def gradient(x, y):
-        with cytape.GradientTape() as tape:
-            tape.watch([x, y])
-            z = f(x, y)
-        return tape.gradient(z, [x, y])[late]
+        return gradients(f, x, y)[late]
 
     x, y = make(np.array([0.5, 2.0])), make(np.array([1.0, 3.0]))
     run = cytape.function(late_gradient) if in_a_graph else late_gradient

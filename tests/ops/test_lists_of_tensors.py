@@ -22,8 +22,7 @@ PROGRAMS = {
     "appended": lambda t, u: cnp.sum(cnp.append([t], [u, t * u])),
     "a choice": lambda t, u: cnp.sum(cnp.where([True, False], [t, u], [u, t]))}
 PLACES = {
-    "eager": lambda f: f,
-    "function": cytape.function,
+    "eager": lambda f: f, "function": cytape.function,
     "branch": lambda f: lambda t, u: cytape.cond(t > -10.0, lambda: f(t, u), lambda: t),
     "loop": lambda f: cytape.function(lambda t, u: cytape.while_loop(
         lambda i, y: i < 2, lambda i, y: (i + 1, y + 0.5 * f(t, u)), (0, 0.0 * t))[1]),

@@ -7,7 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from tests.cases import each
-from tests.ways import gradient
+from tests.ways import gradient, watching
 
 RANKS = [((), ()), ((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2))]
 
@@ -29,8 +29,7 @@ def test_a_pair_of_ranks_gives_numpys_result_or_numpys_error(function, a, b):
 
 def test_out_is_no_array_for_tensors():
     x = cytape.constant(np.ones((2, 2)))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         for call in (cnp.matmul, cnp.vecdot, cnp.matvec, cnp.vecmat, cnp.conj):
             with pytest.raises(DetachedError, match="with out="):
                 call(x, *[x] * (call is not cnp.conj), out=np.ones((2, 2)))
@@ -50,8 +49,7 @@ def test_an_operator_of_an_array_and_a_tensor():
 
 def test_an_integer_operand_has_no_gradient():
     x, n = cytape.constant(np.ones((2, 2))), cytape.constant([1, 2])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x @ n
     gradients = tape.gradient(y, [x, n])
     np.testing.assert_array_equal(gradients[0].numpy(), [[1, 2], [1, 2]])

@@ -15,7 +15,7 @@ from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
 from tests.ops.op_specs import Case, OpSpec
 from tests.tables import table
-from tests.ways import dense
+from tests.ways import dense, watching
 
 FAMILIES = {
     path.stem.removeprefix("specs_"): importlib.import_module(f"tests.ops.{path.stem}").SPECS
@@ -111,8 +111,7 @@ class Call:
         """Gradient of the outputs, weighted by the cotangents, in each input of `positions`."""
         tensors = self.as_tensors()
         sources = [tensors[i] for i in self.positions]
-        with cytape.GradientTape() as tape:
-            tape.watch(sources)
+        with watching(sources) as tape:
             outputs = as_tuple(self.spec.fn(*tensors, **self.case.kwargs))
         seeded = [(y, v) for y, v in zip(outputs, self.cotangents, strict=True) if v is not None]
         gradients = tape.gradient(
@@ -344,8 +343,7 @@ def test_lists_of_tensors_are_arrays(spec, case, dtype):
     call = Call(spec, case, dtype)
     tensors = call.as_tensors()
     sources = [tensors[i] for i in call.positions]
-    with cytape.GradientTape() as tape:
-        tape.watch(sources)
+    with watching(sources) as tape:
         inputs = [list(x) if i in call.positions and has_axes(call.inputs[i]) else x
                   for i, x in enumerate(tensors)]
         outputs = as_tuple(spec.fn(*inputs, **case.kwargs))
@@ -415,8 +413,7 @@ def test_all_ways_to_the_second_derivative_agree(spec, case, dtype):
 
     def over_reverse(recorder):
         with entered(recorder):
-            with cytape.GradientTape() as inner:
-                inner.watch(sources)
+            with watching(sources) as inner:
                 y = loss()
             return dot(map(dense, inner.gradient(y, sources)), vs)
 
@@ -438,9 +435,7 @@ def test_all_ways_to_the_second_derivative_agree(spec, case, dtype):
         outer(derivative, **options)
         for outer in (by_forward, by_reverse)
         for derivative, options in [
-            (over_reverse, {}),
-            (over_forward, {}),
-            (over_forward, {"use_batch": True}),
+            (over_reverse, {}), (over_forward, {}), (over_forward, {"use_batch": True}),
             (over_forward, {"by_transposition": True}),
         ]
     ]
@@ -483,8 +478,7 @@ def test_a_step_into_the_imaginary_shows_the_jvp(spec, case, dtype):
 @calls(one_case=True, keep=lambda spec: not differentiable(spec))
 def test_step_functions_are_not_connected(spec, case, dtype):
     tensors = [cytape.constant(x) for x in spec.draw(case, dtype)]
-    with cytape.GradientTape() as tape:
-        tape.watch([x for x in tensors if x.dtype.kind in "fc"])
+    with watching([x for x in tensors if x.dtype.kind in "fc"]) as tape:
         outputs = as_tuple(spec.fn(*tensors, **case.kwargs))
     assert tape.gradient(outputs, tensors) == [None] * len(tensors)
     for by_transposition in (False, True):

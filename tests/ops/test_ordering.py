@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
+from tests.ways import watching
 
 X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
 
@@ -20,8 +21,7 @@ X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
     lambda x: np.digitize(x, [1.0, 2.0]), lambda x: cnp.argsort(x, stable=True)])
 def test_orders_are_tensors_without_gradient(call):
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         order = call(x)
     assert isinstance(order, cytape.Tensor)
     np.testing.assert_array_equal(order.numpy(), call(X))
@@ -45,8 +45,7 @@ def test_the_elements_there_have_gradients():
     graph = Graph()
     with graph.as_default():
         x = graph.placeholder(np.dtype(float), (None, 3))
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with watching(x) as tape:
             y = x[np.nonzero(x)]
             z = (y * y).sum() + np.take_along_axis(x, np.argsort(x), -1)[:, 0].sum()
         gradient = tape.gradient(z, x)

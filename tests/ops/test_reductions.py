@@ -10,7 +10,7 @@ import cytape
 import cytape.numpy as ops
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ways import gradient, hessian_times
+from tests.ways import gradient, hessian_times, watching
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
 
@@ -92,8 +92,7 @@ def test_a_mean_of_nothing_is_numpys():
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std"])
 def test_dtype_of_the_result_is_asked_for_and_the_gradient_keeps_its_own(name):
     x = cytape.constant(np.array([1.5, 2.5, 4.0], np.float32))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = getattr(ops, name)(x, dtype=np.float64)
     assert y.dtype == np.float64
     assert tape.gradient(y, x).dtype == np.float32
@@ -165,8 +164,7 @@ def test_extrema_of_nothing_where_extents_are_not_known_are_where_they_begin(nam
 
     @functools.partial(cytape.function, input_signature=signature)
     def f(x, initial):
-        with cytape.GradientTape() as tape:
-            tape.watch(initial)
+        with watching(initial) as tape:
             y = getattr(ops, name)(x, axis=0, initial=initial)
         return y, tape.gradient(y, initial)
 

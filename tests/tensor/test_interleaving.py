@@ -231,8 +231,7 @@ def run(*coroutines):
 def test_tasks_have_tapes_of_their_own():
     async def gradient(scale, n):
         x = cytape.constant(scale)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = x
             for _ in range(n):
                 await pause()
@@ -338,8 +337,7 @@ def test_a_task_started_inside_a_block_is_inside_until_the_block_is_left(x):
         return results
 
     async def main():
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             inside, = await asyncio.gather(multiply(3))
             straggler = asyncio.ensure_future(multiply(3))
             await pause()
@@ -386,8 +384,7 @@ def test_suspending_in_a_task_is_for_that_task(x):
         return [x * x]
 
     async def main():
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             groups = await asyncio.gather(suspending(tape), recording())
             here = x * x
         return [tape.gradient(y, x) is not None for group in groups for y in group], (
@@ -471,8 +468,7 @@ def test_a_copied_context_in_another_thread_brings_no_recorders(x):
 
 
 def test_contexts_that_are_run_by_hand(x):
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         empty = in_thread(contextvars.copy_context)
         copied = contextvars.copy_context()
         here, there, nowhere = x * x, copied.run(lambda: x * x), empty.run(lambda: x * x)

@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 from tests.cases import each
+from tests.ways import watching
 
 BIG = np.arange(10_000.0)
 
@@ -33,8 +34,7 @@ def test_a_dtype_may_be_asked_for(make):
 
 def test_a_constant_of_a_tensor_is_another_tensor_whose_gradient_stops():
     x = cytape.constant(3.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         c = cytape.constant(cytape.stop_gradient(x * x))
         y = c * x
     assert c.id != x.id
@@ -45,8 +45,7 @@ def test_convert_to_tensor_keeps_tensors_and_their_gradients():
     x, v = cytape.constant([1.0, 2.0]), cytape.Variable(3.0)
     assert cytape.convert_to_tensor(x) is x
     assert cytape.convert_to_tensor(x, float) is x
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         read = cytape.convert_to_tensor(v)
         narrow = cytape.convert_to_tensor(x, "float32")
         nested = cytape.convert_to_tensor([[x[0], 5.0], (v, x[1] * v)])

@@ -16,8 +16,7 @@ LEAVES = st.one_of(st.integers(), st.none(), st.text(max_size=2))
 STRUCTURES = st.recursive(
     LEAVES,
     lambda children: st.one_of(
-        st.lists(children, max_size=3),
-        st.lists(children, max_size=3).map(tuple),
+        st.lists(children, max_size=3), st.lists(children, max_size=3).map(tuple),
         st.tuples(children, children).map(lambda pair: Pair(*pair)),
         st.dictionaries(st.text(max_size=2), children, max_size=3),
     ),

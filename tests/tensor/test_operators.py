@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 from tests.cases import each
+from tests.ways import gradient, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
@@ -266,25 +267,20 @@ def test_methods_take_ndarrays_keywords(name, args):
     ("ravel", ()), ("repeat", (2,)), ("reshape", (6,)), ("squeeze", ()), ("std", (0,)), ("sum", ()),
     ("swapaxes", (0, 1)), ("take", ([0, 2, 2],)), ("trace", ()), ("transpose", ()), ("var", (1,))])
 def test_methods_are_differentiated_like_the_functions(name, args):
-    gradients = []
-    for call in (operator.methodcaller(name, *args),
-                 lambda x: getattr(cytape.numpy, name)(x, *args),
-                 lambda x: getattr(np, name)(x, *args)):
-        x = cytape.constant(V23)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = call(x) * 2.0
-        gradients.append(cytape.convert_to_tensor(tape.gradient(y, x)).numpy())
-    assert gradients[0].shape == (2, 3) and gradients[0].any()
-    np.testing.assert_array_equal(gradients[1], gradients[0])
-    np.testing.assert_array_equal(gradients[2], gradients[0])
+    first, *others = [
+        cytape.convert_to_tensor(gradient(lambda x, call=call: call(x) * 2.0, V23)).numpy()
+        for call in (operator.methodcaller(name, *args),
+                     lambda x: getattr(cytape.numpy, name)(x, *args),
+                     lambda x: getattr(np, name)(x, *args))]
+    assert first.shape == (2, 3) and first.any()
+    for other in others:
+        np.testing.assert_array_equal(other, first)
 
 
 @pytest.mark.parametrize("name, args", [("flatten", ()), ("astype", ("float32",)), ("T", None)])
 def test_methods_without_a_function_are_differentiated_too(name, args):
     x = cytape.constant(V23)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x.T if args is None else getattr(x, name)(*args)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.ones((2, 3)))
 

@@ -163,8 +163,7 @@ def test_dataclasses_are_registered_when_they_are_needed():
 @pytest.mark.parametrize(("call", "expected"), [
     (lambda f: cytape.function(f)(np.array(3.0)), 9.0),
     (lambda f: cytape.vmap(f)(np.array([3.0, 4.0])), [9.0, 16.0]),
-    (lambda f: cytape.vjp(f, 3.0)[0], 9.0),
-    (lambda f: cytape.jvp(f, (3.0,), (1.0,))[1], 6.0),
+    (lambda f: cytape.vjp(f, 3.0)[0], 9.0), (lambda f: cytape.jvp(f, (3.0,), (1.0,))[1], 6.0),
     (lambda f: cytape.jacobian(f)(3.0), 6.0),
     (lambda f: cytape.jacfwd(cytape.function(f))(3.0), 6.0),
     (lambda f: cytape.jacobian(cytape.recompute_grad(f))(3.0), 6.0),

@@ -17,7 +17,7 @@ from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
 from tests.tables import table
 from tests.threads import in_thread, in_threads
-from tests.ways import gradient
+from tests.ways import gradient, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.arange(6.0).reshape(2, 3)
@@ -137,8 +137,7 @@ def test_taken_on_by_a_tensor_a_value_has_one_handle():
 def test_no_result_is_an_array_that_somebody_may_change(array):
     tensor = cytape.constant(array)
     room = np.zeros_like(array)
-    with cytape.GradientTape() as tape:
-        tape.watch(tensor)
+    with watching(tensor):
         with pytest.raises(TypeError):
             cytape.numpy.sin(tensor, room)
     assert not room.any()
@@ -206,8 +205,7 @@ def test_item_takes_an_index():
 
 def test_iterating_gives_tensors_that_are_connected():
     x = cytape.constant(V23)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         first, second = x
         y = np.sum(first * second)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), V23[::-1])

@@ -37,12 +37,8 @@ def test_first_and_second_derivative(name):
         return (y * y * y).sum()
 
     graph, x = unknown()
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = loss(x)
-        first = inner.gradient(y, x)
+    with ways.watching(x) as outer:
+        first = ways.gradient(loss, x)
         squared = (first * first).sum()
     second = outer.gradient(squared, x)
     assert "DeferredVjp" in {op.name for op in graph.ops}

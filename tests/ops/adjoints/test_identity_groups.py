@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.ops.adjoints.identity_groups import add_n, add_n_op, identity_n, may_agree, tuple_op
+from tests.ways import watching
 
 
 def test_add_n_adds():
@@ -56,8 +57,7 @@ def test_add_n_knows_the_shape_if_one_input_does():
 
 def test_each_term_has_the_gradient_of_the_sum():
     xs = [cytape.constant([1.0, 2.0]) for _ in range(3)]
-    with cytape.GradientTape() as tape:
-        tape.watch(xs)
+    with watching(xs) as tape:
         y = np.sum(add_n_op(*xs) ** 2)
     for gradient in tape.gradient(y, xs):
         np.testing.assert_array_equal(gradient.numpy(), [6.0, 12.0])
@@ -80,8 +80,7 @@ def test_identity_n_of_arrays():
 
 def test_unused_outputs_have_zeros_for_a_gradient():
     a, b = cytape.constant(1.0), cytape.constant([1.0, 2.0])
-    with cytape.GradientTape() as tape:
-        tape.watch([a, b])
+    with watching(a, b) as tape:
         c, _ = identity_n(a, b)
     da, db = tape.gradient(c, [a, b])
     assert float(da) == 1.0
@@ -92,8 +91,7 @@ def test_only_the_second_of_a_tuple_is_used_under_an_accumulator():
     """Nothing arrives for the first one, which the tuple takes as None."""
     x = cytape.constant([1.0, 2.0])
     with cytape.ForwardAccumulator(x, np.array([1.0, 0.5])) as accumulator:
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with watching(x) as tape:
             _, y = tuple_op(x, x * x)
         gradient = tape.gradient(y, x)
     np.testing.assert_array_equal(gradient.numpy(), [2.0, 4.0])

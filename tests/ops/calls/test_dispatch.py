@@ -14,6 +14,7 @@ from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import Tensor
+from tests.ways import gradient, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -162,10 +163,7 @@ def test_threads_that_use_an_op_for_the_first_time_at_once():
     def work():
         x = cytape.constant(V3)
         barrier.wait()
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = op(x)
-        results.append(tape.gradient(y, x).numpy())
+        results.append(gradient(op, x).numpy())
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -181,12 +179,8 @@ def test_threads_that_use_an_op_for_the_first_time_at_once():
 @squares
 def test_the_way_back_can_be_recorded(square):
     x = cytape.constant(V3)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = square(x) * x
-        first = inner.gradient(y, x)
+    with watching(x) as outer:
+        first = gradient(lambda x: square(x) * x, x)
     np.testing.assert_allclose(first.numpy(), 3 * V3**2)
     second = outer.gradient(first, x)
     # The closure says that its own gradient does not depend on x.
@@ -201,8 +195,7 @@ def test_the_way_back_can_be_recorded(square):
 ], ids=["array", "tensor", "strided", "slices"])
 def test_output_gradients_of_any_form(square, seed):
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = square(x)
     gradient = tape.gradient(y, x, output_gradients=seed)
     np.testing.assert_array_equal(gradient.numpy(), 2 * V3 * [1, 10, 100])
@@ -211,10 +204,7 @@ def test_output_gradients_of_any_form(square, seed):
 @squares
 def test_nan_and_infinity_pass_through(square):
     x = cytape.constant([np.nan, np.inf, -np.inf])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = square(x)
-    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [np.nan, np.inf, -np.inf])
+    np.testing.assert_array_equal(gradient(square, x).numpy(), [np.nan, np.inf, -np.inf])
 
 
 @pytest.mark.parametrize("gradient, words", [
@@ -224,8 +214,7 @@ def test_a_gradient_of_another_shape_is_an_error_that_names_op_input_and_shapes(
         gradient, words, recorded):
     op = GeneralOp("Wrong", np.positive, lambda op, g: gradient)
     x = cytape.constant(V3)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = op(x)
         if recorded:
             with pytest.raises(InvalidGradientError, match=words):

@@ -11,6 +11,7 @@ from cytape.ops.engine.custom_op import custom_call, record_custom
 from cytape.ops.engine.general_op import GeneralOp
 from tests.cases import each
 from tests.ops.forward_mode import followed, recorder_of, tangent_of
+from tests.ways import watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 ONES = np.ones(3)
@@ -244,11 +245,9 @@ def test_an_error_leaves_the_recorders_as_they_were(op, use_batch):
     x = cytape.constant(V3)
     lead = (2,) if use_batch else ()
     inner = recorder_of([x], [np.ones((*lead, 3))], use_batch)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         inner.push()
-        with cytape.GradientTape() as last:
-            last.watch(x)
+        with watching(x) as last:
             try:
                 op(x)
             except (ZeroDivisionError, InvalidGradientError, NotDifferentiableError):
@@ -281,7 +280,6 @@ def test_tangents_are_seen_by_those_entered_before_only():
 def test_a_tangent_of_a_batch_is_recorded_by_an_outer_tape():
     x = cytape.constant(V3)
     batch = np.stack([V3, ONES])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         _, (tangent,) = followed(lambda x: cnp.sum(x * x * x), [x], [batch], use_batch=True)
     np.testing.assert_allclose(tape.jacobian(tangent, x).numpy(), 6 * V3 * batch)

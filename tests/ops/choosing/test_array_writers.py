@@ -11,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError, TapeStateError
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ways import watching
 
 RNG = np.random.default_rng(5)
 X, SQUARE, TALL = RNG.uniform(0.3, 1.7, (3, 4)), RNG.uniform(size=(3, 3)), RNG.uniform(size=(7, 3))
@@ -82,8 +83,7 @@ def test_an_array_holds_no_derivative(name):
         return
     for namespace in np, cnp:
         array = x.copy()
-        with cytape.GradientTape() as tape:
-            tape.watch(tensor := cytape.constant(v))
+        with watching(tensor := cytape.constant(v)):
             with pytest.raises((DetachedError, TypeError), match=r"cytape\.constant|full"):
                 write(namespace, array, tensor)
         np.testing.assert_array_equal(array, x)
@@ -101,8 +101,7 @@ def test_they_follow_the_rules_of_assignments():
         row = written[1]
         np.put(row, [1], 7.0)
     np.testing.assert_array_equal(x, array)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         for write in (lambda: np.put(x, [0], 1.0), lambda: np.add.at(x, [0], 1.0)):
             with pytest.raises(TapeStateError, match="watches"):
                 write()

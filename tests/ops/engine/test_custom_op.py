@@ -9,6 +9,7 @@ import pytest
 import cytape
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
+from tests.ways import watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -77,8 +78,7 @@ def test_a_closure_is_let_go_with_its_entry(end, persistent):
 
 def test_a_closure_that_refers_to_its_tape_is_found_by_the_collector():
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         outputs = custom(x, lambda g, tape=tape: [g])
     alive = weakref.ref(tape)
     del tape
@@ -95,8 +95,7 @@ def test_a_closure_gets_zeros_for_outputs_without_gradient():
         return [gradients[0] * 2.0]
 
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         first, _ = custom(x, backward, n_outputs=2)
     np.testing.assert_array_equal(tape.gradient(first, x).numpy(), 2 * np.ones(3))
     assert [type(g) for g in received] == 2 * [cytape.Tensor]
@@ -106,8 +105,7 @@ def test_a_closure_gets_zeros_for_outputs_without_gradient():
 @pytest.mark.parametrize("returned", [[], [V3, V3]])
 def test_a_closure_must_return_one_gradient_per_input(returned):
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         (y,) = custom(x, lambda g: returned)
     with pytest.raises(InvalidGradientError, match=f"Custom.*expected 1, got {len(returned)}"):
         tape.gradient(y, x)
@@ -115,10 +113,8 @@ def test_a_closure_must_return_one_gradient_per_input(returned):
 
 def test_a_closure_is_differentiated_again():
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
+    with watching(x) as outer:
+        with watching(x) as inner:
             y = cytape.constant(8.0)
             [y] = custom_call("Cube", [y], [x], lambda g: [g * 3.0 * x * x])
         first = inner.gradient(y, x)
@@ -128,8 +124,7 @@ def test_a_closure_is_differentiated_again():
 def test_many_names_of_closures_do_no_harm():
     x = cytape.constant(V3)
     for i in range(20):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with watching(x) as tape:
             y = cytape.constant(V3)
             [y] = custom_call(f"Custom{i}", [y], [x], lambda g, i=i: [g * float(i)])
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.full(3, float(i)))

@@ -11,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
+from tests.ways import watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -36,10 +37,8 @@ def test_plain_arrays_are_left_to_numpy():
 
 
 @pytest.mark.parametrize("call", [
-    lambda f: f.add(cytape.constant(V3)),
-    lambda f: f.add(cytape.constant(V3), V3, V3, V3),
-    lambda f: f.sin(cytape.constant(V3), V3, V3),
-    lambda f: f.sin(),
+    lambda f: f.add(cytape.constant(V3)), lambda f: f.add(cytape.constant(V3), V3, V3, V3),
+    lambda f: f.sin(cytape.constant(V3), V3, V3), lambda f: f.sin(),
     lambda f: f.add(x1=cytape.constant(V3), x2=1.0),
 ], ids=["too few", "too many", "too many of one", "none", "by name"])
 @pytest.mark.parametrize("module", [np, cnp])
@@ -85,8 +84,7 @@ def test_a_dtype_may_be_asked_for_and_is_differentiable(function, args):
     for module in (np, cnp):
         tensors = [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in args]
         sources = [t for t in tensors if isinstance(t, cytape.Tensor)]
-        with cytape.GradientTape() as tape:
-            tape.watch(sources)
+        with watching(sources) as tape:
             result = getattr(module, function)(*tensors, dtype="float32")
         assert result.dtype == np.float32
         np.testing.assert_array_equal(result.numpy(), expected)
@@ -97,8 +95,7 @@ def test_a_dtype_may_be_asked_for_and_is_differentiable(function, args):
 def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
     x = cytape.constant(V3)
     before = np.array(other)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x * other
     if isinstance(other, np.ndarray):
         other += 100
@@ -112,10 +109,8 @@ def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
 
 
 BESIDE = {  # with an array beside a tensor: the op, and the tensor's gradient
-    "t * a": (lambda t, a: t * a, lambda t, a: a),
-    "a * t": (lambda t, a: a * t, lambda t, a: a),
-    "t + a": (lambda t, a: t + a, lambda t, a: 1),
-    "a - t": (lambda t, a: a - t, lambda t, a: -1),
+    "t * a": (lambda t, a: t * a, lambda t, a: a), "a * t": (lambda t, a: a * t, lambda t, a: a),
+    "t + a": (lambda t, a: t + a, lambda t, a: 1), "a - t": (lambda t, a: a - t, lambda t, a: -1),
     "t - a": (lambda t, a: t - a, lambda t, a: 1),
     "t / a": (lambda t, a: t / a, lambda t, a: 1 / a),
     "a / t": (lambda t, a: a / t, lambda t, a: -a / t**2),
@@ -141,8 +136,7 @@ def test_an_array_beside_a_tensor_may_change_after_the_op(shape, beside, lay_out
     x = cytape.constant(rng.uniform(0.5, 2, shape))
     array = lay_out(rng.uniform(0.5, 2, shape))
     before = array.copy()
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = function(x, array)
         array[...] = 77
         recorded = tape.gradient(y, x)
@@ -200,8 +194,7 @@ def saved(function, n_inputs, watched=None):
     inputs_alive = [weakref.ref(array) for array in arrays]
     tensors = [tensor_of(array) for array in arrays]
     arrays.clear()
-    with cytape.GradientTape() as tape:
-        tape.watch(tensors if watched is None else [tensors[i] for i in watched])
+    with watching(tensors if watched is None else [tensors[i] for i in watched]) as tape:
         y = function(*tensors)
         result = y.numpy()
         output_alive = weakref.ref(result if result.base is None else result.base)
@@ -250,8 +243,7 @@ def test_nothing_is_kept_where_nobody_records():
 
 def test_no_handle_is_kept():
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         before = live_tensors()
         y = cnp.exp(x) * cnp.sin(x) / cnp.tanh(x)
         assert live_tensors() == before + 1

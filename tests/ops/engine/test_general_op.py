@@ -17,6 +17,7 @@ from cytape.tensor.tensor import live_tensors, tensor_of
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.forward_mode import tangent_of
+from tests.ways import watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -25,8 +26,7 @@ def run(op, *inputs, watch=None, recorded=False, **attrs):
     """Gradients of the sum of an op's outputs in its inputs, or those of them that are watched."""
     tensors = [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in inputs]
     sources = tensors if watch is None else [tensors[i] for i in watch]
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(sources)
+    with watching(sources, persistent=True) as tape:
         y = op(*tensors, **attrs)
         if recorded:
             return tape.gradient(y, sources)
@@ -133,8 +133,7 @@ def test_nothing_of_a_call_can_be_replaced():
 def test_an_output_without_gradient_has_zeros_of_its_shape_and_dtype():
     seen = Seen()
     x = cytape.constant(np.float32(V3))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         first, _ = seen.op(x, np.float32(V3))
     tape.gradient(first, x)
     zeros = seen.gradients[1]
@@ -201,8 +200,7 @@ def test_an_error_in_the_forward_function_records_nothing():
     op = GeneralOp("Fails", forward)
     x = cytape.constant(V3)
     before = live_tensors()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         with pytest.raises(ArithmeticError):
             op(x)
         y = x * x
@@ -225,8 +223,7 @@ def test_only_what_is_declared_is_kept(saved_inputs, inputs, saved_outputs, outp
     before = live_tensors()
     tensors = [tensor_of(array) for array in arrays]
     arrays.clear()
-    with cytape.GradientTape() as tape:
-        tape.watch(tensors)
+    with watching(tensors) as tape:
         results = op(*tensors)
         alive += [weakref.ref(y.numpy().base) for y in results]
         ends = [y * 1.0 for y in results]
@@ -248,8 +245,7 @@ def test_attributes_are_kept_as_long_as_the_entry():
     op = GeneralOp("Attributed", lambda x, note: x * 2, lambda op, g: 2 * g)
     x, note = cytape.constant(V3), Attribute()
     alive = weakref.ref(note)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = op(x, note=note)
     del note
     assert alive() is not None
@@ -262,8 +258,7 @@ def test_attributes_are_kept_as_long_as_the_entry():
 def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
     op = GeneralOp("Multiply", np.multiply, lambda op, g: (g * op.inputs[1], g * op.inputs[0]))
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = op(x, other)
     other[0] = 100.0
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), V3)

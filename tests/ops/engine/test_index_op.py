@@ -13,6 +13,7 @@ import cytape.numpy as cnp
 from cytape.ops.engine.index_op import index_in_batch
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
+from tests.ways import gradient, watching
 
 SLICES = [
     slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(None, None, 2),
@@ -27,8 +28,7 @@ def numbers(*shape):
 
 def gradients(function, x, seed):
     """What C code computes, and what recorded ops do."""
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = function(x)
         recorded = tape.gradient(y, x, output_gradients=seed)
     return tape.gradient(y, x, output_gradients=seed), recorded
@@ -45,9 +45,9 @@ def check(array, index, lay_out=lambda x: x):
         seed = np.arange(1.0, 1 + expected.size).reshape(expected.shape).astype(array.dtype)
         scattered = np.zeros(x.shape, array.dtype)
         scattered[index] += seed
-        for gradient in gradients(lambda x: x[index], x, seed):
-            assert gradient.spec is x.spec
-            np.testing.assert_array_equal(gradient.numpy(), scattered)
+        for slope in gradients(lambda x: x[index], x, seed):
+            assert slope.spec is x.spec
+            np.testing.assert_array_equal(slope.numpy(), scattered)
 
 
 def indices(n_axes):
@@ -134,8 +134,8 @@ def test_booleans_arrays_and_numpys_integers(index):
     np.testing.assert_array_equal(result.numpy(), array[index])
     scattered = np.zeros_like(array)
     np.add.at(scattered, index, 1)
-    for gradient in gradients(lambda x: x[index], x, np.ones(result.shape)):
-        np.testing.assert_array_equal(gradient.numpy(), scattered)
+    for slope in gradients(lambda x: x[index], x, np.ones(result.shape)):
+        np.testing.assert_array_equal(slope.numpy(), scattered)
 
 
 @each("index", [
@@ -201,8 +201,8 @@ def test_elements_that_are_shown_repeatedly():
     array = np.broadcast_to(numbers(4), (3, 4))
     x = tensor_of(array)
     np.testing.assert_array_equal(x[1:, ::-1].numpy(), array[1:, ::-1])
-    for gradient in gradients(lambda x: x[1:, ::-1], x, np.ones((2, 4))):
-        np.testing.assert_array_equal(gradient.numpy(), [[0] * 4, [1] * 4, [1] * 4])
+    for slope in gradients(lambda x: x[1:, ::-1], x, np.ones((2, 4))):
+        np.testing.assert_array_equal(slope.numpy(), [[0] * 4, [1] * 4, [1] * 4])
 
 
 # -- gradients that meet ---------------------------------------------------------------------------
@@ -221,16 +221,15 @@ def test_parts_of_one_tensor_add_up(size, dtype):
     expected += 2
     expected[3] += 1
     expected[1:3] += 1
-    for gradient in (found, recorded):
-        assert gradient.spec is x.spec
-        np.testing.assert_array_equal(gradient.numpy(), expected)
+    for slope in (found, recorded):
+        assert slope.spec is x.spec
+        np.testing.assert_array_equal(slope.numpy(), expected)
 
 
 @pytest.mark.parametrize("n", [10, 1000])
 def test_rows_taken_one_by_one(n):
     x, weights = cytape.constant(numbers(n, 6)), numbers(n, 6)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = sum(np.sum(row * weight) for row, weight in zip(x, weights, strict=True))
     for _ in range(2):
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), weights)
@@ -250,23 +249,22 @@ def test_parts_meet_gradients_of_other_kinds(shape, order):
     expected[:-1] += array[1:]
     expected[0] += 2
     expected[3] += 1
-    for gradient in (found, recorded):
-        np.testing.assert_allclose(cytape.convert_to_tensor(gradient).numpy(), expected, 1e-12)
+    for slope in (found, recorded):
+        np.testing.assert_allclose(cytape.convert_to_tensor(slope).numpy(), expected, 1e-12)
 
 
 @pytest.mark.parametrize("size", [4, 400, 4000, 40_000])
 def test_what_is_handed_out_is_not_added_to(size):
     x = cytape.constant(np.ones(size))
     seeds = [cytape.constant(np.full(size, 3.0)), cytape.constant(np.full(size // 2, 5.0))]
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         z = cnp.positive(x)
         y = [cnp.positive(z), z[::2]]
     by_z, by_x = tape.gradient(y, [z, x], output_gradients=seeds)
     (again,) = tape.gradient(y, [z], output_gradients=seeds)
     expected = np.where(np.arange(size) % 2, 3.0, 8.0)
-    for gradient in (by_z, by_x, again):
-        np.testing.assert_array_equal(gradient.numpy(), expected)
+    for slope in (by_z, by_x, again):
+        np.testing.assert_array_equal(slope.numpy(), expected)
     np.testing.assert_array_equal(seeds[0].numpy(), np.full(size, 3.0))
     np.testing.assert_array_equal(seeds[1].numpy(), np.full(size // 2, 5.0))
 
@@ -274,19 +272,15 @@ def test_what_is_handed_out_is_not_added_to(size):
 def test_a_gradient_that_lies_strided():
     x, seed = cytape.constant(numbers(30, 40)), numbers(10, 20)
     for lay_out in (np.asfortranarray, lambda s: s[::-1].copy()[::-1], lambda s: s):
-        for gradient in gradients(lambda x: x[::3, ::2], x, tensor_of(lay_out(seed))):
-            np.testing.assert_array_equal(gradient.numpy()[::3, ::2], seed)
-            assert np.count_nonzero(gradient.numpy()) == seed.size
+        for slope in gradients(lambda x: x[::3, ::2], x, tensor_of(lay_out(seed))):
+            np.testing.assert_array_equal(slope.numpy()[::3, ::2], seed)
+            assert np.count_nonzero(slope.numpy()) == seed.size
 
 
 def test_the_second_derivative():
     x = cytape.constant(numbers(6))
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = np.sum(x[1:] ** 3 * x[:-1])
-        first = inner.gradient(y, x)
+    with watching(x) as outer:
+        first = gradient(lambda x: np.sum(x[1:] ** 3 * x[:-1]), x)
     a = x.numpy()
     expected = np.append(0, 6 * a[1:] * a[:-1] + 3 * a[1:] ** 2)
     expected[:-1] += 3 * a[1:] ** 2

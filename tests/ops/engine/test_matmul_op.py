@@ -12,14 +12,14 @@ from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
 from tests.ops.specs_linalg import OUTER_SHAPES, VECTOR_SHAPES
+from tests.ways import gradient, watching
 
 SHAPES = [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 3), (3, 1)),
     ((1, 1), (1, 1)), ((50, 40), (40, 30)), ((1,), (1,)), ((0, 3), (3, 4)), ((2, 0), (0, 4)),
     ((0,), (0,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (6, 3, 4))]
 LAYOUTS = {
-    "contiguous": lambda x: x,
-    "fortran": np.asfortranarray,
+    "contiguous": lambda x: x, "fortran": np.asfortranarray,
     "every other row": lambda x: np.repeat(x, 2, axis=0)[::2],
     "every other column": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
     "backwards": lambda x: np.flip(np.flip(x).copy()),
@@ -38,8 +38,7 @@ def as_columns(x):
 
 
 def gradients(function, *tensors, recorded=False):
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(tensors)
+    with watching(tensors, persistent=True) as tape:
         y = function(*tensors)
         seed = draw(y.shape, y.dtype, 9)
         if recorded:
@@ -95,8 +94,7 @@ def test_only_one_operand_is_followed(position):
     a, b = draw((2, 3)), draw((3, 4), seed=1)
     operands = [a, b]
     x = operands[position] = cytape.constant(operands[position])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = operands[0] @ operands[1]
     expected = np.ones((2, 4)) @ b.T if position == 0 else a.T @ np.ones((2, 4))
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected)
@@ -106,8 +104,7 @@ def test_an_ndarray_operand_is_taken_as_it_was_when_the_product_was_computed():
     a = draw((2, 3))
     before = a.copy()
     x = cytape.constant(draw((3, 4), seed=1))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = a @ x
     a[:] = 100
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), before.T @ np.ones((2, 4)))
@@ -196,8 +193,7 @@ def test_gradients_meet_what_has_arrived(left, right, recorded, dtype):
     by_x = (g @ b.T.conj()).reshape(left) + 2 * x.numpy().conj()
     by_y = (a.T.conj() @ g).reshape(right) + 2 * y.numpy().conj()
     for order in [(0, 1, 2), (1, 0, 2), (2, 0, 1)]:
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch([x, y])
+        with watching(x, y, persistent=True) as tape:
             z = several(order)(x, y)
             if recorded:
                 found = tape.gradient(z, [x, y])
@@ -213,8 +209,7 @@ def test_a_gradient_that_is_handed_out_is_not_added_to(dtype):
     x, w = cytape.constant(draw((50, 54), dtype)), cytape.constant(draw((54,), dtype, 1))
     seed = draw((50, 54), dtype, 2)
     kept = seed.copy()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         z = [x @ w, x + 0.0]  # the sum's gradient is what the user gave
     gradient = tape.gradient(z, x, output_gradients=[None, seed])
     np.testing.assert_allclose(gradient.numpy(), kept + np.ones((50, 1)) * w.numpy(), 1e-5)
@@ -234,8 +229,7 @@ def test_one_tensor_as_both_operands_of_an_outer_product():
 def test_a_gradient_that_a_sum_repeats(left, right):
     a, b = draw(left), draw(right, seed=1)
     x, y = cytape.constant(a), cytape.constant(b)
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
+    with watching(x, y) as tape:
         z = cnp.sum(x @ y)
     by_x, by_y = tape.gradient(z, [x, y])
     a, b = np.atleast_2d(a), as_columns(b)
@@ -263,8 +257,7 @@ def test_zeros_of_outer_products_have_numpys_signs(dtype):
 
 def test_the_gradient_of_a_product_of_vectors_shows_the_other_one():
     x, y = map(cytape.constant, np.random.default_rng(0).normal(size=(2, 5000)))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, y])
+    with watching(x, y, persistent=True) as tape:
         product, square = x @ y, x @ x
     for found, other in zip(tape.gradient(product, [x, y]), (y, x), strict=True):
         np.testing.assert_array_equal(found, other)
@@ -279,10 +272,7 @@ def test_tangents_of_gradients_are_not_added_to_what_is_shown():
     scale, before = cytape.constant(1.0), y.numpy().copy()
     ones = cytape.constant(1.0)
     with cytape.ForwardAccumulator([scale, y], [ones, tangent]) as accumulator:
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            product = (x @ y) * scale
-        found = tape.gradient(product, x)
+        found = gradient(lambda x: (x @ y) * scale, x)
     np.testing.assert_array_equal(found, before)
     np.testing.assert_allclose(accumulator.jvp(found), before + tangent.numpy(), 1e-14)
     np.testing.assert_array_equal(y, before)

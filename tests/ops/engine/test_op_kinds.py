@@ -17,6 +17,7 @@ from cytape.ops.engine.op_kinds import OPS, elementwise, general, linear, nondif
 from cytape.ops.kernels.partial_tracer import partials_of
 from cytape.testing import check_grads
 from tests.ops.forward_mode import followed, tangent_of
+from tests.ways import gradients, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -31,11 +32,7 @@ def name():
 
 
 def gradient(function, x, **arguments):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x, **arguments)
-    result = tape.gradient(y, x)
+    (result,) = gradients(lambda x: function(x, **arguments), x)
     return None if result is None else result.numpy()
 
 
@@ -58,10 +55,7 @@ def test_elementwise_of_a_function_that_is_no_ufunc(name):
 def test_elementwise_with_an_input_that_it_does_not_depend_on_differentiably(name):
     op = elementwise(name, np.copysign, lambda z, x, y: np.sign(x) * np.sign(y), None)
     x, y = cytape.constant(V3), cytape.constant(-V3)
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
-        z = op(x, y)
-    by_x, by_y = tape.gradient(z, [x, y])
+    by_x, by_y = gradients(op, x, y)
     np.testing.assert_array_equal(by_x.numpy(), -np.ones(3))
     assert by_y is None
 
@@ -183,8 +177,7 @@ def test_what_was_recorded_keeps_the_declaration_it_was_recorded_with(name):
     with graph.as_default():
         p = graph.placeholder("float64", (3,))
         y = first(p)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         eager = first(x)
     with pytest.warns(UserWarning, match="declared before"):
         second = declared(5.0)
@@ -280,8 +273,7 @@ def test_the_remedy_helps(name):
 def test_an_op_without_a_gradient_is_no_trouble_where_none_is_wanted(name):
     op = general(name, np.square)
     x, other = cytape.constant(V3), cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch([x, other])
+    with watching(x, other) as tape:
         y = op(x)
         z = other * 2.0
     assert tape.gradient(z, [x, other])[0] is None

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.ops.forward_mode import tangent_of
+from tests.ways import gradients, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -22,8 +23,7 @@ def test_gradients_made_together_are_those_made_one_by_one(op, size):
     x, y, c = map(cytape.constant, rng.uniform(0.5, 2, (3, size)))
 
     def gradients(sources):
-        with cytape.GradientTape() as tape:
-            tape.watch(sources)
+        with watching(sources) as tape:
             total = cnp.sum(op(x, y) * c)  # the gradient of the op is the tape's own
         return tape.gradient(total, sources)
 
@@ -42,8 +42,7 @@ def test_gradients_of_a_sum_are_those_of_ones_to_the_bit(op, layout):
     x, y = cytape.constant(rng.uniform(0.5, 2, (80, 60))), cytape.constant(
         layout(rng.uniform(0.5, 2, (80, 60))))
     for sources in [x], [y], [x, y], [x, x]:
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(sources)
+        with watching(sources, persistent=True) as tape:
             result = op(x, sources[-1] if sources[-1] is x and len(sources) == 2 else y)
             total = cnp.sum(result)
         expected = tape.gradient(result, sources, output_gradients=np.ones((80, 60)))
@@ -55,8 +54,7 @@ def test_gradients_of_a_sum_are_those_of_ones_to_the_bit(op, layout):
 
 def test_a_factor_is_shown_as_the_gradient_of_the_other_and_does_not_change():
     x, y = cytape.constant(np.arange(5000.0)), cytape.Variable(np.arange(5000.0) + 1)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         total = cnp.sum(x * y)
     of_x, of_y = tape.gradient(total, [x, y])
     assert np.shares_memory(of_x.numpy(), y.numpy()) and np.shares_memory(of_y.numpy(), x.numpy())
@@ -68,8 +66,7 @@ def test_a_factor_is_shown_as_the_gradient_of_the_other_and_does_not_change():
 def test_a_factor_shown_as_a_gradient_is_not_added_to():
     x, y = map(cytape.constant, np.random.default_rng(0).uniform(0.5, 2, (2, 5000)))
     before = y.numpy().copy()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         total = cnp.sum(cnp.sin(x)) + cnp.sum(x * y) + cnp.sum(x * y) + cnp.sum(x * x)
     found = tape.gradient(total, x)
     np.testing.assert_allclose(found, np.cos(x.numpy()) + 2 * before + 2 * x.numpy(), 1e-13)
@@ -79,17 +76,13 @@ def test_a_factor_shown_as_a_gradient_is_not_added_to():
 def test_gradients_made_together_leave_what_a_user_passed_in():
     x, y, seed = map(cytape.constant, np.random.default_rng(0).uniform(0.5, 2, (3, 1000)))
     before = seed.numpy().copy()
-    with cytape.GradientTape() as tape:
-        tape.watch([x, y])
-        z = x / y
-    tape.gradient(z, [x, y], output_gradients=seed)
+    gradients(lambda x, y: x / y, x, y, output_gradients=seed)
     np.testing.assert_array_equal(seed.numpy(), before)
 
 
 def test_an_operand_that_is_used_twice_gets_both_gradients():
     x = cytape.constant(np.linspace(0.5, 2, 3000))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         quotient, product = x / x, x * x + cnp.arctan2(x, 1 / x)
     np.testing.assert_allclose(tape.gradient(quotient, x).numpy(), 0 * x.numpy(), atol=1e-15)
     np.testing.assert_allclose(
@@ -99,8 +92,7 @@ def test_an_operand_that_is_used_twice_gets_both_gradients():
 @pytest.mark.parametrize("shape", [(5000,), (70, 80), (1, 5000)])
 def test_the_gradient_of_a_sum_times_a_number_is_one_number(shape):
     x = cytape.constant(np.ones(shape))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         scaled, added_to = cnp.sum(-cnp.radians(x)), cnp.sum(-x) + cnp.sum(x * x) + cnp.sum(-x)
     gradient = tape.gradient(scaled, x).numpy()
     assert gradient.strides == tuple(0 for _ in shape)
@@ -117,8 +109,7 @@ def test_the_gradient_of_a_sum_times_a_number_is_one_number(shape):
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_gradient_has_the_dtype_and_shape_of_its_input(dtypes, recorded):
     x, y = cytape.constant(V3.astype(dtypes[0])), cytape.constant(np.ones((2, 1), dtypes[1]))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, y])
+    with watching(x, y, persistent=True) as tape:
         z = x * y
         gradients = tape.gradient(z, [x, y]) if recorded else None
     for gradient, source in zip(gradients or tape.gradient(z, [x, y]), [x, y], strict=True):
@@ -127,8 +118,7 @@ def test_a_gradient_has_the_dtype_and_shape_of_its_input(dtypes, recorded):
 
 def test_an_integer_result_is_not_recorded():
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = (x > 0) * x
         z = cnp.floor_divide(x, 1.0)
     np.testing.assert_array_equal(tape.gradient([y, z], x).numpy(), V3 > 0)
@@ -162,8 +152,7 @@ def test_a_boolean_partial_selects_the_tangent():
 
 def test_a_tangent_can_be_differentiated():
     x, v = cytape.constant(V3), cytape.constant([1.0, 2.0, 3.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         tangent = tangent_of(cnp.sin, (x, v))
     np.testing.assert_allclose(tape.gradient(tangent, x).numpy(), -np.sin(V3) * [1, 2, 3])
 
@@ -178,8 +167,7 @@ def test_the_tangent_of_a_gradient_is_the_same_by_programs_and_on_tensors(dtype,
 
     def products():
         with cytape.ForwardAccumulator([x, y], [dx, dy[:1] if shape else dy]) as accumulator:
-            with cytape.GradientTape() as tape:
-                tape.watch([x, y])
+            with watching(x, y) as tape:
                 z = cnp.exp(x * y) / (x + cnp.sin(y) * cnp.sin(y) + 3)
             gradients = tape.gradient(z, [x, y])
         return accumulator.jvp(gradients)

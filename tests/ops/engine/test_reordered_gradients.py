@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.ways import gradient, watching
 
 SHAPE = (4, 6, 5, 2)
 
@@ -66,15 +67,13 @@ def test_gradients_go_back_to_where_elements_came_from(use, weighted, rng):
 ], ids=["transpose", "reshape", "flip", "slices", "moveaxis", "ravel"])
 def test_they_are_shown_not_copied(reorder, rng):
     x = cytape.constant(rng.normal(size=SHAPE))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = reorder(x)
     given = cytape.constant(rng.normal(size=y.shape))
     gradient = tape.gradient(y, x, output_gradients=given)
     assert np.shares_memory(gradient.numpy(), given.numpy())
 
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = cnp.sum(reorder(x))
     assert not any(tape.gradient(y, x).numpy().strides)
 
@@ -82,8 +81,7 @@ def test_they_are_shown_not_copied(reorder, rng):
 def test_of_two_uses_neither_is_written_to(rng):
     x, given = (cytape.constant(rng.normal(size=SHAPE)) for _ in range(2))
     before = given.numpy().copy()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = cnp.flip(x), cnp.moveaxis(x, 0, 3).reshape(SHAPE), cnp.transpose(x)[::-1], x[::-1]
     gradient = tape.gradient(y, x, [given, given, cnp.transpose(given), given])
     np.testing.assert_array_equal(given.numpy(), before)
@@ -103,11 +101,11 @@ def test_uniform_gradients_are_divided_and_joined(join, rng):
     gradients = cytape.grad(lambda x, y: 2.5 * cnp.sum(join(cnp, x, y)), argnums=(0, 1))(x, y)
     v = rng.normal(size=shape)
     _, tangent = cytape.jvp(lambda x, y: join(cnp, x, y), [x, y], [np.full(shape, 2.5), v])
-    for gradient, source in zip(gradients, (0, 1), strict=True):
+    for slope, source in zip(gradients, (0, 1), strict=True):
         unit = [np.zeros(shape), np.zeros(shape)]
         unit[source][...] = 2.5
         expected = join(np, *unit).sum() / x.size
-        np.testing.assert_allclose(gradient, np.full(shape, expected), 1e-12)
+        np.testing.assert_allclose(slope, np.full(shape, expected), 1e-12)
     np.testing.assert_allclose(tangent, join(np, np.full(shape, 2.5), v), 1e-12)
 
 
@@ -115,10 +113,7 @@ def test_uniform_gradients_are_divided_and_joined(join, rng):
                          ids=["transpose", "flip", "reshape"])
 def test_batches_of_small_uniform_tangents_are_read_as_such(reorder):
     x, batch = cytape.constant(np.arange(6.0).reshape(3, 2)), cytape.constant(np.ones((50, 3, 2)))
-    with cytape.GradientTape() as tape:
-        tape.watch(batch)
-        y = 3.0 * cnp.sum(batch)
-    uniform = tape.gradient(y, batch)
+    uniform = gradient(lambda batch: 3.0 * cnp.sum(batch), batch)
     assert not any(uniform.numpy().strides)
     with cytape.ForwardAccumulator(x, uniform, use_batch=True) as accumulator:
         y = reorder(x)

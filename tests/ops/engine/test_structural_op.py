@@ -10,6 +10,7 @@ from cytape.ops.adjoints.deferred_derivatives import transposed_moves_op
 from cytape.ops.engine.op_kinds import structural
 from cytape.tensor.values.spec import Spec
 from tests.cases import each
+from tests.ways import gradient, watching
 
 
 def _mirrored(results, operands):
@@ -184,8 +185,7 @@ def test_attributes_of_other_names_have_moves_of_their_own():
     (lambda results, operands: [(results[0][:0], operands[0][operands[0] != operands[0]])],
      lambda x: x),
     (lambda results, operands: [(results[0][1], operands[0][2])], lambda x: x),
-    (lambda results, operands: None, lambda x: x),
-    (None, lambda x: x.no_such_attribute),
+    (lambda results, operands: None, lambda x: x), (None, lambda x: x.no_such_attribute),
 ])
 @pytest.mark.filterwarnings("ignore:an op named")  # there is one for each case
 def test_a_declaration_that_fails_is_no_secret(pieces, shape_rule):
@@ -260,8 +260,7 @@ def test_items_that_are_no_numbers_are_numpys(x, y):
 @pytest.mark.parametrize("n", [3, 1000])
 def test_a_join_of_nothing_and_an_array_does_not_show_the_array(n):
     w, array, nothing = cytape.constant(np.ones(n)), np.arange(float(n)), np.empty(0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(w)
+    with watching(w, persistent=True) as tape:
         y = np.sum(w * np.hstack([cytape.constant(nothing), array]))
         empty = cytape.constant(nothing)
         tape.watch(empty)
@@ -279,12 +278,8 @@ def test_what_is_declared_again_keeps_its_moves():
 
     def twice(op):
         x = cytape.constant(np.arange(4.0))
-        with cytape.GradientTape() as outer:
-            outer.watch(x)
-            with cytape.GradientTape() as inner:
-                inner.watch(x)
-                y = np.sum(op(x) ** 2)
-            return inner.gradient(y, x).numpy().tolist()
+        with watching(x):
+            return gradient(lambda x: np.sum(op(x) ** 2), x).numpy().tolist()
 
     first = part(0)
     assert twice(first) == [0, 2, 0, 0]

@@ -10,6 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
+from tests.ways import gradient, watching
 
 NAMES = ["sum", "mean"]
 SHAPES = [(), (1,), (3,), (0,), (2, 3), (3, 0), (1, 4), (2, 3, 4), (5, 1, 7), (130,), (40, 50),
@@ -159,10 +160,7 @@ def test_trouble_of_another_op_is_not_the_sums():
     with np.errstate(all="ignore"):
         cytape.constant([1.0]) / 0.0
         x = cytape.constant(np.full(1000, 800.0))
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = cnp.exp(x)
-        tape.gradient(y, x)
+        gradient(cnp.exp, x)
     assert float(np.sum(cytape.constant([1.0, 2.0]))) == 3.0
 
 
@@ -176,8 +174,7 @@ def test_a_sum_of_many_small_numbers_is_accurate():
 @each("dtype", ["int64", "bool", "uint8"])
 def test_integers_have_no_gradient(dtype, name):
     n, x = cytape.constant(draw((3,), dtype)), cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = getattr(np, name)(n) * x
     by_n, by_x = tape.gradient(y, [n, x])
     assert by_n is None
@@ -189,8 +186,7 @@ def test_integers_have_no_gradient(dtype, name):
 
 def check_gradient(x, name, seed=None, **arguments):
     """Against the same by recorded ops, and by NumPy."""
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = getattr(cnp, name)(x, **arguments)
         seed = draw(y.shape, y.dtype, 3) if seed is None else seed
         recorded = tape.gradient(y, x, output_gradients=seed)
@@ -200,10 +196,10 @@ def check_gradient(x, name, seed=None, **arguments):
     expected = np.broadcast_to(values.reshape(kept), x.shape)
     if name == "mean" and x.shape:
         expected = expected * np.prod(kept) / max(np.prod(x.shape), 1)
-    for gradient in (recorded, tape.gradient(y, x, output_gradients=seed)):
-        assert gradient.spec is x.spec
+    for slope in (recorded, tape.gradient(y, x, output_gradients=seed)):
+        assert slope.spec is x.spec
         rtol = 4 * np.finfo(x.dtype).eps
-        np.testing.assert_allclose(gradient.numpy(), expected, rtol)
+        np.testing.assert_allclose(slope.numpy(), expected, rtol)
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
@@ -251,8 +247,7 @@ def test_the_gradient_goes_on_through_any_op(shape, before, name):
     function = CONSUMED[before]
     x = cytape.constant(draw(shape))
     for axis, keepdims in [(None, False), (0, False), (-1, True)]:
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with watching(x, persistent=True) as tape:
             y = getattr(cnp, name)(function(x), axis=axis, keepdims=keepdims)
             z = [y * y, np.sum(x)]
             recorded = tape.gradient(z, x)
@@ -265,8 +260,7 @@ def test_the_gradient_goes_on_through_any_op(shape, before, name):
 def test_the_gradient_of_a_sum_is_not_written_to(size):
     """It shows one element many times."""
     x = cytape.constant(np.ones(size))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         z = cnp.positive(x)
         total = np.sum(z)
         y = [total, np.sum(x), x * 2.0, np.sum(x), cnp.negative(x) * 3.0]
@@ -283,10 +277,7 @@ def test_the_seed_is_left_alone(name):
     x = cytape.constant(np.ones((50, 60)))
     for shape, axis in [((60,), 0), ((50,), 1), ((), None)]:
         seed = cytape.constant(np.full(shape, 3.0))
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = getattr(np, name)(x * x, axis=axis)
-        tape.gradient(y, x, output_gradients=seed)
+        gradient(lambda x, axis=axis: getattr(np, name)(x * x, axis=axis), x, output_gradients=seed)
         np.testing.assert_array_equal(seed.numpy(), np.full(shape, 3.0))
 
 

@@ -14,6 +14,7 @@ from cytape.ops.sparse_sums import densify
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
+from tests.ways import gradient, watching
 
 DTYPES = ["float16", "float32", "float64", "longdouble", "complex64", "complex128"]
 SHAPES = [(), (3,), (2, 3), (0, 3), (5000,)]
@@ -46,8 +47,7 @@ def test_a_target_is_seeded_with_ones_of_its_shape_and_dtype(dtype, shape):
 @each("shape", [(4,), (4, 3), (4, 0), (4, 2000)])
 def test_an_output_that_nobody_used_has_zeros(dtype, shape):
     x = cytape.constant(np.full(shape, 2, dtype))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         first, _ = cnp.split(x, 2)
     gradient = tape.gradient(first, x)
     assert gradient.spec is x.spec
@@ -65,8 +65,7 @@ def test_an_output_that_nobody_used_has_zeros(dtype, shape):
 def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, recorded):
     x = cytape.constant(np.ones(shape, dtype))
     factors = np.arange(1, n_terms + 1).astype(dtype)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = [x * factor for factor in factors]
         gradient = tape.gradient(y, x)
     if not recorded:
@@ -81,8 +80,7 @@ def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, record
 def test_terms_may_lie_in_memory_in_any_way(lay_out):
     x = cytape.constant(np.ones((3, 3)))
     weights = np.arange(9.0).reshape(3, 3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = [x * weights, lay_out(x) * weights, x]
     gradient = tape.gradient(y, x)
     expected = sum(cytape.grad(lambda x, f=f: np.sum(f(x)))(np.ones((3, 3))) for f in [
@@ -93,8 +91,7 @@ def test_terms_may_lie_in_memory_in_any_way(lay_out):
 def test_summing_leaves_the_terms_as_they_are():
     x = cytape.constant(np.ones(5000))
     seeds = [cytape.constant(np.full(5000, float(i))) for i in range(1, 4)]
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = [cnp.positive(x) for _ in seeds]
     gradient = tape.gradient(y, x, output_gradients=seeds)
     np.testing.assert_array_equal(gradient.numpy(), np.full(5000, 6.0))
@@ -106,37 +103,28 @@ def test_summing_leaves_the_terms_as_they_are():
 
 def test_the_same_gradient_twice_is_doubled():
     x = cytape.constant([1.0, 2.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = x + x
-    assert tape.gradient(y, x).numpy().tolist() == [2.0, 2.0]
+    assert gradient(lambda x: x + x, x).numpy().tolist() == [2.0, 2.0]
 
 
 def test_a_gradient_that_passes_through_is_not_copied():
     seed = cytape.constant(np.ones(5000))
     x = cytape.constant(np.ones(5000))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x + 1.0
     assert np.shares_memory(tape.gradient(y, x, output_gradients=seed).numpy(), seed.numpy())
 
 
 def test_terms_of_nan_and_infinity():
     x = cytape.constant([1.0, 1.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = [x * np.inf, x * -np.inf, x * np.array([0.0, np.nan])]
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [np.nan, np.nan])
 
 
 def test_a_sum_can_be_differentiated_again():
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
-            y = x * x * x + x * x + 5.0 * x
-        first = inner.gradient(y, x)
+    with watching(x) as outer:
+        first = gradient(lambda x: x * x * x + x * x + 5.0 * x, x)
     assert (float(first), float(outer.gradient(first, x))) == (21.0, 14.0)
 
 
@@ -146,8 +134,7 @@ def test_a_sum_can_be_differentiated_again():
 def gathers(n_sparse, n_dense, recorded=False):
     """The gradient of a table that is read sparsely and densely."""
     table = cytape.constant(np.ones((4, 2)))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(table)
+    with watching(table, persistent=True) as tape:
         y = [cytape.gather(table, [i, 3]) * float(i + 1) for i in range(n_sparse)]
         y += [table * 10.0 for _ in range(n_dense)]
         if recorded:
@@ -168,8 +155,7 @@ def test_sparse_gradients_stay_sparse_until_a_dense_one_comes(n_sparse, n_dense,
 
 def test_a_sparse_gradient_on_its_way_becomes_dense():
     x = cytape.constant(np.ones((4, 2)))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = cytape.gather(x * 3.0, [1, 1])
     gradient = tape.gradient(y, x)
     assert type(gradient) is cytape.Tensor
@@ -178,8 +164,7 @@ def test_a_sparse_gradient_on_its_way_becomes_dense():
 
 def test_sparse_gradients_of_a_large_table_stay_small():
     table = cytape.constant(np.zeros((1_000_000, 4), np.float32))
-    with cytape.GradientTape() as tape:
-        tape.watch(table)
+    with watching(table) as tape:
         y = [cytape.gather(table, [i]) for i in range(20)]
     gradient = tape.gradient(y, table)
     assert isinstance(gradient, cytape.IndexedSlices)
@@ -213,8 +198,7 @@ def test_the_tape_works_with_ids_and_specs():
 def test_no_gradient_outlives_the_computation():
     x = cytape.constant(np.ones(3))
     before = live_tensors()
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = x
         for _ in range(50):
             y = cnp.sin(y) * x + y
@@ -328,8 +312,7 @@ def test_every_kind_of_sharing(use, size):
     """The same numbers again and again, none of which changes once it is handed out."""
     function, by_x, by_y = SHARED[use]
     x = cytape.constant(np.resize(VALUES, size))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = cnp.sin(x)
         z = function(x, y)
         recorded = tape.gradient(z, [x, y])
@@ -373,14 +356,14 @@ def test_gradients_of_intermediates_stay_as_they_were_handed_out(size, persisten
         total = total * slope
         expected.append(total)
     expected[-1] = expected[-1] - expected[5]  # x is subtracted, too
-    for gradient, wanted in zip(gradients[::-1], expected, strict=True):
-        np.testing.assert_allclose(gradient.numpy(), wanted, 1e-9, 1e-9)
+    for slope, wanted in zip(gradients[::-1], expected, strict=True):
+        np.testing.assert_allclose(slope.numpy(), wanted, 1e-9, 1e-9)
     for _ in range(3):
         if persistent:
             tape.gradient(chain[-1], chain[::2])
         cnp.exp(x) * x + x
-    for gradient, copy in zip(gradients, copies, strict=True):
-        np.testing.assert_array_equal(gradient.numpy(), copy)
+    for slope, copy in zip(gradients, copies, strict=True):
+        np.testing.assert_array_equal(slope.numpy(), copy)
 
 
 @SIZED
@@ -392,8 +375,7 @@ def test_output_gradients_belong_to_the_user(size):
         for function in (lambda x: x, cnp.positive, cnp.negative, lambda x: x * x, lambda x: x - x,
                          lambda x: x + 1.0, lambda x: [x, x], lambda x: [x + 1.0, x * 2.0],
                          lambda x: x[::-1] + x):
-            with cytape.GradientTape(persistent=True) as tape:
-                tape.watch(x)
+            with watching(x, persistent=True) as tape:
                 z = function(x)
             seeds = [given] * len(z) if isinstance(z, list) else given
             first = tape.gradient(z, x, output_gradients=seeds)
@@ -408,8 +390,7 @@ def test_output_gradients_belong_to_the_user(size):
 @SIZED
 def test_an_array_that_is_given_may_change_afterwards(size):
     x, seed = cytape.constant(np.resize(VALUES, size)), np.ones(size)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x + 1.0
     gradient = tape.gradient(y, x, output_gradients=seed)
     seed += 5
@@ -438,8 +419,7 @@ def test_what_a_custom_gradient_keeps_is_not_written_to(size, returned):
         return a + b, gradient
 
     x = cytape.constant(np.resize(VALUES, size))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         a, b = x + 1.0, cnp.positive(x)
         y = function(a, b)
         z = [y, a * 2.0, b * 5.0, y + a, x * 7.0, function(x, x)]
@@ -451,8 +431,8 @@ def test_what_a_custom_gradient_keeps_is_not_written_to(size, returned):
     by_a, by_b = of_two[0] + 2 + 1, of_two[1] + 5
     expected = [by_a + by_b + 7 + sum(of_one), by_a, by_b, by_y]
     for gradients in (recorded, *plain):
-        for gradient, wanted in zip(gradients, expected, strict=True):
-            np.testing.assert_array_equal(gradient.numpy(), np.full(size, wanted))
+        for slope, wanted in zip(gradients, expected, strict=True):
+            np.testing.assert_array_equal(slope.numpy(), np.full(size, wanted))
     for name in ("array", "view", "tensor"):
         now = kept[name].numpy() if name == "tensor" else kept[name]
         np.testing.assert_array_equal(now, np.full(size, 3.0))
@@ -468,8 +448,7 @@ def test_sparse_and_dense_gradients_in_any_order(order, size):
         lambda x: cytape.gather(x, [0, 3, 3]), lambda x: x * x, lambda x: x + 1.0,
         lambda x: cytape.gather(x, [3]) * 2.0]
     x = cytape.constant(np.resize(VALUES, (size, 2)))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         z = cnp.positive(x)
         y = [functions[i](z) for i in order]
         recorded = tape.gradient(y, [x, z])
@@ -477,8 +456,8 @@ def test_sparse_and_dense_gradients_in_any_order(order, size):
     expected[0] += 1
     expected[3] += 4
     for gradients in (recorded, tape.gradient(y, [x, z]), tape.gradient(y, [z, x])):
-        for gradient in gradients:
-            np.testing.assert_allclose(as_array(gradient), expected, 1e-14)
+        for slope in gradients:
+            np.testing.assert_allclose(as_array(slope), expected, 1e-14)
 
 
 @SIZED
@@ -486,10 +465,8 @@ def test_gradients_of_a_gradient_computed_without_recording(size):
     """The inner computation is recorded, the outer one is not; both read the same values."""
     x = cytape.constant(np.resize(VALUES, size))
     v = np.resize(VALUES[::-1], size)
-    with cytape.GradientTape(persistent=True) as outer:
-        outer.watch(x)
-        with cytape.GradientTape(persistent=True) as inner:
-            inner.watch(x)
+    with watching(x, persistent=True) as outer:
+        with watching(x, persistent=True) as inner:
             y = np.sum(cnp.sin(x) * x * x + x[::-1] * cnp.exp(-x))
         first = inner.gradient(y, x)
         again = inner.gradient(y, x)

@@ -11,7 +11,9 @@ from cytape.errors import NotDifferentiableError
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.engine.user_rules import disable_gradient, gradient_rule, register_gradient
 from cytape.testing import check_grads
+from tests.ops.engine.test_op_kinds import gradient
 from tests.ops.forward_mode import tangent_of
+from tests.ways import watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 COUNTER = itertools.count()
@@ -21,15 +23,6 @@ COUNTER = itertools.count()
 def name():
     """A name of its own for the op of a test, which stays in the op table."""
     return f"DeclaredForRules{next(COUNTER)}"
-
-
-def gradient(function, x, **arguments):
-    x = cytape.constant(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x, **arguments)
-    result = tape.gradient(y, x)
-    return None if result is None else result.numpy()
 
 
 # -- kinds -----------------------------------------------------------------------------------------
@@ -58,8 +51,7 @@ def test_a_gradient_may_be_registered_when_ops_were_recorded_already(name):
     """The tape keeps the op, not its rule."""
     op = general(name, np.square)
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = op(x)
     cytape.register_gradient(name)(lambda op, g: 2 * op.inputs[0] * g)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), 2 * V3)
@@ -132,8 +124,7 @@ def test_a_disabled_gradient_is_an_error_where_it_arrives(first):
     if not first:
         disable_gradient(name)
     x = cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = op(x)
     with pytest.raises(LookupError, match=f"gradient of op '{name}' is disabled") as info:
         tape.gradient(y, x)

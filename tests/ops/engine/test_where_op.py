@@ -14,11 +14,10 @@ from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
 from tests.ops.specs_elementwise import WHERE_SHAPES as SHAPES
-from tests.ways import gradients
+from tests.ways import gradients, watching
 
 LAYOUTS = {
-    "contiguous": lambda x: x,
-    "fortran": np.asfortranarray,
+    "contiguous": lambda x: x, "fortran": np.asfortranarray,
     "every other": lambda x: np.repeat(x, 2, axis=0)[::2] if x.ndim else x,
     "backwards": lambda x: np.flip(np.flip(x).copy()),
     "unaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(
@@ -92,8 +91,7 @@ def test_operands_of_two_dtypes(shapes, dtypes):
         if dtypes[i] not in DTYPES:
             continue
         operands = [cytape.constant(x), cytape.constant(y)]
-        with cytape.GradientTape() as tape:
-            tape.watch(operands[i])
+        with watching(operands[i]) as tape:
             z = cnp.where(condition, *operands)
         found = tape.gradient(z, operands[i], output_gradients=seed)
         assert found.spec is operands[i].spec
@@ -176,8 +174,7 @@ def test_only_one_operand_is_followed(position):
     condition, operands = mask((50,)), [draw((50,)), draw((50,), seed=1)]
     for other in (operands[1 - position], 3.0, cytape.constant(operands[1 - position])):
         x = cytape.constant(operands[position])
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with watching(x) as tape:
             y = cnp.where(condition, *((x, other) if position == 0 else (other, x)))
         expected = condition if position == 0 else ~condition
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), expected)
@@ -188,8 +185,7 @@ def test_the_condition_is_taken_as_it_was_and_nothing_else_is_kept(n):
     condition = mask((n,))
     before = condition.copy()
     x, y = cytape.constant(draw((n,))) * 1.0, cytape.constant(draw((n,), seed=1)) * 1.0
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, y])
+    with watching(x, y, persistent=True) as tape:
         kept = [x + 0.0, y + 0.0]
         z = cnp.where(condition, *kept)
     gone = [weakref.ref(tensor) for tensor in kept]
@@ -207,8 +203,7 @@ def test_gradients_of_others_are_left_alone(n):
     """The memory of an output's gradient is used for an operand's only where nobody has it."""
     c, x, seed = mask((n,)), cytape.constant(draw((n,))), draw((n,), seed=1)
     copy = seed.copy()
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = x * 2.0
         z = cnp.where(c, y, x)
         w = z * 3.0
@@ -255,8 +250,7 @@ def test_in_traced_functions(shapes, dtype):
 
     @cytape.function
     def both(c, x, y):
-        with cytape.GradientTape() as tape:
-            tape.watch([x, y])
+        with watching(x, y) as tape:
             z = cnp.where(c, x, y)
         return z, *tape.gradient(z, [x, y])
 

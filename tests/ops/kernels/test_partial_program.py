@@ -29,14 +29,8 @@ def made_op(*partials, forward=None):
 
 def gradients(op, inputs, seed, recorded):
     """The gradients of an op, by its programs; if recorded, by its partials on tensors."""
-    tensors = [x if isinstance(x, cytape.Tensor) else cytape.constant(x) for x in inputs]
     with np.errstate(all="ignore"):
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch([t for t in tensors if t.spec.trainable])
-            y = op(*tensors)
-            if recorded:
-                return tape.gradient(y, tensors, output_gradients=seed)
-        return tape.gradient(y, tensors, output_gradients=seed)
+        return ways.gradients(op, *inputs, recorded=recorded, output_gradients=seed)
 
 
 def check(op, *inputs, rtol=0):
@@ -159,8 +153,7 @@ def gradients_and_tangents(op, tensors, moving, tangents, seed, seed_tangent, ob
         directions.append(seed_tangent)
     with outer_tape(observed), np.errstate(all="ignore"):
         with cytape.ForwardAccumulator(primals, directions) as accumulator:
-            with cytape.GradientTape() as tape:
-                tape.watch([t for t in tensors if t.spec.trainable])
+            with ways.watching([t for t in tensors if t.spec.trainable]) as tape:
                 y = op(*tensors)
             gradients = tape.gradient(y, tensors, output_gradients=seed)
     return gradients, [None if g is None else accumulator.jvp(g) for g in gradients]
@@ -298,13 +291,10 @@ UNTRACEABLE = {
     "too many constants": lambda z, x: sum(
         [np.where(x > 0, 2.0 * i, 2.0 * i + 1) for i in range(1, 25)]),
     "a function that is no ufunc": lambda z, x: np.clip(x, 0.2, 0.8),
-    "a method": lambda z, x: x.clip(0.2, 0.8),
-    "an attribute": lambda z, x: x * x.ndim,
+    "a method": lambda z, x: x.clip(0.2, 0.8), "an attribute": lambda z, x: x * x.ndim,
     "a keyword": lambda z, x: np.add(x, 1, dtype=x.dtype),
-    "a reduction": lambda z, x: x / np.add.reduce(x),
-    "two outputs": lambda z, x: np.modf(x)[0],
-    "a complex constant": lambda z, x: np.real(x * 1j) + x,
-    "an array": lambda z, x: x * np.ones(3),
+    "a reduction": lambda z, x: x / np.add.reduce(x), "two outputs": lambda z, x: np.modf(x)[0],
+    "a complex constant": lambda z, x: np.real(x * 1j) + x, "an array": lambda z, x: x * np.ones(3),
     "a branch": lambda z, x: x if x.sum() > 0 else -x,
     "where with one argument": lambda z, x: np.where(x > 0)[0] + x,
     "where of numbers": lambda z, x: np.where(x, x, 1.0),
@@ -328,9 +318,7 @@ def test_ops_without_a_program_have_a_gradient_nevertheless(partial, size):
 
 
 @pytest.mark.parametrize("partial", [
-    lambda z, x: 1 if x > 0 else -1,
-    lambda z, x: z * (x > 0 and 2.0),
-    lambda z, x: x * max(x, 0.0),
+    lambda z, x: 1 if x > 0 else -1, lambda z, x: z * (x > 0 and 2.0), lambda z, x: x * max(x, 0.0),
 ], ids=["if", "and", "max"])
 def test_a_branch_on_the_data_is_not_taken_blindly(partial):
     """Whatever a symbol were to answer, it would hold for one of the two signs only."""
@@ -429,8 +417,7 @@ def test_other_dtypes_and_mixed_ones(dtypes):
               for seed, dtype in enumerate(dtypes)]
     moving = [i for i, x in enumerate(inputs) if x.dtype.kind != "i"]
     tensors = [cytape.constant(x) for x in inputs]
-    with cytape.GradientTape() as tape:
-        tape.watch([tensors[i] for i in moving])
+    with ways.watching([tensors[i] for i in moving]) as tape:
         z = op(*tensors)
     seed = np.ones(100, z.dtype)
     found = tape.gradient(z, tensors, output_gradients=seed)
@@ -486,8 +473,7 @@ def test_gradients_are_computed_in_the_memory_of_those_that_are_done_with(size, 
     """A chain of ops whose partials read the gradient late, its blocks and its end included."""
     x = cytape.constant(draw(dtype, size))
     late = made_op(lambda z, x: np.where(x > 0.5, z * x, 1.0 - x) + z / x)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = x
         for _ in range(6):
             y = late(y) * x + y
@@ -501,8 +487,7 @@ def test_gradients_are_computed_in_the_memory_of_those_that_are_done_with(size, 
 def test_a_tensor_that_is_every_input_of_an_op(size):
     op = made_op(lambda w, x, y, z: y * z, lambda w, x, y, z: x * z, lambda w, x, y, z: x * y)
     x = cytape.constant(draw("float64", size))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = [x * 2.0, op(x, x, x), x + 1.0, op(x, x * 1.0, x)]
     for _ in range(2):
         np.testing.assert_allclose(tape.gradient(y, x).numpy(), 3 + 6 * x.numpy() ** 2, 1e-14)

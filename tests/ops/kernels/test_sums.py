@@ -96,16 +96,12 @@ def test_what_is_summed_meets_what_is_there():
     terms = []
     for function in functions:
         b = cytape.constant(np.arange(30.0))
-        with cytape.GradientTape() as tape:
-            tape.watch(b)
-            y = function(b)
-        terms.append(tape.gradient(y, b).numpy())
+        terms.append(ways.gradient(function, b).numpy())
     rng = np.random.default_rng(0)
     for _ in range(30):
         order = rng.permutation(len(functions))[: rng.integers(2, 8)]
         b = cytape.constant(np.arange(30.0))
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(b)
+        with ways.watching(b, persistent=True) as tape:
             y = [functions[i](b) for i in order]
             recorded = tape.gradient(y, b)
         expected = sum(terms[i] for i in order)
@@ -121,8 +117,7 @@ def test_what_is_summed_meets_what_is_there():
 def test_terms_of_every_size_and_dtype(size, dtype):
     x = cytape.constant(np.ones(size, dtype))
     weights = [whole_numbers(size, dtype, seed) for seed in range(3)]
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = [x + 1, x * weights[0], x + 2, x * weights[1], -x, x * weights[2]]
         recorded = tape.gradient(y, x)
     expected = sum(weights) + weights[0].dtype.type(1)
@@ -149,8 +144,7 @@ def test_terms_that_lie_differently(shape, first, second):
     copies = [seed.copy() for seed in seeds]
     given = [tensor_of(seed) for seed in seeds]
     x = cytape.constant(np.ones(shape))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = [x + 1.0, x + 2.0]
         z = [*y, x * 3.0]
     for targets, gradients, more in [(y, given, 0), (z, [*given, None], 3), (z, [None, *given], 0)]:
@@ -167,8 +161,7 @@ def test_negative_zero_infinity_and_nan_are_added_as_numpy_does(size):
     special = np.resize([-0.0, 0.0, np.inf, -np.inf, np.nan, 1.0], size)
     other = np.resize(np.roll(special, 2), size)
     x = cytape.constant(np.ones(size))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = [x + 1.0, x + 2.0]
     with np.errstate(all="ignore"):
         found = tape.gradient(y, x, output_gradients=[special, other]).numpy()

@@ -69,9 +69,7 @@ def test_channels_first(padding, rng):
     image, filters = distinct()(rng, (2, 5, 6, 3)), rng.normal(size=(2, 3, 3, 4))
     first = np.transpose(image, (0, 3, 1, 2))
     for function, *arguments in [
-        (conv2d, filters, (2, 1)),
-        (max_pool2d, (2, 3), (2, 1)),
-        (avg_pool2d, (2, 3), (2, 1)),
+        (conv2d, filters, (2, 1)), (max_pool2d, (2, 3), (2, 1)), (avg_pool2d, (2, 3), (2, 1)),
     ]:
         expected = np.transpose(function(image, *arguments, padding), (0, 3, 1, 2))
         actual = function(first, *arguments, padding, data_format="NCHW")

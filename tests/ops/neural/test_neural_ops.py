@@ -10,7 +10,7 @@ from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
 from cytape.ops.engine.op_kinds import OPS
 from cytape.testing import check_grads
-from tests.ways import gradient
+from tests.ways import gradient, watching
 
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
 
@@ -90,8 +90,7 @@ def test_D_1A_10_gradients_of_all_outputs_but_the_first_may_be_none(name, inputs
     op, seen = OPS[name], []
     vjp = op.vjp
     x = cytape.constant(inputs[0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y, *others = op(x, *inputs[1:], **attrs)
     op.define(vjp=lambda call, *gradients: seen.append(gradients) or vjp(call, *gradients))
     try:
@@ -140,8 +139,7 @@ def test_dropout_of_nothing_and_bad_arguments():
 
 def test_dropped_elements_get_no_gradient_and_the_others_their_share():
     x = cytape.constant(np.arange(1.0, 101.0))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = nn.dropout(x, 0.5, seed=3)
     slope = tape.gradient(y, x).numpy()
     np.testing.assert_array_equal(slope, np.where(y.numpy() == 0, 0, 2))
@@ -154,8 +152,7 @@ def test_dropout_in_a_graph_chooses_once_in_a_run_and_anew_in_the_next(shape):
     graph.seed = 5
     with graph.as_default():
         x = graph.placeholder(np.dtype(float), shape)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with watching(x) as tape:
             y = nn.dropout(x, 0.5)
         slope = tape.gradient(y, x)
     symbols = [graph.symbol_of(y), graph.symbol_of(slope)]

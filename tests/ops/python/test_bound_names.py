@@ -131,9 +131,7 @@ def test_an_empty_cell_stays_what_it_is():
 
 
 @pytest.mark.parametrize("place", [
-    lambda c: lambda x: x * c,
-    lambda c: lambda x, c=c: x * c,
-    lambda c: lambda x, *, c=c: x * c,
+    lambda c: lambda x: x * c, lambda c: lambda x, c=c: x * c, lambda c: lambda x, *, c=c: x * c,
     lambda c: functools.partial(np.multiply, c),
     lambda c: functools.partial(lambda x, c: x * c, c=c),
 ], ids=["cell", "default", "keyword", "partial", "partial-keyword"])

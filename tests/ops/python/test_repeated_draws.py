@@ -18,11 +18,9 @@ DRAWS = {
     "default": lambda: float(cnp.random.normal()),
     "a name of its own": lambda: float(drawn_normally()),
     "dropout": lambda: float(np.sum(dropout(np.arange(30.0), rate=0.5))),
-    "generator": lambda: own.normal(),
-    "legacy": lambda: legacy.normal(),
+    "generator": lambda: own.normal(), "legacy": lambda: legacy.normal(),
     "numpy": lambda: np.random.normal(),  # noqa: NPY002
-    "python-own": lambda: python.gauss(0, 1),
-    "python": lambda: random.random(),
+    "python-own": lambda: python.gauss(0, 1), "python": lambda: random.random(),
 }
 
 

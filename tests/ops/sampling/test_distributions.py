@@ -11,7 +11,7 @@ from cytape.graph.run.interpreter import run
 from cytape.numpy import random
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ways import gradients
+from tests.ways import gradients, watching
 
 # Each draw with its mean and variance.
 
@@ -99,8 +99,7 @@ def test_parameters_decide_the_size_and_must_fit():
 
 @each("place", [lambda f: f, cytape.function], ids=["eager", "function"])
 @each("draw", [
-    lambda a, b: random.uniform(a, a + b * b, seed=1),
-    lambda a, b: random.normal(a, b, seed=1),
+    lambda a, b: random.uniform(a, a + b * b, seed=1), lambda a, b: random.normal(a, b, seed=1),
     lambda a, b: a + random.exponential(b, seed=1),
     lambda a, b: a + random.gamma(2.0, b, size=(2, 3), seed=1),
     lambda a, b: cnp.random.laplace(a, b, seed=1), lambda a, b: cnp.random.gumbel(a, b, seed=1),
@@ -203,8 +202,7 @@ def test_gradients_go_through_the_draw_of_the_same_run():
     graph = Graph()
     with graph.as_default():
         loc, scale = graph.placeholder(np.dtype(float), ()), graph.placeholder(np.dtype(float), ())
-        with cytape.GradientTape() as tape:
-            tape.watch([loc, scale])
+        with watching(loc, scale) as tape:
             y = random.normal(loc, scale)
             z = y * y
         by_loc, by_scale = tape.gradient(z, [loc, scale])

@@ -8,6 +8,7 @@ from cytape import nn
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
+from tests.ways import watching
 
 FLOAT = np.dtype(float)
 IMAGES = np.random.default_rng(0).normal(size=(2, 6, 5, 3))
@@ -27,8 +28,7 @@ LAYERS = {
 def test_layers_of_images_of_unknown_number_and_size(name, shape):
     graph = Graph()
     x = graph.placeholder(FLOAT, shape)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = LAYERS[name](x)
         loss = (y * y).sum()
     gradient = tape.gradient(loss, x)
@@ -72,8 +72,7 @@ def test_a_batch_of_unknown_size_has_a_loss_and_a_gradient():
     x, labels = graph.placeholder(FLOAT, (None, 3)), graph.placeholder(np.dtype(int), (None,))
     w = cytape.constant(np.arange(12.0).reshape(3, 4) / 10)
     with graph.as_default():
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with watching(x) as tape:
             loss = np.mean(nn.sparse_softmax_cross_entropy_with_logits(labels, np.tanh(x) @ w))
         gradient = tape.gradient(loss, x)
     values, classes = IMAGES[0, 0, :, :], np.array([0, 1, 3, 2, 0])

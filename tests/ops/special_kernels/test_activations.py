@@ -58,8 +58,7 @@ def test_all_strides(function, dtype):
 
 
 DERIVATIVES = {  # of sigmoid, by its value at x and at -x
-    1: lambda s, t: s * t,
-    2: lambda s, t: s * t * (t - s),
+    1: lambda s, t: s * t, 2: lambda s, t: s * t * (t - s),
     3: lambda s, t: s * t * ((t - s) ** 2 - 2 * s * t),
 }
 

@@ -9,7 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.special_kernels import extrema
 from tests.cases import each
-from tests.ways import gradient, gradients
+from tests.ways import gradient, gradients, watching
 
 INF, NAN = np.inf, np.nan
 PAIRS = np.array([
@@ -80,8 +80,7 @@ def test_infinite_gradients_are_not_multiplied_by_zero(function):
 @pytest.mark.parametrize("compiled", [False, True])
 def test_second_derivatives_through_extrema(compiled):
     def curvature(x):
-        with cytape.GradientTape() as outer:
-            outer.watch(x)
+        with watching(x) as outer:
             g = gradient(
                 lambda x: cnp.sum(cnp.maximum(x * x * x, 2 * x) + cnp.clip(x * x, 1.0, 9.0)), x)
         return outer.gradient(g, x)
@@ -98,8 +97,7 @@ def test_the_parts_of_a_clip_add_up(low, high):
     """Array and bounds get the gradient between them, also where the bounds are the wrong way."""
     x = np.array([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, INF, -INF, NAN])
     operands = [cytape.constant(x), *[cytape.constant(np.full(9, bound)) for bound in (low, high)]]
-    with cytape.GradientTape() as tape:
-        tape.watch(operands)
+    with watching(operands) as tape:
         y = cnp.clip(*operands)
     np.testing.assert_array_equal(y, np.clip(x, low, high))
     np.testing.assert_array_equal(np.sum(tape.gradient(y, operands), axis=0), np.ones(9))

@@ -95,10 +95,8 @@ def test_tangents_of_zero_meet_no_infinite_products(g, x, t, gradient_moves, mov
 
 
 @pytest.mark.parametrize("g, x", [
-    (np.ones(300, "i1"), np.ones(300, "i1")),
-    (np.ones(3), np.ones(3, "f4")),
-    (np.ones(3, "f2"), np.ones(3, "f2")),
-    (np.ones(2), np.ones(3)),
+    (np.ones(300, "i1"), np.ones(300, "i1")), (np.ones(3), np.ones(3, "f4")),
+    (np.ones(3, "f2"), np.ones(3, "f2")), (np.ones(2), np.ones(3)),
     (np.ones(3, ">f8"), np.ones(3, ">f8")),
 ], ids=["integers", "dtypes", "half", "shapes", "byte order"])
 @each("argument", ["g", "t"])

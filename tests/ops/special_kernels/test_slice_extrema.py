@@ -122,8 +122,7 @@ def test_derivatives_have_the_dtype_of_the_elements(name, dtype, place):
 def test_operands_that_do_not_fit_the_slices_are_refused():
     x, y = np.ones((3, 12)), np.ones((3, 2))
     for call in (
-        lambda: spread(np.ones((3, 3)), [0, 4], 12, 1),
-        lambda: spread(np.ones(3), [0, 4], 12, 1),
+        lambda: spread(np.ones((3, 3)), [0, 4], 12, 1), lambda: spread(np.ones(3), [0, 4], 12, 1),
         lambda: spread_to_extrema(np.ones((2, 2)), x, y, [0, 4], 1),
         lambda: spread_to_extrema(y, x, np.ones((3, 1)), [0, 4], 1),
         lambda: spread_to_extrema(y, x.astype("float32"), y, [0, 4], 1),

@@ -17,6 +17,7 @@ import numpy as np
 import cytape
 from cytape.tensor.values.buffer import release_kept
 from tests.resident import ROLLUP, resident_bytes
+from tests.ways import watching
 
 CLEAR = Path("/proc/self/clear_refs")  # what is written there resets the peak
 STATUS = Path("/proc/self/status")
@@ -43,8 +44,7 @@ FUNCTIONS = [  # name, function, shapes of its operands
     *[("qr", linalg.qr, shape) for shape in [(TALL,), (WIDE,), (STACK,)]],
     *[("svd", lambda a: linalg.svd(a, False), shape) for shape in [(TALL,), (WIDE,), (STACK,)]],
     ("svdvals", linalg.svdvals, (TALL,)),
-    ("nuclear norm", lambda a: linalg.norm(a, "nuc"), (WIDE,)),
-    ("eigh", linalg.eigh, (SQUARES,)),
+    ("nuclear norm", lambda a: linalg.norm(a, "nuc"), (WIDE,)), ("eigh", linalg.eigh, (SQUARES,)),
     ("eig", linalg.eig, (SQUARES,)),
     ("cholesky", lambda a: linalg.cholesky(a + 100 * np.eye(8)), (SQUARES,)),
     ("solve", linalg.solve, (SQUARES, SQUARES)),
@@ -91,14 +91,12 @@ def ratios(function, shapes, dtype):
     cotangents = [cytape.constant(np.ones(y.shape, y.dtype)) for y in results(*xs)]
 
     def gradient(*xs):
-        with cytape.GradientTape() as tape:
-            tape.watch(xs)
+        with watching(xs) as tape:
             ys = results(*xs)
         return tape.gradient(ys, list(xs), output_gradients=cotangents)
 
     def second(*xs):
-        with cytape.GradientTape() as tape:
-            tape.watch(xs)
+        with watching(xs) as tape:
             found = gradient(*xs)
         return tape.gradient(found, list(xs), output_gradients=list(tangents))
 
@@ -107,8 +105,7 @@ def ratios(function, shapes, dtype):
         nbytes += 2 * np.zeros(MATRIX_OF_POLYFIT, dtype).nbytes
     traced = cytape.function(gradient)
     for order, kind, call in (
-        (1, "vjp", lambda: gradient(*xs)),
-        (1, "jvp", lambda: cytape.jvp(results, xs, tangents)),
+        (1, "vjp", lambda: gradient(*xs)), (1, "jvp", lambda: cytape.jvp(results, xs, tangents)),
         (1, "traced vjp", lambda: traced(*xs)),
         (2, "forward over reverse", lambda: cytape.jvp(gradient, xs, tangents)),
         (2, "reverse over reverse", lambda: second(*xs)),

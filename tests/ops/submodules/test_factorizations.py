@@ -8,6 +8,7 @@ from cytape.errors import DetachedError
 from cytape.ops.submodules import factorizations
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ways import watching
 
 A = np.array([[2.0, 1.0], [0.5, 3.0], [1.0, -1.0]])
 H = np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]])
@@ -17,8 +18,7 @@ H = np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]])
 def test_one_triangle_is_read_and_the_gradient_is_hermitian(upper):
     unread = H + np.array([[0, 0], [9, 0]] if upper else [[0, 9], [0, 0]])
     x = cytape.constant(unread)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = np.linalg.cholesky(x, upper=upper)
     np.testing.assert_array_equal(y, np.linalg.cholesky(unread, upper=upper))
     gradient = tape.gradient(y, x).numpy()
@@ -40,8 +40,7 @@ def test_the_mode_raw_has_no_derivative():
     x = cytape.constant(A)
     for found, expected in zip(np.linalg.qr(x, "raw"), np.linalg.qr(A, "raw"), strict=True):
         np.testing.assert_array_equal(found, expected)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         with pytest.raises(DetachedError):
             np.linalg.qr(x, "raw")
 
@@ -69,8 +68,7 @@ def test_one_of_both_factors(of, shape, mode):
 
 def test_what_does_not_depend_on_a_factor_is_nothing():
     x = cytape.constant(A)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         np.linalg.qr(x)
         y = np.sum(x)
     np.testing.assert_array_equal(tape.gradient(y, x), np.ones((3, 2)))
@@ -126,8 +124,7 @@ def test_no_gradient_of_the_zeros_of_cholesky_is_read(n, dtype, upper):
     for result in (found(a), traced(a), cytape.vmap(found)(a[None])[0]):
         np.testing.assert_allclose(result, expected, 1e-9, 1e-12)
     x = cytape.constant(a)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = found(x)
     np.testing.assert_allclose(y, expected, 1e-9, 1e-12)
     assert np.isfinite(tape.gradient(y, x)).all()

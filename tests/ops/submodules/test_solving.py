@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.ops.submodules.solving import solve_op
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ways import watching
 
 SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
 A = np.array([[2.0, 1.0], [0.5, 3.0]])
@@ -32,8 +33,7 @@ def test_right_hand_sides_are_vectors_only_if_they_have_one_axis(b, mode):
                    ("int64", "float32"), ("float64", "int8")])
 def test_gradients_of_mixed_dtypes_have_their_own(a, b):
     x, y = cytape.constant(A.astype(a)), cytape.constant(np.ones(2, b))
-    with cytape.GradientTape() as tape:
-        tape.watch([t for t in (x, y) if t.dtype.kind in "fc"])
+    with watching([t for t in (x, y) if t.dtype.kind in "fc"]) as tape:
         z = cnp.real(np.linalg.solve(x, y)).sum()
     for t, gradient in zip((x, y), tape.gradient(z, [x, y]), strict=True):
         if t.dtype.kind in "fc":
@@ -49,8 +49,7 @@ def test_gradients_of_mixed_dtypes_have_their_own(a, b):
 def test_only_the_operand_that_is_watched_has_a_gradient():
     a, b = cytape.constant(A), cytape.constant(np.ones(2))
     for source in (a, b):
-        with cytape.GradientTape() as tape:
-            tape.watch(source)
+        with watching(source) as tape:
             y = np.linalg.solve(a, b)
         found = tape.gradient(y, [a, b])
         assert [g is not None for g in found] == [source is a, source is b]

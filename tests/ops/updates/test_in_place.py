@@ -10,6 +10,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, TapeStateError
 from tests.cases import each
 from tests.ops.specs_indexing import INDICES
+from tests.ways import watching
 
 X = np.arange(1.0, 25.0).reshape(4, 3, 2)
 SMALL = np.array([1.0, 2.0, 3.0])
@@ -195,8 +196,7 @@ def test_what_nobody_names_cannot_be_assigned_to(lost):
 
 def test_results_that_a_tape_watches_cannot_be_changed_in_place():
     x = cytape.constant([1.0, 2.0, 3.0])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         u, v = x * 2.0, x * 3.0
         tape.watch(u)
         for write in (lambda: operator.setitem(u, 0, 1.0), lambda: operator.iadd(u, 1.0),
@@ -214,8 +214,7 @@ def test_results_that_a_tape_watches_cannot_be_changed_in_place():
 
 def test_what_a_tape_watches_cannot_be_changed_in_place():
     x = cytape.constant(SMALL)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         with pytest.raises(TapeStateError, match="watches.*x = x \\+ 1"):
             x += 1.0
         with pytest.raises(TapeStateError, match="watches"):
@@ -233,8 +232,7 @@ def test_what_a_tape_watches_cannot_be_changed_in_place():
 @pytest.mark.parametrize("ask", ["gradient", "jacobian", "batch_jacobian"])
 def test_no_gradient_is_lost_by_a_change_that_a_tape_did_not_see(change, where, ask):
     x = cytape.constant(np.ones((2, 2)))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = x * x
         if where == "while it is paused":
             with tape.stop_recording():
@@ -274,10 +272,8 @@ def of_a_function(transform):
 
 
 TRANSFORMS = {
-    "grad": cytape.grad(squared),
-    "of a function": of_a_function(cytape.grad),
-    "traced": cytape.function(cytape.grad(squared)),
-    "forward": cytape.jacfwd(squared),
+    "grad": cytape.grad(squared), "of a function": of_a_function(cytape.grad),
+    "traced": cytape.function(cytape.grad(squared)), "forward": cytape.jacfwd(squared),
     "of a recomputed one": cytape.grad(cytape.recompute_grad(squared)),
     "TensorFlow's": lambda x: cytape.gradients_function(squared)(x)[0].numpy(),
     "of members": cytape.grad(lambda x: cytape.vmap(squared)(x[None])[0]),
@@ -308,8 +304,7 @@ def test_second_order_of_what_is_changed_in_place():
 
 def test_a_recomputed_function_gets_what_its_argument_was():
     x = cytape.constant(SMALL)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x * 1.0
         z = cytape.recompute_grad(lambda y: cnp.sum(y**3))(y)
         y[0] = 100.0
@@ -322,8 +317,7 @@ def test_a_custom_gradient_gets_what_its_argument_was():
         return x**3, lambda g: g * 3 * x**2
 
     x = cytape.constant(SMALL)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x * 1.0
         z = cnp.sum(cube(y))
         y += 100.0

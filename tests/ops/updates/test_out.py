@@ -11,6 +11,7 @@ from cytape.errors import DetachedError
 from cytape.numpy.protocols import numpy_functions
 from cytape.testing import numerical_grad
 from tests.cases import case, each
+from tests.ways import watching
 
 SMALL = np.array([1.0, 2.0, 3.0])
 ROWS = np.arange(6.0).reshape(2, 3)
@@ -40,8 +41,7 @@ def test_ufuncs_write_to_tensors():
         np.add(x, 1.0, where=[True, False, True])
     with pytest.raises(TypeError, match="'float64'.*same_kind"):
         np.add(x, 1.0, out=zeros(3, int))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         with pytest.raises(TypeError, match="cytape.numpy.empty"):
             cnp.add(x, 1.0, out=np.zeros(3))
 
@@ -303,8 +303,7 @@ def _operands(ufunc):
 def _is_differentiable(ufunc, i):
     operands, mask = _operands(ufunc)
     taken = [cytape.constant(x[mask]) for x in operands]
-    with cytape.GradientTape() as tape:
-        tape.watch(taken[i])
+    with watching(taken[i]) as tape:
         result = ufunc(*taken)
     return tape.gradient(result[0] if ufunc.nout > 1 else result, taken[i]) is not None
 
@@ -443,8 +442,7 @@ def test_variables_are_assigned_what_is_written():
     np.testing.assert_array_equal(cytape.function(lambda x: np.add(x, 1.0, out=variable) * 2.0)(x),
                                   [8, 10])
     np.testing.assert_array_equal(variable, [4, 5])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         with pytest.raises(DetachedError, match="out=variable"):
             np.add(x, 1.0, out=variable)
 

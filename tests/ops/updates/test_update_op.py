@@ -11,6 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors
+from tests.ways import watching
 
 START = np.array([0.3, 0.5, -0.2])
 N = 6
@@ -159,8 +160,7 @@ def test_an_index_out_of_range_is_an_error_when_a_graph_runs():
 
 def test_each_value_has_an_id_and_what_was_recorded_of_it_before_goes_by_the_old_one():
     x = cytape.constant(2.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         found = cnp.zeros(3)
         found[0] = x
         first, before = found.id, cnp.sum(found * found)
@@ -175,8 +175,7 @@ def test_each_value_has_an_id_and_what_was_recorded_of_it_before_goes_by_the_old
 
 def test_a_value_that_somebody_has_is_left_alone():
     x = cytape.constant(np.ones(3))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         found = cnp.zeros((50, 3))
         found[0] = x
         squares = found * found  # which the tape keeps

@@ -15,8 +15,7 @@ ALIASES = {  # which NumPy makes of an array that is asked for as it is
     "contiguous": cnp.ascontiguousarray, "finite": cnp.asarray_chkfinite,
     "real_if_close": np.real_if_close, "conjugate": lambda x: x.conj(),
     "convert_to_tensor": cytape.convert_to_tensor, "einsum of all": lambda x: np.einsum("ij", x),
-    "einsum of a transpose": lambda x: np.einsum("ij->ji", x),
-    "trim_zeros": np.trim_zeros,
+    "einsum of a transpose": lambda x: np.einsum("ij->ji", x), "trim_zeros": np.trim_zeros,
 }
 COPIES_OF_VARIABLES = {
     **COPIES, "array": cnp.array, "astype": lambda x: x.astype(float), "value": lambda x: x.value(),

@@ -11,6 +11,7 @@ import cytape
 from cytape.errors import TapeStateError
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ways import agree, as_in_numpy, watching
 
 X = np.arange(1.0, 17.0).reshape(4, 4)
 
@@ -47,21 +48,18 @@ WRITES = {
     "from itself": lambda x: operator.setitem(x, slice(1, None), x[:-1])}
 
 
-@each("traced", [False, True])
 @each("write", WRITES.values(), ids=WRITES)
 @each("view", [*VIEWS.values(), *COPIES.values()], ids=[*VIEWS, *COPIES])
-def test_views_see_what_is_written(view, write, traced):
+def test_views_see_what_is_written(view, write):
     def f(x):
         shown = view(x)
         write(x)
         return x, shown
 
-    for found, array in zip((cytape.function(f) if traced else f)(cytape.constant(X)), f(X.copy()),
-                            strict=True):
-        np.testing.assert_array_equal(found, array)
+    as_in_numpy(f, X)
 
 
-@each("traced", [False, True])
+@each("traced", [lambda f: f, cytape.function], ids=["eager", "function"])
 @each("view", [*VIEWS.values(), *COPIES.values()], ids=[*VIEWS, *COPIES])
 def test_what_is_written_to_a_view_is_written_to_its_base(view, traced):
     def f(x):
@@ -78,11 +76,9 @@ def test_what_is_written_to_a_view_is_written_to_its_base(view, traced):
         expected = None
     if expected is None or view is VIEWS["einsum"]:  # read-only, or a diagonal
         with pytest.raises(ValueError, match="read-only"):
-            (cytape.function(f) if traced else f)(cytape.constant(X))
-        return
-    for found, array in zip((cytape.function(f) if traced else f)(cytape.constant(X)), expected,
-                            strict=True):
-        np.testing.assert_array_equal(found, array)
+            traced(f)(cytape.constant(X))
+    else:
+        agree(traced(f)(cytape.constant(X)), expected)
 
 
 @each("view", VIEWS.values(), ids=VIEWS)
@@ -120,8 +116,7 @@ def test_rows_of_a_loop_are_written_to():
         x[1][2] = -1.0
         return x
 
-    np.testing.assert_array_equal(doubled(cytape.constant(X)), doubled(X.copy()))
-    np.testing.assert_array_equal(cytape.function(doubled)(cytape.constant(X)), doubled(X.copy()))
+    as_in_numpy(doubled, X)
 
 
 @each("known", [True, False])
@@ -231,8 +226,7 @@ def test_rows_apart_are_no_matter_of_each_other(width):
 
 def test_rows_apart_stay_recorded():
     x = cytape.constant(np.ones((50, 100)))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = x * 2.0
         row, rows = y[0], y[10:]
         z = np.sum(row * row) + np.sum(rows)
@@ -260,8 +254,7 @@ def test_a_view_that_is_watched():
 
 def test_gradients_with_respect_to_views():
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x * 1.0
         row = y[0]
         y[0] = row * 3.0
@@ -283,8 +276,7 @@ def test_functions_get_arrays_of_their_own():
     np.testing.assert_array_equal(row, X[0])
 
 
-@each("traced", [False, True])
-def test_what_views_were_made_by_may_change(traced):
+def test_what_views_were_made_by_may_change():
     def f(x):
         axes, shape, at = [1, 0], [2, 8], np.array([1, 3])
         which = x[0, 0, ...].astype(int)
@@ -295,9 +287,7 @@ def test_what_views_were_made_by_may_change(traced):
         x[...] = x * 2.0
         return x, *shown
 
-    for found, array in zip((cytape.function(f) if traced else f)(cytape.constant(X)), f(X.copy()),
-                            strict=True):
-        np.testing.assert_array_equal(found, array)
+    as_in_numpy(f, X)
 
 
 def test_a_value_that_looks_at_views_while_it_is_written():
@@ -324,8 +314,7 @@ def test_tangents_of_rows_apart():
     assert float(accumulator.jvp(z)) == 8000.0
 
 
-@each("traced", [False, True])
-def test_results_that_are_views_make_no_views_of_what_takes_them_on(traced):
+def test_results_that_are_views_make_no_views_of_what_takes_them_on():
     def f(x):
         y = x * 0.0
         np.einsum("ij->ji", x, out=y)
@@ -333,8 +322,7 @@ def test_results_that_are_views_make_no_views_of_what_takes_them_on(traced):
         y[0] = 5.0
         return y
 
-    found = (cytape.function(f) if traced else f)(cytape.constant(X))
-    np.testing.assert_array_equal(found, f(X.copy()))
+    as_in_numpy(f, X)
 
 
 @each("part", [np.real, np.imag, lambda z: z[1:].T.real])
@@ -373,9 +361,8 @@ def test_functions_that_return_or_change_what_they_got():
     np.testing.assert_array_equal(x, [1.0, 0.0])
 
 
-@each("traced", [False, True])
 @each("index", [0, (1, 2), slice(1, None, 2), ([0, 2, 0], [1, 1, 1]), np.eye(4) > 0, ...])
-def test_parts_of_views_are_written_to(index, traced):
+def test_parts_of_views_are_written_to(index):
     def f(x):
         x = x * 1.0
         turned, flat = x.T, x[1:].ravel()
@@ -385,9 +372,7 @@ def test_parts_of_views_are_written_to(index, traced):
         flat[1:3] = x[0, :2]
         return x, turned, flat
 
-    for found, array in zip((cytape.function(f) if traced else f)(cytape.constant(X)), f(X),
-                            strict=True):
-        np.testing.assert_array_equal(found, array)
+    as_in_numpy(f, X)
 
 
 PARTS = st.one_of(st.integers(-3, 2), st.just(...), st.builds(
@@ -411,8 +396,7 @@ def test_indices_of_indices(indices):
     except (IndexError, TypeError):  # of a number there are no parts
         return
     tensors[-1][indices[-1]] = values
-    for expected, found in zip(arrays, tensors, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    agree(tensors, arrays)
 
 
 def test_elements_of_a_view_are_written_in_place():
@@ -428,8 +412,7 @@ def test_elements_of_a_view_are_written_in_place():
 
 def test_a_view_whose_base_is_gone_is_watched_or_from_outside():
     row = (cytape.constant(X) * 2.0)[0]
-    with cytape.GradientTape() as tape:
-        tape.watch(row)
+    with watching(row):
         with pytest.raises(TapeStateError, match="watches"):
             row += 1.0
 
@@ -453,9 +436,7 @@ def test_parts_of_what_nothing_names():
         first[0] = 9.0
         return position, velocity, left, right, first
 
-    for found in (f(cytape.constant(X)), cytape.function(f)(cytape.constant(X))):
-        for tensor, array in zip(found, f(X.copy()), strict=True):
-            np.testing.assert_array_equal(tensor, array)
+    as_in_numpy(f, X)
 
 
 def test_numbers_that_are_views():

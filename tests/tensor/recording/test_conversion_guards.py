@@ -19,6 +19,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.recording.state import Recorder
 from tests.cases import each
+from tests.ways import watching
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 V2 = np.array([1.5, 2.0])
@@ -190,8 +191,7 @@ CONTROL = {
 
 @contextlib.contextmanager
 def under_a_tape(*tensors):
-    with cytape.GradientTape() as tape:
-        tape.watch(tensors)
+    with watching(tensors):
         yield
 
 
@@ -347,8 +347,7 @@ def test_a_term_by_the_math_module_is_not_lost():
 
 def test_integers_and_comparisons_are_never_recorded():
     n, x = cytape.constant(2), cytape.constant(1.5)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         assert ([1, 2, 3][n], list(range(n)), float(n), int(np.argmax(x))) == (3, [0, 1], 2.0, 0)
         assert float(x > 1.0) == 1.0
     del tape
@@ -356,8 +355,7 @@ def test_integers_and_comparisons_are_never_recorded():
 
 def test_copies_stay_connected_and_pickles_do_not_leave():
     x = cytape.constant(V2)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         copies = [copy.copy(x), copy.deepcopy(x), copy.deepcopy({"x": [x]})["x"][0]]
         with pytest.raises(DetachedError):
             pickle.dumps(x * 2.0)
@@ -376,8 +374,7 @@ def test_a_snapshot_of_a_variable_may_be_taken_at_any_time():
 
 def test_a_tape_is_usable_after_the_error():
     x = cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = x * x / 6.0  # less than the number of elements, as ddof
         for convert in IMPLICIT.values():
             with pytest.raises(DetachedError):
@@ -493,7 +490,6 @@ def test_a_list_of_symbolic_tensors_is_told_of_stack():
     (lambda x: np.from_dlpack(x), "__dlpack__")])
 def test_the_error_says_what_would_lose_a_gradient_and_where(convert, cause):
     x = cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x):
         with pytest.raises(DetachedError, match=f"by {cause}.* in {re.escape(__file__)}, line"):
             convert(x)

@@ -12,6 +12,7 @@ from cytape.ops.declare import general
 from cytape.tensor.values.buffer import release_kept
 from tests.resident import needs_rollup, resident_bytes
 from tests.threads import in_threads
+from tests.ways import watching
 
 MEBIBYTE = 1 << 20
 SMALLEST = 2049  # elements of float64 that are too many for Python's allocator
@@ -134,8 +135,7 @@ def test_an_array_of_more_than_that_is_not():
 
 def test_a_gradient_leaves_its_memory_too():
     x = cytape.constant(np.linspace(0, 1, 50_000))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = cnp.sin(x) * cnp.exp(x)
     gradient = tape.gradient(y, x)
     expected = gradient.numpy().copy()
@@ -164,8 +164,7 @@ def test_an_impossible_size_is_a_memory_error():
 
 def test_memory_of_numpys_functions_is_kept_too():
     x = cytape.constant(np.linspace(0.0, 1.0, MEBIBYTE))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = cnp.std(x)
     gradient = tape.gradient(y, x)
     expected = gradient.numpy().copy()

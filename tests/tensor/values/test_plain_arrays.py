@@ -73,13 +73,10 @@ FUNCTIONS = {
     "constant of what converts": lambda t, a: cytape.constant(Converts(a)),
     "list of what converts": lambda t, a: cytape.constant([Converts(a)])}
 ENTRIES = {
-    "constant": cytape.constant,
-    "constant with a dtype": lambda a: cytape.constant(a, "float32"),
+    "constant": cytape.constant, "constant with a dtype": lambda a: cytape.constant(a, "float32"),
     "constant of a list": lambda a: cytape.constant([a, a]),
-    "convert_to_tensor": cytape.convert_to_tensor,
-    "from_dlpack": cytape.from_dlpack,
-    "Variable": cytape.Variable,
-    "assign": lambda a: cytape.Variable(ONES).assign(a),
+    "convert_to_tensor": cytape.convert_to_tensor, "from_dlpack": cytape.from_dlpack,
+    "Variable": cytape.Variable, "assign": lambda a: cytape.Variable(ONES).assign(a),
     "assign_add": lambda a: cytape.Variable(ONES).assign_add(a),
     "assign_sub": lambda a: cytape.Variable(ONES).assign_sub(a),
     "grad": lambda a: cytape.grad(cnp.sum)(a),
@@ -107,8 +104,7 @@ ENTRIES = {
         lambda x: cytape.while_loop(lambda y: cnp.sum(y) < 9, lambda y: (y + x,), (a,)))(ONES),
     "graph constant": lambda a: cytape.Graph().constant(a),
     "initializer": lambda a: cytape.Graph().get_variable("v", initializer=a),
-    "feed": lambda a: fed(a),
-    "placeholder": lambda a: placeholder() * a,
+    "feed": lambda a: fed(a), "placeholder": lambda a: placeholder() * a,
     "placeholder, right": lambda a: a * placeholder(),
     "placeholder and ufunc": lambda a: np.add(a, placeholder()),
 }

@@ -14,6 +14,7 @@ from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.tensor.recording.state import Recorder, TangentRecorder, suspended
 from tests.tensor.watching import following
 from tests.threads import in_thread
+from tests.ways import watching
 
 
 def recording(x):
@@ -56,8 +57,7 @@ def test_what_a_release_runs_may_make_and_drop_tapes():
         def __del__(self):
             self.more.pop()
             self.more = None
-            with cytape.GradientTape() as tape:
-                tape.watch(x)
+            with watching(x) as tape:
                 y = x * x
             released.append(tape.gradient(y, x).item())
 
@@ -131,8 +131,7 @@ def test_a_saved_value_that_gets_a_handle_again_keeps_its_trace(x):
         return 2 * op.inputs[0] * g
 
     square = GeneralOp("KeepsItsInput", np.square, vjp)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         z = square(np.sin(x))
         gradient = tape.gradient(z, x)
         np.testing.assert_allclose(gradient.numpy(), np.sin(2.0))
