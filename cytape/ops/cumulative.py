@@ -15,7 +15,7 @@ from cytape.ops.adjoints.conform import widely
 from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.calls.operands import is_given, wide
 from cytape.ops.comparisons import isfinite
-from cytape.ops.constants import ones_like, zeros_like
+from cytape.ops.constants import ones_like, zeros, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import multiply, where
 from cytape.ops.engine import batch_axis
@@ -119,10 +119,8 @@ def _curvature_by_recurrences(g, x, t, *starts, axis, cumulative):
         return zeros_like(x)
     whole, (x, order), t = x, _lines_last(x, axis), _lines_last(t, axis)[0]
     begins, number = _slices(x, starts)
-    if cumulative:
-        g = _lines_last(g, axis)[0]
-    else:
-        g = reshape(transpose(g, order), (*x.shape[:-1], -1))
+    g = _lines_last(g, axis)[0]
+    if not cumulative:
         ends = np.append(begins[1:], True) if type(begins) is np.ndarray else (
             concatenate([begins[1:], np.ones(1, bool)]))
         g = where(ends, take(g, where(number < 0, 0, number), axis=-1), 0) if g.shape[-1] else (
@@ -161,7 +159,7 @@ def _second_tangent(x, t, u, *starts, axis, cumulative):
         n = lines.shape[-1]
         ends = concatenate([starts[0][1:], np.full(min(1, starts[0].shape[0]), n)]) - 1 if (
             starts) else np.array([n - 1])
-        found = take(found, ends, axis=-1)
+        found = take(found, ends, axis=-1) if n else zeros((*lines.shape[:-1], len(ends)), x.dtype)
     return _lines_back(found, _shape_of_products(x.shape, axis, starts, cumulative), order)
 
 

@@ -65,3 +65,16 @@ def test_modes_agree_to_third_order_also_at_zeros(function, place):
                 f = mode(f, direction)
             found.append(float(place(f)(x)))
         np.testing.assert_allclose(found, found[0], 1e-10, 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+@pytest.mark.parametrize("function", [ops.prod, FUNCTIONS["of columns"], FUNCTIONS["cumulative"],
+                                      FUNCTIONS["of axes apart"], FUNCTIONS["no slices"]])
+@pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning")
+def test_tangents_of_arrays_without_elements_to_third_order(function, shape):
+    x, f = np.ones(shape), function
+    expected = np.shape(function(x))
+    for _ in range(3):
+        f = lambda x, f=f: cytape.jvp(f, (x,), (np.ones(shape),))[1]  # noqa: E731
+        assert f(cytape.constant(x)).shape == expected
+        assert cytape.grad(lambda x: ops.sum(f(x)))(x).shape == shape  # noqa: B023
