@@ -32,6 +32,7 @@ from cytape.graph.control.element_stores import (
 from cytape.graph.control.function_checks import as_tensor
 from cytape.graph.control.row_ops import blank_op, capacity, capacity_op, positions_op
 from cytape.ops.adjoints.conform import fill_like
+from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.adjoints.identity_groups import may_agree
 from cytape.ops.joining import concatenate, split, stack, unstack
 from cytape.ops.shaping import reshape
@@ -224,6 +225,7 @@ class TensorArray:
             if value.shape[0] not in (None, n):
                 raise ValueError(
                     f"scatter takes a slice for each index, got {value.shape[0]} for {n}")
+            value = ensure_shape(value, (n, *value.shape[1:]))
         return self._written(
             indices, value, value.shape and value.shape[1:], lambda: list(unstack(value)))
 
