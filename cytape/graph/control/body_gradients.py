@@ -16,6 +16,7 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.derived_body import DerivedBody
 from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.calls.symbolic import in_graph
+from cytape.tensor.recording.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
@@ -142,7 +143,7 @@ def body_gradient(
     first_same = n_variables + n_stacks
     part = DerivedBody(body, "_grad")
     graph = part.graph
-    with part.building():
+    with unrecorded(), building_into(part.graph):
         inputs = part.take(body.input_symbols)
         seeds = part.take([body.input_symbols[i] for i in carried])
         seeds_of_kept = part.take([body.output_symbols[i] for i in kept])
@@ -232,7 +233,7 @@ def body_tangents(
     sliced, same_moving = [[i for i in moving if (i < first_same) == is_slice]
                            for is_slice in (True, False)]
     part = DerivedBody(body, "_jvp")
-    with part.building():
+    with unrecorded(), building_into(part.graph):
         inputs = part.take(body.input_symbols)
         of_variables, of_slices, of_same = [
             part.take([body.input_symbols[i] for i in places])

@@ -36,6 +36,7 @@ from cytape.ops.adjoints.conform import broadcast_to, cast
 from cytape.ops.calls.symbolic import in_graph
 from cytape.ops.engine.op_kinds import ANY_OUTPUT, enter
 from cytape.tensor.making import constant, convert_to_tensor
+from cytape.tensor.recording.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
@@ -120,7 +121,7 @@ class _Part(DerivedBody):
 
     def all_results(self, found: Iterable[int], stand_in: Callable) -> list[Tensor]:
         """Return results for some positions, zeros where there are none."""
-        with self.building():
+        with unrecorded(), building_into(self.graph):
             return [
                 in_graph(self.graph, dense(self.results[i]) if i in self.results
                          else zeros(stand_in(self, i)))
@@ -165,7 +166,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         wanted = [i for i, position in enumerate(positions) if op.needs[position]]
         found = part.gradients(
             [part.outputs[i] for i in arrived], [part.inputs[i] for i in wanted], seeds)
-        with part.building():
+        with unrecorded(), building_into(part.graph):
             for i, gradient in zip(wanted, found, strict=True):
                 if gradient is not None:
                     part.results[positions[i]] = added(part.results.get(positions[i]), gradient)
@@ -216,7 +217,7 @@ def _kept(
         return [[], []]
     bodies, passed = [], []
     for i, part in enumerate(parts):
-        with part.building():
+        with unrecorded(), building_into(part.graph):
             more = [in_graph(part.graph, _nothing(part, parts[1 - i], pair[1 - i])
                              if pair[i] is None else pair[i]) for pair in slots]
         body, given = part.extracted(part.inputs, part.passed, part.outputs + more)

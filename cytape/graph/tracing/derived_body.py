@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cytape.graph.tracing.body_tools import closed, inlined, like
@@ -42,12 +41,6 @@ class DerivedBody:
         self.arguments: list[Tensor] = []
         self.actual: list[Tensor] = []
 
-    @contextmanager
-    def building(self) -> Iterator[None]:
-        """Build into the graph, without recording."""
-        with unrecorded(), building_into(self.graph):
-            yield
-
     def take(self, symbols: Iterable[int], actual: Iterable[Tensor] = ()) -> list[Tensor]:
         """Add arguments like some symbols of the body, for actual values."""
         self.actual += actual
@@ -65,7 +58,7 @@ class DerivedBody:
     def build(self, inputs: list[Tensor]) -> None:
         """Build the body."""
         self.inputs = inputs
-        with self.building():
+        with unrecorded(), building_into(self.graph):
             self.outputs = inlined(self.body, self.graph, inputs)
         self.first_of_derivative = self.graph.n_nodes
 
@@ -73,7 +66,7 @@ class DerivedBody:
         self, outputs: Iterable[Tensor], inputs: Iterable[Tensor], seeds: list[Tensor]
     ) -> list[Any]:
         """Build the gradients of outputs, which have the seeds, with respect to inputs."""
-        with self.building():
+        with unrecorded(), building_into(self.graph):
             return symbolic_gradients(
                 self.graph, self._symbols(outputs), self._symbols(inputs), seeds)
 
@@ -81,7 +74,7 @@ class DerivedBody:
         self, inputs: Iterable[Tensor], tangents: list[Tensor], outputs: Iterable[Tensor]
     ) -> list[Any]:
         """Build the tangents of outputs, given those of inputs."""
-        with self.building():
+        with unrecorded(), building_into(self.graph):
             return symbolic_tangents(
                 self.graph, self._symbols(inputs), tangents, self._symbols(outputs))
 
@@ -90,6 +83,6 @@ class DerivedBody:
 
     def closed(self, results: Sequence[Tensor]) -> tuple[ConcreteFunction, list[Tensor]]:
         """Return a body that computes results, with the arguments it uses, and its inputs."""
-        with self.building():
+        with unrecorded(), building_into(self.graph):
             body, passed, _ = closed(self.graph, (), self.arguments, self.actual, results)
         return body, passed
