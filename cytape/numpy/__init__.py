@@ -10,25 +10,11 @@ from typing import Any as _Any
 import numpy as _numpy
 
 from cytape.numpy import random as random
+from cytape.numpy import slots as _slots  # noqa: F401  (which it fills)
+from cytape.numpy.families import *  # noqa: F403
 from cytape.numpy.own_names import ndarray as ndarray
 from cytape.numpy.own_names import numpys as _numpys
 from cytape.numpy.protocols import later as _later
-from cytape.ops.broadcasting import *  # noqa: F403
-from cytape.ops.clipping import *  # noqa: F403
-from cytape.ops.comparisons import *  # noqa: F403
-from cytape.ops.constants import *  # noqa: F403
-from cytape.ops.creation import *  # noqa: F403
-from cytape.ops.cumulative import *  # noqa: F403
-from cytape.ops.einsum import *  # noqa: F403
-from cytape.ops.elementwise import *  # noqa: F403
-from cytape.ops.indexing import *  # noqa: F403
-from cytape.ops.joining import *  # noqa: F403
-from cytape.ops.matrix_products import *  # noqa: F403
-from cytape.ops.ordering import *  # noqa: F403
-from cytape.ops.rearranging import *  # noqa: F403
-from cytape.ops.reductions import *  # noqa: F403
-from cytape.ops.shaping import *  # noqa: F403
-from cytape.ops.variance import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,4 +1,4 @@
-"""NumPy's protocols on tensors: operators, methods, and functions that NumPy dispatches."""
+"""NumPy's protocols on tensors: ufuncs, and functions that NumPy dispatches."""
 
 import functools
 import importlib
@@ -7,66 +7,38 @@ from types import FunctionType
 
 import numpy as np
 
-import cytape.ops.broadcasting as broadcasting
-import cytape.ops.clipping as clipping
-import cytape.ops.comparisons as comparisons
-import cytape.ops.constants as constants
-import cytape.ops.creation as creation
-import cytape.ops.cumulative as cumulative
-import cytape.ops.einsum as einsum
-import cytape.ops.elementwise as elementwise
-import cytape.ops.indexing as indexing
-import cytape.ops.joining as joining
-import cytape.ops.matrix_products as matrix_products
-import cytape.ops.ordering as ordering
-import cytape.ops.rearranging as rearranging
-import cytape.ops.reductions as reductions
-import cytape.ops.shaping as shaping
-import cytape.ops.variance as variance
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.ops.adjoints.memory_order import order_in_memory
-from cytape.ops.calls.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
+from cytape.numpy import families
+from cytape.ops.calls.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.op_kinds import rooms_to_come
 from cytape.tensor import nest
-from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.operators import install
-from cytape.tensor.tensor import (
-    Tensor,
-    data_of,
-    install_methods,
-    install_refusals,
-)
+from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.values.plain_arrays import plain_array
 from cytape.tensor.values.user_warnings import numpy_call, user_line
 
-_FAMILIES = (
-    broadcasting, constants, creation, einsum, elementwise, indexing, joining, clipping,
-    matrix_products, ordering, cumulative, rearranging, reductions, shaping, comparisons, variance)
 
-
-def _versions(families, package):
+def _versions(ours, package):
     """Return functions of a package of NumPy that tensors override, and cytape's versions."""
     found = {}
-    for family in families:
-        for name in family.__all__:
-            theirs = getattr(package, name, None)
-            if isinstance(theirs, np.ufunc) or hasattr(theirs, "_implementation"):
-                found[theirs] = getattr(family, name)
+    for name, function in vars(ours).items():
+        theirs = getattr(package, name, None)
+        if isinstance(theirs, np.ufunc) or hasattr(theirs, "_implementation"):
+            found[theirs] = function
     return found
 
 
-NUMPY_FUNCTIONS = _versions(_FAMILIES, np)
+NUMPY_FUNCTIONS = _versions(families, np)
 for _name in ("empty", "full", "ones", "zeros"):  # tensors override them by like= alone
-    NUMPY_FUNCTIONS[getattr(np, _name)] = getattr(constants, _name)
+    NUMPY_FUNCTIONS[getattr(np, _name)] = getattr(families, _name)
 # Modules of NumPy whose functions are imported when the first of them meets a tensor.
 _SUBMODULES = {
     "fft": "cytape.ops.submodules.fourier",
     "lib.stride_tricks": "cytape.ops.submodules.stride_tricks",
     "linalg": "cytape.ops.submodules.linear_algebra"}
 rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.sampling.distributions"])
-_UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
-rooms_to_come.append(_UPDATES)
+UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
+rooms_to_come.append(UPDATES)
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {
     "calculus.binary_fractions": "frexp ldexp modf",
@@ -135,7 +107,7 @@ def _with_members(function, ufunc):
 def functions_of(name):
     """Return the functions of a submodule of NumPy and cytape's versions of them."""
     package = importlib.import_module(f"numpy.{name}")
-    return _versions([importlib.import_module(_SUBMODULES[name])], package)
+    return _versions(importlib.import_module(_SUBMODULES[name]), package)
 
 
 def ufunc_method(op, method, *inputs, **arguments):
@@ -270,7 +242,7 @@ def array_ufunc(ufunc, method, inputs, arguments):
 
 def _into(function, args, arguments, *, broadcast):
     """Call a NumPy function with a tensor as `out`."""
-    updates = importlib.import_module(_UPDATES)
+    updates = importlib.import_module(UPDATES)
     if broadcast:  # as ufuncs do
         return updates.into(function, args, dict(arguments))
     arguments = dict(arguments)
@@ -314,94 +286,5 @@ def array_function(function, args, arguments):
     return ours(*args, **arguments)
 
 
-def _method(function):
-    return lambda tensor, *args, **arguments: function(tensor, *args, **arguments)
-
-
-def _astype(tensor, dtype, order="K", casting="unsafe", subok=True, copy=True):
-    if order == "K" and casting == "unsafe":
-        return creation.astype(tensor, dtype, copy=copy)
-    np.empty(0, tensor.dtype).astype(dtype, order, casting, subok, copy)  # or NumPy's error
-    order = order_in_memory(tensor, order)
-    return creation.array(tensor, dtype, order=order, copy=copy or None)
-
-
-def _conjugate(tensor, *args, **arguments):
-    if tensor.dtype.kind != "c" and not args and not arguments:
-        return convert_to_tensor(tensor)  # unlike the function, which copies
-    return elementwise.conjugate_op(tensor, *args, **arguments)
-
-
-def _functions(names):
-    return {
-        name: getattr(family, name)
-        for family in _FAMILIES
-        for name in names.split()
-        if hasattr(family, name)
-    }
-
-
-install(
-    operators={
-        "matmul": matrix_products.matmul_op,
-        "getitem": indexing.get_item_op,
-        **_functions(
-            "add subtract multiply divide power floor_divide remainder negative positive "
-            "absolute square less less_equal equal not_equal greater greater_equal"
-        ),
-    },
-    others={
-        **_functions(
-            "asarray bitwise_and bitwise_or bitwise_xor invert left_shift reshape "
-            "right_shift transpose"
-        ),
-        "array_ufunc": array_ufunc,
-        "astype": _astype,
-        "array_function": array_function,
-        "in_order": creation.result_in_order,
-        "import_updates": lambda: importlib.import_module(_UPDATES),
-    },
-)
-install_methods(
-    {
-        **_functions(
-            "all any argmax argmin argpartition argsort clip cumprod cumsum diagonal dot max "
-            "mean min nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace "
-            "var"
-        ),
-        "T": property(shaping.transpose),
-        "mT": property(shaping.matrix_transpose),
-        "real": property(elementwise.real),
-        "imag": property(elementwise.imag),
-        "__copy__": creation.copy,
-        "__deepcopy__": lambda tensor, memo: creation.copy(tensor),
-        "__round__": lambda tensor, ndigits=None: comparisons.round(tensor, ndigits or 0),
-        # Ops are no functions: nothing would bind a tensor to them.
-        **dict.fromkeys(("conj", "conjugate"), _conjugate),
-        "round": _method(comparisons.round),
-        "flatten": lambda tensor, order="C": creation.identity_op(shaping.ravel(tensor, order)),
-        "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
-        "copy": lambda tensor, order="C": (
-            creation.identity_op(tensor) if order == "C" else creation.copy(tensor, order)),
-        "compress": lambda x, condition, axis=None, **options: indexing.compress(
-            condition, x, axis, **options),
-    }
-)
-_IN_MEMORY = {
-    "fill": "write x[...] = value",
-    "flat": "write x.ravel(), and to assign to elements x[index] = value",
-    "partition": "write x = np.partition(x, kth)",
-    "put": "write x[index] = values",
-    "resize": "write x = np.resize(x, shape)",
-    "sort": "write x = np.sort(x)",
-    "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
-            "same bits, at which the gradient stops",
-}
-install_refusals({
-    **{name: f"works in the memory of an array: {instead}" for name, instead in _IN_MEMORY.items()},
-    "numerator":  # Python shows it above the TypeError that this module raises
-        "the statistics module asks for: call mean, median, var or std of cytape.numpy",
-})
-install_conform(ufunc_method=ufunc_method)
 for _theirs, _ours in NUMPY_FUNCTIONS.items():
     _with_members(_ours, _theirs)

@@ -1,10 +1,5 @@
 """The op table: every operation of NumPy with its derivatives, one module per family."""
 
-from cytape.ops.adjoints import (  # noqa: F401  (they install themselves)
-    conform,
-    deferred_derivatives,
-    tangent_batches,
-)
 from cytape.ops.engine.op_kinds import OPS
 
 __all__ = ["OPS"]

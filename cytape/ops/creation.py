@@ -8,7 +8,6 @@ from cytape.ops.adjoints.conform import cast_op, identity_op
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.adjoints.memory_order import axes_in_memory, is_contiguous, order_in_memory
 from cytape.ops.broadcasting import broadcast_arrays
-from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.calls.operands import is_tensor, tensors_if_any
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.numpy_wrapper import numpy_function
@@ -49,7 +48,6 @@ cast_to_discrete_op = nondifferentiable(
 )
 constant_op = nondifferentiable(
     "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
-install_conform(constant_op=constant_op)
 # apart: an unknown shape of the output does not refer to the input as its owner.
 stop_gradient_op = nondifferentiable(
     "StopGradient", forward=lambda x, apart=False: x,

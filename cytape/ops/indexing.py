@@ -10,7 +10,6 @@ from cytape.ops.adjoints import batched_indexing
 from cytape.ops.adjoints.conform import broadcast_to, cast, stand_in
 from cytape.ops.adjoints.line_elements import added_at
 from cytape.ops.adjoints.tangent_batches import batch_outline
-from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.calls.operands import axis_in_batch, plain
 from cytape.ops.creation import array, identity_op
 from cytape.ops.engine import batch_axis
@@ -135,13 +134,10 @@ def _template_of_part(part, tensors):
     return part
 
 
-def _getitem_in_graph(x, index):
+def getitem_in_graph(x, index):
     parts, tensors = template_of(index)
     selected = get_item_op(x, *tensors, index=parts)
     return identity_op(selected) if not tensors and holds_place(index) else selected
-
-
-install_conform(getitem=_getitem_in_graph, index_add_op=index_add_op)
 
 
 # -- slices along one axis -----------------------------------------------------------------------

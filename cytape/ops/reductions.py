@@ -417,15 +417,9 @@ def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.max)(np.array([1.0, 3.0, 3.0]))
     array([0. , 0.5, 0.5])
     """
-    if out is not None:
-        return with_out(np.max, out, a, axis=axis, keepdims=keepdims, initial=initial, where=where)
-    if initial is where is _NoValue:
+    if out is None and initial is where is _NoValue:
         return max_op(a, axis=axis, keepdims=keepdims)
-    where = _NoValue if where is True else where
-    if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
-        return _from_start(max_op, maximum, a, axis, keepdims, initial, where)
-    options = only_numpy("max", [a], initial=initial, where=where)
-    return max_op(a, axis=axis, keepdims=keepdims, **options)
+    return _extremes(np.max, max_op, maximum, a, axis, out, keepdims, initial, where)
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
@@ -437,15 +431,19 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.min)(np.array([1.0, 3.0, 1.0]))
     array([0.5, 0. , 0.5])
     """
-    if out is not None:
-        return with_out(np.min, out, a, axis=axis, keepdims=keepdims, initial=initial, where=where)
-    if initial is where is _NoValue:
+    if out is None and initial is where is _NoValue:
         return min_op(a, axis=axis, keepdims=keepdims)
+    return _extremes(np.min, min_op, minimum, a, axis, out, keepdims, initial, where)
+
+
+def _extremes(theirs, op, ufunc, a, axis, out, keepdims, initial, where):
+    if out is not None:
+        return with_out(theirs, out, a, axis=axis, keepdims=keepdims, initial=initial, where=where)
     where = _NoValue if where is True else where
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
-        return _from_start(min_op, minimum, a, axis, keepdims, initial, where)
-    options = only_numpy("min", [a], initial=initial, where=where)
-    return min_op(a, axis=axis, keepdims=keepdims, **options)
+        return _from_start(op, ufunc, a, axis, keepdims, initial, where)
+    options = only_numpy(theirs.__name__, [a], initial=initial, where=where)
+    return op(a, axis=axis, keepdims=keepdims, **options)
 
 
 amax, amin = max, min

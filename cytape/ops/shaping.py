@@ -14,7 +14,6 @@ from cytape.ops.adjoints.memory_order import (
     with_memory,
 )
 from cytape.ops.adjoints.tangent_batches import reshape_batch
-from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined, tensors_if_any
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import multilinear, structural
@@ -378,7 +377,6 @@ transpose_op = structural(
     "Transpose", _transpose, None, transpose=_transpose_back, batched=_transpose_batch,
     shape_rule=known_shapes.transpose,
 )  # fmt: skip
-install_conform(transpose_op=transpose_op)
 
 
 def transpose(a, axes=None):

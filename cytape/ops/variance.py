@@ -183,15 +183,7 @@ def _ddof(ddof, correction):
 
 @numpy_function(np.var, "a", "axis", "ddof", "where", "mean")
 def var(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where=_NoValue,
-    mean=_NoValue,
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NoValue, mean=_NoValue,
     correction=_NoValue,
 ):
     """Return the variance over the given axes, as `numpy.var`; it is real for complex input.
@@ -210,15 +202,7 @@ def var(
 
 @numpy_function(np.std, "a", "axis", "ddof", "where", "mean")
 def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where=_NoValue,
-    mean=_NoValue,
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NoValue, mean=_NoValue,
     correction=_NoValue,
 ):
     """Return the standard deviation, as `numpy.std`; its gradient is 0 where it is 0.

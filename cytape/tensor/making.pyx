@@ -13,7 +13,8 @@ from .tensor cimport new_tensor
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.tensor.tensor import install_methods, tensor_of
+from cytape.tensor.tensor import tensor_of
+from cytape.tensor.tensor_methods import install_methods
 from cytape.tensor.values.user_warnings import numpy_call, warn
 
 
@@ -88,10 +89,8 @@ cpdef Tensor convert_to_tensor(value, dtype=None):
 
     Raises
     ------
-    TypeError
-        If the data are Python objects without a numeric type.
-    ValueError
-        If nested sequences are ragged.
+    TypeError, ValueError
+        As for `constant`.
 
     Examples
     --------

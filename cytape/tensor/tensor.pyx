@@ -15,11 +15,8 @@ from .operators cimport (
     op_not_equal, op_positive, op_power, op_remainder, op_set_item, op_square, op_subtract)
 from .view_links cimport forget
 
-from functools import partial
-
 import numpy as np
 
-from cytape.tensor.operators import astype, reshape, transpose
 from cytape.tensor.references import reference_to
 from cytape.tensor.values.plain_arrays import install_tensor, refuse_masks
 
@@ -31,9 +28,6 @@ cdef extern from "Python.h":
 
     ctypedef struct PyTypeObject:
         PySequenceMethods* tp_as_sequence
-        PyObject* tp_dict
-
-    void PyType_Modified(type cls)
 
 cdef extern from *:
     """
@@ -48,37 +42,7 @@ cdef extern from *:
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t live = 0
-# Attributes that only variables, tensors of graphs or results of assignments there have.
-cdef tuple OF_SOME = ("assign", "assign_add", "assign_sub", "name", "op", "value_index")
-cdef dict refused = {}         # attributes of other libraries' tensors, with their replacements
 cdef bint making = False       # a tensor with a value, which Python code cannot
-
-
-def install_methods(dict methods):
-    """Give tensors methods; each is called with the tensor as its first argument.
-
-    Parameters
-    ----------
-    methods : dict of str to function
-    """
-    (<dict>(<PyTypeObject*>Tensor).tp_dict).update(methods)
-    PyType_Modified(Tensor)
-
-
-def install_refusals(dict instead):
-    """Register the replacements that errors about missing attributes name.
-
-    Parameters
-    ----------
-    instead : dict of str to str
-        Begins with what the attribute does, after "which".
-    """
-    refused.update(instead)
-    install_methods({name: property(partial(refuse, name)) for name in instead})
-
-
-def refuse(str name, tensor):
-    raise AttributeError(f"a tensor has no {name!r}, which {refused[name]}")
 
 
 def live_tensors() -> int:
@@ -253,10 +217,6 @@ cdef class Tensor:
 
     _data = property(refuse_masks)
 
-    def __dir__(self):
-        names = [x for x in object.__dir__(self) if x != "_data" and x not in refused]
-        return [x for x in names if x not in OF_SOME or hasattr(self, x)]
-
     def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
         return functions["array_ufunc"](ufunc, method, inputs, arguments)
 
@@ -335,7 +295,9 @@ cdef class Tensor:
             if other is None or isinstance(other, (str, bytes)):  # the ufuncs would refuse
                 array = array_of(seen(self, (<Tensor>self).held))
                 return tensor_of(array == other if comparison == Py_EQ else array != other)
-            return (op_equal if comparison == Py_EQ else op_not_equal).call2(self, other)
+            if comparison == Py_EQ:
+                return op_equal.call2(self, other)
+            return op_not_equal.call2(self, other)
         if comparison == Py_GT:
             return op_greater.call2(self, other)
         return op_greater_equal.call2(self, other)
@@ -405,12 +367,6 @@ cdef class Tensor:
 
     def __irshift__(self, y):
         return in_place(self, functions["right_shift"], y)
-
-    # ---- methods of ndarray, each the function of the same name; `install_methods` has the others
-
-    reshape = reshape
-    transpose = transpose
-    astype = astype
 
 
 install_tensor(Tensor)

@@ -64,12 +64,8 @@ cdef class Variable(Tensor):
 
     Raises
     ------
-    TypeError
-        If the data are Python objects without a numeric type.
-    ValueError
-        If nested sequences are ragged.
-    DetachedError
-        If the initial value is a tensor that is being recorded, whose gradient would be lost.
+    TypeError, ValueError, DetachedError
+        As for `constant`, of the initial value.
 
     Examples
     --------
@@ -185,22 +181,7 @@ cdef class Variable(Tensor):
         return self
 
     def assign_sub(self, delta):
-        """Subtract `delta` from the value.
-
-        Parameters
-        ----------
-        delta : array_like or Tensor
-            Must broadcast to the variable's shape. No gradient flows into it.
-
-        Returns
-        -------
-        Variable
-            The variable itself. While a `Graph` is built, a tensor, which can be fetched.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `assign`, of the difference.
+        """Subtract `delta` from the value; otherwise as `assign_add`.
 
         Examples
         --------

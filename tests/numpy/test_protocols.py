@@ -4,7 +4,6 @@ import copy
 import math
 import operator
 import pickle
-import statistics
 
 import numpy as np
 import pytest
@@ -273,39 +272,3 @@ def test_the_length_of_what_has_an_unknown_one():
     for f in (len, lambda x: sum(a for a in x)):
         with pytest.raises(TypeError, match=r"cytape\.numpy\.size\(tensor, 0\)"):
             cytape.function(f, input_signature=signature)(np.ones(3))
-
-
-@pytest.mark.parametrize("name, words", [
-    ("sort", "np.sort"), ("partition", "np.partition"), ("resize", "np.resize"), ("flat", "ravel"),
-    ("fill", r"x\[\.\.\.\] = value"), ("put", r"x\[index\] = values"), ("view", "astype")])
-def test_what_works_in_memory_says_what_to_write(name, words):
-    x = cytape.constant([3.0, 1.0, 2.0])
-    with pytest.raises(AttributeError, match=f"no '{name}'.*{words}"):
-        getattr(x, name)
-    assert not hasattr(x, name) and name not in dir(x)
-
-
-@each("name", ["assign", "assign_add", "assign_sub", "name", "op", "value_index"])
-def test_what_only_some_tensors_have_is_listed_for_them_alone(name):
-    with cytape.Graph().as_default():
-        v = cytape.Variable(1.0)
-        symbolic, assigned = cytape.placeholder("float64", ()), v.assign(2.0)
-    for x in (cytape.constant(1.0), v, symbolic, assigned):
-        assert (name in dir(x)) == hasattr(x, name)
-    assert "assign" not in dir(cytape.constant(1.0)) and "assign" in dir(assigned)
-
-
-def test_the_statistics_module_is_told_apart():
-    x = cytape.constant([3.0, 1.0, 2.0])
-    for call in (statistics.mean, lambda x: statistics.stdev([x[0], x[1]])):
-        with pytest.raises(TypeError) as caught:
-            call(x)
-        assert "call mean, median, var or std of cytape.numpy" in str(caught.value.__context__)
-
-
-def test_methods_whose_function_has_the_array_elsewhere():
-    x, which = cytape.constant([[3.0, 1.0], [2.0, 4.0]]), np.array([1, 0])
-    np.testing.assert_array_equal(x.compress([False, True], axis=1), [[1], [4]])
-    np.testing.assert_array_equal(
-        x.argpartition(1, axis=None), x.numpy().argpartition(1, axis=None))
-    np.testing.assert_array_equal(cytape.constant(which).choose(x.numpy()), which.choose(x.numpy()))

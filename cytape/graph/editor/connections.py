@@ -29,14 +29,6 @@ __all__ = [
 def get_tensors(graph: Graph) -> list[Tensor]:
     """Return all tensors of a graph.
 
-    Parameters
-    ----------
-    graph : Graph
-
-    Returns
-    -------
-    list of Tensor
-
     Examples
     --------
     >>> import cytape
@@ -58,10 +50,6 @@ def get_generating_ops(ts: Any) -> list[Operation]:
     ----------
     ts : Tensor or iterable of Tensor
 
-    Returns
-    -------
-    list of Operation
-
     Examples
     --------
     >>> import cytape
@@ -78,10 +66,6 @@ def get_consuming_ops(ts: Any) -> list[Operation]:
     Parameters
     ----------
     ts : Tensor or iterable of Tensor
-
-    Returns
-    -------
-    list of Operation
 
     Examples
     --------
@@ -100,10 +84,6 @@ def get_consuming_ops(ts: Any) -> list[Operation]:
 
 class ControlOutputs:
     """Control outputs of operations: the operations that have them as control inputs.
-
-    Parameters
-    ----------
-    graph : Graph
 
     Examples
     --------
@@ -146,31 +126,16 @@ class ControlOutputs:
         return self
 
     def get(self, op: Operation) -> list[Operation]:
-        """Return the operations that wait for a given one.
-
-        Parameters
-        ----------
-        op : Operation
-
-        Returns
-        -------
-        list of Operation
-        """
+        """Return the operations that wait for a given one."""
         return list(self._waiting.get(op, ()))
 
     def get_all(self) -> dict[Operation, list[Operation]]:
-        """Return all operations with control outputs, and these.
-
-        Returns
-        -------
-        dict of Operation to list of Operation
-        """
+        """Return all operations with control outputs, and these."""
         return {op: list(waiting) for op, waiting in self._waiting.items()}
 
 
 def check_cios(
-    control_inputs: bool = False,
-    control_outputs: ControlOutputs | None = None,
+    control_inputs: bool = False, control_outputs: ControlOutputs | None = None,
     control_ios: ControlOutputs | None = None,
 ) -> tuple[bool, ControlOutputs | None]:
     """Return whether control inputs count, and the control outputs if these count.
@@ -214,9 +179,7 @@ def check_cios(
 
 
 def get_ops_ios(
-    ops: Any,
-    control_inputs: bool = False,
-    control_outputs: ControlOutputs | None = None,
+    ops: Any, control_inputs: bool = False, control_outputs: ControlOutputs | None = None,
     control_ios: ControlOutputs | None = None,
 ) -> list[Operation]:
     """Return the producers or consumers of operations.

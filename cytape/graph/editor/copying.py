@@ -24,10 +24,7 @@ __all__ = ["copy", "copy_with_input_replacements", "graph_replace"]
 
 
 def copy(
-    sgv: Any,
-    dst_graph: Graph | None = None,
-    dst_scope: str = "",
-    src_scope: str = "",
+    sgv: Any, dst_graph: Graph | None = None, dst_scope: str = "", src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
     """Copy a part of a graph, with placeholders as inputs.
@@ -79,12 +76,8 @@ def copy(
 
 
 def copy_with_input_replacements(
-    sgv: Any,
-    replacement_ts: Any,
-    dst_graph: Graph | None = None,
-    dst_scope: str = "",
-    src_scope: str = "",
-    reuse_dst_scope: bool = False,
+    sgv: Any, replacement_ts: Any, dst_graph: Graph | None = None, dst_scope: str = "",
+    src_scope: str = "", reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
     """Copy a part of a graph, with other tensors as inputs.
 
@@ -96,21 +89,12 @@ def copy_with_input_replacements(
         Replacements of inputs of the view. Other inputs are kept in the same graph, and become
         placeholders in another one.
     dst_graph, dst_scope, src_scope, reuse_dst_scope
-        As `copy` takes them.
-
-    Returns
-    -------
-    SubGraphView
-        The copies.
-    TransformerInfo
-        What has become of which operation and tensor.
+        As for `copy`, which also says what is returned.
 
     Raises
     ------
-    ValueError
-        If a key is no input of the view, or a name does not begin with `src_scope`.
-    TypeError
-        If `dst_graph` is no graph, or a replacement has another dtype.
+    ValueError, TypeError
+        As for `copy`; also if a key is no input of the view, or a replacement has another dtype.
 
     Examples
     --------
@@ -154,10 +138,7 @@ def _reading(replaced: dict[int, Tensor]) -> Transformer:
 
 
 def graph_replace(
-    target_ts: Any,
-    replacement_ts: Any,
-    dst_scope: str = "",
-    src_scope: str = "",
+    target_ts: Any, replacement_ts: Any, dst_scope: str = "", src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> Any:
     """Return copies of tensors as if others were replaced; the graph keeps the originals.

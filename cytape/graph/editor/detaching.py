@@ -110,9 +110,7 @@ def detach_outputs(
 
 
 def detach(
-    sgv: Any,
-    control_inputs: bool = False,
-    control_outputs: ControlOutputs | None = None,
+    sgv: Any, control_inputs: bool = False, control_outputs: ControlOutputs | None = None,
     control_ios: ControlOutputs | None = None,
 ) -> tuple[SubGraphView, list[Tensor], list[Tensor]]:
     """Detach the inputs and the outputs of a view, in one edit.
@@ -160,10 +158,7 @@ def detach(
 def detach_control_inputs(sgv: Any) -> None:
     """Remove the control inputs of a view's operations from outside.
 
-    Parameters
-    ----------
-    sgv
-        What `make_view` takes.
+    A view is what `make_view` takes.
     """
     edit = _Edit(make_view(sgv))
     edit.detach_control_inputs()

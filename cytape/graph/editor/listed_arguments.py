@@ -31,10 +31,6 @@ def make_list_of_op(
     ignore_ts : bool, optional
         Whether tensors among them are left out, instead of being an error.
 
-    Returns
-    -------
-    list of Operation
-
     Raises
     ------
     TypeError
@@ -70,23 +66,15 @@ def make_list_of_t(
     ----------
     ts : Graph, Tensor, or iterable of Tensor
         A graph stands for all its tensors.
-    check_graph : bool, optional
-        Whether they have to be of one graph.
-    allow_graph : bool, optional
-        Whether it may be a graph.
+    check_graph, allow_graph
+        As for `make_list_of_op`.
     ignore_ops : bool, optional
         Whether operations among them are left out, instead of being an error.
 
-    Returns
-    -------
-    list of Tensor
-
     Raises
     ------
-    TypeError
-        If something is no tensor of a graph.
-    ValueError
-        If they belong to several graphs.
+    TypeError, ValueError
+        As for `make_list_of_op`: if something is no tensor of a graph, or they have several.
 
     Examples
     --------
@@ -176,10 +164,6 @@ def replacements(graph: Any, replacement_ts: Any) -> dict[int, Tensor]:
     graph : Graph
     replacement_ts : mapping of Tensor to Tensor
         Keys may be references (`Tensor.ref`), too.
-
-    Returns
-    -------
-    dict of int to Tensor
 
     Raises
     ------

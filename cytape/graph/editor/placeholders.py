@@ -76,10 +76,6 @@ def make_placeholder_from_tensor(
     graph : Graph, optional
         To which it is added: by default the one that is being built.
 
-    Returns
-    -------
-    Tensor
-
     Examples
     --------
     >>> import cytape
@@ -94,11 +90,8 @@ def make_placeholder_from_tensor(
 
 
 def make_placeholder_from_dtype_and_shape(
-    dtype: DTypeLike,
-    shape: Iterable[int | None] | None = None,
-    scope: str | None = None,
-    prefix: str = PREFIX,
-    graph: Graph | None = None,
+    dtype: DTypeLike, shape: Iterable[int | None] | None = None, scope: str | None = None,
+    prefix: str = PREFIX, graph: Graph | None = None,
 ) -> Tensor:
     """Add a placeholder.
 
@@ -107,14 +100,8 @@ def make_placeholder_from_dtype_and_shape(
     dtype : dtype
     shape : iterable of int or None, optional
         As `cytape.placeholder` takes it.
-    scope, prefix
-        As `placeholder_name` takes them.
-    graph : Graph, optional
-        To which it is added: by default the one that is being built.
-
-    Returns
-    -------
-    Tensor
+    scope, prefix, graph
+        As for `make_placeholder_from_tensor`.
 
     Examples
     --------

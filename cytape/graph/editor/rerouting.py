@@ -127,17 +127,7 @@ def replaced_symbols(
 ) -> dict[int, int]:
     """Return the new symbol for each replaced one; raise if a replacement is impossible.
 
-    Parameters
-    ----------
-    graph : Graph
-    symbols0, symbols1 : list of int
-        The replacements and the replaced symbols.
-    swap : bool
-        Whether the former are replaced by the latter, too.
-
-    Returns
-    -------
-    dict of int to int
+    `symbols1` are read now, `symbols0` in place of them; to swap, the other way round, too.
     """
     if len(symbols0) != len(symbols1):
         raise ValueError(
@@ -162,21 +152,9 @@ def replaced_symbols(
 def rerouted(
     graph: Any, new: dict[int, int], allowed: Iterable[int] | None, excluded: Iterable[int] = ()
 ) -> Changes:
-    """Return the changes that make nodes read other symbols.
+    """Return the changes that make nodes read other symbols: `new` ones, by the old ones.
 
-    Parameters
-    ----------
-    graph : Graph
-    new : dict of int to int
-        Which symbol in place of which.
-    allowed : iterable of int or None
-        Which nodes; None: all that read one.
-    excluded : iterable of int, optional
-        Which nodes not.
-
-    Returns
-    -------
-    Changes
+    Of the nodes that are `allowed`, by default all that read one, less those `excluded`.
     """
     if allowed is None:
         allowed = {node for symbol in new for node in graph.consumer_nodes(symbol)}
@@ -225,17 +203,7 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Exchange the inputs of two views; otherwise as `reroute_inputs`.
-
-    Parameters
-    ----------
-    sgv0, sgv1
-        What `make_view` takes; with as many inputs.
-
-    Returns
-    -------
-    SubGraphView, SubGraphView
-    """
+    """Exchange the inputs of two views; otherwise as `reroute_inputs`."""
     return _reroute_views(sgv0, sgv1, inputs=True, outputs=False, swap=True)
 
 
@@ -245,17 +213,7 @@ def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
     Parameters
     ----------
     sgv0, sgv1
-        What `make_view` takes; with as many outputs. Their own operations are not changed.
-
-    Returns
-    -------
-    SubGraphView, SubGraphView
-        Both.
-
-    Raises
-    ------
-    ValueError
-        If the outputs do not fit, or an operation would have to run before itself.
+        As for `reroute_inputs`; with as many outputs. Their own operations are not changed.
 
     Examples
     --------
@@ -272,17 +230,7 @@ def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Exchange the outputs of two views, for their consumers; otherwise as `reroute_outputs`.
-
-    Parameters
-    ----------
-    sgv0, sgv1
-        What `make_view` takes; with as many outputs.
-
-    Returns
-    -------
-    SubGraphView, SubGraphView
-    """
+    """Exchange the outputs of two views, for their consumers; otherwise as `reroute_outputs`."""
     return _reroute_views(sgv0, sgv1, inputs=False, outputs=True, swap=True)
 
 
@@ -293,10 +241,6 @@ def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
     ----------
     sgv0, sgv1
         What `make_view` takes; with as many inputs, and as many outputs.
-
-    Returns
-    -------
-    SubGraphView, SubGraphView
     """
     return _reroute_views(sgv0, sgv1, inputs=True, outputs=True, swap=False)
 
@@ -308,10 +252,6 @@ def swap_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
     ----------
     sgv0, sgv1
         What `make_view` takes; with as many inputs, and as many outputs.
-
-    Returns
-    -------
-    SubGraphView, SubGraphView
     """
     return _reroute_views(sgv0, sgv1, inputs=True, outputs=True, swap=True)
 

@@ -35,10 +35,6 @@ def filter_ops(ops: Any, positive_filter: bool | Callable[[Operation], bool]) ->
     positive_filter : callable, or True
         True: all of them.
 
-    Returns
-    -------
-    list of Operation
-
     Examples
     --------
     >>> import cytape
@@ -61,10 +57,6 @@ def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operat
     ops : Graph, Operation or iterable of Operation
     regex : str or Pattern
 
-    Returns
-    -------
-    list of Operation
-
     Examples
     --------
     >>> import cytape
@@ -82,9 +74,8 @@ def filter_ts(ops: Any, positive_filter: bool | Callable[[Tensor], bool]) -> lis
 
     Parameters
     ----------
-    ops : Graph, Operation or iterable of Operation
-    positive_filter : callable, or True
-        True: all of them.
+    ops, positive_filter
+        As for `filter_ops`.
 
     Returns
     -------
@@ -113,15 +104,7 @@ def filter_ts(ops: Any, positive_filter: bool | Callable[[Tensor], bool]) -> lis
 def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]:
     """Return the inputs and outputs of some operations whose names match.
 
-    Parameters
-    ----------
-    ops : Graph, Operation or iterable of Operation
-    regex : str or Pattern
-        For names of tensors, as ``"op:0"``.
-
-    Returns
-    -------
-    list of Tensor
+    Parameters are those of `filter_ops_from_regex`; names of tensors are as ``"op:0"``.
 
     Examples
     --------
@@ -144,10 +127,6 @@ def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
     scope : str
         With or without a slash at the end.
 
-    Returns
-    -------
-    list of Operation
-
     Examples
     --------
     >>> import cytape
@@ -163,10 +142,8 @@ def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
 
 
 def select_ops(
-    *args: Any,
-    graph: Graph | None = None,
-    positive_filter: Callable[[Operation], bool] | None = None,
-    restrict_ops_regex: bool = False,
+    *args: Any, graph: Graph | None = None,
+    positive_filter: Callable[[Operation], bool] | None = None, restrict_ops_regex: bool = False,
 ) -> list[Operation]:
     """Return operations that are given, or whose names match.
 
@@ -215,9 +192,7 @@ def select_ops(
 
 
 def select_ts(
-    *args: Any,
-    graph: Graph | None = None,
-    positive_filter: Callable[[Tensor], bool] | None = None,
+    *args: Any, graph: Graph | None = None, positive_filter: Callable[[Tensor], bool] | None = None,
     restrict_ts_regex: bool = False,
 ) -> list[Tensor]:
     """Return tensors that are given, or whose names match.
@@ -226,24 +201,13 @@ def select_ts(
     ----------
     *args : Tensor, Graph, iterable of these and of operations, or str or Pattern
         Operations are passed over, and so are regular expressions that begin with ``(?#ops)``.
-    graph : Graph, optional
-        Where names are looked for.
-    positive_filter : callable, optional
-        Leaves out tensors for which it returns false.
-    restrict_ts_regex : bool, optional
-        Whether regular expressions count only if they begin with ``(?#ts)``.
+    graph, positive_filter, restrict_ts_regex
+        As for `select_ops`, of tensors; expressions for them begin with ``(?#ts)``.
 
     Returns
     -------
     list of Tensor
         Each once.
-
-    Raises
-    ------
-    ValueError
-        If there is a regular expression, and no graph; or a tensor of another graph.
-    TypeError
-        If something else is given.
 
     Examples
     --------
@@ -266,9 +230,7 @@ def select_ts(
 
 
 def select_ops_and_ts(
-    *args: Any,
-    graph: Graph | None = None,
-    positive_filter: Callable[[Any], bool] | None = None,
+    *args: Any, graph: Graph | None = None, positive_filter: Callable[[Any], bool] | None = None
 ) -> tuple[list[Operation], list[Tensor]]:
     """Return operations and tensors that are given, or whose names match.
 
@@ -276,10 +238,8 @@ def select_ops_and_ts(
     ----------
     *args : Operation, Tensor, Graph, iterable of these, or str or Pattern
         Regular expressions describe operations, unless they begin with ``(?#ts)``.
-    graph : Graph, optional
-        Where names are looked for.
-    positive_filter : callable, optional
-        Leaves out operations and tensors for which it returns false.
+    graph, positive_filter
+        As for `select_ops`.
 
     Returns
     -------

@@ -142,23 +142,11 @@ class SubGraphView:
         ----------
         op_id : int
             Which one of `ops`.
-
-        Returns
-        -------
-        Operation
         """
         return self._ops[op_id]
 
     def find_op_by_name(self, op_name: str) -> Operation:
         """Return the operation of a name.
-
-        Parameters
-        ----------
-        op_name : str
-
-        Returns
-        -------
-        Operation
 
         Raises
         ------
@@ -171,28 +159,11 @@ class SubGraphView:
         raise ValueError(f"there is no op {op_name!r} in the view, which has {_names(self._ops)}")
 
     def is_passthrough(self, t: Tensor) -> bool:
-        """Return whether a tensor is both input and output.
-
-        Parameters
-        ----------
-        t : Tensor
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether a tensor is both input and output."""
         return t.graph is self._graph and self._graph.symbol_of(t) in self._passthroughs
 
     def input_index(self, t: Tensor) -> int:
         """Return the position of a tensor among the inputs.
-
-        Parameters
-        ----------
-        t : Tensor
-
-        Returns
-        -------
-        int
 
         Raises
         ------
@@ -204,18 +175,7 @@ class SubGraphView:
     def output_index(self, t: Tensor) -> int:
         """Return the position of a tensor among the outputs, the first one if there are several.
 
-        Parameters
-        ----------
-        t : Tensor
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        ValueError
-            If it is none of them.
+        As `input_index`, it raises a ValueError if it is none of them.
         """
         return _position(self._outputs, t, self.outputs, "output")
 
@@ -240,23 +200,13 @@ class SubGraphView:
     # ---- other views
 
     def copy(self) -> SubGraphView:
-        """Return a view of the same operations; nothing is copied in the graph.
-
-        Returns
-        -------
-        SubGraphView
-        """
+        """Return a view of the same operations; nothing is copied in the graph."""
         view = copy.copy(self)
         view.assign_from(self)
         return view
 
     def assign_from(self, other: SubGraphView) -> None:
-        """Assign another view to this one.
-
-        Parameters
-        ----------
-        other : SubGraphView
-        """
+        """Assign another view to this one."""
         self._graph = other._graph
         self._ops = list(other._ops)
         self._passthroughs = list(other._passthroughs)
@@ -272,10 +222,6 @@ class SubGraphView:
         ----------
         remove_input_map, remove_output_map : bool, optional
             Whether this holds for inputs, and for outputs.
-
-        Returns
-        -------
-        SubGraphView
         """
         view = self.copy()
         view._map_default(remove_input_map, remove_output_map)
@@ -288,10 +234,6 @@ class SubGraphView:
         ----------
         new_input_indices : iterable of int or Tensor
             Which of the inputs, each at most once.
-
-        Returns
-        -------
-        SubGraphView
 
         Raises
         ------
@@ -308,10 +250,6 @@ class SubGraphView:
         new_output_indices : iterable of int or Tensor
             Which of the outputs; one may occur several times.
 
-        Returns
-        -------
-        SubGraphView
-
         Raises
         ------
         ValueError
@@ -320,8 +258,7 @@ class SubGraphView:
         return self.remap(new_output_indices=new_output_indices)
 
     def remap(
-        self,
-        new_input_indices: Iterable[int | Tensor] | None = None,
+        self, new_input_indices: Iterable[int | Tensor] | None = None,
         new_output_indices: Iterable[int | Tensor] | None = None,
     ) -> SubGraphView:
         """Return a view with some of the inputs and of the outputs.
@@ -330,10 +267,6 @@ class SubGraphView:
         ----------
         new_input_indices, new_output_indices : iterable of int or Tensor, optional
             As `remap_inputs` and `remap_outputs` take them; by default they stay as they are.
-
-        Returns
-        -------
-        SubGraphView
 
         Raises
         ------
@@ -353,23 +286,13 @@ class SubGraphView:
         return view
 
     def remap_outputs_make_unique(self) -> SubGraphView:
-        """Return a view with each output once.
-
-        Returns
-        -------
-        SubGraphView
-        """
+        """Return a view with each output once."""
         view = self.copy()
         view._outputs = list(dict.fromkeys(self._outputs))
         return view
 
     def remap_outputs_to_consumers(self) -> SubGraphView:
-        """Return a view with each output repeated once per operation that reads it.
-
-        Returns
-        -------
-        SubGraphView
-        """
+        """Return a view with each output repeated once per operation that reads it."""
         view = self.remap_outputs_make_unique()
         view._outputs = [
             symbol for symbol in view._outputs for _ in self._graph.consumer_nodes(symbol)]
@@ -382,10 +305,6 @@ class SubGraphView:
         ----------
         control_inputs : bool, optional
             Whether those count as connected for which others wait.
-
-        Returns
-        -------
-        SubGraphView
         """
         view = self.copy()
         used = set(get_walks_union_ops(
@@ -401,10 +320,6 @@ class SubGraphView:
         ----------
         symbols : dict of int to int
             What stands in the place of symbols.
-
-        Returns
-        -------
-        SubGraphView
         """
         view = self.copy()
         view._inputs = [symbols.get(symbol, symbol) for symbol in self._inputs]
@@ -425,10 +340,6 @@ class SubGraphView:
             From the operations to others, or None.
         symbol : callable
             From the symbols of inputs and outputs to others.
-
-        Returns
-        -------
-        SubGraphView
         """
         view = SubGraphView()
         view._graph = graph
@@ -442,9 +353,7 @@ class SubGraphView:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         pass

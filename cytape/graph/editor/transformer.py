@@ -35,11 +35,6 @@ __all__ = [
 def replace_t_with_placeholder_handler(info: TransformerInfo, t: Tensor) -> Tensor:
     """Replace a tensor from outside by a placeholder.
 
-    Parameters
-    ----------
-    info : TransformerInfo
-    t : Tensor
-
     Returns
     -------
     Tensor
@@ -52,17 +47,7 @@ def replace_t_with_placeholder_handler(info: TransformerInfo, t: Tensor) -> Tens
 
 
 def keep_t_if_possible_handler(info: TransformerInfo, t: Tensor) -> Tensor:
-    """Keep a tensor from outside in the same graph; replace it by a placeholder in another one.
-
-    Parameters
-    ----------
-    info : TransformerInfo
-    t : Tensor
-
-    Returns
-    -------
-    Tensor
-    """
+    """Keep a tensor from outside in the same graph; replace it by a placeholder in another one."""
     return t if info.graph is info.graph_ else replace_t_with_placeholder_handler(info, t)
 
 
@@ -77,10 +62,6 @@ def transform_op_if_inside_handler(
     op : Operation
     keep_if_possible : bool, optional
         Whether it is itself if there is none, in the same graph.
-
-    Returns
-    -------
-    Operation or None
     """
     kept = op if keep_if_possible and info.graph is info.graph_ else None
     return info.transformed_ops.get(op, kept)
@@ -184,10 +165,6 @@ class TransformerInfo:
         Parameters
         ----------
         elem : Operation or Tensor
-
-        Returns
-        -------
-        list
         """
         return list(dict.fromkeys(self._collections.get(self._key(elem), ())))
 
@@ -198,14 +175,6 @@ class TransformerInfo:
 
     def new_name(self, name: str) -> str:
         """Return the new name for an old one.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        str
 
         Raises
         ------
@@ -365,11 +334,7 @@ class Transformer:
         self.assign_collections_handler: Callable[..., Any] = assign_renamed_collections_handler
 
     def __call__(
-        self,
-        sgv: Any,
-        dst_graph: Graph,
-        dst_scope: str,
-        src_scope: str = "",
+        self, sgv: Any, dst_graph: Graph, dst_scope: str, src_scope: str = "",
         reuse_dst_scope: bool = False,
     ) -> tuple[SubGraphView, TransformerInfo]:
         """Transform a view.

@@ -17,20 +17,14 @@ def make_view(*args: Any, graph: Graph | None = None) -> SubGraphView:
     Parameters
     ----------
     *args
-        As `select_ops_and_ts` takes them; or a view, which is returned.
+        As for `select_ops_and_ts`; or a view, which is returned.
     graph : Graph, optional
         Where names are looked for, and to which all of it has to belong.
 
-    Returns
-    -------
-    SubGraphView
-
     Raises
     ------
-    ValueError
-        If something belongs to another graph, or there is a name and no graph.
-    TypeError
-        If something else is given.
+    ValueError, TypeError
+        As for `select_ops`.
 
     Examples
     --------
@@ -57,10 +51,6 @@ def make_view_from_scope(scope: str, graph: Graph) -> SubGraphView:
     scope : str
         With or without a slash at the end.
     graph : Graph
-
-    Returns
-    -------
-    SubGraphView
 
     Examples
     --------

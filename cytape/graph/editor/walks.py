@@ -26,11 +26,8 @@ __all__ = [
 
 
 def get_forward_walk_ops(
-    seed_ops: Any,
-    inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Callable[[Operation], bool] | None = None,
-    stop_at_ts: Any = (),
+    seed_ops: Any, inclusive: bool = True, within_ops: Any = None,
+    within_ops_fn: Callable[[Operation], bool] | None = None, stop_at_ts: Any = (),
     control_outputs: ControlOutputs | None = None,
 ) -> list[Operation]:
     """Return the operations that depend on the given ones.
@@ -88,11 +85,8 @@ def get_forward_walk_ops(
 
 
 def get_backward_walk_ops(
-    seed_ops: Any,
-    inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Callable[[Operation], bool] | None = None,
-    stop_at_ts: Any = (),
+    seed_ops: Any, inclusive: bool = True, within_ops: Any = None,
+    within_ops_fn: Callable[[Operation], bool] | None = None, stop_at_ts: Any = (),
     control_inputs: bool = False,
 ) -> list[Operation]:
     """Return the operations that the given ones depend on.
@@ -101,21 +95,10 @@ def get_backward_walk_ops(
     ----------
     seed_ops : Operation or Tensor, or iterable of either
         Begin of the walk; for tensors, their producers.
-    inclusive : bool, optional
-        Whether these are returned, too.
-    within_ops : Graph, Operation or iterable of Operation, optional
-        The walk does not leave these; an empty list leaves none.
-    within_ops_fn : callable, optional
-        Nor does it enter an operation for which this returns false.
-    stop_at_ts : Tensor or iterable of Tensor, optional
-        Tensors that are not crossed.
+    inclusive, within_ops, within_ops_fn, stop_at_ts
+        As for `get_forward_walk_ops`, which also says in which order operations are returned.
     control_inputs : bool, optional
         Whether the walk also follows control inputs.
-
-    Returns
-    -------
-    list of Operation
-        In the order in which they run.
 
     Examples
     --------
@@ -157,12 +140,8 @@ def _listed(seed_ops: Any) -> list[Any]:
 
 
 def _walk(
-    graph: Any,
-    start: list[int],
-    following: Callable[[int], Iterable[int]],
-    inclusive: bool,
-    within_ops: Any,
-    within_ops_fn: Callable[[Operation], bool] | None,
+    graph: Any, start: list[int], following: Callable[[int], Iterable[int]], inclusive: bool,
+    within_ops: Any, within_ops_fn: Callable[[Operation], bool] | None,
 ) -> list[Operation]:
     within = None if within_ops is None else set(nodes_of(make_list_of_op(within_ops)))
     seeds = set(start if within is None else within.intersection(start))
@@ -177,15 +156,10 @@ def _walk(
 
 
 def get_walks_intersection_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
-    forward_inclusive: bool = True,
-    backward_inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Callable[[Operation], bool] | None = None,
-    control_inputs: bool = False,
-    control_outputs: ControlOutputs | None = None,
-    control_ios: ControlOutputs | None = None,
+    forward_seed_ops: Any, backward_seed_ops: Any, forward_inclusive: bool = True,
+    backward_inclusive: bool = True, within_ops: Any = None,
+    within_ops_fn: Callable[[Operation], bool] | None = None, control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None, control_ios: ControlOutputs | None = None,
 ) -> list[Operation]:
     """Return the operations that both a forward walk and a backward walk visit.
 
@@ -223,33 +197,14 @@ def get_walks_intersection_ops(
 
 
 def get_walks_union_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
-    forward_inclusive: bool = True,
-    backward_inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Callable[[Operation], bool] | None = None,
-    control_inputs: bool = False,
-    control_outputs: ControlOutputs | None = None,
-    control_ios: ControlOutputs | None = None,
+    forward_seed_ops: Any, backward_seed_ops: Any, forward_inclusive: bool = True,
+    backward_inclusive: bool = True, within_ops: Any = None,
+    within_ops_fn: Callable[[Operation], bool] | None = None, control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None, control_ios: ControlOutputs | None = None,
 ) -> list[Operation]:
     """Return the operations that a forward walk or a backward walk visits.
 
-    Parameters
-    ----------
-    forward_seed_ops, backward_seed_ops
-        Where they begin.
-    forward_inclusive, backward_inclusive : bool, optional
-        Whether these are visited, too.
-    within_ops, within_ops_fn
-        As the walks take it.
-    control_inputs, control_outputs, control_ios
-        As `check_cios` takes it.
-
-    Returns
-    -------
-    list of Operation
-        In the order in which they run.
+    Parameters and order are those of `get_walks_intersection_ops`.
 
     Examples
     --------
@@ -284,12 +239,8 @@ def _walks(
 
 
 def get_within_boundary_ops(
-    ops: Any,
-    seed_ops: Any,
-    boundary_ops: Any = (),
-    inclusive: bool = True,
-    control_inputs: bool = False,
-    control_outputs: ControlOutputs | None = None,
+    ops: Any, seed_ops: Any, boundary_ops: Any = (), inclusive: bool = True,
+    control_inputs: bool = False, control_outputs: ControlOutputs | None = None,
     control_ios: ControlOutputs | None = None,
 ) -> list[Operation]:
     """Return the operations that can be reached from some in any direction, up to a boundary.
@@ -306,10 +257,6 @@ def get_within_boundary_ops(
         Whether the boundary is returned, too.
     control_inputs, control_outputs, control_ios
         As `check_cios` takes it.
-
-    Returns
-    -------
-    list of Operation
 
     Raises
     ------

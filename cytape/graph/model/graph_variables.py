@@ -19,7 +19,8 @@ from cytape.graph.model.contexts import BuiltUnderContexts
 from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
 from cytape.tensor.recording.state import anybody_records, building_into
-from cytape.tensor.tensor import Tensor, data_of, install_methods
+from cytape.tensor.tensor import Tensor, data_of
+from cytape.tensor.tensor_methods import install_methods
 from cytape.tensor.values.cached_property import cached_property
 from cytape.tensor.values.plain_arrays import plain_array
 from cytape.tensor.variable import Variable, note_assignment

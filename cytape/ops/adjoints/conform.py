@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 import cytape.ops.shapes.known_shapes as known_shapes
-from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.calls.operands import dtypes_of_operands, only_numpy, wide, without_layout
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import linear, multilinear, nondifferentiable, structural
@@ -203,8 +202,3 @@ def as_operands(ufunc, operands, keywords):
         return operands
     dtypes = dtypes_of_operands(ufunc, operands, dtype, casting)
     return [cast(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
-
-
-install_conform(
-    cast=cast, sum_to=sum_to, sum_to_op=sum_to_op, broadcast_to=broadcast_to,
-    broadcast_to_op=broadcast_to_op)

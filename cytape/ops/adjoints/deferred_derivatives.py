@@ -11,7 +11,6 @@ from functools import partial
 
 from cytape.errors import InvalidGradientError
 from cytape.ops.adjoints.conform import broadcast_to, fill_like
-from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.calls.operands import wide
 from cytape.ops.engine import batch_axis, tensor_vspace
 from cytape.ops.engine.general_op import NotSaved
@@ -73,7 +72,7 @@ def _shape_rule(*specs, of, attrs, n_inputs, needs, seeded=None):
     return tuple(spec for spec, needed in zip(specs, needs, strict=False) if needed)
 
 
-def _deferred(op, gradients, seeds):
+def deferred(op, gradients, seeds):
     """Return gradients, those that a rule left out computed by one node at run time."""
     late = [x is NotImplemented and needed for x, needed in zip(gradients, op.needs, strict=True)]
     if op.type != NAME and any(late) and all(spec.known for spec in op.input_specs):
@@ -184,7 +183,7 @@ transposed_moves_op = enter(
 ).described(batch=_transposed_in_batch)  # fmt: skip
 
 
-def _structural_vjp(op, *gradients):
+def structural_vjp(op, *gradients):
     """Return the gradients of a structural op's inputs."""
     if not all(spec.known for spec in op.input_specs):
         return NotImplemented
@@ -192,6 +191,3 @@ def _structural_vjp(op, *gradients):
         *gradients, of=op.op.key, shapes=tuple(spec.shape for spec in op.input_specs),
         attrs=tuple(op.attrs.items()),
     )  # fmt: skip
-
-
-install_conform(structural_vjp=_structural_vjp, deferred=_deferred)

@@ -20,7 +20,6 @@ from cytape.ops.adjoints.conform import (
     sum_to_like_op,
     sum_to_op,
 )
-from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.engine.batch_axis import of_factor, of_linear, with_axes
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.tensor.making import constant
@@ -134,5 +133,3 @@ reshape_like_op.batch = of_factor(_reshape_like_batched)
 sum_to_op.batch = _to_shape(sum_batch_to, sum_batch_like)
 broadcast_to_op.batch = _to_shape(
     lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)), broadcast_batch_like)
-
-install_conform(broadcast_batch_like=broadcast_batch_like, zeros_in_batch=zeros_in_batch)

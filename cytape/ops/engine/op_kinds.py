@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.calls.dispatch import install_conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
@@ -46,7 +45,7 @@ def find(name):
     return OPS.get(name)
 
 
-def _named(name):
+def op_of_name(name):
     """Return the op of a name, for pickle."""
     op = find(name)
     if op is None:
@@ -430,6 +429,3 @@ def nondifferentiable(
     return enter(
         GeneralOp(name, forward, saved_inputs=(), differentiable=False, shape_rule=shape_rule)
     ).described(**facts)
-
-
-install_conform(named=_named)

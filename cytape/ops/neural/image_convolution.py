@@ -457,28 +457,7 @@ def max_pool2d(input, ksize, strides, padding, data_format="NHWC"):
 def avg_pool2d(input, ksize, strides, padding, data_format="NHWC"):
     """Return the means over rectangles of images; padding is not counted.
 
-    Parameters
-    ----------
-    input : array_like
-        A batch of images: batch, height, width, channels, or in the order of `data_format`.
-    ksize : int or sequence of int
-        Height and width of a rectangle, in the forms of `strides`.
-    strides : int or sequence of int
-        One number, one for height and width each, or one for each axis of `input`.
-    padding : {"SAME", "VALID"} or sequence of pairs
-        As for `conv2d`.
-    data_format : {"NHWC", "NCHW"}, optional
-        The order of the axes of `input` and of the result.
-
-    Returns
-    -------
-    Tensor or ndarray
-        The means, in the order of `data_format`.
-
-    Raises
-    ------
-    ValueError
-        As for `max_pool2d`.
+    Parameters, errors and the order of the axes are those of `max_pool2d`.
 
     Examples
     --------

@@ -230,15 +230,7 @@ def softmax(logits, axis=-1):
 def log_softmax(logits, axis=-1):
     """Return the logarithm of the softmax along `axis`, without overflow or cancellation.
 
-    Parameters
-    ----------
-    logits : array_like
-    axis : int or tuple of int, optional
-
-    Returns
-    -------
-    Tensor or ndarray
-        Of the shape of `logits`.
+    Parameters and the shape of the result are those of `softmax`.
 
     Examples
     --------

@@ -11,21 +11,6 @@ import numpy as np
 
 cnp.import_array()
 
-ctypedef long double longdouble
-ctypedef float complex floatcomplex
-ctypedef double complex doublecomplex
-ctypedef long double complex longdoublecomplex
-ctypedef fused number:
-    float
-    double
-    longdouble
-    floatcomplex
-    doublecomplex
-    longdoublecomplex
-
-cdef enum:
-    LANES = 8  # lines that are gone through at once
-
 cdef struct Lines:
     bint cumulative  # one g, or one returned tangent, per element, not per slice
     char* g

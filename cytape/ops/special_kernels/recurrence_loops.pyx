@@ -3,26 +3,13 @@ from cytape.core.interrupts cimport effort_so_far
 from libc.stdint cimport int64_t
 from numpy cimport ndarray, npy_intp
 
+from .line_products cimport (
+    LANES, doublecomplex, floatcomplex, longdouble, longdoublecomplex, number)
 from .ties cimport in_c_order
 
 import numpy as np
 
 cnp.import_array()
-
-ctypedef long double longdouble
-ctypedef float complex floatcomplex
-ctypedef double complex doublecomplex
-ctypedef long double complex longdoublecomplex
-ctypedef fused number:
-    float
-    double
-    longdouble
-    floatcomplex
-    doublecomplex
-    longdoublecomplex
-
-cdef enum:
-    LANES = 8  # lines that are gone through at once
 
 cdef int64_t* effort = effort_so_far()
 

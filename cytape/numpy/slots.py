@@ -1,0 +1,120 @@
+"""Slots of lower rooms, all filled here: what tensors and the engine call of the ops above them.
+
+Tensors have tables of operators and functions, methods, and refusals of attributes that they cannot
+have. The engine has `Conforming`, in `ops/calls/dispatch.pxd`.
+"""
+
+import importlib
+
+import numpy as np
+
+from cytape.numpy import families
+from cytape.numpy.protocols import UPDATES, array_function, array_ufunc, later, ufunc_method
+from cytape.ops import creation, indexing
+from cytape.ops.adjoints import conform, deferred_derivatives, tangent_batches
+from cytape.ops.adjoints.memory_order import order_in_memory
+from cytape.ops.calls.dispatch import install_conform
+from cytape.ops.elementwise import conjugate_op
+from cytape.ops.engine.op_kinds import op_of_name
+from cytape.ops.matrix_products import matmul_op
+from cytape.ops.shaping import transpose_op
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.operators import install
+from cytape.tensor.tensor_methods import install_methods, install_refusals
+
+
+def _method(function):
+    return lambda tensor, *args, **arguments: function(tensor, *args, **arguments)
+
+
+def _astype(tensor, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    if order == "K" and casting == "unsafe":
+        return creation.astype(tensor, dtype, copy=copy)
+    np.empty(0, tensor.dtype).astype(dtype, order, casting, subok, copy)  # or NumPy's error
+    order = order_in_memory(tensor, order)
+    return creation.array(tensor, dtype, order=order, copy=copy or None)
+
+
+def _conjugate(tensor, *args, **arguments):
+    if tensor.dtype.kind != "c" and not args and not arguments:
+        return convert_to_tensor(tensor)  # unlike the function, which copies
+    return conjugate_op(tensor, *args, **arguments)
+
+
+def _functions(names):
+    return {name: getattr(families, name) for name in names.split()}
+
+
+install_conform(
+    # Tensors made to fit a dtype or spec, and the same of batches of tangents.
+    cast=conform.cast, sum_to=conform.sum_to, sum_to_op=conform.sum_to_op,
+    broadcast_to=conform.broadcast_to, broadcast_to_op=conform.broadcast_to_op,
+    broadcast_batch_like=tangent_batches.broadcast_batch_like,
+    zeros_in_batch=tangent_batches.zeros_in_batch,
+    # Derivatives.
+    structural_vjp=deferred_derivatives.structural_vjp, deferred=deferred_derivatives.deferred,
+    # Ops.
+    constant_op=creation.constant_op, getitem=indexing.getitem_in_graph,
+    index_add_op=indexing.index_add_op, named=op_of_name, transpose_op=transpose_op,
+    ufunc_method=ufunc_method)
+install(
+    {
+        "matmul": matmul_op,
+        "getitem": indexing.get_item_op,
+        **_functions(
+            "add subtract multiply divide power floor_divide remainder negative positive "
+            "absolute square less less_equal equal not_equal greater greater_equal"
+        ),
+    },
+    {
+        **_functions(
+            "asarray bitwise_and bitwise_or bitwise_xor invert left_shift reshape "
+            "right_shift transpose"
+        ),
+        "array_ufunc": array_ufunc,
+        "astype": _astype,
+        "array_function": array_function,
+        "in_order": creation.result_in_order,
+        "import_updates": lambda: importlib.import_module(UPDATES),
+    },
+)
+install_methods(
+    {
+        **_functions(
+            "all any argmax argmin argpartition argsort clip cumprod cumsum diagonal dot max "
+            "mean min nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace "
+            "var"
+        ),
+        "T": property(families.transpose),
+        "mT": property(families.matrix_transpose),
+        "real": property(families.real),
+        "imag": property(families.imag),
+        "__copy__": creation.copy,
+        "__deepcopy__": lambda tensor, memo: creation.copy(tensor),
+        "__round__": lambda tensor, ndigits=None: families.round(tensor, ndigits or 0),
+        # Ops are no functions: nothing would bind a tensor to them.
+        **dict.fromkeys(("conj", "conjugate"), _conjugate),
+        "round": _method(families.round),
+        "flatten": lambda tensor, order="C": creation.identity_op(families.ravel(tensor, order)),
+        "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
+        "copy": lambda tensor, order="C": (
+            creation.identity_op(tensor) if order == "C" else creation.copy(tensor, order)),
+        "compress": lambda x, condition, axis=None, **options: families.compress(
+            condition, x, axis, **options),
+    }
+)
+_IN_MEMORY = {
+    "fill": "write x[...] = value",
+    "flat": "write x.ravel(), and to assign to elements x[index] = value",
+    "partition": "write x = np.partition(x, kth)",
+    "put": "write x[index] = values",
+    "resize": "write x = np.resize(x, shape)",
+    "sort": "write x = np.sort(x)",
+    "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
+            "same bits, at which the gradient stops",
+}
+install_refusals({
+    **{name: f"works in the memory of an array: {instead}" for name, instead in _IN_MEMORY.items()},
+    "numerator":  # Python shows it above the TypeError that this module raises
+        "the statistics module asks for: call mean, median, var or std of cytape.numpy",
+})
