@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Fixtures and checks of all tests."""
 
 import gc
 import os

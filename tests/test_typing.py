@@ -1,4 +1,4 @@
-"""What a type checker knows of the public face: `make lint` has mypy read what pytest runs."""
+"""Types of the public names, as mypy sees them when `make lint` runs it on the tests."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""What a ForwardAccumulator makes of dtypes, complex numbers, batches and vjps to transpose."""
+"""Tangents of a ForwardAccumulator: dtypes, complex numbers, batches, transposed vjps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What functions with a derivative of their own keep of their arguments: the values at the call."""
+"""Kept arguments of functions with users' derivatives: the values at the call."""
 
 import itertools
 

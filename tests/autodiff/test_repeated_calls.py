@@ -1,4 +1,4 @@
-"""What a function finds when it runs again for its gradient: what it found the first time."""
+"""State of a repeated call: a function that runs again for its gradient reads the first values."""
 
 import numpy as np
 import pytest

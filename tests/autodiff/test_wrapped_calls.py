@@ -1,4 +1,4 @@
-"""What functions with a derivative of their own do with their arguments."""
+"""Arguments of functions with users' derivatives."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is measured of every op, and the page about it."""
+"""Measurements of every op, and the page about them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a tape remembers and when it forgets; on the Cython tape and on the plain-Python one."""
+"""Entries of tapes and their release, on the Cython tape and on the plain-Python one."""
 
 import gc
 import weakref

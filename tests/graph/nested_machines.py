@@ -1,4 +1,4 @@
-"""What the statements of random programs do: by cytape, and by Python on hyper-dual numbers."""
+"""Statements of random programs, by cytape and by Python on hyper-dual numbers."""
 
 from dataclasses import dataclass
 

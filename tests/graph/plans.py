@@ -1,4 +1,4 @@
-"""What the tests of plans have in common."""
+"""Common parts of the tests of plans."""
 
 import numpy as np
 

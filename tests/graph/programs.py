@@ -1,4 +1,4 @@
-"""What the tests of graphs share."""
+"""Common parts of the tests of graphs."""
 
 import cytape
 

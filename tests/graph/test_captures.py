@@ -1,4 +1,4 @@
-"""What a body uses from outside: whatever it is, derivatives with respect to it reach the body.
+"""Captures of bodies: derivatives with respect to captured objects of any kind.
 
 Each body below computes x * x, or hands x itself back, of an x that it finds around it; the result
 is multiplied by x once more.

@@ -1,4 +1,4 @@
-"""What backward passes of loops take at their peak, and what traced loops leave behind."""
+"""Peak memory of backward passes of loops, and memory that traced loops keep."""
 
 import os
 import subprocess

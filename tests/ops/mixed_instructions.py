@@ -1,4 +1,4 @@
-"""What random programs of mixed dtypes are made of: calls, and the same on hyper-dual arrays."""
+"""Calls of random programs of mixed dtypes, with equivalents on hyper-dual arrays."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the elementwise functions do at special points, and with NumPy's own keywords."""
+"""Elementwise functions at special points, and with NumPy's keywords."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""What errors advise where a tensor would become an array: by the name of what was called."""
+"""Advice in errors of conversions of tensors to arrays, by the name of the called function."""
 
 import math
 

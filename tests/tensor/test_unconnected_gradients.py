@@ -1,4 +1,4 @@
-"""What stands for the gradient of something that does not matter."""
+"""Gradients of sources that a target does not depend on."""
 
 import pytest
 

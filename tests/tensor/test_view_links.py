@@ -1,4 +1,4 @@
-"""What is left of links: memory that is used again."""
+"""Memory of links, which is reused."""
 
 import tracemalloc
 

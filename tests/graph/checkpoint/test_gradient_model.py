@@ -1,4 +1,4 @@
-"""What is read off a graph and its gradient."""
+"""The model of a graph and its gradient: bytes, times and readers of values."""
 
 from math import inf
 

@@ -1,4 +1,4 @@
-"""What lies between xs and ys."""
+"""Ops between xs and ys that can be recomputed."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What branches and loops are called with has to fit their bodies."""
+"""Checks that arguments of branches and loops fit their bodies."""
 
 import numpy as np
 import pytest

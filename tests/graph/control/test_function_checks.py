@@ -1,4 +1,4 @@
-"""What functions of branches and loops return: what is accepted, and what errors say."""
+"""Results of functions of branches and loops: accepted ones, and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What loops and branches keep for their gradients, and how often their bodies run."""
+"""Residuals of loops and branches, and the number of runs of their bodies."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What lies between sources and targets."""
+"""Nodes between sources and targets."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is connected to operations and tensors."""
+"""Producers, consumers and boundaries of operations and tensors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What functions of the editor are called with."""
+"""Arguments of functions of the editor."""
 
 import pytest
 

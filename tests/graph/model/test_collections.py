@@ -1,4 +1,4 @@
-"""What a graph keeps by name."""
+"""Collections: lists that a graph stores under names."""
 
 import gc
 import weakref

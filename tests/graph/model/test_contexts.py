@@ -1,4 +1,4 @@
-"""What ops are built under."""
+"""Contexts under which ops are built."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is said of an operation that failed."""
+"""Notes on errors of operations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What ops of a graph read, and wait for, changed; and what is taken back."""
+"""Edits of inputs and control inputs of ops, and undoing."""
 
 import numpy as np
 import pytest

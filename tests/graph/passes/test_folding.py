@@ -1,4 +1,4 @@
-"""What is known before a graph runs, and what changes nothing."""
+"""Constant folding, and ops that leave their input unchanged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What only moves numbers is computed, and differentiated, in plans without Python."""
+"""Structural ops in plans, computed and differentiated without Python."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What of a graph is run, and what for: feeds, fetches, kept nodes."""
+"""Nodes of a graph that a plan runs: feeds, fetches, kept nodes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is said of floating point trouble that ops met while they ran without NumPy's checks."""
+"""Floating point warnings of ops that ran without NumPy's checks."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What can be fed for what."""
+"""Values that can be fed for tensors."""
 
 import numpy as np
 import pytest

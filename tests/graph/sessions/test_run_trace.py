@@ -1,4 +1,4 @@
-"""What a traced run reports."""
+"""Reports of traced runs."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What tells calls of a traced function apart."""
+"""Keys of traces: differences between calls of a traced function."""
 
 
 import collections

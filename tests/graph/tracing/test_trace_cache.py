@@ -1,4 +1,4 @@
-"""What functions keep: traces go with what they are for, and the rest is bounded."""
+"""The cache of traces: they are dropped with their objects, and the rest is bounded."""
 
 import dataclasses
 import functools

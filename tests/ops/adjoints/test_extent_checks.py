@@ -1,4 +1,4 @@
-"""What NumPy demands of extents holds where only a run tells them, and where it does not raises."""
+"""Conditions of NumPy on extents that only a run knows: they hold, or an error is raised."""
 
 import re
 

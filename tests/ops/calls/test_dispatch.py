@@ -1,4 +1,4 @@
-"""What all kinds of ops share: when a call is recorded, by whom, and what comes back of it."""
+"""Common behaviour of all kinds of ops: recording of calls, their recorders, their results."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What follows from partial derivatives: gradients and tangents that fit, in both modes."""
+"""Derivatives from partial derivatives: gradients and tangents in both modes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What masks of all elements choose, and the way back."""
+"""Compression by masks of all elements, and its transpose."""
 
 import numpy as np
 

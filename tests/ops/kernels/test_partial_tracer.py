@@ -1,4 +1,4 @@
-"""What partial derivatives do with symbols: steps that are the same are one."""
+"""Steps that partial derivatives record with symbols: equal steps are merged."""
 
 import numpy as np
 import pytest

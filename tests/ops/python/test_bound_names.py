@@ -1,4 +1,4 @@
-"""What functions found by name, kept for later."""
+"""Bindings of functions, kept for later repetitions of a call."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""What a function has a way to, found without running anything."""
+"""Objects that a function can access, found without running it."""
 
 import collections
 import functools

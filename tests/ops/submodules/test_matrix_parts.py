@@ -1,4 +1,4 @@
-"""What functions of matrices have in common."""
+"""Common parts of functions of matrices."""
 
 import numpy as np
 import pytest

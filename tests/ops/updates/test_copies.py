@@ -1,4 +1,4 @@
-"""What is a copy in NumPy can be changed in place, wherever a program runs."""
+"""Writes to results that are copies in NumPy, wherever a program runs."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What NumPy would have made views: they see what is written, and write to what they show."""
+"""Tensors that NumPy would have made views: they see writes to their base, and write to it."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""What may be asked about recorders: who follows a tensor, which derivatives may be asked for."""
+"""Queries about recorders: which ones track a tensor, and which derivatives are possible."""
 
 import pytest
 
