@@ -24,7 +24,6 @@ from cytape.graph.tracing.body_tools import (
     REPEATED,
     Operands,
     added,
-    computed,
     dense,
     given_symbols,
     repeatable,
@@ -74,11 +73,6 @@ def call_branch(
     if assigned is None:
         return cond_op(*operands.tensors, **attrs)
     return stateful_cond_op(*operands.tensors, **attrs, assigned=assigned)
-
-
-def _forward(*arrays: Any, branches: Any, positions: Any, assigned: Any = ()) -> list[Any]:
-    which = 0 if arrays[0] else 1
-    return computed(branches[which], [arrays[i] for i in positions[which]])
 
 
 def _shape_rule(*specs: Spec, branches: Any, positions: Any, assigned: Any = None) -> list[Spec]:
@@ -286,9 +280,9 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
 
 _OPTIONAL: dict[str, Any] = {
     "optional_gradients": ANY_OUTPUT, "optional_tangents": range(1 << 30)}
-cond_op = enter(CondOp("Cond", _forward, _vjp, _jvp, shape_rule=_shape_rule, **_OPTIONAL))
+cond_op = enter(CondOp("Cond", _vjp, _jvp, shape_rule=_shape_rule, **_OPTIONAL))
 stateful_cond_op = enter(
-    CondOp("StatefulCond", _forward, _vjp, _jvp, shape_rule=_shape_rule,
+    CondOp("StatefulCond", _vjp, _jvp, shape_rule=_shape_rule,
            saved_outputs=range(1 << 30), **_OPTIONAL))
 stateful_cond_op.stateful = True
 REPEATED[stateful_cond_op] = lambda inputs, outputs, attrs: call_branch(

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from cytape.graph.control.body_checks import LoopAttributes, is_ragged, loop_specs
 from cytape.graph.control.body_gradients import (
     BodyGradient,
@@ -26,13 +24,7 @@ from cytape.graph.control.body_gradients import (
     reached_by_tangents,
 )
 from cytape.graph.control.checkpointed_while import Checkpoints, checkpointed_gradients, final_seeds
-from cytape.graph.control.control_ops import (
-    LoopOp,
-    Snapshots,
-    kept_arrays,
-    output_specs,
-    slices_of,
-)
+from cytape.graph.control.control_ops import LoopOp
 from cytape.graph.control.row_counts import shared_lengths
 from cytape.graph.model.body_flow import RUNS
 from cytape.graph.tracing.body_tools import (
@@ -40,7 +32,6 @@ from cytape.graph.tracing.body_tools import (
     REPEATED,
     Operands,
     added,
-    computed,
     derived,
     given_symbols,
     repeatable,
@@ -180,35 +171,6 @@ def _given_before_same(body: ConcreteFunction, n_same: int, n_given: int) -> Con
     return ConcreteFunction(body.name, body.graph, ordered, body.outputs)
 
 
-def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
-    call = LoopAttributes(**attrs)
-    body, condition, n = call.body, call.condition, call.n_variables
-    limit, variables = int(arrays[0]), list(arrays[1 : 1 + n])
-    slices = slices_of(list(arrays[1 + n :]), call.n_stacks, call.ragged_stacks)
-    same = [arrays[i] for i in call.body_inputs]
-    same_for_condition = [arrays[i] for i in call.condition_inputs]
-    count, kept = 0, []
-    snapshots = Snapshots(limit, list(map(np.asarray, variables)), **attrs)
-    while count < limit and (
-        condition is None
-        or computed(condition, _leading(condition, variables, same_for_condition))[0]
-    ):
-        if snapshots.has_slot_for(count):
-            snapshots.store(list(map(np.asarray, variables)))
-        place = limit - 1 - count if call.reverse else count
-        results = computed(body, [*variables, *[part[place] for part in slices], *same])
-        variables = results[:n]
-        kept.append(list(map(np.asarray, results[n:])))
-        count += 1
-    if call.reverse:
-        kept.reverse()
-    specs = output_specs(body, [] if count else [
-        *[convert_to_tensor(x).spec for x in variables], *[part.spec() for part in slices],
-        *[convert_to_tensor(x).spec for x in same]])[n:]
-    return [np.asarray(count, np.int64), *variables, *kept_arrays(kept, specs, call.ragged_kept),
-            *snapshots.arrays()]
-
-
 def _given(graph: SymbolicGraph, node: int) -> list[int]:
     """List the outputs that a repetition of a loop reads; shared lengths count once."""
     outputs, attrs = graph.outputs_of(node), graph.attrs[node]
@@ -216,10 +178,6 @@ def _given(graph: SymbolicGraph, node: int) -> list[int]:
     last = 1 + len(body.output_symbols)
     lengths = shared_lengths(body, attrs["n_variables"], attrs["ragged_kept"], outputs[last:])
     return [*outputs[:last], *dict.fromkeys(lengths.values())]
-
-
-def _leading(condition: ConcreteFunction, variables: list, same: list) -> list:
-    return [*variables[: len(condition.input_symbols) - len(same)], *same]
 
 
 def _view(op: Any) -> Loop:
@@ -352,11 +310,11 @@ _RULES: dict[str, Any] = {
     "saved_outputs": range(1 << 30),
     "shape_rule": loop_specs,
 }
-loop_op = enter(LoopOp("While", _forward, _vjp, _jvp, **_RULES))
-stateful_loop_op = enter(LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES))
+loop_op = enter(LoopOp("While", _vjp, _jvp, **_RULES))
+stateful_loop_op = enter(LoopOp("StatefulWhile", _vjp, _jvp, **_RULES))
 stateful_loop_op.stateful = True
 snapshots_op = enter(LoopOp(
-    "WhileSnapshots", _forward, saved_inputs=(), differentiable=False, shape_rule=loop_specs))
+    "WhileSnapshots", saved_inputs=(), differentiable=False, shape_rule=loop_specs))
 GIVEN[stateful_loop_op] = _given
 REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
     inputs, outputs, attrs, True).call()

@@ -1,4 +1,5 @@
-from cytape.tensor.values.value cimport Value
+from cytape.tensor.tensor cimport as_ndarray
+from cytape.tensor.values.value cimport Value, array_of, value_of_array
 
 from cytape.errors import GraphError
 from cytape.graph.model.failures import where_built
@@ -6,6 +7,14 @@ from cytape.graph.model.failures import where_built
 
 cdef class ValueOp(GeneralOp):
     """An op that a plan runs with values, not with arrays."""
+
+    def __init__(self, str name, *rules, **options):
+        GeneralOp.__init__(self, name, self.run_arrays, *rules, **options)
+
+    def run_arrays(self, *arrays, **attrs):
+        """Compute the outputs of arrays: the op's forward function."""
+        results = self.run_values([value_of_array(as_ndarray(x)) for x in arrays], attrs)
+        return [array_of(value) for value in results]
 
     cpdef list run_values(self, list values, dict attrs):
         """Compute the outputs; all of them are new."""

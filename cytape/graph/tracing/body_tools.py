@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from cytape.graph.model.graph_variables import known_read_op, read_variable_op
-from cytape.graph.run.interpreter import needed_nodes, run
+from cytape.graph.run.interpreter import needed_nodes
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import context_within, inline
@@ -25,7 +25,6 @@ __all__ = [
     "REPEATED",
     "added",
     "closed",
-    "computed",
     "dense",
     "derived",
     "given_symbols",
@@ -225,9 +224,3 @@ def closed(
     symbols = [graph.symbol_of(x) for x in (*fixed, *[arguments[i] for i in used])]
     body = ConcreteFunction(graph.name, graph, symbols, outputs)
     return body, [*[actual[i] for i in used], *body.captured_inputs], used
-
-
-def computed(body: ConcreteFunction, arrays: Sequence[Any]) -> list[Any]:
-    """Compute the outputs of a body, op by op."""
-    feeds = dict(zip(body.input_symbols, arrays, strict=True))
-    return run(body.graph, body.output_symbols, feeds, body.graph.stateful)
