@@ -9,6 +9,7 @@ class Op:
     stateful: bool
     rule_takes_tensors: bool
     makes_views: bool
+    moving: int
     batch: Callable[..., Any] | None
     @property
     def composition(self) -> Callable[..., Any] | None: ...

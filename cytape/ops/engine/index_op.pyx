@@ -173,6 +173,8 @@ cdef class IndexOp(GeneralOp):
     cdef object infer(self, list inputs, dict attrs):
         cdef Spec spec
         cdef Region region
+        if not inputs:
+            return GeneralOp.infer(self, inputs, attrs)
         spec = (<Value>inputs[0]).spec
         if spec.known and find_region(attrs["index"], NULL, spec, &region):
             return spec_of_dims(region.ndim, region.dims, spec.dtype)
