@@ -262,10 +262,6 @@ def is_ragged(spec: Spec) -> bool:
     ----------
     spec : Spec
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> is_ragged(Spec.of((2, 3), float)), is_ragged(symbolic_spec((None, 3), float))

@@ -60,10 +60,6 @@ def call_branch(
         Of each.
     assigned : tuple of Variable, optional
         The variables that the branches change. None: every call counts for its results alone.
-
-    Returns
-    -------
-    list of Tensor
     """
     operands = Operands([predicate])
     positions = tuple(map(operands.positions, inputs))

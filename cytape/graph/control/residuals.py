@@ -64,10 +64,6 @@ def residuals(
         The moving arguments that the backward part takes anyway.
     can_be_told : callable, optional
         Called with a tensor; returns whether it can be a residual. Others are recomputed.
-
-    Returns
-    -------
-    list of Tensor
     """
     kinds = _kinds(graph, moving, seeds, first_backward, results)
     told = {graph.symbol_of(x) for x in given}
@@ -206,10 +202,6 @@ def extracted(
         Nodes that must also run, for their side effects.
     apart : dict of Tensor to sequence of Tensor, optional
         Tensors assembled from other arguments: see `stackable`.
-
-    Returns
-    -------
-    ConcreteFunction
     """
     symbols = list(map(graph.symbol_of, arguments))
     wanted = list(map(graph.symbol_of, outputs))
@@ -242,10 +234,6 @@ def read_of(
     results, arguments : sequence of Tensor
     fed : iterable of Tensor, optional
         Further arguments.
-
-    Returns
-    -------
-    list of int
     """
     symbols = list(map(graph.symbol_of, arguments))
     given = {*symbols, *map(graph.symbol_of, fed)}

@@ -176,10 +176,6 @@ class TensorArray:
             Not yet written.
         value : array_like
 
-        Returns
-        -------
-        TensorArray
-
         Examples
         --------
         >>> import cytape

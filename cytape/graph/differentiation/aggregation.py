@@ -87,10 +87,6 @@ def add_all(graph: Graph, terms: list[Tensor], on_device: Callable[[str], Any]) 
     terms : list of Tensor
     on_device : callable
         Called with a device label; returns a context manager within which ops get it.
-
-    Returns
-    -------
-    Tensor
     """
     devices = [device_of(graph, graph.node_of(graph.symbol_of(term))) for term in terms]
     if devices.count(devices[0]) == len(devices):

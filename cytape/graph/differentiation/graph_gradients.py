@@ -164,10 +164,6 @@ stop_gradients, unconnected_gradients
     stand_ins : callable, optional
         Called with the `Places`, and the places of the targets and of the sources; returns the
         nodes that are differentiated instead of those of the graph.
-
-    Returns
-    -------
-    list of Tensor, IndexedSlices, structure or None
     """
     unconnected = parse_unconnected(unconnected_gradients)
     ys, xs, stops = as_list(ys), as_list(xs), as_list(stop_gradients)

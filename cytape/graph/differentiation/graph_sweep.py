@@ -247,10 +247,6 @@ class Backward:
         place : Place
         number : int
             Each of its elements.
-
-        Returns
-        -------
-        Tensor
         """
         level, symbol = place
         graph = self._graphs[level]

@@ -111,10 +111,6 @@ class Places:
         argument : str
             What to call it in messages.
         tensor : Tensor
-
-        Returns
-        -------
-        Place
         """
         for level, graph in enumerate(self.graphs):
             if tensor.graph is graph:
@@ -140,10 +136,6 @@ class Places:
         Parameters
         ----------
         variable : Variable
-
-        Returns
-        -------
-        Place
         """
         place = self._known_place(variable)
         if place is None:

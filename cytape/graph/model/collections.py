@@ -129,10 +129,6 @@ class Collections:
         scope : str, optional
             Return only objects whose name begins with this prefix.
 
-        Returns
-        -------
-        list
-
         Examples
         --------
         >>> import cytape
@@ -151,10 +147,6 @@ class Collections:
         ----------
         name : hashable
 
-        Returns
-        -------
-        Collection
-
         Examples
         --------
         >>> import cytape
@@ -170,10 +162,6 @@ class Collections:
 
     def get_all_collection_keys(self) -> list[Any]:
         """Return the names of the graph's collections.
-
-        Returns
-        -------
-        list
 
         Examples
         --------

@@ -84,16 +84,7 @@ class BuiltUnderContexts(Lookup):
         return self.context_number(self.contexts[self.present_context]._replace(**changes))
 
     def context_number(self, context: Context) -> int:
-        """Return the position of a context in `contexts`, appended if it is new.
-
-        Parameters
-        ----------
-        context : Context
-
-        Returns
-        -------
-        int
-        """
+        """Return the position of a context in `contexts`, appended if it is new."""
         number = self._numbers.get(context)
         if number is None:
             number = self._numbers[context] = len(self.contexts)
@@ -181,10 +172,6 @@ class BuiltUnderContexts(Lookup):
 
     def differentiating(self, operation: Operation) -> AbstractContextManager[Any]:
         """Build ops of the derivative of an op, in a scope named after it.
-
-        Parameters
-        ----------
-        operation : Operation
 
         Returns
         -------
@@ -387,29 +374,11 @@ class BuiltUnderContexts(Lookup):
         return building_under(self, self.context_with(overrides=overrides))
 
     def gradient_override_of(self, node: int) -> str | None:
-        """Return the name of the gradient function that replaces a node's own, None if none does.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        str or None
-        """
+        """Return the name of the gradient function that replaces a node's own, or None."""
         overrides = self.contexts[self.context_of(node)].overrides
         return dict(overrides).get(self.ops[node].name) if overrides else None
 
     def original_of(self, node: int) -> int | None:
-        """Return the node whose derivative a node is part of.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        int or None
-        """
+        """Return the node whose derivative a node is part of."""
         original = self.contexts[self.context_of(node)].original
         return None if original < 0 else original

@@ -30,10 +30,6 @@ __all__ = [
 def get_default_graph() -> Graph:
     """Return the graph that this thread builds.
 
-    Returns
-    -------
-    Graph
-
     Raises
     ------
     RuntimeError
@@ -66,10 +62,6 @@ def placeholder(
     dtype, shape, name
         As `Graph.placeholder` takes them.
 
-    Returns
-    -------
-    Tensor
-
     Raises
     ------
     RuntimeError
@@ -99,10 +91,6 @@ def get_variable(
     name, shape, dtype, initializer, trainable
         As `Graph.get_variable` takes them.
 
-    Returns
-    -------
-    Variable
-
     Raises
     ------
     RuntimeError
@@ -126,10 +114,6 @@ def name_scope(name: str | None) -> AbstractContextManager[str]:
     name : str or None
         As `Graph.name_scope` takes it.
 
-    Returns
-    -------
-    context manager
-
     Examples
     --------
     >>> import cytape
@@ -148,10 +132,6 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
     ----------
     control_inputs
         As `Graph.control_dependencies` takes them.
-
-    Returns
-    -------
-    context manager
 
     Examples
     --------
@@ -172,10 +152,6 @@ def device(label: str | None) -> AbstractContextManager[None]:
     label : str or None
         As `Graph.device` takes it.
 
-    Returns
-    -------
-    context manager
-
     Examples
     --------
     >>> import cytape
@@ -193,10 +169,6 @@ def colocate_with(op: Operation | Tensor) -> AbstractContextManager[None]:
     Parameters
     ----------
     op : Operation or Tensor
-
-    Returns
-    -------
-    context manager
 
     Examples
     --------
@@ -218,10 +190,6 @@ def no_op(name: str | None = None) -> Operation:
     Parameters
     ----------
     name : str, optional
-
-    Returns
-    -------
-    Operation
 
     Raises
     ------
@@ -245,10 +213,6 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     ----------
     *inputs : Operation, Tensor or str
     name : str, optional
-
-    Returns
-    -------
-    Operation
 
     Raises
     ------

@@ -31,10 +31,6 @@ def to_dot(graph: Any) -> str:
     Parameters
     ----------
     graph : Graph
-
-    Returns
-    -------
-    str
     """
     scopes: dict[str, Any] = {}
     edges = []

@@ -217,10 +217,6 @@ class GraphBuilder:
         Parameters
         ----------
         symbol : object
-
-        Returns
-        -------
-        Tensor
         """
         if type(symbol) is not int:
             raise GraphFileError(f"{brief(symbol)} is no tensor")
@@ -228,16 +224,7 @@ class GraphBuilder:
 
 
 def spec_code(spec: Spec) -> list[Any]:
-    """Return dtype and shape as JSON.
-
-    Parameters
-    ----------
-    spec : Spec
-
-    Returns
-    -------
-    list
-    """
+    """Return dtype and shape as JSON."""
     return [spec.dtype.str, None if spec.shape is None else list(spec.shape)]
 
 

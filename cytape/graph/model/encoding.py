@@ -88,25 +88,12 @@ class Encoder:
         Parameters
         ----------
         array : ndarray
-
-        Returns
-        -------
-        int
         """
         self.arrays.append(array)
         return len(self.arrays) - 1
 
     def variable(self, variable: Variable) -> int:
-        """Return the number of a variable, the same each time.
-
-        Parameters
-        ----------
-        variable : Variable
-
-        Returns
-        -------
-        int
-        """
+        """Return the number of a variable, the same each time."""
         number = self._numbers.setdefault(variable.id, len(self.variables))
         if number == len(self.variables):
             self.variables.append(variable)
@@ -118,10 +105,6 @@ class Encoder:
         Parameters
         ----------
         body : ConcreteFunction
-
-        Returns
-        -------
-        int
         """
         number = self._bodies.get(id(body))
         if number is None:
@@ -141,10 +124,6 @@ class Encoder:
         Parameters
         ----------
         body : ConcreteFunction or None
-
-        Returns
-        -------
-        int
         """
         return self._bodies.get(id(body), -1)
 
@@ -336,10 +315,6 @@ class Decoder:
         ----------
         number : object
 
-        Returns
-        -------
-        ndarray
-
         Raises
         ------
         GraphFileError
@@ -376,10 +351,6 @@ def brief(code: Any) -> str:
     Parameters
     ----------
     code : object
-
-    Returns
-    -------
-    str
     """
     text = repr(code)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -392,10 +363,6 @@ def listed(code: Any, length: int | None = None) -> list[Any]:
     ----------
     code : object
     length : int, optional
-
-    Returns
-    -------
-    list
     """
     if type(code) is not list or length not in (None, len(code)):
         wanted = "a list" if length is None else f"a list of {length}"
@@ -429,10 +396,6 @@ def dtype_named(name: Any) -> np.dtype:
     ----------
     name : object
         As the attribute `str` of dtypes.
-
-    Returns
-    -------
-    numpy.dtype
     """
     if type(name) is not str or not _DTYPE.fullmatch(name):
         raise GraphFileError(f"{brief(name)} is no dtype")

@@ -13,10 +13,6 @@ def where_built(location: tuple[str, int, str] | None) -> str:
     location : (str, int, str) or None
         As `Operation.location`.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> where_built(("model.py", 12, "loss"))

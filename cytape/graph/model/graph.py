@@ -65,10 +65,6 @@ class Graph(Editable):
     def as_default(self) -> AbstractContextManager[Graph]:
         """Build this graph inside a ``with`` block, for any operands of ops.
 
-        Returns
-        -------
-        context manager
-
         Examples
         --------
         >>> import numpy as np
@@ -85,14 +81,6 @@ class Graph(Editable):
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return this graph's tensor for a foreign one, or raise.
-
-        Parameters
-        ----------
-        tensor : Tensor
-
-        Returns
-        -------
-        Tensor
 
         Raises
         ------
@@ -122,10 +110,6 @@ class Graph(Editable):
             Extents of the axes, None where it is not known; by default not even their number is.
         name : str, optional
 
-        Returns
-        -------
-        Tensor
-
         Raises
         ------
         ValueError
@@ -153,10 +137,6 @@ class Graph(Editable):
         name : str, optional
         dtype : dtype, optional
 
-        Returns
-        -------
-        Tensor
-
         Examples
         --------
         >>> import cytape
@@ -176,10 +156,6 @@ class Graph(Editable):
         Parameters
         ----------
         name : str, optional
-
-        Returns
-        -------
-        Operation
 
         Examples
         --------
@@ -202,10 +178,6 @@ class Graph(Editable):
         ----------
         *inputs : Operation, Tensor or str
         name : str, optional
-
-        Returns
-        -------
-        Operation
 
         Examples
         --------
@@ -265,16 +237,7 @@ class Graph(Editable):
         give(self.as_node(op), name)
 
     def describe(self, symbol: int) -> str:
-        """Return the name of a symbol for messages.
-
-        Parameters
-        ----------
-        symbol : int
-
-        Returns
-        -------
-        str
-        """
+        """Return the name of a symbol for messages."""
         spec = self.spec_of(symbol)
         shape = "unknown shape" if spec.shape is None else f"shape {spec.shape}"
         return f"{self.tensor_name_of(symbol)!r} ({spec.dtype}, {shape})"
@@ -325,10 +288,6 @@ class Graph(Editable):
         ----------
         path : str or path
 
-        Returns
-        -------
-        Graph
-
         Raises
         ------
         GraphFileError
@@ -344,10 +303,6 @@ class Graph(Editable):
 
     def listing(self) -> str:
         """Return the graph as text, one line per operation.
-
-        Returns
-        -------
-        str
 
         Examples
         --------
@@ -372,10 +327,6 @@ class Graph(Editable):
 
     def to_dot(self) -> str:
         """Return the graph in the language of Graphviz.
-
-        Returns
-        -------
-        str
 
         Examples
         --------

@@ -75,10 +75,6 @@ class Editable(Variables):
     def control_inputs_of(self, node: int) -> list[int]:
         """Return the nodes that must run before a node, besides those of its inputs.
 
-        Parameters
-        ----------
-        node : int
-
         Returns
         -------
         list of int
@@ -92,16 +88,7 @@ class Editable(Variables):
         return list(controls)
 
     def more_controls_of(self, node: int) -> tuple[int, ...]:
-        """Return the control inputs that a node was given after it was built.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        tuple of int
-        """
+        """Return the control inputs that a node was given after it was built."""
         return self._more_controls.get(node, ())
 
     # ---- edits
@@ -244,12 +231,7 @@ class Editable(Variables):
                     del items[lengths.get(name, 0) :]
 
     def truncate(self, n_nodes: int) -> None:
-        """Remove the nodes from this one on, which were built last.
-
-        Parameters
-        ----------
-        n_nodes : int
-        """
+        """Remove the nodes from this one on, which were built last."""
         super().truncate(n_nodes)
         self.forget_consumers()
         self._handles = {
@@ -268,10 +250,6 @@ def says_as_much(spec: Spec, other: Spec) -> bool:
     Parameters
     ----------
     spec, other : Spec
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

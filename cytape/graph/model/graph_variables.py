@@ -248,10 +248,6 @@ class Variables(BuiltUnderContexts, Collections):
     def restore_variable(self, variable: Variable) -> None:
         """Register a variable by name, without adding it to collections.
 
-        Parameters
-        ----------
-        variable : Variable
-
         Raises
         ------
         ValueError
@@ -262,11 +258,6 @@ class Variables(BuiltUnderContexts, Collections):
 
     def restore_handle(self, variable: Variable, symbol: int) -> None:
         """Register the handle of a variable.
-
-        Parameters
-        ----------
-        variable : Variable
-        symbol : int
 
         Raises
         ------
@@ -289,29 +280,11 @@ class Variables(BuiltUnderContexts, Collections):
         ]
 
     def known_handle(self, variable: Variable) -> int | None:
-        """Return the symbol of a variable's handle, None if the graph does not have it.
-
-        Parameters
-        ----------
-        variable : Variable
-
-        Returns
-        -------
-        int or None
-        """
+        """Return the symbol of a variable's handle, None if the graph does not have it."""
         return self._handles.get(variable.id)
 
     def variable_handle(self, variable: Variable) -> Tensor:
-        """Return the handle of a variable, independent of its value.
-
-        Parameters
-        ----------
-        variable : Variable
-
-        Returns
-        -------
-        Tensor
-        """
+        """Return the handle of a variable, independent of its value."""
         symbol = self._handles.get(variable.id)
         if symbol is not None:
             return self.tensor_at(symbol)
@@ -326,10 +299,6 @@ class Variables(BuiltUnderContexts, Collections):
 
     def variable_value(self, variable: Variable) -> Tensor:
         """Return a tensor of a variable's value.
-
-        Parameters
-        ----------
-        variable : Variable
 
         Returns
         -------

@@ -24,10 +24,6 @@ def listing(graph: Any) -> str:
     Parameters
     ----------
     graph : Graph
-
-    Returns
-    -------
-    str
     """
     rows: list[tuple[str, ...]] = []
     present = ""
@@ -72,10 +68,6 @@ def is_number(graph: Any, node: int) -> bool:
     ----------
     graph : Graph
     node : int
-
-    Returns
-    -------
-    bool
     """
     if graph.ops[node].name != "Constant" or graph.was_named(node):
         return False
@@ -90,10 +82,6 @@ def call_text(graph: Any, node: int) -> str:
     ----------
     graph : Graph
     node : int
-
-    Returns
-    -------
-    str
     """
     op = graph.ops[node].name
     if op == "Constant":
@@ -115,10 +103,6 @@ def operand_text(graph: Any, symbol: int) -> str:
     ----------
     graph : Graph
     symbol : int
-
-    Returns
-    -------
-    str
     """
     node = graph.node_of(symbol)
     if is_number(graph, node):
@@ -135,10 +119,6 @@ def spec_text(graph: Any, symbol: int) -> str:
     ----------
     graph : Graph
     symbol : int
-
-    Returns
-    -------
-    str
     """
     spec = graph.spec_of(symbol)
     return f"{spec.dtype} {'?' if spec.shape is None else tuple(spec.shape)}"
@@ -164,10 +144,6 @@ def short(value: Any) -> str:
     Parameters
     ----------
     value : object
-
-    Returns
-    -------
-    str
 
     Examples
     --------

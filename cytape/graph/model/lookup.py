@@ -29,24 +29,11 @@ class Lookup(SymbolicGraph):
         return Names()
 
     def operation_at(self, node: int) -> Operation:
-        """Return the operation in a position.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        Operation
-        """
+        """Return the operation in a position."""
         return Operation(self, node)
 
     def number_of(self, node: int) -> int:
         """Return the number of a node in the order of creation.
-
-        Parameters
-        ----------
-        node : int
 
         Returns
         -------
@@ -59,16 +46,7 @@ class Lookup(SymbolicGraph):
         return self._places[1][node]
 
     def node_numbered(self, number: int) -> int:
-        """Return the node with a number in the order of creation.
-
-        Parameters
-        ----------
-        number : int
-
-        Returns
-        -------
-        int
-        """
+        """Return the node with a number in the order of creation."""
         if self._places is None or number >= len(self._places[0]):
             return number
         return self._places[0][number]
@@ -92,37 +70,15 @@ class Lookup(SymbolicGraph):
         self.forget_consumers()
 
     def operation_of(self, symbol: int) -> Operation:
-        """Return the operation whose output a symbol is.
-
-        Parameters
-        ----------
-        symbol : int
-
-        Returns
-        -------
-        Operation
-        """
+        """Return the operation whose output a symbol is."""
         return self.operation_at(self.node_of(symbol))
 
     def consumers_of(self, symbol: int) -> list[Operation]:
-        """Return the operations that take a symbol as an input, each once.
-
-        Parameters
-        ----------
-        symbol : int
-
-        Returns
-        -------
-        list of Operation
-        """
+        """Return the operations that take a symbol as an input, each once."""
         return [self.operation_at(node) for node in self.consumer_nodes(symbol)]
 
     def consumer_nodes(self, symbol: int) -> list[int]:
         """Return the nodes that read a symbol, each once, in order.
-
-        Parameters
-        ----------
-        symbol : int
 
         Returns
         -------
@@ -165,59 +121,23 @@ class Lookup(SymbolicGraph):
             self._consumers[symbol] = sorted(nodes | new.get(symbol, set()))
 
     def name_of(self, node: int) -> str:
-        """Return the full name of a node.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        str
-        """
+        """Return the full name of a node."""
         return self._names.name_of(self.checked_node(node), self)
 
     def was_named(self, node: int) -> bool:
-        """Return whether the user named a node.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether the user named a node."""
         return node in self._names.given
 
     def scope_names(self) -> list[str]:
-        """Return the full names of the scopes, as `Context.scope` counts them.
-
-        Returns
-        -------
-        list of str
-        """
+        """Return the full names of the scopes, as `Context.scope` counts them."""
         return self._names.scopes(self)
 
     def tensor_name_of(self, symbol: int) -> str:
-        """Return the name of a symbol: its node's, a colon, and the position of the output.
-
-        Parameters
-        ----------
-        symbol : int
-
-        Returns
-        -------
-        str
-        """
+        """Return the name of a symbol: its node's, a colon, and the position of the output."""
         return f"{self.name_of(self.node_of(symbol))}:{self.output_position(symbol)}"
 
     def get_operations(self) -> list[Operation]:
         """Return all operations, in the order in which they were built.
-
-        Returns
-        -------
-        list of Operation
 
         Examples
         --------
@@ -232,14 +152,6 @@ class Lookup(SymbolicGraph):
 
     def get_operation_by_name(self, name: str) -> Operation:
         """Return the operation of a name.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        Operation
 
         Raises
         ------
@@ -267,10 +179,6 @@ class Lookup(SymbolicGraph):
         ----------
         name : str
             As ``"op:0"``.
-
-        Returns
-        -------
-        Tensor
 
         Raises
         ------
@@ -357,10 +265,6 @@ class Lookup(SymbolicGraph):
         Parameters
         ----------
         op : Operation, Tensor or str
-
-        Returns
-        -------
-        int
 
         Raises
         ------

@@ -22,14 +22,6 @@ _VALID = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*(?<!/)")
 def checked_name(name: str) -> str:
     """Return a name that a user gave, or raise if it cannot be one.
 
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     ValueError
@@ -77,12 +69,7 @@ class UniqueNames:
         self._changes = []
 
     def end(self, succeeded: bool) -> None:
-        """Keep the changes since `begin`, or undo them.
-
-        Parameters
-        ----------
-        succeeded : bool
-        """
+        """Keep the changes since `begin`, or undo them."""
         changes, self._changes = self._changes or [], None
         for name, suffix in () if succeeded else reversed(changes):
             if suffix is None:
@@ -91,26 +78,12 @@ class UniqueNames:
                 self._next[name] = suffix
 
     def mark(self, name: str) -> None:
-        """Take a name, even if it is not free.
-
-        Parameters
-        ----------
-        name : str
-        """
+        """Take a name, even if it is not free."""
         if name not in self._next:
             self._set(name, 1)
 
     def take(self, name: str) -> str:
-        """Return the name, with a suffix if it is taken, and take it.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        str
-        """
+        """Return the name, with a suffix if it is taken, and take it."""
         suffix = self._next.get(name)
         if suffix is None:
             self._set(name, 1)
@@ -175,13 +148,7 @@ class Names:
             raise ValueError(f"the op is called {self._names[node]!r} already")
 
     def suggest(self, node: int, name: str) -> None:
-        """Set the name of a node that was just built, if it is valid.
-
-        Parameters
-        ----------
-        node : int
-        name : str
-        """
+        """Set the name of a node that was just built, if it is valid."""
         if _VALID.fullmatch(name):
             self.give(node, name)
 
@@ -195,10 +162,6 @@ class Names:
         parent : int
         at : int
             How many nodes the graph has.
-
-        Returns
-        -------
-        int
         """
         self._scopes.append((parent, suffix, node, at))
         return len(self._scopes) - 1
@@ -213,10 +176,6 @@ class Names:
             Made unique. With a slash at the end: exactly that scope, wherever it is entered.
         at : int
             How many nodes the graph has.
-
-        Returns
-        -------
-        int
         """
         if base.endswith("/"):
             number = self._exact.get(base)
@@ -227,64 +186,25 @@ class Names:
         return len(self._scopes) - 1
 
     def scope_name(self, number: int, graph: SymbolicGraph) -> str:
-        """Return the full name of a scope, with a slash at the end.
-
-        Parameters
-        ----------
-        number : int
-        graph : SymbolicGraph
-
-        Returns
-        -------
-        str
-        """
+        """Return the full name of a scope, with a slash at the end."""
         if number >= len(self._scope_names):
             self.settle(graph)
         return self._scope_names[number]
 
     def name_of(self, node: int, graph: SymbolicGraph) -> str:
-        """Return the full name of a node.
-
-        Parameters
-        ----------
-        node : int
-        graph : SymbolicGraph
-
-        Returns
-        -------
-        str
-        """
+        """Return the full name of a node."""
         if node >= len(self._names):
             self.settle(graph)
         return self._names[node]
 
     def node_named(self, name: str, graph: SymbolicGraph) -> int | None:
-        """Return the node of a full name, None if there is none.
-
-        Parameters
-        ----------
-        name : str
-        graph : SymbolicGraph
-
-        Returns
-        -------
-        int or None
-        """
+        """Return the node of a full name, None if there is none."""
         if len(self._names) < graph.n_nodes:
             self.settle(graph)
         return self._nodes.get(name)
 
     def scopes(self, graph: SymbolicGraph) -> list[str]:
-        """Return the full names of all scopes, by number.
-
-        Parameters
-        ----------
-        graph : SymbolicGraph
-
-        Returns
-        -------
-        list of str
-        """
+        """Return the full names of all scopes, by number."""
         self.settle(graph)
         return list(self._scope_names)
 
@@ -295,10 +215,6 @@ class Names:
         ----------
         names : list of str
             Full names, each with a slash at the end, or "".
-
-        Returns
-        -------
-        list of int
         """
         for name in names:
             self._unique.mark(name.removesuffix("/"))
@@ -375,12 +291,7 @@ class Names:
         self.given.update((node, self._names[node]) for node in given)
 
     def settle(self, graph: SymbolicGraph) -> None:
-        """Name all nodes and scopes without a name, in the order of creation.
-
-        Parameters
-        ----------
-        graph : SymbolicGraph
-        """
+        """Name all nodes and scopes without a name, in the order of creation."""
         for node in range(len(self._names), graph.n_nodes):
             self._settle_scopes(node)
             scope = self._scope_names[graph.contexts[graph.context_of(node)].scope]

@@ -76,10 +76,6 @@ class Operation:
     def values(self) -> tuple[Tensor, ...]:
         """Return the outputs.
 
-        Returns
-        -------
-        tuple of Tensor
-
         Examples
         --------
         >>> import cytape
@@ -117,10 +113,6 @@ class Operation:
 
     def get_attr(self, name: str) -> Any:
         """Return a static argument of the call.
-
-        Parameters
-        ----------
-        name : str
 
         Returns
         -------

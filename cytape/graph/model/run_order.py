@@ -30,10 +30,6 @@ def order_within(
     controls : mapping of int to iterable of int
         The nodes that they are to wait for, likewise.
 
-    Returns
-    -------
-    list of int
-
     Raises
     ------
     ValueError

@@ -26,10 +26,6 @@ def checked_feeds(graph: Graph, feed_dict: Any) -> dict[int, np.ndarray]:
     feed_dict : mapping or iterable of pairs, or None
         Values for tensors, which are given as themselves, by name or by reference.
 
-    Returns
-    -------
-    dict of int to ndarray
-
     Raises
     ------
     ValueError

@@ -109,10 +109,6 @@ class RunTrace:
     def to_chrome_trace(self) -> str:
         """Return the run in the trace event format: JSON for ``chrome://tracing`` and Perfetto.
 
-        Returns
-        -------
-        str
-
         Examples
         --------
         >>> import json
@@ -140,10 +136,6 @@ class RunTrace:
         Parameters
         ----------
         n_rows : int, optional
-
-        Returns
-        -------
-        str
 
         Examples
         --------
