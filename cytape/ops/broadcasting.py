@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cytape.ops.adjoints.conform import broadcast_outline_op, broadcast_to_like_op, broadcast_to_op
+from cytape.ops.adjoints.conform import broadcast_outline_op, broadcast_to_op
 from cytape.ops.calls.operands import is_tensor, tensors_if_any
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import holds_symbol, shape_of_any
@@ -29,7 +29,7 @@ def broadcast_to(array, shape, subok=False):
     if subok and not is_tensor(array):
         return np.broadcast_to(array, shape, subok=True)
     if type(shape) is UnknownShape and is_tensor(array):
-        return broadcast_to_like_op(array, shape.tensor())
+        return broadcast_to_op(array, shape.tensor())
     if holds_symbol(shape):
         raise shape_rules.no_number(shape)
     return broadcast_to_op(array, shape=shape)
@@ -53,7 +53,7 @@ def broadcast_arrays(*args, subok=False):
         if len({id(a.spec.extents) for a in args}) == 1:
             return tuple(args)
         outline = broadcast_outline_op(*args)
-        return tuple(broadcast_to_like_op(a, outline) for a in args)
+        return tuple(broadcast_to_op(a, outline) for a in args)
     common = _common_shape(*shapes)
     if all([shape == common for shape in shapes]):
         return tuple(args)  # as NumPy does, so that they stay writable

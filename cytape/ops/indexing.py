@@ -153,11 +153,12 @@ def _gather_transpose(op, g, indices):
     else:
         shape, count = op.input_specs[0].extents, -1
         if not by_slices or None in shape[1:] or 0 in shape[1:]:
-            return scatter_add_like_op(g, indices, stand_in(op.input_specs[0]), **attrs)
+            return scatter_add_op(g, indices, stand_in(op.input_specs[0]), **attrs)
     return IndexedSlices(reshape(g, (count, *shape[1:])), reshape(indices, (count,)), shape)
 
 
-def _scatter_add(values, indices, *, axis, mode, size):
+def _scatter_add(values, indices, like=None, *, axis, mode, size=None):
+    size = like.shape[axis] if size is None else size
     shape = values.shape[:axis] + (size,) + values.shape[axis + indices.ndim :]
     if mode == "wrap":
         indices = indices.astype(np.intp) % size
@@ -198,9 +199,12 @@ def _gather_in_batch(call):
 
 
 def _scatter_in_batch(call):
-    (values, indices), axis, (spec,) = call.inputs, call.attrs["axis"], call.output_specs
+    (values, indices, *like), axis, (spec,) = call.inputs, call.attrs["axis"], call.output_specs
+    if any(call.mapped[2:]):
+        return NotImplemented
     if not call.mapped[1]:
-        return call.again([values, indices], axis=axis + 1)
+        like = [batch_outline(values, one) for one in like]
+        return call.again([values, indices, *like], axis=axis + 1)
     indices = _within(call, indices, spec.shape[axis])
     if call.extent is None or indices is None or not spec.known:
         return NotImplemented
@@ -220,26 +224,15 @@ gather_op = multilinear(
     shape_rule=index_shapes.gather, batch=_gather_in_batch)
 scatter_add_op = multilinear(
     "ScatterAdd", _scatter_add,
-    lambda op, g, indices: gather_op(g, indices, axis=op.attrs["axis"], mode=op.attrs["mode"]),
+    lambda op, g, indices, *_: gather_op(
+        g, indices, axis=op.attrs["axis"], mode=op.attrs["mode"]), None, None,
     shape_rule=index_shapes.scatter_add, batch=_scatter_in_batch)
-
-
-def _scatter_add_like(values, indices, like, *, axis, mode):
-    return _scatter_add(values, indices, axis=axis, mode=mode, size=like.shape[axis])
-
-
-scatter_add_like_op = multilinear(
-    "ScatterAddLike", _scatter_add_like,
-    lambda op, g, indices, _: gather_op(g, indices, **op.attrs), None, None,
-    batched=lambda op, _, t, indices, like: scatter_add_like_op(
-        t, indices, batch_outline(t, like), **{**op.attrs, "axis": op.attrs["axis"] + 1}),
-    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like))
 
 
 def scatter_add(values, indices, shape):
     """Add slices along the first axis to zeros of a shape, which may be unknown."""
     if type(shape) is UnknownShape:
-        return scatter_add_like_op(values, indices, shape.tensor(), axis=0, mode="raise")
+        return scatter_add_op(values, indices, shape.tensor(), axis=0, mode="raise")
     return scatter_add_op(values, indices, axis=0, mode="raise", size=shape[0])
 
 

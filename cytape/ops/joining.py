@@ -12,10 +12,11 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.conform import stand_in
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.adjoints.tangent_batches import batch_outline
 from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.numpy_wrapper import numpy_function
-from cytape.ops.engine.op_kinds import general, linear, structural
+from cytape.ops.engine.op_kinds import structural
 from cytape.ops.shapes import joining_shapes, shape_rules
 from cytape.ops.shaping import (
     atleast_1d,
@@ -60,26 +61,16 @@ def tensor_or_array(x):
 # -- joining ---------------------------------------------------------------------------------------
 
 
-def _split_like(g, *likes, axis):
-    if axis is None:
-        g, sizes, axis = g.reshape(-1), [like.size for like in likes], 0
-    else:
-        sizes = [like.shape[axis] for like in likes]
-    parts = np.split(g, list(accumulate(sizes[:-1])), axis)
-    return tuple(part.reshape(like.shape) for part, like in zip(parts, likes, strict=True))
-
-
 def _concatenate_back(op, g):
-    specs, axis = op.input_specs, op.attrs["axis"]
-    if not all([spec.known for spec in specs]):
-        return split_like_op(g, *[stand_in(spec) for spec in specs], axis=axis)
-    if axis is None:
-        sizes, axis = [spec.size for spec in specs], 0
+    specs, axis, ravels = op.input_specs, op.attrs["axis"] or 0, op.attrs["axis"] is None
+    if all([spec.known for spec in specs]):
+        sizes = tuple([spec.size if ravels else spec.shape[axis] for spec in specs])
+        parts = split_op(g, sizes=sizes, axis=axis)
     else:
-        sizes = [spec.shape[axis] for spec in specs]
-    parts = split_op(g, sizes=tuple(sizes), axis=axis)
+        likes = [ravel(stand_in(spec)) if ravels else stand_in(spec) for spec in specs]
+        parts = split_op(g, *likes, axis=axis)
     return tuple(
-        reshape(part, spec.shape) if needed else None
+        reshape(part, spec.extents) if needed else None
         for part, spec, needed in zip(parts, specs, op.needs, strict=True)
     )
 
@@ -249,35 +240,36 @@ def append(arr, values, axis=None):
 # -- splitting -------------------------------------------------------------------------------------
 
 
-def _joined_back(op, gs):
-    return reshape(concatenate(gs, op.attrs["axis"]), op.input_specs[0].extents)
-
-
-def _parted(a, sizes, axis):
+def _parted(a, *likes, sizes=None, axis):
+    if isinstance(sizes, int):
+        return tuple(np.array_split(a, sizes, axis))
+    sizes = [like.shape[axis] for like in likes] if sizes is None else sizes
     return tuple(np.split(a, list(accumulate(sizes[:-1])), axis))
 
 
+def _split_back(op, *gs):
+    whole = concatenate(gs, op.attrs["axis"])
+    return whole if op.input_specs[0].known else reshape(whole, op.input_specs[0].extents)
+
+
+def _split_in_batch(call):
+    x, *likes = call.inputs
+    if call.mapped != [True] + [False] * len(likes):
+        return NotImplemented
+    return call.again([x, *[batch_outline(x, like) for like in likes]],
+                      axis=axis_in_batch(call.attrs["axis"], x.ndim))
+
+
+# Into parts of the shapes of further operands, or by `sizes`: a number of parts, or their lengths.
 split_op = structural(
     "Split",
-    lambda a, *, sizes, axis: _parted(a, sizes, axis),
-    lambda results, operands, *, sizes, axis: zip(
-        results, _parted(operands[0], sizes, axis), strict=True
-    ),
-    transpose=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
+    _parted,
+    lambda results, operands, **attrs: zip(results, _parted(operands[0], **attrs), strict=True),
+    transpose=_split_back,
     views=True,
     shape_rule=joining_shapes.split,
-    batch=batch_axis.along_axis,
-)
-# Splits into parts in the shapes of other tensors, which may be unknown while a graph is built.
-split_like_op = general(
-    "SplitLike",
-    forward=_split_like,
-    vjp=lambda op, *gs: (
-        _joined_back(op, gs), *[None] * (len(op.input_specs) - 1)
-    ),
-    jvp=lambda op, t, *_: split_like_op(t, *op.inputs[1:], axis=op.attrs["axis"]),
-    optional_tangents=range(1, 1 << 16),
-    shape_rule=lambda g, *likes, axis: tuple(shape_rules.like_second(g, like) for like in likes),
+    batch=_split_in_batch,
+    moving=1,
 )
 unstack_op = structural(
     "Unstack",
@@ -345,25 +337,6 @@ def _split(numpy_split, ary, indices_or_sections, axis, uneven=False):
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
 
 
-def _split_evenly(a, *, sections, axis):
-    return tuple(np.array_split(a, sections, axis))
-
-
-def _even_parts(a, *, sections, axis):
-    extent = shape_rules.shape_of(a, "split")[axis]
-    sizes = (None,) * sections
-    if extent is not None:
-        sizes = [len(part) for part in np.array_split(range(extent), sections)]
-    return joining_shapes.split(a, sizes=sizes, axis=axis)
-
-
-split_evenly_op = linear(
-    "SplitEvenly", _split_evenly, transpose=lambda op, *gs: _joined_back(op, gs),
-    shape_rule=_even_parts)
-for op in (split_like_op, split_evenly_op):
-    op.makes_views = True
-
-
 def _split_at_tensor(ary, indices, axis):
     """Split at indices that are known only when a graph runs."""
     if not indices.spec.known or indices.ndim != 1:
@@ -390,7 +363,7 @@ def _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven):
             ary = with_extents(
                 ary, ValueError, "array split does not result in an equal division",
                 multiple=((axis, np.asarray(indices_or_sections).item()),))
-        return list(split_evenly_op(ary, sections=len(outlines), axis=axis))
+        return list(split_op(ary, sizes=len(outlines), axis=axis))
     bounds = [None, *np.asarray(indices_or_sections).tolist(), None]
     before = (slice(None),) * axis
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]

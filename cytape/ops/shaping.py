@@ -6,20 +6,20 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 import cytape.ops.shapes.known_shapes as known_shapes
-from cytape.ops.adjoints.conform import count_op, identity_op, reshape_like
+from cytape.ops.adjoints.conform import count_op, identity_op
 from cytape.ops.adjoints.memory_order import (
     axes_in_memory,
     is_contiguous,
     order_in_memory,
     with_memory,
 )
-from cytape.ops.adjoints.tangent_batches import reshape_batch
+from cytape.ops.adjoints.tangent_batches import batch_outline, reshape_batch
 from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined, tensors_if_any
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.op_kinds import multilinear, structural
+from cytape.ops.engine.op_kinds import structural
 from cytape.ops.shapes import shape_rules
 from cytape.tensor import Tensor
-from cytape.tensor.values.spec import UnknownShape, symbolic_spec
+from cytape.tensor.values.spec import UnknownShape
 
 __all__ = [
     "atleast_1d",
@@ -137,7 +137,9 @@ def _reshape_back(op, g):
 
 
 # Methods of ndarray, which skip the dispatch of NumPy's functions.
-def _reshape(x, shape, order="C", **options):
+def _reshape(x, operand=None, *, shape=..., order="C", **options):
+    if operand is not None:
+        shape = operand.shape if shape is ... else operand.tolist()
     if options or type(x) is not np.ndarray:
         return np.reshape(x, shape, order, **options)
     return x.reshape(shape, order=order)
@@ -145,6 +147,15 @@ def _reshape(x, shape, order="C", **options):
 
 def _transpose(x, axes):
     return x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes)
+
+
+def _reshape_in_batch(call):
+    x, *operands = call.inputs
+    if not operands:
+        return _reshape_batch(x, **call.attrs)
+    if any(call.mapped[1:]) or "shape" in call.attrs or call.attrs["order"] != "C":
+        return NotImplemented
+    return reshape_op(x, batch_outline(x, *operands), order="C")
 
 
 def _reshape_batch(x, shape, order, **options):
@@ -158,7 +169,7 @@ def _reshape_batch(x, shape, order, **options):
     return reshape(x, (len(x), *np.atleast_1d(shape)))
 
 
-def _reshaping(name, forward, shape_rule, batched=None, unknown=None):
+def _reshaping(name, forward, shape_rule, unknown=None):
     """Declare an op that reshapes; `forward` computes the new shape from the shape alone.
 
     `unknown` is the function for a batch of tensors with unknown extents.
@@ -171,12 +182,16 @@ def _reshaping(name, forward, shape_rule, batched=None, unknown=None):
         return _reshape_batch(x, forward(one, **attrs).shape, "C")
 
     return structural(
-        name, forward, None, transpose=_reshape_back, batched=batched or reshape_each,
-        shape_rule=shape_rule,
+        name, forward, None, transpose=_reshape_back, batched=reshape_each, shape_rule=shape_rule,
     )  # fmt: skip
 
 
-reshape_op = _reshaping("Reshape", _reshape, known_shapes.reshape, _reshape_batch)
+# A second operand, if there is one, has the shape of the result; or its elements are the extents,
+# of which the attribute tells as much as the graph knows.
+reshape_op = structural(
+    "Reshape", _reshape, None, transpose=_reshape_back, shape_rule=known_shapes.reshape, moving=1,
+    batch=_reshape_in_batch,
+)  # fmt: skip
 squeeze_op = _reshaping(
     "Squeeze", np.squeeze, shape_rules.squeeze,
     unknown=lambda x, axis: (
@@ -250,15 +265,7 @@ def _reshape_dynamically(a, shape, order):
         extents = (None,)
     else:
         extents = (None,) * shape.size if shape.spec.known else None
-    return dynamic_reshape_op(a, shape, extents=extents, order=order)
-
-
-dynamic_reshape_op = multilinear(
-    "DynamicReshape",
-    lambda x, shape, *, extents, order: x.reshape(shape.tolist(), order=order),
-    lambda op, g, _: reshape(g, op.input_specs[0].extents, op.attrs["order"]),
-    shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype),
-    makes_views=True)
+    return reshape_op(a, shape, shape=extents, order=order)
 
 
 def reshape_unknown(a, shape, order="C"):
@@ -268,7 +275,7 @@ def reshape_unknown(a, shape, order="C"):
     if shape.count(None) == 1 and 0 not in shape:
         shape = tuple([-1 if n is None else n for n in shape])
         return reshape_op(a, shape=shape, order=order)
-    return reshape_like(a, shape, order)
+    return reshape_op(a, shape.tensor(), order=order)
 
 
 def ravel(a, order="C"):

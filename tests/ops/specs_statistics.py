@@ -87,7 +87,7 @@ SPECS = [
         case((2, 3), LINES, size=4, unique=False), case((2, 4), ORDERS, size=4, unique=True),
         case((2,), np.array([1, 1]), size=3, unique=False),
     ], differentiable=FIRST_ONLY, **COMPLEX),
-    OpSpec("PutAlongLike", line_elements.put_along_like_op,
+    OpSpec("PutAlong like", line_elements.put_along_op,
            lambda values, indices, like, unique: put(values, indices, like.shape[-1], unique), [
         case((2, 3), LINES, (2, 4), unique=False), case((2, 4), ORDERS, (2, 4), unique=True),
     ], differentiable=(True, False, False), **COMPLEX),

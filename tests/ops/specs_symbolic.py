@@ -25,12 +25,8 @@ def fit(x, like):
 
 
 def split_like(g, *likes, axis):
-    if axis is None:
-        g, axis, lengths = g.ravel(), 0, [like.size for like in likes]
-    else:
-        lengths = [like.shape[axis] for like in likes]
-    parts = np.split(g, np.cumsum(lengths)[:-1], axis)
-    return tuple(part.reshape(like.shape) for part, like in zip(parts, likes, strict=True))
+    lengths = [like.shape[axis] for like in likes]
+    return tuple(np.split(g, np.cumsum(lengths)[:-1], axis))
 
 
 def at(index, *values):
@@ -86,10 +82,10 @@ def record(name, fn, ref, cases, **options):
 
 
 SPECS = [
-    record("SumToLike", conform.sum_to_like_op, sum_to, [
+    record("SumTo like", conform.sum_to_op, sum_to, [
         case((2, 3), (3,)), case((4, 2, 3), (2, 1)), case((2, 3), ()), case((2, 3), (2, 3)),
     ], differentiable=FIRST_ONLY),
-    record("BroadcastToLike", conform.broadcast_to_like_op,
+    record("BroadcastTo like", conform.broadcast_to_op,
            lambda x, like: np.broadcast_to(x, like.shape), [
         case((3,), (2, 3)), case((2, 1), (4, 2, 3)), case((), (2,)), case((2,), (2,)),
     ], differentiable=FIRST_ONLY),
@@ -108,15 +104,15 @@ SPECS = [
         case((3, 2), (2, 3), axes=(1, 0)), case((2, 3), (2, 3), axes=(1, 0)),
         case((4, 2, 3), (2, 3, 4), axes=(2, 0, 1)),
     ], differentiable=FIRST_ONLY),
-    record("ReshapeLike", conform.reshape_like_op,
+    record("Reshape like", shaping.reshape_op,
            lambda x, like, order: x.reshape(like.shape, order=order), [
         case((2, 6), (3, 4), order="C"), case((2, 6), (3, 4), order="F"), case((1,), (), order="C"),
     ], differentiable=FIRST_ONLY),
-    record("DynamicReshape", shaping.dynamic_reshape_op,
-           lambda x, shape, extents, order: x.reshape(shape, order=order), [
-        case((2, 6), np.array([3, 4]), extents=(3, 4), order="C"),
-        case((2, 6), np.array([-1, 3]), extents=(4, 3), order="F"),
-        case((3,), np.array(-1), extents=(3,), order="C"),
+    record("Reshape to values", shaping.reshape_op,
+           lambda x, values, shape, order: x.reshape(values, order=order), [
+        case((2, 6), np.array([3, 4]), shape=(3, 4), order="C"),
+        case((2, 6), np.array([-1, 3]), shape=(4, 3), order="F"),
+        case((3,), np.array(-1), shape=(3,), order="C"),
     ], differentiable=FIRST_ONLY),
     OpSpec("Count", conform.count_op, lambda x, axis, dtype, at_least: np.asarray(
         max(np.prod([x.shape[i] for i in (range(x.ndim) if axis is None else axis)]), at_least),
@@ -125,13 +121,12 @@ SPECS = [
         case((2, 3, 4), axis=(0, 2), dtype=np.dtype("float32"), at_least=0),
         case((0, 3), axis=(0,), dtype=np.dtype(float), at_least=1),
     ], differentiable=False),
-    record("SplitLike", joining.split_like_op, split_like, [
+    record("Split like", joining.split_op, split_like, [
         case((5, 2), (2, 2), (3, 2), axis=0), case((2, 3), (2, 0), (2, 3), axis=-1),
-        case((6,), (2, 2), (2,), axis=None),
     ], differentiable=(True, False, False)),
-    record("SplitEvenly", joining.split_evenly_op,
-           lambda a, sections, axis: tuple(np.array_split(a, sections, axis)), [
-        case((4, 2), sections=2, axis=0), case((2, 5), sections=3, axis=-1),
+    record("Split into equal parts", joining.split_op,
+           lambda a, sizes, axis: tuple(np.array_split(a, sizes, axis)), [
+        case((4, 2), sizes=2, axis=0), case((2, 5), sizes=3, axis=-1),
     ]),
     record("GetItem at tensors", indexing.get_item_op, get_item, [
         case(shape, *values, index=index) for shape, index, values in INDEX_CASES
@@ -144,7 +139,7 @@ SPECS = [
         case(np.zeros(shape)[at(index, *values)].shape, *values, shape, index=index)
         for shape, index, values in INDEX_CASES
     ], differentiable=(True, *[False] * 4)),
-    record("ScatterAddLike", indexing.scatter_add_like_op, scatter_add_like, [
+    record("ScatterAdd like", indexing.scatter_add_op, scatter_add_like, [
         case((3, 2), ROWS, (4, 2), axis=0, mode="raise"),
         case((2, 3), np.array([4, -1, 0]), (2, 3), axis=1, mode="wrap"),
         case((3,), np.array([4, -1, 0]), (3,), axis=0, mode="clip"),

@@ -38,11 +38,11 @@ from cytape.graph.tracing.body_tools import (
     zeros,
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.ops.adjoints.conform import reshape_like
 from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.calls.symbolic import SymbolicGraph
 from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.op_kinds import ANY_OUTPUT, enter
+from cytape.ops.shaping import reshape
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec
@@ -254,7 +254,7 @@ def _of_shape(gradient: Tensor, spec: Spec) -> Tensor:
     """Return a gradient in the shape of its operand, also for a loop without iterations."""
     shape: Any = gradient.shape
     if shape is None or None in tuple(shape)[1:]:
-        gradient = reshape_like(gradient, spec.extents)
+        gradient = reshape(gradient, spec.extents)
     return ensure_shape(gradient, spec.shape)
 
 

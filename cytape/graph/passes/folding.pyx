@@ -16,8 +16,7 @@ import warnings
 
 import numpy as np
 
-from cytape.ops.adjoints.conform import (
-    broadcast_to_like_op, broadcast_to_op, cast_op, sum_to_like_op, sum_to_op)
+from cytape.ops.adjoints.conform import broadcast_to_op, cast_op, sum_to_op
 from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
 from cytape.ops.elementwise import add, divide, multiply, negative, positive, subtract
 from cytape.ops.indexing import get_item_op
@@ -42,8 +41,8 @@ cdef int follow(Rule rule, tuple ops) except -1:
 
 follow(KEEPS_ELEMENTS, (
     atleast_1d_op, atleast_2d_op, atleast_3d_op, cast_op, expand_dims_op, identity_op, positive,
-    reshape_op, squeeze_op, stop_gradient_op, sum_to_op, sum_to_like_op))
-follow(BROADCAST, (broadcast_to_op, broadcast_to_like_op))
+    reshape_op, squeeze_op, stop_gradient_op, sum_to_op))
+follow(BROADCAST, (broadcast_to_op,))
 follow(ADD, (add,))
 follow(SUBTRACT, (subtract,))
 follow(MULTIPLY, (multiply,))

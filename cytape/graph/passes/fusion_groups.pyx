@@ -138,7 +138,8 @@ cdef class FusionGroups:
         cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs]
         cdef int32_t summed = self.producer(symbol)
         cdef dict attrs = <dict>self.source.attrs[node]
-        if (not out.known or out.ndim and not (out.size == 1 and attrs.get("keepdims"))
+        if (self.source.nodes[node].n_inputs > 1 or not out.known
+                or out.ndim and not (out.size == 1 and attrs.get("keepdims"))
                 or summed == ABSENT or self.is_sum[summed]
                 or self.kinds[summed] == NULL or attrs.get("dtype") is not None
                 or "where" in attrs or "initial" in attrs

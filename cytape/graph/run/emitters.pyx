@@ -11,7 +11,7 @@ from cytape.ops.updates.update_op cimport UpdateOp
 from cytape.ops.kernels.ufunc_loops cimport kernel_of
 from cytape.ops.kernels.dot_products cimport product_loop
 from cytape.ops.kernels.where_loops cimport select_loop
-from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides
+from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.values.spec cimport Spec, scalar_spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.values.value cimport Value, value_of_array
@@ -36,7 +36,7 @@ from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.graph_variables import read_variable_op
 from cytape.ops.adjoints.complex_parts import imag_op, real_op
-from cytape.ops.adjoints.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
+from cytape.ops.adjoints.conform import cast_op, sum_to_op
 from cytape.ops.adjoints.extent_checks import checked_extents_op, ensure_shape_op
 from cytape.ops.adjoints.identity_groups import add_n_op
 from cytape.ops.constants import ones_like_op, zeros_like_op
@@ -173,19 +173,6 @@ cdef bint known_results(Code code, int32_t node, Op op) except -1:
         code.strides_of(x, strides)
         code.view(row.first_output + i, x, 0, strides)
     return True
-
-
-cdef bint broadcast(Code code, int32_t node, Op op) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(out)
-    cdef npy_intp own[MAX_AXES]
-    cdef npy_intp strides[MAX_AXES]
-    if code.layout.places[x].kind != PLACED or not code.spec(x).known:
-        return False
-    code.strides_of(x, own)
-    return broadcast_strides(code.spec(x), own, spec.ndim, spec.dims, strides) and (
-        code.view(out, x, 0, strides) == 0)
 
 
 cdef bint product(Code code, int32_t node, Op op) except -1:
@@ -398,8 +385,7 @@ emit_by(identity, (identity_op, stop_gradient_op))
 emit_by(known_results, (checkpointed_call_op, given_results_op))
 emit_by(checked, (checked_extents_op,))
 emit_by(ensure_shape, (ensure_shape_op,))
-emit_by(broadcast, (broadcast_to_like_op,))
-emit_by(reduced, (max_op, mean_op, min_op, prod_op, sum_op, sum_to_like_op, sum_to_op))
+emit_by(reduced, (max_op, mean_op, min_op, prod_op, sum_op, sum_to_op))
 emit_by(accumulated, (cumprod_op, cumsum_op))
 emit_by(add_n, (add_n_op,))
 emit_by(product, (matmul_op,))

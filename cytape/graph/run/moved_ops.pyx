@@ -26,31 +26,36 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
     cdef const int32_t* inputs = code.graph.args + row.inputs
     cdef list operands = None
     cdef dict attrs = code.graph.attrs[node]
+    cdef int32_t n_inputs = row.n_inputs
     cdef PyObject* specs[FEW]
     cdef Spec spec
     cdef StructuralOp moving = op
     cdef Moves moves
     cdef int32_t symbol, i, n_strided = 0
     cdef bint is_in_order
-    for i in range(row.n_inputs):
+    if n_inputs > 1 and op.moving == 1:  # the other only has the shape of the result
+        if row.n_outputs > 1:
+            return False
+        n_inputs, attrs = 1, {**attrs, "shape": code.spec(row.first_output).shape}
+    for i in range(n_inputs):
         if code.layout.places[inputs[i]].kind != PLACED or not code.spec(inputs[i]).known:
             return False
         n_strided += code.layout.places[inputs[i]].strides >= 0
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
-    if n_strided or not 0 < row.n_inputs <= FEW:
-        operands = [inputs[i] for i in range(row.n_inputs)]
+    if n_strided or not 0 < n_inputs <= FEW:
+        operands = [inputs[i] for i in range(n_inputs)]
         moves = moving.moves_of(layout_of_places(code, operands, n_strided > 0), attrs)
     else:
-        for i in range(row.n_inputs):
+        for i in range(n_inputs):
             spec = code.spec(inputs[i])  # which the graph keeps
             specs[i] = <PyObject*>spec
-        moves = moving.moves_in_order(specs, row.n_inputs, attrs)
+        moves = moving.moves_in_order(specs, n_inputs, attrs)
     is_in_order = moves is None and 0 < n_strided <= N_TEMPORARIES
     if is_in_order:
         moves = moving.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
-    if moves is None or n_strided and row.n_inputs == 1 and show_item(code, node, moves):
+    if moves is None or n_strided and n_inputs == 1 and show_item(code, node, moves):
         return moves is not None
     if is_in_order:
         operands = [symbol if code.shows_item(symbol) else code.contiguous(node, symbol)

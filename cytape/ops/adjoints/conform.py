@@ -16,7 +16,8 @@ from cytape.tensor.values.spec import UnknownShape, spec_like, symbolic_spec
 WORTH_SHOWING = 2048  # elements above which a uniform array is not copied
 
 
-def _sum_to(x, shape):
+def _sum_to(x, like=None, *, shape=None):
+    shape = like.shape if shape is None else shape
     lead = x.ndim - len(shape)
     axes = (*range(lead), *(lead + axis for axis, extent in enumerate(shape)
                             if extent == 1 and x.shape[lead + axis] != 1))
@@ -71,29 +72,19 @@ def broadcast_batch_to(x, shape):
     return np.broadcast_to(x, x.shape[:1] + tuple(shape))
 
 
+# Without a shape, the shape is that of a second operand, which the graph does not know yet.
 sum_to_op = linear(
     "SumTo", _sum_to,
     transpose=lambda op, g: broadcast_to(g, op.input_specs[0].extents),
-    shape_rule=shape_rules.to_shape)
+    shape_rule=shape_rules.to_shape, moving=1)
 broadcast_to_op = structural(
-    "BroadcastTo", lambda x, shape: np.broadcast_to(x, shape), None,
-    transpose=lambda op, g: sum_to(g, op.input_specs[0]), shape_rule=known_shapes.broadcast_to)
-# The same for an unknown shape, that of another tensor.
-sum_to_like_op = multilinear(
-    "SumToLike", lambda x, like: _sum_to(x, like.shape),
-    lambda op, g, _: broadcast_to(g, op.input_specs[0].extents), None,
-    shape_rule=shape_rules.like_second)
-broadcast_to_like_op = multilinear(
-    "BroadcastToLike", lambda x, like: np.broadcast_to(x, like.shape),
-    lambda op, g, _: sum_to(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second,
-    makes_views=True)
+    "BroadcastTo",
+    lambda x, like=None, *, shape=None: np.broadcast_to(x, like.shape if shape is None else shape),
+    None, transpose=lambda op, g: sum_to(g, op.input_specs[0]),
+    shape_rule=known_shapes.broadcast_to, moving=1)
 fit_like_op = multilinear(  # sums or broadcasts each axis, as its extent at run time requires
     "FitLike", lambda x, like: np.broadcast_to(_sum_extra(x, like.shape), like.shape),
     lambda op, g, _: fit_like(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second)
-reshape_like_op = multilinear(
-    "ReshapeLike", lambda x, like, order: x.reshape(like.shape, order=order),
-    lambda op, g, _: reshape_like(g, op.input_specs[0].extents, op.attrs["order"]), None,
-    shape_rule=lambda x, like, order: shape_rules.like_second(x, like), makes_views=True)
 broadcast_outline_op = nondifferentiable(
     "BroadcastOutline",
     lambda *arrays: np.broadcast_to(False, np.broadcast_shapes(*[a.shape for a in arrays])),
@@ -116,7 +107,7 @@ def sum_to(x, spec):
     if not spec.known:
         if isinstance(x, Tensor) and x.spec.extents is spec.extents:
             return x
-        return sum_to_like_op(x, spec.extents.tensor())
+        return sum_to_op(x, spec.extents.tensor())
     return x if x.shape == spec.shape else sum_to_op(x, shape=spec.shape)
 
 
@@ -125,7 +116,7 @@ def broadcast_to(x, shape):
     if isinstance(shape, UnknownShape):
         if isinstance(x, Tensor) and x.spec.extents is shape:
             return x
-        return broadcast_to_like_op(x, shape.tensor())
+        return broadcast_to_op(x, shape.tensor())
     return x if x.shape == shape else broadcast_to_op(x, shape=shape)
 
 
@@ -134,7 +125,7 @@ def fill_like(tensor, number):
     scalar = constant(number, tensor.dtype)
     if tensor.spec.known:
         return broadcast_to(scalar, tensor.spec.shape)
-    return broadcast_to_like_op(scalar, tensor)
+    return broadcast_to_op(scalar, tensor)
 
 
 def fit_like(x, spec):
@@ -142,15 +133,6 @@ def fit_like(x, spec):
     if not isinstance(x, Tensor):
         return fit_like_op(x, np.broadcast_to(np.empty((), spec.dtype), spec.shape))
     return x if x.spec.extents is spec.extents else fit_like_op(x, stand_in(spec))
-
-
-def reshape_like(x, shape, order="C"):
-    """Arrange the elements of a tensor in the shape of another."""
-    if not isinstance(shape, UnknownShape):
-        return x.reshape(shape, order=order)
-    if x.spec.extents is shape:
-        return x
-    return reshape_like_op(x, shape.tensor(), order=order)
 
 
 def widened(x):

@@ -27,8 +27,9 @@ def added_at(shape, index, values):
     return total
 
 
-def put_elements(values, indices, *, size, unique):
+def put_elements(values, indices, like=None, *, size=None, unique):
     """Put, or add, values into lines of `size` zeros."""
+    size = like.shape[-1] if size is None else size
     shape = values.shape[:-1] + (size,)
     if not size:  # nothing was taken from there
         return np.zeros(shape, values.dtype)
@@ -62,10 +63,7 @@ def take_elements(x, indices, *, unique):
 
 
 def _take_back(op, g, indices):
-    spec = op.input_specs[0]
-    if spec.shape[-1] is None:
-        return put_along_like_op(g, indices, stand_in(spec), **op.attrs)
-    return put_along_op(g, indices, size=spec.shape[-1], **op.attrs)
+    return put_along(g, indices, op.input_specs[0], **op.attrs)
 
 
 def _spec(x, indices, **_):
@@ -82,22 +80,27 @@ def lines_in_batch(call):
     return batch_axis.stacked(call)
 
 
+def _put_in_batch(call):
+    values, indices, *like = call.inputs
+    if not like:
+        return lines_in_batch(call)
+    return call.again([values, indices[None], batch_outline(values, *like)]) if (
+        call.mapped == [True, False, False]) else NotImplemented
+
+
+def _put_spec(values, indices, like=None, *, size=None, **_):
+    if like is not None:
+        return shape_rules.like_second(values, like)
+    return symbolic_spec((*values.shape[:-1], size), values.dtype)
+
+
 take_along_op = multilinear(
     "TakeAlong", take_elements, _take_back,
     shape_rule=_spec, batch=lines_in_batch)
 put_along_op = multilinear(
     "PutAlong", put_elements,
-    lambda op, g, indices: take_along_op(g, indices, unique=op.attrs["unique"]),
-    shape_rule=lambda values, indices, *, size, **_: symbolic_spec(
-        (*values.shape[:-1], size), values.dtype), batch=lines_in_batch)
-put_along_like_op = multilinear(
-    "PutAlongLike",
-    lambda values, indices, like, *, unique: put_elements(
-        values, indices, size=like.shape[-1], unique=unique),
-    lambda op, g, indices, _: take_along_op(g, indices, **op.attrs), None, None,
-    batched=lambda op, _, t, indices, like: put_along_like_op(
-        t, indices[None], batch_outline(t, like), **op.attrs),
-    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like))
+    lambda op, g, indices, *_: take_along_op(g, indices, unique=op.attrs["unique"]), None, None,
+    shape_rule=_put_spec, batch=_put_in_batch)
 
 
 def take_along(x, indices, unique=False):
@@ -111,5 +114,5 @@ def take_along(x, indices, unique=False):
 def put_along(values, indices, spec, unique=False):
     """Put, or add, values into zeros of a spec's last extent, at indices along the last axis."""
     if spec.shape[-1] is None:
-        return put_along_like_op(values, indices, stand_in(spec), unique=unique)
+        return put_along_op(values, indices, stand_in(spec), unique=unique)
     return put_along_op(values, indices, size=spec.shape[-1], unique=unique)

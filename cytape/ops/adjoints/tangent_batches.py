@@ -10,17 +10,14 @@ import numpy as np
 from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.conform import (
     broadcast_batch_to,
-    broadcast_to_like_op,
     broadcast_to_op,
     count_op,
     fit_like_op,
-    reshape_like_op,
     stand_in,
     sum_batch_to,
-    sum_to_like_op,
     sum_to_op,
 )
-from cytape.ops.engine.batch_axis import of_factor, of_linear, with_axes
+from cytape.ops.engine.batch_axis import of_factor, with_axes
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.tensor.making import constant
 from cytape.tensor.tensor import Tensor
@@ -74,19 +71,19 @@ def batch_outline(batch, like, lead=0):
 
 def broadcast_batch_like(batch, like):
     """Broadcast each tensor of a batch to the shape of a tensor or spec."""
-    return broadcast_to_like_op(with_axes(batch, like.ndim), batch_outline(batch, like))
+    return broadcast_to_op(with_axes(batch, like.ndim), batch_outline(batch, like))
 
 
 def zeros_in_batch(batch, like):
     """Return zeros like a tensor, one for each direction of a batch."""
-    return broadcast_to_like_op(constant(0, like.dtype), batch_outline(batch, like))
+    return broadcast_to_op(constant(0, like.dtype), batch_outline(batch, like))
 
 
 def sum_batch_like(batch, like):
     """Sum each tensor of a batch over the axes along which `like` was broadcast to its shape."""
     lead = batch.ndim - 1 - like.ndim
-    total = sum_to_like_op(batch, batch_outline(batch, like, lead))
-    return reshape_like_op(total, batch_outline(batch, like), order="C") if lead else total
+    total = sum_to_op(batch, batch_outline(batch, like, lead))
+    return total.reshape(batch_outline(batch, like).spec.extents) if lead else total
 
 
 def reshape_batch(batch, shape, order="C"):
@@ -104,32 +101,21 @@ def reshape_batch(batch, shape, order="C"):
 # -- batches in ops that read the shape of another tensor ------------------------------------------
 
 
-def _of_like(function):
-    """Return the rule of an op that reads only the shape of its second input."""
-    return of_factor(lambda op, _, t, like: function(t, like))
+def _to_shape(in_batch, like_in_batch):
+    """Return the rule of an op with a shape for its attribute, or an operand of that shape."""
+
+    def rule(call):
+        x, *like = call.inputs
+        if call.mapped != [True] + [False] * len(like):
+            return NotImplemented
+        if not like and is_known(x):
+            return in_batch(x, call.attrs["shape"])
+        return like_in_batch(x, *like or call.output_specs)
+
+    return rule
 
 
-def _reshape_like_batched(op, _, t, like):
-    if op.attrs["order"] != "C":
-        return NotImplemented
-    return reshape_like_op(t, batch_outline(t, like), order="C")
-
-
-def _to_shape(in_batch, like):
-    """Return the rule of an op with an attribute `shape`."""
-
-    def batched(x, shape):
-        if is_known(x):
-            return in_batch(x, shape)
-        return like(x, symbolic_spec(tuple(np.atleast_1d(shape)), x.dtype))
-
-    return of_linear(batched)
-
-
-sum_to_like_op.batch = _of_like(sum_batch_like)
-broadcast_to_like_op.batch = _of_like(broadcast_batch_like)
-fit_like_op.batch = _of_like(lambda t, like: fit_like_op(t, batch_outline(t, like)))
-reshape_like_op.batch = of_factor(_reshape_like_batched)
 sum_to_op.batch = _to_shape(sum_batch_to, sum_batch_like)
 broadcast_to_op.batch = _to_shape(
     lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)), broadcast_batch_like)
+fit_like_op.batch = of_factor(lambda op, _, t, like: fit_like_op(t, batch_outline(t, like)))

@@ -20,7 +20,6 @@ from cytape.ops.engine.op_kinds import general, multilinear
 from cytape.ops.indexing import (
     gather_op,
     getitem,
-    scatter_add_like_op,
     scatter_add_op,
     take_along_axis,
 )
@@ -160,7 +159,7 @@ class _Pieces:
 def _added(op, position, values, at):
     spec = op.input_specs[position]
     if not spec.known:
-        return scatter_add_like_op(values, at, stand_in(spec), axis=0, mode="clip")
+        return scatter_add_op(values, at, stand_in(spec), axis=0, mode="clip")
     return scatter_add_op(values, at, axis=0, mode="clip", size=spec.shape[0])
 
 

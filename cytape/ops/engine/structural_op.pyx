@@ -211,6 +211,8 @@ cdef class StructuralOp(GeneralOp):
         cdef Spec spec
         cdef list sources = []
         n = layout.index(None) if None in layout else len(layout)
+        if n > 1 and self.moving == 1:
+            return None
         specs = layout[:n]
         for spec in specs:
             if not spec.known or not may_move(spec) or (

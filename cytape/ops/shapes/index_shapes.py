@@ -156,8 +156,10 @@ def gather(params, indices, *, axis, mode):
     )
 
 
-def scatter_add(values, indices, *, axis, mode, size):
+def scatter_add(values, indices, like=None, *, axis, mode, size=None):
     """Infer the spec of zeros that slices along an axis are added into."""
+    if like is not None:
+        return spec_like(like, values.dtype)
     shape = shape_of(values, "scatter_add")
     after = axis + len(shape_of(indices, "scatter_add"))
     return symbolic_spec((*shape[:axis], size, *shape[after:]), values.dtype)

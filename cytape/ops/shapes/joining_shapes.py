@@ -5,7 +5,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.shapes.shape_rules import differ, may_fit, product, shape_of, total
-from cytape.tensor.values.spec import symbolic_spec
+from cytape.tensor.values.spec import spec_like, symbolic_spec
 
 __all__ = ["concatenate", "split", "stack", "unstack"]
 
@@ -53,10 +53,16 @@ def stack(first, *others, axis=0, dtype=None, **_):
     return symbolic_spec(result, _joined_dtype(specs, dtype))
 
 
-def split(a, *, sizes, axis):
-    """Infer the specs of parts along an axis."""
+def split(a, *likes, sizes=None, axis):
+    """Infer the specs of parts along an axis: their number, their sizes, or tensors like them."""
+    if likes:
+        return tuple(spec_like(like, a.dtype) for like in likes)
     shape = shape_of(a, "split")
     axis = normalize_axis_index(axis, len(shape))
+    if isinstance(sizes, int):
+        n, extent = sizes, shape[axis]
+        sizes = (None,) * n if extent is None else [
+            len(part) for part in np.array_split(range(extent), n)]
     return tuple(symbolic_spec((*shape[:axis], n, *shape[axis + 1 :]), a.dtype) for n in sizes)
 
 

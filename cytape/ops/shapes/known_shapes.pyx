@@ -1,12 +1,14 @@
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.values.spec cimport Spec, spec_of_dims
+from cytape.tensor.values.spec cimport Spec, spec_like, spec_of_dims, symbolic_spec
 from numpy cimport npy_intp
 
 from cytape.ops.shapes import joining_shapes, shape_rules
 
 
-def reshape(Spec x not None, shape, order="C", **options):
-    """Infer the spec of a reshape."""
+def reshape(Spec x not None, Spec like=None, *, shape=..., order="C", **options):
+    """Infer the spec of a reshape; `ops/shaping.py` says what a second operand is."""
+    if like is not None:
+        return spec_like(like, x.dtype) if shape is ... else symbolic_spec(shape, x.dtype)
     cdef npy_intp dims[MAX_AXES]
     cdef npy_intp size = 1
     cdef int ndim = dims_of(shape, dims), axis, free = -1
@@ -50,8 +52,10 @@ def transpose(Spec x not None, axes):
     return spec_of_dims(ndim, dims, x.dtype)
 
 
-def broadcast_to(Spec x not None, shape):
-    """Infer the spec of a broadcast to a shape."""
+def broadcast_to(Spec x not None, Spec like=None, *, shape=None):
+    """Infer the spec of a broadcast to a shape, or to that of another input."""
+    if like is not None:
+        return spec_like(like, x.dtype)
     cdef npy_intp dims[MAX_AXES]
     cdef int ndim = dims_of(shape, dims), axis, lead = ndim - x.ndim
     if ndim < 0 or not x.known or lead < 0:

@@ -222,8 +222,10 @@ def broadcast_to(x, shape):
     return symbolic_spec(shape, x.dtype)
 
 
-def to_shape(x, shape):
-    """Infer the spec of a sum to a shape."""
+def to_shape(x, like=None, *, shape=None):
+    """Infer the spec of a sum to a shape, or to that of another input."""
+    if like is not None:
+        return like_second(x, like)
     return symbolic_spec(known_extents(shape, "sum to"), x.dtype)
 
 

@@ -15,12 +15,11 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-from cytape.ops.adjoints.conform import reshape_like_op
 from cytape.ops.adjoints.extent_checks import checked_extents_op
 from cytape.ops.elementwise import where
 from cytape.ops.indexing import template_of
 from cytape.ops.shapes.index_shapes import filled_in
-from cytape.ops.shaping import dynamic_reshape_op, ravel, reshape, reshape_op, transpose
+from cytape.ops.shaping import ravel, reshape, reshape_op, transpose
 from cytape.ops.updates.part_updates import places_op, shows_memory_op
 
 cdef extern from "Python.h":
@@ -28,7 +27,6 @@ cdef extern from "Python.h":
     void Py_LeaveRecursiveCall()
 
 cdef tuple LIKELY = (24, 4)  # examples of extents that are known only at run time
-cdef tuple RESHAPES = (dynamic_reshape_op, reshape_like_op, reshape_op)
 cdef Value NOTHING = value_of_array(np.empty(0))
 cdef enum:
     MOST_STEPS = 8  # in a chain of links kept only for strides
@@ -93,7 +91,7 @@ cdef Link* base_link(Link* link) except NULL:
 
 cdef bint shows_origin(Link* link) except -1:
     """Return whether the last step is a view in NumPy for all extents."""
-    if link.kind == UNKNOWN and <object>link.op in RESHAPES:
+    if link.kind == UNKNOWN and <object>link.op is reshape_op:
         link.kind = kind_of_reshape(link)
     elif link.kind == UNKNOWN:
         if type(<object>link.op) is IndexOp:
@@ -154,7 +152,7 @@ cdef bint takes_part_of_axis(Link* link) except -1:
 
 cdef bint is_raveled(Link* link) except -1:
     """Return whether a reshape copies strided arrays: `ravel` passes its shape in a tuple."""
-    return <object>link.op in RESHAPES and (<dict>link.attrs).get("shape") == (-1,)
+    return <object>link.op is reshape_op and (<dict>link.attrs).get("shape") == (-1,)
 
 
 cdef object stand_in(Link* link, extent):
@@ -204,7 +202,7 @@ cdef object example_of_call(Link* link, memory, extent):
 cdef bint is_reshaped_in_order(Link* link, memory) except -1:
     """Return whether an op changes the shape of a C-ordered array, for all extents."""
     return memory is not None and memory.flags.c_contiguous and (
-        <object>link.op in RESHAPES and (<dict>link.attrs).get("order", "C") == "C")
+        <object>link.op is reshape_op and (<dict>link.attrs).get("order", "C") == "C")
 
 
 cdef object example_input(x, extent):
@@ -522,7 +520,7 @@ cdef tuple seen_from(Tensor base, Link* link, positions, memory):
     finally:
         Py_LeaveRecursiveCall()
     positions = called(link, before)
-    if link.kind == EITHER and <object>link.op in RESHAPES:
+    if link.kind == EITHER and <object>link.op is reshape_op:
         shows = shows_memory_op(
             at(memory, before), positions, order=(<dict>link.attrs).get("order", "C"),
             is_raveled=is_raveled(link))

@@ -35,7 +35,7 @@ LOOPED = {
     "LeastSquaresBack": "the same",
     "polyfit": "the same",
     "Poly": "in graphs a polynomial is made of ops: this one is eager",
-    "PutAlongLike": "in graphs of unknown extents only",
+    "PutAlong like": "in graphs of unknown extents only",
     "ToFirst": "the first of equal elements are looked for in one array at a time",
     "Quantile": "NumPy has one q for all lines: there is a rule where members share it",
     "quantile": "the same",

@@ -413,9 +413,9 @@ def test_edited_programs_load_or_raise(file, tmp_path, seed):
 
 @pytest.mark.parametrize(("op", "shapes", "attrs"), [
     ("SumTo", [(3,)], {"shape": (4,)}), ("SumTo", [(3,)], {"shape": (2, 3)}),
-    ("SumTo", [(2, 3)], {"shape": (2,)}), ("SumToLike", [(3,), (2, 3)], {}),
-    ("BroadcastToLike", [(2, 3), (3,)], {}), ("BroadcastToLike", [(3,), (4,)], {}),
-    ("FitLike", [(3,), (2, 3)], {}), ("ReshapeLike", [(3,), (2, 3)], {"order": "C"}),
+    ("SumTo", [(2, 3)], {"shape": (2,)}), ("SumTo", [(3,), (2, 3)], {}),
+    ("BroadcastTo", [(2, 3), (3,)], {}), ("BroadcastTo", [(3,), (4,)], {}),
+    ("FitLike", [(3,), (2, 3)], {}), ("Reshape", [(3,), (2, 3)], {"order": "C"}),
 ])  # fmt: skip
 def test_ops_of_gradients_do_not_trust_a_program(tmp_path, op, shapes, attrs):
     graph = cytape.Graph()

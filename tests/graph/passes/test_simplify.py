@@ -10,7 +10,7 @@ from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.rewriting import without_dead_code
 from cytape.graph.passes.simplify import simplified, with_known_specs
-from cytape.ops.adjoints.conform import broadcast_to_like_op, sum_to_like_op
+from cytape.ops.adjoints.conform import broadcast_to_op, sum_to_op
 from cytape.tensor.values.spec import Spec
 from tests.graph.passes.graphs import check_same, names, programs, subgraph_of, with_gradients
 
@@ -42,13 +42,13 @@ def test_shapes_follow_from_what_is_fed():
 
 def test_sums_to_the_shape_that_there_is_already_are_left_out():
     def function(x, y):
-        return [sum_to_like_op(cnp.sin(x), y), broadcast_to_like_op(cnp.cos(y), x)]
+        return [sum_to_op(cnp.sin(x), y), broadcast_to_op(cnp.cos(y), x)]
 
     subgraph = unknown(function, (None,), (None,))
     same = with_known_specs(subgraph, [Spec.of((6,), float)] * 2)
     other = with_known_specs(subgraph, specs_of(X, X[:1]))
     assert names(same) == {"Sin": 1, "Cos": 1}
-    assert names(other) == {"Sin": 1, "Cos": 1, "SumToLike": 1, "BroadcastToLike": 1}
+    assert names(other) == {"Sin": 1, "Cos": 1, "SumTo": 1, "BroadcastTo": 1}
     check_same(subgraph, same, [X, X])
     check_same(subgraph, other, [X, X[:1]])
 
@@ -57,8 +57,8 @@ def test_gradients_of_unknown_shapes_need_no_sums_when_the_shapes_are_equal():
     function = with_gradients(lambda x, y: x * cnp.sin(y))
     subgraph = unknown(function, (None,), (None,))
     after = simplified(with_known_specs(subgraph, specs_of(X, X)))
-    assert "SumToLike" in names(subgraph)
-    assert "SumToLike" not in names(after)
+    assert "SumTo" in names(subgraph)
+    assert "SumTo" not in names(after)
     check_same(subgraph, after, [X, 2 * X])
     other = simplified(with_known_specs(subgraph, specs_of(X, X[:1])))
     check_same(subgraph, other, [X, X[:1]], rtol=1e-14)

@@ -164,8 +164,8 @@ def test_so_gradients_are_not_summed_or_broadcast_needlessly():
     with graph.as_default():
         ways.gradient(lambda x: (np.tanh(x) * x + 1.0).sum(), x)
     names = [op.name for op in graph.ops]
-    assert "SumToLike" not in names
-    assert names.count("BroadcastToLike") == 1  # of the sum
+    assert "SumTo" not in names
+    assert names.count("BroadcastTo") == 1  # of the sum
 
 
 def test_two_unknown_extents_may_differ():
