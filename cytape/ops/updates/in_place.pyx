@@ -7,10 +7,10 @@ and if a graph is being built that the tensor does not belong to.
 
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
+from cytape.ops.updates.view_or_copy cimport base_link, is_view, may_be_view, may_overlap
 from cytape.ops.updates.written_views cimport (
-    base_in_some_runs, base_link, base_of, index_in_base, is_view, let_go, may_be_view,
-    may_overlap, nearest_to_base, others_see, positions_in_base, remake, seen_in_some_runs,
-    stand_alone, views_in_some_runs, views_of)
+    base_in_some_runs, base_of, index_in_base, let_go, nearest_to_base, others_see,
+    positions_in_base, remake, seen_in_some_runs, stand_alone, views_in_some_runs, views_of)
 from cytape.tensor.noted_views cimport has_views
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.recording.state cimport Recorder, building, followers_of, recording
@@ -30,7 +30,7 @@ from cytape.ops.engine.index_op import holds_symbol, static
 from cytape.ops.shaping import ravel, reshape
 from cytape.ops.updates.at_index import At
 from cytape.ops.updates.part_updates import set_item_op, set_part
-from cytape.ops.updates.written_views import layout
+from cytape.ops.updates.view_or_copy import layout
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
 

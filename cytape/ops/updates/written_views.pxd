@@ -2,17 +2,12 @@
 # is computed anew from the written values.
 
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.view_links cimport Link
 
-cdef bint is_view(Tensor tensor) except -1  # NumPy would have made it one
-cdef bint may_overlap(Tensor view) except -1  # with itself: an element may be at several places
-cdef bint may_be_view(Tensor tensor) except -1  # or whether it would depends on extents
 # Views that change with a write to their base at an index (None: the whole), each before the views
 # made of it. `let_go` releases their memory before the write, `remake` computes them anew.
 cdef list views_of(Tensor base, index)
 cdef int let_go(list views) except -1
 cdef int remake(list views) except -1
-cdef Link* base_link(Link* link) except NULL  # of the array that a write goes to
 # The tensor to be written to instead of a view whose base is gone.
 cdef Tensor nearest_to_base(Tensor view)
 cdef bint others_see(Tensor view) except -1
