@@ -22,11 +22,11 @@ MASKED = {
     "compress": lambda a: np.sum(np.compress(np.greater(a, 0), a) ** 3),
     "nonzero": lambda a: np.sum(a[np.nonzero(a > 0)] ** 3),
     "broadcast": lambda a: np.sum((a[a > 0][:, None] * a) ** 2),
+    "concatenate": lambda a: np.sum(np.concatenate([a[a > 0], a]) ** 3),
     "where": lambda a: np.sum(np.where(a[a > 0] > 2, a[a > 0] ** 2, a[0] ** 3)),
     "squeeze": lambda a: np.sum(np.squeeze(a[a > 0][:, None], 1) ** 3)}
 # These take one direction of a batch after the other, so there must be a known number of them.
 ONE_BY_ONE = {
-    "concatenate": lambda a: np.sum(np.concatenate([a[a > 0], a]) ** 3),
     "prod": lambda a: np.prod(a[a > 0]),
     "roll": lambda a: np.sum(np.roll(a[a > 0], 1) * a[a > 0] ** 2)}
 WHOLE = {
