@@ -153,7 +153,12 @@ def _reshape_in_batch(call):
     x, *operands = call.inputs
     if not operands:
         return _reshape_batch(x, **call.attrs)
-    if any(call.mapped[1:]) or "shape" in call.attrs or call.attrs["order"] != "C":
+    [spec] = call.output_specs
+    if any(call.mapped[1:]):
+        return NotImplemented
+    if spec.known and None not in x.shape:
+        return _reshape_batch(x, spec.shape, call.attrs["order"])
+    if "shape" in call.attrs or call.attrs["order"] != "C":
         return NotImplemented
     return reshape_op(x, batch_outline(x, *operands), order="C")
 

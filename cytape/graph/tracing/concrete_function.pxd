@@ -15,7 +15,7 @@ cdef class ConcreteFunction:
     cdef public long long last_use        # set by owners of several traces
     cdef public bint uses_tensors         # whether it captures users' tensors
     cdef object body_of_loop              # a weak reference, or None: see `history_of`
-    cdef readonly dict derived            # see `bodies.derived`
+    cdef readonly dict derived            # see `body_tools.derived`
     cdef Results results
     cdef Py_ssize_t n_arguments
     cdef list variables                   # weak references to variables that are arguments

@@ -108,9 +108,10 @@ def _to_shape(in_batch, like_in_batch):
         x, *like = call.inputs
         if call.mapped != [True] + [False] * len(like):
             return NotImplemented
-        if not like and is_known(x):
-            return in_batch(x, call.attrs["shape"])
-        return like_in_batch(x, *like or call.output_specs)
+        [spec] = call.output_specs
+        if spec.known and is_known(x):
+            return in_batch(x, spec.shape)
+        return like_in_batch(x, *like or [spec])
 
     return rule
 

@@ -384,6 +384,7 @@ cdef class GeneralOp(Op):
         cdef Py_ssize_t i
         if not self.differentiable or self.linear and self.moving == 1 and tangents[0] is None:
             return [None] * len(outputs)
+        tangents = list(tangents)  # the caller differentiates direction by direction, if need be
         for i, value in enumerate(inputs):
             # A linear op needs a tangent for every input that moves, zeros for integers too.
             if self.linear and not is_among(self.moving, i):
