@@ -11,9 +11,11 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("cytape", "bench", "docs")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
-# A text that begins with "what", and pronouns in the place of a noun.
+# A text that begins with "what", pronouns in the place of a noun, phrases in the place of a verb.
 HEADLESS = re.compile(
-    r"\A\W*what\b(?!.*\?)|\bwhoever\b|\b(?:no|some)body\b|\bthat (?:of )?which\b", re.IGNORECASE)
+    r"\A\W*what\b(?!.*\?)|\bwhoever\b|\b(?:no|some)body\b|\bthat (?:of )?which\b"
+    r"|\A\W*the same (?:of|where)\b|\A\W*tell (?:whether|which)\b|\bonce more\b|\bsee to it\b"
+    r"|\b(?:ha[sv]e?|is|are) to be\b", re.IGNORECASE)
 MOST = 10
 
 
@@ -57,6 +59,8 @@ def test_texts_name_their_subjects():
     ("a.py", 'def f():\n    """What it is."""\n    x = "nobody"\n', 1),
     ("a.py", 'def f():\n    """Return for nobody.\n\n    Whoever has it.\n    """\n', 2),
     ("a.pyx", '"""What it is."""\ncdef int a   # somebody\n# the slot\n', 2),
+    ("a.py", '"""Tell which is to be taken."""\n# The same of two.\nx = 1  # once more\n', 4),
+    ("a.pyx", "cdef int a   # NumPy has to see to it\n# the op must be called again\n", 1),
     ("a.pxd", "cdef int a\n", 0),
     ("a.md", "# What it is\n\nThat which is.\n\nWhat does it cost?\n\nWhat it costs.\n", 2),
 ])

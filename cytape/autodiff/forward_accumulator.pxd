@@ -1,4 +1,4 @@
-# ForwardAccumulator: a recorder of tangents that users enter and ask for Jacobian-vector products.
+# ForwardAccumulator: the recorder that users enter for Jacobian-vector products.
 
 from cytape.tensor.recording.state cimport TangentRecorder
 from cytape.tensor.tensor cimport Tensor
@@ -6,7 +6,7 @@ from cytape.tensor.tensor cimport Tensor
 cdef class ForwardAccumulator:
     cdef readonly TangentRecorder _recorder
     cdef tuple batch_shape    # the axis of directions: (n,); () without, and (0,) for none so far
-    cdef Tensor a_batch       # a batch of tangents, where it is not known how many they are
+    cdef Tensor a_batch       # a batch of tangents, if their number is unknown
     cdef Py_ssize_t n_followed
     cdef object __weakref__
     cdef dict __dict__        # users may give it attributes

@@ -37,13 +37,13 @@ cdef object NONE = UnconnectedGradients.NONE
 cdef class ForwardAccumulator:
     """Compute Jacobian-vector products as operations run (forward mode).
 
-    Where a `GradientTape` multiplies a vector by a Jacobian from the left, after the program ran,
-    an accumulator multiplies it from the right while the program runs. That suits functions of few
+    A `GradientTape` multiplies a vector by a Jacobian from the left, after the program ran; an
+    accumulator multiplies it from the right, while the program runs. That suits functions of few
     inputs, and Hessian-vector products; no intermediate result is kept for it.
 
-    Inside its ``with`` block an accumulator follows every operation on tensors that have a tangent,
-    and computes the tangents of the results. It follows only the thread that entered it. A tangent
-    goes when its tensor does.
+    Inside its ``with`` block an accumulator tracks every operation on tensors that have a tangent,
+    and computes the tangents of the results. It tracks only the thread that entered it. A tangent
+    is released with its tensor.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ cdef class ForwardAccumulator:
             leave(self._recorder)
 
     def watch(self, primals, tangents):
-        """Follow more tensors from here on.
+        """Track further tensors from here on.
 
         Parameters
         ----------
@@ -200,8 +200,8 @@ cdef class ForwardAccumulator:
             shapes = {tangent.shape[:1] for tangent in followed}
             self.batch_shape = common_batch_shape(
                 shapes | {self.batch_shape} if self.n_followed else shapes)
-            # Tangents are not to outlive their primals; but there may be no other way to tell how
-            # many.
+            # Tangents must not outlive their primals; but one batch is needed if its number of
+            # directions is unknown.
             self.a_batch = followed[0] if None in self.batch_shape else None
         self.n_followed += len(followed)
         for i in range(len(primals)):
@@ -211,7 +211,7 @@ cdef class ForwardAccumulator:
             if is_symbolic(primal.held):
                 require_in_sight(recorder, primal.held.owner)
             if isinstance(primal, Variable) and fetch(recorder, primal.id) is not None:
-                value = primal.value()  # which may have the tangent of the variable already
+                value = primal.value()  # it may already have the variable's tangent
                 if fetch(recorder, value.id) is not None:
                     recorder.watch(value.id, tangents[i])
             recorder.watch(primal.id, tangents[i])
@@ -221,7 +221,7 @@ cdef class ForwardAccumulator:
         """Look up the Jacobian-vector products of tensors. Nothing is computed.
 
         It may be called any number of times, inside the ``with`` block and after it. The tensor
-        must have been computed inside; a gradient too, if its product is asked for.
+        must have been computed inside, and so must a gradient whose product is requested.
 
         Parameters
         ----------
@@ -289,12 +289,12 @@ cdef class ForwardAccumulator:
 
 
 def how_detached(ForwardAccumulator accumulator not None) -> str | None:
-    """Say how a value that an accumulator follows left its tensor on the way; None: none did."""
+    """Return how the value of a tracked tensor was taken, None if none was."""
     return accumulator._recorder.detached
 
 
 cpdef int require_same_structure(primals, tangents) except -1:
-    """Raise unless tangents are structured as their primals."""
+    """Raise if tangents and primals differ in structure."""
     try:
         assert_same_structure(primals, tangents)
     except ValueError as error:
@@ -305,7 +305,7 @@ cpdef int require_same_structure(primals, tangents) except -1:
 
 
 cdef Tensor converted(Py_ssize_t position, primal, tangent, bint use_batch):
-    """A tangent as a tensor of the primal's dtype; None if the primal can have none."""
+    """Return a tangent as a tensor of the primal's dtype; None if the primal can have none."""
     cdef Tensor result
     if not isinstance(primal, Tensor):
         raise TypeError(
@@ -356,7 +356,7 @@ cdef int require_distinct(list primals) except -1:
 
 
 cdef tuple common_batch_shape(set shapes):
-    """The leading axis that all tangents share, as a shape."""
+    """Return the leading axis that all tangents share, as a shape."""
     if len(shapes) > 1:
         raise ValueError(
             f"the tangents have different numbers of directions, {sorted([n for n, in shapes])}")
@@ -364,7 +364,7 @@ cdef tuple common_batch_shape(set shapes):
 
 
 cdef object dense_batch(slices, Tensor tangents):
-    """The tangents of sparse values as dense tensors, along their axis of directions."""
+    """Return the tangents of sparse values as dense tensors, along the axis of directions."""
     if not len(tangents):
         return zeros((0, *slices.to_tensor().shape), tangents.dtype)
     return stack([IndexedSlices(tangent, slices.indices, slices.dense_shape).to_tensor()

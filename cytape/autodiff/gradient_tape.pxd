@@ -1,4 +1,4 @@
-# GradientTape: a recorder that users enter and ask for gradients.
+# GradientTape: the recorder that users enter for gradients.
 
 from cytape.tensor.recording.state cimport Recorder
 from cytape.tensor.tensor cimport Tensor
@@ -7,7 +7,7 @@ cdef class GradientTape:
     cdef readonly Recorder _recorder  # None: consumed by its gradient
     cdef bint persistent
     cdef bint watch_accessed_variables
-    cdef bint entered                 # ever
+    cdef bint entered                 # at least once
     cdef dict consumed_variables      # variables that the consumed recorder had watched
     cdef set warned_of                # ids of variables without gradient that were warned of
     cdef object __weakref__

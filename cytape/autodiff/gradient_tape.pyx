@@ -32,10 +32,10 @@ cdef object NONE = UnconnectedGradients.NONE
 
 
 cdef class GradientTape:
-    """Record operations, to differentiate them backwards.
+    """Record operations for differentiation in reverse mode.
 
-    Inside its ``with`` block a tape follows every operation on the tensors that it watches and on
-    trainable variables. It follows only the thread that entered it. Tapes may be nested: a gradient
+    Inside its ``with`` block a tape records every operation on the tensors that it watches and on
+    trainable variables, in the thread that entered it. Tapes may be nested: a gradient
     that is taken inside an outer tape's block is recorded there, and can be differentiated again.
 
     The gradient of a complex target follows TensorFlow's convention: for a holomorphic function it
@@ -140,7 +140,7 @@ cdef class GradientTape:
         return tuple([watched[id] for id in sorted(watched or ())])
 
     def stop_recording(self):
-        """Suspend this tape, and no other, for the length of a ``with`` block.
+        """Suspend this tape, and no other, within a ``with`` block.
 
         Returns
         -------
@@ -169,7 +169,7 @@ cdef class GradientTape:
         return state.suspended(self.active_recorder())
 
     def reset(self):
-        """Forget everything recorded and watched so far, and go on recording.
+        """Drop everything recorded and watched so far, and continue to record.
 
         Raises
         ------
@@ -192,7 +192,7 @@ cdef class GradientTape:
         enter(self._recorder)
 
     def recorded_ops(self) -> list:
-        """List the ops on the tape in the order of recording, for other code to go through.
+        """List the ops on the tape in the order of recording.
 
         Returns
         -------
@@ -374,7 +374,7 @@ cdef class GradientTape:
         return stack_rows(rows, source, target.shape, axis=1, unconnected=unconnected)
 
     cdef Recorder usable_recorder(self, bint entered):
-        """The recorder, or raise if it has served or, if asked for, the tape was never entered."""
+        """Return the recorder; raise if it was consumed, or, if required, was never entered."""
         if self._recorder is None:
             raise TapeStateError(
                 "a non-persistent tape serves only one set of gradients or Jacobians, and this one "
@@ -392,7 +392,7 @@ cdef class GradientTape:
         return recorder
 
     cdef Recorder take_recorder(self):
-        """Hand out the recorder for one set of gradients: for good, unless persistent."""
+        """Take the recorder for one set of gradients; a persistent tape keeps it."""
         cdef Recorder recorder = self._recorder
         if not self.persistent:
             if recorder.entry is not None:
@@ -412,12 +412,12 @@ cdef class GradientTape:
         if enters:
             enter(self._recorder)
         try:
-            leaves = flatten(target)  # a TensorArray stacks its elements: this is recorded
+            leaves = flatten(target)  # a TensorArray stacks its elements, recorded
         finally:
             if enters:
                 leave(self._recorder)
         for i in range(len(leaves)):
-            # The sum over the dense tensor is that over values.
+            # The sum of the dense tensor is the sum of the values.
             while not isinstance(leaves[i], Tensor) and isinstance(leaves[i], IndexedSlices):
                 leaves[i] = leaves[i].values
             require_tensor_leaf("target", leaves[i])
@@ -425,7 +425,7 @@ cdef class GradientTape:
         return leaves
 
     cdef int require_seen(self, Tensor target) except -1:
-        """Raise for a target that the tape cannot have recorded, whose gradient would be None."""
+        """Raise for a target that the tape cannot have recorded; its gradient would be None."""
         if is_symbolic(target.held) and not is_known(self._recorder, target.held.id):
             require_in_sight(self._recorder, target.held.owner)
         return 0
@@ -444,7 +444,7 @@ cdef class GradientTape:
                     "the target was computed of. Take the gradient before; or write x = x + 1 "
                     "instead of x += 1 and pass the tensor that was watched; or, within a `with` "
                     "block, watch it again")
-            # A tensor draws a warning when it is watched, but variables are watched unasked.
+            # Watching a tensor warns, but variables are watched implicitly.
             if isinstance(leaf, Variable) and not leaf.spec.trainable:
                 self.warn_of(leaf, f"the gradient of {leaf.name!r} is None")
         return leaves
@@ -466,13 +466,13 @@ cdef class GradientTape:
         return parse_unconnected(unconnected_gradients)
 
     cdef list rows(self, Tensor target, list sources, seeds):
-        """For each source, the gradients of the target weighted by each seed."""
+        """Return for each source the gradients of the target weighted by each seed."""
         cdef Recorder recorder = self.take_recorder()
         return columns(partial(gradients_by, recorder, target, sources), target, sources, seeds)
 
 
 def noting_detached(GradientTape tape not None):
-    """Have a tape note those of its tensors whose values are taken; return where it does."""
+    """Make a tape note its tensors whose values are taken; return the dict of these."""
     cdef Recorder recorder = tape.usable_recorder(False)
     recorder.detached = {}
     return recorder.detached

@@ -1,4 +1,4 @@
-# RecordedCall: a call of a function on a tape of its own.
+# RecordedCall: a call of a function on a new tape, for transforms in reverse mode.
 
 from cytape.tensor.recording.state cimport Recorder
 
@@ -8,8 +8,8 @@ cdef class RecordedCall:
     cdef readonly bint arrays_out  # whether the caller gets arrays
     cdef object fun
     cdef object argnums
-    cdef readonly object selected  # the chosen arguments, as they came
-    cdef readonly list sources     # the tensors that stand for their leaves
+    cdef readonly object selected  # the chosen arguments, unchanged
+    cdef readonly list sources     # the tensors for their leaves
     cdef Recorder recorder
 
     cdef int report(self, list connected) except -1

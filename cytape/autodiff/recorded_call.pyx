@@ -16,7 +16,7 @@ from cytape.tensor.recording.state import MOST_DETACHED, how_left, unrecorded
 
 
 def gradients_by(recorder, target, list sources, seed):
-    """The gradients of a target weighted by a seed; it may be asked for others."""
+    """Return the gradients of a target weighted by a seed; the tape is kept for others."""
     return gradients_of(recorder, [target], sources, [seed], True)
 
 
@@ -31,8 +31,8 @@ cdef bint has_none(column) except -1:
 cdef class RecordedCall:
     """One call of a function on a tape of its own, with new tensors for chosen arguments.
 
-    The tensors are new also where an argument is a tensor already: the function may reach that one
-    by another way, say as another argument, and there it is a constant.
+    An argument that is a tensor gets a new tensor, too, because the function may also read the
+    original one, say as another argument, where it is a constant.
     """
 
     def __cinit__(self, fun, tuple args, dict kwargs, argnums, bint has_aux):
@@ -57,7 +57,7 @@ cdef class RecordedCall:
         """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
         cdef list found, connected
         cdef Py_ssize_t i
-        # Where values left their tensors it may be called again.
+        # If values were taken from tensors, gradients may be requested again.
         keep = keep or bool(self.recorder.detached)
         found = gradients_of(self.recorder, outputs, self.sources, seeds, keep)
         connected = [gradient is not None for gradient in found]
@@ -68,12 +68,12 @@ cdef class RecordedCall:
                 found[i] = zeros(source.spec.extents, source.dtype)
             elif type(found[i]) is not Tensor:
                 found[i] = densify(found[i])
-            else:  # it may be the caller's seed
+            else:  # may be the caller's seed
                 found[i] = another_handle((<Tensor>found[i]).held)
         return pack_sequence_as(self.selected, found)
 
     def rows(self, list targets not None, list seeds not None):
-        """The gradients of each target by each of its seeds: for each source, as of `columns`."""
+        """Return for each source the gradients of each target by each of its seeds."""
         cdef list found = [
             columns(partial(gradients_by, self.recorder, target, self.sources), target,
                     self.sources, own)
@@ -88,7 +88,7 @@ cdef class RecordedCall:
         return found
 
     cdef int report(self, list connected) except -1:
-        """Report each chosen argument without a part that is connected to the result."""
+        """Report each chosen argument of which no part is connected to the result."""
         by_number = [(self.argnums, self.selected)]
         if not isinstance(self.argnums, int):
             by_number = list(zip(self.argnums, self.selected, strict=True))
@@ -104,9 +104,9 @@ cdef class RecordedCall:
         return 0
 
     cdef tuple arguments_that_left(self, list argument_of, list places):
-        """On which of some sources' arguments values depend that left their tensors.
+        """Return the arguments of sources that values taken from tensors depend on.
 
-        And whether these are certain to be all.
+        And whether these are certainly all.
         """
         cdef list noted = [tensor for tensor, _ in (self.recorder.detached or {}).values()]
         sources = [self.sources[i] for i in places]

@@ -1,4 +1,4 @@
-# Arguments of tapes and accumulators: structures of tensors.
+# Structures of tensors as arguments of tapes and accumulators.
 
 cdef list leaves_of(structure)
 cdef in_places(structure, list found)

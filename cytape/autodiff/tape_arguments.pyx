@@ -1,4 +1,4 @@
-"""Structures of tensors that tapes and accumulators are given, and the checks of their leaves."""
+"""Structures of tensors as arguments of tapes and accumulators, with checks of their leaves."""
 
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.tensor cimport Tensor

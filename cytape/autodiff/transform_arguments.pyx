@@ -1,4 +1,4 @@
-"""Common parts of transforms: callables, arguments as tensors, results as arrays."""
+"""Common parts of function transforms: argnums, arguments as tensors, results as arrays."""
 
 from cytape.tensor.recording.conversion_guards cimport examined, is_recorded
 from cytape.tensor.making cimport convert_to_tensor
@@ -36,7 +36,7 @@ cdef class Transformed:
     It is a descriptor, so that it can be a method as well.
     """
 
-    is_derivative = True  # for those who trace it
+    is_derivative = True  # read by traces
 
     def __init__(self, rule, fun, *options):
         if not callable(fun):
@@ -72,12 +72,12 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
             raise TypeError(f"with has_aux=True {name_of(fun)} must return a pair, got {value!r}")
         value, aux = value
     if not isinstance(value, Tensor):
-        value = pack_sequence_as(value, flatten(value))  # arrays stack elements while followed
+        value = pack_sequence_as(value, flatten(value))  # TensorArrays stack elements, recorded
     return value, aux
 
 
 cdef int note_lists(error, fun, args) except -1:
-    """Say of lists of numbers that they are no arrays, where a function failed."""
+    """Add advice about lists of numbers, which are not arrays, to an error of a function."""
     for i, x in enumerate(args):
         if type(x) not in (list, tuple) or not all([
                 isinstance(item, Tensor) or type(item) in (list, tuple) for item in x]):
@@ -94,12 +94,12 @@ cdef int note_lists(error, fun, args) except -1:
 
 
 def name_of(fun):
-    """Name a callable, for messages."""
+    """Return the name of a callable, for messages."""
     return getattr(fun, "__name__", getattr(fun, "name", type(fun).__name__))
 
 
 cpdef bint has_tensors(structure) except -1:
-    """Tell whether there is a tensor in a structure."""
+    """Return whether a structure contains a tensor."""
     for leaf in flatten(structure):
         if isinstance(leaf, Tensor):
             return True
@@ -130,7 +130,7 @@ def checked_argnum(argnum) -> int:
 cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
     """Return the chosen arguments, their leaves as new tensors, and all arguments with these.
 
-    The others are ones that the function may change.
+    The function may write to the other arguments, which are copies.
     """
     cdef list positions, new, sources = [], new_args = list(args)
     if isinstance(argnums, int) and 0 <= argnums < len(args):
@@ -153,7 +153,7 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
                     raise
                 message = str(error).replace(f"argument {i} of", f"argument {i}{place} of", 1)
                 raise type(error)(message + advice_on_members(args[i])) from error
-        # The function may change its arguments, but not the tensors of the derivative.
+        # The function may write to its arguments, but not to the tensors of the derivative.
         new_args[i] = pack_sequence_as(
             args[i], [another_handle((<Tensor>tensor).held) for tensor in new])
         sources += new
@@ -167,7 +167,7 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
 
 
 cpdef own_argument(x):
-    """Return an argument that a function may change: arrays are copied, but read-only ones."""
+    """Return an argument that a function may write to: writable arrays are copied."""
     if type(x) in IMMUTABLE or isinstance(x, np.ndarray) and not x.flags.writeable:
         return x
     for leaf in flatten(x):
@@ -199,7 +199,7 @@ cdef list positions_of(fun, tuple args, argnums, kwargs):
 
 
 cdef list positional_parameters(fun):
-    """Name the parameters of a function that can be passed by position, if it tells them."""
+    """Return the names of a function's positional parameters, if it has a signature."""
     try:
         parameters = inspect.signature(fun).parameters.values()
     except (TypeError, ValueError):
@@ -208,14 +208,14 @@ cdef list positional_parameters(fun):
 
 
 def refuse_arrays(structure, str message):
-    """Raise where a structure is or has a TensorArray."""
+    """Raise if a structure is or contains a TensorArray."""
     for leaf in flatten(structure, False):
         if rules_of(leaf) is not None:
             raise TypeError(message.format("is" if leaf is structure else "has"))
 
 
 cdef str place_of(structure, Py_ssize_t number):
-    """Say where a structure has its leaf of a number, as an index of it."""
+    """Return the index of the leaf with a number in a structure, as text."""
     return paths(structure, "")[number]
 
 
@@ -229,7 +229,7 @@ cdef str advice_on_members(structure):
 
 
 cpdef Tensor new_tensor(fun, position, value):
-    """Make a new tensor of an argument that is differentiated."""
+    """Return a new tensor for an argument that is differentiated."""
     if isinstance(value, Tensor):
         return identity_op(value)
     try:
@@ -256,13 +256,13 @@ cpdef Tensor new_tensor(fun, position, value):
 
 
 cdef bint is_object(value) except -1:
-    """Tell whether something is an object to NumPy, other than an array of them."""
+    """Return whether NumPy would convert a value to an object array."""
     return not isinstance(value, np.ndarray) and not hasattr(value, "__array__") and (
         np.asarray(value, object).ndim == 0)
 
 
 cpdef Tensor new_source(fun, position, value):
-    """Make such a tensor, or raise if it can have no gradient."""
+    """Return such a tensor, or raise if it can have no gradient."""
     cdef Tensor tensor = new_tensor(fun, position, value)
     if not tensor.held.spec.trainable:
         raise TypeError(
@@ -292,7 +292,7 @@ cpdef Tensor output_of(fun, value):
 
 
 cpdef export(structure, bint arrays_out):
-    """Return results as the caller of a transform gets them."""
+    """Return results in the caller's form: arrays or tensors."""
     if not arrays_out:
         return structure
     return as_array(structure) if isinstance(structure, Tensor) else map_structure(
@@ -300,14 +300,14 @@ cpdef export(structure, bint arrays_out):
 
 
 cpdef as_array(leaf):
-    """A tensor as a new array, a scalar as a number; itself if a tape is recording it."""
+    """Return a tensor as a new array, a scalar as a number; unchanged if a tape records it."""
     cdef cnp.ndarray array
     if not isinstance(leaf, Tensor) or is_symbolic((<Tensor>leaf).held) or (
             is_recorded(leaf, (<Tensor>leaf).held)):
         return leaf
     try:
         array = examined(leaf, (<Tensor>leaf).held, "")
-    except SymbolicTensorError:  # of a variable, in a graph
+    except SymbolicTensorError:  # a variable in a graph
         return leaf
     return PyArray_NewCopy(array, cnp.NPY_KEEPORDER) if cnp.PyArray_NDIM(array) else array[()]
 
@@ -335,7 +335,7 @@ def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None
         raise DetachedError(
             f"the result of {name_of(fun)} does not depend on {what}, but on the way {left}: "
             f"the derivative was lost there. {advice}")
-    if wholly and not isinstance(fun, Transformed):  # that of a derivative may well vanish
+    if wholly and not isinstance(fun, Transformed):  # derivatives often vanish
         warn(
             f"the result of {name_of(fun)} does not depend on {what} by differentiable functions: "
             "the derivative is zero" + (

@@ -1,11 +1,11 @@
 # ForwardAccumulator: Jacobian-vector products computed while a program runs (forward mode).
 #
-# a. A tensor that the accumulator tracks has a tangent, found by the tensor's id. The host offers
-#    every op it runs; if an input has a tangent, the tangents of the outputs are computed at once.
-#    When a tensor dies its host reports it, and the tangent is dropped.
-# b. An op without a forward rule is served by its backward function. That is linear in the output
-#    gradients, say J^T g: recorded on a tape and differentiated with respect to g, against the
-#    input tangents t, it gives J t.
+# a. Tangents of tracked tensors are stored by id. The host reports every op it runs; if an input
+#    has a tangent, the tangents of the outputs are computed immediately. The host also reports the
+#    deletion of tensors, whose tangents are dropped.
+# b. An op without a forward rule uses its backward function, which is linear in the output
+#    gradients, say J^T g: recorded on a tape and differentiated with respect to g, with the input
+#    tangents t as seed, it gives J t.
 # c. Computing a tangent runs ops. A busy flag keeps the accumulator from tracking those.
 
 from .idtable cimport IdTable, idtable_get
@@ -35,7 +35,7 @@ cdef class ForwardAccumulator:
     # be NULL for zero; outputs that are not trainable get none.
     cdef int transpose(self, Tape op_tape, void** tangents, const char* trainable,
                        void** results) except -1
-    # How ops that the host runs reach the tape of a transposition.
+    # Ops that the host runs in between are recorded on the tape of a transposition.
     cdef Tape begin_forwarding(self)
     cdef int end_forwarding(self, Tape tape) except -1
     cdef list transposed(self, op_type, list outputs, input_ids, input_dtypes, list tangents,

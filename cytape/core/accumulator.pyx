@@ -98,7 +98,7 @@ cdef class ForwardAccumulator:
         terms[1] = tangent_of(self, id)
         if terms[1] != NULL:
             try:
-                self.vspace.retain(terms[1])  # a sum that fails costs nothing
+                self.vspace.retain(terms[1])  # not consumed if the sum fails
             except BaseException:
                 self.vspace.release(terms[0])
                 raise
@@ -107,7 +107,7 @@ cdef class ForwardAccumulator:
         self.store(id, total)
 
     def should_record(self, ids, dtypes) -> bool:
-        """Whether the tangents of an op with these inputs would be computed.
+        """Return whether the tangents of an op with these inputs would be computed.
 
         While a backward function runs to be transposed, whether it would be recorded.
 
@@ -275,7 +275,7 @@ cdef class ForwardAccumulator:
 
     @property
     def busy_accumulating(self) -> bool:
-        """Whether a tangent is being computed; ops that run meanwhile are not followed."""
+        """Whether a tangent is being computed; ops that run meanwhile are not tracked."""
         return self.accumulating
 
     # ---- methods in C
@@ -318,7 +318,7 @@ cdef class ForwardAccumulator:
 
     cdef list transposed(self, op_type, list outputs, input_ids, input_dtypes, list tangents,
                          backward_getter, deleter):
-        """The tangents of the outputs of an op that Python describes."""
+        """Return the tangents of the outputs of an op that is described in Python."""
         cdef Tape op_tape = Tape()
         cdef Py_ssize_t n_inputs = len(tangents), n_outputs = len(outputs), i
         cdef void** row

@@ -4,7 +4,7 @@ from .typedefs cimport NO_INDEX
 cdef enum:
     AGGREGATE_ABOVE = 4      # more gradients than this for one tensor, ...
     BYTES_PER_ELEMENT = 4
-    AGGREGATE_BYTES = 1 << 27  # ... of more than this together, are summed before the last came
+    AGGREGATE_BYTES = 1 << 27  # ... with more bytes than this in all, are summed early
 
 
 cdef int deliver(VSpace vspace, Arrivals* arrivals, index_t slot, void* gradient) except -1:

@@ -1,15 +1,15 @@
 # How a gradient is computed:
 #
-# a. Find the ops that the targets depend on. On the way count, for every tensor, how many of those
-#    ops use it (`pending`), and for every op, how many of its outputs are so used (`missing`).
+# a. Find the ops that the targets depend on. Count, for every tensor, the needed ops that use it
+#    (`pending`), and for every op, its outputs with pending uses (`missing`).
 # b. Seed the targets. Ops that miss nothing are ready.
-# c. Take the ready op that was recorded last: this retraces the forward pass, so saved values go in
-#    the reverse order of their making, and few gradients are alive at a time. Sum what arrived for
-#    each of its outputs, call its backward function, hand the results to its inputs' tensors. A
-#    tensor with no consumer pending is done; an op with no output missing is ready.
-# d. All state is indexed by slot or op relative to the store and belongs to this one call, the ops
-#    included: they are taken out of it, or copied if it keeps them. So whatever a backward
-#    function does to the tape (record, delete, differentiate again) does not disturb this one.
+# c. Take the ready op that was recorded last: this retraces the forward pass, so saved values are
+#    released in reverse order, and few gradients are alive at a time. Sum the gradients of each of
+#    its outputs, call its backward function, deliver the results to its inputs. A tensor without
+#    pending uses is done; an op without missing outputs is ready.
+# d. All state, indexed by slot or op relative to the store, belongs to this one call, including the
+#    ops: they are taken out of the store, or copied if it keeps them. So backward functions may use
+#    the tape (record, delete, differentiate again) during the call.
 
 from .arrivals cimport (
     Arrivals, TensorState, aggregate, deliver, drop_gradients, release_arrivals)
@@ -33,19 +33,19 @@ cdef struct State:
     bint consume
     bint reading             # refs from the store's table
     bint pinning             # the store's arrays
-    index_t n_slots          # of the store, when this began
+    index_t n_slots          # of the store, at the beginning
     index_t* named           # slots of the targets, then of the sources
-    index_t[FEW_NAMED] few_named  # where these are, if they are few
+    index_t[FEW_NAMED] few_named  # memory for these, if they are few
     int32_t* missing         # per op: outputs with uses pending
     index_t* ready           # binary heap, the largest op on top; in the same memory
     index_t n_ready
     Arrivals arrivals
     TensorState* tensors     # of the arrivals
-    BackwardCall call        # of the op whose turn it is
+    BackwardCall call        # of the present op
     void** row               # refs, gradients of outputs and inputs, arrivals
-    index_t row_begin, row_end  # where in it gradients are; none are left there between ops
+    index_t row_begin, row_end  # range with gradients; empty between ops
     index_t row_capacity
-    char* needed             # which of its inputs want a gradient
+    char* needed             # inputs of the op that need a gradient
     index_t needed_capacity
 
 
@@ -114,7 +114,7 @@ cdef int begin(OpStore store, State* state, const id_t* targets, Py_ssize_t n_ta
     cdef Py_ssize_t i
     cdef index_t slot
     cdef id_t id
-    # Ids that only the caller knows get a slot while this lasts, so that everything has one.
+    # Ids unknown to the tape get a slot for the duration of this call.
     if n_targets + n_sources > FEW_NAMED:
         resize(<void**>&state.named, n_targets + n_sources, sizeof(index_t))
     else:
@@ -192,7 +192,7 @@ cdef void end(OpStore store, State* state, const id_t* targets, Py_ssize_t n_tar
 
 
 cdef void release_ops(OpStore store, State* state, bint all_left) noexcept:
-    """Release the consumed ops that are not needed (or, at the end, all that are left)."""
+    """Release the consumed ops that are not needed, or at the end all remaining ones."""
     cdef index_t op
     for op in range(state.table.n_ops):
         if all_left or state.missing[op] == NOT_NEEDED:
@@ -260,7 +260,7 @@ cdef int seed(OpStore store, VSpace vspace, State* state, Py_ssize_t n_targets, 
             producer = state.tensors[slot].producer
             if producer != NO_INDEX:
                 op = &state.table.ops[producer]
-                if producer != last_producer:  # else search on: outputs often come in order
+                if producer != last_producer:  # outputs of one op are often consecutive
                     output, last_producer = 0, producer
                 while state.table.args[op.args + op.n_inputs + output] != slot:
                     output = output + 1 if output + 1 < op.n_outputs else 0
@@ -298,7 +298,7 @@ cdef int sweep(OpStore store, VSpace vspace, State* state, bint build_zeros) exc
 
 cdef bint prepare_call(OpStore store, VSpace vspace, State* state, index_t op,
                        bint build_zeros) except -1:
-    """Fill the call and its row; False if no gradient arrived, so that there is nothing to call."""
+    """Fill the call and its row; return False if no gradient arrived: nothing is called then."""
     cdef Op* entry = &state.table.ops[op]
     cdef BackwardCall* call = &state.call
     cdef TensorState* tensor

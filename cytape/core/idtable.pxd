@@ -1,8 +1,8 @@
 # IdTable: tensor id -> slot, a tensor's place in one tape's arrays.
 #
-# a. Ids are handed out consecutively, so most ids on a tape lie close together. Those live in a
+# a. Ids are assigned consecutively, so most ids on a tape are close to each other. These are in a
 #    `window`: an array indexed by id - base, four bytes an id, no probing.
-# b. Ids below the window's base (variables, constants older than the tape) live in `cells`, an
+# b. Ids below the window's base (variables, constants older than the tape) are in `cells`, an
 #    open-addressing hash table with linear probing. A removal shifts followers back: no tombstones.
 # c. Every id >= base is in the window. An id too far beyond its end moves the window: its entries
 #    go to the cells and it restarts at that id. So a long-lived tape has a small window.
@@ -20,9 +20,9 @@ cdef struct IdTable:
     id_t base
     id_t window_size
     Cell* cells
-    uint64_t mask      # number of cells - 1; a power of two less one
-    uint64_t in_cells  # ids held in the cells
-    uint64_t count     # ids held altogether
+    uint64_t mask      # number of cells - 1; a power of two minus one
+    uint64_t in_cells  # ids in the cells
+    uint64_t count     # ids in all
 
 cdef int idtable_init(IdTable* table) except -1
 cdef void idtable_free(IdTable* table) noexcept

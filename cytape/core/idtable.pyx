@@ -4,9 +4,9 @@ from .typedefs cimport NO_ID
 cdef enum:
     INITIAL_CELLS = 16
     INITIAL_WINDOW = 64
-    SPARSEST = 8        # the window spans at most this many ids per id held, ...
-    WINDOW_SLACK = 128  # ... counting so many more
-    TOO_LARGE = 8       # times as large as need be
+    SPARSEST = 8        # the window has at most this many cells per id, ...
+    WINDOW_SLACK = 128  # ... plus this many
+    TOO_LARGE = 8       # ratio of capacity to need from which an array shrinks
 
 
 cdef int idtable_init(IdTable* table) except -1:
@@ -49,7 +49,7 @@ cdef int idtable_add_far(IdTable* table, id_t id, index_t slot) except -1:
 
 
 cdef void idtable_remove(IdTable* table, id_t id) noexcept nogil:
-    """Forget an id that is in the table."""
+    """Remove an id that is in the table."""
     if id >= table.base:
         table.window[id - table.base] = NO_INDEX
     else:
@@ -70,7 +70,7 @@ cdef void idtable_move(IdTable* table, id_t id, index_t slot) noexcept nogil:
 
 
 cdef void idtable_shrink(IdTable* table) noexcept:
-    """Shrink arrays that are far too large for the ids now held."""
+    """Shrink arrays that are far too large for the present ids."""
     cdef id_t end = table.window_size
     cdef uint64_t capacity
     if window_is_too_large(table):
@@ -103,7 +103,7 @@ cdef int widen_window(IdTable* table, id_t at_least) except -1:
 
 cdef int move_window(IdTable* table, id_t base) except -1:
     """Start an empty window at ``base`` and move the entries of the old one to the cells."""
-    reserve_cells(table, table.count)  # all that can fail comes first
+    reserve_cells(table, table.count)  # everything that can fail comes first
     if table.window_size == 0:
         widen_window(table, INITIAL_WINDOW)
     empty_window(table, base)
@@ -111,7 +111,7 @@ cdef int move_window(IdTable* table, id_t base) except -1:
 
 
 cdef void empty_window(IdTable* table, id_t base) noexcept:
-    """The same with enough cells; a window that is too large is shrunk."""
+    """Start an empty window, given enough cells; a window that is too large is shrunk."""
     cdef id_t i
     cdef bint too_large = window_is_too_large(table)
     for i in range(table.window_size):

@@ -1,8 +1,8 @@
 # Checks for signals (Ctrl-C) in long loops in C.
 #
-# Python runs signal handlers in the main thread, between two of its own instructions, so a long C
-# loop has to check by itself. A check costs more than a small op can afford; it happens after a
-# fixed amount of effort.
+# Python runs signal handlers in the main thread, between two bytecode instructions, so a long C
+# loop must check by itself. A check costs too much for a small op; it happens after a fixed amount
+# of effort, counted in bytes.
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
@@ -17,7 +17,7 @@ cdef int64_t* effort_so_far() noexcept
 
 # Call a function (or a method of the listener) from a place that cannot raise, such as a release.
 # Errors are reported as Python reports those of `__del__`. A KeyboardInterrupt is kept and raised
-# again at the next check, and a pending signal does not keep the function from running.
+# at the next check; a pending signal does not prevent the call.
 cdef void tell(object listener, str method, object argument) noexcept
 
 
@@ -37,12 +37,12 @@ cdef enum:  # return codes of functions without the GIL
 # Raise the error of such a code.
 cdef int raise_failure(int failed) except -1
 
-# Look at signals without the GIL; INTERRUPTED if a handler has raised an error.
+# Check for signals without the GIL; INTERRUPTED if a handler has raised an error.
 cdef int look_without_gil() noexcept with gil
 
 
 cdef inline int spend_without_gil(int64_t* effort, int64_t more) noexcept nogil:
-    """The same without the GIL, for a count of one's own."""
+    """Add to a separate count of effort, without the GIL; check at the limit."""
     effort[0] += more
     if effort[0] < ENOUGH:
         return 0

@@ -19,7 +19,7 @@ cdef extern from "Python.h":
 
 cdef int64_t effort = 0
 cdef unsigned long main_thread
-cdef list put_off = []  # errors that the main thread is to raise as soon as it can
+cdef list put_off = []  # errors that the main thread raises at its next check
 
 
 cdef object learn_main_thread():
@@ -79,7 +79,7 @@ cdef void tell(object listener, str method, object argument) noexcept:
     cdef bint in_main_thread
     PyErr_Fetch(&kind, &error, &traceback)
     in_main_thread = PyThread_get_thread_ident() == main_thread
-    # A signal that waits would be raised inside the function, before it has done anything.
+    # A pending signal would be raised inside the function, before its first effect.
     if in_main_thread and Py_MakePendingCalls() < 0:
         put_off_present_error()
     result = (PyObject_CallOneArg(listener, argument) if method is None else

@@ -110,14 +110,14 @@ cdef extern from *:
 cdef enum:
     INITIAL_CAPACITY = 64
     LARGE = 1 << 16
-    TOO_LARGE = 8  # times as large as what is used
+    TOO_LARGE = 8  # ratio of capacity to use from which an array shrinks
     WORTH_KEEPING = 1 << 15  # bytes of an array
 
 
 # ---- blocks
 
 cdef void* another_block(size_t* nbytes, size_t at_most) noexcept:
-    """Take the one that fits best, and of these the last; or a new one."""
+    """Take the most recent of the smallest blocks that fit, or allocate a new one."""
     cdef size_t wanted = nbytes[0]
     cdef int place, best = -1
     if wanted >= 2 * HUGE_PAGE:  # malloc maps up to one more, to begin with one, and `release` sees
@@ -184,7 +184,7 @@ cdef void* reallocated(void* memory, size_t nbytes) noexcept:
         moved = another_block(&size, 2 * nbytes)
     else:
         moved = cytape_map(NULL, nbytes)
-        if moved == NULL:  # so much is mapped already, or there is no memory
+        if moved == NULL:  # mapped already, or no memory
             return realloc(memory, nbytes)
     if moved != NULL and memory != NULL:
         memcpy(moved, memory, min(held, nbytes))
@@ -197,7 +197,7 @@ cdef void release(void* memory) noexcept:
     if memory == NULL or cytape_unmap(memory):
         return
     held = malloc_usable_size(memory)
-    if held >= WORTH_KEEPING and <size_t>memory % CACHE_LINE == 0:  # realloc's need not begin there
+    if held >= WORTH_KEEPING and <size_t>memory % CACHE_LINE == 0:  # realloc need not align
         give_back_block(memory, held)
     else:
         free(memory)

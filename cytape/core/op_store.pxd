@@ -1,17 +1,17 @@
 # OpStore: the recorded ops of a tape, as growable C arrays. No gradient is computed here.
 #
-# a. Every tensor id that a live op mentions (or that is watched) has a slot: its id, the op that
-#    produced it and how many uses it has left. The IdTable finds the slot of an id.
-# b. Ops stand in `ops` in the order of recording. An op's input and output slots are a row of
-#    `args`; its refs (one info per output, then what its host saved) are a row of `refs`.
-# c. A use is a live op that has the tensor as an input (each occurrence counts), or the handle of
-#    an output. An op goes, and its outputs with it, when none of them has a use left. Freed ops
-#    leave holes, and so do the slots of forgotten ids. Holes at the end are removed immediately,
-#    the others by compaction: when the arrays are full, and when more than half of them is holes
-#    and no gradient is being computed. So the arrays are at most twice as large as their live
-#    entries, and every op pays for the holes that it leaves.
-# d. Releasing refs may run any Python code, which may use this very tape. So arrays are made
-#    consistent first (`doomed` lists the ops) and refs are released after. During releases and
+# a. Every tensor id that is watched, or that a live op has as input or output, has a slot: its id,
+#    the op that produced it, and its number of uses. The IdTable maps ids to slots.
+# b. `ops` has the ops in the order of recording. An op's input and output slots are a row of
+#    `args`; its refs (one info per output, then the host's saved values) are a row of `refs`.
+# c. A use is an occurrence of the tensor among the inputs of a live op, or the handle of an output.
+#    An op is dropped, with its outputs, when none of them has a use left. Dropped ops leave holes,
+#    and so do the slots of dropped ids. Holes at the end are removed immediately, others by
+#    compaction: when the arrays are full, and when more than half of them is holes and no gradient
+#    is being computed. So the arrays are at most twice as large as their live entries, at constant
+#    amortized cost per op.
+# d. Releasing refs may run any Python code, which may use the same tape. So arrays are made
+#    consistent first (`doomed` lists the ops) and refs are released afterwards. During releases and
 #    sweeps nothing is moved: `pinned` counts the reasons.
 
 from .idtable cimport IdTable, idtable_add, idtable_get
@@ -21,8 +21,8 @@ from libc.stdint cimport int32_t
 
 cdef enum:
     WATCHED = -1   # Slot.op: watched, produced by no op on this tape
-    INPUT_ONLY = -2  # only ever an input, neither watched nor produced here
-    CONSUMED = -3  # its op went when a gradient consumed the tape
+    INPUT_ONLY = -2  # an input, neither watched nor produced here
+    CONSUMED = -3  # its op was dropped when a gradient consumed the tape
 
 cdef enum:
     HANDLE = 1     # in Slot.uses: the use held by the handle of an output
@@ -44,7 +44,7 @@ cdef struct Op:
 
 cdef struct OpTable:
     Op* ops
-    index_t* args     # slots; NO_INDEX: an input without an id, or one that was dropped since
+    index_t* args     # slots; NO_INDEX: an input without an id, or one that was dropped
     void** refs
     index_t n_ops, op_capacity
     index_t n_args, arg_capacity
@@ -60,9 +60,9 @@ cdef class OpStore:
     cdef index_t* doomed   # ops whose refs wait for release
     cdef index_t n_doomed, doomed_capacity
     cdef int pinned
-    cdef int sweeps        # gradients being computed; deletions of traces wait for their end
-    cdef int readers       # those of them that read refs from `table`
-    cdef id_t* postponed   # ids whose trace is deleted at that end
+    cdef int sweeps        # gradients being computed; deletions of traces are postponed
+    cdef int readers       # sweeps that read refs from `table`
+    cdef id_t* postponed   # ids whose trace is deleted after the last sweep
     cdef index_t n_postponed, postponed_capacity
     cdef set keeper        # Backward objects, where the garbage collector sees them; or None
 
@@ -92,18 +92,18 @@ cdef int check_id(id_t id) except -1
 
 
 cdef inline index_t slot_of(OpStore store, id_t id) noexcept nogil:
-    """The slot of an id, NO_INDEX for one that no op mentions (or that names no tensor)."""
+    """Return the slot of an id, NO_INDEX for an id without one."""
     return idtable_get(&store.ids, id) if id >= 0 else NO_INDEX
 
 
 cdef inline bint is_known(OpStore store, id_t id) noexcept nogil:
-    """Whether an id is watched or was produced here."""
+    """Return whether an id is watched or was produced here."""
     cdef index_t slot = slot_of(store, id)
     return slot != NO_INDEX and store.slots[slot].op != INPUT_ONLY
 
 
 cdef inline bint drop_handle(OpStore store, id_t id) noexcept:
-    """Drop the use that a handle is; True if ops wait for `release_doomed` now. Runs no Python."""
+    """Release the use of a handle; True if ops wait for `release_doomed`. Runs no Python."""
     cdef index_t slot = slot_of(store, id)
     if slot == NO_INDEX:
         return False
@@ -117,7 +117,7 @@ cdef inline bint drop_handle(OpStore store, id_t id) noexcept:
 # ---- recording, inline: the part of the tape that runs for every op
 
 cdef inline index_t new_slot(OpStore store, id_t id, index_t op) except -1:
-    """Give an id a slot that it has not yet."""
+    """Give a new id a slot."""
     cdef index_t slot = store.free_slot if store.pinned == 0 else NO_INDEX
     if slot != NO_INDEX:
         idtable_add(&store.ids, id, slot)
@@ -142,7 +142,7 @@ cdef inline void add_use(OpStore store, index_t slot, int32_t kind) noexcept nog
 
 
 cdef inline Op* next_op(OpStore store, int32_t n_args, int32_t n_refs) except NULL:
-    """Room for one more op at the end, and for its rows of args and refs; `append_op` keeps it."""
+    """Return room for an op at the end, and for its rows; `append_op` adds it to the store."""
     cdef OpTable* table = &store.table
     cdef Op* op
     if (table.n_ops == table.op_capacity or table.n_args + n_args > table.arg_capacity

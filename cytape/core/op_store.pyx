@@ -8,7 +8,7 @@ from cytape.errors import InvalidIdError
 
 cdef enum:
     REFS_ON_STACK = 32
-    FEW = 256  # compaction ignores this few holes
+    FEW = 256  # compaction ignores fewer holes
 
 
 cdef class OpStore:
@@ -52,8 +52,8 @@ cdef class OpStore:
                        int32_t n_refs) except -1:
         """Append an op and take over its refs; after an error the caller still owns them.
 
-        NO_ID stands for an input without an id. An output that another op produced changes its
-        producer to this op.
+        NO_ID stands for an input without an id. If another op produced an output before, this op
+        replaces it as the producer.
         """
         cdef Op* entry = next_op(self, n_inputs + n_outputs, n_refs)
         cdef index_t* row = self.table.args + entry.args
@@ -67,12 +67,12 @@ cdef class OpStore:
         return self.append_again(kind, n_inputs, n_outputs)
 
     cdef int append_again(self, OpKind* kind, int32_t n_inputs, int32_t n_outputs) except -1:
-        """Append the next op as `append_op` does; outputs of other ops change their producer."""
+        """Append the next op as `append_op`; it becomes the producer of all its outputs."""
         cdef index_t* row = self.table.args + self.table.n_args
         cdef index_t i, first_doomed = self.n_doomed
         for i in range(n_inputs):
             if row[i] != NO_INDEX:
-                # Or replacing the producer of an output could doom the op that made this input.
+                # Replacing the producer of an output must not doom the producer of this input.
                 add_use(self, row[i], CONSUMER)
         for i in range(n_inputs, n_inputs + n_outputs):
             if self.slots[row[i]].op >= 0:
@@ -87,7 +87,7 @@ cdef class OpStore:
         return 0
 
     cdef int reserve(self, index_t n_args, index_t n_refs) except -1:
-        """Make room for one more op, by closing holes if that gives much, else by growing."""
+        """Make room for one more op, by compaction if there are many holes, else by growing."""
         if self.pinned == 0 and self.n_doomed == 0 and 2 * self.n_holes > cells_of(&self.table):
             self.close_holes()
         if self.table.n_ops == self.table.op_capacity:
@@ -137,7 +137,7 @@ cdef class OpStore:
         if entry.op < 0:
             self.free_slot_of(slot)
             return
-        # An output without uses stays known while others keep its op: a saved value may name it.
+        # An output without uses stays known while its op lives: it may be a saved value.
         op = &self.table.ops[entry.op]
         op.live_outputs -= 1
         if op.live_outputs == 0:
@@ -163,7 +163,7 @@ cdef class OpStore:
         self.n_holes += cells_of_op(entry)
 
     cdef void forget(self, index_t first_doomed) noexcept nogil:
-        """Release the uses that doomed ops hold of their inputs, and so on upstream."""
+        """Release the uses that doomed ops hold of their inputs, recursively upstream."""
         cdef index_t slot, i
         cdef Op* entry
         while first_doomed < self.n_doomed:
@@ -179,7 +179,7 @@ cdef class OpStore:
         if self.pinned:
             return  # the caller that pinned the arrays releases these as well
         self.pinned += 1
-        while self.n_doomed:  # the last first: an op was doomed after all of its consumers
+        while self.n_doomed:  # last first: an op is doomed after its consumers
             self.n_doomed -= 1
             release_refs(self, self.doomed[self.n_doomed])
         self.pinned -= 1
@@ -216,7 +216,7 @@ cdef class OpStore:
         self.give_back(&used, n_slots)
 
     cdef void trim(self) noexcept nogil:
-        """Free the room of freed ops at the end."""
+        """Remove freed ops at the end."""
         while self.table.n_ops and self.table.ops[self.table.n_ops - 1].kind == NULL:
             self.table.n_ops -= 1
             self.n_holes -= cells_of_op(&self.table.ops[self.table.n_ops])
@@ -260,7 +260,7 @@ cdef class OpStore:
                 hole += 1
             slots[hole] = slots[slot]
             idtable_move(&self.ids, slots[slot].id, hole)
-            slots[slot].uses = hole  # where to look for it
+            slots[slot].uses = hole  # its new slot
         for op in range(self.table.n_ops):
             entry = &self.table.ops[op]
             if entry.kind == NULL:
@@ -281,7 +281,7 @@ cdef class OpStore:
             self.close_free_slots()
 
     cdef void give_back(self, OpTable* used, index_t n_slots) noexcept:
-        """Shrink arrays that are far larger than the gradient that ends now needed."""
+        """Shrink arrays that are far larger than the gradient that just ended needed."""
         cdef OpTable* table = &self.table
         if self.pinned or self.n_doomed:
             return
@@ -335,8 +335,8 @@ cdef void release_refs(OpStore store, index_t op) noexcept:
     if n_refs > REFS_ON_STACK:
         refs = <void**>malloc(n_refs * sizeof(void*))
         if refs == NULL:
-            return  # out of memory: leaking these is all that can be done
-    # A copy, for releasing may move the array.
+            return  # out of memory: these are leaked
+    # A copy, since releases may move the array.
     memcpy(refs, store.table.refs + entry.refs, n_refs * sizeof(void*))
     kind.release(refs, n_refs, store.keeper)
     if refs != on_stack:
@@ -347,6 +347,6 @@ cdef void postpone(OpStore store, id_t id) noexcept:
     if store.n_postponed == store.postponed_capacity and not has_grown(
             <void**>&store.postponed, &store.postponed_capacity, store.n_postponed + 1,
             sizeof(id_t)):
-        return  # this trace then lives as long as the tape
+        return  # the trace lives as long as the tape
     store.postponed[store.n_postponed] = id
     store.n_postponed += 1

@@ -5,14 +5,14 @@
 # is recomputed from the nearest snapshot before it. State 0 is always a snapshot, and counts as
 # one.
 #
-# With s snapshots and every step advanced over at most r times one can reverse binomial(s + r, s)
-# steps; that many repetitions, or one less, for every step are the fewest advances in all.
+# With s snapshots, and every step advanced over at most r times, binomial(s + r, s) steps can be
+# reversed; the total number of advances is least if every step has r or r - 1 repetitions.
 #
 # A. Griewank and A. Walther, "Algorithm 799: revolve", ACM Transactions on Mathematical Software
 # 26 (2000).
 #
-# If the number of steps is unknown, states are stored online, so that the steps so far could always
-# be reversed with as few repetitions of any step as above. A stored state has a level. A state
+# If the number of steps is unknown, states are stored online, so that at any time the steps so far
+# can be reversed with the same least number of repetitions. A stored state has a level. A state
 # followed by one of a higher level can be dropped, and the next state takes its place. If none can
 # be dropped, the present state is not stored and the next one has a higher level. Q. Wang, P. Moin
 # and G. Iaccarino, "Minimal repetition dynamic checkpointing algorithm for unsteady adjoint
@@ -27,8 +27,8 @@ cdef enum:                # actions
     ADVANCE = 0           # take the steps from `step` to before `end`
     STORE                 # keep the present state, that is state `step`
     RESTORE               # go on from the snapshot that was stored last
-    REVERSE               # go backward through a step, from the present state, which is its own
-    FREE                  # forget the snapshot that was stored last
+    REVERSE               # reverse a step, from its own state, which is the present one
+    FREE                  # drop the snapshot that was stored last
     DONE
     OUT_OF_MEMORY
 
@@ -40,13 +40,13 @@ cdef struct Reversal:
     int stage
 
 cdef struct Stored:
-    int64_t step, slot    # step -1: nothing that is of use
+    int64_t step, slot    # step -1: unused
     int64_t level
 
 cdef struct Sweep:        # the first pass over the steps
     int64_t next          # the next step for which `stored_in` is called; -1: none
     int64_t block         # steps
-    Stored* stored        # ascending; then those whose slots are the next to be written to
+    Stored* stored        # ascending; then entries with free slots
     int64_t n_stored, n_slots, capacity
     int64_t level         # of the present state
     int64_t n_steps       # -1: unknown
@@ -55,10 +55,10 @@ cdef struct Sweep:        # the first pass over the steps
 
 cdef int begin_sweep(Sweep* self, n_steps, states, nbytes, state_bytes, residual_bytes) except -1
 cdef int64_t stored_in(Sweep* self) noexcept nogil  # a slot for state `next`, or -1; -2: no memory
-cdef int64_t end_sweep(Sweep* self) noexcept nogil  # sorts; how many are of use
+cdef int64_t end_sweep(Sweep* self) noexcept nogil  # sorts; returns the number in use
 cdef void forget_sweep(Sweep* self) noexcept nogil
 
 cdef void begin_reversal(Reversal* self, int64_t n_steps, int64_t n_snapshots) noexcept nogil
-cdef bint store(Reversal* self, int64_t state) noexcept nogil  # as first of all state 0
+cdef bint store(Reversal* self, int64_t state) noexcept nogil  # state 0 first
 cdef int next_action(Reversal* self) noexcept nogil
 cdef void end_reversal(Reversal* self) noexcept nogil

@@ -15,8 +15,8 @@ class Kind(Enum):
     ADVANCE = "advance"  # take the steps from `step` to before `stop`
     STORE = "store"      # keep the present state, that is state `step`
     RESTORE = "restore"  # go on from a snapshot
-    REVERSE = "reverse"  # go backward through a step, from the present state, which is its own
-    FREE = "free"        # forget a snapshot
+    REVERSE = "reverse"  # reverse a step, from its own state, which is the present one
+    FREE = "free"        # drop a snapshot
 
 
 class Action(NamedTuple):
@@ -193,7 +193,7 @@ def blocks_and_snapshots(n_steps, states, nbytes, state_bytes, residual_bytes) -
     block = min(max(isqrt(n_steps * state // residual), 1), n_steps)
     if nbytes is not None:
         check_budget(nbytes, state, residual)
-        # As few repetitions as can be; half of the memory for a block where not all states fit.
+        # The fewest repetitions; if not all states fit, half of the memory is for a block.
         if state + n_steps * residual <= nbytes:
             return n_steps, 1
         if block * residual + -(-n_steps // block) * state > nbytes:
@@ -202,7 +202,7 @@ def blocks_and_snapshots(n_steps, states, nbytes, state_bytes, residual_bytes) -
 
 
 def snapshots_beside(block, n_steps, states, nbytes, state_bytes, residual_bytes) -> int:
-    """Return how many snapshots to keep where it is known how many steps are reversed together.
+    """Return the number of snapshots for a known number of steps per block.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ cdef class FirstPass:
         return slot
 
     def index(self) -> list:
-        """Return how many steps make a block; then each stored state and its slot, ascending."""
+        """Return the number of steps of a block, and each stored state and its slot, ascending."""
         cdef int64_t i, n = end_sweep(&self.sweep)
         cdef list index = [self.sweep.block]
         for i in range(n):
@@ -292,7 +292,7 @@ cdef int begin_sweep(Sweep* self, n_steps, states, nbytes, state_bytes, residual
     forget_sweep(self)
     self.n_stored = self.n_slots = 0
     self.block = 1
-    self.level = INT64_MAX    # of state 0: it is never spared
+    self.level = INT64_MAX    # of state 0, which is never dropped
     self.n_steps, self.next = (-1, 0) if n_steps is None else (n_steps, 0 if n_steps > 0 else -1)
     if n_steps is not None:
         self.block, states = blocks_and_snapshots(n_steps, states, nbytes, state, residual)
@@ -319,8 +319,8 @@ cdef int64_t stored_in(Sweep* self) noexcept nogil:
                 and not thin_out(self, step)):
             return -1
         return store_next(self, step)
-    # All the steps and a last one, which costs nothing to reverse: when the pass ends, the state
-    # that the last step starts from is unknown.
+    # One more step than there are, free to reverse, since the state that the last step starts
+    # from is unknown when the pass ends.
     remaining = (self.n_steps - 1 - step) // self.block + 2
     if self.n_slots + 1 < self.n_snapshots:
         self.next = step + self.block * first_part(
@@ -331,7 +331,7 @@ cdef int64_t stored_in(Sweep* self) noexcept nogil:
 
 
 cdef int64_t most_stored(Sweep* self) noexcept nogil:
-    """How many states there may be; as many bytes as a block leaves while blocks can grow."""
+    """Return the largest number of states; while blocks can grow, by the bytes left by a block."""
     cdef int64_t block = self.block, most = INT64_MAX
     if self.n_snapshots:
         return self.n_snapshots
@@ -344,7 +344,7 @@ cdef int64_t most_stored(Sweep* self) noexcept nogil:
 
 
 cdef bint thin_out(Sweep* self, int64_t step) noexcept nogil:
-    """Have places for further states, if not the present one: then it is not stored."""
+    """Make room for further states; return whether the present one is stored, too."""
     cdef int64_t i
     if 2 * self.block > self.largest_block:
         self.level += 1
@@ -362,7 +362,7 @@ cdef bint thin_out(Sweep* self, int64_t step) noexcept nogil:
 
 
 cdef int64_t store_next(Sweep* self, int64_t step) noexcept nogil:
-    """The slot of a state that is stored now; -2: there is no memory."""
+    """Return the slot of a state that is stored now; -2 if there is no memory."""
     cdef int64_t capacity = self.capacity
     cdef void* memory
     cdef Stored* stored
@@ -406,16 +406,16 @@ cdef int check(n_steps, n_snapshots) except -1:
 
 
 cdef int64_t product(int64_t x, int64_t y, int64_t divisor) noexcept nogil:
-    """x * y / divisor; where that is too much for the product, a little less."""
+    """Return x * y / divisor, a little less if the product would overflow."""
     return x * y // divisor if x <= INT64_MAX // y else x // divisor * y
 
 
 cdef int64_t first_part(int64_t n_steps, int64_t n_snapshots) noexcept nogil:
-    """Return after how many of at least two steps to store the next state.
+    """Return the number of steps before the next stored state; there are two steps or more.
 
-    The steps before it are reversed last, with as many snapshots but one repetition less, as they
-    have been advanced over; the steps after it with one snapshot less. The first part is as long as
-    possible while the second is long enough to need its number of repetitions.
+    The steps before that state are reversed last, with as many snapshots but one repetition less,
+    since they have been advanced over once; the steps after it with one snapshot less. The first
+    part is as long as possible while the second needs its number of repetitions.
     """
     cdef int64_t repetitions = 0, reversible = 1, longest = 1, shortest_rest
     while reversible < n_steps:
@@ -443,7 +443,7 @@ cdef void end_reversal(Reversal* self) noexcept nogil:
 
 
 cdef bint store(Reversal* self, int64_t state) noexcept nogil:
-    """Note that a state is kept; False: there is no memory."""
+    """Note that a state is kept; return False if there is no memory."""
     cdef int64_t capacity = self.capacity
     cdef void* memory
     if self.n_kept == capacity:
@@ -473,7 +473,7 @@ cdef int next_action(Reversal* self) noexcept nogil:
         self.stage = PLACING
         return STORE if store(self, self.end) else OUT_OF_MEMORY
     if self.stage == PLACING:
-        # With the snapshots that are not in use, the last part as is best for it alone.
+        # Choose the best schedule of the last part alone, with the unused snapshots.
         self.step = last
         if self.remaining - last > 1 and self.n_kept < self.n_snapshots:
             self.end = last + first_part(

@@ -1,5 +1,5 @@
-# Tape: a store of ops that can be differentiated, with its Python methods. This is the class to
-# cimport or subclass.
+# Tape: an OpStore that can be differentiated, with methods for Python; the class to cimport or to
+# subclass.
 
 from .op_store cimport OpStore
 from .typedefs cimport id_t
@@ -12,4 +12,4 @@ cdef class Tape(OpStore):
                       void** infos, const id_t* sources, Py_ssize_t n_sources, bint build_zeros,
                       bint keep, void** results) except -1
 
-cdef object taken(void* gradient)  # whose reference goes to the caller; None for NULL
+cdef object taken(void* gradient)  # passes the reference to the caller; None for NULL

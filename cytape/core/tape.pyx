@@ -76,7 +76,7 @@ cdef class Tape(OpStore):
         self.watch_id(id)
 
     def should_record(self, ids, dtypes) -> bool:
-        """Whether an op with these inputs would be recorded.
+        """Return whether an op with these inputs would be recorded.
 
         Parameters
         ----------
@@ -179,10 +179,10 @@ cdef class Tape(OpStore):
         return True
 
     def delete_trace(self, id_t id):
-        """Say that the handle of a tensor is gone.
+        """Delete the trace of a tensor whose handle is gone.
 
-        Ops whose outputs have no use left are released, and so on upstream, producers first.
-        While a gradient is being computed this waits until it is done. Unknown ids are ignored.
+        Ops whose outputs have no uses left are released, recursively upstream, producers first.
+        While a gradient is being computed the release is postponed. Unknown ids are ignored.
 
         Parameters
         ----------
@@ -192,11 +192,11 @@ cdef class Tape(OpStore):
             self.release_doomed()
 
     def is_known(self, id_t id) -> bool:
-        """Whether the id is watched or was produced by an op on this tape."""
+        """Return whether the id is watched or was produced by an op on this tape."""
         return is_known(self, id)
 
     def usages(self) -> dict:
-        """Return the number of uses left of every id that a live op has as input or output."""
+        """Return the number of uses of every input and output of a live op."""
         cdef index_t op, i, slot
         cdef Op* entry
         uses = {}
@@ -211,7 +211,7 @@ cdef class Tape(OpStore):
         return uses
 
     def recorded_ops(self) -> list:
-        """List the ops on the tape in the order of recording, for other code to go through.
+        """List the ops on the tape in the order of recording.
 
         Returns
         -------
@@ -268,7 +268,7 @@ cdef class Tape(OpStore):
     cdef int gradient(self, VSpace vspace, const id_t* targets, Py_ssize_t n_targets, void** seeds,
                       void** infos, const id_t* sources, Py_ssize_t n_sources, bint build_zeros,
                       bint keep, void** results) except -1:
-        """See `backpropagate`; ``keep`` spares a tape that is not persistent."""
+        """See `backpropagate`; with ``keep`` a tape that is not persistent is not consumed."""
         return backpropagate(self, vspace, targets, n_targets, seeds, infos, sources, n_sources,
                              build_zeros, not (self.persistent or keep), results)
 
@@ -382,7 +382,7 @@ cdef list ids_at(Tape tape, index_t start, index_t n):
 
 
 cdef object taken(void* gradient):
-    """The gradient as an object; its reference goes to the caller."""
+    """Return a gradient as an object; its reference goes to the caller."""
     if gradient == NULL:
         return None
     result = <object>gradient

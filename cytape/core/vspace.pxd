@@ -12,11 +12,11 @@ ctypedef void (*release_t)(void** refs, int32_t n_refs, object keeper) noexcept
 cdef struct OpKind:
     # Common part of all entries of one op type, embedded in an OpType. Lives as long as any entry.
     uint64_t optional_gradients  # see takes_none
-    release_t release            # lets go of the refs of one entry; called exactly once
+    release_t release            # releases the refs of one entry; called exactly once
     void* owner                  # the OpType (borrowed); the host finds its rule through it
 
 cdef inline bint takes_none(OpKind* kind, Py_ssize_t output) noexcept nogil:
-    """Whether backward takes NULL for an output, so that no zeros need be built.
+    """Return whether backward accepts NULL for an output instead of zeros.
 
     Each of the first 64 outputs has a bit; the others are optional if all of these are.
     """
@@ -30,32 +30,32 @@ cdef class OpType:
 
 cdef enum:
     NEEDED = 1  # the gradient may matter: the input is on the tape or among the sources
-    WANTED = 2  # it will be handed out: the input is both
+    WANTED = 2  # it will be returned: the input is both
 
 cdef struct BackwardCall:
     OpKind* kind
-    void** refs               # output infos first, then whatever the host saved; borrowed
+    void** refs               # output infos first, then the host's saved values; borrowed
     int32_t n_refs
     int32_t n_outputs
     int32_t n_inputs
-    void** output_gradients   # NULL: nothing arrived; the call takes over the references
+    void** output_gradients   # NULL: none arrived; the call takes over the references
     const char* needed        # per input: 0, NEEDED or WANTED
     void** arrived            # per input: the one gradient that arrived for it so far, or NULL
-    # All NULL; the call stores new references. It leaves NULL where there is no gradient, and where
-    # it added the gradient in place to the one that arrived, which must have no other owner.
+    # All NULL; the call stores new references. It leaves NULL if there is no gradient, or if it
+    # added it in place to the one in `arrived`, which must have no other owner.
     void** input_gradients
 
 cdef class VSpace:
     cdef bint deletes  # a subclass overrides delete_gradient
     cdef int64_t size(self, void* gradient) except -1
     cdef void* add(self, void** gradients, Py_ssize_t count) except NULL  # takes the references
-    # Return total + term and take both references (after an error only the one of `term`). NULL,
-    # taking none: all gradients are then kept for one sum at the end.
+    # Return total + term and take both references (after an error only the one of `term`). NULL:
+    # no reference is taken, and all gradients are kept for one sum at the end.
     cdef void* accumulate(self, void* total, void* term) except? NULL
     cdef void* ones(self, void* info) except NULL
     cdef void* zeros(self, void* info) except NULL
     cdef int backward(self, BackwardCall* call) except -1
-    # The gradient in a form that a tape knows by its id; takes over the reference.
+    # Return the gradient as an object with an id; takes over the reference.
     cdef void* as_target(self, void* gradient) except NULL
     cdef id_t id_of(self, void* gradient) except -1
     cdef void* info_of(self, void* gradient) except NULL                  # a new reference
@@ -64,7 +64,7 @@ cdef class VSpace:
 
 
 cdef class Backward:
-    # The backward object of an op recorded from Python; its death calls the deleter.
+    # The backward object of an op recorded from Python; its __dealloc__ calls the deleter.
     cdef OpType op_type
     cdef list infos
     cdef readonly object function

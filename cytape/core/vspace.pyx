@@ -14,7 +14,7 @@ cdef frozenset TRAINABLE = frozenset(
 
 
 def is_trainable(dtype) -> bool:
-    """Whether gradients flow through tensors of this dtype.
+    """Return whether tensors of this dtype have gradients.
 
     Parameters
     ----------
@@ -82,8 +82,7 @@ cdef class Backward:
 
 
 cdef void release_backward(void** refs, int32_t n_refs, object keeper) noexcept:
-    # The keeper is None once the garbage collector cleared the tape: then all are gone already;
-    # and as long as it kept nothing.
+    # The keeper is None before the first entry, and after the garbage collector cleared the tape.
     if keeper is not None:
         PySet_Discard(<PyObject*>keeper, <PyObject*>refs[n_refs - 1])  # hashed by identity
 
@@ -94,7 +93,7 @@ cdef inline void* new_reference(object gradient) noexcept:
 
 
 cdef class VSpace:
-    """The operations on gradients that a tape leaves to its host.
+    """The operations on gradients that a host provides to a tape.
 
     Subclass it and override the methods for your own tensors. A gradient is any object; ``None``
     stands for "no gradient" and is never passed to a method except inside ``output_gradients``.
@@ -120,11 +119,11 @@ cdef class VSpace:
     """
 
     def __cinit__(self, *_, **__):
-        # Once, for release is called very often, and the call would cost more than all else there.
+        # Looked up once: release is called very often, and a Python call would dominate it.
         self.deletes = type(self).delete_gradient is not VSpace.delete_gradient
 
     def num_elements(self, gradient):
-        """Return the number of elements of a gradient, by which the tape tells a large one.
+        """Return the number of elements of a gradient.
 
         Many large gradients of one tensor are summed early, to save memory.
 
@@ -154,7 +153,7 @@ cdef class VSpace:
         raise NotImplementedError("aggregate_gradients")
 
     def ones_like(self, info):
-        """Return the gradient that a target starts with when the caller gives none.
+        """Return the seed of a target for which the caller gives none.
 
         Parameters
         ----------
@@ -169,7 +168,7 @@ cdef class VSpace:
         raise NotImplementedError("ones_like")
 
     def zeros_like(self, info):
-        """Return the gradient of an output that none arrived at.
+        """Return the gradient of an output for which none arrived.
 
         Parameters
         ----------
@@ -231,7 +230,7 @@ cdef class VSpace:
         raise NotImplementedError("info_from_gradient")
 
     def mark_as_result(self, gradient):
-        """Note that another owner holds a gradient too: no backward function may consume it.
+        """Note that another owner holds a gradient: no backward function may consume it.
 
         Parameters
         ----------
@@ -241,8 +240,8 @@ cdef class VSpace:
     def delete_gradient(self, gradient):
         """Note that the tape drops a gradient.
 
-        The method must be defined in the class when the `VSpace` is made: the tape looks for it
-        only then, because gradients are many.
+        The method must be defined in the class when the `VSpace` is created: the tape looks it up
+        only then.
 
         Parameters
         ----------

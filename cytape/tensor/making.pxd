@@ -1,4 +1,4 @@
-# Conversions of numbers, arrays, lists and other libraries' arrays to tensors, and back.
+# Conversions: numbers, arrays, lists and other libraries' arrays to tensors, and back.
 
 from .tensor cimport Tensor
 

@@ -71,10 +71,10 @@ cpdef Tensor constant(value, dtype=None, name=None):
 
 
 cpdef Tensor convert_to_tensor(value, dtype=None):
-    """Return the value as a tensor: a tensor as it is, a variable as it reads now, data as a copy.
+    """Return a value as a tensor: a tensor unchanged, a variable's present value, a copy of data.
 
-    The tensor made of a variable must not be written to, nor may views of it; `Variable.value`
-    returns a writable one.
+    The tensor made of a variable, and views of it, must not be written to; `Variable.value` returns
+    a writable one.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ cpdef Tensor convert_to_tensor(value, dtype=None):
         return value if dtype is None or value.dtype == dtype else functions["astype"](value, dtype)
     if isinstance(value, Tensor):
         tensor = value.value()
-        if tensor.held.spec.ndim != 0:  # no number, which NumPy would copy
+        if tensor.held.spec.ndim != 0:  # not a scalar, which NumPy would copy
             note_foreign(tensor)
         return convert_to_tensor(tensor, dtype)
     if isinstance(value, (list, tuple)):
@@ -115,7 +115,7 @@ cpdef Tensor convert_to_tensor(value, dtype=None):
 
 
 def from_dlpack(exporter) -> Tensor:
-    """Return a tensor with a copy of the data of any object that speaks DLPack.
+    """Return a tensor with a copy of the data of an object with the DLPack protocol.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def from_dlpack(exporter) -> Tensor:
     return tensor_of_copy(np.from_dlpack(exporter))
 
 
-# ---- methods of tensors: the data, out of the tape's sight
+# ---- methods of tensors: conversions, which are not recorded
 
 
 def numpy(Tensor self not None):
@@ -213,12 +213,12 @@ def __array__(Tensor self not None, dtype=None, copy=None):
             warn(f"{self} has no value yet, and so NumPy says that it differs from anything: call "
                  "cytape.numpy.array_equal or array_equiv")
             raise
-        return np.full(self.shape, NoValue(self), object)  # an error here would become "no" there
+        return np.full(self.shape, NoValue(self), object)  # NumPy hides errors here
     return np.array(array, dtype=dtype, copy=copy)
 
 
 class NoValue:
-    """An element of a symbolic tensor, which raises where it is compared."""
+    """An element of a symbolic tensor, which raises an error if it is compared."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -232,7 +232,7 @@ class NoValue:
 
 def __dlpack__(Tensor self not None, **arguments):
     array = converted(self, self.held, "__dlpack__")
-    # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
+    # NumPy exports read-only arrays only to consumers that support them; others get a copy.
     try:
         return array.__dlpack__(**arguments)
     except BufferError:

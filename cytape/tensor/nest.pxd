@@ -1,4 +1,4 @@
-# Nested structures of leaves, flattened and packed.
+# Nested structures: flattening to leaves, and packing.
 
 cpdef list flatten(structure, bint expand=*)
 cpdef pack_sequence_as(structure, flat_sequence, bint expand=*)

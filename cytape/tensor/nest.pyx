@@ -1,11 +1,10 @@
 """Nested structures: lists, tuples, named tuples, dicts and composed objects, around leaves.
 
-Everything else is a leaf: a tensor, an array, a number, a string, an ``IndexedSlices``, ``None``. A
-dict is flattened in the sorted order of its keys, so that two dicts with the same keys match in any
-order of insertion; packing keeps the order and the type of the given dict. Keys of several types
-are sorted by type first. `compose` registers classes whose objects consist of parts, which are
-structures again. The objects of a registered class have leaves defined by its rules; `flatten` and
-`pack_sequence_as` can treat these as leaves.
+All other objects are leaves: tensors, arrays, numbers, strings, ``IndexedSlices``, ``None``. A dict
+is flattened in the sorted order of its keys (by type first), so that dicts with the same keys match
+in any order of insertion; packing keeps the order and the type of the given dict. `compose`
+registers classes whose objects consist of parts, which are structures again. Objects of classes
+registered by rules have leaves, too; `flatten` and `pack_sequence_as` can treat them as leaves.
 """
 
 cdef extern from "Python.h":
@@ -36,24 +35,24 @@ __all__ = [
 # number, a new object with given leaves, and the rest of the object, hashable.
 Rules = namedtuple("Rules", "leaves n_leaves with_leaves static")
 cdef dict registered = {}
-# The same where parts are structures: functions of an object that return its parts, an object like
-# it of other parts, and how to say of each where it is.
+# The same for parts that are structures: functions of an object that return its parts, a similar
+# object of other parts, and the names of the parts for messages.
 Composition = namedtuple("Composition", "parts with_parts steps")
 cdef dict composed = {}
 
 
 def compose(cls, composition) -> None:
-    """Have the objects of a class, not of its subclasses, consist of parts."""
+    """Register a class, not its subclasses, whose objects consist of parts."""
     composed[cls] = composition
 
 
 cpdef composition_of(structure):
-    """Return the composition of a composed object's class, None for anything else."""
+    """Return the composition of a composed object's class, None for other objects."""
     return composed.get(type(structure)) if composed else None
 
 
 def register(cls, rules) -> None:
-    """Have the objects of a class, not of its subclasses, be structures."""
+    """Register a class, not its subclasses, whose objects are structures."""
     registered[cls] = rules
 
 
@@ -63,14 +62,14 @@ def rules_of_class(cls):
 
 
 cpdef rules_of(structure):
-    """Return the rules for an object of a registered class, None for any other."""
+    """Return the rules for an object of a registered class, None for other objects."""
     return registered.get(type(structure))
 
 
 cpdef list flatten(structure, bint expand=True):
     """List the leaves of a structure; a leaf alone is a list of one.
 
-    Objects of registered classes are leaves if they are not to be expanded.
+    Objects of registered classes are leaves unless they are expanded.
 
     Examples
     --------
@@ -88,10 +87,10 @@ cpdef list flatten(structure, bint expand=True):
 
 
 def flatten_up_to(shallow, structure, bint expand=True) -> list:
-    """List the parts of a structure that are where another one has its leaves.
+    """List the parts of a structure at the places of another structure's leaves.
 
-    None where the other has an object of a registered class stands for each of its leaves. Lists
-    and tuples are as good as each other.
+    A None in the place of an object of a registered class stands for each of its leaves. Lists
+    match tuples.
 
     Raises
     ------
@@ -109,7 +108,7 @@ def flatten_up_to(shallow, structure, bint expand=True) -> list:
 
 
 def paths(structure, str name, bint expand=True) -> list:
-    """Say of each leaf where it is in a structure of a name.
+    """List the names of leaves in a structure, such as "x[0]", for messages.
 
     Examples
     --------
@@ -188,8 +187,8 @@ def assert_same_structure(first, second) -> None:
 cpdef with_children(container, list children):
     """Return a list, tuple or dict like another one, with other children in the same order.
 
-    It has the type and the attributes of the other. No method of a subclass is asked to put the
-    children in, which could do so in its own way: a Counter adds.
+    It has the type and the attributes of the other. Methods of subclasses, which might store other
+    values (a Counter adds), are not called.
 
     Examples
     --------
@@ -248,7 +247,7 @@ cdef int collect(structure, list leaves, bint expand) except -1:
 
 
 cdef Py_ssize_t count(structure, bint expand) except -1:
-    """The number of leaves, which need not be there to be counted."""
+    """Return the number of leaves, without creating them."""
     cdef Py_ssize_t n = 0
     if not is_nested(structure):
         rules = rules_of(structure) if expand else None
@@ -343,7 +342,7 @@ cdef int assert_same(first, second) except -1:
 
 
 cdef int assert_alike(first, second) except -1:
-    """Raise unless two structures are of one kind; return whether they have children to compare."""
+    """Raise if two structures differ in kind; return whether they have children to compare."""
     if not is_nested(first) and not is_nested(second) and not registered:
         return 0
     kind, other_kind = kind_of(first), kind_of(second)
@@ -389,7 +388,7 @@ cdef list sorted_keys(structure):
         return sorted(structure)
     except TypeError:
         pass
-    try:  # numbers, which may be equal whatever their types are, and then type by type
+    try:  # numbers of different types may be equal; then by type
         return sorted(structure, key=order_of)
     except TypeError as error:
         raise TypeError(

@@ -35,7 +35,7 @@ cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=None,
 
 
 cdef bint is_copied(Tensor view, Tensor origin) noexcept:
-    """Whether the origin is a number, as NumPy's scalars are, which views cannot show."""
+    """Return whether the origin is a scalar in NumPy, which has no views."""
     if origin.link != NULL or origin.held.spec.ndim != 0:
         return False
     view.held.is_part = False
@@ -49,14 +49,14 @@ cdef int note_foreign(Tensor view) except -1:
 
 
 cdef Link* noted(Tensor view, Tensor origin, op, attrs) except NULL:
-    """A link beside that of its origin, of the same bytes."""
+    """Return a link in the ring of its origin, with the same range of bytes."""
     cdef Link* of = origin.link
     cdef Link* link
     if of == NULL:
         of = origin.link = new_link(<PyObject*>origin, <PyObject*>origin.held.spec)
         if origin.held.is_part:
             of.kind = FOREIGN
-    if of.next == of and of.origin == NULL:  # views that it had are gone
+    if of.next == of and of.origin == NULL:  # its views are gone
         of.start, of.stop = LAST, 0
     link = view.link = new_link(<PyObject*>view, <PyObject*>view.held.spec)
     link.origin, link.op, link.attrs = of, owned(op), owned(attrs)
@@ -74,7 +74,7 @@ cdef PyObject* owned(x) noexcept:
 
 
 cdef bint is_foreign(Tensor tensor) noexcept:
-    """Whether a tensor was made, by views or copies, of read-only memory."""
+    """Return whether a tensor is a view, or a copy of a view, of read-only memory."""
     cdef Link* link = tensor.link
     if link == NULL:
         return False
@@ -84,15 +84,15 @@ cdef bint is_foreign(Tensor tensor) noexcept:
 
 
 cdef bint has_views(Tensor tensor) noexcept:
-    """Whether a tensor has views that live, or is one beside others."""
+    """Return whether a tensor has live views or other views of its base."""
     return tensor.link != NULL and tensor.link.next != tensor.link
 
 
 cdef bint may_share(Tensor tensor, int64_t start, int64_t stop) noexcept:
-    """Whether a view of a tensor may have an element between these bytes of it."""
+    """Return whether a view of a tensor may overlap with a range of its bytes."""
     cdef Link* own = tensor.link
     cdef Link* link = own.next
-    if own.origin != NULL:  # whose bytes the views' are
+    if own.origin != NULL:  # ranges of views are relative to the base
         return own.next != own
     if own.stop <= start or stop <= own.start:
         return False

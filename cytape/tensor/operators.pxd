@@ -1,5 +1,5 @@
-# Operators and methods that Tensor calls. The ops, one layer up, derive from Operator and register
-# here.
+# Operators and methods that Tensor calls: slots for ops of the higher package `ops`, which derive
+# from Operator and are registered here.
 
 cdef class Operator:
     cdef object call1(self, x)
@@ -8,6 +8,6 @@ cdef class Operator:
 
 cdef Operator op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
 cdef Operator op_remainder, op_negative, op_positive, op_absolute, op_square, op_getitem
-cdef Operator op_set_item  # None until updates are imported, by the first
+cdef Operator op_set_item  # None until the first update imports these
 cdef Operator op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
-cdef dict functions  # all else that tensors call, by name
+cdef dict functions  # other functions that tensors call, by name

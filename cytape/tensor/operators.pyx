@@ -37,7 +37,7 @@ def install(dict operators, dict others):
 
 
 def install_updates(Operator set_item, dict others):
-    """Register the functions that change tensors, which are imported late.
+    """Register the functions that write to tensors, which are imported at the first write.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-# Tensor: the user's handle of a value; several handles may share one value. When the last handle
-# dies, the trace of the value's id is deleted from every tape, even if the value lives on.
+# Tensor: the user's handle of a value; several handles may share one value. When the last handle is
+# released, the trace of the value's id is deleted from every tape, even if the value still exists.
 
 from cytape.tensor.values.plain_arrays cimport as_ndarray, require_plain
 from cytape.tensor.values.value cimport Value
@@ -8,11 +8,11 @@ from .view_links cimport Link
 
 cdef class Tensor:
     cdef Value held
-    cdef Link* link      # NULL: it has had no views and is none
+    cdef Link* link      # NULL: it has had no views and is not a view
     cdef object __weakref__
 
 cdef Tensor new_tensor(Value value)       # the first handle of a new value
 cdef void hold(Tensor tensor, Value value) noexcept
 cdef Tensor another_handle(Value value)   # one of a value that had handles before
 cdef void leave(Tensor tensor) noexcept   # cut the links to its views and its origin
-cdef int take_on(Tensor tensor, Value value) except -1  # from now on the tensor names this one
+cdef int take_on(Tensor tensor, Value value) except -1  # replace the tensor's value

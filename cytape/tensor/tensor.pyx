@@ -68,7 +68,7 @@ cdef class Tensor:
     Tensor([0.84147098, 1.81859485])
     """
 
-    # Operators of pandas and of other arrays on the left leave it to these.
+    # Operators of pandas and of other arrays on the left defer to these.
     __array_priority__ = 10_000
     __pandas_priority__ = 10_000
 
@@ -112,17 +112,17 @@ cdef class Tensor:
 
     @property
     def ndim(self) -> int:
-        """Number of axes; None if it is not known."""
+        """Number of axes; None if it is unknown."""
         return self.held.spec.ndim if self.held.spec.ndim >= 0 else None
 
     @property
     def size(self) -> int:
-        """Number of elements; None if it is not known."""
+        """Number of elements; None if it is unknown."""
         return self.held.spec.size if self.held.spec.known else None
 
     @property
     def nbytes(self) -> int:
-        """Bytes of data; None if the shape is not known."""
+        """Bytes of data; None if the shape is unknown."""
         return self.held.spec.nbytes if self.held.spec.known else None
 
     @property
@@ -132,7 +132,7 @@ cdef class Tensor:
 
     @property
     def graph(self):
-        """The graph that a symbolic tensor belongs to; None of a tensor that has a value."""
+        """The graph of a symbolic tensor; None for a tensor with a value."""
         return self.held.owner if is_symbolic(self.held) else None
 
     @property
@@ -142,12 +142,12 @@ cdef class Tensor:
 
     @property
     def name(self) -> str:
-        """The operation's name, a colon, and which of its outputs a symbolic tensor is."""
+        """The operation's name, a colon, and the position of a symbolic tensor in its outputs."""
         return graph_of(self.held, "name").tensor_name_of(symbol_of(self.held))
 
     @property
     def value_index(self) -> int:
-        """Which of its operation's outputs a symbolic tensor is."""
+        """The position of a symbolic tensor among its operation's outputs."""
         return graph_of(self.held, "value_index").output_position(symbol_of(self.held))
 
     @property
@@ -164,7 +164,7 @@ cdef class Tensor:
         """
         return graph_of(self.held, "consumers").consumers_of(symbol_of(self.held))
 
-    # ---- conversions that Python makes on its own
+    # ---- conversions by Python's protocols
 
     def __float__(self):
         return float(converted(self, self.held, "float(), as to store it in an array,"))
@@ -243,7 +243,7 @@ cdef class Tensor:
     def __pow__(x, y, modulus):
         if modulus is not None:
             return NotImplemented
-        if type(y) is int and <object>y == 2:  # as NumPy does, and its derivative is cheaper
+        if type(y) is int and <object>y == 2:  # as in NumPy; its derivative is cheaper
             return op_square.call1(x)
         return op_power.call2(x, y)
 
@@ -371,7 +371,7 @@ cdef class Tensor:
 
 install_tensor(Tensor)
 
-# NumPy would replace an error of `converted` by its own about sequences.
+# Otherwise NumPy would replace an error of `converted` by one about sequences.
 (<PyTypeObject*>Tensor).tp_as_sequence.sq_item = NULL
 
 
@@ -391,7 +391,7 @@ cdef Tensor new_tensor(Value value):
 
 
 cdef void hold(Tensor tensor, Value value) noexcept:
-    """Make a value that of a tensor (or variable) without one."""
+    """Set the value of a tensor (or variable) that has none."""
     global live
     live += 1
     tensor.held = value
@@ -399,7 +399,7 @@ cdef void hold(Tensor tensor, Value value) noexcept:
 
 
 cdef object in_place(Tensor x, op, y):
-    """Return the tensor for ``x op= y`` to write to: for an immutable number, a new one."""
+    """Return the tensor that ``x op= y`` writes to: a new one for scalars, which are immutable."""
     if x.held.spec.ndim == 0 and x.link == NULL and type(x) is Tensor and isinstance(op, Operator):
         return (<Operator>op).call2(x, y)
     import_updates()
@@ -413,7 +413,7 @@ cdef int import_updates() except -1:
 
 
 def value_id(Tensor tensor not None) -> int:
-    """Return the id of the value that a tensor or variable holds: a write gives it another."""
+    """Return the id of the present value of a tensor or variable; a write changes it."""
     return seen(tensor, tensor.held).id
 
 
@@ -440,7 +440,7 @@ cdef Tensor another_handle(Value value):
 
 
 def without_handle(Tensor tensor not None):
-    """Return the value of a tensor, for `restored`; it does not keep the tensor's trace alive."""
+    """Return the value of a tensor, for `restored`. It does not keep the trace alive."""
     return tensor.held
 
 
@@ -455,12 +455,12 @@ def another(Tensor tensor not None) -> Tensor:
 
 
 def is_part(Tensor tensor not None) -> bool:
-    """Tell whether NumPy would have made it a view of another array: it is not to be changed."""
+    """Return whether a tensor would be a view in NumPy, which must not be changed in place."""
     return tensor.held.is_part
 
 
 def layout(Tensor tensor not None):
-    """Return an array with the strides of NumPy's result; None: C order, as far as is known."""
+    """Return an array with the strides of NumPy's result; None: C order, or unknown."""
     if tensor.link == NULL:
         return None
     import_updates()
@@ -482,5 +482,5 @@ cdef str as_text(str name, array):
 
 
 def tensor_of(array) -> Tensor:
-    """Return a tensor that shares an array which will not change any more."""
+    """Return a tensor that shares an array; the array must not change afterwards."""
     return new_tensor(value_of_array(as_ndarray(array)))

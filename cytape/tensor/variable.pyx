@@ -32,7 +32,7 @@ cdef void release_spec(void** refs, int32_t n_refs, object keeper) noexcept:
 
 cdef dict trials = {}  # thread -> an id at the entry to the innermost `assignments_refused`
 
-# Reading is an op from the variable to its value; the gradient goes through it unchanged.
+# A read is an op from the variable to its value, which passes the gradient unchanged.
 cdef OpKind read_kind
 read_kind.optional_gradients = 0
 read_kind.release = release_spec
@@ -100,7 +100,7 @@ cdef class Variable(Tensor):
 
     @property
     def id(self) -> int:
-        """The number under which tapes know this variable, whatever its value."""
+        """The id of this variable on tapes, whatever its value."""
         return self.variable_id
 
     def value(self) -> Tensor:
@@ -205,7 +205,7 @@ cdef class Variable(Tensor):
 
 
 cdef object in_this_thread(dict values, value):
-    """Return a block in which a dict holds a value for this thread."""
+    """Return a context manager that sets a value for this thread in a dict."""
     thread = get_ident()
     if thread in values:
         end = partial(values.__setitem__, thread, values[thread])
@@ -217,7 +217,7 @@ cdef object in_this_thread(dict values, value):
 def assignments_refused():
     """Make assignments to variables raise in this thread, during the trial call of a function.
 
-    Those that the function makes itself belong to the trial, and may be.
+    Variables that the function creates may be assigned to.
     """
     return in_this_thread(trials, new_id())
 
@@ -231,7 +231,7 @@ cpdef int note_departure(Tensor tensor, str how) except -1:
 
 
 def note_assignment(Tensor tensor not None):
-    """Tell recorders of a tensor that a variable is assigned a value that depends on it."""
+    """Notify recorders of a tensor that a variable is assigned a value that depends on it."""
     note_departure(tensor, ASSIGNED)
 
 
@@ -250,7 +250,7 @@ cdef object detached_array(value, dtype):
 
 
 cdef int replace(Variable variable, array) except -1:
-    """Make a copy of an array the new value, in the variable's dtype."""
+    """Set the value to a copy of an array, in the variable's dtype."""
     cdef Value old = seen(variable, variable.held), new
     cdef dict view
     if trials and variable.variable_id < trials.get(get_ident(), 0):
@@ -317,7 +317,7 @@ cdef int note(Reads reads, Variable variable) except -1:
 
 
 def holding(values):
-    """Give variables other values for this thread, for a block, which may assign to them.
+    """Give variables other values for this thread in a block, which may assign to them.
 
     Other threads do not see them. Recorders that track the variables are not notified.
 
@@ -343,7 +343,7 @@ def holding(values):
 
 
 def holds(Variable variable not None, Tensor value not None) -> bool:
-    """Return whether a variable holds the same value as a tensor, not only an equal one.
+    """Return whether a variable holds the same value object as a tensor, not only an equal one.
 
     Parameters
     ----------
@@ -378,13 +378,13 @@ cdef int follow_as(id_t id, Value value) except -1:
 
 
 def followed_as(id_t id, Tensor tensor not None) -> Tensor:
-    """Return a tensor, and have all recorders that follow an id follow it, too."""
+    """Return a tensor that is tracked by all recorders that track an id."""
     follow_as(id, tensor.held)
     return tensor
 
 
 cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) except -1:
-    """Give a value the tangent of an id that names the same tensor."""
+    """Give a value the tangent of another id of the same tensor."""
     cdef bint is_silent = accumulator.reads is not None and accumulator.reads.silent
     cdef void* tangent = NULL if is_silent else tangent_of(accumulator, id)
     if tangent != NULL and tangent_of(accumulator, value.id) == NULL:
@@ -394,7 +394,7 @@ cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) exce
 
 
 cdef int announce(Recorder recorder, Variable variable, Value value) except -1:
-    """Have a recorder follow the variable's present value, if it follows the variable."""
+    """Make a recorder track the variable's present value, if it tracks the variable."""
     if not (variable.trainable and recorder.watch_accessed_variables
             or is_known(recorder, variable.variable_id)):
         return 0

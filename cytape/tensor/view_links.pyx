@@ -1,7 +1,7 @@
 from cpython.mem cimport PyMem_Malloc
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 
-cdef Link* spare = NULL  # to be used again, in a list by `next`
+cdef Link* spare = NULL  # free links, in a list by `next`
 
 
 cdef Link* new_link(PyObject* tensor, PyObject* spec) except NULL:
@@ -43,7 +43,7 @@ cdef void cut(Link* link) noexcept:
 
 
 cdef inline void release(Link* link) noexcept:
-    """Release one use of a link, and recursively of the origins that it was the last use of."""
+    """Release a use of a link, and recursively the origins that have no other use."""
     global spare
     cdef Link* origin
     while link != NULL:

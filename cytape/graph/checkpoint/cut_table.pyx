@@ -7,7 +7,7 @@ cdef enum:
 cdef void choose(const double* rest, const double* back, double more, long long taken,
                  long long needed, Py_ssize_t n_levels, unsigned char way, double* best,
                  unsigned char* ways) noexcept nogil:
-    """Take a way where it is the fastest: `rest` with levels taken away, `back` (or NULL), more."""
+    """Update entries for which a choice is faster: `rest` with fewer levels, `back`, extra time."""
     cdef Py_ssize_t level
     cdef double found
     for level in range(max(taken, needed), n_levels):

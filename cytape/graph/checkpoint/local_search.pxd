@@ -1,13 +1,13 @@
-# Local improvement of schedules, see improving.pyx. A copy of a value has the number of the place
-# where it is made, in the order of `events`; readings are numbered from place to place.
+# Local search: removal of recomputations from a schedule. A copy of a value has the number of the
+# place that computes it, in the order of `events`; readings are numbered in the same order.
 
 from libc.stdint cimport int32_t, int64_t
 
 cdef class Copies:
     cdef Py_ssize_t n_values, n_places, n_gone, n_read
     # Per place:
-    cdef int32_t[::1] made        # the value, -1 where a step goes back
-    cdef signed char[::1] again   # whether it is computed again there
+    cdef int32_t[::1] made        # the value, -1 for a backward step
+    cdef signed char[::1] again   # whether it is recomputed there
     cdef int32_t[::1] first       # reading; one more for the end
     cdef int64_t[::1] live        # bytes in memory; 0 where nothing is computed any more
     # Per copy:
@@ -21,7 +21,7 @@ cdef class Copies:
     cdef int32_t[::1] copy
     cdef int32_t[::1] earlier     # of the same copy, and later; -1: none
     cdef int32_t[::1] later
-    # Work arrays of a trial that leaves a copy out:
+    # Work arrays of a trial without a copy:
     cdef int32_t[::1] gone        # places
     cdef signed char[::1] is_gone
     cdef int32_t[::1] read        # copies that these read

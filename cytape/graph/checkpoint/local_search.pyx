@@ -6,11 +6,10 @@ from cytape.graph.checkpoint.recompute_schedule import events, live_bytes
 
 
 def improved(program, tuple schedule, int64_t budget, Py_ssize_t most_trials):
-    """Return a schedule that computes fewer values again, if one is found.
+    """Return a schedule with fewer recomputations, if one is found.
 
-    A value that a schedule computes again may as well have stayed in memory since it was there
-    last, if there is room. So each one is tried, the most expensive first, until none is left that
-    can stay.
+    A recomputed value could have stayed in memory since its previous copy, if there is room. Each
+    recomputation is tried, the most expensive first, until none can be removed.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ cdef class Copies:
                     self.n_gone += 1
 
     cdef bint is_room(self, int32_t start, int32_t copy, int64_t budget) noexcept:
-        """Whether a copy may stay from a place on, where `gone` is not computed."""
+        """Return whether a copy fits in memory from a place on, if `gone` is not computed."""
         cdef int64_t change = self.sizes[copy]
         cdef int32_t read, place
         cdef Py_ssize_t i
@@ -163,7 +162,7 @@ cdef class Copies:
                     self.last[self.copy[reading]] = self.earlier[reading]
                 if self.earlier[reading] >= 0:
                     self.later[self.earlier[reading]] = self.later[reading]
-        # Readers of the copy now read the earlier one, after its own readers.
+        # Readers of the copy read the earlier one now, after its own readers.
         reading = self.last[copy]
         while reading >= 0:
             self.copy[reading] = before
@@ -189,14 +188,14 @@ cdef class Copies:
         return (copy if reading < 0 else self.place[reading]) + 1
 
     cdef void link(self, int32_t before, int32_t after) noexcept:
-        """Note two copies of a value that follow each other; -1: none."""
+        """Link consecutive copies of a value; -1: none."""
         if before >= 0:
             self.after[before] = after
         if after >= 0:
             self.before[after] = before
 
     cdef tuple schedule(self):
-        """Return the schedule that remains."""
+        """Return the present schedule."""
         cdef list found = [], values = []
         cdef Py_ssize_t place
         for place in range(self.n_values, self.n_places):

@@ -1,5 +1,5 @@
-# Ops that run traced functions: one of two (CondOp), or one repeatedly (LoopOp). Their attributes
-# hold the functions, and the positions of each function's inputs among those of the op.
+# CondOp and LoopOp: ops that run one of two bodies, or one body repeatedly. Their attributes are
+# the bodies, and the positions of each body's inputs among those of the op.
 
 from cytape.graph.run.value_op cimport ValueOp
 

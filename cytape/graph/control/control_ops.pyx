@@ -21,11 +21,11 @@ from cytape.graph.passes.simplify import with_known_specs
 from cytape.tensor.values.spec import symbolic_spec
 
 cdef enum:
-    MOST_ALONE = 64   # plans of calls of loops, as many as of one function; also inferred specs
+    MOST_ALONE = 64   # plans of single calls, and inferred specs, per function
 
 
 cdef class CondOp(ValueOp):
-    """Runs one of two functions, as its first input says.
+    """Op that runs one of two functions, chosen by its first input.
 
     Attributes of a call: `branches`, two of ConcreteFunction, for true and for false; `positions`,
     for each the positions of its inputs among those of the op.
@@ -42,7 +42,7 @@ cdef class CondOp(ValueOp):
 
 
 cdef class LoopOp(ValueOp):
-    """Runs a function on its own results, while a condition holds.
+    """Op that runs a function on its own results, while a condition holds.
 
     The inputs are the greatest number of iterations, the start values of the loop variables, and
     stacks, of which each iteration takes the next slice; then loop-invariant inputs. The outputs
@@ -52,9 +52,9 @@ cdef class LoopOp(ValueOp):
     `n_variables` and `n_stacks`; `body_inputs` and `condition_inputs`, the positions of the other
     inputs of each; `reverse`, whether the slices are taken and stacked from the last to the first.
 
-    With `snapshots`, how many states and how many bytes it may keep, and how many an iteration
-    leaves for its gradient, there are more outputs: stacks of some values of each loop variable,
-    and which these are, see `core.schedules.FirstPass.index`.
+    `snapshots` are the limits on states and bytes to keep, and the bytes that an iteration saves
+    for its gradient. It adds outputs: stacks of some values of each loop variable, and their index,
+    see `core.schedules.FirstPass.index`.
     """
 
     def __cinit__(self, *_, **__):
@@ -62,10 +62,10 @@ cdef class LoopOp(ValueOp):
         self.folding = RUNS_FUNCTIONS
 
     cdef list run_node(self, Code code, int32_t node, list values):
-        """Run a plan of the call alone, now that shapes are known, if that calls no Python."""
+        """Run a plan of the call alone, for the present shapes, if it calls no Python."""
         cdef tuple specs = tuple(specs_of(values))
         cdef Plan plan
-        if self.stateful or not array_of(values[0]):  # no iteration: shapes may contradict
+        if self.stateful or not array_of(values[0]):  # no iteration: shapes may not fit
             return self.run_values(values, code.graph.attrs[node])
         if (node, specs) not in code.alone:
             if len(code.alone) == MOST_ALONE:
@@ -119,7 +119,7 @@ cdef class LoopOp(ValueOp):
 cdef Plan plan_of_call(SymbolicGraph graph, int32_t node, tuple specs):
     cdef dict operands = dict(zip(graph.inputs_of(node), specs))
     call = Subgraph(graph, tuple(operands), tuple(graph.outputs_of(node)))
-    # Its control inputs have run.
+    # Its control inputs have already run.
     cdef Plan plan = Plan(optimise(without_dead_code(call, waits=False), list(operands.values())))
     return None if plan.n_calls else plan
 
@@ -155,7 +155,7 @@ def slices_of(arrays, n_stacks, ragged):
 
 
 class Slices:
-    """The slices of a stack; `ends` says where they end if they differ in length."""
+    """Return the slices of a stack; `ends` are their ends if they differ in length."""
 
     def __init__(self, stack):
         self.stack = stack
@@ -173,7 +173,7 @@ class Slices:
 
 
 class Snapshots:
-    """States of a loop that are stored for its gradient, if any are.
+    """States of a loop that are stored for its gradient.
 
     Parameters
     ----------
@@ -198,13 +198,13 @@ class Snapshots:
         return self.slot >= 0
 
     def store(self, state):
-        """Store it: arrays."""
+        """Store a state, a list of arrays."""
         self.states[self.slot] = state
 
     def arrays(self):
-        """Return stacks of each loop variable, and which states these are of.
+        """Return stacks of each loop variable, and the numbers of their states.
 
-        A state whose shapes are not those of the first one is left out: there can be fewer.
+        States with other shapes than the first one are omitted.
         """
         if self.first_pass is None:
             return []
@@ -239,9 +239,9 @@ def output_specs(body, specs):
     if not any([not graph.spec_of(symbol).known and spec.known
                 for symbol, spec in zip(body.input_symbols, specs)]):
         return [graph.spec_of(symbol) for symbol in symbols]
-    if not all([spec.known for spec in specs]):  # results may have the extents of operands
+    if not all([spec.known for spec in specs]):  # extents of results may be those of operands
         return inferred_specs(body, specs)
-    # Bodies within this one are inferred, too: again for each level around them if none was kept.
+    # Cached, since inner bodies are inferred again for each level around them.
     executable, key = body.executable, tuple(specs)
     if executable.inferred is None:
         executable.inferred = {}
@@ -258,7 +258,7 @@ cdef list inferred_specs(body, specs):
     try:
         subgraph = with_known_specs(
             Subgraph(graph, tuple(body.input_symbols), tuple(symbols)), specs)
-    except Exception:  # a body that does not run may be given shapes that contradict each other
+    except Exception:  # shapes may be inconsistent in a body that does not run
         pass
     else:
         graph, symbols = subgraph.graph, subgraph.fetches

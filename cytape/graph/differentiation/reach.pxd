@@ -1,9 +1,9 @@
-# Nodes between sources and targets: two sweeps over the nodes of a graph, in run order.
+# Reach: the nodes between sources and targets of a gradient, found by two sweeps over a graph.
 #
-# Both work on one byte per symbol, of these bits.
+# The sweeps set these bits in one byte per symbol.
 
 cpdef enum:
-    SOURCE = 1    # its gradient is asked for
-    STOPPED = 2   # no gradient passes to what it is made of
+    SOURCE = 1    # its gradient is requested
+    STOPPED = 2   # gradients end here
     REACHED = 4   # it depends on a source, by floating or complex tensors
-    BETWEEN = 8   # ... and a target depends on it in that way: its gradient is to be computed
+    BETWEEN = 8   # ... and a target depends on it in that way: its gradient is needed

@@ -13,7 +13,7 @@ cdef inline bint passes(SymbolicGraph graph, const unsigned char* marks, int32_t
 
 
 cdef int32_t marked_nodes(SymbolicGraph graph, bytearray marks) except -1:
-    """How many nodes, from the first, there are marks for; those built since stand last."""
+    """Return the number of nodes with marks; nodes that were built since are last."""
     cdef Py_ssize_t n_symbols = len(marks)
     cdef int32_t n_nodes = graph.n_nodes
     if n_symbols > graph.n_symbols:
@@ -24,21 +24,21 @@ cdef int32_t marked_nodes(SymbolicGraph graph, bytearray marks) except -1:
 
 
 cdef bint ends_here(SymbolicGraph graph, int32_t node) except -1:
-    """Whether a node has no gradient function, be it its op's or another."""
+    """Return whether a node has no gradient function, of its op or another one."""
     op = graph.ops[node]
     return isinstance(op, GeneralOp) and not (<GeneralOp>op).differentiable and not (
         graph.has_overrides and graph.gradient_override_of(node) is not None)
 
 
 def reach(SymbolicGraph graph not None, bytearray marks not None, bint gradients=True) -> None:
-    """Mark as reached what depends on sources.
+    """Mark symbols that depend on sources.
 
     Parameters
     ----------
     graph : SymbolicGraph
     marks : bytearray
-        One byte per symbol; later symbols are left out. Those that are reached to begin with are
-        marked so. What is stopped is reached only if it was marked before.
+        One byte per symbol; later symbols are ignored. Sources are marked as reached beforehand.
+        Stopped symbols are reached only if they were marked before.
     gradients : bool, optional
         Whether only dependences count through which gradients pass.
     """

@@ -25,7 +25,7 @@ def make_list_of_op(
     ops : Graph, Operation, or iterable of Operation
         A graph stands for all its operations.
     check_graph : bool, optional
-        Whether they have to be of one graph.
+        Whether all must belong to one graph.
     allow_graph : bool, optional
         Whether it may be a graph.
     ignore_ts : bool, optional

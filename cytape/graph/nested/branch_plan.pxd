@@ -1,4 +1,4 @@
-# A branch in a plan: a subprogram that runs one of two nested programs.
+# Branch plan: a subprogram that runs one of two nested codes.
 
 from cytape.graph.run.plan_code cimport Code
 from cytape.ops.calls.dispatch cimport Op

@@ -74,7 +74,7 @@ cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint fetches_as(Code branch, Code code, int32_t first_output) except -1:
-    """Whether a branch returns the specs that the graph has for the outputs."""
+    """Return whether a branch returns the specs that the graph has for the outputs."""
     cdef int32_t i
     for i, symbol in enumerate(branch.fetches):
         if code.spec(first_output + i).known:
@@ -95,7 +95,7 @@ cdef class BranchProgram(Subprogram):
     cdef frozenset stacks      # which of the outputs are
 
     cdef int moved(self, int which, int output) except -2:
-        """The operand in whose memory a branch leaves an output, or -1."""
+        """Return the operand in whose memory a branch leaves an output, or -1."""
         cdef int feed = (<Code>self.branches[which]).moves[output]
         return -1 if feed < 0 else self.positions[which][feed]
 
@@ -192,7 +192,7 @@ cdef class BranchRunner(Runner):
 
 
 cdef bint hand_on(RowsReturned* rows, Stack* stack) noexcept nogil:
-    """Return a stack of the branch; False: there is no memory."""
+    """Return a stack of the branch; False if there is no memory."""
     cdef Stack* own = <Stack*>rows.port.slot
     if own.capacity and rows.can_change_places:
         own[0], stack[0] = stack[0], own[0]

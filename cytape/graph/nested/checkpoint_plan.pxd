@@ -1,5 +1,5 @@
-# The gradient of a loop with checkpoints in a plan: a subprogram that runs two nested programs, one
-# forward over some iterations and one backward, as a schedule prescribes.
+# Checkpoint plan: the gradient of a checkpointed loop as a subprogram of two nested codes, one
+# forward over some iterations and one backward, in the order of a schedule.
 #
 #     snapshots      stacks of each loop variable, made by a loop; their memory is reused if there
 #                    is no other reader. The last one stored is the first one that is dropped

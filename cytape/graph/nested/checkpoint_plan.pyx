@@ -41,7 +41,7 @@ cdef struct Carried:         # a loop variable, or a gradient
 
 
 cdef class CheckpointedOp(GeneralOp):
-    """Goes backward through a loop with few states kept.
+    """The backward pass of a loop with few states kept.
 
     The inputs are the number of iterations, the start values of the loop variables, the gradients
     of their last values and initial sums; then loop-invariant inputs and stacks. The outputs are
@@ -103,7 +103,7 @@ cdef class CheckpointProgram(Subprogram):
     cdef dict rows              # of stacks and snapshots, by operand: see `rows_at`
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
-        """Whether the bodies return the specs that they take."""
+        """Return whether the bodies return the specs of their arguments."""
         cdef int n = self.attrs["n_variables"], i
         for i in range(n):
             if self.advance.spec(self.advance.fetches[i]) is not self.carried_specs[i]:
@@ -275,7 +275,7 @@ cdef class CheckpointRunner(Runner):
         return 0
 
     cdef int64_t row_of(self, int64_t k) noexcept nogil:
-        """Where the k-th snapshot is: one that there was, or a further one."""
+        """Return the address of the k-th snapshot: an initial one, or a further one."""
         if k >= self.n_first:
             return self.n_rows + k - self.n_first
         return 0 if self.index == NULL else self.index[2 + 2 * k]
@@ -396,7 +396,7 @@ cdef int divided(CheckpointRunner runner) noexcept with gil:
 
 
 cdef int divide(CheckpointRunner runner) except -1:
-    """Divide the iterations into blocks; say how many states to keep."""
+    """Divide the iterations into blocks, and choose the number of states to keep."""
     cdef dict attrs = runner.program.attrs
     states, nbytes = attrs["checkpoints"]
     state_bytes = sum([spec.nbytes for spec in runner.program.carried_specs[:runner.n_variables]])

@@ -1,7 +1,7 @@
-# A loop in a plan: a subprogram that runs two nested programs in turn, the condition and the body.
+# Loop plan: a subprogram that runs two nested codes in turn, the condition and the body.
 #
-#     large loop variables  in two buffers each, swapped after each iteration, or in one buffer
-#                           where the body writes over its own input
+#     large loop variables  in two buffers each, swapped after each iteration, or in one buffer if
+#                           the body overwrites its own input
 #     stacks                read and written row by row, in place; a stack without other readers is
 #                           freed while the loop goes backward through it
 #     ragged stacks         of loops in the body whose numbers of iterations differ: all rows one

@@ -94,7 +94,7 @@ cdef class LoopProgram(Subprogram):
     cdef list rows             # of stacks, then of the lengths of ragged ones: see `rows_at`
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
-        """Whether the body returns the specs that it takes, and rows of one shape."""
+        """Return whether the body returns the specs of its arguments, and rows of one shape."""
         cdef Code body = self.body
         cdef Spec spec
         cdef int i, n = self.n_variables
@@ -143,7 +143,7 @@ cdef class LoopProgram(Subprogram):
         return 0
 
     cdef bint stays(self, int i) except -1:
-        """Whether the body leaves a large variable where it was: it can lie in the output."""
+        """Return whether the body leaves a large variable in place: it can be in the output."""
         return self.body.moves[i] == i and self.variable_specs[i].nbytes > SMALL_BYTES
 
     cdef Runner new_runner(self):
@@ -243,7 +243,7 @@ cdef class LoopRunner(Runner):
         return 0
 
     cdef int set_up_variables(self, LoopProgram program) except -1:
-        """Give variables their buffers: two to the large ones, unless the body moves one."""
+        """Allocate buffers of variables: two for large ones, unless the body moves them."""
         cdef list moves = program.body.moves, vacant
         cdef Variable* variable
         cdef Spec spec
@@ -393,7 +393,7 @@ cdef class LoopRunner(Runner):
         return 0
 
     cdef void change_places(self) noexcept nogil:
-        """Have the next values of large variables be the present ones."""
+        """Make the next values of large variables the present ones."""
         cdef Variable* variables = self.variables
         cdef Variable* variable
         cdef int i

@@ -16,7 +16,7 @@ from cytape.ops.adjoints.identity_groups import may_agree
 cdef object graph_error = GraphError
 
 cdef enum:
-    MOST_CODES = 64   # of one body, for as many shapes
+    MOST_CODES = 64   # of one body, for different shapes
 
 cdef extern from "Python.h":
     int Py_EnterRecursiveCall(const char* where) except -1
@@ -63,7 +63,7 @@ cdef Code compiled(subgraph, list specs, tuple owned, int n_fresh, int n_movable
         known.append(declared if is_stack else spec)
     try:
         subgraph = optimise(subgraph, known)
-    except Exception:  # shapes may contradict each other in a body that never runs
+    except Exception:  # shapes may be inconsistent in a body that never runs
         return None
     code = Code(subgraph, True, owned, n_fresh, n_movable)
     compile(code, ())
@@ -92,7 +92,7 @@ cdef bint is_predicate(Code condition) except -1:
 
 
 cdef object row_spec(Code code, int32_t symbol, bint is_ragged):
-    """The spec of a stack's slices, in a tuple if these are stacks too; False: it is not known."""
+    """Return the spec of a stack's slices, in a tuple if these are stacks; False if unknown."""
     cdef object rows = rows_of(code, symbol)
     return rows if is_ragged or rows is False else rows[0]
 

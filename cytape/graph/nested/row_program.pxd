@@ -1,2 +1,2 @@
-# Emitters of the ops of array_ops: rows as transfers, and checks of the places that are written.
-# `run_in_plans` installs one of them for an op.
+# Emitters of the ops in control/row_ops.py: rows as transfers, and checks of the written places.
+# `run_in_plans` sets one of them for an op.

@@ -23,7 +23,7 @@ cdef const char* written_text = (
 ctypedef bint (*Emitter)(Code code, int32_t node, Op op) except -1
 
 cdef enum:
-    WRITTEN = -1  # instead of a size: the place is written already
+    WRITTEN = -1  # in place of a size: the place has already been written
 
 
 def out_of_range(index, size):
@@ -174,7 +174,7 @@ cdef Emitter emitter_of(str kind) except *:
 
 
 def run_in_plans(Op op not None, str kind not None):
-    """Have plans run an op without Python.
+    """Set the emitter of an op, so that plans run it without Python.
 
     Parameters
     ----------

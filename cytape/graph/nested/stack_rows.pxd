@@ -1,5 +1,5 @@
-# Rows of stacks, as the body of a loop reads and writes them: one per iteration, or all rows of a
-# loop in the body, whose lengths then are another stack.
+# Rows of stacks that the body of a loop reads or writes: one per iteration, or all rows of an inner
+# loop, whose lengths are another stack.
 
 from cytape.core.schedules cimport Sweep, end_sweep
 from cytape.graph.run.plan_layout cimport Stack, poison

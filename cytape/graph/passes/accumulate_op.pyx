@@ -12,7 +12,7 @@ import numpy as np
 cdef class AccumulateOp(Op):
     """A sum of terms, each added to the part of the result where it is not zero.
 
-    It is what adding whole arrays gives, from left to right, but for the signs of zeros.
+    Results equal sums of whole arrays, from left to right, except for signs of zeros.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ cdef class AccumulateOp(Op):
     Raises
     ------
     ValueError
-        If an operand does not fit where it is to be added.
+        If an operand does not fit its part of the sum.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-# Accumulation: sums of gradients of parts, each added where it belongs instead of to zeros first.
+# Accumulation: sums of gradients of parts, which are added in place instead of to zeros first.
 
 from cytape.ops.calls.dispatch cimport Op
 from cytape.ops.calls.symbolic cimport SymbolicGraph
@@ -13,7 +13,7 @@ cdef class Accumulation:
     cdef void* memory
     # Per node:
     cdef int32_t* inner      # an addition: the addition that it continues, or ABSENT
-    cdef int32_t* parts      # how many terms so far are gradients of parts
+    cdef int32_t* parts      # number of terms so far that are gradients of parts
     cdef char* is_addition   # of two tensors that have the sum's spec
     cdef char* continued     # by another addition, and not used otherwise
     cdef char* needed

@@ -52,7 +52,7 @@ cdef class Accumulation:
         return 0
 
     cdef bint is_of_part(self, int32_t symbol) except -1:
-        """Whether a term is the gradient of a part that has a place in memory."""
+        """Return whether a term is the gradient of a part that is a region of memory."""
         cdef int32_t node = self.producer(symbol)
         cdef Region region
         if self.n_places(node) != 0:
@@ -62,7 +62,7 @@ cdef class Accumulation:
                        spec_at(self.source, symbol), &region)
 
     cdef bint is_placed(self, int32_t symbol) except -1:
-        """Whether a term is zeros with a value at an index that is known only at run time."""
+        """Return whether a term is zeros with a part at an index known only at run time."""
         cdef int32_t node = self.producer(symbol)
         return self.uses[symbol] == 1 and self.n_places(node) > 0
 
@@ -74,7 +74,7 @@ cdef class Accumulation:
         return n_places_of(self.source, node)
 
     cdef int find_chains(self) except -1:
-        """Find sums of sums, each continuing one that is used nowhere else."""
+        """Find chains of additions: each continues one that has no other reader."""
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, i, symbol
         cdef Spec spec
@@ -105,7 +105,7 @@ cdef class Accumulation:
         return 0
 
     cdef bint may_wait(self, Spec spec, int32_t node, int32_t other) noexcept:
-        """Whether the terms of an addition may be kept until another one runs."""
+        """Return whether the terms of an addition may be kept until another one runs."""
         if self.has_placed[node] or self.has_placed[other]:
             self.has_placed[node] = True
             return True
@@ -115,7 +115,7 @@ cdef class Accumulation:
         return self.is_addition[node] and self.parts[node] > 0 and not self.continued[node]
 
     cdef tuple term_of(self, int32_t symbol, int32_t node):
-        """Return the op and the place for adding a term of a sum."""
+        """Return the symbol and the index with which a term is added."""
         cdef int32_t made_by = self.producer(symbol)
         cdef int32_t inner
         cdef Region region
@@ -132,7 +132,7 @@ cdef class Accumulation:
         return symbol, None
 
     cdef bint is_cleared(self, int32_t symbol) except -1:
-        """Whether a term is in memory that is the sum's to be: an array without a part of it."""
+        """Return whether a sum can take over the memory of a term: an array with a cleared part."""
         cdef int32_t node = self.producer(symbol)
         return node != ABSENT and self.uses[symbol] == 1 and (
             type(self.source.ops[node]) is UpdateOp
@@ -155,7 +155,7 @@ cdef class Accumulation:
         return [self.term_of(one, node) for one in terms]
 
     cdef int mark_needed(self) except -1:
-        """Mark what is still read when parts are added where they belong."""
+        """Mark the nodes that are read if parts are added in place."""
         cdef SymbolicGraph source = self.source
         cdef int32_t node, i, symbol
         for symbol in self.rewriting.fetches:
@@ -184,8 +184,9 @@ cdef class Accumulation:
         for i in range(len(terms)):
             symbol, index = terms[i]
             if index is not None or not self.is_placed(symbol):
-                # Elements are added to an array, not to zeros: in any order to one that is fed, as
-                # the sum that a loop carries is; an iteration does not take as long as the array.
+                # Elements are added to an array, in any order to a fed one, such as the sum that a
+                # loop carries, so that the time of an iteration does not depend on the array's
+                # size.
                 if i < 2 or self.producer(symbol) == ABSENT:
                     terms.insert(0, terms.pop(i))
                 break
@@ -209,7 +210,7 @@ cdef class Accumulation:
             symbols.insert(0, total)
             indices.insert(0, None)
         specs = [spec_at(target, symbol) for symbol in symbols]
-        # A sum of numbers that are broadcast in the source is not yet one of its shape.
+        # A sum of scalars that the source broadcasts does not have its shape yet.
         if any([index is not None for index in indices]) or any([x is not spec for x in specs]):
             op = AccumulateOp(spec, specs, indices)
             return self.emit_op(node, op, symbols)
@@ -239,10 +240,10 @@ cdef bint any_parts(SymbolicGraph graph) except -1:
 
 
 def accumulated(subgraph):
-    """Add the gradients of parts of a tensor where they belong.
+    """Add the gradients of parts of a tensor in place.
 
-    What reads n parts of one array has a gradient that is the sum of n arrays with zeros almost
-    everywhere; they become one array to which n parts are added.
+    If n parts of one array are read, its gradient is a sum of n arrays that are mostly zeros; the
+    pass makes it one array to which n parts are added.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ def accumulated(subgraph):
     rewriting.begin(subgraph)
     accumulation = Accumulation(rewriting)
     for symbol in rewriting.fetches:
-        accumulation.uses[symbol] += 2  # fetched symbols stay, so they are never continued
+        accumulation.uses[symbol] += 2  # fetched symbols are never continued
     accumulation.count_uses()
     accumulation.find_chains()
     accumulation.mark_needed()

@@ -1,10 +1,10 @@
-# Ops that are declared to be made of simpler ones (`composition`), which plans run without Python:
+# Composites: ops declared with a `composition` of simpler ones, which plans run without Python:
 #
 #     Softmax(x)    ->    m = Max(x);  e = Exp(x - m);  e / Sum(e)
 #
-# The derivatives of such an op are its own; only what computes the value is another. It should be
-# the same, but for the order of sums over several axes, as the first run of a function computes it
-# without this pass.
+# Only the value is computed by the composition; derivatives are the op's own. The value must be the
+# same, except for the order of sums over several axes, since the first run of a function does not
+# use this pass.
 
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t

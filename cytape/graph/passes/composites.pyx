@@ -13,9 +13,9 @@ from cytape.tensor.recording.state import building_into, unrecorded
 
 
 def decomposed(subgraph):
-    """Have the simpler ops that some are declared to be made of do their work, for plans know them.
+    """Replace ops by their compositions of simpler ops, which plans run without Python.
 
-    What these ops then do twice is done once.
+    Common subexpressions of the compositions are merged.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ cdef bint any_composites(SymbolicGraph graph) except -1:
 
 
 cdef bint decompose(Rewriting rewriting, int32_t node) except -1:
-    """Put simpler ops in a node's place; False: it stays as it is."""
+    """Replace a node by simpler ops; return False if it is kept."""
     cdef SymbolicGraph source = rewriting.source, target = rewriting.target
     cdef Op op = <Op>source.ops[node]
     cdef Node* found = &source.nodes[node]

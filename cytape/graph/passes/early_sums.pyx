@@ -1,5 +1,5 @@
-# A sum of n large arrays that waits for the last of them keeps all n; one that adds each as soon
-# as it is there keeps two.
+# A sum of n large arrays at the end keeps all n in memory; adding each one as soon as it is
+# computed keeps two.
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cytape.ops.calls.dispatch cimport Op
@@ -38,7 +38,7 @@ cdef bint any_large_sum(SymbolicGraph graph, Op op) except -1:
 
 
 cdef object in_pairs(subgraph):
-    """Add the terms of large sums of many one by one, in their order."""
+    """Replace large sums of many terms by sums of two, in order."""
     cdef Rewriting rewriting = Rewriting()
     cdef SymbolicGraph source = subgraph.graph
     cdef int32_t node, symbol, total, made, i
@@ -71,9 +71,9 @@ cdef bint is_of_one_spec(SymbolicGraph graph, int32_t node) except -1:
 
 
 def with_sums_early(subgraph):
-    """Move large sums of two to where the second operand is computed, if both are read only there.
+    """Move large sums of two behind their second operand, if the operands have no other reader.
 
-    A large sum of many is made one of two again and again first: it goes through memory as often.
+    Large sums of many terms are replaced by sums of two first, with the same passes over memory.
     Results are the same to the bit.
 
     Parameters

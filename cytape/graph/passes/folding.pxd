@@ -10,7 +10,7 @@ from .rewriting cimport Rewriting
 cdef enum Rule:
     NO_RULE
     KEEPS_ELEMENTS   # identical to its first input if that has its spec
-    BROADCAST        # the same; and the result is as uniform as the input
+    BROADCAST        # the same; a uniform input has a uniform result
     ADD
     SUBTRACT
     MULTIPLY
@@ -18,12 +18,12 @@ cdef enum Rule:
     NEGATIVE
     CONSTANT
     PARTS            # each output is part of the input
-    VIEW             # costs nothing, and may be part of what is done with it
-    RUNS_FUNCTIONS   # those in its attributes: a branch, or a loop
+    VIEW             # free, and may become part of its reader
+    RUNS_FUNCTIONS   # runs functions in its attributes: a branch or a loop
 
-# The symbol of the target that stands for what a node of the source computes, ABSENT if none does.
+# The symbol of the target that equals the result of a node of the source, ABSENT if there is none.
 cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2
-# Put what parts and views of a repeated number are in a node's place; False: it is another node.
+# Replace a node that computes parts or views of a uniform value; False for other nodes.
 cdef bint parts_known(Rewriting rewriting, int32_t node) except -1
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2  # spec: the output's
 cdef int32_t folded(Rewriting rewriting, int32_t node) except -2

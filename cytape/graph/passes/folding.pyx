@@ -28,12 +28,12 @@ from cytape.ops.shaping import (
 cnp.import_array()
 
 cdef enum:
-    FOLDED_BYTES = 1 << 20  # a folded result may be so large, or as large as what it is made of
-    SHARED_BYTES = 64       # folded results up to this size are made one where they are equal
+    FOLDED_BYTES = 1 << 20  # limit of a folded result, unless its operands are larger
+    SHARED_BYTES = 64       # equal folded results up to this size are merged
 
 
 cdef int follow(Rule rule, tuple ops) except -1:
-    cdef Op op  # anything else is an error
+    cdef Op op  # a TypeError for other objects
     for op in ops:
         op.folding = rule
     return 0
@@ -71,7 +71,7 @@ cdef Value uniform(SymbolicGraph graph, int32_t symbol):
 
 
 cdef bint is_everywhere(SymbolicGraph graph, int32_t symbol, double number) except -1:
-    """Whether a tensor of floats consists of a number, to the bit."""
+    """Return whether all elements of a float tensor equal a number, to the bit."""
     cdef Value value = uniform(graph, symbol)
     cdef double found
     if value is None:
@@ -154,7 +154,7 @@ cdef int32_t repeated(RewrittenGraph target, int32_t symbol, Spec spec) except -
 
 
 cdef bint is_neutral(SymbolicGraph target, int32_t symbol, int rule) except -1:
-    # -0.0 + 0.0 is 0.0: only the other zeros leave all numbers as they are.
+    # -0.0 + 0.0 is 0.0: only x + -0.0 and x - 0.0 equal x for all x.
     return is_everywhere(target, symbol,
                          -0.0 if rule == ADD else 0.0 if rule == SUBTRACT else 1.0)
 
@@ -170,7 +170,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
     cdef int rule
     cdef bint everywhere = False
     cdef list values
-    for i in range(found.n_inputs):  # most nodes are done with after the first
+    for i in range(found.n_inputs):  # most nodes have an unknown first input
         symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
         rule = (<Op>target.ops[target.symbols[symbol].node]).folding
         if rule != CONSTANT and (rule != BROADCAST or type(op) is not ElementwiseOp
@@ -195,7 +195,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
         return broadcast_symbol(rewriting.target, constant_symbol(rewriting.target, value), spec)
     if spec.nbytes > nbytes or (
             op.folding == BROADCAST and spec.size > (<Value>values[0]).spec.size):
-        return ABSENT  # to broadcast where the result is used costs nothing
+        return ABSENT  # a broadcast at the use is free
     value = computed(op, values, rewriting.source.attrs[node], False)
     if value is None or value.spec is not spec:
         return ABSENT
@@ -203,7 +203,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
 
 
 cdef Value computed(Op op, list values, dict attrs, bint as_scalars):
-    """Return an op's result for constants; None if it raises or warns, which is left to the run."""
+    """Return an op's result for constants; None if it raises or warns, so that the run does."""
     cdef Value value
     arrays = [array_of(value) for value in values]
     if as_scalars:
@@ -214,7 +214,7 @@ cdef Value computed(Op op, list values, dict attrs, bint as_scalars):
             result = op.forward(*arrays, **attrs)
         for array in arrays:
             if array.nbytes > FOLDED_BYTES and np.may_share_memory(array, result):
-                return None  # a view costs nothing
+                return None  # a view is free
         return copy_of_array(as_ndarray(result))
     except Exception:
         return None

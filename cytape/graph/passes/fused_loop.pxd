@@ -1,11 +1,11 @@
-# FusedLoop: what a FusedOp runs. The steps of a group of ops, done block by block on registers, as
-# in a Program, so that what one step hands to another stays in the L1 cache. What is used outside
-# the group is written to memory, and sums over all elements are made of the blocks' sums, pairwise.
+# FusedLoop: the loop of a FusedOp. The steps of a group of ops run block by block on registers, as
+# in a Program, so that intermediates stay in the L1 cache. Results that are read outside of the
+# group are written to memory; sums over all elements are pairwise sums of the blocks' sums.
 #
-#     registers:  operands | results | what lives between steps
+#     registers:  operands | results | temporaries
 #
-# All that depends on shapes is worked out before. Operands and results are contiguous and have the
-# op's specs; an operand may be broadcast.
+# Everything that depends on shapes is computed in advance. Operands and results are contiguous and
+# have the op's specs; an operand may be broadcast.
 
 from cytape.ops.calls.dispatch cimport Op
 from cytape.ops.kernels.partial_program cimport Step
@@ -20,18 +20,18 @@ cdef enum:
 
 cdef class FusedLoop(Op):
     cdef readonly tuple operand_specs, result_specs
-    cdef readonly Py_ssize_t nbytes   # that are gone through, in and out
+    cdef readonly Py_ssize_t nbytes   # read and written
     cdef readonly Spec shape          # of every step, of the floats' dtype
-    cdef readonly Spec scratch        # memory that a run works in
+    cdef readonly Spec scratch        # memory of a run
     cdef Step* steps
     cdef int32_t* sum_results         # per sum: the position of the result
     cdef int32_t* result_places       # the same per result that steps write
     cdef readonly int32_t n_registers  # operands and results among them
     cdef int32_t n_steps, n_operands, n_written, n_sums
-    cdef readonly npy_intp block      # elements that are done at a time
+    cdef readonly npy_intp block      # elements per block
     cdef npy_intp spacing             # bytes from one temporary register to the next
     cdef npy_intp size                # elements in one run: all, unless an operand is broadcast
-    cdef int n_axes                   # to go along between runs
+    cdef int n_axes                   # outer axes
     cdef npy_intp extents[MAX_AXES]
     cdef npy_intp* outer_strides      # per operand and axis, bytes
     cdef npy_intp* strides            # per register, within a run

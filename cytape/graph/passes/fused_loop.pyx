@@ -17,7 +17,7 @@ cdef int FLAGS = FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW
 
 
 cdef class FusedLoop(Op):
-    """The part of a FusedOp that runs without Python."""
+    """The loop of a FusedOp, which runs without Python."""
 
     def __dealloc__(self):
         free(self.steps)
@@ -82,7 +82,7 @@ cdef class FusedLoop(Op):
 
 cdef int run_blocks(FusedLoop op, char** registers, double* partial_sums,
                     npy_intp* counts, int64_t* effort, int* met) noexcept nogil:
-    """Do one run of elements; return the floating point exceptions met, or INTERRUPTED."""
+    """Compute one run of elements; return the floating point flags raised, or INTERRUPTED."""
     cdef int type_num = op.shape.type_num
     cdef npy_intp length = op.block, left = op.size
     cdef char* arguments[4]
@@ -117,7 +117,7 @@ cdef int run_blocks(FusedLoop op, char** registers, double* partial_sums,
 
 
 cdef int noted(int* met) noexcept nogil:
-    """Note the floating point flags that a step has raised, and clear them; return them."""
+    """Store and clear the floating point flags that a step has raised; return them."""
     cdef int found
     if not trouble():
         return 0
@@ -129,9 +129,9 @@ cdef int noted(int* met) noexcept nogil:
 
 cdef void add_block(FusedLoop op, char* data, npy_intp length, npy_intp count,
                     double* partial_sums) noexcept nogil:
-    """Add a block to a sum: partial_sums[k] is that of 2**k blocks where bit k of count is set.
+    """Add a block to a sum; partial_sums[k] is the sum of 2**k blocks if bit k of count is set.
 
-    That of a single block is NumPy's to the bit.
+    The sum of a single block equals NumPy's to the bit.
     """
     cdef double total = 0
     cdef float total_float = 0

@@ -1,5 +1,5 @@
-# FusedOp: a group of elementwise ops as one op, which goes through memory once. Its calls are
-# compiled to the steps of a FusedLoop.
+# FusedOp: a group of elementwise ops as one op, with one pass over memory. Its calls are compiled
+# to the steps of a FusedLoop.
 
 from cytape.ops.calls.dispatch cimport Op
 
@@ -13,18 +13,19 @@ cdef enum FusedKind:
     SUM_STEP         # of all elements
 
 cdef enum:
-    LEAST_BLOCK = 512  # elements that are done at a time, at least
+    LEAST_BLOCK = 512  # elements
 
 cdef bint is_fused_type(int type_num) noexcept  # of floats; besides there are booleans
 cdef int fused_kind(Op op) except -1      # the possible steps for a call of an op
-# Whether a call can be a step where floats have this type: one of them or booleans come in and out.
+# Whether a call can be a step of a group with floats of this type: its operands and results are
+# such floats or booleans.
 cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int output_type) except -1
 
 cdef class FusedOp(FusedLoop):
     cdef readonly list calls          # (op, attrs, input values, fast) in order
     cdef readonly tuple results       # values: operands first, then one per call
     cdef dict layouts                 # operand -> its strides, if it is not in C order
-    cdef list kernels                 # keeps what the loops point to
+    cdef list kernels                 # owners of the data of the loops
     cdef list step_ops                # per step
     # Operands whose memory results may overwrite if they have no other readers, ordered by the last
     # step that reads them, see free_from.

@@ -67,10 +67,10 @@ cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int outp
 
 @cython.final
 cdef class FusedOp(FusedLoop):
-    """Elementwise ops of one shape, and sums over all elements, done together.
+    """Elementwise ops of one shape, and sums over all elements, as one op.
 
     Elementwise results equal those of the separate ops to the bit; sums are as accurate as NumPy's.
-    It has no derivative: fusion comes after all differentiation.
+    It has no derivative, since fusion is the last pass, after all differentiation.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ cdef class FusedOp(FusedLoop):
         return tuple(outputs)
 
     def report(self, *arrays):
-        """Do the calls one by one, so that NumPy warns as it is set up to; return the results."""
+        """Run the calls one by one, so that NumPy warns by its settings; return the results."""
         values = list(arrays)
         for op, attrs, inputs, _ in self.calls:
             values.append(op.forward(*[values[i] for i in inputs], **attrs))
@@ -167,7 +167,7 @@ cdef class FusedOp(FusedLoop):
 
 @cython.final
 cdef class Compiler:
-    """Turns calls into steps, values into registers; a register is used again when it is free."""
+    """Compiler of calls to steps; values get registers, which are reused when they are free."""
 
     cdef FusedOp op
     cdef list registers       # per value; None: none any more
@@ -231,7 +231,7 @@ cdef class Compiler:
         return 0
 
     cdef int copy_blocks(self, int32_t operand) except -1:
-        """Copy the blocks of a strided operand to a register, where all steps read it."""
+        """Copy the blocks of a strided operand to a register, from which all steps read."""
         cdef Step* step = self.new_step(cast_op)
         step.n_inputs = 1
         step.inputs[0] = operand
@@ -252,7 +252,7 @@ cdef class Compiler:
         return &self.op.steps[self.op.n_steps - 1]
 
     cdef int32_t widened(self, int32_t value, Op op) except -1:
-        """A register with the numbers for a value that is boolean."""
+        """Return a register with the floats for a boolean value."""
         cdef Step* step = self.new_step(op)
         step.n_inputs = 1
         step.from_bool = True
@@ -291,7 +291,7 @@ cdef class Compiler:
         step = self.new_step(op)
         step.n_inputs = len(inputs)
         step.from_bool = from_bool
-        in_place = (  # the step may write where it reads
+        in_place = (  # the step may overwrite its argument
             kind == LOOP_STEP and not fast and output_type == type_num and not from_bool)
         for i in range(step.n_inputs):
             step.inputs[i] = registers[i]
@@ -371,8 +371,8 @@ cdef class Compiler:
         self.lay_out()
         self.lay_out_steps()
         op.block = min(op.block, op.size)
-        # A processor that has just stored takes a load a little further on, modulo 4 KiB, for one
-        # that has to wait: registers lie apart by what keeps them out of each other's way.
+        # Loads at addresses slightly above a recent store, modulo 4 KiB, are delayed (4K aliasing),
+        # so registers are spaced to avoid this.
         pages = (op.block * shape.itemsize - APART + PAGE - 1) // PAGE
         op.spacing = max(pages, 0) * PAGE + APART
         n_bytes = (op.n_registers * <npy_intp>sizeof(char*)
@@ -382,7 +382,7 @@ cdef class Compiler:
         return 0
 
     cdef int lay_out_steps(self) except -1:
-        """Work out the strides of every step's arguments."""
+        """Compute the strides of every step's arguments."""
         cdef FusedOp op = self.op
         cdef Step* step
         cdef npy_intp* strides
@@ -401,7 +401,7 @@ cdef class Compiler:
         return 0
 
     cdef int lay_out(self) except -1:
-        """Work out along which axes to go, and how far each operand goes with it."""
+        """Compute the axes to iterate over, and the strides of each operand."""
         cdef FusedOp op = self.op
         cdef Spec shape = op.shape
         cdef int n_axes, axis, i

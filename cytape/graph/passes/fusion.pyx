@@ -19,7 +19,7 @@ cdef class Fusion:
         self.ops = {}
         for before in self.rewriting.controls.values():
             controls += len(before)
-        # Every node is put on the stack once for each edge, and once by itself.
+        # The stack gets every node once per edge, and once by itself.
         self.memory = calloc(
             1, (2 * m + 6 * n + source.n_args + controls) * sizeof(int32_t) + 2 * n)
         if self.memory == NULL:
@@ -49,7 +49,7 @@ cdef class Fusion:
         return 0
 
     cdef int emit(self, int32_t node) except -1:
-        """Emit a node or its group, and first what that needs."""
+        """Emit a node or its group, after its producers."""
         cdef FusionGroups groups = self.groups
         cdef int32_t top = 0, member
         self.stack[0] = groups.root(node)
@@ -73,7 +73,7 @@ cdef class Fusion:
         return 0
 
     cdef int32_t demand(self, int32_t node, int32_t top) except -1:
-        """Put what a node needs on the stack; return the new top."""
+        """Push the producers of a node on the stack; return the new top."""
         cdef FusionGroups groups = self.groups
         cdef int32_t i, other
         for i in range(self.source.nodes[node].n_inputs):
@@ -181,10 +181,10 @@ cdef class Fusion:
 
 
 def fused(subgraph, Py_ssize_t least=4096):
-    """Make groups of elementwise ops one op each, which goes through memory once.
+    """Fuse groups of elementwise ops to one op each, with one pass over memory.
 
-    A group's ops compute floats of one dtype and shape, or booleans where they compare; a sum over
-    all elements may end it.
+    A group's ops compute floats of one dtype and shape, or booleans by comparisons; a sum over all
+    elements may end it.
 
     Parameters
     ----------

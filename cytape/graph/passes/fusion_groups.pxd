@@ -26,10 +26,10 @@ cdef class FusionGroups:
     cdef int32_t* cuts          # the input that must be in another group, or ABSENT
     cdef int32_t* firsts        # the first member of the node's group so far
     cdef int32_t* lasts         # the last producer of a large operand that only the group reads
-    cdef int32_t* breaks        # how many nodes up to it compute large arrays outside of groups
-    cdef int32_t* limits        # the last stage it could be at
-    cdef int32_t* parents       # towards the node that stands for the group, its first
-    cdef int32_t* sizes         # of the group, where a node stands for one
+    cdef int32_t* breaks        # nodes up to it that compute large arrays outside of groups
+    cdef int32_t* limits        # the latest possible stage
+    cdef int32_t* parents       # union-find: towards the group's representative, its first node
+    cdef int32_t* sizes         # of the group, at its representative
     cdef int32_t* nexts         # the group's next member, or ABSENT
     cdef int32_t* befores       # a stateful node: the one before it, or ABSENT
     cdef char* is_sum

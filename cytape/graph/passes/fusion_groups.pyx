@@ -21,8 +21,8 @@ from cytape.ops.elementwise import cos, sin
 cnp.import_array()
 
 cdef enum:
-    LEAST_RUN = 64          # elements along which all operands go on, or stand still
-    LEAST_FAST = 65         # elements for which the faster loop of sine and cosine pays
+    LEAST_RUN = 64          # elements of a run in which every operand is contiguous or uniform
+    LEAST_FAST = 65         # elements from which on the faster loop of sine and cosine pays
     NEVER = 0x7fffffff
 
 
@@ -66,7 +66,7 @@ cdef class FusionGroups:
         free(self.memory)
 
     cdef int32_t producer(self, int32_t symbol) noexcept:
-        """The node that computes a symbol, ABSENT if it is fed."""
+        """Return the node that computes a symbol, ABSENT if it is fed."""
         return self.rewriting.producer(symbol)
 
     cdef int32_t seen_through(self, int32_t symbol) except -2:
@@ -80,13 +80,13 @@ cdef class FusionGroups:
         return inner if is_operand(spec, spec_at(self.source, symbol)) else symbol
 
     cdef int32_t input_of(self, int32_t node, int32_t i) except -2:
-        """The symbol that a node reads as its input i."""
+        """Return the symbol of a node's input i."""
         cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs + i]
         return symbol if self.kinds[node] == NULL or self.is_sum[node] else (
             self.seen_through(symbol))
 
     cdef PyObject* kind_of(self, int32_t node) except? NULL:
-        """The Spec of the floats of the group that a node may belong to, NULL if of none."""
+        """Return the Spec of floats of the group that a node may belong to, NULL for none."""
         cdef Node* found = &self.source.nodes[node]
         cdef Op op = <Op>self.source.ops[node]
         cdef int kind = fused_kind(op)
@@ -103,7 +103,7 @@ cdef class FusionGroups:
         for i in range(found.n_inputs if op is add_op else 0):
             other = self.producer(self.source.args[found.inputs + i])
             if other != ABSENT and (<Op>self.source.ops[other]).adds_part:
-                return NULL  # it takes less than to go through all
+                return NULL  # smaller than a full pass over the operand
         if not out.known or out.size < (
                 min(self.least, LEAST_FAST) if self.fast[node] else self.least):
             return NULL
@@ -119,7 +119,7 @@ cdef class FusionGroups:
             if full is None and is_fused_type(spec.type_num) and spec.known and (
                     boolean_spec(spec) is out):  # it compares
                 full = spec
-        if full is None and all_bool:  # booleans go with the numbers that they come from
+        if full is None and all_bool:  # booleans: in the group of their operands
             for i in range(found.n_inputs):
                 other = self.producer(self.source.args[found.inputs + i])
                 if other != ABSENT and self.kinds[other] != NULL:
@@ -134,7 +134,7 @@ cdef class FusionGroups:
         return <PyObject*>full
 
     cdef PyObject* kind_of_sum(self, int32_t node, Spec out) except? NULL:
-        """The kind of what is summed, if that is fused and all of it is summed to one number."""
+        """Return the kind of the operand of a sum, if it is fused and summed to one number."""
         cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs]
         cdef int32_t summed = self.producer(symbol)
         cdef dict attrs = <dict>self.source.attrs[node]
@@ -149,7 +149,7 @@ cdef class FusionGroups:
         return self.kinds[summed]
 
     cdef int distance(self, int32_t node, int32_t user) noexcept:
-        """How many stages a user of a node's output is behind it at least."""
+        """Return the least difference of the stages of a node and of a reader of its output."""
         if self.kinds[node] == NULL:
             return 0
         return (self.is_sum[node] or self.kinds[node] != self.kinds[user]
@@ -184,10 +184,10 @@ cdef class FusionGroups:
         return 0
 
     cdef int cut(self, int32_t node) except -1:
-        """Put a node in another group than an input that would wait for a large operand.
+        """Separate a node from the group of an input that would wait for a large operand.
 
-        A group runs once all its operands are computed. Operands that are computed early and read
-        only by the group would be kept longer than where the ops run one by one.
+        A group runs after all its operands are computed. Operands that are computed early and read
+        only by the group would be kept longer than by separate ops.
         """
         cdef int32_t first = node, chain = ABSENT, other, symbol, i
         cdef bint waits = False
@@ -216,7 +216,7 @@ cdef class FusionGroups:
         return 0
 
     cdef int32_t fused_input(self, int32_t node, int32_t i) except -2:
-        """The node of the same group that computes an input, or ABSENT."""
+        """Return the node of the same group that computes an input, or ABSENT."""
         cdef int32_t other = self.producer(self.input_of(node, i))
         if other == ABSENT or self.kinds[other] != self.kinds[node] or self.is_sum[other] or (
                 self.stages[other] != self.stages[node]):
@@ -230,7 +230,7 @@ cdef class FusionGroups:
         return 0
 
     cdef int sink(self) except -1:
-        """Move what is not used before a later stage there, to those of its kind that use it."""
+        """Move nodes that are not read before a later stage to the group there that reads them."""
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, i, limit
         for node in range(source.n_nodes):
@@ -281,12 +281,12 @@ cdef class FusionGroups:
         return 0
 
     cdef bint may_share(self, int32_t node, int32_t other) noexcept:
-        """Whether readers of one operand may form a group: no large result waits for others."""
+        """Return whether readers of one operand may form a group: no large result waits."""
         return other != ABSENT and self.kinds[node] != NULL and (
             (<Spec>self.kinds[node]).nbytes < LARGE or self.breaks[node] == self.breaks[other])
 
     cdef int form_groups(self) except -1:
-        """Group what is connected, or reads the same; what remains alone is not to be fused."""
+        """Group nodes that are connected or read the same operand; single nodes are not fused."""
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, symbol, i, root
         self.count_breaks()
@@ -315,7 +315,7 @@ cdef class FusionGroups:
                 self.kinds[node] = NULL
             elif root == node:
                 self.limits[root] = node
-            else:  # limits have done their duty: they keep the last member of a group
+            else:  # `limits` is not needed any more: it stores the last member of a group
                 self.nexts[self.limits[root]] = node
                 self.limits[root] = node
         for node in range(source.n_nodes):
@@ -339,9 +339,9 @@ cdef class FusionGroups:
 
 
 cdef bint is_operand(Spec spec, Spec full) noexcept:
-    """Whether a fused op of one shape takes an operand of another as it is.
+    """Return whether a fused op of one shape accepts a broadcast operand without a copy.
 
-    The last axes, until it begins or ceases to be broadcast, have to be a run worth the while.
+    The last axes, all broadcast or all not, must form a run of sufficient length.
     """
     cdef int axis, lead = full.ndim - spec.ndim
     cdef bint stands, first = True, stood = False
@@ -366,13 +366,13 @@ cdef bint is_operand(Spec spec, Spec full) noexcept:
 
 
 cdef bint may_be_fast(SymbolicGraph graph, int32_t node) except -1:
-    """Whether a node is a sine or cosine of a derivative alone, as eager programs compute them."""
+    """Return whether a node is a sine or cosine that only derivatives read, as in programs."""
     return graph.nodes[node].is_derivative and (
         <Op>graph.ops[node] is sin or <Op>graph.ops[node] is cos)
 
 
 cdef bint any_large(SymbolicGraph graph, Py_ssize_t least) except -1:
-    """Whether there is an elementwise op of so many elements."""
+    """Return whether there is an elementwise op of at least so many elements."""
     cdef Spec spec
     cdef int32_t node
     for node in range(graph.n_nodes):

@@ -1,4 +1,4 @@
-# A loop, and the one that keeps what the first's gradient reads, made one loop.
+# Histories: loops that keep residuals for the gradient of an equal loop; both are merged to one.
 
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t

@@ -7,7 +7,7 @@ from .rewriting cimport Rewriting, located_as, spec_at
 
 
 def with_histories_merged(subgraph):
-    """Have one loop, or branch, do what it and its history do, which keeps what a gradient reads.
+    """Merge a loop or branch with its history, the one that keeps residuals for the gradient.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def with_histories_merged(subgraph):
         return subgraph
     rewriting = Rewriting()
     rewriting.begin(subgraph)
-    chains = {}                # the loop that comes first -> those after it
+    chains = {}                # first loop -> later ones
     for node, loop in loops.items():
         if not (may_merge(rewriting, node) and may_merge(rewriting, loop)):
             continue
@@ -61,7 +61,7 @@ def with_histories_merged(subgraph):
 
 
 cdef bint may_merge(Rewriting rewriting, int32_t node) noexcept:
-    """Whether a node has to run, no node waits for it, and none of its outputs is fed."""
+    """Return whether a node is live, has no control dependents, and no output is fed."""
     cdef Node* row = &rewriting.source.nodes[node]
     cdef int32_t i
     for i in range(row.n_outputs):
@@ -71,9 +71,9 @@ cdef bint may_merge(Rewriting rewriting, int32_t node) noexcept:
 
 
 cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
-    """Whether a node is a loop with the iterations, and the results, of the loop that counts them.
+    """Return whether a node is a loop with the iterations and the results of another loop.
 
-    It has another body, or the same one and stores states besides.
+    It has another body, or the same one and also stores states.
     """
     cdef dict attrs = graph.attrs[node], others
     cdef Node* row = &graph.nodes[node]
@@ -109,14 +109,14 @@ cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
 
 
 cdef tuple operands_of_branches(SymbolicGraph graph, int32_t node):
-    """The symbols of the predicate, and of what each branch is called with."""
+    """Return the symbols of the predicate and of the arguments of each branch."""
     cdef int32_t first = graph.nodes[node].inputs, i
     return (graph.args[first], *[tuple([graph.args[first + i] for i in places])
                                  for places in graph.attrs[node]["positions"]])
 
 
 cdef int merge(Rewriting rewriting, list chain) except -1:
-    """Build the last history in place of the first loop, to go on for as long as that does."""
+    """Build the last history in place of the first loop, with the condition of that."""
     cdef SymbolicGraph source = rewriting.source
     if "branches" in source.attrs[chain[0]]:
         return merge_branches(rewriting, chain)
@@ -143,7 +143,7 @@ cdef int merge(Rewriting rewriting, list chain) except -1:
         rewriting.target.append_symbol(spec_at(source, source.nodes[history].first_output + i))
     n_outputs -= <int32_t>len(attrs["ragged_kept"])
     for loop in chain:
-        # A loop's own stacks come first among those of its history; all lengths follow.
+        # A loop's own stacks are the first ones of its history; all lengths follow.
         row = &source.nodes[loop]
         n_kept = row.n_outputs - <int32_t>len(source.attrs[loop]["ragged_kept"])
         for i in range(row.n_outputs):
@@ -154,7 +154,7 @@ cdef int merge(Rewriting rewriting, list chain) except -1:
 
 
 cdef int merge_branches(Rewriting rewriting, list chain) except -1:
-    """Build the last history in place of the first branch; what others return stands first."""
+    """Build the last history in place of the first branch; its results begin with theirs."""
     cdef SymbolicGraph source = rewriting.source
     cdef int32_t branch = chain[0], history = chain[len(chain) - 1]
     cdef int32_t built, first, i

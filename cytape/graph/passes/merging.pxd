@@ -1,4 +1,4 @@
-# NodeTable: the nodes of a graph by what they compute, to find one that computes the same.
+# NodeTable: hash table of the nodes of a graph by op, attributes and inputs, to find equal nodes.
 
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t, uint64_t
@@ -10,8 +10,8 @@ cdef class NodeTable:
     cdef int32_t* places         # of nodes, ABSENT where free; open addressing
     cdef uint64_t* hashes        # per place
     cdef int32_t capacity, count
-    # A node of the target that computes what a node of the source does, ABSENT if none; `hash` is
-    # for `put`.
+    # A node of the target that equals a node of the source, ABSENT if there is none; `hash` is for
+    # `put`.
     cdef int32_t find(self, Rewriting rewriting, int32_t node, uint64_t* hash) except -2
     cdef int put(self, int32_t node, uint64_t hash) except -1
     cdef int resize(self, int32_t before) except -1

@@ -16,17 +16,17 @@ import numpy as np
 from cytape.ops.creation import constant_op
 
 cdef enum:
-    COMPARED_BYTES = 4096   # constants and arrays up to this size are equal by value
+    COMPARED_BYTES = 4096   # constants and arrays up to this size are compared by value
 
 
 cdef bint may_merge(Rewriting rewriting, int32_t node) except -1:
-    """Whether another node that does the same may take a node's place."""
+    """Return whether an equal node may replace a node."""
     cdef Op op = <Op>rewriting.source.ops[node]
     if op.stateful or rewriting.pinned[node]:
         return False
     if rewriting.source.nodes[node].n_inputs:
         return True
-    return op is constant_op  # others of no inputs may not mean their outputs' values
+    return op is constant_op  # other ops without inputs, such as placeholders, may differ in value
 
 
 # ---- attributes
@@ -43,7 +43,7 @@ cdef uint64_t mixed(uint64_t hash, uint64_t more) noexcept:
 
 
 cdef uint64_t hash_of(x) except? 0:
-    """A hash of an attribute; attributes that are `same` have the same one."""
+    """Return a hash of an attribute; attributes that are `same` have the same one."""
     cdef object kind = type(x)
     cdef uint64_t hash = <uint64_t><PyObject*>kind
     cdef Value value
@@ -88,7 +88,7 @@ cdef Py_ssize_t hash_python(x) except? -1:
 
 
 cdef bint same(x, y) except -1:
-    """Whether two attributes mean the same: by value where that is certain, else by identity."""
+    """Return whether two attributes are equal: by value for known types, else by identity."""
     cdef Value a, b
     cdef Py_ssize_t i
     if x is y:
@@ -119,7 +119,7 @@ cdef bint same(x, y) except -1:
 
 
 cdef bint is_plain(Value value) noexcept:
-    """Whether a value can be compared by its bytes."""
+    """Return whether a value can be compared by its bytes."""
     return not is_symbolic(value) and value.contiguous and value.spec.nbytes <= COMPARED_BYTES
 
 
@@ -194,7 +194,7 @@ cdef class NodeTable:
         return 0
 
     cdef int resize(self, int32_t before) except -1:
-        """Make as many places as `capacity` says, of so many before."""
+        """Resize the table to `capacity` places."""
         cdef int32_t* places = self.places
         cdef uint64_t* hashes = self.hashes
         cdef int32_t place
@@ -215,7 +215,7 @@ cdef class NodeTable:
 
 
 cdef int copy_or_merge(Rewriting rewriting, NodeTable table, int32_t node) except -1:
-    """Copy a node unless there is one that does the same."""
+    """Copy a node unless an equal one exists."""
     cdef uint64_t hash
     cdef int32_t found, i, first, symbol
     if not may_merge(rewriting, node):

@@ -1,4 +1,3 @@
-# Repeats: ops that a backward pass computes again. What they read is shown by identities, which
-# wait for the gradients that have arrived (`late`), so that no pass makes one op of an op and its
-# repeat. Nor does a plan fuse across them: where it would store nothing of a chain, repeats take
-# memory.
+# Repeats: ops that a backward pass recomputes. They read their inputs through identities that wait
+# for gradients (`late`), so that no pass merges them with the originals, and fusion does not cross
+# them. If a fused plan would not store the intermediates anyway, recomputation costs memory.

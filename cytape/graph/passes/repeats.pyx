@@ -17,7 +17,7 @@ cdef bint is_late(SymbolicGraph graph, int32_t node) except -1:
 
 
 cdef int32_t shown_by(SymbolicGraph graph, int32_t symbol) except -1:
-    """The symbol that identities and calls show in the end."""
+    """Return the symbol that a chain of identities and calls passes on."""
     cdef int32_t node = graph.symbols[symbol].node
     cdef Node* row = &graph.nodes[node]
     while <Op>graph.ops[node] is identity_op or <Op>graph.ops[node] is checkpointed_call_op:
@@ -29,7 +29,7 @@ cdef int32_t shown_by(SymbolicGraph graph, int32_t symbol) except -1:
 
 
 def splits_fused(subgraph) -> bool:
-    """Tell whether repeats part fused ops, in what passes made.
+    """Return whether recomputed ops separate fused ops in an optimised subgraph.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def splits_fused(subgraph) -> bool:
 
 
 def without_repeats(subgraph):
-    """Have a backward pass read what the forward pass computes, instead of repeating it.
+    """Remove recomputation: the backward pass reads the values of the forward pass.
 
-    What reads a late identity reads what that shows, and waits no longer; simplification makes one
-    op of those that compute the same then.
+    Readers of a late identity read its input without waiting; simplification then merges the
+    recomputed ops with the originals.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def without_repeats(subgraph):
             for i in range(row.n_outputs):
                 shown = rewriting.mapping[
                     source.args[row.inputs + row.n_inputs - row.n_outputs + i]]
-                if rewriting.mapping[row.first_output + i] == ABSENT:  # else it is fed
+                if rewriting.mapping[row.first_output + i] == ABSENT:  # otherwise it is fed
                     rewriting.mapping[row.first_output + i] = shown
                 rewriting.note(node, rewriting.target.symbols[shown].node)
         else:

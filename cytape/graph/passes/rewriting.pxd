@@ -1,10 +1,10 @@
-# Rewriting: a subgraph copied node by node, less or otherwise. What all passes are written with.
+# Rewriting: the copy of a subgraph node by node, with changes; the common part of all passes.
 #
 #     mapping[symbol of the source]    = symbol of the target, or ABSENT
 #     successors[node of the source]   = node of the target that runs in its place, or ABSENT
 #
-# A pass goes through the live nodes in an order in which they can run, and for each either copies
-# it, or says what stands for its outputs.
+# A pass visits the live nodes in run order, and copies each or replaces its outputs by symbols of
+# the target.
 
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from cytape.tensor.values.spec cimport Spec
@@ -16,7 +16,7 @@ cdef enum:
 cdef class RewrittenGraph(SymbolicGraph):
     cdef dict control_inputs     # node -> list of nodes
     cdef SymbolicGraph root      # the graph before the first pass
-    cdef dict built_at           # op, place and context -> nodes of the root; made when it is asked
+    cdef dict built_at           # op, place and context -> nodes of the root; made at first use
 
 cdef class Rewriting:
     cdef readonly SymbolicGraph source
@@ -25,15 +25,15 @@ cdef class Rewriting:
     cdef int32_t* mapping
     cdef int32_t* successors
     cdef char* live              # per node of the source: it has to run
-    cdef char* pinned            # a control input, or has some, or is kept: has to be a node
+    cdef char* pinned            # is or has a control input, or is kept: must stay a node
     cdef int32_t n_fed           # symbols of the target before this one are fed
     cdef dict controls           # node of the source -> its control inputs, if it has any
     cdef int begin(self, subgraph, specs=*, bint waits=*) except -1
     cdef int mark(self, bint waits) except -1
     cdef int32_t producer(self, int32_t symbol) noexcept  # in the source; ABSENT for what is fed
-    cdef bint skip(self, int32_t node) except -1      # it is not to be run: go on to the next
+    cdef bint skip(self, int32_t node) except -1      # whether the node is not needed
     cdef int32_t copy(self, int32_t node) except -1   # the node of the target
-    cdef int replace(self, int32_t node, int32_t symbol) except -1  # its output by what is there
+    cdef int replace(self, int32_t node, int32_t symbol) except -1  # its output by a symbol
     cdef int note(self, int32_t node, int32_t successor) except -1  # it runs in the node's place
     cdef object result(self)     # the new Subgraph
 

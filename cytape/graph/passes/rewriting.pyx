@@ -13,10 +13,10 @@ from cytape.ops.creation import constant_op
 
 
 cdef class RewrittenGraph(SymbolicGraph):
-    """A graph made of another one by a pass.
+    """A graph that a pass made from another one.
 
-    Its nodes keep where they were built and the contexts they were built under; those have the
-    numbers that they have in the source.
+    Nodes keep the line that built them and their contexts, which have the same numbers as in the
+    source.
     """
 
     def __cinit__(self, *_, **__):
@@ -26,9 +26,9 @@ cdef class RewrittenGraph(SymbolicGraph):
         return self.control_inputs.get(node, [])
 
     def describe(self, int32_t symbol) -> str:
-        """Say which tensor of the graph that was rewritten a symbol is, for messages.
+        """Describe the tensor of the original graph that a symbol corresponds to, for messages.
 
-        Passes keep no record of that: it is one of the same op, built in the same place.
+        Passes keep no record of it: it is one of the same op, built by the same line.
         """
         cdef int32_t node = self.node_of(symbol), other
         cdef int32_t output = symbol - self.nodes[node].first_output
@@ -63,9 +63,9 @@ cdef class Rewriting:
         free(self.pinned)
 
     cdef int begin(self, subgraph, specs=None, bint waits=True) except -1:
-        """Find out what has to run, and make a target with the feeds, of these specs if given.
+        """Find the live nodes, and make a target with the feeds, of these specs if given.
 
-        Control inputs have to run, too, if nodes wait for them.
+        Control inputs of live nodes are live, too.
         """
         self.source = subgraph.graph
         self.feeds, self.fetches, self.keep = subgraph.feeds, subgraph.fetches, subgraph.keep
@@ -97,7 +97,7 @@ cdef class Rewriting:
             self.source.symbols[symbol].node)
 
     cdef int mark(self, bint waits) except -1:
-        """Mark what fetches, kept nodes and control inputs need; what is fed needs nothing."""
+        """Mark the nodes that fetches, kept nodes and control inputs need; feeds need none."""
         cdef SymbolicGraph source = self.source
         cdef int32_t symbol, node, other, i
         for symbol in self.fetches:
@@ -125,7 +125,7 @@ cdef class Rewriting:
         return 0
 
     cdef bint skip(self, int32_t node) except -1:
-        """Whether a node need not run: it is not live, or all that it computes is fed."""
+        """Return whether a node need not run: it is not live, or all its outputs are fed."""
         cdef int32_t i, symbol = ABSENT
         spend(effort_so_far(), OP_EFFORT)
         if not self.live[node]:
@@ -136,7 +136,7 @@ cdef class Rewriting:
             symbol = self.mapping[self.source.nodes[node].first_output + i]
             if symbol == ABSENT:
                 return False
-        self.note(node, self.target.symbols[symbol].node)  # all is fed
+        self.note(node, self.target.symbols[symbol].node)  # all outputs are fed
         return True
 
     cdef int32_t copy(self, int32_t node) except -1:
@@ -171,7 +171,7 @@ cdef class Rewriting:
 
 
 cdef int32_t fed_symbol(Rewriting rewriting, int32_t symbol, Spec spec) except -1:
-    """A symbol of the target for one that is fed: whatever made it in the source, nothing does."""
+    """Return a symbol of the target for a fed one: a placeholder, whatever its op in the source."""
     cdef SymbolicGraph source = rewriting.source
     cdef RewrittenGraph target = rewriting.target
     cdef int32_t node = source.symbols[symbol].node
@@ -203,7 +203,7 @@ cdef int set_spec(SymbolicGraph graph, int32_t symbol, Spec spec) except -1:
 
 
 def without_dead_code(subgraph, waits=True):
-    """Keep what fetches, kept nodes and control inputs need, and all feeds.
+    """Keep the nodes that fetches, kept nodes and control inputs need, and all feeds.
 
     Parameters
     ----------

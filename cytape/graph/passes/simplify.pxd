@@ -1,8 +1,8 @@
-# All passes that look at one node at a time, in one traversal.
+# Simplification: the passes that rewrite one node at a time, in one traversal.
 
 from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting
 
-# Copy a node whose outputs get the specs that follow from its inputs', or find it to be needless.
+# Copy a node with output specs inferred from its inputs' specs, or remove it if it is redundant.
 cdef int copy_with_specs(Rewriting rewriting, int32_t node) except -1

@@ -43,9 +43,9 @@ def simplified(subgraph):
 
 
 def with_known_specs(subgraph, specs):
-    """Work out all shapes anew from those of what is fed, where these say more than the graph.
+    """Infer all shapes again from the shapes of fed values, which may be more specific.
 
-    Ops that sum or broadcast to the shape that their input has already are left out.
+    Ops that sum or broadcast to the shape that their input already has are removed.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ cdef bint says_more(subgraph, specs) except -1:
 
 
 cdef bint specs_follow(Rewriting rewriting, int32_t node) except -1:
-    """Whether more may be said of a node's outputs than the source says, or of whether it can run.
+    """Return whether a node's output specs, or its validity, may follow from more specific inputs.
 
-    Of (None,) and (3,) the sum is (3,), but not if None turns out to be 2.
+    The sum of (None,) and (3,) is (3,), but an error if None is 2.
     """
     cdef Node* found = &rewriting.source.nodes[node]
     cdef int32_t i

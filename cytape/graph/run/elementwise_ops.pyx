@@ -19,7 +19,7 @@ cdef Kernel add_kernel = kernel_of(np.add)
 
 
 cdef bint elementwise(Code code, int32_t node, Kernel kernel) except -1:
-    """Write what a ufunc of one or two operands does; False if that is left to Python."""
+    """Emit a ufunc of one or two operands; return False to leave it to Python."""
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, x, y
     cdef Place* of_x
@@ -50,7 +50,7 @@ cdef bint elementwise(Code code, int32_t node, Kernel kernel) except -1:
 
 
 cdef bint elementwise_mixed(Code code, int32_t node, Kernel kernel, int32_t x, int32_t y) except -1:
-    """The same for operands of two dtypes, one of which is made the other first."""
+    """Emit a ufunc of operands of two dtypes; one operand is cast first."""
     cdef Spec spec = code.spec(code.graph.nodes[node].first_output)
     cdef int type_x = code.spec(x).type_num, type_y = code.spec(y).type_num
     cdef int type_num = spec.type_num
@@ -73,7 +73,7 @@ cdef bint elementwise_mixed(Code code, int32_t node, Kernel kernel, int32_t x, i
 
 
 cdef int apply(Code code, int32_t node, int op, const Loop* loop, int32_t x, int32_t y) except -1:
-    """Write a loop over one or two operands; op: among the direct ones, or -1."""
+    """Emit a loop over one or two operands. op: number of a direct op, or -1."""
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef int n_inputs = code.graph.nodes[node].n_inputs
     cdef Place* of_x = &code.layout.places[x]
@@ -140,12 +140,12 @@ cdef int apply_by_walk(Code code, int32_t node, const Loop* loop, const int32_t*
 
 
 cdef bint is_like(Code code, int32_t x, Spec spec) except -1:
-    """Whether an operand has the elements of a result in the same places, if it is contiguous."""
+    """Return whether an operand, if contiguous, has the layout of a result."""
     return code.spec(x).size == spec.size and code.spec(x).itemsize == spec.itemsize
 
 
 cdef int32_t converted(Code code, int32_t node, int32_t symbol, int type_num) except -1:
-    """Write the conversion of an operand; return the temporary symbol that is its result."""
+    """Emit a cast of an operand; return the temporary symbol of its result."""
     cdef Spec spec = code.spec(symbol)
     cdef int32_t temporary = code.new_symbol(converted_spec(spec, type_num))
     cdef uint64_t addresses[2]
@@ -161,7 +161,7 @@ cdef int32_t converted(Code code, int32_t node, int32_t symbol, int type_num) ex
 
 
 cdef bint elementwise_of_three(Code code, int32_t node, Kernel kernel) except -1:
-    """Write what a ufunc of three operands does; False if that is left to Python."""
+    """Emit a ufunc of three operands; return False to leave it to Python."""
     cdef Node* row = &code.graph.nodes[node]
     cdef Spec spec = code.spec(row.first_output)
     cdef Loop* loop = loop_of(kernel, spec.type_num, spec)
@@ -177,7 +177,7 @@ cdef bint elementwise_of_three(Code code, int32_t node, Kernel kernel) except -1
 
 
 cdef bint apply_to_three(Code code, int32_t node, const Loop* loop, int first) except -1:
-    """Write a loop over three operands, which from the first on have the result's dtype."""
+    """Emit a loop over three operands; those from `first` on have the result's dtype."""
     cdef const int32_t* operands = code.graph.args + code.graph.nodes[node].inputs
     cdef Spec spec = code.spec(code.graph.nodes[node].first_output)
     cdef int i

@@ -1,6 +1,6 @@
-# The kinds of ops, besides the elementwise ones, that are run without Python. Each function here
-# writes the instructions of a node and returns True, or does nothing and returns False where the op
-# has to be called: for dtypes without a loop, indices that only a run tells, errors of any kind.
+# Emitters of ops that are not elementwise. An emitter writes the instructions of a node and returns
+# True, or returns False, with no effect, if Python must call the op: for dtypes without a loop,
+# indices known only at run time, errors of any kind.
 
 cimport numpy as cnp
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
@@ -56,7 +56,7 @@ ctypedef bint (*Emitter)(Code code, int32_t node, Op op) except -1
 
 
 cdef bint is_read(Op op) noexcept:
-    """Whether an op reads a variable, which it knows; its input is not looked at."""
+    """Return whether an op reads a variable, which is an attribute; its input is not read."""
     return op is read_variable_op
 
 
@@ -115,7 +115,7 @@ cdef bint constant(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint filled(Code code, int32_t node, Op op) except -1:
-    """Zeros or ones, one of which is shown everywhere."""
+    """Zeros or ones, as a uniform value."""
     cdef int32_t symbol = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(symbol)
     cdef npy_intp no_strides[MAX_AXES]
@@ -147,7 +147,7 @@ cdef bint identity(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint checked(Code code, int32_t node, Op op) except -1:
-    """The first input: extents that are known have been checked by the op's shape rule."""
+    """Return the first input unchanged; the shape rule has checked the known extents."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t like = code.graph.args[code.graph.nodes[node].inputs + 1]
     cdef npy_intp strides[MAX_AXES]
@@ -159,7 +159,7 @@ cdef bint checked(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint known_results(Code code, int32_t node, Op op) except -1:
-    """Outputs that are the last inputs: what is known of them besides is for derivatives."""
+    """Return the last inputs as outputs; the other inputs are for derivatives."""
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t first = row.inputs + row.n_inputs - row.n_outputs, i, x
     cdef npy_intp strides[MAX_AXES]
@@ -200,7 +200,7 @@ cdef bint product(Code code, int32_t node, Op op) except -1:
                 or spec.type_num != code.spec(out).type_num
                 or n_matrices(spec) not in (1, n_stacked)):
             return False
-    # Of the left operand the last axis is summed over; outer products take any strides.
+    # The last axis of the left operand is summed over; outer products accept any strides.
     outer = left.dims[left.ndim - 1] == 1
     code.place_output(out)
     geometry[0] = n_stacked
@@ -244,7 +244,7 @@ cdef bint product(Code code, int32_t node, Op op) except -1:
 
 
 cdef npy_intp n_matrices(Spec spec) noexcept:
-    """How many matrices are stacked, or vectors where there is one axis only."""
+    """Return the number of matrices in a stack, or of vectors if `n_core` is one."""
     cdef npy_intp n = 1
     cdef int axis
     for axis in range(spec.ndim - 2):
@@ -253,7 +253,7 @@ cdef npy_intp n_matrices(Spec spec) noexcept:
 
 
 cdef bint is_one_axis(int n_axes, const npy_intp* dims, const npy_intp* strides) noexcept:
-    """Whether the first axes are gone through with the stride of the last of them."""
+    """Return whether the first axes can be merged to one."""
     cdef int axis
     for axis in range(n_axes - 1):
         if strides[axis] != strides[axis + 1] * dims[axis + 1]:
@@ -274,7 +274,7 @@ cdef bint cast(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint part(Code code, int32_t node, Op op) except -1:
-    """The real or the imaginary part; those of complex numbers stand in every other place."""
+    """The real or imaginary part: of complex numbers every other element in memory."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x), result = code.spec(out)
@@ -291,7 +291,7 @@ cdef bint part(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint group(Code code, int32_t node, Op op) except -1:
-    """Ops that are fused to one loop, over operands that are contiguous or read block by block."""
+    """A FusedOp: one loop over operands that are contiguous or read block by block."""
     cdef FusedOp fused = op
     cdef Node* row = &code.graph.nodes[node]
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
@@ -343,7 +343,7 @@ cdef bint group(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint suits_blocks(Code code, int32_t symbol, Spec shape) except -1:
-    """Whether a strided operand is copied block by block: not where runs of elements are short."""
+    """Return whether a strided operand is copied block by block: not if its runs are short."""
     cdef Spec spec = code.spec(symbol)
     return (code.layout.places[symbol].strides >= 0 and spec.type_num == shape.type_num
             and spec.dims[spec.ndim - 1] == shape.dims[shape.ndim - 1] >= LEAST_BLOCK)
@@ -359,7 +359,7 @@ cdef bint select(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:
-    """Whether the loop of matmul takes matrices as they are; not those that BLAS cannot read."""
+    """Return whether the loop of matmul can read matrices without a copy."""
     cdef int axis, first = max(spec.ndim - 2, 0)
     for axis in range(first, spec.ndim):
         if strides[axis] <= 0 and spec.dims[axis] != 1:
@@ -369,10 +369,10 @@ cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:
     return strides[first + 1] == spec.itemsize or strides[first] == spec.itemsize
 
 
-# ---- which op is emitted by what
+# ---- emitters of ops
 
 cdef int emit_by(Emitter emitter, tuple ops) except -1:
-    cdef Op op  # anything else is an error
+    cdef Op op  # a TypeError for other objects
     for op in ops:
         op.emitter = <void*>emitter
     return 0

@@ -16,21 +16,20 @@ from cytape.graph.passes.repeats import splits_fused, without_repeats
 from cytape.graph.run.interpreter import needed_nodes
 
 cdef enum:
-    MOST_PLANS = 64        # of one subgraph, for as many shapes
-    MOST_BYTES = 1 << 28   # of these plans, if they are more than one
+    MOST_PLANS = 64        # of one subgraph, for different shapes
+    MOST_BYTES = 1 << 28   # of all plans of a subgraph, if there are several
 
-cdef long long n_uses = 0  # of plans, all together: a clock
+cdef long long n_uses = 0  # of all plans: a clock
 
 
 @cython.final
 cdef class Executable:
-    """A subgraph that runs, and is optimised if it does so again.
+    """A subgraph that can run, with its plans.
 
-    Most programs that run once are not worth more than a plan of what they are. Those that take
-    4 MiB, or in which ops wait for others, as they do where a gradient computes something again to
-    save memory, are optimised before the first run: so each run takes the same memory. Where
-    extents of its feeds are unknown there is one plan for each combination of specs that is fed:
-    plans know all shapes. Those used least recently make room for new ones.
+    Optimisation pays from the second run on. Subgraphs that need 4 MiB, or have control inputs, as
+    with recomputation, are optimised before the first run, so that every run takes the same memory.
+    If extents of feeds are unknown there is one plan for each combination of specs that is fed,
+    since plans know all shapes; the least recently used ones are dropped.
 
     Parameters
     ----------
@@ -60,14 +59,14 @@ cdef class Executable:
 
     @property
     def n_plans(self) -> int:
-        """How many plans there are."""
+        """The number of plans."""
         if self.plans is None:
             return int(self.plan is not None)
         return len(self.plans)
 
     @property
     def nbytes(self) -> int:
-        """The size of the plans."""
+        """The size of the plans, in bytes."""
         return self.size()
 
     cdef Py_ssize_t size(self) except -1:
@@ -80,12 +79,12 @@ cdef class Executable:
         return nbytes
 
     cpdef list run(self, values, trace=None):
-        """Compute what is fetched.
+        """Compute the fetches.
 
         Parameters
         ----------
         values : sequence of Tensor or array_like
-            What is fed, in the order of the subgraph's feeds.
+            The fed values, in the order of the subgraph's feeds.
         trace : RunTrace, optional
             Gets the time and the memory that each op takes; the run is slower then.
 
@@ -105,7 +104,7 @@ cdef class Executable:
         return self.plan_for(values).run_values(values)
 
     def plans_to_spare(self) -> list:
-        """List when plans were used last, how large they are and for which specs: all but one."""
+        """List last use, size and specs of all plans but the most recent."""
         cdef Plan plan
         if self.plans is None:
             return []
@@ -116,11 +115,11 @@ cdef class Executable:
         return found
 
     def drop(self, specs) -> None:
-        """Forget the plan for some specs."""
+        """Drop the plan for some specs."""
         self.plans.pop(specs, None)
 
     cdef Plan next_plan(self):
-        """Make the plan of the next run, where extents are known and none is optimised yet."""
+        """Make the optimised plan of the next run, if all extents are known."""
         cdef Plan plan = None
         if self.plan is None and not self.at_once:
             plan = Plan(with_sums_early(self.subgraph))
@@ -159,7 +158,7 @@ cdef class Executable:
         return plan
 
     cdef int make_room(self, Py_ssize_t nbytes) except -1:
-        """Drop plans for a new one, those used least recently first."""
+        """Drop plans to make room for a new one, the least recently used first."""
         cdef Plan plan
         kept = self.size() + nbytes
         by_use = sorted([((<Plan>plan).last_use, specs)
@@ -173,7 +172,7 @@ cdef class Executable:
 
 
 cdef Plan optimised_plan(subgraph, specs=None):
-    """Make a plan with fused ops; nothing is computed again if that takes no less memory."""
+    """Make a plan with fused ops, without recomputation if that does not save memory."""
     cdef Plan plain, plan
     optimal = optimise(subgraph, specs)
     plan = Plan(optimal)
@@ -184,14 +183,14 @@ cdef Plan optimised_plan(subgraph, specs=None):
 
 
 def waits(subgraph) -> bool:
-    """Tell whether any op waits for others by control inputs."""
+    """Return whether any op has control inputs."""
     graph, feeds, fetches, keep = subgraph
     return any(len(graph.control_inputs_of(node))
                for node in needed_nodes(graph, list(fetches), feeds, list(keep)))
 
 
 def peak_of_runs(subgraph, specs=None) -> int:
-    """Return the most bytes that intermediate and fetched values of any run take at a time.
+    """Return the peak number of bytes of intermediate and fetched values in any run.
 
     Parameters
     ----------

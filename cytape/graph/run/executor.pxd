@@ -1,6 +1,5 @@
-# Frame: the memory that one run of a plan works in, and its instructions with real addresses. A
-# plan keeps one for the next run; a run that meets with another, in another thread or inside a
-# call, gets a frame of its own.
+# Frame: the memory of one run of a plan, and its instructions with absolute addresses. A plan keeps
+# one for the next run; concurrent and recursive runs get their own frames.
 
 from cytape.tensor.values.buffer cimport Buffer
 from cytape.tensor.values.value cimport Value
@@ -11,7 +10,7 @@ from .instructions cimport Instruction
 from .plan_code cimport Code
 from .plan_layout cimport Stack
 
-cdef struct Patch:          # an operand that lies in external memory
+cdef struct Patch:          # an operand in external memory
     int32_t instruction
     int32_t operand
     npy_intp offset
@@ -21,7 +20,7 @@ cdef class Frame:
     cdef Buffer arena
     cdef Instruction* instructions
     cdef Patch* patches          # by external
-    cdef int32_t* first_patch    # of an external; one more
+    cdef int32_t* first_patch    # of each external, and the end
     cdef list objects            # Values, by external
     cdef list runners            # of subprograms
     cdef Stack* stacks

@@ -71,7 +71,7 @@ cdef class Frame:
         free(self.first_patch)
 
     cdef int link(self) except -1:
-        """Give the instructions the addresses in this frame; note those that each run brings."""
+        """Set the addresses of instructions in this frame; list those that each run sets."""
         cdef Code code = self.code
         cdef uint64_t address
         cdef int32_t i, k, total = 0, number
@@ -127,7 +127,7 @@ cdef class Frame:
         return (<Value>self.objects[external_number(address)]).data + offset_of(address)
 
     cdef int set_external(self, Py_ssize_t number, Value value) except -1:
-        """Bring along memory."""
+        """Set the address of external memory."""
         cdef Patch* patch
         cdef int32_t i
         self.objects[number] = value
@@ -148,7 +148,7 @@ cdef class Frame:
                 if careful:
                     raise
                 self.begin(values)
-                self.run_all(True, None)  # which op it was
+                self.run_all(True, None)  # finds the op that raised the flags
             if not careful and trouble():
                 if matters(found_trouble(), np.geterr()):
                     clear_trouble()
@@ -177,7 +177,7 @@ cdef class Frame:
         return 0
 
     cdef int begin(self, list values) except -1:
-        """Take what is fed, and make room for what is fetched."""
+        """Set the fed values, and allocate the fetched ones."""
         cdef Code code = self.code
         cdef Place* place
         cdef Spec spec
@@ -239,12 +239,12 @@ cdef class Frame:
         return 0
 
     cdef int step(self, int32_t start, int32_t end, trace) except -1:
-        """Run one instruction after the other and look after each at what it did."""
+        """Run instructions one by one, with a check of floating point flags after each."""
         cdef Code code = self.code
         cdef int32_t i
         cdef int failed
         cdef int* flags
-        cdef bytearray met  # by each step of a fused op, which may have overwritten its operands
+        cdef bytearray met  # flags of each step of a fused op, whose operands may be overwritten
         for i in range(start, end):
             if code.code[i].kind == OPERANDS:
                 continue
@@ -267,7 +267,7 @@ cdef class Frame:
                     raise_failure(failed)
                 except (MemoryError, IndexError, ValueError) as error:
                     if isinstance(code.graph.ops[code.code[i].node], ValueOp):
-                        self.run_op(code.code[i].node)  # which says more
+                        self.run_op(code.code[i].node)  # raises a better message
                     note_operation(error, code.graph, code.code[i].node)
                     raise
             if trace is not None:
@@ -306,7 +306,7 @@ cdef class Frame:
         cdef bint copy
         if isinstance(op, ValueOp):
             return (<ValueOp>op).run_values(self.values_for(node), graph.attrs[node])
-        forward = (<object>op).forward  # the method of some ops
+        forward = (<object>op).forward  # a method for some ops
         copy = op.stateful or not is_trusted(forward)
         operands = tuple([self.argument(graph.args[i], copy)
                           for i in range(row.inputs, row.inputs + row.n_inputs)])
@@ -324,7 +324,7 @@ cdef class Frame:
         return 0
 
     cdef ndarray stacked(self, int32_t symbol):
-        """A copy of what a stack holds."""
+        """Return a copy of the rows of a stack."""
         cdef Stack* stack = <Stack*>self.resolved(self.code.layout.places[symbol].address)
         spec = <Spec>self.code.graph.symbols[symbol].spec
         cdef ndarray array = np.empty((stack.count, *list(spec.shape)[1:]), spec.dtype)
@@ -333,7 +333,7 @@ cdef class Frame:
         return array
 
     cdef Value repeated(self, int32_t symbol):
-        """The memory that a value shows again and again, copied; or one item of it."""
+        """Return a copy of the stored elements of a value with strides of zero."""
         cdef Place* places = self.code.layout.places
         cdef Place place = places[symbol], root = places[place.root]
         cdef Spec spec = <Spec>self.code.graph.symbols[symbol].spec
@@ -345,7 +345,7 @@ cdef class Frame:
                              self.code.pool + place.strides, memory)
 
     cdef Value shown(self, int32_t symbol, Value fed):
-        """Return a value inside of a fed one: a view, unless that is an array, which may change."""
+        """Return a part of a fed value: a view, or a copy if the value is a user's array."""
         cdef npy_intp strides[MAX_AXES]
         if fed.id == NO_ID:
             return copy_of_array(self.argument(symbol, False))
@@ -398,7 +398,7 @@ cdef class Frame:
         return copy_of_array(self.argument(symbol, False))
 
     cdef int store(self, int32_t symbol, result) except -1:
-        """Put a result of Python where the instructions expect it."""
+        """Store a result of Python where instructions read it."""
         cdef Place* place = &self.code.layout.places[symbol]
         cdef Spec spec = <Spec>self.code.graph.symbols[symbol].spec
         cdef Value value = result if type(result) is Value else None
@@ -421,7 +421,7 @@ cdef class Frame:
         return 0
 
     cdef int report(self, int32_t node, bytearray met) except -1:
-        """Say, as NumPy is set up to, that something was divided by zero or overflowed."""
+        """Warn or raise, by NumPy's settings, about a division by zero, an overflow, ..."""
         cdef int found = found_trouble()
         cdef Py_ssize_t i
         op = self.code.graph.ops[node]
@@ -432,7 +432,7 @@ cdef class Frame:
             if met is not None:
                 for i, step_op in enumerate((<FusedOp>op).step_ops):
                     say(step_op, numbered((<int*><char*>met)[i]), self.errors)
-            elif isinstance(op, AccumulateOp):  # which may have written over an operand
+            elif isinstance(op, AccumulateOp):  # may have overwritten an operand
                 say(add, numbered(found), self.errors)
             elif not isinstance(op, ValueOp):
                 say(op, numbered(found), self.errors)
@@ -482,7 +482,7 @@ cdef Value own_copy(Value value, bint fed):
 
 
 cdef bint is_borrowed(ndarray array) except -1:
-    """Whether an array shows memory of a frame, which is going to change."""
+    """Return whether an array shares memory with a frame, which later runs overwrite."""
     cdef object base = array
     while isinstance(base, ndarray):
         base = base.base
@@ -490,7 +490,7 @@ cdef bint is_borrowed(ndarray array) except -1:
 
 
 cdef bint is_trusted(forward):
-    """Whether a function keeps none of its arguments."""
+    """Return whether a function keeps no reference to its arguments."""
     module = getattr(forward, "__module__", None)
     return isinstance(forward, ufunc) or isinstance(module, str) and (
         module + ".").startswith(("numpy.", "cytape."))

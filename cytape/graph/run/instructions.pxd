@@ -1,15 +1,15 @@
-# Instructions: what a plan consists of, and the loop that runs them without Python.
+# Instructions of plans, and the loop that runs them without Python.
 #
 #     { MULTIPLY_D, node 7, data: the inputs, then the output, ... }
 #
-# Operands are addresses. What a typed loop needs besides stands in the pool of the plan, `geometry`
-# being its position there:
+# Operands are addresses. Further arguments of a typed loop are in the pool of the plan, at position
+# `geometry`:
 #
 #     LOOP      n, one stride per operand
 #     WALK      n_axes, n_operands, n, one stride per operand (the inner loop, as above); then
 #               n_axes extents, and n_axes strides per operand
 #     PRODUCT   the dimensions and the strides of matmul's loop
-#     COPY, ZERO  nothing: `work` is how many bytes
+#     COPY, ZERO  none: `work` is the number of bytes
 
 from cytape.ops.kernels.ufunc_loops cimport Kernel, Loop
 from cytape.tensor.values.spec cimport Spec
@@ -27,16 +27,16 @@ cdef enum Kind:
     PRODUCT
     COPY
     ZERO
-    FUSED         # `loop` is a FusedOp; `geometry` operands, results and memory to work in
-    CONTROL       # ... in code a Subprogram, in a frame the Runner of it; operands and results
-    OPERANDS      # follows one of these: what has no room there
+    FUSED         # `loop` is a FusedOp; `geometry` operands, results and scratch memory
+    CONTROL       # ... in code a Subprogram, in a frame its Runner; operands and results
+    OPERANDS      # follows one of these: further operands
     CALL          # of Python
 
 cdef enum:
     N_OPERANDS = 4
     MANY_OPERANDS = 64
     N_DIRECT = 6  # the ops of the first two lines above; comparisons follow
-    N_INTEGER = 3  # ... of which the first are there for integers
+    N_INTEGER = 3  # ... of which the first exist for integers
     SHORT = 64    # elements for which the loops here are the fastest
 
 cdef struct Instruction:
@@ -44,7 +44,7 @@ cdef struct Instruction:
     int32_t node
     char* data[N_OPERANDS]
     const Loop* loop
-    npy_intp work       # bytes gone through
+    npy_intp work       # bytes read and written
     int32_t geometry
 
 # Subprogram: code that an instruction runs, once or repeatedly (a body). Runner: its state in one
@@ -52,7 +52,7 @@ cdef struct Instruction:
 cdef class Subprogram:
     cdef readonly Py_ssize_t nbytes      # of a runner
     cdef readonly Py_ssize_t peak_bytes  # of values in it
-    cdef readonly Py_ssize_t effort      # in bytes gone through, of an iteration or a branch
+    cdef readonly Py_ssize_t effort      # in bytes read and written, of an iteration or a branch
     cdef Runner new_runner(self)
 
 cdef class Runner:
@@ -67,8 +67,8 @@ cdef int run_looped(const Instruction* at, int* met) noexcept nogil
 cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
 cdef int scalar_kind(int op, int type_num) noexcept         # of a direct op, or -1
 cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op, or NULL
-# Floating-point flags that are raised; the same as NumPy numbers them; whether NumPy is set up to
-# say something about that.
+# The raised floating-point flags; the same in NumPy's numbering; whether NumPy's settings report
+# them.
 cdef int found_trouble() noexcept
 cdef int numbered(int found) noexcept
 cdef bint matters(int found, dict errors)

@@ -165,7 +165,7 @@ cdef class Subprogram:
 
 
 cdef class Runner:
-    """A subprogram with the memory that it works in."""
+    """A subprogram with its memory."""
 
     cdef list memory(self):
         return []
@@ -231,7 +231,7 @@ cdef const Loop* cast_loop(int from_type, int to_type) noexcept:
 
 
 cdef Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
-    """The loop for operands of a type, NULL if there is none with such results."""
+    """Return the loop for operands and results of given types, NULL if there is none."""
     cdef Loop* loop
     if not 0 <= type_num < N_TYPES:
         return NULL
@@ -240,16 +240,16 @@ cdef Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
 
 
 cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept:
-    """Whether a loop is one of integers or booleans that raises no errors, as powers may."""
+    """Return whether a loop is for integers or booleans and raises no errors, unlike powers."""
     return type_num <= cnp.NPY_ULONGLONG and kernel is not power_kernel
 
 
 cdef int compared_type(Spec x, Spec y) except -2:
-    """The type that operands of two types are compared as, if one can be made the other; or -1."""
+    """Return the type in which operands of two types are compared, one of these two; or -1."""
     if x.type_num == cnp.NPY_BOOL or y.type_num == cnp.NPY_BOOL:
         return max(x.type_num, y.type_num)
     if cast_loop(x.type_num, x.type_num) == NULL or cast_loop(y.type_num, y.type_num) == NULL:
-        return -1  # unsigned integers among them, which NumPy compares exactly with signed ones
+        return -1  # NumPy compares unsigned and signed integers exactly
     return (<cnp.dtype>np.promote_types(x.dtype, y.dtype)).num
 
 
@@ -267,7 +267,7 @@ cdef int numbered(int found) noexcept:
 
 
 cdef bint matters(int found, dict errors):
-    """Whether NumPy is set up to say something about what has happened."""
+    """Return whether NumPy's settings report some floating-point flags."""
     return (found & FE_DIVBYZERO and errors["divide"] != "ignore"
             or found & FE_OVERFLOW and errors["over"] != "ignore"
             or found & FE_UNDERFLOW and errors["under"] != "ignore"
@@ -309,7 +309,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             (<float*>data[1])[0] = -(<float*>data[0])[0]
         elif kind == SQUARE_F:
             (<float*>data[1])[0] = (<float*>data[0])[0] * (<float*>data[0])[0]
-        elif kind == ADD_L:  # unsigned: what is too large wraps around
+        elif kind == ADD_L:  # unsigned, so that overflow wraps around
             (<uint64_t*>data[2])[0] = (<uint64_t*>data[0])[0] + (<uint64_t*>data[1])[0]
         elif kind == SUBTRACT_L:
             (<uint64_t*>data[2])[0] = (<uint64_t*>data[0])[0] - (<uint64_t*>data[1])[0]
@@ -346,7 +346,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             walk(data, pool + at.geometry, at.loop)
         elif kind == PRODUCT:
             geometry = pool + at.geometry
-            memcpy(factors, data, sizeof(factors))  # the loop goes on to the next of a stack
+            memcpy(factors, data, sizeof(factors))  # the loop advances its arguments
             at.loop.function(factors, geometry, geometry + 4, at.loop.data)
         elif kind == COPY:
             memcpy(data[1], data[0], at.work)
@@ -361,7 +361,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
 
 
 cdef int run_looped(const Instruction* at, int* met) noexcept nogil:
-    """Have an op compute that brings a loop of its own."""
+    """Run a FusedOp's loop."""
     cdef char* on_stack[MANY_OPERANDS]
     cdef char** data = on_stack
     cdef PyObject* op = <PyObject*>at.loop
@@ -382,7 +382,7 @@ cdef int run_looped(const Instruction* at, int* met) noexcept nogil:
 
 
 cdef void walk(char** operands, const npy_intp* geometry, const Loop* loop) noexcept nogil:
-    """Run a loop on one run of elements after the other."""
+    """Run a loop on each run of elements."""
     cdef npy_intp n_axes = geometry[0], n_operands = geometry[1]
     cdef const npy_intp* steps = geometry + 3
     cdef const npy_intp* extents = steps + n_operands

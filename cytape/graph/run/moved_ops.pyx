@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef bint moved(Code code, int32_t node, Op op) except -1:
-    """Views of operands, or copies of their regions into the outputs."""
+    """Emit a structural op: views of operands, or copies of regions into the outputs."""
     cdef Node* row = &code.graph.nodes[node]
     cdef const int32_t* inputs = code.graph.args + row.inputs
     cdef list operands = None
@@ -110,7 +110,7 @@ cdef bint is_strided_view(Code code, int32_t node) except -1:
 
 
 cdef bint show_item(Code code, int32_t node, Moves moves) except -1:
-    """Show one item in what an operand that does so is moved to, if that is alike everywhere."""
+    """Emit a uniform output for a uniform operand, if the moves allow it."""
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t x = code.graph.args[row.inputs], symbol
     cdef npy_intp no_strides[MAX_AXES]
@@ -127,7 +127,7 @@ cdef bint show_item(Code code, int32_t node, Moves moves) except -1:
 
 
 cdef int emit_multiple(Code code, int32_t node, int32_t x, npy_intp n) except -1:
-    """The sum of so many of the one item that an operand shows, shown everywhere, too."""
+    """Emit a uniform output: a multiple of a uniform operand's item."""
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(out)
     cdef Instruction* instruction
@@ -135,7 +135,7 @@ cdef int emit_multiple(Code code, int32_t node, int32_t x, npy_intp n) except -1
     cdef Value factor
     code.place_item(out)
     address = code.layout.places[out].address
-    if spec.type_num == cnp.NPY_DOUBLE:  # rounded once, whatever their number
+    if spec.type_num == cnp.NPY_DOUBLE:  # rounded once
         factor = new_value(scalar_spec(spec))
         (<double*>factor.data)[0] = n
         code.constants.append(factor)
@@ -153,8 +153,7 @@ cdef int emit_multiple(Code code, int32_t node, int32_t x, npy_intp n) except -1
 
 
 cdef tuple layout_of_places(Code code, list operands, bint strided):
-    """The specs of operands, then, if some are strided, the strides of these and None for others.
-    """
+    """Return the specs of operands; if some are strided, then strides, None for the others."""
     cdef npy_intp strides[MAX_AXES]
     cdef int32_t symbol
     cdef int axis

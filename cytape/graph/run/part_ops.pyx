@@ -67,7 +67,7 @@ cdef bint scatter_add(Code code, int32_t node, Op op) except -1:
 
 
 cdef object index_along(Code code, int32_t node):
-    """The index along an axis that the second input is, None if the plan does not know it."""
+    """Return the index along an axis of the second input, None if the plan does not know it."""
     cdef int32_t places = code.graph.args[code.graph.nodes[node].inputs + 1]
     cdef int32_t source = code.graph.symbols[places].node
     cdef dict attrs = code.graph.attrs[node]
@@ -119,7 +119,7 @@ cdef bint update_part(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint copy_region(Code code, int32_t node, index) except -1:
-    """Copy a region of an operand with any strides; False for indices of other kinds."""
+    """Copy a region of an operand with any strides; return False for other indices."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(out)
@@ -141,6 +141,6 @@ cdef bint copy_region(Code code, int32_t node, index) except -1:
 
 
 cdef bint is_updated(Code code, int32_t symbol) except -1:
-    """Whether an operand is the result of an update, in whose memory the next one is to happen."""
+    """Return whether an operand is the result of an update, whose memory the next one reuses."""
     cdef object op = code.graph.ops[code.graph.symbols[symbol].node]
     return type(op) is UpdateOp and (<UpdateOp>op).kind == SET

@@ -1,4 +1,4 @@
-# Plan: a piece of a graph ready to run.
+# Plan: a subgraph compiled for given shapes, ready to run.
 
 from .executor cimport Frame
 from .plan_code cimport Code

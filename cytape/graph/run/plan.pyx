@@ -72,24 +72,24 @@ cdef class Plan:
 
     @property
     def n_instructions(self) -> int:
-        """How many instructions there are."""
+        """The number of instructions."""
         return self.code.n_code
 
     @property
     def n_calls(self) -> int:
-        """How many of them are calls of Python."""
+        """The number of instructions that call Python."""
         cdef int i
         return sum([1 for i in range(self.code.n_spans) if self.code.spans[i].is_call])
 
     def run(self, values, trace=None) -> list:
-        """Compute what is fetched.
+        """Compute the fetches.
 
         Parameters
         ----------
         values : sequence of Tensor or ndarray
-            What is fed, in the order of the subgraph's feeds.
+            The fed values, in the order of the subgraph's feeds.
         trace : RunTrace, optional
-            Gets the time and the memory that each op takes; the run is slower then.
+            Records the time and the memory of each op; the run is slower.
 
         Returns
         -------

@@ -4,8 +4,8 @@
 #     pool   = geometry of operands: extents and strides
 #     spans  = pieces of code: either one call of Python or instructions without any
 #
-# Externals (memory that the code does not own) have numbers: first the fed values, then the fetched
-# ones, then results of calls of Python.
+# Externals (memory that the code does not own) are numbered: the fed values, then the fetched ones,
+# then results of Python calls.
 
 cimport cython
 from cytape.core.typedefs cimport index_t
@@ -26,14 +26,14 @@ cdef enum:
 cdef struct Span:
     int32_t start, end
     bint is_call
-    bint release         # the GIL, for others meanwhile
+    bint release         # whether it releases the GIL
 
 
 @cython.final
 cdef class Code:
     cdef readonly SymbolicGraph graph
     cdef readonly tuple feeds, fetches
-    cdef frozenset fed           # the feeds, where Python is called
+    cdef frozenset fed           # the feeds, if Python is called
     cdef Layout layout
     cdef Instruction* code
     cdef npy_intp* lives         # per instruction: bytes of values that are alive while it runs
@@ -42,10 +42,10 @@ cdef class Code:
     cdef index_t n_pool, pool_capacity, last_geometry
     cdef Span* spans
     cdef index_t n_spans, spans_capacity
-    cdef readonly bint nested    # run by an instruction of other code; of what is fed
-    cdef frozenset owned         # ... those of these numbers are its own, to be written over
-    cdef int n_fresh             # ... the first ones are given to each run, all others to the first
-    cdef int n_movable           # of what is fetched, the first ones may be left in owned memory
+    cdef readonly bint nested    # run by an instruction of other code
+    cdef frozenset owned         # ... numbers of the feeds that it may overwrite
+    cdef int n_fresh             # ... so many feeds are set in each run, the others once
+    cdef int n_movable           # so many fetches may be left in owned memory
     cdef list moves              # per fetch: the feed in whose memory it is left, or -1
     cdef readonly list subprograms
     cdef dict alone              # executables of nodes, by node and specs of a run
@@ -55,10 +55,10 @@ cdef class Code:
     cdef int32_t n_externals, n_symbols
     cdef list temporary_specs    # of symbols beyond those of the graph, for the node at hand
     cdef list constants          # kept alive
-    cdef dict direct             # symbol -> the fetched external that it or a view of it is put in
-    cdef set copied              # ... of these, views that are copied there, so that their bases go
-    cdef set filled              # ... those into which something is computed
-    cdef set late                # fetches whose memory Python brings along
+    cdef dict direct             # symbol -> fetched external that it, or a view of it, is in
+    cdef set copied              # ... views that are copied there, to free their bases
+    cdef set filled              # ... externals that are computed in place
+    cdef set late                # fetches whose memory Python allocates
     cdef dict releases           # call -> externals that are not needed afterwards
     cdef list unneeded           # those of the next call
     cdef readonly npy_intp peak_bytes

@@ -1,6 +1,6 @@
-# Memory is worked out while the code is written: each symbol knows how many uses are to come, each
-# piece of memory how many symbols lie in it. What has no more uses is free for what comes next; an
-# elementwise op may write over an operand that it is the last to read.
+# Memory is assigned while instructions are emitted: symbols count their remaining uses, blocks of
+# memory the symbols in them. Memory without remaining uses is reused; an elementwise op may
+# overwrite an operand that has no other reader.
 
 from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
@@ -16,8 +16,8 @@ from .plan_layout cimport (
 
 cdef enum:
     MAX_EXTERNALS = 1 << 20
-    FEW_STEPS = 16  # of a run, below which calls of a loop take longer than what it does
-    TILE = 256      # steps that are made instead
+    FEW_STEPS = 16  # length of runs below which the calls of a loop dominate
+    TILE = 256      # length of runs that are made instead
 
 
 cdef class Code:
@@ -64,7 +64,7 @@ cdef class Code:
         return symbol
 
     cdef int32_t new_symbol(self, Spec spec) except -1:
-        """A symbol beyond those of the graph, for the node at hand."""
+        """Return a symbol beyond those of the graph, for the present node."""
         if len(self.temporary_specs) == N_TEMPORARIES:
             raise OverflowError("an op has too many operands")
         self.temporary_specs.append(spec)
@@ -80,7 +80,7 @@ cdef class Code:
         return 0
 
     cdef int accumulate(self, int32_t node, Loop* loop, int32_t deferred, int32_t other) except -1:
-        """Add zeros with something in them: only that something, in its place."""
+        """Add a deferred operand, zeros with a part, to an array: only the part, in its place."""
         cdef int32_t out = self.graph.nodes[node].first_output
         if self.layout.places[other].kind == DEFERRED:
             self.settle(other)
@@ -88,7 +88,7 @@ cdef class Code:
         return self.add_part(node, deferred, &self.layout.places[deferred], out, loop)
 
     cdef int settle(self, int32_t symbol) except -1:
-        """Compute what was put off."""
+        """Compute a deferred value."""
         cdef Place deferred = self.layout.places[symbol]
         cdef int32_t node = self.graph.symbols[symbol].node
         self.place_output(symbol)
@@ -132,7 +132,7 @@ cdef class Code:
         return self.layout.take(symbol, nbytes)
 
     cdef int place_over(self, int32_t node, int32_t symbol, int32_t x) except -1:
-        """Give an output the memory of an operand, or a copy of it if that is still to be read."""
+        """Give an output the memory of an operand, or a copy if the operand has other readers."""
         if not self.take_over(symbol, x, 1):
             self.place_output(symbol)
             self.emit_copy(node, &self.layout.places[x], self.spec(x),
@@ -140,7 +140,7 @@ cdef class Code:
         return 0
 
     cdef int place_item(self, int32_t symbol) except -1:
-        """Take memory for one item, which the symbol shows everywhere."""
+        """Take memory for one item, which the symbol repeats."""
         cdef npy_intp no_strides[MAX_AXES]
         cdef Spec spec = self.spec(symbol)
         memset(no_strides, 0, sizeof(no_strides))
@@ -149,7 +149,7 @@ cdef class Code:
         return 0
 
     cdef bint shows_item(self, int32_t symbol) except -1:
-        """Whether all elements are one in memory."""
+        """Return whether a symbol is uniform in memory."""
         cdef Place* place = &self.layout.places[symbol]
         cdef Spec spec = self.spec(symbol)
         if place.kind != PLACED or not spec.known:
@@ -178,7 +178,7 @@ cdef class Code:
 
     cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,
                   const npy_intp* strides) except -1:
-        """Let a symbol lie in the memory of another; strides NULL: as that does, in C order."""
+        """Make a symbol a view of another one; strides NULL: C order."""
         cdef Place* place = &self.layout.places[symbol]
         cdef Place* other = &self.layout.places[of]
         place.kind = PLACED
@@ -192,9 +192,9 @@ cdef class Code:
         return 0
 
     cdef bint may_take_over(self, int32_t dying, int32_t count) except -1:
-        """Whether an input may be overwritten, as it has no further readers.
+        """Return whether an input has no other readers and may be overwritten.
 
-        count: how many times it is among the inputs.
+        count: the number of its occurrences among the inputs.
         """
         cdef Place* other = &self.layout.places[dying]
         cdef Place* root = &self.layout.places[other.root]
@@ -205,11 +205,11 @@ cdef class Code:
                      or self.is_fetched_memory(external_number(root.address))))
 
     cdef bint is_fetched_memory(self, int32_t number) except -1:
-        """Whether an external is new memory for a result; what Python returns may be shared."""
+        """Return whether an external is new memory for a result; Python's results may be shared."""
         return number in self.filled and number not in self.late
 
     cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1:
-        """Give an output the memory of an input, if that may be."""
+        """Give an output the memory of an input, if possible."""
         cdef Place* other = &self.layout.places[dying]
         cdef Place* root = &self.layout.places[other.root]
         cdef Place* place = &self.layout.places[symbol]
@@ -280,7 +280,7 @@ cdef class Code:
         return position
 
     cdef int32_t linear(self, npy_intp n, npy_intp a, npy_intp b, npy_intp c) except -1:
-        """The geometry of operands each of which has one stride; often that of those before."""
+        """Return the geometry of operands with one stride each; reuses that of the last loop."""
         cdef npy_intp numbers[4]
         cdef npy_intp* last = self.pool + self.last_geometry
         if self.last_geometry >= 0 and (
@@ -316,7 +316,7 @@ cdef class Code:
 
     cdef int emit_tiled(self, int32_t node, Walk* walk, const Loop* loop,
                         uint64_t* addresses) except -1:
-        """The same in any order: of short runs many are made long ones, a tile at a time."""
+        """Emit a walk in any order of axes; short runs are joined to long ones, tile by tile."""
         cdef uint64_t after[N_OPERANDS]
         cdef npy_intp extent, step
         cdef int i, last
@@ -365,7 +365,7 @@ cdef class Code:
         return 0
 
     cdef int emit_copy(self, int32_t node, Place* place, Spec spec, uint64_t target) except -1:
-        """Copy a value to where it is to lie in C order."""
+        """Copy a value to memory in C order."""
         cdef Instruction* instruction
         cdef uint64_t addresses[2]
         cdef Walk walk
@@ -384,7 +384,7 @@ cdef class Code:
         return self.emit_tiled(node, &walk, copy_loop(spec.itemsize), addresses)
 
     cdef int emit_operands(self, int32_t node, int kind, op, list symbols, npy_intp work) except -1:
-        """Write an instruction that an object runs, with any number of operands."""
+        """Emit an instruction that an object runs, with any number of operands."""
         cdef Instruction* instruction = NULL
         cdef int32_t i
         for i in range(len(symbols)):

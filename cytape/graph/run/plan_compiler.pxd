@@ -1,4 +1,4 @@
-# Compiling: from the nodes that are needed, in their order, to instructions and a layout of memory.
+# Compiler of plans: from the needed nodes, in order, to instructions and a memory layout.
 
 from libc.stdint cimport int32_t
 

@@ -32,11 +32,11 @@ cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
 
 cdef enum:
-    SPAN_INSTRUCTIONS = 4096     # after so many, or so much data, signals are looked at
+    SPAN_INSTRUCTIONS = 4096     # signals are checked after so many, or so much data
     SPAN_BYTES = 1 << 23
     INSTRUCTION_EFFORT = 256     # effort of the smallest instruction, in bytes read or written
     NO_SYMBOL = -1
-    FEW = 8                      # times as large as its memory is what is not written out
+    FEW = 8                      # least broadcast / stored size of a fetch that is not copied
 
 
 cdef int compile(Code code, tuple keep) except -1:
@@ -66,7 +66,7 @@ cdef int compile(Code code, tuple keep) except -1:
 
 
 cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
-    """Find the nodes that are to run and count the uses of symbols; return where they end."""
+    """Find the needed nodes and count the uses of symbols; return the end of the nodes."""
     cdef SymbolicGraph graph = code.graph
     cdef Place* places = code.layout.places
     cdef int32_t node, symbol, i, top = 0, n_needed = 0
@@ -108,8 +108,7 @@ cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
 
 
 cdef int compute_in_place(Code code) except -1:
-    """Have what is fetched as a view of a value, or is the last sum of several that take over each
-    other's memory, be computed where it is fetched from the first on."""
+    """Compute a value in fetched memory if a view of it, or a sum that reuses it, is fetched."""
     cdef int32_t symbol, node, base
     cdef list nodes
     for fetched, number in list(code.direct.items()):
@@ -152,9 +151,9 @@ cdef int32_t summed_before(Code code, int32_t node) except -2:
 
 
 cdef int copy_first_term(Code code, int32_t node, number) except -1:
-    """Have the first of more than two large terms copied to the sum, if it is a strided view.
+    """Copy the first of more than two large terms to the sum, if it is a strided view.
 
-    Its base is free then before the second term is computed.
+    This frees its base before the second term is computed.
     """
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t first, base
@@ -175,7 +174,7 @@ cdef int copy_first_term(Code code, int32_t node, number) except -1:
 
 
 cdef bint is_sum(Code code, int32_t node) except -1:
-    """Whether a node writes its result over a contiguous operand that nothing else reads."""
+    """Return whether a node overwrites a contiguous operand that has no other reader."""
     cdef object op = code.graph.ops[node]
     if type(op) is FusedOp:
         return code.graph.nodes[node].n_outputs == 1
@@ -192,7 +191,7 @@ cdef int place_feeds(Code code) except -1:
             raise GraphError(
                 f"{code.graph.describe(symbol)} is fed twice")
         if code.nested and k >= code.n_fresh and place.uses:
-            place.uses += 1  # its memory is not given to others: the next run reads it, too
+            place.uses += 1  # never freed: the next run reads it, too
         if code.nested and not code.spec(symbol).known:
             code.layout.take_stack(symbol)
             continue
@@ -266,7 +265,7 @@ cdef int call(Code code, int32_t node) except -1:
 
 
 cdef int fetch(Code code) except -1:
-    """Copy what is fetched, unless it was computed where it is to be."""
+    """Copy fetched values that were not computed in place."""
     cdef Place* place
     cdef int32_t i, symbol, number
     for i, symbol in enumerate(code.fetches):
@@ -286,7 +285,7 @@ cdef int fetch(Code code) except -1:
 
 
 cdef bint is_repeated(Code code, int32_t symbol) except -1:
-    """Whether what is fetched shows little memory again and again, and is handed out as such."""
+    """Return whether a fetched value repeats little memory, and is returned with those strides."""
     cdef Place* place = &code.layout.places[symbol]
     cdef npy_intp nbytes = code.spec(symbol).nbytes
     if code.nested or place.strides < 0 or nbytes <= SMALL_BYTES:
@@ -295,13 +294,13 @@ cdef bint is_repeated(Code code, int32_t symbol) except -1:
 
 
 cdef bint is_fed(Code code, Place* place) except -1:
-    """Whether what is fetched lies in what is fed, in C order, and can be shown there."""
+    """Return whether a fetched value is a contiguous part of a fed one, and is returned as such."""
     return (not code.nested and place.strides < 0 and memory_of(place.address) == EXTERNAL
             and external_number(place.address) < <int32_t>len(code.feeds))
 
 
 cdef bint is_in_place(Code code, int32_t symbol, int32_t number) except -1:
-    """Whether what is fetched lies in its own memory, if as a view of what fills that."""
+    """Return whether a fetched value is in its own memory, perhaps as a view."""
     cdef Place* place = &code.layout.places[symbol]
     if code.nested:
         return place.address == external_address(number)
@@ -310,7 +309,7 @@ cdef bint is_in_place(Code code, int32_t symbol, int32_t number) except -1:
 
 
 cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:
-    """Whether a fetched value can stay in memory that the code owns: the caller moves it."""
+    """Return whether a fetched value can stay in memory of the code, to be moved by the caller."""
     cdef Place* place = &code.layout.places[symbol]
     cdef Place* root = &code.layout.places[place.root]
     if memory_of(place.address) != EXTERNAL or place.strides >= 0:
@@ -351,7 +350,7 @@ cdef int divide_into_spans(Code code) except -1:
 
 
 cdef npy_intp effort_of(Code code, Instruction* instruction) noexcept:
-    """How long an instruction takes, in bytes that could be gone through meanwhile."""
+    """Return the effort of an instruction, in bytes that could be read in the same time."""
     cdef const npy_intp* geometry = code.pool + instruction.geometry
     cdef npy_intp effort = instruction.work
     if instruction.kind == PRODUCT:

@@ -1,14 +1,13 @@
-# Layout: where the values of a plan lie. While a plan is made, an address says in which memory and
-# how far into it; a run knows where that memory is.
+# Layout: the memory layout of a plan's values. While a plan is compiled, an address is a kind of
+# memory and an offset; a run resolves it.
 #
 #     0         | pointer     of a constant
 #     SMALL     | offset      the part of the arena for values of up to SMALL_BYTES, in slots
-#     LARGE     | offset      its other part, a heap whose free neighbours are made one
-#     EXTERNAL  | k, offset   memory that a run brings along: of what is fed, fetched, or computed
-#                             by Python
-#     STACKS    | offset      what loops leave, each a Stack
+#     LARGE     | offset      its other part, a heap that merges adjacent free blocks
+#     EXTERNAL  | k, offset   memory set by a run: of fed, fetched or Python-computed values
+#     STACKS    | offset      results of loops, each a Stack
 #
-# A value's memory is free for others once no symbol that is still to be read lies in it.
+# Memory is reused when no symbol in it has remaining uses.
 
 from cytape.core.typedefs cimport index_t
 from cytape.tensor.values.spec cimport Spec
@@ -33,8 +32,8 @@ cdef int poison  # for debugging: the byte that plans fill their memory with; -1
 cdef enum PlaceKind:
     NOWHERE = 0  # not computed, or not yet
     PLACED
-    UNKNOWN      # of unknown shape: an external that has no address until it is computed
-    DEFERRED     # zeros with a value added somewhere, which may be added to another sum instead
+    UNKNOWN      # of unknown shape: an external without an address until it is computed
+    DEFERRED     # zeros with a part, which may be added to another sum instead
     STACKED      # a Stack
 
 cdef struct Place:          # of a symbol
@@ -43,7 +42,7 @@ cdef struct Place:          # of a symbol
     int32_t kind
     int32_t root            # the symbol that the memory was taken for
     int32_t uses            # to come
-    int32_t claims          # as root: symbols in this memory that are to be used yet
+    int32_t claims          # as root: symbols in this memory with remaining uses
     int32_t strides         # position in the pool; -1: contiguous
     int32_t source          # DEFERRED: the symbol that is added
     int32_t slot            # as root: of SMALL memory

@@ -11,9 +11,9 @@ poison = -1
 
 
 def poison_memory(byte):
-    """Have plans fill their memory with a byte before each run; None: no longer.
+    """Make plans fill their memory with a byte before each run; None: not any more.
 
-    For tests: a read of memory that nothing has written gives another result then.
+    For tests: reads of uninitialised memory change results.
     """
     global poison
     poison = -1 if byte is None else <unsigned char>byte
@@ -83,7 +83,7 @@ cdef class Layout:
         return slot
 
     cdef int give_back(self, Place* root) except -1:
-        """Take back the memory of a root, in which no symbol lies that is to be read yet."""
+        """Free the memory of a root, when none of its symbols has remaining uses."""
         cdef int size_class = class_of(root.nbytes)
         self.live -= root.nbytes
         if size_class == N_CLASSES:

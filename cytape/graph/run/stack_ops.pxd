@@ -1,4 +1,4 @@
-# Stacks of rows, written by loops, as arrays whose number of rows the graph knows.
+# Emitter of checked stacks: rows written by a loop, as an array of a known number of rows.
 
 from cytape.ops.calls.dispatch cimport Op
 from libc.stdint cimport int32_t

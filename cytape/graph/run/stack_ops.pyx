@@ -17,7 +17,7 @@ cdef object graph_error = GraphError
 
 
 cdef bint ensure_shape(Code code, int32_t node, Op op) except -1:
-    """Show an operand of known shape; copy a stack, if that has as many rows as it must have."""
+    """Emit a view of an operand of known shape, or a copy of a stack after a check of its rows."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x), result = code.spec(out)

@@ -1,6 +1,6 @@
-# Emitters of sums, means, products and extrema along axes, of running sums and products, and of
-# sums of many terms. A result of a reduction has strides of 0 along its axes, so that one walk over
-# the operand adds each element to its sum, or multiplies or compares it.
+# Emitters of sums, means, products and extrema along axes, of cumulative sums and products, and of
+# sums of many terms. The result of a reduction has strides of 0 along the reduced axes, so that one
+# walk over the operand accumulates each element.
 
 from cytape.ops.calls.dispatch cimport Op
 from libc.stdint cimport int32_t

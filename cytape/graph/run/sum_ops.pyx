@@ -29,7 +29,7 @@ cdef npy_intp[MAX_AXES] NO_STRIDES
 
 
 cdef bint reduced(Code code, int32_t node, Op op) except -1:
-    """Write a sum, mean, product or extremum along axes."""
+    """Emit a sum, mean, product or extremum along axes."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x), result = code.spec(out)
@@ -79,7 +79,7 @@ cdef bint reduced(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint has_loops(Code code, int32_t x) except -1:
-    """Whether an operand has an address and a dtype whose loops raise no errors."""
+    """Return whether an operand has an address and a dtype whose loops raise no errors."""
     cdef Spec spec = code.spec(x)
     return (spec.known and spec.trainable and spec.type_num < N_TYPES
             and code.layout.places[x].kind == PLACED)
@@ -87,11 +87,11 @@ cdef bint has_loops(Code code, int32_t x) except -1:
 
 cdef bint strides_of_result(dict attrs, Spec spec, Spec result, uint64_t* axes,
                             npy_intp* strides) except -1:
-    """Find the strides of a result that is broadcast to the operand, and the axes of a reduction.
+    """Find the strides of a result that is broadcast to the operand, and the reduced axes.
 
-    False where NumPy has to be called.
+    Return False if NumPy must be called.
     """
-    if "axis" not in attrs:  # to a shape; halves are summed as floats
+    if "axis" not in attrs:  # sum to a shape; half precision is summed in single precision
         return spec.type_num != cnp.NPY_FLOAT16 and broadcast_strides(
             result, NULL, spec.ndim, spec.dims, strides)
     if len(attrs) > 2 + ("dtype" in attrs) or not axes_of(attrs["axis"], spec, axes):
@@ -113,7 +113,7 @@ cdef void strides_without(uint64_t axes, Spec spec, npy_intp* strides) noexcept:
 
 cdef int copy_first(Code code, int32_t node, Spec spec, uint64_t axes, uint64_t* addresses,
                     const npy_intp* strides, const npy_intp* result_strides) except -1:
-    """Begin a result with the first elements along axes; addresses: of operand and result."""
+    """Emit a copy of the first elements along axes to the result; addresses: operand, result."""
     cdef Walk walk
     cdef int axis
     walk.n_axes, walk.n_operands = spec.ndim, 0
@@ -125,7 +125,7 @@ cdef int copy_first(Code code, int32_t node, Spec spec, uint64_t axes, uint64_t*
 
 
 cdef bint add_n(Code code, int32_t node, Op op) except -1:
-    """The sum of terms of one spec, from left to right."""
+    """Emit the sum of terms of one spec, from left to right."""
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, symbol, i
     cdef Spec spec = code.spec(out)
@@ -158,7 +158,7 @@ cdef bint add_n(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint add_terms(Code code, int32_t node, Op op) except -1:
-    """Add the terms of an AccumulateOp one by one, each from where it lies."""
+    """Emit the additions of an AccumulateOp, term by term, without copies."""
     cdef AccumulateOp sum_of_parts = op
     cdef Spec spec = sum_of_parts.spec
     cdef Node* row = &code.graph.nodes[node]
@@ -192,7 +192,7 @@ cdef bint add_terms(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint accumulated(Code code, int32_t node, Op op) except -1:
-    """Write a running sum or product: each element with the result before it."""
+    """Emit a cumulative sum or product."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x)

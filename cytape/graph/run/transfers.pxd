@@ -1,5 +1,5 @@
-# Transfers: instructions of plans that move rows between an array and a part of it, at places that
-# other operands hold or that the plan knows.
+# Transfers: instructions that move rows between an array and a part of it, at places that are
+# operands or known to the plan.
 #
 #     READ    data: array, places..., part        WRITE, ADD    part, places..., array
 #                                                 CLEAR         array, places..., array
@@ -51,8 +51,8 @@ cdef class TransferProgram(Subprogram):
     cdef Transfer it
     cdef object kept               # owner of places and marks
 
-# These return False, with nothing done, where Python has to be called. Inputs of the node from
-# `first` on hold the places: "@0" in the index stands for the first of them.
+# These return False, with no effect, if Python must be called. Inputs of the node from `first` on
+# hold the places; "@0" in the index is the first of them.
 cdef bint read(Code code, int32_t node, index, int first, Refusal refuse) except -1
 cdef bint add(Code code, int32_t node, index, int first, Refusal refuse) except -1
 # Write to the first input's memory, or to a copy; where the second input holds places: clear.

@@ -18,8 +18,8 @@ import numpy as np
 cnp.import_array()
 
 cdef enum:
-    MOST = 255   # that a byte counts
-    FEW = 8      # a strided array is copied for its part if it is at most that many times as large
+    MOST = 255   # largest count in a byte
+    FEW = 8      # a strided array is copied for its part if it is at most this many times as large
 
 cdef extern from "Python.h":
     void PyErr_Format(object kind, const char* text, ...) noexcept
@@ -45,7 +45,7 @@ cdef bint read(Code code, int32_t node, index, int first, Refusal refuse) except
 
 
 cdef bint add(Code code, int32_t node, index, int first, Refusal refuse) except -1:
-    """Add a part to zeros, or put that off to add it to another array instead."""
+    """Emit an addition of a part to zeros, or defer it, to add it to another array instead."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output, symbol
     cdef TransferProgram program
@@ -106,7 +106,7 @@ cdef bint is_placed(Code code, int32_t symbol) except -1:
 
 
 cdef list places_of(Code code, int32_t node, index, int first):
-    """The inputs that hold places, None if one cannot be read without Python."""
+    """Return the inputs that hold places, None if one cannot be read without Python."""
     cdef int32_t inputs = code.graph.nodes[node].inputs
     parts = index if isinstance(index, tuple) else (index,)
     n = 1 + max([int(part[1:]) for part in parts if isinstance(part, str)], default=-1)
@@ -118,9 +118,9 @@ cdef list places_of(Code code, int32_t node, index, int first):
 
 
 cdef TransferProgram program_of(Code code, list symbols, index, Spec array, Spec part):
-    """Rows of an array at places that symbols and numbers tell; None for indices of other kinds.
+    """Return rows of an array at places given by symbols and numbers; None for other indices.
 
-    The symbols are scalars or of one shape, and the indexed axes are next to each other.
+    The symbols are scalars or have one shape, and the indexed axes are adjacent.
     """
     cdef TransferProgram program = TransferProgram()
     cdef Transfer* it = &program.it
@@ -187,7 +187,7 @@ cdef bint emit(Code code, int32_t node, TransferProgram program, list symbols,
 # ---- places that the plan knows
 
 cdef bint take(Code code, int32_t node, index) except -1:
-    """Copy the part that an index names; show one item everywhere if the operand does."""
+    """Emit a copy of the part that an index selects; of a uniform operand, a uniform one."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef npy_intp no_strides[MAX_AXES]
@@ -219,7 +219,7 @@ cdef bint sum_up(Code code, int32_t node, index) except -1:
         program.it.job.step = not is_item
     elif is_item and is_plain_float(spec) and count_places(program, result.nbytes):
         program.it.what = COUNT
-        if program.it.job.row_size > 1:  # rows of one number are shown
+        if program.it.job.row_size > 1:  # uniform rows, by strides of zero
             place_column(code, out, program.it.job.n_leading)
     else:
         program.it.what = SUM
@@ -230,7 +230,7 @@ cdef bint sum_up(Code code, int32_t node, index) except -1:
 
 
 cdef TransferProgram known_program(Code code, int32_t x, int32_t out, index, Spec array, Spec part):
-    """Items at known places, or under a mask; None if these are others, or out of bounds."""
+    """Return items at known places or under a mask; None for other indices, or out of bounds."""
     cdef TransferProgram program = TransferProgram()
     cdef Scatter* job = &program.it.job
     cdef ndarray places
@@ -257,7 +257,7 @@ cdef TransferProgram known_program(Code code, int32_t x, int32_t out, index, Spe
 
 
 cdef bint count_places(TransferProgram program, npy_intp nbytes) except -1:
-    """Count how often each place is named; False if that does not pay."""
+    """Count the occurrences of each place; return False if counting does not pay."""
     cdef Scatter* job = &program.it.job
     cdef ndarray counts
     if nbytes <= SMALL_BYTES or 4 * job.count < job.extent:
@@ -273,7 +273,7 @@ cdef bint count_places(TransferProgram program, npy_intp nbytes) except -1:
 
 
 cdef int place_column(Code code, int32_t out, int n_axes) except -1:
-    """Take memory for the first elements of rows, each of which a row shows everywhere."""
+    """Take memory for one element per row, which the row repeats."""
     cdef Spec spec = code.spec(out)
     cdef npy_intp strides[MAX_AXES]
     cdef npy_intp stride = spec.itemsize
@@ -403,7 +403,7 @@ ctypedef fused number:
 
 
 cdef void write_multiples(const Transfer* it, Scatter* job, number zero) noexcept nogil:
-    """So many times the one term for each place, as they come from adding one by one."""
+    """Write multiples of one term by the counts of places, rounded like repeated addition."""
     cdef npy_intp i, _
     cdef number[MOST + 1] sums
     cdef number* total = <number*>job.total

@@ -1,4 +1,4 @@
-# Ops that plans run with Values, say calls of other plans, and the check of values that are fed.
+# ValueOp: ops that plans call with Values, say calls of other plans; and the check of fed values.
 
 from cytape.ops.engine.general_op cimport GeneralOp
 from cytape.ops.calls.symbolic cimport SymbolicGraph

@@ -6,7 +6,7 @@ from cytape.graph.model.failures import where_built
 
 
 cdef class ValueOp(GeneralOp):
-    """An op that a plan runs with values, not with arrays."""
+    """An op that plans call with Values, not with arrays."""
 
     def __init__(self, str name, *rules, **options):
         GeneralOp.__init__(self, name, self.run_arrays, *rules, **options)
@@ -46,7 +46,7 @@ cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1:
 
 
 cdef bint fits(Spec found, Spec spec):
-    """Whether a value of one spec may stand for a symbol of another, whose extents are unknown."""
+    """Return whether a value of one spec may be fed for a symbol with unknown extents."""
     if spec.known or found.dtype != spec.dtype:
         return False
     if spec.shape is None:

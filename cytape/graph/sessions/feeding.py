@@ -31,7 +31,7 @@ def checked_feeds(graph: Graph, feed_dict: Any) -> dict[int, np.ndarray]:
     ValueError
         If a value has not the shape of its tensor, or a tensor is fed twice.
     TypeError
-        If a value would have to be rounded to get the dtype of its tensor.
+        If a conversion to the dtype of the tensor would round a value.
     """
     feeds: dict[int, np.ndarray] = {}
     for key, value in _pairs(feed_dict):

@@ -1,8 +1,8 @@
 # Keys of traces: the signature of a call as a flat tuple of parts.
 #
-#     Spec                      a tensor or an array; (Spec, shape, dtype) where extents are unknown
+#     Spec                      a tensor or an array; (Spec, shape, dtype) if extents are unknown
 #     (type, value)             a number, a string or the like; of floats the bits
-#     (type, n), (dict, *keys)  a container, before what is in it
+#     (type, n), (dict, *keys)  a container, before its items
 #     (OBJECT, type, id)        any other object
 #     str                       a keyword, before its argument
 #

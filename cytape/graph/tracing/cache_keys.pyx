@@ -29,7 +29,7 @@ cdef extern from "Python.h":
 
 cdef object number = np.number, boolean = np.bool_, duration = np.timedelta64
 cdef object nothing = type(None), variable = Variable, attributes = ATTRIBUTES
-cdef set never_arrays = set()  # references to classes: described by identity also as arguments
+cdef set never_arrays = set()  # references to classes described by identity, also as arguments
 
 
 cpdef tuple describe_arguments(tuple args, dict kwargs, bint in_order=True):
@@ -223,7 +223,7 @@ cpdef with_tensors(x, replace):
 
 
 cpdef bint has_attributes(tuple key) except -1:
-    """Tell whether there are objects in a key that are described by their attributes."""
+    """Return whether a key contains objects that are described by their attributes."""
     for part in key:
         if type(part) is tuple and (<tuple>part)[0] is attributes:
             return True
@@ -231,6 +231,6 @@ cpdef bint has_attributes(tuple key) except -1:
 
 
 def structures_of_specs(structure, tuple key not None):
-    """Return arguments with specs, those of a key, in the place of tensors."""
+    """Return arguments with the specs of a key in place of tensors."""
     specs = iter([spec for spec in map(spec_of_part, key) if spec is not None])
     return with_tensors(structure, lambda leaf: next(specs))

@@ -1,4 +1,4 @@
-# ConcreteFunction: one trace of a function.
+# ConcreteFunction: one trace of a function, with its derivatives and executables.
 
 from cytape.graph.run.executable cimport Executable
 
@@ -25,10 +25,10 @@ cdef class ConcreteFunction:
     cdef list captured_graphs             # the graphs of captured tensors
     cdef object grad_func, python_grad_func, checkpoints
     cdef tuple closed                     # a body for calls in graphs and its kept values, or None
-    cdef dict calls_by_kept               # derivatives of such calls, by how many values are kept
-    cdef readonly Executable own_executable  # None before it is asked for
+    cdef dict calls_by_kept               # derivatives of such calls, by the number of kept values
+    cdef readonly Executable own_executable  # made at first use
     cdef readonly dict derivatives        # by order and modes
-    cdef public object report             # called after each plan that is made, or None
+    cdef public object report             # called after each new plan, or None
     cdef readonly Py_ssize_t n_constant_bytes
     cdef list bodies                      # of branches and loops, in its nodes
     cdef list parts(self)

@@ -69,8 +69,8 @@ cdef class ConcreteFunction:
         self.graph = graph
         self.results = Results(graph, outputs)
         self.n_arguments = len(arguments)
-        # Variables that are arguments come between tensors and captures. The caller holds them, so
-        # the trace need not keep them alive.
+        # Variables that are arguments come between tensors and captures. The caller owns them; the
+        # trace has weak references.
         passed = taken_out(graph, variables) if variables else []
         self.variable_places = tuple([place for place, _ in passed])
         self.variables = [weakref.ref(variables[place]) for place in self.variable_places]
@@ -114,8 +114,7 @@ cdef class ConcreteFunction:
     def history_of(self):
         """The body of a loop or branch whose results are a prefix of this one's, or None.
 
-        One call can replace calls of both. That body stores its derivatives; this one may be among
-        them.
+        One call can replace calls of both. This body may be one of the derivatives stored there.
         """
         return None if self.body_of_loop is None else self.body_of_loop()
 
@@ -125,7 +124,7 @@ cdef class ConcreteFunction:
 
     @property
     def is_closed(self) -> bool:
-        """Whether there is no more to it than a graph with its ends, as in bodies of loops."""
+        """Whether it is only a graph with inputs and outputs, as bodies of loops are."""
         outputs = self.structured_outputs
         return (
             type(outputs) is list and all(type(x) is Tensor for x in outputs)
@@ -138,7 +137,7 @@ cdef class ConcreteFunction:
         return self.packed(self.outputs)
 
     def packed(self, list results not None):
-        """Return the function's result, with other tensors in place of those of its graph."""
+        """Return the function's result, with other tensors in place of its graph's."""
         return self.results.pack(results)
 
     def __call__(self, *tensors):
@@ -168,17 +167,17 @@ cdef class ConcreteFunction:
         return self.call(checked + variables)
 
     def release_captures(self) -> None:
-        """Drop the captured tensors: the caller of the trace passes them.
+        """Drop the captured tensors; the caller of the trace passes them.
 
-        A graph whose nodes run traces must not be referred to by these: tensors cannot be collected
-        as parts of a cycle.
+        Traces run by nodes of a graph must not refer to its tensors, since such cycles cannot be
+        collected.
         """
         self.n_arguments = len(self.input_symbols)
         self.captured_inputs, self.captured_graphs, self.left = [], [], None
         self.graph.release_captures()
 
     cpdef bint fits_here(self) except -1:
-        """Tell whether this trace can serve a call at this place.
+        """Return whether this trace can serve a call in the present graph.
 
         Captured tensors must be reachable from the graph being built, if any, and no constant of
         the trace may be recorded.
@@ -192,7 +191,7 @@ cdef class ConcreteFunction:
         return self.left is None or not self.was_converted()
 
     cdef bint was_converted(self) except -1:
-        """Tell whether a tensor is recorded now that the trace converted when it was not."""
+        """Return whether a tensor that the trace converted unrecorded is recorded now."""
         cdef id_t id
         if self.left is not None and recorders.entered:
             for id, asked in self.left.items():
@@ -201,7 +200,7 @@ cdef class ConcreteFunction:
         return False
 
     cdef int note_departures(self, list inputs) except -1:
-        """Tell recorders, and the graph being built, of values that leave their tensors inside."""
+        """Notify recorders and the graph being built of values that the trace takes out."""
         graph = building()
         if self.left is not None:
             for tensor in self.left.values():
@@ -219,11 +218,11 @@ cdef class ConcreteFunction:
         return 0
 
     cpdef call(self, list tensors):
-        """Call the trace with tensors of the right specs, and the variables that it is to get."""
+        """Call the trace with tensors of the right specs, and the variables among the arguments."""
         return self.call_with(tensors + self.captured_inputs)
 
     cpdef call_plainly(self, list tensors):
-        """Do the same where no tensor was passed; if none is used either, return arrays."""
+        """Call the trace if no tensor was passed; return arrays if it captures none either."""
         if self.uses_tensors or building() is not None:
             return self.call(tensors)
         if self.left is not None:
@@ -231,7 +230,7 @@ cdef class ConcreteFunction:
         return self.results.pack(self.run(tensors + self.captured_inputs), as_array)
 
     cpdef call_with(self, list inputs):
-        """Call the trace with tensors for all its placeholders, those of captures among them."""
+        """Call the trace with tensors for all its placeholders, including captures."""
         cdef list results
         cdef Tensor tensor
         if self.left is not None or self.assigns:
@@ -277,7 +276,7 @@ cdef class ConcreteFunction:
 
     @property
     def nbytes(self) -> int:
-        """The size of these: nodes, constants, instructions and the memory that plans work in."""
+        """The size in bytes of all these: nodes, constants, instructions, memory of plans."""
         return self.size()
 
     cdef Py_ssize_t size(self) except -1:
@@ -291,23 +290,23 @@ cdef class ConcreteFunction:
         return n_bytes
 
     def executables(self) -> list:
-        """List all that have these plans."""
+        """List the executables that have these plans."""
         return [part.own_executable for part in self.parts() if part.own_executable is not None]
 
     cpdef report_plans(self, report):
-        """Have a function called after each plan that is made, for whatever part of this."""
+        """Register a function that is called after each new plan of any part of this trace."""
         for part in self.parts():
             part.report = report
             if part.own_executable is not None:
                 part.own_executable.report = report
 
     cdef list parts(self):
-        """This trace, its derivatives and the bodies that they run, each once."""
+        """Return this trace, its derivatives and the bodies that they run, each once."""
         cdef list found = [self]
         cdef set known
         if self.derivatives or self.bodies:
             known = {self}
-            for part in found:  # which grows
+            for part in found:  # grows
                 for other in part.traces():
                     if other not in known:
                         known.add(other)
@@ -319,7 +318,7 @@ cdef class ConcreteFunction:
         return [*self.derivatives.values(), *self.bodies]
 
     cpdef list run(self, list inputs):
-        """Compute the outputs; recorders are not told."""
+        """Compute the outputs, unrecorded."""
         return self.to_execute().run(inputs)
 
     cdef derivatives_of(self, order):
@@ -336,13 +335,13 @@ cdef class ConcreteFunction:
         checkpointed = self.checkpoints is not None
         n_before = graph.n_nodes
         with building_into(graph), graph.name_scope(as_name(self.name)):
-            inputs = list(map(convert_to_tensor, inputs))  # variables are read here, as by a call
+            inputs = list(map(convert_to_tensor, inputs))  # reads variables, as a call does
             symbols = dict(zip(self.input_symbols, inputs, strict=True))
             with unrecorded() if own_gradient else (
                     stop_recording() if checkpointed else nullcontext()):
                 inline(self.graph, symbols, graph)
             results = [in_graph(graph, symbols[symbol]) for symbol in self.output_symbols]
-            if self.graph.assigned and not isinstance(graph, FunctionGraph):  # which runs them all
+            if self.graph.assigned and not isinstance(graph, FunctionGraph):  # runs all nodes
                 assigning = [graph.operation_at(node) for node in graph.stateful if node >= n_before
                              and assigned_variables(graph.ops[node], graph.attrs[node])]
                 with graph.control_dependencies(assigning):
@@ -362,7 +361,7 @@ cdef class ConcreteFunction:
         return 0
 
     def calls(self, n_kept):
-        """Return the derivatives of calls that keep this number of last outputs.
+        """Return the derivatives of calls that keep the last `n_kept` outputs.
 
         Parameters
         ----------
@@ -401,7 +400,7 @@ cdef class ConcreteFunction:
 
 
 def own(x):
-    """An argument of a gradient function, which may change it in place."""
+    """Return an argument of a gradient function that the function may change in place."""
     if type(x) is not Tensor:
         return x
     if not is_symbolic((<Tensor>x).held):
@@ -412,7 +411,7 @@ def own(x):
 
 
 cdef list taken_out(graph, variables):
-    """Have a graph forget that it captured some variables; return their places and symbols."""
+    """Remove some captured variables from a graph; return their places and symbols."""
     places = {variable.id: place for place, variable in enumerate(variables)}
     captures = graph.captures
     graph.captures = [(x, symbol) for x, symbol in captures if x.id not in places]
@@ -420,7 +419,7 @@ cdef list taken_out(graph, variables):
 
 
 cdef str as_name(str name):
-    """Make a function's name one that scopes can have."""
+    """Return a function's name as a valid name of a scope."""
     return re.sub(r"[^A-Za-z0-9_.\-]", "", name).lstrip("_-") or "function"
 
 

@@ -1,4 +1,4 @@
-# Warnings of random draws made by Python while a function is traced.
+# Warnings of random draws by Python during tracing.
 
 from cytape.ops.python.reachable cimport Reachable
 

@@ -1,9 +1,8 @@
-"""Warnings of random draws made by Python while a function is traced: each call would repeat them.
+"""Warnings of random draws by Python during tracing, which every call of the trace would repeat.
 
 A draw changes the state of its generator. The generators that a function may use are found without
-running anything: NumPy's global one, those among the arguments, in their attributes and containers,
-and those that the function, and functions and methods that it uses, refer to by name. Their states
-are compared before and after; the line of a draw is found in the bytecode.
+running it (see `Reachable`), and their states are compared before and after tracing. The line of a
+draw is found in the bytecode.
 """
 
 from cytape.ops.python.reachable cimport state_of
@@ -21,10 +20,10 @@ __all__ = ["Draws", "call_traced"]
 
 
 cpdef call_traced(graph, f, args=(), kwargs=None):
-    """Call a function whose trace becomes a graph; warn of draws by Python.
+    """Call a function that is traced; warn of draws by Python.
 
-    No warning if variables were made, perhaps from drawn numbers: the function is then traced
-    again. No warning either if the trace is for one call.
+    No warning if variables were created, perhaps from drawn numbers, since the function is traced
+    again; and none if the trace is for one call.
     """
     cdef Draws draws = Draws(f, (*args, *kwargs.values()) if kwargs else tuple(args))
     cdef list being_traced = tracing.draws
@@ -36,7 +35,7 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
         being_traced.remove(draws)
     moved = draws.moved()
     seeded = times_seeded() != n_seedings
-    if seeded and id(numpy_global) not in moved:  # to where it was
+    if seeded and id(numpy_global) not in moved:  # to its state before
         moved.append(id(numpy_global))
     if moved and not graph.runs_once and not makes_variables(graph):
         draws.warn(graph, moved, being_traced, seeded)
@@ -54,7 +53,7 @@ cdef object tracing = Tracing()
 
 
 cdef bint makes_variables(graph) except -1:
-    """Whether variables were made in a trace, or one in which it is made."""
+    """Return whether variables were created in this trace or in one around it."""
     while graph is not None:
         if getattr(graph, "n_variables_made", 0):
             return True
@@ -63,7 +62,7 @@ cdef bint makes_variables(graph) except -1:
 
 
 cdef bint is_of_member(graph) except -1:
-    """Whether a trace, or one in which it is made, stands for any member of a batch."""
+    """Return whether this trace, or one around it, is for the members of a batch."""
     while graph is not None:
         if getattr(graph, "of_member", False):
             return True
@@ -72,7 +71,7 @@ cdef bint is_of_member(graph) except -1:
 
 
 cdef class Draws(Reachable):
-    """The random streams that a function may draw from, as they were before a call.
+    """The random streams that a function may draw from, with their states before a call.
 
     Parameters
     ----------
@@ -82,14 +81,14 @@ cdef class Draws(Reachable):
     """
 
     cdef int warn(self, graph, list moved, list being_traced, bint seeded) except -1:
-        """Warn of generators that have drawn, at the line where that happened.
+        """Warn of generators that have drawn, at the line of the draw.
 
-        seeded: cytape's seed was called, which seeds NumPy's global one.
+        seeded: whether `cytape.numpy.random.seed` was called, which seeds NumPy's generator.
         """
         cdef Draws around
         for place in moved:
             generator, before = self.generators[place], self.states[place]
-            for around in being_traced:  # which will warn as well
+            for around in being_traced:  # these would warn, too
                 if around.states.get(place) == before:
                     around.states[place] = state_of(generator)
             what = "np.random" if generator is numpy_global else (

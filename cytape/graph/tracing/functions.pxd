@@ -1,4 +1,4 @@
-# Function: a Python function with its traces.
+# Function: a Python function with its traces, the result of `cytape.function`.
 
 from .concrete_function cimport ConcreteFunction
 from .trace_cache cimport Traces
@@ -10,12 +10,12 @@ cdef class Function:
     cdef readonly Traces _traces
     cdef object f
     cdef tuple input_signature          # or None
-    cdef list places                    # of its tensors, in the order that a trace takes them
+    cdef list places                    # of its tensors, in a trace's order
     cdef bint reduce_retracing
     cdef bint keyword_order_counts
     cdef object grad_func, python_grad_func, checkpoints
     cdef int n_traces                   # made so far
-    cdef int n_new_keys                 # traced for: twice if that makes variables
+    cdef int n_new_keys                 # keys traced for; traced twice if variables are created
     cdef long long n_uses               # of traces: a clock
     cdef tuple described(self, tuple args, dict kwargs)
     cdef tuple fitting(self, tuple args, dict kwargs)

@@ -54,30 +54,30 @@ def function(
     f : callable
         Written with cytape's functions. It is called once for every new signature of its arguments:
         their structure, the shapes and dtypes of tensors and arrays, and the values of numbers,
-        strings, frozen dataclasses and the like; all other objects are told apart by identity,
-        dataclasses also by their attributes. Side effects of Python code happen during this call
-        only. It may read and assign variables,
-        and use tensors from outside; their values are those of the time of a call. It may make
-        variables when it is first called, for itself or for the objects that it is called with.
+        strings, frozen dataclasses and similar objects; other objects are distinguished by
+        identity, dataclasses also by their attributes. Side effects of Python code happen during
+        this call only. It may read and assign variables, and capture tensors, with their values at
+        each call. In its first call it may create variables, for itself or for its arguments.
     input_signature : sequence of Spec, optional
         Signature for a single trace. A shape may have unknown extents (None).
     reduce_retracing : bool
         Whether extents that differ between calls are taken as unknown from the second trace on.
     grad_func : callable, optional
-        The gradient, instead of the one that follows from `f`: called with the tensors among the
-        arguments, then one gradient per output; returns a gradient (or None) per such tensor.
-        Captured tensors get none.
+        The gradient, instead of that of `f`: called with the tensors among the arguments, then one
+        gradient per output; returns a gradient (or None) per such tensor. Captured tensors get
+        none.
     python_grad_func : callable, optional
-        The same, called with the call (which has ``inputs`` and ``outputs``) and the gradients.
+        The same, called with an object with attributes ``inputs`` and ``outputs``, and the
+        gradients.
     name : str, optional
         For messages and graphs; by default the name of `f`.
     max_traces, max_bytes : int or None, optional
-        How many traces are kept, and how many bytes they and their plans may take; None: any
-        number. Those used least recently go first. `Function.cache_info` tells how many there are.
+        The limits on the number of traces, and on the bytes of traces and their plans; None: no
+        limit. The least recently used ones are dropped. See `Function.cache_info`.
     checkpoints : str or list of str, optional
         The values that a call keeps for its derivatives, which recompute all others, as in
         `cytape.graph.checkpoint.gradients`: "memory", "speed", "collection" (of the graph that is
-        traced), or parts of names of tensors. By default all that they read. "memory" keeps only
+        traced), or parts of names of tensors. By default all values are kept. "memory" keeps only
         tensors of more than ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` elements (1024),
         which can be set. "auto" chooses by the memory of calls and their gradients. Calls inside
         other functions, and in graphs, keep the same. If `f` itself computes a gradient, give the
@@ -87,7 +87,6 @@ def function(
         gradient; a float is a fraction of the bytes with all values kept. The fastest choice within
         the limit is taken, otherwise the smallest that takes at most a third more time. An unknown
         extent counts as 64.
-        that is not known counts for 64.
 
     Returns
     -------
@@ -100,13 +99,13 @@ def function(
     ------
     ValueError
         If both gradient functions are given, or one of them and checkpoints; if checkpoints are
-        unknown; a budget without "auto", or one that is out of range. When a derivative is asked
-        for, if there is nothing to keep.
+        unknown; if a budget is given without "auto", or is out of range. For a derivative, if there
+        is nothing to keep.
     MemoryBudgetError
-        When a derivative is asked for, if nothing was found within the budget; its
-        ``smallest_bytes`` says which would do.
+        For a derivative, if nothing was found within the budget; its ``smallest_bytes`` is the
+        smallest one found.
     SymbolicTensorError
-        In a call, if `f` asks for the value of a tensor, say in ``if x > 0``.
+        In a call, if `f` needs the value of a tensor, say in ``if x > 0``.
 
     Examples
     --------
@@ -230,11 +229,11 @@ cdef class Function:
         return self.trace_for(key, objects, args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
-        """Return how often the Python function has been called to be traced."""
+        """Return the number of times that the Python function has been traced."""
         return self.n_traces
 
     def cache_info(self):
-        """Return how many traces and plans are kept, how large they are, and how many may be.
+        """Return the number and size of the traces and plans in the cache, and the limits.
 
         Returns
         -------
@@ -262,7 +261,7 @@ cdef class Function:
                 if self.input_signature is None else self.fitting(args, kwargs))
 
     cdef tuple fitting(self, tuple args, dict kwargs):
-        """Describe a call where there is an input signature; before that an object may come."""
+        """Describe a call with an input signature, perhaps of a method."""
         cdef tuple passed
         if kwargs:
             args = inspect.signature(self.f).bind(*args, **kwargs).args
@@ -329,11 +328,11 @@ cdef class Function:
     cdef int allow_for_caches(
         self, tuple key, list objects, tuple args, dict kwargs, ConcreteFunction trace
     ) except -1:
-        """Find a trace again whose making had properties of the arguments cached."""
+        """Find a trace whose key changed because tracing cached properties of the arguments."""
         if self.input_signature is None:
             try:  # tensors need no description
                 args, kwargs = structures_of_specs((args, kwargs), key)
-            except StopIteration:  # of a dataclass that was registered while the function ran
+            except StopIteration:  # tracing registered a dataclass
                 return 0
         else:
             args, kwargs = args[:len(args) + len(kwargs) - len(self.input_signature)], {}
@@ -341,7 +340,7 @@ cdef class Function:
         if differs_in_caches(key, later):
             known = set(map(id, objects))
             more = [x for x in more if id(x) not in known]
-            if not any(isinstance(x, Variable) for x in more):  # which a call passes by place
+            if not any(isinstance(x, Variable) for x in more):  # calls pass variables by place
                 self._traces.add_alias(later, trace, more)
         return 0
 
@@ -357,7 +356,7 @@ cdef class Function:
         variables = [x for x in objects if isinstance(x, Variable)]
         trace = self.traced(
             args, kwargs, variables, functools.partial(is_first, self._traces.by_key, key))
-        if trace.graph.n_variables_made:  # how it goes with these, and whether it makes more
+        if trace.graph.n_variables_made:  # trace again with these; it must not create more
             trace = self.traced(args, kwargs, variables, no)
         self.n_new_keys += 1
         return trace
@@ -402,15 +401,15 @@ cdef class Function:
                 self.name, graph, arguments, outputs, self.grad_func, self.python_grad_func,
                 variables, self.checkpoints)
         self.warn_of_changes(given, trace)
-        # Tensors made during the trace do not count as users' tensors.
+        # Tensors created during the trace are not users' tensors.
         trace.uses_tensors = bool(trace.variable_places) or any([
             x.id <= newest or isinstance(x, Variable) for x in trace.captured_inputs])
-        graph.may_make_variables = no  # it is not asked for any more
+        graph.may_make_variables = no  # not called any more
         self.n_traces += 1
         return trace
 
     cdef int warn_of_changes(self, list given, ConcreteFunction trace) except -1:
-        """Tell of arguments that the function has changed for itself alone."""
+        """Warn of arguments that the function changed, since calls of the trace do not."""
         for tensor, held in given:
             if (<Tensor>tensor).held is not held and (
                     trace.graph.symbol_of(tensor) not in trace.output_symbols):
@@ -422,15 +421,15 @@ cdef class Function:
 
 
 cdef list variables_at(list objects, tuple places):
-    """Some of the variables among objects."""
+    """Return the variables at some places among objects."""
     variables = [x for x in objects if isinstance(x, Variable)]
     return [variables[place] for place in places]
 
 
 cdef list places_of(tuple signature):
-    """Return where tensors are, in the order that a trace takes them, when flattened.
+    """Return the places of tensors in the flattened arguments, in the order of a trace.
 
-    Flattening goes by the sorted keys of dicts, a trace by the order that these have.
+    Dicts are flattened in the order of sorted keys, while a trace uses their insertion order.
     """
     cdef list places = []
     numbered = [np.intp(i) for i in range(len(nest.flatten(signature)))]
@@ -444,12 +443,12 @@ def no() -> bool:
 
 
 def is_first(dict by_key, tuple key) -> bool:
-    """Tell whether there is no trace for the same objects."""
+    """Return whether no trace has a key with the same objects."""
     mine = list(filter(is_object, key))
     return all(list(filter(is_object, other)) != mine for other in list(by_key))
 
 
 cdef bint takes_any_keywords(f) except -1:
-    """Tell whether a function may see in which order keyword arguments are passed."""
+    """Return whether a function can depend on the order of keyword arguments."""
     return type(f) is not types.FunctionType or bool(
         f.__code__.co_flags & inspect.CO_VARKEYWORDS)

@@ -46,7 +46,7 @@ cdef class Results:
             for tensor in tensors])
 
     cdef pack(self, list results, converted=None):
-        """The structure with results, each converted, in the places of tensors."""
+        """Return the structure with converted results in the places of tensors."""
         if self.kind is not None:
             if converted is not None:
                 results = [converted(x) for x in results]
@@ -66,7 +66,7 @@ cdef class Results:
 
 
 cdef object kind_of_row(structure):
-    """The type of a list or tuple of nothing but tensors, None of all else."""
+    """Return the type of a list or tuple of tensors only, None for other structures."""
     kind = type(structure)
     if kind is not list and kind is not tuple:
         return None
@@ -77,18 +77,18 @@ cdef object kind_of_row(structure):
 
 
 def as_array(tensor):
-    """Return a tensor as an array that is the caller's, a scalar as a number."""
+    """Return a tensor as an array that the caller owns, a scalar as a number."""
     array = np.array(data_of(tensor))
     return array if array.ndim else array[()]
 
 
 class Slices:
-    """Where in a structure there are indexed slices."""
+    """The place of indexed slices in a structure."""
 
     def __init__(self, slices):
         self.tensors = [slices.values, slices.indices]
         self._dense_shape = shape = slices.dense_shape
-        self._has_like = False  # then only a run knows the shape: that of a tensor
+        self._has_like = False  # else the shape is that of a tensor, known at run time
         if isinstance(shape, UnknownShape) and shape.tensor is not None:
             self._has_like = True
             self._dense_shape = None

@@ -1,1 +1,2 @@
-# Replay: the nodes of a graph, one by one, onto a tape, an accumulator, or another graph.
+# Replay: nodes of a graph recorded on a tape or accumulator, or copied to another graph, one by
+# one.

@@ -19,7 +19,7 @@ from cytape.ops.python.draws import new_stream
 from cytape.tensor.recording.state import stop_recording, unrecorded
 
 cdef enum:
-    ATTRS_BYTES = 184  # of a dict of a few attributes
+    ATTRS_BYTES = 184  # size of a dict of a few attributes
 
 cdef int64_t* effort = effort_so_far()
 
@@ -120,7 +120,7 @@ cdef int tell_accumulators(Op op, list inputs, list outputs, dict attrs) except 
 
 
 cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
-    """Tell of each of some nodes that can have a derivative, in order."""
+    """Record those of some nodes that are differentiable, in order."""
     cdef int32_t n, i
     cdef Node node
     cdef bint trainable
@@ -214,7 +214,7 @@ def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
 
 cdef tuple built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGraph into,
                        int32_t context, bint afresh):
-    cdef object code = into.code        # the node keeps the place where it was built first
+    cdef object code = into.code        # the copy keeps the place of the original
     cdef int32_t instruction = into.instruction, before = into.context
     cdef int32_t differentiating = into.differentiating
     cdef Node node = graph.nodes[graph.valid_node(n)]

@@ -5,7 +5,7 @@ from .concrete_function cimport ConcreteFunction
 cdef class Entry:
     cdef list keys               # of a trace; the first is the one that it was traced for
     cdef list references         # to the objects that the keys refer to by id
-    cdef Py_ssize_t nbytes       # when there was made room for it last
+    cdef Py_ssize_t nbytes       # when room was last made for it
 
 cdef class Traces:
     cdef readonly dict by_key    # key -> ConcreteFunction
@@ -19,4 +19,4 @@ cdef class Traces:
     cdef int remove(self, tuple key) except -1
     cdef int make_room(self, ConcreteFunction used) except -1
     cdef object excess(self)     # of bytes over max_bytes
-    cdef ConcreteFunction oldest(self, ConcreteFunction newest)  # of the others, if there are any
+    cdef ConcreteFunction oldest(self, ConcreteFunction newest)  # of the other traces, or None

@@ -10,7 +10,7 @@ from weakref import ref
 __all__ = ["CacheInfo", "Traces"]
 
 cdef enum:
-    MOST_ALIASES = 64  # keys of one trace, of different extents that it serves
+    MOST_ALIASES = 64  # keys of one trace, for different extents
 
 
 class CacheInfo(NamedTuple):
@@ -42,9 +42,10 @@ cdef class Entry:
 
 
 cdef class Traces:
-    """Traces by key, without those that are not used any more.
+    """Traces by key, with limits.
 
-    A trace goes when an object dies that its key knows by its id, and when there are too many.
+    A trace is dropped when an object is deleted that its key identifies by id, or when there are
+    too many.
 
     Parameters
     ----------
@@ -85,9 +86,9 @@ cdef class Traces:
         return 0
 
     cdef int add_alias(self, tuple key, ConcreteFunction trace, list objects) except -1:
-        """Find a trace under one more key, while the objects live that only this knows."""
+        """Add a key for a trace, while the objects live that only this key refers to."""
         cdef Entry entry = self.entries.get(trace)
-        if entry is None:  # it went in the meantime
+        if entry is None:  # it was dropped in the meantime
             return 0
         self.remove(key)
         entry.keys.append(key)
@@ -99,7 +100,7 @@ cdef class Traces:
         return 0
 
     cdef int discard(self, ConcreteFunction trace) except -1:
-        """Forget a trace."""
+        """Drop a trace."""
         cdef Entry entry = self.entries.pop(trace, None)
         if entry is not None:
             for key in entry.keys:
@@ -107,12 +108,12 @@ cdef class Traces:
         return 0
 
     def clear(self) -> None:
-        """Forget all traces."""
+        """Drop all traces."""
         self.by_key.clear()
         self.entries.clear()
 
     def info(self) -> CacheInfo:
-        """Say how much there is."""
+        """Return the number and size of traces and plans."""
         cdef ConcreteFunction trace
         cdef list traces = list(self.entries)
         return CacheInfo(
@@ -129,14 +130,14 @@ cdef class Traces:
         return 0
 
     cdef int make_room(self, ConcreteFunction used) except -1:
-        """Drop the least recently used traces if there is too much, after a new plan.
+        """Drop the least recently used traces if the size exceeds the limit, after a new plan.
 
-        Other traces go first; then plans of this trace, each part of which keeps its last one.
+        Other traces are dropped first; then plans of this trace, except the last one of each part.
         """
         cdef Entry entry = self.entries.get(used)
         if entry is None:
             return 0
-        entry.nbytes = used.size()  # the others make room for their plans themselves
+        entry.nbytes = used.size()  # other traces update theirs
         while (excess := self.excess()) > 0 and len(self.entries) > 1:
             self.discard(self.oldest(used))
         if excess > 0:
@@ -165,7 +166,7 @@ cdef class Traces:
 
 
 cdef object reference_to(x, forget_it):
-    """A weak reference to an object; itself where there is none, so that its id holds."""
+    """Return a weak reference to an object, or the object, so that its id stays valid."""
     try:
         return ref(x, forget_it)
     except TypeError:
@@ -173,7 +174,7 @@ cdef object reference_to(x, forget_it):
 
 
 def forget(traces, trace, _) -> None:
-    """Forget a trace, one of whose objects is dying."""
+    """Drop a trace when one of its objects is deleted."""
     cdef Traces of_function = traces()
     cdef ConcreteFunction dead = trace()
     if of_function is not None and dead is not None:
@@ -181,7 +182,7 @@ def forget(traces, trace, _) -> None:
 
 
 def forget_key(traces, key, _) -> None:
-    """Forget one key of a trace, one of whose objects is dying."""
+    """Drop one key of a trace when one of its objects is deleted."""
     cdef Traces of_function = traces()
     if of_function is not None:
         of_function.remove(key)

@@ -1,5 +1,5 @@
-# Op: one declaration made runnable. Calling it computes, and records on the recorders of the thread
-# that follow an input; `recording.pxd` has the layout of their entries.
+# Op: a declared operation. A call computes the outputs and records an entry on each recorder of the
+# thread that tracks an input; `engine/tape_entry.pxd` has the layout of entries.
 
 from cpython.ref cimport Py_INCREF, Py_XINCREF, PyObject
 from cytape.core.vspace cimport BackwardCall, OpType
@@ -10,25 +10,25 @@ from cytape.tensor.values.value cimport Value
 from cytape.tensor.variable cimport Variable, read
 from libc.stdint cimport int32_t, uint64_t
 
-cdef struct Kept:  # positions whose values an entry keeps, a bit each; the last bit: all after it
+cdef struct Kept:  # positions of the saved values, a bit each; the last bit: all later ones
     uint64_t inputs, outputs
 
 cdef class Op(Operator):
-    cdef OpType op_type           # name, and what the tape knows of the op
+    cdef OpType op_type                        # name, and facts that the tape reads
     cdef readonly object forward  # the plain NumPy function
-    cdef public bint stateful     # each call counts: results differ, or something is changed
+    cdef public bint stateful            # results of equal calls differ, or a call changes state
     cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
-    cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
+    cdef public bint makes_views  # NumPy's result may be a view of the first operand
     # Inputs with a derivative, a bit each; no entry is made without one. 1: the first alone.
     cdef public uint64_t moving
-    cdef Kept kept        # by an entry, whichever inputs are followed
-    cdef Kept* kept_for   # or by which input is followed; NULL: it makes no difference
-    cdef readonly object composition  # the same made of simpler ops, for plans; or None
+    cdef Kept kept        # by an entry, for any tracked inputs
+    cdef Kept* kept_for   # per tracked input; NULL: `kept` for all
+    cdef readonly object composition  # the op made of simpler ops, for plans; or None
     cdef public object batch      # the rule for an added axis, a function of a BatchedCall; or None
-    # Data of higher rooms about the op, set when they import it; 0: none.
+    # Data about the op that higher packages set when they are imported; 0: none.
     cdef int folding              # a Rule of graph/passes/folding
-    cdef void* emitter            # an Emitter of graph/run/special_ops
-    cdef bint adds_part           # zeros with a value somewhere, which plans add where that is
+    cdef void* emitter            # an Emitter of graph/run/emitters
+    cdef bint adds_part                        # zero outside of a part; plans add only this
     # Specs of the outputs of a call with symbolic values, packed as the results of forward.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
@@ -45,14 +45,14 @@ cdef class Op(Operator):
     cdef bint has_jvp(self) noexcept
     cdef bint takes_batches(self) noexcept
 
-# Functions of higher rooms that this room calls; `install_conform` fills them in.
+# Functions of higher packages that this one calls; `install_conform` sets them.
 cdef class Conforming:
     cdef public object cast, sum_to, broadcast_to            # tensors made to fit a dtype or spec
-    cdef public object broadcast_batch_like, zeros_in_batch  # the same of batches of tangents
-    cdef public object getitem                               # of an index that holds symbols
+    cdef public object broadcast_batch_like, zeros_in_batch  # for batches of tangents
+    cdef public object getitem                               # for an index with symbols
     cdef public object structural_vjp                        # the vjp of ops that move numbers
-    cdef public object deferred                              # gradients that only a run can tell
-    cdef public object ufunc_method                          # reduce and the others, of tensors
+    cdef public object deferred                              # gradients computed when a graph runs
+    cdef public object ufunc_method                          # reduce and other methods of ufuncs
     cdef public object named                                 # the op of a name
     cdef public Op broadcast_to_op, constant_op, index_add_op, sum_to_op, transpose_op
 
@@ -61,7 +61,7 @@ cdef Conforming conform
 cdef str documentation(Op op)
 cdef Value value_of(x, bint copy)
 cdef tuple with_lists_joined(tuple operands)
-cdef Value weak_scalar(x, Spec like)  # a Python number in a float dtype; None: not that simple
+cdef Value weak_scalar(x, Spec like)  # a Python number in a float dtype, or None
 cdef ndarray_of(x)
 cdef bint opts_out(x)
 cdef Tensor origin_of(x)
@@ -103,7 +103,7 @@ cdef inline dict attrs_of(BackwardCall* call):
 
 
 cdef inline Value tensor_value(x):
-    """The value of a tensor, of a variable as it reads now; None for anything else."""
+    """Return the value of a tensor, the present value of a variable, None for other objects."""
     if type(x) is Tensor:
         return (<Tensor>x).held
     if isinstance(x, Variable):

@@ -58,7 +58,7 @@ cdef class NodeStore:
     stateful : list of int
         The nodes whose ops are stateful, in order.
     contexts : list
-        What nodes are built under, by the number that `context_of` returns.
+        Settings under which nodes are built, by the number that `context_of` returns.
     """
 
     def __cinit__(self, *_, **__):
@@ -360,7 +360,7 @@ cdef class NodeStore:
         node : int
         inputs : sequence of int
         specs : dict of int to Spec
-            Of symbols whose spec is to be another than it is.
+            New specs of symbols.
 
         Returns
         -------

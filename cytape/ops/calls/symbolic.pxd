@@ -1,4 +1,4 @@
-# SymbolicGraph: ops that were called with symbolic tensors.
+# SymbolicGraph: a NodeStore that op calls with symbolic tensors are added to.
 
 from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
@@ -10,18 +10,18 @@ from .node_store cimport NodeStore
 
 cdef struct Number:
     uint64_t bits
-    int32_t type_num        # 0: nothing is here
+    int32_t type_num        # 0: empty
     int32_t symbol
 
 cdef class SymbolicGraph(NodeStore):
     cdef dict numbers                # a Python scalar, and a dtype -> its symbol
-    cdef Number[16] recent_numbers   # those of float dtypes last asked for
+    cdef Number[16] recent_numbers   # the last ones of float dtypes
 
 cpdef SymbolicGraph graph_for(inputs)
 cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs)
 cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1
 cdef SymbolicGraph graph_of(x, y)
-cdef int32_t own_symbol(SymbolicGraph graph, x) except -2  # of a Value or Tensor; -1: no such thing
+cdef int32_t own_symbol(SymbolicGraph graph, x) except -2  # of a Value or Tensor, or -1
 cdef int32_t append1(SymbolicGraph graph, Op op, dict attrs, int32_t x, Spec spec) except -1
 cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec) except -1
 cdef tuple call_of_node(SymbolicGraph graph, int32_t node)
@@ -29,7 +29,7 @@ cdef dict NO_ATTRS
 
 
 cdef inline Value own_value(SymbolicGraph graph, x):
-    """The value of a tensor of a graph; None of anything else."""
+    """Return the value of a symbolic tensor, None for other objects."""
     cdef Value value
     if type(x) is Tensor:
         value = (<Tensor>x).held

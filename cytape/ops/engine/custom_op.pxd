@@ -1,4 +1,4 @@
-# CustomOp: one call with a Python closure for a vjp.
+# CustomOp: one call whose vjp is a Python closure.
 
 from cytape.ops.calls.dispatch cimport Op
 

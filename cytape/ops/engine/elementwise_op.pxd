@@ -1,6 +1,6 @@
-# ElementwiseOp: a NumPy function of each element, with one partial derivative per input.
+# ElementwiseOp: an elementwise NumPy function, with one partial derivative per input.
 #
-# The tail of an entry: the op, if its function is no ufunc.
+# The tail of an entry is the op itself if its function is not a ufunc.
 
 from cpython.ref cimport PyObject
 from cytape.ops.kernels.ufunc_loops cimport Kernel
@@ -17,7 +17,7 @@ ctypedef PyObject* (*vectorcall_t)(PyObject* op, PyObject* const* arguments, siz
 
 cdef class ElementwiseOp(PartialsOp):
     cdef vectorcall_t vectorcall
-    cdef Kernel kernel           # None: forward is no ufunc
+    cdef Kernel kernel           # None if forward is not a ufunc
     cdef dict result_dtypes      # by the dtypes of the operands
     cdef object result_dtype(self, list inputs)
     cdef object build_call(self, SymbolicGraph graph, x, y, int n)

@@ -12,7 +12,7 @@ from cytape.ops.calls.symbolic cimport SymbolicGraph
 cdef class OpCall
 
 cdef class GeneralOp(Op):
-    # The tail of an entry: the user's line, of an op without a vjp; the attributes.
+    # The tail of an entry: the user's line if the op has no vjp, then the attributes.
     cdef readonly object vjp, jvp
     cdef readonly object saved_inputs   # positions, None: all
     cdef readonly object saved_outputs
@@ -24,7 +24,7 @@ cdef class GeneralOp(Op):
     cdef int tell(self, tuple inputs, list outputs, dict attrs) except -1
     cdef int record_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1
     cdef int tell_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1
-    # None where a rule is to be called.
+    # None if a rule must be called.
     cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched)
     # The backward pass in C when no recorder is active; False, with nothing done, if there is none.
     cdef bint backward_by_loops(self, BackwardCall* call) except -1

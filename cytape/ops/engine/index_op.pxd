@@ -1,7 +1,7 @@
-# IndexOp: x[index]. Integers, slices, None and Ellipsis are worked out here: what they select is a
-# region of strided memory, from which a small result is copied, and into which, in the backward
-# pass, the gradient is added. Rows that one array of integers names, and what a mask chooses, are
-# gathered and scattered. All else is left to NumPy and the rules declared in indexing.
+# IndexOp: x[index]. Integers, slices, None and Ellipsis select a region of strided memory, which
+# small results are copied from and gradients added to. One array of integers, or a mask, gathers
+# rows, and the backward pass scatters them. NumPy and the rules declared in indexing.py compute
+# other indices.
 
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport Region
@@ -21,7 +21,7 @@ cdef class IndexOp(GeneralOp):
     cdef Tensor picked(self, x, Value value, ndarray index)
     cdef bint backward_of_picked(self, BackwardCall* call, Value gradient, Spec spec) except -1
 
-# Between which bytes of an array in C order lies what an index selects; False: that cannot be told.
+# Find the range of bytes of an array in C order that an index selects from; False if unknown.
 cdef bint find_bytes(index, Spec spec, int64_t* start, int64_t* stop) except -1
 cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) noexcept
 cdef bint is_plain_slice(part) except -1  # of integers

@@ -1,2 +1,2 @@
-# The gradient of one op of a graph: its gradient function called with symbolic tensors, so that its
-# ops become nodes of the graph.
+# Gradient of one node of a graph: the gradient function of its op, called with symbolic tensors, so
+# that its ops become nodes, too.

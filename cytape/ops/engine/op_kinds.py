@@ -80,7 +80,7 @@ def enter(op):
 
 
 def _declares_own(frame):
-    """Tell whether a declaration is one of cytape's modules, not of a user's."""
+    """Return whether a declaration is in one of cytape's modules, not in a user's."""
     while frame.f_globals is globals():
         frame = frame.f_back
     return frame.f_globals.get("__name__", "").startswith("cytape.")

@@ -1,8 +1,8 @@
 # PartialsOp: derivatives of an elementwise op in both modes, from its partial derivatives. The
-# derived ElementwiseOp calls and records it.
+# derived class ElementwiseOp has its calls.
 #
-# Each derivative has up to three ways, the first that applies: kernel programs; the partials on
-# plain arrays; the partials on tensors, if a recorder is active.
+# A derivative is computed in the first of three ways that applies: by kernel programs, by the
+# partials on plain arrays, or, if a recorder is active, by the partials on tensors.
 
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
@@ -22,11 +22,12 @@ cdef class PartialsOp(Op):
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
     cdef PyObject* program_of[3]  # MAX_INPUTS; the same, borrowed
     cdef list programs_of_ones   # the same where the output's gradient is 1; each made at first use
-    # By whose gradients they compute, one bit each, and one more of ones; made at first use.
+    # By the inputs whose gradients they compute, one bit each, and a bit for an upstream gradient
+    # of ones; made at first use.
     cdef list shared_programs
     cdef list tangent_programs   # by which inputs have a tangent, one bit each; made at first use
-    cdef list gradient_tangent_programs  # by partial and what has a tangent, one bit per register
-    cdef Kept[3] saves           # MAX_INPUTS; per partial what it reads: `kept_for`
+    cdef list gradient_tangent_programs  # by partial and registers with a tangent, one bit each
+    cdef Kept[3] saves           # MAX_INPUTS; per partial the values it reads: `kept_for`
     cdef int require_elementwise(self, list arrays, Value out) except -1
     cdef int trace_partials(self) except -1
     cdef bint wants(self, BackwardCall* call, int i) except -1
@@ -41,8 +42,8 @@ cdef class PartialsOp(Op):
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,
                                Operands* operands, int i, Program tangents) except -1
     cdef Program gradient_tangent_program(self, int i, unsigned int present)
-    # Add the gradients to the graph that this thread builds; False, with nothing done, if that is
-    # not to be done in C.
+    # Add the gradients to the graph that this thread builds; False, with no effect, if the rule
+    # must do it.
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
     # Append a call of the op to a graph; return the symbol of its output, or -1, with nothing done.
     cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2

@@ -1,4 +1,4 @@
-# The gradients of an elementwise op in a graph: the steps of its partials' programs, each a node.
+# Gradients of elementwise ops in graphs: each step of a partial's program becomes a node.
 
 from cytape.core.vspace cimport BackwardCall
 from libc.stdint cimport int32_t
@@ -9,5 +9,5 @@ from .partials_op cimport PartialsOp
 
 cdef dict op_by_ufunc  # by the NumPy functions that programs call
 
-# Append what gives the gradients of a call; False, with nothing done, if that is not to be done so.
+# Append the nodes of a call's gradients; return False, with no effect, if programs do not apply.
 cdef bint append_gradients(PartialsOp op, BackwardCall* call, SymbolicGraph graph) except -1

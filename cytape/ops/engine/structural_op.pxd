@@ -1,6 +1,6 @@
-# StructuralOp: an op that only moves numbers. Its declaration says which parts of its results are
-# which parts of its operands; what else there is to it follows from these moves, which are worked
-# out once for each layout of operands.
+# StructuralOp: an op that only moves elements. Its declaration pairs regions of results and of
+# operands; calls, derivatives and plans follow from these moves, which are computed once for each
+# layout of the operands.
 
 from cpython.ref cimport PyObject
 from cytape.ops.kernels.moves cimport Moves
@@ -10,13 +10,13 @@ from .general_op cimport GeneralOp
 
 cdef class StructuralOp(GeneralOp):
     cdef readonly object pieces
-    cdef readonly str key  # by which its transpose finds it
-    cdef bint is_own       # cytape's: where its pieces fail NumPy's function says why
-    cdef object failure    # of a user's pieces, until it is known whether the call fails as well
+    cdef readonly str key  # key by which its transpose finds it
+    cdef bint is_own       # cytape's: if its pieces fail, NumPy's function raises
+    cdef object failure    # of a user's pieces; raised if the call itself succeeds
     cdef dict known        # a layout, as a tuple, and attributes -> Moves, None if there are none
     cdef Py_ssize_t known_nbytes
     cdef list recent       # Moves, specs and attributes of the last calls
-    # None where NumPy has to see to it: mixed dtypes, errors, what is not a matter of regions.
+    # None if NumPy must compute the result: mixed dtypes, errors, results that are not regions.
     cdef Moves moves_of(self, tuple layout, dict attrs)
     cdef Moves moves_of_values(self, list values, dict attrs)
     cdef int remember(self, tuple key, Moves moves) except -1
@@ -27,4 +27,4 @@ cdef class StructuralOp(GeneralOp):
     cdef dict attrs_to_keep(self, dict attrs)
     cdef list moved_tangents(self, list inputs, list tangents, dict attrs, bint batched)
 
-cdef tuple layout_of(list values)  # their specs, then strides where they are not in C order
+cdef tuple layout_of(list values)  # specs, then strides of operands not in C order

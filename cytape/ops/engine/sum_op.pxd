@@ -1,5 +1,5 @@
-# SumOp: sum and mean over axes. Floating point data goes through the loop behind numpy.add, summed
-# as numpy.sum does; the gradient is handed on without repeating its elements in memory.
+# SumOp: sum and mean over axes. Floating point data is summed by the loop of numpy.add, in the
+# order of numpy.sum. The gradient is a broadcast view of the upstream gradient.
 
 from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.values.value cimport Value
@@ -11,4 +11,4 @@ cdef class SumOp(GeneralOp):
     cdef bint is_mean
     cdef Value reduced(self, Value x, axis, bint keepdims)
 
-cdef bint axes_of(axis, Spec spec, uint64_t* axes) except -1  # one bit each; False: NumPy must see
+cdef bint axes_of(axis, Spec spec, uint64_t* axes) except -1  # one bit each; False: for NumPy

@@ -1,9 +1,9 @@
 # Entries of ops on tapes, in one layout. The refs of an entry are
 #
-#     specs of the outputs | per input its value where a rule reads it, else its spec |
+#     specs of the outputs | per input its value if a rule reads it, else its spec |
 #     values of the outputs that rules read, in order | tail
 #
-# where the tail is up to the op: its attributes, for example. Refs never hold handles, which would
+# Each kind of op defines its tail, for example its attributes. Refs never hold handles, which would
 # keep the traces of their tensors alive.
 
 from cpython.list cimport PyList_GET_SIZE
@@ -29,7 +29,7 @@ cdef inline PyObject** items_of(list items) noexcept:
 
 cdef inline int fill_refs(void** refs, Kept kept, PyObject** inputs, int n_in, PyObject** outputs,
                           int n_out, PyObject** tail, int n_tail) noexcept:
-    """Fill a row with new references; return how many they are."""
+    """Fill a row with new references; return their number."""
     cdef int i, n = 0
     for i in range(n_out):
         refs[i] = owned_pointer(<PyObject*>(<Value>outputs[i]).spec)
@@ -56,11 +56,12 @@ cdef inline id_t id_of_input(const id_t* ids, PyObject** inputs, int i) noexcept
 cdef inline bint enter(Recorder tape, Op op, PyObject** inputs, const id_t* ids, int n_in,
                        PyObject** outputs, int n_out, PyObject** tail, int n_tail,
                        bint are_new) except -1:
-    """Add an entry to a tape if it follows an input; return whether it does.
+    """Add an entry to a tape if it tracks an input; return whether it does.
 
-    ids: of the inputs; NULL: those of their values. are_new: the tape does not know the outputs.
+    ids: of the inputs, NULL for the ids of their values. are_new: the tape does not know the
+    outputs.
     """
-    # Pointers are cast in place, not assigned: that spares the reference counts.
+    # Pointers are cast in place, not assigned, to avoid reference counting.
     cdef StoredOp* entry = next_op(tape, n_in + n_out, 2 * n_out + n_in + n_tail)
     cdef index_t* row = tape.table.args + entry.args
     cdef Kept kept = op.kept
@@ -85,7 +86,7 @@ cdef inline bint enter(Recorder tape, Op op, PyObject** inputs, const id_t* ids,
     for i in range(n_in if unknown else 0):
         id = id_of_input(ids, inputs, i)
         if row[i] == NO_INDEX and id != NO_ID:
-            slot = slot_of(tape, id)  # it may be an input before, too
+            slot = slot_of(tape, id)  # it may also be an earlier input
             row[i] = new_slot(tape, id, INPUT_ONLY) if slot == NO_INDEX else slot
     for i in range(n_out):
         id = (<Value>outputs[i]).id

@@ -1,4 +1,4 @@
-# The VSpace of tensors: void* is a Tensor, or the IndexedSlices of a gather.
+# TensorVSpace: operations on gradients that are tensors, or the IndexedSlices of a gather.
 
 from cytape.core.vspace cimport VSpace
 from cytape.tensor.recording.state cimport Recorder

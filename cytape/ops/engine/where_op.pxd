@@ -1,6 +1,6 @@
-# WhereOp: numpy.where with three arguments. Boolean conditions and floats of one dtype go through a
-# loop that selects, forward, backward and for tangents; an entry keeps the condition only. All else
-# is left to the rules declared in elementwise.
+# WhereOp: numpy.where with three arguments. One selecting loop computes values, gradients and
+# tangents for boolean conditions and floats of one dtype; an entry keeps only the condition. Other
+# operands use the rules declared in elementwise.py.
 
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.values.spec cimport Spec

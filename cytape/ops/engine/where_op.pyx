@@ -31,7 +31,7 @@ cdef class WhereOp(GeneralOp):
         return GeneralOp.__call__(self, *inputs, **attrs)
 
     cdef object call3(self, condition, x, y):
-        """None where NumPy has to see to it."""
+        """Select elements of two operands; None if NumPy must do it."""
         cdef Value c = tensor_value(condition), a = tensor_value(x), b = tensor_value(y), out
         cdef PyObject* inputs[3]
         cdef Spec spec

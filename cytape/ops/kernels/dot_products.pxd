@@ -1,16 +1,15 @@
-# Products of matrices: the loops behind numpy.matmul, that is BLAS, but where nothing is summed.
+# Loops of matrix products: numpy.matmul's, which calls BLAS, and one for outer products.
 #
-# A product over an inner axis of one element is an outer product: each element of the result is one
-# product of two numbers. BLAS packs and blocks its operands for that as for any other; a loop that
-# writes row after row takes no longer than the memory does.
+# An outer product has an inner axis of length one. BLAS would pack and block its operands; the loop
+# here writes row after row, at the speed of memory.
 #
-# All of these loops have the signature of NumPy's for "(m,n),(n,p)->(m,p)": dimensions are how many
-# products, m, n, p; strides those from one product to the next of the operands and the result, then
-# of each its rows' and its columns'. The result is in C order, without gaps.
+# All loops have NumPy's signature for "(m,n),(n,p)->(m,p)". Dimensions: number of products, m, n,
+# p. Strides: of both operands and the result from product to product, then row and column strides
+# of each. The result is contiguous, in C order.
 
 from numpy cimport npy_intp
 
 from .ufunc_loops cimport Loop
 
 cdef Loop* product_loop(int type_num, npy_intp inner) noexcept  # of float64 or float32
-cdef Loop* add_outer_loop(int type_num) noexcept  # adds an outer product to what is there
+cdef Loop* add_outer_loop(int type_num) noexcept  # adds an outer product to the result

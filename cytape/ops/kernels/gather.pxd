@@ -1,4 +1,4 @@
-# numpy.take, into memory that is kept for reuse: NumPy would copy indices that are read-only first.
+# Gathers along an axis, as numpy.take, into pooled memory. NumPy would copy read-only indices.
 
 from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.values.value cimport Value
@@ -10,9 +10,9 @@ cdef enum Mode:  # treatment of indices out of bounds
 # Rows at places of each of `blocks` of `extent` rows; None: a place is out of bounds.
 cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent, ndarray places,
                    Mode mode)
-cdef bint are_places(part)  # an array of NumPy's integers for positions, as it lies in memory
+cdef bint are_places(part)  # a contiguous array of NumPy's integers for positions
 cdef bint repeats_one_item(ndarray array) noexcept  # by strides of zero
-# The same of memory, of one block; False: a place is out of bounds.
+# Rows of one block of memory; False if a place is out of bounds.
 cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_intp count,
                     npy_intp extent, npy_intp row_bytes, Mode mode) noexcept nogil
 cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,

@@ -26,9 +26,9 @@ def taken(params, indices, int axis, str mode not None):
     Returns
     -------
     ndarray or None
-        None where NumPy has to see to it: for arrays of another kind than numbers in C order and
-        integers for positions, indices out of bounds, and single numbers. Where all of `params` are
-        one number, by strides of zero, the result is, too.
+        None if NumPy must do it: for arrays other than C-ordered numbers and integer positions,
+        for indices out of bounds, and for scalars. If `params` is uniform, by strides of zero, the
+        result is, too.
     """
     cdef ndarray x
     cdef Value found

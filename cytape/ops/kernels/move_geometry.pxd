@@ -1,4 +1,4 @@
-# Regions of arrays, and moves between two of them: strides, offsets, and the elements they cover.
+# Regions of arrays, and moves between regions: strides, offsets, covered elements.
 
 from cytape.tensor.values.spec cimport Spec
 from numpy cimport ndarray, npy_intp
@@ -19,9 +19,8 @@ cdef struct Move:
     npy_intp* read_strides
     npy_intp* write_strides
 
-# Find the strides (and offset) by which a move that writes each element of its target once can be
-# read as a view in the shape of the target. False if it does not write so, or if no strides serve;
-# the offset may have changed then.
+# Find the strides and offset of the view of the source that equals the target. False if the move
+# does not write each element once or no strides exist; the offset may have changed then.
 cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp* write_strides,
                     npy_intp write_offset, const npy_intp* read_strides, npy_intp* read_offset,
                     npy_intp* strides) noexcept

@@ -1,4 +1,4 @@
-# Tracer: what a partial derivative does with symbols, step by step. A program is assembled of that.
+# Tracer: records the calls that a partial derivative makes on symbols, as steps of a program.
 
 cdef enum:
     MAX_REGISTERS = 56
@@ -7,4 +7,4 @@ cdef enum:
     FIRST_INPUT = 2   # of its inputs
     MAX_INPUTS = 3
     N_PRIMALS = FIRST_INPUT + MAX_INPUTS
-    N_OPERANDS = 2 * N_PRIMALS  # the tangent of what is in register r is in N_PRIMALS + r
+    N_OPERANDS = 2 * N_PRIMALS  # the tangent of register r is in N_PRIMALS + r

@@ -1,7 +1,7 @@
-# numpy.add.at into zeros: what the transpose of an index with arrays of integers does.
+# Scatter-add into zeros, as numpy.add.at: the transpose of an index with arrays of integers.
 #
-# NumPy looks at every index anew, and adds single numbers; here rows are added as they lie in
-# memory. There are blocks of `extent` rows, to each of which `count` rows of terms are added.
+# NumPy adds single numbers; here contiguous rows are added. The result consists of blocks of
+# `extent` rows; `count` rows of terms are added to each block.
 
 from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.values.value cimport Value
@@ -12,16 +12,16 @@ from .ufunc_loops cimport Loop
 cdef struct Scatter:
     npy_intp blocks, extent, count, row_size, row_bytes
     npy_intp step    # bytes from term to term
-    int n_leading    # axes in front of those of a row
+    int n_leading    # axes in front of the row's axes
     const npy_intp* places
     char* total
     char* terms
     Loop* add
     int type_num
 
-cdef Value sum_at(tuple shape, index, ndarray terms)  # None where NumPy has to see to it
-# The places that an index names in an array of a shape, not all of which need be inside, and which
-# blocks and rows these are; None: it is of another kind.
+cdef Value sum_at(tuple shape, index, ndarray terms)  # None if NumPy must do it
+# The places that an index names in an array of a shape, perhaps out of bounds, and the blocks and
+# rows of the job; None for another kind of index.
 cdef ndarray find_places(tuple shape, index, Scatter* job)
 cdef bint is_whole(part)  # a slice of a whole axis
 cdef void prepare(Scatter* job, Spec spec, bint is_uniform) noexcept  # for terms of a dtype

@@ -1,4 +1,4 @@
-# Sums in memory: of gradients that meet, and of a gradient over the axes that were broadcast.
+# Sums in memory: of several gradients, and of a gradient over broadcast axes.
 
 from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.values.value cimport Value
@@ -11,9 +11,9 @@ cdef void add_to(int type_num, npy_intp itemsize, npy_intp n, char* total,
 cdef void add_to_one(int type_num, npy_intp itemsize, npy_intp n, char* total,
                      char* terms) noexcept nogil  # one number: pairwise
 cdef double sum_of(int type_num, npy_intp n, const char* terms) noexcept nogil  # of floats; faster
-cdef Loop* add_loop_of(Spec spec) noexcept  # NULL: none that is certain to do what NumPy does
+cdef Loop* add_loop_of(Spec spec) noexcept  # NULL if results might differ from NumPy's
 cdef Value zeros(Spec spec)
-# The following return False, or None, and do nothing, where NumPy has to see to it.
-cdef bint add_sum(Value total, Value terms) noexcept  # summed along the axes where total is shorter
-cdef Value sum_to(Value terms, Spec spec)             # the same, from nothing
+# The following return False or None, with no effect, if NumPy must compute the sum.
+cdef bint add_sum(Value total, Value terms) noexcept  # sums terms over axes that total lacks
+cdef Value sum_to(Value terms, Spec spec)             # a new total
 cdef Value plus(Value a, Value b)                     # two of one spec

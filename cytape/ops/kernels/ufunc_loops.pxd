@@ -1,6 +1,5 @@
-# Kernels: the typed inner loops of NumPy's ufuncs, called straight from C. They are what NumPy
-# itself runs, so results agree to the bit, for every dtype; only the ufunc machinery around them is
-# left out.
+# Kernels: the typed inner loops of NumPy's ufuncs, called from C. NumPy runs the same loops, so
+# results agree to the bit, for every dtype.
 
 from cytape.tensor.values.spec cimport Spec
 from numpy cimport NPY_BOOL, npy_intp
@@ -27,7 +26,7 @@ cdef extern from *:
 
 cdef enum:
     N_TYPES = 24  # NumPy's type numbers below this have loops: numbers, bool, half
-    WORTH_THE_GIL = 1 << 16  # bytes of data for which other threads may run meanwhile
+    WORTH_THE_GIL = 1 << 16  # bytes of data from which on a loop releases the GIL
 
 ctypedef void (*loop_t)(char** data, const npy_intp* n, const npy_intp* strides,
                         void* extra) noexcept nogil
@@ -40,19 +39,19 @@ cdef struct Loop:
 cdef class Kernel:
     cdef readonly object ufunc
     cdef Loop[N_TYPES] loops         # by the type number that all inputs share
-    cdef Loop[N_TYPES] numpys        # NumPy's own, where `loops` has another one that may call it
-    cdef Loop[N_TYPES] clearing      # those that clear the floating-point flags
+    cdef Loop[N_TYPES] numpys                 # NumPy's loop, if `loops` has a replacement
+    cdef Loop[N_TYPES] clearing      # loops that clear the floating-point flags
     cdef void widen(self, int type_num, void* function) noexcept
 
 cdef Kernel kernel_of(ufunc)
 cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL  # of any dtype without references
 
-# Have NumPy report, as it is set up to, what the kernels met that did what a function does.
+# Let NumPy report, by its settings, the floating-point errors of the kernels of a function.
 cdef int warn(forward, tuple operands) except -1
 
 
 cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
-    """The loop for operands of a dtype, NULL where that may not be what NumPy does."""
+    """Return the loop for operands of a dtype, NULL if results might differ from NumPy's."""
     cdef Loop* loop
     if not spec.trainable or spec.type_num >= N_TYPES:  # integer loops may raise
         return NULL
@@ -63,5 +62,5 @@ cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
 
 
 cdef inline bint suits_loops(npy_intp step, Spec spec) noexcept:
-    """Whether going through memory in C order is a good way; NumPy would choose the order."""
+    """Return whether C order is a good order of elements; NumPy would choose the order."""
     return step == 0 or step == spec.itemsize or (step > 0 and spec.nbytes < WORTH_THE_GIL)

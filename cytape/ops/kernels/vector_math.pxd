@@ -1,9 +1,8 @@
-# Vector versions of what NumPy computes element by element, for the derivatives of large arrays.
+# Vector sine and cosine, for derivatives of large arrays.
 #
-# NumPy's loops for the sine and cosine of float64 call the C library once per element. glibc has
-# vector versions, several times as fast, with errors up to 4 units in the last place. The forward
-# pass keeps to NumPy's results; derivatives, of which there is no NumPy result to agree with, take
-# these.
+# NumPy's float64 loops call the C library once per element. The vector versions of glibc are
+# several times as fast, with errors up to 4 units in the last place. The forward pass uses NumPy's
+# loops, so that results agree; derivatives use these.
 
 from .ufunc_loops cimport loop_t
 

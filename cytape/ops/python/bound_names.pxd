@@ -1,4 +1,4 @@
-# Bindings: the closures and globals of functions as a call found them.
+# Bindings: the closures, globals and defaults of functions at the time of a call.
 
 cdef class Bindings:
     cdef readonly dict found

@@ -70,16 +70,15 @@ cdef class Bindings:
     Parameters
     ----------
     f : callable
-        Functions, methods and `functools.partial` are looked at; in others nothing is found. What a
-        function assigns to itself, as nonlocal or global, is its own affair: it stays as it is.
+        Functions, methods and `functools.partial` are searched, other callables are not. Names that
+        a function itself assigns to, as nonlocal or global, are not restored.
     copies : bool, optional
-        Whether small arrays, too, are as they were then, and functions of other packages are
-        looked at.
+        Whether small arrays are restored, too, and functions of other packages searched.
 
     Attributes
     ----------
     found : dict of int to (callable, list)
-        The functions by id, with what they find, in the order of `values_of`.
+        The functions by id, with the values that they read, in the order of `values_of`.
 
     Examples
     --------

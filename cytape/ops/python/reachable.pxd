@@ -1,13 +1,13 @@
-# Reachable: what a function has a way to, found without running anything of a user's.
+# Reachable: objects that a function can access, found without running users' code.
 
 cdef class Reachable:
     cdef readonly list functions    # (function, its first arguments), the nearest first
     cdef readonly dict generators   # by id
-    cdef readonly dict states       # of these when they were found, by id
-    cdef readonly set seen          # ids of what has been looked at
+    cdef readonly dict states       # states of generators when they were found, by id
+    cdef readonly set seen          # ids of visited objects
     cdef set known_names            # of attributes and globals, in the functions
-    cdef list new_names             # tuples of those that are not among them yet
-    cdef dict looked_up             # by the id of a class: those names that were looked up there
+    cdef list new_names             # tuples of names not among these yet
+    cdef dict looked_up             # by the id of a class: names that were looked up in it
     cdef list values                # visited objects, then those to visit
     cpdef list moved(self)
     cdef set all_names(self)

@@ -1,6 +1,5 @@
-# The shape rules that tracing calls most, for the common case: all extents are known, and
-# attributes are what they usually are. In any other case, errors among them, the rule of the same
-# name in shape_rules decides.
+# Fast versions of frequent shape rules, for known extents and attributes of the usual types. In all
+# other cases, errors included, they call the rule of the same name in shape_rules.
 #
-# The duplication is deliberate: a trace of such ops takes two and a half times the
-# instructions with shape_rules alone. The tests compare the two.
+# The duplication is deliberate: with shape_rules alone, tracing such ops takes two and a half times
+# the instructions. The tests compare the two.

@@ -1,6 +1,6 @@
-# Derivatives of products by division, where all numbers are normal.
+# Derivatives of products by division, for data whose factors and products are all normal numbers.
 #
-# Lines, and slices of them, are laid out as in `line_products`.
+# The layout of lines and of their slices is that of `line_products`.
 
 from numpy cimport npy_intp
 

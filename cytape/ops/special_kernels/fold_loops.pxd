@@ -1,1 +1,1 @@
-# Folds of slices by ufuncs, which NumPy accumulates over whole axes only.
+# Folds of slices by ufuncs; NumPy accumulates only over whole axes.

@@ -1,1 +1,1 @@
-# Powers of two, by which NumPy's ldexp multiplies element by element in the C library.
+# ldexp for arrays, vectorized. NumPy's calls the C library once per element.

@@ -1,1 +1,1 @@
-# Recurrences along an axis, which NumPy has no function for.
+# Linear recurrences along an axis.

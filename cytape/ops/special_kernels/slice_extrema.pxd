@@ -1,1 +1,1 @@
-# Derivatives of reductions of slices along an axis, for arrays in C order.
+# Derivatives of sums and extrema of slices along an axis (reduceat), for arrays in C order.

@@ -1,11 +1,11 @@
-# Which elements of lines are equal to the one number that stands for the line.
+# Ties: the elements of a line that equal the line's extremum, and their shares of the gradient.
 #
-# An array in C order is blocks of `n` rows of `inner` elements, and a line is what lies in one
-# column of a block: of a vector there is one block, and its rows are elements.
+# An array in C order consists of blocks of `n` rows of `inner` elements; a line is a column of a
+# block. A vector is one block, with one element per row.
 
 from numpy cimport ndarray, npy_intp
 
-# How many blocks there are, of how many rows, of how many elements; False if the axes of the lines
-# are not side by side.
+# Find the number of blocks, of rows of a block, and of elements of a row; False if the axes of the
+# lines are not adjacent.
 cdef bint lines_of(ndarray x, axis, npy_intp* lines) except -1
 cdef ndarray in_c_order(x)

@@ -132,7 +132,7 @@ def shared_among_ties(g, ndarray x not None, y not None, axis, bint skip_nan, nd
     skip_nan : bool
         Where none equals the extremum, which is NaN, there is no gradient; if not, it is NaN.
     into : ndarray, optional
-        What this function has returned for the same array: the shares are added there.
+        An earlier result for the same array, to which the shares are added.
     signed : bool, optional
         The extrema are those of magnitudes: a share has the element's sign, and is 0 at 0.
 

@@ -1,2 +1,2 @@
-# Writes to tensors: a tensor names another value from then on. Code that keeps tensors for later
-# keeps others of the same ids (`another`), which a write does not affect.
+# Writes to tensors: afterwards the handle has another value. Code that keeps a tensor for later
+# keeps another handle of the same value (`another_handle`), which writes do not affect.

@@ -1,10 +1,9 @@
-# UpdateOp: an array with values in a part of it, `x[index] = value` as a function of x and value.
+# UpdateOp: an array with a part replaced, `x[index] = value` as a function of x and value.
 #
-# A write gives the tensor another value, with an id of its own. Entries of the value before refer
-# to the old id. If that value and its memory have no other owner, the part is written in place, and
-# the memory becomes the new value's: the time does not depend on the size of the array. Nor does
-# that of the derivatives: the gradient of the array loses the part, in place, and its tangent gets
-# the tangent of the part.
+# A write gives the tensor a new value with a new id; earlier entries refer to the old id. If the
+# old value and its memory have no other owner, the part is written in place and the new value takes
+# over the memory, so the time does not depend on the size of the array. Derivatives work in place,
+# too: the part of the array's gradient is cleared, the part of its tangent is overwritten.
 
 from cytape.core.typedefs cimport id_t
 from cytape.ops.engine.general_op cimport GeneralOp
@@ -16,12 +15,12 @@ from cytape.tensor.values.value cimport Value
 
 cdef enum Kind:
     SET
-    CLEAR    # to zero: what the gradient of the array is
-    TAKE     # x[index], but always a copy: what the gradient of the part is
+    CLEAR    # set to zero: the gradient of the array
+    TAKE     # x[index], but always a copy: the gradient of the part
 
 cdef class UpdateOp(GeneralOp):
     cdef Kind kind
-    # SET, for what is not written in place: called with a tensor, an index and a value.
+    # SET if it cannot be in place: called with a tensor, an index and a value.
     cdef public object general
     cdef bint write(self, Tensor tensor, index, value) except -1
 

@@ -1,5 +1,5 @@
-# Views of tensors that are written to. A tensor that would be a view of the written memory in NumPy
-# is computed anew from the written values.
+# Views of tensors that are written to: tensors that NumPy would make views of the written memory
+# are recomputed from the new values.
 
 from cytape.tensor.tensor cimport Tensor
 
@@ -13,12 +13,12 @@ cdef Tensor nearest_to_base(Tensor view)
 cdef bint others_see(Tensor view) except -1
 cdef int stand_alone(Tensor view) except -1
 cdef Tensor base_of(Tensor view)         # None: it is gone
-cdef object index_in_base(Tensor view, index)  # of the same; None: that takes more than slices
-# Tensors that are views of a base where extents that only a run knows have NumPy make views; the
-# base of such a view, None if it is gone; whether a run has it a view (None: it does), the places
-# of its elements in the base, and what is there.
+cdef object index_in_base(Tensor view, index)  # None if it is not composed of slices
+# Tensors that are views of a base depending on extents at run time; the base of such a view, None
+# if it is gone; whether it is a view in a run (None: yes), the places of its elements in the base,
+# and their values.
 cdef list views_in_some_runs(Tensor base)
 cdef Tensor base_in_some_runs(Tensor view)
 cdef tuple seen_in_some_runs(Tensor view, Tensor base)
-# Of the elements, a tensor where extents are not known; None: the view cannot be written to.
+# Positions of the elements, a tensor for unknown extents; None: the view cannot be written to.
 cdef object positions_in_base(Tensor view)

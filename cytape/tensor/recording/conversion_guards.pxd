@@ -1,15 +1,14 @@
-# Guards of conversions: they note or refuse the ways by which values leave tapes and graphs. Each
-# function takes a tensor as an object, and the value that it holds.
+# Guards of conversions of tensors to arrays and numbers, which note the conversion or raise an
+# error. Each function takes a tensor as an object, and its value.
 
 from numpy cimport ndarray
 
 from cytape.tensor.values.value cimport Value
 
-# How values leave tensors on purpose, for messages.
+# Explicit ways of taking values, for messages.
 cdef str ASKED, ASSIGNED
 cdef object variable_type  # the subclass of tensors whose values can be replaced
-# Other values of variables, which one thread sees: thread -> id of a variable -> value, tensor that
-# holds it.
+# Values of variables that only one thread sees: thread -> id of a variable -> value, its tensor.
 cdef dict views
 cdef Value value_in_view(tensor, Value held)
 
@@ -22,11 +21,11 @@ cdef inline Value seen(tensor, Value held):
 # conversion, which is an error if a recorder tracks the tensor.
 cdef ndarray detached(tensor, Value held, str how)
 cdef ndarray examined(tensor, Value held, str cause)
-cdef bint is_recorded(tensor, Value held) except -1  # whether a recorder of this thread follows it
-cdef ndarray converted(tensor, Value held, str cause)  # which the error names
+cdef bint is_recorded(tensor, Value held) except -1  # whether a recorder of this thread tracks it
+cdef ndarray converted(tensor, Value held, str cause)  # the error names the cause
 # Raise a DetachedError if a tensor is being recorded and a function makes an unrecorded object from
 # it.
 cdef int require_unrecorded(tensor, Value held, str maker) except -1
-# Raise if it is not known how many elements a symbolic tensor has along its first axis.
+# Raise if the first extent of a symbolic tensor is unknown.
 cdef int known_extent(Value value) except -1
-cdef object graph_of(Value held, str attribute)  # of a symbolic tensor, whose attribute this is
+cdef object graph_of(Value held, str attribute)  # raises if not symbolic

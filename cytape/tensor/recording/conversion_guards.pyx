@@ -67,7 +67,7 @@ cdef dict OF_SYMBOLIC = {
     "cytape.constant":
         "cytape.convert_to_tensor and cytape.identity take it as it is.\n",
 }
-# Functions of NumPy's that have no derivative to lose, and ask for the arrays of lists.
+# Functions of NumPy without a derivative, which convert lists to arrays.
 COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
 ASKED = "numpy(), item() or tolist()"
 ASSIGNED = "an assignment to a variable"
@@ -76,7 +76,7 @@ views = {}
 
 
 def install_variable(type variable):
-    """Tell which subclass of tensors has values that can be replaced."""
+    """Set the class of variables."""
     global variable_type
     variable_type = variable
 
@@ -107,21 +107,21 @@ cdef int known_extent(Value value) except -1:
 
 
 cdef bint is_read_on_its_own(tensor) except -1:
-    """Whether tapes that watch the variables that are read would follow this one."""
+    """Return whether a tape that watches variables when they are read would track this one."""
     return type(tensor) is variable_type and tensor.trainable
 
 
 cdef bint is_covered(tensor, str how) except -1:
-    """Tell a block of `departures` of a tensor whose value leaves; return whether it covers that.
+    """Report a tensor whose value is taken to a block of `departures`; return whether it covers it.
 
-    None for how: by a conversion.
+    how is None for conversions.
     """
     cdef ThreadState thread = this_thread()
     return thread.departures is not None and (<departures>thread.departures).note(tensor, how)
 
 
 cdef int note_in_trace(tensor, bint asked) except -1:
-    """Tell the trace that this thread builds of a value that becomes a constant there."""
+    """Report a value that becomes a constant to the trace that this thread builds."""
     graph = building()
     if graph is not None and type(tensor) is not variable_type:
         graph.value_left(tensor, asked)
@@ -158,13 +158,13 @@ cdef ndarray examined(tensor, Value held, str cause):
 
 
 cdef bint is_recorded(tensor, Value held) except -1:
-    """Whether a recorder of this thread tracks a tensor, also from outside of a trace."""
+    """Return whether a recorder of this thread, also outside of traces, tracks a tensor."""
     return recorders.entered and held.spec.trainable and bool(
         followers_everywhere(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
 
 cdef str asker(str cause):
-    """Name the caller that converts a tensor, if it can be found."""
+    """Return the name of the function that converts a tensor, if it can be found."""
     caller = scipy_call()
     if caller is not None:
         return f"{caller}, which takes plain arrays,"
@@ -175,7 +175,7 @@ cdef str asker(str cause):
 
 
 cdef str instead_of_scipy(str caller):
-    """Advice: the replacement for a call of a function of SciPy."""
+    """Return advice: the replacement for a call of a function of SciPy."""
     if caller.endswith(("_array", "_matrix")):
         return no_sparse(caller.rpartition(".")[2]) + "\n"
     return (f"Wrap {caller} with cytape.custom_jvp, whose rule says how the result moves with the "

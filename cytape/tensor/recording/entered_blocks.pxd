@@ -1,5 +1,5 @@
 # Context managers other than recorders: graphs, scopes of graphs, suspensions of recorders.
-# `threads.pxd` explains entries.
+# `thread_stack.pxd` explains entries.
 
 from libc.stdint cimport int32_t
 
@@ -32,9 +32,9 @@ cdef class push_forwardprop_state(Block):
 cdef class departures:
     cdef readonly bint any
     cdef set ignored             # ids
-    cdef object at_first         # called when the first value leaves, before it does; or None
-    cdef object covers           # tells whether the block answers for a tensor that leaves; or None
-    cdef bint told               # at_first has been called
+    cdef object at_first         # called before the first value is taken; or None
+    cdef object covers           # returns whether the block covers a tensor that is taken; or None
+    cdef bint told               # whether at_first has been called
     cdef bint note(self, tensor, str how) except -1
     cdef object around           # the block around this one, or None
 

@@ -47,7 +47,7 @@ cdef bint pass_by(Entry entry) noexcept:
 
 @cython.final
 cdef class building_into(Block):
-    """Add the ops of this thread to a graph (None: compute them) for the length of a block.
+    """Add the ops of this thread to a graph (None: compute them) within a block.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ cdef class building_into(Block):
         the_counts.symbolic -= 1
         leave_entry(entry)
         before, entry.before = entry.before, None
-        if pass_by(entry):  # others were left before it, though they were entered later
+        if pass_by(entry):  # inner ones were left before it
             before = None if entry.beneath is None else entry.beneath.what
         if entry.thread.building is entry:
             entry.thread.building = entry.beneath
@@ -80,7 +80,7 @@ cdef class building_into(Block):
 
 @cython.final
 cdef class building_under(Block):
-    """Build a graph under another of its contexts for the length of a block.
+    """Build a graph under another one of its contexts within a block.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ cdef class building_under(Block):
 
 @cython.final
 cdef class unrecorded(Block):
-    """Take the recorders that this thread has entered off its stack for the length of a block."""
+    """Take the recorders that this thread has entered off its stack within a block."""
 
     cdef Entry enter(self, ThreadState thread):
         cdef Entry entry = new_entry(thread, CUT, None)
@@ -137,11 +137,11 @@ cdef class unrecorded(Block):
 @cython.final
 cdef class push_forwardprop_state(Block):
     """push_forwardprop_state()\n--\n\n\
-    Begin afresh, as if no tangent were being computed, for the length of a ``with`` block.
+    Record within a ``with`` block as if no tangent were being computed.
 
     Accumulators do not track the ops that they run themselves, such as those of a user's rule, and
-    neither do the recorders entered after them. In this block they do. Without a tangent being
-    computed the block has no effect.
+    neither do recorders entered after them. In this block they do. The block has no effect if no
+    tangent is being computed.
 
     Examples
     --------
@@ -173,7 +173,7 @@ cdef class push_forwardprop_state(Block):
 
 @cython.final
 cdef class suspended(Block):
-    """Suspend some recorders, whichever thread they are on, for the length of a block.
+    """Suspend some recorders, of any thread, within a block.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ cdef class suspended(Block):
 
 @cython.final
 cdef class departures:
-    """Tell whether values of tensors become plain arrays or numbers in a block, while it records.
+    """Note whether values of recorded tensors become plain arrays or numbers in a block.
 
     A nested block does not report to the outer one, but the outer one's `at_first` is called.
 
@@ -270,7 +270,7 @@ cdef class departures:
         thread.departures, self.around = self.around, None
 
     cdef bint note(self, tensor, str how) except -1:
-        """Note a tensor whose value leaves; return whether the block covers it."""
+        """Note a tensor whose value is taken; return whether the block covers it."""
         cdef departures block = self
         if tensor.id in self.ignored:
             return False
@@ -288,8 +288,8 @@ cdef class between:
     """between(begin, end)\n--\n\n\
     Call functions at the beginning of a ``with`` block and their counterparts at its end.
 
-    The block is left if it has been entered. An interrupt may come between a generator's ``yield``
-    and the block that the generator is entered for, which would not be left then.
+    Unlike with `contextlib.contextmanager`, an interrupt cannot skip the end of a block that has
+    been entered.
 
     Parameters
     ----------
@@ -334,9 +334,9 @@ cdef class between:
 
 
 def stop_recording():
-    """Suspend the recorders that this thread has entered; one entered inside records.
+    """Suspend the recorders that this thread has entered; recorders entered inside record.
 
-    In a function that is being traced it holds for those, too, that record its calls later.
+    In a traced function it also holds for recorders of later calls.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from cytape.core.typedefs cimport NO_INDEX
 from cytape.tensor.values.value cimport new_id
 
 cdef Counts* the_counts = counts()
-cdef object MARK = True  # stands for a tangent where only reads are noted
+cdef object MARK = True  # in place of a tangent if only reads are noted
 
 
 cdef Entry entry_of(recorder):
@@ -30,7 +30,7 @@ cdef int suspend(recorder, int change) except -1:
 
 
 cdef Entry entry_for(ThreadState thread, recorder):
-    """An entry, which is not on a stack yet."""
+    """Return a new entry, not yet on a stack."""
     cdef Entry entry = Entry.__new__(Entry)
     entry.thread = thread
     entry.kind = RECORDER
@@ -46,7 +46,7 @@ cdef Entry entry_for(ThreadState thread, recorder):
 # ---- the common part of tapes and accumulators: methods of both classes
 
 def is_active(self) -> bool:
-    """Whether this recorder is on a thread's stack."""
+    """Return whether this recorder is on a thread's stack."""
     return entry_of(self) is not None
 
 
@@ -73,13 +73,13 @@ def pop(self):
 
 
 def entered(self):
-    """Enter this thread's stack of recorders for the length of a block."""
+    """Enter this thread's stack of recorders, at the beginning of a block."""
     enter(self)
     return self
 
 
 def left(self, *exception):
-    """Leave the stack, if that was not done in the block."""
+    """Leave the stack, unless the block did."""
     if entry_of(self) is not None:
         leave(self)
 
@@ -249,7 +249,7 @@ cdef class TangentRecorder(ForwardAccumulator):
         self.rule = rule
         if reads is not None:
             self.reads = reads
-            self.rule = reads  # ops have no way of their own where there is one
+            self.rule = reads  # replaces the ops' own tangents
             self.asks_others = True
 
     def __cinit__(self, *arguments, **named):
@@ -276,7 +276,7 @@ cdef class TangentRecorder(ForwardAccumulator):
 cdef class Reads:
     """Inputs of a checkpointed call that outer recorders track.
 
-    A `TangentRecorder` that is made with it takes note while it stands on the thread's stack.
+    A `TangentRecorder` that is created with it notes them while it is on the thread's stack.
 
     Examples
     --------
@@ -311,7 +311,7 @@ cdef class Reads:
 
     @property
     def found(self) -> list:
-        """The tensors that the recorders follow, in the order of the first read."""
+        """The tensors that the recorders track, in the order of the first read."""
         return list(self.tensors.values())
 
     @property
@@ -320,7 +320,7 @@ cdef class Reads:
         return list(self.variables.values())
 
     def follows(self, id_t id) -> bool:
-        """Whether one of the recorders follows a tensor."""
+        """Return whether one of the recorders tracks a tensor."""
         return self.follow(id)
 
     cdef bint follow(self, id_t id) noexcept:
@@ -349,8 +349,8 @@ cdef class Reads:
 cdef class Origins(Reads):
     """Tensors that the results of a program depend on.
 
-    That is, of `sources`; or else of all tensors older than the program that recorders follow, but
-    for its arguments. A `TangentRecorder` that is made with it takes note.
+    Among `sources`; by default among all tracked tensors that are older than the program, except
+    its arguments. A `TangentRecorder` that is created with it notes them.
 
     Parameters
     ----------
@@ -438,7 +438,7 @@ cdef class Origins(Reads):
         return 0
 
     cdef int renamed(self, id_t id, id_t other) except -1:
-        """Treat a tensor of a graph as the tensor that it stands for."""
+        """Treat a symbolic tensor like the tensor that it was captured from."""
         cdef index_t place = idtable_get(&self.places, id)
         if place == NO_INDEX and self.follow(id):
             self.sets.append(frozenset([other]))
@@ -453,7 +453,7 @@ cdef int mark(TangentRecorder accumulator, id_t id) except -1:
     return 0
 
 
-# ---- ops of a recorder are seen only by the recorders entered before it
+# ---- ops of a recorder are recorded only by recorders entered before it
 
 cdef int begin_computing(TangentRecorder recorder) except -1:
     cdef ThreadState thread = this_thread()
@@ -473,7 +473,7 @@ cdef int end_computing(list recorders) except -1:
     cdef ThreadState thread = this_thread()
     cdef Entry entry
     for entry in recorders:
-        if entry.left:  # while it was off the stack
+        if entry.left:  # left while it was off the stack
             recorders = still_entered(recorders)
             break
     thread.recorders = recorders

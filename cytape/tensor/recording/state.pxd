@@ -1,7 +1,7 @@
-# Queries about recorders: which tensors are tracked, and by which derivatives.
+# Queries about recorders: which tensors are tracked, and by which modes of differentiation.
 #
-# This file gives `ops` access to the stacks of threads (`threads.pxd`), the recorders on them
-# (`recorders.pxd`), and the counters that ops read first (`deaths.pxd`).
+# Ops cimport this file for the stacks of threads (`thread_stack.pxd`), the recorders on them
+# (`recorders.pxd`), and the counters that ops read first (`released_ids.pxd`).
 
 from cytape.core.typedefs cimport id_t
 
@@ -15,13 +15,13 @@ from .thread_stack cimport (
     this_thread)
 
 cpdef int possible_gradient_types(tensors) except -1
-# Which recorders of this thread follow a tensor by its id or its value's, or will as soon as an op
+# The recorders of this thread that track a tensor by its id or its value's id, or will when an op
 # reads it.
 cdef list followers_of(id_t id, id_t value, bint trainable_variable)
 # The same with the recorders outside of the traces and checkpointed calls that it is in.
 cdef list followers_everywhere(id_t id, id_t value, bint trainable_variable)
-# Raise for a tensor of a graph that is built out of the sight of a recorder that goes on outside.
+# Raise for a tensor of a graph whose ops an outer, active recorder does not record.
 cdef int require_in_sight(recorder, graph) except -1
-# Tell recorders that follow a tensor that its value left it, and how.
+# Notify recorders that track a tensor that its value was taken, and how.
 cdef int note_detachment(
     tensor, id_t id, id_t value, bint trainable_variable, str how) except -1

@@ -8,7 +8,7 @@ import cytape.tensor.recording.entered_blocks as entered_blocks
 import cytape.tensor.recording.recorders as recorders
 import cytape.tensor.recording.thread_stack as thread_stack
 
-# Names of other modules that Python finds here as well.
+# Names of other modules that are available here, too.
 for module, names in (
         (entered_blocks, "building_into building_under departures push_forwardprop_state "
                          "stop_recording suspended unrecorded"),
@@ -17,11 +17,11 @@ for module, names in (
     globals().update({name: getattr(module, name) for name in names.split()})
 
 NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
-MOST_DETACHED = 16  # tensors that a recorder notes, which stay alive with all that led to them
+MOST_DETACHED = 16  # tensors that a recorder notes; they keep their traces alive
 
 
 cpdef int possible_gradient_types(tensors) except -1:
-    """Tell which derivatives of functions of some tensors may be asked for.
+    """Return the modes by which functions of some tensors may be differentiated.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ def possible_modes() -> tuple:
 
 
 def anybody_records() -> bool:
-    """Whether this thread has entered a recorder, whatever that follows."""
+    """Return whether this thread has entered a recorder."""
     return recording() is not None or accumulating() is not None
 
 
 def is_recorded(id_t id) -> bool:
-    """Whether a recorder of this thread follows the tensor with this id now."""
+    """Return whether a recorder of this thread tracks the tensor with this id."""
     return bool(followers_of(id, id, False))
 
 
@@ -117,7 +117,7 @@ cdef bint follows(recorder, id_t id, id_t value, bint trainable_variable) except
 
 
 cdef list recorders_around(recorder):
-    """The recorders that do not see the checkpointed call in which one notes reads."""
+    """Return the recorders outside of a checkpointed call, given the one that notes its reads."""
     cdef Reads reads = None
     if type(recorder) is TangentRecorder:
         reads = (<TangentRecorder>recorder).reads
@@ -134,7 +134,7 @@ cdef list hidden_recorders():
     cdef list found = []
     for recorder in [*(accumulating() or ())]:
         found += recorders_around(recorder)
-    for recorder in found:  # which grows, by those around the calls around
+    for recorder in found:  # grows, by recorders outside of outer calls
         found += recorders_around(recorder)
     entry = None if thread.graph is None else innermost_entry()
     while entry is not None:

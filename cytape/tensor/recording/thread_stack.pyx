@@ -32,7 +32,7 @@ cdef class Keeper:
 
     def __dealloc__(self):
         global cytape_thread_state
-        # The thread ends, but its finalizers may still record.
+        # The thread ends, but its finalizers may record.
         if cytape_thread_state == <PyObject*>self.state:
             cytape_thread_state = NULL
 
@@ -111,7 +111,7 @@ cdef class ThreadState:
         return self.update()
 
     cdef int release_hold(self) except -1:
-        """Check contexts again, if entries were added or left meanwhile."""
+        """Check contexts again, if entries were added or left in between."""
         self.held -= 1
         if self.held == 0 and self.disturbed:
             self.disturbed = False
@@ -140,8 +140,8 @@ cdef ThreadState this_thread():
 
 
 cdef inline PyObject* state_in_context() except? NULL:
-    """This thread's state, as the present context has it; NULL if the thread entered nothing."""
-    cdef PyObject* thread = cytape_thread_state  # once: to find it takes a call
+    """Return this thread's state for the present context; NULL if the thread entered nothing."""
+    cdef PyObject* thread = cytape_thread_state  # read once, since it takes a call
     if thread != NULL and (
             (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version):
         (<ThreadState>thread).follow_context()
@@ -219,9 +219,9 @@ cdef int put_back(ThreadState thread, list recorders) except -1:
     if thread.held == 0 and <PyObject*>thread == cytape_thread_state:
         if thread.own.context_ver == thread.version:
             return thread.follow_recorders()
-        return 0  # a look at another context is due
+        return 0  # the state is recomputed at the next check
     thread.recorders = still_entered(recorders)
-    thread.version = NO_VERSION  # look again, when it is that thread's turn
+    thread.version = NO_VERSION  # recompute when that thread runs
     return thread.update()
 
 

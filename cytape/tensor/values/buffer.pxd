@@ -6,11 +6,11 @@ cdef class Buffer:
 
 cdef Buffer new_buffer(size_t nbytes)
 
-# NumPy's functions may work in such memory, too: an array allocated by NumPy is often fresh memory,
-# and touching its pages takes longer than computing with it.
+# NumPy's functions can allocate such memory, too: NumPy's arrays are often fresh memory, whose
+# first touch takes longer than the computation.
 
 cdef enum:
-    WORTH_LENDING = 1 << 17  # bytes of an operand; the C library maps what is larger
+    WORTH_LENDING = 1 << 17  # bytes of an operand; the C library maps larger blocks
 
 cdef object with_kept_memory(function, tuple operands, dict attrs)  # call it
-cdef object call_with_arrays(function, tuple operands, dict attrs)  # the same if one is so large
+cdef object call_with_arrays(function, tuple operands, dict attrs)  # if an operand is so large

@@ -33,7 +33,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     WORTH_KEEPING = 1 << 15  # bytes
-    CLEARED_HERE = 1 << 26   # ... up to which kept memory is cleared: more is mapped, lazily
+    CLEARED_HERE = 1 << 26   # ... up to which kept memory is cleared; more is mapped lazily
 
 cdef PyDataMem_Handler handler
 
@@ -57,9 +57,9 @@ cdef Buffer new_buffer(size_t nbytes):
 
 
 def release_kept() -> int:
-    """Give all memory that is kept for reuse back to the system.
+    """Return all pooled memory to the system.
 
-    Dead tensors and dead tapes leave it for the next ones, up to 256 MiB.
+    The memory of released tensors and tapes is pooled for reuse, up to 256 MiB.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def release_kept() -> int:
     return release_blocks()
 
 
-# ---- arrays of NumPy's
+# ---- arrays that NumPy allocates
 
 
 cdef void* allocate(void* context, size_t nbytes) noexcept:

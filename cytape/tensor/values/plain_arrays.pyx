@@ -11,7 +11,7 @@ cdef type tensor_type = None
 
 
 def install_tensor(type tensor):
-    """Tell which objects are tensors."""
+    """Set the class of tensors."""
     global tensor_type
     tensor_type = tensor
 
@@ -34,7 +34,7 @@ def no_sparse(str kind):
 cdef enum:
     MOST_AXES = 64  # NumPy's limit
 cdef tuple NUMBERS = (np.number, np.bool_)  # NumPy's scalars
-cdef tuple HARMLESS = (ndarray, np.memmap)  # their data are all there is to them
+cdef tuple HARMLESS = (ndarray, np.memmap)  # without metadata
 
 
 cdef int require_plain(x) except -1:
@@ -44,7 +44,7 @@ cdef int require_plain(x) except -1:
 
 cdef int require_plain_at(x, int depth) except -1:
     if type(x) is list or type(x) is tuple:
-        if depth == MOST_AXES:  # or it holds itself, and there is no end to it
+        if depth == MOST_AXES:  # deeper, or a list that holds itself
             raise ValueError(f"lists are nested more deeply than the {MOST_AXES} axes that an "
                              "array can have")
         for item in x:
@@ -64,16 +64,16 @@ cdef int require_plain_at(x, int depth) except -1:
     elif not (cnp.PyArray_CheckAnyScalar(x) or isinstance(x, (ndarray, tensor_type))):
         if hasattr(x, "__array__"):
             require_plain_at(np.asanyarray(x), depth)
-        elif type(x).__module__.startswith("scipy.sparse"):  # an object, to NumPy
+        elif type(x).__module__.startswith("scipy.sparse"):  # NumPy would make an object array
             raise TypeError(no_sparse(type(x).__name__))
     return 0
 
 
 def refuse_masks(tensor):
-    """Value of the attribute `_data`, which numpy.ma reads of the other operand: raises.
+    """Raise an error for the attribute `_data`, which numpy.ma reads from the other operand.
 
-    Not an AttributeError, which would say that the attribute is missing (`hasattr` is False):
-    numpy.ma would then convert the tensor and drop its gradient.
+    Not an AttributeError, which would mean a missing attribute: numpy.ma would then convert the
+    tensor and drop its gradient.
     """
     raise TypeError(
         "the operators of masked arrays and the functions of numpy.ma take no tensors. Call "
@@ -81,7 +81,7 @@ def refuse_masks(tensor):
 
 
 cpdef ndarray plain_array(x, dtype=None):
-    """Convert to an ndarray, but refuse objects that would lose their meaning by that.
+    """Convert to an ndarray; raise for objects that would lose their meaning.
 
     Parameters
     ----------

@@ -1,18 +1,18 @@
-# Observers of the death of tensors: registries of all tapes that may hold traces, and of all
-# accumulators that may hold tangents. The counters that every op reads first stand beside them.
+# Observers of released tensors: registries of all tapes, which may hold traces, and of all
+# accumulators, which may hold tangents; and the counters that every op reads first.
 
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
 
 cdef struct Registry:
-    PyObject** members   # borrowed: each leaves when it dies
+    PyObject** members   # borrowed: each is removed by its __dealloc__
     int count
     int capacity
     int registrations    # of members that came or went
 
 cdef struct Counts:
-    int entered          # recorders entered, in all threads: 0 is the fast way out of recording
-    int symbolic         # symbolic values alive, and threads that build: 0 is the way past graphs
+    int entered          # recorders entered, in all threads: if 0, ops do not record
+    int symbolic         # symbolic values alive, and threads that build graphs: if 0, ops are eager
     Registry tapes
     Registry accumulators
 

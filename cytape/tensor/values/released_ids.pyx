@@ -45,7 +45,7 @@ cdef void handle_died(id_t id) noexcept:
     cdef bint doomed = False
     for i in range(the_counts.tapes.count):
         doomed |= drop_handle(<OpStore>the_counts.tapes.members[i], id)
-    # Releasing may run any code, also code that changes the registry: look anew each time.
+    # Releases may run any code, which may change the registry: search again each time.
     while doomed:
         doomed = False
         for i in range(the_counts.tapes.count):
@@ -57,14 +57,14 @@ cdef void handle_died(id_t id) noexcept:
 
 
 cdef void handle_revived(id_t id) noexcept:
-    """A saved value without handle got one again: its trace must outlive that one too."""
+    """Note that a saved value got a handle again: its trace must live until this one is gone."""
     cdef int i
     for i in range(the_counts.tapes.count):
         (<OpStore>the_counts.tapes.members[i]).revive(id)
 
 
 cdef void value_died(id_t id) noexcept:
-    """Make every accumulator drop the tangent of a value without handles."""
+    """Drop the tangents of a value without handles from all accumulators."""
     cdef int i = 0
     cdef int registrations
     cdef void* tangent
@@ -74,7 +74,7 @@ cdef void value_died(id_t id) noexcept:
             tangent = (<ForwardAccumulator>the_counts.accumulators.members[i]).take(id)
         i += 1
         if tangent != NULL:
-            # Releasing may run any code, also code that changes the registry: look anew then.
+            # Releases may run any code; if it changes the registry, start again.
             registrations = the_counts.accumulators.registrations
             drop(<PyObject*>tangent)
             if registrations != the_counts.accumulators.registrations:
@@ -82,7 +82,7 @@ cdef void value_died(id_t id) noexcept:
 
 
 cdef void drop(PyObject* x) noexcept:
-    """Let go of a reference while an exception may be on its way."""
+    """Release a reference while an exception may be set."""
     cdef PyObject* kind
     cdef PyObject* error
     cdef PyObject* traceback

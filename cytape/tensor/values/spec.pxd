@@ -4,7 +4,7 @@
 from numpy cimport ndarray, npy_intp
 
 cdef class Spec:
-    cdef readonly object shape     # a tuple; UnknownShape, or None, if it is not known
+    cdef readonly object shape     # a tuple; UnknownShape or None if it is unknown
     cdef readonly object dtype     # a numpy.dtype in native byte order
     cdef readonly npy_intp size    # elements
     cdef readonly Py_ssize_t nbytes
@@ -15,7 +15,7 @@ cdef class Spec:
     cdef npy_intp* dims            # the shape, for C
     cdef Spec scalar               # 0-d, of the same dtype
     cdef Spec boolean              # the same shape, of dtype bool
-    cdef readonly bint known       # every extent is; else `unknown` says whose shape it is
+    cdef readonly bint known       # all extents are known; else `unknown` has the shape's owner
     cdef object unknown            # an UnknownShape, which specs of one shape share, or None
 
 cdef Spec spec_of(tuple shape, dtype)

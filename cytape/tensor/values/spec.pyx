@@ -23,14 +23,14 @@ cdef Py_ssize_t purge_above = 4096
 cdef object bool_dtype = np.dtype(bool)
 cdef dict trainable_dtypes = {}
 
-# Specs lately asked for by array, by a hash of type number and shape: spares building a tuple.
+# Recent specs of arrays, by a hash of type number and shape, which avoids building a tuple.
 cdef list recent = [None] * RECENT
 
 
 class UnknownShape(tuple):
-    """A shape with unknown extents (None), which knows whose it is.
+    """A shape with unknown extents (None), and its owner.
 
-    Tensors that share it have the same shape, whatever that will be.
+    Tensors that share it have the same shape at run time.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ cdef class Spec:
 
     @property
     def extents(self) -> tuple:
-        """The shape; of a tensor of unknown rank an UnknownShape, too, though an empty one."""
+        """The shape; an (empty) UnknownShape for a tensor of unknown rank."""
         return self.shape if self.unknown is None else self.unknown
 
     @staticmethod
@@ -140,7 +140,7 @@ cdef Spec spec_of(tuple shape, dtype):
 
 cdef Spec new_spec(tuple shape, dtype):
     cdef Spec spec = Spec.__new__(Spec)
-    # Of Python's integers whatever was given: arithmetic with them must not wrap.
+    # As Python integers, whose arithmetic does not wrap.
     spec.shape = tuple([index(extent) for extent in shape])
     spec.dtype = dtype
     spec.type_num = dtype.num
@@ -164,7 +164,7 @@ cdef Spec new_spec(tuple shape, dtype):
 
 
 cdef int counted_axes(shape) except -1:
-    if len(shape) > MAX_NDIM:  # of more there are no arrays to run a graph with
+    if len(shape) > MAX_NDIM:  # no array can have more
         raise ValueError(f"an array has {MAX_NDIM} axes at most, got {len(shape)}")
     return len(shape)
 
@@ -198,7 +198,7 @@ cpdef Spec symbolic_spec(shape, dtype):
 
 
 cdef bint has_gradients(dtype) except -1:
-    """`is_trainable`, asked once for each dtype: NumPy computes the names of dtypes in Python."""
+    """Return `is_trainable`, cached per dtype, since NumPy computes names of dtypes in Python."""
     cdef object known = trainable_dtypes.get(dtype)
     if known is None:
         known = trainable_dtypes[dtype] = is_trainable(dtype)
@@ -222,7 +222,7 @@ cpdef Spec spec_like(Spec spec, dtype):
 
 
 cdef int purge() except -1:
-    """Forget specs that only the cache refers to, so that ever new shapes do not pile up."""
+    """Drop specs that only the cache refers to, so that it does not grow with every new shape."""
     global purge_above
     for i in range(RECENT):
         recent[i] = None
@@ -319,7 +319,7 @@ cdef Spec broadcast_unknown(Spec a, Spec b):
 
 
 cdef bint is_wider(Spec a, Spec b) noexcept:
-    """Whether b can be broadcast to the shape of a only, whatever is not known of the two."""
+    """Return whether b certainly broadcasts to the shape of a, for any unknown extents."""
     cdef int axis, lead = a.ndim - b.ndim
     cdef npy_intp extent, other
     for axis in range(max(lead, 0), a.ndim):

@@ -1,9 +1,9 @@
 # Value: an immutable array with an id. Handles (Tensors) and tapes share values by reference.
 #
-# Small data is stored inside the object, larger data in a buffer or in the ndarray that it came in.
-# An ndarray of the value is made on request; it is read-only and keeps the value alive.
+# Small data is stored inside the object, larger data in a buffer or in a given ndarray. An ndarray
+# of the value is made on request; it is read-only and keeps the value alive.
 #
-# A symbolic value has no data: it stands for a result of a node of a graph, its owner.
+# A symbolic value has no data: it is the result of a node of a graph, its owner.
 
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
@@ -14,17 +14,17 @@ from .spec cimport Spec
 
 cdef enum:
     INLINE_BYTES = 64        # up to 8 float64
-    BYTES_OBJECT = 1 << 14   # up to this Python's allocator does best
+    BYTES_OBJECT = 1 << 14   # up to this size Python's allocator is fastest
 
 cdef class Value:
-    # 128 bytes: processors are slow to clear another number of them.
+    # 128 bytes, a size that processors clear fast.
     cdef id_t id
     cdef Spec spec
     cdef char* data
     cdef object owner        # of the data: None if inline, else bytes, a Buffer or an ndarray
     cdef int handles         # Tensors that hold it
-    cdef unsigned char contiguous  # in C order, without gaps
-    cdef unsigned char is_part     # where NumPy would have made a view of another array
+    cdef unsigned char contiguous  # in C order
+    cdef unsigned char is_part     # NumPy would have made a view of another array
     cdef double[8] inline_data  # INLINE_BYTES, aligned
     cdef object __weakref__  # for tests of lifetimes
 
@@ -46,8 +46,8 @@ cdef ndarray array_of(Value value)          # read-only
 cdef str no_value(Value value, str asker, str instead)  # the error's text for a symbolic value
 cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference and its own data
 cdef bint is_uniform(Value value) noexcept  # one item, which zero strides repeat
-cdef bint is_one(Value value) noexcept      # a float 1, or nothing but that one, repeated
+cdef bint is_one(Value value) noexcept      # a float 1, perhaps repeated by zero strides
 cdef void strides_of(Value value, npy_intp* strides) noexcept
 cdef bint in_c_order(Spec spec, const npy_intp* strides) noexcept
 cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner)
-cdef Value shown_again(Value value)         # another one, in the same memory
+cdef Value shown_again(Value value)         # another value in the same memory

@@ -34,7 +34,7 @@ cdef id_t new_id() noexcept:
 
 
 def newest_id() -> int:
-    """Return the last id that was given to a value: those made later have larger ones."""
+    """Return the id of the newest value; ids of later values are larger."""
     return last_id
 
 
@@ -50,13 +50,13 @@ cdef destructor dealloc = (<PyTypeObject*>Value).tp_dealloc
 
 cdef void announce_and_dealloc(PyObject* value) noexcept:
     if (<Value>value).data == NULL:
-        recorders.symbolic -= (<Value>value).owner is not None  # else it was never finished
+        recorders.symbolic -= (<Value>value).owner is not None  # None if construction failed
     elif recorders.accumulators.count:
         value_died((<Value>value).id)
     dealloc(value)
 
 
-# As __dealloc__ would, but without saving the exception state for every value.
+# Faster than __dealloc__, which saves the exception state for every value.
 (<PyTypeObject*>Value).tp_dealloc = announce_and_dealloc
 
 
@@ -145,12 +145,12 @@ cdef ndarray array_of(Value value):
 cdef bint is_exclusive(PyObject* x) noexcept:
     cdef PyObject* owner
     if x.ob_refcnt != 1 or x.ob_type != <PyTypeObject*>Value or (
-            not (<Value>x).contiguous):  # symbolic values are not, either
+            not (<Value>x).contiguous):  # symbolic values are not contiguous, either
         return False
     owner = <PyObject*>(<Value>x).owner
     if owner == <PyObject*>None:
         return True
-    # An ndarray that has a base, or is one, may be another's data.
+    # An ndarray with a base, or a base itself, may share memory.
     return owner.ob_refcnt == 1 and (
         type(<object>owner) is not ndarray or cnp.PyArray_CHKFLAGS(
             <ndarray>owner, cnp.NPY_ARRAY_OWNDATA | cnp.NPY_ARRAY_WRITEABLE))
@@ -193,7 +193,7 @@ cdef void strides_of(Value value, npy_intp* strides) noexcept:
 
 
 cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner):
-    """A value that shows part of another's data, or shows it repeatedly."""
+    """Return a value that is a part of another one's data, or repeats it by strides of zero."""
     cdef ndarray array
     cdef Value value
     while type(owner) is Value and (<Value>owner).owner is not None:  # views of views form no chain
