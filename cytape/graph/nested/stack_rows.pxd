@@ -48,10 +48,11 @@ cdef inline bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nog
     return True
 
 
-cdef inline void read_rows(RowsRead* read, int operand, tuple rows) noexcept:
+cdef inline int read_rows(RowsRead* read, int operand, tuple rows) except -1:
     """Say where rows are, and what `rows_at` has found about them."""
     read.operand, read.lengths = operand, -1
     read.is_stack, read.is_last_use, read.row_bytes, read.extent = rows
+    return 0
 
 
 cdef inline char* rows_of_stack(
