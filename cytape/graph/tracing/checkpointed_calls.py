@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from cytape.errors import MemoryBudgetError
-from cytape.graph.tracing.body_tools import like
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
 from cytape.graph.tracing.trace_derivatives import DerivativeTraces, Ends, kept_of
@@ -141,7 +140,8 @@ def copied(
     graph.enter_context(graph.context_with(overrides=overrides))
     with unrecorded(), building_into(graph):
         symbols = dict(zip(
-            trace.input_symbols, like(graph, trace.graph, trace.input_symbols), strict=True))
+            trace.input_symbols,
+            graph.arguments(map(trace.graph.spec_of, trace.input_symbols)), strict=True))
         inline(trace.graph, symbols, graph)
         return graph, {
             symbol: graph.symbol_of(in_graph(graph, x)) for symbol, x in symbols.items()}
