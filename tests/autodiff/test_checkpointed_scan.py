@@ -284,8 +284,7 @@ def test_steps_that_assign_are_refused():
         v.assign_add(1.0)
         return x * v
 
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x):
         with pytest.raises(TapeStateError, match="a part of the state"):
             cytape.checkpointed_scan(step, x, 5, 2)
 
@@ -306,8 +305,7 @@ def test_in_a_function_it_is_a_loop_with_checkpoints(rng, tmp_path):
 
     def with_gradients(loop):
         def f(x, y, c):
-            with cytape.GradientTape() as tape:
-                tape.watch([x, y, c])
+            with ways.watching(x, y, c) as tape:
                 a, b = loop(step_of(c, v), (x, y))
                 z = a * b + a
             return tape.gradient(z, [c, v, x, y])

@@ -352,8 +352,7 @@ def test_D_3_10_a_rule_may_hide_an_op_from_one_mode(declared):
     backward_only = declared(
         "BackwardOnly", lambda x: 2 * x, vjp=lambda op, dy: 2 * dy, jvp=lambda op, dx: None)
     x = cytape.constant(3.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         with cytape.ForwardAccumulator(x, 1.0) as accumulator:
             forward, backward = forward_only(x), backward_only(x)
     assert float(accumulator.jvp(forward)) == float(tape.gradient(backward, x)) == 2.0
@@ -363,8 +362,7 @@ def test_D_3_10_a_rule_may_hide_an_op_from_one_mode(declared):
 
 def test_D_3_10_recorders_may_be_suspended_one_by_one():
     x = cytape.constant(3.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         with cytape.ForwardAccumulator(x, 1.0) as accumulator:
             with tape.stop_recording():
                 forward = wave(x)

@@ -12,6 +12,7 @@ from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.op_kinds import general
 from cytape.tensor.recording.state import is_recorded
 from cytape.tensor.tensor import live_tensors
+from tests.ways import watching
 
 # -- statements ------------------------------------------------------------------------------------
 
@@ -147,8 +148,7 @@ def test_D_3_06_forward_over_reverse():
 def test_D_3_07_a_tape_inside_does_not_see_tangents():
     x = cytape.constant(1.5)
     with cytape.ForwardAccumulator(x, 1.0) as accumulator:
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with watching(x, persistent=True) as tape:
             y = np.sin(x)
             tangent = accumulator.jvp(y)
             made_of_it = tangent * 2.0
@@ -160,8 +160,7 @@ def test_D_3_07_a_tape_inside_does_not_see_tangents():
 
 def test_D_3_08_a_tape_outside_sees_tangents():
     x = cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         with cytape.ForwardAccumulator(x, 0.1) as accumulator:
             y = np.cos(x)
         tangent = accumulator.jvp(y)
@@ -186,8 +185,7 @@ def test_D_3_08_the_order_of_entering_counts(tape_outside, tape_first):
 
 def test_D_3_09_stop_recording_suspends_tapes_and_accumulators():
     x = cytape.constant(2.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         with cytape.ForwardAccumulator(x, 1.0) as accumulator:
             with cytape.stop_recording():
                 hidden = x * x
@@ -202,8 +200,7 @@ def test_D_3_09_stop_recording_suspends_tapes_and_accumulators():
 def test_D_3_09_stop_recording_of_a_tape_suspends_that_tape_only():
     x = cytape.constant(2.0)
     with cytape.ForwardAccumulator(x, 1.0) as outer:
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with watching(x, persistent=True) as tape:
             with cytape.ForwardAccumulator(x, 1.0) as inner:
                 with tape.stop_recording():
                     y = x**3
@@ -222,8 +219,7 @@ def test_D_3_10_a_registered_jvp_wins_over_transposition(registered):
     x = cytape.constant([3.0, 4.0])
     with cytape.ForwardAccumulator(x, np.ones(2)) as accumulator:
         y = square(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         z = square(x)
     expected = [100.0, 100.0] if registered else [6.0, 8.0]
     assert accumulator.jvp(y).numpy().tolist() == expected
@@ -282,8 +278,7 @@ REFUSED = {
 @pytest.mark.parametrize("primals, tangents, error, text", REFUSED.values(), ids=REFUSED)
 def test_what_the_constructor_refuses(primals, tangents, error, text):
     alive = live_tensors()
-    with cytape.GradientTape() as tape:
-        tape.watch(ONE)
+    with watching(ONE) as tape:
         with pytest.raises(error, match=text):
             cytape.ForwardAccumulator(primals, tangents)
         assert tape.watched_variables() == ()
@@ -375,8 +370,7 @@ def raise_arithmetic_error(op, tangent):
 ])
 def test_an_error_in_a_rule_leaves_all_as_it_was(jvp, error, text):
     op, x = failing(jvp), cytape.constant([1.0, 2.0])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         with cytape.ForwardAccumulator(x, np.ones(2)) as outer:
             with cytape.ForwardAccumulator(x, np.ones(2)) as inner:
                 np.sin(x)  # what can be made once is made

@@ -67,8 +67,7 @@ def derivative(f, x, layers):
     if layer == "tape":
         return ways.gradient(lambda x: derivative(f, x, inner), x, unconnected_gradients="zero")
     if layer == "persistent tape":
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             result = derivative(f, x, inner)
             return tape.gradient(result, x, unconnected_gradients="zero")
     with cytape.ForwardAccumulator(
@@ -273,8 +272,7 @@ def test_jacobians_within_an_accumulator(method):
 def test_gradients_of_many_uses_are_summed_with_their_tangents(rng):
     x, t = cytape.constant(rng.normal(size=3)), rng.normal(size=3)
     with cytape.ForwardAccumulator(x, t) as accumulator:
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = sum([x * x * float(i) for i in range(1, 8)], np.sum(x) * x)
             y = y + np.stack([x[0], x[1], x[0] * x[2]]) + x[::-1]
         gradient = tape.gradient(y, x)
@@ -317,8 +315,7 @@ def test_a_tangent_dies_with_its_primal():
 def test_a_tangent_of_what_a_tape_saved_lives_as_long_as_that():
     x = cytape.constant(np.ones(3))
     with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = np.exp(x)
             tangent = weakref.ref(accumulator.jvp(y).numpy().base)
             z = y * y
@@ -356,8 +353,7 @@ def test_no_tangent_outlives_its_accumulator():
 def test_a_tape_inside_does_not_keep_tangents_alive():
     x = cytape.constant(np.ones(3))
     with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             y = x * 2.0
             tangent = weakref.ref(accumulator.jvp(y).numpy().base)
             z = y * 5.0  # saves no operand that has a tangent

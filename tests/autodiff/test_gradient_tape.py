@@ -71,8 +71,7 @@ def test_D_2_02_trainable_variables_are_watched_when_read():
         z = fixed * fixed
     assert float(tape.gradient(y, v)) == 4.0
     assert tape.gradient(z, fixed) is None
-    with cytape.GradientTape() as tape:
-        tape.watch(fixed)
+    with ways.watching(fixed) as tape:
         z = fixed * fixed
     assert float(tape.gradient(z, fixed)) == 4.0
 
@@ -162,8 +161,7 @@ def test_D_2_07_stop_recording_on_a_tape_that_is_not_recording():
 def test_D_2_08_reset_forgets_everything():
     v = cytape.Variable(1.0)
     x = cytape.constant(5.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         loss = v * v * x
         tape.reset()
         assert tape.watched_variables() == ()
@@ -188,8 +186,7 @@ def test_D_2_08_reset_outside_the_block():
 
 def test_D_2_09_gradient_inside_the_block_ends_the_recording():
     x = cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = x * x
         assert float(tape.gradient(y, x)) == 6.0
         z = y * y
@@ -199,8 +196,7 @@ def test_D_2_09_gradient_inside_the_block_ends_the_recording():
 
 def test_D_2_09_a_persistent_tape_records_its_own_gradients():
     x = cytape.constant(3.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = x**3
         first = tape.gradient(y, x)
         second = tape.gradient(first, x)
@@ -212,8 +208,7 @@ def test_D_2_09_a_persistent_tape_records_its_own_gradients():
 @pytest.mark.parametrize("again", ["gradient", "jacobian", "batch_jacobian"])
 def test_D_2_10_a_tape_that_is_not_persistent_serves_once(used, again):
     x = cytape.constant([[1.0, 2.0]])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = x * x
     getattr(tape, used)(y, x)
     with pytest.raises(RuntimeError, match="non-persistent tape serves only one set of gradients"):
@@ -243,8 +238,7 @@ def _chain(x, n_ops):
 def test_D_2_12_gradient_frees_the_intermediates_of_a_tape_that_is_not_persistent():
     x = cytape.constant(np.ones(3))
     before = live_tensors()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = _chain(x, 20)
     gradient = tape.gradient(y, x)
     del y
@@ -257,8 +251,7 @@ def test_D_2_12_dropping_a_persistent_tape_frees_the_intermediates():
     x = cytape.constant(np.ones(3))
     alive = cytape.Variable(np.ones(3))
     freed = weakref.ref(alive)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = _chain(x, 20) * alive
     tape.gradient(y, x)
     del alive
@@ -281,8 +274,7 @@ def test_D_2_12_dropping_what_is_downstream_frees_without_touching_the_tape():
 
         return x * 1.0, grad_fn
 
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = _chain(traced(x), 20)
         assert released == []
         del y
@@ -306,8 +298,7 @@ class Token:
 
 def test_D_2_13_targets_are_summed_and_results_packed_like_the_sources():
     x, y = cytape.constant(3.0), cytape.constant(5.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, y])
+    with ways.watching(x, y, persistent=True) as tape:
         square = x * x
         targets = [2 * x, 3 * y]
     assert float(tape.gradient(square, x)) == 6.0
@@ -326,23 +317,20 @@ def test_D_2_13_targets_are_summed_and_results_packed_like_the_sources():
 
 def test_D_2_14_targets_that_are_sources():
     x, y = cytape.constant(3.0), cytape.constant(5.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, y])
+    with ways.watching(x, y, persistent=True) as tape:
         y_squared = y * y
     assert float(tape.gradient(x, x)) == 1.0
     assert float(tape.gradient([y, y], y)) == 2.0
     assert [float(g) for g in tape.gradient([x, y, y_squared], [x, y])] == [1.0, 11.0]
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         targets = [x, x * x]
     assert float(tape.gradient(targets, x)) == 5.0
 
 
 def test_D_2_14_unrelated_strings_change_nothing():
     x, text = cytape.constant(3.0), cytape.constant("text")
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = x * x
     assert float(tape.gradient([y, text], x)) == 6.0
     gradients = tape.gradient(y, [x, text])
@@ -352,8 +340,7 @@ def test_D_2_14_unrelated_strings_change_nothing():
 
 def test_D_2_15_output_gradients_seed_the_targets():
     x, y = cytape.constant(3.0), cytape.constant(2.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         targets = [x * y, x]
     assert float(tape.gradient(targets, x, output_gradients=[1, 2])) == 4.0
     assert float(tape.gradient(targets, x, [cytape.constant(1.0), np.float32(2)])) == 4.0
@@ -365,8 +352,7 @@ def test_D_2_15_output_gradients_seed_the_targets():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_D_2_15_sparse_output_gradients(dtype):
     x = cytape.constant(np.ones((3, 2)))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = 2.0 * x
     seed = cytape.IndexedSlices(
         cytape.constant(np.ones((2, 2), dtype)), cytape.constant([0, 0]), (3, 2))
@@ -384,8 +370,7 @@ def test_D_2_15_sparse_output_gradients(dtype):
 ])
 def test_D_2_15_output_gradients_that_do_not_fit(output_gradients, message):
     x = cytape.constant([1.0, 2.0])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         targets = [np.sum(x), x * x]
     with pytest.raises(InvalidGradientError, match=message):
         tape.gradient(targets, x, output_gradients)
@@ -396,8 +381,7 @@ def test_D_2_16_unconnected_sources():
     x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
     v = cytape.Variable(np.ones((2, 2), np.float32))
     other = cytape.constant(2.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, other])
+    with ways.watching(x, other, persistent=True) as tape:
         y = other * other
     assert tape.gradient(y, [x, v]) == [None, None]
     assert tape.gradient(y, x, unconnected_gradients="none") is None
@@ -412,8 +396,7 @@ def test_D_2_16_unconnected_sources():
 
 def test_D_2_17_empty_and_missing_targets():
     x = cytape.constant(3.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = x * x
     with pytest.raises(TypeError, match="NoneType"):
         tape.gradient(None, x)
@@ -430,8 +413,7 @@ def test_D_2_17_empty_and_missing_targets():
 ])
 def test_D_2_18_only_differentiable_paths_count(cut):
     x = cytape.constant([1.0, 5.0])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = cut(x)
         z = y * x
     assert tape.gradient(y, x) is None
@@ -446,8 +428,7 @@ def test_D_2_18_where_chooses_the_path():
 
 def test_D_2_21_an_inner_gradient_is_differentiable_inside_the_outer_block():
     x = cytape.constant(5.0)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
+    with ways.watching(x) as outer:
         first = ways.gradient(lambda x: x * x, x)
     assert float(first) == 10.0
     assert float(outer.gradient(first, x)) == 2.0
@@ -455,10 +436,8 @@ def test_D_2_21_an_inner_gradient_is_differentiable_inside_the_outer_block():
 
 def test_D_2_21_an_inner_gradient_taken_after_the_outer_block():
     x = cytape.constant(5.0)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
+    with ways.watching(x) as outer:
+        with ways.watching(x) as inner:
             y = x * x
     first = inner.gradient(y, x)
     assert outer.gradient(first, x) is None
@@ -481,8 +460,7 @@ def test_D_2_22_jacobian(use_pfor):
 @pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
 def test_D_2_23_row_by_row_needs_a_persistent_tape(method):
     x = cytape.constant([[1.0, 2.0]])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = x * x
     with pytest.raises(RuntimeError, match="persistent"):
         getattr(tape, method)(y, x, experimental_use_pfor=False)
@@ -501,10 +479,8 @@ def test_D_2_23_jacobian_inside_the_block(persistent):
 
 def test_a_jacobian_can_be_differentiated():
     x = cytape.constant([1.0, 2.0])
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
-        with cytape.GradientTape() as inner:
-            inner.watch(x)
+    with ways.watching(x) as outer:
+        with ways.watching(x) as inner:
             y = x**3
         jacobian = inner.jacobian(y, x)
     second = outer.jacobian(jacobian, x).numpy()
@@ -516,8 +492,7 @@ def test_a_jacobian_can_be_differentiated():
 @pytest.mark.parametrize("target", [None, [1.0], "text", np.ones(2)])
 def test_a_jacobian_has_one_tensor_as_target(target):
     x = cytape.constant([[1.0, 2.0]])
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = x * x
     with pytest.raises(TypeError, match=type(target).__name__):
         tape.jacobian(target, x)
@@ -532,8 +507,7 @@ def test_a_jacobian_has_one_tensor_as_target(target):
 def test_D_2_24_batch_jacobian(use_pfor):
     x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
     y = cytape.constant([[3.0, 4.0], [5.0, 6.0]])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         z = x * x * y
         wide = x[:, :, None] * np.ones(3)
         empty = x[:, :0]
@@ -551,8 +525,7 @@ def test_D_2_24_batch_jacobian(use_pfor):
 def test_D_2_24_batch_jacobian_of_shapes_without_a_common_batch(target_shape, source_shape):
     x = cytape.constant(np.ones(source_shape))
     y = cytape.constant(np.ones(target_shape))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         z = y * np.sum(x)
     with pytest.raises(ValueError, match="same first one"):
         tape.batch_jacobian(z, x)
@@ -634,8 +607,7 @@ def test_a_variable_as_target():
 
 def test_sparse_gradients_as_target():
     table = cytape.constant([[1.0], [2.0], [3.0]])
-    with cytape.GradientTape() as outer:
-        outer.watch(table)
+    with ways.watching(table) as outer:
         first = ways.gradient(lambda table: np.sum(cytape.gather(table, [0, 0, 2]) ** 3), table)
         assert isinstance(first, cytape.IndexedSlices)
     second = outer.gradient(first, table)
@@ -645,8 +617,7 @@ def test_sparse_gradients_as_target():
 def test_complex_gradients_follow_the_convention_of_the_conjugate():
     # TensorFlow's: conj(d/dz) for holomorphic functions. JAX and autograd give the conjugate of it.
     z = cytape.constant(7 + 3j)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(z)
+    with ways.watching(z, persistent=True) as tape:
         square = z * z
         modulus = np.real(z * np.conj(z))
         exponential = np.exp(z)
@@ -726,8 +697,7 @@ def test_an_error_inside_a_gradient_uses_up_a_tape_that_is_not_persistent():
     x = cytape.constant(np.ones(3))
     gc.collect()
     before = live_tensors()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = np.sum(broken(np.tanh(np.tanh(x))))
     with pytest.raises(Broken):
         tape.gradient(y, x)
@@ -739,13 +709,11 @@ def test_an_error_inside_a_gradient_uses_up_a_tape_that_is_not_persistent():
 
 def test_an_error_inside_a_jacobian():
     x = cytape.constant(np.ones(3))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = broken(x)
     with pytest.raises(Broken):
         tape.jacobian(y, x)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = x * x
     np.testing.assert_array_equal(tape.jacobian(y, x).numpy(), 2 * np.eye(3))
 

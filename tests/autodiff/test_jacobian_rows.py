@@ -12,8 +12,7 @@ from tests.cases import each
 def test_D_2_22_jacobian_has_the_shapes_of_target_and_source():
     x = cytape.constant(np.arange(6.0).reshape(2, 3))
     w = cytape.constant(np.arange(12.0).reshape(3, 4))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, w])
+    with ways.watching(x, w, persistent=True) as tape:
         y = x @ w
         scalar = np.sum(y)
         empty = y[:0]
@@ -37,8 +36,7 @@ def test_D_2_22_sparse_rows_come_back_dense():
 
 def test_D_2_22_jacobian_of_unconnected_sources():
     x, y = cytape.constant([1.0, 2.0]), cytape.constant([1.0, 2.0, 3.0])
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([x, y])
+    with ways.watching(x, y, persistent=True) as tape:
         z = x * x
         count = x.astype(np.int64)
     assert tape.jacobian(z, y) is None

@@ -67,10 +67,8 @@ def test_variables_count_as_they_were_at_the_call(place, f):
         v.assign(10.0)
         return y
 
-    with cytape.GradientTape(persistent=True) as outer:
-        outer.watch(x)
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+    with ways.watching(x, persistent=True) as outer:
+        with ways.watching(x, persistent=True) as tape:
             y = (called if place == "eager" else cytape.function(called))(x)
         v.assign(20.0)
         gradient = tape.gradient(y, x)
@@ -182,8 +180,7 @@ def test_arrays_count_as_they_were_at_the_call(place, f):
         y, dy = cytape.Session(graph).run([y, dy], {p: x.numpy()})
     else:
         call = f if place == "eager" else cytape.function(lambda x: f(x, a))
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = f(x, a) if place == "eager" else call(x)
             a[:] = 100.0
         dy = tape.gradient(y, x)
@@ -292,8 +289,7 @@ def test_functions_may_write_to_their_arrays(recorded, f):
 
 def under_a_tape(f, *args, **kwargs):
     x = cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x):
         return cytape.custom_gradient(lambda x, *args, **kwargs: (
             f(*args, **kwargs), lambda dy: None))(x, *args, **kwargs)
 
@@ -506,8 +502,7 @@ def test_what_is_written_to_a_tensor_of_a_graph_does_not_count(order, passed, wr
 @each("passed", PASSED)
 def test_a_persistent_tape_finds_the_values_of_the_call_each_time(passed, write, cube):
     x = cytape.constant(X)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
+    with ways.watching(x) as outer:
         tape, y = ways.taped(lambda x: cubed(cube, write, passed, x), x, persistent=True)
         for _ in range(2):
             gradient = tape.gradient(y, x)

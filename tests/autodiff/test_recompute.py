@@ -215,8 +215,7 @@ def test_random_numbers_are_the_same_again(draw):
 
 def test_a_generator_that_is_an_argument():
     x, generator = cytape.constant(1.0), np.random.default_rng(3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = cytape.recompute_grad(lambda x, generator: x * generator.normal())(x, generator)
     gradient = tape.gradient(y, x)
     expected = np.random.default_rng(3).normal(size=2)
@@ -436,8 +435,7 @@ def test_a_chain_is_computed_again_with_the_tensors_that_it_found(segments, make
         chain = [np.sin, np.sin]
         chain.insert(place, make(weight))
         given = cytape.constant(x)
-        with cytape.GradientTape() as tape:
-            tape.watch(given)
+        with ways.watching(given) as tape:
             y = cytape.checkpoint_sequential(chain, segments, given)
         weight[...] = 100.0
         chain.clear()

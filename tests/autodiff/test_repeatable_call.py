@@ -25,8 +25,7 @@ def test_what_a_call_finds_that_somebody_records():
 
 def test_nothing_is_recorded_meanwhile():
     a = cytape.constant(1.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(a)
+    with ways.watching(a) as tape:
         reads = Reads()
         with stop_recording(), TangentRecorder(VSpace(), reads=reads):
             y = a * a
@@ -36,8 +35,7 @@ def test_nothing_is_recorded_meanwhile():
 
 def test_tapes_inside_record_as_ever():
     a = cytape.constant(3.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(a)
+    with ways.watching(a):
         reads = Reads()
         with stop_recording(), TangentRecorder(VSpace(), reads=reads):
             gradient = cytape.grad(lambda x: x * x * a)(a)
@@ -104,8 +102,7 @@ def check_masks(f):
     """See that the gradient meets the masks that the function drew, which is linear."""
     x, results = cytape.constant(np.arange(1.0, 41.0)), []
     for i in range(3):  # the first call traces
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             y = f(x)
         cnp.random.seed(i)
         for _ in range(2):

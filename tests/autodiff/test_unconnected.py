@@ -267,8 +267,7 @@ def test_a_primal_that_stands_still_is_none_of_it():
 
 def test_only_values_that_the_transform_follows_count():
     other = cytape.constant(5.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(other)
+    with ways.watching(other):
         with pytest.warns(UnconnectedGradientWarning):
             assert cytape.grad(lambda x: other.item())(3.0) == 0.0
     with pytest.warns(UnconnectedGradientWarning):  # what left in one call is not held against it

@@ -295,8 +295,7 @@ def test_recomputed_functions_in_each_other_assign_once(method, trainable):
 
     found = []
     for recompute in False, True:
-        with cytape.GradientTape() as tape:
-            tape.watch([x, v])
+        with ways.watching(x, v) as tape:
             with cytape.ForwardAccumulator(x, 1.0) as accumulator:
                 y = program(x, recompute)
         found.append([float(z) for z in (y, accumulator.jvp(y), *tape.gradient(y, [x, v]), v)])

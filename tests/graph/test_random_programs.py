@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 import cytape
 from cytape import AggregationMethod
 from cytape.ops import joining
-from tests.ways import dense
+from tests.ways import dense, watching
 
 UNARY = {
     "sin": np.sin,
@@ -119,8 +119,7 @@ def by_tape(program, arrays, ys, xs, seeds):
         return tensor
 
     inputs = [cytape.constant(array) for array in arrays]
-    with cytape.GradientTape() as tape:
-        tape.watch(inputs)
+    with watching(inputs) as tape:
         tensors = program.run(inputs, stop)
     ys, xs = in_range(ys, tensors), in_range(xs, tensors)
     grad_ys = [None if seed is None else seed * np.ones(tensors[y].shape)

@@ -32,8 +32,7 @@ UNKNOWN = {
 @each("ask", UNKNOWN.values(), ids=UNKNOWN)
 def test_a_tape_from_outside_is_not_asked_for_what_it_does_not_see(body, ask):
     def f(x):
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             y = x * x * x
             return body(lambda z: ask(tape, y, x, z), x)
 
@@ -59,8 +58,7 @@ def test_nor_is_an_accumulator(body, ask):
 @each("body", BODIES.values(), ids=BODIES)
 def test_what_they_have_seen_before_they_know(body):
     def f(x):
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             y = x * x * x
             slope = body(lambda z: tape.gradient(y, x), x)
         with cytape.ForwardAccumulator(x, np.array(1.0)) as accumulator:

@@ -217,8 +217,7 @@ def test_a_tape_from_outside_of_a_trace_cannot_be_stopped_inside():
 
 def test_a_tape_of_the_trace_can_be_stopped():
     def f(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             with tape.stop_recording():
                 y = x * x
             z = y * x
@@ -230,8 +229,7 @@ def test_a_tape_of_the_trace_can_be_stopped():
 def test_a_tape_around_a_graph_can_be_stopped():
     graph = Graph()
     x = graph.placeholder("float64", ())
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         with graph.as_default():
             with tape.stop_recording():
                 y = x * x

@@ -52,8 +52,7 @@ def derivative_after_a_write(rule, find, written, write, place):
     x = cytape.constant(X)
 
     def f(factor):
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             kept = written(factor)
             y = rule(lambda: find(kept), x)
             write(kept)
@@ -202,8 +201,7 @@ def test_a_rule_may_write_to_what_it_finds(make, count, rule):
         return kept.list and 3.0 or kept.n and 3.0 or kept.dict["n"] and 3.0 or 3.0
 
     x = cytape.constant(X)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = x
         for _ in range(3):
             y = rule(find, y)

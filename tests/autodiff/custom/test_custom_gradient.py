@@ -16,8 +16,7 @@ from tests import ways
 def gradient_of(f, *args, output_gradients=None):
     """Return a function's gradients, and those of its gradients' sum."""
     args = [arg if isinstance(arg, cytape.Variable) else cytape.constant(arg) for arg in args]
-    with cytape.GradientTape() as outer:
-        outer.watch(args)
+    with ways.watching(args) as outer:
         inner, y = ways.taped(f, *args)
         first = inner.gradient(y, args, output_gradients)
     return first, outer.gradient([g for g in first if g is not None], args)
@@ -49,8 +48,7 @@ def two_and_two(pair, c):
 
 def test_D_2_30_grad_fn_gets_a_gradient_per_output_and_returns_one_per_leaf():
     a, b, c = (cytape.constant(float(i)) for i in (2, 3, 5))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch([a, b, c])
+    with ways.watching(a, b, c, persistent=True) as tape:
         x, [y] = two_and_two({"a": a, "b": b}, c)
         z = x + 2 * y
     assert (float(x), float(y)) == (10.0, 15.0)
@@ -120,8 +118,7 @@ def test_D_2_31_gradients_of_variables_that_are_read_inside():
         return y, grad_fn
 
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = f(x)
         assert tape.watched_variables() == (v, w)
     assert float(y) == 30.0
@@ -337,8 +334,7 @@ def test_a_dropped_result_frees_what_its_gradient_would_need():
         y = np.exp(x)
         return y, lambda dy: dy * y
 
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         before = live_tensors()
         y = exp(exp(x))
         del y
@@ -390,8 +386,7 @@ def test_D_2_33_nothing_is_kept_forward():
             x = np.tanh(x)
         return x
 
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         before = live_tensors()
         y = cytape.recompute_grad(block)(x)
         assert live_tensors() == before + 2  # y, and what x names as long as it is not changed
@@ -409,8 +404,7 @@ def test_D_2_33_variables_that_are_read_inside():
     both_ways(lambda x: np.sin(x * v) * w, 0.5)
     recomputed = cytape.recompute_grad(lambda x: np.sin(x * v) * w)
     x = cytape.constant(0.5)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = recomputed(x)
         assert tape.watched_variables() == (v,)
     by_x, by_v, by_w = tape.gradient(y, [x, v, w])
@@ -472,8 +466,7 @@ def test_recompute_a_function_that_takes_a_gradient_itself():
 
 def test_stop_gradient_is_a_constant_to_every_tape():
     x = cytape.constant(3.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         stopped = cytape.stop_gradient(x)
         y = stopped * x
     assert float(stopped) == 3.0

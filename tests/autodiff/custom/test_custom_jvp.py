@@ -294,8 +294,7 @@ def test_it_looks_and_pickles_like_the_function():
 def test_the_result_keeps_nothing_alive_that_is_not_needed():
     x = cytape.constant(np.ones(3))
     gc.collect()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         before = live_tensors()
         y = wave(wave(x))
         assert live_tensors() > before

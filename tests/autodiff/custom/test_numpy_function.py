@@ -249,8 +249,7 @@ def test_a_call_is_made_once_per_run_and_not_again_for_its_derivative():
         g = place(lambda x: cnp.sum(f(x) + f(x)))
         for _ in range(2):
             calls.clear()
-            with cytape.GradientTape(persistent=True) as tape:
-                tape.watch(x)
+            with ways.watching(x, persistent=True) as tape:
                 y = g(x)
             assert len(calls) == 2
             np.testing.assert_allclose(tape.gradient(y, x), 4 * X)
@@ -263,8 +262,7 @@ def test_calls_in_a_loop_are_made_once_per_iteration():
     run = cytape.function(lambda x: cytape.while_loop(lambda v: v < 100, lambda v: [f(v)], [x])[0])
     calls.clear()
     x = cytape.constant(2.0)
-    with cytape.GradientTape() as outer:
-        outer.watch(x)
+    with ways.watching(x) as outer:
         inner, y = ways.taped(run, x)
         slope = inner.gradient(y, x)
     assert [float(v) for v in calls] == [2.0, 4.0, 16.0]
@@ -350,8 +348,7 @@ def test_results_that_are_not_as_their_specs_say(place, result, message):
 
     run = place(lambda x: cytape.numpy_function(wrong, x, specs=SPEC))
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         with pytest.raises(ValueError, match=message):
             run(x)
         y = cnp.sum(x * x)

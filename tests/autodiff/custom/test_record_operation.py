@@ -80,8 +80,7 @@ def test_what_nobody_follows_is_not_recorded():
 
 def test_an_output_is_taken_over_from_the_op_that_made_it():
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = x * 2.0
         cytape.record_operation("Mine", [y], [x], lambda dy: [dy * 10.0])
     assert np.array_equal(tape.gradient(y, x), [10.0] * 3)
@@ -89,8 +88,7 @@ def test_an_output_is_taken_over_from_the_op_that_made_it():
 
 def test_several_inputs_and_outputs_in_structures():
     x, v, n = cytape.constant(V3), cytape.Variable(2.0), cytape.constant(3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         outputs = {"sum": cytape.constant(V3 * 6.0), "square": cytape.constant(V3**2)}
 
         def backward(of_square, of_sum):  # in the order of sorted keys
@@ -110,8 +108,7 @@ def test_zeros_stand_for_gradients_that_did_not_arrive_unless_the_op_type_takes_
         (OpType("Two", optional_gradients=[0]), [False, False]),
     ]:
         seen = []
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y, z = cytape.constant(V3 * 2.0), cytape.constant(V3)
 
             def backward(dy, dz, seen=seen):
@@ -128,8 +125,7 @@ def test_zeros_stand_for_gradients_that_did_not_arrive_unless_the_op_type_takes_
 def test_a_backward_function_that_no_gradient_reaches_is_not_called():
     called = []
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = cube(x)
         z = cytape.constant(V3)
         cytape.record_operation("Unused", [z], [x], called.append)
@@ -162,8 +158,7 @@ def test_what_a_backward_function_may_return():
         lambda dy: dy.numpy() * 2.0, lambda dy: [np.float64([2.0, 2.0, 2.0])],
     ]:
         x = cytape.constant(V3)
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = cytape.constant(V3)
             cytape.record_operation("Op", y, x, returned)
         assert np.array_equal(tape.gradient(y, x), [2.0] * 3)
@@ -175,8 +170,7 @@ def test_what_a_backward_function_may_return():
 ])
 def test_what_it_must_not_return(returned, message):
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = cytape.constant(V3)
         cytape.record_operation("Op", [y], [x], lambda dy: returned)
     with pytest.raises(InvalidGradientError, match=message):
@@ -258,8 +252,7 @@ def test_an_accumulator_releases_what_it_transposed():
 
 def test_a_getter_or_function_that_raises_leaves_the_tape_as_it_was():
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = cytape.constant(V3)
         with pytest.raises(ZeroDivisionError):
             cytape.record_operation("Op", [y], [x], backward_getter=lambda: 1 / 0)
@@ -269,8 +262,7 @@ def test_a_getter_or_function_that_raises_leaves_the_tape_as_it_was():
 
 def test_a_backward_function_that_refers_to_its_tape_is_found_by_the_collector():
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = cytape.constant(V3)
         cytape.record_operation("Op", [y], [x], lambda dy, tape=tape: [None])
     alive = weakref.ref(tape)
@@ -306,8 +298,7 @@ def test_higher_orders(f, orders, make):
 
 def test_a_persistent_tape_records_its_own_backward_pass():
     x = cytape.constant(V3)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = cube(x)
         first = tape.gradient(y, x)
         second = tape.gradient(first, x)
@@ -423,8 +414,7 @@ def test_between_traced_functions():
     for f in FORMS.values():
         x = cytape.constant(V3)
         with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
-            with cytape.GradientTape() as tape:
-                tape.watch(x)
+            with ways.watching(x) as tape:
                 y = double(f(double(x)))
             first = tape.gradient(y, x)
         assert np.allclose(first, 48.0 * V3**2) and np.allclose(accumulator.jvp(y), first)
@@ -440,8 +430,7 @@ def test_a_gradient_that_is_asked_for_in_a_trace():
 
 def test_disconnected_is_told_from_not_differentiable():
     x = cytape.constant(V3)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = cytape.constant(V3)
 
         def backward(dy):

@@ -279,8 +279,7 @@ def test_arrays_for_arrays_and_tensors_for_tensors():
     f = cytape.vmap(lambda x: x * 2.0)
     assert type(f(X)) is np.ndarray
     assert isinstance(f(cytape.constant(X)), cytape.Tensor)
-    with cytape.GradientTape() as tape:
-        tape.watch(w := cytape.constant(W))
+    with ways.watching(w := cytape.constant(W)):
         assert isinstance(cytape.vmap(lambda x: x * w)(X), cytape.Tensor)
 
 
@@ -305,8 +304,7 @@ def test_no_members(f):
     of_any_number = cytape.function(cytape.vmap(f), input_signature=[
         cytape.Spec.of((None, 3), float)])
     assert of_any_number(nobody).shape == shape
-    with cytape.GradientTape() as tape:
-        tape.watch(x := cytape.constant(nobody))
+    with ways.watching(x := cytape.constant(nobody)) as tape:
         y = cytape.vmap(f)(x)
     assert tape.gradient(y, x, unconnected_gradients="zero").shape == (0, 3)
     with cytape.ForwardAccumulator(x, nobody) as accumulator:

@@ -87,8 +87,7 @@ def test_structures_arguments_and_what_is_no_tensor():
 def test_nothing_to_differentiate():
     @cytape.function
     def f(x):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = cytape.recompute_grad(lambda x: cnp.floor(x) > 2)(x)
             z = cytape.recompute_grad(lambda: cytape.constant(3.0))()
             nothing = cytape.recompute_grad(lambda: None)()

@@ -11,7 +11,15 @@ from cytape.errors import SymbolicTensorError
 from cytape.tensor import nest
 from tests.cases import each
 from tests.tables import table
-from tests.ways import ALL_MODES, BODIES, FIRST_MODES, OF_KNOWN_EXTENTS, check, run_in_graph
+from tests.ways import (
+    ALL_MODES,
+    BODIES,
+    FIRST_MODES,
+    OF_KNOWN_EXTENTS,
+    check,
+    run_in_graph,
+    watching,
+)
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -428,8 +436,7 @@ def test_a_tape_and_an_accumulator_are_asked_about_an_array(f, inside):
 @pytest.mark.parametrize("f", HOW.values(), ids=HOW)
 def test_an_array_is_watched(f):
     ta = f(cytape.constant(3.0))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch({"ta": ta})
+    with watching({"ta": ta}, persistent=True) as tape:
         y = ta.read(0) * ta.read(2) ** 2
         z = cnp.sum(ta.gather([0, 2, 2]) ** 2)
     gradient = tape.gradient(y, ta)
@@ -444,11 +451,9 @@ def test_an_array_is_watched(f):
 def test_elements_that_are_watched_keep_what_they_came_of():
     x = cytape.constant(3.0)
     ta = powers(x)
-    with cytape.GradientTape() as tape:
-        tape.watch(ta)
+    with watching(ta) as tape:
         ta.stack()
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         ta = powers(x)
         tape.watch(ta)
         y = cnp.sum(ta.stack())

@@ -8,6 +8,7 @@ import cytape
 from cytape.graph.model.graph import Graph
 from cytape.graph.run import interpreter
 from tests.graph.plans import assert_as_reference, plan_of
+from tests.ways import watching
 
 VECTOR = (6,)
 MATRIX = (3, 6)
@@ -105,8 +106,7 @@ def test_temporaries_of_one_op_do_not_haunt_another():
 def test_gradients_of_parts_are_added_where_they_belong():
     graph = Graph()
     x = graph.placeholder("float64", (1000,))
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with watching(x) as tape:
         y = 0.0
         for i in range(50):
             y = y + x[i] * x[i + 7]
@@ -118,8 +118,7 @@ def test_gradients_of_parts_are_added_where_they_belong():
 def test_several_gradients_of_parts_alone():
     graph = Graph()
     x = graph.placeholder("float64", (4, 5))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with watching(x, persistent=True) as tape:
         y = np.sum(x[1:, ::2]) + np.sum(x[:, 1] * x[:, 2]) + x[3, 4]
         z = np.sum(x[0] * 2.0)
     assert_as_reference(graph, [x], [tape.gradient(y, x), tape.gradient(z, x)],

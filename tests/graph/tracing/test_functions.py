@@ -430,8 +430,7 @@ def test_derivatives_through_a_function_and_inside():
 def test_a_call_is_one_op_that_keeps_what_its_gradient_needs_and_no_more():
     f = cytape.function(lambda x: cnp.sum(cnp.exp(cnp.sin(x) + x * 2.0)))
     x = cytape.constant(X)
-    with cytape.GradientTape() as tape:
-        tape.watch(x)
+    with ways.watching(x) as tape:
         y = f(x)
         assert tape._recorder.num_ops == 1
     np.testing.assert_allclose(
@@ -445,8 +444,7 @@ def test_a_call_is_one_op_that_keeps_what_its_gradient_needs_and_no_more():
 def test_a_call_whose_result_is_dropped_leaves_the_tape():
     f = cytape.function(lambda x: cnp.sin(x))
     x = cytape.constant(1.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
+    with ways.watching(x, persistent=True) as tape:
         y = f(x)
         assert tape._recorder.num_ops == 1
         del y

@@ -58,8 +58,7 @@ def test_intermediates_are_let_go_with_the_result():
     x = cytape.constant(np.zeros(n))
     live = []
     for _ in range(3):
-        with cytape.GradientTape(persistent=True) as tape:
-            tape.watch(x)
+        with ways.watching(x, persistent=True) as tape:
             y = f(x)
             del y
             assert tape._recorder.num_ops == 0
@@ -73,8 +72,7 @@ def test_random_draws_are_the_same_in_the_backward_pass():
     f = cytape.function(lambda x: cnp.sum(x * cytape.numpy.random.normal(size=4)))
     x = cytape.constant(np.ones(4))
     for _ in range(2):
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             y = f(x)
         np.testing.assert_allclose(tape.gradient(y, x).numpy().sum(), float(y), rtol=1e-12)
 
@@ -124,8 +122,7 @@ def test_there_are_gradients_for_those_who_need_them():
     x, y = cytape.constant(0.5), cytape.constant(2.0)
     expected = {x.id: 2 * np.cos(0.5), y.id: np.sin(0.5)}
     for sources in [x], [y], [x, y], [x]:
-        with cytape.GradientTape() as tape:
-            tape.watch(sources)
+        with ways.watching(sources) as tape:
             z = f(x, y)
         for source, gradient in zip(sources, tape.gradient(z, sources), strict=True):
             assert float(gradient) == pytest.approx(expected[source.id])
@@ -144,10 +141,8 @@ def test_inputs_that_stand_still_have_no_tangents(exponent):
         np.testing.assert_allclose(total(x, t), 6 * x * t)
         with np.errstate(invalid="ignore"):
             assert np.isnan(cytape.jvp(lambda y: x**y, (np.array([3.0, 3.0]),), (t,))[1][0])
-        with cytape.GradientTape() as outer:
-            outer.watch(variable := cytape.constant(x))
-            with cytape.GradientTape() as inner:
-                inner.watch(variable)
+        with ways.watching(variable := cytape.constant(x)) as outer:
+            with ways.watching(variable) as inner:
                 y = power(variable)
             first = inner.gradient(y, variable)
         np.testing.assert_allclose(outer.gradient(first, variable).numpy(), 6 * x)
@@ -215,8 +210,7 @@ def test_only_the_modes_that_may_be_asked_for_are_prepared():
 def subsets_of_outputs(f, n, subsets):
     x = cytape.constant(np.ones(3))
     for chosen in subsets:
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
+        with ways.watching(x) as tape:
             outputs = f(x)
             y = sum(np.sum(outputs[i]) for i in range(n) if chosen >> i & 1)
         expected = sum(i * np.cos(i) for i in range(n) if chosen >> i & 1)
