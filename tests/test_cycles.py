@@ -56,7 +56,7 @@ def test_a_call_leaves_no_cycles(mode, call):
         "jvp": lambda: cytape.jvp(f, (X,), (X,)),
         "hessian": lambda: cytape.hessian(f)(X),
     }[mode]
-    for _ in range(2):  # what is made once is kept
+    for _ in range(2):  # the first round fills caches
         derivative()
     gc.collect()
     gc.disable()

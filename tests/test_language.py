@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("cytape", "bench", "docs")
+FOLDERS = ("cytape", "bench", "docs", "tests")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 # A text that begins with "what", pronouns in the place of a noun, phrases in the place of a verb.

@@ -80,7 +80,7 @@ def declared_backwards(name, factor):
 
 
 def test_a_wrong_transpose_is_refused_at_first_order():
-    """Where nobody records the gradient another way than by the declared transpose is taken."""
+    """The declared transpose is called only if the gradient itself is recorded."""
     right = declared_backwards("DeclaredBackwards", 1.0)
     check_grads(right, [np.array([0.5, 2.0, 1.0])], order=1)
     wrong = declared_backwards("DeclaredBackwardsTwice", 2.0)

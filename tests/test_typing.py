@@ -158,7 +158,7 @@ def test_a_stub_describes_what_is_there(stub: Path) -> None:
             }
             there = set(dir(INSTANCES.get(cls, cls)))
             assert described <= there
-            # What is hidden there only says what to write instead of it.
+            # Methods hidden there only raise an error that names their replacement.
             public = {n for n in vars(cls) if not n.startswith("_")
                       and (cls not in INSTANCES or n in there)}
             assert public - set(dir(cls.__base__)) <= described

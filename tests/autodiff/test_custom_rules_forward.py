@@ -218,7 +218,7 @@ def test_results_that_are_dropped_free_what_they_held():
 
 
 def test_D_3_11_recomputed_functions_have_tangents():
-    # TensorFlow refuses; here the function runs once more.
+    # TensorFlow refuses; here the function runs again.
     runs = []
 
     def f(x):

@@ -31,7 +31,7 @@ def by_array(a):
     return np.sqrt(np.asarray(cytape.stop_gradient(a)))
 
 
-# What the gradient function reads: (forward, a, y) -> grad_fn.
+# Reads of the gradient function: (forward, a, y) -> grad_fn.
 def reads_result(a, y):
     return lambda dy: dy * 0.5 / y
 

@@ -247,7 +247,7 @@ def test_D_3_12_tangents_with_different_numbers_of_directions():
         cytape.ForwardAccumulator([x, y], [np.ones(2), np.ones(3)], use_batch=True)
 
 
-# -- what the constructor refuses ------------------------------------------------------------------
+# -- errors of the constructor ---------------------------------------------------------------------
 
 ONE, TWO = cytape.constant(np.ones(3)), cytape.constant(np.ones(3))
 VARIABLE = cytape.Variable(np.ones(3))
@@ -373,7 +373,7 @@ def test_an_error_in_a_rule_leaves_all_as_it_was(jvp, error, text):
     with watching(x, persistent=True) as tape:
         with cytape.ForwardAccumulator(x, np.ones(2)) as outer:
             with cytape.ForwardAccumulator(x, np.ones(2)) as inner:
-                np.sin(x)  # what can be made once is made
+                np.sin(x)  # fills the caches
                 alive = live_tensors()
                 with pytest.raises(error, match=text):
                     op(x)

@@ -297,7 +297,7 @@ def test_a_tape_and_two_accumulators_in_any_order(order):
     assert float(y) == 48.0
 
 
-# -- what is kept ----------------------------------------------------------------------------------
+# -- lifetime of tangents --------------------------------------------------------------------------
 
 
 def test_a_tangent_dies_with_its_primal():

@@ -531,7 +531,7 @@ def test_D_2_24_batch_jacobian_of_shapes_without_a_common_batch(target_shape, so
         tape.batch_jacobian(z, x)
 
 
-# -- what the statements leave open ----------------------------------------------------------------
+# -- beyond the numbered statements ----------------------------------------------------------------
 
 
 def test_a_tape_may_watch_before_it_is_entered():

@@ -22,7 +22,7 @@ ORDER = 8
 
 
 def nested(f, primals, series):
-    """What jet computes, by as many accumulators around each other as there are orders."""
+    """Compute a jet with one nested accumulator per order."""
     order = len(series[0])
     dtype = np.result_type(*primals)
     t = cytape.constant(np.zeros((), dtype))

@@ -285,7 +285,7 @@ def test_a_chain_in_segments(n, segments):
         y = cnp.tanh(y) + y
     assert float(gradient) == pytest.approx(expected)
     last = n - n * (segments - 1) // segments
-    assert len(calls) == n + (n - last)  # all but the last segment once more
+    assert len(calls) == n + (n - last)  # all but the last segment again
 
 
 def test_what_is_kept_is_the_square_root_of_a_chain():
@@ -329,7 +329,7 @@ def test_recursive_halves_keep_a_logarithm():
     [gradient] = tape_gradients(lambda: halves(64)(x), [x])
     [expected] = tape_gradients(lambda: cytape.checkpoint_sequential([cnp.tanh] * 64, 1, x), [x])
     np.testing.assert_array_equal(gradient, expected)
-    assert len(calls) == 64 + 64 * 6 // 2  # half of the layers once more, at each of six levels
+    assert len(calls) == 64 + 64 * 6 // 2  # half of the layers again, at each of six levels
     assert most <= 6 * 6
 
 

@@ -36,7 +36,7 @@ class Frozen:
 
 @dataclass
 class OfItself:
-    """A dataclass that nobody has registered."""
+    """Unregistered dataclass."""
 
     w: Any
     b: Any

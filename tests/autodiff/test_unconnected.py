@@ -270,7 +270,7 @@ def test_only_values_that_the_transform_follows_count():
     with ways.watching(other):
         with pytest.warns(UnconnectedGradientWarning):
             assert cytape.grad(lambda x: other.item())(3.0) == 0.0
-    with pytest.warns(UnconnectedGradientWarning):  # what left in one call is not held against it
+    with pytest.warns(UnconnectedGradientWarning):  # each call is judged by itself
         assert cytape.grad(lambda x: 5.0)(3.0) == 0.0
 
 

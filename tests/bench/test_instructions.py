@@ -120,7 +120,7 @@ def test_what_is_counted_must_be_committed_and_the_other_way_round():
 
 @pytest.fixture
 def profiles():
-    """What callgrind would count if each step took 1 instruction, 2 while recording, 3 backward,
+    """Return counts as of callgrind: a step takes 1 instruction, 2 while recording, 3 backward,
 
     4 in forward mode and 9 forward over reverse.
     """

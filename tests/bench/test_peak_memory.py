@@ -26,7 +26,7 @@ MEBIBYTE = 1 << 20
 @needs_rollup
 @pytest.mark.parametrize(("network", "arguments", "beside"), [
     ("mlp", (64, 16, 8192), 0),
-    pytest.param("residual_network", (64, 16, 4, 64), 4.5,  # what a convolution spreads out
+    pytest.param("residual_network", (64, 16, 4, 64), 4.5,  # for the patches of a convolution
                  marks=pytest.mark.exhaustive)])
 def test_checkpoints_save_as_many_pages_as_bytes(network, arguments, beside):
     pages = {}

@@ -92,7 +92,7 @@ def host_type(core):
                 self.pools[0].pop().drop()
             assert (self.held(), self.backwards) == ([], 0)
 
-        # ---- what runs
+        # ---- execution
 
         def call(self, function, *arguments):
             """Call a function of an op; what it returns has a holder more, for the caller."""

@@ -25,7 +25,7 @@ def host(core):
     """A host whose values are all dropped in the end, and whose backward objects are released."""
     host = host_type(core)()
     yield host
-    gc.collect()  # what a cycle through a test's closures holds
+    gc.collect()  # cycles through a test's closures hold tangents
     host.check_end()
 
 
@@ -336,7 +336,7 @@ def test_D_1B_07_a_long_program_keeps_the_tangents_of_what_lives(host, new_accum
     assert accumulator.fetch_jvp(x.id).number == x.number
 
 
-# ---- what else an accumulator is asked for
+# ---- other queries
 
 
 @pytest.mark.parametrize("id", [-1, -(2 ** 40)])

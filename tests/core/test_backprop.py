@@ -291,7 +291,7 @@ def test_D_1A_19_inputs_without_need_are_announced(tape, numbers, record):
     assert numbers.unneeded == [[0]]
 
 
-# ---- what else a gradient is asked for
+# ---- other options of gradients
 
 
 def test_sources_may_repeat_and_keep_their_order(tape, numbers, chain):
@@ -359,7 +359,7 @@ def test_gradients_that_nobody_wants_are_deleted(tape, numbers, record):
 
 
 def test_users_gradients_and_results_are_marked(tape, numbers, chain):
-    """Somebody else holds them, so the host must not add to them in place."""
+    """The caller holds them, so the host must not add to them in place."""
     chain(tape, 2)
     assert tape.compute_gradient(numbers, [2], [1, 0], output_gradients=[30]) == [60, 120]
     assert {30, 60, 120} <= set(numbers.marked)

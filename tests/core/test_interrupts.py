@@ -18,7 +18,7 @@ SOON = 0.1  # seconds
 
 
 class Alarm(BaseException):
-    """What a handler may raise besides KeyboardInterrupt."""
+    """Exception of a signal handler that is no KeyboardInterrupt."""
 
 
 pytestmark = [
@@ -58,7 +58,7 @@ def timer(request):
 
 
 def interrupted(timer, seconds, work):
-    """Run until a signal comes, which has to be noticed soon; return whether it came in time.
+    """Run until a signal comes; return whether it was noticed in time.
 
     Other processes may take the machine meanwhile: the best of some attempts counts.
     """
@@ -163,7 +163,7 @@ def test_a_run_notices(timer, name):
 
 
 def test_a_long_first_run_notices(timer):
-    """What is planned and rewritten has many ops."""
+    """Planning and rewriting a graph of many ops is interrupted."""
     graph = cytape.Graph()
     x = graph.placeholder("float64", ())
     y = chain(30_000, x, lambda y: y * 1.0000001 + 1.0)

@@ -68,7 +68,7 @@ def test_a_tape_that_takes_over_memory_finds_nothing_of_the_old_one(cython_core)
         assert not tape.is_known(n_ops + 1)
 
 
-# -- what is kept ---------------------------------------------------------------------------------
+# -- memory kept for later ------------------------------------------------------------------------
 
 needs_linux = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="elsewhere tapes keep nothing")
@@ -85,7 +85,7 @@ def nothing_kept():
 @needs_linux
 def test_what_dead_tapes_and_dead_arrays_leave_is_given_back_in_one_call(cython_core, nothing_kept):
     tape = chain(cython_core, 10_000)
-    release_kept()  # what its arrays grew out of
+    release_kept()  # the smaller arrays that it has outgrown
     held = tape.nbytes
     del tape
     of_tape = release_kept()
@@ -221,7 +221,7 @@ def test_an_op_that_finds_no_memory_gives_up_nothing_twice():
 
 
 def test_large_arrays_that_malloc_maps_are_taken_again():
-    """What begins with a huge page there holds up to one more than was asked for."""
+    """A block that begins at a huge page holds up to one page more than requested."""
     program = textwrap.dedent("""
         import numpy as np
         import cytape

@@ -249,7 +249,7 @@ def test_a_taken_over_output_goes_with_its_one_handle(tape, record):
 
 
 def test_an_op_may_take_over_beside_its_own_input(tape, numbers, record):
-    """What it takes in is in use, also if nothing else used it any more."""
+    """Its inputs are in use, even if no other op uses them any more."""
     tape.watch(0)
     record(tape, "Old", [0], [1, 2], lambda dy, dz: [10 * dy + dz])
     tape.delete_trace(1)

@@ -183,7 +183,7 @@ class Call:
         return mode(lambda *_: f(*arguments), sources, self.s)
 
     def way(self, mode, place):
-        """Return a function without arguments that runs the program once more."""
+        """Return a function without arguments that runs the program again."""
         if place == "in_function":
             inside = cytape.function(lambda *arguments: self.mode(mode, self.f, arguments))
             return lambda: inside(*self.arguments)

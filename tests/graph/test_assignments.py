@@ -184,7 +184,7 @@ def test_assignments_in_traces_do_what_eager_ones_do(program, mode, place):
         outcome(program, mode, place), outcome(program, mode, "eager"), rtol=1e-9)
 
 
-# ---- what assignments return
+# ---- results of assignments
 
 
 def of_each_row(a, v):

@@ -50,7 +50,7 @@ class Level(enum.IntEnum):
 
 
 def weighted(values):
-    """What depends on the order of values."""
+    """Sum values with weights that depend on their order."""
     total = 0.0
     for i, value in enumerate(values):
         total = total + (i + 1.0) * value

@@ -1,7 +1,7 @@
 """Captures of bodies: derivatives with respect to captured objects of any kind.
 
 Each body below computes x * x, or hands x itself back, of an x that it finds around it; the result
-is multiplied by x once more.
+is multiplied by x again.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def loop(step, start):
         lambda i, v: i < 2, lambda i, v: [i + 1, step(v)], [np.array(0), start])[1]
 
 
-# What is called with x, and the power of x that it returns.
+# Functions of x, and the power of x that each returns.
 BODIES = {
     "function": (lambda x: cytape.function(lambda: x * x)(), 2),
     "function in a function": (

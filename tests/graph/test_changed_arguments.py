@@ -58,7 +58,7 @@ def with_rule(f):
     return ruled
 
 
-# What calls the function `f` with parts of a matrix, or accumulates rows by `step`.
+# Callers of the function `f` with parts of a matrix, or of `step` with each row.
 CALLS = {
     "map_fn": lambda f, step: lambda x: cytape.map_fn(f, matrix(x)),
     "map_fn of two": lambda f, step: lambda x: cytape.map_fn(

@@ -31,7 +31,7 @@ def test_what_comes_of_arrays_is_what_numpy_would_return(arguments):
         return {"y": (2 * x + 1, [x]), "sum": cnp.sum(x), "max": cnp.size(x)}
 
     for traced in (cytape.function(f), cytape.function(f, reduce_retracing=True)):
-        for _ in range(3):  # the trace, what it is optimised to, and that once more
+        for _ in range(3):  # traced, optimised, and run again
             found, (x,) = traced(*arguments)["y"]
             expected = 2 * np.asarray(arguments[0]) + 1
             expected = expected if expected.ndim else expected[()]

@@ -90,7 +90,7 @@ def test_a_backward_pass_takes_what_steps_save(name):
         check=True, capture_output=True, text=True)
     full, peak = map(int, run.stdout.split())
     assert saved * n - slack < full <= saved * n + slack
-    assert peak < 1.5 * saved * n  # backward, nothing is stacked once more
+    assert peak < 1.5 * saved * n  # the backward loop stacks nothing
 
 
 def looped(x, n, **options):

@@ -142,7 +142,7 @@ TAKING = {
     "jet": lambda pair_of, step: lambda pair: cytape.jet(step, (pair,), ([pair],))[1][0],
     "GradientTape": by_tape,
 }
-# The same of a function of the vector.
+# The same for a function of the vector.
 RETURNING = {
     "recompute_grad": cytape.recompute_grad,
     "checkpoint": cytape.checkpoint(policy="everything"),

@@ -68,7 +68,7 @@ HOW = {
     (in_a_loop, {}), (in_a_loop, {"checkpoints": 1}), (in_a_loop, {"memory_budget": 200}),
     (in_a_branch, {})])
 def test_draws_of_numpy_generators_are_the_same_in_the_gradient(program, options, how):
-    """What is drawn while a body is traced stays in it, which a warning says."""
+    """Numbers drawn while a body is traced stay constants of it, with a warning."""
     rng, x = np.random.default_rng(3), np.array([0.5, 0.7])
     traced = how != "eager" or bool(options)
     with warnings.catch_warnings(record=True) as caught:

@@ -70,7 +70,7 @@ class Tree:
     def planted(self, mutant):
         """Have the fault in the tree, compiled, for the length of a block."""
         path = self.root / mutant.file
-        # What it is translated to, what that is compiled to, and the copy beside the source.
+        # The C file, the compiled modules, and the copy beside the source.
         # Any module may hold what a .pxd file says.
         made = "**/*" if path.suffix == ".pxd" else mutant.file.with_suffix("")
         patterns = f"build/c/{made}.c", f"build/lib*/{made}.*", f"{made}.*.so"

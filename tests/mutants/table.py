@@ -7,7 +7,7 @@ They stand in one table per room, `<room>.toml`::
     old = "lambda y, x: -sin(x)"     # is there exactly once
     new = "lambda y, x: sin(x)"
 
-A good one is a mistake that somebody could make, that a test should notice, and that stands in
+A good one is a mistake that a developer could make, that a test should notice, and that stands in
 lines that seldom change. One .pyx file is compiled for each; a .pxd would compile half the package.
 """
 

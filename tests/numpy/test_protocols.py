@@ -221,7 +221,7 @@ def test_sparse_matrices_of_scipy_are_refused_by_name():
             with pytest.raises(TypeError, match=f"(?s)test_protocols.py, line.*{says}"):
                 transform(lambda t: np.sum(call(t)))(np.ones(3))  # noqa: B023
 
-    def product(matrix):  # what the error advises
+    def product(matrix):  # the advice of the error
         return cytape.custom_gradient(
             lambda x: (matrix @ cytape.stop_gradient(x).numpy(), product(matrix.T)))
 

@@ -24,7 +24,7 @@ def require(condition):
 
 @dataclass(frozen=True)
 class Instruction:
-    """What is called, and the same thing for hyper-dual arrays."""
+    """A call of a program, and its twin for hyper-dual arrays."""
 
     name: str
     call: object       # of arrays or tensors

@@ -191,7 +191,7 @@ class Difference:
 
 
 class Expected:
-    """What the derivatives of a program are, and how exactly they can be found."""
+    """Derivatives of a program, with their error bounds."""
 
     def __init__(self, program, rng, runs):
         with np.errstate(all="ignore"):

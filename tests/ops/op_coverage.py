@@ -28,7 +28,7 @@ RECORDS = {
     "array": "asarray", "compress": "Compress", "concatenate": "Concatenate", "einsum": "Einsum",
     "extract": "Extract", "full": "Full", "lstsq": "LeastSquares", "row_stack": "vstack",
     "stack": "Stack", "take": "Gather"}
-# What cytape does not do, and why: the reason, the column and the names.
+# NumPy's names that cytape leaves out: the reason, the column and the names.
 REASONS = [(
     "NumPy does not dispatch these, but makes an array of a tensor, by `__array__`. While the "
     "tensor is recorded that is a `DetachedError`, never a lost gradient. `cytape.numpy` has them.",

@@ -148,7 +148,7 @@ SPECS += [
 SPECS += [step(name, UNARY, integers(0, 9)) for name in ("bitwise_count", "invert")]
 SPECS += [OpSpec("StopGradient", cytape.stop_gradient, lambda x: x, UNARY, differentiable=False)]
 
-# What operands of extrema get of a gradient, the first operand here; they have no kinks in it.
+# Each operand's share of the gradient of an extremum; linear in the gradient, the first operand.
 _TAKEN_FIRST = {"Maximum": np.greater, "Minimum": np.less, "Fmax": np.greater, "Fmin": np.less}
 _OF_THREE = [case((3, 4), (3, 4), (3, 4)), case((2, 3, 2), (3, 1), ()), case((), (), ()),
              case((0, 3), (1, 3), (3,)), case((40, 50), (50,), (50,)), case((1,), (1500,), ())]

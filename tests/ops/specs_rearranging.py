@@ -22,7 +22,7 @@ def diagonals(shape, offset=0, axis1=0, axis2=1):
 
 
 def moved_back(x, of, shapes, attrs):
-    """What NumPy makes of the adjoints of some ops."""
+    """Return the adjoints of some ops, computed with NumPy."""
     return {
         "Tile": lambda: x.reshape(2, 2, 2, 3).sum((0, 2)), "BroadcastTo": lambda: x.sum((0, 1)),
         "Concatenate": lambda: (x[:2], x[2:]), "Flip": lambda: x}[

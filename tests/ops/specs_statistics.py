@@ -179,7 +179,7 @@ SPECS = [
                    x, q, -1, weights=weights, method="inverted_cdf")], -1),
            [case((2, 3), QS, np.ones((2, 3)), skip_nan=False)], domain=distinct(),
            differentiable=False, dtypes=("float64",)),
-    # What is not NaN.
+    # The numbers that are not NaN.
     *[skipping(name, [*AXES, case((4,))], domain=uniform(-2, 2, avoid=[0]), **COMPLEX)
       for name in ("nansum", "nanprod", "nanmean")],
     *[skipping(name, [*AXES, case((4,))], op=op)

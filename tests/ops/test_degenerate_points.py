@@ -238,7 +238,7 @@ def test_a_gradient_of_zero_meets_no_infinite_product(place):
 
 
 def test_a_tangent_of_zero_is_still_differentiated():
-    """What does not move is left out only where its factor is infinite."""
+    """Factors without a tangent are left out only where the other factor is infinite."""
     x = cytape.constant([2.0, 3.0, 4.0])
     for function in (cnp.prod, lambda x: cnp.cumprod(x)[-1]):
         t = cytape.constant(np.zeros(3))
@@ -299,7 +299,7 @@ def test_the_sign_of_complex_numbers_of_any_magnitude_has_its_derivative(dtype, 
     limits = np.finfo(dtype)
     powers = np.array([limits.minexp - 5, limits.minexp + 2, -3, 0, limits.maxexp // 2], float)
     x = np.array([3 - 4j, 1j], dtype)[:, None] * np.exp2(powers).astype(limits.dtype)
-    steps = np.exp2(powers - 10).astype(limits.dtype)  # what is taken times 2**10 / |x|
+    steps = np.exp2(powers - 10).astype(limits.dtype)  # differences are multiplied by 2**10 / |x|
     assert not np.isinf(1 / np.abs(x[:, 1:])).any()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

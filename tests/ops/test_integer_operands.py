@@ -52,7 +52,7 @@ def positions_of(spec, case):
     ]
 
 
-# These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
+# These take operands of one dtype: `add_n` checks it, and the other has only internal callers.
 OF_ONE_DTYPE = {
     "AddN", "CholeskyBack", "DeferredVjp", "LeastSquaresBack", "ProductsBack", "ProductsCurvature",
     "ProductsTangent"}

@@ -56,7 +56,7 @@ def test_the_gradient_is_right_or_an_error(spec, case, inputs, moving, late):
         with watching(others if watched_late else [*others, source]) as tape:
             ys = tensors_of(spec.fn(*args, **case.kwargs))
             tape.watch(source)
-            again = source * 2.0  # what follows the watch is recorded in any case
+            again = source * 2.0  # ops after the watch are recorded in any case
         return dense(tape.gradient([*ys, again], source))
 
     expected = run(watched_late=False)

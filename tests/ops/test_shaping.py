@@ -127,7 +127,7 @@ def test_what_has_enough_axes_is_no_view(n):
     lambda x: np.matrix_transpose(x[0, 0])])
 def test_axes_that_are_none_are_numpys_errors(call):
     x = np.zeros((2, 3, 4))
-    np.moveaxis(cytape.constant(x), 1, 0)  # what is equal is not the same
+    np.moveaxis(cytape.constant(x), 1, 0)  # 1 == 1.0: a cache of axes must tell them apart
     np.moveaxis(cytape.constant(x), (1,), (0,))
     with pytest.raises((TypeError, ValueError)) as theirs:
         call(x)

@@ -21,7 +21,7 @@ def small(value):
 
 
 def takes_small(case):
-    """Tell whether any of a call's arguments can be a small integer."""
+    """Return whether any of a call's arguments can be a small integer."""
     values = [x for x in case.inputs if not isinstance(x, tuple)] + list(case.kwargs.values())
     return any(repr(small(value)) != repr(value) for value in values)
 

@@ -19,7 +19,7 @@ from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, recorder_of
 from tests.ops.test_op_table import CASES, FAMILY_OF, Call, dense
 
-# What cannot be built without some extent, by the function and what it says.
+# Ops that cannot be built without some extent, with their error messages.
 RAISES = {
     "pad": "needs to know the extent",
     "Unstack": "into how many parts is not known",
@@ -34,16 +34,16 @@ RAISES = {
     **{name: "how many coefficients there are is not known" for name in (
         "poly", "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "vander")},
 }
-# What cannot be built at all, as it takes values to tell a shape or dtype.
+# Ops that cannot be built at all: their shape or dtype depends on values.
 NEEDS_VALUES = {
     "Roots": "", "arange": "depends on values", "polydiv": "depends on values",
     "roots": "depends on values", "trim_zeros": "is not known before a graph runs"}
-# What has extents that depend on values of inputs, here of placeholders.
+# Ops with extents that depend on values of inputs, here of placeholders.
 HAS_VALUES_IN_SHAPE = {
     "CompressedPositions", "ExtractedPositions", "GetItem at tensors", "Nonzero",
     "RepeatedPositions", "repeat", "split",
 }
-# What has others whatever its inputs are.
+# Ops with unknown extents whatever their inputs are.
 OF_VALUES = {
     "ARange", "BinCount", "FromFirst", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt",
     "Unique", "UniquePositions", "WeightedBinCount", "unique", "unique_values"}

@@ -99,7 +99,7 @@ def test_an_infinite_gradient_is_selected_not_multiplied(name, place, size):
 
 @names
 def test_a_finite_difference_at_a_tie_is_the_mean_of_both_sides(name):
-    """What central differences make of a kink, too."""
+    """Derivatives at a kink agree with central differences."""
     op, step = getattr(np, name), 1e-3
     by_x = (op(1 + step, 1.0) - op(1 - step, 1.0)) / (2 * step)
     np.testing.assert_allclose(cytape.grad(lambda x: op(x, 1.0))(1.0), by_x)

@@ -1,7 +1,7 @@
 """Attacks on blocks: left in another order than entered, by generators, by tasks, in other threads.
 
 A block is in force for those who entered it, and for tasks that were started inside it, until it is
-left, whoever leaves it and whatever else is left before or after.
+left, in whatever task or thread, and in whatever order with other blocks.
 """
 
 import asyncio

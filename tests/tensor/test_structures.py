@@ -141,7 +141,7 @@ def test_a_dataclass_consists_of_its_fields():
     for packed in (pack_structure(layer, iter("abc")), nest.pack_sequence_as(layer, "abc")):
         assert type(packed) is Layer and packed.name == "first"
         assert (packed.w, packed.b["x"].second) == ("a", "c")
-    assert Layer.n_made == n_made  # what is packed is not checked or converted by the class
+    assert Layer.n_made == n_made  # packing calls no constructor of the class
     assert pack_structure(layer, iter([None, None, None])) is None
     assert nest.paths(layer, "p") == ["p.w", "p.b['x'][0]", "p.b['x'][1]"]
 

@@ -51,7 +51,7 @@ except (TypeError, AttributeError):
     assert (run.returncode, run.stdout) == (0, "refused\n")
 
 
-# -- what it is ------------------------------------------------------------------------------------
+# -- attributes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("array", [
@@ -87,7 +87,7 @@ def test_there_is_room_for_no_other_attribute():
         cytape.constant(V3).no_such_method  # noqa: B018
 
 
-# -- what changes a tensor -------------------------------------------------------------------------
+# -- changes in place ------------------------------------------------------------------------------
 
 
 CHANGES = {
@@ -354,7 +354,7 @@ def test_dlpack_does_not_copy_big_data():
 
 
 class OldConsumersView:
-    """What a consumer sees that knows nothing of the read-only flag."""
+    """Tensor as seen by a DLPack consumer that does not know the read-only flag."""
 
     def __init__(self, tensor):
         self.tensor = tensor

@@ -228,7 +228,7 @@ def test_the_trace_of_a_value_goes_when_another_is_assigned():
     recorder.push()
     y = v * v
     recorder.pop()
-    assert recorder.num_ops == 2  # what was read, and its square
+    assert recorder.num_ops == 2  # the read, and its square
     del y
     assert recorder.num_ops == 1  # the variable holds what was read
     v.assign(2.0)

@@ -371,7 +371,7 @@ def test_an_error_in_a_rule_leaves_no_recorder_behind():
                 derive(f)(2.0)
         y = cnp.square(v)
     assert len(seen) == 2
-    assert [float(np.asarray(tangent)) for tangent in seen] == [1.0, 1.0]  # nobody follows them
+    assert [float(np.asarray(tangent)) for tangent in seen] == [1.0, 1.0]  # no recorder has them
     assert float(tape.gradient(y, v)) == 6.0
     assert derivative(np.square)(2.0) == 4.0
     assert type(cytape.jvp(np.square, (2.0,), (1.0,))[1]) is np.float64
@@ -392,7 +392,7 @@ def test_a_recorded_tensor_from_a_closure_is_refused():
     for transform in (cytape.grad, lambda f: lambda w: cytape.jvp(f, (w,), (1.0,))):
         with pytest.raises(TypeError, match="f has a custom JVP, but depends on a tensor that is"):
             transform(scaled)(3.0)
-    assert float(scaled(cytape.constant(3.0))) == 6.0  # nobody records
+    assert float(scaled(cytape.constant(3.0))) == 6.0  # no recorder is active
 
 
 # -- keyword arguments -----------------------------------------------------------------------------
@@ -481,7 +481,7 @@ def test_a_recorded_tensor_from_a_closure_is_refused_in_a_trace():
         return f(w * 0.0 + 2.0)
 
     w = cytape.constant(3.0)
-    assert float(cytape.function(scaled)(w)) == 6.0  # nobody records
+    assert float(cytape.function(scaled)(w)) == 6.0  # no recorder is active
     for transform in (cytape.grad, lambda f: lambda w: cytape.jvp(f, (w,), (1.0,))):
         for f in (transform(cytape.function(scaled)), cytape.function(transform(scaled))):
             with pytest.raises(TypeError, match="f has a custom JVP, but depends on a tensor that"):

@@ -124,7 +124,7 @@ def test_variables_are_read_when_it_runs():
         assert float(tape.gradient(y, w)) == pytest.approx(np.sum(X * X))
 
 
-# ---- what goes in and comes out ------------------------------------------------------------------
+# ---- arguments and results -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", [in_eager, cytape.function])

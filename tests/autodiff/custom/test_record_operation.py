@@ -1,4 +1,4 @@
-"""Ops recorded by hand: what a host of cytape.core can do, for whoever has tensors."""
+"""Ops recorded by hand: the interface of a host of cytape.core, with tensors."""
 
 import gc
 import weakref
@@ -22,7 +22,7 @@ V3 = np.array([0.5, -1.0, 2.0])
 
 
 def cube(x, name="Cube", forward=None, **options):
-    """Compute x**3 where nobody sees it, and record that by hand."""
+    """Compute x**3 unrecorded, and record it by hand."""
     with cytape.stop_recording():
         y = x * x * x
     cytape.record_operation(name, [y], [x], lambda dy: [dy * 3.0 * x * x], forward, **options)

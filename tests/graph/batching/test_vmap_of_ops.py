@@ -42,7 +42,7 @@ def test_weights_go_to_bins_of_their_member(axes):
     points, weights = (X, X[0])[axes[0] is None], (X, X[0])[axes[1] is None]
     found = cytape.vmap(
         lambda a, w: cnp.histogram(a, cytape.constant([-1.0, 0.0, 0.3, 0.5]), weights=w)[0], axes)(
-            points, weights)  # what lies in no bin is left out, in the last member, too
+            points, weights)  # points outside the bins are left out
     expected = [np.histogram(X[k if axes[0] == 0 else 0], [-1.0, 0.0, 0.3, 0.5],
                              weights=X[k if axes[1] == 0 else 0])[0] for k in range(4)]  # fmt: skip
     np.testing.assert_allclose(found, expected, atol=1e-14)

@@ -15,14 +15,14 @@ from tests.ops.test_op_table import DOUBLE, SPECS, Call, assert_close, calls, de
 from tests.ops.test_symbolic_table import NEEDS_VALUES
 
 N = 3
-# What results have a shape that depends on values: an error, if it differs from member to member.
+# Ops whose shapes depend on values: an error, if members differ in shape.
 RAGGED = {
     "ARange", "BinCount", "CompressedPositions", "ExtractedPositions", "FromFirst", "Nonzero",
     "RepeatedPositions", "Unique", "UniquePositions", "WeightedBinCount", "repeat", "split",
     "unique", "unique_values",
 }  # fmt: skip
 
-# What is called for one member after the other.
+# Ops that vmap calls for one member after the other.
 LOOPED = {
     "Conv2D": "filters of each member's own: a product of matrices for each",
     "Conv2DBackpropFilter": "gradients of filters that all share, for each member: the same",
@@ -67,7 +67,7 @@ class Batch:
         first = self.calls[0].inputs
         self.mapped = [
             i for i, x in enumerate(first) if isinstance(x, np.ndarray)
-            and not (spec.op == "delete" and x.dtype == bool)  # how many are left is to be known
+            and not (spec.op == "delete" and x.dtype == bool)  # the length must be known
         ]
         if alone is not None:
             self.mapped = self.mapped[alone : alone + 1]
@@ -92,7 +92,7 @@ class Batch:
 
 
 def is_refused(spec):
-    """Tell whether a function is one of which a graph cannot tell what it returns."""
+    """Return whether a graph cannot tell the shape or dtype of the function's result."""
     return spec.op in NEEDS_VALUES or spec.op in RAGGED
 
 
@@ -187,7 +187,7 @@ def test_tangents(spec, case, dtype):
                 tensors, moving), expected, spec)
 
 
-# -- what is called for one member after the other -------------------------------------------------
+# -- ops called for one member after the other -----------------------------------------------------
 
 def gradients(batch, *inputs):
     moving = [inputs[i] for i in batch.calls[0].positions]

@@ -28,7 +28,7 @@ def walk(nodes, neighbours, start):
 
 
 def by_definition(between, candidates):
-    """What is read at or before an op and what is read after it: disjoint, and all there is."""
+    """Find ops that split the tensors read into disjoint sets, before and after them."""
     graph, nodes = between.graph, set(between.nodes)
     inputs = {node: set(graph.inputs_of(node)) for node in nodes}
     before = {node: {graph.node_of(s) for s in inputs[node]} for node in nodes}

@@ -41,7 +41,7 @@ def back(p, s, t, level):
 
 
 def whole(p, s, level):
-    """The same of coming to the end first."""
+    """Return the time of runs that reach the end first."""
     n = len(p["times"])
     if s == n - 1:
         return 0.0, None

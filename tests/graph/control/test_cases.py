@@ -182,7 +182,7 @@ def test_python_bools_choose_as_if_does(way):
         assert calls == [chosen]
     calls.clear()
     assert way(lambda x: f(x, False, default=lambda: -x))(x) == -2.0
-    assert way(lambda x: f(x, False, True, x > 0))(x) == 2.0  # what follows is not asked
+    assert way(lambda x: f(x, False, True, x > 0))(x) == 2.0  # later conditions are not evaluated
     assert calls == [1]
     assert way(lambda x: f(x, False, x > 0, True))(x) == 2.0
     assert way(lambda x: f(x, False, x < 0, True))(x) == 4.0

@@ -510,7 +510,7 @@ def test_shapes_that_are_not_known(graph):
     z = cytape.cond(cnp.sum(y) > 130, lambda: y * a, lambda: x)
     gradients = cytape.gradients(z, [x, a])
     feeds = {x: [1.0, 2.0], a: [3.0, 5.0]}
-    found = run([z, *gradients], feeds)  # after 3 iterations 27, 250; then once more
+    found = run([z, *gradients], feeds)  # 27, 250 after 3 iterations; then a fourth
     assert [list(x) for x in found] == [[81.0, 1250.0], [81.0, 625.0], [108.0, 1000.0]]
     found = run([z], {x: [1.0, 2.0, 0.0], a: [3.0, 5.0, 2.0]})
     assert found[0].tolist() == [81.0, 1250.0, 0.0]

@@ -172,7 +172,7 @@ def test_variables_that_are_assigned_and_draws():
     assert counted.numpy().tolist() == [2.0, 4.0, 6.0]
     assert len(np.unique(drawn.numpy())) == 3
     np.testing.assert_allclose(
-        tape.gradient(drawn, x), drawn.numpy())  # what was drawn, times ones
+        tape.gradient(drawn, x), drawn.numpy())  # the numbers drawn
 
 
 def test_weak_numbers_and_signatures():

@@ -473,6 +473,6 @@ def test_new_constants_of_a_gradient_stand_under_its_scope():
         constants = [op for op in graph.get_operations()[n:] if op.type == "Constant"]
         assert len(constants) > 1 and {op.device for op in constants} <= {"", "cpu:1"}
         n = graph.n_nodes
-        again = cytape.numpy.cos(x) * 3.0 + 7.0  # what is not of a gradient stands where it did
+        again = cytape.numpy.cos(x) * 3.0 + 7.0  # ops outside gradients keep their place
     assert again.op.type == "Add"
     assert "Constant" in {graph.name_of(node).split("_")[0] for node in range(n, graph.n_nodes)}

@@ -25,7 +25,7 @@ def test_d_5a_14_placeholders_behind_the_outputs(ops):
     assert [t.op.name for t in placeholders] == ["foo/geph__c_0", "foo/bar/geph__f_0"]
     assert names(ops.f.op.inputs) == ["c", "d"]  # inside
     assert ops.g.op.inputs[0].id == placeholders[0].id
-    view, placeholders = editor.detach_outputs(ops.h.op)  # which nobody reads
+    view, placeholders = editor.detach_outputs(ops.h.op)  # which has no readers
     assert (view.outputs, placeholders) == ((), [])
 
 

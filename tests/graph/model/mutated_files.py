@@ -213,7 +213,7 @@ def mutated(rng):
     return program, arrays
 
 
-# ---- what comes of them
+# ---- outcomes
 
 
 def check(seed, path):

@@ -114,7 +114,7 @@ def test_what_is_built_in_a_block_that_raises_is_forgotten(graph):
         raise ZeroDivisionError
     assert str(graph) == listing
     assert (graph.n_nodes, graph.n_symbols) == (5, 4)
-    assert graph.version != version  # what was planned inside is none of what comes
+    assert graph.version != version  # plans made inside are out of date
     assert graph.get_collection("all")[0].name == "x:0"
     assert (len(graph.get_collection("all")), graph.get_collection("new")) == (1, [])
     assert [op.name for op in x.consumers()] == ["a"]

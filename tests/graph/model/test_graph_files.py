@@ -66,7 +66,7 @@ def loaded(tmp_path, program, arrays):
     return cytape.Graph.load(tmp_path / "edited")
 
 
-# ---- what comes back
+# ---- loaded graphs
 
 
 def test_a_loaded_graph_is_the_same(file):
@@ -176,7 +176,7 @@ def test_loading_does_not_care_for_what_surrounds_it(file):
     assert other.n_nodes == 0
 
 
-# ---- what cannot be saved
+# ---- refusals to save
 
 
 def test_an_argument_that_cannot_be_saved_is_named(tmp_path):
@@ -213,7 +213,7 @@ def test_tensors_of_other_graphs_cannot_be_saved(tmp_path):
         graph.save(tmp_path / "graph")
 
 
-# ---- what cannot be loaded
+# ---- refusals to load
 
 
 def test_a_new_process_imports_the_ops_of_a_file(tmp_path):

@@ -124,7 +124,7 @@ def through_a_file(graph, tmp_path):
     return cytape.Graph.load(tmp_path / "graph")
 
 
-# ---- what comes back
+# ---- loaded bodies
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (None, 3)])
@@ -344,7 +344,7 @@ def test_random_programs(seed, tmp_path):
             np.testing.assert_array_equal(result, expected)
 
 
-# ---- what cannot be saved
+# ---- refusals to save
 
 
 def test_what_cannot_be_saved_in_a_body_is_named(tmp_path):

@@ -212,7 +212,7 @@ def test_edited_programs_load_or_raise(file, tmp_path, seed):
     assert outcomes == {"refused", "loaded"}
 
 
-# ---- what only a run can find out
+# ---- errors that only a run can find
 
 
 def loop_over_rows(graph, reverse):

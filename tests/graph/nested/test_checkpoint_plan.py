@@ -122,7 +122,7 @@ many_steps = pytest.mark.parametrize(("n", "states"), [
 
 
 def advances_of_unknown(n, states):
-    """Return how many steps are taken where nobody knows how many there will be."""
+    """Return the number of steps taken where their number is unknown beforehand."""
     first_pass = FirstPass(None, states, None, 8, 8)
     for step in range(n):
         first_pass.slot_for(step)
@@ -133,7 +133,7 @@ def advances_of_unknown(n, states):
 @many_steps
 def test_the_loop_stores_the_snapshots_that_its_gradient_begins_with(n, states):
     found = steps_taken(cytape.function(cytape.grad(steps_of(n, checkpoints=states))))
-    # By the schedule, and once more of each step for what its gradient reads.
+    # By the schedule, and one more run of each step for the operands of its gradient.
     assert found == advances_of_unknown(n, states) + n
     assert found <= 1.16 * fewest_advances(n, states) + 2 * n
 

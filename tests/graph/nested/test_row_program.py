@@ -291,7 +291,7 @@ def test_loops_in_all_modes(program, mode):
 
 
 def efforts(program, mode, n):
-    """What the iterations of the loops go through, in bytes; all in all there is no Python."""
+    """Return the bytes of steps that the loops' iterations take; check that none calls Python."""
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         y = MODES[mode](lambda x: program(x, n))(x)
@@ -308,7 +308,7 @@ def test_an_iteration_takes_as_much_whatever_the_size(program, mode):
     if (program, mode) == (in_an_inner_loop, "tangent"):
         return  # the inner loop and its tangents are two loops, of which one copies the array
     if program is in_either_branch and mode != "value":
-        return  # what a branch reads has a gradient of the array's size, and a tangent is read late
+        return  # gradients of its inputs are as large as the array, and tangents are read late
     assert efforts(program, mode, 4000) == efforts(program, mode, 40_000)
 
 

@@ -1,4 +1,4 @@
-"""Graphs for the tests of passes: hand-made ones, random ones, and what is to be true of each."""
+"""Graphs for the tests of passes, hand-made and random, and checks of the rewritten graphs."""
 
 from collections import Counter
 

@@ -65,7 +65,7 @@ def test_nothing_is_kept_between_runs():
     release_kept()
     op.forward(x)
     assert release_kept() == 0
-    assert op.scratch.nbytes > 2 * 8 * op.block  # brought along by whoever runs it
+    assert op.scratch.nbytes > 2 * 8 * op.block  # the caller brings it
 
 
 def test_threads_share_an_op():

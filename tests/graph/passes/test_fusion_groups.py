@@ -96,7 +96,7 @@ def test_comparisons_of_any_dtype(dtype):
     x = np.arange(70).astype(dtype)
     chain = fused_groups(lambda x: (x > 0) & (x < 5), x)
     selection = fused_groups(lambda x, y: cnp.where((x > 0) & (x < 5), y, 0.0), x, X)
-    # What a group computes besides booleans is float32 or float64.
+    # Values of a group are booleans, float32 or float64.
     assert chain[1] == ([3] if dtype in "fd" else [])
     assert sum(selection[0].values()) + sum(selection[1]) == 4
 
@@ -191,7 +191,7 @@ def test_what_a_program_computes_is_numpys_to_the_bit(size):
         y = both(fed)
         gradient = cytape.gradients(cnp.sum(y * y), fed)
     session = cytape.Session(graph)
-    for _ in range(3):  # the trace, what it is optimised to, and that once more
+    for _ in range(3):  # traced, optimised, and run again
         np.testing.assert_array_equal(f(x), expected)
         np.testing.assert_array_equal(session.run(y, {fed: x}), expected)
         found, _ = session.run([y, gradient], {fed: x})

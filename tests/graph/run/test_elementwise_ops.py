@@ -32,7 +32,7 @@ OF_ONE = {
 @pytest.mark.parametrize("function", OF_ONE.values(), ids=OF_ONE)
 @each("shape", [(), (1, 1), (40, 1)])
 def test_of_operands_that_are_one_item_one_is_computed(function, shape):
-    """What is computed of operands that are one number everywhere is one number."""
+    """Operands that are one number everywhere have results that are one number everywhere."""
     graph = Graph()
     x = graph.placeholder("float64", shape)
     y = np.broadcast_to(x, LARGE)

@@ -128,7 +128,7 @@ def test_there_is_a_value_for_each_feed(values):
         plan_of(graph, [x, y], [x + y]).run(values)
 
 
-# ---- what is fetched as a view of what is computed
+# ---- fetched views of computed arrays
 
 VIEWS = {
     "transposed": lambda z: z.T,
@@ -186,7 +186,7 @@ def test_fetches_that_are_views_of_a_value_and_copies_of_it():
     graph = Graph()
     x = graph.placeholder("float64", (30, 40))
     z = np.exp(x)
-    copied = np.reshape(z.T, (30, 40))  # what is fetched first lies in memory of its own
+    copied = np.reshape(z.T, (30, 40))  # the first fetch has memory of its own
     rolled = np.roll(z, 1, 0)
     fetches = copied, rolled, np.reshape(z, (40, 30)).T, z[::-1], np.broadcast_to(z, (9, 30, 40))
     for first in range(len(fetches)):

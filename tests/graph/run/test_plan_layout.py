@@ -65,7 +65,7 @@ def test_nothing_is_left_behind():
                 plan.run([array[:3]])
         gc.collect()
 
-    run_and_fail(times=50)  # what is kept once, such as the lines that tracebacks show
+    run_and_fail(times=50)  # fills caches, such as lines of tracebacks
     before = tracemalloc.get_traced_memory()[0]
     run_and_fail(times=50)
     after = tracemalloc.get_traced_memory()[0]

@@ -132,7 +132,7 @@ def test_results_are_the_callers_own(graph, session):
     np.testing.assert_array_equal(session.run(c), [1.0, 2.0])
 
 
-# ---- what runs
+# ---- ops that run
 
 
 def test_only_what_is_fetched_runs(graph, session):

@@ -43,7 +43,7 @@ def test_checkpoints_are_kept_wherever_it_is_called(around):
     assert all(same(one, other) for one, other in zip(found, plain, strict=True))
     assert all(trace.peak_bytes >= 2 * N_LAYERS * UNIT for trace in plain_traces)
     assert all(trace.peak_bytes <= (N_LAYERS + 2 * 7 + 4) * UNIT for trace in traces)
-    # Six of the layers are kept; what leads to each of the others is computed once more.
+    # Six of the layers are kept; the path to each of the others is recomputed.
     assert {count(trace, "MatMul") for trace in traces} == {
         count(trace, "MatMul") + N_LAYERS - 6 for trace in plain_traces}
 

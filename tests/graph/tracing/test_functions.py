@@ -304,7 +304,7 @@ def test_derivatives_of_plain_numbers_inside_a_trace():
     assert float(hessian) == 12.0
 
 
-# ---- what goes wrong
+# ---- errors
 
 
 @pytest.mark.parametrize("call", [

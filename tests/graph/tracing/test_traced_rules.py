@@ -1,4 +1,4 @@
-"""Custom gradients in traces that are built once more: in other functions, branches and loops."""
+"""Custom gradients in traces that are built again: in other functions, branches and loops."""
 
 import gc
 import importlib

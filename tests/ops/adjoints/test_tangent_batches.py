@@ -61,7 +61,7 @@ def test_an_unknown_number_of_directions_cannot_be_taken_one_by_one(name):
     with pytest.raises(SymbolicTensorError, match="known only when the graph runs"):
         traced(X)
     whole = cytape.function(ONE_BY_ONE[name], input_signature=[UNKNOWN])
-    np.testing.assert_allclose(  # what the error advises
+    np.testing.assert_allclose(  # the advice of the error
         cytape.hessian(whole)(X), cytape.hessian(ONE_BY_ONE[name])(X), atol=1e-12)
 
 

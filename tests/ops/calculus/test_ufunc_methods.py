@@ -148,7 +148,7 @@ def test_arrays_of_numpys_are_no_out_for_tensors():
     for call in (lambda x: cnp.hypot.reduce(x, out=np.zeros(4)),
                  lambda x: cnp.hypot.accumulate(x, out=np.zeros((3, 4))),
                  lambda x: cnp.hypot.reduceat(x, [0], out=np.zeros((1, 4)))):
-        assert type(call(cytape.constant(X))) is np.ndarray  # nobody follows the tensor
+        assert type(call(cytape.constant(X))) is np.ndarray  # no recorder follows the tensor
         with cytape.GradientTape() as tape:
             x = cytape.constant(X)
             tape.watch(x)
@@ -183,7 +183,7 @@ def test_slices_along_an_axis_of_known_extent(axis):
                         input_signature=[cytape.Spec.of(extents, float)])(X)
 
 
-# -- what ufuncs have beside their call ------------------------------------------------------------
+# -- methods of ufuncs -----------------------------------------------------------------------------
 
 
 @each("name", UFUNCS)

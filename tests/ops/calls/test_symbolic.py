@@ -33,7 +33,7 @@ def test_which_graph_a_call_belongs_to():
         assert graph_for([2.0, np.ones(3)]) is None
 
 
-# ---- what becomes a node
+# ---- calls that become nodes
 
 
 def test_tensors_with_values_become_constants_and_numbers_are_shared(graph):

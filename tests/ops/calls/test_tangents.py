@@ -24,7 +24,7 @@ def op_with(jvp=None, vjp=None, forward=np.square, **options):
 
 
 
-# -- what a rule returns ---------------------------------------------------------------------------
+# -- results of rules ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

@@ -185,7 +185,7 @@ def test_other_arrays_beside_a_tensor(other):
         np.testing.assert_array_equal(result.numpy(), expected)
 
 
-# -- what an entry keeps ---------------------------------------------------------------------------
+# -- saved values of an entry ----------------------------------------------------------------------
 
 
 def saved(function, n_inputs, watched=None):
@@ -226,7 +226,7 @@ def test_only_what_the_partials_of_followed_inputs_read_is_kept(watched, inputs)
 
 
 def test_an_op_that_the_fallback_computes_keeps_all():
-    """Its partial cannot be traced, so nobody knows what it reads."""
+    """Its partial cannot be traced, so its reads are unknown."""
     op = ElementwiseOp("Untraced", np.sin, (lambda y, x: np.clip(np.cos(x), -1, 1),))
     assert saved(op, 1) == ((True,), True)
 

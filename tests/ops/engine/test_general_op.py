@@ -33,7 +33,7 @@ def run(op, *inputs, watch=None, recorded=False, **attrs):
     return tape.gradient(y, sources)
 
 
-# -- what a rule sees ------------------------------------------------------------------------------
+# -- arguments of a rule ---------------------------------------------------------------------------
 
 
 class Seen:
@@ -208,7 +208,7 @@ def test_an_error_in_the_forward_function_records_nothing():
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), 2 * V3)
 
 
-# -- what an entry keeps ---------------------------------------------------------------------------
+# -- saved values of an entry ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("saved_inputs, inputs", [

@@ -27,7 +27,7 @@ def numbers(*shape):
 
 
 def gradients(function, x, seed):
-    """What C code computes, and what recorded ops do."""
+    """Compare the derivatives of the C code with those of recorded ops."""
     with watching(x, persistent=True) as tape:
         y = function(x)
         recorded = tape.gradient(y, x, output_gradients=seed)

@@ -80,7 +80,7 @@ def test_both_modes_to_second_order(dtype, layout):
 
 @pytest.mark.parametrize("shape", [(2, 3), (40, 30)])
 def test_what_is_out_of_line_is_followed_under_its_own_id(shape):
-    """What has to be copied before it can be moved is still the tensor that was passed."""
+    """An operand that is copied before the move stays the tensor that was passed."""
     x = cytape.constant(np.asfortranarray(np.arange(float(np.prod(shape))).reshape(shape)))
     with cytape.GradientTape() as outer, cytape.ForwardAccumulator(x, x) as accumulator:
         outer.watch(x)

@@ -270,7 +270,7 @@ def test_a_recorder_may_be_kept(square, persistent, keep, again):
     assert recorder.num_ops == (1 if again else 0)
 
 
-# -- what is shared is not written to --------------------------------------------------------------
+# -- shared arrays are not written to --------------------------------------------------------------
 
 SIZED = pytest.mark.parametrize("size", [1, 8, 9, 40, 600, 2049, 10_000])
 VALUES = np.array([0.5, -1.0, 2.0, 0.25, 3.0])

@@ -200,7 +200,7 @@ def test_the_condition_is_taken_as_it_was_and_nothing_else_is_kept(n):
 
 @pytest.mark.parametrize("n", [8, 20_000])
 def test_gradients_of_others_are_left_alone(n):
-    """The memory of an output's gradient is used for an operand's only where nobody has it."""
+    """An output's gradient lends its memory to an operand's only if it has no other holder."""
     c, x, seed = mask((n,)), cytape.constant(draw((n,))), draw((n,), seed=1)
     copy = seed.copy()
     with watching(x, persistent=True) as tape:

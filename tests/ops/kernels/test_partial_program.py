@@ -58,7 +58,7 @@ TABLE = {name: op for name, op in OPS.items() if isinstance(op, ElementwiseOp) a
 
 # Where two terms of the partial cancel, so that their rounding shows: the difference of cos(pi x)
 # and sinc(x) is a hundredth of them where the closed form begins, at 0.1, and the second derivative
-# divides by x once more.
+# divides by x again.
 CANCELLING = {"Sinc": 100}
 
 
@@ -183,7 +183,7 @@ def test_every_op_of_the_table_gets_the_same_tangents_of_gradients_both_ways(nam
 
 
 def test_the_programs_of_tangents_fit():
-    """What is so long, or so unlike a list of kernel calls, that its op falls back to arrays."""
+    """Partials too long, or too unlike a list of kernel calls, fall back to arrays."""
     no_tangent, no_gradient_tangent = set(), set()
     for name, op in TABLE.items():
         for present in range(1, 1 << op.n_inputs):

@@ -1,4 +1,4 @@
-"""Streams of random numbers that are drawn from once more."""
+"""Replayed streams of random numbers."""
 
 import random
 

@@ -149,7 +149,7 @@ def test_what_needs_to_know_the_rank_says_so(call):
         call(x)
 
 
-# -- what is known of unknown extents --------------------------------------------------------------
+# -- relations of unknown extents ------------------------------------------------------------------
 
 
 def test_ops_that_keep_the_shape_keep_whose_it_is():

@@ -82,7 +82,7 @@ def test_gradients_that_are_alike_in_lines_are_not_so_in_all_of_them(call):
 
 
 def test_derivatives_of_gradients_that_are_alike():
-    """What a gradient is with respect to its seed is seen though the seed is of equal numbers."""
+    """A gradient has a derivative with respect to its seed even if the seed's numbers are equal."""
     x = cytape.constant([3.0, 1.0, 2.0])
     seed = cytape.constant(np.broadcast_to(1.0, 3))
     with ways.watching(seed) as outer:

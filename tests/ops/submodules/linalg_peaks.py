@@ -19,7 +19,7 @@ from cytape.tensor.values.buffer import release_kept
 from tests.resident import ROLLUP, resident_bytes
 from tests.ways import watching
 
-CLEAR = Path("/proc/self/clear_refs")  # what is written there resets the peak
+CLEAR = Path("/proc/self/clear_refs")  # a write to it resets the peak
 STATUS = Path("/proc/self/status")
 MEASURABLE = os.access(ROLLUP, os.R_OK) and os.access(CLEAR, os.W_OK)
 

@@ -320,7 +320,7 @@ DIFFERENTIABLE = [
 @each("ufunc, i", DIFFERENTIABLE)
 def test_masked_elements_take_no_part(ufunc, i, traced):
     operands, mask = _operands(ufunc)
-    first = np.arange(1.0, 1.0 + mask.size)  # what out holds
+    first = np.arange(1.0, 1.0 + mask.size)  # the array passed as out
 
     def into(out, x):
         out = cnp.zeros(mask.shape) + out

@@ -155,7 +155,7 @@ def test_an_index_out_of_range_is_an_error_when_a_graph_runs():
         f(cytape.constant(START), cytape.constant(3))
 
 
-# -- what a tape has -------------------------------------------------------------------------------
+# -- entries of a tape -----------------------------------------------------------------------------
 
 
 def test_each_value_has_an_id_and_what_was_recorded_of_it_before_goes_by_the_old_one():

@@ -62,7 +62,7 @@ for order in "CFAK":
         f"method astype, order={order}": lambda m, x, order=order: x.astype(
             float, order=order, copy=False),
     }
-    # What is laid out in another order is a copy when it is raveled, or a view.
+    # An array in another memory order is raveled into a copy, or into a view.
     for maker, last in product(("asfortranarray", "copy", "array"), "CFAK"):
         FUNCTIONS[f"{maker} raveled, order={last}"] = (
             lambda m, x, maker=maker, last=last: m.ravel(getattr(m, maker)(x), order=last))

@@ -144,7 +144,7 @@ def test_views_by_indices_that_only_a_run_tells(known):
 STEPS = st.lists(st.tuples(
     st.sampled_from(["view", "view", "view", "new", "write", "write", "add", "drop"]),
     st.integers(0, 100), st.integers(0, 100), st.integers(0, 100)), max_size=25)
-# What `einsum` shows here is only to be read.
+# Views from `einsum` are read-only here.
 SOME = [view for name, view in VIEWS.items() if name != "einsum"]
 
 
@@ -170,7 +170,7 @@ def test_random_programs_of_views(steps):
             row = slice(None) if kind == "add" else how % len(array)
             try:
                 tensor[row] = other
-            except ValueError:  # what it is a view of was dropped
+            except ValueError:  # its base was dropped
                 assert array.base is not None and all(each is not array.base for each, _ in pairs)
                 continue
             array[row] = other
@@ -188,7 +188,7 @@ def test_the_base_may_be_gone():
         return y[:3], y[1:]
 
     first, second = halves(cytape.constant(X))
-    with pytest.raises(ValueError, match="read-only"):  # nobody could tell `second`
+    with pytest.raises(ValueError, match="read-only"):  # `second` would not notice
         first += 1.0
     del second
     first += 1.0

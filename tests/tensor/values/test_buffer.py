@@ -1,4 +1,4 @@
-"""Memory of dead arrays is used again, and never while somebody can still see it."""
+"""Memory of dead arrays is used again, never while a view or export of it is alive."""
 
 import gc
 
@@ -92,7 +92,7 @@ def test_data_begin_at_a_cache_line():
     assert not any(address(filled(size)) % 64 for size in (SMALLEST, 3001, 100_003, MEBIBYTE))
 
 
-# -- what is kept ----------------------------------------------------------------------------------
+# -- memory kept for later -------------------------------------------------------------------------
 
 
 def test_release_kept_gives_back_what_dead_arrays_left():

@@ -194,7 +194,7 @@ def test_what_a_dying_tangent_held_may_be_other_accumulators(x):
     """Dropping a tangent ends accumulators, which changes the list that is being walked."""
 
     class Holder:
-        """What a rule stores may be anything."""
+        """Object that a rule stores."""
 
         def __init__(self):
             self.accumulators = [following(x) for _ in range(30)]
