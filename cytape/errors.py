@@ -86,7 +86,7 @@ class MemoryBudgetError(CytapeError, ValueError):
     ----------
     message : str
     smallest_bytes : int
-        As little as was found to do.
+        The smallest number of bytes that a plan was found for.
 
     Examples
     --------

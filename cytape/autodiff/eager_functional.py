@@ -73,17 +73,12 @@ def val_and_grad_function(
     Parameters
     ----------
     f, params
-        As for `gradients_function`.
+        As for `gradients_function`, which raises the same errors.
 
     Returns
     -------
     callable
         Takes the arguments of `gradients_function`'s result; returns ``(value, gradients)``.
-
-    Raises
-    ------
-    ValueError
-        As for `gradients_function`.
 
     Examples
     --------
@@ -103,7 +98,7 @@ def make_vjp(
     Parameters
     ----------
     f, params
-        As for `gradients_function`.
+        As for `gradients_function`, which raises the same errors.
     persistent : bool
         Whether the product may be computed more than once.
 
@@ -112,11 +107,6 @@ def make_vjp(
     callable
         Takes the positional arguments of `f` and returns ``(value, vjp)``, where ``vjp(dy=None)``
         lists the gradients of the outputs' sum, weighted by `dy`.
-
-    Raises
-    ------
-    ValueError
-        As for `gradients_function`.
 
     Examples
     --------

@@ -284,8 +284,8 @@ def hessian_diagonal(
     ----------
     fun : callable
         Returns a scalar.
-    argnums : int or sequence of int
-        Which positional arguments to differentiate with respect to.
+    argnums
+        As for `hessian`.
     separable_axes : int
         Along how many leading axes of the argument `fun` is a sum, of terms that depend on one
         position each: 1 for a sum over the members of a batch, the number of all axes for a sum of

@@ -169,7 +169,7 @@ def checkpoint(
     Parameters
     ----------
     f : callable, optional
-        As `recompute_grad` takes it. Without it a decorator is returned.
+        As for `recompute_grad`, which also says what is returned. Without it a decorator is.
     policy : str or list of str, optional
         The values that calls keep for the gradient, besides their arguments and results.
 
@@ -179,11 +179,6 @@ def checkpoint(
         - A list of names, given to values by `checkpoint_name`, and of op types ("Exp"), or
           ``"dots"``: the values of any of these. Those with a minus before them are not kept:
           ``["dots", "-logits"]``; without any others that is all but they: ``["-logits"]``.
-
-    Returns
-    -------
-    callable
-        Has the values and the gradients of `f`, which is its ``__wrapped__``.
 
     Raises
     ------

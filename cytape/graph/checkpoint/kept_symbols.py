@@ -23,17 +23,10 @@ def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> Ke
 
     Parameters
     ----------
-    trace : Ends
+    trace, outputs, least_size
+        As for `symbols_within`.
     checkpoints : Policy, Automatic, frozenset of int, str or list
         Symbols of the trace, or as `chosen` takes them.
-    outputs : bool
-        Whether the caller keeps the outputs.
-    least_size : int
-        As `chosen` takes it.
-
-    Returns
-    -------
-    KeptSymbols
     """
     if isinstance(checkpoints, frozenset):
         return KeptSymbols(trace, checkpoints, outputs)

@@ -72,26 +72,12 @@ class Program(NamedTuple):
 
 
 def plain(program: Program) -> Schedule:
-    """Return the schedule without recomputation.
-
-    Parameters
-    ----------
-    program : Program
-
-    Returns
-    -------
-    Schedule
-    """
+    """Return the schedule without recomputation."""
     return ((),) * len(program.reads)
 
 
 def events(program: Program, schedule: Schedule) -> list[tuple[int, tuple[int, ...], int]]:
     """List the computations of a schedule, in order.
-
-    Parameters
-    ----------
-    program : Program
-    schedule : Schedule
 
     Returns
     -------
@@ -108,21 +94,7 @@ def events(program: Program, schedule: Schedule) -> list[tuple[int, tuple[int, .
 
 
 def peak_of(program: Program, schedule: Schedule) -> int:
-    """Return the peak of the bytes in memory.
-
-    Parameters
-    ----------
-    program : Program
-    schedule : Schedule
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If a value is read that the schedule computes too late.
+    """Return the peak of the bytes in memory; raise if a value is read before it is computed.
 
     Examples
     --------
@@ -162,17 +134,7 @@ def live_bytes(program: Program, schedule: Schedule) -> list[int]:
 
 
 def cost_of(program: Program, schedule: Schedule) -> float:
-    """Return the time of a schedule's recomputations.
-
-    Parameters
-    ----------
-    program : Program
-    schedule : Schedule
-
-    Returns
-    -------
-    float
-    """
+    """Return the time of a schedule's recomputations."""
     return sum((program.costs[value] for values in schedule for value in values), 0.0)
 
 
@@ -182,17 +144,7 @@ def can_run_again(program: Program, value: int) -> bool:
 
 
 def without_unread(program: Program, schedule: Schedule) -> Schedule:
-    """Return a schedule without recomputations that have no readers.
-
-    Parameters
-    ----------
-    program : Program
-    schedule : Schedule
-
-    Returns
-    -------
-    Schedule
-    """
+    """Return a schedule without recomputations that have no readers."""
     found: list[tuple[int, ...]] = []
     wanted: set[int] = set()
     for values, reads in zip(reversed(schedule), reversed(program.reads), strict=True):

@@ -223,9 +223,8 @@ def body_tangents(
 
     Parameters
     ----------
-    body : ConcreteFunction
-    n_variables, n_stacks : int
-        How many of its inputs are loop variables, and then slices of stacks.
+    body, n_variables, n_stacks
+        As for `body_gradient`.
     carried, moving : sequence of int
         Which loop variables, and which other inputs, have tangents.
     """

@@ -141,13 +141,8 @@ def switch_case(
         but not in shapes.
     default : callable, optional
         Called if there is no function for the index; by default the last one of `branch_fns`.
-    name : str, optional
-        Of the op in the graph.
-
-    Returns
-    -------
-    Tensor or structure
-        The function's result.
+    name
+        As for `case`, which also says what is returned.
 
     Raises
     ------

@@ -4,9 +4,7 @@ The gradient takes two calls. The first repeats the body that was run and return
 results, the residuals (see `residuals`); the second goes backward and reads them. If the original
 call is in the same graph, optimisation merges the first one with it. Where only one body has a
 residual or gradient, the other one returns zeros.
-
-Side effects of a body must not be repeated: random draws, and values of variables that the body
-changes, are outputs of the call, and inputs of the derivatives.
+Side effects are passed on as in loops, see `while_op`.
 """
 
 from __future__ import annotations

@@ -41,14 +41,8 @@ __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
 
 def map_fn(
-    fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
-    *,
-    fn_output_signature: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    name: str | None = None,
+    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, *, fn_output_signature: Any = None,
+    parallel_iterations: int = 10, back_prop: bool = True, name: str | None = None,
 ) -> Any:
     """Call a function on each element of tensors, and stack its results.
 
@@ -107,14 +101,8 @@ def map_fn(
 
 
 def scan(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    *,
-    reverse: bool = False,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    name: str | None = None,
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *, reverse: bool = False,
+    parallel_iterations: int = 10, back_prop: bool = True, name: str | None = None,
 ) -> Any:
     """Accumulate the elements of tensors by a function, and stack all accumulated values.
 
@@ -168,13 +156,8 @@ def scan(
 
 
 def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    *,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    name: str | None = None,
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *,
+    parallel_iterations: int = 10, back_prop: bool = True, name: str | None = None,
 ) -> Any:
     """Accumulate the elements of tensors by a function, from the first to the last.
 
@@ -192,13 +175,8 @@ def foldl(
 
 
 def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    *,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    name: str | None = None,
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *,
+    parallel_iterations: int = 10, back_prop: bool = True, name: str | None = None,
 ) -> Any:
     """Accumulate the elements of tensors by a function, from the last to the first.
 

@@ -35,17 +35,11 @@ __all__ = ["gradients"]
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
-    name: str | None = "gradients",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: int | None = None,
-    stop_gradients: Any = None,
+    ys: Any, xs: Any, grad_ys: Any = None, name: str | None = "gradients",
+    colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
+    aggregation_method: int | None = None, stop_gradients: Any = None,
     unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
-    checkpoints: Any = None,
-    memory_budget: float | None = None,
+    checkpoints: Any = None, memory_budget: float | None = None,
 ) -> list[Any]:
     """Add ops to a graph that compute the gradients of the sum of some of its tensors.
 
@@ -143,14 +137,9 @@ def gradients(
 
 
 def differentiated(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
-    name: str | None = "gradients",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: int | None = None,
-    stop_gradients: Any = None,
+    ys: Any, xs: Any, grad_ys: Any = None, name: str | None = "gradients",
+    colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
+    aggregation_method: int | None = None, stop_gradients: Any = None,
     unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
     stand_ins: Callable[..., StandIns] | None = None,
 ) -> list[Any]:
@@ -158,9 +147,8 @@ def differentiated(
 
     Parameters
     ----------
-    ys, xs, grad_ys, name, colocate_gradients_with_ops, gate_gradients, aggregation_method, \
-stop_gradients, unconnected_gradients
-        As `gradients` takes them.
+    ys, ..., unconnected_gradients
+        As for `gradients`.
     stand_ins : callable, optional
         Called with the `Places`, and the places of the targets and of the sources; returns the
         nodes that are differentiated instead of those of the graph.

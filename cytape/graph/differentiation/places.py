@@ -34,17 +34,7 @@ class Places:
         self._n_looked_through = [0] * len(self.graphs)
 
     def captures_of(self, level: int) -> dict[int, Place]:
-        """Return the origins of a graph's captured tensors.
-
-        Parameters
-        ----------
-        level : int
-
-        Returns
-        -------
-        dict of int to Place
-            By the symbols that stand for them in the graph.
-        """
+        """Return the origins of a graph's captured tensors, by their symbols in the graph."""
         captures = captured_by(self.graphs[level])
         if len(captures) != self._n_captures[level]:
             self._captures[level] = {
@@ -56,17 +46,7 @@ class Places:
         return self._captures[level]
 
     def starts_of(self, level: int) -> dict[int, Place]:
-        """Return the places of the start values of loop variables.
-
-        Parameters
-        ----------
-        level : int
-
-        Returns
-        -------
-        dict of int to Place
-            By the symbols of the loop variables in the graph of the loop's body.
-        """
+        """Return the places of start values, by the symbols of loop variables in the body."""
         return {
             symbol: place
             for outer, symbol in getattr(self.graphs[level], "starts", ())

@@ -34,10 +34,9 @@ def capture_ops(graph: Graph | None = None) -> Iterator[list[Operation]]:
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.placeholder("float64", ())
-    >>> with editor.capture_ops(graph) as ops:
+    >>> with capture_ops(graph) as ops:
     ...     y = abs(x * x)
     >>> [op.type for op in ops]
     ['Multiply', 'Absolute']

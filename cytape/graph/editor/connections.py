@@ -32,10 +32,9 @@ def get_tensors(graph: Graph) -> list[Tensor]:
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> _ = graph.placeholder("float64", name="x")
-    >>> editor.get_tensors(graph)
+    >>> get_tensors(graph)
     [<Tensor 'x:0' (float64, unknown shape)>]
     """
     if not isinstance(graph, Graph):
@@ -44,36 +43,26 @@ def get_tensors(graph: Graph) -> list[Tensor]:
 
 
 def get_generating_ops(ts: Any) -> list[Operation]:
-    """Return the operation that computes each of some tensors.
-
-    Parameters
-    ----------
-    ts : Tensor or iterable of Tensor
+    """Return the operation that computes a tensor, or those that compute each of several ones.
 
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
-    >>> editor.get_generating_ops(cytape.Graph().placeholder("float64", name="x"))
+    >>> get_generating_ops(cytape.Graph().placeholder("float64", name="x"))
     [<Operation 'x' (Placeholder)>]
     """
     return [t.op for t in make_list_of_t(ts, allow_graph=False)]
 
 
 def get_consuming_ops(ts: Any) -> list[Operation]:
-    """Return the operations that read some tensors, each once.
-
-    Parameters
-    ----------
-    ts : Tensor or iterable of Tensor
+    """Return the operations that read a tensor or one of several, each operation once.
 
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> y, z = x * x, x + 1.0
-    >>> editor.get_consuming_ops(x)
+    >>> get_consuming_ops(x)
     [<Operation 'Multiply' (Multiply)>, <Operation 'Add' (Add)>]
     """
     ts = make_list_of_t(ts, allow_graph=False)
@@ -162,8 +151,7 @@ def check_cios(
 
     Examples
     --------
-    >>> from cytape.graph import editor
-    >>> editor.check_cios(control_inputs=True)
+    >>> check_cios(control_inputs=True)
     (True, None)
     """
     for given in control_outputs, control_ios:
@@ -198,10 +186,9 @@ def get_ops_ios(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> z = abs(x * x)
-    >>> editor.get_ops_ios(z.op.inputs[0].op)
+    >>> get_ops_ios(z.op.inputs[0].op)
     [<Operation 'x' (Placeholder)>, <Operation 'Absolute' (Absolute)>]
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
@@ -233,11 +220,10 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tens
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> y = x * x
     >>> z = abs(y)
-    >>> inputs, outputs, inside = editor.compute_boundary_ts([y.op, z.op])
+    >>> inputs, outputs, inside = compute_boundary_ts([y.op, z.op])
     >>> [t.name for t in inputs + outputs + inside]
     ['x:0', 'Absolute:0', 'Multiply:0']
     """

@@ -33,10 +33,9 @@ def add_control_inputs(op: Operation, cops: Any) -> None:
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> first, second = graph.no_op("first"), graph.no_op("second")
-    >>> editor.add_control_inputs(first, second)
+    >>> add_control_inputs(first, second)
     >>> first.control_inputs
     (<Operation 'second' (NoOp)>,)
     """
@@ -57,20 +56,15 @@ def remove_control_inputs(op: Operation, cops: Any) -> None:
     ----------
     op : Operation
     cops : Operation or iterable of Operation
-
-    Raises
-    ------
-    ValueError
-        If it does not wait for one of them.
+        The operation must wait for each of them.
 
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> first = graph.no_op("first")
     >>> both = graph.group(first, graph.no_op("second"))
-    >>> editor.remove_control_inputs(both, first)
+    >>> remove_control_inputs(both, first)
     >>> both.control_inputs
     (<Operation 'second' (NoOp)>,)
     """

@@ -34,7 +34,7 @@ def copy(
     Parameters
     ----------
     sgv
-        What `make_view` takes.
+        An argument of `make_view`.
     dst_graph : Graph, optional
         The graph of the copies; by default the same graph.
     dst_scope : str, optional
@@ -61,11 +61,10 @@ def copy(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph, other = cytape.Graph(), cytape.Graph()
     >>> x = graph.placeholder("float64", (), name="x")
     >>> y = abs(x * x)
-    >>> view, info = editor.copy(graph, other)
+    >>> view, info = copy(graph, other)
     >>> cytape.Session(other).run(info.transformed(y), {"x:0": -3.0})
     np.float64(9.0)
     """
@@ -84,7 +83,7 @@ def copy_with_input_replacements(
     Parameters
     ----------
     sgv
-        What `make_view` takes.
+        An argument of `make_view`.
     replacement_ts : mapping of Tensor to Tensor
         Replacements of inputs of the view. Other inputs are kept in the same graph, and become
         placeholders in another one.
@@ -99,11 +98,10 @@ def copy_with_input_replacements(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.placeholder("float64", (), name="x")
     >>> y = abs(x * x)
-    >>> view, _ = editor.copy_with_input_replacements([y.op.inputs[0].op, y.op], {x: y})
+    >>> view, _ = copy_with_input_replacements([y.op.inputs[0].op, y.op], {x: y})
     >>> cytape.Session(graph).run([y, view.outputs[0]], {x: -3.0})
     [np.float64(9.0), np.float64(81.0)]
     """
@@ -146,6 +144,7 @@ def graph_replace(
     Parameters
     ----------
     target_ts : Tensor, or a structure of tensors
+        At least one depends on a replaced tensor, else a ValueError is raised.
     replacement_ts : mapping of Tensor to Tensor
         Tensors of the graph, with their replacements. For a variable ``w`` pass its read,
         ``graph.variable_value(w)``; for a value, ``graph.constant(value)``.
@@ -157,21 +156,13 @@ def graph_replace(
     Tensor or structure of Tensor
         As `target_ts`; tensors that do not depend on replaced ones are returned unchanged.
 
-    Raises
-    ------
-    ValueError
-        If no target depends on a replaced tensor.
-    TypeError
-        If a replacement has another dtype.
-
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x, z = graph.placeholder("float64", ()), graph.placeholder("float64", ())
     >>> y = abs(x * x)
-    >>> new = editor.graph_replace({"y": y}, {x: z})
+    >>> new = graph_replace({"y": y}, {x: z})
     >>> cytape.Session(graph).run(new, {z: 5.0})
     {'y': np.float64(25.0)}
     """

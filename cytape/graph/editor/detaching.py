@@ -37,7 +37,7 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView,
     Parameters
     ----------
     sgv
-        What `make_view` takes; a view is changed.
+        An argument of `make_view`; a view is changed.
     control_inputs : bool, optional
         Whether its operations no longer wait for others outside, either.
 
@@ -51,10 +51,9 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView,
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> y = abs(graph.constant(-2.0, name="x"))
-    >>> view, [placeholder] = editor.detach_inputs(y.op)
+    >>> view, [placeholder] = detach_inputs(y.op)
     >>> placeholder.name, cytape.Session(graph).run(y, {placeholder: -3.0})
     ('geph__x_0:0', np.float64(3.0))
     """
@@ -76,7 +75,7 @@ def detach_outputs(
     Parameters
     ----------
     sgv
-        What `make_view` takes.
+        An argument of `make_view`.
     control_outputs : ControlOutputs, optional
         If given, operations outside no longer wait for its operations, either.
 
@@ -90,11 +89,10 @@ def detach_outputs(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.constant(-2.0, name="x")
     >>> y = abs(x)
-    >>> view, [placeholder] = editor.detach_outputs(x.op)
+    >>> view, [placeholder] = detach_outputs(x.op)
     >>> cytape.Session(graph).run(y, {placeholder: -3.0})
     np.float64(3.0)
     """
@@ -118,7 +116,7 @@ def detach(
     Parameters
     ----------
     sgv
-        What `make_view` takes; a view is changed.
+        An argument of `make_view`; a view is changed.
     control_inputs, control_outputs, control_ios
         As `check_cios` takes it.
 
@@ -133,11 +131,10 @@ def detach(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.constant(-2.0, name="x")
     >>> y = abs(x) * 2.0
-    >>> view, before, after = editor.detach(y.op.inputs[0].op)
+    >>> view, before, after = detach(y.op.inputs[0].op)
     >>> [t.name for t in before + after]
     ['geph__x_0:0', 'geph__Absolute_0:0']
     """
@@ -171,7 +168,7 @@ def detach_control_outputs(sgv: Any, control_outputs: ControlOutputs) -> None:
     Parameters
     ----------
     sgv
-        What `make_view` takes.
+        An argument of `make_view`.
     control_outputs : ControlOutputs
         Of the graph.
     """
@@ -189,7 +186,8 @@ def connect(
     Parameters
     ----------
     sgv0, sgv1
-        What `make_view` takes; with as many outputs as inputs. A view is changed.
+        Arguments of `make_view`, with as many outputs as inputs; the first one must not depend on
+        the second. A view is changed.
     disconnect_first : bool, optional
         Whether other consumers of these outputs get placeholders.
 
@@ -198,19 +196,13 @@ def connect(
     SubGraphView, SubGraphView
         Both.
 
-    Raises
-    ------
-    ValueError
-        If outputs and inputs do not fit, or the first view depends on the second.
-
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x, y = graph.constant(2.0), graph.constant(3.0)
     >>> z = y * y
-    >>> _ = editor.connect(x.op, z.op)
+    >>> _ = connect(x.op, z.op)
     >>> cytape.Session(graph).run(z)
     np.float64(4.0)
     """
@@ -232,7 +224,7 @@ def bypass(sgv: Any) -> tuple[SubGraphView, list[Tensor]]:
     Parameters
     ----------
     sgv
-        What `make_view` takes; with as many inputs as outputs. A view is changed.
+        An argument of `make_view`; with as many inputs as outputs. A view is changed.
 
     Returns
     -------
@@ -241,19 +233,13 @@ def bypass(sgv: Any) -> tuple[SubGraphView, list[Tensor]]:
     list of Tensor
         The placeholders.
 
-    Raises
-    ------
-    ValueError
-        If inputs and outputs do not fit.
-
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.constant(-2.0, name="x")
     >>> y = abs(x) * 2.0
-    >>> _ = editor.bypass(y.op.inputs[0].op)
+    >>> _ = bypass(y.op.inputs[0].op)
     >>> cytape.Session(graph).run(y)
     np.float64(-4.0)
     """

@@ -41,10 +41,9 @@ def make_list_of_op(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.placeholder("float64", name="x")
-    >>> editor.make_list_of_op(graph), editor.make_list_of_op(x.op)
+    >>> make_list_of_op(graph), make_list_of_op(x.op)
     ([<Operation 'x' (Placeholder)>], [<Operation 'x' (Placeholder)>])
     """
     if isinstance(ops, Graph):
@@ -79,10 +78,9 @@ def make_list_of_t(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> _ = graph.placeholder("float64", name="x")
-    >>> editor.make_list_of_t(graph)
+    >>> make_list_of_t(graph)
     [<Tensor 'x:0' (float64, unknown shape)>]
     """
     if isinstance(ts, Graph):

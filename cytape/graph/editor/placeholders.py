@@ -46,9 +46,8 @@ def placeholder_name(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="model/x")
-    >>> editor.placeholder_name(x), editor.placeholder_name(x, scope="copy")
+    >>> placeholder_name(x), placeholder_name(x, scope="copy")
     ('model/geph__x_0', 'copy/geph__x_0')
     """
     if t is None:
@@ -79,10 +78,9 @@ def make_placeholder_from_tensor(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.placeholder("float64", (2,), name="x")
-    >>> editor.make_placeholder_from_tensor(x, graph=graph)
+    >>> make_placeholder_from_tensor(x, graph=graph)
     <Tensor 'geph__x_0:0' (float64, shape (2,))>
     """
     name = placeholder_name(t, scope, prefix)
@@ -106,8 +104,7 @@ def make_placeholder_from_dtype_and_shape(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
-    >>> editor.make_placeholder_from_dtype_and_shape("float64", (2,), graph=cytape.Graph())
+    >>> make_placeholder_from_dtype_and_shape("float64", (2,), graph=cytape.Graph())
     <Tensor 'geph:0' (float64, shape (2,))>
     """
     return _placeholder(graph, dtype, shape, placeholder_name(None, scope, prefix))

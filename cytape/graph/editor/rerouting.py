@@ -61,11 +61,10 @@ def reroute_ts(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x, y = graph.constant(2.0), graph.constant(3.0)
     >>> z = x * x
-    >>> editor.reroute_ts(y, x)
+    >>> reroute_ts(y, x)
     2
     >>> cytape.Session(graph).run(z)
     np.float64(9.0)
@@ -80,27 +79,16 @@ def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = Non
     ----------
     ts0, ts1 : Tensor or iterable of Tensor
         As many of one as of the other.
-    can_modify, cannot_modify : Operation or iterable of Operation, optional
-        As `reroute_ts` takes them.
-
-    Returns
-    -------
-    int
-        How many inputs of operations have been changed.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `reroute_ts` raises them.
+    can_modify, cannot_modify
+        As for `reroute_ts`, which has the same result and the same errors.
 
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x, y = graph.constant(2.0), graph.constant(3.0)
     >>> z = x / y
-    >>> editor.swap_ts(x, y)
+    >>> swap_ts(x, y)
     2
     >>> cytape.Session(graph).run(z)
     np.float64(1.5)
@@ -176,7 +164,7 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
     Parameters
     ----------
     sgv0, sgv1
-        What `make_view` takes; with as many inputs.
+        Arguments of `make_view`, with as many inputs.
 
     Returns
     -------
@@ -191,11 +179,10 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x, y = graph.constant(2.0), graph.constant(3.0)
     >>> z = y * y
-    >>> _ = editor.reroute_inputs(abs(x).op, z.op)
+    >>> _ = reroute_inputs(abs(x).op, z.op)
     >>> cytape.Session(graph).run(z)
     np.float64(4.0)
     """
@@ -218,11 +205,10 @@ def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x, y = graph.constant(2.0), graph.constant(3.0)
     >>> z = abs(y)
-    >>> _ = editor.reroute_outputs(x.op, y.op)
+    >>> _ = reroute_outputs(x.op, y.op)
     >>> cytape.Session(graph).run(z)
     np.float64(2.0)
     """
@@ -235,24 +221,12 @@ def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 
 def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Reroute inputs and outputs in one edit: `reroute_inputs` and `reroute_outputs`.
-
-    Parameters
-    ----------
-    sgv0, sgv1
-        What `make_view` takes; with as many inputs, and as many outputs.
-    """
+    """Reroute inputs and outputs in one edit: `reroute_inputs` and `reroute_outputs`."""
     return _reroute_views(sgv0, sgv1, inputs=True, outputs=True, swap=False)
 
 
 def swap_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """Exchange two views in one edit: `swap_inputs` and `swap_outputs`.
-
-    Parameters
-    ----------
-    sgv0, sgv1
-        What `make_view` takes; with as many inputs, and as many outputs.
-    """
+    """Exchange two views in one edit: `swap_inputs` and `swap_outputs`."""
     return _reroute_views(sgv0, sgv1, inputs=True, outputs=True, swap=True)
 
 

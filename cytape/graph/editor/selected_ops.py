@@ -38,9 +38,8 @@ def filter_ops(ops: Any, positive_filter: bool | Callable[[Operation], bool]) ->
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="x"))
-    >>> editor.filter_ops(y.graph, lambda op: op.type == "Absolute")
+    >>> filter_ops(y.graph, lambda op: op.type == "Absolute")
     [<Operation 'Absolute' (Absolute)>]
     """
     ops = make_list_of_op(ops)
@@ -60,9 +59,8 @@ def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operat
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="x"))
-    >>> editor.filter_ops_from_regex(y.graph, "^A")
+    >>> filter_ops_from_regex(y.graph, "^A")
     [<Operation 'Absolute' (Absolute)>]
     """
     pattern = _pattern(regex)
@@ -85,9 +83,8 @@ def filter_ts(ops: Any, positive_filter: bool | Callable[[Tensor], bool]) -> lis
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="x"))
-    >>> [t.name for t in editor.filter_ts(y.op, True)]
+    >>> [t.name for t in filter_ts(y.op, True)]
     ['x:0', 'Absolute:0']
     """
     ops = make_list_of_op(ops)
@@ -109,9 +106,8 @@ def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="x"))
-    >>> [t.name for t in editor.filter_ts_from_regex(y.graph, "^A")]
+    >>> [t.name for t in filter_ts_from_regex(y.graph, "^A")]
     ['Absolute:0']
     """
     pattern = _pattern(regex)
@@ -130,9 +126,8 @@ def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="inputs/x"))
-    >>> editor.get_name_scope_ops(y.graph, "inputs")
+    >>> get_name_scope_ops(y.graph, "inputs")
     [<Operation 'inputs/x' (Placeholder)>]
     """
     if not isinstance(scope, str):
@@ -173,9 +168,8 @@ def select_ops(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="x"))
-    >>> editor.select_ops("^A", y.op.inputs[0].op, graph=y.graph)
+    >>> select_ops("^A", y.op.inputs[0].op, graph=y.graph)
     [<Operation 'Absolute' (Absolute)>, <Operation 'x' (Placeholder)>]
     """
     found: dict[Operation, None] = {}
@@ -212,9 +206,8 @@ def select_ts(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="x"))
-    >>> [t.name for t in editor.select_ts(".*:0", graph=y.graph)]
+    >>> [t.name for t in select_ts(".*:0", graph=y.graph)]
     ['x:0', 'Absolute:0']
     """
     found: list[Tensor] = []
@@ -249,9 +242,8 @@ def select_ops_and_ts(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> y = abs(cytape.Graph().placeholder("float64", name="x"))
-    >>> ops, ts = editor.select_ops_and_ts("^A", "(?#ts)^x", graph=y.graph)
+    >>> ops, ts = select_ops_and_ts("^A", "(?#ts)^x", graph=y.graph)
     >>> [op.name for op in ops], [t.name for t in ts]
     (['Absolute'], ['x:0'])
     """

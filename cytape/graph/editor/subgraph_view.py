@@ -42,10 +42,9 @@ class SubGraphView:
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> y = abs(x * x)
-    >>> view = editor.SubGraphView([y.op.inputs[0].op, y.op])
+    >>> view = SubGraphView([y.op.inputs[0].op, y.op])
     >>> print(view)
     SubGraphView of 2 operations
     ops: Multiply, Absolute

@@ -231,14 +231,8 @@ class TransformerInfo:
 
         Parameters
         ----------
-        transformed : Operation, Tensor or str, or a structure of these
-            Strings are names, of tensors if they have a colon.
-        missing_fn : callable, optional
-            Called for objects without an original; by default None is returned for these.
-
-        Returns
-        -------
-        Operation or Tensor, or a structure of these
+        transformed, missing_fn
+            As for the method `transformed`.
         """
         ops = {op_: op for op, op_ in self.transformed_ops.items()}
         symbols = {self.graph_.symbol_of(t): symbol for symbol, t in self._symbols.items()}
@@ -306,15 +300,14 @@ class Transformer:
     --------
     >>> import numpy as np
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.placeholder("float64", (), name="x")
     >>> y = np.tanh(x) * 2.0
     >>> def without_tanh(info, op, new_inputs):
     ...     if op.type == "Tanh":
     ...         return new_inputs[0].op, new_inputs
-    ...     return editor.copy_op_handler(info, op, new_inputs)
-    >>> transformer = editor.Transformer()
+    ...     return copy_op_handler(info, op, new_inputs)
+    >>> transformer = Transformer()
     >>> transformer.transform_op_handler = without_tanh
     >>> view, info = transformer(graph, cytape.Graph(), "")
     >>> print(view.graph)
@@ -341,30 +334,8 @@ class Transformer:
 
         Parameters
         ----------
-        sgv
-            What `make_view` takes.
-        dst_graph : Graph
-            The graph of the result.
-        dst_scope : str
-            Prefix of the new names.
-        src_scope : str, optional
-            Prefix of the old names, which is removed.
-        reuse_dst_scope : bool, optional
-            Whether the scope may exist already.
-
-        Returns
-        -------
-        SubGraphView
-            The copy of the view.
-        TransformerInfo
-
-        Raises
-        ------
-        ValueError
-            If a name does not begin with `src_scope`. Nothing has been built then, nor after any
-            other error.
-        TypeError
-            If `dst_graph` is no graph.
+        sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope
+            As for `copy`, which also says what is returned. After an error nothing has been built.
         """
         view = make_view(sgv)
         if not isinstance(dst_graph, Graph):

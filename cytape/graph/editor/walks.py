@@ -55,12 +55,11 @@ def get_forward_walk_ops(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> y = abs(x * x)
-    >>> [op.name for op in editor.get_forward_walk_ops(x.op)]
+    >>> [op.name for op in get_forward_walk_ops(x.op)]
     ['x', 'Multiply', 'Absolute']
-    >>> [op.name for op in editor.get_forward_walk_ops(x)]
+    >>> [op.name for op in get_forward_walk_ops(x)]
     ['Multiply', 'Absolute']
     """
     _, control_outputs = check_cios(False, control_outputs)
@@ -103,10 +102,9 @@ def get_backward_walk_ops(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> y = abs(x * x)
-    >>> [op.name for op in editor.get_backward_walk_ops(y.op, inclusive=False)]
+    >>> [op.name for op in get_backward_walk_ops(y.op, inclusive=False)]
     ['x', 'Multiply']
     """
     seeds = _listed(seed_ops)
@@ -166,27 +164,21 @@ def get_walks_intersection_ops(
     Parameters
     ----------
     forward_seed_ops, backward_seed_ops
-        Where they begin.
+        Begin of each walk.
     forward_inclusive, backward_inclusive : bool, optional
         Whether these are visited, too.
     within_ops, within_ops_fn
-        As the walks take it.
+        As for `get_forward_walk_ops`, which also says in which order operations are returned.
     control_inputs, control_outputs, control_ios
-        As `check_cios` takes it.
-
-    Returns
-    -------
-    list of Operation
-        In the order in which they run.
+        As `check_cios` takes them.
 
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> y = x * x
     >>> z, other = abs(y), y + 1.0
-    >>> [op.name for op in editor.get_walks_intersection_ops(x.op, z.op)]
+    >>> [op.name for op in get_walks_intersection_ops(x.op, z.op)]
     ['x', 'Multiply', 'Absolute']
     """
     forward, backward = _walks(
@@ -209,11 +201,10 @@ def get_walks_union_ops(
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> x = cytape.Graph().placeholder("float64", name="x")
     >>> y = x * x
     >>> z = abs(y)
-    >>> [op.name for op in editor.get_walks_union_ops(z.op, y.op)]
+    >>> [op.name for op in get_walks_union_ops(z.op, y.op)]
     ['x', 'Multiply', 'Absolute']
     """
     forward, backward = _walks(
@@ -248,30 +239,24 @@ def get_within_boundary_ops(
     Parameters
     ----------
     ops : Graph, Operation or iterable of Operation
-        Of which operations are returned.
+        The operations among which to look.
     seed_ops : Operation or iterable of Operation
-        Where the walk begins.
+        Begin of the walk, none of them on the boundary.
     boundary_ops : Operation or iterable of Operation, optional
-        Beyond which it does not go.
+        Operations that the walk does not cross.
     inclusive : bool, optional
         Whether the boundary is returned, too.
     control_inputs, control_outputs, control_ios
         As `check_cios` takes it.
 
-    Raises
-    ------
-    ValueError
-        If the walk begins on the boundary.
-
     Examples
     --------
     >>> import cytape
-    >>> from cytape.graph import editor
     >>> graph = cytape.Graph()
     >>> x = graph.placeholder("float64", name="x")
     >>> y = x * x
     >>> z = abs(y)
-    >>> [op.name for op in editor.get_within_boundary_ops(graph, x.op, y.op)]
+    >>> [op.name for op in get_within_boundary_ops(graph, x.op, y.op)]
     ['x', 'Multiply']
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)

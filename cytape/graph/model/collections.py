@@ -85,11 +85,6 @@ class Collections:
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Append an object to the list that the graph stores under a name.
 
-        Parameters
-        ----------
-        name : hashable
-        value : object
-
         Examples
         --------
         >>> import cytape
@@ -143,10 +138,6 @@ class Collections:
     def get_collection_ref(self, name: Any) -> Collection:
         """Return the list itself that the graph stores under a name, not a copy.
 
-        Parameters
-        ----------
-        name : hashable
-
         Examples
         --------
         >>> import cytape
@@ -173,10 +164,6 @@ class Collections:
 
     def clear_collection(self, name: Any) -> None:
         """Delete the list that the graph stores under a name.
-
-        Parameters
-        ----------
-        name : hashable
 
         Examples
         --------

@@ -110,17 +110,13 @@ class BuiltUnderContexts(Lookup):
         ----------
         name : str or None
             Made unique within the present scope. With a slash at the end: exactly that scope, which
-            may have been left before. None, or "": no scope, also inside another.
+            may have been left before. None, or "": no scope, also inside another. An invalid name
+            raises a ValueError.
 
         Returns
         -------
         context manager
             Its value is the full name of the scope, with a slash at the end.
-
-        Raises
-        ------
-        ValueError
-            If the name is not valid.
 
         Examples
         --------
@@ -173,10 +169,6 @@ class BuiltUnderContexts(Lookup):
     def differentiating(self, operation: Operation) -> AbstractContextManager[Any]:
         """Build ops of the derivative of an op, in a scope named after it.
 
-        Returns
-        -------
-        context manager
-
         Examples
         --------
         >>> import cytape
@@ -220,14 +212,6 @@ class BuiltUnderContexts(Lookup):
     def original_op(self, operation: Operation | None) -> AbstractContextManager[Any]:
         """Build ops that store which op they differentiate.
 
-        Parameters
-        ----------
-        operation : Operation or None
-
-        Returns
-        -------
-        context manager
-
         Examples
         --------
         >>> import cytape
@@ -249,10 +233,6 @@ class BuiltUnderContexts(Lookup):
         control_inputs : iterable of Operation, Tensor or str; or one of these; or None
             Nodes that run before, in addition to those of the enclosing blocks. None clears the
             control inputs of the enclosing blocks. Tensors with values are ignored.
-
-        Returns
-        -------
-        context manager
 
         Raises
         ------
@@ -292,10 +272,6 @@ class BuiltUnderContexts(Lookup):
         label : str or None
             Replaces that of the blocks around; None, or "": anywhere.
 
-        Returns
-        -------
-        context manager
-
         Examples
         --------
         >>> import cytape
@@ -311,14 +287,6 @@ class BuiltUnderContexts(Lookup):
 
     def colocate_with(self, op: Operation | Tensor) -> AbstractContextManager[Any]:
         """Build ops with the device label of another op.
-
-        Parameters
-        ----------
-        op : Operation or Tensor
-
-        Returns
-        -------
-        context manager
 
         Examples
         --------
@@ -342,15 +310,6 @@ class BuiltUnderContexts(Lookup):
         op_type_map : mapping of str to str
             From an op's type to the name under which a gradient function is registered; see
             `cytape.register_gradient`.
-
-        Returns
-        -------
-        context manager
-
-        Raises
-        ------
-        TypeError
-            If it is no mapping from strings to strings.
 
         Examples
         --------

@@ -57,15 +57,7 @@ def placeholder(
 ) -> Tensor:
     """Add a tensor whose value is given when the graph runs to the graph that is being built.
 
-    Parameters
-    ----------
-    dtype, shape, name
-        As `Graph.placeholder` takes them.
-
-    Raises
-    ------
-    RuntimeError
-        If no graph is being built.
+    As `Graph.placeholder` of the graph that `get_default_graph` returns.
 
     Examples
     --------
@@ -78,23 +70,12 @@ def placeholder(
 
 
 def get_variable(
-    name: str,
-    shape: Any = None,
-    dtype: DTypeLike | None = None,
-    initializer: Any = None,
+    name: str, shape: Any = None, dtype: DTypeLike | None = None, initializer: Any = None,
     trainable: bool = True,
 ) -> Variable:
     """Return the variable of a name in the graph that is being built.
 
-    Parameters
-    ----------
-    name, shape, dtype, initializer, trainable
-        As `Graph.get_variable` takes them.
-
-    Raises
-    ------
-    RuntimeError
-        If no graph is being built.
+    As `Graph.get_variable` of the graph that `get_default_graph` returns.
 
     Examples
     --------
@@ -107,12 +88,7 @@ def get_variable(
 
 
 def name_scope(name: str | None) -> AbstractContextManager[str]:
-    """Build ops whose names begin with a name. Outside of graphs, no effect.
-
-    Parameters
-    ----------
-    name : str or None
-        As `Graph.name_scope` takes it.
+    """Build ops whose names begin with a name, as `Graph.name_scope`. Outside of graphs, no effect.
 
     Examples
     --------
@@ -126,12 +102,9 @@ def name_scope(name: str | None) -> AbstractContextManager[str]:
 
 
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
-    """Build ops that run after others. Outside of graphs, where ops run immediately, no effect.
+    """Build ops that run after others, as `Graph.control_dependencies`.
 
-    Parameters
-    ----------
-    control_inputs
-        As `Graph.control_dependencies` takes them.
+    Outside of graphs, where ops run immediately, it has no effect.
 
     Examples
     --------
@@ -145,12 +118,7 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
 
 
 def device(label: str | None) -> AbstractContextManager[None]:
-    """Build ops with a device label. Outside of graphs, no effect.
-
-    Parameters
-    ----------
-    label : str or None
-        As `Graph.device` takes it.
+    """Build ops with a device label, as `Graph.device`. Outside of graphs, no effect.
 
     Examples
     --------
@@ -165,10 +133,6 @@ def device(label: str | None) -> AbstractContextManager[None]:
 
 def colocate_with(op: Operation | Tensor) -> AbstractContextManager[None]:
     """Build ops with the device label of another op. Outside of graphs, no effect.
-
-    Parameters
-    ----------
-    op : Operation or Tensor
 
     Examples
     --------
@@ -187,14 +151,7 @@ def colocate_with(op: Operation | Tensor) -> AbstractContextManager[None]:
 def no_op(name: str | None = None) -> Operation:
     """Add an operation that does nothing to the graph that is being built.
 
-    Parameters
-    ----------
-    name : str, optional
-
-    Raises
-    ------
-    RuntimeError
-        If no graph is being built.
+    As `Graph.no_op` of the graph that `get_default_graph` returns.
 
     Examples
     --------
@@ -209,15 +166,7 @@ def no_op(name: str | None = None) -> Operation:
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """Add an operation that runs after all of some others.
 
-    Parameters
-    ----------
-    *inputs : Operation, Tensor or str
-    name : str, optional
-
-    Raises
-    ------
-    RuntimeError
-        If no graph is being built.
+    As `Graph.group` of the graph that `get_default_graph` returns.
 
     Examples
     --------

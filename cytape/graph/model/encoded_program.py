@@ -229,23 +229,7 @@ def spec_code(spec: Spec) -> list[Any]:
 
 
 def field(code: Any, name: str, kind: type) -> Any:
-    """Return an entry of a JSON object, or raise if it has another type.
-
-    Parameters
-    ----------
-    code : object
-    name : str
-    kind : type
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    GraphFileError
-        If it is no such object.
-    """
+    """Return an entry of a JSON object, or raise if it has another type."""
     if type(code) is not dict or type(code.get(name)) is not kind:
         wanted = f"an object with {name!r} ({kind.__name__})"
         raise GraphFileError(f"expected {wanted}, got {brief(code)}")

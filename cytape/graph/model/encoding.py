@@ -130,14 +130,6 @@ class Encoder:
     def encode(self, value: Any) -> Any:
         """Return a value as JSON.
 
-        Parameters
-        ----------
-        value : object
-
-        Returns
-        -------
-        object
-
         Raises
         ------
         GraphFileError
@@ -238,14 +230,6 @@ class Decoder:
     def decode(self, code: Any) -> Any:
         """Return the value of JSON.
 
-        Parameters
-        ----------
-        code : object
-
-        Returns
-        -------
-        object
-
         Raises
         ------
         GraphFileError
@@ -311,10 +295,6 @@ class Decoder:
     def take_array(self, number: Any) -> np.ndarray:
         """Return an array and mark it as taken: a loaded graph is not larger than its file.
 
-        Parameters
-        ----------
-        number : object
-
         Raises
         ------
         GraphFileError
@@ -379,10 +359,6 @@ def numbered(things: Sequence[Any], number: Any, what: str) -> Any:
     number : object
     what : str
         Noun for the items, for the message.
-
-    Returns
-    -------
-    object
     """
     if type(number) is not int or not 0 <= number < len(things):
         raise GraphFileError(f"there is no {what} {brief(number)} in a file of {len(things)}")

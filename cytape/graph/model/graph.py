@@ -80,12 +80,7 @@ class Graph(Editable):
     # ---- building
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """Return this graph's tensor for a foreign one, or raise.
-
-        Raises
-        ------
-        ValueError
-            If it belongs to another graph.
+        """Return this graph's tensor for one with a value; raise a ValueError for another graph's.
 
         Examples
         --------
@@ -152,10 +147,6 @@ class Graph(Editable):
 
     def no_op(self, name: str | None = None) -> Operation:
         """Add an operation that does nothing but wait for its control inputs.
-
-        Parameters
-        ----------
-        name : str, optional
 
         Examples
         --------
@@ -283,10 +274,6 @@ class Graph(Editable):
 
         Loading runs no code from the file: ops are looked up by type among the declared ones, and
         checked as in calls.
-
-        Parameters
-        ----------
-        path : str or path
 
         Raises
         ------

@@ -138,26 +138,7 @@ def _item_code(
 
 
 def load(graph: Any, path: str | os.PathLike[str]) -> Any:
-    """Build the graph of a file.
-
-    Parameters
-    ----------
-    graph : Graph
-        Without operations.
-    path : str or path
-
-    Returns
-    -------
-    Graph
-        The same.
-
-    Raises
-    ------
-    GraphFileError
-        If it is no saved graph, is damaged, or has ops that are not declared.
-    OSError
-        If it cannot be read.
-    """
+    """Build the graph of a file into one without operations, for `Graph.load`; return it."""
     program, arrays = container.read(path)
     try:
         with building_into(None), unrecorded(), np.errstate(all="ignore"):

@@ -165,12 +165,8 @@ class Variables(BuiltUnderContexts, Collections):
         return {}
 
     def get_variable(
-        self,
-        name: str,
-        shape: Any = None,
-        dtype: DTypeLike | None = None,
-        initializer: Any = None,
-        trainable: bool = True,
+        self, name: str, shape: Any = None, dtype: DTypeLike | None = None,
+        initializer: Any = None, trainable: bool = True,
     ) -> Variable:
         """Return the variable of a name, a new one if the graph has none.
 

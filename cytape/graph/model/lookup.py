@@ -155,12 +155,8 @@ class Lookup(SymbolicGraph):
 
         Raises
         ------
-        KeyError
-            If there is none.
-        ValueError
-            If it is the name of a tensor.
-        TypeError
-            If it is no string.
+        KeyError, TypeError, ValueError
+            As for `as_graph_element`, where tensors are not allowed.
 
         Examples
         --------
@@ -182,12 +178,8 @@ class Lookup(SymbolicGraph):
 
         Raises
         ------
-        KeyError
-            If there is none.
-        ValueError
-            If it is the name of an operation.
-        TypeError
-            If it is no string.
+        KeyError, TypeError, ValueError
+            As for `as_graph_element`, where operations are not allowed.
 
         Examples
         --------

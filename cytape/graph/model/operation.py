@@ -112,16 +112,7 @@ class Operation:
         return dict(self.graph.attrs[self.node])
 
     def get_attr(self, name: str) -> Any:
-        """Return a static argument of the call.
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        KeyError
-            If the call was made without it.
+        """Return a static argument of the call; raise a KeyError if it has none of that name.
 
         Examples
         --------
