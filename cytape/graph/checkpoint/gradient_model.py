@@ -10,6 +10,7 @@ from typing import Any
 from cytape.graph.checkpoint.op_copies import Observer, Recomputation, Scheduled
 from cytape.graph.checkpoint.recomputable import dependents
 from cytape.graph.checkpoint.recompute_schedule import Program, Schedule
+from cytape.graph.differentiation.aggregation import gradient_tensors
 from cytape.graph.differentiation.graph_gradients import differentiated
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.model.graph import Graph
@@ -297,12 +298,8 @@ class _Noting(Recomputation):
 
 def _symbols(graph: Any, structure: Any) -> tuple[int, ...]:
     """List the symbols of the tensors that gradients consist of."""
-    found: list[int] = []
-    for leaf in nest.flatten(structure):
-        for x in (leaf.values, leaf.indices) if isinstance(leaf, IndexedSlices) else (leaf,):
-            if isinstance(x, Tensor):
-                found.append(graph.symbol_of(x))
-    return tuple(dict.fromkeys(found))
+    tensors = [x for x in gradient_tensors(nest.flatten(structure)) if isinstance(x, Tensor)]
+    return tuple(dict.fromkeys(map(graph.symbol_of, tensors)))
 
 
 def known_shape(shape: tuple[int | None, ...] | None, extent: int) -> tuple[int, ...]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cytape.graph.checkpoint.recomputable import dependents
+from cytape.graph.differentiation.aggregation import gradient_tensors
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.model.names import ROOT
 from cytape.graph.tracing.replay import build_again
 from cytape.ops.creation import identity_op
-from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.recording.state import stop_recording
 from cytape.tensor.tensor import Tensor
 
@@ -106,13 +106,7 @@ class Recomputation:
     def _arrival(self, gradients: list[Any]) -> tuple[int, ...]:
         """Return the nodes that compute the gradients that have arrived; first also the targets."""
         graph = self._graph
-        tensors = []
-        for gradient in gradients:
-            if isinstance(gradient, IndexedSlices):
-                tensors += [gradient.values, gradient.indices]
-            elif gradient is not None:
-                tensors.append(gradient)
-        nodes = {graph.node_of(graph.symbol_of(tensor)) for tensor in tensors}
+        nodes = {graph.node_of(graph.symbol_of(tensor)) for tensor in gradient_tensors(gradients)}
         return tuple(sorted(nodes.union(self._waits)))
 
     def _build(self, nodes: list[int], waits: tuple[int, ...]) -> None:

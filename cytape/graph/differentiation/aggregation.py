@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cytape.ops.adjoints.identity_groups import add_n_op
@@ -122,6 +122,17 @@ def _add(tensors: list[Tensor]) -> Tensor:
 def _levels(device: str) -> tuple[str, ...]:
     """Split a device label into its parts, the largest unit first."""
     return tuple(filter(None, device.split("/")))
+
+
+def gradient_tensors(gradients: Iterable[Any]) -> list[Any]:
+    """List the tensors of gradients: values and indices of sparse ones, none for None."""
+    tensors = []
+    for gradient in gradients:
+        if isinstance(gradient, IndexedSlices):
+            tensors += [gradient.values, gradient.indices]
+        elif gradient is not None:
+            tensors.append(gradient)
+    return tensors
 
 
 def add_slices(terms: list[Any], add_dense: Callable[[list[Tensor]], Tensor]) -> Any:

@@ -14,6 +14,7 @@ from cytape.graph.differentiation.aggregation import (
     add_slices,
     checked_method,
     device_of,
+    gradient_tensors,
 )
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.differentiation.reach import (
@@ -347,13 +348,7 @@ def _reaches_an_exit(attrs: dict[str, Any], fed: set[int]) -> bool:
 
 def gated(gradients: list[Any]) -> list[Any]:
     """Pass gradients through one op, so that none is used before all are computed."""
-    tensors = []
-    for gradient in gradients:
-        if isinstance(gradient, IndexedSlices):
-            tensors += [gradient.values, gradient.indices]
-        elif gradient is not None:
-            tensors.append(gradient)
-    passed = iter(tuple_op(*tensors))
+    passed = iter(tuple_op(*gradient_tensors(gradients)))
     return [
         None
         if gradient is None
