@@ -141,9 +141,10 @@ class UnconnectedGradientWarning(UserWarning):
 
 
 class GraphError(CytapeError, ValueError):
-    """A tensor of a graph cannot be computed.
+    """A tensor of a graph cannot be computed, or a graph cannot be built.
 
-    A placeholder is needed but not fed, or a fed value does not fit its tensor.
+    For example a placeholder is not fed, a fed value does not fit its tensor, or a write depends on
+    extents that only a run knows.
 
     Examples
     --------

@@ -16,6 +16,7 @@ from .view_or_copy cimport (
 
 import numpy as np
 
+from cytape.errors import GraphError
 from cytape.ops.elementwise import where
 from cytape.ops.shaping import ravel, reshape, reshape_op, transpose
 from cytape.ops.updates.part_updates import places_op, shows_memory_op
@@ -27,10 +28,6 @@ cdef extern from "Python.h":
 cdef Value NOTHING = value_of_array(np.empty(0))
 cdef enum:
     MOST_STEPS = 8  # in a chain of links kept only for strides
-
-
-class UnknownLayoutError(ValueError):
-    """Raised if it is known only at run time whether a tensor is a view."""
 
 
 cdef list views_of(Tensor base, index):
@@ -287,7 +284,7 @@ cdef Link* named_origin(Link* link) except? NULL:
 
 
 cdef object unknown_layout(Tensor view):
-    return UnknownLayoutError(
+    return GraphError(
         f"whether NumPy makes a view or a copy by {(<object>base_link(view.link).op).name} depends "
         "on extents that are not known while a graph is built, and so does what an assignment "
         "changes, of a tensor that nothing names any more. Write to a copy (y = y.copy()), make "
