@@ -239,8 +239,6 @@ cdef class ForwardAccumulator:
         ------
         TypeError
             If there is anything else among the primals.
-        ValueError
-            If `unconnected_gradients` is another word.
 
         Examples
         --------

@@ -113,20 +113,13 @@ cdef class ForwardAccumulator:
 
         Parameters
         ----------
-        ids : sequence of int
-            Ids of the inputs.
-        dtypes : sequence
-            Their dtypes, as `is_trainable` takes them.
+        ids, dtypes
+            As for `Tape.should_record`.
 
         Returns
         -------
         bool
             True if at least one input is both followed and trainable.
-
-        Raises
-        ------
-        ValueError
-            If the sequences differ in length.
         """
         if len(ids) != len(dtypes):
             raise ValueError(f"every id needs a dtype: got {len(ids)} ids and {len(dtypes)} dtypes")

@@ -47,10 +47,6 @@ def fewest_advances(n_steps, n_snapshots) -> int:
     n_snapshots : int
         At least one.
 
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> fewest_advances(10_000, 100)
@@ -71,9 +67,8 @@ def sweep(n_steps, n_snapshots) -> list:
 
     Parameters
     ----------
-    n_steps : int
-    n_snapshots : int
-        At least one.
+    n_steps, n_snapshots
+        As for `fewest_advances`.
 
     Returns
     -------

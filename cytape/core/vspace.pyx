@@ -123,67 +123,32 @@ cdef class VSpace:
         self.deletes = type(self).delete_gradient is not VSpace.delete_gradient
 
     def num_elements(self, gradient):
-        """Return the number of elements of a gradient.
+        """Return the number of elements of a gradient, an integer.
 
         Many large gradients of one tensor are summed early, to save memory.
-
-        Parameters
-        ----------
-        gradient : object
-
-        Returns
-        -------
-        int
         """
         raise NotImplementedError("num_elements")
 
     def aggregate_gradients(self, gradients):
-        """Return the sum of gradients.
-
-        Parameters
-        ----------
-        gradients : list
-            At least two.
-
-        Returns
-        -------
-        object
-            A gradient.
-        """
+        """Return the sum of a list of at least two gradients."""
         raise NotImplementedError("aggregate_gradients")
 
     def ones_like(self, info):
-        """Return the seed of a target for which the caller gives none.
+        """Return the seed, a gradient, of a target for which the caller gives none.
 
         Parameters
         ----------
         info : object
             The target's, from `Tape.record` or from the caller's `sources_that_are_targets`.
-
-        Returns
-        -------
-        object
-            A gradient.
         """
         raise NotImplementedError("ones_like")
 
     def zeros_like(self, info):
-        """Return the gradient of an output for which none arrived.
-
-        Parameters
-        ----------
-        info : object
-            The output's, as it was recorded.
-
-        Returns
-        -------
-        object
-            A gradient.
-        """
+        """Return the gradient of an output for which none arrived, from its recorded info."""
         raise NotImplementedError("zeros_like")
 
     def call_backward_function(self, op_type, backward, unneeded_gradients, output_gradients):
-        """Return one gradient (or None) per input of the op.
+        """Return a sequence with one gradient (or None) per input of the op.
 
         Parameters
         ----------
@@ -195,57 +160,25 @@ cdef class VSpace:
             Sorted positions of the inputs whose gradient is not needed.
         output_gradients : list
             One gradient or None per output.
-
-        Returns
-        -------
-        sequence
         """
         raise NotImplementedError("call_backward_function")
 
     def tensor_id(self, gradient):
-        """Return the id of a gradient as a tensor.
-
-        Parameters
-        ----------
-        gradient : object
-
-        Returns
-        -------
-        int
-        """
+        """Return the id of a gradient as a tensor, an integer."""
         raise NotImplementedError("tensor_id")
 
     def info_from_gradient(self, gradient):
-        """Return the info of a gradient that becomes an output of an op.
-
-        Parameters
-        ----------
-        gradient : object
-
-        Returns
-        -------
-        object
-            An info, as `Tape.record` takes it.
-        """
+        """Return the info, for `Tape.record`, of a gradient that becomes an output of an op."""
         raise NotImplementedError("info_from_gradient")
 
     def mark_as_result(self, gradient):
-        """Note that another owner holds a gradient: no backward function may consume it.
-
-        Parameters
-        ----------
-        gradient : object
-        """
+        """Note that another owner holds a gradient: no backward function may consume it."""
 
     def delete_gradient(self, gradient):
         """Note that the tape drops a gradient.
 
         The method must be defined in the class when the `VSpace` is created: the tape looks it up
         only then.
-
-        Parameters
-        ----------
-        gradient : object
         """
 
     cdef int64_t size(self, void* gradient) except -1:

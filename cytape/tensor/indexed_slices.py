@@ -74,10 +74,6 @@ class IndexedSlices:
     def to_tensor(self) -> Tensor:
         """Return the dense tensor; slices of the same index are summed.
 
-        Returns
-        -------
-        Tensor
-
         Raises
         ------
         ValueError

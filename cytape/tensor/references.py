@@ -33,10 +33,6 @@ class TensorReference:
     def deref(self) -> Any:
         """Return the tensor.
 
-        Returns
-        -------
-        Tensor
-
         Examples
         --------
         >>> import cytape

@@ -51,20 +51,11 @@ def reshape(self, *shape, order="C", copy=None):
     Parameters
     ----------
     *shape : int or tuple of int
-        The extents; one may be -1 and follows from the others.
+        The extents, of as many elements; one may be -1 and follows from the others.
     order : {"C", "F", "A"}, optional
         In which order the elements are read and placed.
     copy : bool, optional
         As numpy.reshape takes it.
-
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ValueError
-        If the new shape has another number of elements.
 
     Examples
     --------
@@ -83,16 +74,8 @@ def transpose(self, *axes):
     Parameters
     ----------
     *axes : int or tuple of int
-        For each axis of the result the axis it is taken from; by default all are reversed.
-
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ValueError
-        If the axes are no permutation.
+        For each axis of the result the axis it is taken from, a permutation; by default all are
+        reversed.
 
     Examples
     --------
@@ -112,10 +95,6 @@ def astype(self, dtype, **arguments):
         Gradients flow through the cast if this and the tensor's own are floating or complex.
     **arguments
         As numpy.ndarray.astype takes them.
-
-    Returns
-    -------
-    Tensor
 
     Examples
     --------

@@ -106,10 +106,6 @@ cdef class Variable(Tensor):
     def value(self) -> Tensor:
         """Return the present value, as a tensor connected to the variable.
 
-        Returns
-        -------
-        Tensor
-
         Examples
         --------
         >>> v = Variable(1.0)
@@ -344,15 +340,6 @@ def holding(values):
 
 def holds(Variable variable not None, Tensor value not None) -> bool:
     """Return whether a variable holds the same value object as a tensor, not only an equal one.
-
-    Parameters
-    ----------
-    variable : Variable
-    value : Tensor
-
-    Returns
-    -------
-    bool
 
     Examples
     --------
