@@ -4,11 +4,10 @@ from .view_links cimport FOREIGN, VIEW, Link, new_link
 
 
 cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64_t stop) except -1:
-    cdef Link* link
+    cdef Link* link = noted(view, origin, op, index)
     cdef Link* of
-    if is_copied(view, origin):
+    if link == NULL:
         return 0
-    link = noted(view, origin, op, index)
     of = link.origin
     link.output, link.kind = -1, VIEW
     if of.origin == NULL:
@@ -19,11 +18,10 @@ cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64
 
 cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=None,
                    int output=-1) except -1:
-    cdef Link* link
+    cdef Link* link = noted(view, origin, op, attrs)
     cdef Link* of
-    if is_copied(view, origin):
+    if link == NULL:
         return 0
-    link = noted(view, origin, op, attrs)
     of = link.origin
     link.output = output
     if inputs is not None:
@@ -34,25 +32,23 @@ cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=None,
     return 0
 
 
-cdef bint is_copied(Tensor view, Tensor origin) noexcept:
-    """Return whether the origin is a scalar in NumPy, which has no views."""
-    if origin.link != NULL or origin.held.spec.ndim != 0:
-        return False
-    view.held.is_part = False
-    return True
-
-
 cdef int note_foreign(Tensor view) except -1:
     view.link = new_link(<PyObject*>view, <PyObject*>view.held.spec)
     view.link.kind = FOREIGN
     return 0
 
 
-cdef Link* noted(Tensor view, Tensor origin, op, attrs) except NULL:
-    """Return a link in the ring of its origin, with the same range of bytes."""
+cdef Link* noted(Tensor view, Tensor origin, op, attrs) except? NULL:
+    """Return a link in the ring of its origin, with the same range of bytes.
+
+    Return NULL if the origin is a scalar in NumPy, which has no views.
+    """
     cdef Link* of = origin.link
     cdef Link* link
     if of == NULL:
+        if origin.held.spec.ndim == 0:
+            view.held.is_part = False
+            return NULL
         of = origin.link = new_link(<PyObject*>origin, <PyObject*>origin.held.spec)
         if origin.held.is_part:
             of.kind = FOREIGN

@@ -233,10 +233,7 @@ cdef inline void give_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp 
         j = start + stop - 1 - i
         for k in range(width):
             place, other = i * of.step + k * lane, j * of.step + k * lane
-            if of.cumulative:
-                gradient = g[other]
-            else:
-                gradient = g[k * of.slice_lane] if i == start else 0
+            gradient = gradient_at(of, g, other, k, i == start)
             later[k] = gradient if still[k] == j + 1 else gradient + next_x[k] * later[k]
             if still[k] == j + 1 and gradient == 0:
                 still[k] = j
@@ -284,10 +281,7 @@ cdef inline void move_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp 
                 moved_later[k] = moved_later[k] + next_t[k] * later[k]
             elif later_stays[k] == j + 1:
                 later_stays[k] = j
-            if of.cumulative:
-                gradient = g[other]
-            else:
-                gradient = g[k * of.slice_lane] if i == start else 0
+            gradient = gradient_at(of, g, other, k, i == start)
             later[k] = gradient if still[k] == j + 1 else gradient + next_x[k] * later[k]
             if still[k] == j + 1 and gradient == 0:
                 still[k] = j
@@ -312,6 +306,14 @@ cdef inline void move_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp 
                 moved[k] = moved[k] + product[k] * t[place]
                 stays[k] = False
             product[k] = product[k] * x[place]
+
+
+cdef inline number gradient_at(Lines* of, const number* g, npy_intp place, int k,
+                               bint at_end) noexcept nogil:
+    """Return the gradient that enters r: of each element, or of the last one for its slice."""
+    if of.cumulative:
+        return g[place]
+    return g[k * of.slice_lane] if at_end else 0
 
 
 cdef inline number tangent_of_product(

@@ -55,11 +55,7 @@ def assign(Tensor tensor not None, index, value):
 
 cdef int assign_with_views(Tensor tensor, index, value) except -1:
     """Assign to a part of a tensor that has views, which change with it."""
-    cdef list views = views_of(tensor, index)
-    cdef Tensor view
-    for view, _ in views:
-        require_changeable(view)
-    require_changeable(tensor)
+    cdef list views = changeable_views(tensor, index)
     if type(value) is Tensor:
         value = another_handle((<Tensor>value).held)  # it may be one of the views
     elif type(value) not in (float, int, np.ndarray):
@@ -124,11 +120,7 @@ cdef int write_to_base(Tensor view, index, value) except -1:
 
 cdef int take_everywhere(Tensor tensor, Tensor result) except -1:
     """Set the value of a tensor that is not a view, and update its views."""
-    cdef list views = views_of(tensor, None) if has_views(tensor) else []
-    cdef Tensor view
-    for view, _ in views:
-        require_changeable(view)
-    require_changeable(tensor)
+    cdef list views = changeable_views(tensor, None)
     take_result(tensor, result)
     remake(views)
     return pass_on(tensor)
@@ -156,11 +148,7 @@ cdef int pass_on(Tensor written, Tensor by=None) except -1:
 
 cdef int take_in_some_runs(Tensor tensor, where, result) except -1:
     """Set the value of a tensor if a scalar condition holds, and update its views."""
-    cdef list views = views_of(tensor, None)
-    cdef Tensor view
-    for view, _ in views:
-        require_changeable(view)
-    require_changeable(tensor)
+    cdef list views = changeable_views(tensor, None)
     if where is not None:
         result = select(where, ravel(result), ravel(tensor))
     take_result(tensor, reshape(result, tensor.spec.extents))
@@ -328,6 +316,16 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
 cdef object read_only(str why):
     return ValueError(
         f"assignment destination is read-only: {why}; or name a new tensor: y = y + 1")
+
+
+cdef list changeable_views(Tensor tensor, index):
+    """Return the views of a part of a tensor, with their ids; raise if one must not change."""
+    cdef list views = views_of(tensor, index) if has_views(tensor) else []
+    cdef Tensor view
+    for view, _ in views:
+        require_changeable(view)
+    require_changeable(tensor)
+    return views
 
 
 cdef int require_changeable(Tensor x) except -1:
