@@ -32,7 +32,7 @@ def broadcast_to(array, shape, subok=False):
         return broadcast_to_op(array, shape.tensor())
     if holds_symbol(shape):
         raise shape_rules.no_number(shape)
-    return broadcast_to_op(array, shape=shape)
+    return broadcast_to_op(array, shape=(None,) if shape is None else shape)  # None is of the op
 
 
 def broadcast_arrays(*args, subok=False):

@@ -1,9 +1,6 @@
 """Orders, positions and counts: functions with integer results, which are not differentiable."""
 
-import operator
-
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.calls.operands import is_tensor, operand, plain, with_out
 from cytape.ops.engine import batch_axis
@@ -27,20 +24,26 @@ def _sorted_spec(a, *, axis, **_):
         size = None if a.shape is None else shape_rules.product(a.shape)
         return symbolic_spec((size,), POSITIONS)
     if a.shape is not None:
-        normalize_axis_index(axis, max(len(a.shape), 1))  # NumPy allows axis 0 of a 0-d array
+        np.cumsum(shape_rules.empty_of(a.shape or (0,)), axis)  # raises for an invalid axis
     if a.shape == ():
         return symbolic_spec((1,), POSITIONS)
     return spec_like(a, POSITIONS)
 
 
 def _lexsort_spec(*keys, axis):
+    np.lexsort([np.empty((1,) * len(key.shape or ())) for key in keys], axis)  # may raise
     if len(keys) == 1:  # the keys are its rows
         return symbolic_spec(shape_rules.shape_of(keys[0], "lexsort")[1:], POSITIONS)
     return spec_like(keys[0], POSITIONS)
 
 
-def _position_spec(x, *, axis, **attrs):
-    return shape_rules.to_integers(x, None if axis is None else operator.index(axis), **attrs)
+def _position_op(name, forward):
+    def rule(x, *, axis, **attrs):
+        if x.shape is not None:
+            forward(np.zeros((1,) * max(len(x.shape), 1)), axis)  # raises for an invalid axis
+        return shape_rules.to_integers(x, axis, **attrs)
+
+    return nondifferentiable(name, forward, shape_rule=rule, batch=batch_axis.along_lines)
 
 
 def _argpartition(a, *, kth, axis, kind, order):
@@ -80,14 +83,10 @@ nonzero_op = nondifferentiable(
     shape_rule=lambda a: (symbolic_spec((None,), POSITIONS),)
     * len(shape_rules.shape_of(a, "nonzero")),
 )
-argmax_op = nondifferentiable("ArgMax", np.argmax,
-    shape_rule=_position_spec, batch=batch_axis.along_lines)
-argmin_op = nondifferentiable("ArgMin", np.argmin,
-    shape_rule=_position_spec, batch=batch_axis.along_lines)
-nanargmax_op = nondifferentiable("NanArgMax", np.nanargmax,
-    shape_rule=_position_spec, batch=batch_axis.along_lines)
-nanargmin_op = nondifferentiable("NanArgMin", np.nanargmin,
-    shape_rule=_position_spec, batch=batch_axis.along_lines)
+argmax_op = _position_op("ArgMax", np.argmax)
+argmin_op = _position_op("ArgMin", np.argmin)
+nanargmax_op = _position_op("NanArgMax", np.nanargmax)
+nanargmin_op = _position_op("NanArgMin", np.nanargmin)
 unravel_index_op = nondifferentiable(
     "UnravelIndex",
     lambda indices, *, shape, order: tuple(np.unravel_index(indices, shape, order)),
@@ -276,7 +275,7 @@ def argmax(a, axis=None, out=None, *, keepdims=False):
     """
     if out is not None:
         return with_out(np.argmax, out, a, axis=axis, keepdims=keepdims)
-    return argmax_op(a, axis=axis, keepdims=keepdims)
+    return argmax_op(a, axis=axis, keepdims=bool(keepdims))
 
 
 def argmin(a, axis=None, out=None, *, keepdims=False):
@@ -290,7 +289,7 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
     """
     if out is not None:
         return with_out(np.argmin, out, a, axis=axis, keepdims=keepdims)
-    return argmin_op(a, axis=axis, keepdims=keepdims)
+    return argmin_op(a, axis=axis, keepdims=bool(keepdims))
 
 
 def nanargmax(a, axis=None, out=None, *, keepdims=False):
@@ -304,7 +303,7 @@ def nanargmax(a, axis=None, out=None, *, keepdims=False):
     """
     if out is not None:
         return with_out(np.nanargmax, out, a, axis=axis, keepdims=keepdims)
-    return nanargmax_op(a, axis=axis, keepdims=keepdims)
+    return nanargmax_op(a, axis=axis, keepdims=bool(keepdims))
 
 
 def nanargmin(a, axis=None, out=None, *, keepdims=False):
@@ -318,7 +317,7 @@ def nanargmin(a, axis=None, out=None, *, keepdims=False):
     """
     if out is not None:
         return with_out(np.nanargmin, out, a, axis=axis, keepdims=keepdims)
-    return nanargmin_op(a, axis=axis, keepdims=keepdims)
+    return nanargmin_op(a, axis=axis, keepdims=bool(keepdims))
 
 
 def count_nonzero(a, axis=None, *, keepdims=False):

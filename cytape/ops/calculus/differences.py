@@ -330,7 +330,9 @@ unwrap_op = general(
     "Unwrap", np.unwrap, lambda op, g: g, lambda op, t: t, saved_inputs=(),
     batched=lambda op, t: t,
     shape_rule=lambda p, *, discont, axis, period: symbolic_spec(
-        p.shape, np.unwrap(np.ones(1, p.dtype), period=period).dtype), batch=batch_axis.along_axis)
+        p.shape, np.unwrap(
+            np.ones((1,) * len(p.shape or (1,)), p.dtype), axis=axis, period=period).dtype),
+    batch=batch_axis.along_axis)
 
 
 @numpy_function(np.unwrap)

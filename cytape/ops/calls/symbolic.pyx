@@ -206,7 +206,6 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
             thread.graph = before
             thread.release_hold()
             recorders.symbolic -= 1
-    attrs = frozen_attrs(attrs) if attrs else NO_ATTRS
     for x in inputs:
         value = own_value(graph, x)
         if value is None:
@@ -214,7 +213,8 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
                 like, looked = dtype_of_tensors(inputs), True
             value = operand(graph, x, like)
         values.append(value)
-    result = op.infer(values, attrs)
+    result = op.infer(values, attrs)  # of lists, too, which are refused where NumPy refuses them
+    attrs = frozen_attrs(attrs) if attrs else NO_ATTRS
     if type(result) is not Spec:
         result = build_many(graph, op, values, attrs, result)
         if op.makes_views:

@@ -172,7 +172,7 @@ softmax_op = general(
     saved_inputs=(),
     saved_outputs=(0,),
     batched=lambda op, t: softmax_product(op.outputs[0], t, _later_axis(op, t)),
-    shape_rule=neural_shapes.floating,
+    shape_rule=neural_shapes.softmax,
     composition=_softmax_of_tensor,
     batch=batch_axis.along_axis,
 )
@@ -185,7 +185,7 @@ log_softmax_op = general(
     saved_inputs=(),
     saved_outputs=(0,),
     batched=lambda op, t: _log_softmax_product(op, t, _later_axis(op, t)),
-    shape_rule=neural_shapes.floating,
+    shape_rule=neural_shapes.softmax,
     composition=_log_softmax_of_tensor,
     batch=batch_axis.along_axis,
 )

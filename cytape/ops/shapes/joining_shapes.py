@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.shapes.shape_rules import differ, may_fit, product, shape_of, total
+from cytape.ops.shapes.shape_rules import differ, empty_of, may_fit, product, shape_of, total
 from cytape.tensor.values.spec import spec_like, symbolic_spec
 
 __all__ = ["concatenate", "split", "stack", "unstack"]
@@ -23,6 +23,7 @@ def concatenate(first, *others, axis=0, dtype=None, **_):
         return symbolic_spec([total(map(product, shapes))], dtype)
     if not shapes[0]:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
+    np.concatenate([empty_of(shapes[0])], axis)  # raises for an invalid axis
     axis = normalize_axis_index(axis, len(shapes[0]))
     result = list(shapes[0])
     for shape in shapes[1:]:

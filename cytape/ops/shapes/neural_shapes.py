@@ -12,22 +12,27 @@ __all__ = [
     "conv2d_filter_gradient",
     "conv2d_input_gradient",
     "cross_entropy",
-    "floating",
     "fused_batch_norm",
     "log_sum_exp",
     "max_pool",
+    "softmax",
     "sparse_cross_entropy",
 ]
 
 
-def floating(x, **_):
-    """Tell that the output has the shape of the input, and is of floating point numbers."""
+def softmax(x, *, axis):
+    """Infer the spec of exponentials divided by their sums, or of their logarithms."""
+    reduced_shape(x, axis, False)  # raises for an invalid axis
+    return _floating(x)
+
+
+def _floating(x):
     return x if x.dtype.kind == "f" else spec_like(x, np.dtype(float))
 
 
 def log_sum_exp(x, *, axis, keepdims):
     """Infer the spec of logarithms of sums of exponentials."""
-    return symbolic_spec(reduced_shape(x, axis, keepdims), floating(x).dtype)
+    return symbolic_spec(reduced_shape(x, axis, keepdims), _floating(x).dtype)
 
 
 def cross_entropy(logits, labels, *, axis):
@@ -36,7 +41,7 @@ def cross_entropy(logits, labels, *, axis):
         raise ValueError(
             f"labels and logits must have the same shape, got {labels.shape} and {logits.shape}"
         )
-    logits = floating(logits)
+    logits = _floating(logits)
     return symbolic_spec(reduced_shape(logits, axis, False), logits.dtype), logits
 
 
@@ -50,14 +55,14 @@ def sparse_cross_entropy(logits, labels, *, axis):
             f"labels must have the shape of logits without the last axis, got {labels.shape} "
             f"for logits of shape {shape}"
         )
-    logits = floating(logits)
+    logits = _floating(logits)
     return symbolic_spec(shape[:-1], logits.dtype), logits
 
 
 def fused_batch_norm(x, scale, offset, *, epsilon):
     """Infer the specs of the normalised batch and of its statistics."""
     shape = shape_of(x, "fused_batch_norm")
-    of_x = symbolic_spec(shape[-1:], floating(x).dtype)
+    of_x = symbolic_spec(shape[-1:], _floating(x).dtype)
     dtype = np.result_type(of_x.dtype, scale.dtype, offset.dtype)
     return spec_like(x, dtype), of_x, of_x, of_x, of_x
 

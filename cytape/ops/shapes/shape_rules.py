@@ -9,7 +9,7 @@ import math
 import operator
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
 from cytape.tensor.values.spec import spec_like, symbolic_spec
@@ -48,24 +48,22 @@ def may_fit(a, b):
     return len(a) == len(b) and not any(map(differ, a, b))
 
 
+def empty_of(shape):
+    """Return an array of as many axes and, if any, of no elements: NumPy checks arguments on it."""
+    return np.empty((0,) * len(shape), bool)
+
+
 def axes_of(axis, ndim):
-    """Return the axes that an ``axis`` parameter means, not negative."""
-    if axis is None:
+    """Return the axes that the ``axis`` parameter of a reduction means, not negative."""
+    np.add.reduce(np.empty((0,) * ndim), axis)  # raises NumPy's error
+    if axis is None or ndim == 0:  # NumPy allows axis 0 of a 0-d array
         return tuple(range(ndim))
-    if ndim == 0:  # NumPy allows axis 0 of a 0-d array
-        normalize_axis_tuple(axis, 1)
-        return ()
     return normalize_axis_tuple(axis, ndim)
 
 
 def is_set(flag):
     """Return whether a flag, any integer, is true; raise for other types."""
     return bool(flag if isinstance(flag, (bool, np.bool_)) else operator.index(flag))
-
-
-def _no_list(axis):
-    """Return an ``axis`` parameter, an integer or a tuple; raise for other sequences."""
-    return axis if axis is None or isinstance(axis, (int, tuple)) else operator.index(axis)
 
 
 def shape_of(spec, what):
@@ -176,14 +174,18 @@ def constant_like(x, *, shape=None, dtype=None, **_):
 def as_shape(shape):
     """Return a shape, which may be one number, as a tuple of integers."""
     try:
-        return (operator.index(shape),)
+        if not isinstance(shape, bool):
+            return (operator.index(shape),)
     except SymbolicTensorError as error:
         raise no_number(shape) from error
     except TypeError:
-        try:
-            return tuple([n if n is None else operator.index(n) for n in shape])
-        except SymbolicTensorError as error:
-            raise no_number(shape) from error
+        pass
+    if not hasattr(shape, "__len__") or isinstance(shape, dict):
+        raise TypeError(f"expected a sequence of integers or a single integer, got {shape!r}")
+    try:
+        return tuple([n if n is None else operator.index(n) for n in shape])
+    except SymbolicTensorError as error:
+        raise no_number(shape) from error
 
 
 def no_number(shape):
@@ -253,9 +255,8 @@ def squeeze(x, axis):
     if axis is None:
         axes = [i for i, n in enumerate(shape) if n == 1]
     else:
-        axes = axes_of(_no_list(axis), len(shape))
-        if any(shape[i] not in (1, None) for i in axes):
-            raise ValueError(f"cannot squeeze shape {shape} along {axis}: not of length one")
+        np.squeeze(np.broadcast_to(True, [1 if n is None else n for n in shape]), axis)  # may raise
+        axes = axes_of(axis, len(shape))
     return symbolic_spec([n for i, n in enumerate(shape) if i not in axes], x.dtype)
 
 
@@ -289,45 +290,37 @@ def at_least(ndim):
 
 def transpose(x, axes):
     """Infer the spec of a transpose."""
-    shape = shape_of(x, "transpose")
-    if axes is None:
-        return symbolic_spec(shape[::-1], x.dtype)
-    axes = normalize_axis_tuple(axes, len(shape))
-    if len(axes) != len(shape):
-        raise ValueError(f"axes {axes} are no order of the axes of shape {shape}")
-    return symbolic_spec([shape[i] for i in axes], x.dtype)
+    return _in_order_of(np.transpose, x, axes)
 
 
 def swap_axes(x, axis1, axis2):
     """Infer the spec of `swapaxes`."""
-    shape = list(shape_of(x, "swapaxes"))
-    axis1, axis2 = (normalize_axis_index(axis, len(shape)) for axis in (axis1, axis2))
-    shape[axis1], shape[axis2] = shape[axis2], shape[axis1]
-    return symbolic_spec(shape, x.dtype)
+    return _in_order_of(np.swapaxes, x, axis1, axis2)
 
 
 def rot90(x, k, axes):
     """Infer the spec of `rot90`."""
-    shape = shape_of(x, "rot90")
-    first, second = axes_of(tuple(axes), len(shape))
-    if k % 2 == 0:
-        return x
-    order = list(range(len(shape)))
-    order[first], order[second] = second, first
-    return symbolic_spec([shape[i] for i in order], x.dtype)
+    return _in_order_of(np.rot90, x, k, axes)
+
+
+def _in_order_of(function, x, *arguments):
+    """Return the spec with its axes in the order that a function of NumPy gives them."""
+    shape = shape_of(x, function.__name__)
+    numbered = np.empty(range(len(shape)), bool)  # as long as their numbers: without elements
+    return symbolic_spec([shape[i] for i in function(numbered, *arguments).shape], x.dtype)
 
 
 def flip(x, axis=None, **_):
     """Infer the spec of the input; raise for an invalid axis."""
     if x.shape is not None:
-        axes_of(axis, len(x.shape))
+        np.flip(empty_of(x.shape), axis)
     return x
 
 
 def roll(x, shift, axis):
     """Infer the spec of the input; raise for an invalid axis."""
-    if x.shape is not None and axis is not None:
-        normalize_axis_tuple(axis, len(x.shape), allow_duplicate=True)
+    if x.shape is not None:
+        np.roll(empty_of(x.shape), shift, axis)
     return x
 
 
@@ -344,7 +337,7 @@ def tile(x, reps):
 def repeat(x, repeats, axis):
     """Infer the spec of `repeat` with one count."""
     shape = list(shape_of(x, "repeat"))
-    axis = normalize_axis_index(axis, len(shape))
+    np.repeat(empty_of(shape), 1, axis)  # raises for an invalid axis
     shape[axis] = times(shape[axis], int(np.asarray(repeats).item()))
     return symbolic_spec(shape, x.dtype)
 
@@ -366,9 +359,8 @@ def triangle(x, k):
 def diagonal(x, offset, axis1, axis2):
     """Infer the spec of diagonals of matrices."""
     shape = shape_of(x, "diagonal")
-    if len(shape) < 2:
-        raise ValueError(f"diag requires an array of at least two dimensions, got shape {shape}")
-    rows, columns = normalize_axis_tuple((axis1, axis2), len(shape))
+    np.diagonal(empty_of(shape), offset, axis1, axis2)  # raises for invalid axes
+    rows, columns = axis1 % len(shape), axis2 % len(shape)
     length = None
     if shape[rows] is not None and shape[columns] is not None:
         length = max(min(shape[rows] + min(offset, 0), shape[columns] - max(offset, 0)), 0)
@@ -386,7 +378,7 @@ def reduced_shape(x, axis, keepdims):
         keepdims = is_set(keepdims)
     if shape is None:
         return () if axis is None and not keepdims else None
-    axes = axes_of(_no_list(axis), len(shape))
+    axes = axes_of(axis, len(shape))
     if keepdims:
         return tuple([1 if i in axes else n for i, n in enumerate(shape)])
     return tuple([n for i, n in enumerate(shape) if i not in axes])
@@ -433,7 +425,7 @@ def accumulation(forward):
 
     def rule(x, axis=0, dtype=None, **_):
         shape = shape_of(x, forward.__name__)
-        normalize_axis_index(axis, max(len(shape), 1))
+        np.cumsum(empty_of(shape or (0,)), axis)  # raises for an invalid axis
         if dtype is None and x.trainable:
             return x
         return spec_like(x, forward(np.ones(1, x.dtype), dtype=dtype).dtype)

@@ -3,6 +3,8 @@
 At zero, where a norm has no derivative, the gradient is 0. For an infinite element it is its sign.
 """
 
+import operator
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError
@@ -221,6 +223,8 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     5.0
     """
     x = _inexact(x)
+    if axis is not None and not isinstance(axis, tuple):
+        axis = operator.index(axis)
     axes = _axes_of_norm(axis, ndim(x))
     return _norm_of_vectors(x, 2 if ord is None else ord, axes, bool(keepdims))
 
