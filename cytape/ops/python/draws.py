@@ -345,8 +345,9 @@ def _in_batch(call):
 uniform_op = drawing("RandomUniform", "random", batch=_in_batch)
 normal_op = drawing("RandomStandardNormal", "standard_normal", batch=_in_batch)
 exponential_op = drawing("RandomStandardExponential", "standard_exponential", batch=_in_batch)
-gamma_op = drawing("RandomStandardGamma", "standard_gamma", 1,
-                   derivatives=without_derivative("gamma", "shape"))
+standard_gamma_op, gamma_op = [
+    drawing(name, "standard_gamma", 1, derivatives=without_derivative(function, "shape"))
+    for name, function in (("RandomStandardGamma", "standard_gamma"), ("RandomGamma", "gamma"))]
 COUNTS = {}  # ops without a derivative -> their function and its parameters
 
 

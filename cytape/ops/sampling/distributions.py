@@ -212,7 +212,7 @@ def weibull(a, size=None, *, seed=None):
     return weibull.draw(size, seed, a)
 
 
-@distribution("2.0", op=draws.gamma_op, n_fixed=1, not_negative="shape")
+@distribution("2.0", op=draws.standard_gamma_op, n_fixed=1, not_negative="shape")
 def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
     """Draw from a gamma distribution of scale 1."""
     return standard_gamma.draw(size, seed, shape, dtype=dtype)

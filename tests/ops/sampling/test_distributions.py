@@ -334,7 +334,7 @@ def test_a_parameter_that_is_recorded_is_an_error(name):
 def test_in_a_trace_its_derivative_is_an_error(name):
     draw, parameter = CONTINUOUS[name]
     f = cytape.function(lambda x, y: cnp.sum(y * draw(x)))
-    message = rf"numpy\.random\.({name}|gamma) has no derivative in {parameter},"
+    message = rf"numpy\.random\.{name} has no derivative in {parameter},"
     assert np.isfinite(f(X, X))
     with pytest.raises(DetachedError, match=message):
         cytape.grad(f)(X, X)
