@@ -75,8 +75,8 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
         a = joined(a)
         axis = reduced_axes(a, axis)
         result = reductions.mean(a, axis, keepdims=keepdims)
-        scale = size(a, axis) / 1 if is_tensor(size(a, axis)) else np.asarray(
-            size(a, axis), result.dtype)
+        n = size(a, axis)
+        scale = astype(n, result.dtype) if is_tensor(n) else np.asarray(n, result.dtype)
     else:
         a, weights = together(*map(operand, (a, weights)))
         weights = weights_along(a, axis, weights)

@@ -81,3 +81,14 @@ def test_weights_of_axes_in_another_order(shape, turned):
         np.testing.assert_allclose(traced(x, w), hessian(x, w), atol=1e-14)
     with pytest.raises(ValueError, match="must be consistent"):
         f(x, np.ones((4, 5)))
+
+
+@each("x", [np.arange(6.0).reshape(2, 3), np.ones((2, 3), np.complex64), np.ones((2, 3), "f4")])
+def test_counts_that_are_returned_have_the_dtype_of_the_average(x):
+    def count(x):
+        return np.average(x, axis=1, returned=True)[1]
+
+    for signature in (None, [cytape.Spec.of((None, None), x.dtype)]):
+        found = cytape.function(count, input_signature=signature)(x)
+        assert found.dtype == count(x).dtype
+        np.testing.assert_array_equal(found, count(x))
