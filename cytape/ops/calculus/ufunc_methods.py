@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops import comparisons, cumulative, reductions
+from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calls.operands import (
@@ -128,8 +129,10 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
         if begin is not None and (axis == min(axes) or ufunc.identity is not None):
             first = begin if axis == min(axes) else start(ufunc.identity, a.dtype)
             a = concatenate([first + _nothing(a, axis), a], axis=axis)
-        elif shape(a)[axis] == 0:
-            ufunc.reduce(np.ones(0))  # raises NumPy's error
+        else:
+            a = with_extents(
+                a, ValueError, f"zero-size array to reduction operation {ufunc.__name__} which has "
+                "no identity", least=((axis, 1),))
         last = slice(-1, None) if keepdims else -1
         if op.name in _AT_INDICES:
             a = _reduced_at(op, a, np.zeros(1, np.intp), axis)

@@ -10,6 +10,7 @@ import numpy as np
 from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.adjoints.conform import identity_op
+from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calculus.sequences import linspace
@@ -284,6 +285,9 @@ def _statistic(x, axis, mode, lengths, end):
         if length <= 0:
             np.pad(np.ones(1), 1, mode, stat_length=length)  # NumPy's errors, and warnings for NaN
         x = x[_along(axis, slice(-length, None) if end and length else slice(length))]
+    x = with_extents(
+        x, ValueError, f"can't extend empty axis {axis} using modes other than 'constant' or "
+        "'empty'", least=((axis, 1),))
     result = _STATISTICS[mode](x, axis=axis, keepdims=True)
     if x.dtype.kind in "iu" and mode in ("mean", "median"):
         result = rint(result)

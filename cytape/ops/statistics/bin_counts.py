@@ -77,9 +77,14 @@ def bincount(x, /, weights=None, minlength=0):
     return weighted_bincount_op(weights, x, minlength=minlength)
 
 
-def _bins(a, edges):
-    """Return the bin of each element; the number of bins for elements in none."""
+def _bins(a, edges, *, of_range=False):
+    """Return the bin of each element; the number of bins for elements in none.
+
+    of_range: the edges divide the range of the elements, which must be finite.
+    """
     n = len(edges) - 1
+    if of_range and not np.isfinite(edges).all():
+        np.histogram_bin_edges(a)  # raises NumPy's error
     if np.any(edges[:-1] > edges[1:]):
         raise ValueError("`bins` must increase monotonically, when an array")
     found = np.searchsorted(edges, a, "right") - 1
@@ -98,7 +103,9 @@ def _weights_back(op, g, bins):
 
 bins_op = nondifferentiable(
     "BinsOfElements", _bins,
-    shape_rule=lambda a, edges: spec_like(a, np.dtype(np.intp)), batch=batch_axis.only(0))
+    shape_rule=lambda a, edges, **_: spec_like(a, np.dtype(np.intp)), batch=batch_axis.only(0))
+
+
 def _added_to_bins(call):
     """Compute a batch with separate bins for each member, one of them for elements in no bin."""
     inputs = batch_axis.repeated(call)
@@ -139,6 +146,11 @@ def _edges(a, bins, range, dtype):
     return np.histogram_bin_edges(plain(a), bins, range)
 
 
+def _divide_range(bins, range):
+    """Return whether the edges are found from the range of the elements."""
+    return range is None and np.ndim(bins) == 0
+
+
 @numpy_function(np.histogram, "a", "bins", "weights")
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Count in bins, or add up weights there, as `numpy.histogram`.
@@ -166,8 +178,8 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
             "histogram: how many bins there are is not known: give the placeholder of the edges a "
             "shape, or reshape it to a known one")
     n = shape(edges)[0] - 1
-    bins = bins_op(ravel(convert_to_tensor(a)), edges)
-    counts = add_to_bins_op(weights, bins, n=n)
+    found = bins_op(ravel(convert_to_tensor(a)), edges, of_range=_divide_range(bins, range))
+    counts = add_to_bins_op(weights, found, n=n)
     if density:
         return counts / diff(edges) / reductions.sum(counts), edges
     return counts, edges
@@ -201,8 +213,10 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     cell, outside, edges = 0, False, []
     for i, part in enumerate(bins):
         coordinates = sample[:, i]
-        edges.append(_edges(coordinates, part, None if range is None else range[i], float))
-        found, n = bins_op(coordinates, edges[i]), len(edges[i]) - 1
+        limits = None if range is None else range[i]
+        edges.append(_edges(coordinates, part, limits, float))
+        found = bins_op(coordinates, edges[i], of_range=_divide_range(part, limits))
+        n = len(edges[i]) - 1
         outside = outside | (found == n)
         cell = cell * n + found
     lengths = [len(edge) - 1 for edge in edges]
