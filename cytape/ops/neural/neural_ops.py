@@ -59,6 +59,7 @@ def _shifted(x, axis):
     since the sum of many exponentials may overflow.
     """
     x = plain_array(x)
+    neural_shapes.require_real(x.dtype)
     if x.dtype.kind != "f":
         x = x.astype(np.float64)
     elif x.dtype == np.float16:
@@ -87,7 +88,8 @@ def _log_sum_exp(x, *, axis, keepdims):
     shifted, largest = _shifted(x, axis)
     if not keepdims:
         largest = largest.squeeze(axis)
-    with np.errstate(divide="ignore"):  # the logarithm of probability 0 is -inf
+    # The logarithm of probability 0 is -inf; beside an infinite element exponentials overflow.
+    with np.errstate(divide="ignore", over="ignore"):
         total = np.log(np.exp(shifted).sum(axis, keepdims=keepdims))
     return _as_given(total + largest, x)
 
@@ -157,6 +159,8 @@ def _shares(op):
     the rounding error of a large output y is large. Plans share the powers with the forward pass.
     """
     x, axis = widened(op.inputs[0]), op.attrs["axis"]
+    if op.input_specs[0].known and op.input_specs[0].size == 0:
+        return x
     powers, largest, finite = _powers(x, axis)
     infinite = astype(x == np.inf, x.dtype, copy=False)
     n_infinite = maximum(sum(infinite, axis, keepdims=True), 1)
@@ -195,7 +199,7 @@ log_sum_exp_op = general(
     forward=_log_sum_exp,
     vjp=lambda op, g: _with_axes(op, g) * _shares(op),
     jvp=lambda op, t: sum(_shares(op) * t, **op.attrs),
-    saved_outputs=(0,),
+    saved_outputs=(),
     batched=lambda op, t: sum(
         _shares(op) * t, _later_axis(op, t), keepdims=op.attrs["keepdims"]
     ),

@@ -15,6 +15,7 @@ __all__ = [
     "fused_batch_norm",
     "log_sum_exp",
     "max_pool",
+    "require_real",
     "softmax",
     "sparse_cross_entropy",
 ]
@@ -26,7 +27,14 @@ def softmax(x, *, axis):
     return _floating(x)
 
 
+def require_real(dtype):
+    """Raise for logits of a complex dtype."""
+    if dtype.kind == "c":
+        raise TypeError(f"softmax, logsumexp and cross entropies take real numbers, got {dtype}")
+
+
 def _floating(x):
+    require_real(x.dtype)
     return x if x.dtype.kind == "f" else spec_like(x, np.dtype(float))
 
 

@@ -68,7 +68,22 @@ def test_logsumexp_of_nothing_possible():
     x = np.full(3, -np.inf)
     assert nn.logsumexp(x) == -np.inf
     np.testing.assert_array_equal(gradient(nn.logsumexp, x), np.zeros(3))
-    np.testing.assert_array_equal(nn.logsumexp(np.zeros((2, 0)), axis=1), [-np.inf, -np.inf])
+    nothing = np.zeros((2, 0))
+    np.testing.assert_array_equal(nn.logsumexp(nothing, axis=1), [-np.inf, -np.inf])
+    assert gradient(lambda x: nn.logsumexp(x, axis=1)[0], nothing).shape == (2, 0)
+    assert cytape.hessian(nn.logsumexp)(np.zeros(0)).shape == (0, 0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_logsumexp_beside_an_infinite_element_does_not_warn():
+    assert nn.logsumexp(np.array([np.inf, 1e4])) == np.inf
+
+
+@pytest.mark.parametrize("f", [nn.softmax, nn.log_softmax, nn.logsumexp])
+@pytest.mark.parametrize("way", [lambda f: f, cytape.function, cytape.vmap])
+def test_complex_logits_are_refused(f, way):
+    with pytest.raises(TypeError, match="real numbers, got complex128"):
+        way(f)(np.ones((2, 2), complex))
 
 
 def test_integer_logits_are_taken_as_floats():
