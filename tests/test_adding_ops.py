@@ -1,6 +1,7 @@
 """docs/architecture.md, "Adding an op": the ops of its examples work in all places and modes."""
 
 import ast
+import math
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import cytape.numpy as cnp
 from cytape import Spec, nn
 from cytape.ops.declare import elementwise, general, multilinear
 from cytape.ops.engine.batch_axis import along, stacked
+from cytape.ops.shapes.shape_rules import reduced_shape
 from tests import ways
 from tests.ops import test_op_table as table
 from tests.ops.op_specs import OpSpec, case
@@ -19,12 +21,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 SECTION = re.search(r"^## Adding an op\n(.*?)^## ", PAGE.read_text() if PAGE.exists() else
                     "## Adding an op\n## ", re.S | re.M)[1]
 EXAMPLES = re.findall(r"```python\n(.*?)```", SECTION, re.S)
-NAMES = {"np": cnp, "Spec": Spec, "softmax": nn.softmax, "elementwise": elementwise,
-         "general": general, "multilinear": multilinear, "along": along, "stacked": stacked}
+NAMES = {"np": cnp, "math": math, "Spec": Spec, "softmax": nn.softmax, "elementwise": elementwise,
+         "general": general, "multilinear": multilinear, "along": along, "stacked": stacked,
+         "reduced_shape": reduced_shape}
 for example in EXAMPLES:
     exec(example, NAMES)
 
-PLACES = np.array([[2, 0, 2], [1, 3, 0]])
+PLACES = np.array([[2, 0, -2], [1, 3, 0]])
 # For each example: a reference made of other ops, samples, and the number of definitions.
 ADDED = {
     "softsign": (lambda x: x / (1 + abs(x)), [case((3, 4)), case(()), case((0, 2))], 1),
