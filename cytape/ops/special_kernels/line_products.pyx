@@ -197,17 +197,23 @@ cdef inline void move(Lines* of, npy_intp at, npy_intp at_slices, npy_intp start
     for i in range(start, stop):
         for k in range(width):
             place = i * of.step + k * lane
-            if not stays[k]:
-                moved[k] = moved[k] * x[place]
-            if t[place] != 0:
-                moved[k] = moved[k] + product[k] * t[place]
-                stays[k] = False
-            product[k] = product[k] * x[place]
+            follow(&product[k], &moved[k], &stays[k], x[place], t[place])
             if of.cumulative:
                 result[place] = moved[k]
     if not of.cumulative:
         for k in range(width):
             result[k * of.slice_lane] = moved[k]
+
+
+cdef inline void follow(number* product, number* moved, bint* stays, number x,
+                        number t) noexcept nogil:
+    """Multiply a product by its next factor, and update its tangent."""
+    if not stays[0]:
+        moved[0] = moved[0] * x
+    if t != 0:
+        moved[0] = moved[0] + product[0] * t
+        stays[0] = False
+    product[0] = product[0] * x
 
 
 cdef inline void give_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp start,
@@ -300,12 +306,7 @@ cdef inline void move_back(Lines* of, npy_intp at, npy_intp at_slices, npy_intp 
                 result[other] = tangent_of_product(
                     kept[j * width + k], result[other], later[k], moved_later[k], j >= still[k],
                     j >= later_stays[k])
-            if not stays[k]:
-                moved[k] = moved[k] * x[place]
-            if t[place] != 0:
-                moved[k] = moved[k] + product[k] * t[place]
-                stays[k] = False
-            product[k] = product[k] * x[place]
+            follow(&product[k], &moved[k], &stays[k], x[place], t[place])
 
 
 cdef inline number gradient_at(Lines* of, const number* g, npy_intp place, int k,
