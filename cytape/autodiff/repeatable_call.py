@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cytape.autodiff.gradient_tape import GradientTape
-from cytape.autodiff.wrapped_calls import is_plain_tensor, lent, with_tensors
+from cytape.autodiff.wrapped_calls import is_plain_tensor, lent, value_of, with_tensors
 from cytape.core.vspace import VSpace
 from cytape.ops.creation import identity_op
 from cytape.tensor import nest
@@ -67,7 +67,7 @@ class FirstRun:
                 if reads.follows(x.id):
                     recorder.watch(new.id, True)
             result = f(*args, **kwargs)
-            leaves = [_read(leaf) for leaf in leaves_of_result(result)]
+            leaves = [value_of(leaf) for leaf in leaves_of_result(result)]
             self._result = nest.pack_sequence_as(result, leaves)
         self._states = repeated_draws.moved(states) + streams.of_graphs
         self._values = reads.found_variables
@@ -115,7 +115,3 @@ class FirstRun:
     def assigned_since(self) -> Variable | None:
         """Return a variable that has been assigned to since the call."""
         return next((v for v, value in self._values if not holds(v, value)), None)
-
-
-def _read(leaf: Any) -> Any:
-    return leaf.value() if isinstance(leaf, Variable) else leaf
