@@ -153,17 +153,7 @@ cdef class Variable(Tensor):
         Parameters
         ----------
         delta : array_like or Tensor
-            Must broadcast to the variable's shape. No gradient flows into it.
-
-        Returns
-        -------
-        Variable
-            The variable itself. While a `Graph` is built, a tensor, which can be fetched.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `assign`, of the sum.
+            Must broadcast to the variable's shape. Result and errors are those of `assign`.
 
         Examples
         --------

@@ -55,10 +55,9 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[T
     --------
     >>> import cytape
     >>> import cytape.numpy as np
-    >>> graph = cytape.Graph()
-    >>> x = graph.placeholder("float64", (2,))
+    >>> x = cytape.Graph().placeholder("float64", (2,))
     >>> [hessian] = cytape.hessians(np.sum(x**3) + x[0] * x[1], x)
-    >>> cytape.Session(graph).run(hessian, {x: [1.0, 2.0]})
+    >>> cytape.Session(x.graph).run(hessian, {x: [1.0, 2.0]})
     array([[ 6.,  1.],
            [ 1., 12.]])
     """
@@ -151,11 +150,10 @@ def hessian_vector_product(
     --------
     >>> import cytape
     >>> import cytape.numpy as np
-    >>> graph = cytape.Graph()
-    >>> x = graph.placeholder("float64", (2,))
+    >>> x = cytape.Graph().placeholder("float64", (2,))
     >>> v = np.array([1.0, 10.0])
     >>> [product] = cytape.graph.hessian_vector_product(np.sum(x**3), x, v)
-    >>> cytape.Session(graph).run(product, {x: [1.0, 2.0]})
+    >>> cytape.Session(x.graph).run(product, {x: [1.0, 2.0]})
     array([  6., 120.])
     """
     ys, xs, vs = as_list(ys), as_list(xs), as_list(vs)

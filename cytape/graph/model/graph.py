@@ -67,11 +67,9 @@ class Graph(Editable):
 
         Examples
         --------
-        >>> import numpy as np
         >>> import cytape
-        >>> graph = cytape.Graph()
-        >>> with graph.as_default():
-        ...     y = np.tanh(cytape.constant(1.0))
+        >>> with cytape.Graph().as_default() as graph:
+        ...     y = -cytape.constant(1.0)
         >>> y.graph is graph
         True
         """

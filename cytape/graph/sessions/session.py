@@ -51,9 +51,8 @@ class Session:
     >>> import numpy as np
     >>> import cytape
     >>> graph = cytape.Graph()
-    >>> with graph.as_default():
-    ...     x = cytape.placeholder("float64", shape=(None,), name="x")
-    ...     y = np.sum(x * x)
+    >>> x = graph.placeholder("float64", shape=(None,), name="x")
+    >>> y = np.sum(x * x)
     >>> with cytape.Session(graph) as session:
     ...     session.run({"y": y, "x": x}, {x: [1.0, 2.0]})
     {'y': np.float64(5.0), 'x': array([1., 2.])}
