@@ -12,11 +12,6 @@ from cytape.graph.differentiation.reach import BETWEEN, REACHED, nodes_between, 
 def dependents(places: Places, sources: Iterable[Place]) -> bytearray:
     """Return the values that depend on sources, also through bodies and variables.
 
-    Parameters
-    ----------
-    places : Places
-    sources : iterable of (int, int)
-
     Returns
     -------
     bytearray

@@ -99,10 +99,6 @@ class Planner:
     def fastest(self, budget: int) -> Point | None:
         """Return the fastest schedule found within a budget.
 
-        Parameters
-        ----------
-        budget : int
-
         Returns
         -------
         Point or None

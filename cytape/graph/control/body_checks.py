@@ -258,10 +258,6 @@ def _check_snapshots(snapshots: Any, ragged: Any) -> None:
 def is_ragged(spec: Spec) -> bool:
     """Return whether a spec has an unknown number of rows.
 
-    Parameters
-    ----------
-    spec : Spec
-
     Examples
     --------
     >>> is_ragged(Spec.of((2, 3), float)), is_ragged(symbolic_spec((None, 3), float))

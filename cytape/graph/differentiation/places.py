@@ -111,12 +111,7 @@ class Places:
         )
 
     def place_of_variable(self, variable: Variable) -> Place:
-        """Return the place of a variable's handle.
-
-        Parameters
-        ----------
-        variable : Variable
-        """
+        """Return the place of a variable's handle."""
         place = self._known_place(variable)
         if place is None:
             return 0, self.graphs[0].symbol_of(self.graphs[0].variable_handle(variable))

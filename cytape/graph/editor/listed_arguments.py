@@ -120,21 +120,7 @@ def _listed(items: Any, kind: type, ignored: type | None) -> list[Any]:
 
 
 def graph_of(items: Iterable[Any]) -> Any:
-    """Return the graph of operations and tensors, None if there are none.
-
-    Parameters
-    ----------
-    items : iterable of Operation and Tensor
-
-    Returns
-    -------
-    Graph or None
-
-    Raises
-    ------
-    ValueError
-        If there are several.
-    """
+    """Return the graph of operations and tensors, None without any; raise if there are several."""
     graph = None
     for item in items:
         if graph is None:

@@ -160,12 +160,7 @@ class TransformerInfo:
         return item if isinstance(item, Operation) and item.graph is self.graph else None
 
     def collections_of(self, elem: Operation | Tensor) -> list[Any]:
-        """Return the names of the collections that contain an operation or tensor.
-
-        Parameters
-        ----------
-        elem : Operation or Tensor
-        """
+        """Return the names of the collections that contain an operation or tensor."""
         return list(dict.fromkeys(self._collections.get(self._key(elem), ())))
 
     @property

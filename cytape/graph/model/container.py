@@ -47,15 +47,6 @@ def write(path: str | os.PathLike[str], program: Any, arrays: list[np.ndarray]) 
 def read(path: str | os.PathLike[str]) -> tuple[Any, list[np.ndarray]]:
     """Read a program and its arrays from a file.
 
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    program : object
-    arrays : list of ndarray
-
     Raises
     ------
     GraphFileError

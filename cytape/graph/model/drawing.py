@@ -26,12 +26,7 @@ _GRADIENT_STYLE = 'fillcolor="#d9ead3"'
 
 
 def to_dot(graph: Any) -> str:
-    """Return a graph in the language of Graphviz.
-
-    Parameters
-    ----------
-    graph : Graph
-    """
+    """Return a graph in the language of Graphviz."""
     scopes: dict[str, Any] = {}
     edges = []
     for node in range(graph.n_nodes):
@@ -103,10 +98,6 @@ def _quoted(text: str) -> str:
 
 def to_svg(graph: Any) -> str | None:
     """Return a graph as a picture, if Graphviz is installed.
-
-    Parameters
-    ----------
-    graph : Graph
 
     Returns
     -------

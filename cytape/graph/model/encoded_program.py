@@ -31,15 +31,6 @@ __all__ = ["GraphBuilder", "field", "graph_code", "spec_code", "symbol_codes"]
 def graph_code(graph: Any, encoder: Encoder) -> dict[str, Any]:
     """Return the nodes of a graph as JSON.
 
-    Parameters
-    ----------
-    graph : Graph
-    encoder : Encoder
-
-    Returns
-    -------
-    dict
-
     Raises
     ------
     GraphFileError
@@ -65,10 +56,6 @@ def _context_before(graph: Any, node: int) -> Context:
 
 def symbol_codes(graph: Any) -> Sequence[int]:
     """Return the codes of a graph's symbols in a file: indices in the order of the nodes.
-
-    Parameters
-    ----------
-    graph : Graph
 
     Returns
     -------
@@ -212,12 +199,7 @@ class GraphBuilder:
             graph.restore_handle(attrs["variable"], graph.outputs_of(node)[0])
 
     def tensor(self, symbol: Any) -> Tensor:
-        """Return the tensor of a symbol.
-
-        Parameters
-        ----------
-        symbol : object
-        """
+        """Return the tensor of a symbol."""
         if type(symbol) is not int:
             raise GraphFileError(f"{brief(symbol)} is no tensor")
         return self.graph.tensor_at(symbol)

@@ -83,12 +83,7 @@ class Encoder:
         self._n_around = 0  # bodies that are being encoded
 
     def array(self, array: np.ndarray) -> int:
-        """Return the number of an array, which is stored.
-
-        Parameters
-        ----------
-        array : ndarray
-        """
+        """Return the number of an array, which is stored."""
         self.arrays.append(array)
         return len(self.arrays) - 1
 
@@ -100,12 +95,7 @@ class Encoder:
         return number
 
     def function(self, body: Any) -> int:
-        """Return the number of a body, the same each time.
-
-        Parameters
-        ----------
-        body : ConcreteFunction
-        """
+        """Return the number of a body, the same each time."""
         number = self._bodies.get(id(body))
         if number is None:
             if self._n_around == MOST_NESTED:
@@ -119,12 +109,7 @@ class Encoder:
         return number
 
     def number_of(self, body: Any) -> int:
-        """Return the number of a body that has one, or -1.
-
-        Parameters
-        ----------
-        body : ConcreteFunction or None
-        """
+        """Return the number of a body that has one, or -1."""
         return self._bodies.get(id(body), -1)
 
     def encode(self, value: Any) -> Any:
@@ -326,24 +311,13 @@ class Decoder:
 
 
 def brief(code: Any) -> str:
-    """Return the beginning of a code from a file, for messages.
-
-    Parameters
-    ----------
-    code : object
-    """
+    """Return the beginning of a code from a file, for messages."""
     text = repr(code)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def listed(code: Any, length: int | None = None) -> list[Any]:
-    """Return a list in a file, or raise if it is another object.
-
-    Parameters
-    ----------
-    code : object
-    length : int, optional
-    """
+    """Return a list in a file, or raise if it is another object."""
     if type(code) is not list or length not in (None, len(code)):
         wanted = "a list" if length is None else f"a list of {length}"
         raise GraphFileError(f"expected {wanted}, got {brief(code)}")

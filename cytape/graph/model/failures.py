@@ -25,14 +25,7 @@ def where_built(location: tuple[str, int, str] | None) -> str:
 
 
 def note_operation(error: BaseException, graph: Any, node: int) -> None:
-    """Add a note to an error: the operation that raised it, its inputs, its place in the source.
-
-    Parameters
-    ----------
-    error : BaseException
-    graph : SymbolicGraph
-    node : int
-    """
+    """Add a note to an error: the operation that raised it, its inputs, its place in the source."""
     outputs = graph.outputs_of(node)
     what = graph.describe(outputs[0]) if outputs else f"node {node}"
     specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]

@@ -247,10 +247,6 @@ class Editable(Variables):
 def says_as_much(spec: Spec, other: Spec) -> bool:
     """Return whether a spec is at least as specific as another one.
 
-    Parameters
-    ----------
-    spec, other : Spec
-
     Examples
     --------
     >>> says_as_much(Spec.of((2, 3), float), Spec.of((None, 3), float))

@@ -68,11 +68,6 @@ VERSION = 1
 def save(graph: Any, path: str | os.PathLike[str]) -> None:
     """Write a graph to a file.
 
-    Parameters
-    ----------
-    graph : Graph
-    path : str or path
-
     Raises
     ------
     GraphFileError

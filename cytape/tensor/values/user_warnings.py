@@ -86,27 +86,13 @@ def _as_written(called: FrameType) -> str:
 
 
 def warn_of_line(file: str, line: int, message: str, category: type[Warning]) -> None:
-    """Issue a warning about a line that ran before, which Python shows once for each line.
-
-    Parameters
-    ----------
-    file : str
-    line : int
-    message : str
-    category : type of Warning
-    """
+    """Issue a warning about a line that ran before, which Python shows once for each line."""
     warnings.warn_explicit(
         message, category, file, line, registry=_shown.setdefault(file, {}))
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning, which Python shows once for each line that calls into this package.
-
-    Parameters
-    ----------
-    message : str
-    category : type of Warning, optional
-    """
+    """Issue a warning, which Python shows once for each line that calls into this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
         frame, level = frame.f_back, level + 1
