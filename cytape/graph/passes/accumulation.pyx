@@ -244,21 +244,13 @@ def accumulated(subgraph):
 
     If n parts of one array are read, its gradient is a sum of n arrays that are mostly zeros; the
     pass makes it one array to which n parts are added.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
     """
-    cdef Rewriting rewriting = Rewriting()
+    cdef Rewriting rewriting
     cdef Accumulation accumulation
     cdef int32_t node, symbol
     if not any_parts(subgraph.graph):
         return subgraph
-    rewriting.begin(subgraph)
+    rewriting = Rewriting(subgraph)
     accumulation = Accumulation(rewriting)
     for symbol in rewriting.fetches:
         accumulation.uses[symbol] += 2  # fetched symbols are never continued

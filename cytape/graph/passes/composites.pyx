@@ -16,20 +16,12 @@ def decomposed(subgraph):
     """Replace ops by their compositions of simpler ops, which plans run without Python.
 
     Common subexpressions of the compositions are merged.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
     """
-    cdef Rewriting rewriting = Rewriting()
+    cdef Rewriting rewriting
     cdef int32_t node, n_decomposed = 0
     if not any_composites(subgraph.graph):
         return subgraph
-    rewriting.begin(subgraph)
+    rewriting = Rewriting(subgraph)
     for node in range(rewriting.source.n_nodes):
         if rewriting.skip(node):
             continue

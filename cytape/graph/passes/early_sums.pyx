@@ -39,10 +39,9 @@ cdef bint any_large_sum(SymbolicGraph graph, Op op) except -1:
 
 cdef object in_pairs(subgraph):
     """Replace large sums of many terms by sums of two, in order."""
-    cdef Rewriting rewriting = Rewriting()
-    cdef SymbolicGraph source = subgraph.graph
+    cdef Rewriting rewriting = Rewriting(subgraph)
+    cdef SymbolicGraph source = rewriting.source
     cdef int32_t node, symbol, total, made, i
-    rewriting.begin(subgraph)
     for node in range(source.n_nodes):
         if rewriting.skip(node):
             continue
@@ -75,14 +74,6 @@ def with_sums_early(subgraph):
 
     Large sums of many terms are replaced by sums of two first, with the same passes over memory.
     Results are the same to the bit.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
     """
     cdef SymbolicGraph source = subgraph.graph
     cdef Rewriting rewriting
@@ -97,8 +88,7 @@ def with_sums_early(subgraph):
         source = subgraph.graph
     if not any_large_sum(source, add_op):
         return subgraph
-    rewriting = Rewriting()
-    rewriting.begin(subgraph)
+    rewriting = Rewriting(subgraph)
     uses = <int32_t*>PyMem_Calloc(2 * source.n_symbols + 1, sizeof(int32_t))
     if uses == NULL:
         raise MemoryError()

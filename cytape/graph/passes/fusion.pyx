@@ -191,16 +191,12 @@ def fused(subgraph, Py_ssize_t least=4096):
     subgraph : Subgraph
     least : int, optional
         Elements; ops on fewer, which stay in the cache anyway, are quicker one by one.
-
-    Returns
-    -------
-    Subgraph
     """
-    cdef Rewriting rewriting = Rewriting()
+    cdef Rewriting rewriting
     cdef Fusion fusion
     if not any_large(subgraph.graph, least):
         return subgraph
-    rewriting.begin(subgraph)
+    rewriting = Rewriting(subgraph)
     fusion = Fusion(FusionGroups(rewriting, least))
     fusion.emit_all()
     return rewriting.result()

@@ -7,16 +7,7 @@ from .rewriting cimport Rewriting, located_as, spec_at
 
 
 def with_histories_merged(subgraph):
-    """Merge a loop or branch with its history, the one that keeps residuals for the gradient.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
-    """
+    """Merge a loop or branch with its history, the one that keeps residuals for the gradient."""
     cdef SymbolicGraph source = subgraph.graph
     cdef Rewriting rewriting
     cdef int32_t node
@@ -37,8 +28,7 @@ def with_histories_merged(subgraph):
                 loops[node] = branch
     if not loops:
         return subgraph
-    rewriting = Rewriting()
-    rewriting.begin(subgraph)
+    rewriting = Rewriting(subgraph)
     chains = {}                # first loop -> later ones
     for node, loop in loops.items():
         if not (may_merge(rewriting, node) and may_merge(rewriting, loop)):

@@ -29,12 +29,7 @@ cdef int32_t shown_by(SymbolicGraph graph, int32_t symbol) except -1:
 
 
 def splits_fused(subgraph) -> bool:
-    """Return whether recomputed ops separate fused ops in an optimised subgraph.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-    """
+    """Return whether recomputed ops separate fused ops in an optimised subgraph."""
     cdef SymbolicGraph graph = subgraph.graph
     cdef int32_t node, symbol, i
     cdef Node* row
@@ -55,20 +50,11 @@ def without_repeats(subgraph):
 
     Readers of a late identity read its input without waiting; simplification then merges the
     recomputed ops with the originals.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
     """
-    cdef Rewriting rewriting = Rewriting()
-    cdef SymbolicGraph source = subgraph.graph
+    cdef Rewriting rewriting = Rewriting(subgraph)
+    cdef SymbolicGraph source = rewriting.source
     cdef int32_t node, shown, i
     cdef Node* row
-    rewriting.begin(subgraph)
     for node in range(source.n_nodes):
         if rewriting.skip(node):
             continue

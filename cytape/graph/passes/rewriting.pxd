@@ -3,8 +3,8 @@
 #     mapping[symbol of the source]    = symbol of the target, or ABSENT
 #     successors[node of the source]   = node of the target that runs in its place, or ABSENT
 #
-# A pass visits the live nodes in run order, and copies each or replaces its outputs by symbols of
-# the target.
+# A pass makes a `Rewriting(subgraph)`, visits the live nodes in run order, and copies each or
+# replaces its outputs by symbols of the target.
 
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from cytape.tensor.values.spec cimport Spec
@@ -28,7 +28,6 @@ cdef class Rewriting:
     cdef char* pinned            # is or has a control input, or is kept: must stay a node
     cdef int32_t n_fed           # symbols of the target before this one are fed
     cdef dict controls           # node of the source -> its control inputs, if it has any
-    cdef int begin(self, subgraph, specs=*, bint waits=*) except -1
     cdef int mark(self, bint waits) except -1
     cdef int32_t producer(self, int32_t symbol) noexcept  # in the source; ABSENT for what is fed
     cdef bint skip(self, int32_t node) except -1      # whether the node is not needed

@@ -53,20 +53,12 @@ cdef tuple where_built(SymbolicGraph graph, int32_t node):
 
 
 cdef class Rewriting:
-    def __cinit__(self, *_, **__):
-        self.controls = {}
-
-    def __dealloc__(self):
-        free(self.mapping)
-        free(self.successors)
-        free(self.live)
-        free(self.pinned)
-
-    cdef int begin(self, subgraph, specs=None, bint waits=True) except -1:
+    def __cinit__(self, subgraph, specs=None, bint waits=True):
         """Find the live nodes, and make a target with the feeds, of these specs if given.
 
-        Control inputs of live nodes are live, too.
+        If nodes wait for their control inputs, those of live nodes are live, too.
         """
+        self.controls = {}
         self.source = subgraph.graph
         self.feeds, self.fetches, self.keep = subgraph.feeds, subgraph.fetches, subgraph.keep
         cdef SymbolicGraph source = self.source
@@ -89,7 +81,13 @@ cdef class Rewriting:
                 self.mapping[symbol] = fed_symbol(
                     self, symbol, spec_at(source, symbol) if specs is None else specs[i])
         self.n_fed = self.target.n_symbols
-        return self.mark(waits)
+        self.mark(waits)
+
+    def __dealloc__(self):
+        free(self.mapping)
+        free(self.successors)
+        free(self.live)
+        free(self.pinned)
 
     cdef int32_t producer(self, int32_t symbol) noexcept:
         cdef int32_t mapped = self.mapping[symbol]
@@ -203,21 +201,9 @@ cdef int set_spec(SymbolicGraph graph, int32_t symbol, Spec spec) except -1:
 
 
 def without_dead_code(subgraph, waits=True):
-    """Keep the nodes that fetches, kept nodes and control inputs need, and all feeds.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-    waits : bool
-        Whether nodes wait for their control inputs. Else these are left out.
-
-    Returns
-    -------
-    Subgraph
-    """
-    cdef Rewriting rewriting = Rewriting()
+    """Keep the nodes that fetches, kept nodes and, if these count, control inputs need; and feeds."""
+    cdef Rewriting rewriting = Rewriting(subgraph, None, waits)
     cdef int32_t node
-    rewriting.begin(subgraph, None, waits)
     for node in range(rewriting.source.n_nodes):
         if not rewriting.skip(node):
             rewriting.copy(node)

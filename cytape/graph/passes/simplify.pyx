@@ -17,20 +17,10 @@ def simplified(subgraph):
     small ones. A number stays what it is if it is multiplied by one or added to minus zero; not if
     it is added to zero or multiplied by zero. Stateful ops, and nodes that others wait for, are
     left as they are. Nodes that become dead stay.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-
-    Returns
-    -------
-    Subgraph
     """
-    cdef Rewriting rewriting = Rewriting()
-    cdef NodeTable table
+    cdef Rewriting rewriting = Rewriting(subgraph)
+    cdef NodeTable table = NodeTable(rewriting.target, rewriting.source.n_nodes)
     cdef int32_t node, symbol
-    rewriting.begin(subgraph)
-    table = NodeTable(rewriting.target, rewriting.source.n_nodes)
     for node in range(rewriting.source.n_nodes):
         if rewriting.skip(node) or parts_known(rewriting, node):
             continue
@@ -43,30 +33,16 @@ def simplified(subgraph):
 
 
 def with_known_specs(subgraph, specs):
-    """Infer all shapes again from the shapes of fed values, which may be more specific.
+    """Infer all shapes again from the specs of the fed values, which may be more specific.
 
-    Ops that sum or broadcast to the shape that their input already has are removed.
-
-    Parameters
-    ----------
-    subgraph : Subgraph
-    specs : sequence of Spec
-        One per feed.
-
-    Returns
-    -------
-    Subgraph
-
-    Raises
-    ------
-    ValueError
-        If an op cannot be applied to such shapes.
+    Ops that sum or broadcast to the shape that their input already has are removed. An op that
+    cannot be applied to the new shapes raises its error.
     """
-    cdef Rewriting rewriting = Rewriting()
+    cdef Rewriting rewriting
     cdef int32_t node
     if not says_more(subgraph, specs):
         return subgraph
-    rewriting.begin(subgraph, specs)
+    rewriting = Rewriting(subgraph, specs)
     for node in range(rewriting.source.n_nodes):
         if rewriting.skip(node):
             continue
