@@ -2,7 +2,7 @@ cimport numpy as cnp
 from cytape.core.interrupts cimport INTERRUPTED, spend_without_gil
 from cytape.ops.kernels.ufunc_loops cimport trouble
 from cytape.ops.kernels.partial_program cimport run_step
-from cytape.ops.kernels.sums cimport add_to_one, sum_of
+from cytape.ops.kernels.sums cimport add_to, sum_of
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
@@ -139,9 +139,9 @@ cdef void add_block(FusedLoop op, char* data, npy_intp length, npy_intp count,
     if length < op.size:
         total = sum_of(op.shape.type_num, length, data)
     elif op.shape.type_num == cnp.NPY_DOUBLE:
-        add_to_one(cnp.NPY_DOUBLE, 8, length, <char*>&total, data)
+        add_to(cnp.NPY_DOUBLE, 0, 8, length, <char*>&total, data)
     else:
-        add_to_one(cnp.NPY_FLOAT, 4, length, <char*>&total_float, data)
+        add_to(cnp.NPY_FLOAT, 0, 4, length, <char*>&total_float, data)
         total = total_float
     while count >> k & 1:
         total += partial_sums[k]

@@ -400,7 +400,8 @@ cdef void run_steps(Program program, int type_num, npy_intp length, char** regis
         step = &program.steps[i]
         run_step(step, type_num, length, registers, strides, registers[step.output])
     for i in range(program.n_results if accumulate else 0):
-        add_to(type_num, itemsize, length, results[i], registers[program.results[i]])
+        add_to(type_num, itemsize, itemsize, length, results[i],
+               registers[program.results[i]])
 
 
 cdef void run_step(const Step* step, int type_num, npy_intp length, char** registers,

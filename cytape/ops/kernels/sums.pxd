@@ -6,10 +6,9 @@ from numpy cimport npy_intp
 
 from .ufunc_loops cimport Loop
 
-cdef void add_to(int type_num, npy_intp itemsize, npy_intp n, char* total,
-                 char* terms) noexcept nogil  # all contiguous
-cdef void add_to_one(int type_num, npy_intp itemsize, npy_intp n, char* total,
-                     char* terms) noexcept nogil  # one number: pairwise
+# Terms are contiguous. A stride of 0 adds all to one number, pairwise.
+cdef void add_to(int type_num, npy_intp stride, npy_intp itemsize, npy_intp n, char* total,
+                 char* terms) noexcept nogil
 cdef double sum_of(int type_num, npy_intp n, const char* terms) noexcept nogil  # of floats; faster
 cdef Loop* add_loop_of(Spec spec) noexcept  # NULL if results might differ from NumPy's
 cdef Value zeros(Spec spec)

@@ -44,13 +44,14 @@ cdef Kernel add_kernel = kernel_of(np.add)
 cdef Loop* add_loops = add_kernel.loops
 
 
-cdef void add_to(int type_num, npy_intp itemsize, npy_intp n, char* total,
+cdef void add_to(int type_num, npy_intp stride, npy_intp itemsize, npy_intp n, char* total,
                  char* terms) noexcept nogil:
     cdef char* data[3]
     cdef npy_intp strides[3]
     data[0] = data[2] = total
     data[1] = terms
-    strides[0] = strides[1] = strides[2] = itemsize
+    strides[0] = strides[2] = stride
+    strides[1] = itemsize
     add_loops[type_num].function(data, &n, strides, add_loops[type_num].data)
 
 
@@ -58,17 +59,6 @@ cdef Value zeros(Spec spec):
     cdef Value value = new_value(spec)
     memset(value.data, 0, spec.nbytes)
     return value
-
-
-cdef void add_to_one(int type_num, npy_intp itemsize, npy_intp n, char* total,
-                     char* terms) noexcept nogil:
-    cdef char* data[3]
-    cdef npy_intp strides[3]
-    data[0] = data[2] = total
-    data[1] = terms
-    strides[0] = strides[2] = 0
-    strides[1] = itemsize
-    add_loops[type_num].function(data, &n, strides, add_loops[type_num].data)
 
 
 cdef double sum_of(int type_num, npy_intp n, const char* terms) noexcept nogil:
@@ -88,7 +78,7 @@ cdef bint add_sum(Value total, Value terms) noexcept:
     cdef Spec spec = terms.spec
     if (spec.nbytes < WORTH_THE_GIL and spec is total.spec and add_loop_of(spec) != NULL
             and terms.contiguous and total.contiguous):
-        add_to(spec.type_num, spec.itemsize, spec.size, total.data, terms.data)
+        add_to(spec.type_num, spec.itemsize, spec.itemsize, spec.size, total.data, terms.data)
         return True
     if spec.type_num != total.spec.type_num or add_loop_of(spec) == NULL:
         return False
