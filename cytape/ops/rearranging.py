@@ -224,7 +224,7 @@ def _repeat_dynamically(a, repeats, axis):
     if axis is None or ndim(a) == 0:
         a, axis = ravel(convert_to_tensor(a)), 0 if axis is None else axis
     axis = normalize_axis_index(axis, ndim(a))
-    return convert_to_tensor(a)[_along(axis, repeated_positions_op(a, repeats, axis=axis))]
+    return convert_to_tensor(a)[index_along(axis, repeated_positions_op(a, repeats, axis=axis))]
 
 
 def tile(A, reps):  # noqa: N803 (NumPy's name)
@@ -272,10 +272,10 @@ def repeat(a, repeats, axis=None):
         a = with_extents(
             a, ValueError, f"the axis {axis} does not have the {n} elements that `repeats` names",
             like=np.asarray(repeats), same=[(axis, 0)])
-    return a[_along(axis, np.repeat(np.arange(n), repeats))]
+    return a[index_along(axis, np.repeat(np.arange(n), repeats))]
 
 
-def _along(axis, index):
+def index_along(axis, index):
     """Return the index that applies `index` to one axis."""
     return (slice(None),) * axis + (index,)
 

@@ -16,7 +16,7 @@ from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import structural
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate, split_op
-from cytape.ops.rearranging import diag
+from cytape.ops.rearranging import diag, index_along
 from cytape.ops.shapes import joining_shapes
 from cytape.ops.shaping import (
     expand_dims,
@@ -30,10 +30,6 @@ from cytape.tensor.values.plain_arrays import plain_array
 from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["block", "delete", "diagflat", "insert", "resize", "trim_zeros"]
-
-
-def _index_along(axis, index):
-    return (slice(None),) * axis + (index,)
 
 
 def _line(arr, axis, name):
@@ -79,8 +75,8 @@ def delete(arr, obj, axis=None):
     left[np.delete(np.arange(n), obj)] = True
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False))
     if len(edges) == 2:  # one slice
-        return identity_op(getitem(arr, _index_along(axis, slice(*edges.tolist()))))
-    return getitem(arr, _index_along(axis, left))
+        return identity_op(getitem(arr, index_along(axis, slice(*edges.tolist()))))
+    return getitem(arr, index_along(axis, left))
 
 
 def insert(arr, obj, values, axis=None):
@@ -120,10 +116,10 @@ def _in_order(whole, axis, order):
     """Take slices in an order, by joining contiguous runs if these are few."""
     cuts = np.flatnonzero(np.diff(order) != 1) + 1
     if len(cuts) > 16:
-        return getitem(whole, _index_along(axis, order))
+        return getitem(whole, index_along(axis, order))
     starts = [0, *cuts.tolist()]
     parts = [
-        getitem(whole, _index_along(axis, slice(int(order[i]), int(order[i]) + j - i)))
+        getitem(whole, index_along(axis, slice(int(order[i]), int(order[i]) + j - i)))
         for i, j in itertools.pairwise([*starts, len(order)])
     ]
     return concatenate(parts, axis)

@@ -26,7 +26,7 @@ from cytape.ops.engine.op_kinds import nondifferentiable, structural
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate, stack
 from cytape.ops.ordering import argsort
-from cytape.ops.rearranging import flip, pad_op, pad_with_op, repeat
+from cytape.ops.rearranging import flip, index_along, pad_op, pad_with_op, repeat
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, reshape, shape, squeeze
 from cytape.tensor import convert_to_tensor
@@ -145,11 +145,6 @@ def _filled(array, widths, fill, options):
     return array
 
 
-def _along(axis, index):
-    """Return the index that applies `index` to one axis."""
-    return (slice(None),) * axis + (index,)
-
-
 # -- copies ----------------------------------------------------------------------------------------
 
 
@@ -197,7 +192,7 @@ def _copied(array, widths, mode, options):
     for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
         if n is None:
             positions = padded_positions_op(array, axis=axis, width=width, mode=mode, **options)
-            array = array[_along(axis, positions)]
+            array = array[index_along(axis, positions)]
         elif any(width):
             array = pad_copies_op(array, axis=axis, width=width, mode=mode)
     return array
@@ -224,7 +219,7 @@ class _Constants(_Given):
 
 class _Ramps(_Given):
     def part(self, x, axis, end, n):
-        edge = squeeze(x[_along(axis, slice(-1, None) if end else slice(1))], axis)
+        edge = squeeze(x[index_along(axis, slice(-1, None) if end else slice(1))], axis)
         ramp = linspace(self.values[axis, end], edge, n, endpoint=False, axis=axis)
         if x.dtype.kind in "iu":
             ramp = floor(ramp)
@@ -255,11 +250,11 @@ def _odd_parts(x, axis, width, mode):
         last = 0 * last
     factors = [np.reshape(f, [-1 if i == axis else 1 for i in range(ndim(x))]).astype(
         x.dtype if x.dtype.kind != "u" else np.int64) for f in (signs, first, last)]
-    ends = [x[_along(axis, slice(k, k + 1))] for k in (0, n - 1)]
+    ends = [x[index_along(axis, slice(k, k + 1))] for k in (0, n - 1)]
     parts = []
     for part in (slice(0, width[0]), slice(len(positions) - width[1], None)):
-        inner, a, b = (f[_along(axis, part)] for f in factors)
-        copies = x[_along(axis, positions[part])]
+        inner, a, b = (f[index_along(axis, part)] for f in factors)
+        copies = x[index_along(axis, positions[part])]
         parts.append(astype(copies * inner + ends[0] * a + ends[1] * b, x.dtype))
     return parts
 
@@ -268,7 +263,7 @@ def _median(x, axis, *, keepdims):
     """Average the two middle elements; for an odd number of elements they are the same."""
     n = _extent(x, axis, "median")
     order = argsort(x, axis=axis)
-    middle = order[_along(axis, slice((n - 1) // 2, n // 2 + 1))]
+    middle = order[index_along(axis, slice((n - 1) // 2, n // 2 + 1))]
     result = reductions.mean(take_along_axis(x, middle, axis), axis, keepdims=keepdims)
     return where(any_true(isnan(x), axis, keepdims=keepdims), np.nan, result)
 
@@ -284,7 +279,7 @@ def _statistic(x, axis, mode, lengths, end):
         length = int(lengths[axis][end])
         if length <= 0:
             np.pad(np.ones(1), 1, mode, stat_length=length)  # NumPy's errors, and warnings for NaN
-        x = x[_along(axis, slice(-length, None) if end and length else slice(length))]
+        x = x[index_along(axis, slice(-length, None) if end and length else slice(length))]
     x = with_extents(
         x, ValueError, f"can't extend empty axis {axis} using modes other than 'constant' or "
         "'empty'", least=((axis, 1),))
