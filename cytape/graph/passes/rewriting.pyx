@@ -201,7 +201,7 @@ cdef int set_spec(SymbolicGraph graph, int32_t symbol, Spec spec) except -1:
 
 
 def without_dead_code(subgraph, waits=True):
-    """Keep the nodes that fetches, kept nodes and, if these count, control inputs need; and feeds."""
+    """Keep feeds, and the nodes that fetches, kept nodes and, if `waits`, control inputs need."""
     cdef Rewriting rewriting = Rewriting(subgraph, None, waits)
     cdef int32_t node
     for node in range(rewriting.source.n_nodes):

@@ -88,10 +88,6 @@ cdef class Executable:
         trace : RunTrace, optional
             Gets the time and the memory that each op takes; the run is slower then.
 
-        Returns
-        -------
-        list of Tensor
-
         Raises
         ------
         GraphError

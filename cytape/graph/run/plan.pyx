@@ -86,19 +86,8 @@ cdef class Plan:
 
         Parameters
         ----------
-        values : sequence of Tensor or ndarray
-            The fed values, in the order of the subgraph's feeds.
-        trace : RunTrace, optional
-            Records the time and the memory of each op; the run is slower.
-
-        Returns
-        -------
-        list of Tensor
-
-        Raises
-        ------
-        GraphError
-            If something fed has another shape or dtype than the tensor it is fed for.
+        values, trace
+            As for `Executable.run`; values must have the shapes and dtypes of the feeds.
         """
         cdef list given = [value_of(x, False) for x in values]
         return [new_tensor(value) for value in self.run_traced(given, trace)]

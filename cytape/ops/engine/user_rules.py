@@ -37,17 +37,12 @@ def register_gradient(name: str) -> Callable[[Rule], Rule]:
     Parameters
     ----------
     name : str
-        The op type; the op may be declared later.
+        The op type. The op may be declared later; it must not have a gradient yet.
 
     Returns
     -------
     callable
         A decorator, which returns the function as it is.
-
-    Raises
-    ------
-    ValueError
-        If the op has a gradient already.
 
     Examples
     --------
@@ -89,10 +84,6 @@ def gradient_rule(name: str) -> Callable:
     name : str
         An op type, or any other name that `register_gradient` was told.
 
-    Returns
-    -------
-    callable
-
     Raises
     ------
     NotDifferentiableError
@@ -126,14 +117,9 @@ def disable_gradient(name: str, reason: str = "") -> None:
     Parameters
     ----------
     name : str
-        The op type; the op may be declared later.
+        The op type. The op may be declared later; it must not have a gradient yet.
     reason : str, optional
         Text of the error.
-
-    Raises
-    ------
-    ValueError
-        If the op has a gradient already.
 
     Examples
     --------
