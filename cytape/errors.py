@@ -208,6 +208,6 @@ class GraphFileError(CytapeError, ValueError):
     ...     try:
     ...         cytape.Graph.load(path)
     ...     except GraphFileError as error:
-    ...         print("no saved graph" in str(error))
+    ...         print("not a saved graph" in str(error))
     True
     """

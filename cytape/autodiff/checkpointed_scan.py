@@ -128,12 +128,14 @@ def checkpointed_scan(
     if n < 0:
         raise ValueError(f"the number of steps must not be negative, got n={n}")
     if snapshots < 1:
-        raise ValueError(f"at least one state must be kept, the first, got snapshots={snapshots}")
+        raise ValueError("at least one state must be kept, the first one: got "
+                         f"snapshots={snapshots}")
     if storage is not None and not os.path.isdir(storage):
         raise FileNotFoundError(f"storage must be an existing directory, got {str(storage)!r}")
     if graph_for(leaves_of_operand(state)) is not None or current_graph() is not None:
         if storage is not None:
-            raise ValueError("storage is for steps that are taken at once, not for a graph")
+            raise ValueError("storage needs eager steps: a graph or traced function does not write "
+                             "snapshots to files")
         from cytape.graph.control.control_flow import scanned
 
         return scanned(step, state, n, snapshots)
@@ -187,8 +189,8 @@ class _Scan:
         assigned = first_run.assigned_since()
         if assigned is not None:
             raise TapeStateError(
-                f"a step of checkpointed_scan assigned to {assigned!r}, and steps are taken more "
-                "than once: make what changes with the steps a part of the state")
+                f"a step of checkpointed_scan assigned to {assigned!r}, but steps run more than "
+                "once: make this value a part of the state")
         self.elsewhere = [*first_run.variables, *first_run.tensors]
         result, self.snapshots = first_run.take_result()  # taken by the first gradient
         outputs = record(name_of(self.step), tensors_in(result), arguments + self.elsewhere,

@@ -189,8 +189,8 @@ cdef class ForwardAccumulator:
         for leaf in primals:
             if not isinstance(leaf, Tensor) and register_dataclasses([leaf]):
                 return self.follow(primal_structure, tangent_structure)
-        refuse_arrays(primal_structure, "what is to be followed {} a TensorArray: follow the "
-                      "tensors that are written to it")
+        refuse_arrays(primal_structure, "a primal {} a TensorArray: pass the tensors that are "
+                      "written to it as primals")
         require_same_structure(primal_structure, tangent_structure)
         tangents = [converted(i, primals[i], tangents[i], recorder.use_batch)
                     for i in range(len(primals))]
@@ -297,8 +297,8 @@ cpdef int require_same_structure(primals, tangents) except -1:
         assert_same_structure(primals, tangents)
     except ValueError as error:
         raise ValueError(
-            f"the tangents are not structured as the primals: {error}. A list is a structure; for "
-            "a primal that is one array make it an array, too (numpy.array)") from error
+            f"the tangents must have the structure of the primals: {error}. A list is a structure; "
+            "if the primal is one array, pass one array as its tangent (numpy.array)") from error
     return 0
 
 

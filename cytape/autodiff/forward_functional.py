@@ -245,7 +245,8 @@ def followed(
 
 def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: int) -> Any:
     if len(args) < 2:
-        raise TypeError(f"pass the arguments of {name_of(fun)}, and after them the vector")
+        raise TypeError(f"expected the arguments of {name_of(fun)} and after them the vector, got "
+                        f"{len(args)} in all")
     arrays_out = not has_tensors((args, kwargs))
     args, vector = args[:-1], args[-1]
     _, product, _ = pushed(grad(fun, argnum), args, argnum, vector, kwargs=kwargs)
@@ -274,8 +275,8 @@ def _ggnvp(
         n_directions = nest.flatten(tangent)[0].shape[0]
         if n_directions is None:
             raise SymbolicTensorError(
-                "the product takes one vector of a batch after the other, and how many there are "
-                "is known only when the graph runs: give the vectors a known first extent"
+                "the product loops over the vectors of a batch, whose number is known only when "
+                "the graph runs: give the batch a known first extent"
             )
         products = [
             pull_back(nest.map_structure(lambda batch, k=k: batch[k], curved))[0]

@@ -440,8 +440,8 @@ cdef class GradientTape:
             if recorder.changed is not None and id in recorder.changed and (
                     not is_known(recorder, id)):
                 raise TapeStateError(
-                    "a tensor that this tape watched was changed in place since, so it is not what "
-                    "the target was computed of. Take the gradient before; or write x = x + 1 "
+                    "a tensor that this tape watched was changed in place, so the target was not "
+                    "computed from its present value. Take the gradient before; or write x = x + 1 "
                     "instead of x += 1 and pass the tensor that was watched; or, within a `with` "
                     "block, watch it again")
             # Watching a tensor warns, but variables are watched implicitly.

@@ -344,7 +344,8 @@ def _by_rows(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> 
     results = [output_of(fun, leaf) for leaf in leaves_of_result(call.value)]
     targets = [result for result in results if result.spec.trainable]
     if not targets:
-        raise TypeError(f"{name_of(fun)} returned no array of a dtype that has a gradient, but of "
+        raise TypeError(f"{name_of(fun)} must return an array of a dtype that has a gradient, "
+                        "floating point or complex; got "
                         f"{', '.join(str(result.dtype) for result in results) or 'none'}")
     for target in targets:
         require_real_for_real(fun, call, target)
@@ -427,12 +428,13 @@ def _directions(
     """Yield the tangent directions and the elements with a tangent, for all parts at once."""
     if not source.spec.known:
         raise SymbolicTensorError(
-            f"hessian_diagonal takes a product for each element of the arguments of {name_of(fun)},"
-            f" and of one of shape {source.shape} their number is known only when the graph runs")
+            "hessian_diagonal computes a product for each element of the arguments of "
+            f"{name_of(fun)}, but the number of elements is known only when the graph runs: an "
+            f"argument has shape {source.shape}")
     if source.ndim < separable_axes:
         raise ValueError(
-            f"{separable_axes} axes of an argument of {name_of(fun)} are to be separable, but it "
-            f"has shape {source.shape}")
+            f"separable_axes={separable_axes} is more than the number of axes of an argument of "
+            f"{name_of(fun)}, which has shape {source.shape}")
     part = source.shape[separable_axes:]
     n = math.prod(part)
     step = chunk_size or max(1, MOST_AT_A_TIME // max(1, source.size))
@@ -448,8 +450,8 @@ def _batch_jacobian(fun: Callable, args: tuple, kwargs: dict, argnum: int) -> An
     target = _only_target(fun, call)
     if len(call.sources) != 1 or nest.flatten(call.selected)[0] is not call.selected:
         raise TypeError(
-            f"batch_jacobian differentiates {name_of(fun)} in one array, not in a structure: got "
-            f"{type(call.selected).__name__}")
+            f"batch_jacobian differentiates {name_of(fun)} with respect to one array, not a "
+            f"structure: got {type(call.selected).__name__}")
     (source,) = call.sources
     (rows,) = call.rows([target], [member_seeds(target, source)])
     (jacobian,) = _stacked(call, target, rows, 1)
@@ -466,7 +468,7 @@ def _only_target(fun: Callable, call: RecordedCall) -> Tensor:
     require_result(fun, call.value)
     if isinstance(call.value, (list, tuple, dict)):
         raise TypeError(
-            f"{name_of(fun)} must return one array, got a {type(call.value).__name__}: make one of "
+            f"{name_of(fun)} must return one array, got a {type(call.value).__name__}: join "
             "several by cytape.numpy.stack, or use jacrev or vjp")
     target = output_of(fun, call.value)
     if not target.spec.trainable:

@@ -30,10 +30,10 @@ def element_seeds(target: Tensor) -> Iterable[Tensor]:
     """Yield a seed for each element of a target; at least one."""
     if target.size is None:
         raise SymbolicTensorError(
-            "a Jacobian takes one backward pass for each element of the target, and of a target "
-            f"of shape {target.shape} their number is known only when the graph runs. "
-            "cytape.jacfwd, in forward mode, does not need to know it; or take the Jacobian "
-            "outside of the traced function, or give the arguments shapes that are known"
+            "a Jacobian takes one backward pass for each element of the target, but their number "
+            f"is known only when the graph runs: the target has shape {target.shape}. Use "
+            "cytape.jacfwd, whose forward mode does not need to know it; or take the Jacobian "
+            "outside of the traced function, or give the arguments known shapes"
         )
     return unit_seeds(target, range(target.size), target.size)
 
@@ -49,10 +49,10 @@ def member_seeds(target: Tensor, source: Tensor) -> Iterable[Tensor]:
     row_size = shape_rules.product(shapes[0][1:])
     if row_size is None:
         raise SymbolicTensorError(
-            "batch_jacobian takes one backward pass for each element of target[0], and of a "
-            f"target of shape {target.shape} their number is known only when the graph runs: "
-            "give the arguments shapes that are known but for the first extent, or take the "
-            "Jacobian outside of the traced function"
+            "batch_jacobian takes one backward pass for each element of target[0], but their "
+            f"number is known only when the graph runs: the target has shape {target.shape}. Give "
+            "the arguments shapes that are known but for the first extent, or take the Jacobian "
+            "outside of the traced function"
         )
     return unit_seeds(target, [slice(i, None, row_size) for i in range(row_size)], row_size)
 

@@ -132,9 +132,9 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
             for source, gradient in zip(sources, found, strict=True):
                 if gradient is None and is_found_no_more(source):
                     raise TapeStateError(
-                        f"{name_of(f)} does not find {source!r} any more, now that it runs again "
-                        "for its gradient: an element of a list or dict or an attribute was bound "
-                        "anew, or changed in place. Pass tensors that change as arguments")
+                        f"{name_of(f)} is recomputed for its gradient, but does not find "
+                        f"{source!r} any more: an element of a list or dict, or an attribute, was "
+                        "replaced or changed in place. Pass tensors that change as arguments")
             return found
 
         def is_found_no_more(source: Tensor) -> bool:

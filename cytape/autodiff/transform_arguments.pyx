@@ -123,7 +123,7 @@ def checked_argnum(argnum) -> int:
     """Return an argnum as an int, or raise."""
     checked = checked_argnums(argnum)
     if isinstance(checked, tuple):
-        raise TypeError(f"the argument to differentiate must be one, got argnum {argnum!r}")
+        raise TypeError(f"argnum must be one integer, got {argnum!r}")
     return checked
 
 
@@ -183,7 +183,7 @@ cdef list positions_of(fun, tuple args, argnums, kwargs):
         if kwargs and len(set(positions)) == len(positions):
             raise ValueError(
                 f"argnums {argnums} count positional arguments, of which {name_of(fun)} got "
-                f"{len(args)}: pass what is to be differentiated by position, not by name "
+                f"{len(args)}: pass the arguments to differentiate by position, not by name "
                 f"({', '.join(kwargs)})"
             )
         defaulted = [name for i, name in enumerate(positional_parameters(fun))

@@ -141,8 +141,7 @@ def reversal(stored, n_steps, n_snapshots):
     check(n_steps, n_snapshots)
     if list(stored[:1]) != [0] or len(stored) > n_snapshots:
         raise ValueError(
-            f"of {n_snapshots} states at the most that are stored the first must be 0, got "
-            f"{list(stored)}")
+            f"stored must be at most {n_snapshots} states, the first of them 0, got {list(stored)}")
     begin_reversal(&actions.schedule, n_steps, min(n_snapshots, max(n_steps, len(stored))))
     for state in stored:
         if not store(&actions.schedule, state):
@@ -227,8 +226,8 @@ def snapshots_beside(block, n_steps, states, nbytes, state_bytes, residual_bytes
 cdef int check_budget(nbytes, state, residual) except -1:
     if state + residual > nbytes:
         raise GraphError(
-            f"the gradient of a loop needs {state + residual} bytes at the least, for one state "
-            f"and what one iteration leaves: memory_budget is {nbytes}"
+            f"the gradient of a loop needs at least {state + residual} bytes, for one state and "
+            f"the residuals of one iteration: memory_budget is {nbytes}"
         )
     return 0
 
@@ -396,7 +395,7 @@ cdef int check(n_steps, n_snapshots) except -1:
     if n_steps < 0:
         raise ValueError(f"the number of steps must not be negative, got {n_steps}")
     if n_snapshots < 1:
-        raise ValueError(f"at least one state must be stored, the first, got {n_snapshots}")
+        raise ValueError(f"n_snapshots must be at least 1, for the first state, got {n_snapshots}")
     return 0
 
 

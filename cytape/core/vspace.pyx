@@ -63,8 +63,8 @@ cdef class OpType:
         self.kind.optional_gradients = 0
         for position in optional_gradients:
             if not 0 <= position < 64:
-                raise ValueError(f"optional_gradients of {name!r} has position {position}; only "
-                                 "outputs 0 to 63 can be named, all of which stand for any more")
+                raise ValueError(f"optional_gradients of {name!r} has position {position}, but "
+                                 "outputs are 0 to 63: all of these stand for further ones, too")
             self.kind.optional_gradients |= <uint64_t>1 << <int>position
         self.kind.release = release_backward
         self.kind.owner = <void*>self

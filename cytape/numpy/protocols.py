@@ -214,7 +214,7 @@ def _without_gradient(name, function, args, arguments):
         else:
             message = (
                 f"{name} has no version in cytape, and a symbolic tensor has no value yet to call "
-                f"it with. {advice}; or call it by cytape.numpy_function, when the graph runs")
+                f"it with. {advice}; or call it through cytape.numpy_function")
         raise SymbolicTensorError(message) from error
 
 

@@ -68,7 +68,7 @@ def clip(
     if a_min is np._NoValue and a_max is np._NoValue:
         a_min, a_max = min, max
     elif a_min is np._NoValue or a_max is np._NoValue:
-        raise TypeError("clip() takes both a_min and a_max, or neither; None is no bound")
+        raise TypeError("clip() takes both a_min and a_max, or neither; pass None for no bound")
     elif min is not np._NoValue or max is not np._NoValue:
         raise ValueError("clip() takes a_min and a_max, or min and max, not both")
     a, a_min, a_max = [np.asarray(x) if isinstance(x, (list, tuple, str)) else x

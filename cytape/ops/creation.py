@@ -67,7 +67,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     dtype('float32')
     """
     if isinstance(dtype, Tensor):
-        raise TypeError("astype: a tensor is no dtype, pass its `dtype`")
+        raise TypeError("astype: expected a dtype, got a tensor: pass its `dtype`")
     if type(x) is not Tensor and not is_tensor(x):
         return np.astype(x, dtype, copy=copy, device=device)
     if device is not None:

@@ -328,7 +328,7 @@ def _rows_of_triangle(columns):
     def pieces(results, operands, *, k):
         whole, x = results[0], np.broadcast_to(operands[0], results[0].shape)
         if k != int(k) or abs(k) > sys.maxsize:
-            raise ValueError("a distance that is no integer of NumPy's")
+            raise ValueError("k must be an integer in NumPy's range")
         k = int(k)
         for row in range(whole.shape[-2]):
             kept = columns(row, k)

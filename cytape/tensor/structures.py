@@ -81,7 +81,7 @@ def register_structure(
     1.0
     """
     if not isinstance(cls, type):
-        raise TypeError(f"what is registered must be a class, got {cls!r}")
+        raise TypeError(f"only classes can be registered as structures, got {cls!r}")
     if cls in _registered:
         raise ValueError(f"{cls.__name__} is registered as a structure already")
     steps = None
@@ -94,8 +94,8 @@ def register_structure(
         steps = _steps(names)
     elif flatten is None or unflatten is None:
         raise TypeError(
-            f"{cls.__name__} is no dataclass, whose fields tell what it consists of: pass flatten "
-            "and unflatten")
+            f"{cls.__name__} is not a dataclass, whose fields would be the parts of the structure: "
+            "pass flatten and unflatten")
     _registered[cls] = _Rules(flatten, unflatten)
     if nest.rules_of_class(cls) is None:
         nest.compose(cls, nest.Composition(flatten, unflatten, steps or (

@@ -241,8 +241,8 @@ cdef int replace(Variable variable, array) except -1:
     cdef dict view
     if trials and variable.variable_id < trials.get(get_ident(), 0):
         raise RuntimeError(
-            f"variable {variable.name!r} was about to be assigned something made up, by a function "
-            "that is only tried out to learn what it returns. Say so by "
+            f"variable {variable.name!r} was about to be assigned a value that is made up: the "
+            "function is only tried out to learn the specs of its results. Pass them, as in "
             "cytape.numpy_function(f, *arguments, specs=...)")
     if not np.can_cast(np.asarray(array).dtype, old.spec.dtype, "same_kind"):
         raise TypeError(f"variable {variable.name!r} is {old.spec.dtype}, cannot assign a value of "

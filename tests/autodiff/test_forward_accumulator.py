@@ -535,7 +535,7 @@ def test_what_is_watched_later_has_as_many_directions():
 
 
 @pytest.mark.parametrize("primals, tangents, error, message", [
-    (cytape.constant([1.0, 2.0]), [1.0, 2.0], ValueError, "structured"),
+    (cytape.constant([1.0, 2.0]), [1.0, 2.0], ValueError, "must have the structure"),
     (cytape.constant([1.0, 2.0]), np.ones(3), ValueError, "shape"),
     (1.0, 1.0, TypeError, "only tensors and variables"),
 ])

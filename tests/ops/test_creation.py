@@ -126,7 +126,7 @@ def test_asarray_copies_if_it_is_told_to(options):
 
 def test_a_tensor_is_no_dtype():
     for x in np.arange(3), cytape.constant([1.0]):
-        with pytest.raises(TypeError, match="a tensor is no dtype"):
+        with pytest.raises(TypeError, match="expected a dtype, got a tensor"):
             np.astype(x, cytape.constant(1.0))
 
 

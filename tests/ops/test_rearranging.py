@@ -35,5 +35,5 @@ def test_a_gradient_that_there_is_none_of():
     """NumPy's triangles of distances between integers are no triangles."""
     x = np.ones((3, 4))
     np.testing.assert_array_equal(np.triu(cytape.constant(x), 1.5).numpy(), np.triu(x, 1.5))
-    with pytest.raises(ValueError, match=r"op 'Triu' is no matter of regions .*'k': 1.5"):
+    with pytest.raises(ValueError, match=r"has no gradient with the attributes .*'k': 1.5"):
         cytape.grad(lambda x: np.sum(np.triu(x, 1.5)))(x)

@@ -77,9 +77,9 @@ class BoundRule:
         written = {*self._contents.changed()} - self._written
         if written:
             raise TapeStateError(
-                f"{self._what} reads {min(written)!r}, which was written to since the call: the "
-                "derivative would be that of other numbers. Have it read a copy that was made "
-                "before (x = x.copy()), or pass it as an argument")
+                f"{self._what} reads {min(written)!r}, which was changed in place since the call, "
+                "so the derivative would be that of other numbers. Read a copy made before the "
+                "call (x = x.copy()), or pass the array as an argument")
         return self.noting(self._bindings.function(self._written), *args, **kwargs)
 
     def noting(self, f: Callable, *args: Any, **kwargs: Any) -> Any:

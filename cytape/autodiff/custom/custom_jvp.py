@@ -183,7 +183,7 @@ class _CustomJvp:
             if not any(variable is x for x in arguments.tensors):
                 raise TypeError(
                     f"{name_of(self.__wrapped__)} has a custom JVP, but reads {variable!r}, which "
-                    "is not among its arguments: pass it as one"
+                    "is not among its arguments: pass it as an argument"
                 )
 
     def _built(
@@ -339,8 +339,7 @@ def _resolved(f: Callable, rule: Callable, args: tuple, kwargs: dict) -> tuple[t
     if rest:
         raise TypeError(
             f"{name_of(f)} was called with the keyword arguments {', '.join(map(repr, rest))}, "
-            "which its JVP rule does not take, and which have no position among its arguments: "
-            "give the rule parameters of these names"
+            "which its JVP rule does not take: give the rule parameters of these names"
         )
     return tuple(positional), options
 

@@ -117,8 +117,8 @@ def _unknown(what: str) -> Callable:
     def partial(_: Any, *xs: Any) -> Any:
         _require_values(xs)
         raise NotDifferentiableError(
-            f"{what} is not known: give it to cytape.elementwise; or stop_gradient that argument, "
-            "if it counts as a constant")
+            f"{what} is not known: pass it to cytape.elementwise, or apply cytape.stop_gradient to "
+            "that argument if it counts as a constant")
 
     return partial
 

@@ -156,8 +156,8 @@ class _NumpyCall(PythonCall):
         for leaf in leaves:
             if not isinstance(leaf, Spec):
                 raise TypeError(
-                    f"specs must be a cytape.Spec or a structure of them, which says what "
-                    f"{self.name} returns; got {leaf!r}"
+                    "specs must be a cytape.Spec or a structure of them, which describes the "
+                    f"result of {self.name}; got {leaf!r}"
                 )
         self._specs = list(map(described, leaves))
         self._structure = nest.pack_sequence_as(specs, [None] * len(leaves))
@@ -176,7 +176,8 @@ class _NumpyCall(PythonCall):
                 nest.assert_same_structure(result, self._structure)
             except ValueError as error:
                 raise ValueError(
-                    f"{self.name} did not return what its specs say: {error}") from None
+                    f"the result of {self.name} does not have the specs given for it: "
+                    f"{error}") from None
             return checked_results(self.name, nest.flatten(result), self.result_specs(()))
 
 

@@ -114,8 +114,8 @@ def record_operation(
     for i, output in enumerate(outputs):
         if output.id in taken:
             raise InvalidIdError(
-                f"output {i} of op {name!r} is there twice or is an input: give every output "
-                "a tensor of its own (cytape.identity makes one)")
+                f"output {i} of op {name!r} is listed twice or is an input: give every output a "
+                "tensor of its own (cytape.identity makes one)")
         taken.add(output.id)
     return record_custom(
         op_type, outputs, inputs,

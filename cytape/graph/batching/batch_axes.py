@@ -37,7 +37,8 @@ def axes_of(structure: Any, axes: Any, name: str, word: str) -> list:
         parts = nest.flatten_up_to(axes, structure)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be structured as the {word}, or end earlier: {error}") from None
+            f"{name} must have the structure of the {word}, or be a prefix of it: "
+            f"{error}") from None
     return [axis for axis, part in zip(nest.flatten(axes), parts, strict=True)
             for _ in nest.flatten(part)]
 
@@ -51,28 +52,29 @@ def members_first(leaf: Any, axis: int, place: str) -> Tensor:
         cause = error
     if x is None or x.dtype.kind not in "biufc":
         raise TypeError(
-            f"{place} has no axis to be mapped along, it is a {type(leaf).__name__}: in_axes must "
-            "be None there") from cause
+            f"{place} is a {type(leaf).__name__}, which has no axis to map: in_axes must be None "
+            "there") from cause
     if x.shape is None:
         raise SymbolicTensorError(f"{place} needs a known number of axes, it has shape {x.shape}")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(
-            f"{place} is to be mapped along axis {axis}, but has shape {x.shape}"
-            + ("" if x.ndim else ": in_axes must be None for what is no batch"))
+            f"{place} has no axis {axis} to map, its shape is {x.shape}"
+            + ("" if x.ndim else ": in_axes must be None for arguments that are not batches"))
     return x if axis % x.ndim == 0 else moveaxis(x, axis, 0)
 
 
 def extent_of(tensors: list[Tensor], places: list[str]) -> int | None:
     """Return the number of members, None if it is known only at run time."""
     if not tensors:
-        raise ValueError("nothing is mapped: in_axes must have an axis for one argument at least")
+        raise ValueError("in_axes is None for all arguments: at least one of them must have a "
+                         "batch axis")
     extent, known = None, ""
     for x, place in zip(tensors, places, strict=True):
         n = x.shape[0]
         if not may_agree((n,), (extent,)):
             raise ValueError(
-                "all that is mapped must have as many members, got "
-                f"{extent} of {known} and {n} of {place}")
+                f"mapped axes must have the same length, got {extent} for {known} and {n} for "
+                f"{place}")
         if n is not None and extent is None:
             extent, known = n, place
     return extent
@@ -82,6 +84,5 @@ def members_moved(x: Tensor, axis: Any) -> Tensor:
     """Return a result with its batch axis moved from the front to another position."""
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(
-            f"a result with an axis for members has {x.ndim} axes, of which {axis} of out_axes is "
-            "none")
+            f"out_axes is {axis}, but with its batch axis the result has {x.ndim} axes")
     return x if axis % x.ndim == 0 else moveaxis(x, 0, axis)

@@ -209,7 +209,7 @@ class Vectorized:
             names = ", ".join(variable.name for variable in graph.assigned.values())
             raise GraphError(
                 f"{self._name} assigns to a variable ({names}), which has one value, not one per "
-                "member: return what is to be assigned, and assign it after the call")
+                "member: return the value, and assign it after the call")
         return graph, symbols, structure, outputs
 
     def _output(self, x: Any) -> Tensor:
@@ -225,8 +225,8 @@ class Vectorized:
             return [tensors]
         if extent is None:
             raise SymbolicTensorError(
-                f"vmap computes {n} members at a time, and how many there are is known only when "
-                "the graph runs: leave out chunk_size, or give the arguments a known extent")
+                f"chunk_size={n} needs the number of members, which is known only when the graph "
+                "runs: leave it out, or give the arguments a known extent")
         return [[x[start : start + n] for x in tensors] for start in range(0, extent, n)]
 
     def _placed(self, x: Tensor, is_mapped: bool, axis: Any, like: Tensor) -> Tensor:
@@ -234,8 +234,8 @@ class Vectorized:
         if axis is None:
             if is_mapped:
                 raise ValueError(
-                    f"a result of {self._name} differs from member to member, but has None in "
-                    "out_axes, which is for what all of them share")
+                    f"out_axes is None for a result of {self._name} that differs between members: "
+                    "give it an axis, None is for results that all members share")
             return x
         if not is_mapped:
             x = _repeated(x, like)
@@ -248,8 +248,8 @@ def _as_many(tensors: list[Tensor], places: list[str]) -> list[Tensor]:
 
     def like(x: Tensor, other: Tensor, place: str) -> Tensor:
         return with_extents(
-            x, ValueError, "all that is mapped must have as many members, got another number of "
-            f"{place} than of {places[0]}", like=other, same=[(0, 0)])
+            x, ValueError, "mapped axes must have the same length, got another length for "
+            f"{place} than for {places[0]}", like=other, same=[(0, 0)])
 
     for x, place in zip(others, places[1:], strict=True):
         first = like(first, x, place)

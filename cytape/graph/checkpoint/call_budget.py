@@ -102,10 +102,10 @@ def symbols_within(
     smallest = min(each.peak for each in found)
     if smallest > budget:
         raise MemoryBudgetError(
-            f"no choice of what calls keep was found within memory_budget={budget} bytes of "
-            f"{trace.name}: the smallest takes {smallest}, to keep all takes {plain.peak}. Allow "
-            "for that; or compute the gradient in a graph by cytape.graph.checkpoint.gradients, "
-            "which may take less, as it computes values again more than once", smallest)
+            f"memory_budget={budget} bytes is too small for {trace.name}: the smallest peak found "
+            f"is {smallest}, and {plain.peak} if all values are kept. Raise the budget; or compute "
+            "the gradient in a graph by cytape.graph.checkpoint.gradients, which may need less, as "
+            "it recomputes values more than once", smallest)
     return min((each for each in found if each.peak <= budget),
                key=lambda each: (each.seconds, each.peak)).symbols
 

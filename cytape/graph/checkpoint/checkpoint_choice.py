@@ -55,8 +55,8 @@ def chosen(
     flat_ys, flat_xs = flat(as_list(ys)), flat(as_list(xs))
     if isinstance(checkpoints, Tensor):
         raise TypeError(
-            f"checkpoints must be a list of tensors, got a tensor: say [tensor]; it is "
-            f"{checkpoints!r}")
+            f"checkpoints must be a list of tensors, got one tensor, {checkpoints!r}: pass "
+            "[tensor]")
     graph = graph_of(flat_ys + flat_xs)
     with building_into(graph):
         places = Places(graph)
@@ -86,8 +86,8 @@ def chosen(
     if not found:
         raise ValueError(
             f"no checkpoint nodes were found between xs and ys (checkpoints={checkpoints!r}): xs "
-            "and ys themselves are none. Give a list of tensors that lie between them, or of parts "
-            "of their names")
+            "and ys themselves do not count. Give a list of tensors that lie between them, or of "
+            "parts of their names")
     _logger.info("keep %d of %d tensors between xs and ys", len(found), len(between.tensors()))
     if _logger.isEnabledFor(logging.DEBUG):
         _logger.debug("keep %s", ", ".join(map(graph.tensor_name_of, found)))
@@ -163,9 +163,9 @@ def _some_bottlenecks(between: Between, least_size: int, read_backwards: set[int
             "to keep, or of parts of their names, or say checkpoints='speed'")
     if not found:
         raise ValueError(
-            "no bottleneck was found, that is a tensor on which all that comes later depends and "
-            "which depends on all that came before: give a list of tensors to keep, or of parts of "
-            "their names, or say checkpoints='speed'")
+            "no bottleneck was found, a tensor that separates all earlier tensors from all later "
+            "ones: give a list of tensors to keep, or of parts of their names, or say "
+            "checkpoints='speed'")
     most = math.sqrt(max(n_read, 1))
     if len(found) <= math.ceil(most):
         return found

@@ -133,7 +133,8 @@ def tensors_of(checkpoints: Any) -> Any:
 def check_no_budget(memory_budget: Any) -> None:
     """Raise if there is a budget without a choice to make."""
     if memory_budget is not None:
-        raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
+        raise ValueError("memory_budget needs checkpoints='auto', which chooses the tensors to "
+                         "keep")
 
 
 def is_planned(checkpoints: Any) -> bool:
@@ -263,8 +264,8 @@ def planned(
     if isinstance(checkpoints, Checkpoints):
         if checkpoints.gradient != _gradient_of(planning):
             raise ValueError(
-                "checkpoints are those of a plan for another gradient: plan this one, or give "
-                "list(checkpoints) to keep these tensors")
+                "checkpoints is the plan of another gradient: make a plan for this one, or pass "
+                "list(checkpoints) to keep the same tensors")
         made = planning.following(checkpoints.schedule)
     elif memory_budget is None:
         made = _smallest_in_time(planning)

@@ -52,7 +52,7 @@ def check_call(what: str, body: Any, specs: Sequence[Spec]) -> None:
     cytape.errors.GraphError: the body takes 1 operands, got 0
     """
     if not isinstance(body, ConcreteFunction):
-        raise GraphError(f"{what} is no function: {body!r}")
+        raise GraphError(f"{what} is not a function: {body!r}")
     own = list(map(body.graph.spec_of, body.input_symbols))
     _require(len(own) == len(specs), f"{what} takes {len(own)} operands, got {len(specs)}")
     _check_specs(f"{what} takes", own, specs)

@@ -157,7 +157,7 @@ def _agreeing(
             continue
         if x is None or y is None:
             raise ValueError(
-                f"{who} must return the same structure, but of their results at {place} one is "
+                f"{who} must return the same structure, but one of their results at {place} is "
                 f"None: {x!r} and {y!r}"
             )
         with unrecorded(), building_into(body):

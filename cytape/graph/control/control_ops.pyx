@@ -299,8 +299,8 @@ def stacked(list arrays, spec):
         return np.zeros((0, *[extent or 0 for extent in spec.shape or ()]), spec.dtype)
     if len({array.shape for array in arrays}) > 1:
         raise GraphError(
-            "what the iterations of a loop (or the members of vmap) return, or leave for its "
-            "gradient, must have one shape to be stacked, got "
-            f"{sorted({array.shape for array in arrays})}: reduce within the function what depends "
-            "on values, as x[x > 0] does, or choose by cytape.numpy.where")
+            "results and residuals of the iterations of a loop (or the members of vmap) must have "
+            f"one shape to be stacked, got {sorted({array.shape for array in arrays})}: arrays "
+            "whose shape depends on values, such as x[x > 0], must be reduced within the function, "
+            "or replaced by cytape.numpy.where")
     return np.stack(arrays)

@@ -182,11 +182,11 @@ def settled(structure: Any, like: Any, word: str) -> Any:
             continue
         if not is_known(other.element_shape):
             raise ValueError(
-                f"{places[i]} needs to know the shape of its elements before a loop or a branch "
-                f"writes to it, and what that writes has the shape {other.element_shape} in this "
-                "graph, where only a run tells what is None (reduce_retracing=True and unknown "
-                "extents of an input_signature do that): write an element before, or pass "
-                "TensorArray an element_shape without None"
+                f"{places[i]} needs the shape of its elements before a loop or a branch writes to "
+                f"it. The elements written have shape {other.element_shape}, where None is an "
+                "extent that only a run knows (because of reduce_retracing=True or an "
+                "input_signature): write an element before, or pass TensorArray an element_shape "
+                "without None"
             )
         leaves[i] = leaves[i].told(other.element_shape)
     return nest.pack_sequence_as(structure, leaves, expand=False)

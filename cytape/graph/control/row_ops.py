@@ -101,8 +101,8 @@ def _updated(x, rows, index, n_rows, *, axis):
     expected = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
     if rows.shape != expected:  # no broadcasting
         raise ValueError(
-            f"TensorArray: elements of shape {x.shape[axis + 1 :]} are written to "
-            f"{index.size} places, got an array of shape {rows.shape} for them"
+            f"TensorArray: expected {index.size} elements of shape {x.shape[axis + 1 :]} to write, "
+            f"got an array of shape {rows.shape}"
         )
     updated[_at(index, axis)] = rows
     return updated

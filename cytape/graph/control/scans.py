@@ -221,7 +221,7 @@ class _Sequence:
         self._structure: Any = elems
         self._tensors = list(map(convert_to_tensor, leaves_of_operand(elems)))
         if not self._tensors:
-            raise ValueError("elems must have a tensor at least")
+            raise ValueError("elems must have at least one tensor")
         places = nest.paths(elems, "elems")
         shape = self._tensors[0].shape
         for place, tensor in zip(places, self._tensors, strict=True):
@@ -242,7 +242,7 @@ class _Sequence:
             first: list[Tensor] = []
         else:
             if any(tensor.shape is not None and tensor.shape[0] == 0 for tensor in self._tensors):
-                raise ValueError("there are no elements, and no initializer to return")
+                raise ValueError("elems has no elements, so an initializer is needed as the result")
             self._accumulated, name = self.elems, "elems"
             first = start = [
                 made_whole(tensor[-1 if self._reverse else 0]) for tensor in self._tensors]

@@ -155,7 +155,7 @@ class TensorArray:
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         self.use()
-        raise TypeError("a TensorArray is no array: stack() it")
+        raise TypeError("a TensorArray is not an array: call its method stack()")
 
     def __repr__(self) -> str:
         form = self._form
@@ -220,7 +220,8 @@ class TensorArray:
             n = len(numbers(indices))
             if value.shape[0] not in (None, n):
                 raise ValueError(
-                    f"scatter takes a slice for each index, got {value.shape[0]} for {n}")
+                    f"scatter needs one slice for each index, got {value.shape[0]} slices and {n} "
+                    "indices")
             value = ensure_shape(value, (n, *value.shape[1:]))
         return self._written(
             indices, value, value.shape and value.shape[1:], lambda: list(unstack(value)))
@@ -243,7 +244,8 @@ class TensorArray:
             raise TypeError(f"lengths must be integers along one axis, got {lengths!r}")
         if value.shape[0] not in (None, lengths.sum()):
             raise ValueError(
-                f"the lengths sum to {lengths.sum()}, but what is split has {value.shape[0]} slices"
+                f"the lengths sum to {lengths.sum()}, but the split tensor has {value.shape[0]} "
+                "slices"
             )
         array = self
         for i, part in enumerate(split(value, np.cumsum(lengths)[:-1]) if lengths.size else ()):
@@ -307,7 +309,7 @@ class TensorArray:
         array([1., 2., 3., 4.])
         """
         if self.use().element_shape == ():
-            raise ValueError("concat joins along the first axis of elements; scalars have none")
+            raise ValueError("concat joins along the first axis of elements, got scalars")
         form = self._form
         if isinstance(form, Elements) and form.n_writes and form.size:
             return concatenate(list(map(self._element, range(form.size))))
@@ -394,8 +396,8 @@ class TensorArray:
             for element in form.by_index().values():
                 return fill_like(element, 0)
         raise ValueError(
-            f"TensorArray: index {index} was not written, and what zeros to read there is not "
-            "known: write it, or pass element_shape"
+            f"TensorArray: index {index} was not written, and the shape of the zeros to read there "
+            "is not known: write it, or pass element_shape"
         )
 
     def _rows(self, leaves: Sequence[Any] | None = None) -> Rows:
@@ -441,8 +443,8 @@ class TensorArray:
             )
         if not may_agree(shape, self.element_shape):
             raise ValueError(
-                f"a TensorArray of elements of shape {self.element_shape} takes none of shape "
-                f"{shape}; one with infer_shape=False takes them of any shape"
+                f"a TensorArray of elements of shape {self.element_shape} does not take one of "
+                f"shape {shape}; with infer_shape=False it takes elements of any shape"
             )
 
     def _written(self, index: Any, values: Tensor, shape: Any, parts: Callable) -> TensorArray:

@@ -132,7 +132,8 @@ def gradients(
         return upper("checkpointed_gradients")(
             ys, xs, grad_ys, checkpoints, memory_budget, **options)
     if memory_budget is not None:
-        raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
+        raise ValueError("memory_budget needs checkpoints='auto', which chooses the tensors to "
+                         "keep")
     return differentiated(ys, xs, grad_ys, **options)
 
 

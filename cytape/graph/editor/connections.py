@@ -159,7 +159,7 @@ def check_cios(
             raise TypeError(f"expected a ControlOutputs, or None, got {given!r}")
     if control_ios is not None:
         if control_outputs is not None:
-            raise ValueError("control_ios says what control_outputs says: give only one of them")
+            raise ValueError("give control_ios or control_outputs, not both")
         control_inputs, control_outputs = True, control_ios
     if control_outputs is not None:
         control_outputs.update()

@@ -110,8 +110,8 @@ def copy_with_input_replacements(
     for symbol in replaced:
         if symbol not in view.input_symbols:
             raise ValueError(
-                f"{view.graph.tensor_name_of(symbol)!r} is no input of the view, so it cannot be "
-                f"replaced; these are {_names(list(view.inputs))}")
+                f"{view.graph.tensor_name_of(symbol)!r} is not an input of the view, so it cannot "
+                f"be replaced; the inputs are {_names(list(view.inputs))}")
     return _reading(replaced)(
         view, view.graph if dst_graph is None else dst_graph, dst_scope, src_scope,
         reuse_dst_scope)
@@ -179,7 +179,8 @@ def graph_replace(
         op.outputs and replaced.keys() >= set(graph.outputs_of(op.node)))]
     if not ops and replaced.keys().isdisjoint(symbols_of(targets)):
         raise ValueError(
-            f"none of the targets, {_names(targets)}, depends on what is replaced, {_names(old)}")
+            f"none of the targets, {_names(targets)}, depends on the replaced tensors, "
+            f"{_names(old)}")
     new = dict(replaced)
     if ops:
         _, info = _reading(replaced)(

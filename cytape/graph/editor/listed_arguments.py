@@ -164,19 +164,20 @@ def replacements(graph: Any, replacement_ts: Any) -> dict[int, Tensor]:
         old = key.deref() if isinstance(key, TensorReference) else key
         if isinstance(old, Variable):
             raise TypeError(
-                f"{old!r} is no tensor of a graph: give what reads it, graph.variable_value(w), as "
-                "what is to be replaced")
+                f"{old!r} is not a tensor of a graph: to replace the value of a variable w, give "
+                "the tensor that reads it, graph.variable_value(w)")
         [old] = make_list_of_t(old)
         if graph.ops[graph.as_node(old)] is variable_handle_op:
             raise ValueError(
-                f"{old.name!r} stands for a variable, which stays the same: replace what reads it, "
-                "graph.variable_value(w)")
+                f"{old.name!r} is the handle of a variable and cannot be replaced: replace the "
+                "tensor that reads the variable, graph.variable_value(w)")
         if isinstance(new, Tensor) and new.graph is None:
             raise TypeError(
-                f"{old.name!r} is to be replaced by a tensor of the graph, got {new!r}, which has "
-                "a value: give graph.constant(value), or graph.variable_value(w) for a variable")
+                f"the replacement of {old.name!r} must be a tensor of the graph, got {new!r}, "
+                "which has a value: give graph.constant(value), or graph.variable_value(w) for a "
+                "variable")
         if not isinstance(new, Tensor):
-            raise TypeError(f"{old.name!r} is to be replaced by a tensor, got {new!r}")
+            raise TypeError(f"the replacement of {old.name!r} must be a tensor, got {new!r}")
         if new.dtype != old.dtype:
             raise TypeError(
                 f"{old!r} cannot be replaced by a tensor of dtype {new.dtype}, got {new!r}")

@@ -119,8 +119,8 @@ def replaced_symbols(
     """
     if len(symbols0) != len(symbols1):
         raise ValueError(
-            f"expected as many tensors to read as tensors that are read now, got {len(symbols0)} "
-            f"and {len(symbols1)}")
+            f"expected as many replacements as tensors to replace, got {len(symbols0)} and "
+            f"{len(symbols1)}")
     new: dict[int, int] = {}
     pairs = list(zip(symbols0, symbols1, strict=True))
     if swap:
@@ -128,9 +128,8 @@ def replaced_symbols(
     for symbol0, symbol1 in pairs:
         if not says_as_much(graph.spec_of(symbol0), graph.spec_of(symbol1)):
             raise ValueError(
-                f"{graph.describe(symbol0)} cannot be read in place of "
-                f"{graph.describe(symbol1)}: dtype and shape have to be the same, and no extent "
-                "unknown that was known")
+                f"{graph.describe(symbol0)} cannot be read in place of {graph.describe(symbol1)}: "
+                "dtype and shape must be the same, and known extents must stay known")
         if new.setdefault(symbol1, symbol0) != symbol0:
             raise ValueError(
                 f"{graph.describe(symbol1)} cannot be replaced by two tensors at once")

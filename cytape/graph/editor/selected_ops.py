@@ -273,6 +273,6 @@ def _regex(
         return None
     if not isinstance(graph, Graph):
         raise ValueError(
-            f"say with graph= in which graph {pattern.pattern!r} is to be looked for, got {graph!r}"
+            f"a search for {pattern.pattern!r} needs a graph: pass graph=, got {graph!r}"
         )
     return pattern

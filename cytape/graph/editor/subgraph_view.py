@@ -366,7 +366,7 @@ def _position(symbols: list[int], t: Tensor, ts: Sequence[Tensor], what: str) ->
     [t] = make_list_of_t(t)
     symbol = t.graph.symbol_of(t)
     if symbol not in symbols or t.graph is not ts[0].graph:
-        raise ValueError(f"{t!r} is no {what} of the view; these are {_names(ts)}")
+        raise ValueError(f"{t!r} is not an {what} of the view; its {what}s are {_names(ts)}")
     return symbols.index(symbol)
 
 

@@ -39,7 +39,7 @@ def make_view(*args: Any, graph: Graph | None = None) -> SubGraphView:
     else:
         view = SubGraphView(*select_ops_and_ts(*args, graph=graph))
     if graph is not None and view.graph not in (graph, None):
-        raise ValueError("the view is one of another graph than the one that was given")
+        raise ValueError("the view belongs to another graph than the given one")
     return view
 
 

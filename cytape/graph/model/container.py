@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[np.ndarray]]:
         raise
     except Exception as error:  # zipfile and json raise various errors for damaged data
         name = os.fspath(path)
-        raise GraphFileError(f"{name!r} is no saved graph, or damaged: {error}") from error
+        raise GraphFileError(f"{name!r} is not a saved graph, or is damaged: {error}") from error
 
 
 def _parsed(content: bytes) -> tuple[Any, list[np.ndarray]]:
@@ -95,7 +95,7 @@ def _array(content: bytes) -> np.ndarray:
         raise GraphFileError(f"an array has version {version} of the format, expected (1, 0)")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(data)
     if dtype.hasobject or dtype.names is not None or dtype.subdtype is not None:
-        raise GraphFileError(f"an array has dtype {dtype}, which is none of numbers")
+        raise GraphFileError(f"an array has dtype {dtype}, which is not a dtype of numbers")
     if any(extent < 0 for extent in shape):
         raise GraphFileError(f"an array has shape {shape}")
     if dtype.itemsize == 0:  # any number of elements would fit into no bytes

@@ -139,7 +139,7 @@ class GraphBuilder:
             raise GraphFileError("the first scope has no name")
         for name in names[1:]:
             if type(name) is not str or not name.endswith("/"):
-                raise GraphFileError(f"{brief(name)} is no name of a scope")
+                raise GraphFileError(f"{brief(name)} is not the name of a scope")
             checked_name(name[:-1])
         return self.graph._names.restore_scopes(names)
 
@@ -159,7 +159,7 @@ class GraphBuilder:
     def _override(self, pair: Any) -> tuple[str, str]:
         op_type, name = listed(pair, 2)
         if type(op_type) is not str or type(name) is not str:
-            raise GraphFileError(f"{brief(pair)} is no pair of names")
+            raise GraphFileError(f"{brief(pair)} is not a pair of names")
         return op_type, name
 
     def _controls(self, nodes: list[Any]) -> tuple[int, ...]:
@@ -175,7 +175,7 @@ class GraphBuilder:
             raise GraphFileError(f"no op {brief(name)} is declared: import the module that does it")
         context = numbered(self._contexts, field(code, "context", int), "context")
         if max((*context.controls, context.original), default=-1) >= node:
-            raise GraphFileError("it is to wait for, or to differentiate, an op that follows")
+            raise GraphFileError("it waits for, or differentiates, an op that follows")
         inputs = [self.tensor(symbol) for symbol in field(code, "inputs", list)]
         attrs = {key: self.decoder.decode(x) for key, x in field(code, "attrs", dict).items()}
         _check_call(op, len(inputs), attrs)
@@ -201,7 +201,7 @@ class GraphBuilder:
     def tensor(self, symbol: Any) -> Tensor:
         """Return the tensor of a symbol."""
         if type(symbol) is not int:
-            raise GraphFileError(f"{brief(symbol)} is no tensor")
+            raise GraphFileError(f"{brief(symbol)} is not a tensor")
         return self.graph.tensor_at(symbol)
 
 

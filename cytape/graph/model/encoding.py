@@ -238,7 +238,7 @@ class Decoder:
     def _real(self, code: Any) -> float:
         value = self.decode(code)
         if type(value) not in (int, float):
-            raise GraphFileError(f"{brief(code)} is no real number")
+            raise GraphFileError(f"{brief(code)} is not a real number")
         return float(value)
 
     def _stream(self, seeds: Any) -> Any:
@@ -249,7 +249,7 @@ class Decoder:
 
     def _seed(self, code: Any) -> int:
         if type(code) is not int or code < 0:
-            raise GraphFileError(f"{brief(code)} is no seed")
+            raise GraphFileError(f"{brief(code)} is not a seed")
         return code
 
     def _window(self, codes: Any) -> Window:
@@ -300,13 +300,13 @@ class Decoder:
     def _scalar(self, number: Any) -> Any:
         array = self.take_array(number)
         if array.ndim:
-            raise GraphFileError(f"array {number} is no scalar")
+            raise GraphFileError(f"array {number} is not a scalar")
         return array[()]
 
     def _scalar_type(self, name: Any) -> type:
         found = _SCALAR_TYPES.get(name) if type(name) is str else None
         if found is None:
-            raise GraphFileError(f"{brief(name)} is no scalar type")
+            raise GraphFileError(f"{brief(name)} is not a scalar type")
         return found
 
 
@@ -348,11 +348,11 @@ def dtype_named(name: Any) -> np.dtype:
         As the attribute `str` of dtypes.
     """
     if type(name) is not str or not _DTYPE.fullmatch(name):
-        raise GraphFileError(f"{brief(name)} is no dtype")
+        raise GraphFileError(f"{brief(name)} is not a dtype")
     try:
         dtype = np.dtype(name)
     except (TypeError, ValueError) as error:
-        raise GraphFileError(f"{name!r} is no dtype") from error
+        raise GraphFileError(f"{name!r} is not a dtype") from error
     if dtype.itemsize > _LARGEST_ITEM:
         raise GraphFileError(f"{name!r} has elements of {dtype.itemsize} bytes")
     return dtype

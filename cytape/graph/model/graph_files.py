@@ -150,7 +150,7 @@ class _Loader:
 
     def __init__(self, graph: Any, program: Any, arrays: list[np.ndarray]) -> None:
         if field(program, "format", str) != FORMAT:
-            raise GraphFileError("this is no saved graph")
+            raise GraphFileError("this is not a saved graph")
         if field(program, "version", int) != VERSION:
             raise GraphFileError(
                 f"the graph was saved in version {brief(program['version'])} of the format; this "
@@ -197,7 +197,7 @@ class _Loader:
         for symbol in inputs:
             numbered(symbols, symbol, "tensor")
             if graph.ops[graph.node_of(symbol)] is not OPS["Placeholder"]:
-                raise GraphFileError(f"its input {symbol} is no placeholder")
+                raise GraphFileError(f"its input {symbol} is not a placeholder")
         if len(set(inputs)) < len(inputs):
             raise GraphFileError("two inputs are the same")
         for symbol in outputs:
@@ -207,7 +207,7 @@ class _Loader:
             loop = numbered(self.functions, number, "function")
             if not _returns_more(
                     body, code, loop, self.program["functions"][number], self.arrays):
-                raise GraphFileError(f"it does not compute what function {number} does, and more")
+                raise GraphFileError(f"it does not compute all results of function {number}")
             body.history_of = loop
         return body
 
@@ -219,7 +219,7 @@ class _Loader:
         for pair in field(program, "collections", list):
             name, items = listed(pair, 2)
             if type(name) is not str:
-                raise GraphFileError(f"{brief(name)} is no name of a collection")
+                raise GraphFileError(f"{brief(name)} is not the name of a collection")
             for item in listed(items):
                 graph.add_to_collection(name, self.item(item))
         if field(program, "finalized", bool):

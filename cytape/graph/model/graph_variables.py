@@ -236,7 +236,7 @@ class Variables(BuiltUnderContexts, Collections):
                 value = np.full(shape, value)
             if shape is not None and value.shape != shape:
                 raise ValueError(
-                    f"variable {name!r} is to have shape {shape}, but its initial value has shape "
+                    f"variable {name!r} must have shape {shape}, but its initial value has shape "
                     f"{value.shape}"
                 )
             return Variable(value, trainable, name)

@@ -246,7 +246,8 @@ class Lookup(SymbolicGraph):
             return self.operation_at(node)
         outputs = self.outputs_of(node)
         if not index.isdecimal():
-            raise ValueError(f"{name!r} is no name of a tensor: after the colon stands a number")
+            raise ValueError(f"{name!r} is not the name of a tensor: a number must follow the "
+                             "colon")
         if int(index) >= len(outputs):
             raise KeyError(f"operation {operation!r} has {len(outputs)} outputs, none is {name!r}")
         return self.tensor_at(outputs[int(index)])

@@ -39,8 +39,8 @@ def checked_name(name: str) -> str:
         raise TypeError(f"a name is a string, got {name!r}")
     if not _VALID.fullmatch(name):
         raise ValueError(
-            f"{name!r} is no name: names are of letters, digits and the characters _.-/, begin "
-            "with a letter, a digit or a dot, and do not end with /"
+            f"{name!r} is not a valid name: names consist of letters, digits and the characters "
+            "_.-/, begin with a letter, a digit or a dot, and do not end with /"
         )
     return name
 

@@ -48,7 +48,7 @@ cdef class AccumulateOp(Op):
         for operand, index in zip(self.operand_specs, self.indices):
             if not is_part(index, operand, spec, &region):
                 raise ValueError(f"a term of shape {operand.shape} cannot be added to {index} of "
-                                 f"what has shape {spec.shape}")
+                                 f"an array of shape {spec.shape}")
         self.first_is_all = bool(self.indices) and self.indices[0] is None and (
             (<Spec>self.operand_specs[0]).size == spec.size)
 

@@ -66,8 +66,8 @@ cdef bint decompose(Rewriting rewriting, int32_t node) except -1:
     result = made
     spec = spec_at(source, found.first_output)
     if result.held.spec is not spec and spec.known:
-        raise GraphError(f"what op {op.name!r} is made of has the shape {result.shape} and the "
-                         f"dtype {result.dtype}; it should have {spec.shape} and {spec.dtype}")
+        raise GraphError(f"the composition of op {op.name!r} has the shape {result.shape} and the "
+                         f"dtype {result.dtype}; expected were {spec.shape} and {spec.dtype}")
     for i in range(first, target.n_nodes):
         located_as(target, i, source, node)
         target.nodes[i].context = found.context

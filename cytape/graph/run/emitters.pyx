@@ -101,7 +101,7 @@ cdef bint by_loop(Code code, int32_t node, Op op) except -1:
 cdef bint no_value(Code code, int32_t node, Op op) except -1:
     raise GraphError(
         f"{code.graph.describe(code.graph.nodes[node].first_output)} has no value: it is a "
-        "placeholder that is needed for what is to be computed, so a value must be fed for it")
+        "placeholder that the fetched tensors need, so a value must be fed for it")
 
 
 cdef bint constant(Code code, int32_t node, Op op) except -1:

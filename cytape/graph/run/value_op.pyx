@@ -39,9 +39,9 @@ cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1:
         if value.spec is not spec and not fits(value.spec, spec):
             where = where_built(graph.location_of(graph.node_of(symbol)))
             raise GraphError(
-                f"what is fed for {graph.describe(symbol)}{where} has the shape "
-                f"{value.spec.shape} and the dtype {value.spec.dtype}; these must be "
-                f"{spec.shape} and {spec.dtype}")
+                f"the value fed for {graph.describe(symbol)}{where} has the shape "
+                f"{value.spec.shape} and the dtype {value.spec.dtype}; expected were {spec.shape} "
+                f"and {spec.dtype}")
     return 0
 
 

@@ -239,8 +239,8 @@ class FunctionGraph(Graph):
         """Return the variable of a name from the graph in which the function is called."""
         if not isinstance(self.outer_graph, Graph):
             raise RuntimeError(
-                f"{self.name} is not called while a graph is being built, which could have a "
-                f"variable {name!r}: make a cytape.Variable instead, and keep it"
+                f"{self.name} asks for variable {name!r} of a graph, but is not called while a "
+                "graph is being built: make a cytape.Variable instead, and keep it"
             )
         self.graphs_asked.append(self.outer_graph)
         return self.outer_graph.get_variable(name, *args, **kwargs)

@@ -127,8 +127,8 @@ def function(
     if grad_func is not None and python_grad_func is not None:
         raise ValueError("give grad_func or python_grad_func, not both: there is one gradient")
     if checkpoints is not None and (grad_func is not None or python_grad_func is not None):
-        raise ValueError("give checkpoints or a gradient function, not both: they are for one that "
-                         "follows from the function")
+        raise ValueError("give checkpoints or a gradient function, not both: checkpoints are for "
+                         "the gradient that cytape derives")
     options = (
         input_signature, reduce_retracing, grad_func, python_grad_func, name, max_traces, max_bytes,
         checkpoints, memory_budget)
@@ -167,11 +167,12 @@ cdef class Function:
         if checkpoints is not None and getattr(f, "is_derivative", False):
             warn(
                 f"{getattr(f, '__name__', 'f')} is traced with checkpoints, but it is a derivative "
-                "itself, and checkpoints are for derivatives of what is traced: give them to the "
-                "inner function, as in grad(function(f, checkpoints=...))")
+                "itself, and checkpoints are for derivatives of the traced function: give them to "
+                "the inner function, as in grad(function(f, checkpoints=...))")
         check_budget(memory_budget)
         if memory_budget is not None and checkpoints != "auto":
-            raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
+            raise ValueError("memory_budget needs checkpoints='auto', which chooses the tensors to "
+                             "keep")
         self.grad_func, self.python_grad_func = grad_func, python_grad_func
         self.checkpoints = Automatic(memory_budget) if checkpoints == "auto" else checkpoints
         for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):
@@ -272,7 +273,7 @@ cdef class Function:
             nest.assert_same_structure(passed, self.input_signature)
         except ValueError as error:
             raise TypeError(
-                f"{self.name} is not called as its input signature says: {error}") from None
+                f"the arguments of {self.name} do not match its input signature: {error}") from None
         tensors = []
         leaves, specs = nest.flatten(passed), nest.flatten(self.input_signature)
         for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):

@@ -132,7 +132,8 @@ def polydiv(u, v):
     if any(values_of(x) is None for x in (u, v)):
         raise SymbolicTensorError(
             "polydiv: how many coefficients the remainder has depends on values, which symbolic "
-            "tensors do not have yet; call it by cytape.numpy_function, when the graph runs")
+            "tensors do not have yet; call it through cytape.numpy_function, which runs with the "
+            "graph")
     u, v = _all_coefficients("polydiv", u, v)
     dtype = np.result_type(*[np.result_type(x.dtype, 0.0) for x in (u, v)])
     u, v = convert_to_tensor(u).astype(dtype), convert_to_tensor(v).astype(dtype)
@@ -482,8 +483,9 @@ def roots(p):
     if p.graph is not None:
         raise SymbolicTensorError(
             "roots: whether they are complex depends on values, which symbolic tensors do not have "
-            "yet; convert the coefficients to complex numbers, call it by cytape.numpy_function, "
-            "when the graph runs, or take the eigenvalues of the companion matrix")
+            "yet; convert the coefficients to complex numbers, call it through "
+            "cytape.numpy_function, which runs with the graph, or take the eigenvalues of the "
+            "companion matrix")
     p = _coefficients(p, "roots")
     nonzero = np.flatnonzero(values_of(p))
     if not nonzero.size:

@@ -25,8 +25,8 @@ def _fold(x, begins=None, *, name, axis):
         return ufunc.accumulate(x, axis)
     if begins.shape != (x.shape[axis],):
         raise ValueError(
-            f"slices of an axis of {x.shape[axis]} elements begin where an array of shape "
-            f"{begins.shape} says")
+            f"expected a mask of the {x.shape[axis]} elements where slices begin, got an array of "
+            f"shape {begins.shape}")
     starts = np.flatnonzero(begins)
     if not starts.size or starts[0]:
         starts = np.concatenate([[0], starts])

@@ -101,7 +101,7 @@ def matvec(x1, x2, /, out=None, **kwargs):
     if not _fit(x1, x2, 2, 1, kwargs):
         x1, x2 = _tensors(np.matvec, x1, x2, kwargs)
         if ndim(x1) < 2:
-            raise ValueError(f"matvec: the first operand has shape {shape(x1)}, and is no matrix")
+            raise ValueError(f"matvec: the first operand must be a matrix, got shape {shape(x1)}")
         _mismatch("matvec", x1, x2, -1, -1)
     if ndim(x1) == 2 and ndim(x2) == 1:
         return matmul_op(x1, x2)
@@ -122,7 +122,7 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     if not _fit(x1, x2, 1, 2, kwargs) or x1.dtype.kind == "c":  # needs another op, for conjugation
         x1, x2 = _tensors(np.vecmat, x1, x2, kwargs)
         if ndim(x2) < 2:
-            raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")
+            raise ValueError(f"vecmat: the second operand must be a matrix, got shape {shape(x2)}")
         _mismatch("vecmat", x1, x2, -1, -2)
     if ndim(x1) == 1 and ndim(x2) == 2:
         return matmul_op(conj_if_complex(x1), x2)

@@ -293,7 +293,7 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
                 raise TypeError(
                     f"the gradient of op {op.op_type.name!r} with respect to its input {i} is made "
                     f"of {(<Value>gradient).spec.dtype} data; it must be a tensor, IndexedSlices, "
-                    "or what converts to a tensor of numbers")
+                    "or convertible to a tensor of numbers")
             if (<Value>gradient).spec is not spec or observed():
                 gradient = new_tensor(gradient)
         if type(gradient) is Tensor and (<Tensor>gradient).held.spec is not spec:

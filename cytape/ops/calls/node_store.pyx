@@ -216,7 +216,7 @@ cdef class NodeStore:
         else:
             many = np.ascontiguousarray(inputs, np.int32)
             if many.min() < 0 or many.max() >= self.n_symbols:
-                raise IndexError("an input is no symbol of this graph")
+                raise IndexError("an input is not a symbol of this graph")
             node = self.append(op, attrs, <const int32_t*>cnp.PyArray_DATA(many), n, len(specs))
         for spec in specs:
             self.append_symbol(spec)

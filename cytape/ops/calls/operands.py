@@ -85,9 +85,9 @@ def written_to_array(name, out, result, where=True):
     except (DetachedError, SymbolicTensorError) as error:
         cause = error
     raise TypeError(
-        f"{name}: out must be a tensor where an operand is one that is recorded or symbolic, got "
+        f"{name}: out must be a tensor if an operand is a recorded or symbolic tensor, got "
         f"{type(out).__name__}: an array cannot hold the derivative of a tensor. Make it with "
-        "cytape.numpy.empty inside of the tape or function, or use what is returned") from cause
+        "cytape.numpy.empty inside of the tape or function, or use the returned tensor") from cause
 
 
 def dtypes_of_operands(ufunc, operands, dtype=None, casting="same_kind"):

@@ -176,8 +176,8 @@ def trim_zeros(filt, trim="fb", axis=None):
     filt = convert_to_tensor(filt)
     if filt.graph is not None:
         raise SymbolicTensorError(
-            "trim_zeros: which elements are zero is not known before a graph runs; call it by "
-            "cytape.numpy_function, when it does")
+            "trim_zeros: which elements are zero is not known before a graph runs; call it through "
+            "cytape.numpy_function, which runs with the graph")
     values, n_axes = data_of(filt), ndim(filt)
     axes = range(n_axes) if axis is None else normalize_axis_tuple(axis, n_axes)
     if not axes:

@@ -163,7 +163,8 @@ cdef uint64_t bits_of(positions) except? 0:
     cdef uint64_t bits = 0
     for i in positions[:64] if isinstance(positions, range) else positions:
         if i < 0:
-            raise ValueError(f"positions of what is saved are counted from 0, got {positions}")
+            raise ValueError("saved_inputs and saved_outputs must be positions counted from 0, got "
+                             f"{positions}")
         bits |= <uint64_t>1 << min(<Py_ssize_t>i, 63)
     return bits
 

@@ -26,8 +26,8 @@ cdef class MultilinearOp(GeneralOp):
             raise TypeError(f"op {name!r} needs a transpose, a function, for each operand in which "
                             f"it is linear, None for others; got {self.transposes}")
         if core is not None and len(self.core) != len(self.transposes):
-            raise ValueError(f"op {name!r} has {len(self.transposes)} transposes, but core tells "
-                             f"the axes of {len(self.core)} operands")
+            raise ValueError(f"op {name!r} has {len(self.transposes)} transposes, but core has "
+                             f"entries for {len(self.core)} operands")
         # No rule reads the only differentiable operand.
         saved = range(1, sys.maxsize) if linear_in == [0] else None
         GeneralOp.__init__(self, name, forward, gradients_of_factors, None, saved, batched=batched,

@@ -126,7 +126,8 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
         raise ValueError(
             f"op {name!r} was given {len(partials)} partial derivatives, one per input, but "
             f"{forward.__name__} has {forward.nin} inputs, {forward.nout} outputs and signature "
-            f"{forward.signature}; what has another than None is to be declared as general"
+            f"{forward.signature}; functions of several outputs or with a signature must be "
+            "declared as general"
         )
     return enter(ElementwiseOp(name, forward, partials))
 

@@ -116,8 +116,9 @@ cdef class StructuralOp(GeneralOp):
         cdef Moves moves = self.moves_of_values(values, attrs)
         if moves is None:
             raise ValueError(
-                f"op {attrs.get('of', self.name)!r} is no matter of regions with the attributes "
-                f"{dict(attrs.get('attrs', attrs))}, and so has no gradient")
+                f"op {attrs.get('of', self.name)!r} has no gradient with the attributes "
+                f"{dict(attrs.get('attrs', attrs))}: its result does not consist of regions of its "
+                "inputs")
         return tuple([array_of(moves.target(i, values, -1)) for i in range(len(moves.targets))])
 
     cdef Value moved(self, Moves moves, int target, list read):

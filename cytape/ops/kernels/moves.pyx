@@ -48,7 +48,7 @@ cdef class Moves:
     Raises
     ------
     ValueError
-        If a piece is no part of an outline.
+        If a piece is not a view of an outline.
     """
 
     def __init__(self, targets, sources, pieces, bint in_tuple=False):
@@ -67,7 +67,8 @@ cdef class Moves:
             move = &self.moves[n]
             self.shape_move(move, cnp.PyArray_NDIM(written))
             if written.dtype != dtype or read.dtype != dtype:
-                raise ValueError(f"pieces of {written.dtype} and {read.dtype} of {dtype}")
+                raise ValueError("pieces must be views of the outputs and inputs, of dtype "
+                                 f"{dtype}, got {written.dtype} and {read.dtype}")
             move.target = target_places.find(written, &move.write_offset)
             move.source = source_places.find(read, &move.read_offset)
             for axis in range(move.ndim):
@@ -257,8 +258,8 @@ cdef class Moves:
         cdef npy_intp steps[3]
         cdef bint uniform, adds
         if adding and loop == NULL:
-            raise TypeError(f"elements of {spec.dtype} meet in one place, and only floats and "
-                            "complex numbers are summed: convert them first")
+            raise TypeError(f"several elements of {spec.dtype} would be added in one place, but "
+                            "only floats and complex numbers are: convert them first")
         if n_batch == 0:
             return 0
         for place in range(self.begins[target], self.begins[target + 1]):
@@ -409,4 +410,5 @@ cdef class Places:
             if last <= end:
                 offset[0] = <npy_intp>(<size_t>cnp.PyArray_DATA(part) - <size_t>data)
                 return i
-        raise ValueError("a piece is no part of what it should be a part of, or a copy")
+        raise ValueError("a piece must be a view of an output and one of an input, got a copy or a "
+                         "view of another array")

@@ -51,7 +51,7 @@ class Policy:
         items = sorted(items) if isinstance(items, (set, frozenset)) else list(items)
         if not items or "" in items or "-" in items:
             raise ValueError(
-                f"policy names nothing: {policy!r}; to keep nothing say 'nothing'")
+                f"policy has no entries: {policy!r}; to keep nothing pass 'nothing'")
         for item in items:
             kind = _ELSEWHERE.get(item.removeprefix("-"))
             if kind is not None:
@@ -74,8 +74,8 @@ def checked_name(name: Any) -> str:
         raise TypeError(f"a name must be a string, got {type(name).__name__}: {name!r}")
     if not name or name.startswith("-") or name in KINDS:
         raise ValueError(
-            f"{name!r} cannot be a name: policies say 'nothing', 'everything' and 'dots' for kinds "
-            "of values, and a minus for what is not kept")
+            f"{name!r} cannot be a name: 'nothing', 'everything' and 'dots' are policies, and a "
+            "minus before a name excludes it")
     return name
 
 

@@ -84,11 +84,13 @@ def products_derivative(x, axis, starts=None, g=None, t=None, product=None,
             or not fits(gradients, type_num, n_products)
             or not fits(tangents, type_num, factors.size)):
         raise TypeError(
-            "expected factors, and gradients and tangents that fit, of one dtype of floats or "
-            f"complex numbers of single precision or more, not of {x.dtype}: convert them first")
+            "expected factors, gradients and tangents of matching shapes and of one dtype, floats "
+            f"or complex numbers of at least single precision, got factors of {x.dtype}: convert "
+            "them first")
     for k in range(of.n_slices):
         if not (of.starts[k - 1] if k else 0) <= of.starts[k] < max(of.n, 1):
-            raise ValueError(f"slices of {of.n} elements begin at {begins}, which is not in order")
+            raise ValueError(f"starts of slices of {of.n} elements must be in increasing order, "
+                             f"got {begins}")
     if g is None and not cumulative:
         result = cnp.PyArray_EMPTY(1, &n_products, type_num, 0)
     else:

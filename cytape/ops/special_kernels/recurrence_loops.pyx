@@ -36,7 +36,7 @@ def linear_recurrence(a, b, backwards=False):
     """
     if a.shape != b.shape or a.dtype != b.dtype or not a.ndim:
         raise ValueError(
-            "expected factors and terms of one shape, with an axis at least, and one dtype, not of "
+            "expected factors and terms of one dtype and one shape with at least one axis, got "
             f"shapes {a.shape} and {b.shape} and dtypes {a.dtype} and {b.dtype}")
     cdef ndarray factors = in_c_order(a), terms = in_c_order(b)
     cdef ndarray result = np.empty((<object>terms).shape, terms.dtype)
@@ -117,8 +117,8 @@ def cumsum_gradient(ndarray g not None):
     """
     if g.dtype.char not in "fdgFDG" or not g.dtype.isnative or not g.ndim:
         raise TypeError(
-            "expected a gradient with an axis at least, of floats or complex numbers of single "
-            f"precision or more, not of shape {(<object>g).shape} and dtype {g.dtype}: convert it "
+            "expected a gradient with at least one axis, of floats or complex numbers of at least "
+            f"single precision, got shape {(<object>g).shape} and dtype {g.dtype}: convert it "
             "first")
     g = g if g.ndim == 1 else in_c_order(g)
     cdef ndarray result = np.empty((<object>g).shape, g.dtype)

@@ -348,7 +348,7 @@ cdef int kind_of(dtype) except -1:
     """Return the number of the loop for a dtype."""
     if dtype.char not in DTYPES or not dtype.isnative:
         raise TypeError(
-            f"expected floats or complex numbers of single precision or more, not {dtype}: "
+            f"expected floats or complex numbers of at least single precision, got {dtype}: "
             "convert them first")
     return DTYPES.index(dtype.char)
 
@@ -356,7 +356,7 @@ cdef int kind_of(dtype) except -1:
 cdef ndarray checked(indices, tuple shape, int axis):
     """Return indices along an axis, or raise if one is out of bounds."""
     if not 0 <= axis < len(shape):
-        raise ValueError(f"expected an axis of {len(shape)} that is not negative, got {axis}")
+        raise ValueError(f"axis must be at least 0 and less than {len(shape)}, got {axis}")
     cdef npy_intp n = shape[axis]
     cdef ndarray at = np.ascontiguousarray(indices, np.intp)
     cdef npy_intp* of_at = <npy_intp*>cnp.PyArray_DATA(at)

@@ -275,8 +275,8 @@ def refuse_temporary(Tensor x not None):
     if base_of(x) is not None:
         return
     raise ValueError(
-        "assignment to a part of what an expression returns, which is lost: name the tensor first; "
-        "of variables, write x[i, j] = value, not x[i][j] = value")
+        "assignment to a part of a temporary tensor, which would be lost: give the tensor a name "
+        "first; for variables write x[i, j] = value, not x[i][j] = value")
 
 
 cdef str name_of(op):
@@ -340,16 +340,16 @@ cdef int require_changeable(Tensor x) except -1:
         raise TapeStateError(
             "a tensor from outside of the function, branch or loop body that is being traced was "
             "about to be changed in place, which would happen once, while it is traced: make a "
-            "copy inside (x = x.copy()), or return the new value and name it outside; loops take "
-            "what they change as a loop variable")
+            "copy inside (x = x.copy()), or return the new value; a loop changes tensors that are "
+            "loop variables")
     if held.handles > 1:
         return 0
     for recorder in recording() or ():
         if is_watched(recorder, held.id):
             raise TapeStateError(
-                "a tensor that a tape watches was about to be changed in place: nothing would name "
-                "what gradients are asked for. Write x = x + 1 instead of x += 1, or change a copy "
-                "(y = x.copy()), or x.at[index].set(value)")
+                "a tensor that a tape watches was about to be changed in place: no name would be "
+                "left for the tensor that gradients are asked for. Write x = x + 1 instead of x += "
+                "1, or change a copy (y = x.copy()), or x.at[index].set(value)")
     return 0
 
 
@@ -358,9 +358,9 @@ cdef int require_unfollowed(Variable variable, value, str what) except -1:
     if variable.trainable and recording() is not None and bool(
             followers_of(variable.id, variable.held.id, True)):
         raise DetachedError(
-            f"{what}: {variable.name!r} is assigned while a tape records what it is read for, and "
-            "no gradient flows through assignments. Write x = variable + value for another tensor; "
-            "or say variable.assign(...)")
+            f"{what}: {variable.name!r} is assigned while a tape records ops that read it, and no "
+            "gradient flows through assignments. Write x = variable + value for another tensor; or "
+            "say variable.assign(...)")
     if isinstance(value, Tensor) and not isinstance(value, Variable) and (
             bool(followers_of(value.id, (<Tensor>value).held.id, False))):
         raise DetachedError(

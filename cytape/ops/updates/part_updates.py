@@ -281,9 +281,9 @@ def _accumulated(x, places, part, neutral, reduce, ufunc):
     """Combine values at places that may repeat: one row per value, neutral at other places."""
     if reduce is None:
         raise TypeError(
-            f"at[...].{ufunc.__name__} in a graph takes numbers and slices in its index, no "
-            "tensors of several places; and no array beside a tensor, or where extents are not "
-            "known, unless it is known that its places are different ones")
+            f"at[...].{ufunc.__name__} in a graph takes an index of numbers, slices, and arrays of "
+            "different positions where all extents are known; not tensors of several positions, "
+            "and not arrays beside a tensor")
     flat = ravel(x)
     columns = places_op(flat, index=slice(None))
     is_place = reshape(places, (-1, 1)) == reshape(columns, (1, -1))

@@ -286,10 +286,9 @@ cdef Link* named_origin(Link* link) except? NULL:
 cdef object unknown_layout(Tensor view):
     return GraphError(
         f"whether NumPy makes a view or a copy by {(<object>base_link(view.link).op).name} depends "
-        "on extents that are not known while a graph is built, and so does what an assignment "
-        "changes, of a tensor that nothing names any more. Write to a copy (y = y.copy()), make "
-        "one of what is reshaped (x.copy().reshape(shape)), or give the function's signature its "
-        "extents")
+        "on extents that are not known while a graph is built, and the assignment would change "
+        "another tensor in the first case only. Write to a copy (y = y.copy()), reshape a copy "
+        "(x.copy().reshape(shape)), or give the function's signature known extents")
 
 
 cdef tuple seen_in_some_runs(Tensor view, Tensor base):

@@ -339,7 +339,7 @@ def test_functions_that_use_cytape_themselves():
     (np.ones(3, np.float32), "result 0 of wrong .* float32; its spec says .* float64"),
     (np.ones(3, int), "result 0 of wrong .* int64; its spec says .* float64"),
     (1.0, r"result 0 of wrong has the shape \(\)"),
-    ([np.ones(3), np.ones(3)], "wrong did not return what its specs say: structures differ"),
+    ([np.ones(3), np.ones(3)], "does not have the specs given for it: structures differ"),
     (None, "result 0 of wrong .* object"), ("abc", "result 0 of wrong .* <U3"),
 ])
 def test_results_that_are_not_as_their_specs_say(place, result, message):

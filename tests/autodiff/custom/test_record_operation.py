@@ -392,7 +392,7 @@ def test_one_backward_function_is_wanted():
 def test_outputs_are_tensors_of_their_own():
     x, y, v = cytape.constant(V3), cytape.constant(V3), cytape.Variable(V3)
     for outputs, inputs in [([x], [x]), ([y, y], [x]), ([v.value()], [v]), ([y, x], [v, x])]:
-        with pytest.raises(InvalidIdError, match="there twice or is an input"):
+        with pytest.raises(InvalidIdError, match="listed twice or is an input"):
             cytape.record_operation("Op", outputs, inputs, lambda *dys: dys)
 
 

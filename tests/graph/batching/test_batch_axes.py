@@ -22,7 +22,7 @@ from tests.cases import each
 def test_an_axis_for_each_leaf(axes, expected):
     structure = ({"a": "x", "b": "y"}, "z")
     if expected is None:
-        with pytest.raises(ValueError, match="axes must be structured as the things, or end earl"):
+        with pytest.raises(ValueError, match="must have the structure of the things, or be"):
             axes_of(structure, axes, "axes", "things")
     else:
         assert axes_of(structure, axes, "axes", "things") == expected
@@ -54,5 +54,5 @@ def test_how_many_members_there_are():
     known = cytape.constant(np.ones(3))
     assert extent_of([unknown], ["x"]) is None
     assert extent_of([unknown, known], ["x", "y"]) == 3
-    with pytest.raises(ValueError, match="got 3 of y and 2 of z"):
+    with pytest.raises(ValueError, match="got 3 for y and 2 for z"):
         extent_of([unknown, known, cytape.constant(np.ones(2))], ["x", "y", "z"])

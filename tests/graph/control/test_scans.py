@@ -135,7 +135,7 @@ def test_no_elements(traced):
         cytape.constant(np.zeros((0, 2))))
     assert (sums.shape, rows.shape, scanned.shape) == ((0,), (0, 2), (0, 2))
     assert last.numpy().tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match="no elements, and no initializer"):
+    with pytest.raises(ValueError, match="no elements, so an initializer"):
         cytape.scan(lambda y, row: y, np.zeros((0, 2)))
 
 

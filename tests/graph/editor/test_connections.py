@@ -38,7 +38,7 @@ def test_check_cios(ops):
     assert editor.check_cios() == (False, None)
     assert editor.check_cios(True, outputs) == (True, outputs)
     assert editor.check_cios(control_ios=outputs) == (True, outputs)
-    with pytest.raises(ValueError, match="give only one"):
+    with pytest.raises(ValueError, match="not both"):
         editor.check_cios(control_outputs=outputs, control_ios=outputs)
     with pytest.raises(TypeError, match="expected a ControlOutputs"):
         editor.check_cios(control_outputs=True)

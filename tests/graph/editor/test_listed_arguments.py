@@ -73,7 +73,7 @@ def test_replacements(ops):
     assert replacements(ops.graph, {ops.a.ref(): new, ops.b: new}) == {0: new, 1: new}
     with pytest.raises(TypeError, match="must be a mapping"):
         replacements(ops.graph, [ops.a])
-    with pytest.raises(TypeError, match="'a:0' is to be replaced by a tensor, got 3"):
+    with pytest.raises(TypeError, match="the replacement of 'a:0' must be a tensor, got 3"):
         replacements(ops.graph, {ops.a: 3})
     with pytest.raises(TypeError, match="cannot be replaced by a tensor of dtype int64"):
         replacements(ops.graph, {ops.a: ops.graph.constant([1, 2])})

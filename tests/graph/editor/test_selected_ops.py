@@ -40,7 +40,7 @@ def test_d_5a_01_regular_expressions_that_say_what_they_are_meant_for(ops):
 
 def test_d_5a_01_a_regular_expression_without_a_graph(ops):
     for select in editor.select_ops, editor.select_ts:
-        with pytest.raises(ValueError, match="say with graph= in which graph '\\^foo' is to be"):
+        with pytest.raises(ValueError, match="a search for '\\^foo' needs a graph"):
             select("^foo")
     with pytest.raises(TypeError):
         editor.select_ops("^foo", graphs=ops.graph)

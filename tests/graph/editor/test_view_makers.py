@@ -24,11 +24,11 @@ def test_a_view_of_a_scope(ops):
 
 def test_a_view_of_another_graph(ops):
     other = cytape.Graph()
-    with pytest.raises(ValueError, match="another graph than the one that was given"):
+    with pytest.raises(ValueError, match="another graph than the given one"):
         editor.make_view(ops.a.op, graph=other)
-    with pytest.raises(ValueError, match="another graph than the one that was given"):
+    with pytest.raises(ValueError, match="another graph than the given one"):
         editor.make_view(editor.sgv(ops.a.op), graph=other)
-    with pytest.raises(ValueError, match="say with graph="):
+    with pytest.raises(ValueError, match="pass graph="):
         editor.make_view("^foo")
     with pytest.raises(TypeError):
         editor.make_view(3)

@@ -72,7 +72,7 @@ def test_a_missing_file_is_an_error_of_its_own(path):
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04", b"PK\x05\x06" + bytes(18)])
 def test_other_files_are_refused(path, content):
     path.write_bytes(content)
-    with pytest.raises(GraphFileError, match=r"no saved graph|entries are not"):
+    with pytest.raises(GraphFileError, match=r"not a saved graph|entries are not"):
         container.read(path)
 
 

@@ -158,7 +158,7 @@ def test_a_scope_can_be_entered_without_working_out_its_name(graph):
         second = graph.no_op()
     assert (first.name, second.name) == ("a/NoOp", "a_1/NoOp")
     assert graph.scope_context(None) == 0
-    with pytest.raises(ValueError, match="no name"):
+    with pytest.raises(ValueError, match="not a valid name"):
         graph.scope_context("a b")
 
 

@@ -55,7 +55,7 @@ def test_feeds_must_fit(fed):
     graph = Graph()
     x = graph.placeholder("float64", (2,))
     plan = plan_of(graph, [x], [x + 1.0])
-    with pytest.raises(GraphError, match="these must be"):
+    with pytest.raises(GraphError, match="expected were"):
         plan.run([fed])
     np.testing.assert_array_equal(plan.run([np.ones(2)])[0].numpy(), [2.0, 2.0])
 

@@ -87,7 +87,7 @@ def test_errors_and_results_are_those_of_known_extents(f, refused, taken):
     kind, message = raised.type, str(raised.value)
     expected = f(*taken)
     if f is CASES["vmap"][0]:
-        message = "all that is mapped must have as many members, got"
+        message = "mapped axes must have the same length, got"
     for way in OPEN:
         with pytest.raises(kind, match=re.escape(message)):
             run(way, f, refused)

@@ -265,7 +265,7 @@ def test_wrong_declarations():
     for transposes in ((), (None, None), (own, 3)):
         with pytest.raises(TypeError, match="'DeclaredWrongProduct' needs a transpose"):
             declare(*transposes)
-    with pytest.raises(ValueError, match="2 transposes, but core tells the axes of 1"):
+    with pytest.raises(ValueError, match="2 transposes, but core has entries for 1"):
         declare(own, own, core=(1,))
     for result, message in [(None, "input 0 returned None"), (np.ones(3), "has shape"),
                             (np.ones((2, 3)), "has shape"), (1.0, "has shape")]:

@@ -295,7 +295,7 @@ def test_numbers_are_not_weak_in_a_stack():
 
 def test_gradients_of_integers_that_would_be_summed():
     attrs = {"of": mirror_op.key, "shapes": ((4, 3),), "attrs": ()}
-    with pytest.raises(TypeError, match="elements of int64 meet in one place"):
+    with pytest.raises(TypeError, match="elements of int64 would be added in one place"):
         transposed_moves_op(cytape.constant(np.ones((8, 3), int)), **attrs)
 
 

@@ -20,8 +20,8 @@ def test_nothing():
 
 @pytest.mark.parametrize("policy, error, said", [
     (3, TypeError, "a list of names.*got int: 3"), ([3], TypeError, "got list"),
-    (np.sin, TypeError, "got ufunc"), ([], ValueError, "names nothing"),
-    ("", ValueError, "names nothing"), (["a", "-"], ValueError, "names nothing"),
+    (np.sin, TypeError, "got ufunc"), ([], ValueError, "has no entries"),
+    ("", ValueError, "has no entries"), (["a", "-"], ValueError, "has no entries"),
     (["nothing", "a"], ValueError, "nothing and something"),
     ("-nothing", ValueError, "nothing and something")])
 def test_what_is_no_policy_is_refused_before_anything_is_called(policy, error, said):

@@ -198,7 +198,7 @@ def test_functions_of_cytape_write_to_tensors_as_numpys_do():
             with cytape.GradientTape() as tape:
                 a = cytape.constant(ROWS)
                 tape.watch(a)
-                with pytest.raises(TypeError, match="out must be a tensor where an operand"):
+                with pytest.raises(TypeError, match="out must be a tensor if an operand"):
                     ours(a, array)
 
 
