@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import cytape
+from cytape.ops.engine.op_kinds import find, own_names
 from tests.cases import each
 
 ROOT = Path(__file__).parents[1]
@@ -129,6 +130,30 @@ def test_rooms_are_small_and_names_of_modules_are_unique():
     assert not crowded_rooms(modules)
     assert repeated_names(modules | {Path("core/tensor")}) == ["tensor"]
     assert crowded_rooms(modules | {Path(f"core/more{i}") for i in range(20)}) == ["core"]
+
+
+def words(text):
+    """List the words that are strings of a module, but for those that it binds, as in `__all__`."""
+    code = re.sub("#.*", "", STRING.sub("", text))
+    bound = re.findall(
+        r"^(?:cdef )?class (\w+)|^def (\w+)|^(\w+)[^=(]* = |^from .* import (.*)", code, re.M)
+    return set(re.findall(r'"(\w+)"', code)) - set(re.findall(r"\w+", str(bound)))
+
+
+def names_in_several_modules(modules, names):
+    """List which of some names are words of more than one module, given by their texts."""
+    counts = Counter(word for text in modules for word in words(text) & names)
+    return sorted(name for name in counts if counts[name] > 1)
+
+
+def test_names_of_ops_are_written_where_the_ops_are_declared():
+    """Facts about ops stand in their declarations, not in tables of names elsewhere."""
+    for name in cytape.__all__:  # imports the modules that declare ops
+        getattr(cytape, name)
+    find("")
+    modules = [path.read_text() for path in SOURCES if path.suffix in {".py", ".pyx"}]
+    assert not names_in_several_modules(modules, own_names)
+    assert names_in_several_modules([*modules, 'if op.name == "Tanh":'], own_names) == ["Tanh"]
 
 
 def test_every_pyx_has_a_pxd():

@@ -14,7 +14,8 @@ import cytape.numpy as cnp
 from cytape import GradientTape, IndexedSlices, Spec, Tensor, Variable
 from cytape.core import OpType, Tape, VSpace
 from cytape.graph.tracing.functions import Function
-from cytape.ops.engine.general_op import GeneralOp, OpCall
+from cytape.ops.calls.op_call import OpCall
+from cytape.ops.engine.general_op import GeneralOp
 from tests.cases import each
 
 PACKAGE = Path(cytape.__file__).parent

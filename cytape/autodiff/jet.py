@@ -36,13 +36,13 @@ from cytape.autodiff.transform_arguments import (
     require_result,
 )
 from cytape.ops.adjoints.conform import broadcast_to, cast
+from cytape.ops.calls.partial_terms import operands
 from cytape.ops.calls.tangents import fetch, follow_call
 from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import divide, multiply, where, where_op
 from cytape.ops.engine.custom_op import CustomOp
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
-from cytape.ops.engine.partials_op import operands
 from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor

@@ -3,6 +3,8 @@ from typing import Any
 
 from cytape.core.vspace import OpType, VSpace
 
+IDENTITY: str
+
 class Tape:
     @property
     def persistent(self) -> bool: ...

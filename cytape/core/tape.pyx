@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc, free, malloc
 from cytape.core.vspace import is_trainable
 from cytape.errors import InvalidGradientError, InvalidIdError
 
+IDENTITY = "Identity"  # op type of entries without a backward function, as reads of variables
 cdef dict op_types_by_name = {}
 
 
@@ -235,7 +236,7 @@ cdef class Tape(OpStore):
             entry = &self.table.ops[op]
             if entry.kind != NULL:
                 found.append((
-                    "Identity" if entry.kind.owner == NULL else (<object>entry.kind.owner).name,
+                    IDENTITY if entry.kind.owner == NULL else (<object>entry.kind.owner).name,
                     ids_at(self, entry.args, entry.n_inputs),
                     ids_at(self, entry.args + entry.n_inputs, entry.n_outputs)))
         return found

@@ -25,13 +25,13 @@ def _like_in_batch(call):
         "shape": (call.extent, *np.atleast_1d(shape).tolist())})
 
 
-def _constant_like(name, forward):
+def _constant_like(name, forward, **facts):
     return nondifferentiable(
-        name, forward, shape_rule=shape_rules.constant_like, batch=_like_in_batch)
+        name, forward, shape_rule=shape_rules.constant_like, batch=_like_in_batch, **facts)
 
 
-zeros_like_op = _constant_like("ZerosLike", np.zeros_like)
-ones_like_op = _constant_like("OnesLike", np.ones_like)
+zeros_like_op = _constant_like("ZerosLike", np.zeros_like, lowering="ZEROS")
+ones_like_op = _constant_like("OnesLike", np.ones_like, lowering="ONES")
 empty_like_op = _constant_like("EmptyLike", np.empty_like)
 full_like_op = _constant_like("FullLike", np.full_like)
 

@@ -44,15 +44,16 @@ __all__ = [
 # Casts to integers and other discrete dtypes: the derivative is zero wherever it exists.
 cast_to_discrete_op = nondifferentiable(
     "CastToDiscrete", forward=lambda x, dtype: x.astype(dtype), shape_rule=shape_rules.cast,
-    batch=batch_axis.aligned,
+    batch=batch_axis.aligned, lowering="CONVERTED",
 )
 constant_op = nondifferentiable(
-    "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
+    "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec,
+    lowering="CONSTANT")
 # apart: an unknown shape of the output does not refer to the input as its owner.
 stop_gradient_op = nondifferentiable(
     "StopGradient", forward=lambda x, apart=False: x,
     shape_rule=lambda x, apart=False: symbolic_spec(x.shape, x.dtype) if apart else x,
-    batch=batch_axis.aligned)
+    batch=batch_axis.aligned, lowering="SHOWN", same_if_same_spec=True)
 
 
 def astype(x, dtype, /, *, copy=True, device=None):

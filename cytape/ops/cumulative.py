@@ -276,6 +276,8 @@ prod_op = general(
     batched=_prod_jvp_of_batch,
     shape_rule=shape_rules.reduction(np.prod),
     batch=batch_axis.along_axis,
+    lowering="REDUCED",
+    ufunc=np.multiply,
 )
 
 
@@ -322,6 +324,8 @@ cumsum_op = linear(
     transpose=_cumsum_transpose,
     shape_rule=shape_rules.accumulation(np.cumsum),
     batch=batch_axis.along_axis,
+    lowering="RUNNING",
+    ufunc=np.add,
 )
 
 
@@ -357,6 +361,8 @@ cumprod_op = general(
     jvp=_cumprod_jvp,
     shape_rule=shape_rules.accumulation(np.cumprod),
     batch=batch_axis.along_lines,
+    lowering="RUNNING",
+    ufunc=np.multiply,
 )
 
 

@@ -342,7 +342,7 @@ def _in_batch(call):
 einsum_op = multilinear(
     "Einsum", _einsum,
     *[partial(_einsum_transpose, i) for i in range(64)],  # NumPy's limit of operands
-    shape_rule=_einsum_spec, batch=_in_batch)
+    shape_rule=_einsum_spec, batch=_in_batch, is_product=True)
 
 
 def einsum(*operands, out=None, optimize=False, **kwargs):

@@ -35,7 +35,7 @@ from cytape.ops.adjoints.tangent_batches import broadcast_batch_like, is_known
 from cytape.ops.calls.operands import is_tensor, is_written, joined
 from cytape.ops.comparisons import floor, floor_divide, isinf, real_sign, rint
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.op_kinds import elementwise, enter, general, linear
+from cytape.ops.engine.op_kinds import elementwise, enter, linear, passing
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
 
@@ -58,13 +58,17 @@ _LN10 = math.log(10)
 
 # ---- arithmetic ------------------------------------------------------------------------------
 
-add = elementwise("Add", np.add, lambda z, x, y: 1, lambda z, x, y: 1)
-subtract = elementwise("Subtract", np.subtract, lambda z, x, y: 1, lambda z, x, y: -1)
-multiply = elementwise("Multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x)
+# The neutral number of a sum is -0.0: 0.0 + -0.0 is 0.0.
+add = elementwise(
+    "Add", np.add, lambda z, x, y: 1, lambda z, x, y: 1, neutral=(-0.0, -0.0))
+subtract = elementwise(
+    "Subtract", np.subtract, lambda z, x, y: 1, lambda z, x, y: -1, neutral=(None, 0.0))
+multiply = elementwise(
+    "Multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x, neutral=(1.0, 1.0))
 divide = true_divide = elementwise(
-    "Divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y)  # fmt: skip
-negative = elementwise("Negative", np.negative, lambda y, x: -1)
-positive = elementwise("Positive", np.positive, lambda y, x: 1)
+    "Divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y, neutral=(None, 1.0))
+negative = elementwise("Negative", np.negative, lambda y, x: -1, is_own_inverse=True)
+positive = elementwise("Positive", np.positive, lambda y, x: 1, same_if_same_spec=True)
 reciprocal = elementwise("Reciprocal", np.reciprocal, lambda y, x: -y * y)
 square = elementwise("Square", np.square, lambda y, x: 2 * x)
 
@@ -351,12 +355,9 @@ def _scale_of_subnormal(x):
 
 
 # NumPy's value, since the last bit of the quotient may differ; derivatives of the quotient.
-_complex_sign_op = general(
-    "ComplexSign", lambda quotient, value: value, vjp=lambda op, g: (g, None),
-    jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
-    shape_rule=lambda quotient, value: value,
-    batch=batch_axis.aligned,
-)  # fmt: skip
+_complex_sign_op = passing(
+    "ComplexSign", lambda quotient, value: value, shows=1,
+    shape_rule=lambda quotient, value: value, batch=batch_axis.aligned)
 
 
 # Conjugated, as partials are conjugated centrally: the gradient of a complex |z| is g * sign(z).

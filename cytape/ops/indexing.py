@@ -91,7 +91,7 @@ index_add_op = enter(
         linear=True,
         shape_rule=index_shapes.index_add,
     )
-).described(moving=1, batch=batched_indexing.added)
+).described(moving=1, batch=batched_indexing.added, lowering="ADD_PART")
 
 
 def getitem(tensor, index):
@@ -221,12 +221,12 @@ def _scatter_in_batch(call):
 
 gather_op = multilinear(
     "Gather", _gather, _gather_transpose,
-    shape_rule=index_shapes.gather, batch=_gather_in_batch)
+    shape_rule=index_shapes.gather, batch=_gather_in_batch, lowering="GATHERED")
 scatter_add_op = multilinear(
     "ScatterAdd", _scatter_add,
     lambda op, g, indices, *_: gather_op(
         g, indices, axis=op.attrs["axis"], mode=op.attrs["mode"]), None, None,
-    shape_rule=index_shapes.scatter_add, batch=_scatter_in_batch)
+    shape_rule=index_shapes.scatter_add, batch=_scatter_in_batch, lowering="SCATTERED")
 
 
 def scatter_add(values, indices, shape):

@@ -89,7 +89,9 @@ def _matmul_in_batch(call):
 
 matmul_op = enter(MatMulOp(
     "MatMul", np.matmul, (_matmul_left, _matmul_right), core=(2, 2),
-    shape_rule=shape_rules.matmul)).described(batch=_matmul_in_batch)
+    shape_rule=shape_rules.matmul)).described(
+        batch=_matmul_in_batch, is_product=True,
+        work=lambda x, y, out: math.prod(out) * x[-1])
 
 
 def matmul(x1, x2, /, out=None, **kwargs):
@@ -157,7 +159,7 @@ def _tensordot_in_batch(call):
 
 tensordot_op = multilinear(
     "Tensordot", np.tensordot, partial(_tensordot_transpose, 0), partial(_tensordot_transpose, 1),
-    shape_rule=shape_rules.tensordot, batch=_tensordot_in_batch)
+    shape_rule=shape_rules.tensordot, batch=_tensordot_in_batch, is_product=True)
 
 
 def tensordot(a, b, axes=2):

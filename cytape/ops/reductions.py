@@ -319,7 +319,7 @@ def share_one(op, skip_nan, g, signed=False):
     return share(op, skip_nan, g, y, signed=signed) if shared is None else shared
 
 
-def extremum(name, forward, skip_nan=False):
+def extremum(name, forward, skip_nan=False, **facts):
     """Declare an extremum; with `skip_nan` the result NaN of an all-NaN slice has no gradient."""
 
     def vjp(op, g):
@@ -338,6 +338,7 @@ def extremum(name, forward, skip_nan=False):
         batched=jvp,
         shape_rule=shape_rules.reduction(forward),
         batch=batch_axis.along_axis,
+        **facts,
     )
 
 
@@ -382,8 +383,8 @@ def _min(x, *, axis=None, keepdims=False, **options):
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims, **options)
 
 
-max_op = extremum("Max", _max)
-min_op = extremum("Min", _min)
+max_op = extremum("Max", _max, lowering="REDUCED", ufunc=np.maximum)
+min_op = extremum("Min", _min, lowering="REDUCED", ufunc=np.minimum)
 
 
 def _extremes_jvp(op, t):

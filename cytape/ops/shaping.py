@@ -188,6 +188,7 @@ def _reshaping(name, forward, shape_rule, unknown=None):
 
     return structural(
         name, forward, None, transpose=_reshape_back, batched=reshape_each, shape_rule=shape_rule,
+        same_if_same_spec=True,
     )  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def _reshaping(name, forward, shape_rule, unknown=None):
 # of which the attribute tells as much as the graph knows.
 reshape_op = structural(
     "Reshape", _reshape, None, transpose=_reshape_back, shape_rule=known_shapes.reshape, moving=1,
-    batch=_reshape_in_batch,
+    batch=_reshape_in_batch, same_if_same_spec=True,
 )  # fmt: skip
 squeeze_op = _reshaping(
     "Squeeze", np.squeeze, shape_rules.squeeze,
@@ -387,7 +388,7 @@ def _transpose_batch(x, axes):
 
 transpose_op = structural(
     "Transpose", _transpose, None, transpose=_transpose_back, batched=_transpose_batch,
-    shape_rule=known_shapes.transpose,
+    shape_rule=known_shapes.transpose, stays_view=True,
 )  # fmt: skip
 
 

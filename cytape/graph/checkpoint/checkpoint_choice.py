@@ -27,8 +27,6 @@ _logger = logging.getLogger(__name__)
 _COSTLY = re.compile("conv2d|Conv|MatMul")
 # Parts of names of tensors that are not worth keeping: losses, masks, cheap results.
 _EXCLUDED = re.compile("L2Loss|entropy|FusedBatchNorm|Switch|dropout|Cast")
-# ... and the op types of these, whatever their names.
-_EXCLUDED_KINDS = re.compile("CrossEntropy|FusedBatchNorm|Cast$")
 
 
 def chosen(
@@ -118,7 +116,7 @@ def _listed(between: Between, checkpoints: list[Any]) -> list[int]:
 def _not_excluded(graph: Any, symbols: list[int]) -> list[int]:
     found = [
         symbol for symbol in symbols if not _EXCLUDED.search(graph.tensor_name_of(symbol))
-        and not _EXCLUDED_KINDS.search(graph.ops[graph.node_of(symbol)].name)]
+        and not graph.ops[graph.node_of(symbol)].is_passed_over]
     n = len(symbols)
     _logger.debug("exclude %d of %d tensors by name or kind", n - len(found), n)
     return found

@@ -13,13 +13,15 @@ from cytape.graph.checkpoint.recompute_schedule import Program, Schedule
 from cytape.graph.differentiation.aggregation import gradient_tensors
 from cytape.graph.differentiation.graph_gradients import differentiated
 from cytape.graph.differentiation.places import Place, Places
-from cytape.graph.model.graph import Graph
+from cytape.graph.model.graph import Graph, placeholder_op
 from cytape.graph.model.graph_variables import read_variable_op, variable_handle_op
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import peak_of_runs
 from cytape.graph.run.interpreter import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
+from cytape.ops.adjoints.conform import broadcast_to_op
+from cytape.ops.calls.dispatch import Lowering
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.recording.state import building_into, unrecorded
@@ -35,7 +37,6 @@ SECONDS_PER_OP = 2e-7
 UNKNOWN_EXTENT = 64  # assumed size of an unknown extent, unless the graph contradicts it
 MOST_EXTENTS = 8  # known extents that are tried instead
 CONTRADICTIONS = ValueError, IndexError, TypeError
-VIEWS = frozenset(["Identity", "Reshape", "ExpandDims", "Squeeze", "Transpose", "StopGradient"])
 
 
 class GradientModel:
@@ -90,7 +91,7 @@ class GradientModel:
         graph = self.graph
         return tuple(
             symbol for node in needed_nodes(graph, list(fetches), (), [])
-            if graph.ops[node].name == "Placeholder" for symbol in graph.outputs_of(node))
+            if graph.ops[node] is placeholder_op for symbol in graph.outputs_of(node))
 
     def _copy_graph(self, graph: Any) -> None:
         copy = self.graph = FunctionGraph(graph.name, graph.outer_graph) if isinstance(
@@ -180,8 +181,8 @@ class GradientModel:
         ends: dict[int, int] = {}
         live, during = 0, {}
         for node in order:
-            counted = node not in place and bool(graph.inputs_of(node)) and (
-                graph.ops[node].name not in VIEWS)
+            counted = node not in place and bool(graph.inputs_of(node)) and not (
+                is_view(graph.ops[node]))
             for symbol in graph.outputs_of(node) if counted else ():
                 if symbol in last:
                     nbytes = self.bytes_of(symbol)
@@ -213,18 +214,13 @@ class GradientModel:
     def _seconds_of(self, node: int) -> float:
         """Return the estimated time of an op."""
         graph = self.graph
-        name, inputs = graph.ops[node].name, graph.inputs_of(node)
+        work, inputs = graph.ops[node].work, graph.inputs_of(node)
         moved = self._bytes_of(node) + sum(
             self.bytes_of(symbol) for symbol in inputs)
+        specs = [graph.spec_of(symbol) for symbol in (*inputs, *graph.outputs_of(node))]
         products = 0
-        shapes = [graph.spec_of(symbol).shape for symbol in (*inputs, *graph.outputs_of(node))]
-        if all(shape is not None and None not in shape for shape in shapes) and len(shapes) == 3:
-            x, y, out = shapes
-            if name == "MatMul" and x:
-                products = prod(out) * x[-1]
-            elif name.startswith("Conv") and out and y:
-                z = x if name.endswith("Input") else out  # a filter, and its result, or gradient
-                products = prod(y) * prod(z) // max(z[-1], 1)
+        if work is not None and all(spec.known for spec in specs):
+            products = work(*[spec.shape for spec in specs])
         return moved / BYTES_PER_SECOND + products / PRODUCTS_PER_SECOND + SECONDS_PER_OP
 
     # ---- measuring
@@ -282,6 +278,15 @@ class GradientModel:
             return Scheduled(places, targets, sources, by_arrival, reads)
 
         return made
+
+
+def is_view(op: Any) -> bool:
+    """Tell whether an op returns its operand, at most in another shape or transposed.
+
+    Other views count as arrays: they stand for the operand, which lives as long as they do.
+    """
+    return op.stays_view or op.same_if_same_spec and op is not broadcast_to_op and (
+        op.makes_views or op.lowering == Lowering.SHOWN)
 
 
 class _Noting(Recomputation):

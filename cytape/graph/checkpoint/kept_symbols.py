@@ -15,8 +15,6 @@ from cytape.tensor.recording.state import building_into, unrecorded
 
 __all__ = ["kept_of", "named_as", "root_of", "symbols_of"]
 
-DOTS = frozenset(["Conv2D", "Convolve", "Correlate", "Einsum", "MatMul", "Tensordot"])
-
 
 def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> KeptSymbols:
     """Return the values that calls of a trace keep.
@@ -97,9 +95,9 @@ def symbols_of(graph: Any, nodes: Iterable[int], policy: Policy) -> list[int]:
             f"cytape.checkpoint_name gives them: {_listed(known)}. Op types: {_listed(types)}")
 
     def matches(symbol: int, items: tuple[str, ...]) -> bool:
-        op_type = graph.ops[graph.node_of(symbol)].name
+        op = graph.ops[graph.node_of(symbol)]
         return (
-            "everything" in items or op_type in items or "dots" in items and op_type in DOTS
+            "everything" in items or op.name in items or "dots" in items and op.is_product
             or any(name in items for name in names.get(symbol, ())))
 
     roots = {root_of(graph, symbol) for node in nodes if not _is_inner_call(graph, node)

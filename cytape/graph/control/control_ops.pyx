@@ -1,8 +1,9 @@
 from cpython.exc cimport PyErr_CheckSignals
-from cytape.graph.passes.folding cimport RUNS_FUNCTIONS
+from cytape.graph.run.emitters cimport emit_by
 from cytape.graph.run.plan_code cimport Code
 from cytape.graph.run.executable cimport Executable
 from cytape.graph.run.plan cimport Plan
+from cytape.ops.calls.dispatch cimport Lowering
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from cytape.tensor.values.value cimport Value, array_of, copy_of_array, value_of_array
 from libc.stdint cimport int32_t
@@ -23,6 +24,9 @@ from cytape.tensor.values.spec import symbolic_spec
 cdef enum:
     MOST_ALONE = 64   # plans of single calls, and inferred specs, per function
 
+emit_by(Lowering.BRANCH, emit_branch)
+emit_by(Lowering.LOOP, emit_loop)
+
 
 cdef class CondOp(ValueOp):
     """Op that runs one of two functions, chosen by its first input.
@@ -32,8 +36,7 @@ cdef class CondOp(ValueOp):
     """
 
     def __cinit__(self, *_, **__):
-        self.emitter = <void*>emit_branch
-        self.folding = RUNS_FUNCTIONS
+        self.lowering = Lowering.BRANCH
 
     cpdef list run_values(self, list values, dict attrs):
         cdef int which = 0 if is_true(values[0]) else 1
@@ -58,8 +61,7 @@ cdef class LoopOp(ValueOp):
     """
 
     def __cinit__(self, *_, **__):
-        self.emitter = <void*>emit_loop
-        self.folding = RUNS_FUNCTIONS
+        self.lowering = Lowering.LOOP
 
     cdef list run_node(self, Code code, int32_t node, list values):
         """Run a plan of the call alone, for the present shapes, if it calls no Python."""

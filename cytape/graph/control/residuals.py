@@ -23,9 +23,8 @@ from cytape.graph.tracing.body_tools import like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
-from cytape.ops.adjoints.conform import cast_op
 from cytape.ops.adjoints.extent_checks import ensure_shape
-from cytape.ops.creation import identity_op, stop_gradient_op
+from cytape.ops.calls.dispatch import Lowering
 from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.engine.structural_op import StructuralOp
 from cytape.tensor.recording.state import building_into, current_graph, unrecorded
@@ -122,7 +121,7 @@ def _is_free(graph: FunctionGraph, node: int) -> bool:
     """Return whether a node is a view of an operand that is not larger than the view."""
     inputs, op = graph.inputs_of(node), graph.ops[node]
     if len(inputs) != 1 or not (
-            isinstance(op, StructuralOp) or op in (cast_op, identity_op, stop_gradient_op)):
+            isinstance(op, StructuralOp) or op.lowering in (Lowering.CONVERTED, Lowering.SHOWN)):
         return False
     operand, result = graph.spec_of(inputs[0]), graph.spec_of(graph.outputs_of(node)[0])
     return operand.known and result.known and operand.nbytes <= result.nbytes

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.nested.row_program import out_of_range, run_in_plans, written_before
+from cytape.graph.nested.row_program import out_of_range, written_before
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.batch_axis import BatchedCall, Rule
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
-from cytape.ops.engine.op_kinds import general, multilinear, nondifferentiable
+from cytape.ops.engine.op_kinds import general, multilinear, nondifferentiable, passing
 from cytape.ops.indexing import get_item_op
 from cytape.ops.shaping import moveaxis
 from cytape.ops.updates.part_updates import clear_item_op, set_item_op
@@ -183,27 +183,29 @@ def _in_batch(op: Any, n_arrays: int) -> Rule:
 taken_op: MultilinearOp = multilinear(
     "TakeRows", _taken, lambda op, g, *at: placed_op(
         g, *at, **op.attrs, extent=_extent(op)),
-    batch=_in_batch(get_item_op, 1), shape_rule=_taken_spec)
+    batch=_in_batch(get_item_op, 1), shape_rule=_taken_spec, lowering="ROWS_READ")
 placed_op: MultilinearOp = multilinear(
     "PlaceRows", _placed, lambda op, g, *at: taken_op(g, *at, axis=op.attrs["axis"]),
-    batch=batch_axis.along_axis, shape_rule=_placed_spec)
+    batch=batch_axis.along_axis, shape_rule=_placed_spec, lowering="ROWS_ADDED")
 cleared_op: MultilinearOp = multilinear(
     "ClearRows", _cleared, lambda op, g, index: cleared_op(g, index, **op.attrs),
-    batch=_in_batch(clear_item_op, 1), shape_rule=lambda x, index, *, axis: x)
+    batch=_in_batch(clear_item_op, 1), shape_rule=lambda x, index, *, axis: x,
+    lowering="ROWS_CLEARED")
 update_rows_op: GeneralOp = general(
     "UpdateRows", _updated, _update_vjp,
     lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"]),
     saved_inputs=(2, 3), optional_tangents=(0, 1),
     batched=lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"] + 1),
-    shape_rule=lambda x, *_, axis: x, batch=_in_batch(set_item_op, 2))
+    shape_rule=lambda x, *_, axis: x, batch=_in_batch(set_item_op, 2), lowering="ROWS_WRITTEN")
 resized_op: MultilinearOp = multilinear(
     "Resized", _resized, lambda op, g, n, new_n: resized_op(g, new_n, n, **op.attrs),
     batch=batch_axis.along_axis, shape_rule=_open_spec)
-mark_op = nondifferentiable("MarkWritten", _marked, shape_rule=lambda written, index: written)
-confirmed_op = general(
-    "Confirmed", lambda x, written: x, lambda op, g: (g, None), lambda op, t, _: t,
-    saved_inputs=(), batched=lambda op, t, _: t, shape_rule=lambda x, written: x)
-checked_op = nondifferentiable("Checked", _checked, shape_rule=lambda index, size: index)
+mark_op = nondifferentiable(
+    "MarkWritten", _marked, shape_rule=lambda written, index: written, lowering="ROWS_MARKED")
+confirmed_op = passing(
+    "Confirmed", lambda x, written: x, shape_rule=lambda x, written: x)
+checked_op = nondifferentiable(
+    "Checked", _checked, shape_rule=lambda index, size: index, lowering="ROWS_CHECKED")
 capacity_op = nondifferentiable(
     "Capacity", lambda size: np.asarray(capacity(int(size))),
     shape_rule=lambda size: symbolic_spec((), np.int64))
@@ -217,8 +219,3 @@ blank_like_op = nondifferentiable(
 positions_op = nondifferentiable(
     "Positions", lambda x: np.arange(len(x)), shape_rule=lambda x: symbolic_spec(
         None if x.shape is None else x.shape[:1], np.int64))
-
-for _op, _kind in (
-        (taken_op, "take"), (placed_op, "place"), (cleared_op, "clear"), (update_rows_op, "write"),
-        (mark_op, "mark"), (checked_op, "check"), (confirmed_op, "confirm")):
-    run_in_plans(_op, _kind)

@@ -39,8 +39,8 @@ from cytape.graph.tracing.body_tools import (
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.ops.adjoints.extent_checks import ensure_shape
+from cytape.ops.calls.op_call import NotSaved
 from cytape.ops.calls.symbolic import SymbolicGraph
-from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.op_kinds import ANY_OUTPUT, enter
 from cytape.ops.shaping import reshape
 from cytape.tensor.making import convert_to_tensor

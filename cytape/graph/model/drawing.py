@@ -8,19 +8,19 @@ from __future__ import annotations
 import subprocess
 from typing import Any
 
+from cytape.graph.model.graph_variables import ASSIGNMENTS, read_variable_op, variable_handle_op
 from cytape.graph.model.listing import call_text, is_number, short, spec_text
+from cytape.ops.calls.dispatch import Lowering
 
 LARGEST = 1000  # operations of a graph that is drawn automatically, since layout is slow
 SECONDS = 60
 
-_STYLES = {
-    "Placeholder": 'shape=ellipse, fillcolor="#cfe2f3"',
-    "Constant": 'shape=note, fillcolor="#eeeeee"',
-    "VariableHandle": 'shape=cylinder, fillcolor="#fff2cc"',
-    "ReadVariable": 'fillcolor="#fff2cc"',
-    "AssignVariable": 'fillcolor="#f4cccc"',
-    "AssignAddVariable": 'fillcolor="#f4cccc"',
-    "AssignSubVariable": 'fillcolor="#f4cccc"',
+_STYLES = {  # by op, or by its lowering
+    Lowering.UNFED: 'shape=ellipse, fillcolor="#cfe2f3"',
+    Lowering.CONSTANT: 'shape=note, fillcolor="#eeeeee"',
+    variable_handle_op: 'shape=cylinder, fillcolor="#fff2cc"',
+    read_variable_op: 'fillcolor="#fff2cc"',
+    **dict.fromkeys(ASSIGNMENTS.values(), 'fillcolor="#f4cccc"'),
 }
 _GRADIENT_STYLE = 'fillcolor="#d9ead3"'
 
@@ -82,12 +82,13 @@ def _nested(scopes: dict[str, Any], path: str, depth: int) -> list[str]:
 
 
 def _box(graph: Any, node: int, name: str) -> str:
-    operation = graph.operation_at(node)
-    text = call_text(graph, node) if operation.type == "Constant" else operation.type
+    operation, op = graph.operation_at(node), graph.ops[node]
+    text = call_text(graph, node) if op.lowering == Lowering.CONSTANT else operation.type
     label = name if name == text else f"{name}\n{text}"
     if operation.device:
         label += f"\n@{operation.device}"
-    style = _STYLES.get(operation.type, _GRADIENT_STYLE if operation.original_op else "")
+    style = _STYLES.get(op) or _STYLES.get(op.lowering) or (
+        _GRADIENT_STYLE if operation.original_op else "")
     return f"n{node} [label={_quoted(label)}{', ' * bool(style)}{style}];"
 
 

@@ -20,6 +20,7 @@ from cytape.graph.model.encoding import (
     listed,
     numbered,
 )
+from cytape.graph.model.graph_variables import variable_handle_op
 from cytape.graph.model.names import checked_name
 from cytape.ops.engine.op_kinds import OPS, find
 from cytape.tensor.tensor import Tensor
@@ -195,7 +196,7 @@ class GraphBuilder:
             graph.add_control_inputs(
                 graph.operation_at(node), [graph.operation_at(other) for other in more]
             )
-        if name == "VariableHandle":
+        if op is variable_handle_op:
             graph.restore_handle(attrs["variable"], graph.outputs_of(node)[0])
 
     def tensor(self, symbol: Any) -> Tensor:

@@ -32,7 +32,8 @@ def _not_fed(shape, dtype):
 
 
 placeholder_op = nondifferentiable(
-    "Placeholder", _not_fed, shape_rule=lambda shape, dtype: symbolic_spec(shape, dtype))
+    "Placeholder", _not_fed, shape_rule=lambda shape, dtype: symbolic_spec(shape, dtype),
+    lowering="UNFED")
 no_op = nondifferentiable("NoOp", lambda: (), shape_rule=lambda: ())
 
 

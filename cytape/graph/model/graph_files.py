@@ -52,8 +52,8 @@ from cytape.graph.model.encoding import (
     numbered,
 )
 from cytape.graph.model.operation import Operation
+from cytape.ops.calls.dispatch import Lowering
 from cytape.ops.calls.late import upper
-from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.recording.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
@@ -196,7 +196,7 @@ class _Loader:
         symbols = range(graph.n_symbols)
         for symbol in inputs:
             numbered(symbols, symbol, "tensor")
-            if graph.ops[graph.node_of(symbol)] is not OPS["Placeholder"]:
+            if graph.ops[graph.node_of(symbol)].lowering != Lowering.UNFED:
                 raise GraphFileError(f"its input {symbol} is not a placeholder")
         if len(set(inputs)) < len(inputs):
             raise GraphFileError("two inputs are the same")

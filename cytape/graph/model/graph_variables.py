@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 from cytape.graph.model.body_flow import Flow, Run, has_derivative
 from cytape.graph.model.collections import Collections
 from cytape.graph.model.contexts import BuiltUnderContexts
-from cytape.ops.engine.op_kinds import general, nondifferentiable
+from cytape.ops.engine.op_kinds import general, nondifferentiable, passing
 from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
 from cytape.tensor.recording.state import anybody_records, building_into
 from cytape.tensor.tensor import Tensor, data_of
@@ -31,13 +31,11 @@ variable_handle_op = nondifferentiable(
 read_variable_op = general(
     "ReadVariable", lambda handle, variable: data_of(variable),
     vjp=lambda op, g: g, jvp=lambda op, t: t, saved_inputs=(), batched=lambda op, t: t,
-    shape_rule=lambda handle, variable: variable.spec)
+    shape_rule=lambda handle, variable: variable.spec, stateful=True, lowering="VARIABLE_READ")
 
 # A read of a variable with a known value, returned by an assignment or by the first run of a call.
-known_read_op = general(
-    "KnownRead", lambda handle, value: value, vjp=lambda op, g: (g, None),
-    jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
-    shape_rule=lambda handle, value: value)
+known_read_op = passing(
+    "KnownRead", lambda handle, value: value, shows=1, shape_rule=lambda handle, value: value)
 
 
 def _check_assignable(value, variable, method):
@@ -66,7 +64,7 @@ def _assignment(name, method):
 
     return nondifferentiable(
         name, lambda value, variable: data_of(getattr(variable, method)(value)),
-        shape_rule=shape_rule)
+        shape_rule=shape_rule, stateful=True)
 
 
 ASSIGNMENTS = {
@@ -77,8 +75,6 @@ ASSIGNMENTS = {
         "assign_sub": "AssignSubVariable",
     }.items()
 }
-for _op in (read_variable_op, *ASSIGNMENTS.values()):
-    _op.stateful = True
 
 
 def assigned_variables(op: Any, attrs: dict[str, Any]) -> tuple[Variable, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.ops.calls.dispatch import Lowering
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
@@ -69,7 +70,7 @@ def is_number(graph: Any, node: int) -> bool:
     graph : Graph
     node : int
     """
-    if graph.ops[node].name != "Constant" or graph.was_named(node):
+    if graph.ops[node].lowering != Lowering.CONSTANT or graph.was_named(node):
         return False
     [symbol] = graph.outputs_of(node)
     return graph.spec_of(symbol).shape == () and bool(graph.consumers_of(symbol))
@@ -83,17 +84,17 @@ def call_text(graph: Any, node: int) -> str:
     graph : Graph
     node : int
     """
-    op = graph.ops[node].name
-    if op == "Constant":
+    op = graph.ops[node]
+    if op.lowering == Lowering.CONSTANT:
         return short(graph.attrs[node]["value"])
     arguments = [operand_text(graph, symbol) for symbol in graph.inputs_of(node)]
-    if op != "Placeholder":
+    if op.lowering != Lowering.UNFED:
         arguments += [
             f"{name}={short(value)}"
             for name, value in graph.attrs[node].items()
             if value is not None and value is not False
         ]
-    return f"{op}({', '.join(arguments)})"
+    return f"{op.name}({', '.join(arguments)})"
 
 
 def operand_text(graph: Any, symbol: int) -> str:

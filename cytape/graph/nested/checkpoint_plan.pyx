@@ -5,11 +5,12 @@ from cytape.core.memory cimport release, resize
 from cytape.core.schedules cimport (
     ADVANCE, DONE, OUT_OF_MEMORY, RESTORE, REVERSE, STORE, Reversal, begin_reversal,
     end_reversal, next_action, store)
+from cytape.graph.run.emitters cimport emit_by
 from cytape.graph.run.plan_code cimport Code
 from cytape.graph.run.executor cimport Frame
 from cytape.graph.run.instructions cimport Runner, Subprogram
 from cytape.graph.run.plan_layout cimport Stack, clear_stacks
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Lowering, Op
 from cytape.ops.engine.general_op cimport GeneralOp
 from cytape.ops.calls.node_store cimport Node
 from cytape.ops.kernels.ufunc_loops cimport WORTH_THE_GIL
@@ -56,7 +57,7 @@ cdef class CheckpointedOp(GeneralOp):
     """
 
     def __cinit__(self, *_, **__):
-        self.emitter = <void*>emit_checkpointed
+        self.lowering = Lowering.CHECKPOINTED_LOOP
 
 
 cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
@@ -92,6 +93,9 @@ cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         code.place_output(symbol)
     return emit_program(code, node, program, symbols, WORTH_THE_GIL)
+
+
+emit_by(Lowering.CHECKPOINTED_LOOP, emit_checkpointed)
 
 
 @cython.final

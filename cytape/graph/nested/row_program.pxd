@@ -1,2 +1,1 @@
 # Emitters of the ops in control/row_ops.py: rows as transfers, and checks of the written places.
-# `run_in_plans` sets one of them for an op.

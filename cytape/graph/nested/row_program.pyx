@@ -1,11 +1,11 @@
 cimport cython
 from cytape.core.interrupts cimport INTERRUPTED
+from cytape.graph.run.emitters cimport emit_by
 from cytape.graph.run.plan_code cimport Code
 from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
 from cytape.graph.run.transfers cimport add, is_placed, read, write
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Lowering, Op
 from cytape.ops.calls.node_store cimport Node
-from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport NPY_BOOL, NPY_INT64, npy_intp
@@ -19,8 +19,6 @@ cdef const char* range_text = (
 cdef const char* written_text = (
     b"TensorArray: index %zd is written a second time; write elsewhere, or to the array as it was "
     b"before")
-
-ctypedef bint (*Emitter)(Code code, int32_t node, Op op) except -1
 
 cdef enum:
     WRITTEN = -1  # in place of a size: the place has already been written
@@ -145,42 +143,9 @@ cdef bint emit(Code code, int32_t node, npy_intp n_rows, list symbols) except -1
     return True
 
 
-cdef bint emit_confirm(Code code, int32_t node, Op op) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef npy_intp strides[MAX_AXES]
-    if not is_placed(code, x):
-        return False
-    code.strides_of(x, strides)
-    return code.view(out, x, 0, strides) == 0
-
-
-cdef Emitter emitter_of(str kind) except *:
-    if kind == "take":
-        return emit_take
-    if kind == "place":
-        return emit_place
-    if kind == "write":
-        return emit_write
-    if kind == "clear":
-        return emit_clear
-    if kind == "mark":
-        return emit_mark
-    if kind == "check":
-        return emit_check
-    if kind == "confirm":
-        return emit_confirm
-    raise ValueError(f"no kind of op: {kind!r}")
-
-
-def run_in_plans(Op op not None, str kind not None):
-    """Set the emitter of an op, so that plans run it without Python.
-
-    Parameters
-    ----------
-    op : Op
-        With the operands of one of those in `array_ops`.
-    kind : {"take", "place", "write", "clear", "mark", "check", "confirm"}
-    """
-    op.emitter = <void*>emitter_of(kind)
-    op.adds_part = kind == "place"
+emit_by(Lowering.ROWS_READ, emit_take)
+emit_by(Lowering.ROWS_ADDED, emit_place)
+emit_by(Lowering.ROWS_WRITTEN, emit_write)
+emit_by(Lowering.ROWS_CLEARED, emit_clear)
+emit_by(Lowering.ROWS_MARKED, emit_mark)
+emit_by(Lowering.ROWS_CHECKED, emit_check)

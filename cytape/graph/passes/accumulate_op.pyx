@@ -1,5 +1,6 @@
 cimport cython
 from cytape.core.vspace cimport OpType
+from cytape.ops.calls.dispatch cimport Lowering
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides
@@ -41,6 +42,7 @@ cdef class AccumulateOp(Op):
     def __init__(self, Spec spec not None, operand_specs, indices):
         cdef Region region
         self.op_type = OpType("Accumulate")
+        self.lowering = Lowering.ACCUMULATED
         self.op_type.kind.owner = <void*>self
         self.spec = spec
         self.operand_specs = tuple(operand_specs)

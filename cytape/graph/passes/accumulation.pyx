@@ -1,6 +1,6 @@
 cimport cython
 from cytape.graph.passes.accumulate_op cimport AccumulateOp, is_part
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Op, adds_part
 from cytape.ops.calls.node_store cimport Node
 from cytape.ops.kernels.moves cimport Region
 from cytape.ops.updates.update_op cimport CLEAR, UpdateOp
@@ -68,7 +68,7 @@ cdef class Accumulation:
 
     cdef int n_places(self, int32_t node) except -2:
         """How many operands are part of the index at which a node adds; -1 if it does not."""
-        if node == ABSENT or not (<Op>self.source.ops[node]).adds_part or (
+        if node == ABSENT or not adds_part(<Op>self.source.ops[node]) or (
                 self.rewriting.pinned[node]):
             return -1
         return n_places_of(self.source, node)
@@ -234,7 +234,7 @@ cdef int n_places_of(SymbolicGraph graph, int32_t node) except -1:
 cdef bint any_parts(SymbolicGraph graph) except -1:
     cdef int32_t node
     for node in range(graph.n_nodes):
-        if (<Op>graph.ops[node]).adds_part:
+        if adds_part(<Op>graph.ops[node]):
             return True
     return False
 

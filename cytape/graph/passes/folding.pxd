@@ -7,20 +7,6 @@ from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting
 
-cdef enum Rule:
-    NO_RULE
-    KEEPS_ELEMENTS   # identical to its first input if that has its spec
-    BROADCAST        # the same; a uniform input has a uniform result
-    ADD
-    SUBTRACT
-    MULTIPLY
-    DIVIDE
-    NEGATIVE
-    CONSTANT
-    PARTS            # each output is part of the input
-    VIEW             # free, and may become part of its reader
-    RUNS_FUNCTIONS   # runs functions in its attributes: a branch or a loop
-
 # The symbol of the target that equals the result of a node of the source, ABSENT if there is none.
 cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2
 # Replace a node that computes parts or views of a uniform value; False for other nodes.

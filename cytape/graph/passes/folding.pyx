@@ -1,8 +1,9 @@
 cimport numpy as cnp
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Lowering, Op
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.calls.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
+from cytape.ops.kernels.moves cimport Moves
 from cytape.tensor.values.spec cimport scalar_spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
 from cytape.tensor.values.value cimport array_of, copy_of_array
@@ -16,14 +17,8 @@ import warnings
 
 import numpy as np
 
-from cytape.ops.adjoints.conform import broadcast_to_op, cast_op, sum_to_op
-from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
-from cytape.ops.elementwise import add, divide, multiply, negative, positive, subtract
-from cytape.ops.indexing import get_item_op
-from cytape.ops.joining import split_op
-from cytape.ops.shaping import (
-    atleast_1d_op, atleast_2d_op, atleast_3d_op, expand_dims_op, reshape_op, squeeze_op,
-    transpose_op)
+from cytape.ops.adjoints.conform import broadcast_to_op
+from cytape.ops.creation import constant_op
 
 cnp.import_array()
 
@@ -32,30 +27,9 @@ cdef enum:
     SHARED_BYTES = 64       # equal folded results up to this size are merged
 
 
-cdef int follow(Rule rule, tuple ops) except -1:
-    cdef Op op  # a TypeError for other objects
-    for op in ops:
-        op.folding = rule
-    return 0
-
-
-follow(KEEPS_ELEMENTS, (
-    atleast_1d_op, atleast_2d_op, atleast_3d_op, cast_op, expand_dims_op, identity_op, positive,
-    reshape_op, squeeze_op, stop_gradient_op, sum_to_op))
-follow(BROADCAST, (broadcast_to_op,))
-follow(ADD, (add,))
-follow(SUBTRACT, (subtract,))
-follow(MULTIPLY, (multiply,))
-follow(DIVIDE, (divide,))
-follow(NEGATIVE, (negative,))
-follow(CONSTANT, (constant_op,))
-follow(PARTS, (get_item_op, split_op))
-follow(VIEW, (transpose_op,))
-
-
 cdef Value constant_at(SymbolicGraph graph, int32_t symbol):
     cdef int32_t node = graph.symbols[symbol].node
-    if (<Op>graph.ops[node]).folding != CONSTANT:
+    if (<Op>graph.ops[node]).lowering != Lowering.CONSTANT:
         return None
     return (<Tensor>(<dict>graph.attrs[node])["value"]).held
 
@@ -63,26 +37,27 @@ cdef Value constant_at(SymbolicGraph graph, int32_t symbol):
 cdef Value uniform(SymbolicGraph graph, int32_t symbol):
     cdef int32_t node = graph.symbols[symbol].node
     cdef Value value
-    while (<Op>graph.ops[node]).folding == BROADCAST:
+    while <Op>graph.ops[node] is broadcast_to_op:
         node = graph.symbols[graph.args[graph.nodes[node].inputs]].node
     value = constant_at(graph, graph.nodes[node].first_output) if graph.nodes[node].n_outputs else (
         None)
     return value if value is not None and value.spec.size == 1 else None
 
 
-cdef bint is_everywhere(SymbolicGraph graph, int32_t symbol, double number) except -1:
-    """Return whether all elements of a float tensor equal a number, to the bit."""
-    cdef Value value = uniform(graph, symbol)
-    cdef double found
+cdef bint is_everywhere(SymbolicGraph graph, int32_t symbol, number) except -1:
+    """Return whether all elements of a float tensor equal a number, to the bit; False for None."""
+    cdef Value value = None if number is None else uniform(graph, symbol)
+    cdef double found, expected
     if value is None:
         return False
+    expected = number
     if value.spec.type_num == cnp.NPY_DOUBLE:
         found = (<double*>value.data)[0]
     elif value.spec.type_num == cnp.NPY_FLOAT:
         found = (<float*>value.data)[0]
     else:
         return False
-    return memcmp(&found, &number, sizeof(double)) == 0  # 0.0 == -0.0
+    return memcmp(&found, &expected, sizeof(double)) == 0  # 0.0 == -0.0
 
 
 cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2:
@@ -101,12 +76,10 @@ cdef bint parts_known(Rewriting rewriting, int32_t node) except -1:
     cdef Value value
     cdef Spec spec
     cdef Op op = <Op>rewriting.source.ops[node]
-    if op.folding != PARTS and op.folding != VIEW and (
-            op.folding != KEEPS_ELEMENTS or type(op) is not StructuralOp) or (
-            found.n_inputs != 1 or rewriting.pinned[node]):
+    if not op.makes_views or found.n_inputs != 1 or rewriting.pinned[node]:
         return False
     value = uniform(rewriting.target, rewriting.mapping[rewriting.source.args[found.inputs]])
-    if value is None or value.spec.ndim:
+    if value is None or value.spec.ndim or not makes_parts(rewriting.source, node):
         return False
     for i in range(found.n_outputs):
         if not spec_at(rewriting.source, found.first_output + i).known:
@@ -120,27 +93,37 @@ cdef bint parts_known(Rewriting rewriting, int32_t node) except -1:
     return True
 
 
+cdef bint makes_parts(SymbolicGraph graph, int32_t node) except -1:
+    """Return whether all elements of the outputs are elements of the only input."""
+    cdef Op op = <Op>graph.ops[node]
+    cdef Spec spec = spec_at(graph, graph.args[graph.nodes[node].inputs])
+    cdef Moves moves
+    if type(op) is not StructuralOp:
+        return op.lowering == Lowering.READ_PART
+    if not spec.known or op is broadcast_to_op:
+        return False
+    moves = (<StructuralOp>op).moves_of((spec,), graph.attrs[node])
+    return moves is not None and moves.are_views
+
+
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2:
-    cdef int rule = (<Op>rewriting.source.ops[node]).folding
+    cdef Op op = <Op>rewriting.source.ops[node]
     cdef Node* found = &rewriting.source.nodes[node]
     cdef RewrittenGraph target = rewriting.target
     cdef int32_t x, y, inner
-    if rule == NO_RULE or rule >= CONSTANT or rewriting.pinned[node]:
+    if rewriting.pinned[node] or not (
+            op.same_if_same_spec or op.is_own_inverse or op.neutral is not None):
         return ABSENT
     x = rewriting.mapping[rewriting.source.args[found.inputs]]
-    if rule <= BROADCAST:
+    if op.same_if_same_spec:
         return x if spec_at(target, x) is spec and spec.known else ABSENT
-    if rule == NEGATIVE:
+    if op.is_own_inverse:
         inner = target.symbols[x].node
-        if target.ops[inner] is rewriting.source.ops[node]:
-            return target.args[target.nodes[inner].inputs]
-        return ABSENT
+        return target.args[target.nodes[inner].inputs] if target.ops[inner] is op else ABSENT
     y = rewriting.mapping[rewriting.source.args[found.inputs + 1]]
-    if is_neutral(target, y, rule):
+    if is_everywhere(target, y, op.neutral[1]):
         return repeated(target, x, spec)
-    if (rule == ADD or rule == MULTIPLY) and is_neutral(target, x, rule):
-        return repeated(target, y, spec)
-    return ABSENT
+    return repeated(target, y, spec) if is_everywhere(target, x, op.neutral[0]) else ABSENT
 
 
 cdef int32_t repeated(RewrittenGraph target, int32_t symbol, Spec spec) except -2:
@@ -153,32 +136,26 @@ cdef int32_t repeated(RewrittenGraph target, int32_t symbol, Spec spec) except -
     return broadcast_symbol(target, symbol, spec)
 
 
-cdef bint is_neutral(SymbolicGraph target, int32_t symbol, int rule) except -1:
-    # -0.0 + 0.0 is 0.0: only x + -0.0 and x - 0.0 equal x for all x.
-    return is_everywhere(target, symbol,
-                         -0.0 if rule == ADD else 0.0 if rule == SUBTRACT else 1.0)
-
-
 cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
     cdef Node* found = &rewriting.source.nodes[node]
-    cdef Op op = <Op>rewriting.source.ops[node]
+    cdef Op op = <Op>rewriting.source.ops[node], made_by
     cdef SymbolicGraph target = rewriting.target
     cdef Spec spec
     cdef Value value
     cdef Py_ssize_t nbytes = FOLDED_BYTES
     cdef int32_t i, symbol
-    cdef int rule
     cdef bint everywhere = False
     cdef list values
     for i in range(found.n_inputs):  # most nodes have an unknown first input
         symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
-        rule = (<Op>target.ops[target.symbols[symbol].node]).folding
-        if rule != CONSTANT and (rule != BROADCAST or type(op) is not ElementwiseOp
-                                 or uniform(target, symbol) is None):
-            return ABSENT
-        everywhere |= rule == BROADCAST
+        made_by = <Op>target.ops[target.symbols[symbol].node]
+        if made_by.lowering != Lowering.CONSTANT:
+            if made_by is not broadcast_to_op or type(op) is not ElementwiseOp or (
+                    uniform(target, symbol) is None):
+                return ABSENT
+            everywhere = True
     spec = spec_at(rewriting.source, found.first_output)
-    if op.stateful or rewriting.pinned[node] or not spec.known or op.folding == VIEW:
+    if op.stateful or rewriting.pinned[node] or not spec.known or op.stays_view:
         return ABSENT
     values = []
     for i in range(found.n_inputs):
@@ -194,7 +171,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
             return ABSENT
         return broadcast_symbol(rewriting.target, constant_symbol(rewriting.target, value), spec)
     if spec.nbytes > nbytes or (
-            op.folding == BROADCAST and spec.size > (<Value>values[0]).spec.size):
+            op is broadcast_to_op and spec.size > (<Value>values[0]).spec.size):
         return ABSENT  # a broadcast at the use is free
     value = computed(op, values, rewriting.source.attrs[node], False)
     if value is None or value.spec is not spec:

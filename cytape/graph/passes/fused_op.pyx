@@ -2,6 +2,7 @@ cimport cython
 cimport numpy as cnp
 from cytape.core.interrupts cimport raise_failure
 from cytape.core.vspace cimport OpType
+from cytape.ops.calls.dispatch cimport Lowering
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.kernels.ufunc_loops cimport WORTH_THE_GIL, Kernel, Loop, copy_loop, trouble, warn
 from cytape.ops.kernels.partial_program cimport Step
@@ -15,13 +16,11 @@ from numpy cimport ndarray, npy_intp
 
 from .fused_loop cimport LINE, PARTIAL_SUMS
 
-cdef Op cast_op, sum_op, sum_to_op, where_op
+cdef Op cast_op
 
 import numpy as np
 
-from cytape.ops.adjoints.conform import cast_op, sum_to_op
-from cytape.ops.elementwise import where_op
-from cytape.ops.reductions import sum_op
+from cytape.ops.adjoints.conform import cast_op
 
 cnp.import_array()
 
@@ -39,11 +38,11 @@ cdef bint is_fused_type(int type_num) noexcept:
 cdef int fused_kind(Op op) except -1:
     if type(op) is ElementwiseOp:
         return NOT_FUSED if (<ElementwiseOp>op).kernel is None else LOOP_STEP
-    if op is where_op:
+    if op.lowering == Lowering.SELECTED:
         return SELECT_STEP
-    if op is cast_op:
+    if op.lowering == Lowering.CONVERTED:
         return WIDEN_STEP
-    return SUM_STEP if op is sum_op or op is sum_to_op else NOT_FUSED
+    return SUM_STEP if op.lowering == Lowering.SUM else NOT_FUSED
 
 
 cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int output_type) except -1:
@@ -102,6 +101,7 @@ cdef class FusedOp(FusedLoop):
     def __init__(self, Spec spec not None, operand_specs, calls, results, dict layouts=None):
         self.shape = spec
         self.op_type = OpType("Fused")
+        self.lowering = Lowering.FUSED
         self.op_type.kind.owner = <void*>self
         self.operand_specs = tuple(operand_specs)
         self.calls = list(calls)

@@ -3,7 +3,7 @@ cimport numpy as cnp
 from cytape.graph.passes.fused_op cimport (
     LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step, is_fused_type,
 )
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Op, adds_part
 from cytape.ops.calls.node_store cimport Node
 from cytape.tensor.values.spec cimport boolean_spec
 from libc.stdlib cimport calloc, free
@@ -102,7 +102,7 @@ cdef class FusionGroups:
             return self.kind_of_sum(node, out)
         for i in range(found.n_inputs if op is add_op else 0):
             other = self.producer(self.source.args[found.inputs + i])
-            if other != ABSENT and (<Op>self.source.ops[other]).adds_part:
+            if other != ABSENT and adds_part(<Op>self.source.ops[other]):
                 return NULL  # smaller than a full pass over the operand
         if not out.known or out.size < (
                 min(self.least, LEAST_FAST) if self.fast[node] else self.least):

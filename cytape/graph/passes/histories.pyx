@@ -1,8 +1,7 @@
 from cytape.core.memory cimport release, resize
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Lowering, Op
 from cytape.ops.calls.node_store cimport Node
 
-from .folding cimport RUNS_FUNCTIONS
 from .rewriting cimport Rewriting, located_as, spec_at
 
 
@@ -11,11 +10,13 @@ def with_histories_merged(subgraph):
     cdef SymbolicGraph source = subgraph.graph
     cdef Rewriting rewriting
     cdef int32_t node
+    cdef int lowering
     cdef dict loops = {}       # history -> the loop or branch
     cdef dict branches = {}    # predicate and bodies -> the first node that calls these
     cdef dict first_of = {}
     for node in range(source.n_nodes):
-        if (<Op>source.ops[node]).folding != RUNS_FUNCTIONS:
+        lowering = (<Op>source.ops[node]).lowering
+        if lowering != Lowering.BRANCH and lowering != Lowering.LOOP:
             continue
         if is_history(source, node):
             loops[node] = source.symbols[source.args[source.nodes[node].inputs]].node

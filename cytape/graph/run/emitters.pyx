@@ -3,11 +3,9 @@
 # indices known only at run time, errors of any kind.
 
 cimport numpy as cnp
-from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport LEAST_BLOCK, FusedOp
+from cytape.ops.calls.dispatch cimport Lowering
 from cytape.ops.calls.node_store cimport Node
-from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.ops.updates.update_op cimport UpdateOp
 from cytape.ops.kernels.ufunc_loops cimport kernel_of
 from cytape.ops.kernels.dot_products cimport product_loop
 from cytape.ops.kernels.where_loops cimport select_loop
@@ -24,47 +22,31 @@ from .instructions cimport FUSED, PRODUCT, Instruction, cast_loop
 from .moved_ops cimport moved
 from .part_ops cimport gather, get_item, index_add, scatter_add, update_part
 from .plan_code cimport N_TEMPORARIES
-from .plan_layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, is_plain_float
-from .stack_ops cimport ensure_shape
+from .plan_layout cimport (
+    DEFERRED, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, is_plain_float)
+from .stack_ops cimport unstacked
 from .sum_ops cimport accumulated, add_n, add_terms, reduced
-
-cdef Op ones_like_op, read_variable_op, real_op
 
 import numpy as np
 
 from cytape.errors import GraphError
-from cytape.graph.model.graph import placeholder_op
-from cytape.graph.model.graph_variables import read_variable_op
-from cytape.ops.adjoints.complex_parts import imag_op, real_op
-from cytape.ops.adjoints.conform import cast_op, sum_to_op
-from cytape.ops.adjoints.extent_checks import checked_extents_op, ensure_shape_op
-from cytape.ops.adjoints.identity_groups import add_n_op
-from cytape.ops.constants import ones_like_op, zeros_like_op
-from cytape.ops.creation import (
-    cast_to_discrete_op, constant_op, identity_op, stop_gradient_op)
-from cytape.ops.cumulative import cumprod_op, cumsum_op, prod_op
-from cytape.ops.elementwise import where_op
-from cytape.ops.indexing import gather_op, get_item_op, index_add_op, scatter_add_op
-from cytape.ops.matrix_products import matmul_op
-from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
-from cytape.ops.python.python_ops import given_results_op
-from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
 
 cnp.import_array()
 
-ctypedef bint (*Emitter)(Code code, int32_t node, Op op) except -1
+cdef Emitter[<int>Lowering.N_LOWERINGS] emitters
+memset(emitters, 0, sizeof(emitters))
 
 
-cdef bint is_read(Op op) noexcept:
-    """Return whether an op reads a variable, which is an attribute; its input is not read."""
-    return op is read_variable_op
+cdef int emit_by(Lowering lowering, Emitter emitter) except -1:
+    emitters[<int>lowering] = emitter
+    return 0
 
 
 cdef bint emit_special(Code code, int32_t node, Op op) except -1:
-    cdef Emitter emitter = emitter_of(op)
+    cdef Emitter emitter = emitters[op.lowering]
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t i
-    if emitter == NULL or row.n_outputs == 1 and emitter != no_value and (
+    if emitter == NULL or row.n_outputs == 1 and op.lowering != Lowering.UNFED and (
             not code.spec(row.first_output).known):
         return False
     if code.layout.places[row.first_output].kind != NOWHERE:  # it is fed
@@ -75,25 +57,9 @@ cdef bint emit_special(Code code, int32_t node, Op op) except -1:
     return emitter(code, node, op)
 
 
-cdef Emitter emitter_of(Op op) except *:
-    if op.emitter != NULL:
-        return <Emitter>op.emitter
-    if type(op) is StructuralOp:
-        return moved
-    if type(op) is FusedOp:
-        return group
-    if type(op) is AccumulateOp:
-        return add_terms
-    if type(op) is UpdateOp:
-        return update_part
-    if isinstance(op.forward, np.ufunc) and not op.stateful:
-        return by_loop
-    return NULL
-
-
 cdef bint by_loop(Code code, int32_t node, Op op) except -1:
-    if code.graph.attrs[node] or op.forward.nin != code.graph.nodes[node].n_inputs or (
-            op.forward.nout != 1):
+    if op.stateful or code.graph.attrs[node] or op.forward.nin != (
+            code.graph.nodes[node].n_inputs):
         return False
     return elementwise(code, node, kernel_of(op.forward))
 
@@ -120,7 +86,8 @@ cdef bint filled(Code code, int32_t node, Op op) except -1:
     cdef Spec spec = code.spec(symbol)
     cdef npy_intp no_strides[MAX_AXES]
     memset(no_strides, 0, sizeof(no_strides))
-    place_constant(code, symbol, value_of_array(np.full((), op is ones_like_op, spec.dtype)))
+    number = np.full((), op.lowering == Lowering.ONES, spec.dtype)
+    place_constant(code, symbol, value_of_array(number))
     code.layout.places[symbol].strides = code.push(no_strides, spec.ndim)
     return True
 
@@ -137,32 +104,17 @@ cdef int place_constant(Code code, int32_t symbol, Value held) except -1:
     return 0
 
 
-cdef bint identity(Code code, int32_t node, Op op) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef npy_intp strides[MAX_AXES]
-    if code.layout.places[x].kind != PLACED or code.graph.nodes[node].n_inputs != 1:
-        return False
-    code.strides_of(x, strides)
-    return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
-
-
-cdef bint checked(Code code, int32_t node, Op op) except -1:
-    """Return the first input unchanged; the shape rule has checked the known extents."""
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t like = code.graph.args[code.graph.nodes[node].inputs + 1]
-    cdef npy_intp strides[MAX_AXES]
-    if code.layout.places[x].kind != PLACED or not (
-            code.spec(x).known and code.spec(like).known):
-        return False
-    code.strides_of(x, strides)
-    return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
-
-
-cdef bint known_results(Code code, int32_t node, Op op) except -1:
-    """Return the last inputs as outputs; the other inputs are for derivatives."""
+cdef bint shown(Code code, int32_t node, Op op) except -1:
+    """Emit views of the inputs that the op returns unchanged."""
     cdef Node* row = &code.graph.nodes[node]
-    cdef int32_t first = row.inputs + row.n_inputs - row.n_outputs, i, x
+    cdef int32_t first = row.inputs + (
+        op.shows if op.shows >= 0 else row.n_inputs - row.n_outputs), i, x
     cdef npy_intp strides[MAX_AXES]
+    if row.n_inputs == 1 and code.layout.places[code.graph.args[first]].kind == STACKED:
+        return unstacked(code, node)
+    for i in range(row.inputs, row.inputs + row.n_inputs if op.shows >= 0 else 0):
+        if not code.spec(code.graph.args[i]).known:  # the call may check extents
+            return False
     for i in range(row.n_outputs):
         if code.layout.places[code.graph.args[first + i]].kind != PLACED or (
                 code.layout.places[row.first_output + i].kind != NOWHERE
@@ -267,7 +219,7 @@ cdef bint cast(Code code, int32_t node, Op op) except -1:
     if code.layout.places[x].kind != PLACED or not result.known or not spec.known:
         return False
     if spec.type_num == result.type_num:
-        return identity(code, node, op)
+        return shown(code, node, op)
     if cast_loop(spec.type_num, result.type_num) == NULL:
         return False
     return apply(code, node, -1, cast_loop(spec.type_num, result.type_num), x, x) == 0
@@ -283,11 +235,12 @@ cdef bint part(Code code, int32_t node, Op op) except -1:
     if code.layout.places[x].kind != PLACED or not spec.known or code.graph.attrs[node] or (
             not is_plain_float(result) or not is_complex and spec.type_num != result.type_num):
         return False
-    if op is not real_op and not is_complex:
+    if op.lowering == Lowering.IMAGINARY_PART and not is_complex:
         code.place_output(out)
         return code.emit_zero(node, code.layout.places[out].address, result.nbytes) == 0
     code.strides_of(x, strides)
-    return code.view(out, x, 0 if op is real_op else result.itemsize, strides) == 0
+    return code.view(
+        out, x, 0 if op.lowering == Lowering.REAL_PART else result.itemsize, strides) == 0
 
 
 cdef bint group(Code code, int32_t node, Op op) except -1:
@@ -369,31 +322,27 @@ cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:
     return strides[first + 1] == spec.itemsize or strides[first] == spec.itemsize
 
 
-# ---- emitters of ops
-
-cdef int emit_by(Emitter emitter, tuple ops) except -1:
-    cdef Op op  # a TypeError for other objects
-    for op in ops:
-        op.emitter = <void*>emitter
-    return 0
-
-
-emit_by(no_value, (placeholder_op,))
-emit_by(constant, (constant_op,))
-emit_by(filled, (ones_like_op, zeros_like_op))
-emit_by(identity, (identity_op, stop_gradient_op))
-emit_by(known_results, (checkpointed_call_op, given_results_op))
-emit_by(checked, (checked_extents_op,))
-emit_by(ensure_shape, (ensure_shape_op,))
-emit_by(reduced, (max_op, mean_op, min_op, prod_op, sum_op, sum_to_op))
-emit_by(accumulated, (cumprod_op, cumsum_op))
-emit_by(add_n, (add_n_op,))
-emit_by(product, (matmul_op,))
-emit_by(get_item, (get_item_op,))
-emit_by(index_add, (index_add_op,))
-emit_by(gather, (gather_op,))
-emit_by(scatter_add, (scatter_add_op,))
-(<Op>index_add_op).adds_part = True
-emit_by(cast, (cast_op, cast_to_discrete_op))
-emit_by(part, (imag_op, real_op))
-emit_by(select, (where_op,))
+emit_by(Lowering.UNFED, no_value)
+emit_by(Lowering.CONSTANT, constant)
+emit_by(Lowering.ZEROS, filled)
+emit_by(Lowering.ONES, filled)
+emit_by(Lowering.LOOPED, by_loop)
+emit_by(Lowering.FUSED, group)
+emit_by(Lowering.ACCUMULATED, add_terms)
+emit_by(Lowering.UPDATED, update_part)
+emit_by(Lowering.MOVED, moved)
+emit_by(Lowering.PRODUCT, product)
+emit_by(Lowering.SELECTED, select)
+emit_by(Lowering.SHOWN, shown)
+emit_by(Lowering.CONVERTED, cast)
+emit_by(Lowering.REAL_PART, part)
+emit_by(Lowering.IMAGINARY_PART, part)
+emit_by(Lowering.SUM, reduced)
+emit_by(Lowering.MEAN, reduced)
+emit_by(Lowering.REDUCED, reduced)
+emit_by(Lowering.RUNNING, accumulated)
+emit_by(Lowering.ADDED, add_n)
+emit_by(Lowering.READ_PART, get_item)
+emit_by(Lowering.ADD_PART, index_add)
+emit_by(Lowering.GATHERED, gather)
+emit_by(Lowering.SCATTERED, scatter_add)

@@ -6,7 +6,7 @@ from cytape.core.interrupts cimport raise_failure
 from cytape.core.typedefs cimport NO_ID, index_t
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Lowering, Op
 from cytape.ops.calls.node_store cimport Node
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.ufunc_loops cimport Loop, clear_trouble, trouble
@@ -20,7 +20,6 @@ from cytape.tensor.values.value cimport (
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from .emitters cimport is_read
 from .instructions cimport (
     CONTROL, FUSED, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters, numbered,
     run_looped, run_span)
@@ -285,7 +284,7 @@ cdef class Frame:
         cdef int32_t n_outputs = row.n_outputs, first_output = row.first_output
         cdef int32_t i
         try:
-            if is_read(op):
+            if (<Op>op).lowering == Lowering.VARIABLE_READ:
                 return self.read(node)
             results = (<ValueOp>op).run_node(code, node, self.values_for(node)) if isinstance(
                 op, ValueOp) else self.run_op(node)

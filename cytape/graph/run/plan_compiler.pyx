@@ -5,7 +5,7 @@ from cytape.core.typedefs cimport index_t
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.early_sums cimport LARGE as LARGE_ARRAY
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.dispatch cimport Lowering, Op
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.calls.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
@@ -15,7 +15,7 @@ from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
 from .elementwise_ops cimport elementwise, elementwise_of_three
-from .emitters cimport emit_special, is_read
+from .emitters cimport emit_special
 from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .moved_ops cimport are_views, is_strided_view
 from .plan_code cimport Span
@@ -93,7 +93,7 @@ cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
                 if i >= node:
                     raise GraphError("a control input was built after the op that waits for it")
                 needed[i] = True
-        if is_read(<Op>PyList_GET_ITEM(graph.ops, node)):
+        if (<Op>PyList_GET_ITEM(graph.ops, node)).lowering == Lowering.VARIABLE_READ:
             continue
         row = &graph.nodes[node]
         for i in range(row.inputs, row.inputs + row.n_inputs):
@@ -210,8 +210,7 @@ cdef int emit_node(Code code, int32_t node) except -1:
         kernel = (<ElementwiseOp>op).kernel
         done = kernel is not None and (
             elementwise(code, node, kernel) or elementwise_of_three(code, node, kernel))
-    elif code.graph.nodes[node].n_outputs == 1 or type(<object>op) is FusedOp or (
-            type(<object>op) is StructuralOp or (<Op>op).emitter != NULL):
+    else:
         done = emit_special(code, node, <Op>op)
     if not done:
         call(code, node)
@@ -223,7 +222,7 @@ cdef int finish(Code code, int32_t node) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef Place* place
     cdef int32_t i
-    if not is_read(<Op>PyList_GET_ITEM(code.graph.ops, node)):
+    if (<Op>PyList_GET_ITEM(code.graph.ops, node)).lowering != Lowering.VARIABLE_READ:
         for i in range(row.inputs, row.inputs + row.n_inputs):
             code.drop(code.graph.args[i])
     for i in range(row.first_output, row.first_output + row.n_outputs):
@@ -240,7 +239,7 @@ cdef int call(Code code, int32_t node) except -1:
     for i in range(row.inputs, row.inputs + row.n_inputs):
         if code.layout.places[code.graph.args[i]].kind == DEFERRED:
             code.settle(code.graph.args[i])
-    if not is_read(<Op>PyList_GET_ITEM(code.graph.ops, node)):
+    if (<Op>PyList_GET_ITEM(code.graph.ops, node)).lowering != Lowering.VARIABLE_READ:
         code.repeatable = False
     if code.fed is None:
         code.fed = frozenset(code.feeds)

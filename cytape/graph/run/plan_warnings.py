@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.adjoints.conform import cast_op
-from cytape.ops.creation import cast_to_discrete_op
+from cytape.ops.calls.dispatch import Lowering
 
 __all__ = ["say"]
 
@@ -57,4 +56,4 @@ def say(op: Any, found: int, errors: dict[str, str]) -> None:
 def _name_in_numpy(op: Any) -> str:
     if isinstance(op.forward, np.ufunc):
         return op.forward.__name__
-    return "cast" if op is cast_op or op is cast_to_discrete_op else "reduce"
+    return "cast" if op.lowering == Lowering.CONVERTED else "reduce"

@@ -1,12 +1,11 @@
 cimport cython
 from cytape.core.interrupts cimport INTERRUPTED
-from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.values.spec cimport Spec
 from libc.string cimport memcpy
 from numpy cimport npy_intp
 
 from .instructions cimport CONTROL, Runner, Subprogram
-from .plan_layout cimport PLACED, STACKED, Stack
+from .plan_layout cimport Stack
 
 from cytape.errors import GraphError
 
@@ -16,17 +15,13 @@ cdef extern from "Python.h":
 cdef object graph_error = GraphError
 
 
-cdef bint ensure_shape(Code code, int32_t node, Op op) except -1:
-    """Emit a view of an operand of known shape, or a copy of a stack after a check of its rows."""
+cdef bint unstacked(Code code, int32_t node) except -1:
+    """Emit a copy of a stack after a check of its number of rows."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef npy_intp strides[MAX_AXES]
     cdef StackProgram program
-    if code.layout.places[x].kind == PLACED and spec.known:
-        code.strides_of(x, strides)
-        return code.view(out, x, 0, strides) == 0
-    if code.layout.places[x].kind != STACKED or tuple(spec.shape)[1:] != result.shape[1:]:
+    if tuple(spec.shape)[1:] != result.shape[1:]:
         return False
     program = StackProgram()
     program.n_rows, program.n_bytes = result.shape[0], result.nbytes

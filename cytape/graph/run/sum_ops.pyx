@@ -2,7 +2,8 @@ cimport numpy as cnp
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.calls.node_store cimport Node
-from cytape.ops.engine.sum_op cimport SumOp, axes_of
+from cytape.ops.calls.dispatch cimport Lowering
+from cytape.ops.engine.sum_op cimport axes_of
 from cytape.ops.kernels.ufunc_loops cimport N_TYPES, Kernel, copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Region
 from cytape.ops.kernels.walk cimport (
@@ -15,12 +16,7 @@ from .elementwise_ops cimport place_result, plan_result
 from .instructions cimport LOOP, Instruction, mean_loop
 from .plan_layout cimport PLACED, is_plain_float
 
-cdef Op cumsum_op, max_op, min_op, prod_op
-
 import numpy as np
-
-from cytape.ops.cumulative import cumsum_op, prod_op
-from cytape.ops.reductions import max_op, min_op
 
 cdef Kernel add_kernel = kernel_of(np.add), multiply_kernel = kernel_of(np.multiply)
 cdef double ONE_D = 1.0
@@ -33,10 +29,9 @@ cdef bint reduced(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef bint is_mean = type(op) is SumOp and (<SumOp>op).is_mean
-    cdef bint is_product = op is prod_op, is_extremum = op is max_op or op is min_op
-    cdef Kernel kernel = (multiply_kernel if is_product else add_kernel if not is_extremum
-                          else kernel_of(np.maximum if op is max_op else np.minimum))
+    cdef Kernel kernel = add_kernel if op.ufunc is None else kernel_of(op.ufunc)
+    cdef bint is_mean = op.lowering == Lowering.MEAN, is_product = kernel is multiply_kernel
+    cdef bint is_extremum = not is_product and kernel is not add_kernel
     cdef npy_intp strides[MAX_AXES]
     cdef npy_intp own[MAX_AXES]
     cdef uint64_t addresses[3]
@@ -200,7 +195,7 @@ cdef bint accumulated(Code code, int32_t node, Op op) except -1:
     cdef npy_intp own[MAX_AXES]
     cdef dict attrs = code.graph.attrs[node]
     cdef uint64_t addresses[3]
-    cdef Kernel kernel = add_kernel if op is cumsum_op else multiply_kernel
+    cdef Kernel kernel = kernel_of(op.ufunc)
     cdef Walk walk
     cdef int axis
     if (not has_loops(code, x) or not is_plain_float(spec) or spec is not code.spec(out)

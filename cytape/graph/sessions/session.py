@@ -11,7 +11,7 @@ import numpy as np
 from cytape.errors import GraphError
 from cytape.graph.model.default_graph import get_default_graph
 from cytape.graph.model.failures import where_built
-from cytape.graph.model.graph import Graph
+from cytape.graph.model.graph import Graph, placeholder_op
 from cytape.graph.model.operation import Operation
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
@@ -225,7 +225,7 @@ def _is_fed(graph: Graph, node: int, feeds: tuple[int, ...]) -> bool:
 
 def _check_placeholders(graph: Graph, wanted: _Wanted, feeds: tuple[int, ...]) -> None:
     for node in needed_nodes(graph, wanted.symbols, feeds, list(wanted.nodes)):
-        if graph.ops[node].name == "Placeholder":
+        if graph.ops[node] is placeholder_op:
             [symbol] = graph.outputs_of(node)
             where = where_built(graph.location_of(node))
             raise GraphError(

@@ -11,11 +11,11 @@ from cytape.ops.shapes import shape_rules
 from cytape.tensor import Tensor
 
 real_op = linear(
-    "Real", np.real, lambda op, g: g,
-    shape_rule=shape_rules.real_part, batch=batch_axis.aligned, makes_views=True)
+    "Real", np.real, lambda op, g: g, shape_rule=shape_rules.real_part,
+    batch=batch_axis.aligned, makes_views=True, lowering="REAL_PART")
 imag_op = linear(
-    "Imag", np.imag, lambda op, g: 1j * g,
-    shape_rule=shape_rules.real_part, batch=batch_axis.aligned, makes_views=True)
+    "Imag", np.imag, lambda op, g: 1j * g, shape_rule=shape_rules.real_part,
+    batch=batch_axis.aligned, makes_views=True, lowering="IMAGINARY_PART")
 imag_of_real_op = structural(
     "ImagOfReal", np.imag, lambda results, operands: (),
     transpose=lambda op, g: imag_of_real_op(g),

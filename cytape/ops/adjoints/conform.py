@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 import cytape.ops.shapes.known_shapes as known_shapes
+from cytape.core.tape import IDENTITY
 from cytape.ops.calls.operands import dtypes_of_operands, only_numpy, wide, without_layout
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import linear, multilinear, nondifferentiable, structural
@@ -76,12 +77,13 @@ def broadcast_batch_to(x, shape):
 sum_to_op = linear(
     "SumTo", _sum_to,
     transpose=lambda op, g: broadcast_to(g, op.input_specs[0].extents),
-    shape_rule=shape_rules.to_shape, moving=1)
+    shape_rule=shape_rules.to_shape, moving=1, lowering="SUM",
+    same_if_same_spec=True)
 broadcast_to_op = structural(
     "BroadcastTo",
     lambda x, like=None, *, shape=None: np.broadcast_to(x, like.shape if shape is None else shape),
     None, transpose=lambda op, g: sum_to(g, op.input_specs[0]),
-    shape_rule=known_shapes.broadcast_to, moving=1)
+    shape_rule=known_shapes.broadcast_to, moving=1, same_if_same_spec=True)
 fit_like_op = multilinear(  # sums or broadcasts each axis, as its extent at run time requires
     "FitLike", lambda x, like: np.broadcast_to(_sum_extra(x, like.shape), like.shape),
     lambda op, g, _: fit_like(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second)
@@ -94,12 +96,14 @@ count_op = nondifferentiable(
     "Count", _count, shape_rule=lambda x, dtype, **_: symbolic_spec((), dtype))
 # late: control inputs delay it until gradients have arrived; recomputed ops read its output.
 identity_op = linear(
-    "Identity", forward=lambda x, name=None, late=False: x, transpose=lambda op, g: g,
-    shape_rule=shape_rules.same, batch=lambda call: call.inputs[0])
+    IDENTITY, forward=lambda x, name=None, late=False: x, transpose=lambda op, g: g,
+    shape_rule=shape_rules.same, batch=lambda call: call.inputs[0], lowering="SHOWN",
+    same_if_same_spec=True)
 cast_op = linear(
     "Cast", _cast,
     transpose=lambda op, g: cast(g, op.input_specs[0].dtype),
-    shape_rule=shape_rules.cast, batch=batch_axis.aligned)
+    shape_rule=shape_rules.cast, batch=batch_axis.aligned, lowering="CONVERTED",
+    same_if_same_spec=True, is_passed_over=True)
 
 
 def sum_to(x, spec):

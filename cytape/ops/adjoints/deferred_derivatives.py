@@ -11,9 +11,9 @@ from functools import partial
 
 from cytape.errors import InvalidGradientError
 from cytape.ops.adjoints.conform import broadcast_to, fill_like
+from cytape.ops.calls.op_call import NotSaved
 from cytape.ops.calls.operands import wide
 from cytape.ops.engine import batch_axis, tensor_vspace
-from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.op_kinds import ANY_OUTPUT, OPS, enter, general
 from cytape.ops.engine.structural_op import StructuralOp, structural_op
 from cytape.tensor.indexed_slices import IndexedSlices

@@ -5,7 +5,7 @@ from numpy.linalg import LinAlgError
 
 from cytape.errors import GraphError
 from cytape.ops.adjoints.identity_groups import may_agree
-from cytape.ops.engine.op_kinds import general, linear
+from cytape.ops.engine.op_kinds import linear, passing
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -98,10 +98,8 @@ def _checked_in_batch(call):
     return call.again(call.inputs, **later)
 
 
-checked_extents_op = general(
-    "CheckedExtents", _checked, lambda op, g: (g, None), lambda op, t, _: t, saved_inputs=(),
-    optional_tangents=(1,), batched=lambda op, t, _: t,
-    shape_rule=_checked, batch=_checked_in_batch, makes_views=True)
+checked_extents_op = passing(
+    "CheckedExtents", _checked, shape_rule=_checked, batch=_checked_in_batch, makes_views=True)
 
 
 def ensure_shape(x, shape):
@@ -141,4 +139,5 @@ def _ensured_spec(x, shape):
 
 ensure_shape_op = linear(
     "EnsureShape", _ensured, lambda op, g: g,
-    batched=lambda x, *, shape: ensure_shape_op(x, shape=(None, *shape)), shape_rule=_ensured_spec)
+    batched=lambda x, *, shape: ensure_shape_op(x, shape=(None, *shape)), shape_rule=_ensured_spec,
+    lowering="SHOWN")

@@ -33,15 +33,15 @@ def _unchanged(*values):
 
 add_n_op = linear(
     "AddN", _add_n, transpose=lambda op, g: (g,) * len(op.input_specs),
-    shape_rule=_same, batch=batch_axis.stacked)
+    shape_rule=_same, batch=batch_axis.stacked, lowering="ADDED")
 identity_n_op = linear(
     "IdentityN", _unchanged, transpose=lambda op, *gs: gs,
-    shape_rule=_unchanged, batch=batch_axis.stacked)
+    shape_rule=_unchanged, batch=batch_axis.stacked, lowering="SHOWN", shows=-1)
 # A reader of one of its outputs waits for all of its inputs.
 tuple_op = general(
     "Tuple", _unchanged, vjp=lambda op, *gs: gs, jvp=lambda op, *ts: ts, saved_inputs=(),
     optional_gradients=ANY_OUTPUT, batched=lambda op, *ts: ts,
-    shape_rule=_unchanged, batch=batch_axis.stacked)
+    shape_rule=_unchanged, batch=batch_axis.stacked, lowering="SHOWN", shows=-1)
 
 
 def add_n(inputs):

@@ -10,7 +10,7 @@ import numpy as np
 from cytape.ops.calls.operands import axis_in_batch, wide
 from cytape.ops.constants import zeros_like
 from cytape.ops.cumulative import begins_op, partials, products_back_op, products_tangent_op, times
-from cytape.ops.elementwise import where
+from cytape.ops.elementwise import add, where
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import find, general, multilinear, nondifferentiable
 from cytape.ops.joining import concatenate
@@ -23,7 +23,7 @@ from cytape.tensor.values.spec import symbolic_spec
 
 from .ufunc_folds import fold_op, result_dtype, slopes_of_fold
 
-EXTREMA = {"Maximum", "Minimum", "Fmax", "Fmin"}
+EXTREMA = {np.maximum, np.minimum, np.fmax, np.fmin}
 
 
 def _spec(x, starts, *, axis, dtype=None, **_):
@@ -32,8 +32,12 @@ def _spec(x, starts, *, axis, dtype=None, **_):
     return symbolic_spec(tuple(shape), x.dtype if dtype is None else dtype)
 
 
+def _ufunc(name):
+    return find(name).forward
+
+
 def _reduce_at(x, starts, *, name, axis):
-    return find(name).forward.reduceat(x, starts, axis)
+    return _ufunc(name).reduceat(x, starts, axis)
 
 
 # -- sums and differences, and their transpose ---------------------------------------------------
@@ -53,7 +57,7 @@ def _sums_transpose(op, g, starts):
 
 
 def _spread(g, starts, *, n, name, axis):
-    return _by(lambda g: spread(g, starts, n, axis, name == "Subtract"), g)
+    return _by(lambda g: spread(g, starts, n, axis, _ufunc(name) is np.subtract), g)
 
 
 def _spread_spec(g, starts, *, n, axis, **_):
@@ -125,7 +129,7 @@ def _partials_by_folds(x, starts, name, axis):
 
 def _partials(op):
     (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
-    if name == "Multiply":
+    if _ufunc(name) is np.multiply:
         return partials(x, starts, axis=(axis,))
     return _partials_by_folds(x, starts, name, axis)
 
@@ -135,28 +139,28 @@ def _partials(op):
 
 def _vjp(op, g):
     (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
-    if name in EXTREMA:
+    if _ufunc(name) in EXTREMA:
         return to_extrema_op(g, x, op.outputs[0], starts, axis=axis), None
     n = op.input_specs[0].shape[axis]
     if n is None:
         return NotImplemented
-    if name == "Multiply":
+    if _ufunc(name) is np.multiply:
         return products_back_op(
             g, conj_if_complex(x), starts, axis=(axis,), cumulative=False), None
-    spread_out = spread_op(g, starts, n=n, name="Add", axis=axis)
+    spread_out = spread_op(g, starts, n=n, name=add.name, axis=axis)
     return times(spread_out, conj_if_complex(_partials(op))), None
 
 
 def _jvp(op, t, _):
     (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
     in_batch = axis_in_batch(axis, t.ndim) if t.ndim > op.input_specs[0].ndim else axis
-    if name in EXTREMA:
+    if _ufunc(name) in EXTREMA:
         return of_extrema_op(t, x, op.outputs[0], starts, axis=in_batch)
     if op.input_specs[0].shape[axis] is None:
         return NotImplemented
-    if name == "Multiply" and in_batch == axis:
+    if _ufunc(name) is np.multiply and in_batch == axis:
         return products_tangent_op(x, t, starts, axis=(axis,), cumulative=False)
-    return sums_op(times(t, _partials(op)), starts, name="Add", axis=in_batch)
+    return sums_op(times(t, _partials(op)), starts, name=add.name, axis=in_batch)
 
 
 reduce_at_op = general(
@@ -166,7 +170,7 @@ reduce_at_op = general(
 reduce_steps_at_op = nondifferentiable(
     "ReduceStepsAt", _reduce_at,
     shape_rule=lambda x, starts, *, name, axis: _spec(
-        x, starts, axis=axis, dtype=result_dtype(find(name).forward, x.dtype)),
+        x, starts, axis=axis, dtype=result_dtype(_ufunc(name), x.dtype)),
     batch=batch_axis.along_axis)
 
 
@@ -177,7 +181,7 @@ def check_indices(indices, n, name, dtype):
     """Raise NumPy's error for indices out of bounds."""
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or (
             indices.size and not 0 <= indices.min() <= indices.max() < n):
-        find(name).forward.reduceat(np.ones(n, dtype), indices)
+        _ufunc(name).reduceat(np.ones(n, dtype), indices)
 
 
 def slices_of(x, indices, *, name, axis):

@@ -134,13 +134,20 @@ def _in_batch(call):
     return sum(products, -1, products.dtype)
 
 
+def _n_products(a, v, out):
+    """Return the number of products; for the mode "same", an upper bound."""
+    return min(a[0], v[0]) * min(max(a[0], v[0]), out[0])
+
+
 convolve_op = multilinear(
     "Convolve", _convolve, lambda op, g, v: _back(op, 0, correlate_op, g, v),
-    lambda op, a, g: _back(op, 1, correlate_op, g, a), shape_rule=_convolve_spec, batch=_in_batch)
+    lambda op, a, g: _back(op, 1, correlate_op, g, a), shape_rule=_convolve_spec, batch=_in_batch,
+    is_product=True, work=_n_products)
 # Convolution with the reversed v, not its conjugate: the op must be linear.
 correlate_op = multilinear(
     "Correlate", _correlate, lambda op, g, v: _back(op, 0, convolve_op, g, v),
-    lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec, batch=_in_batch)
+    lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec, batch=_in_batch,
+    is_product=True, work=_n_products)
 ARRAY_PRODUCTS = {  # for arrays, without the op's call
     convolve_op: _convolve, correlate_op: _correlate,
     _swapped: lambda v, a, mode: _correlate(a, v, mode)}

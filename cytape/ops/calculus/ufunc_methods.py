@@ -51,7 +51,7 @@ _REDUCTIONS = {
     np.minimum: reductions.min, np.logical_and: comparisons.all, np.logical_or: comparisons.any,
 }  # fmt: skip
 _ACCUMULATIONS = {np.add: cumulative.cumsum, np.multiply: cumulative.cumprod}
-_AT_INDICES = {"Add", "Subtract", *EXTREMA}  # ops that accept all of NumPy's indices
+_AT_INDICES = {np.add, np.subtract, *EXTREMA}  # ufuncs that accept all of NumPy's indices
 # Neutral second operands for elements that `where` excludes: f(y, neutral) is y.
 _NEUTRAL = {
     np.subtract: 0, np.hypot: 0, np.logical_and: 1, np.logical_or: 0, np.logical_xor: 0,
@@ -75,7 +75,7 @@ def _converted(op, a, dtype):
 
 def _reduced_at(op, a, starts, axis):
     """Reduce the slices that begin at indices."""
-    reduced = sums_op if op.name in ("Add", "Subtract") else (
+    reduced = sums_op if op.forward in (np.add, np.subtract) else (
         reduce_steps_at_op if is_step(op) else reduce_at_op)
     return reduced(a, starts, name=op.name, axis=axis)
 
@@ -134,7 +134,7 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
                 a, ValueError, f"zero-size array to reduction operation {ufunc.__name__} which has "
                 "no identity", least=((axis, 1),))
         last = slice(-1, None) if keepdims else -1
-        if op.name in _AT_INDICES:
+        if ufunc in _AT_INDICES:
             a = _reduced_at(op, a, np.zeros(1, np.intp), axis)
         else:
             a = _folded(op, a, axis)
@@ -187,7 +187,7 @@ def reduceat(op, array, indices, axis=0, dtype=None, out=None):
     starts = np.zeros(0, np.intp) if is_empty else operand(indices)
     axis = normalize_axis_index(axis, ndim(array))
     n, known = array.shape[axis], values_of(starts)
-    if op.name in _AT_INDICES:
+    if ufunc in _AT_INDICES:
         if n is not None and known is not None:
             check_indices(known, n, op.name, array.dtype)
     elif n is None or known is None:

@@ -13,22 +13,49 @@ from libc.stdint cimport int32_t, uint64_t
 cdef struct Kept:  # positions of the saved values, a bit each; the last bit: all later ones
     uint64_t inputs, outputs
 
+# The instructions that plans run instead of a call. The kind of an op decides, or its declaration.
+cpdef enum Lowering:
+    CALLED           # none: its forward function is called
+    VARIABLE_READ    # none, and its input is not looked at
+    UNFED            # an error, as it has no value of its own
+    CONSTANT
+    ZEROS, ONES
+    LOOPED           # a ufunc of one output
+    FUSED, ACCUMULATED, UPDATED, MOVED, PRODUCT, SELECTED  # the classes of these names
+    SHOWN            # input `shows`, unchanged; -1: the last inputs, one per output
+    CONVERTED        # to another dtype
+    REAL_PART, IMAGINARY_PART
+    SUM, MEAN, REDUCED, RUNNING  # along axes; by `ufunc`
+    ADDED            # a sum of any number of terms
+    READ_PART, ADD_PART, GATHERED, SCATTERED  # at an index
+    ROWS_READ, ROWS_ADDED, ROWS_WRITTEN, ROWS_CLEARED, ROWS_MARKED, ROWS_CHECKED  # of TensorArrays
+    BRANCH, LOOP, CHECKPOINTED_LOOP
+    N_LOWERINGS
+
 cdef class Op(Operator):
     cdef OpType op_type                        # name, and facts that the tape reads
     cdef readonly object forward  # the plain NumPy function
     cdef public bint stateful            # results of equal calls differ, or a call changes state
     cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
     cdef public bint makes_views  # NumPy's result may be a view of the first operand
+    cdef readonly bint linear     # in all operands that move
     # Inputs with a derivative, a bit each; no entry is made without one. 1: the first alone.
     cdef public uint64_t moving
     cdef Kept kept        # by an entry, for any tracked inputs
     cdef Kept* kept_for   # per tracked input; NULL: `kept` for all
     cdef readonly object composition  # the op made of simpler ops, for plans; or None
     cdef public object batch      # the rule for an added axis, a function of a BatchedCall; or None
-    # Data about the op that higher packages set when they are imported; 0: none.
-    cdef int folding              # a Rule of graph/passes/folding
-    cdef void* emitter            # an Emitter of graph/run/emitters
-    cdef bint adds_part                        # zero outside of a part; plans add only this
+    # Facts for passes, plans and checkpoints; `described` sets them.
+    cdef public int lowering      # a Lowering
+    cdef public int shows         # which input the result is, if SHOWN
+    cdef public object ufunc      # whose reduction or accumulation it is, if REDUCED or RUNNING
+    cdef public object neutral    # per operand the number that leaves the other as it is, or None
+    cdef public bint is_own_inverse
+    cdef public bint same_if_same_spec  # a result of the first input's spec equals that input
+    cdef public bint stays_view   # also of a constant: readers take its strides
+    cdef public bint is_product   # checkpoint policies count it among "dots"
+    cdef public bint is_passed_over  # by automatic checkpoints, as a loss or cheap to compute again
+    cdef public object work       # multiplications, from the shapes of inputs and output; or None
     # Specs of the outputs of a call with symbolic values, packed as the results of forward.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
@@ -109,6 +136,11 @@ cdef inline Value tensor_value(x):
     if isinstance(x, Variable):
         return read(x)
     return None
+
+
+cdef inline bint adds_part(Op op) noexcept:
+    """Return whether the result is zero outside of a part; plans add only this."""
+    return op.lowering == Lowering.ADD_PART or op.lowering == Lowering.ROWS_ADDED
 
 
 cdef inline bint is_among(uint64_t bits, Py_ssize_t position) noexcept:

@@ -1,6 +1,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
+Lowering: Any
+
 class Op:
     @property
     def name(self) -> str: ...
@@ -11,6 +13,18 @@ class Op:
     makes_views: bool
     moving: int
     batch: Callable[..., Any] | None
+    lowering: int
+    shows: int
+    ufunc: Callable[..., Any] | None
+    neutral: tuple[float | None, ...] | None
+    is_own_inverse: bool
+    same_if_same_spec: bool
+    stays_view: bool
+    is_product: bool
+    is_passed_over: bool
+    work: Callable[..., int] | None
+    @property
+    def linear(self) -> bool: ...
     @property
     def composition(self) -> Callable[..., Any] | None: ...
     def described(self, **facts: Any) -> Self: ...

@@ -36,7 +36,9 @@ cdef class Conforming:
 
 conform = Conforming()
 # Attributes of Op that a declaration may set.
-FACTS = ("batch", "makes_views", "moving", "rule_takes_tensors", "stateful")
+FACTS = ("batch", "is_own_inverse", "is_passed_over", "is_product", "lowering", "makes_views",
+         "moving", "neutral", "rule_takes_tensors", "same_if_same_spec", "shows", "stateful",
+         "stays_view", "ufunc", "work")
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
                     "identity", "signature", "resolve_dtypes")
@@ -163,7 +165,7 @@ cdef class Op(Operator):
             if name not in FACTS:
                 raise TypeError(f"op {self.op_type.name!r} was declared with an unknown argument "
                                 f"{name!r}")
-            setattr(self, name, fact)
+            setattr(self, name, Lowering[fact] if name == "lowering" else fact)
         return self
 
     def __reduce__(self):

@@ -19,9 +19,3 @@ cdef Value tangent_value(TangentRecorder accumulator, Value value)  # None: it h
 cdef Spec spec_of_tangent(Spec spec, npy_intp n_directions)
 cdef Value aligned(Value tangent, int ndim)  # of a primal that is broadcast to ndim axes
 cdef bint all_none(list tangents) except -1
-
-# A gradient or tangent times a partial derivative; and a batch of tangents of a symbolic output,
-# if extents or the number of directions are unknown.
-cdef object times(gradient, partial)
-cdef object conjugate(partial)
-cdef object unknown_batch(tuple partials, output, list inputs, Value out, list tangents)

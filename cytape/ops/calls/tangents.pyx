@@ -11,7 +11,7 @@ from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray
 from cytape.tensor.values.value cimport array_of, value_of_array
 from libc.stdlib cimport calloc, free
 
-from .dispatch cimport conform, dense, may_be, restored
+from .dispatch cimport conform, dense, may_be
 from .node_store cimport NodeStore
 
 import numpy as np
@@ -342,45 +342,3 @@ cdef list transpose(TangentRecorder accumulator, Recorder op_tape, list outputs,
     finally:
         free(row)
     return results
-
-
-# ---- partial derivatives
-
-cdef object times(gradient, partial):
-    """Multiply by a partial derivative.
-
-    A boolean one selects, for 0 * inf is NaN; a function is called, for the same reason.
-    """
-    if partial is 1:
-        return gradient
-    if callable(partial):
-        return partial(gradient)
-    if getattr(partial, "dtype", None) == bool:
-        return np.where(partial, gradient, 0)
-    return gradient * partial
-
-
-cdef object conjugate(partial):
-    dtype = getattr(partial, "dtype", None)
-    return partial.conj() if dtype is not None and dtype.kind == "c" else partial
-
-
-cdef object unknown_batch(tuple partials, output, list inputs, Value out, list tangents):
-    """Return a batch of tangents of a symbolic output; extents or directions may be unknown."""
-    total = None
-    fits = False  # whether an input with a tangent is known to have the output's shape
-    for partial, tangent, x in zip(partials, tangents, inputs):
-        if tangent is None or partial is None:
-            continue
-        if out.spec.shape is None or tangent.ndim is None:
-            return NotImplemented
-        fits |= x.spec.extents is out.spec.extents or x.spec.known and x.shape == out.spec.shape
-        if tangent.ndim <= out.spec.ndim:
-            aligned_one = conform.broadcast_batch_like(tangent, restored(out, False))
-        else:
-            aligned_one = tangent
-        term = times(aligned_one, partial(output, *inputs))
-        total = term if total is None else total + term
-    if total is None or fits:
-        return total
-    return conform.broadcast_batch_like(total, restored(out, False))

@@ -7,16 +7,14 @@ from cytape.tensor.values.value cimport Value
 from libc.stdint cimport uint64_t
 
 from cytape.ops.calls.dispatch cimport Op
+from cytape.ops.calls.op_call cimport OpCall
 from cytape.ops.calls.symbolic cimport SymbolicGraph
-
-cdef class OpCall
 
 cdef class GeneralOp(Op):
     # The tail of an entry: the user's line if the op has no vjp, then the attributes.
     cdef readonly object vjp, jvp
     cdef readonly object saved_inputs   # positions, None: all
     cdef readonly object saved_outputs
-    cdef readonly bint linear
     cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
     cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None
     cdef readonly object batched        # the jvp for tangents with a leading axis, or None
@@ -37,19 +35,6 @@ cdef class GeneralOp(Op):
     cdef object in_batch(self, list inputs, list outputs, dict attrs, list operands, list mapped)
     cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain)
     cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1
-
-cdef class OpCall:
-    # One call, as derivative rules see it.
-    cdef readonly Op op
-    cdef readonly dict attrs
-    cdef readonly tuple needs, output_specs
-    cdef readonly object graph
-    cdef int node
-    cdef tuple input_refs, output_refs
-    cdef bint plain             # no recorder is active: rules get ndarrays
-
-cdef int backward_by_rule(Op op, BackwardCall* call, rule, uint64_t kept_outputs, graph,
-                          int node) except -1
 
 # The tangent of an input that has none, where a rule takes no None; batched: of all directions.
 cdef object zeros_like(Value value, list tangents, bint plain, bint batched)

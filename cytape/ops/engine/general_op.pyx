@@ -1,10 +1,9 @@
-cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.vspace cimport OpType
-from cytape.tensor.values.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
+from cytape.tensor.values.buffer cimport call_with_arrays
 from cytape.tensor.values.spec cimport spec_of_array, symbolic_spec
 from cytape.tensor.recording.state cimport (
     Counts, TangentRecorder, accumulating, building, counts, observed, recording)
@@ -14,135 +13,27 @@ from libc.stdint cimport uint64_t
 from numpy cimport ndarray, npy_intp
 
 from cytape.ops.calls.dispatch cimport (
-    conform, dense_value, documentation, frozen_attrs, give_all, gradients_of_outputs, is_among,
-    is_followed, ndarray_of, owned, release_objects, restored, spec_of_ref, tensor_value, value_of,
-    with_lists_joined)
-from cytape.ops.calls.symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
+    Lowering, conform, dense_value, documentation, frozen_attrs, input_ref, is_among, is_followed,
+    ndarray_of, owned, release_objects, restored, tensor_value, value_of, with_lists_joined)
+from cytape.ops.calls.op_call cimport backward_by_rule
+from cytape.ops.calls.symbolic cimport SymbolicGraph, build, graph_for
 from cytape.ops.calls.tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 
 from .batched_call cimport BatchedCall
 from .tape_entry cimport items_of, record
 
-from functools import cache
-
 import numpy as np
 
-from cytape.errors import (
-    DetachedError,
-    InvalidGradientError,
-    NotDifferentiableError,
-    SymbolicTensorError,
-)
+from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
 from cytape.ops.engine.batch_axis import of_linear
 from cytape.tensor.values.user_warnings import user_line
 
 cnp.import_array()
 
+cdef enum:
+    MOST_FOLLOWED = 8  # inputs of an op whose loops serve forward over reverse, too
+
 cdef Counts* recorders = counts()
-cdef tuple COPIES = (  # ops that return their input unchanged, so the caller must copy
-    "CheckedExtents", "ComplexSign", "Confirmed", "EnsureShape", "Identity", "StopGradient")
-
-
-@cython.final
-@cython.freelist(8)
-cdef class OpCall:
-    """One call of an op, as its derivative rules see it.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of Tensor
-        The saved values. Using one that the op's declaration does not save is an error. If no
-        recorder is active they are plain arrays, and so are the gradients that the rule is called
-        with (tensors if the op is declared with `rule_takes_tensors`).
-    input_specs, output_specs : tuple of Spec
-    attrs : dict
-    needs : tuple of bool
-        Per input: is its gradient wanted?
-    graph : Graph or None
-        The graph that the call is part of; None if it was computed.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name of the operation in its graph; elsewhere the op type."""
-        return self.op.name if self.graph is None else self.graph.name_of(self.node)
-
-    @property
-    def type(self) -> str:
-        """The op type."""
-        return self.op.name
-
-    @property
-    def inputs(self) -> tuple:
-        """The saved inputs."""
-        return read_by_rule(self, self.input_refs, "input")
-
-    @property
-    def outputs(self) -> tuple:
-        """The saved outputs."""
-        return read_by_rule(self, self.output_refs, "output")
-
-    @property
-    def input_specs(self) -> tuple:
-        """The shapes and dtypes of the inputs."""
-        return tuple([spec_of_ref(ref) for ref in self.input_refs])
-
-    def get_attr(self, name):
-        """Return a static argument of the call.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        KeyError
-            If the call was made without it.
-        """
-        return self.attrs[name]
-
-
-class NotSaved:
-    """Stand-in for an input or output that is not saved. A rule that uses it raises an error."""
-
-    def __init__(self, op, what, i):
-        self.place = op, what, i
-
-    def __getattr__(self, name):
-        if name.startswith("__"):  # copy and pickle ask for these before there is a place
-            raise AttributeError(name)
-        refuse_use(self)
-
-
-not_saved = cache(NotSaved)  # an op makes one in each backward pass, and few rules look at it
-
-
-def refuse_use(used, *_, **__):
-    op, what, i = used.place
-    raise InvalidGradientError(
-        f"a derivative rule of op {op!r} reads its {what} {i}, which is not saved for it: add {i} "
-        f"to saved_{what}s where the op is declared")
-
-
-for method in set(dir(Tensor)).difference(dir(object)):  # Python looks for operators in the class
-    if method.startswith("__") and callable(getattr(Tensor, method)):
-        setattr(NotSaved, method, refuse_use)
-
-
-cdef tuple read_by_rule(OpCall call, tuple refs, str what):
-    """Return the values of refs as a rule sees them; using one that was not saved raises."""
-    cdef tuple found = PyTuple_New(len(refs))
-    cdef Py_ssize_t i
-    for i, ref in enumerate(refs):
-        x = restored(ref, call.plain) if type(ref) is Value else (
-            not_saved(call.op.op_type.name, what, i))
-        Py_INCREF(x)
-        PyTuple_SET_ITEM(found, i, x)
-    return found
 
 
 cdef object plain_attribute(GeneralOp op, str name, x):
@@ -203,6 +94,9 @@ cdef class GeneralOp(Op):
         self.differentiable = differentiable
         self.shape_rule = shape_rule
         self.composition = composition
+        if self.lowering == Lowering.CALLED and isinstance(forward, np.ufunc) and (
+                forward.nout == 1):
+            self.lowering = Lowering.LOOPED
 
     def define(self, vjp=None, jvp=None):
         """Give the op a rule that its declaration left out."""
@@ -327,29 +221,44 @@ cdef class GeneralOp(Op):
 
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1:
-        """The backward pass, in C, of a linear op of one input and output, with one accumulator."""
+        """Run the loops for the gradient and for its tangent, with one accumulator.
+
+        Return False, with no effect, if the op has no loops or a saved value has a tangent.
+        """
         cdef BackwardCall alone = call[0], of_tangent
-        cdef Value tangent
-        cdef void* result = NULL
-        cdef void* nothing = NULL
+        cdef void* nothing[MOST_FOLLOWED]
+        cdef void* results[MOST_FOLLOWED]
         cdef void* seed
-        if not self.linear or call.n_inputs > 1 or call.n_outputs > 1:
+        cdef Value g, tangent
+        cdef int i
+        if call.n_inputs > MOST_FOLLOWED or call.n_outputs > 1 or self.kept.outputs:
             return False
-        tangent = tangent_value(accumulator, dense_value(<object>call.output_gradients[0]))
-        seed = <void*>tangent
-        alone.arrived = &nothing  # sums are recorded, too
+        for i in range(call.n_inputs):
+            nothing[i] = results[i] = NULL  # sums are recorded, too
+            if type(<object>input_ref(call, i)) is Value and (
+                    tangent_value(accumulator, <Value>input_ref(call, i)) is not None):
+                return False
+        g = dense_value(<object>call.output_gradients[0])  # held: loops do not reuse it
+        tangent = tangent_value(accumulator, g)
+        if tangent is not None and tangent.spec is not g.spec:
+            return False
+        alone.arrived = nothing
         if not self.backward_by_loops(&alone):
             return False
-        if tangent is not None:
-            of_tangent = alone
-            of_tangent.output_gradients = &seed
-            of_tangent.input_gradients = &result
-            of_tangent.arrived = &nothing
-            if not self.backward_by_loops(&of_tangent):
-                Py_DECREF(<object>call.input_gradients[0])
-                call.input_gradients[0] = NULL
-                return False
-            accumulator.store((<Value>call.input_gradients[0]).id, result)
+        if tangent is None:
+            return True
+        seed = <void*>tangent
+        of_tangent = alone
+        of_tangent.output_gradients = &seed
+        of_tangent.input_gradients = results
+        if not self.backward_by_loops(&of_tangent):
+            for i in range(call.n_inputs):
+                Py_XDECREF(<PyObject*>call.input_gradients[i])
+                call.input_gradients[i] = NULL
+            return False
+        for i in range(call.n_inputs):
+            if results[i] != NULL:
+                accumulator.store((<Value>call.input_gradients[i]).id, results[i])
         return True
 
     cdef int backward(self, BackwardCall* call) except -1:
@@ -438,80 +347,6 @@ cdef class GeneralOp(Op):
     cdef bint takes_batches(self) noexcept:
         return not self.differentiable or (
             (self.batch if self.linear else self.batched) is not None)
-
-
-cdef int backward_by_rule(Op op, BackwardCall* call, rule, uint64_t kept_outputs, graph,
-                          int node) except -1:
-    """Run the backward pass of an entry by a function of an OpCall."""
-    cdef int n_in = call.n_inputs, n_out = call.n_outputs
-    cdef int n_still = n_in - 1 if op.moving == 1 and (
-        isinstance(op, GeneralOp) and (<GeneralOp>op).linear) else 0
-    cdef OpCall view = OpCall.__new__(OpCall)
-    view.op = op
-    view.graph = graph
-    view.node = node
-    view.plain = not op.rule_takes_tensors and not observed()
-    view.output_specs = objects_of(call.refs, n_out)
-    view.input_refs = objects_of(call.refs + n_out, n_in)
-    view.output_refs = outputs_kept(call, kept_outputs)
-    view.attrs = <object>call.refs[call.n_refs - 1]
-    view.needs = needs_of(call)
-    seeds = gradients_of_outputs(call, view.plain)
-    if view.plain and any_is_large(call.refs, n_out + n_in):
-        gradients = with_kept_memory(rule, (view, *seeds), NO_ATTRS)
-    elif n_out == 1:
-        gradients = rule(view, seeds[0])
-    else:
-        gradients = rule(view, *seeds)
-    if gradients is NotImplemented:
-        gradients = (gradients,) * (n_in - n_still)
-    elif not isinstance(gradients, (tuple, list)):
-        gradients = (gradients,)
-    if n_still:
-        gradients = (*gradients, *[None] * n_still)
-    for gradient in gradients:
-        if gradient is NotImplemented:
-            gradients = conform.deferred(view, gradients, seeds)
-            break
-    return give_all(op, call, gradients)
-
-
-cdef tuple objects_of(void** refs, int n):
-    cdef tuple objects = PyTuple_New(n)
-    cdef int i
-    for i in range(n):
-        Py_INCREF(<object>refs[i])
-        PyTuple_SET_ITEM(objects, i, <object>refs[i])
-    return objects
-
-
-cdef tuple outputs_kept(BackwardCall* call, uint64_t kept):
-    """Return the values of the outputs that an entry keeps, None for the others."""
-    cdef list outputs = [None] * call.n_outputs
-    cdef int i, place = call.n_outputs + call.n_inputs
-    for i in range(call.n_outputs if kept else 0):
-        if is_among(kept, i):
-            outputs[i] = <object>call.refs[place]
-            place += 1
-    return tuple(outputs)
-
-
-cdef tuple needs_of(BackwardCall* call):
-    cdef tuple needs = PyTuple_New(call.n_inputs)
-    cdef int i
-    for i in range(call.n_inputs):
-        needed = True if call.needed[i] else False
-        Py_INCREF(needed)
-        PyTuple_SET_ITEM(needs, i, needed)
-    return needs
-
-
-cdef bint any_is_large(void** refs, int n) except -1:
-    cdef int i
-    for i in range(n):
-        if spec_of_ref(<object>refs[i]).nbytes >= WORTH_LENDING:
-            return True
-    return False
 
 
 cdef object by_example(GeneralOp op, list inputs, dict attrs):
@@ -623,5 +458,5 @@ cdef Tensor result_tensor(GeneralOp op, result, inputs):
                 spec_of_array(array), cnp.PyArray_BYTES(array), cnp.PyArray_STRIDES(array), base)
         else:
             value = value_of_array(array)
-    value.is_part = is_held(base, inputs) and op.op_type.name not in COPIES
+    value.is_part = is_held(base, inputs) and op.lowering != Lowering.SHOWN
     return new_tensor(value)

@@ -19,7 +19,8 @@ from libc.stdint cimport int32_t, int64_t
 from numpy cimport npy_intp
 
 from cytape.ops.calls.dispatch cimport (
-    attrs_of, conform, dense_value, input_ref, is_followed, origin_of, owned, tensor_value)
+    Lowering, attrs_of, conform, dense_value, input_ref, is_followed, origin_of, owned,
+    tensor_value)
 from cytape.ops.calls.symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
 
 import operator
@@ -51,6 +52,7 @@ cdef class IndexOp(GeneralOp):
     def __init__(self, *args, **rules):
         GeneralOp.__init__(self, *args, **rules)
         self.makes_views = True
+        self.lowering = Lowering.READ_PART
 
     cdef object call2(self, x, index):
         cdef Value value, out

@@ -15,8 +15,8 @@ from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
 from cytape.ops.calls.dispatch cimport (
-    conform, dense_value, input_ref, is_followed, opts_out, output_ref, owned, tensor_value,
-    value_of)
+    Lowering, conform, dense_value, input_ref, is_followed, opts_out, output_ref, owned,
+    tensor_value, value_of)
 from cytape.ops.calls.symbolic cimport (
     NO_ATTRS, SymbolicGraph, append1, append2, graph_for, own_symbol)
 from cytape.ops.calls.tangents cimport tangent_value
@@ -34,6 +34,9 @@ cdef int64_t* effort = effort_so_far()
 
 @cython.final
 cdef class MatMulOp(MultilinearOp):
+    def __cinit__(self, *_, **__):
+        self.lowering = Lowering.PRODUCT
+
     def __call__(self, *inputs, **attrs):
         if len(inputs) == 2 and not attrs:
             product = self.call2(inputs[0], inputs[1])

@@ -1,8 +1,7 @@
 from cytape.tensor.values.spec cimport Spec
 
 from cytape.ops.calls.dispatch cimport conform, restored, shape_may_be
-
-from .general_op cimport OpCall
+from cytape.ops.calls.op_call cimport OpCall
 
 import sys
 

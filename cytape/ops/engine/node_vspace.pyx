@@ -9,9 +9,10 @@ from libc.stdlib cimport calloc, free
 
 from cytape.ops.calls.dispatch cimport Kept, Op, release_objects
 from cytape.ops.calls.node_store cimport Node
+from cytape.ops.calls.op_call cimport backward_by_rule
 from cytape.ops.calls.symbolic cimport SymbolicGraph, call_of_node
 
-from .general_op cimport GeneralOp, backward_by_rule
+from .general_op cimport GeneralOp
 from .tape_entry cimport fill_refs, items_of
 
 from cytape.errors import NotDifferentiableError

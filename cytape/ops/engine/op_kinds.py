@@ -32,7 +32,7 @@ from cytape.ops.kernels.partial_tracer import declare_partials
 # Positions of all outputs, however many: the last bit stands for all later ones.
 ANY_OUTPUT = range(64)
 OPS: dict[str, ElementwiseOp | GeneralOp] = {}
-_own: set[str] = set()  # the names of cytape's own ops
+own_names: set[str] = set()  # of cytape's own ops
 _replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
 rules_to_come: dict[str, dict[str, Callable]] = {}
 rooms_to_come: list[str] = []  # modules with ops of cytape's own that are not imported yet
@@ -57,7 +57,7 @@ def enter(op):
     """Put an op into the table, under its name."""
     is_own = _declares_own(sys._getframe(1))
     older = OPS.get(op.name) if is_own else find(op.name)
-    if op.name in _own:
+    if op.name in own_names:
         raise ValueError(f"an op named {op.name!r} is declared already, by cytape itself")
     if older is not None:
         _replaced.append(older)
@@ -67,7 +67,7 @@ def enter(op):
             stacklevel=3,
         )
     elif is_own:
-        _own.add(op.name)
+        own_names.add(op.name)
     OPS[op.name] = op
     if isinstance(op.forward, np.ufunc) and (
         isinstance(op, ElementwiseOp) or not op.differentiable
@@ -86,7 +86,9 @@ def _declares_own(frame):
     return frame.f_globals.get("__name__", "").startswith("cytape.")
 
 
-def elementwise(name: str, forward: Callable, *partials: Callable | None) -> ElementwiseOp:
+def elementwise(
+    name: str, forward: Callable, *partials: Callable | None, **facts: Any
+) -> ElementwiseOp:
     """Declare an op that acts on each element (after broadcasting).
 
     Parameters
@@ -101,6 +103,8 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
         Inputs are passed in the output's dtype. A boolean result selects the gradient where it is
         true (multiplication would make 0 * inf NaN). A partial may also return a function that maps
         the gradient to the product.
+    **facts
+        As for `linear`.
 
     Returns
     -------
@@ -129,7 +133,7 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
             f"{forward.signature}; functions of several outputs or with a signature must be "
             "declared as general"
         )
-    return enter(ElementwiseOp(name, forward, partials))
+    return enter(ElementwiseOp(name, forward, partials)).described(**facts)
 
 
 def linear(
@@ -394,6 +398,13 @@ def general(
             optional_tangents, batched, shape_rule=shape_rule, composition=composition,
         )
     ).described(**facts)  # fmt: skip
+
+
+def passing(name: str, forward: Callable, shows: int = 0, **facts: Any) -> GeneralOp:
+    """Declare an op of two inputs that returns one of them, with the derivative of the first."""
+    return general(
+        name, forward, lambda op, g: (g, None), lambda op, t, _: t, saved_inputs=(),
+        optional_tangents=(1,), batched=lambda op, t, _: t, lowering="SHOWN", shows=shows, **facts)
 
 
 def nondifferentiable(

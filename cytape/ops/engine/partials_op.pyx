@@ -15,9 +15,9 @@ from libc.stdint cimport uint64_t
 from cytape.ops.calls.dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
     saved_output_ref, spec_of_ref, spec_pointer)
+from cytape.ops.calls.partial_terms cimport conjugate, operand, times, unknown_batch
 from cytape.ops.calls.tangents cimport (
-    aligned, conjugate, follow_for, sole_accumulator, spec_of_tangent, tangent_value, times,
-    unknown_batch)
+    aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value)
 
 import numpy as np
 
@@ -124,10 +124,7 @@ cdef class PartialsOp(Op):
 
     cdef bint backward_by_programs(self, BackwardCall* call, Value gradient,
                                    bint spare) except -1:
-        """Run the programs of the partials; return False, with no effect, if they do not apply.
-
-        spare: whether the gradient's memory may be reused.
-        """
+        """Run the programs, in the gradient's memory if spare; return False if none apply."""
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
         cdef unsigned int reads = 0, wanted = 0, moving = <unsigned int>self.moving
@@ -209,9 +206,7 @@ cdef class PartialsOp(Op):
         return 0
 
     cdef PyObject* program_of_ones(self, int i, Operands* operands, void* x) except NULL:
-        """Return the program of input i for an upstream gradient of ones.
-
-        Falls back to the general program for repeated operands (x * x) and for broadcast ones."""
+        """Return the program for a gradient of ones; the general one where operands repeat."""
         cdef PyObject* program
         if self.programs_of_ones is None:
             self.programs_of_ones = [NOT_TRACED] * MAX_INPUTS
@@ -398,10 +393,7 @@ cdef class PartialsOp(Op):
 
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1:
-        """Run the backward pass with one accumulator as the only recorder, by programs for both.
-
-        Return False, with no effect, if they do not apply.
-        """
+        """Run programs of gradients and their tangents; False, with nothing done, if none apply."""
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
         cdef unsigned int present = 0, missing
@@ -490,35 +482,6 @@ cdef Value computed(Program program, Operands* operands, Spec spec):
         value = new_value(<Spec>operands.shape)
         program.run_on(operands, value, False)
     return value if value.spec is spec else sum_to(value, spec)
-
-
-cdef object operand(x, Spec out, bint plain):
-    """Return a saved input in the output's dtype, in which the op computed with it.
-
-    In its own dtype partials would differ: -x wraps for unsigned integers, and the logarithm of an
-    8-bit integer has half precision. A complex input of a real output is not cast.
-    """
-    cdef Spec spec = spec_of_ref(x)
-    found = restored(x, plain)
-    if found is None or spec.type_num == out.type_num or (
-            spec.dtype.kind == "c" and out.dtype.kind != "c"):
-        return found
-    return found.astype(out.dtype) if plain else conform.cast(found, out.dtype)
-
-
-def operands(Tensor output not None, list inputs) -> list:
-    """Return the inputs of an elementwise op as its partials read them.
-
-    Parameters
-    ----------
-    output : Tensor
-    inputs : list of Tensor
-
-    Returns
-    -------
-    list of Tensor
-    """
-    return [operand((<Tensor>x).held, output.held.spec, False) for x in inputs]
 
 
 cdef void* arrived_for(BackwardCall* call, int i) noexcept:

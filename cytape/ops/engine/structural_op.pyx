@@ -13,7 +13,8 @@ from cytape.tensor.values.value cimport (
 from numpy cimport npy_intp
 
 from cytape.ops.calls.dispatch cimport (
-    attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value, with_lists_joined)
+    Lowering, attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value,
+    with_lists_joined)
 from cytape.ops.calls.symbolic cimport graph_for
 from cytape.ops.calls.tangents cimport follow
 
@@ -60,6 +61,7 @@ cdef class StructuralOp(GeneralOp):
         self.pieces = pieces
         self.is_own = is_own
         self.makes_views = makes_views
+        self.lowering = Lowering.MOVED
         self.key = name
         while self.key in structural_ops:  # a replaced op keeps its moves
             self.key += "'"

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, uint64_t
 from numpy cimport npy_intp
 
 from cytape.ops.calls.dispatch cimport (
-    attrs_of, conform, dense_value, input_ref, owned, tensor_value)
+    Lowering, attrs_of, conform, dense_value, input_ref, owned, tensor_value)
 from cytape.ops.calls.symbolic cimport SymbolicGraph, append1, graph_for, own_symbol
 
 from cytape.ops.calls.operands import axis_in_batch
@@ -30,6 +30,7 @@ cdef class SumOp(GeneralOp):
         GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), linear=True,
                            shape_rule=shape_rule, composition=composition)
         self.is_mean = is_mean
+        self.lowering = Lowering.MEAN if is_mean else Lowering.SUM
 
     def __call__(self, *inputs, **attrs):
         cdef Value x = None, out = None

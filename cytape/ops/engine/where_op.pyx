@@ -5,15 +5,16 @@ from cytape.ops.kernels.ufunc_loops cimport clear_trouble, trouble
 from cytape.ops.kernels.where_loops cimport select_loop, selected
 from cytape.ops.kernels.sums cimport sum_to
 from cytape.tensor.values.spec cimport boolean_spec, broadcast_spec
-from cytape.tensor.recording.state cimport Counts, TangentRecorder, counts
+from cytape.tensor.recording.state cimport Counts, counts
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.values.value cimport is_exclusive
 from numpy cimport ndarray
 
 from cytape.ops.calls.dispatch cimport (
-    dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of, weak_scalar)
+    Lowering, dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of,
+    weak_scalar)
 from cytape.ops.calls.symbolic cimport NO_ATTRS, graph_for
-from cytape.ops.calls.tangents cimport aligned, spec_of_tangent, tangent_value
+from cytape.ops.calls.tangents cimport aligned, spec_of_tangent
 
 cnp.import_array()
 
@@ -22,6 +23,9 @@ cdef Counts* recorders = counts()
 
 @cython.final
 cdef class WhereOp(GeneralOp):
+    def __cinit__(self, *_, **__):
+        self.lowering = Lowering.SELECTED
+
     def __call__(self, *inputs, **attrs):
         if len(inputs) == 3 and not attrs and not (
                 recorders.symbolic and graph_for(inputs) is not None):
@@ -111,24 +115,6 @@ cdef class WhereOp(GeneralOp):
                 call.output_gradients[0] = NULL
             else:
                 call.input_gradients[i] = owned(part_taken(g, condition, spec, i == 1, None))
-        return True
-
-    cdef bint backward_with_tangents(self, BackwardCall* call,
-                                     TangentRecorder accumulator) except -1:
-        cdef Value g = dense_value(<object>call.output_gradients[0]), condition, gradient
-        cdef Value of_g = tangent_value(accumulator, g)
-        cdef int i
-        if not self.suits(call) or g.spec is not <Spec>output_ref(call, 0) or (
-                of_g is not None and of_g.spec is not g.spec):
-            return False
-        condition = <Value>input_ref(call, 0)
-        for i in range(1, 3):
-            if call.needed[i]:
-                gradient = part_taken(g, condition, <Spec>input_ref(call, i), i == 1, None)
-                call.input_gradients[i] = owned(gradient)
-                if of_g is not None:
-                    accumulator.store(gradient.id, owned(
-                        part_taken(of_g, condition, <Spec>input_ref(call, i), i == 1, None)))
         return True
 
 

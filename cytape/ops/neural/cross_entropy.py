@@ -110,6 +110,7 @@ softmax_cross_entropy_op = general(
     optional_tangents=(0, 1),
     shape_rule=neural_shapes.cross_entropy,
     batch=_in_batch,
+    is_passed_over=True,
 )
 
 
@@ -183,6 +184,7 @@ sparse_softmax_cross_entropy_op = general(
     optional_gradients=(1,),
     shape_rule=neural_shapes.sparse_cross_entropy,
     batch=_in_batch,
+    is_passed_over=True,
 )
 
 

@@ -231,15 +231,18 @@ def _of_images(place):
 
 conv2d_op = multilinear(
     "Conv2D", _conv2d, _image_gradient, _filter_gradient,
-    shape_rule=neural_shapes.conv2d, batch=_of_images(0))
+    shape_rule=neural_shapes.conv2d, batch=_of_images(0), is_product=True,
+    work=lambda x, filters, y: math.prod(y) * math.prod(filters) // max(y[-1], 1))
 conv2d_input_gradient_op = multilinear(
     "Conv2DBackpropInput", _conv2d_input_gradient,
     _filter_gradient, lambda op, filters, image: _output_gradient(op, image, filters),
-    shape_rule=neural_shapes.conv2d_input_gradient, batch=_of_images(1))
+    shape_rule=neural_shapes.conv2d_input_gradient, batch=_of_images(1),
+    work=lambda filters, g, x: math.prod(g) * math.prod(filters) // max(filters[-1], 1))
 conv2d_filter_gradient_op = multilinear(
     "Conv2DBackpropFilter", _conv2d_filter_gradient,
     lambda op, filters, g: _image_gradient(op, g, filters), _output_gradient,
-    shape_rule=neural_shapes.conv2d_filter_gradient)
+    shape_rule=neural_shapes.conv2d_filter_gradient,
+    work=lambda x, g, filters: math.prod(g) * math.prod(filters) // max(filters[-1], 1))
 
 
 def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):

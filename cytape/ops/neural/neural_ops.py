@@ -369,6 +369,7 @@ fused_batch_norm_op = general(
     optional_tangents=(0, 1, 2),
     shape_rule=neural_shapes.fused_batch_norm,
     batch=_normalised,
+    is_passed_over=True,
 )
 
 

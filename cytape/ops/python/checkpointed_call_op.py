@@ -28,4 +28,4 @@ checkpointed_call_op = general(
     vjp=lambda op, *gradients: op.attrs["trace"].calls(op.attrs["n_kept"]).vjp(op, *gradients),
     jvp=lambda op, *tangents: op.attrs["trace"].calls(op.attrs["n_kept"]).jvp(op, *tangents),
     saved_outputs=ANY_INPUTS, optional_gradients=ANY_OUTPUT, optional_tangents=ANY_INPUTS,
-    shape_rule=_checked_specs)
+    shape_rule=_checked_specs, lowering="SHOWN", shows=-1)

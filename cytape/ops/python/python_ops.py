@@ -114,7 +114,8 @@ python_values_op = nondifferentiable(
     "PythonValues", _run, shape_rule=_result_specs, stateful=True)
 given_results_op = general(
     "GivenResults", lambda *arrays, call, n_results: list(arrays[len(arrays) - n_results:]),
-    shape_rule=lambda *specs, call, n_results: list(specs[len(specs) - n_results:]), **_RULES)
+    shape_rule=lambda *specs, call, n_results: list(specs[len(specs) - n_results:]),
+    lowering="SHOWN", shows=-1, **_RULES)
 
 
 # ---- results

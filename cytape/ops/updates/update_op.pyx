@@ -5,7 +5,7 @@ from cytape.core.op_store cimport WATCHED, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.calls.dispatch cimport (
-    attrs_of, dense_value, input_ref, output_ref, owned, tensor_value, weak_scalar)
+    Lowering, attrs_of, dense_value, input_ref, output_ref, owned, tensor_value, weak_scalar)
 from cytape.ops.engine.index_op cimport find_bytes, find_region, selected
 from cytape.ops.engine.tape_entry cimport record
 from cytape.ops.calls.tangents cimport aligned, spec_of_tangent, tangent_value
@@ -44,6 +44,7 @@ cdef class UpdateOp(GeneralOp):
         self.kind = {"set": SET, "clear": CLEAR, "take": TAKE}[kind]
         if not sets:
             self.moving = 1
+        self.lowering = Lowering.UPDATED
 
     cdef int assign(self, x, index, value) except -1:
         cdef int64_t start, stop

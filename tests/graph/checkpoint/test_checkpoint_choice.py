@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph import checkpoint
 from cytape.graph.checkpoint.checkpoint_choice import chosen
+from cytape.ops.engine.op_kinds import general
 from tests.graph.checkpoint.chains import chain, mlp, named
 
 
@@ -249,3 +250,18 @@ def test_d_5b_07_losses_are_excluded_by_their_kind(loss):
         losses = loss(kept)
         y = cnp.sum(losses * 2.0)
     assert names(y, x, ["kept", losses.op.name]) == ["kept"]
+
+
+def squared(name, **facts):
+    return general(name, lambda x: x * x, lambda op, g: 2 * g * op.inputs[0],
+                   shape_rule=lambda x: x, **facts)
+
+
+@pytest.mark.parametrize("op, n_kept", [
+    (squared("DeclaredCrossEntropy"), 2), (squared("DeclaredLoss", is_passed_over=True), 1)])
+def test_an_op_is_excluded_by_its_declaration_not_by_its_name(op, n_kept):
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", (4, 4), name="x")
+        y = op(named(cnp.tanh(x), "kept"))
+        wanted = ["kept", y.op.name]
+        assert names(cnp.sum(y * 2.0), x, wanted) == wanted[:n_kept]

@@ -7,7 +7,11 @@ import pytest
 
 import cytape
 from cytape.graph import checkpoint
-from cytape.graph.checkpoint.gradient_model import GradientModel, peak_of_run
+from cytape.graph.checkpoint.gradient_model import (
+    PRODUCTS_PER_SECOND,
+    GradientModel,
+    peak_of_run,
+)
 from cytape.graph.checkpoint.recompute_schedule import plain
 from cytape.graph.checkpoint.schedule_curve import Planner
 from cytape.graph.model.subgraph import Subgraph
@@ -52,6 +56,32 @@ def test_products_read_their_inputs_and_take_time():
     assert model.program.costs[products[0]] > model.program.costs[names.index("Tanh")]
     assert model.seconds > sum(model.program.costs) > 0
     assert "ReadVariable" not in names  # variables are in memory anyway
+
+
+@pytest.mark.parametrize("product", [np.convolve, np.correlate])
+@pytest.mark.parametrize("mode, n_products", [("full", 3000 * 5000), ("valid", 3000 * 2001)])
+def test_the_time_of_a_convolution_is_that_of_its_products(product, mode, n_products):
+    with cytape.Graph().as_default():
+        x = cytape.Variable(np.ones(3000))
+        y = np.tanh(product(cytape.identity(x), np.ones(5000), mode=mode))
+    model = model_of(y, [x])
+    [node] = [node for node in model.values if y.graph.ops[node].name in ("Convolve", "Correlate")]
+    assert model.seconds_of(node) == pytest.approx(n_products / PRODUCTS_PER_SECOND, rel=0.05)
+
+
+@pytest.mark.parametrize("view, is_counted", [
+    (cytape.identity, False), (cytape.stop_gradient, False), (np.transpose, False),
+    (lambda x: np.reshape(x, (4, 50)), False), (lambda x: np.expand_dims(x, 0), False),
+    (np.squeeze, False), (np.atleast_3d, False), (np.flip, True), (np.diagonal, True),
+    (lambda x: np.swapaxes(x, 0, 1), True), (lambda x: np.broadcast_to(x, (2, 20, 10)), True),
+    (lambda x: cytape.identity_n(x)[0], True)])
+def test_other_views_than_reshaped_and_transposed_arrays_count_as_arrays(view, is_counted):
+    with cytape.Graph().as_default():
+        x = cytape.Variable(np.ones((20, 10)))
+        shown = view(np.exp(x))  # read at the end
+        h = cytape.identity(x)
+        y = np.sum(np.tanh(np.tanh(h))) * np.sum(shown)
+    assert model_of(y, [h]).program.around == [is_counted and shown.spec.nbytes] * 2
 
 
 def test_draws_are_not_computed_again():

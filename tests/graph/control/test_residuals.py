@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph.control.control_ops import LoopOp
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.replay import kept_by
+from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.engine.op_kinds import general
 
 runs = {"forward": 0}
@@ -132,6 +133,20 @@ def test_branches_keep_in_one_place_what_has_one_shape():
                 for branch in kept[1]]
     # Of the first exp(x); of the second both results of tanh.
     assert returned == [[(3,), (3,)]] * 2
+
+
+@pytest.mark.parametrize("shown", [
+    lambda x: ensure_shape(x, (3,)), lambda x: cytape.identity_n(x)[0], cytape.stop_gradient,
+    lambda x: cnp.expand_dims(x, 0), lambda x: x.astype("int64")])
+def test_branches_keep_the_operands_of_identities_and_casts(shown):
+    """So a value that is read in several forms is kept once."""
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", (3,))
+        y = cytape.cond(x[0] > 0, lambda: x * shown(cnp.exp(x)), lambda: x)
+        cytape.gradients(y, [x])
+    branch = [attrs["branches"] for attrs in graph.attrs if "branches" in attrs][1][0]
+    assert [branch.graph.ops[branch.graph.node_of(symbol)].name
+            for symbol in branch.output_symbols[1:]] == ["Exp"]
 
 
 def histories(graph):

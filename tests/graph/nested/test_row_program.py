@@ -15,7 +15,6 @@ from cytape.graph.control.row_ops import (
     update_rows_op,
 )
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.nested.row_program import run_in_plans
 from cytape.graph.passes import optimise
 from cytape.graph.run.plan import Plan
 from tests.cases import each
@@ -139,11 +138,6 @@ def test_values_of_another_dtype_are_left_to_numpy():
         feeds = [graph.placeholder(a.dtype, a.shape) for a in (x, row)]
         y = update_rows_op(*feeds, cytape.constant(3), N, axis=0)
     assert_as_reference(graph, feeds, [y], [x, row])
-
-
-def test_only_what_is_known_is_run_in_plans():
-    with pytest.raises(ValueError, match="no kind of op: 'fold'"):
-        run_in_plans(mark_op, "fold")
 
 
 # ---- loops

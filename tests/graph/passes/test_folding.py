@@ -9,7 +9,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.ops.adjoints.conform import broadcast_to_op, cast_op, sum_to_op
-from cytape.ops.engine.op_kinds import OPS, nondifferentiable
+from cytape.ops.engine.op_kinds import OPS, nondifferentiable, structural
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,
@@ -64,6 +64,27 @@ def test_parts_of_a_repeated_number_are_that_number_repeated():
     assert {*found} == {"GetItem", "BroadcastTo"} and found["GetItem"] == 2
 
 
+@pytest.mark.parametrize("view", [
+    lambda x: cnp.flip(x, 0), lambda x: cnp.diagonal(x), lambda x: cnp.swapaxes(x, 0, 1),
+    lambda x: cnp.unstack(x)[1], lambda x: cnp.rot90(x)])
+def test_any_view_of_a_repeated_number_is_that_number_repeated(view):
+    def function(x):
+        return view(cnp.broadcast_to(cytape.constant(3.0), (4, 4))) * x
+
+    assert {*folded(function, np.array(2.0))} == {"BroadcastTo", "Multiply"}
+
+
+@pytest.mark.parametrize("shift", [
+    OPS["Imag"],  # zeros, for real numbers
+    structural("DeclaredShift", lambda x: np.concatenate([x[1:], np.zeros(1)]),
+               lambda results, operands: [(results[0][:-1], operands[0][1:])], lambda x: x,
+               views=True),
+])
+def test_an_op_that_does_not_always_make_views_is_called(shift):
+    found = folded(lambda x: shift(cnp.broadcast_to(cytape.constant(3.0), (4,))) * x, np.ones(4))
+    assert {*found} > {"Multiply"} and found[shift.name] == 1
+
+
 def test_what_is_broadcast_by_a_neutral_element_is_broadcast():
     def products(x):
         ones, zeros = (cnp.broadcast_to(cytape.constant(y), (5, 8)) for y in (1.0, 0.0))
@@ -115,6 +136,12 @@ def test_results_no_larger_than_what_they_are_made_of_are_folded():
 def test_a_transposed_constant_remains_a_view():
     found = folded(lambda x: x @ cytape.constant(np.ones((3, 2))).T, np.ones((2, 2)))
     assert found == {"Transpose": 1, "MatMul": 1}
+
+
+@pytest.mark.parametrize("view", [cnp.flip, lambda x: cnp.swapaxes(x, 0, 1), lambda x: x[::2]])
+def test_other_views_of_constants_are_folded_with_their_readers(view):
+    rows = np.arange(6.0).reshape(3, 2)
+    assert constants_of(lambda: cnp.sum(cnp.exp(view(cytape.constant(rows))))) == {"Multiply": 1}
 
 
 def test_equal_results_are_one_constant():

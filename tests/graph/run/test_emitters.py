@@ -11,6 +11,7 @@ from cytape.graph.model.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.fusion import fused
 from cytape.graph.run.plan import Plan
+from cytape.ops.engine.op_kinds import OPS
 from tests.graph.plans import assert_as_reference, symbols
 
 
@@ -20,6 +21,7 @@ def stack(x):
 
 IN_C = {
     "stop_gradient": lambda x: cytape.stop_gradient(x.T) * 2.0,
+    "identities": lambda x: np.multiply(*cytape.identity_n(x, x.T[::-1].T)),
     "reshape": lambda x: x.reshape(4, 3) * 1.0,
     "reshape of a transpose": lambda x: x.T.reshape(2, 6),
     "squeeze": lambda x: np.squeeze(x[:1]),
@@ -103,8 +105,8 @@ def test_complex_and_half_precision():
         graph = Graph()
         x = graph.placeholder(dtype, (5, 3))
         array = np.random.default_rng(0).integers(-2, 3, (5, 3)).astype(dtype)
-        plan = assert_as_reference(
-            graph, [x], [np.sum(x * x[0], axis=0), x.T + 1.0, np.sin(x[::-1])], [array])
+        fetches = [np.sum(x * x[0], axis=0), x.T + 1.0, np.sin(x[::-1]), OPS["ComplexSign"](x, x)]
+        plan = assert_as_reference(graph, [x], fetches, [array])
         assert plan.n_calls == 0
 
 

@@ -104,3 +104,17 @@ def test_only_the_second_of_a_tuple_is_used_under_an_accumulator():
 def test_may_agree(shape, other, expected):
     assert may_agree(shape, other) is expected
     assert may_agree(other, shape) is expected
+
+
+@pytest.mark.parametrize("inside", [lambda f: f, cytape.function])
+@pytest.mark.parametrize("written", [0, 1])
+def test_an_identity_is_written_to_as_a_copy(inside, written):
+    def f(x):
+        x = cytape.identity(x)
+        both = x, identity_n(x, x)[0]
+        both[written][0] = 9.0
+        return both
+
+    found = inside(f)(cytape.constant([1.0, 2.0]))
+    np.testing.assert_array_equal(found[written], [9.0, 2.0])
+    np.testing.assert_array_equal(found[1 - written], [1.0, 2.0])
