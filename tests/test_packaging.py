@@ -132,6 +132,55 @@ def test_rooms_are_small_and_names_of_modules_are_unique():
     assert crowded_rooms(modules | {Path(f"core/more{i}") for i in range(20)}) == ["core"]
 
 
+def long_files(texts, most=500):
+    """List the files with more lines than a reader keeps in mind, given as a dict of texts."""
+    return sorted(name for name, text in texts.items() if text.count("\n") > most)
+
+
+def test_files_are_short():
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in SOURCES}
+    assert not long_files(texts)
+    assert long_files({**texts, "core/long.pyx": 501 * "\n", "core/short.pyx": 500 * "\n"}) == [
+        "core/long.pyx"]
+
+
+def module_of(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def arrows_of(texts):
+    """Map each module to the modules that it imports; `texts` are pairs of a path and its text."""
+    modules = {module_of(path) for path, _ in texts}
+    arrows = {module: set() for module in modules}
+    for path, text in texts:
+        for name in imports(text, ".".join(path.relative_to(ROOT).parts[:-1])):
+            name = name if name in modules else name.rpartition(".")[0]
+            arrows[module_of(path)] |= {name} & modules - {module_of(path)}
+    return arrows
+
+
+def in_circles(arrows):
+    """List the modules on circles of imports, and on paths between circles."""
+    found = set(arrows)
+    while True:
+        inner = {m for m in found if arrows[m] & found and any(m in arrows[n] for n in found)}
+        if inner == found:
+            return sorted(found)
+        found = inner
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    """Imports inside functions count: they would hide the circle until the function is called."""
+    texts = [(path, path.read_text()) for path in SOURCES if path.suffix != ".pyi"]
+    assert not in_circles(arrows_of(texts))
+    planted = [(PACKAGE / "core/one.py", "def f():\n    from .two import x"),
+               (PACKAGE / "core/two.pxd", "from cytape.core cimport three"),
+               (PACKAGE / "core/three.pyx", "import cytape.core.one as one"),
+               (PACKAGE / "core/four.py", "from cytape.core.one import f")]
+    assert in_circles(arrows_of([*texts, *planted])) == [
+        "cytape.core.one", "cytape.core.three", "cytape.core.two"]
+
+
 def words(text):
     """List the words that are strings of a module, but for those that it binds, as in `__all__`."""
     code = re.sub("#.*", "", STRING.sub("", text))
