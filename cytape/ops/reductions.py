@@ -183,18 +183,16 @@ def _mean_by_sum(x, *, axis, dtype=None, keepdims=False, **options):
 
 
 sum_op = enter(
-    SumOp(
-        "Sum", _sum, _expand, is_mean=False, shape_rule=shape_rules.reduction(np.sum),
-    )
-).described(batch=batch_axis.along_axis)  # fmt: skip
+    SumOp("Sum", _sum, _expand, is_mean=False, shape_rule=shape_rules.reduction(np.sum))
+).described(batch=batch_axis.along_axis)
 
 # The mean of no elements has an empty gradient, for any divisor.
 mean_op = enter(
     SumOp(
         "Mean", _mean, lambda op, g: _expand(op, g / n_reduced(op, at_least=1)), is_mean=True,
-        shape_rule=shape_rules.reduction(np.mean), composition=_mean_by_sum,
+        shape_rule=shape_rules.reduction(np.mean),
     )
-).described(batch=batch_axis.along_axis)  # fmt: skip
+).described(batch=batch_axis.along_axis, composition=_mean_by_sum)  # fmt: skip
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):

@@ -43,7 +43,7 @@ cdef class Op(Operator):
     cdef public uint64_t moving
     cdef Kept kept        # by an entry, for any tracked inputs
     cdef Kept* kept_for   # per tracked input; NULL: `kept` for all
-    cdef readonly object composition  # the op made of simpler ops, for plans; or None
+    cdef public object composition  # the op made of simpler ops, for plans; or None
     cdef public object batch      # the rule for an added axis, a function of a BatchedCall; or None
     # Facts for passes, plans and checkpoints; `described` sets them.
     cdef public int lowering      # a Lowering

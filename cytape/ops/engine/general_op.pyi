@@ -34,7 +34,6 @@ class GeneralOp(Op):
         linear: bool = False,
         differentiable: bool = True,
         shape_rule: Callable[..., Any] | None = None,
-        composition: Callable[..., Any] | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **attrs: Any) -> Any: ...
     def define(

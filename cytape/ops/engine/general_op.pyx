@@ -73,7 +73,7 @@ cdef tuple arrays_of(tuple inputs):
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
-                 bint differentiable=True, shape_rule=None, composition=None):
+                 bint differentiable=True, shape_rule=None):
         self.op_type = OpType(name, optional_gradients)
         self.op_type.kind.release = release_objects
         self.op_type.kind.owner = <void*>self
@@ -93,7 +93,6 @@ cdef class GeneralOp(Op):
             self.batch = of_linear(batched)
         self.differentiable = differentiable
         self.shape_rule = shape_rule
-        self.composition = composition
         if self.lowering == Lowering.CALLED and isinstance(forward, np.ufunc) and (
                 forward.nout == 1):
             self.lowering = Lowering.LOOPED

@@ -16,8 +16,7 @@ cdef str STACKS = ("if operands are stacks that broadcast, declare core=, how ma
 
 
 cdef class MultilinearOp(GeneralOp):
-    def __init__(self, str name, forward, transposes, core=None, batched=None, shape_rule=None,
-                 composition=None):
+    def __init__(self, str name, forward, transposes, core=None, batched=None, shape_rule=None):
         self.transposes = tuple(transposes)
         self.core = None if core is None else tuple(core)
         linear_in = [i for i, transpose in enumerate(self.transposes) if transpose is not None]
@@ -30,7 +29,7 @@ cdef class MultilinearOp(GeneralOp):
         # No rule reads the only differentiable operand.
         saved = range(1, sys.maxsize) if linear_in == [0] else None
         GeneralOp.__init__(self, name, forward, gradients_of_factors, None, saved, batched=batched,
-                           shape_rule=shape_rule, composition=composition)
+                           shape_rule=shape_rule)
         if core is not None:
             self.batch = batch_axis.product
         elif batched is not None:

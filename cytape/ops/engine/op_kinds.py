@@ -142,7 +142,6 @@ def linear(
     transpose: Callable,
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
-    composition: Callable | None = None,
     **facts: Any,
 ) -> GeneralOp:
     """Declare an op that is linear in all its inputs jointly.
@@ -164,13 +163,12 @@ def linear(
         Called with the specs of the inputs and the attributes; returns the spec of the output
         (several outputs: a tuple) for a graph in which the inputs have no values yet. Without it
         the forward function is called with ones.
-    composition : callable, optional
-        Computes the one output by simpler ops. Functions and graphs run these instead, which is
-        faster if they need no Python (elementwise ops, sums, matrix products, views). Called with
-        the inputs, nonempty tensors of float32 or float64 with known shapes, and the attributes;
-        may return NotImplemented.
     **facts
-        Attributes of `Op` that graphs, plans and `vmap` read; for cytape's own ops.
+        Attributes of `Op` that graphs, plans and `vmap` read; all but `composition` are for
+        cytape's own ops. `composition` computes the one output by simpler ops. Functions and graphs
+        run these instead, which is faster if they need no Python (elementwise ops, sums, matrix
+        products, views). Called with the inputs, nonempty tensors of float32 or float64 with known
+        shapes, and the attributes; may return NotImplemented.
 
     Returns
     -------
@@ -192,7 +190,7 @@ def linear(
     """
     return enter(
         GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
-                  shape_rule=shape_rule, composition=composition)
+                  shape_rule=shape_rule)
     ).described(**facts)
 
 
@@ -203,7 +201,6 @@ def multilinear(
     core: Sequence[int] | None = None,
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
-    composition: Callable | None = None,
     **facts: Any,
 ) -> MultilinearOp:
     """Declare a product: an op that is linear in each of its inputs, the others held fixed.
@@ -229,7 +226,7 @@ def multilinear(
         Returns the product if one input has an additional leading axis, of directions: called with
         an `OpCall`, the position of that input, and the inputs. Without it and `core`, or if it
         returns NotImplemented, forward mode computes the directions of a batch one by one.
-    shape_rule, composition, **facts
+    shape_rule, **facts
         As for `linear`.
 
     Returns
@@ -254,7 +251,7 @@ def multilinear(
     array([1., 0., 0.])
     """
     return enter(
-        MultilinearOp(name, forward, transposes, core, batched, shape_rule, composition)
+        MultilinearOp(name, forward, transposes, core, batched, shape_rule)
     ).described(**facts)
 
 
@@ -339,7 +336,6 @@ def general(
     optional_tangents: Sequence[int] = (),
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
-    composition: Callable | None = None,
     **facts: Any,
 ) -> GeneralOp:
     """Declare an op with a rule for each mode.
@@ -369,7 +365,7 @@ def general(
     batched : callable, optional
         A jvp for tangents with an additional leading axis, of directions. Without it, or if it
         returns NotImplemented, forward mode computes the directions of a batch one by one.
-    shape_rule, composition, **facts
+    shape_rule, **facts
         As for `linear`.
 
     Returns
@@ -395,7 +391,7 @@ def general(
     return enter(
         GeneralOp(
             name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
-            optional_tangents, batched, shape_rule=shape_rule, composition=composition,
+            optional_tangents, batched, shape_rule=shape_rule,
         )
     ).described(**facts)  # fmt: skip
 

@@ -25,10 +25,9 @@ cdef Counts* recorders = counts()
 
 @cython.final
 cdef class SumOp(GeneralOp):
-    def __init__(self, str name, forward, vjp, bint is_mean, shape_rule=None,
-                 composition=None):
+    def __init__(self, str name, forward, vjp, bint is_mean, shape_rule=None):
         GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), linear=True,
-                           shape_rule=shape_rule, composition=composition)
+                           shape_rule=shape_rule)
         self.is_mean = is_mean
         self.lowering = Lowering.MEAN if is_mean else Lowering.SUM
 

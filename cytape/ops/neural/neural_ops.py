@@ -43,7 +43,8 @@ __all__ = [
 # -- activations ---------------------------------------------------------------------------------
 
 
-relu = elementwise("Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0)
+relu = elementwise(
+    "Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0, composition=lambda x: maximum(x, 0))
 softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
 # Not y * (1 - y), since 1 - y cancels.
 sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))

@@ -72,7 +72,8 @@ def test_bytes_and_what_is_too_little():
     f = cytape.function(network, checkpoints="auto", memory_budget=n_bytes)
     gradient(f)
     assert measured(f) <= n_bytes
-    with pytest.raises(MemoryBudgetError, match="memory_budget=1000 bytes is too small for network") as caught:
+    with pytest.raises(
+            MemoryBudgetError, match="memory_budget=1000 bytes is too small for network") as caught:
         gradient(cytape.function(network, checkpoints="auto", memory_budget=1000))
     smallest = caught.value.smallest_bytes
     f = cytape.function(network, checkpoints="auto", memory_budget=smallest)

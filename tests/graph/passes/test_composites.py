@@ -17,6 +17,7 @@ from tests.graph.passes.graphs import GraphWithControls, check_same, names, subg
 
 RNG = np.random.default_rng(0)
 COMPOSITES = {
+    "relu": nn.relu,
     "softmax": nn.softmax,
     "softmax of rows": lambda x: nn.softmax(x, axis=0),
     "log_softmax": nn.log_softmax,
