@@ -410,8 +410,9 @@ cdef class Frame:
                 value = copy_of_array(array) if is_borrowed(array) else value_of_array(array)
         if value.spec is not spec and not fits(value.spec, spec):
             raise GraphError(
-                f"the result has the shape {value.spec.shape} and the dtype {value.spec.dtype}; "
-                f"expected were {spec.shape} and {spec.dtype}")
+                f"the forward function returned an array of shape {value.spec.shape} and dtype "
+                f"{value.spec.dtype}, but the op's shape_rule, or where it has none a call with "
+                f"ones, told {spec.shape} and {spec.dtype}")
         if not value.contiguous and place.kind != UNKNOWN:
             value = copy_of_array(array_of(value))
         if memory_of(place.address) == EXTERNAL:
