@@ -1,12 +1,14 @@
 """Many small cases in one test: pytest takes longer to set up a test than most of them to run.
 
 `each` and `grouped` stand where `pytest.mark.parametrize` would. All cases run. A failure names its
-case in a note below the error; several failures are raised as a group.
+case in a note below the error; several failures are raised as a group. Fixtures are set up once for
+all cases: a test that changes what a fixture made takes `pytest.mark.parametrize`.
 """
 
 import copy
 import functools
 import inspect
+import itertools
 import reprlib
 from contextlib import contextmanager
 
@@ -23,12 +25,19 @@ def case(name):
         raise
 
 
-def each(names, values, ids=None):
-    """Run a test for each of these values of its parameters, all in one test."""
-    names = _split(names)
-    values = list(values)
+def each(names=(), values=(), /, *, ids=None, **tables):
+    """Run a test for each of these values of its parameters, all in one test.
+
+    Parameters are given by names and rows of values, as in ``each("x, y", rows)``, or as keywords
+    with a table each, as in ``each(x=[1, 2], y="ab")``, for all combinations.
+    """
+    names = list(tables) or _split(names)
+    values = list(itertools.product(*tables.values()) if tables else values)
+    marked = [x for x in itertools.chain(values, *(values if tables else ()))
+              if isinstance(x, type(pytest.param()))]
+    assert not marked, "values with marks are for pytest.mark.parametrize"
     ids = list(map(ids, values)) if callable(ids) else ids and list(ids)
-    if len(names) == 1:
+    if len(names) == 1 and not tables:
         rows = [(value,) for value in values]
     else:
         rows = [tuple(row) for row in values]

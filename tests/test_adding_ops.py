@@ -14,6 +14,7 @@ from cytape.ops.declare import elementwise, general, multilinear
 from cytape.ops.engine.batch_axis import along, stacked
 from cytape.ops.shapes.shape_rules import reduced_shape
 from tests import ways
+from tests.cases import each
 from tests.ops import test_op_table as table
 from tests.ops.op_specs import OpSpec, case
 
@@ -47,7 +48,7 @@ def test_an_op_is_added_by_few_definitions(name, example):
     assert len(ast.parse(example).body) == ADDED[name][2]
 
 
-@pytest.mark.parametrize("name", ADDED)
+@each("name", ADDED)
 def test_an_added_op_works_wherever_a_program_runs(name):
     plain, cases, _ = ADDED[name]
     arguments = cases[0].inputs[1:]
@@ -62,12 +63,12 @@ def test_an_added_op_works_wherever_a_program_runs(name):
     ways.check(weighted(NAMES[name]), weighted(plain), x)
 
 
-@pytest.mark.parametrize("name", ADDED)
+@each("name", ADDED)
 def test_an_added_op_passes_what_the_table_asks_of_each_op(name):
     plain, cases, _ = ADDED[name]
     spec = OpSpec(f"Added {name}", NAMES[name], plain, cases)
-    for each in cases:
+    for sample in cases:
         for check in CHECKS:
             dtype = "float32" if "precision" in check else "float64"
             options = {"modes": ["forward", "reverse"]} if check == "second_order" else {}
-            getattr(table, f"test_{check}").__wrapped__(spec, each, dtype, **options)
+            getattr(table, f"test_{check}").__wrapped__(spec, sample, dtype, **options)

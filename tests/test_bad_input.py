@@ -177,8 +177,7 @@ def test_data_that_is_no_array_of_numbers(convert, data, error):
         convert(data)
 
 
-@pytest.mark.parametrize("other", [None, object(), {"a": 1.0}, [[1.0], [1.0, 2.0]]])
-@pytest.mark.parametrize("flip", [False, True])
+@each(other=[None, object(), {"a": 1.0}, [[1.0], [1.0, 2.0]]], flip=[False, True])
 def test_arithmetic_with_what_is_no_number(other, flip):
     v = cytape.Variable(V3)
     before = live_tensors()
@@ -239,7 +238,7 @@ def test_variables_tensors_arrays_and_lists_mix():
     np.testing.assert_allclose(by_t.numpy(), expected_by_t)
 
 
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@each("special", [np.nan, np.inf, -np.inf])
 def test_special_values_pass_through_gradients(special):
     x = cytape.constant([1.0, special, 2.0])
     gradient = ways.gradient(lambda x: np.sum(x * x), x).numpy()

@@ -23,6 +23,21 @@ def nothing_seen():
     SEEN.clear()
 
 
+@each(x=[1, 2], y="ab")
+@each(z=[(3, 4)])
+def combinations(x, y, z):
+    SEEN.append((x, y, z))
+    assert y == "a"
+
+
+def test_keywords_are_combined():
+    with pytest.raises(ExceptionGroup, match="2 of 4 cases failed") as caught:
+        combinations()
+    assert SEEN == [(x, y, (3, 4)) for x in (1, 2) for y in "ab"]
+    assert [error.__notes__ for error in caught.value.exceptions] == [
+        ["in case z=(3, 4)", f"in case x={x}, y='b'"] for x in (1, 2)]
+
+
 def test_all_cases_are_run():
     product(place="here")
     expected = [(x, *yz, "here") for x in (1, 2) for yz in (("a", "b"), ("c", "d"))]

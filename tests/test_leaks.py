@@ -6,10 +6,10 @@ import sys
 import textwrap
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 from tests.resident import needs_rollup, resident_bytes
 
 MEGABYTE = 1 << 20
@@ -43,7 +43,7 @@ def test_D_6_01_forward_passes():
     assert growth(layer, 100_000) < 10 * MEGABYTE
 
 
-@pytest.mark.parametrize("persistent", [False, True])
+@each("persistent", [False, True])
 def test_D_6_01_forward_and_backward_passes(persistent):
     layer = Dense()
 
@@ -83,8 +83,7 @@ def fresh_graph(x):
     cytape.Session(graph).run(gradients, {fed: x.numpy()})
 
 
-@pytest.mark.parametrize(
-    "make", [fresh_function, fresh_function_with_its_own_gradient, fresh_graph])
+@each("make", [fresh_function, fresh_function_with_its_own_gradient, fresh_graph])
 def test_D_6_01_fresh_functions_and_graphs(make):
     x = cytape.constant(np.ones(100))
     assert growth(lambda: make(x), 1000) < 30 * MEGABYTE
@@ -180,7 +179,7 @@ def test_custom_gradients_make_no_garbage():
     make_no_garbage(work)
 
 
-@pytest.mark.parametrize("indexed", [
+@each("indexed", [
     lambda x: x.at[0].add(2.0),
     lambda x: x.at[np.array([0, 1])].set(x[:2] * 2.0),
     lambda x: x[x > 1.5],
@@ -272,7 +271,7 @@ def test_a_backward_pass_takes_two_arrays_at_most_beside_what_was_saved():
 # -- forward mode ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("use_batch", [False, True])
+@each("use_batch", [False, True])
 def test_forward_mode_through_a_layer(use_batch):
     layer = Dense()
     tangents = np.ones((2, 100, 5) if use_batch else (100, 5))

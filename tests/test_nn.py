@@ -1,10 +1,10 @@
 """cytape.nn: the functions of neural networks under one name, ready for arrays and tensors."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.ops.neural import cross_entropy, neural_ops
+from tests.cases import each
 
 
 def test_it_has_the_functions_of_the_op_families_and_nothing_else():
@@ -34,7 +34,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", cytape.nn.__all__)
+@each("name", cytape.nn.__all__)
 def test_arrays_give_arrays_and_tensors_give_the_same_as_tensors(name):
     function, arguments = getattr(cytape.nn, name), CALLS[name]
     plain = function(*arguments)

@@ -1,7 +1,7 @@
 """docs/one_op.md: each step names a definition that exists, and each excerpt is its source."""
 
-import pytest
 
+from tests.cases import each
 from tests.docs_source import ROOT, assert_is_source, definition, source, steps
 
 PAGE = ROOT / "docs" / "one_op.md"
@@ -15,7 +15,7 @@ MOST_FILES, MOST_FILES_TRACED, MOST_LINES = 4, 7, 700
 STEPS = steps(PAGE.read_text())
 
 
-@pytest.mark.parametrize("path, name, excerpts", STEPS, ids=[step[1] for step in STEPS])
+@each("path, name, excerpts", STEPS, ids=[step[1] for step in STEPS])
 def test_a_step_names_a_definition_and_shows_its_source(path, name, excerpts):
     assert_is_source(path, name, excerpts)
 
@@ -35,7 +35,7 @@ def test_a_reader_opens_few_files():
                if path in files and not excerpts) <= MOST_LINES
 
 
-@pytest.mark.parametrize("text, name, lines", [
+@each("text, name, lines", [
     ("x = 1\ndef f(a,\n      b):\n    return a\n\ny = 2", "f", 3),
     ("class A:\n    def f(self):\n        pass\n    def g(self):\n        pass", "A.g", 2),
     ("cdef int f(int a) except -1:\n    return 0", "f", 2),

@@ -57,7 +57,7 @@ def room(dotted):
     return name if name in FLOORS else "__init__"
 
 
-@pytest.mark.parametrize("text, names", [
+@each("text, names", [
     ("import cytape.ops.loops as l, os", {"cytape.ops.loops", "os"}),
     ("from cytape cimport (\n    core,\n    ops as o,\n)", {"cytape.core", "cytape.ops"}),
     ("    from cytape import ops  # late", {"cytape.ops"}),
@@ -93,7 +93,7 @@ def test_a_file_imports_only_from_its_inner_room_and_those_below(path):
     assert not [name for name in siblings if floor_within(name, home) > floor]
 
 
-@pytest.mark.parametrize("home", ROOMS_WITHIN)
+@each("home", ROOMS_WITHIN)
 def test_every_inner_room_has_a_place(home):
     inner = {p.name for p in (PACKAGE / home).iterdir() if (p / "__init__.py").exists()}
     assert inner | {""} == set(ROOMS_WITHIN[home])

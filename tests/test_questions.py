@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import each
 from tests.docs_source import ROOT, assert_is_source, steps
 
 PAGE = ROOT / "docs" / "questions.md"
@@ -14,12 +15,12 @@ def test_there_are_ten_questions_with_answers():
     assert all("?" in question.split("\n")[0] and steps(question) for question in QUESTIONS)
 
 
-@pytest.mark.parametrize("path, name, excerpts", ANSWERS, ids=[answer[1] for answer in ANSWERS])
+@each("path, name, excerpts", ANSWERS, ids=[answer[1] for answer in ANSWERS])
 def test_an_answer_names_a_definition_and_shows_its_source(path, name, excerpts):
     assert_is_source(path, name, excerpts)
 
 
-@pytest.mark.parametrize("path, name, excerpts", [
+@each("path, name, excerpts", [
     ("cytape/ops/elementwise.py", "no_such_op", []),
     ("cytape/ops/elementwise.py", "tanh", ["tanh = another line\n"]),
 ])

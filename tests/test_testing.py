@@ -22,7 +22,7 @@ def with_gradient(gradient):
     return sin
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "complex64"])
+@each("dtype", ["float64", "float32", "float16", "complex128", "complex64"])
 def test_right_gradients_pass(dtype):
     x = np.array([[0.5, -1.0], [1.5, 0.2]], dtype) * (1 + 0.3j if "complex" in dtype else 1)
     check_grads(lambda x, y: cnp.tanh(x) * y, [x.astype(dtype), np.array([0.5, 2.0], dtype)])
@@ -40,7 +40,7 @@ def test_integer_arguments_are_held():
     check_grads(lambda x, n: x**n, [np.array([0.5, 2.0]), np.array([2, 3])])
 
 
-@pytest.mark.parametrize(
+@each(
     "gradient",
     [
         lambda x, dy: dy * cnp.cos(x) * 1.001,

@@ -65,7 +65,7 @@ def is_recorded(x):
     return state.possible_gradient_types([x]) != state.NO_GRADIENTS
 
 
-@pytest.mark.parametrize(("n", "snapshots"), [
+@each(("n", "snapshots"), [
     (1, 1), (2, 1), (5, 1), (5, 5), (10, 3), (100, 4), (1000, 20), (10_000, 100)])
 def test_every_step_is_recorded_once_and_the_fewest_are_taken_besides(n, snapshots):
     recorded, advances, most = 0, 0, 0
@@ -142,9 +142,7 @@ CLOSED_OVER = {
 }
 
 
-@each("n", [1, 2, 3, 5])
-@each("snapshots", [1, 2, 5])
-@pytest.mark.parametrize("name", CLOSED_OVER)
+@each(n=[1, 2, 3, 5], snapshots=[1, 2, 5], name=CLOSED_OVER)
 def test_steps_that_close_over_the_start_state(name, snapshots, n):
     def start(x):
         return (x, x * 3.0) if name == "a structure's part" else x
@@ -289,7 +287,7 @@ def test_steps_that_assign_are_refused():
             cytape.checkpointed_scan(step, x, 5, 2)
 
 
-@pytest.mark.parametrize(("arguments", "error", "text"), [
+@each(("arguments", "error", "text"), [
     ({"n": -1}, ValueError, "n=-1"), ({"snapshots": 0}, ValueError, "snapshots=0"),
     ({"n": 2.5}, TypeError, "n must be an integer, got 2.5"),
     ({"snapshots": "2"}, TypeError, "snapshots must be an integer, got '2'"),
@@ -366,7 +364,7 @@ def test_states_that_no_gradient_reaches_are_left_out():
     assert cytape.grad(cytape.grad(f))(1.5) == 56 * 1.5**6
 
 
-@pytest.mark.parametrize("snapshots", [1, 3])
+@each("snapshots", [1, 3])
 def test_a_step_may_change_its_state_in_place(snapshots):
     def step(state):
         state *= 1.2

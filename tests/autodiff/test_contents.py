@@ -3,10 +3,10 @@
 from collections import deque
 
 import numpy as np
-import pytest
 
 from cytape.autodiff.contents import MOST_COMPARED, Contents, Scope, reached, sample_of
 from cytape.ops.python.bound_names import Bindings
+from tests.cases import each
 
 
 def contents_of(rule):
@@ -39,7 +39,7 @@ def test_objects_are_not_asked():
     assert not list(contents_of(lambda x: x * owner.scale).changed())
 
 
-@pytest.mark.parametrize("make", [list, deque, lambda x: dict(enumerate(x)), tuple])
+@each("make", [list, deque, lambda x: dict(enumerate(x)), tuple])
 def test_elements_of_containers_are_compared(make):
     kept = make([np.ones(2), 3.0])
     contents = contents_of(lambda x: x * kept[0])
@@ -54,8 +54,7 @@ def test_functions_of_other_packages_are_not_looked_into():
     assert contents_of(lambda x: norm(x)).are_empty()
 
 
-@pytest.mark.parametrize("make", [
-    np.ones, lambda n: np.ones((n, 2))[:, 0], lambda n: np.ones(n)[::-1]])
+@each("make", [np.ones, lambda n: np.ones((n, 2))[:, 0], lambda n: np.ones(n)[::-1]])
 def test_a_sample_sees_every_element_of_small_arrays_and_most_of_large_ones(make):
     n = MOST_COMPARED // 8
     for size in n // 2, 40 * n:

@@ -45,8 +45,7 @@ DERIVATIVES = [derivative, cytape.grad, cytape.jacfwd]
 # -- rules of every kind ---------------------------------------------------------------------------
 
 
-@each("f", RULED)
-@pytest.mark.parametrize("order", [1, 2, 3])
+@each(f=RULED, order=[1, 2, 3])
 def test_D_3_11_derivatives_in_all_compositions(order, f):
     for transforms in itertools.product(DERIVATIVES, repeat=order):
         found, expected = f, plain_wave
@@ -62,8 +61,7 @@ def test_hessians_are_those_of_the_plain_function(f):
         cytape.hessian(lambda x, g=g: np.sum(g(x)) * np.prod(g(g(x))))(x) for g in (f, plain_wave)])
 
 
-@each("f", RULED)
-@each("n_directions", [0, 1, 3])
+@each(f=RULED, n_directions=[0, 1, 3])
 def test_batches_of_directions(n_directions, f):
     x, batch = np.array([0.3, 0.7]), np.random.default_rng(1).normal(size=(n_directions, 2))
     _, tangents = cytape.jvp(f, (x,), (batch,), use_batch=True)
@@ -168,7 +166,7 @@ def test_a_gradient_function_that_is_not_linear_takes_its_slope_at_ones():
     assert cytape.jvp(f, (2.0,), (10.0,)) == (4.0, 30.0)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@each("dtype", [np.float32, np.complex64])
 def test_dtype_and_convention(dtype):
     double = np.result_type(dtype, np.float64)
     square = cytape.custom_gradient(
@@ -192,9 +190,7 @@ def test_sparse_gradients():
     np.testing.assert_allclose(tangent, 10 * direction[[2, 0]])
 
 
-@pytest.mark.parametrize("grad_fn", [
-    lambda dy: np.zeros(2), lambda dy: cnp.zeros(2), lambda dy: None,
-])
+@each("grad_fn", [lambda dy: np.zeros(2), lambda dy: cnp.zeros(2), lambda dy: None])
 def test_a_gradient_that_is_zero_gives_no_tangent(grad_fn):
     f = cytape.custom_gradient(lambda x: (2 * x, grad_fn))
     x = cytape.constant(np.ones(2))
@@ -277,7 +273,7 @@ def test_D_3_11_structures_keywords_and_integers():
     assert tangents["top"] is None
 
 
-@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+@each("shape", [(), (0, 3), (2, 3)])
 def test_D_3_11_shapes_and_batches(shape):
     x = np.random.default_rng(2).normal(size=shape).astype(np.float32)
     recomputed = cytape.recompute_grad(plain_wave)

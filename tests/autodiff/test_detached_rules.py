@@ -11,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, TapeStateError
 from tests import ways
 from tests.bodies import branch
+from tests.cases import each
 
 F = cytape.function
 x = np.array([1.0, 4.0])
@@ -237,15 +238,15 @@ def rectified_square(a):
     return np.where(mask, a * a, 0.0), lambda dy: np.where(mask, 2.0 * a * dy, 0.0)
 
 
-@pytest.mark.parametrize("way", SECOND_ORDER)
-@pytest.mark.parametrize("f, plain", [
+@each("way", SECOND_ORDER)
+@each("f, plain", [
     (rectified, lambda a: np.where(a > 2.0, a, 0.0)),
     (rectified_square, lambda a: np.where(a > 2.0, a * a, 0.0))])
 def test_masks_of_values_that_left_are_constants(f, plain, way):
     np.testing.assert_allclose(SECOND_ORDER[way](f)(x), SECOND_ORDER[way](plain)(x))
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+@each("wrapped", [lambda f: f, F])
 def test_a_linear_function_with_a_mask_has_no_second_derivative(wrapped):
     """Not of its sum either, whose gradient does not depend on the argument at all."""
     for second in (cytape.jacrev, cytape.jacfwd):
@@ -264,7 +265,7 @@ def test_a_value_that_leaves_a_function_with_its_own_gradient_is_noted():
         cytape.grad(f)(x)
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+@each("wrapped", [lambda f: f, F])
 def test_a_gradient_function_may_read_objects_that_are_older_than_the_call(wrapped):
     class Layer:
         def __init__(self):
@@ -334,7 +335,7 @@ def test_linear_functions_of_foreign_code_have_second_derivatives(f, way):
     np.testing.assert_allclose(SECOND_ORDER[way](f)(x), SECOND_ORDER[way](plain)(x))
 
 
-@pytest.mark.parametrize("way", SECOND_ORDER)
+@each("way", SECOND_ORDER)
 def test_a_gradient_function_that_computes_with_its_arguments_is_right_in_every_order(way):
     @cytape.custom_gradient
     def root(a):
@@ -371,9 +372,9 @@ def by_custom_jvp_rule(primals, tangents):
     return y, tangents[0] * 0.5 / y
 
 
-@pytest.mark.parametrize("way", ["grad of grad", "hessian", "forward over reverse",
+@each("way", ["grad of grad", "hessian", "forward over reverse",
                                  "reverse over forward", "forward over forward"])
-@pytest.mark.parametrize("f", [by_numpy_function, by_record_operation, by_custom_jvp])
+@each("f", [by_numpy_function, by_record_operation, by_custom_jvp])
 def test_every_rule_that_reads_what_left_the_tape_has_no_second_order(f, way):
     g = lambda a: f(cnp.asarray(a) + 0.0 * cytape.convert_to_tensor(a))  # noqa: E731
     np.testing.assert_allclose(cytape.grad(lambda a: np.sum(g(a)))(x), 0.5 / np.sqrt(x))
@@ -384,11 +385,10 @@ def test_every_rule_that_reads_what_left_the_tape_has_no_second_order(f, way):
 # -- gradient functions that are not linear --------------------------------------------------------
 
 
-@pytest.mark.parametrize("grad_fn", [
+@each(grad_fn=[
     lambda dy: np.array([0.0, 4.0]), lambda dy: 2.0 * cytape.constant(x), lambda dy: dy.numpy() * 3,
     lambda dy: dy.item(0) * 3.0 * np.ones(2),
-])
-@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+], wrapped=[lambda f: f, F])
 def test_a_gradient_function_that_ignores_its_argument_is_refused_in_forward_mode(grad_fn, wrapped):
     f = cytape.custom_gradient(lambda a: (a * a, grad_fn))
     cytape.grad(wrapped(lambda a: np.sum(f(a))))(x)
@@ -397,9 +397,8 @@ def test_a_gradient_function_that_ignores_its_argument_is_refused_in_forward_mod
             transform(lambda a: cytape.jvp(wrapped(f), (a,), (np.ones(2),))[1])(x)
 
 
-@pytest.mark.parametrize("zero", [
-    lambda n: None, lambda n: np.zeros(2), lambda n: cnp.zeros(2), np.zeros_like])
-@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+@each("zero", [lambda n: None, lambda n: np.zeros(2), lambda n: cnp.zeros(2), np.zeros_like])
+@each("wrapped", [lambda f: f, F])
 def test_a_gradient_that_is_zero_is_linear(zero, wrapped):
     f = cytape.custom_gradient(lambda a, n: (a * a, lambda dy: (3.0 * dy, zero(n))))
     tangent = cytape.jvp(wrapped(f), (x, x), (np.ones(2), np.ones(2)))[1]
@@ -495,7 +494,7 @@ def test_a_tensor_that_a_function_closes_over_may_stand_still(make, place):
             cytape.jvp(expected, (x,), (np.ones(2),))[1])
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+@each("wrapped", [lambda f: f, F])
 def test_a_gradient_function_may_close_over_any_tensor(wrapped):
     w = cytape.constant(x)
 
@@ -507,7 +506,7 @@ def test_a_gradient_function_may_close_over_any_tensor(wrapped):
     np.testing.assert_allclose(slope(x, w), x)
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+@each("wrapped", [lambda f: f, F])
 def test_what_a_function_reads_on_the_way_to_other_things_does_not_count(wrapped):
     def f(w):
         @cytape.custom_gradient
@@ -520,7 +519,7 @@ def test_what_a_function_reads_on_the_way_to_other_things_does_not_count(wrapped
     np.testing.assert_allclose(cytape.grad(wrapped(f))(x), [-1.0, 4.0])
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+@each("wrapped", [lambda f: f, F])
 def test_variables_that_are_read_have_the_gradients_that_are_given(wrapped):
     v = cytape.Variable(3.0)
     f = cytape.custom_gradient(lambda a: (a * v, lambda dy, variables: (dy * v, [dy * 7.0])))
@@ -537,7 +536,7 @@ def test_a_watched_variable_that_is_not_trainable_is_refused():
         tape.gradient(y, v)
 
 
-@pytest.mark.parametrize("called_before", [False, True])
+@each("called_before", [False, True])
 def test_a_function_that_runs_with_its_graph_does_not_lose_recorded_tensors(called_before):
     found = [cytape.constant(3.0)]
 
@@ -574,7 +573,7 @@ def test_rules_are_bound_without_a_look_at_objects():
     assert cytape.grad(doubled)(1.0) == 2.0
 
 
-@pytest.mark.parametrize("write", [
+@each("write", [
     lambda x: x.__setitem__(0, 5.0), lambda x: x[:].__setitem__(0, 5.0),
     lambda x: np.add(x, 1, out=x), lambda x: x.__iadd__(1.0)])
 def test_rules_raise_for_a_tensor_in_a_container_that_was_written_to(write):

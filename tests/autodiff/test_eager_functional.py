@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError, UnconnectedGradientWarning
+from tests.cases import each
 
 
 def floats(gradients):
@@ -15,7 +16,7 @@ def product(x, y):
     return x * y * y
 
 
-@pytest.mark.parametrize(("params", "expected"), [
+@each(("params", "expected"), [
     (None, [9.0, 12.0]), ([0], [9.0]), ([1, 0], [12.0, 9.0]), (["x"], [9.0]),
     (["y", "x"], [12.0, 9.0]), ([0, 0], [9.0, 9.0]), ([], []),
 ])
@@ -26,7 +27,7 @@ def test_D_2_25_gradients_of_all_or_of_chosen_parameters(params, expected):
     assert floats(gradients) == expected
 
 
-@pytest.mark.parametrize("transform", [cytape.gradients_function, cytape.val_and_grad_function])
+@each("transform", [cytape.gradients_function, cytape.val_and_grad_function])
 def test_D_2_25_params_that_make_no_sense(transform):
     for params in ([0, "y"], [1.0]):
         with pytest.raises(ValueError, match="all positions or all names"):
@@ -44,7 +45,7 @@ def test_D_2_25_outputs_are_summed_or_weighted_by_dy():
     assert floats(gradients) == [3.0]
 
 
-@pytest.mark.parametrize("transform", [cytape.gradients_function, cytape.val_and_grad_function])
+@each("transform", [cytape.gradients_function, cytape.val_and_grad_function])
 def test_D_2_25_no_other_keyword(transform):
     with pytest.raises(ValueError, match=r"\['y'\]"):
         transform(product)(2.0, y=3.0)
@@ -52,7 +53,7 @@ def test_D_2_25_no_other_keyword(transform):
         transform(product)(2.0, 3.0, dy=1.0, z=2)
 
 
-@pytest.mark.parametrize("x", [cytape.constant(1.0), 1.0, [1.0], np.ones((1, 1))])
+@each("x", [cytape.constant(1.0), 1.0, [1.0], np.ones((1, 1))])
 def test_D_2_26_the_same_object_for_two_parameters_counts_as_two(x):
     gradients = cytape.gradients_function(lambda x, y: np.sum(x * y * y))(x, x)
     assert [g.item() for g in gradients] == [1.0, 2.0]
@@ -100,7 +101,7 @@ def test_D_2_28_implicit_grad():
     assert float(pairs[0][0]) == 20.0
 
 
-@pytest.mark.parametrize("transform", [cytape.implicit_grad, cytape.implicit_val_and_grad])
+@each("transform", [cytape.implicit_grad, cytape.implicit_val_and_grad])
 def test_D_2_28_functions_without_variables_or_result(transform):
     w = cytape.Variable(3.0)
 
@@ -115,7 +116,7 @@ def test_D_2_28_functions_without_variables_or_result(transform):
         cytape.gradients_function(lambda x: None)(2.0)
 
 
-@pytest.mark.parametrize("transform", [
+@each("transform", [
     cytape.gradients_function, cytape.val_and_grad_function, cytape.make_vjp,
     cytape.implicit_grad, cytape.implicit_val_and_grad,
 ])
@@ -158,7 +159,7 @@ def test_higher_order():
     assert float(derivative(derivative(lambda x: x**4))(2.0)) == 48.0
 
 
-@pytest.mark.parametrize("transform", [
+@each("transform", [
     cytape.gradients_function, lambda f: lambda *args: cytape.val_and_grad_function(f)(*args)[1],
     lambda f: lambda *args: cytape.make_vjp(f)(*args)[1]()])
 def test_a_gradient_that_is_none_draws_a_warning(transform):
@@ -169,7 +170,7 @@ def test_a_gradient_that_is_none_draws_a_warning(transform):
     assert (found[0], float(found[1]), found[2]) == (None, 2.0, None)
 
 
-@pytest.mark.parametrize("transform", [cytape.gradients_function, cytape.val_and_grad_function])
+@each("transform", [cytape.gradients_function, cytape.val_and_grad_function])
 def test_a_value_that_left_its_tensor_is_an_error_as_for_grad(transform):
     with pytest.raises(DetachedError, match="argument 0, but on the way a value left"):
         transform(lambda x: x.numpy() * 2.0)(3.0)

@@ -12,6 +12,7 @@ from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.op_kinds import general
 from cytape.tensor.recording.state import is_recorded
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 from tests.ways import watching
 
 # -- statements ------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ def test_D_3_04_the_zeros_of_a_batch_have_its_axis():
     assert (zeros.shape, zeros.dtype) == ((3,), np.float32)
 
 
-@pytest.mark.parametrize("cut", [
+@each("cut", [
     np.zeros_like, np.ones_like, cytape.stop_gradient, np.sign, np.floor, np.argmax,
     lambda x: np.zeros_like(x) * 2.0,
     lambda x: x.astype(np.int64).astype(np.float64),
@@ -168,8 +169,7 @@ def test_D_3_08_a_tape_outside_sees_tangents():
     np.testing.assert_allclose(float(tape.gradient(tangent, x)), -0.1 * np.cos(1.0))
 
 
-@pytest.mark.parametrize("tape_outside", [True, False])
-@pytest.mark.parametrize("tape_first", [True, False])
+@each(tape_outside=[True, False], tape_first=[True, False])
 def test_D_3_08_the_order_of_entering_counts(tape_outside, tape_first):
     x = cytape.constant(1.0)
     tape = cytape.GradientTape() if tape_first else None
@@ -210,7 +210,7 @@ def test_D_3_09_stop_recording_of_a_tape_suspends_that_tape_only():
     assert tape.gradient(y, x) is None and tape.gradient(tangent, x) is None
 
 
-@pytest.mark.parametrize("registered", [False, True])
+@each("registered", [False, True])
 def test_D_3_10_a_registered_jvp_wins_over_transposition(registered):
     name = f"DeclaredSquare{registered}"
     square = general(name, np.square, vjp=lambda op, g: 2 * op.inputs[0] * g)
@@ -234,7 +234,7 @@ def test_D_3_12_a_batch_of_tangents():
     assert accumulator.jvp(z).numpy().tolist() == [5.0, 2.0, 7.0]
 
 
-@pytest.mark.parametrize("shape", [(), (2,), (3,), (4, 3), (4, 2, 3, 1), (2, 3, 4)])
+@each("shape", [(), (2,), (3,), (4, 3), (4, 2, 3, 1), (2, 3, 4)])
 def test_D_3_12_batches_that_do_not_fit_their_primal(shape):
     x = cytape.constant(np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"shape .*\(2, 3\).*one more leading axis"):
@@ -275,7 +275,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("primals, tangents, error, text", REFUSED.values(), ids=REFUSED)
+@each("primals, tangents, error, text", REFUSED.values(), ids=REFUSED)
 def test_what_the_constructor_refuses(primals, tangents, error, text):
     alive = live_tensors()
     with watching(ONE) as tape:
@@ -321,7 +321,7 @@ def test_nothing_to_follow_at_all():
     assert accumulator.jvp(y) is None
 
 
-@pytest.mark.parametrize("wrong", [1.0, np.ones(2), "text", None, [None]])
+@each("wrong", [1.0, np.ones(2), "text", None, [None]])
 def test_jvp_of_something_that_is_no_tensor(wrong):
     x = cytape.constant(3.0)
     accumulator = cytape.ForwardAccumulator(x, 1.0)
@@ -362,7 +362,7 @@ def raise_arithmetic_error(op, tangent):
     raise ArithmeticError("planted")
 
 
-@pytest.mark.parametrize("jvp, error, text", [
+@each("jvp, error, text", [
     (raise_arithmetic_error, ArithmeticError, "planted"),
     (lambda op, t: t[:1], InvalidGradientError, r"shape \(1,\).*must be \(2,\)"),
     (lambda op, t: (t, t), InvalidGradientError, "expected 1, got 2"),
@@ -534,7 +534,7 @@ def test_what_is_watched_later_has_as_many_directions():
         none.watch(w, np.ones(3))
 
 
-@pytest.mark.parametrize("primals, tangents, error, message", [
+@each("primals, tangents, error, message", [
     (cytape.constant([1.0, 2.0]), [1.0, 2.0], ValueError, "must have the structure"),
     (cytape.constant([1.0, 2.0]), np.ones(3), ValueError, "shape"),
     (1.0, 1.0, TypeError, "only tensors and variables"),

@@ -94,7 +94,7 @@ def test_the_results_are_never_somebody_elses_arrays():
     assert direction[0] == 3.0
 
 
-@pytest.mark.parametrize("which", ["primal", "variable", "tangent"])
+@each("which", ["primal", "variable", "tangent"])
 def test_tensors_in_tensors_out(which):
     x, direction = np.array([1.0, 2.0]), np.array([1.0, 0.5])
     primal = {"primal": cytape.constant(x), "variable": cytape.Variable(x)}.get(which, x)
@@ -259,7 +259,7 @@ def test_complex_products_are_derivatives_without_a_conjugate():
 # -- jvp: batches ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_directions", [0, 1, 3])
+@each("n_directions", [0, 1, 3])
 def test_a_batch_of_directions(n_directions):
     rng = np.random.default_rng(3)
     parameters, x = network_parameters(), np.array([0.3, -0.4])
@@ -287,7 +287,7 @@ def test_constants_in_a_batch():
     assert_same(tangents, (np.ones(3), np.zeros((3, 2))))
 
 
-@pytest.mark.parametrize(("tangents", "message"), [
+@each(("tangents", "message"), [
     ((1.0, np.ones(2)), "primal 0.*with use_batch it needs one more leading axis"),
     ((np.ones((3, 1)), np.ones(3)), r"primal 0 has shape \(3, 1\).*one more leading axis"),
     ((np.ones(3), np.ones(2)), r"different numbers of directions, \[2, 3\]"),
@@ -300,7 +300,7 @@ def test_D_3_12_batches_that_do_not_fit(tangents, message):
 # -- jvp: what cannot be done ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("primals", "tangents", "error", "message"), [
+@each(("primals", "tangents", "error", "message"), [
     (np.ones(2), np.ones(2), TypeError, "per argument of wave; got ndarray and ndarray"),
     ((1.0,), 1.0, TypeError, "must be tuples.*got tuple and float"),
     ((1.0,), (1.0, 2.0), ValueError, "structures differ in length, 1 and 2"),
@@ -320,7 +320,7 @@ def test_primals_and_tangents_that_jvp_cannot_take(primals, tangents, error, mes
         cytape.jvp(wave, primals, tangents)
 
 
-@pytest.mark.parametrize("returned", [None, object(), {"a": None}])
+@each("returned", [None, object(), {"a": None}])
 def test_results_that_forward_mode_cannot_take(returned):
     def f(x):
         return returned
@@ -380,8 +380,8 @@ def derivative(f):
     return lambda x: cytape.jvp(f, (x,), (1.0,))[1]
 
 
-@pytest.mark.parametrize("inner", [derivative, cytape.grad, cytape.jacfwd])
-@pytest.mark.parametrize("outer", [derivative, cytape.grad, cytape.jacfwd])
+@each("inner", [derivative, cytape.grad, cytape.jacfwd])
+@each("outer", [derivative, cytape.grad, cytape.jacfwd])
 def test_second_derivatives_in_all_compositions(outer, inner):
     x = 0.7
     second = outer(inner(wave))(x)
@@ -390,7 +390,7 @@ def test_second_derivatives_in_all_compositions(outer, inner):
     assert second == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("transforms", [
+@each("transforms", [
     (derivative,) * 4,
     (cytape.jacfwd, cytape.grad, cytape.jacfwd, cytape.grad),
     (cytape.grad, cytape.jacfwd, derivative, cytape.grad),
@@ -456,7 +456,7 @@ def rosenbrock(x):
     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
-@pytest.mark.parametrize(("f", "shape"), [
+@each(("f", "shape"), [
     (mixture, (4,)), (rosenbrock, (5,)), (lambda x: np.linalg.norm(x.T @ x), (3, 2)),
     (lambda x: np.log(np.sum(np.exp(x))), (2, 2)),
     (lambda x: np.sum(np.tanh(x @ x)), (2, 2)),
@@ -516,7 +516,7 @@ def test_hessian_vector_products_are_differentiable():
     np.testing.assert_allclose(gradient, 24 * x * vector)
 
 
-@pytest.mark.parametrize(("args", "error", "message"), [
+@each(("args", "error", "message"), [
     ((), TypeError, "expected the arguments of cube and after them the vector"),
     ((np.ones(2),), TypeError, "expected the arguments of cube and after them the vector"),
     ((np.ones(2), np.ones(3)), ValueError, r"shape \(3,\), the primal \(2,\)"),
@@ -528,13 +528,13 @@ def test_what_hessian_vector_products_cannot_take(args, error, message):
         cytape.hessian_vector_product(cube)(*args)
 
 
-@pytest.mark.parametrize("transform", [cytape.hessian_diagonal, cytape.hessian_vector_product])
+@each("transform", [cytape.hessian_diagonal, cytape.hessian_vector_product])
 def test_products_with_hessians_are_those_of_scalars(transform):
     with pytest.raises(TypeError, match=r"wave must return a scalar, got shape \(2,\)"):
         transform(wave)(*(np.ones(2),) * (1 if transform is cytape.hessian_diagonal else 2))
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     lambda argnum: cytape.hessian_vector_product(cube, argnum),
     lambda argnum: cytape.make_ggnvp(cube, f_argnum=argnum),
 ])
@@ -557,8 +557,7 @@ def loss(y):
     return np.log(np.sum(np.exp(y))) + np.sum(y**2)
 
 
-@pytest.mark.parametrize("g", [None, loss])
-@pytest.mark.parametrize("use_batch", [False, True])
+@each(g=[None, loss], use_batch=[False, True])
 def test_gauss_newton_products_are_those_of_the_dense_matrix(g, use_batch):
     rng = np.random.default_rng(6)
     weights, x = rng.normal(size=(3, 2)), rng.normal(size=(4, 3))
@@ -579,7 +578,7 @@ def test_gauss_newton_products_are_those_of_the_dense_matrix(g, use_batch):
         np.testing.assert_allclose(result, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("argnum", [1, -1])
+@each("argnum", [1, -1])
 def test_gauss_newton_products_by_another_argument(argnum):
     weights, x = np.arange(6.0).reshape(3, 2) / 10, np.array([0.1, 0.2, 0.3])
     direction = np.array([1.0, 2.0, 3.0])
@@ -589,7 +588,7 @@ def test_gauss_newton_products_by_another_argument(argnum):
     np.testing.assert_allclose(product(0 * direction), np.zeros(3))
 
 
-@pytest.mark.parametrize("use_batch", [False, True])
+@each("use_batch", [False, True])
 def test_gauss_newton_products_of_structures(use_batch):
     f = lambda p, factor: {"product": p["a"] * p["b"] * factor, "a": p["a"]}  # noqa: E731
     g = lambda y: np.sum(y["product"] ** 2) * 3 + y["a"] ** 2  # noqa: E731

@@ -129,8 +129,7 @@ by_jvp.defjvp(lambda primals, tangents: (None, 2.0 * primals[0] * tangents[0]))
 
 
 @each("op", OPS.values(), ids=OPS)
-@each("inner_batch", [False, True])
-@each("outer_batch", [False, True])
+@each(inner_batch=[False, True], outer_batch=[False, True])
 def test_nothing_inside_sees_what_an_accumulator_outside_computes(op, inner_batch, outer_batch):
     x = cytape.constant([[0.5, 1.0], [1.5, 2.0]])
     t, u = (np.ones((2, 2, 2) if batch else (2, 2)) for batch in (outer_batch, inner_batch))

@@ -1,17 +1,16 @@
 """Tangents of a ForwardAccumulator: dtypes, complex numbers, batches, transposed vjps."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.ops.engine.general_op import GeneralOp
 from tests import ways
+from tests.cases import each
 
 # -- dtypes ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("use_batch", [False, True])
+@each(dtype=["float16", "float32", "float64", "complex64", "complex128"], use_batch=[False, True])
 def test_a_jvp_has_the_shape_and_dtype_of_its_primal(dtype, use_batch):
     x = cytape.constant(np.array([[0.5, 1.5]]).astype(dtype))
     tangent = np.ones((3, 1, 2) if use_batch else (1, 2))
@@ -34,7 +33,7 @@ def test_a_cast_in_the_middle():
     assert accumulator.jvp(z).numpy().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("f, derivative", [
+@each("f, derivative", [
     (np.exp, np.exp), (lambda z: z**3, lambda z: 3 * z**2), (np.sin, np.cos),
     (lambda z: 1 / z, lambda z: -1 / z**2), (lambda z: z * z * 1j, lambda z: 2j * z),
     (np.log, lambda z: 1 / z),
@@ -45,7 +44,7 @@ def test_a_holomorphic_derivative_times_the_tangent(f, derivative, rng):
     np.testing.assert_allclose(ways.tangent(f, x, t).numpy(), derivative(z) * t)
 
 
-@pytest.mark.parametrize("f, tangent", [
+@each("f, tangent", [
     (np.real, lambda z, t: t.real), (np.imag, lambda z, t: t.imag),
     (np.conj, lambda z, t: np.conj(t)),
     (np.abs, lambda z, t: (np.conj(z) * t).real / np.abs(z)),
@@ -53,7 +52,7 @@ def test_a_holomorphic_derivative_times_the_tangent(f, derivative, rng):
     (lambda z: np.conj(z) * z**2, lambda z, t: np.conj(t) * z**2 + 2 * z * np.conj(z) * t),
     (np.angle, lambda z, t: (t / z).imag),
 ])
-@pytest.mark.parametrize("nested", [False, True])
+@each("nested", [False, True])
 def test_maps_that_are_linear_over_the_reals_only(f, tangent, nested, rng):
     z, t = rng.normal(size=(2, 4)) + 1j * rng.normal(size=(2, 4))
     x, other = cytape.constant(z), cytape.constant(1.0)
@@ -68,8 +67,7 @@ def test_maps_that_are_linear_over_the_reals_only(f, tangent, nested, rng):
 # -- batches ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("outer_batch", [True, False])
-@pytest.mark.parametrize("inner_batch", [True, False])
+@each(outer_batch=[True, False], inner_batch=[True, False])
 def test_batches_nest(outer_batch, inner_batch, rng):
     """Axes come in the order of taking the derivatives: the outer one's first."""
     value = rng.normal(size=3)
@@ -90,7 +88,7 @@ def test_batches_nest(outer_batch, inner_batch, rng):
                                                slice(None) if inner_batch else 1])
 
 
-@pytest.mark.parametrize("k", [0, 1, 2])
+@each("k", [0, 1, 2])
 def test_a_batch_of_sparse_gradients(k, rng):
     """A gather's gradient is sparse; in a batch its tangents come dense."""
     table = cytape.Variable(rng.normal(size=(4, 3)))
@@ -128,8 +126,8 @@ def test_the_tangent_of_a_sparse_gradient_is_sparse(rng):
 ROTATE = np.array([2, 0, 1])
 
 
-@pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize("name, forward, vjp, jvp", [
+@each("nested", [False, True])
+@each("name, forward, vjp, jvp", [
     ("square", np.square, lambda op, g: 2 * op.inputs[0] * g, lambda x, t: 2 * x * t),
     ("its gradient is sparse", lambda x: x[ROTATE],
      lambda op, g: np.take(g, np.argsort(ROTATE), axis=0), lambda x, t: t[ROTATE]),

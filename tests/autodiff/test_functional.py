@@ -88,8 +88,8 @@ def test_no_dependence_gives_zeros():
         assert vjp_fn(3.0) == (0.0, 3.0)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
-@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+@each("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
+@each("shape", [(), (0,), (2, 3)])
 def test_dtype_and_shape_are_kept(dtype, shape):
     gradient = cytape.grad(lambda x: np.sum(x * 2.0))(np.ones(shape, dtype))
     assert gradient.dtype == dtype
@@ -284,9 +284,8 @@ def test_gradients_are_not_the_weights():
     assert weights.numpy().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1)])
-@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
-@pytest.mark.parametrize("take", [np.ones, lambda shape: cytape.constant(np.ones(shape))])
+@each(shape=[(1,), (1, 1), (1, 1, 1)], wrapped=[lambda f: f, cytape.function])
+@each("take", [np.ones, lambda shape: cytape.constant(np.ones(shape))])
 def test_a_result_of_one_element_is_a_scalar(shape, wrapped, take):
     def f(x):
         return 3.0 * x * x
@@ -303,18 +302,16 @@ def test_a_result_of_one_element_is_a_scalar(shape, wrapped, take):
     np.testing.assert_array_equal(wrapped(cytape.hessian_diagonal(f))(x), np.full(shape, 6.0))
 
 
-@pytest.mark.parametrize("shape", [(0,), (2,), (1, 2)])
-@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
+@each(shape=[(0,), (2,), (1, 2)], wrapped=[lambda f: f, cytape.function])
 def test_other_arrays_are_no_scalars(shape, wrapped):
     for transform in (cytape.grad, cytape.value_and_grad):
         with pytest.raises(TypeError, match="must return a scalar, got shape"):
             wrapped(transform(lambda x: x * 2.0))(np.ones(shape))
 
 
-@pytest.mark.parametrize("integers", [np.array([1, 2]), 3, np.array([True, False]), [1, 2]])
-@pytest.mark.parametrize("transform", [
+@each(integers=[np.array([1, 2]), 3, np.array([True, False]), [1, 2]], transform=[
     cytape.grad, cytape.value_and_grad, cytape.jacrev, cytape.jacfwd, cytape.hessian])
-@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
+@each("wrapped", [lambda f: f, cytape.function])
 def test_integers_beside_differentiated_arrays_are_named(integers, transform, wrapped):
     def f(x, n):
         return np.sum(x) * 2.0

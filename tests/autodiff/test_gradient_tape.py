@@ -55,7 +55,7 @@ def test_reads_of_variables_and_custom_ops_are_listed_by_name():
     assert tape.recorded_ops()[0][1] == [v.id] and tape.recorded_ops()[-1][2] == [y.id]
 
 
-@pytest.mark.parametrize("wrong", [np.ones(2), [np.ones(2)], 1.0, "text", None])
+@each("wrong", [np.ones(2), [np.ones(2)], 1.0, "text", None])
 def test_D_2_01_watching_anything_else_is_an_error_that_names_the_type(wrong):
     leaf = wrong[0] if isinstance(wrong, list) else wrong
     with cytape.GradientTape() as tape:
@@ -204,8 +204,8 @@ def test_D_2_09_a_persistent_tape_records_its_own_gradients():
     assert [float(d) for d in (y, first, second, third)] == [27.0, 27.0, 18.0, 6.0]
 
 
-@pytest.mark.parametrize("used", ["gradient", "jacobian", "batch_jacobian"])
-@pytest.mark.parametrize("again", ["gradient", "jacobian", "batch_jacobian"])
+@each("used", ["gradient", "jacobian", "batch_jacobian"])
+@each("again", ["gradient", "jacobian", "batch_jacobian"])
 def test_D_2_10_a_tape_that_is_not_persistent_serves_once(used, again):
     x = cytape.constant([[1.0, 2.0]])
     with ways.watching(x) as tape:
@@ -215,8 +215,7 @@ def test_D_2_10_a_tape_that_is_not_persistent_serves_once(used, again):
         getattr(tape, again)(y, x)
 
 
-@pytest.mark.parametrize("method", ["gradient", "jacobian", "batch_jacobian"])
-@pytest.mark.parametrize("persistent", [True, False])
+@each(method=["gradient", "jacobian", "batch_jacobian"], persistent=[True, False])
 def test_D_2_10_a_tape_that_was_never_entered(method, persistent):
     x = cytape.constant([[1.0, 2.0]])
     tape = cytape.GradientTape(persistent)
@@ -349,7 +348,7 @@ def test_D_2_15_output_gradients_seed_the_targets():
     assert tape.gradient(x, x, output_gradients=7.0).dtype == np.float64
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each("dtype", [np.float64, np.float32])
 def test_D_2_15_sparse_output_gradients(dtype):
     x = cytape.constant(np.ones((3, 2)))
     with ways.watching(x, persistent=True) as tape:
@@ -362,7 +361,7 @@ def test_D_2_15_sparse_output_gradients(dtype):
         tape.gradient(y[:2], x, seed)
 
 
-@pytest.mark.parametrize(("output_gradients", "message"), [
+@each(("output_gradients", "message"), [
     ([1.0], "1 entries for 2 targets"), ([1.0, 1.0, 1.0], "3 entries for 2 targets"),
     ([1.0, np.ones(3)], r"\[1\] has shape \(3,\), its target \(2,\)"),
     ([1.0, object()], r"\[1\] cannot be converted"),
@@ -406,7 +405,7 @@ def test_D_2_17_empty_and_missing_targets():
     assert tape.gradient(y, {}) == {}
 
 
-@pytest.mark.parametrize("cut", [
+@each("cut", [
     lambda x: x.astype(np.int64),
     lambda x: x.astype(np.int64).astype(np.float64),
     lambda x: x > 2, lambda x: np.argmax(x), lambda x: cytape.stop_gradient(x),
@@ -446,7 +445,7 @@ def test_D_2_21_an_inner_gradient_taken_after_the_outer_block():
 # -- jacobian --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("use_pfor", [True, False])
+@each("use_pfor", [True, False])
 def test_D_2_22_jacobian(use_pfor):
     x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
     with cytape.GradientTape(persistent=not use_pfor) as tape:
@@ -457,7 +456,7 @@ def test_D_2_22_jacobian(use_pfor):
     assert packed["y"][0].numpy().tolist() == [[1.0, 0.0], [0.0, 4.0]]
 
 
-@pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
+@each("method", ["jacobian", "batch_jacobian"])
 def test_D_2_23_row_by_row_needs_a_persistent_tape(method):
     x = cytape.constant([[1.0, 2.0]])
     with ways.watching(x) as tape:
@@ -467,7 +466,7 @@ def test_D_2_23_row_by_row_needs_a_persistent_tape(method):
     assert getattr(tape, method)(y, x) is not None
 
 
-@pytest.mark.parametrize("persistent", [True, False])
+@each("persistent", [True, False])
 def test_D_2_23_jacobian_inside_the_block(persistent):
     x = cytape.constant(3.0)
     with cytape.GradientTape(persistent=persistent) as tape:
@@ -489,7 +488,7 @@ def test_a_jacobian_can_be_differentiated():
     np.testing.assert_allclose(second, expected)
 
 
-@pytest.mark.parametrize("target", [None, [1.0], "text", np.ones(2)])
+@each("target", [None, [1.0], "text", np.ones(2)])
 def test_a_jacobian_has_one_tensor_as_target(target):
     x = cytape.constant([[1.0, 2.0]])
     with ways.watching(x) as tape:
@@ -503,7 +502,7 @@ def test_a_jacobian_has_one_tensor_as_target(target):
     assert tape.jacobian(y, x).shape == (1, 2, 1, 2)
 
 
-@pytest.mark.parametrize("use_pfor", [True, False])
+@each("use_pfor", [True, False])
 def test_D_2_24_batch_jacobian(use_pfor):
     x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
     y = cytape.constant([[3.0, 4.0], [5.0, 6.0]])
@@ -520,7 +519,7 @@ def test_D_2_24_batch_jacobian(use_pfor):
     assert tape.batch_jacobian(z, y, unconnected_gradients="zero").shape == (2, 2, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("target_shape", "source_shape"), [((3, 2), (2, 2)), ((2,), (2, 2)), ((2, 2), (2,)), ((), ())])
 def test_D_2_24_batch_jacobian_of_shapes_without_a_common_batch(target_shape, source_shape):
     x = cytape.constant(np.ones(source_shape))
@@ -664,7 +663,7 @@ def broken(x):
     return x * 1.0, grad_fn
 
 
-@pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, MemoryError])
+@each("error", [Broken, KeyboardInterrupt, MemoryError])
 def test_an_error_inside_a_gradient_leaves_everything_usable(error):
     v = cytape.Variable(2.0)
 

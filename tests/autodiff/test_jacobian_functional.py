@@ -41,8 +41,7 @@ def test_jacobian_is_another_name_for_it():
     assert cytape.jacobian is cytape.jacrev
 
 
-@pytest.mark.parametrize("outer", [cytape.jacrev, cytape.jacfwd])
-@pytest.mark.parametrize("inner", [cytape.jacrev, cytape.jacfwd])
+@each(outer=[cytape.jacrev, cytape.jacfwd], inner=[cytape.jacrev, cytape.jacfwd])
 def test_second_derivatives_of_a_vector(outer, inner):
     expected = np.zeros((4, 4, 4))
     expected[np.arange(4), np.arange(4), np.arange(4)] = -np.sin(X)
@@ -74,7 +73,7 @@ def test_in_a_graph_and_of_unknown_numbers():
         cytape.function(cytape.jacrev(slope), input_signature=[cytape.Spec.of((None,), float)])(X)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@each("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 def test_dtypes(dtype):
     x = X.astype(dtype)
     found = cytape.jacrev(slope)(x)
@@ -83,8 +82,7 @@ def test_dtypes(dtype):
     np.testing.assert_allclose(found, expected, rtol=5e-3 if dtype == "float16" else 1e-5)
 
 
-@pytest.mark.parametrize("transform", [
-    cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
+@each("transform", [cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
 def test_what_is_wrong_is_said(transform):
     with pytest.raises(TypeError, match="integer|floating point"):
         transform(slope)(np.arange(4).reshape(2, 2))
@@ -94,7 +92,7 @@ def test_what_is_wrong_is_said(transform):
         transform(lambda x: None)(BATCH)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_a_jacobian_of_each_member(place):
     found = PLACES[place](cytape.batch_jacobian(member))(BATCH)
     expected = [cytape.jacfwd(lambda x: member(x[None])[0])(x) for x in BATCH]
@@ -116,7 +114,7 @@ def test_members_must_be_as_many():
         cytape.batch_jacobian(lambda x: x[0] * x[1])([BATCH, BATCH])
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_the_slope_of_each_element(place):
     f = PLACES[place](cytape.elementwise_grad(slope))
     np.testing.assert_allclose(f(BATCH), 3 * BATCH**2)
@@ -145,7 +143,7 @@ def test_one_warning_for_what_does_not_depend():
         cytape.jacrev(lambda x: x.numpy() * 2)(X)
 
 
-@pytest.mark.parametrize("transform", [cytape.batch_jacobian, cytape.elementwise_grad])
+@each("transform", [cytape.batch_jacobian, cytape.elementwise_grad])
 def test_one_result_only(transform):
     for function in (lambda x: [x[0], x[1]], lambda x: (x,), lambda x: {"y": x}):
         with pytest.raises(TypeError, match="one array"):
@@ -154,8 +152,7 @@ def test_one_result_only(transform):
         cytape.batch_jacobian(lambda p: p["x"])({"x": BATCH})
 
 
-@pytest.mark.parametrize("transform", [
-    cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
+@each("transform", [cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
 def test_complex_results_of_real_arguments_are_no_gradients(transform):
     with pytest.raises(TypeError, match="jacfwd"):
         transform(lambda x: x * 1j)(BATCH)
@@ -171,9 +168,7 @@ def of_forward_mode(f, argnums=0):
 OF_FORWARD_MODE = {cytape.jacrev: cytape.jacfwd, cytape.hessian: of_forward_mode}
 
 
-@each("transform", OF_FORWARD_MODE)
-@each("place", PLACES)
-@pytest.mark.parametrize("make", TYPES)
+@each(transform=OF_FORWARD_MODE, place=PLACES, make=TYPES)
 def test_derivatives_of_vectors_are_those_of_forward_mode(make, place, transform):
     for f, x in ((product, X), (lambda x: cnp.sum(x**2), X), (lambda x: x[None] * x[:, None], X),
                  (cnp.cumprod, np.float64(2.0)), (lambda x: x[:0], X), (lambda x: x[:1] ** 2, X),
@@ -185,8 +180,7 @@ def test_derivatives_of_vectors_are_those_of_forward_mode(make, place, transform
         assert isinstance(found, cytape.Tensor) == (make != "array")
 
 
-@each("transform", OF_FORWARD_MODE)
-@pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, 0), -1])
+@each(transform=OF_FORWARD_MODE, argnums=[0, 1, (0, 1), (1, 0), -1])
 def test_derivatives_of_structures_are_those_of_forward_mode(argnums, transform):
     arguments = {"w": X, "b": np.float64(0.5)}, np.float64(2.0)
     found = transform(parts, argnums)(*arguments)
@@ -210,9 +204,7 @@ def energy(x):
     return cnp.sum(cnp.sin(x) ** 2) * x[0] + cnp.prod(x)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("make", TYPES)
-@pytest.mark.parametrize("chunk_size", [None, 1, 3])
+@each(place=PLACES, make=TYPES, chunk_size=[None, 1, 3])
 def test_a_diagonal_is_that_of_the_hessian(place, make, chunk_size):
     found = PLACES[place](cytape.hessian_diagonal(energy, chunk_size=chunk_size))(TYPES[make](X))
     np.testing.assert_allclose(np.asarray(found), np.diag(cytape.hessian(energy)(X)), atol=1e-12)
@@ -233,8 +225,7 @@ def test_diagonals_of_structures():
     np.testing.assert_allclose(diagonal[1], 2 * 0.5 * np.sum(X**3))
 
 
-@pytest.mark.parametrize("separable_axes", [0, 1, 2, 3])
-@pytest.mark.parametrize("chunk_size", [None, 2])
+@each(separable_axes=[0, 1, 2, 3], chunk_size=[None, 2])
 def test_separable_functions(separable_axes, chunk_size):
     x = RNG.normal(size=(2, 3, 2))
 
@@ -283,7 +274,7 @@ def test_diagonals_can_be_differentiated_pickled_and_mapped():
         [cytape.hessian_diagonal(energy)(x) for x in BATCH], rtol=1e-10)
 
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda: cytape.hessian_diagonal(energy, separable_axes=2)(X), ValueError,
      r"separable_axes=2 is more than .* of energy, which has shape \(4,\)"),
     (lambda: cytape.hessian_diagonal(energy, separable_axes=-1), ValueError, "at least 0"),

@@ -122,8 +122,7 @@ def test_closed_forms(f, x, expected):
     np.testing.assert_allclose(line(f, x), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("power", [cnp.power, cnp.float_power])
-@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 3.0, -1.0])
+@each(power=[cnp.power, cnp.float_power], exponent=[0.0, 1.0, 2.0, 3.0, -1.0])
 def test_a_power_whose_exponent_moves_through_an_integer(power, exponent):
     still, moving = [0.0] * ORDER, [1.0] + [0.0] * (ORDER - 1)
     by_logarithm = lambda x, y: cnp.exp(y * cnp.log(x))  # noqa: E731
@@ -198,7 +197,7 @@ def test_broadcasting_0d_and_empty():
     assert type(value) is type(first) is type(second) is np.float64
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+@each("dtype", ["float16", "float32", "complex64"])
 def test_the_dtype_stays(dtype):
     x = np.array([0.3, 0.6], dtype)
     for f in (
@@ -339,7 +338,7 @@ def test_gradient_of_a_jet():
     np.testing.assert_allclose(tape.gradient(derivatives[2], x), expected[3])
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda x: cnp.sum(cytape.nn.softmax(x) * x), lambda x: cnp.sum(x[:2] ** x[1:]),
     lambda x: cnp.prod(x) / cnp.std(x),
     lambda x: (x @ x) * cnp.max(x) + cnp.sum(cnp.logaddexp(x, x[0])),
@@ -470,7 +469,7 @@ def test_variables_that_stand_still():
 # -- errors ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("primals", "series", "error", "message"), [
+@each(("primals", "series", "error", "message"), [
     ((1.0, 2.0), ([1.0], [1.0, 0.0]), ValueError, "same order, got .1, 2."),
     ((1.0, 2.0), ([1.0],), ValueError, "2 primals, but series for 1"),
     (1.0, [], ValueError, "order 1 at least"), ((), (), ValueError, "order 1 at least"),

@@ -1,7 +1,6 @@
 """Taylor mode through rules of users, eager and in everything that is traced."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -92,8 +91,7 @@ WAYS = {
 }
 
 
-@each("way", WAYS)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each(way=WAYS, function=FUNCTIONS)
 def test_derivatives_to_third_order(function, way):
     f, plain = FUNCTIONS[function]
     for found, wanted in zip(WAYS[way](f), jet_of(plain)(X), strict=True):

@@ -47,8 +47,7 @@ PRODUCTS = [
     cytape.recompute_grad(lambda x, w: x * w),
     lambda x, w: cytape.recompute_grad(lambda x: x * w)(x),
     lambda x, w: cytape.recompute_grad(lambda x, *, w: x * w)(x, w=w)]
-@pytest.mark.parametrize("f", PRODUCTS)
-@pytest.mark.parametrize("place", ["eager", "function", "branch", "graph"])
+@each(f=PRODUCTS, place=["eager", "function", "branch", "graph"])
 def test_variables_count_as_they_were_at_the_call(place, f):
     x, v = cytape.constant(2.0), cytape.Variable(3.0)
     if place == "graph":
@@ -79,7 +78,7 @@ def test_variables_count_as_they_were_at_the_call(place, f):
     assert float(v) == 20.0
 
 
-@pytest.mark.parametrize("f", PRODUCTS)
+@each("f", PRODUCTS)
 def test_gradients_in_a_function_that_assigns_in_between(f):
     v = cytape.Variable(3.0)
 
@@ -163,11 +162,10 @@ def by_numpy_function(x, a):
         lambda x, a: np.sum(x * a), x, a, specs=SCALAR, grad_func=lambda x, a, dy: (dy * a, None))
 
 
-@each("f", [
+@each(f=[
     jvp_with_array, jvp_with_keyword, jvp_of_values, gradient_with_array, gradient_with_keyword,
     gradient_of_values, gradient_by_values, recomputed_with_array, recomputed_with_keyword,
-    by_numpy_function])
-@each("place", ["eager", "function", "graph"])
+    by_numpy_function], place=["eager", "function", "graph"])
 def test_arrays_count_as_they_were_at_the_call(place, f):
     a = np.array([1.0, 2.0])
     x = cytape.constant([3.0, 4.0])
@@ -266,8 +264,8 @@ def rule_that_writes(primals, tangents):
 WRITING = [writing_with_gradient, writing_for_a_gradient, writing_with_jvp]
 
 
-@pytest.mark.parametrize("f", WRITING, ids=["gradient", "in gradient", "jvp"])
-@pytest.mark.parametrize("recorded", ["no", "tape", "both"])
+@each("f", WRITING, ids=["gradient", "in gradient", "jvp"])
+@each("recorded", ["no", "tape", "both"])
 def test_functions_may_write_to_their_arrays(recorded, f):
     x, out = cytape.constant([2.0, 2.0]), np.zeros(2)
     with cytape.GradientTape(persistent=True) as tape:
@@ -481,10 +479,7 @@ def test_what_is_written_to_a_tensor_after_the_call_does_not_count(
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("cube", CUBES)
-@each("write", WRITES)
-@each("passed", PASSED)
-@each("order", [1, 2])
+@each(cube=CUBES, write=WRITES, passed=PASSED, order=[1, 2])
 def test_what_is_written_to_a_tensor_of_a_graph_does_not_count(order, passed, write, cube):
     if CUBES[cube] in BY_HAND or order == 2 and cube == OF_VALUES:
         return
@@ -497,9 +492,7 @@ def test_what_is_written_to_a_tensor_of_a_graph_does_not_count(order, passed, wr
     np.testing.assert_allclose(ways.run_in_graph(derivative, X), expected, rtol=1e-12)
 
 
-@each("cube", [name for name, cube in CUBES.items() if cube in BY_HAND])
-@each("write", WRITES)
-@each("passed", PASSED)
+@each(cube=[name for name, cube in CUBES.items() if cube in BY_HAND], write=WRITES, passed=PASSED)
 def test_a_persistent_tape_finds_the_values_of_the_call_each_time(passed, write, cube):
     x = cytape.constant(X)
     with ways.watching(x) as outer:

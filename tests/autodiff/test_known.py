@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError
+from tests.cases import each
 
 x = np.array([1.0, 4.0])
 
@@ -21,9 +22,8 @@ FILL = {
 }
 
 
-@pytest.mark.parametrize("fill", FILL.values(), ids=FILL)
-@pytest.mark.parametrize("size", [2, 1 << 18])
-@pytest.mark.parametrize("called_before", [False, True])
+@each("fill", FILL.values(), ids=FILL)
+@each(size=[2, 1 << 18], called_before=[False, True])
 def test_a_buffer_that_numpy_fills_does_not_hold_constants(called_before, size, fill):
     buffer = np.zeros(size)
     part = buffer[:2]

@@ -91,8 +91,7 @@ def programs():
     }
 
 
-@each("mode", MODES)
-@each("name", list(programs()))
+@each(mode=MODES, name=list(programs()))
 def test_the_same_derivatives_in_all_modes(name, mode):
     program, sources = programs()[name]
     expected = ways.dense(mode(lambda: program(lambda f: f), sources))
@@ -194,7 +193,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@each("draw", DRAWS.values(), ids=DRAWS)
 def test_random_numbers_are_the_same_again(draw):
     x = cytape.constant(np.arange(40.0))
     seen = []
@@ -273,7 +272,7 @@ def chain(n, calls=None, most=None):
     return [layer] * n
 
 
-@pytest.mark.parametrize(("n", "segments"), [(1, 1), (5, 1), (5, 2), (5, 5), (100, 10), (99, 10)])
+@each(("n", "segments"), [(1, 1), (5, 1), (5, 2), (5, 5), (100, 10), (99, 10)])
 def test_a_chain_in_segments(n, segments):
     calls = []
     x = cytape.constant(0.1)
@@ -333,7 +332,7 @@ def test_recursive_halves_keep_a_logarithm():
     assert most <= 6 * 6
 
 
-@pytest.mark.parametrize(("segments", "error", "text"), [
+@each(("segments", "error", "text"), [
     (0, ValueError, "got 0"), (4, ValueError, "functions, 3"), (1.5, TypeError, "1.5"),
     (True, TypeError, "True")])
 def test_wrong_numbers_of_segments(segments, error, text):
@@ -354,7 +353,7 @@ def test_structures_go_through_a_chain():
     assert float(gradient) == 7 * 2.0**6
 
 
-@pytest.mark.parametrize("wrap", [cytape.recompute_grad, cytape.checkpoint])
+@each("wrap", [cytape.recompute_grad, cytape.checkpoint])
 def test_arguments_are_for_the_function_that_is_returned(wrap):
     name = wrap.__name__
     with pytest.raises(TypeError, match=rf"{name} takes a function and returns one, but got 1 more "
@@ -375,8 +374,7 @@ def test_a_checkpoint_is_a_decorator_with_a_policy():
     assert cytape.grad(cytape.checkpoint()(np.sin))(1.0) == np.cos(1.0)
 
 
-@pytest.mark.parametrize("make", [
-    cytape.recompute_grad, lambda f: cytape.checkpoint(f, policy="everything")])
+@each("make", [cytape.recompute_grad, lambda f: cytape.checkpoint(f, policy="everything")])
 def test_what_is_returned_or_changed_is_nobody_elses_though_nobody_records(make):
     x = cytape.constant([1.0, 2.0])
     y = make(lambda x: x)(x)
@@ -391,7 +389,7 @@ def test_what_is_returned_or_changed_is_nobody_elses_though_nobody_records(make)
     assert x.numpy().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("recomputed", [
+@each("recomputed", [
     cytape.recompute_grad,
     lambda f: lambda x: cytape.checkpoint_sequential([f, lambda y: y], 2, x)])
 def test_outputs_that_no_gradient_reaches_are_left_out(recomputed):
@@ -426,8 +424,7 @@ def calling_another(weight):
     return lambda x: scaled(x)
 
 
-@each("segments", [1, 2, 3])
-@each("make", [closing_over, by_default, partial, calling_another])
+@each(segments=[1, 2, 3], make=[closing_over, by_default, partial, calling_another])
 def test_a_chain_is_computed_again_with_the_tensors_that_it_found(segments, make):
     weight, x = cytape.constant([2.0, 3.0]), np.array([0.5, 0.7])
     for place in range(3):
@@ -446,8 +443,7 @@ def test_a_chain_is_computed_again_with_the_tensors_that_it_found(segments, make
         np.testing.assert_allclose(tape.gradient(y, given), wanted, rtol=1e-13)
 
 
-@each("segments", [1, 2, 3])
-@each("kind", [np.array, cytape.constant])
+@each(segments=[1, 2, 3], kind=[np.array, cytape.constant])
 def test_a_chain_is_computed_again_from_the_argument_that_it_was_given(segments, kind):
     w, x = cytape.constant([2.0, 3.0]), kind([0.5, 0.7])
     tape, y = ways.taped(

@@ -79,9 +79,7 @@ MODES = {
 }
 
 
-@each("mode", MODES)
-@each("take", IMPLICIT)
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@each(mode=MODES, take=IMPLICIT, wrapper=WRAPPERS)
 def test_implicit_conversions_are_errors(wrapper, take, mode):
     f = WRAPPERS[wrapper](IMPLICIT[take])
     with pytest.raises(DetachedError):
@@ -89,8 +87,7 @@ def test_implicit_conversions_are_errors(wrapper, take, mode):
 
 
 @each("wrapper", WRAPPERS)
-@each("mode", [lambda f, x: cytape.grad(f)(x), lambda f, x: cytape.jvp(f, (x,), (x,))])
-@each("take", [
+@each(mode=[lambda f, x: cytape.grad(f)(x), lambda f, x: cytape.jvp(f, (x,), (x,))], take=[
     lambda x: np.sum(np.sin(x)).numpy(), lambda x: cnp.ones(1) * np.sum(np.sin(x).numpy()),
     lambda x: x[0].item(), lambda x: sum(x.tolist()),
     lambda x: cytape.function(np.sum)(x).item()])

@@ -7,6 +7,7 @@ import cytape
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.errors import DetachedError, TapeStateError
 from cytape.tensor.recording.state import anybody_records
+from tests.cases import each
 
 
 def call(fun, *args, argnums=0, has_aux=False, **kwargs):
@@ -23,7 +24,7 @@ def test_chosen_arguments_are_new_tensors_and_others_are_the_functions_own():
     assert float(made.value) == 6.0 and not made.arrays_out
 
 
-@pytest.mark.parametrize("args, kwargs, arrays", [
+@each("args, kwargs, arrays", [
     ((1.0,), {}, True), (([1.0, np.ones(2)],), {"y": 2.0}, True),
     ((1.0,), {"y": cytape.constant(1.0)}, False),
     ((1.0, {"w": cytape.constant(1.0)}), {}, False),
@@ -55,7 +56,7 @@ def test_gradients_may_be_asked_again_if_that_was_said():
         made.gradients([made.value])
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+@each("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_nobody_records_after_a_function_that_failed(error):
     def failing(x):
         assert anybody_records()

@@ -1,7 +1,6 @@
 """FirstRun: what a call finds, and how it is made again."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -9,6 +8,7 @@ from cytape.autodiff.repeatable_call import FirstRun
 from cytape.core.vspace import VSpace
 from cytape.tensor.recording.state import Reads, TangentRecorder, stop_recording
 from tests import ways
+from tests.cases import each
 
 
 def test_what_a_call_finds_that_somebody_records():
@@ -90,7 +90,7 @@ BLOCKS = {
 }
 
 
-@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+@each("block", BLOCKS.values(), ids=BLOCKS)
 def test_traces_draw_the_same_again(block):
     for wrap in (cytape.recompute_grad, lambda f: f):
         for seed in (None, 5):

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
+from tests.cases import each
 
 MATRICES = [np.random.default_rng(k).normal(size=(3, 3)) for k in range(3)]
 X = np.array([0.3, -0.2, 0.5])
@@ -77,7 +78,7 @@ def test_globals_are_those_of_the_call(wrapper):
     check(names["layers"])
 
 
-@pytest.mark.parametrize("policy", ["dots", "everything"])
+@each("policy", ["dots", "everything"])
 def test_a_policy_leaves_what_python_does_to_each_call(policy):
     data, calls = {}, []
 
@@ -164,8 +165,7 @@ def test_a_function_has_its_arguments_for_itself_where_nobody_records(wrapper):
     np.testing.assert_array_equal([x, y], [[1.0, 2.0], [3.0, 4.0]])
 
 
-@pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize("wrapper", [cytape.checkpoint, cytape.recompute_grad])
+@each(in_place=[False, True], wrapper=[cytape.checkpoint, cytape.recompute_grad])
 def test_tensors_in_objects_that_are_others_by_now_raise(wrapper, in_place):
     class Layer:
         pass

@@ -6,6 +6,7 @@ import pytest
 import cytape
 from cytape.autodiff.seeds import convert_output_gradients, densify, zeros
 from cytape.errors import InvalidGradientError
+from tests.cases import each
 
 # -- convert_output_gradients ----------------------------------------------------------------------
 
@@ -20,11 +21,10 @@ def test_no_output_gradients_are_none():
     assert convert_output_gradients([F64], None) is None
 
 
-@pytest.mark.parametrize("gradient", [
+@each(gradient=[
     np.array([3.0, 4.0]), cytape.constant([3.0, 4.0]), np.float32([3, 4]), np.array([3, 4]),
     cytape.Variable([3.0, 4.0]),
-])
-@pytest.mark.parametrize("target", [F32, F64])
+], target=[F32, F64])
 def test_an_output_gradient_gets_the_dtype_of_its_target(gradient, target):
     (found,) = convert_output_gradients([target], gradient)
     assert type(found) is cytape.Tensor
@@ -49,7 +49,7 @@ def test_sparse_output_gradients():
     assert found.numpy().tolist() == [0.0, 5.0]
 
 
-@pytest.mark.parametrize("gradient, words", [
+@each("gradient, words", [
     ([F64, F64], "2 entries for 1 targets"), ([], "0 entries for 1 targets"),
     (np.ones(3), r"output_gradients\[0\] has shape \(3,\), its target \(2,\)"),
     (1.0, r"output_gradients\[0\] has shape \(\)"),

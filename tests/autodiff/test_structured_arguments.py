@@ -105,8 +105,7 @@ def assert_leaves(actual, like, expected):
         np.testing.assert_allclose(np.asarray(x), y, rtol=1e-12)
 
 
-@each("make", KINDS.values())
-@each("given", [lambda x: x, as_tensors, as_variables])
+@each(make=KINDS.values(), given=[lambda x: x, as_tensors, as_variables])
 @each("way", [lambda f: f, cytape.function, cytape.checkpoint])
 def test_gradients(make, given, way):
     x = make(W, B)
@@ -276,7 +275,7 @@ def test_a_list_is_no_array(g, transform):
     assert cytape.grad(lambda x: x[0] * x[1])([0.1, 0.2]) == [0.2, 0.1]
 
 
-@pytest.mark.parametrize("numbers, words", [
+@each("numbers, words", [
     ([[1.0, 2.0], [3.0, 4.0]], "a list of 4 numbers"), ((1.0, 2.0), "a tuple of 2 numbers")])
 def test_nor_are_nested_lists_and_tuples_which_is_said_once(numbers, words):
     for transform in cytape.grad, cytape.hessian:

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from tests import ways
+from tests.cases import each
 
 
 def test_of_an_object_without_registration_the_error_says_what_to_pass():
@@ -19,7 +20,7 @@ def test_of_an_object_without_registration_the_error_says_what_to_pass():
         tape.gradient(loss, [model])
 
 
-@pytest.mark.parametrize("wrong", [None, 3.0, "text", np.ones(2), object()])
+@each("wrong", [None, 3.0, "text", np.ones(2), object()])
 def test_targets_and_sources_must_be_tensors(wrong):
     x = cytape.constant(3.0)
     tape, y = ways.taped(lambda x: x * x, x)

@@ -48,14 +48,13 @@ def test_argnums(transform):
     assert transform(lambda x, n: x**n, 0)(2.0, 3) == 12.0  # arguments that are held may be integer
 
 
-@each("transform", BY_ARGNUMS)
-@pytest.mark.parametrize("argnums", [2, -3, (0, 0), (0, -2), (0, 5)])
+@each(transform=BY_ARGNUMS, argnums=[2, -3, (0, 0), (0, -2), (0, 5)])
 def test_argnums_that_do_not_fit_the_call(argnums, transform):
     with pytest.raises(ValueError, match="different positions among the 2"):
         transform(lambda x, y: x * y, argnums)(1.0, 2.0)
 
 
-@pytest.mark.parametrize("argnums", [2, (0, 2)])
+@each("argnums", [2, (0, 2)])
 def test_argnums_of_what_is_left_to_its_default(argnums):
     def f(a, b, c=1.0, *, d=2.0):
         return a * b * c * d
@@ -69,13 +68,13 @@ def test_argnums_of_what_is_left_to_its_default(argnums):
 
 
 @each("transform", [*TRANSFORMS[:-1], lambda f, argnum: cytape.make_ggnvp(f, f_argnum=argnum)])
-@pytest.mark.parametrize("argnums", [None, 1.0, "x", ("x",)])
+@each("argnums", [None, 1.0, "x", ("x",)])
 def test_argnums_of_the_wrong_type(argnums, transform):
     with pytest.raises(TypeError, match="argnums must be an int"):
         transform(cube, argnums)
 
 
-@pytest.mark.parametrize(
+@each(
     "argument", [3, True, np.arange(3), [1.0, 2], {"a": np.ones(2), "n": 3}, "text", cnp.array(3)])
 def test_integers_and_the_like_have_no_gradient(argument):
     def f(x):
@@ -85,7 +84,7 @@ def test_integers_and_the_like_have_no_gradient(argument):
         cytape.grad(f)(argument)
 
 
-@pytest.mark.parametrize("argument", [None, object(), np.array([None]), [1.0, None]])
+@each("argument", [None, object(), np.array([None]), [1.0, None]])
 def test_what_is_no_number_has_no_gradient(argument):
     def f(x, y):
         return 1.0
@@ -102,8 +101,8 @@ class Layer:
     n: object
 
 
-@pytest.mark.parametrize("member", [3, "text", None, True])
-@pytest.mark.parametrize("make", [Layer, lambda w, n: {"w": w, "n": n}, lambda w, n: [w, n]])
+@each("member", [3, "text", None, True])
+@each("make", [Layer, lambda w, n: {"w": w, "n": n}, lambda w, n: [w, n]])
 def test_members_that_are_no_parameters_go_elsewhere(make, member):
     structure = make(np.ones(2), member)
     with pytest.raises(TypeError, match="as another argument.*static") as caught:
@@ -112,7 +111,7 @@ def test_members_that_are_no_parameters_go_elsewhere(make, member):
     assert "register_structure, or" not in str(caught.value)  # None does not consist of anything
 
 
-@pytest.mark.parametrize("numbers", [[1, 2], (1.0, 2)])
+@each("numbers", [[1, 2], (1.0, 2)])
 def test_a_list_of_integers_is_told_of_arrays(numbers):
     with pytest.raises(TypeError, match=r"of as many scalars.*pass numpy.array\(..., float\)"):
         cytape.grad(lambda x: np.sum(x**2))(numbers)
@@ -143,7 +142,7 @@ def test_the_same_tensor_for_two_parameters():
     assert float(cytape.grad(lambda y: y * v)(v)) == 3.0
 
 
-@pytest.mark.parametrize(("f", "message"), [
+@each(("f", "message"), [
     (lambda x: x * np.ones(2), r"scalar, got shape \(2,\): sum it"),
     (lambda x: x * np.ones((0,)), r"scalar, got shape \(0,\)"),
     (lambda x: (x, x), "one scalar, got a tuple: use vjp, or has_aux=True"),
@@ -165,7 +164,7 @@ def test_returning_nothing():
         cytape.grad(f)(1.0)
 
 
-@pytest.mark.parametrize("transformed, args", [
+@each("transformed, args", [
     (cytape.grad(cube), (1.5,)),
     (cytape.grad(cytape.grad(functools.partial(np.power, 2.0))), (1.5,)),
     (cytape.value_and_grad(cube, argnums=0), (1.5,)), (cytape.gradients_function(cube), (1.5,)),
@@ -234,7 +233,7 @@ class _Parameters:
         self.w = w
 
 
-@pytest.mark.parametrize("argument, place, what", [
+@each("argument, place, what", [
     ({"w": np.ones(2), "n": 3}, r"0\['n'\] of f", "int64"),
     ({"w": [1.0, (1.0, np.ones(2, int))], "a": 3.0}, r"0\['w'\]\[1\]\[1\] of f", "int64"),
     ([1.0, _Parameters(1.0)], r"0\[1\] of f", "class _Parameters.* in a dict"),
@@ -255,7 +254,7 @@ def test_what_is_passed_by_name_is_to_be_passed_by_position():
             transform(lambda x: x**2)(x=1.0)
 
 
-@pytest.mark.parametrize("transform", [cytape.grad, cytape.value_and_grad, cytape.jacobian])
+@each("transform", [cytape.grad, cytape.value_and_grad, cytape.jacobian])
 def test_calls_without_arguments_are_told_so(transform):
     with pytest.raises(ValueError, match="it was called without any"):
         transform(lambda x: x)()

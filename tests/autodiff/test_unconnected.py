@@ -72,7 +72,7 @@ def test_what_nobody_recorded_gives_zeros_and_a_warning():
 
 
 @each("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@pytest.mark.parametrize("f", INDEPENDENT.values(), ids=INDEPENDENT)
+@each("f", INDEPENDENT.values(), ids=INDEPENDENT)
 def test_no_dependence_gives_zeros_and_a_warning(transform, f):
     with pytest.warns(UnconnectedGradientWarning, match="does not depend on"):
         derivative = transform(f)
@@ -93,7 +93,7 @@ def test_what_would_lose_a_derivative_is_an_error_at_once(transform, f):
         transform(f)
 
 
-@pytest.mark.parametrize("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
+@each("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
 def test_a_value_may_leave_where_the_result_depends_on_the_tensors_too(transform):
     seen = []
 
@@ -105,7 +105,7 @@ def test_a_value_may_leave_where_the_result_depends_on_the_tensors_too(transform
     assert set(seen) == {1.0}
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@each("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_what_is_stopped_may_leave(transform):
     def f(x):
         scale = 1.0 if x.graph is not None else cytape.stop_gradient(x)[0].item()
@@ -195,7 +195,7 @@ UNTOLD = [
 ]
 
 
-@pytest.mark.parametrize("f", UNTOLD)
+@each("f", UNTOLD)
 def test_where_it_cannot_be_told_what_left_a_warning_says_so(f):
     with pytest.warns(UnconnectedGradientWarning, match="argument 1 by .* unless it was lost"):
         assert cytape.grad(f, (0, 1))(1.0, 1.0) == (2.0, 0.0)
@@ -204,7 +204,7 @@ def test_where_it_cannot_be_told_what_left_a_warning_says_so(f):
     assert gradients == (2.0, 0.0)
 
 
-@pytest.mark.parametrize("n", [0, 1, MOST_DETACHED - 1])
+@each("n", [0, 1, MOST_DETACHED - 1])
 def test_how_often_values_left_makes_no_difference(n):
     with pytest.warns(UnconnectedGradientWarning, match="argument 1 by .* zero$"):
         cytape.grad(taking(n, lambda p, q: p * 2), (0, 1))(1.0, 2.0)
@@ -212,7 +212,7 @@ def test_how_often_values_left_makes_no_difference(n):
         cytape.grad(taking(n, lambda p, q: p * q.item()), (0, 1))(1.0, 2.0)
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     *[taking(n, lambda p, q: 2.0 * q) for n in (1, MOST_DETACHED, 10 * MOST_DETACHED)],
     lambda p, q: (without_gradient(p).item(), 2.0 * q)[1],
     lambda p, q: (without_gradient(p).item(), p.item(), 2.0 * q)[2]])
@@ -317,8 +317,7 @@ def test_it_is_shown_without_any_setting(tmp_path):
 # -- integers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "int64", "bool"])
-@pytest.mark.parametrize("trainable", [True, False])
+@each(dtype=["int8", "uint64", "int64", "bool"], trainable=[True, False])
 def test_integer_variables_among_the_sources_draw_a_warning(dtype, trainable):
     n, x = cytape.Variable(np.ones(2, dtype), trainable, name="n"), cytape.constant(X)
     tape, y = ways.taped(lambda x: np.sum(x * n, keepdims=True), x, persistent=True)
@@ -328,7 +327,7 @@ def test_integer_variables_among_the_sources_draw_a_warning(dtype, trainable):
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
+@each("method", ["jacobian", "batch_jacobian"])
 def test_jacobians_say_it_too(method):
     n, x = cytape.Variable([[1, 2]]), cytape.constant([[1.0, 2.0]])
     tape, y = ways.taped(lambda x: x * n, x)
@@ -336,7 +335,7 @@ def test_jacobians_say_it_too(method):
         assert getattr(tape, method)(y, n) is None
 
 
-@pytest.mark.parametrize("make", [cytape.constant, cytape.Variable])
+@each("make", [cytape.constant, cytape.Variable])
 def test_what_was_watched_has_been_warned_of(make):
     n = make(2)
     with cytape.GradientTape() as tape:

@@ -1,12 +1,12 @@
 """Arguments of functions with users' derivatives."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
 from cytape.autodiff.wrapped_calls import Arguments, own_leaf, value_of
 from tests import ways
+from tests.cases import each
 
 
 def test_tensors_are_told_from_what_stays():
@@ -52,7 +52,7 @@ def doubled_backward(x):
     return 2 * x, backward
 
 
-@pytest.mark.parametrize("f", [doubled, doubled_backward])
+@each("f", [doubled, doubled_backward])
 def test_functions_that_change_their_arguments_are_differentiated_alike_everywhere(f):
     f = cytape.custom_gradient(f)
     gradient = cytape.grad(f)
@@ -112,7 +112,7 @@ def changed_primal(primals, tangents):
     return x, dx * x
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     with_gradient, with_array_gradient, with_grad_func, with_python_grad_func, with_jvp,
     with_jvp_of_primals])
 def test_rules_that_change_gradients_or_tangents_in_place_change_those_of_nobody_else(f):
@@ -133,8 +133,7 @@ def test_rules_that_change_gradients_or_tangents_in_place_change_those_of_nobody
         assert float(tangent[1]) == gradient @ v
 
 
-@pytest.mark.parametrize("f", [
-    with_gradient, with_array_gradient, with_grad_func, with_python_grad_func, with_jvp])
+@each("f", [with_gradient, with_array_gradient, with_grad_func, with_python_grad_func, with_jvp])
 def test_the_gradients_that_a_user_starts_from_stay_what_they_are(f):
     x, seed = cytape.constant(X), cytape.constant(WEIGHTS)
     tape, y = ways.taped(f, x, persistent=True)
@@ -145,7 +144,7 @@ def test_the_gradients_that_a_user_starts_from_stay_what_they_are(f):
         np.testing.assert_array_equal(seed.numpy(), WEIGHTS)
 
 
-@pytest.mark.parametrize("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
+@each("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
 def test_gradients_that_a_user_changes_in_place_are_those_of_nobody_else(way):
     @way
     def several(x):
@@ -161,7 +160,7 @@ def test_gradients_that_a_user_changes_in_place_are_those_of_nobody_else(way):
     np.testing.assert_array_equal(seed.numpy(), X * WEIGHTS)
 
 
-@pytest.mark.parametrize("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
+@each("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
 def test_tangents_that_a_user_changes_in_place_are_those_of_nobody_else(way):
     @way
     def several(x):
@@ -180,7 +179,7 @@ def test_tangents_that_a_user_changes_in_place_are_those_of_nobody_else(way):
         np.testing.assert_array_equal(one.numpy(), other)
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     cytape.function(lambda x: x * x, grad_func=square_by_arguments),
     cytape.function(lambda x: x * x, python_grad_func=square_by_call),
 ], ids=["grad_func", "python_grad_func"])

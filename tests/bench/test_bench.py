@@ -12,6 +12,7 @@ from bench.chains import PythonHost
 from bench.report import Row
 from bench.workloads import forward_mode_workloads, workloads
 from cytape.core import reference
+from tests.cases import each
 from tests.tables import table
 
 WORKLOADS = workloads(small=True)
@@ -58,7 +59,7 @@ def test_long_chains_end_well_and_tapes_leave_nothing(smoke_run):
         assert rows[name]["verdict"] == report.PASSED, rows[name]
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@each("workload", WORKLOADS, ids=lambda workload: workload.name)
 def test_gradient_of_workload_is_right(workload):
     program_rows.check(workload)
 
@@ -71,7 +72,7 @@ def test_a_wrong_gradient_is_not_timed(monkeypatch):
         program_rows.check(WORKLOADS[0])
 
 
-@pytest.mark.parametrize("workload", FORWARD_MODE_WORKLOADS, ids=lambda workload: workload.name)
+@each("workload", FORWARD_MODE_WORKLOADS, ids=lambda workload: workload.name)
 def test_products_of_forward_mode_are_right(workload):
     forward_mode_rows.check(workload)
 
@@ -118,7 +119,7 @@ def test_tangents_are_the_same_each_time_and_like_the_inputs():
         assert (t.shape, t.dtype, many.shape) == (x.shape, x.dtype, (16, *x.shape))
 
 
-@pytest.mark.parametrize("core", [cytape.core, reference])
+@each("core", [cytape.core, reference])
 def test_python_hosts_do_what_is_timed(core):
     core_rows.check(PythonHost(core))
 
@@ -135,7 +136,7 @@ def test_best_seconds_takes_the_shortest_run_of_each_program(monkeypatch):
     assert subjects == ["fresh"] * 3
 
 
-@pytest.mark.parametrize(("row", "target", "verdict"), [
+@each(("row", "target", "verdict"), [
     (Row("", "", 20.0, at_least=15), ">= 15", report.PASSED),
     (Row("", "", 14.9, at_least=15), ">= 15", report.FAILED),
     (Row("", "", 1.25, at_most=1.25), "<= 1.25", report.PASSED),
@@ -152,7 +153,7 @@ def test_numbers_and_times_are_short():
     assert times == ["2.00 s", "12.3 ms", "45.0 us", "6.70 ns"]
 
 
-@pytest.mark.parametrize(
+@each(
     "network", [checkpoint_rows.mlp, checkpoint_rows.residual_network,
                 lambda depth: checkpoint_rows.attention_network(depth, 80, 32)])
 def test_every_run_takes_what_was_planned(network):

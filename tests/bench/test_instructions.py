@@ -10,6 +10,7 @@ import cytape.core.tape
 from bench import counted, instructions
 from bench.counted import CHAINS, EMPTY_LOOP, OPS
 from bench.instructions import compare, compiler, demangled, own_instructions, readable
+from tests.cases import each
 
 ENVIRONMENT = {"machine": "abacus", "compiler": "none"}
 COMMITTED = {"environment": ENVIRONMENT, "counts": {"add": {"forward": 1000, "recording": -10}}}
@@ -62,7 +63,7 @@ def test_a_misread_dump_is_an_error():
         own_instructions(DUMP.replace("summary: 60", "summary: 61"))
 
 
-@pytest.mark.parametrize(("function", "name"), [
+@each(("function", "name"), [
     ("__pyx_f_6cytape_4core_8op_store_new_slot", "core.op_store.new_slot"),
     ("__pyx_f_6cytape_4core_8op_store_7OpStore_drop_use", "core.op_store.OpStore.drop_use"),
     ("__pyx_pw_6cytape_6tensor_6tensor_6Tensor_57__mul__", "tensor.tensor.Tensor.__mul__"),
@@ -73,7 +74,7 @@ def test_names_of_cython_become_those_of_the_source(function, name):
     assert demangled(function) == name
 
 
-@pytest.mark.parametrize(("objects", "function", "name"), [
+@each(("objects", "function", "name"), [
     (
         "/x/cytape/core/op_store.so", "__pyx_f_6cytape_4core_8op_store_new_slot.isra.0",
         "`core.op_store.new_slot`"),
@@ -88,7 +89,7 @@ def test_functions_of_others_are_called_by_their_library(objects, function, name
 OTHER_COMPILER = "compiler is 'some', the committed counts are of 'none': 25% more are allowed"
 
 
-@pytest.mark.parametrize(("forward", "recording", "environment", "errors", "notes"), [
+@each(("forward", "recording", "environment", "errors", "notes"), [
     (1120, 11, {}, [], []),
     (1121, -10, {}, ["forward: 1121 instructions, committed are 1000: more than 10% + 20 above"],
      []),
@@ -128,9 +129,9 @@ def profiles():
     profiles = {}
     for n in 0, counted.LENGTH:
         for chain in CHAINS:
-            for stage, each in (("forward", 1), ("record", 3), ("gradient", 3), ("jvp", 4),
-                                ("hvp", 9)):
-                profiles[chain.name, stage, n] = Counter({here: 7 + each * n, memory: n})
+            for stage, price in (("forward", 1), ("record", 3), ("gradient", 3), ("jvp", 4),
+                                 ("hvp", 9)):
+                profiles[chain.name, stage, n] = Counter({here: 7 + price * n, memory: n})
     for name in counted.WHOLE:
         for n in 0, counted.CALLS:
             profiles[name, "call", n] = Counter({here: 7 + 40 * n})
@@ -201,7 +202,7 @@ def test_compiler_is_found_in_what_it_made():
         assert isinstance(compiler(module.read()), str)
 
 
-@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.name)
+@each("chain", CHAINS, ids=lambda chain: chain.name)
 def test_chains_give_numbers_and_gradients(chain):
     x, run = chain.compiled()
     stages = []

@@ -15,6 +15,7 @@ from bench.program_rows import forward, recorded, tensors
 from bench.timing import Effort
 from bench.workloads import Workload, forward_mode_workloads, more_workloads, workloads
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.tables import table
 
 WORKLOADS = more_workloads(small=True)
@@ -32,7 +33,7 @@ RESULTS = [
 ]
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@each("workload", WORKLOADS, ids=lambda workload: workload.name)
 def test_other_workloads_have_right_gradients(workload):
     _, value = recorded(workload, tensors(workload))
     np.testing.assert_array_equal(value.numpy(), forward(workload, np, workload.inputs))
@@ -60,7 +61,7 @@ def test_cytape_takes_part_in_each_comparison(comparison):
     assert not result.failures
 
 
-@pytest.mark.parametrize(("value", "gradients", "message"), [
+@each(("value", "gradients", "message"), [
     (2.0, [[1.0, 2.0]], None), (2.1, [[1.0, 2.0]], "program: X's value is off by up to 0.1"),
     (2.0, [[1.0, 2.5]], "program: X's gradient 0 is off by up to 0.5"),
     (2.0, [[1.0, np.nan]], "gradient 0 is off by up to nan"),

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.core import Tape, VSpace
+from tests.cases import each
 
 
 class Lists(VSpace):
@@ -42,7 +43,7 @@ def test_a_host_that_cannot_sum_as_it_goes_is_asked_once_and_in_order_of_arrival
     assert gradient == sum(expected, [])
 
 
-@pytest.mark.parametrize("size", [3, 5000, 100_000])
+@each("size", [3, 5000, 100_000])
 def test_the_sum_is_that_of_the_terms_latest_first(size):
     """Another order, or another grouping, would round otherwise."""
     rng = np.random.default_rng(0)

@@ -108,7 +108,7 @@ def test_a_loop_of_tensors_does_not_grow():
     assert max(sizes) < 40_000
 
 
-@pytest.mark.parametrize("kept", [1, 5])
+@each("kept", [1, 5])
 def test_holes_before_what_is_alive_are_closed(kept):
     """The latest results are held until the next ones are there: holes are never at the end."""
     x = cytape.constant(3.0)

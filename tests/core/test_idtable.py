@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cytape.core import Tape, reference
+from tests.cases import each
 
 BIG = 2 ** 63 - 1
 NEIGHBOURHOODS = [0, 1000, 70_000, 10 ** 7, 2 ** 31 - 2, 2 ** 32, 2 ** 62, BIG - 40]
@@ -37,7 +38,7 @@ def test_ids_far_apart_are_found(steps):
         assert tapes[0].is_known(id) == tapes[1].is_known(id)
 
 
-@pytest.mark.parametrize("ids", [
+@each("ids", [
     range(1000), range(1000, 0, -1), range(0, 10 ** 9, 10 ** 6), [BIG, 0, BIG - 1, 1],
     [(i * 2654435761) % 2 ** 32 for i in range(1000)]])
 def test_ids_in_any_order(ids):
@@ -50,7 +51,7 @@ def test_ids_in_any_order(ids):
     assert not any(tape.is_known(id) for id in (BIG - 7, 10 ** 12 + 1, -1, -BIG))
 
 
-@pytest.mark.parametrize("step", [1, 1000, 10 ** 9])
+@each("step", [1, 1000, 10 ** 9])
 def test_a_long_life_takes_little_room(step):
     """Old ids and new ones, most of them forgotten: memory follows what is alive."""
     tape = Tape()

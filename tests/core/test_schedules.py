@@ -14,6 +14,7 @@ from cytape.core.schedules import (
     sweep,
 )
 from cytape.errors import GraphError
+from tests.cases import each
 
 
 @functools.lru_cache(None)
@@ -68,7 +69,7 @@ def test_ten_thousand_steps_with_a_hundred_snapshots():
     assert stored[-1] + advances(stored, 10_000, 100) == fewest_advances(10_000, 100) == 24_747
 
 
-@pytest.mark.parametrize(("n_steps", "n_snapshots"), [(1, 1), (30, 2), (500, 7), (999, 10**30)])
+@each(("n_steps", "n_snapshots"), [(1, 1), (30, 2), (500, 7), (999, 10**30)])
 def test_the_first_pass_is_a_part_of_the_reversal_of_a_state(n_steps, n_snapshots):
     assert advances([0], n_steps, n_snapshots) == fewest_advances(n_steps, n_snapshots)
 
@@ -135,7 +136,7 @@ def test_ten_thousand_steps_that_nobody_expected():
     assert 10_000 + advances(stored, 10_000, 100) == 24_950
 
 
-@pytest.mark.parametrize(("state", "residual"), [(8, 8), (64, 640), (1000, 8), (8, 1000), (0, 0)])
+@each(("state", "residual"), [(8, 8), (64, 640), (1000, 8), (8, 1000), (0, 0)])
 def test_blocks_grow_with_the_number_of_steps(state, residual):
     for n_steps in [*range(1, 40), 100, 1000, 5000, 20_000]:
         block, stored, n_slots = first_pass(n_steps, False, None, None, state, residual)
@@ -145,8 +146,8 @@ def test_blocks_grow_with_the_number_of_steps(state, residual):
         assert min(block, n_steps) * max(residual, 1) + n_slots * max(state, 1) <= 4 / 3 * least
 
 
-@pytest.mark.parametrize("allowed", [16, 24, 100, 1000, 5000, 70_000])
-@pytest.mark.parametrize(("state", "residual"), [(8, 8), (1, 13), (13, 2)])
+@each("allowed", [16, 24, 100, 1000, 5000, 70_000])
+@each(("state", "residual"), [(8, 8), (1, 13), (13, 2)])
 def test_blocks_and_states_within_a_budget(allowed, state, residual):
     for n_steps in [*range(1, 40), 100, 1000, 20_000]:
         block, stored, n_slots = first_pass(n_steps, False, None, allowed, state, residual)
@@ -185,7 +186,7 @@ def test_no_steps():
     assert fewest_advances(0, 3) == fewest_advances(1, 3) == 0
 
 
-@pytest.mark.parametrize(("call", "message"), [
+@each(("call", "message"), [
     (lambda: sweep(-1, 3), "must not be negative, got -1"),
     (lambda: sweep(3, 0), "n_snapshots must be at least 1"),
     (lambda: list(reversal([1], 3, 2)), "the first of them 0"),

@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor import nest
 from tests import ways
+from tests.cases import each
 from tests.tables import table
 from tests.ways import ALL_MODES
 
@@ -203,8 +204,7 @@ def of_a_loop(a, v):
     return cytape.while_loop(lambda y: y < 5.0, lambda y: [v.assign_add(a)], [a])[0]
 
 
-@pytest.mark.parametrize("f", [of_each_row, of_a_branch, of_a_case, of_a_loop])
-@pytest.mark.parametrize("traced", [False, True])
+@each(f=[of_each_row, of_a_branch, of_a_case, of_a_loop], traced=[False, True])
 def test_what_a_body_returns_does_not_change_later(f, traced):
     v = cytape.Variable(1.0)
 
@@ -252,7 +252,7 @@ def in_a_function_of_its_own(f):
     return cytape.function(f)()
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda f: f(), in_a_function_of_its_own, lambda f: cytape.recompute_grad(f)(),
     lambda f: in_a_function_of_its_own(lambda: cytape.cond(VARIABLE > 0, f, f)),
 ])  # fmt: skip
@@ -277,8 +277,7 @@ def test_a_recomputed_function_may_call_one_whose_result_it_does_not_use():
         lambda x: cytape.recompute_grad(f)() + cytape.recompute_grad(f)(), x)] == [1.0]
 
 
-@pytest.mark.parametrize("trainable", [True, False])
-@pytest.mark.parametrize("method", ["assign_add", "assign"])
+@each(trainable=[True, False], method=["assign_add", "assign"])
 def test_recomputed_functions_in_each_other_assign_once(method, trainable):
     v, x = cytape.Variable(1.0, trainable=trainable), cytape.constant(2.0)
 

@@ -148,7 +148,7 @@ def in_a_branch(f, x, argument):
 
 
 @each("use", [eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch])
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 @pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
 def test_no_two_arguments_that_differ_share_a_trace(name, use):
     body, arguments = CASES[name]
@@ -160,7 +160,7 @@ def test_no_two_arguments_that_differ_share_a_trace(name, use):
     assert f.experimental_get_tracing_count() >= len(arguments)
 
 
-@pytest.mark.parametrize("use", [eagerly, gradient, in_a_trace, in_a_graph])
+@each("use", [eagerly, gradient, in_a_trace, in_a_graph])
 def test_keyword_arguments_have_an_order(use):
     def body(x, **words):
         return weighted(words.values()) * x
@@ -335,7 +335,7 @@ def test_initial_values_that_depend_on_arguments_are_errors_and_nothing_stays():
     f(X, lambda x: np.ones(3))
 
 
-@pytest.mark.parametrize("n_objects", [1, 2, 3, 5])
+@each("n_objects", [1, 2, 3, 5])
 def test_many_traces_are_told_of_once_however_many_were_made_twice_for_variables(n_objects):
     kind = layer_class()
     layers = [kind(lambda: [1.0, 2.0, 3.0]) for _ in range(n_objects)]
@@ -362,7 +362,7 @@ def test_values_after_an_assignment_are_no_initial_values():
     assert float(v) == 1.0
 
 
-@pytest.mark.parametrize("around", [
+@each("around", [
     lambda f: f, cytape.grad, lambda f: lambda x: cytape.function(f)(x),
     lambda f: cytape.function(lambda x: cytape.cond(x > 0, lambda: f(x), lambda: x)),
 ])
@@ -480,7 +480,7 @@ class Shifted(collections.namedtuple("Pair", "first second")):
         return super().__new__(cls, start, start + 1)
 
 
-@pytest.mark.parametrize("argument, use", [
+@each("argument, use", [
     (collections.Counter(a=3), lambda c: c["a"]),
     (collections.defaultdict(list, a=3), lambda c: c["a"]),
     (Shifted(3), lambda pair: pair.first),
@@ -511,7 +511,7 @@ ENDLESS = [lambda: deep(200_000), *[functools.partial(cyclic, kind) for kind in 
     list, dict, collections.deque)]]
 
 
-@pytest.mark.parametrize("make", ENDLESS)
+@each("make", ENDLESS)
 def test_arguments_and_results_without_an_end(make):
     f = cytape.function(lambda argument, x: x)
     for call in (f, cytape.function(lambda argument, x: f(argument, x))):
@@ -579,7 +579,7 @@ class Family:
         return cytape.Variable(float(self.size))
 
 
-@pytest.mark.parametrize("signature", [False, True])
+@each("signature", [False, True])
 def test_a_trace_that_has_properties_cached_is_found_again(signature):
     specs = {"input_signature": [cytape.Spec.of((), float)] * 2} if signature else {}
     f = cytape.function(
@@ -608,13 +608,13 @@ def test_variables_that_properties_cache_are_not_mistaken_for_others():
             assert float(f(family, v, np.float64(2.0))) == 20.0 + family.size
 
 
-@pytest.mark.parametrize("value, other", [
+@each("value, other", [
     (np.str_("a"), np.str_("b")), (np.bytes_(b"a"), np.bytes_(b"b")),
     (np.datetime64("2020-01-01"), np.datetime64("2021-01-01")),
     (np.timedelta64(1, "D"), np.timedelta64(2, "D")),
     (np.zeros((), "i4,f4")[()], np.ones((), "i4,f4")[()]),
 ])
-@pytest.mark.parametrize("pack", [lambda x: x, lambda x: [x], lambda x: {"a": x}])
+@each("pack", [lambda x: x, lambda x: [x], lambda x: {"a": x}])
 def test_scalars_that_are_no_numbers_are_values(value, other, pack):
     f = cytape.function(lambda m, x: x if m == pack(value) else -x)
     for _ in range(2):

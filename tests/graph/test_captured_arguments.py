@@ -1,7 +1,6 @@
 """A captured tensor as an argument of a wrapped function in a trace: gradient and value."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -93,7 +92,7 @@ def test_derivatives_reach_a_captured_argument(wrapper, around):
     check(program(wrapped), plain, X, ways=["eager"])
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@each("wrapper", WRAPPERS)
 def test_a_tape_in_the_trace_reaches_a_captured_argument(wrapper):
     w, wrapped = cytape.constant(W), WRAPPERS[wrapper](cube)
 
@@ -105,8 +104,7 @@ def test_a_tape_in_the_trace_reaches_a_captured_argument(wrapper):
         np.testing.assert_allclose(slope(X), 3.0 * W * W * X, rtol=1e-12)
 
 
-@each("around", [name for name in AROUND if name != "vmap"])
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@each(around=[name for name in AROUND if name != "vmap"], wrapper=WRAPPERS)
 def test_later_calls_see_a_captured_argument_that_is_changed_in_place(wrapper, around):
     w, wrapped = cytape.constant(W), WRAPPERS[wrapper](cube)
     f = cytape.function(lambda b: AROUND[around](lambda b: wrapped(w) * b)(b))
@@ -117,7 +115,7 @@ def test_later_calls_see_a_captured_argument_that_is_changed_in_place(wrapper, a
     np.testing.assert_allclose(f(X), cube(w.numpy()) * X, rtol=1e-12)
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@each("wrapper", WRAPPERS)
 def test_a_variable_as_a_captured_argument(wrapper):
     v, wrapped = cytape.Variable(W), WRAPPERS[wrapper](cube)
     f = cytape.function(lambda b: cnp.sum(wrapped(v) * b))
@@ -129,7 +127,7 @@ def test_a_variable_as_a_captured_argument(wrapper):
         np.testing.assert_allclose(tape.gradient(y, v), 3.0 * (k * W) ** 2 * X, rtol=1e-12)
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@each("wrapper", WRAPPERS)
 def test_derivatives_reach_an_argument_of_a_graph_and_a_constant_of_it(wrapper):
     wrapped = WRAPPERS[wrapper](cube)
 
@@ -150,9 +148,8 @@ def by_tape(f, a, w):
 REFUSE_CLOSURES = {"custom_gradient", "custom_jvp", "elementwise", "numpy_function"}
 
 
-@each("derivative", [by_tape, ways.tangent])
-@each("around", [name for name in AROUND if name != "vmap"])
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@each(derivative=[by_tape, ways.tangent], around=[name for name in AROUND if name != "vmap"])
+@each("wrapper", WRAPPERS)
 def test_recorders_in_a_body_reach_a_tensor_from_outside_the_body(wrapper, around, derivative):
     def slope(called):
         return cytape.function(lambda a: AROUND[around](

@@ -71,7 +71,7 @@ def value(graph, tensor):
 @each("kind, mode", [
     (kind, mode) for kind in KINDS for mode in RECORDERS | SECOND
     if not (kind == "tensor with a value" and "gradients" in mode)])  # which says so
-@pytest.mark.parametrize("body", BODIES)
+@each("body", BODIES)
 def test_derivatives_reach_what_a_body_takes_from_outside(body, kind, mode):
     call, power = BODIES[body]
     x = cytape.constant(3.0)
@@ -84,9 +84,8 @@ def test_derivatives_reach_what_a_body_takes_from_outside(body, kind, mode):
     assert value(graph, found) == pytest.approx(expected, rel=1e-14)
 
 
-@each("mode", [mode for mode in RECORDERS | SECOND if "gradients" not in mode])
-@each("traced", [False, True])
-@pytest.mark.parametrize("body", BODIES)
+@each(mode=[mode for mode in RECORDERS | SECOND if "gradients" not in mode], traced=[False, True])
+@each("body", BODIES)
 def test_a_body_without_a_graph_around_it_is_no_different(body, traced, mode):
     call, power = BODIES[body]
     x = cytape.constant(3.0)
@@ -101,7 +100,7 @@ def test_a_body_without_a_graph_around_it_is_no_different(body, traced, mode):
     assert found.item() == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize("body", BODIES)
+@each("body", BODIES)
 def test_a_constant_that_is_fed_is_fed_to_bodies_too(body):
     call, power = BODIES[body]
     with cytape.Graph().as_default() as graph:
@@ -110,7 +109,7 @@ def test_a_constant_that_is_fed_is_fed_to_bodies_too(body):
     assert cytape.Session(graph).run(y, {x: 5.0}) == 5.0**power
 
 
-@pytest.mark.parametrize("body", BODIES)
+@each("body", BODIES)
 def test_gradients_inside_a_function_reach_the_constants_around_it(body):
     call, power = BODIES[body]
     with cytape.Graph().as_default() as graph:
@@ -125,7 +124,7 @@ def test_a_given_gradient_is_followed():
     assert [g.item() for g in gradients(lambda x, weight: f(), x, weight)] == [4.0, 6.0]
 
 
-@pytest.mark.parametrize("eager", [False, True])
+@each("eager", [False, True])
 def test_a_tensor_becomes_the_graphs_own(eager):
     outer = FunctionGraph("outer", None)
     graph = FunctionGraph("g", outer)

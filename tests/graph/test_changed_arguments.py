@@ -226,11 +226,9 @@ MAKERS = {
     "dict": lambda part: {"part": part}}
 
 
-@each("make", MAKERS)
-@each("kind", [np.array, cytape.constant])
-@each("by_name", [False, True])
+@each(make=MAKERS, kind=[np.array, cytape.constant], by_name=[False, True])
 @pytest.mark.filterwarnings("ignore:.*changes an argument")
-@pytest.mark.parametrize("transform", TRANSFORMS)
+@each("transform", TRANSFORMS)
 def test_arguments_that_are_not_differentiated_stay_as_they_are(transform, by_name, kind, make):
     if by_name and transform in WITHOUT_KEYWORDS:
         return

@@ -91,8 +91,7 @@ def by_functions(f):
     return [traced, slope, *traces, *[trace.graph for trace in traces]]
 
 
-@each("way", [by_gradients, by_tapes, by_functions])
-@each("name", FUNCTIONS)
+@each(way=[by_gradients, by_tapes, by_functions], name=FUNCTIONS)
 def test_what_is_not_used_any_more_is_collected(name, way):
     alive = list(map(weakref.ref, way(FUNCTIONS[name])))
     gc.collect()

@@ -65,9 +65,7 @@ MODES = {
 }
 
 
-@each("conversion", CONVERSIONS)
-@pytest.mark.parametrize("body", BODIES)
-@each("mode", MODES)
+@each(conversion=CONVERSIONS, body=BODIES, mode=MODES)
 def test_conversions_of_captured_tensors_are_errors(mode, body, conversion):
     def f(x):
         w = x * 1.0
@@ -93,8 +91,7 @@ def test_a_result_that_loses_its_argument_is_an_error(body):
         cytape.grad(lambda x: BODIES[body](lambda a, w=x * 1.0: a * w.item()))(2.0)
 
 
-@each("conversion", CONVERSIONS)
-@each("body", BODIES)
+@each(conversion=CONVERSIONS, body=BODIES)
 def test_what_nobody_follows_converts_freely(body, conversion):
     other = cytape.constant(2.0)
 
@@ -147,9 +144,7 @@ def pushed(w, f):
 LATER = {**CONVERSIONS, "constant": lambda t: cytape.constant(t)}
 
 
-@each("conversion", LATER)
-@pytest.mark.parametrize("body", TRACED)
-@each("call", [lambda traced: traced, called_in_another])
+@each(conversion=LATER, body=TRACED, call=[lambda traced: traced, called_in_another])
 @each("follow", [recorded, pushed])
 def test_conversions_of_an_earlier_trace_are_errors_once_they_lose_a_derivative(
     follow, call, body, conversion
@@ -164,8 +159,7 @@ def test_conversions_of_an_earlier_trace_are_errors_once_they_lose_a_derivative(
     assert follow(other, lambda: call(traced)(ONE) * other) is not None
 
 
-@each("body", TRACED)
-@each("ask", [lambda t: t.numpy(), lambda t: t.item(), lambda t: t.tolist()])
+@each(body=TRACED, ask=[lambda t: t.numpy(), lambda t: t.item(), lambda t: t.tolist()])
 @each("call", [lambda traced: traced, called_in_another])
 def test_values_that_an_earlier_trace_asked_for_are_constants(call, ask, body):
     w = cytape.constant(2.0)

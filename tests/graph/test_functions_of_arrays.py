@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 X = np.array([1.0, 2.0, 3.0])
 W = cytape.constant(X)
@@ -22,7 +23,7 @@ class Model:
         return cnp.sum(self.w * x)
 
 
-@pytest.mark.parametrize("arguments", [
+@each("arguments", [
     (X,), (np.float32([1.0, 2.0]),), (np.arange(3),), (2.0,), (3,), (np.float64(2.0),), (1 + 2j,),
     (np.array(2.0),), (X[::2],), (np.asfortranarray(np.ones((2, 3))),), (np.zeros((0, 2)),),
 ], ids=repr)
@@ -53,7 +54,7 @@ def test_the_arrays_are_the_callers():
         assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("f, arguments", [
+@each("f, arguments", [
     (lambda x, y: x + y, (X, W)), (lambda x, y: x + y, (X, V)),
     (lambda x, y: x, (X, W)),  # used or not
     (lambda x, y: x, (X, V)), (lambda x, d: x, (X, {"a": [1.0, (W,)]})),
@@ -70,7 +71,7 @@ def test_a_tensor_among_what_is_passed_or_used_makes_tensors(f, arguments):
         assert type(f(*arguments)) is cytape.Tensor
 
 
-@pytest.mark.parametrize("f, arguments", [
+@each("f, arguments", [
     (Model(X), (X,)), (lambda: cnp.ones(3), ()), (lambda x: cnp.random.normal(size=3) * x, (X,)),
     (lambda x: cytape.function(lambda y: 2.0 * y)(x), (X,)),
     (functools.partial(lambda scale, x: scale * x, 2.0), (X,)),
@@ -125,7 +126,7 @@ def test_derivatives_of_arrays_are_arrays():
     assert np.array_equal(inner(X), 3 * X**2) and type(inner(X)) is np.ndarray
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     cytape.hessian(lambda x: cnp.sum(x * x)),  # of zeros and ones that are made inside
     lambda x: cytape.TensorArray("float64", size=2).write(0, x).stack(),
     lambda x: cytape.constant(2.0) * x,
@@ -149,7 +150,7 @@ def rosenbrock(x):
     return cnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
-@pytest.mark.parametrize("method", [
+@each("method", [
     "CG", "BFGS", "Newton-CG", "L-BFGS-B", "TNC", "SLSQP", "dogleg", "trust-ncg", "trust-krylov",
     "trust-exact", "trust-constr",
 ])

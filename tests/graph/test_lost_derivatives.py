@@ -38,8 +38,7 @@ def jvp(f):
     return lambda x: cytape.jvp(f, (x,), (1.0,))[1]
 
 
-@each("cube", CUBES)
-@each("second", [
+@each(cube=CUBES, second=[
     lambda f: grad(grad(f)), lambda f: grad(grad(inside(f))), lambda f: function(grad(grad(f))),
     lambda f: grad(function(grad(f))), lambda f: jvp(grad(inside(f))),
     lambda f: grad(jvp(inside(f))), lambda f: jvp(jvp(inside(f))), lambda f: function(jvp(jvp(f))),
@@ -52,8 +51,7 @@ def test_second_derivatives_that_are_lost_are_errors(second, cube):
         second(cube)(2.0)
 
 
-@pytest.mark.parametrize("cube", CUBES)
-@pytest.mark.parametrize("looped", [False, True])
+@each(cube=CUBES, looped=[False, True])
 def test_second_gradients_in_a_graph(looped, cube):
     with cytape.Graph().as_default() as graph:
         p = cytape.placeholder("float64", ())
@@ -68,7 +66,7 @@ def test_second_gradients_in_a_graph(looped, cube):
         session.run(second, {p: 2.0})
 
 
-@pytest.mark.parametrize("cube", CUBES)
+@each("cube", CUBES)
 def test_what_is_multiplied_by_zero_is_not_needed(cube):
     for f in lambda x: cube(x) * 0.0 + x * x, lambda x: cnp.where(x > 5, cube(x), x * x):
         for second in grad(grad(inside(f))), function(grad(grad(f))), grad(function(grad(f))):

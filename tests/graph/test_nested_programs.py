@@ -7,7 +7,7 @@ import pytest
 import cytape.numpy as cnp
 from cytape.graph.model.graph_variables import Variables
 from cytape.graph.tracing.function_graph import FunctionGraph
-from tests.cases import grouped
+from tests.cases import each, grouped
 from tests.graph import nested_machines
 from tests.graph.nested_programs import (
     BODIES,
@@ -42,7 +42,7 @@ def of_one_body(name):
     return Program(block, drawn.arrays, drawn.s, drawn.t)
 
 
-@pytest.mark.parametrize("name", BODIES)
+@each("name", BODIES)
 def test_every_body_is_called(name):
     assert list(differences(of_one_body(name))) == []
 

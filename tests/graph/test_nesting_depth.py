@@ -9,6 +9,7 @@ from cytape.graph.control import control_ops
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from tests.bodies import BODIES
+from tests.cases import each
 
 X = np.array([0.3, 0.1, 0.2])
 
@@ -91,8 +92,7 @@ def test_third_derivatives_of_loops_of_unknown_extents_trace_as_many_graphs_for_
     assert counts[2] - counts[1] <= 1.1 * (counts[1] - counts[0]), counts
 
 
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots", "checkpoint everything"])
+@each(order=[1, 2], wrapper=["recompute_grad", "checkpoint dots", "checkpoint everything"])
 def test_what_nested_checkpointed_calls_keep_does_not_double_with_each_level(wrapper, order):
     counts = []
     for depth in 4, 8:
@@ -131,10 +131,10 @@ def n_nodes(trace):
     return sum(part.graph.n_nodes for part in found.values() if isinstance(part, ConcreteFunction))
 
 
-@pytest.mark.parametrize("n", [3, None])
-@pytest.mark.parametrize(("mode", "depths", "most"), [
+@each("n", [3, None])
+@each(("mode", "depths", "most"), [
     ("grad", (5, 10), 6.0), ("second order", (3, 6), 5.2), ("forward over reverse", (3, 6), 3.8)])
-@pytest.mark.parametrize("wrapper", [*LOOPS, "draws"])
+@each("wrapper", [*LOOPS, "draws"])
 def test_the_size_of_a_derivative_does_not_double_with_each_level(wrapper, mode, depths, most, n):
     counts = []
     for depth in depths:
@@ -177,7 +177,7 @@ def assigning(loop, v, f):
         lambda i, _: i < 2, lambda i, y: (i + 1, step(y)), (np.array(0), a))[1]
 
 
-@pytest.mark.parametrize("loop", ["scan", "while_loop"])
+@each("loop", ["scan", "while_loop"])
 def test_bodies_that_assign_are_not_traced_twice_for_each_level(loop):
     n_calls = 0
 
@@ -220,7 +220,7 @@ def test_loops_of_one_function_change_other_variables():
     np.testing.assert_allclose(found, [f(cytape.constant(0.5)), v.numpy(), w.numpy()], rtol=1e-12)
 
 
-@pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots"])
+@each("wrapper", ["recompute_grad", "checkpoint dots"])
 def test_what_is_kept_of_deep_nesting_is_counted_once(wrapper):
     f = cytape.function(cytape.grad(lambda a: cnp.sum(nested(WRAPPERS[wrapper], 40)(a))))
     for _ in range(2):
@@ -243,8 +243,8 @@ def with_a_second_derivative(a):
     return cytape.jvp(slope, (a,), (a,))[1]
 
 
-@pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots", "checkpoint everything"])
-@pytest.mark.parametrize("f", [with_unused_values, with_a_second_derivative])
+@each("wrapper", ["recompute_grad", "checkpoint dots", "checkpoint everything"])
+@each("f", [with_unused_values, with_a_second_derivative])
 def test_forward_mode_reads_only_what_the_results_need(f, wrapper):
     wrapped = WRAPPERS[wrapper](f)
     wanted = cytape.jvp(f, (X,), (X,))

@@ -5,7 +5,6 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -173,8 +172,7 @@ def program(pair_of, wrapped):
     return lambda x: total(wrapped(pair_of(cnp.sin(x), x * 0.5)))
 
 
-@each("mode", MODES)
-@pytest.mark.parametrize("wrapper", TAKING)
+@each(mode=MODES, wrapper=TAKING)
 def test_a_wrapper_is_the_first_to_see_the_class_of_an_argument(wrapper, mode):
     def found(pair_of):
         def step(pair):
@@ -187,8 +185,7 @@ def test_a_wrapper_is_the_first_to_see_the_class_of_an_argument(wrapper, mode):
         np.testing.assert_allclose(found(new_class()), wanted, rtol=1e-12, err_msg=name)
 
 
-@each("mode", MODES)
-@pytest.mark.parametrize("wrapper", RETURNING)
+@each(mode=MODES, wrapper=RETURNING)
 def test_a_wrapper_is_the_first_to_see_the_class_of_a_result(wrapper, mode):
     def found(pair_of):
         f = RETURNING[wrapper](lambda x: pair_of(cnp.tanh(x) * x, x * 0.3))
@@ -248,8 +245,7 @@ OTHERS = {
 }
 
 
-@each("name", CLASSES)
-@each("other", OTHERS)
+@each(name=CLASSES, other=OTHERS)
 def test_others_that_are_the_first_to_see_the_class(other, name):
     found = OTHERS[other](CLASSES[name]())
     [found] = found if isinstance(found, list) else [found]

@@ -45,14 +45,14 @@ def test_variables_get_their_gradient(place, f):
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("f", [by_name, as_an_argument, by_keyword])
+@each("f", [by_name, as_an_argument, by_keyword])
 def test_variables_get_their_gradient_in_a_graph(f):
     v = cytape.Variable(2.0)
     found = ways.run_in_graph(lambda p: cytape.gradients(f(p, v), [p, v]), 3.0)
     np.testing.assert_allclose(found, [4.0 * COS, 4.0 * SIN])
 
 
-@pytest.mark.parametrize("within", [lambda f: f, cytape.function])
+@each("within", [lambda f: f, cytape.function])
 def test_what_was_computed_at_once_knows_of_assignments_and_of_none(within):
     v, x = cytape.Variable(2.0), cytape.constant(3.0)
     for assigned in False, True:

@@ -28,7 +28,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@each("body", BODIES.values(), ids=BODIES)
 @each("ask", UNKNOWN.values(), ids=UNKNOWN)
 def test_a_tape_from_outside_is_not_asked_for_what_it_does_not_see(body, ask):
     def f(x):
@@ -40,7 +40,7 @@ def test_a_tape_from_outside_is_not_asked_for_what_it_does_not_see(body, ask):
         cytape.function(f)(np.array(2.0))
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@each("body", BODIES.values(), ids=BODIES)
 @each("ask", [
     lambda accumulator, x, z: accumulator.jvp(x * z),
     lambda accumulator, x, z: accumulator.jvp(x * z, unconnected_gradients="zero"),

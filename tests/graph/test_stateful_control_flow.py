@@ -3,14 +3,14 @@
 import warnings
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.ways import run_in_graph, watching
 
 
-@pytest.mark.parametrize("inside", ["loop", "cond", "cond in loop"])
+@each("inside", ["loop", "cond", "cond in loop"])
 def test_the_gradient_knows_what_numbers_were_drawn(inside):
     def noisy(v):
         return v * cnp.random.uniform(1.0, 2.0, 3)
@@ -63,8 +63,8 @@ HOW = {
 }
 
 
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize(("program", "options"), [
+@each("how", HOW)
+@each(("program", "options"), [
     (in_a_loop, {}), (in_a_loop, {"checkpoints": 1}), (in_a_loop, {"memory_budget": 200}),
     (in_a_branch, {})])
 def test_draws_of_numpy_generators_are_the_same_in_the_gradient(program, options, how):
@@ -79,7 +79,7 @@ def test_draws_of_numpy_generators_are_the_same_in_the_gradient(program, options
     assert any("drew random numbers from a Generator" in str(w.message) for w in caught) == traced
 
 
-@pytest.mark.parametrize("how", HOW)
+@each("how", HOW)
 def test_a_custom_gradient_of_none_is_zero_in_bodies_as_elsewhere(how):
     @cytape.custom_gradient
     def cut(x):

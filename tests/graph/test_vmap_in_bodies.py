@@ -105,8 +105,7 @@ def test_all_pairs_in_a_body(body, of_pair):
             derivative(inside)(X), derivative(expected)(X), rtol=1e-9, atol=1e-12, err_msg=mode)
 
 
-@each("body", BODIES)
-@each("way", WAYS_OF_MAPPING)
+@each(body=BODIES, way=WAYS_OF_MAPPING)
 def test_other_ways_to_map_an_outer_array(body, way):
     mapped = WAYS_OF_MAPPING[way]
 

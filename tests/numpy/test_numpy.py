@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import cytape.numpy as cnp
+from tests.cases import each
 
 FAMILIES = [
     "comparisons", "creation", "cumulative", "einsum", "elementwise", "indexing", "joining",
     "matrix_products", "ordering", "rearranging", "reductions", "shaping"]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@each("family", FAMILIES)
 def test_the_functions_of_a_family_are_there(family):
     module = importlib.import_module(f"cytape.ops.{family}")
     assert module.__all__

@@ -7,9 +7,10 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 
-@pytest.mark.parametrize("wrapped", [
+@each("wrapped", [
     lambda f: f, cytape.function, cytape.grad, lambda f: lambda x: cytape.jvp(f, (x,), (1.0,))[0]])
 def test_tensors_are_instances_of_the_type_of_arrays(wrapped):
     seen = []
@@ -39,7 +40,7 @@ def test_what_is_an_array():
     assert pickle.loads(pickle.dumps(cnp.ndarray)) is cnp.ndarray
 
 
-@pytest.mark.parametrize("module", [cnp, cnp.linalg, cnp.fft, cnp.random])
+@each("module", [cnp, cnp.linalg, cnp.fft, cnp.random])
 def test_a_name_that_does_not_exist_is_missing_in_the_module_that_was_asked(module):
     says = f"^module '{module.__name__}' has no .*'sinn'"
     with pytest.raises(AttributeError, match=says) as error:

@@ -40,7 +40,7 @@ def test_the_table_leads_from_numpys_functions_to_those_of_the_same_name():
     assert {np.sin, np.sum, np.where, np.matmul, np.concatenate} <= set(NUMPY_FUNCTIONS)
 
 
-@pytest.mark.parametrize("name", ["fft", "linalg"])
+@each("name", ["fft", "linalg"])
 def test_the_functions_of_a_submodule_lead_to_those_of_the_same_name(name):
     found = functions_of(name)
     assert len(found) > 10
@@ -85,7 +85,7 @@ def test_integers_and_booleans_are_never_in_the_way():
         array[0] = np.argmax(y)
 
 
-@pytest.mark.parametrize("lose, words", [
+@each("lose, words", [
     (np.asarray, r"tensor\.numpy\(\).*cytape\.numpy.*not a method of an array"),
     (lambda y: operator.setitem(np.zeros(3), ..., y),
      r"tensor\.numpy\(\).*To store it, fill what cytape\.numpy"),
@@ -194,7 +194,7 @@ def test_what_is_made_of_ops_builds_them(call, symbol):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("call, advice", [
+@each("call, advice", [
     (lambda t: np.add.at(np.zeros(3), [0, 1, 1], t), r"x\.at\[indices\]\.add\(values\)"),
     (lambda t: np.full_like(np.ones(2), t[0]),
      r"numpy\.full_like was called .*cytape\.numpy\.full_like"),

@@ -172,8 +172,7 @@ def with_parameters(name, convert):
             else x for i, x in enumerate(CALLS[name])]
 
 
-@each("kind", KINDS)
-@each("name", FLOATS)
+@each(kind=KINDS, name=FLOATS)
 def test_parameters_of_any_kind(name, kind):
     arguments = with_parameters(name, KINDS[kind])
     expected = drawn_by(numpy.random, name, 2)

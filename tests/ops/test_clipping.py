@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 inf, nan = np.inf, np.nan
 
@@ -69,7 +70,7 @@ def test_nan_to_num_of_complex_parts():
     np.testing.assert_array_equal(cytape.grad(parts)(z), [1j, 1])
 
 
-@pytest.mark.parametrize(("x", "low", "high"), [
+@each(("x", "low", "high"), [
     (np.array([0.3, 0.7], np.float16), np.array([0.1, 0.1]), 0.2),
     (np.array([np.inf], np.float32), np.array([0.0]), 1e300),
     (np.array([0, 3, 255], np.uint8), 0.5, 300),

@@ -184,13 +184,12 @@ def test_shapes_with_open_extents_are_taken_as_a_whole():
     assert identity.tolist() == np.eye(3).tolist() and len(set(noise)) == 3
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     lambda m, a: m.full((2, 3), a[0], order="F"), lambda m, a: m.full_like(a, a[0], order="F"),
     lambda m, a: m.full_like(a, 2.0, order="F"), lambda m, a: m.zeros_like(a, order="F"),
     lambda m, a: m.ones_like(a[0], shape=(2, 3), order="F"),
     lambda m, a: m.empty_like(a, order="F"), lambda m, a: m.array([a[0], a[1]], order="F")])
-@pytest.mark.parametrize("read", [
-    lambda r: r.ravel("K"), lambda r: r.reshape(-1), lambda r: r.ravel("F")])
+@each("read", [lambda r: r.ravel("K"), lambda r: r.reshape(-1), lambda r: r.ravel("F")])
 def test_an_order_decides_as_in_numpy_what_is_a_view(make, read):
     def written(m):
         def f(a):

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.ops import creation as ops
+from tests.cases import each
 
 
 @pytest.mark.parametrize("dtype", [int, bool, np.uint8, "datetime64[s]"])
@@ -63,7 +64,7 @@ def test_array_of_variables():
     assert [g.item() for g in tape.gradient(y, [a, b])] == [101, 10]
 
 
-@pytest.mark.parametrize("values", [[np.float32(1), 2.0], [np.float32(1), 2], [np.float32(1), 1j], [
+@each("values", [[np.float32(1), 2.0], [np.float32(1), 2], [np.float32(1), 1j], [
     np.float32(1), np.float16(2)]])
 def test_array_promotes_as_numpy_does(values):
     tensor = cytape.constant(values[0])
@@ -85,7 +86,7 @@ def test_asarray_of_a_tensor_is_the_tensor():
     assert ops.asarray(x, dtype=np.float32).dtype == np.float32
 
 
-@pytest.mark.parametrize("nested", [[0, [1]], [[0, 1], [2]], [[[0]], [[1, 2]]], [[[0]], [1]]])
+@each("nested", [[0, [1]], [[0, 1], [2]], [[[0]], [[1, 2]]], [[[0]], [1]]])
 def test_ragged_lists_raise_numpys_error(nested):
     def filled(part, make):
         return [filled(p, make) for p in part] if isinstance(part, list) else make(float(part))
@@ -97,8 +98,7 @@ def test_ragged_lists_raise_numpys_error(nested):
     assert type(actual.value) is type(expected.value)
 
 
-@pytest.mark.parametrize("parts", [
-    [[1.0, 2.0], [1.0]], [[1.0], [[1.0]]], [[1.0, 2.0], [[1.0], [1.0]]]])
+@each("parts", [[[1.0, 2.0], [1.0]], [[1.0], [[1.0]]], [[1.0, 2.0], [[1.0], [1.0]]]])
 def test_ragged_lists_of_tensors_raise_the_words_of_numpys_error(parts):
     with pytest.raises(ValueError, match="inhomogeneous") as expected:
         np.array(parts)
@@ -114,7 +114,7 @@ def test_plain_data_is_left_to_numpy():
     assert type(ops.asarray(x, np.float32)) is np.ndarray
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": float}])
+@each("options", [{}, {"dtype": float}])
 def test_asarray_copies_if_it_is_told_to(options):
     x = cytape.constant(np.ones(3))
     y = cytape.numpy.asarray(x, copy=True, **options)
@@ -130,8 +130,8 @@ def test_a_tensor_is_no_dtype():
             np.astype(x, cytape.constant(1.0))
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
-@pytest.mark.parametrize("make, shape", [
+@each("wrapped", [lambda f: f, cytape.function])
+@each("make, shape", [
     (lambda x: [x[0], 2.0 * x[1]], (2,)), (lambda x: [[x[0], 1.0], [0.0, x[1]]], (2, 2)),
     (lambda x: [x, 2.0 * x], (2, 2)), (lambda x: x, (2,))])
 def test_arrays_of_objects_hold_tensors(make, shape, wrapped):

@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as ops
+from tests.cases import each
 from tests.ways import gradient
 
 
@@ -16,7 +17,7 @@ def test_prod_does_not_overflow_where_the_gradient_does_not():
     np.testing.assert_array_equal(gradient(ops.prod, [1e-200, 1e-200]), [1e-200, 1e-200])
 
 
-@pytest.mark.parametrize("axis", [None, 0, (0, 2), ()])
+@each("axis", [None, 0, (0, 2), ()])
 def test_a_gradient_of_prod_in_a_graph_is_one_op(axis):
     graph = cytape.Graph()
     with graph.as_default():
@@ -38,8 +39,8 @@ FUNCTIONS = {
     "no slices": lambda x: np.multiply.reduceat(x, [], axis=1)}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("place", [lambda f: f, cytape.function], ids=["eager", "function"])
+@each("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@each("place", [lambda f: f, cytape.function], ids=["eager", "function"])
 @pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning")
 def test_modes_agree_to_third_order_also_at_zeros(function, place):
     rng = np.random.default_rng(0)
@@ -67,8 +68,7 @@ def test_modes_agree_to_third_order_also_at_zeros(function, place):
         np.testing.assert_allclose(found, found[0], 1e-10, 1e-12)
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-@pytest.mark.parametrize("function", [ops.prod, FUNCTIONS["of columns"], FUNCTIONS["cumulative"],
+@each(shape=[(0, 3), (3, 0)], function=[ops.prod, FUNCTIONS["of columns"], FUNCTIONS["cumulative"],
                                       FUNCTIONS["of axes apart"], FUNCTIONS["no slices"]])
 @pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning")
 def test_tangents_of_arrays_without_elements_to_third_order(function, shape):

@@ -86,8 +86,7 @@ INFINITE = {
 
 
 @routes
-@each("dtype", ["f2", "f4", "f8"])
-@each("name", INFINITE)
+@each(dtype=["f2", "f4", "f8"], name=INFINITE)
 def test_an_infinite_component_moves_a_length_by_its_sign(name, dtype, mode, place):
     f, x, gradient = INFINITE[name]
     x, gradient, t = (np.array(values, dtype) for values in (x, gradient, np.arange(1, len(x) + 1)))
@@ -98,13 +97,13 @@ def test_an_infinite_component_moves_a_length_by_its_sign(name, dtype, mode, pla
         assert np.isfinite(derivative).all()
 
 
-@pytest.mark.parametrize("order", [0.5, 0.9, 1, 1.5, 2, 3])
+@each("order", [0.5, 0.9, 1, 1.5, 2, 3])
 def test_a_zero_among_others_has_a_gradient_of_zero(order):
     gradient = cytape.grad(lambda x: np.linalg.norm(x, order))(np.array([3.0, 0.0]))
     np.testing.assert_allclose(gradient, [1.0, 0.0], rtol=1e-14)
 
 
-@pytest.mark.parametrize("order", [0.5, 0.9, 1, 1.5, 2, 3])
+@each("order", [0.5, 0.9, 1, 1.5, 2, 3])
 def test_the_others_are_curved_as_they_are_without_the_zero(order):
     hessian = cytape.hessian(lambda x: np.linalg.norm(x, order))
     found = hessian(np.array([0.0, 1.0, 2.0]))
@@ -148,8 +147,7 @@ COUNTING = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("function", COUNTING)
+@each(mode=MODES, function=COUNTING)
 def test_counts_beyond_half_precision(function, mode):
     f = COUNTING[function]
     x, t = half(MANY), np.resize(np.array([1.0, 0.5, 0.25], np.float16), MANY)
@@ -195,8 +193,7 @@ SPREADING = {
     "cumsum": lambda b: cnp.cumsum(cnp.concatenate([b, ZEROS[:, 0]]))}
 
 
-@each("place", PLACES)
-@each("function", SPREADING)
+@each(place=PLACES, function=SPREADING)
 def test_gradients_of_many_halves_are_summed_in_single_precision(function, place):
     f, b = SPREADING[function], np.zeros(2, np.float16)
     (found,) = derivatives("reverse", place, lambda b: SMALL * f(b), [b], None)
@@ -217,10 +214,9 @@ def test_gradients_of_many_halves_along_an_unknown_extent():
 # -- infinities ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", [cnp.prod, lambda x: cnp.cumprod(x)[-1]])
-@each("x", [[0.0, inf], [inf, 0.0, 2.0], [1e200, 1e200, 1.0], [nan, 0.0, 1.0], [
-    3.0, inf, 2.0, 5.0]])
-@pytest.mark.parametrize("place", ["eager", "in_function", "in_graph"])
+@each("function", [cnp.prod, lambda x: cnp.cumprod(x)[-1]])
+@each(x=[[0.0, inf], [inf, 0.0, 2.0], [1e200, 1e200, 1.0], [nan, 0.0, 1.0], [
+    3.0, inf, 2.0, 5.0]], place=["eager", "in_function", "in_graph"])
 def test_both_modes_have_the_same_products_of_others(function, x, place):
     x = np.array(x)
     (gradient,) = derivatives("reverse", place, function, [x], None)
@@ -309,12 +305,12 @@ def test_the_sign_of_complex_numbers_of_any_magnitude_has_its_derivative(dtype, 
     np.testing.assert_allclose(gradient, np.broadcast_to(expected[:, None], x.shape), rtol=1e-5)
 
 
-@pytest.mark.parametrize("x", [[nan, 1.0], [nan, inf]])
+@each("x", [[nan, 1.0], [nan, inf]])
 def test_logsumexp_of_nan_is_nan(x):
     assert np.isnan(cytape.grad(lambda x: cytape.nn.logsumexp(x))(np.array(x))).any()
 
 
-@pytest.mark.parametrize(("y", "x", "slopes"), [
+@each(("y", "x", "slopes"), [
     (1.0, inf, (nan, -0.0)), (inf, 1.0, (0.0, nan)), (3e200, 4e200, (1.6e-201, -1.2e-201)),
     (3e-200, 4e-200, (1.6e199, -1.2e199)), (0.0, -2.0, (-0.5, 0.0)), (5.0, 0.0, (0.0, -0.2))])
 def test_arctan2_far_from_one(y, x, slopes):
@@ -323,7 +319,7 @@ def test_arctan2_far_from_one(y, x, slopes):
     np.testing.assert_allclose(found, slopes, 1e-15)
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     cytape.nn.softplus, cytape.nn.sigmoid, lambda x: np.arctan2(x, 1.5),
     lambda x: np.arctan2(1.5, x)])
 def test_second_derivatives_where_a_forward_pass_might_choose(f):

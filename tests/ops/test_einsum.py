@@ -12,7 +12,7 @@ from tests.cases import each
 from tests.ways import gradient
 
 
-@pytest.mark.parametrize("arguments", [
+@each("arguments", [
     lambda x, y: (x, [0, 1], y, [1, 2], [0, 2]), lambda x, y: (x, [0, 1], y, [1, 2]),
     lambda x, y: (x, [30, 1], y, [1, 2]),
     lambda x, y: (x, [Ellipsis, 1], y, [1, 2], [Ellipsis, 2])])
@@ -35,8 +35,7 @@ def test_an_order_in_memory_is_not_for_tensors():
         cnp.einsum("ij->ji", x, order="F")
 
 
-@each("traced", [False, True])
-@each("options", [
+@each(traced=[False, True], options=[
     {"dtype": "float64"}, {"dtype": float}, {"dtype": None}, {"dtype": complex},
     {"dtype": "float32", "casting": "same_kind"}, {"casting": "no"}])
 def test_the_dtype_that_is_computed_in(options, traced):
@@ -81,7 +80,7 @@ def nodes_of(subscripts, *shapes):
     return [op.type for op in graph.get_operations()][len(shapes):]
 
 
-@pytest.mark.parametrize("subscripts, shapes, expected", [
+@each("subscripts, shapes, expected", [
     ("ij,jk->ik", [(2, 3), (3, 4)], ["MatMul"]), ("ij,jk", [(2, 3), (3, 4)], ["MatMul"]),
     ("ij,jk->ki", [(2, 3), (3, 4)], ["Transpose", "Transpose", "MatMul"]),
     ("ji,jk->ik", [(3, 2), (3, 4)], ["Transpose", "MatMul"]),
@@ -170,8 +169,7 @@ def test_one_operand_of_extents_that_a_run_tells_is_summed_in_pairs():
     np.testing.assert_array_equal(cytape.Session(graph).run(y, {x: a}), np.sum(a))
 
 
-@pytest.mark.parametrize("optimize", [False, True, "greedy", "optimal",
-                                      ["einsum_path", (1, 2), (0, 1)]])
+@each("optimize", [False, True, "greedy", "optimal", ["einsum_path", (1, 2), (0, 1)]])
 def test_three_operands_are_multiplied_in_pairs_in_the_order_that_is_asked_for(optimize):
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=shape) for shape in ((2, 3), (3, 4), (4, 5))]
@@ -179,7 +177,7 @@ def test_three_operands_are_multiplied_in_pairs_in_the_order_that_is_asked_for(o
     np.testing.assert_allclose(result.numpy(), np.linalg.multi_dot(arrays), 1e-12)
 
 
-@pytest.mark.parametrize("dtypes", [(np.float32, np.float64), (np.int32, np.float64),
+@each("dtypes", [(np.float32, np.float64), (np.int32, np.float64),
                                     (np.float64, np.complex64), (bool, np.float32)])
 def test_operands_of_several_dtypes_meet_as_numpys(dtypes):
     a, b = (np.arange(4.0).reshape(2, 2).astype(dtype) for dtype in dtypes)
@@ -187,7 +185,7 @@ def test_operands_of_several_dtypes_meet_as_numpys(dtypes):
     np.testing.assert_array_equal(result.numpy(), np.einsum("ij,kj->ik", a, b), strict=True)
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.float16, bool])
+@each("dtype", [np.int32, np.float16, bool])
 def test_other_dtypes_are_summed_as_numpy_does(dtype):
     x = np.ones((3, 300)).astype(dtype)
     result = np.einsum("ij,kj->ik", cytape.constant(x), x)

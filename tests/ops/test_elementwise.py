@@ -71,7 +71,7 @@ def test_probabilities_of_zero_are_summed_without_a_warning(reduce):
     np.testing.assert_array_equal(cytape.hessian(total)(x), np.zeros((2, 2)))
 
 
-@pytest.mark.parametrize(("f", "x", "expected"), [
+@each(("f", "x", "expected"), [
     (lambda x: cnp.sqrt(cnp.maximum(x, 0.0)), [-1.0, 4.0], [0.0, 0.25]),
     (lambda x: cnp.sqrt(cnp.clip(x, 0.0, 1.0)), [-1.0, 0.25, 2.0], [0.0, 1.0, 0.0]),
     (lambda x: cnp.where(x > 0, cnp.log(cnp.where(x > 0, x, 1.0)), 0.0), [0.0, 2.0], [0, 0.5]),
@@ -82,7 +82,7 @@ def test_what_is_not_taken_gets_no_gradient(f, x, expected):
     np.testing.assert_array_equal(gradient, expected)
 
 
-@pytest.mark.parametrize("x", [0.0, 1e-8, 0.05, 0.0999, 0.1001, -0.3, 1.0, 7.5])
+@each("x", [0.0, 1e-8, 0.05, 0.0999, 0.1001, -0.3, 1.0, 7.5])
 def test_sinc_has_accurate_derivatives_near_zero(x):
     t = np.pi * x
     first = (np.cos(t) - np.sinc(x)) / x if abs(x) > 0.01 else -(np.pi**2) * x / 3
@@ -101,7 +101,7 @@ def test_D_2_18_where_takes_the_gradient_of_the_branch_taken():
     assert gradients(f, 50.0) == [100.0]
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@each("n", [0, 1, 2, 3])
 def test_integer_powers_at_zero_to_any_order(n):
     f = lambda x: x**n  # noqa: E731
     for order in range(4):
@@ -123,8 +123,7 @@ HOLOMORPHIC = {
     "log": lambda z: 1 / z}
 
 
-@each("name", HOLOMORPHIC)
-@each("z", [2 + 1j, -2 + 1j, -2 - 1j, 2 - 1j, 0.3 + 2j, -0.3 - 2j])
+@each(name=HOLOMORPHIC, z=[2 + 1j, -2 + 1j, -2 - 1j, 2 - 1j, 0.3 + 2j, -0.3 - 2j])
 def test_gradient_is_the_conjugate_derivative_in_every_quadrant(name, z):
     (gradient,) = gradients(getattr(cnp, name), z)
     np.testing.assert_allclose(gradient, np.conj(HOLOMORPHIC[name](z)), rtol=1e-12)
@@ -163,7 +162,7 @@ def test_where_wants_both_operands_or_none():
         cnp.where(x > 0, x)
 
 
-@pytest.mark.parametrize("function", [cnp.sin, imag_op])
+@each("function", [cnp.sin, imag_op])
 def test_help_says_what_numpy_says(function):
     theirs = inspect.getdoc(function.forward).partition("\n\nParameters")[0]
     assert function.__doc__.startswith(theirs)
@@ -177,8 +176,7 @@ def test_a_quotient_by_a_number_whose_reciprocal_overflows():
             np.testing.assert_array_equal(gradient, np.zeros(9, dtype))
 
 
-@each("traced", [False, True])
-@each("dtype", ["float32", "float64"])
+@each(traced=[False, True], dtype=["float32", "float64"])
 def test_the_gradient_of_a_remainder_is_the_quotient_of_numpy(dtype, traced):
     greatest, least = float(np.finfo(dtype).max), float(np.finfo(dtype).tiny)
     x, y = np.array([

@@ -171,7 +171,7 @@ def routes(name, arguments):
         yield "of unknown extents", call.traced(cytape.numpy, unknown=True)
 
 
-@pytest.mark.parametrize("part", range(4))
+@each("part", range(4))
 def test_what_numpy_refuses_is_refused_with_its_type_of_error(part):
     for name, arguments in list(calls(REFUSED))[part::4]:
         expected = Call(name, arguments).by_numpy()

@@ -118,8 +118,7 @@ SYMBOLIC_INDICES = {
     "where": (lambda x, i: np.where(i, x, -x), TABLE > 7, (4, 3, 2))}
 
 
-@each("known", [True, False])
-@each("name", SYMBOLIC_INDICES)
+@each(known=[True, False], name=SYMBOLIC_INDICES)
 def test_a_symbolic_index(name, known):
     select, index, shape = SYMBOLIC_INDICES[name]
     graph = Graph()

@@ -216,7 +216,7 @@ def test_every_extreme_beside_every_float(name, integer, side):
                         err_msg=f"{value!r} beside {dtype}, {mode}")
 
 
-@pytest.mark.parametrize(("f", "x", "expected"), [
+@each(("f", "x", "expected"), [
     (lambda q: np.arctan2(np.uint8(1), q), 2.0, -0.2), (lambda q: np.arctan2(True, q), 2.0, -0.2),
     (lambda q: np.arctan2(np.True_, q), 2.0, -0.2),
     (lambda q: np.sum(q ** np.array([0, 1, 2], np.uint8)), 2.0, 5.0),
@@ -232,9 +232,8 @@ def test_gradients_by_hand(f, x, expected):
     np.testing.assert_allclose(cytape.jet(f, x, [1.0])[1][0], expected, rtol=1e-12)
 
 
-@each("side", [0, 1])
 @pytest.mark.parametrize("integer", INTEGERS)
-@each("name", BINARY)
+@each(side=[0, 1], name=BINARY)
 def test_taylor_mode(name, integer, side):
     op = getattr(cnp, name)
     operand = np.array(extremes(integer, 6)[0 if integer == "bool" else 1])

@@ -17,7 +17,7 @@ JOINS = ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"]
 SPLITS = ["split", "array_split", "hsplit", "vsplit", "dsplit"]
 
 
-@pytest.mark.parametrize("name", JOINS)
+@each("name", JOINS)
 def test_join_takes_tensors_variables_arrays_and_lists(name):
     arrays = [np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]), [7.0, 8.0]]
     tensor, variable = cytape.constant(arrays[0]), cytape.Variable(arrays[1])
@@ -52,7 +52,7 @@ def test_dtype_and_casting_are_numpys():
     assert ops.concatenate([x, x], dtype=np.float32).dtype == np.float32
 
 
-@pytest.mark.parametrize("name", SPLITS)
+@each("name", SPLITS)
 def test_split_gives_a_list_of_tensors(name):
     x = np.arange(8.0).reshape(2, 2, 2)
     parts = getattr(np, name)(cytape.constant(x), 2)
@@ -102,7 +102,7 @@ def test_splits_as_numpys(sections, axis):
                 np.testing.assert_array_equal(part, like, strict=True)
 
 
-@pytest.mark.parametrize("sections, error", [
+@each("sections, error", [
     (4, ValueError), (0, (ValueError, ZeroDivisionError)), (-1, ValueError), ([1.0], TypeError),
     ([True, 1.0], TypeError), ("a", TypeError)])
 def test_numbers_of_parts_that_are_none(sections, error):

@@ -76,9 +76,8 @@ COMPOSED = {
     "array": lambda x, y: cnp.array([[x, y], [y, x]])}
 
 
-@pytest.mark.parametrize("f", COMPOSED.values(), ids=COMPOSED)
-@each("make", [cytape.constant, lambda x: cytape.Variable(x).value()])
-@each("in_a_graph", [False, True])
+@each("f", COMPOSED.values(), ids=COMPOSED)
+@each(make=[cytape.constant, lambda x: cytape.Variable(x).value()], in_a_graph=[False, True])
 @each("late", [0, 1])
 def test_composed_functions_are_one_op_to_a_tape(f, make, in_a_graph, late):
     def late_gradient(x, y):

@@ -8,8 +8,7 @@ from cytape.testing import check_grads
 from tests.cases import each
 
 
-@each("backwards", [False, True])
-@each("place", [lambda f: f, cytape.function])
+@each(backwards=[False, True], place=[lambda f: f, cytape.function])
 def test_derivatives_to_third_order(backwards, place):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 3, 5))

@@ -29,15 +29,14 @@ PLACES = {
 }
 
 
-@each("place", PLACES)
-@each("name", PROGRAMS)
+@each(place=PLACES, name=PROGRAMS)
 def test_they_are_right_in_both_modes_to_second_order(name, place):
     f = PLACES[place](PROGRAMS[name])
     t, u = np.float64(0.7), np.float64(-1.3)
     cytape.testing.check_grads(f, (t, u), order=2)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("name", PROGRAMS)
 def test_a_list_has_what_symbols_it_holds(name):
     graph = cytape.Graph()
     with graph.as_default():
@@ -50,7 +49,7 @@ def test_a_list_has_what_symbols_it_holds(name):
     np.testing.assert_allclose(results, [y, *gradients])
 
 
-@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv, np.allclose, np.isclose])
+@each("compare", [np.array_equal, np.array_equiv, np.allclose, np.isclose])
 def test_comparisons_take_lists_of_what_is_recorded(compare):
     for x in (np.array(2.0), np.array([2.0, 3.0])):
         t, other = cytape.constant(x), cytape.constant(x + 1.0)
@@ -61,7 +60,7 @@ def test_comparisons_take_lists_of_what_is_recorded(compare):
             assert not np.any(compare([t], [other]))
 
 
-@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv, np.allclose, np.isclose])
+@each("compare", [np.array_equal, np.array_equiv, np.allclose, np.isclose])
 def test_comparisons_of_lists_of_symbols_are_refused(compare):
     v = cytape.Variable([2.0, 3.0])
 
@@ -75,7 +74,7 @@ def test_comparisons_of_lists_of_symbols_are_refused(compare):
     assert float(f(np.array(2.0), np.array([2.0, 3.0]))) == 2.0
 
 
-@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv])
+@each("compare", [np.array_equal, np.array_equiv])
 def test_comparisons_of_lists_of_symbols_of_any_shape_say_so(compare):
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (None,))
@@ -83,7 +82,7 @@ def test_comparisons_of_lists_of_symbols_of_any_shape_say_so(compare):
             assert not compare([x], [x])
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda t: np.sum([t, t]), lambda t: np.array([t, 1.0]), lambda t: np.concatenate([[t], [t]]),
     lambda t: np.mean([[t], [t]]), lambda t: np.append([t], [t])])
 def test_numpys_own_functions_refuse_them(f):

@@ -5,6 +5,7 @@ import pytest
 
 import cytape.numpy as cnp
 from cytape.ops import variance
+from tests.cases import each
 from tests.ops import mixed_programs
 from tests.ops.hyper_dual import Rounding
 from tests.ops.mixed_instructions import Instruction, OutOfDomain
@@ -29,7 +30,7 @@ def differs(call, reference_of, x, operand):
     return {difference.route for difference in found}
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@each("dtype", ["float16", "float32", "float64"])
 def test_a_wrong_derivative_is_found_on_every_way(dtype):
     x = np.array([0.5, 1.5], dtype)
 
@@ -40,7 +41,7 @@ def test_a_wrong_derivative_is_found_on_every_way(dtype):
     assert differs(cnp.hypot, "hypot", x, np.int8(2)) == set()
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@each("dtype", ["float16", "float32", "float64"])
 def test_a_tie_that_is_not_shared_is_found(dtype):
     def first_wins(x, y):
         return cnp.where(x >= y, x, y)

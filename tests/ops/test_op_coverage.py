@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import each
 from tests.ops import op_coverage
 from tests.ops.op_coverage import (
     COLUMNS,
@@ -35,7 +36,7 @@ def test_the_page_is_up_to_date():
     assert unexplained(cells) == []
 
 
-@pytest.mark.parametrize("part", range(4))
+@each("part", range(4))
 def test_what_the_page_says_was_measured(part):
     cells = cells_of(PAGE.read_text())
     names = [*peers()][part::4]

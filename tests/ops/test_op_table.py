@@ -298,8 +298,7 @@ def test_a_batch_of_tangents_is_what_they_are_one_by_one(spec, case, dtype):
 
 
 @calls(["float64"], one_case=True, moving=1)
-@each("by_transposition", [False, True])
-@each("n", [0, 1])
+@each(by_transposition=[False, True], n=[0, 1])
 def test_no_direction_and_a_single_one(spec, case, dtype, n, by_transposition):
     call = Call(spec, case, dtype)
     batches = call.more_tangents(n)

@@ -8,12 +8,13 @@ import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
+from tests.cases import each
 from tests.ways import watching
 
 X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: np.argsort(x), lambda x: x.argsort(axis=0), lambda x: np.argpartition(x, 1),
     lambda x: np.lexsort((x[0], x[1])), lambda x: cnp.lexsort([x[0]]), lambda x: np.lexsort((x,)),
     lambda x: np.lexsort((x,), axis=0), lambda x: np.lexsort(x),
@@ -28,10 +29,9 @@ def test_orders_are_tensors_without_gradient(call):
     assert tape.gradient(order, x) is None
 
 
-@pytest.mark.parametrize("call", [
+@each(call=[
     lambda x: np.nonzero(x), lambda x: x.nonzero(), lambda x: np.where(x > 0.7),
-    lambda x: cnp.nonzero(x)])
-@pytest.mark.parametrize("shape", [(2, 3), (None, None)])
+    lambda x: cnp.nonzero(x)], shape=[(2, 3), (None, None)])
 def test_positions_in_a_graph(call, shape):
     graph = Graph()
     x = graph.placeholder(np.dtype(float), shape)
@@ -72,8 +72,7 @@ POSITIONS = {
     "bitwise_count": lambda n, x: n.bitwise_count(n.argsort(x))}
 
 
-@pytest.mark.parametrize("name", POSITIONS)
-@pytest.mark.parametrize("namespace", [np, cnp])
+@each(name=POSITIONS, namespace=[np, cnp])
 def test_integers_and_truth_values_are_no_loss(name, namespace):
     def f(x):
         found = POSITIONS[name](namespace, x)

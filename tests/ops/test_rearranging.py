@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.ops import rearranging as ops
+from tests.cases import each
 
 
 def test_the_gradient_of_an_element_is_the_sum_over_its_copies():
@@ -22,7 +23,7 @@ def test_a_number_has_an_axis_0_to_repeat_along_as_in_numpy():
     assert ops.repeat(cytape.constant(2.0), 2, axis=0).shape == (2,)
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda x: np.roll(x, 1.5), lambda x: np.tril(x, 1.0), lambda x: np.triu(x, -1.0)])
 def test_distances_that_are_floats(function):
     x = np.arange(12.0).reshape(3, 4) + 1

@@ -15,7 +15,7 @@ from tests.ways import gradient, hessian_times, watching
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
 
 
-@pytest.mark.parametrize("function", [ops.max, ops.min])
+@each("function", [ops.max, ops.min])
 def test_ties_share_the_gradient_equally(function):
     np.testing.assert_array_equal(gradient(function, [2.0, 2.0, 2.0, 2.0]), np.full(4, 0.25))
     x = np.array([[1.0, 1.0, 0.0], [3.0, 2.0, 3.0]]) * (1 if function is ops.max else -1)
@@ -31,7 +31,7 @@ def test_second_derivative_of_max_is_zero():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["mean", "var", "std"])
+@each("name", ["mean", "var", "std"])
 def test_mean_of_nothing_is_nan_and_has_an_empty_gradient(name):
     function = getattr(ops, name)
     assert np.isnan(function(cytape.constant([])).numpy())
@@ -42,7 +42,7 @@ WHERE = np.array([[True, False, True], [False, False, False]])
 X = np.array([[0.3, -0.4, 0.8], [1.5, 2.5, -0.6]])
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+@each("name", ["sum", "prod", "max", "min"])
 def test_a_recorded_start_beside_a_plain_array(name):
     def f(initial, mask=WHERE):
         return getattr(ops, name)(X, axis=1, initial=initial, where=mask)
@@ -69,7 +69,7 @@ def test_what_is_left_out_may_be_nan_or_infinite():
         np.testing.assert_allclose(gradient[[0, 3]], cytape.grad(f)(x[[0, 3]]))
 
 
-@pytest.mark.parametrize("f, error, words", [
+@each("f, error, words", [
     (lambda x: np.sum(x, where=[1.0, 0.0, 1.0]), TypeError, "booleans, got float64"),
     (lambda x: np.mean(x, where=[True, False]), ValueError, "broadcast|does not fit"),
     (lambda x: np.sum(x, where=np.ones((2, 3), bool)), ValueError, r"\(2, 3\) does not fit"),
@@ -89,7 +89,7 @@ def test_a_mean_of_nothing_is_numpys():
     np.testing.assert_array_equal(np.isnan(found), [False, True])
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std"])
+@each("name", ["sum", "mean", "prod", "var", "std"])
 def test_dtype_of_the_result_is_asked_for_and_the_gradient_keeps_its_own(name):
     x = cytape.constant(np.array([1.5, 2.5, 4.0], np.float32))
     with watching(x) as tape:
@@ -98,8 +98,7 @@ def test_dtype_of_the_result_is_asked_for_and_the_gradient_keeps_its_own(name):
     assert tape.gradient(y, x).dtype == np.float32
 
 
-@pytest.mark.parametrize("function", [ops.max, ops.min])
-@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@each(function=[ops.max, ops.min], axis=[None, 0, 1, (0, 1)])
 def test_few_extrema_of_many_elements_share_the_gradient(function, axis):
     x = np.random.default_rng(0).permutation(200).reshape(10, 20) * 1.0
     x[:, 3] = x[:, 7]  # ties in every row
@@ -158,7 +157,7 @@ def test_slopes_where_the_extremum_is_nan_are_nan_without_a_warning(name, dtype)
     assert np.isnan(expected[0]).all() and not np.isnan(expected[1]).any()
 
 
-@pytest.mark.parametrize("name", ["max", "min"])
+@each("name", ["max", "min"])
 def test_extrema_of_nothing_where_extents_are_not_known_are_where_they_begin(name):
     signature = [cytape.Spec.of((None, 4), float), cytape.Spec.of((), float)]
 

@@ -10,6 +10,7 @@ import cytape.numpy as cnp
 import cytape.numpy as ops
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
+from tests.cases import each
 
 
 def test_tensors_without_axes_are_scalars():
@@ -50,7 +51,7 @@ def test_shape_ndim_and_size_are_plain_numbers():
     assert ops.size([[1.0, 2.0]]) == 2
 
 
-@pytest.mark.parametrize("name", ["atleast_1d", "atleast_2d", "broadcast_arrays", "meshgrid"])
+@each("name", ["atleast_1d", "atleast_2d", "broadcast_arrays", "meshgrid"])
 def test_a_tensor_among_arrays_makes_all_results_tensors(name):
     results = getattr(ops, name)(cytape.constant([1.0, 2.0]), np.array([3.0, 4.0]))
     expected = getattr(np, name)(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
@@ -60,7 +61,7 @@ def test_a_tensor_among_arrays_makes_all_results_tensors(name):
         np.testing.assert_array_equal(result.numpy(), array)
 
 
-@pytest.mark.parametrize("name", ["atleast_1d", "broadcast_arrays", "meshgrid"])
+@each("name", ["atleast_1d", "broadcast_arrays", "meshgrid"])
 def test_plain_arrays_and_no_arrays(name):
     assert type(getattr(ops, name)(np.ones(2), 1.0)) is type(getattr(np, name)(np.ones(2), 1.0))
     assert getattr(ops, name)() == getattr(np, name)()
@@ -73,7 +74,7 @@ def test_a_gradient_through_a_variable_and_a_method():
     np.testing.assert_array_equal(tape.gradient(y, variable).numpy(), [[1.0, 10.0, 100.0]])
 
 
-@pytest.mark.parametrize("shape, axis, expected", [
+@each("shape, axis, expected", [
     ((2, None), None, None), ((2, None), 0, 2), ((2, None), -1, None), ((None, 0), None, 0),
     (None, 0, None), (None, None, None), ((2, 3), None, 6), ((2, 3), 1, 3)])
 def test_the_size_of_a_symbolic_tensor(shape, axis, expected):
@@ -88,7 +89,7 @@ def test_the_size_of_a_symbolic_tensor(shape, axis, expected):
     assert (found, size.dtype) == (np.size(value, axis), np.intp)
 
 
-@pytest.mark.parametrize("to, shape", [
+@each("to, shape", [
     (lambda x, n: (n, -1), (None, None)), (lambda x, n: [2, n, -1], (2, None, None)),
     (lambda x, n: n * 4, (None,)), (lambda x, n: cnp.stack([n, n + 1]), (None, None)),
     (lambda x, n: (cnp.size(x, 0), 4), (None, 4))])
@@ -108,7 +109,7 @@ def test_reshape_to_extents_that_a_run_knows(to, shape):
     np.testing.assert_array_equal(found[1], 2 * value)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@each("n", [1, 2, 3])
 def test_what_has_enough_axes_is_no_view(n):
     def doubled(x):
         u = getattr(np, f"atleast_{n}d")(x * 1.0)
@@ -121,7 +122,7 @@ def test_what_has_enough_axes_is_no_view(n):
         np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(f(x)))(x), 2 * x)  # noqa: B023
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: np.moveaxis(x, 1.0, 0), lambda x: np.moveaxis(x, (1.0,), (0,)),
     lambda x: np.moveaxis(x, 3, 0), lambda x: np.rollaxis(x, 1.0), lambda x: np.rollaxis(x, 0, 9),
     lambda x: np.matrix_transpose(x[0, 0])])

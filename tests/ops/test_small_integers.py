@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import grouped
+from tests.cases import each, grouped
 from tests.ops.test_op_table import FAMILY_OF, SPECS, as_tuple
 from tests.ways import PLACES, forward, reverse
 
@@ -74,14 +74,14 @@ def test_the_whole_table(spec, case, place):
             np.testing.assert_array_equal(a, b, err_msg=mode.__name__)
 
 
-@pytest.mark.parametrize(("function", "x"), [
+@each(("function", "x"), [
     (lambda x, k: np.trace(x, offset=k), np.ones((301, 302))),
     (lambda x, k: np.diagonal(x, k), np.ones((301, 302))),
     (lambda x, k: np.diag(x, k), np.ones((301, 302))),
     (lambda x, k: np.var(x, ddof=k), np.arange(300.0)),
     (lambda x, k: cnp.std(x, correction=k), np.arange(300.0)),
     (lambda x, k: np.choose(k, [x, 2 * x]), np.arange(300.0))])
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_extents_that_a_small_integer_cannot_hold(function, x, traced):
     def gradient(k):
         f = cytape.function(lambda x: cnp.sum(function(x, k))) if traced else (

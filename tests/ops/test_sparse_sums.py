@@ -6,6 +6,7 @@ import pytest
 import cytape
 from cytape import IndexedSlices
 from cytape.ops.sparse_sums import aggregate_indexed_slices, densify
+from tests.cases import each
 
 
 def slices(values, indices, dense_shape=(4,), dtype="int64"):
@@ -51,7 +52,7 @@ def test_D_2_20_nested_slices_compose_their_indices():
     np.testing.assert_array_equal(nested.to_tensor().numpy(), expected)
 
 
-@pytest.mark.parametrize("dtypes", [("int32", "int32"), ("int32", "int64"), ("uint8", "int16")])
+@each("dtypes", [("int32", "int32"), ("int32", "int64"), ("uint8", "int16")])
 def test_D_2_20_index_dtypes_become_int64(dtypes):
     total = aggregate_indexed_slices([slices([1.0], [1], dtype=dtype) for dtype in dtypes])
     assert total.indices.dtype == np.int64

@@ -223,7 +223,7 @@ def test_step_functions_are_not_connected(spec, case):
         assert tape.gradient([*outputs], inputs) == [None] * len(inputs)
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (None, 3)])
+@each("shape", [(2, 3), (None, 3)])
 def test_many_gradients_for_one_tensor(shape):
     graph = Graph()
     x = graph.placeholder(np.dtype(float), shape)

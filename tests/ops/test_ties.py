@@ -41,8 +41,7 @@ def weighted_of(name, weights):
 
 @names
 @routes
-@each("dtype", ["float16", "float32", "float64"])
-@each("size", SIZES)
+@each(dtype=["float16", "float32", "float64"], size=SIZES)
 def test_shares(name, mode, place, dtype, size):
     rows = np.resize(OPERANDS, (size, OPERANDS.shape[1]))
     x, y = (np.ascontiguousarray(rows[:, i], dtype) for i in (0, 1))
@@ -105,8 +104,7 @@ def test_a_finite_difference_at_a_tie_is_the_mean_of_both_sides(name):
     np.testing.assert_allclose(cytape.grad(lambda x: op(x, 1.0))(1.0), by_x)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("place", PLACES)
+@each(mode=MODES, place=PLACES)
 def test_clip_gives_all_to_the_array_at_its_bounds(mode, place):
     x = np.array([-2.0, -1.0, 0.5, 1.0, 2.0])
     (found,) = derivatives(mode, place, lambda x: cnp.clip(x, -1.0, 1.0) ** 2, [x], [np.ones(5)])
@@ -114,9 +112,7 @@ def test_clip_gives_all_to_the_array_at_its_bounds(mode, place):
     np.testing.assert_array_equal(found, (2 if "over" in mode else 2 * x) * inside)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("place", PLACES)
-@each("numbers", [False, True])
+@each(mode=MODES, place=PLACES, numbers=[False, True])
 def test_an_upper_bound_below_the_lower_one_gets_all(mode, place, numbers):
     x, low, high = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array(3.0), np.array(1.0)
     if numbers:
@@ -133,8 +129,7 @@ def test_an_upper_bound_below_the_lower_one_gets_all(mode, place, numbers):
             np.testing.assert_array_equal(each_found, expected)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("clip", [
+@each(place=PLACES, clip=[
     lambda x, bound: cnp.clip(x, bound, None), lambda x, bound: cnp.clip(x, None, bound)])
 @each("size", SIZES)
 def test_what_clip_returns_gets_the_gradient_of_a_nan(clip, size, place):
@@ -144,7 +139,7 @@ def test_what_clip_returns_gets_the_gradient_of_a_nan(clip, size, place):
     np.testing.assert_array_equal(dbound, 1 - dx)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_relu_is_flat_at_zero(place):
     x = np.array([-1.0, 0.0, 2.0])
     (found,) = derivatives("reverse", place, cytape.nn.relu, [x], None)
@@ -164,10 +159,7 @@ EXTREMA = {
     "with a start": lambda x, axis: np.max(x, axis=axis, initial=0.0)}
 
 
-@each("traced", [False, True])
-@each("recorded", [False, True])
-@each("size", [2, 20000])
-@each("seed", [inf, -inf, nan, 2.0])
+@each(traced=[False, True], recorded=[False, True], size=[2, 20000], seed=[inf, -inf, nan, 2.0])
 @each("extremum", EXTREMA.values(), ids=EXTREMA)
 def test_elements_beside_extrema_get_nothing(extremum, seed, size, recorded, traced):
     x = np.tile([[1.0], [3.0], [3.0], [2.0]], size)
@@ -190,8 +182,7 @@ def test_elements_beside_extrema_get_nothing(extremum, seed, size, recorded, tra
     np.testing.assert_array_equal(np.asarray(found), expected)
 
 
-@each("traced", [False, True])
-@each("seed", [inf, nan, 2.0])
+@each(traced=[False, True], seed=[inf, nan, 2.0])
 def test_extrema_that_are_nan_give_nan_to_all(seed, traced):
     def gradient(x, seed):
         return cytape.vjp(lambda x: np.max(x, axis=1), x)[1](seed)[0]
@@ -201,8 +192,7 @@ def test_extrema_that_are_nan_give_nan_to_all(seed, traced):
     np.testing.assert_array_equal(found, [[nan] * 3, [0.0, 1.0, 0.0]])
 
 
-@each("traced", [False, True])
-@each("dtype", [np.float16, np.float64, np.complex128])
+@each(traced=[False, True], dtype=[np.float16, np.float64, np.complex128])
 def test_infinite_gradients_of_infinite_norms_give_nothing_to_zeros(dtype, traced):
     def gradient(x):
         return cytape.vjp(lambda x: np.linalg.norm(x, inf), x)[1](np.array(inf, x.real.dtype))[0]
@@ -211,8 +201,7 @@ def test_infinite_gradients_of_infinite_norms_give_nothing_to_zeros(dtype, trace
     np.testing.assert_array_equal(np.asarray(found), [0.0, 0.0])
 
 
-@each("traced", [False, True])
-@each("extremum", [np.max, lambda x: np.linalg.norm(x, inf)])
+@each(traced=[False, True], extremum=[np.max, lambda x: np.linalg.norm(x, inf)])
 def test_tangents_of_elements_beside_extrema_are_not_looked_at(extremum, traced):
     def tangent(x, t):
         return cytape.jvp(extremum, (x,), (t,))[1]

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as ops
+from tests.cases import each
 from tests.ops.test_reductions import gradient
 
 
@@ -14,7 +15,7 @@ def test_std_where_only_one_row_has_no_variance():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("function", [ops.var, ops.std])
+@each("function", [ops.var, ops.std])
 def test_no_degrees_of_freedom_is_nan_as_in_numpy(function):
     assert np.isnan(function(cytape.constant([1.0]), ddof=1).numpy())
     assert np.isnan(gradient(lambda t: function(t, ddof=1), [1.0])).all()

@@ -98,8 +98,7 @@ def description(graph):
             graph.contexts[graph.context_of(op.node)].overrides)
 
 
-@each("kind", SCOPES)
-@each("order", ORDERS)
+@each(kind=SCOPES, order=ORDERS)
 def test_scopes_left_in_any_order(kind, order):
     graph = cytape.Graph()
     for i in range(3):

@@ -25,7 +25,7 @@ def test_data_have_the_shape_and_dtype_that_numpy_gives_them(make, data, dtype):
     np.testing.assert_array_equal(tensor.numpy(), data)
 
 
-@pytest.mark.parametrize("make", [cytape.constant, cytape.convert_to_tensor])
+@each("make", [cytape.constant, cytape.convert_to_tensor])
 def test_a_dtype_may_be_asked_for(make):
     assert make([1, 2], dtype="float32").dtype == np.float32
     assert make(cytape.constant([1.5, 2.0]), dtype=int).numpy().tolist() == [1, 2]
@@ -62,7 +62,7 @@ def test_convert_to_tensor_makes_slices_dense():
     assert cytape.convert_to_tensor(slices).numpy().tolist() == [0.0, 2.0, 0.0]
 
 
-@pytest.mark.parametrize("data, error", [
+@each("data, error", [
     ([[1.0], [1.0, 2.0]], ValueError), (None, TypeError), (object(), TypeError),
     (np.array([1, None]), TypeError), (Fraction(1, 2), TypeError), ({}, TypeError),
     (np.zeros(2, [("a", float)]), TypeError)])

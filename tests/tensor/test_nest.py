@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cytape.tensor import nest
+from tests.cases import each
 
 Pair = namedtuple("Pair", "first second")
 
@@ -38,7 +39,7 @@ def test_map_structure_visits_every_leaf_once(structure):
     assert nest.flatten(mapped) == nest.flatten(structure)
 
 
-@pytest.mark.parametrize("leaf", [None, 3, "abc", b"abc", np.arange(3)])
+@each("leaf", [None, 3, "abc", b"abc", np.arange(3)])
 def test_everything_else_is_a_leaf(leaf):
     assert nest.flatten(leaf)[0] is leaf
     assert nest.pack_sequence_as(leaf, ["new"]) == "new"
@@ -67,7 +68,7 @@ def test_packing_keeps_the_types():
     assert filled == {"a": -1}
 
 
-@pytest.mark.parametrize(("first", "second"), [
+@each(("first", "second"), [
     ([1], (1,)), ([1], [1, 2]), ([1], 1), (1, [1]), ({"a": 1}, {"b": 1}), ({"a": 1}, {"a": [1]}),
     (Pair(1, 2), (1, 2)), ([1, [2]], [1, (2,)])])
 def test_different_structures_are_told_apart(first, second):
@@ -94,7 +95,7 @@ def test_keys_of_several_types():
         1: (1, 4), "a": (2, 3)}
 
 
-@pytest.mark.parametrize("keys", [(1, 2j), (object(), object()), (("a", 1), (1, "a"))])
+@each("keys", [(1, 2j), (object(), object()), (("a", 1), (1, "a"))])
 def test_keys_that_cannot_be_sorted(keys):
     with pytest.raises(TypeError, match="sortable"):
         nest.flatten(dict.fromkeys(keys, 0))
@@ -129,7 +130,7 @@ SUBCLASSES = [
     Shifted(1), Twice(1, 2), Appending("note", [1, 2]), time.gmtime(0)]
 
 
-@pytest.mark.parametrize("structure", SUBCLASSES, ids=lambda x: type(x).__name__)
+@each("structure", SUBCLASSES, ids=lambda x: type(x).__name__)
 def test_containers_with_methods_of_their_own_are_packed_as_they_were(structure):
     negative = nest.map_structure(lambda x: -x, structure)
     assert type(negative) is type(structure)
@@ -152,9 +153,7 @@ def cyclic(kind):
     return structure
 
 
-@pytest.mark.parametrize("structure", [
-    lambda: deep(200_000), lambda: cyclic(list), lambda: cyclic(dict)])
-@pytest.mark.parametrize("use", [
+@each(structure=[lambda: deep(200_000), lambda: cyclic(list), lambda: cyclic(dict)], use=[
     nest.flatten, lambda x: nest.map_structure(str, x), lambda x: nest.pack_sequence_as(x, [1, 2]),
     lambda x: nest.assert_same_structure(x, x)])
 def test_structures_without_an_end(structure, use):

@@ -63,22 +63,18 @@ def check(function, *args, convert=cytape.constant, at=None):
 # -- binary operators ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS + BITWISE)
-@each("second", ARRAYS)
-@each("first", ARRAYS)
+@each(op=ARITHMETIC + COMPARISONS + BITWISE, second=ARRAYS, first=ARRAYS)
 def test_operators_of_two_arrays(op, first, second):
     check(op, ARRAYS[first], ARRAYS[second])
 
 
-@pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS + BITWISE)
-@each("array", ["float64", "int64", "bool", "0d"])
-@each("convert", [cytape.constant, cytape.Variable])
-@each("position", [0, 1])
+@each(op=ARITHMETIC + COMPARISONS + BITWISE, array=["float64", "int64", "bool", "0d"])
+@each(convert=[cytape.constant, cytape.Variable], position=[0, 1])
 def test_an_ndarray_may_stand_on_either_side(op, array, convert, position):
     check(op, ARRAYS[array], ARRAYS[array][..., None], convert=convert, at=[position])
 
 
-@pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS + BITWISE)
+@each("op", ARITHMETIC + COMPARISONS + BITWISE)
 @each("number", [
     2, -1, 0, True, 2.5, 0.0, 2j, 300, 2**70,
     np.float32(2.5), np.float64(2.5), np.int8(2), np.True_,
@@ -93,7 +89,7 @@ def test_numbers_on_either_side_promote_as_in_numpy_2(op, number, array):
     check(op, number, ARRAYS[array])
 
 
-@pytest.mark.parametrize("dtype, number, result", [
+@each("dtype, number, result", [
     ("float32", 2.0, "float32"), ("float16", 2, "float16"), ("float32", 2j, "complex64"),
     ("int8", 2, "int8"), ("int64", 2.0, "float64"), ("bool", 1, "int64"),
     ("float32", np.float64(2), "float64")])
@@ -110,8 +106,7 @@ def test_python_numbers_are_weak_on_a_tape_too(dtype, number, result):
         np.testing.assert_array_equal(gradient.numpy(), 2 * [np.conj(number**2).real])
 
 
-@each("op", ARITHMETIC)
-@each("data", [[1.0, 2.0, 3.0], (1, 2, 3), [[1.0], [2.0]]])
+@each(op=ARITHMETIC, data=[[1.0, 2.0, 3.0], (1, 2, 3), [[1.0], [2.0]]])
 def test_lists_count_as_arrays(op, data):
     check(op, V3, data)
     check(op, data, V3)
@@ -131,8 +126,7 @@ def test_matmul_of_lists():
     check(operator.matmul, [1.0, 2.0], V23)
 
 
-@pytest.mark.parametrize("op", UNARY)
-@each("array", ARRAYS)
+@each(op=UNARY, array=ARRAYS)
 def test_unary_operators(op, array):
     check(op, ARRAYS[array])
 
@@ -154,7 +148,7 @@ def test_builtin_sum_and_max_and_sorted():
 # -- other people's operands -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op", [*ARITHMETIC, operator.matmul, operator.lt])
+@each("op", [*ARITHMETIC, operator.matmul, operator.lt])
 @each("other", [THING, {"a": 1.0}, {1.0}, None], ids=repr)
 def test_operands_that_are_no_numbers(op, other):
     """An error, of the kind that says that the operand is at fault."""
@@ -163,8 +157,8 @@ def test_operands_that_are_no_numbers(op, other):
             op(*args)
 
 
-@pytest.mark.parametrize("op", [operator.eq, operator.ne])
-@pytest.mark.parametrize("other", [None, "text", THING, [None, None, None]], ids=repr)
+@each("op", [operator.eq, operator.ne])
+@each("other", [None, "text", THING, [None, None, None]], ids=repr)
 def test_comparing_with_anything_gives_numpys_answer(op, other):
     check(op, V3, other)
     check(op, other, V3)
@@ -183,7 +177,7 @@ class OptsOut:
     __rdivmod__ = __gt__ = __lt__ = reflected
 
 
-@pytest.mark.parametrize("op", [*ARITHMETIC, *BITWISE, operator.matmul, operator.lt, operator.gt])
+@each("op", [*ARITHMETIC, *BITWISE, operator.matmul, operator.lt, operator.gt])
 def test_who_opts_out_of_ufuncs_is_asked_for_the_result(op):
     assert op(cytape.constant(V3), OptsOut()) == ("Tensor", "reflected")
 
@@ -249,7 +243,7 @@ def test_methods_are_those_of_ndarray(name, args):
         check(operator.methodcaller(name, *args), array, convert=convert)
 
 
-@pytest.mark.parametrize("name, args", [
+@each("name, args", [
     ("sum", {"axis": 1, "keepdims": True}), ("mean", {"axis": (0, 1), "dtype": "float32"}),
     ("std", {"ddof": 1}), ("var", {"axis": 0, "ddof": 1}), ("max", {"axis": 0, "keepdims": True}),
     ("reshape", {"shape": (3, 2), "order": "F"}), ("astype", {"dtype": "int8", "copy": False}),
@@ -277,7 +271,7 @@ def test_methods_are_differentiated_like_the_functions(name, args):
         np.testing.assert_array_equal(other, first)
 
 
-@pytest.mark.parametrize("name, args", [("flatten", ()), ("astype", ("float32",)), ("T", None)])
+@each("name, args", [("flatten", ()), ("astype", ("float32",)), ("T", None)])
 def test_methods_without_a_function_are_differentiated_too(name, args):
     x = cytape.constant(V23)
     with watching(x) as tape:

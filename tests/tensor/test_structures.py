@@ -19,6 +19,7 @@ from cytape.tensor.structures import (
     register_dataclasses,
     register_structure,
 )
+from tests.cases import each
 from tests.graph.programs import evaluate
 
 
@@ -160,7 +161,7 @@ def test_dataclasses_are_registered_when_they_are_needed():
         register_structure(Late)
 
 
-@pytest.mark.parametrize(("call", "expected"), [
+@each(("call", "expected"), [
     (lambda f: cytape.function(f)(np.array(3.0)), 9.0),
     (lambda f: cytape.vmap(f)(np.array([3.0, 4.0])), [9.0, 16.0]),
     (lambda f: cytape.vjp(f, 3.0)[0], 9.0), (lambda f: cytape.jvp(f, (3.0,), (1.0,))[1], 6.0),

@@ -54,8 +54,7 @@ except (TypeError, AttributeError):
 # -- attributes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("array", [
-    np.float64(2), V3, V23, V23.astype("int16"), np.ones((2, 0, 3), bool), BIG])
+@each("array", [np.float64(2), V3, V23, V23.astype("int16"), np.ones((2, 0, 3), bool), BIG])
 def test_attributes_are_those_of_the_array(array):
     tensor = cytape.constant(array)
     for name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
@@ -73,7 +72,7 @@ def test_attributes_that_need_more_axes_or_complex_numbers():
         cytape.constant(V3).mT  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["shape", "dtype", "ndim", "size", "T", "real", "id", "spec"])
+@each("name", ["shape", "dtype", "ndim", "size", "T", "real", "id", "spec"])
 def test_attributes_cannot_be_set(name):
     tensor = cytape.constant(V3)
     with pytest.raises(AttributeError):
@@ -97,8 +96,8 @@ CHANGES = {
     "dlpack": lambda t: operator.setitem(np.from_dlpack(t), 0, 1.0)}
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("array", [V3, BIG], ids=["small", "big"])
+@each("change", CHANGES.values(), ids=CHANGES)
+@each("array", [V3, BIG], ids=["small", "big"])
 def test_nothing_else_changes_a_tensor(change, array):
     tensor = cytape.constant(array)
     with pytest.raises((TypeError, ValueError)):
@@ -112,8 +111,8 @@ ASSIGNMENTS = {
     "put": lambda t: np.put(t, [0], 1.0), "at": lambda t: np.add.at(t, [0], 1.0)}
 
 
-@pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
-@pytest.mark.parametrize("array", [V3, BIG], ids=["small", "big"])
+@each("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
+@each("array", [V3, BIG], ids=["small", "big"])
 def test_assignments_give_a_tensor_another_value_and_id(assign, array):
     tensor = cytape.constant(array)
     before, data = tensor.id, tensor.numpy()
@@ -133,7 +132,7 @@ def test_taken_on_by_a_tensor_a_value_has_one_handle():
     assert live_tensors() == count
 
 
-@pytest.mark.parametrize("array", [V3, BIG])
+@each("array", [V3, BIG])
 def test_no_result_is_an_array_that_somebody_may_change(array):
     tensor = cytape.constant(array)
     room = np.zeros_like(array)
@@ -168,10 +167,9 @@ def test_arrays_may_be_asked_for_in_numpys_ways():
     np.testing.assert_array_equal(np.array([tensor, tensor]), np.array([BIG, BIG]))
 
 
-@each("array", [
+@each(array=[
     np.float64(2.5), np.array(3), np.array(True), np.array(1 + 2j), np.array([2.5]), V3,
-    np.array([]), np.array("text")])
-@pytest.mark.parametrize("convert", [
+    np.array([]), np.array("text")], convert=[
     float, int, complex, bool, operator.index, len, list, iter, math.floor, np.ndarray.item,
     np.ndarray.tolist])
 def test_conversions_are_those_of_the_array(convert, array):
@@ -229,7 +227,7 @@ def test_an_integer_tensor_is_an_index():
 # -- text ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data, text", [
+@each("data, text", [
     (1.5, "Tensor(1.5)"), ([1.0, 2.0], "Tensor([1., 2.])"),
     ([[1.0], [2.0]], "Tensor([[1.],\n        [2.]])"), ([True, False], "Tensor([ True, False])"),
     ([1, 2], "Tensor([1, 2], dtype=int64)"),
@@ -245,7 +243,7 @@ def test_repr_of_big_data_is_short():
     assert len(repr(cytape.constant(np.zeros(100_000)))) < 100
 
 
-@pytest.mark.parametrize("array", [np.float64(1.5), np.array(3), V3, V23, BIG])
+@each("array", [np.float64(1.5), np.array(3), V3, V23, BIG])
 def test_str_is_that_of_the_array(array):
     assert str(cytape.constant(array)) == str(array)
 
@@ -321,7 +319,7 @@ def test_structures_with_tensors_are_copied_in_depth():
     np.testing.assert_array_equal(again["y"][0].numpy(), 2 * V3)
 
 
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, COPIES["method"], np.copy])
+@each("make", [copy.copy, copy.deepcopy, COPIES["method"], np.copy])
 def test_a_copy_of_a_recorded_tensor_is_connected(make):
     x = cytape.constant(V3)
     np.testing.assert_array_equal(gradient(lambda x: make(x * x), x).numpy(), 2 * V3)
@@ -330,7 +328,7 @@ def test_a_copy_of_a_recorded_tensor_is_connected(make):
 # -- DLPack ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("array", [
+@each("array", [
     np.array(1.5), V3, V23.T, BIG, np.array([1, 2], "int8"), np.array([True]), np.array([1j]),
     np.zeros((0, 3))])
 def test_dlpack_out_and_in(array):
@@ -366,7 +364,7 @@ class OldConsumersView:
         return self.tensor.__dlpack_device__()
 
 
-@pytest.mark.parametrize("array", [V3, BIG])
+@each("array", [V3, BIG])
 def test_consumers_that_might_write_get_a_copy(array):
     tensor = cytape.constant(array)
     out = np.from_dlpack(OldConsumersView(tensor))

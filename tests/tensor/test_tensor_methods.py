@@ -6,7 +6,7 @@ import cytape
 from tests.cases import each
 
 
-@pytest.mark.parametrize("name, words", [
+@each("name, words", [
     ("sort", "np.sort"), ("partition", "np.partition"), ("resize", "np.resize"), ("flat", "ravel"),
     ("fill", r"x\[\.\.\.\] = value"), ("put", r"x\[index\] = values"), ("view", "astype")])
 def test_what_works_in_memory_says_what_to_write(name, words):

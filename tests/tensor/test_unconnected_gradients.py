@@ -4,6 +4,7 @@ import pytest
 
 from cytape import UnconnectedGradients
 from cytape.tensor.unconnected_gradients import parse_unconnected
+from tests.cases import each
 
 
 def test_members_and_their_values_are_accepted():
@@ -12,7 +13,7 @@ def test_members_and_their_values_are_accepted():
         assert parse_unconnected(member.value) is member
 
 
-@pytest.mark.parametrize("wrong", ["ones", None, 0])
+@each("wrong", ["ones", None, 0])
 def test_anything_else_is_quoted(wrong):
     with pytest.raises(ValueError) as info:
         parse_unconnected(wrong)

@@ -16,6 +16,7 @@ from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors
 from cytape.tensor.variable import holding, holds
+from tests.cases import each
 from tests.threads import in_threads
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -55,8 +56,7 @@ def test_a_variable_is_initialised_once():
     np.testing.assert_array_equal(v.numpy(), V3)
 
 
-@pytest.mark.parametrize("wrong, error", [
-    (None, TypeError), ([[1.0], [1.0, 2.0]], ValueError), (object(), TypeError)])
+@each("wrong, error", [(None, TypeError), ([[1.0], [1.0, 2.0]], ValueError), (object(), TypeError)])
 def test_an_initial_value_without_numbers(wrong, error):
     with pytest.raises(error):
         cytape.Variable(wrong)
@@ -65,9 +65,9 @@ def test_an_initial_value_without_numbers(wrong, error):
 # -- assigning -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method, expected", [
+@each("method, expected", [
     ("assign", [10, 20, 30]), ("assign_add", V3 + [10, 20, 30]), ("assign_sub", V3 - [10, 20, 30])])
-@pytest.mark.parametrize("convert", [
+@each("convert", [
     list, np.array, cytape.constant, cytape.Variable, np.float32,
     lambda data: cytape.IndexedSlices(cytape.constant(data), cytape.constant([0, 1, 2]), (3,))])
 def test_assigning(method, expected, convert):
@@ -86,15 +86,15 @@ def test_a_number_is_added_to_every_element_but_not_assigned():
         v.assign(1.0)
 
 
-@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+@each("method", ["assign", "assign_add", "assign_sub"])
 def test_values_are_cast_to_the_variables_dtype(method):
     v = cytape.Variable(np.float32(V3))
     getattr(v, method)(V3)
     assert v.dtype == np.float32
 
 
-@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
-@pytest.mark.parametrize("wrong", [np.ones(2), np.ones((2, 3)), [None, 1.0, 2.0], "text", None])
+@each("method", ["assign", "assign_add", "assign_sub"])
+@each("wrong", [np.ones(2), np.ones((2, 3)), [None, 1.0, 2.0], "text", None])
 def test_a_value_that_does_not_fit_changes_nothing(method, wrong):
     v = cytape.Variable(V3, name="bias")
     with pytest.raises((TypeError, ValueError)):
@@ -107,7 +107,7 @@ def test_the_shape_error_names_the_variable_and_both_shapes():
         cytape.Variable(V3, name="bias").assign(np.ones(2))
 
 
-@pytest.mark.parametrize("size", [3, 5000])
+@each("size", [3, 5000])
 def test_what_is_assigned_is_a_copy(size):
     array = np.ones(size)
     v = cytape.Variable(np.zeros(size))
@@ -151,7 +151,7 @@ READS = {
     "convert_to_tensor": cytape.convert_to_tensor}
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@each("read", READS.values(), ids=READS)
 def test_reading_in_any_way_watches(read):
     v = cytape.Variable(V3)
     v.assign(2 * V3)
@@ -162,7 +162,7 @@ def test_reading_in_any_way_watches(read):
     assert len(tape.watched_variables()) == 1
 
 
-@pytest.mark.parametrize("change", [
+@each("change", [
     lambda v: v.assign(v.numpy() + 100), lambda v: v.assign_add(100 * np.ones(3)),
     lambda v: v.assign_sub(v)])
 def test_a_gradient_uses_the_value_that_was_read(change):
@@ -197,7 +197,7 @@ def test_a_value_that_was_read_keeps_being_connected():
     assert float(tape.gradient(y, old)) == 4.0
 
 
-@pytest.mark.parametrize("assigned_before", [False, True])
+@each("assigned_before", [False, True])
 def test_a_value_that_was_read_is_not_the_variable(assigned_before):
     v = cytape.Variable(2.0, trainable=False)
     if assigned_before:
@@ -275,7 +275,7 @@ def test_variables_and_arrays_mix():
 # -- never a silent detachment ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("read_before", [False, True])
+@each("read_before", [False, True])
 def test_implicit_conversion_of_a_variable_that_a_tape_would_watch(read_before):
     v = cytape.Variable(V3)
     with cytape.GradientTape():
@@ -287,7 +287,7 @@ def test_implicit_conversion_of_a_variable_that_a_tape_would_watch(read_before):
     del y
 
 
-@pytest.mark.parametrize("tape, v", [
+@each("tape, v", [
     (cytape.GradientTape(), cytape.Variable(V3, trainable=False)),
     (cytape.GradientTape(watch_accessed_variables=False), cytape.Variable(V3)),
     (cytape.GradientTape(), cytape.Variable([1, 2, 3]))])
@@ -299,8 +299,7 @@ def test_implicit_conversion_of_a_variable_that_no_tape_watches(tape, v):
 # -- copies, life, threads -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [
-    copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
+@each("make", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
 def test_a_copy_is_a_variable_of_its_own(make):
     v = cytape.Variable(V3, trainable=False, name="bias")
     v.assign(2 * V3)
@@ -362,7 +361,7 @@ def test_a_variable_is_shared_by_threads():
 # -- accumulators ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("trainable", [True, False])
+@each("trainable", [True, False])
 def test_an_accumulator_follows_a_variable_through_its_value(trainable):
     v = cytape.Variable(V3, trainable=trainable)
     with cytape.ForwardAccumulator(v, np.ones(3)) as accumulator:
@@ -375,7 +374,7 @@ def test_an_accumulator_follows_a_variable_through_its_value(trainable):
     np.testing.assert_array_equal(accumulator.jvp(v).numpy(), np.ones(3))
 
 
-@pytest.mark.parametrize("change", [
+@each("change", [
     lambda v: v.assign(v * v), lambda v: v.assign_add(v), lambda v: v.assign_sub(2.0 * v)])
 def test_no_tangent_flows_into_an_assignment(change):
     v = cytape.Variable(V3)

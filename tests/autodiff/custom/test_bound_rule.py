@@ -65,9 +65,7 @@ def derivative_after_a_write(rule, find, written, write, place):
     return gradient, outer.gradient(gradient, factor)
 
 
-@pytest.mark.parametrize("rule", RULES)
-@each("write", WRITES)
-@each("place", ["eager", "function"])
+@each(rule=RULES, write=WRITES, place=["eager", "function"])
 def test_what_is_written_to_a_tensor_that_a_rule_closes_over_does_not_count(place, write, rule):
     if place == "function" and rule in EAGER_RULES:
         return
@@ -117,9 +115,7 @@ def slope_by_elementwise(find, x):
 WITHOUT_COPIES = [*RULES[:5], slope_by_elementwise]
 
 
-@pytest.mark.parametrize("rule", [*WITHOUT_COPIES, slope_recomputed])
-@each("write", ARRAY_WRITES)
-@each("place", PLACES)
+@each(rule=[*WITHOUT_COPIES, slope_recomputed], write=ARRAY_WRITES, place=PLACES)
 def test_a_write_to_an_array_that_a_rule_reads_is_an_error_or_does_not_count(place, write, rule):
     find, keep = PLACES[place]
     if rule is slope_recomputed and place != "itself":
@@ -140,8 +136,7 @@ def test_a_write_to_an_array_that_a_rule_reads_is_an_error_or_does_not_count(pla
             derivative()
 
 
-@pytest.mark.parametrize("rule", WITHOUT_COPIES)
-@each("size", [10_000, 1_000_000])
+@each(rule=WITHOUT_COPIES, size=[10_000, 1_000_000])
 def test_a_write_to_a_large_array_that_a_rule_reads_is_an_error(size, rule):
     def derivative(write):
         return derivative_after_a_write(
@@ -152,8 +147,7 @@ def test_a_write_to_a_large_array_that_a_rule_reads_is_an_error(size, rule):
         derivative(lambda a: np.copyto(a[1], 5.0))
 
 
-@pytest.mark.parametrize("rule", WITHOUT_COPIES)
-@each("change", [
+@each(rule=WITHOUT_COPIES, change=[
     lambda kept: setattr(kept, "factor", 5.0), lambda kept: kept.__dict__.update(factor=5.0),
     lambda kept: kept.__dict__.pop("factor")])
 def test_an_attribute_that_is_set_after_the_call_is_an_error(change, rule):
@@ -162,7 +156,7 @@ def test_an_attribute_that_is_set_after_the_call_is_an_error(change, rule):
             rule, lambda kept: kept.factor, lambda _: SimpleNamespace(factor=3.0), change, "eager")
 
 
-@pytest.mark.parametrize("rule", WITHOUT_COPIES)
+@each("rule", WITHOUT_COPIES)
 def test_a_variable_that_is_assigned_after_the_call_is_an_error(rule):
     with pytest.raises(cytape.errors.TapeStateError, match="changed in place since"):
         derivative_after_a_write(
@@ -170,8 +164,7 @@ def test_a_variable_that_is_assigned_after_the_call_is_an_error(rule):
             lambda v: v.assign(5.0 * X), "eager")
 
 
-@pytest.mark.parametrize("rule", WITHOUT_COPIES)
-@each("write", ARRAY_WRITES)
+@each(rule=WITHOUT_COPIES, write=ARRAY_WRITES)
 def test_writes_to_what_a_rule_does_not_read_are_no_errors(write, rule):
     def change(kept):
         write(kept.other)
@@ -186,7 +179,7 @@ def test_writes_to_what_a_rule_does_not_read_are_no_errors(write, rule):
     np.testing.assert_array_equal(gradient, 3.0 * X)
 
 
-@pytest.mark.parametrize("rule", WITHOUT_COPIES)
+@each("rule", WITHOUT_COPIES)
 @each("make, count", [
     (lambda log, kept: np.add(log, 1.0, out=log), lambda log, kept: log[0]),
     (lambda log, kept: log.__iadd__(1.0), lambda log, kept: log[0]),
@@ -210,8 +203,7 @@ def test_a_rule_may_write_to_what_it_finds(make, count, rule):
         assert count(log, kept) == calls
 
 
-@pytest.mark.parametrize("rule", RULES)
-@each("write", WRITES)
+@each(rule=RULES, write=WRITES)
 @each("find, written", [
     (lambda kept: kept.factor, lambda x: SimpleNamespace(factor=x)),
     (lambda kept: kept[0], lambda x: [x]), (lambda kept: kept["a"], lambda x: {"a": x})])

@@ -11,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
 from cytape.tensor.tensor import live_tensors
 from tests import ways
+from tests.cases import each
 
 
 def gradient_of(f, *args, output_gradients=None):
@@ -58,7 +59,7 @@ def test_D_2_30_grad_fn_gets_a_gradient_per_output_and_returns_one_per_leaf():
     assert [float(g) for g in tape.gradient(y, [a, b])] == [0.0, 100.0]  # zeros for the unused one
 
 
-@pytest.mark.parametrize("returned", [[], [1.0], [1.0, 2.0, 3.0]])
+@each("returned", [[], [1.0], [1.0, 2.0, 3.0]])
 def test_D_2_30_the_wrong_number_of_gradients(returned):
     @cytape.custom_gradient
     def f(x, y):
@@ -68,7 +69,7 @@ def test_D_2_30_the_wrong_number_of_gradients(returned):
         gradient_of(f, 2.0, 3.0)
 
 
-@pytest.mark.parametrize("returned", [np.ones(3), np.ones((1, 2)), 1.0])
+@each("returned", [np.ones(3), np.ones((1, 2)), 1.0])
 def test_D_2_30_a_gradient_of_the_wrong_shape(returned):
     @cytape.custom_gradient
     def f(x):
@@ -88,7 +89,7 @@ def test_D_2_30_plain_arrays_are_fine_as_gradients():
     assert first.numpy().tolist() == [3.0, 4.0]
 
 
-@pytest.mark.parametrize("returned", [None, 1.0, (1.0,), (1.0, 2.0), (1.0, 2.0, 3.0)])
+@each("returned", [None, 1.0, (1.0,), (1.0, 2.0), (1.0, 2.0, 3.0)])
 def test_D_2_30_a_function_that_returns_no_pair(returned):
     f = cytape.custom_gradient(lambda x: returned)
     with pytest.raises(TypeError, match="pair"):
@@ -128,7 +129,7 @@ def test_D_2_31_gradients_of_variables_that_are_read_inside():
     ]
 
 
-@pytest.mark.parametrize("grad_fn", [
+@each("grad_fn", [
     lambda dy, variables: (dy, [2 * dy]), lambda dy, *, variables: (dy, [2 * dy]),
     lambda dy, *, variables=None: ([dy], 2 * dy),
     lambda dy, **options: (dy, [2 * dy for _ in options["variables"]]),
@@ -146,7 +147,7 @@ def test_D_2_31_grad_fn_must_accept_variables():
             _reads(v, lambda dy: dy)(cytape.constant(2.0))
 
 
-@pytest.mark.parametrize("count", [0, 2])
+@each("count", [0, 2])
 def test_D_2_31_the_wrong_number_of_variable_gradients(count):
     v = cytape.Variable(3.0)
     f = _reads(v, lambda dy, variables: (dy, [dy] * count))
@@ -394,7 +395,7 @@ def test_D_2_33_nothing_is_kept_forward():
         tape.gradient(y, x).numpy(), gradient_of(block, np.ones(3))[0][0].numpy())
 
 
-@pytest.mark.parametrize("x", [0.5, np.array([0.5, 2.0]), np.ones((0, 3)), np.float32(0.5)])
+@each("x", [0.5, np.array([0.5, 2.0]), np.ones((0, 3)), np.float32(0.5)])
 def test_D_2_33_same_values_and_derivatives(x):
     both_ways(lambda x: np.tanh(x) * x**2, x)
 
@@ -493,7 +494,7 @@ def test_softmax_with_a_stopped_maximum():
     np.testing.assert_allclose(cytape.grad(logsumexp)(x), np.exp(x) / np.sum(np.exp(x)))
 
 
-@pytest.mark.parametrize("place", [lambda f: f, cytape.function])
+@each("place", [lambda f: f, cytape.function])
 def test_a_function_may_change_what_it_is_given_unseen(place):
     @cytape.custom_gradient
     def doubled(x):
@@ -529,7 +530,7 @@ def test_a_backward_function_may_write_into_what_it_returned_before():
     assert gradient.numpy().tolist() == [8.0, 8.0, 8.0]
 
 
-@pytest.mark.parametrize("place", [lambda f: f, cytape.function])
+@each("place", [lambda f: f, cytape.function])
 def test_a_function_is_no_gradient(place):
     calls = []
 

@@ -17,6 +17,7 @@ from cytape.errors import (
 )
 from cytape.tensor.tensor import live_tensors
 from tests import ways
+from tests.cases import each
 
 
 def with_rule(f, rule):
@@ -150,8 +151,7 @@ def test_outputs_without_a_derivative():
         assert cytape.grad(stopped)(3.0) == 0.0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-@pytest.mark.parametrize("shape", [(), (0, 2), (3,)])
+@each(dtype=[np.float32, np.float64, np.complex64, np.complex128], shape=[(), (0, 2), (3,)])
 def test_dtype_and_shape_are_kept(dtype, shape):
     # The rule computes in double precision.
     double = np.result_type(dtype, np.float64)
@@ -316,7 +316,7 @@ def test_a_function_without_a_rule():
             lonely(x)
 
 
-@pytest.mark.parametrize("returned", [None, 1.0, (1.0,), [1.0, 2.0], (1.0, 2.0, 3.0)])
+@each("returned", [None, 1.0, (1.0,), [1.0, 2.0], (1.0, 2.0, 3.0)])
 def test_rules_that_return_no_pair(returned):
     f = with_rule(np.square, lambda primals, tangents: returned)
     for derive in (derivative, cytape.grad):
@@ -324,7 +324,7 @@ def test_rules_that_return_no_pair(returned):
             derive(f)(2.0)
 
 
-@pytest.mark.parametrize("tangent", [(1.0,), [1.0, 2.0], {"a": 1.0}])
+@each("tangent", [(1.0,), [1.0, 2.0], {"a": 1.0}])
 def test_tangents_structured_unlike_the_outputs(tangent):
     f = with_rule(np.square, lambda primals, tangents: (None, tangent))
     for derive in (derivative, cytape.grad):
@@ -332,7 +332,7 @@ def test_tangents_structured_unlike_the_outputs(tangent):
             derive(f)(2.0)
 
 
-@pytest.mark.parametrize("tangent", [1.0, np.ones(3), np.ones((1, 2))])
+@each("tangent", [1.0, np.ones(3), np.ones((1, 2))])
 def test_tangents_of_the_wrong_shape(tangent):
     f = with_rule(np.square, lambda primals, tangents: (None, tangent))
     message = r"JVP rule of square returned a tangent of shape .* for an output of shape \(2,\)"
@@ -398,7 +398,7 @@ def test_a_recorded_tensor_from_a_closure_is_refused():
 # -- keyword arguments -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [lambda f: f, lambda f: cytape.function(f)])
+@each("place", [lambda f: f, lambda f: cytape.function(f)])
 def test_keywords_that_the_rule_does_not_take_are_arguments(place):
     seen = []
 

@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.autodiff.custom.eager_derivatives import EagerCall
 from cytape.errors import UnconnectedGradientWarning
 from cytape.ops.python.python_ops import python_call_op
+from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -22,8 +23,7 @@ def f(x, w):
     return cnp.sin(x) * w, cnp.argmax(x), x * x
 
 
-@pytest.mark.parametrize("extents", [(3,), (None,)])
-@pytest.mark.parametrize("order", [1, 2, 3])
+@each(extents=[(3,), (None,)], order=[1, 2, 3])
 def test_derivatives_of_any_order(order, extents):
     of_x, integer = cytape.Spec.of(extents, float), cytape.Spec.of((), np.int64)
 

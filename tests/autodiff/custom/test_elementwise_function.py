@@ -10,6 +10,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import CytapeError, NotDifferentiableError
+from tests.cases import each
 
 F = cytape.function
 
@@ -58,7 +59,7 @@ def test_derivatives_are_those_of_numpys_function(f, plain, place, derivative):
         np.testing.assert_allclose(transform(placed)(x), expected(x), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("derivative", ["reverse", "forward", "reverse over reverse"])
+@each("derivative", ["reverse", "forward", "reverse over reverse"])
 def test_graphs(derivative):
     with cytape.Graph().as_default() as graph:
         a = cytape.placeholder(np.float64, (3,))
@@ -96,7 +97,7 @@ def test_none_is_a_derivative_that_is_not_known():
                 transform(derivative)(3.0, 2.0)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 def test_dtypes_are_those_of_the_function(dtype):
     f = cytape.elementwise(np.sin, np.cos)
     a = x.astype(dtype)
@@ -147,7 +148,7 @@ def test_a_function_may_be_made_where_it_is_called():
         assert cytape.grad(f)(np.array([1.0, 2.0])).tolist() == [3.0, 12.0]
 
 
-@pytest.mark.parametrize("transform", [
+@each("transform", [
     cytape.grad, cytape.hessian, cytape.jacrev, cytape.jacfwd,
     lambda f: cytape.grad(cytape.recompute_grad(f)),
     lambda f: cytape.function(cytape.hessian(f)), lambda f: cytape.hessian(cytape.function(f))])

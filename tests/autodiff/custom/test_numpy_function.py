@@ -87,10 +87,8 @@ KINDS = {
 }
 
 
-@each("kind", KINDS)
-@pytest.mark.parametrize("f", [scaled, scaled_with_jvp, scaled_with_gradient])
-@pytest.mark.parametrize(
-    "place", [in_eager, cytape.function, *traced("cond", "while_loop").values(), captured, bound])
+@each(kind=KINDS, f=[scaled, scaled_with_jvp, scaled_with_gradient])
+@each("place", [in_eager, cytape.function, *traced("cond", "while_loop").values(), captured, bound])
 def test_arguments_of_all_kinds_in_all_places(place, f, kind):
     w, x = KINDS[kind](), cytape.constant(X)
     expected = X * X * float(w), 2.0 * X * float(w)
@@ -127,7 +125,7 @@ def test_variables_are_read_when_it_runs():
 # ---- arguments and results -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [in_eager, cytape.function])
+@each("place", [in_eager, cytape.function])
 def test_structures(place):
     seen = []
 
@@ -176,7 +174,7 @@ def test_python_numbers_are_weak():
         cytape.numpy_function(lambda: True, specs=specs[1])
 
 
-@pytest.mark.parametrize("place", [in_eager, cytape.function])
+@each("place", [in_eager, cytape.function])
 def test_what_the_function_does_to_arrays_later_changes_nothing(place):
     kept = []
 
@@ -332,8 +330,8 @@ def test_functions_that_use_cytape_themselves():
 # ---- errors --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [in_eager, cytape.function])
-@pytest.mark.parametrize(("result", "message"), [
+@each("place", [in_eager, cytape.function])
+@each(("result", "message"), [
     (np.ones(2), r"result 0 of wrong has the shape \(2,\).* its spec says \(3,\)"),
     (np.ones((3, 1)), r"result 0 of wrong has the shape \(3, 1\)"),
     (np.ones(3, np.float32), "result 0 of wrong .* float32; its spec says .* float64"),
@@ -380,7 +378,7 @@ def test_errors_of_the_function_name_the_line_that_built_the_call():
         np.testing.assert_array_equal(run(cytape.constant(np.ones(3))), 2 * np.ones(3))
 
 
-@pytest.mark.parametrize("place", [in_eager, *traced("itself", "cond", "while_loop").values()])
+@each("place", [in_eager, *traced("itself", "cond", "while_loop").values()])
 def test_a_derivative_that_is_not_known_is_an_error(place):
     def opaque(x):
         return x * x
@@ -444,7 +442,7 @@ def test_arguments_that_will_not_do():
         cytape.numpy_function(np.cumsum, X)
 
 
-@pytest.mark.parametrize("place", [in_eager, cytape.function])
+@each("place", [in_eager, cytape.function])
 def test_gradients_that_will_not_do(place):
     def f(gradient):
         return place(lambda x: cytape.numpy_function(
@@ -550,8 +548,8 @@ def test_math():
     np.testing.assert_array_equal(f(X), erf(X))
 
 
-@pytest.mark.parametrize("place", [lambda f: f, cytape.function], ids=["eager", "traced"])
-@pytest.mark.parametrize("derivative", [
+@each("place", [lambda f: f, cytape.function], ids=["eager", "traced"])
+@each("derivative", [
     cytape.grad, lambda f: lambda x: cytape.jvp(f, (x,), (np.ones(3),))[1],
     lambda f: cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x) * x))])
 def test_a_derivative_that_is_multiplied_by_zero_is_not_needed(place, derivative):

@@ -40,8 +40,8 @@ MAKERS = {"constant": cytape.constant, "variable": cytape.Variable}
 # ---- tapes
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("persistent", [False, True])
+@each("make", MAKERS.values(), ids=MAKERS)
+@each("persistent", [False, True])
 def test_a_gradient(make, persistent):
     x = make(V3)
     with cytape.GradientTape(persistent) as tape:
@@ -164,7 +164,7 @@ def test_what_a_backward_function_may_return():
         assert np.array_equal(tape.gradient(y, x), [2.0] * 3)
 
 
-@pytest.mark.parametrize("returned, message", [
+@each("returned, message", [
     ([None, None], "expected 1, got 2"), ([], "expected 1, got 0"),
     ([np.ones(2)], "has shape"),
 ])
@@ -193,10 +193,8 @@ class Backward:
         return [dy]
 
 
-@each("lazy", [False, True])
-@each("n_tapes", [1, 2])
-@each("end", ["gradient", "unneeded", "drop the output", "drop", "error"])
-@each("persistent", [False, True])
+@each(lazy=[False, True], n_tapes=[1, 2])
+@each(end=["gradient", "unneeded", "drop the output", "drop", "error"], persistent=[False, True])
 def test_a_backward_function_is_released_exactly_once(end, persistent, n_tapes, lazy):
     released = []
     x = cytape.constant(V3)
@@ -330,7 +328,7 @@ def test_a_forward_function_gets_zeros_and_none_for_what_has_no_tangent():
     assert np.array_equal(accumulator.jvp(y), 2.0 * V3) and accumulator.jvp(z) is None
 
 
-@pytest.mark.parametrize("f", FORMS.values(), ids=FORMS)
+@each("f", FORMS.values(), ids=FORMS)
 def test_a_batch_of_directions(f):
     x = cytape.constant(V3)
     with cytape.ForwardAccumulator(x, np.eye(3), use_batch=True) as accumulator:
@@ -371,7 +369,7 @@ def test_a_backward_function_that_leaves_cytape_is_an_error_to_an_accumulator():
 # ---- errors
 
 
-@pytest.mark.parametrize("outputs, inputs, message", [
+@each("outputs, inputs, message", [
     ([V3], [cytape.constant(V3)], "output 0 of record_operation must be a tensor, got ndarray"),
     ([cytape.Variable(V3)], [cytape.constant(V3)], "output 0 .* a tensor, got Variable"),
     ([cytape.constant(V3)], [cytape.constant(V3), 1.0], "input 1 .* a variable, got float"),

@@ -99,8 +99,7 @@ def without_large(x):
     return y
 
 
-@each("way", WAYS)
-@each("f", [set_first, add_five, without_large])
+@each(way=WAYS, f=[set_first, add_five, without_large])
 def test_members_may_be_changed_in_place(way, f):
     x = X.copy()
     np.testing.assert_array_equal(WAYS[way](cytape.vmap(f))(x), looped(f, X.copy()))
@@ -156,16 +155,14 @@ OF_DIFFERENT_SHAPES = {
 }
 
 
-@each("way", WAYS)
-@each("name", OF_DIFFERENT_SHAPES)
+@each(way=WAYS, name=OF_DIFFERENT_SHAPES)
 def test_shapes_in_between_may_differ_from_member_to_member(way, name):
     f = OF_DIFFERENT_SHAPES[name]
     rows = [f(cytape.constant(x)) for x in X]
     np.testing.assert_allclose(WAYS[way](cytape.vmap(f))(X), np.stack(rows), rtol=1e-12)
 
 
-@each("way", ["eager", "function"])
-@each("name", OF_DIFFERENT_SHAPES)
+@each(way=["eager", "function"], name=OF_DIFFERENT_SHAPES)
 def test_derivatives_where_shapes_differ_are_those_of_members(way, name):
     f = OF_DIFFERENT_SHAPES[name]
 
@@ -490,8 +487,7 @@ def test_what_members_share_becomes_each_ones_own_where_it_is_written_to(way, f,
     np.testing.assert_array_equal(nested(X[None], cytape.constant(W)), expected[None])
 
 
-@each("way", ["eager", "function"])
-@each("f", [write_to_shared, add_to_shared, fill_shared])
+@each(way=["eager", "function"], f=[write_to_shared, add_to_shared, fill_shared])
 def test_derivatives_of_what_is_written_to_what_members_share(way, f):
     def total(w, x):
         return cnp.sum(cnp.sin(WAYS[way](cytape.vmap(f, (0, None)))(x, w)))
@@ -535,7 +531,7 @@ def test_an_argument_that_is_not_used_has_as_many_members_too(unused):
             mapped(*args)
 
 
-@pytest.mark.parametrize("f, x", [
+@each("f, x", [
     (lambda x: cnp.concatenate([x, x], axis=None), np.zeros((0, 2, 3))),
     (lambda x: cnp.interp([1.0, 2.0], x, [1.0, 2.0, 3.0]), np.zeros((0, 3))),
     (lambda x: cytape.grad(lambda x: cnp.sum(cnp.interp(x, x, x)))(x), np.zeros((0, 3))),

@@ -63,8 +63,7 @@ def test_at_points_slopes_are_those_to_the_right_but_for_the_last():
     assert slope(x, np.array([0.0, 1.0, 2.0]), fp).tolist() == [0.0, 5.0, 2.0, 2.0, 0.0]
 
 
-@each("ends", [{}, {"left": 7.0, "right": 8.0}])
-@each("n", [1, 2, 4])
+@each(ends=[{}, {"left": 7.0, "right": 8.0}], n=[1, 2, 4])
 def test_values_beside_infinite_ones_and_at_nan_are_numpys(n, ends):
     points = np.sort(RNG.choice([-np.inf, 0.0, 1.0, 2.0, np.inf], (100, n)), 1)
     values = RNG.choice([-np.inf, np.inf, np.nan, 0.0, 1.0, -1e308, 1e308], (100, n))
@@ -81,8 +80,7 @@ def of_unknown(axes, f, *args):
         None if i in axes else n for i, n in enumerate(a.shape)), a.dtype) for a in args])(*args)
 
 
-@each("axes", [(0,), (1,), (0, 1, 2)])
-@each("n", [5, 0])
+@each(axes=[(0,), (1,), (0, 1, 2)], n=[5, 0])
 @each("f, args", [
     (cnp.interp, (X[:, :4].reshape(5, 2, 2), POINTS, VALUES)),
     (lambda a, v: cnp.searchsorted(a, v) * 1.0, (POINTS, X)),
@@ -101,16 +99,14 @@ def test_gradients_where_only_a_run_knows_extents(axes, monkeypatch):
         np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
-@each("axes", [(0,), (1,), (2,), (1, 2), (0, 1), (0, 1, 2)])
-@each("n", [3, 0])
+@each(axes=[(0,), (1,), (2,), (1, 2), (0, 1), (0, 1, 2)], n=[3, 0])
 def test_all_elements_of_each_member_are_joined_where_only_a_run_knows_how_many(axes, n):
     x = np.arange(n * 4.0).reshape(n, 2, 2)
     f = cytape.vmap(lambda y: cnp.concatenate([y, 2 * y], axis=None))
     np.testing.assert_array_equal(of_unknown(axes, f, x), f(x))
 
 
-@each("dtype", [float, int])
-@each("side", ["left", "right"])
+@each(dtype=[float, int], side=["left", "right"])
 def test_places_among_points_of_each_members_own(dtype, side):
     points = np.sort(RNG.integers(-3, 3, size=(5, 4)), 1).astype(dtype)
     x = RNG.integers(-4, 4, size=(5, 2, 3)).astype(dtype)

@@ -1,7 +1,6 @@
 """Ops that take no stacks: members as more rows, columns, images or bins."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -14,8 +13,7 @@ IMAGES = RNG.normal(size=(4, 2, 5, 5, 2))
 
 @each("mode", ["full", "same", "valid"])
 @each("n, m", [(6, 3), (3, 6), (6, 6), (6, 1), (5, 4), (2, 5)])
-@each("axes", [(0, 0), (0, None), (None, 0)])
-@each("name", ["convolve", "correlate"])
+@each(axes=[(0, 0), (0, None), (None, 0)], name=["convolve", "correlate"])
 def test_convolutions(name, mode, n, m, axes):
     def operand(length, axis):
         return X[:, :length] if axis == 0 else X[1, :length]
@@ -77,7 +75,7 @@ def test_transposes_of_moves(f, way):
     np.testing.assert_allclose(hessians, [cytape.hessian(total)(x) for x in X], rtol=1e-12)
 
 
-@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@each("mode", ["full", "same", "valid"])
 def test_infinities_do_not_meet_the_padding_of_convolutions(mode):
     filters = np.array([[1.0, np.inf], [np.nan, 2.0]])
     x = np.arange(1.0, 4.0)
@@ -85,13 +83,13 @@ def test_infinities_do_not_meet_the_padding_of_convolutions(mode):
     np.testing.assert_array_equal(found, [np.convolve(x, a, mode) for a in filters])
 
 
-@pytest.mark.parametrize("function", [cnp.tril, cnp.triu])
+@each("function", [cnp.tril, cnp.triu])
 def test_triangles_of_vectors_of_unknown_number(function):
     f = cytape.function(cytape.vmap(function), input_signature=[cytape.Spec.of((None, 3), float)])
     np.testing.assert_array_equal(f(np.ones((2, 3))), [function(np.ones(3))] * 2)
 
 
-@pytest.mark.parametrize("mode", ["wrap", "clip"])
+@each("mode", ["wrap", "clip"])
 def test_small_integers_find_elements_beyond_their_own_extremes(mode):
     x, indices = np.arange(600.0).reshape(2, 300), np.array([[1], [-2]], np.int8)
     found = cytape.vmap(lambda x, i: cnp.take(x, i, mode=mode))(x, indices)
@@ -101,9 +99,8 @@ def test_small_integers_find_elements_beyond_their_own_extremes(mode):
     assert gradient.nonzero()[0].tolist() == [298 if mode == "wrap" else 0]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float32"])
-@pytest.mark.parametrize("mode", ["full", "same", "valid"])
-@pytest.mark.parametrize("name", ["convolve", "correlate"])
+@each(dtype=["bool", "uint8", "int16", "int64", "float32"], mode=["full", "same", "valid"])
+@each("name", ["convolve", "correlate"])
 def test_convolutions_stay_in_their_dtype(name, mode, dtype):
     x, filters = (np.arange(12).reshape(3, 4) * 40).astype(dtype), np.array([1, 51, 101], dtype)
     found = cytape.vmap(lambda a: getattr(cnp, name)(a, filters, mode))(x)

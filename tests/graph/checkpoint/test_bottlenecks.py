@@ -2,13 +2,12 @@
 
 import random
 
-import pytest
-
 import cytape
 import cytape.numpy as np
 from cytape.graph.checkpoint.bottlenecks import bottlenecks
 from cytape.graph.checkpoint.recomputable import Between
 from cytape.graph.differentiation.places import Places
+from tests.cases import each
 
 
 def between_of(graph, ys, xs):
@@ -113,7 +112,7 @@ def test_two_chains_have_none():
     assert bottlenecks(between, set(between.tensors())) == []
 
 
-@pytest.mark.parametrize("made_first", [True, False])
+@each("made_first", [True, False])
 def test_what_depends_on_a_weight_alone_does_not_hide_the_others(made_first):
     """Weights that are changed before they are used, all at the beginning or each in its layer."""
     graph = cytape.Graph()

@@ -13,6 +13,7 @@ from cytape.graph.passes import optimise
 from cytape.graph.run.plan import Plan
 from cytape.graph.tracing.trace_derivatives import Ends
 from tests import ways
+from tests.cases import each
 from tests.graph.checkpoint.chains import traces_of_runs
 
 WIDTH, N_LAYERS = 32, 36
@@ -87,7 +88,7 @@ def test_without_a_budget_it_takes_about_the_square_root():
     assert measured(f) <= 0.45 * measured(plain)
 
 
-@pytest.mark.parametrize("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
+@each("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
 def test_in_graphs_and_traces_calls_keep_the_same(around):
     peaks = []
     for options in ({}, {"checkpoints": "auto", "memory_budget": 0.45}):
@@ -116,8 +117,7 @@ def nested(f):
     return cytape.function(lambda h: inner(h))
 
 
-@pytest.mark.parametrize("wrap", [cytape.function, nested])
-@pytest.mark.parametrize("budget", [None, 0.6])
+@each(wrap=[cytape.function, nested], budget=[None, 0.6])
 def test_it_goes_into_functions_that_are_called(wrap, budget):
     options = {"checkpoints": "auto", "memory_budget": budget}
     flat, f = cytape.function(network, **options), cytape.function(in_parts(wrap), **options)
@@ -127,7 +127,7 @@ def test_it_goes_into_functions_that_are_called(wrap, budget):
         value[:3] for value in cytape.saved_values(flat, X)]
 
 
-@pytest.mark.parametrize("own", ["auto", "memory"])
+@each("own", ["auto", "memory"])
 def test_functions_inside_with_checkpoints_of_their_own_stay_calls(own):
     """Each sums up its gradients of W before they meet, with checkpoints around it or without."""
     def inner(f):
@@ -169,7 +169,7 @@ def test_what_has_no_derivative_keeps_nothing():
     assert symbols_within(ends, None, True, 1024) == frozenset()
 
 
-@pytest.mark.parametrize("options, error, said", [
+@each("options, error, said", [
     ({"checkpoints": "auto", "memory_budget": "much"}, TypeError, "got 'much'"),
     ({"checkpoints": "auto", "memory_budget": 1.5}, ValueError, "at most 1; got 1.5"),
     ({"checkpoints": "auto", "memory_budget": 0}, ValueError, "positive"),
@@ -195,7 +195,7 @@ def test_small_values_are_kept_by_their_bottlenecks():
         cytape.grad(cytape.function(net, checkpoints="auto", memory_budget=10))(x)
 
 
-@pytest.mark.parametrize("function, shapes", [
+@each("function, shapes", [
     (lambda x: cnp.sum(cnp.sin(cnp.exp(x)) * cnp.arange(10.0)), [(10,)]),
     (lambda x, y: cnp.sum(cnp.sin(cnp.exp(x @ y)) * cnp.ones((3, 5))), [(3, 4), (4, 5)]),
     (lambda x: cnp.sum(cnp.exp(cnp.reshape(cnp.sin(x), (6, 7))) ** 2), [(3, 14)]),
@@ -228,8 +228,7 @@ FUSED = [
     lambda: cytape.recompute_grad(tanhs), lambda: cytape.checkpoint(policy="nothing")(tanhs)]
 
 
-@pytest.mark.parametrize("wrapped", FUSED)
-@pytest.mark.parametrize("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
+@each(wrapped=FUSED, around=[lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
 def test_calls_compute_nothing_again_where_one_plan_fuses_all(wrapped, around):
     x, results, peaks = np.linspace(-1.0, 1.0, 20_000), [], []
     for f in (tanhs, wrapped()):
@@ -243,7 +242,7 @@ def test_calls_compute_nothing_again_where_one_plan_fuses_all(wrapped, around):
     assert peaks[1] <= peaks[0] + 64 < 5 * x.nbytes
 
 
-@pytest.mark.parametrize("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
+@each("around", [lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
 def test_calls_outside_of_graphs_keep_checkpoints_of_what_plans_fuse(around):
     """Their backward pass is a plan of its own, and reads what a call keeps."""
     x = cytape.constant(np.linspace(-1.0, 1.0, 20_000))

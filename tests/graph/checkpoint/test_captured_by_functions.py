@@ -1,7 +1,6 @@
 """Functions with checkpoints that capture tensors of the bodies around them; complex results."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -40,8 +39,7 @@ KEPT = {
 }
 
 
-@each("kept", KEPT)
-@pytest.mark.parametrize("body", BODIES)
+@each(kept=KEPT, body=BODIES)
 def test_a_tensor_of_the_body_around(body, kept):
     def program(call):
         return lambda x: cnp.sum(cnp.sin(BODIES[body](call)(x)))

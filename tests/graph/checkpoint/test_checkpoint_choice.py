@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph import checkpoint
 from cytape.graph.checkpoint.checkpoint_choice import chosen
 from cytape.ops.engine.op_kinds import general
+from tests.cases import each
 from tests.graph.checkpoint.chains import chain, mlp, named
 
 
@@ -39,7 +40,7 @@ def test_d_5b_02_the_collection_of_the_graph():
     assert a[0].graph.get_operation_by_name("a04_sg").node > n_before
 
 
-@pytest.mark.parametrize("checkpoints, error, said", [
+@each("checkpoints, error, said", [
     (("a02",), TypeError, "a list of tensors"), (None, TypeError, "NoneType"),
     (3, TypeError, "got int: 3"),
     ("fast", ValueError, "'fast' is unknown.*'auto'"),
@@ -52,7 +53,7 @@ def test_d_5b_02_anything_else_is_refused(checkpoints, error, said):
         checkpoint.gradients(a[-1], a[0], checkpoints=checkpoints)
 
 
-@pytest.mark.parametrize("checkpoints", ["collection", [], ["nothing"], ["a00"], ["a05"]])
+@each("checkpoints", ["collection", [], ["nothing"], ["a00"], ["a05"]])
 def test_d_5b_03_nothing_to_keep(checkpoints):
     a = chain(6)
     with pytest.raises(ValueError, match="no checkpoint nodes were found"):
@@ -121,7 +122,7 @@ def test_d_5b_07_small_tensors_and_those_with_certain_names_are_not_kept():
             checkpoint.gradients(np.tanh(h), x, checkpoints=[part])
 
 
-@pytest.mark.parametrize("shape, is_kept", [
+@each("shape, is_kept", [
     ((None, 17), True), ((None, 16), False), ((None, None), True), (None, False)])
 def test_d_5b_07_unknown_extents_count_as_64(shape, is_kept):
     with cytape.Graph().as_default():
@@ -160,8 +161,7 @@ def test_d_5b_08_none_is_an_error():
             checkpoint.gradients_memory(y, x)
 
 
-@pytest.mark.parametrize("n, wanted", [
-    (6, ["a03"]), (10, ["a04", "a07"]), (100, [f"a{i}1" for i in range(1, 10)])])
+@each("n, wanted", [(6, ["a03"]), (10, ["a04", "a07"]), (100, [f"a{i}1" for i in range(1, 10)])])
 def test_d_5b_09_which_of_the_bottlenecks(n, wanted):
     a = chain(n)
     assert names(a[-1], a[0], "memory") == wanted
@@ -223,7 +223,7 @@ def test_the_search_for_bottlenecks_is_logged(caplog):
         "10 tensors have more than 1024 elements: 10 are bottlenecks, the backward pass reads 10"]
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_a_mask_of_dropout_and_its_product_are_excluded(traced):
     def built(x):
         kept = cytape.identity(cnp.tanh(x), name="kept")
@@ -240,7 +240,7 @@ def test_a_mask_of_dropout_and_its_product_are_excluded(traced):
     assert found == [["kept"]]
 
 
-@pytest.mark.parametrize("loss", [
+@each("loss", [
     lambda x: cytape.nn.softmax_cross_entropy_with_logits(np.ones((4, 4)) / 4, x),
     lambda x: cytape.nn.sparse_softmax_cross_entropy_with_logits(np.arange(4), x)])
 def test_d_5b_07_losses_are_excluded_by_their_kind(loss):
@@ -257,7 +257,7 @@ def squared(name, **facts):
                    shape_rule=lambda x: x, **facts)
 
 
-@pytest.mark.parametrize("op, n_kept", [
+@each("op, n_kept", [
     (squared("DeclaredCrossEntropy"), 2), (squared("DeclaredLoss", is_passed_over=True), 1)])
 def test_an_op_is_excluded_by_its_declaration_not_by_its_name(op, n_kept):
     with cytape.Graph().as_default() as graph:

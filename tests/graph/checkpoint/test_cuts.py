@@ -3,10 +3,10 @@
 import random
 
 import numpy as np
-import pytest
 
 from cytape.graph.checkpoint.cuts import MOST_CUTS, Cuts
 from cytape.graph.checkpoint.recompute_schedule import Program, cost_of, peak_of, plain
+from tests.cases import each
 from tests.graph.checkpoint.programs import chain, graph
 
 
@@ -43,7 +43,7 @@ def seconds_of_chain(sizes, costs, budget):
     return first[-1]
 
 
-@pytest.mark.parametrize("n, n_programs", [(4, 20), (12, 10), (50, 2)])
+@each("n, n_programs", [(4, 20), (12, 10), (50, 2)])
 def test_equal_to_the_dynamic_program_for_chains(n, n_programs):
     rng = random.Random(n)
     for _ in range(n_programs):
@@ -56,7 +56,7 @@ def test_equal_to_the_dynamic_program_for_chains(n, n_programs):
         assert len(found) == most + 1 or n < 12
 
 
-@pytest.mark.parametrize("make", [chain, graph])
+@each("make", [chain, graph])
 def test_schedules_are_what_the_table_says(make):
     rng = random.Random(1)
     for _ in range(20):
@@ -96,7 +96,7 @@ def test_cuts_where_the_graph_is_narrow_are_taken():
     assert cuts.schedule(8000) is not None and large <= len(cuts.bounds)
 
 
-@pytest.mark.parametrize("make", [chain, graph])
+@each("make", [chain, graph])
 def test_values_computed_once_and_other_bytes_count(make):
     rng = random.Random(2)
     n_schedules = 0

@@ -17,6 +17,7 @@ from cytape.graph.checkpoint.schedule_curve import Planner
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
 from cytape.graph.sessions.run_trace import RunTrace
+from tests.cases import each
 from tests.graph.checkpoint.chains import SIZE, chain, mlp, traces_of_runs
 from tests.tables import table
 
@@ -58,8 +59,8 @@ def test_products_read_their_inputs_and_take_time():
     assert "ReadVariable" not in names  # variables are in memory anyway
 
 
-@pytest.mark.parametrize("product", [np.convolve, np.correlate])
-@pytest.mark.parametrize("mode, n_products", [("full", 3000 * 5000), ("valid", 3000 * 2001)])
+@each("product", [np.convolve, np.correlate])
+@each("mode, n_products", [("full", 3000 * 5000), ("valid", 3000 * 2001)])
 def test_the_time_of_a_convolution_is_that_of_its_products(product, mode, n_products):
     with cytape.Graph().as_default():
         x = cytape.Variable(np.ones(3000))
@@ -69,7 +70,7 @@ def test_the_time_of_a_convolution_is_that_of_its_products(product, mode, n_prod
     assert model.seconds_of(node) == pytest.approx(n_products / PRODUCTS_PER_SECOND, rel=0.05)
 
 
-@pytest.mark.parametrize("view, is_counted", [
+@each("view, is_counted", [
     (cytape.identity, False), (cytape.stop_gradient, False), (np.transpose, False),
     (lambda x: np.reshape(x, (4, 50)), False), (lambda x: np.expand_dims(x, 0), False),
     (np.squeeze, False), (np.atleast_3d, False), (np.flip, True), (np.diagonal, True),
@@ -104,7 +105,7 @@ def test_the_graph_stays_as_it_is():
     assert [op.name for op in graph.get_operations()] == names
 
 
-@pytest.mark.parametrize("make", [lambda: (chain(30)[-1], None), lambda: mlp(6)[:2]])
+@each("make", [lambda: (chain(30)[-1], None), lambda: mlp(6)[:2]])
 def test_the_plain_peak_is_what_a_run_measures(make):
     y, xs = make()
     xs = [y.graph.as_graph_element("a00:0")] if xs is None else xs
@@ -132,7 +133,7 @@ def test_unknown_extents_count_for_some():
     assert model.peak_bytes(plain(model.program)) > 0
 
 
-@pytest.mark.parametrize("program, shape, extent", [
+@each("program, shape, extent", [
     (lambda x: np.exp(np.sin(x)) * np.arange(10.0), (None,), 10),
     (lambda x: np.reshape(np.sin(np.exp(x)), (7, 1)) ** 2, (None, 1), 7),
     (lambda x: np.exp(np.sin(x)) * np.arange(10.0), (None, 10), 64),
@@ -281,8 +282,7 @@ def test_peaks_of_runs_are_as_predicted(program, size, checkpoints):
         plan.peak_bytes if checkpoints else plan.plain_peak_bytes, rel=0.001)
 
 
-@pytest.mark.parametrize("checkpoints", [None, "auto", "memory"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@each(checkpoints=[None, "auto", "memory"], program=PROGRAMS)
 def test_peaks_in_functions_are_as_predicted(program, checkpoints):
     plans = []
 

@@ -8,6 +8,7 @@ import pytest
 
 import cytape
 from cytape.graph import checkpoint
+from tests.cases import each
 from tests.graph.checkpoint.chains import (
     SIZE,
     chain,
@@ -41,7 +42,7 @@ def values(graph, fetches, feed_dict=None, session=None):
     return [x.to_tensor().numpy() if isinstance(x, cytape.IndexedSlices) else x for x in results]
 
 
-@pytest.mark.parametrize("kept, ys, xs", [
+@each("kept, ys, xs", [
     *((kept, [5], [0]) for kept in ([1], [3], [1, 2, 3, 4], [2, 4], [4])),
     ([1, 3], [5], [0, 2]),  # on both sides of a checkpoint
     ([2, 5], [7, 3, 0], [0, 1])])  # one upstream of another
@@ -81,7 +82,7 @@ def test_d_5b_01_random_graphs():
             assert "no checkpoint nodes" in str(error)
 
 
-@pytest.mark.parametrize("checkpoints", ["memory", "speed"])
+@each("checkpoints", ["memory", "speed"])
 def test_d_5b_01_a_network(checkpoints):
     loss, weights, layers = mlp(9)
     (_, kept) = differ(loss.graph, loss, weights, checkpoints=checkpoints)
@@ -156,7 +157,7 @@ def test_d_5b_12_an_x_used_in_several_segments():
     differ(graph, layers[-1], [w, h], feeds, checkpoints=[layers[2], layers[4]])
 
 
-@pytest.mark.parametrize("shape", [(10, 3), (None, 3), (None, None)])
+@each("shape", [(10, 3), (None, 3), (None, None)])
 def test_d_5b_12_sparse_gradients_also_of_unknown_dense_shape(shape):
     with cytape.Graph().as_default() as graph:
         table = cytape.placeholder("float64", shape)
@@ -173,7 +174,7 @@ def test_d_5b_12_sparse_gradients_also_of_unknown_dense_shape(shape):
         differ(graph, h + np.sum(table), [table], feeds, checkpoints=rows[1:3])
 
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {"aggregation_method": cytape.AggregationMethod.EXPERIMENTAL_TREE},
     {"gate_gradients": True}, {"colocate_gradients_with_ops": True}, {"name": "derivative"},
     {"unconnected_gradients": "zero"},
@@ -203,7 +204,7 @@ def test_d_5b_13_an_unknown_method_is_refused_by_the_trial_already():
     assert loss.graph.n_nodes > n_before
 
 
-@pytest.mark.parametrize("wrapper", [
+@each("wrapper", [
     checkpoint.gradients_collection, checkpoint.gradients_memory, checkpoint.gradients_speed])
 def test_d_5b_13_wrappers_can_replace_gradients(wrapper):
     loss, weights, layers = mlp(6)
@@ -224,7 +225,7 @@ def test_d_5b_14_grad_ys():
     assert wanted[0].any()
 
 
-@pytest.mark.parametrize("build, n, plain_units, units, n_tanh", [
+@each("build, n, plain_units, units, n_tanh", [
     (chain, 100, 101, 20, 198), (chain, 26, 27, 10, 50), (residual_chain, 100, 101, 20, 198)])
 def test_d_5b_15_peak_memory(build, n, plain_units, units, n_tanh):
     """In units of one activation; a plain gradient of a chain needs neither a00 nor the last to
@@ -275,7 +276,7 @@ def peak_of(graph, fetches):
     return max(trace.peak_bytes for trace in traces_of_runs(graph, fetches)[1])
 
 
-@pytest.mark.parametrize("kind", ["memory", "auto", "list"])
+@each("kind", ["memory", "auto", "list"])
 def test_nothing_is_computed_again_where_plans_fuse_all(kind):
     a = chain(40, size=1 << 14)
     graph, checkpoints = a[0].graph, a[6:36:6] if kind == "list" else kind
@@ -357,8 +358,7 @@ def test_long_bridges_take_no_more_memory_than_short_ones():
     assert count(traces[0], "Tanh") <= 3 * 2 * n
 
 
-@pytest.mark.parametrize("checkpoints", ["memory", "auto"])
-@pytest.mark.parametrize("n_rows", [40, 5])
+@each(checkpoints=["memory", "auto"], n_rows=[40, 5])
 def test_blocks_that_share_weights_take_no_more_memory_than_others(checkpoints, n_rows):
     """Also where weights, and so the gradients that wait to be summed, are the largest."""
     peaks = {}

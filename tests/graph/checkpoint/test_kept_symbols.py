@@ -47,7 +47,7 @@ def test_derivatives_are_those_of_the_function(place, policy):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@each("policy", POLICIES, ids=str)
 def test_in_a_graph_gradients_are_the_same_to_the_bit(policy):
     results = []
     for f in (block, cytape.checkpoint(block, policy=policy)):
@@ -64,7 +64,7 @@ def test_in_a_graph_gradients_are_the_same_to_the_bit(policy):
             np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
-@pytest.mark.parametrize("policy, again", [
+@each("policy, again", [
     (None, {"MatMul": 2, "Sin": 1, "Exp": 1}), ("dots", {"Sin": 1, "Exp": 1}),
     (["a"], {"MatMul": 2, "Exp": 1}), (["b"], {"MatMul": 1, "Sin": 1}), (["a", "b"], {"MatMul": 1}),
     (["-b"], {"Exp": 1}), (["-a", "-dots"], {"MatMul": 1}), (["Exp", "dots"], {"Sin": 1})], ids=str)
@@ -84,7 +84,7 @@ def test_what_is_kept_is_not_computed_again(policy, again):
 
 
 @each("place", PLACES.values())
-@pytest.mark.parametrize("policy, said", [
+@each("policy, said", [
     (["c"], "there is no 'c' in block. Names.*: 'a', 'b'. Op types: .*'Exp', 'MatMul'"),
     (["a", "-Sinh"], "there is no 'Sinh'"), (["Identity"], "there is no 'Identity'")], ids=str)
 def test_what_matches_nothing_is_an_error_that_says_what_would(place, policy, said):

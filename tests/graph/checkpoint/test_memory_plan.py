@@ -10,6 +10,7 @@ import cytape
 from bench.checkpoint_rows import attention_network
 from cytape.errors import MemoryBudgetError
 from cytape.graph import checkpoint
+from tests.cases import each
 from tests.graph.checkpoint.chains import chain, count, mlp, residual_chain, same, traces_of_runs
 from tests.tables import table
 
@@ -214,7 +215,7 @@ def test_checkpoints_fed_back_make_the_same_plan():
         checkpoint.plan(other, others, checkpoints=plan.checkpoints)
 
 
-@pytest.mark.parametrize("same_graph", [True, False])
+@each("same_graph", [True, False])
 def test_checkpoints_are_not_those_of_a_like_gradient(same_graph):
     def layers(function):
         y = x
@@ -243,7 +244,7 @@ def test_without_a_budget_it_takes_a_third_more_time_at_the_most():
         peak for peak, seconds in curve if seconds <= 1.33 * plan.plain_seconds)
 
 
-@pytest.mark.parametrize("kind", ["list", "memory", "speed"])
+@each("kind", ["list", "memory", "speed"])
 def test_plans_of_other_kinds_of_checkpoints(kind):
     loss, weights, layers = mlp(12, width=20, batch=200)
     checkpoints = [layers[3], layers[7]] if kind == "list" else kind
@@ -267,7 +268,7 @@ def test_pictures_are_drawn():
     assert sum(element.tag.endswith("path") for element in root) == 2
 
 
-@pytest.mark.parametrize("budget, error", [
+@each("budget, error", [
     (0, ValueError), (-5, ValueError), (1.5, ValueError), (0.0, ValueError), (True, TypeError),
     ("half", TypeError)])
 def test_wrong_budgets(budget, error):
@@ -359,7 +360,7 @@ def products_with_inverses(n):
         return np.sum(h * h), [x, *ws]
 
 
-@pytest.mark.parametrize("kind", ["memory", "speed"])
+@each("kind", ["memory", "speed"])
 def test_a_budget_that_simple_checkpoints_meet_is_met(kind):
     y, xs = products_with_inverses(12)
     simple = checkpoint.plan(y, xs, checkpoints=kind)
@@ -380,7 +381,7 @@ def test_a_budget_that_simple_checkpoints_meet_is_met(kind):
     assert trace.peak_bytes <= simple.peak_bytes
 
 
-@pytest.mark.parametrize("kind", ["auto", "memory"])
+@each("kind", ["auto", "memory"])
 def test_a_plan_stands_for_its_checkpoints(kind):
     y, ws = network(14)
     plan = checkpoint.plan(y, ws, checkpoints=kind)
@@ -395,7 +396,7 @@ def test_the_module_lists_what_is_public():
     assert dir(checkpoint) == sorted(checkpoint.__all__)
 
 
-@pytest.mark.parametrize("make", MAKES)
+@each("make", MAKES)
 def test_a_plan_never_takes_more_than_the_plain_gradient(make):
     y, xs = make(4)
     plan = checkpoint.plan(y, xs)

@@ -1,12 +1,12 @@
 """Copies of ops that stand in for them."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.graph.checkpoint.op_copies import MOST_COPIES, Observer, Recomputation, Scheduled
 from cytape.graph.differentiation.graph_gradients import differentiated
 from cytape.graph.differentiation.places import Places
+from tests.cases import each
 from tests.graph.checkpoint.chains import SIZE, chain, count, same, traces_of_runs
 
 
@@ -100,7 +100,7 @@ def gradient_by(a, schedule, reads):
         return differentiated(a[-1], [a[0]], stand_ins=stand_ins)
 
 
-@pytest.mark.parametrize("schedule, evaluations", [
+@each("schedule, evaluations", [
     ({}, 7), ({6: [6]}, 8), ({3: [1, 2, 3]}, 10), ({6: [4, 5, 6], 3: [1, 2, 3]}, 13),
     ({6: [1, 2, 3, 4, 5, 6], 5: [1, 2, 3, 4, 5], 4: [1, 2, 3, 4]}, 7 + 6 + 5 + 4)])
 def test_copies_are_made_as_often_as_the_schedule_says(schedule, evaluations):

@@ -129,8 +129,7 @@ PLACES = {"eager": lambda f: f, "functions": nested,
           **traced("itself", "cond", "while_loop", "foldl")}
 
 
-@each("place", PLACES.values())
-@each("wrap", [*WRAPS.values(), cytape.checkpoint(policy=["drawn"])])
+@each(place=PLACES.values(), wrap=[*WRAPS.values(), cytape.checkpoint(policy=["drawn"])])
 def test_masks_assignments_and_closures_wherever_it_is_called(wrap, place):
     counter = cytape.Variable(0.0)
     x, c = cytape.constant(np.linspace(0.5, 1.0, 64)), cytape.constant(np.full(64, 3.0))
@@ -168,7 +167,7 @@ def deep(wrap):
     return f
 
 
-@pytest.mark.parametrize("place", [lambda f: f, cytape.function, nested, PLACES["cond"]])
+@each("place", [lambda f: f, cytape.function, nested, PLACES["cond"]])
 def test_peaks_are_small_wherever_it_is_called(place):
     x = np.linspace(0.1, 0.7, 4000)
     peaks = {}

@@ -9,6 +9,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.graph.run.plan import Plan
 from tests import ways
+from tests.cases import each
 
 WIDTH, N_LAYERS = 48, 49
 WEIGHTS = [cytape.Variable(np.random.RandomState(i).standard_normal((WIDTH, WIDTH)) / WIDTH**0.5)
@@ -42,7 +43,7 @@ def kept_and_peak(f):
     return kept, max(Plan(each).peak_bytes for each in (subgraph, optimise(subgraph)))
 
 
-@pytest.mark.parametrize("checkpoints, n_kept", [
+@each("checkpoints, n_kept", [
     ("memory", 7), ("speed", N_LAYERS), ("collection", 2), (["h1", "h3"], 20), (["h24"], 1)])
 def test_equal_to_plain_gradients(checkpoints, n_kept):
     wanted = gradient(cytape.function(network))
@@ -74,7 +75,7 @@ def test_unknown_extents():
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("mode", ways.ALL_MODES.values())
+@each("mode", ways.ALL_MODES.values())
 def test_derivatives_of_any_order_and_kind(mode):
     def f(x):
         for i in range(8):
@@ -120,7 +121,7 @@ def test_inside_another_function_it_is_a_part_of_that():
     assert all(np.array_equal(a, b) for a, b in zip(gradient(outer), wanted, strict=True))
 
 
-@pytest.mark.parametrize("checkpoints, error, said", [
+@each("checkpoints, error, said", [
     ("fast", ValueError, "'fast' is unknown"),
     (3, TypeError, "a string or a list of strings, got int: 3"),
     (("h1",), TypeError, "got tuple"), ([X], TypeError, "parts of names"),
@@ -130,7 +131,7 @@ def test_what_is_no_choice_is_refused_at_once(checkpoints, error, said):
         cytape.function(network, checkpoints=checkpoints)
 
 
-@pytest.mark.parametrize("checkpoints, said", [
+@each("checkpoints, said", [
     (["nothing"], "no checkpoint nodes"), ("collection", "no checkpoint nodes")])
 def test_a_choice_of_nothing_is_an_error_for_who_asks_for_a_derivative(checkpoints, said):
     f = cytape.function(lambda x: cnp.tanh(cnp.tanh(x)), checkpoints=checkpoints)

@@ -31,15 +31,14 @@ KEPT = {
     "-h": [*ENDS, "MatMul", "Tanh", "Exp"], "-dots": [*ENDS, "Tanh", "Exp"]}
 
 
-@each("policy", KEPT)
-@each("place", [
+@each(policy=KEPT, place=[
     lambda f: f, cytape.function, lambda f: lambda x, w: 2.0 * f(x, w),
     lambda f: cytape.function(lambda x, w: cytape.function(f)(x, w))])
 def test_by_policies(place, policy):
     assert sources(place(cytape.checkpoint(layer, policy=policy)), X, W) == KEPT[policy]
 
 
-@pytest.mark.parametrize("policy", ["everything", "dots", "h", "-h"])
+@each("policy", ["everything", "dots", "h", "-h"])
 def test_it_is_what_a_call_keeps(policy):
     f = Function(layer, checkpoints=Policy(policy))
     x, w = cytape.constant(X), cytape.constant(W)
@@ -132,7 +131,7 @@ def looped(x):
     return cnp.sum(cytape.while_loop(lambda i, y: i < 50, step, (cytape.constant(0), x))[1])
 
 
-@pytest.mark.parametrize("place", [lambda f: f, cytape.function])
+@each("place", [lambda f: f, cytape.function])
 def test_what_loops_keep_of_all_iterations(place):
     """Three results of tanh of each: so much do they take, see `test_loop_memory`."""
     found = cytape.saved_values(place(looped), X)

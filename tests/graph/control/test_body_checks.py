@@ -77,7 +77,7 @@ def test_loops_that_do_not_fit(loop, changes, message):
         check(**{**loop, **changes})
 
 
-@pytest.mark.parametrize(("loop", "changes", "message"), [
+@each(("loop", "changes", "message"), [
     (LOOP, {"specs": [COUNT, SCALAR, SCALAR]}, "a stack is a scalar"),
     (LOOP, {"specs": [COUNT, SCALAR, Spec.of((5, 4), np.float64)]}, r"shape \(3,\) in place 1"),
     (LOOP, {"specs": [COUNT, SCALAR, Spec.of((5, 3), np.float32)]}, "got float32"),
@@ -95,7 +95,7 @@ def test_specs_that_do_not_fit(loop, changes, message):
         check(**{**loop, **changes})
 
 
-@pytest.mark.parametrize(("specs", "branches", "positions", "message"), [
+@each(("specs", "branches", "positions", "message"), [
     ([], (MATCHED, MATCHED), ((), ()), "no predicate"),
     ([SCALAR], (MATCHED, MATCHED), ((0,), (0,)), "boolean scalar, got float64"),
     ([BOOL, SCALAR], (MATCHED,), ((1,), (1,)), "not two branches"),

@@ -4,11 +4,11 @@ import gc
 import weakref
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.control.control_ops import LoopOp
+from tests.cases import each
 
 X = np.array([0.3, 0.7])
 
@@ -56,7 +56,7 @@ def test_gradients_of_other_inputs_and_tangents_have_bodies_of_their_own():
         np.testing.assert_allclose(traced, cytape.jvp(looped, (X, X), (X, X))[1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@each("order", [1, 2])
 def test_bodies_and_their_derivatives_go_without_the_collector(order):
     def f(x):
         return cnp.sum(looped(x, x))

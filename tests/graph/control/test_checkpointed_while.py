@@ -54,7 +54,7 @@ def test_derivatives_of_any_order_and_kind(options):
     close([cytape.hessian(cytape.function(f))(X, A)], [cytape.hessian(plain)(X, A)])
 
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {"memory_budget": 1e6}, {"memory_budget": np.float32(4096)}, {"checkpoints": 3.0},
     {"checkpoints": np.int8(3)}], ids=str)
 def test_integral_numbers_of_any_type(options):
@@ -102,7 +102,7 @@ def test_random_numbers_and_counters_are_those_of_the_loop():
     assert found == {"plain": 12, "few": 12}
 
 
-@pytest.mark.parametrize(("options", "error", "message"), [
+@each(("options", "error", "message"), [
     ({"checkpoints": 0}, ValueError, "at least 1"),
     ({"checkpoints": "all"}, ValueError, "'auto'"),
     ({"checkpoints": 2.5}, TypeError, "an integer or 'auto'"),

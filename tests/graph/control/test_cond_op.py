@@ -9,9 +9,10 @@ from cytape.graph.control.cond_op import call_branch, common
 from cytape.graph.run import interpreter
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.values.spec import symbolic_spec
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "second", "expected"),
     [((2,), (2,), (2,)), ((2, 3), (2, 4), (2, None)), ((2,), (), None), ((None,), (1,), (None,)),
      (None, (1,), None)])
@@ -39,8 +40,7 @@ def test_each_input_is_an_operand_once():
     assert graph.attrs[node]["positions"] == ((1,), (2, 1))
 
 
-@pytest.mark.parametrize(
-    ("which", "expected"), [(True, [6.0, 2.0, 0.0]), (False, [15.0, 5.0, 3.0])])
+@each(("which", "expected"), [(True, [6.0, 2.0, 0.0]), (False, [15.0, 5.0, 3.0])])
 def test_what_only_one_branch_has_a_gradient_for_is_zero_in_the_other(which, expected):
     graph = cytape.Graph()
     p, x, y, result = call(graph)

@@ -12,6 +12,7 @@ import cytape.numpy as cnp
 from cytape.errors import UnconnectedGradientWarning
 from cytape.graph.run import interpreter
 from tests import ways
+from tests.cases import each
 
 
 def run(fetches, feeds=None):
@@ -217,7 +218,7 @@ def test_d_4c_09_not_with_respect_to_the_start_value_of_a_loop_variable(graph):
     assert run([y], {x: 2.0}) == [18.0]
 
 
-@pytest.mark.parametrize("eager", [False, True])
+@each("eager", [False, True])
 def test_d_4c_10_what_is_refused(eager):
     graph = None if eager else cytape.Graph()
     x = cytape.constant([1.0, 2.0]) if eager else graph.placeholder("float64", (2,))
@@ -261,7 +262,7 @@ def test_d_4c_10_branches_that_do_not_agree(graph):
         cytape.cond(p, lambda: x, lambda: cytape.constant(1))
 
 
-@pytest.mark.parametrize("eager", [False, True])
+@each("eager", [False, True])
 def test_d_4c_10_errors_say_which_variable_it_is(eager):
     graph = None if eager else cytape.Graph()
     x = cytape.constant([1.0, 2.0]) if eager else graph.placeholder("float64", (2,))
@@ -315,7 +316,7 @@ def test_d_4c_10_tensors_of_a_body_are_not_for_use_outside(graph):
 # ---- the other parameters of loops
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_python_bools_as_results_of_the_condition(traced):
     def f(x, go_on):
         return cytape.while_loop(lambda v: go_on, lambda v: v * 2.0, x, maximum_iterations=3)
@@ -326,10 +327,8 @@ def test_python_bools_as_results_of_the_condition(traced):
         assert float(cytape.grad(lambda x, go_on=go_on: g(x, go_on))(1.0)) == expected
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("invariants", [
-    [None, (None,)], ([], [None]), ((), cytape.Spec.of((None,), "float64")),
-])
+@each("traced", [False, True])
+@each("invariants", [[None, (None,)], ([], [None]), ((), cytape.Spec.of((None,), "float64"))])
 def test_shape_invariants(traced, invariants):
     def f(x):
         _, y = cytape.while_loop(
@@ -344,7 +343,7 @@ def test_shape_invariants(traced, invariants):
     assert gradient(np.array([1.0, 5.0])).tolist() == [205.0, 10.0]
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_a_shape_invariant_of_unknown_rank(traced):
     def f(x):
         return cytape.while_loop(
@@ -355,7 +354,7 @@ def test_a_shape_invariant_of_unknown_rank(traced):
     assert g(cytape.constant([1.0, 2.0])).numpy().tolist() == [[9.0, 18.0]]
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_shape_invariants_of_a_single_variable_and_of_structures(traced):
     def single(x):
         return cytape.while_loop(
@@ -372,7 +371,7 @@ def test_shape_invariants_of_a_single_variable_and_of_structures(traced):
         assert f(cytape.constant([1.0, 2.0])).shape == (size,)
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_shape_invariants_hold(traced):
     def raises(error, match, body, invariants):
         def call(x):
@@ -392,7 +391,7 @@ def test_shape_invariants_hold(traced):
            lambda i, y: (i + 1, y), [(), "wide"])
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_without_back_prop_the_results_are_constants(traced):
     def f(x):
         y = cytape.while_loop(lambda v: v < 8, lambda v: v * x, x, back_prop=False)
@@ -452,7 +451,7 @@ def test_with_values_a_loop_is_pythons_and_tapes_record_it():
     assert values(tape.gradient(y, [a, x])) == [216.0, 81.0]
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_maximum_iterations(traced):
     def f(x):
         return cytape.while_loop(lambda v: v < 100, lambda v: v * 2, x, maximum_iterations=3)
@@ -556,7 +555,7 @@ def test_graphs_with_loops_and_branches_are_collected():
     assert alive() is None
 
 
-@pytest.mark.parametrize("loop", [
+@each("loop", [
     lambda x: cytape.while_loop(lambda i: None, lambda i: i + 1, [x]),
     lambda x: cytape.map_fn(lambda row: None, cytape.constant([1.0, 2.0])),
 ])
@@ -604,7 +603,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("name", PROGRAMS)
 def test_programs_everywhere(name):
     of = ways.OF_KNOWN_EXTENTS if name == "gather" else ways.WAYS  # of unknown ones it warns
     ways.check(PROGRAMS[name], PROGRAMS[name], [0.7, 0.4], ways=of)
@@ -634,14 +633,14 @@ def test_what_a_branch_returns_may_be_changed():
     assert x.numpy().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+@each("f", [lambda f: f, cytape.function])
 def test_branches_that_take_arguments_are_named(f):
     with pytest.raises(TypeError, match=r"^true_fn must take no arguments, as lambda: f\(x\)") as e:
         f(lambda x: cytape.cond(x > 0, lambda x: x, lambda: x))(cytape.constant(1.0))
     assert "missing 1 required positional argument" in str(e.value.__cause__)
 
 
-@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+@each("f", [lambda f: f, cytape.function])
 def test_errors_inside_a_branch_stay_what_they_are_beside_one_that_takes_arguments(f):
     def failing():
         raise TypeError("here")
@@ -650,8 +649,7 @@ def test_errors_inside_a_branch_stay_what_they_are_beside_one_that_takes_argumen
         f(lambda x: cytape.cond(x > 0, failing, lambda x: x))(cytape.constant(1.0))
 
 
-@pytest.mark.parametrize("chosen", [True, False])
-@pytest.mark.parametrize("way", ["eager", "function", "graph", "branch", "loop", "vmap"])
+@each(chosen=[True, False], way=["eager", "function", "graph", "branch", "loop", "vmap"])
 def test_a_python_bool_chooses_as_if_does(way, chosen):
     calls = []
 

@@ -10,6 +10,7 @@ from cytape.graph.control.control_ops import CondOp, LoopOp, kept_arrays, stacke
 from cytape.graph.run.value_op import ValueOp
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.values.spec import symbolic_spec
+from tests.cases import each
 
 
 def test_they_run_with_values():
@@ -35,7 +36,7 @@ def test_a_stack_of_slices_of_several_lengths_has_no_rows_without_iterations():
     assert (stack.shape, stack.dtype, lengths.shape) == ((0, 3), np.float32, (0,))
 
 
-@pytest.mark.parametrize("mode", [lambda f: f, cytape.grad])
+@each("mode", [lambda f: f, cytape.grad])
 def test_branches_that_are_not_taken_leave_no_rows_of_unknown_extents(mode):
     variable = cytape.Variable(np.ones(3))
 
@@ -71,7 +72,7 @@ def test_results_are_new():
     assert [r.tolist() for r in results] == [[1.0] * 3] * 3
 
 
-@pytest.mark.parametrize("size", [1, 7, 100_000])  # inside values, in the frame, and large
+@each("size", [1, 7, 100_000])  # inside values, in the frame, and large
 def test_values_of_all_sizes_are_handed_on(size):
     @cytape.function
     def f(x, a):
@@ -100,7 +101,7 @@ def test_many_iterations():
     np.testing.assert_allclose(cytape.grad(f)(x), 1.0001**20_000, rtol=1e-9)
 
 
-@pytest.mark.parametrize("calls_python", [False, True])
+@each("calls_python", [False, True])
 def test_a_loop_whose_size_a_run_tells_runs_without_python_when_it_is_known(calls_python):
     @cytape.function
     def f(x, n):

@@ -15,6 +15,7 @@ from cytape.graph.control.element_stores import (
     merged,
     numbers,
 )
+from tests.cases import each
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), max_size=30))
@@ -61,7 +62,7 @@ def rows(grows):
     return Rows(None, cytape.constant([False, False]), cytape.constant(2), grows)
 
 
-@pytest.mark.parametrize("grows", [False, True])
+@each("grows", [False, True])
 def test_rows(grows):
     blank = rows(grows)
     written = blank.with_written(cytape.constant(1), cytape.constant([3.0]), (1,))

@@ -14,6 +14,7 @@ from cytape.graph.control.function_checks import (
     require_function,
     without_gradients,
 )
+from tests.cases import each
 
 FLOATS = cytape.Spec.of((2,), np.float32)
 
@@ -27,7 +28,7 @@ def test_predicates():
         as_predicate("p", [True])
 
 
-@pytest.mark.parametrize("x, dtype, expected", [
+@each("x, dtype, expected", [
     (1, np.float32, np.float32), (1.5, np.float32, np.float32), (1.5, np.int32, np.float64),
     (1j, np.complex64, np.complex64), (True, np.int32, bool), (np.float64(1), np.float32, float),
     (1, None, np.int64),
@@ -53,7 +54,7 @@ def test_next_values():
         next_values("f", ["x"], [None], [FLOATS])
 
 
-@pytest.mark.parametrize("shape, other, expected", [
+@each("shape, other, expected", [
     ((2, 3), (2, 4), (2, None)), ((2,), (2, 2), None), (None, (2,), None), ((), (), ()),
     ((None, 2), (3, 2), (None, 2)),
 ])

@@ -11,6 +11,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.graph.control.loop_program import Program
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.recording.state import building_into
+from tests.cases import each
 
 X = cytape.constant([1.0, 2.0])
 
@@ -74,8 +75,8 @@ def test_arguments_have_the_shapes_that_remain():
         Program(lambda x: True, lambda x: x, [X], [(3,)])
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("start", [(0, 1.0), [1.0]], ids=["two", "one"])
+@each("traced", [False, True])
+@each("start", [(0, 1.0), [1.0]], ids=["two", "one"])
 def test_a_condition_and_a_body_that_change_places(start, traced):
     def body(*variables):
         return [v + 1 for v in variables]
@@ -109,7 +110,7 @@ def test_start_values_that_are_numpy_scalars_keep_their_dtypes():
         assert (found.dtype, float(found)) == (np.float32, 6.0)
 
 
-@pytest.mark.parametrize("pred", [
+@each("pred", [
     lambda x: x > 0 and x < 9, lambda x: x < 0 or x < 9, lambda x: not x > 9, lambda x: 0 < x < 9,
 ], ids=["and", "or", "not", "chain"])  # fmt: skip
 def test_python_operators_of_predicates_are_named_with_what_there_is_instead(pred):
@@ -120,8 +121,8 @@ def test_python_operators_of_predicates_are_named_with_what_there_is_instead(pre
             f(np.array(1.0))
 
 
-@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
-@pytest.mark.parametrize("cond, body, called", [
+@each("f", [lambda f: f, cytape.function])
+@each("cond, body, called", [
     (lambda i: i < 3, lambda i, y: (i + 1, y), "cond"),
     (lambda i, y: i < 3, lambda i: (i + 1, i), "body"),
 ])
@@ -130,7 +131,7 @@ def test_functions_of_other_numbers_of_variables_are_named(f, cond, body, called
         f(lambda y: cytape.while_loop(cond, body, (0, y)))(cytape.constant(1.0))
 
 
-@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+@each("f", [lambda f: f, cytape.function])
 def test_errors_inside_a_body_stay_what_they_are(f):
     with pytest.raises(TypeError, match="^here$"):
         f(lambda y: cytape.while_loop(lambda y: y < 3, failing, [y]))(cytape.constant(1.0))
@@ -140,7 +141,7 @@ def failing(y):
     raise TypeError("here")
 
 
-@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+@each("f", [lambda f: f, cytape.function])
 def test_errors_inside_what_wraps_a_function_of_more_arguments_stay_what_they_are(f):
     wrapper = functools.wraps(lambda y, z: y)(lambda y: failing(y))
     with pytest.raises(TypeError, match="^here$"):

@@ -1,7 +1,6 @@
 """Residuals of loops and branches, and the number of runs of their bodies."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -10,6 +9,7 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.replay import kept_by
 from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.engine.op_kinds import general
+from tests.cases import each
 
 runs = {"forward": 0}
 
@@ -33,7 +33,7 @@ def nested(x, depth, n, step):
     return y
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@each("depth", [1, 2, 3])
 def test_a_body_runs_twice_at_most(depth):
     n = 4
     f = cytape.function(lambda x: nested(x, depth, n, counted))
@@ -90,8 +90,7 @@ BRANCHING = {
 }
 
 
-@pytest.mark.parametrize("extent", [2, None])
-@pytest.mark.parametrize("name", BRANCHING)
+@each(extent=[2, None], name=BRANCHING)
 def test_a_branch_runs_once_in_a_traced_gradient(name, extent):
     f, *counts = BRANCHING[name]
     signature = [cytape.Spec.of((extent,), float)]
@@ -108,7 +107,7 @@ def test_a_branch_runs_once_in_a_traced_gradient(name, extent):
             assert runs["forward"] == times * count
 
 
-@pytest.mark.parametrize("name", BRANCHING)
+@each("name", BRANCHING)
 def test_higher_orders_of_branches(name):
     f, *_ = BRANCHING[name]
 
@@ -135,7 +134,7 @@ def test_branches_keep_in_one_place_what_has_one_shape():
     assert returned == [[(3,), (3,)]] * 2
 
 
-@pytest.mark.parametrize("shown", [
+@each("shown", [
     lambda x: ensure_shape(x, (3,)), lambda x: cytape.identity_n(x)[0], cytape.stop_gradient,
     lambda x: cnp.expand_dims(x, 0), lambda x: x.astype("int64")])
 def test_branches_keep_the_operands_of_identities_and_casts(shown):
@@ -194,7 +193,7 @@ def test_only_what_is_read_is_kept():
     ) == [(), (3,)]
 
 
-@pytest.mark.parametrize("inner", [
+@each("inner", [
     lambda z: cnp.tanh(cnp.exp(z)),
     lambda z: cytape.cond(cnp.sum(z) > 0, lambda: cnp.tanh(cnp.exp(z)), lambda: z)])
 def test_of_what_is_recomputed_the_inputs_are_kept(inner):
@@ -233,7 +232,7 @@ def ragged(x, rounds):
     return cnp.sum(y)
 
 
-@pytest.mark.parametrize("size", [1, 3, 200])
+@each("size", [1, 3, 200])
 def test_inner_loops_leave_stacks_of_several_lengths(size):
     x = np.linspace(0.5, 1.5, size)
     f = cytape.function(lambda x: ragged(x, 5))
@@ -301,8 +300,7 @@ GROWING = {
 }
 
 
-@pytest.mark.parametrize("n", [0, 1, 3])
-@pytest.mark.parametrize("name", GROWING)
+@each(n=[0, 1, 3], name=GROWING)
 def test_what_no_stack_can_be_made_of_is_kept_as_elements_and_shapes(name, n):
     def f(x):
         return GROWING[name](x, n)
@@ -332,7 +330,7 @@ def graphs_of(trace):
     return graphs
 
 
-@pytest.mark.parametrize("fold", [cytape.scan, cytape.foldl, cytape.foldr])
+@each("fold", [cytape.scan, cytape.foldl, cytape.foldr])
 def test_inner_loops_of_a_constant_number_of_iterations_leave_no_lengths(fold):
     def inner(y, e):
         return fold(lambda z, e: cnp.sin(z) * e, np.linspace(0.5, 1.0, 3), y * e)

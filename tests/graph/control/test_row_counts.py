@@ -9,6 +9,7 @@ from cytape.graph.control.control_ops import CondOp, LoopOp
 from cytape.graph.control.row_counts import row_count
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.replay import kept_by
+from tests.cases import each
 
 
 def repeated(n, step, x):
@@ -135,7 +136,7 @@ def test_stacks_of_one_loop_share_their_row_count():
     assert len({row_count(graph, symbol) for symbol in stacks}) == 1
 
 
-@pytest.mark.parametrize("fold", [cytape.scan, cytape.foldl])
+@each("fold", [cytape.scan, cytape.foldl])
 def test_a_number_of_iterations_that_is_constant_is_known(fold):
     trace = cytape.function(cytape.grad(
         lambda x: cnp.sum(fold(lambda y, e: cnp.sin(y) * e, x, x[0])))
@@ -147,7 +148,7 @@ def test_a_number_of_iterations_that_is_constant_is_known(fold):
     assert counts == {4}
 
 
-@pytest.mark.parametrize("extent", [2, None])
+@each("extent", [2, None])
 def test_lengths_are_read_once_for_all_stacks_with_as_many_rows(extent):
     def f(x, n):
         return repeated(n, lambda i, y: repeated(

@@ -44,7 +44,7 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@each("name", LINEAR)
 def test_linear_ops_in_all_modes(name):
     op, plain, x = LINEAR[name]
     np.testing.assert_array_equal(op(cytape.constant(x)), plain(x))
@@ -57,8 +57,8 @@ def test_linear_ops_in_all_modes(name):
     np.testing.assert_allclose(cytape.jacfwd(traced)(x), cytape.jacfwd(plain)(x))
 
 
-@pytest.mark.parametrize("index, rows", [(ONE, X[0]), (SOME[:2], X[:2])])
-@pytest.mark.parametrize("which", ["x", "rows", "both"])
+@each("index, rows", [(ONE, X[0]), (SOME[:2], X[:2])])
+@each("which", ["x", "rows", "both"])
 def test_update_rows(index, rows, which):
     def f(x, rows):
         return cnp.sin(update_rows_op(x, rows, index, N, axis=0))

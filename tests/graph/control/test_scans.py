@@ -26,8 +26,7 @@ def step(y, x):
     return cnp.tanh(y * x) + 0.5 * x
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("initial", [False, True])
+@each(reverse=[False, True], initial=[False, True])
 def test_scan_everywhere(reverse, initial):
     start = cytape.constant([0.5, 1.5]) if initial else None
     weights = np.arange(6.0).reshape(3, 2)
@@ -38,8 +37,8 @@ def test_scan_everywhere(reverse, initial):
     check(by(cytape.scan), by(plain_scan), X)
 
 
-@pytest.mark.parametrize("fold, reverse", [(cytape.foldl, False), (cytape.foldr, True)])
-@pytest.mark.parametrize("initial", [False, True])
+@each("fold, reverse", [(cytape.foldl, False), (cytape.foldr, True)])
+@each("initial", [False, True])
 def test_folds_everywhere(fold, reverse, initial):
     def plain(x):
         start = x[0] * 2.0 if initial else None
@@ -123,7 +122,7 @@ def test_one_op_whatever_the_number():
         np.testing.assert_array_equal(found, np.cumsum(data, axis=0))
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_no_elements(traced):
     def f(x):
         return (
@@ -139,8 +138,7 @@ def test_no_elements(traced):
         cytape.scan(lambda y, row: y, np.zeros((0, 2)))
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("call", [
+@each(traced=[False, True], call=[
     lambda x: cytape.map_fn(lambda row: row * 2.0, x, back_prop=False),
     lambda x: cytape.scan(lambda y, row: y + row, x, back_prop=False),
     lambda x: cytape.foldl(lambda y, row: y + row, x, back_prop=False),
@@ -186,7 +184,7 @@ def test_weak_numbers_and_signatures():
     assert cytape.map_fn(lambda v: cnp.stack([v, v]), x, dtype=spec).shape == (2, 2)
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_errors(traced):
     x = cytape.constant(X)
 
@@ -225,7 +223,7 @@ def test_what_python_sees_that_a_trace_would_not():
         cytape.map_fn(lambda row: next(kinds), X[:2])
 
 
-@pytest.mark.parametrize("lengths", [(4, 2), (2, 4)])
+@each("lengths", [(4, 2), (2, 4)])
 def test_lengths_that_only_a_run_tells_must_agree(lengths):
     f = cytape.function(
         lambda x, y: cytape.map_fn(lambda pair: pair[0] * pair[1], (x, y)),
@@ -328,12 +326,11 @@ def test_shapes_are_known_while_a_graph_is_built(derivative, loop):
     assert shapes == [shape]
 
 
-@each("make", {
+@each(make={
     "scan": lambda row: cytape.scan(lambda c, e: c * e, row),
     "map_fn": lambda row: cytape.map_fn(cnp.sin, row),
     "scan of rows": lambda row: cytape.scan(lambda c, e: c * e + row, row, row),
-}.items())
-@each("use", {
+}.items(), use={
     "len": lambda y: y * len(y),
     "extent": lambda y: y / y.shape[0],
     "iteration": lambda y: sum(row * row for row in y),
@@ -359,8 +356,7 @@ def test_members_of_a_batch_are_used_as_arrays_are(make, use):
                 way(cytape.vmap(derivative(f)))(x), expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3])
-@each("f", [
+@each(n=[0, 1, 3], f=[
     lambda rows, x: cytape.map_fn(lambda row: row * x, rows),
     lambda rows, x: cytape.map_fn(lambda row: cnp.sort(row) * cnp.sum(x[x > 1.0]), rows),
     lambda rows, x: cytape.scan(lambda y, row: cnp.tanh(y * row), rows, x),

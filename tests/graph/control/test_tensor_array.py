@@ -100,7 +100,7 @@ def collected(x, **kwargs):
     return ta.stack()
 
 
-@pytest.mark.parametrize("order, kwargs", [
+@each("order, kwargs", [
     (2, {"size": 4}), (2, {"size": 4, "element_shape": (3,)}), (1, {"dynamic_size": True}),
     (1, {"size": 1, "dynamic_size": True, "element_shape": (3,)}),
 ])
@@ -150,7 +150,7 @@ def test_nested_loops_everywhere():
     check(f, plain, X, ways=OF_KNOWN_EXTENTS)
 
 
-@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@each("sign", [-1.0, 1.0])
 def test_results_of_branches_everywhere(sign):
     def f(x):
         ta = array(2)
@@ -275,10 +275,10 @@ def test_a_write_takes_no_longer_in_a_large_array():
     assert float(ta.read(100)) == 1.0
 
 
-@pytest.mark.parametrize("lose", [
+@each("lose", [
     lambda ta, i: ta.write(i, 1.0), lambda ta, i: ta.scatter([0, 1], [1.0, 2.0]),
     lambda ta, i: ta.unstack([1.0, 2.0]), lambda ta, i: ta.split([1.0, 2.0], [1, 1])])
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_a_write_that_is_lost_is_warned_of_where_it_is_lost(lose, traced):
     def f(i):
         ta = cytape.TensorArray("float64", size=2, infer_shape=False)
@@ -306,8 +306,7 @@ def test_an_array_that_is_only_carried_on_is_not_lost():  # warnings are errors 
         np.asarray(array(3).write(0, 1.0))
 
 
-@pytest.mark.parametrize("places", [[0], [2, 0], [1, 2, 0]])
-@pytest.mark.parametrize("shape", [(), (3,), (None,)])
+@each(places=[[0], [2, 0], [1, 2, 0]], shape=[(), (3,), (None,)])
 def test_elements_among_zeros_become_rows(places, shape):
     def rows(x):
         ta = cytape.TensorArray("float64", size=3)
@@ -325,7 +324,7 @@ def test_elements_among_zeros_become_rows(places, shape):
         cytape.testing.check_grads(lambda x, f=f: cnp.sin(f(x)), (x,), order=2)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@each("dynamic", [False, True])
 def test_an_array_as_argument_and_result_of_a_function(dynamic):
     traces = []
 
@@ -371,7 +370,7 @@ def test_it_is_a_structure_of_tensors():
     assert nest.flatten(array(2))[0] is None
 
 
-@pytest.mark.parametrize("make, expected", [
+@each("make, expected", [
     (lambda x: array(2).scatter(cnp.stack([index(x, 1), index(x, 0)]), x[::-1]), 3 * X[:2] ** 2),
     (lambda x: array(3, element_shape=()).write(2, x[0]).write(0, x[1]),
      [3 * X[1] ** 2, 0.0, 3 * X[0] ** 2])], ids=["rows", "elements"])
@@ -408,7 +407,7 @@ def weights():
 HOW = {"list": powers, "rows": cytape.function(powers)}
 
 
-@pytest.mark.parametrize("f", HOW.values(), ids=HOW)
+@each("f", HOW.values(), ids=HOW)
 def test_derivatives_of_an_array(f):
     value, vjp_fn = cytape.vjp(f, 3.0)
     assert value.stack().numpy().tolist() == [3, 0, 9]
@@ -419,8 +418,8 @@ def test_derivatives_of_an_array(f):
     assert cytape.jvp(lambda x: cytape.vjp(f, x)[1](weights())[0], (3.0,), (1.0,)) == (61.0, 20.0)
 
 
-@pytest.mark.parametrize("f", HOW.values(), ids=HOW)
-@pytest.mark.parametrize("inside", [False, True])
+@each("f", HOW.values(), ids=HOW)
+@each("inside", [False, True])
 def test_a_tape_and_an_accumulator_are_asked_about_an_array(f, inside):
     x = cytape.constant(3.0)
     with cytape.GradientTape(persistent=True) as tape, cytape.ForwardAccumulator(x, 1.0) as forward:
@@ -433,7 +432,7 @@ def test_a_tape_and_an_accumulator_are_asked_about_an_array(f, inside):
     assert forward.jvp(array()) is None
 
 
-@pytest.mark.parametrize("f", HOW.values(), ids=HOW)
+@each("f", HOW.values(), ids=HOW)
 def test_an_array_is_watched(f):
     ta = f(cytape.constant(3.0))
     with watching({"ta": ta}, persistent=True) as tape:
@@ -480,7 +479,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each("case", REFUSED)
 def test_what_cannot_be_differentiated_is_named(case):
     call, match = REFUSED[case]
     with pytest.raises((TypeError, cytape.errors.InvalidGradientError), match=match):
@@ -490,8 +489,7 @@ def test_what_cannot_be_differentiated_is_named(case):
 # ---- sizes and shapes that a run tells
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("shape", [None, ()])
+@each(dynamic=[False, True], shape=[None, ()])
 def test_a_size_that_a_run_tells(dynamic, shape):
     @cytape.function(input_signature=[cytape.Spec.of((None,), "float64")])
     def f(x):
@@ -532,7 +530,7 @@ def test_elements_of_a_shape_that_a_run_tells():
         first_write_in_the_loop(X)
 
 
-@pytest.mark.parametrize("write", [
+@each("write", [
     lambda ta, x: cytape.while_loop(
         lambda i, ta: i < 2, lambda i, ta: (i + 1, ta.write(i, x)), (0, ta))[1],
     lambda ta, x: cytape.cond(cnp.sum(x) > 0, lambda: ta.write(0, x), lambda: ta)])
@@ -625,7 +623,7 @@ def test_weak_numbers_take_its_dtype():
     assert (ta.stack().dtype, ta.stack().numpy().tolist()) == (np.float32, [1.0, 2.5])
 
 
-@pytest.mark.parametrize("use", [np.sum, cnp.sum, np.max, np.asarray, np.mean])
+@each("use", [np.sum, cnp.sum, np.max, np.asarray, np.mean])
 def test_functions_of_numpy_ask_for_the_stacked_array(use):
     array = cytape.TensorArray("float64", size=2).write(0, 1.0).write(1, 2.0)
     with pytest.raises(TypeError, match=r"stack\(\)"):
@@ -645,7 +643,7 @@ def test_what_only_a_run_tells_is_not_broadcast():
         f(np.ones(1), places)
 
 
-@pytest.mark.parametrize("where", ["graph", "function", "branch", "loop"])
+@each("where", ["graph", "function", "branch", "loop"])
 def test_lengths_of_parts_may_be_a_constant_of_the_graph(where):
     def second(x, lengths):
         array = cytape.TensorArray("float64", size=2, infer_shape=False)

@@ -1,7 +1,6 @@
 """The op that runs a body again and again, called as `while_loop` and derivatives call it."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -9,6 +8,7 @@ from cytape.graph.control.while_op import Loop
 from cytape.graph.run import interpreter
 from cytape.graph.tracing.body_tools import given_symbols
 from cytape.ops.engine.op_kinds import OPS
+from tests.cases import each
 
 STACK = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -33,7 +33,7 @@ def in_numpy(v, a, stack, reverse):
     return v, np.array(rows[::-1] if reverse else rows)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
+@each("reverse", [False, True])
 def test_slices_are_taken_and_stacked(reverse):
     graph, inputs, outputs = recurrence(reverse)
     values = [np.array([1.0, -1.0]), np.array([0.5, 2.0]), STACK]
@@ -48,8 +48,7 @@ def test_slices_are_taken_and_stacked(reverse):
         assert np.array_equal(x, y)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("which", [1, 2])
+@each(reverse=[False, True], which=[1, 2])
 def test_gradients_with_respect_to_start_values_invariants_and_stacks(reverse, which):
     graph, inputs, outputs = recurrence(reverse)
     values = [np.array([1.0, -1.0]), np.array([0.5, 2.0]), STACK]
@@ -109,7 +108,7 @@ def beside_a_steep_one(x, options):
         **options)[2]
 
 
-@pytest.mark.parametrize("options", [{}, {"checkpoints": 2}])
+@each("options", [{}, {"checkpoints": 2}])
 def test_what_no_gradient_or_tangent_reaches_has_none_rather_than_zeros(options):
     f = cytape.function(lambda x: beside_a_steep_one(x, options))
     assert cytape.grad(f)(2.0) == 8.0
@@ -163,7 +162,7 @@ def test_of_stacks_with_as_many_rows_a_repetition_is_given_the_lengths_once():
     assert max(differences) <= 8, given
 
 
-@pytest.mark.parametrize("n", [0, 2])
+@each("n", [0, 2])
 def test_gradients_of_slices_with_other_numbers_of_rows_may_have_a_known_number(n):
     v = cytape.Variable([1.0, 2.0, 3.0])
 
@@ -189,7 +188,7 @@ def test_gradients_of_slices_with_other_numbers_of_rows_may_have_a_known_number(
     np.testing.assert_allclose(results[1:], [results[0]] * 2, rtol=1e-11)
 
 
-@pytest.mark.parametrize("n", [0, 2])
+@each("n", [0, 2])
 def test_without_iterations_gradients_of_stacks_have_the_extents_of_these(n):
     def f(x, y):
         def step(s, e):

@@ -8,6 +8,7 @@ import pytest
 import cytape
 from cytape.errors import UnconnectedGradientWarning
 from cytape.ops.engine.op_kinds import general
+from tests.cases import each
 from tests.graph.programs import evaluate, types_of
 
 # ---- D-4A-01: arguments and results
@@ -42,7 +43,7 @@ def test_d_4a_01_in_eager_mode_is_a_runtime_error():
         cytape.gradients(x * x, x)
 
 
-@pytest.mark.parametrize("of_xs", [True, False])
+@each("of_xs", [True, False])
 def test_d_4a_01_a_tensor_with_a_value_is_a_runtime_error_in_a_graph_too(of_xs):
     eager = cytape.constant(3.0)
     with cytape.Graph().as_default():

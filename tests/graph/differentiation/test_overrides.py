@@ -10,6 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from tests import ways
 from tests.bodies import BODIES, branch, loop
+from tests.cases import each
 from tests.ways import RECORDERS, gradient, run_in_graph, tangent
 
 X = np.array([0.5, 1.0])
@@ -35,19 +36,19 @@ def tanh(x, op_type="Tanh"):
         return cnp.tanh(x)
 
 
-@pytest.mark.parametrize("way", RECORDERS.values(), ids=RECORDERS)
+@each("way", RECORDERS.values(), ids=RECORDERS)
 def test_in_a_graph(way):
     found = run_in_graph(
         lambda x: [way(f, x) for f in (tanh, lambda x: tanh(x, "Sin"), cnp.tanh)], X)
     assert np.allclose(found, [10.0 * X, 1 - np.tanh(X) ** 2, 1 - np.tanh(X) ** 2])
 
 
-@pytest.mark.parametrize("way", RECORDERS.values(), ids=RECORDERS)
+@each("way", RECORDERS.values(), ids=RECORDERS)
 def test_in_a_traced_function(way):
     assert np.allclose(cytape.function(lambda x: way(tanh, x))(X), 10.0 * X)
 
 
-@pytest.mark.parametrize("way", [gradient, tangent])
+@each("way", [gradient, tangent])
 def test_of_a_traced_function(way):
     f = cytape.function(tanh)
     x = cytape.constant(X)
@@ -63,7 +64,7 @@ def test_the_second_order_is_that_of_the_gradient_function():
     assert np.allclose(cytape.grad(lambda x: cnp.sum(first(x)))(X), [10.0, 10.0])
 
 
-@pytest.mark.parametrize("op_type, f, expected", [
+@each("op_type, f, expected", [
     ("Multiply", lambda x: x * 3.0, [1.0, 1.0]), ("GetItem", lambda x: x[:1], "error"),
 ])
 def test_ops_of_all_kinds(op_type, f, expected):
@@ -100,12 +101,12 @@ def test_nobody_keeps_the_graph():
     assert alive() is None
 
 
-@pytest.mark.parametrize("inside", [
+@each("inside", [
     loop, branch, lambda f: lambda x: cytape.map_fn(f, x),
     lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
     lambda f: branch(loop(f)),
 ], ids=["while_loop", "cond", "map_fn", "scan", "a loop in a branch"])
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_what_is_built_in_bodies_has_them_too(inside, traced):
     def f(x):
         graph = cytape.get_default_graph()
@@ -187,7 +188,7 @@ def test_a_map_holds_for_all_that_is_called_under_it(place, outer, inner):
 LOOPS = [name for name in WRAPPERS if name not in ("itself", "vmap")]
 
 
-@pytest.mark.parametrize("inner", LOOPS)
+@each("inner", LOOPS)
 def test_the_innermost_map_holds(inner):
     f = cytape.function(WRAPPERS[inner](with_map(cnp.exp, name="DeclaredTimesSquare")))
     for way in RECORDERS:
@@ -195,7 +196,7 @@ def test_the_innermost_map_holds(inner):
         np.testing.assert_allclose(slope(X), np.exp(2 * X))
 
 
-@pytest.mark.parametrize("inner", LOOPS)
+@each("inner", LOOPS)
 def test_calls_of_one_function_have_the_maps_of_each(inner):
     f = cytape.function(WRAPPERS[inner](cnp.exp))
 
@@ -208,7 +209,7 @@ def test_calls_of_one_function_have_the_maps_of_each(inner):
         np.testing.assert_allclose(slope, expected[i // len(RECORDERS)])
 
 
-@pytest.mark.parametrize("inner", LOOPS)
+@each("inner", LOOPS)
 def test_the_second_order_is_that_of_the_gradient_function_in_bodies_too(inner):
     f = cytape.function(WRAPPERS[inner](cnp.exp))
     first = cytape.grad(lambda x: cnp.sum(with_map(f)(x)))

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph import editor
+from tests.cases import each
 
 
 def test_d_5a_09_adding_and_removing(ops):
@@ -92,7 +93,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@each("call", CALLS.values(), ids=CALLS)
 def test_a_call_of_python_waits_from_then_on(call):
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", ())

@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import editor
+from tests.cases import each
 from tests.graph.editor.test_connections import names
 
 
@@ -263,7 +264,7 @@ def reading_a_variable():
     return graph, x, w, y
 
 
-@pytest.mark.parametrize("into_another", [False, True])
+@each("into_another", [False, True])
 def test_a_copy_reads_the_same_variable_and_asks_for_no_feed(into_another):
     graph, _, w, y = reading_a_variable()
     into = cytape.Graph() if into_another else graph

@@ -5,6 +5,7 @@ import pytest
 import cytape
 from cytape.graph import editor
 from cytape.graph.editor.listed_arguments import graph_of, replacements, symbols_of_graph
+from tests.cases import each
 
 
 def test_operations_as_a_list(ops):
@@ -23,7 +24,7 @@ def test_tensors_as_a_list(ops):
     assert editor.make_list_of_t([ops.a.op], ignore_ops=True) == []
 
 
-@pytest.mark.parametrize("wrong", [3, "a", [3], None])
+@each("wrong", [3, "a", [3], None])
 def test_what_is_neither_is_an_error(wrong):
     with pytest.raises(TypeError, match="expected Operation objects, got"):
         editor.make_list_of_op(wrong)

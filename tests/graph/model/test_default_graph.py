@@ -3,6 +3,7 @@
 import pytest
 
 import cytape
+from tests.cases import each
 
 
 def test_they_act_on_the_graph_being_built():
@@ -21,7 +22,7 @@ def test_they_act_on_the_graph_being_built():
     assert graph.get_variable("v") is v
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     cytape.get_default_graph, lambda: cytape.placeholder("float64"), cytape.no_op,
     lambda: cytape.get_variable("v", ()), cytape.group,
 ])  # fmt: skip

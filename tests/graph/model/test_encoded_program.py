@@ -10,6 +10,7 @@ from cytape.errors import GraphFileError
 from cytape.graph.model.encoded_program import GraphBuilder, field, graph_code, spec_code
 from cytape.graph.model.encoding import Decoder, Encoder
 from cytape.tensor.values.spec import Spec, symbolic_spec
+from tests.cases import each
 
 
 def graph_with_contexts():
@@ -31,7 +32,7 @@ def test_a_graph_is_built_again():
     assert builder.tensor(1).name == "outer/Sum:0"
 
 
-@pytest.mark.parametrize("name", ["nodes", "scopes", "contexts"])
+@each("name", ["nodes", "scopes", "contexts"])
 def test_what_is_missing_is_named(name):
     code = graph_code(graph_with_contexts(), Encoder())
     del code[name]

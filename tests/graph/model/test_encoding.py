@@ -39,7 +39,7 @@ def test_nan_comes_back():
     assert math.isnan(round_trip(math.nan))
 
 
-@pytest.mark.parametrize("array", [
+@each("array", [
     np.arange(6.0).reshape(2, 3), np.zeros((0, 3), np.int8), np.array(True),
     np.array(["a", "bc"]), np.array("2026-01-01", "M8[D]"), np.array([1 + 2j], np.complex64),
 ])  # fmt: skip
@@ -75,7 +75,7 @@ class Mine(tuple):
     __slots__ = ()
 
 
-@pytest.mark.parametrize("value", [
+@each("value", [
     object(), len, lambda: 0, [1], {1}, b"", Mine((1,)), np.array([None]), np.dtype("O"),
     np.dtype([("a", int)]), np.object_, dict, np.ma.array([1.0]), (1, (2, {"a": object()})),
     cytape.Graph().placeholder("float64"),
@@ -106,7 +106,7 @@ def test_messages_are_brief():
     assert brief("x" * 1000) == "'" + "x" * 76 + "..."
 
 
-@pytest.mark.parametrize("damage", [
+@each("damage", [
     lambda w: w.__setitem__(0, {"tuple": [0, 1]}), lambda w: w.__setitem__(1, {"tuple": [1]}),
     lambda w: w.__setitem__(2, 3), lambda w: w.__setitem__(3, {"tuple": [{"tuple": [0, -1]}] * 2}),
     lambda w: w.__setitem__(3, {"tuple": []}), lambda w: w.pop(),

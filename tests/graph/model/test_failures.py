@@ -10,6 +10,7 @@ from cytape.graph.model.failures import note_operation, where_built
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
 from cytape.ops.calls.symbolic import SymbolicGraph
+from tests.cases import each
 
 
 def test_an_unknown_location_is_left_out():
@@ -33,7 +34,7 @@ def test_graphs_without_names_tell_the_op_type():
         assert note.startswith(f"while a graph {expected}{__file__}:")
 
 
-@pytest.mark.parametrize("f, shapes", [
+@each("f, shapes", [
     (lambda x, y: cnp.sum(x) * 2.0 + x @ y, [(3, 2), (3, 2)]),
     (lambda x, y: x * y, [(3, 2), (2, 2)]),
     (lambda x, y: cnp.concatenate([x, y]), [(3, 2), (3, 3)]),
@@ -42,7 +43,7 @@ def test_graphs_without_names_tell_the_op_type():
     (lambda x, y: cytape.while_loop(
         lambda x: cnp.sum(x) < 99, lambda x: x @ x, [x]), [(3, 2), (1, 1)]),
 ])
-@pytest.mark.parametrize("derivative", [lambda f: f, cytape.grad])
+@each("derivative", [lambda f: f, cytape.grad])
 def test_what_does_not_fit_when_a_graph_runs_is_named_with_its_line(f, shapes, derivative):
     signature = [cytape.Spec.of((None, None), float)] * 2
     function = cytape.function(f, input_signature=signature)

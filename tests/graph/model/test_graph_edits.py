@@ -6,6 +6,7 @@ import pytest
 import cytape
 from cytape.graph.model.graph_edits import says_as_much
 from cytape.tensor import Spec
+from tests.cases import each
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ def test_inputs_and_nodes_that_there_are(graph):
         graph.rewire({}, {})
 
 
-@pytest.mark.parametrize("shape, other, expected", [
+@each("shape, other, expected", [
     ((2,), (2,), True), ((2,), (3,), False), ((2,), (2, 1), False), ((), None, True),
     (None, (), False), (None, None, True), ((None, 3), (None, 3), True), ((2, 3), (None, 3), True),
     ((2, 3), (None, None), True), ((None, 3), (2, 3), False), ((None,), (None, None), False),

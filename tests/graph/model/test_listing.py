@@ -6,6 +6,7 @@ import pytest
 import cytape
 from cytape.graph.model.listing import short
 from cytape.ops.engine.op_kinds import general
+from tests.cases import each
 
 declared_halves = general(
     "DeclaredListedHalves", lambda x, at: (x[:at], x[at:]), shape_rule=lambda x, at: (x, x))
@@ -93,7 +94,7 @@ def test_control_inputs_and_devices_are_noted(graph):
     assert lines(graph) == ["a = NoOp() -> ()", "b = NoOp() -> () [after a; on cpu:1]"]
 
 
-@pytest.mark.parametrize(("value", "text"), [
+@each(("value", "text"), [
     (None, "None"), ("ij,jk->ik", "'ij,jk->ik'"), (1.5, "1.5"), ((1,), "(1,)"),
     ((slice(None), slice(1, None), slice(None, 5, -1)), "(:, 1:, :5:-1)"),
     ((None, Ellipsis), "(None, ...)"), (np.dtype("float32"), "float32"),

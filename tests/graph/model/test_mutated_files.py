@@ -25,8 +25,7 @@ def test_a_process_that_dies_or_finds_a_fault_is_noticed(monkeypatch):
     assert mutated_files.check_all(range(5)) == [1, 3]
 
 
-@each("n_inputs", [0, 1, 2, 3, 65])
-@each("name", list(OPS))
+@each(n_inputs=[0, 1, 2, 3, 65], name=list(OPS))
 def test_an_op_of_any_number_of_inputs_is_built_or_raises(name, n_inputs):
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (2, 2))

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph.model.names import Names, UniqueNames, checked_name
+from tests.cases import each
 
 
 def names_of(graph):
@@ -23,7 +24,7 @@ def test_unique_names_take_linear_time():
     assert [names.take("a") for _ in range(20000)][-1] == "a_19999"
 
 
-@pytest.mark.parametrize("name", ["", "a b", "-a", "_a", "/a", "a/", "a:0", "ä", "a\n"])
+@each("name", ["", "a b", "-a", "_a", "/a", "a/", "a:0", "ä", "a\n"])
 def test_invalid_names_are_refused(name):
     with pytest.raises(ValueError, match="is not a valid name"):
         checked_name(name)
@@ -55,7 +56,7 @@ def test_given_names_are_made_unique_in_order_of_making():
     assert names_of(graph) == ["Tanh", "Tanh_1", "Tanh_1_1", "c", "c_1"]
 
 
-@pytest.mark.parametrize("ask_early", [False, True])
+@each("ask_early", [False, True])
 def test_names_do_not_depend_on_when_they_are_asked_for(ask_early):
     graph = cytape.Graph()
 
@@ -114,7 +115,7 @@ def test_a_slash_enters_exactly_that_scope():
     assert names_of(graph) == ["a/NoOp", "a/NoOp_1", "c/d/NoOp"]
 
 
-@pytest.mark.parametrize("name", [None, ""])
+@each("name", [None, ""])
 def test_no_name_leaves_all_scopes(name):
     graph = cytape.Graph()
     with graph.name_scope("a"):
@@ -135,7 +136,7 @@ def test_scopes_and_ops_share_their_names():
     assert names_of(graph) == ["a", "a_1/NoOp", "a_2"]
 
 
-@pytest.mark.parametrize("name", ["a b", "/", "a//", ":"])
+@each("name", ["a b", "/", "a//", ":"])
 def test_invalid_scopes_are_refused(name):
     with pytest.raises(ValueError, match="is not a valid name"):
         cytape.Graph().name_scope(name)

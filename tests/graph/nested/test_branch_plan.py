@@ -10,6 +10,7 @@ from cytape.graph.control.while_op import Loop
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.recording.state import building_into
+from tests.cases import each
 from tests.graph.plans import plan_of
 
 
@@ -22,8 +23,7 @@ def branch_plan(program, *shapes):
     return plan
 
 
-@pytest.mark.parametrize("size", [1, 3, 500])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@each(size=[1, 3, 500], sign=[1.0, -1.0])
 def test_one_of_two_is_run(sign, size):
     plan = branch_plan(lambda x, y: cytape.cond(
         cnp.sum(x) > 0, lambda: (x * y, y, x), lambda: (x, y[::-1] + 1.0, x)), (size,), (size,))
@@ -44,8 +44,7 @@ def test_branches_of_several_shapes_are_left_to_python():
         assert f(-np.ones(3)).shape == (1,)
 
 
-@pytest.mark.parametrize("size", [1, 3, 500])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@each(size=[1, 3, 500], sign=[1.0, -1.0])
 def test_what_the_iterations_of_a_loop_leave_is_returned(sign, size):
     def program(x):
         y = cytape.cond(cnp.sum(x) > 0, lambda: cnp.sum(rows(x, 5)), lambda: cnp.sum(x * x))
@@ -65,7 +64,7 @@ def test_what_the_iterations_of_a_loop_leave_is_returned(sign, size):
         np.testing.assert_allclose(plan.run([x])[1], expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("which", [True, False])
+@each("which", [True, False])
 def test_stacks_are_returned_from_both_branches_more_than_once(which):
     body = cytape.function(lambda y: (cnp.sin(y), y * 2.0)).get_concrete_function(
         cytape.Spec.of((2,), float))

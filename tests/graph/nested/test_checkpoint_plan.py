@@ -18,7 +18,7 @@ from cytape.graph.run import interpreter
 from cytape.graph.run.plan import Plan
 from cytape.ops.engine.op_kinds import general
 from cytape.tensor.values.spec import Spec
-from tests.cases import grouped
+from tests.cases import each, grouped
 from tests.graph.plans import plan_of, symbols
 
 taken = {"steps": 0}
@@ -88,7 +88,7 @@ def test_the_gradient_is_the_plain_one(name, dtype, options):
                 np.testing.assert_allclose(in_python, right, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("options", [{}, {"checkpoints": 1}, {"checkpoints": "auto"}], ids=str)
+@each("options", [{}, {"checkpoints": 1}, {"checkpoints": "auto"}], ids=str)
 def test_what_was_drawn_is_sliced(options):
     @cytape.function
     def f(x):
@@ -138,7 +138,7 @@ def test_the_loop_stores_the_snapshots_that_its_gradient_begins_with(n, states):
     assert found <= 1.16 * fewest_advances(n, states) + 2 * n
 
 
-@pytest.mark.parametrize(("n", "states"), [(30, 1), (40, 4), (1000, 10)])
+@each(("n", "states"), [(30, 1), (40, 4), (1000, 10)])
 def test_a_gradient_from_outside_takes_the_fewest_steps(n, states):
     # The loop has been taken; then it is known how many steps there are.
     found = steps_taken(cytape.grad(cytape.function(steps_of(n, checkpoints=states))))
@@ -154,12 +154,12 @@ def test_a_loop_that_says_how_long_it_is_takes_the_fewest_steps(n, states):
         assert found == fewest_advances(n + 1, states) + n
 
 
-@pytest.mark.parametrize("options", [{"checkpoints": "auto"}, {"memory_budget": 4000}], ids=str)
+@each("options", [{"checkpoints": "auto"}, {"memory_budget": 4000}], ids=str)
 def test_blocks_take_every_step_twice(options):
     assert steps_taken(cytape.function(cytape.grad(steps_of(500, **options)))) == 2 * 500
 
 
-@pytest.mark.parametrize("options", [{"checkpoints": 3}, {"checkpoints": "auto"}], ids=str)
+@each("options", [{"checkpoints": 3}, {"checkpoints": "auto"}], ids=str)
 def test_an_inner_loop_keeps_the_snapshots_of_one_iteration(options):
     n, m = 5, 12
 
@@ -192,7 +192,7 @@ def test_snapshots_in_loops_with_snapshots():
                 np.testing.assert_allclose(found, right, rtol=1e-12)
 
 
-@pytest.mark.parametrize("maximum", [4, 11, 50])
+@each("maximum", [4, 11, 50])
 def test_a_limit_and_a_condition(maximum):
     def program(x, a, **options):
         y, _ = cytape.while_loop(
@@ -210,7 +210,7 @@ def test_a_limit_and_a_condition(maximum):
                 np.testing.assert_array_equal(x, right)
 
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {"checkpoints": 2}, {"checkpoints": 5}, {"checkpoints": "auto"}, {"memory_budget": 600}],
     ids=str)
 def test_wherever_a_loop_ends(options):
@@ -262,7 +262,7 @@ def test_states_of_other_shapes_than_the_first_are_not_stored():
             np.testing.assert_allclose(few(x, n), plain(x, n), rtol=1e-14)
 
 
-@pytest.mark.parametrize("traced", [counted, cnp.sin])
+@each("traced", [counted, cnp.sin])
 def test_snapshots_of_shapes_that_only_a_run_knows(traced):
     def program(x, **options):
         return cnp.sum(cytape.while_loop(

@@ -60,9 +60,7 @@ STEPS = {
 }
 
 
-@each("size", [1, 3, LARGE])
-@each("n", [0, 1, 2, 7])
-@each("name", STEPS)
+@each(size=[1, 3, LARGE], n=[0, 1, 2, 7], name=STEPS)
 def test_what_becomes_of_variables(name, n, size):
     rng = np.random.default_rng(0)
     check(looped(STEPS[name], n), rng.normal(size=size), rng.normal(size=size))

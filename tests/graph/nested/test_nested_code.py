@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.values.spec import symbolic_spec
+from tests.cases import each
 
 
 def deep(x, depth):
@@ -14,7 +15,7 @@ def deep(x, depth):
     return cytape.cond(x < 100.0, lambda: deep(x, depth - 1), lambda: x)
 
 
-@pytest.mark.parametrize("depth", [1, 10])
+@each("depth", [1, 10])
 def test_bodies_within_bodies(depth):
     f = cytape.function(lambda x: deep(x, depth))
     for _ in range(3):
@@ -89,7 +90,7 @@ def branches_of_branches(x):
                     (cytape.constant(0), x))[1])))
 
 
-@pytest.mark.parametrize("x", [[0.3, 0.8], [-0.3, -0.2, -0.1], [-1.5, -0.2], [-3.0, 0.4]])
+@each("x", [[0.3, 0.8], [-0.3, -0.2, -0.1], [-1.5, -0.2], [-3.0, 0.4]])
 def test_higher_orders_of_branches_within_branches_of_unknown_extents(x):
     x = np.array(x)
 

@@ -41,8 +41,7 @@ OPS = {
 }
 
 
-@each("dtype", ["float64", "float32", "complex128", "int64", "bool"])
-@each("axis", [0, 1, 2])
+@each(dtype=["float64", "float32", "complex128", "int64", "bool"], axis=[0, 1, 2])
 @each("index", [ONE, SOME, np.array([], int)], ids=str)
 @each("name", OPS)
 def test_as_the_reference(name, index, axis, dtype):
@@ -87,7 +86,7 @@ def test_what_is_still_read_is_not_written_over():
     np.testing.assert_array_equal(x, before)
 
 
-@pytest.mark.parametrize("index, found", [
+@each("index, found", [
     (300, "index 300 is out of range for size 300"), (-1, "index -1 is out of range"),
     (3, "index 3 is written a second time"), ([4, 4], "index 4 is written a second time")])
 def test_errors(index, found):
@@ -114,7 +113,7 @@ def test_errors(index, found):
     assert any("Checked" in note for note in raised.value.__notes__)
 
 
-@pytest.mark.parametrize("build", [
+@each("build", [
     lambda x, row, i: taken_op(x, i, N, axis=2), lambda x, row, i: cleared_op(x, i, axis=5),
     lambda x, row, i: update_rows_op(x, row[:2], i, N, axis=0),
     lambda x, row, i: mark_op(x > 0, i)])
@@ -296,8 +295,7 @@ def efforts(program, mode, n):
     return loops
 
 
-@each("mode", ["value", "gradient", "tangent", "gradient twice"])
-@each("program", PROGRAMS)
+@each(mode=["value", "gradient", "tangent", "gradient twice"], program=PROGRAMS)
 def test_an_iteration_takes_as_much_whatever_the_size(program, mode):
     if (program, mode) == (in_an_inner_loop, "tangent"):
         return  # the inner loop and its tangents are two loops, of which one copies the array
@@ -306,8 +304,7 @@ def test_an_iteration_takes_as_much_whatever_the_size(program, mode):
     assert efforts(program, mode, 4000) == efforts(program, mode, 40_000)
 
 
-@pytest.mark.parametrize("program", [
-    written, of_the_one_before, of_two_before, in_a_branch, in_an_inner_loop])
+@each("program", [written, of_the_one_before, of_two_before, in_a_branch, in_an_inner_loop])
 def test_nothing_of_the_array_is_kept_for_the_gradient(program):
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())

@@ -14,6 +14,7 @@ from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.run.plan import Plan
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.values.spec import Spec
+from tests.cases import each
 from tests.graph.passes.graphs import subgraph_of
 
 
@@ -47,7 +48,7 @@ def planned(shape, operands, indices):
     return Plan(subgraph).run(operands)[0].numpy()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "float16", "longdouble"])
+@each("dtype", ["float64", "float32", "complex128", "float16", "longdouble"])
 def test_parts_of_a_vector(dtype):
     x = np.arange(1, 6).astype(dtype)
     check((9,), [x, x, x, x[0]], [slice(0, 5), slice(None, None, 2), slice(8, 3, -1), -1])

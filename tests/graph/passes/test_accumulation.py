@@ -11,6 +11,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.passes.fusion import fused
 from cytape.graph.run.interpreter import run
+from tests.cases import each
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,
@@ -54,7 +55,7 @@ def test_whole_terms_and_parts_are_added_in_the_order_of_the_sum():
     assert sum(index is None for index in terms[0]) == 1
 
 
-@pytest.mark.parametrize("part", [
+@each("part", [
     lambda x: x[1:][x[1:] > -0.73] * 5.0, lambda x: x[::2][x[::2] < 0.5],
     lambda x: x[::-1][cnp.argsort(x[::-1])[:3]]])
 def test_elements_in_places_that_a_run_tells_of_a_part_are_added_to_that_part(part):
@@ -174,7 +175,7 @@ def test_random_programs_compute_the_same(program):
     found(function, *arrays)
 
 
-@pytest.mark.parametrize("n_whole", [0, 1])
+@each("n_whole", [0, 1])
 def test_broadcast_terms_beside_one_that_is_placed_at_run_time(n_whole):
     def f(x, mask):
         y = 2.0 * cnp.sum(x) + 3.0 * cnp.sum(x[mask]) + cnp.sum(x) * cnp.sum(x)

@@ -13,6 +13,7 @@ from cytape.graph.passes import optimise
 from cytape.graph.passes.composites import decomposed
 from cytape.graph.run.plan import Plan
 from cytape.ops.engine.op_kinds import general, linear
+from tests.cases import each
 from tests.graph.passes.graphs import GraphWithControls, check_same, names, subgraph_of
 
 RNG = np.random.default_rng(0)
@@ -36,8 +37,7 @@ COMPOSITES = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", COMPOSITES)
+@each(dtype=[np.float64, np.float32], name=COMPOSITES)
 def test_they_compute_the_same_without_python(name, dtype):
     x = RNG.normal(size=(5, 7)).astype(dtype)
     subgraph = subgraph_of(COMPOSITES[name], x)
@@ -67,10 +67,10 @@ def test_special_values_are_the_same(name, row):
         np.testing.assert_array_equal(result, COMPOSITES[name](x))
 
 
-@pytest.mark.parametrize("x", [
+@each("x", [
     np.array([1.0, np.inf]), np.array([-np.inf] * 2), np.array([1e200, 2.0]),
     np.array([0.0, 0.0])], ids=str)  # fmt: skip
-@pytest.mark.parametrize("name", [name for name in COMPOSITES if " " not in name])
+@each("name", [name for name in COMPOSITES if " " not in name])
 def test_warnings_are_the_same(name, x):
     def caught(run):
         with warnings.catch_warnings(record=True) as found, np.errstate(all="warn", under="ignore"):
@@ -82,7 +82,7 @@ def test_warnings_are_the_same(name, x):
     assert caught(lambda: plan.run([x])) == caught(lambda: COMPOSITES[name](x))
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda x: cnp.var(x, ddof=4), lambda x: cnp.var(x, dtype=np.float64)])  # fmt: skip
 def test_what_has_no_composition_is_called(function):
     x = np.arange(4, dtype=np.float32)
@@ -93,7 +93,7 @@ def test_what_has_no_composition_is_called(function):
         check_same(subgraph, decomposed(subgraph), [x])
 
 
-@pytest.mark.parametrize("x", [
+@each("x", [
     RNG.normal(size=4).astype(np.float16), RNG.normal(size=4) + 1j, np.arange(4), np.zeros(0)],
     ids=lambda x: f"{x.dtype}-{x.size}")  # fmt: skip
 def test_other_dtypes_and_nothing_at_all_are_left_to_numpy(x):

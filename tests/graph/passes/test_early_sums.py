@@ -1,7 +1,6 @@
 """Sums of many large arrays: each is added as soon as it is there, whatever other passes do."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -9,6 +8,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.graph.passes.early_sums import with_sums_early
 from cytape.graph.run.plan import Plan
+from tests.cases import each
 from tests.graph.passes.graphs import check_same, names, subgraph_of
 
 LARGE, USES = 1 << 19, 20
@@ -41,8 +41,7 @@ def gradient_of(terms, way, n):
     return Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(gradient),))
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("terms", TERMS)
+@each(way=WAYS, terms=TERMS)
 def test_a_gradient_of_many_uses_takes_the_memory_of_few(terms, way):
     subgraph = gradient_of(terms, way, LARGE)
     for one in with_sums_early(subgraph), optimise(subgraph):

@@ -1,7 +1,6 @@
 """Constant folding, and ops that leave their input unchanged."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 import cytape
@@ -10,6 +9,7 @@ from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.ops.adjoints.conform import broadcast_to_op, cast_op, sum_to_op
 from cytape.ops.engine.op_kinds import OPS, nondifferentiable, structural
+from tests.cases import each
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,
@@ -64,7 +64,7 @@ def test_parts_of_a_repeated_number_are_that_number_repeated():
     assert {*found} == {"GetItem", "BroadcastTo"} and found["GetItem"] == 2
 
 
-@pytest.mark.parametrize("view", [
+@each("view", [
     lambda x: cnp.flip(x, 0), lambda x: cnp.diagonal(x), lambda x: cnp.swapaxes(x, 0, 1),
     lambda x: cnp.unstack(x)[1], lambda x: cnp.rot90(x)])
 def test_any_view_of_a_repeated_number_is_that_number_repeated(view):
@@ -74,7 +74,7 @@ def test_any_view_of_a_repeated_number_is_that_number_repeated(view):
     assert {*folded(function, np.array(2.0))} == {"BroadcastTo", "Multiply"}
 
 
-@pytest.mark.parametrize("shift", [
+@each("shift", [
     OPS["Imag"],  # zeros, for real numbers
     structural("DeclaredShift", lambda x: np.concatenate([x[1:], np.zeros(1)]),
                lambda results, operands: [(results[0][:-1], operands[0][1:])], lambda x: x,
@@ -112,7 +112,7 @@ def test_what_raises_is_left_to_be_run():
     assert names(simplest(subgraph)) == {"DeclaredFailing": 1, "Multiply": 1}
 
 
-@pytest.mark.parametrize("name", ["log", "reciprocal"])
+@each("name", ["log", "reciprocal"])
 def test_what_warns_is_left_to_be_run(name):
     found = constants_of(lambda: getattr(cnp, name)(cytape.constant(0.0)))
     assert found == {name.title(): 1, "Multiply": 1}
@@ -138,7 +138,7 @@ def test_a_transposed_constant_remains_a_view():
     assert found == {"Transpose": 1, "MatMul": 1}
 
 
-@pytest.mark.parametrize("view", [cnp.flip, lambda x: cnp.swapaxes(x, 0, 1), lambda x: x[::2]])
+@each("view", [cnp.flip, lambda x: cnp.swapaxes(x, 0, 1), lambda x: x[::2]])
 def test_other_views_of_constants_are_folded_with_their_readers(view):
     rows = np.arange(6.0).reshape(3, 2)
     assert constants_of(lambda: cnp.sum(cnp.exp(view(cytape.constant(rows))))) == {"Multiply": 1}
@@ -170,7 +170,7 @@ NEUTRAL = {
 }
 
 
-@pytest.mark.parametrize("function", NEUTRAL.values(), ids=NEUTRAL)
+@each("function", NEUTRAL.values(), ids=NEUTRAL)
 def test_ops_that_change_nothing_are_left_out(function):
     assert folded(lambda x: cnp.sqrt(function(x)), SPECIAL) == {"Sqrt": 1}
 
@@ -189,7 +189,7 @@ NOT_NEUTRAL = {
 }
 
 
-@pytest.mark.parametrize("function", NOT_NEUTRAL.values(), ids=NOT_NEUTRAL)
+@each("function", NOT_NEUTRAL.values(), ids=NOT_NEUTRAL)
 def test_ops_that_change_something_are_kept(function):
     assert sum(folded(lambda x: cnp.sqrt(function(x)), SPECIAL).values()) == 2
 

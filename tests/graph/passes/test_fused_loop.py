@@ -2,7 +2,6 @@
 
 
 import numpy as np
-import pytest
 
 from cytape.tensor.values.buffer import release_kept
 from cytape.tensor.values.spec import Spec
@@ -11,8 +10,7 @@ from tests.graph.passes.fused import SIZES, call, check, made, spec_of
 from tests.threads import in_threads
 
 
-@each("dtype", ["float64", "float32"])
-@each("size", [*SIZES, 1_000_003])
+@each(dtype=["float64", "float32"], size=[*SIZES, 1_000_003])
 def test_sums_are_as_accurate_as_numpys(size, dtype):
     x = np.random.default_rng(0).uniform(size=size).astype(dtype)
     op = made(
@@ -33,7 +31,7 @@ def test_a_sum_of_one_block_is_numpys_to_the_bit():
     check(spec_of(x), [x], [call("Exp", 0), call("Sum", 1, axis=None)], [2])
 
 
-@pytest.mark.parametrize(
+@each(
     "shapes",
     [
         [(4, 80), (80,)], [(4, 80), (4, 1)], [(4, 80), (4, 1), (80,)], [(4, 1), (80,)],

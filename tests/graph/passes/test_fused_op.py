@@ -12,14 +12,13 @@ CHAIN = [
 ]
 
 
-@each("dtype", ["float64", "float32"])
-@each("size", SIZES)
+@each(dtype=["float64", "float32"], size=SIZES)
 def test_chains_agree_to_the_bit(size, dtype):
     x = np.random.default_rng(0).normal(size=size).astype(dtype)
     check(spec_of(x), [x, np.array(0.3, dtype)], CHAIN, [8, 3, 6])
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each("size", SIZES)
 def test_comparisons_and_selections_agree(size):
     x = np.random.default_rng(0).normal(size=size)
     known = x > 1
@@ -61,7 +60,7 @@ def test_what_nobody_reads_does_no_harm():
     check(spec_of(x), [x, x], [call("Exp", 0), call("Sin", 0), call("Cos", 3)], [4])
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "match"), [("Log", "divide by zero"), ("Sqrt", None), ("Reciprocal", "divide by zero")]
 )
 def test_warnings_are_numpys(name, match):

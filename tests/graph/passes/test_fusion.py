@@ -11,6 +11,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.fusion import fused
 from cytape.graph.run.interpreter import run
 from cytape.ops.engine.op_kinds import nondifferentiable
+from tests.cases import each
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,
@@ -208,7 +209,7 @@ def test_random_programs_compute_the_same(program):
         check_same(before, fused(after, least), arrays, rtol, any_condition=True)
 
 
-@pytest.mark.parametrize("n", [5000, 1 << 20])
+@each("n", [5000, 1 << 20])
 def test_a_mask_is_in_the_loop_that_reads_it(n):
     graph = Graph()
     with graph.as_default():

@@ -1,11 +1,11 @@
 """Groups of elementwise ops: what is fused, and what is not."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.passes.fusion import fused
+from tests.cases import each
 from tests.graph.passes.graphs import fused_groups, names, simplest, subgraph_of, with_gradients
 
 X = np.linspace(-1, 1, 70)
@@ -81,7 +81,7 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("name", FOUND)
+@each("name", FOUND)
 def test_what_becomes_one_op(name):
     function, arrays, counts, sizes = FOUND[name]
     assert fused_groups(function, *arrays, rtol=1e-15) == (counts, sizes)
@@ -91,7 +91,7 @@ def test_the_least_size_of_a_group_may_be_given():
     assert fused_groups(lambda x: cnp.exp(-x), X[:5], least=5) == ({}, [2])
 
 
-@pytest.mark.parametrize("dtype", "?bBhHiIlLqQefdgFDG")
+@each("dtype", "?bBhHiIlLqQefdgFDG")
 def test_comparisons_of_any_dtype(dtype):
     x = np.arange(70).astype(dtype)
     chain = fused_groups(lambda x: (x > 0) & (x < 5), x)
@@ -101,7 +101,7 @@ def test_comparisons_of_any_dtype(dtype):
     assert sum(selection[0].values()) + sum(selection[1]) == 4
 
 
-@pytest.mark.parametrize("dtype", ["int64", "uint8", "float16", "longdouble", "complex64"])
+@each("dtype", ["int64", "uint8", "float16", "longdouble", "complex64"])
 def test_functions_that_compare_what_is_not_fused(dtype):
     x, labels = cytape.constant(np.ones(5000)), cytape.constant(np.ones(5000, dtype))
     f = cytape.function(lambda x, n: cnp.where((n > 0) & (n < 5), x, 0.0).sum())
@@ -113,8 +113,7 @@ def test_functions_that_compare_what_is_not_fused(dtype):
         assert tape.gradient(y, x).numpy().tolist() == [1.0] * 5000
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: cnp.maximum(x, 2.0), lambda x: cnp.clip(x, -1.0, 2.0), cnp.abs])
+@each("function", [lambda x: cnp.maximum(x, 2.0), lambda x: cnp.clip(x, -1.0, 2.0), cnp.abs])
 def test_gradients_of_half_precision_that_compare(function):
     x = cytape.constant(np.linspace(-5, 5, 5000).astype("float16"))
     expected = cytape.grad(lambda x: cnp.sum(function(x)))(x)
@@ -163,7 +162,7 @@ def of_a_function_inside(x):
     return [cytape.function(cytape.grad(lambda x: cnp.sum(cnp.sin(x))))(x), cnp.sin(2.0 * x)]
 
 
-@pytest.mark.parametrize(("function", "expected"), [
+@each(("function", "expected"), [
     (both, []), (lambda x: [cnp.cos(x), cnp.sin(x)], []),
     (with_gradients(lambda x: cnp.sum(both(x))), []),  # each is the program's own, too
     (gradient_then_cosine, []), (tangent, ["Cos"]), (of_a_function_inside, ["Cos"]),
@@ -181,7 +180,7 @@ def test_a_faster_sine_or_cosine_is_worth_an_op_of_its_own():
     assert "Fused" not in names(small)
 
 
-@pytest.mark.parametrize("size", [64, 65, 500, 5000])
+@each("size", [64, 65, 500, 5000])
 def test_what_a_program_computes_is_numpys_to_the_bit(size):
     x = np.linspace(-100, 100, size)
     expected = np.sin(x) + np.cos(x)

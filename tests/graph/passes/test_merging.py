@@ -1,7 +1,6 @@
 """Common subexpressions: what is the same, and what only looks like it."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 import cytape
@@ -9,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.ops.engine.op_kinds import general, nondifferentiable
+from tests.cases import each
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,
@@ -63,7 +63,7 @@ EQUAL = [
 ]
 
 
-@pytest.mark.parametrize("value", EQUAL, ids=repr)
+@each("value", EQUAL, ids=repr)
 def test_attributes_are_compared_by_value(value):
     if isinstance(value, (float, complex, tuple, bytes)):
         copies = [eval(repr(value), {"nan": float("nan")}) for _ in range(2)]
@@ -95,7 +95,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("a", "b"), DIFFERENT, ids=repr)
+@each(("a", "b"), DIFFERENT, ids=repr)
 def test_attributes_that_differ_or_cannot_be_compared_keep_calls_apart(a, b):
     found = merged(lambda x: scale(x, by=a) + scale(x, by=b), X)
     assert found == {"DeclaredScale": 2, "Add": 1}

@@ -1,7 +1,6 @@
 """All passes together: on the programs that are timed, and on random ones."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 import cytape
@@ -11,12 +10,13 @@ from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.tensor.values.spec import Spec
+from tests.cases import each
 from tests.graph.passes.graphs import check_same, names, programs, subgraph_of, with_gradients
 
 WORKLOADS = workloads(small=True) + more_workloads(small=True)
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+@each("workload", WORKLOADS, ids=lambda w: w.name)
 def test_gradients_of_programs_are_the_same(workload):
     data = workload.constants(cytape.constant)
     function = with_gradients(lambda *inputs: workload.function(cnp, *inputs, *data))

@@ -1,12 +1,12 @@
 """Removal of recomputation from plans that store less without it."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.graph.passes.repeats import splits_fused, without_repeats
+from tests.cases import each
 
 SIZE = 5000
 
@@ -44,7 +44,7 @@ WAYS = {
     "nested": lambda: gradient(twice(cytape.recompute_grad(cytape.recompute_grad(tanhs))))}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_nothing_is_left_of_repeats(way):
     repeated, plain = WAYS[way](), gradient(twice(tanhs))
     assert splits_fused(optimise(repeated))
@@ -54,7 +54,7 @@ def test_nothing_is_left_of_repeats(way):
     assert count(undone, "CheckpointedCall") == 0
 
 
-@pytest.mark.parametrize("f, shape", [
+@each("f, shape", [
     (lambda x: x @ np.tanh(x @ np.tanh(x @ x)), (70, 70)),  # fuses nothing
     (tanhs, (100,))])                                       # is too small for it
 def test_repeats_that_split_nothing_are_told_apart(f, shape):
@@ -71,7 +71,7 @@ def test_identities_that_a_user_has_wait_still_wait():
         y = np.tanh(np.sin(h))
         fetches = [y, *cytape.gradients(y, x, checkpoints=[h]), *cytape.gradients(y, x)]
     session, values = cytape.Session(graph), np.linspace(0.1, 1.0, SIZE)
-    for i, fetch in enumerate(each for each in fetches for _ in range(3)):
+    for i, fetch in enumerate(fetch for fetch in fetches for _ in range(3)):
         session.run(fetch, {x: values})
         assert float(v) == 2.0 + i
 
@@ -91,9 +91,7 @@ def test_draws_are_the_same_in_both_passes():
         assert np.array_equal(a == 0, b == 0)
 
 
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("way", [
-    cytape.recompute_grad, lambda f: cytape.function(f, checkpoints="memory")])
+@each(order=[1, 2], way=[cytape.recompute_grad, lambda f: cytape.function(f, checkpoints="memory")])
 def test_what_is_fed_of_a_call_is_read_where_nothing_is_repeated(way, order):
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (SIZE,))

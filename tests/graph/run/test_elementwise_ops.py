@@ -29,7 +29,7 @@ OF_ONE = {
 }
 
 
-@pytest.mark.parametrize("function", OF_ONE.values(), ids=OF_ONE)
+@each("function", OF_ONE.values(), ids=OF_ONE)
 @each("shape", [(), (1, 1), (40, 1)])
 def test_of_operands_that_are_one_item_one_is_computed(function, shape):
     """Operands that are one number everywhere have results that are one number everywhere."""

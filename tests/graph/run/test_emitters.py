@@ -12,6 +12,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.fusion import fused
 from cytape.graph.run.plan import Plan
 from cytape.ops.engine.op_kinds import OPS
+from tests.cases import each
 from tests.graph.plans import assert_as_reference, symbols
 
 
@@ -110,7 +111,7 @@ def test_complex_and_half_precision():
         assert plan.n_calls == 0
 
 
-@pytest.mark.parametrize("x, y", [
+@each("x, y", [
     (np.array([b"aaaa", b"bb"]), np.array([b"cccccccc", b"d"])),
     (np.array([1, 2], "M8[D]"), np.array([1, 2], "M8[s]")),
 ])
@@ -197,7 +198,7 @@ def test_groups_read_strided_operands(view, reader, dtype):
             traced(cytape.constant(x)).numpy(), expected, rtol=100 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("view", ["reversed", "rows reversed", "every other", "broadcast"])
+@each("view", ["reversed", "rows reversed", "every other", "broadcast"])
 def test_groups_copy_strided_operands_block_by_block(view):
     graph = Graph()
     x = graph.placeholder("float64", (3, 4000))
@@ -206,8 +207,8 @@ def test_groups_copy_strided_operands_block_by_block(view):
     assert Plan(fused(subgraph)).peak_bytes < 3 * 8 * 4000
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "float64"])
-@pytest.mark.parametrize("turn", [lambda x: x, lambda x: x[::-1, ::2], lambda x: x.T])
+@each("dtype", ["complex64", "complex128", "float32", "float64"])
+@each("turn", [lambda x: x, lambda x: x[::-1, ::2], lambda x: x.T])
 def test_parts_of_numbers_need_no_python(dtype, turn):
     array = np.linspace(1, 2, 12).reshape(3, 4).astype(dtype)
     if array.dtype.kind == "c":
@@ -220,8 +221,8 @@ def test_parts_of_numbers_need_no_python(dtype, turn):
     assert plan.n_calls == 0
 
 
-@pytest.mark.parametrize("of", ["bool", "int32", "int64", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("to", ["complex64", "complex128"])
+@each("of", ["bool", "int32", "int64", "float32", "float64", "complex64"])
+@each("to", ["complex64", "complex128"])
 def test_casts_to_complex_numbers_need_no_python(of, to):
     array = np.array([0, 1, 3, 1]).astype(of)
     graph = Graph()
@@ -239,8 +240,8 @@ def test_complex_numbers_made_real_are_left_to_numpy():
         assert assert_as_reference(graph, [x], [x.astype(float)], [np.ones(4, complex)]).n_calls
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int32", "float16", "float64", "complex128"])
-@pytest.mark.parametrize("shape", [(), (3, 4), (40, 50), (0, 3)])
+@each("dtype", ["bool", "int32", "float16", "float64", "complex128"])
+@each("shape", [(), (3, 4), (40, 50), (0, 3)])
 def test_zeros_and_ones_like_something(dtype, shape):
     graph = Graph()
     x = graph.placeholder(dtype, shape)

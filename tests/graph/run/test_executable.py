@@ -12,6 +12,7 @@ from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable, peak_of_runs, waits
 from cytape.graph.sessions.run_trace import RunTrace
+from tests.cases import each
 
 
 def executable_of(shape):
@@ -21,7 +22,7 @@ def executable_of(shape):
     return Executable(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
 
 
-@pytest.mark.parametrize("shape", [(3,), (None,)])
+@each("shape", [(3,), (None,)])
 def test_the_first_run_and_later_ones_agree(shape):
     executable = executable_of(shape)
     for x in np.eye(3):
@@ -37,7 +38,7 @@ def test_every_shape_has_its_plan():
             float(executable.run([x])[0]), np.sum(np.tanh(x) * x), rtol=1e-14)
 
 
-@pytest.mark.parametrize("fed", [[], [np.zeros(3)] * 2, [np.zeros(4)], [np.zeros(3, "float32")]])
+@each("fed", [[], [np.zeros(3)] * 2, [np.zeros(4)], [np.zeros(3, "float32")]])
 def test_what_does_not_fit_is_refused_and_nothing_is_lost(fed):
     executable = executable_of((3,))
     for _ in range(2):

@@ -15,10 +15,11 @@ from cytape.errors import GraphError
 from cytape.graph.model.graph import Graph
 from cytape.ops.engine.op_kinds import general
 from cytape.tensor.values.spec import Spec
+from tests.cases import each
 from tests.graph.plans import plan_of
 
 
-@pytest.mark.parametrize("n", [1, 8, 1000])
+@each("n", [1, 8, 1000])
 def test_results_outlive_later_runs(n):
     graph = Graph()
     x = graph.placeholder("float64", (n,))
@@ -149,8 +150,7 @@ def test_a_result_that_is_not_as_inferred_is_an_error():
         plan_of(graph, [x], [op(x) + 1.0]).run([np.ones(3)])
 
 
-@pytest.mark.parametrize("with_call", [False, True])
-@pytest.mark.parametrize("n", [1, 5, 5000])
+@each(with_call=[False, True], n=[1, 5, 5000])
 def test_warnings_are_numpys(n, with_call):
     graph = Graph()
     x = graph.placeholder("float64", (n,))
@@ -192,7 +192,7 @@ def test_warnings_go_where_numpys_go(capsys):
     assert capsys.readouterr().err == log.getvalue()
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (3000,)])
+@each("shape", [(), (5,), (3000,)])
 def test_what_warns_is_computed_right(shape):
     graph = Graph()
     x, y = graph.placeholder("float64", shape), graph.placeholder("float64", shape)
@@ -341,7 +341,7 @@ def test_results_of_calls_that_hand_back_their_argument_are_copied():
     np.testing.assert_array_equal(results[1].numpy(), np.sin(kept))
 
 
-@pytest.mark.parametrize("n", [3, 1000])
+@each("n", [3, 1000])
 def test_calls_that_show_their_argument_keep_its_value(n):
     graph = Graph()
     x = graph.placeholder("float64", (n,))

@@ -26,10 +26,8 @@ def same_bits(result, expected):
     assert result[~nan].tobytes() == expected[~nan].tobytes()
 
 
-@each("dtype", ["float64", "float32"])
-@each("shape", SIZES)
-@each("scalar", [None, 0, 1])
-@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide"])
+@each(dtype=["float64", "float32"], shape=SIZES, scalar=[None, 0, 1])
+@each("name", ["add", "subtract", "multiply", "divide"])
 def test_arithmetic(name, scalar, shape, dtype):
     shapes = [() if position == scalar else shape for position in range(2)]
     graph = Graph()
@@ -40,9 +38,7 @@ def test_arithmetic(name, scalar, shape, dtype):
         same_bits(result[0], getattr(np, name)(*arrays))
 
 
-@each("dtype", ["float64", "float32"])
-@each("shape", SIZES)
-@each("name", ["negative", "square"])
+@each(dtype=["float64", "float32"], shape=SIZES, name=["negative", "square"])
 def test_functions_of_one_operand(name, shape, dtype):
     graph = Graph()
     x = graph.placeholder(dtype, shape)
@@ -55,9 +51,7 @@ def test_functions_of_one_operand(name, shape, dtype):
 INTEGERS = [0, 1, -1, 3, -7, 2**31 - 1, -2**63, 2**63 - 1]
 
 
-@each("shape", [(), (7,), (3, 4)])
-@each("dtype", ["int64", "int32", "uint8"])
-@each("name", [
+@each(shape=[(), (7,), (3, 4)], dtype=["int64", "int32", "uint8"], name=[
     "add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal",
     "not_equal", "maximum", "bitwise_and", "floor_divide", "remainder"])
 def test_integers(name, dtype, shape):
@@ -117,8 +111,8 @@ def test_signed_and_unsigned_integers_are_compared_as_numpy_does():
     assert plan.run([np.array(-1), np.array(2**63, "uint64")])[0].item() is True
 
 
-@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor", "logical_not"])
-@pytest.mark.parametrize("dtype", ["bool", "int64", "float64"])
+@each("name", ["logical_and", "logical_or", "logical_xor", "logical_not"])
+@each("dtype", ["bool", "int64", "float64"])
 def test_logic(name, dtype):
     graph = Graph()
     n = getattr(np, name).nin
@@ -141,8 +135,8 @@ def test_conversions(view, dtype, to):
     same_bits(plan.run([array])[0], array[view].astype(to))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
-@pytest.mark.parametrize("shapes", [[(), (), ()], [(7,), (7,), (7,)], [(7,), (), (7,)],
+@each("dtype", ["float64", "float32", "int64"])
+@each("shapes", [[(), (), ()], [(7,), (7,), (7,)], [(7,), (), (7,)],
                                     [(3, 1), (4,), (3, 4)], [(0,), (0,), ()]])
 def test_selection(shapes, dtype):
     graph = Graph()

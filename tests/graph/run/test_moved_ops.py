@@ -1,7 +1,6 @@
 """Structural ops in plans, computed and differentiated without Python."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.graph.model.graph import Graph
@@ -40,7 +39,7 @@ MOVED = {
 }
 
 
-@pytest.mark.parametrize("function", MOVED.values(), ids=MOVED)
+@each("function", MOVED.values(), ids=MOVED)
 @each("dtype", ["float64", "float32", "complex128"])
 def test_what_only_moves_numbers(function, dtype):
     graph = Graph()
@@ -61,7 +60,7 @@ REPEATED = {
 }
 
 
-@pytest.mark.parametrize("function, times", REPEATED.values(), ids=REPEATED)
+@each("function, times", REPEATED.values(), ids=REPEATED)
 @each("dtype", ["float64", "float32", "complex128"])
 def test_a_gradient_that_is_repeated_alike_is_one_item(function, times, dtype):
     graph = Graph()

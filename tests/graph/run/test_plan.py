@@ -1,7 +1,6 @@
 """Plans against the plain-Python executor: every op of the table, and whole programs."""
 
 import numpy as np
-import pytest
 
 import cytape
 from bench.workloads import more_workloads, workloads
@@ -9,6 +8,7 @@ from cytape.graph.model.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.graph.run.plan import Plan
+from tests.cases import each
 from tests.graph.plans import assert_as_reference, symbols
 from tests.ops.forward_mode import as_tuple
 from tests.ops.test_op_table import calls
@@ -29,7 +29,7 @@ def test_every_op_alone(spec, case, dtype):
         assert_as_reference(graph, list(fed.values()), outputs, [inputs[i] for i in fed])
 
 
-@pytest.mark.parametrize("workload", workloads(True) + more_workloads(True), ids=lambda w: w.name)
+@each("workload", workloads(True) + more_workloads(True), ids=lambda w: w.name)
 def test_gradients_of_programs_run_without_python(workload):
     graph = Graph()
     with graph.as_default():

@@ -9,6 +9,7 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.plan import Plan
 from cytape.ops.adjoints.identity_groups import add_n
 from cytape.ops.engine.op_kinds import general
+from tests.cases import each
 from tests.graph.plans import assert_as_reference, plan_of
 
 
@@ -50,7 +51,7 @@ def test_a_placeholder_that_is_not_fed_is_named():
     assert float(plan_of(graph, [x], [x + 1.0]).run([np.array(1.0)])[0]) == 2.0
 
 
-@pytest.mark.parametrize("fed", [np.ones(3), np.ones(2, np.float32), np.ones((2, 1))])
+@each("fed", [np.ones(3), np.ones(2, np.float32), np.ones((2, 1))])
 def test_feeds_must_fit(fed):
     graph = Graph()
     x = graph.placeholder("float64", (2,))
@@ -111,8 +112,7 @@ def test_control_inputs_run_first():
     assert seen == [3.0]
 
 
-@pytest.mark.parametrize("feeds, fetches, keep", [((99,), (0,), ()), ((), (-1,), ()),
-                                                  ((0,), (0,), (7,))])
+@each("feeds, fetches, keep", [((99,), (0,), ()), ((), (-1,), ()), ((0,), (0,), (7,))])
 def test_positions_are_checked(feeds, fetches, keep):
     graph = Graph()
     graph.placeholder("float64", ())
@@ -120,7 +120,7 @@ def test_positions_are_checked(feeds, fetches, keep):
         Plan(Subgraph(graph, feeds, fetches, keep))
 
 
-@pytest.mark.parametrize("values", [[], [np.array(1.0)], [np.array(1.0)] * 3])
+@each("values", [[], [np.array(1.0)], [np.array(1.0)] * 3])
 def test_there_is_a_value_for_each_feed(values):
     graph = Graph()
     x, y = graph.placeholder("float64", ()), graph.placeholder("float64", ())
@@ -140,7 +140,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@each("view", VIEWS.values(), ids=VIEWS)
 def test_views_are_fetched_where_they_were_computed(view):
     array = np.random.default_rng(0).normal(size=(30, 40))
     graph = Graph()
@@ -206,7 +206,7 @@ FIRST = {
 }
 
 
-@pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
+@each("first", FIRST.values(), ids=FIRST)
 def test_sums_are_computed_where_the_last_is_fetched(first):
     array = np.random.default_rng(0).normal(size=(30, 40))
     graph = Graph()
@@ -224,7 +224,7 @@ def test_sums_are_computed_where_the_last_is_fetched(first):
         np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("method", ["add", "add_n"])
+@each("method", ["add", "add_n"])
 def test_a_sum_is_written_over_an_operand_beside_a_strided_one(method):
     array = np.random.default_rng(0).normal(size=(300, 40))
     graph = Graph()

@@ -11,6 +11,7 @@ from cytape.graph.model.graph import Graph
 from cytape.graph.run.plan_layout import poison_memory
 from cytape.graph.sessions.run_trace import RunTrace
 from cytape.ops.engine.op_kinds import general
+from tests.cases import each
 from tests.conftest import POISONS
 from tests.graph.plans import assert_as_reference, plan_of
 
@@ -83,7 +84,7 @@ def test_small_values_share_slots():
     assert plan.peak_bytes <= 4 * 64
 
 
-@pytest.mark.parametrize("order", [1, -1, 3])
+@each("order", [1, -1, 3])
 def test_free_blocks_are_joined(order):
     graph = Graph()
     x = graph.placeholder("float64", (10_000,))
@@ -128,8 +129,7 @@ keep, look = (general(name, function, shape_rule=lambda x: x) for name, function
     ("DeclaredKeep", _keep), ("DeclaredLook", _look)))
 
 
-@pytest.mark.parametrize("n", [1, 1000])
-@pytest.mark.parametrize("byte", POISONS)
+@each(n=[1, 1000], byte=POISONS)
 def test_memory_is_filled_before_each_run(byte, n):
     found.clear()
     graph = Graph()

@@ -9,11 +9,12 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph.run.plan_warnings import say
 from cytape.ops import OPS
+from tests.cases import each
 
 ERRORS = dict.fromkeys(("divide", "over", "under", "invalid"), "warn")
 
 
-@pytest.mark.parametrize("found, message", [
+@each("found, message", [
     (1, "divide by zero"), (2, "overflow"), (4, "underflow"), (8, "invalid value")])
 def test_warnings_are_in_numpys_words(found, message):
     with pytest.warns(RuntimeWarning, match=f"^{message} encountered in log$"):
@@ -66,7 +67,7 @@ def runs_of(function, array, n_runs=3):
     return found
 
 
-@pytest.mark.parametrize("start, function, messages", [
+@each("start, function, messages", [
     (0.0, lambda h: -cnp.log(h), ["divide by zero encountered in log"]),
     (-1.0, lambda h: cnp.square(cnp.sqrt(h)) * h, ["invalid value encountered in sqrt"]),
     (1e200, lambda h: cnp.log(_nothing(h * h)), [
@@ -83,10 +84,10 @@ def test_fused_ops_that_wrote_over_their_operands_say_the_same(start, function, 
         runs_of(function, array)
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda h: -h, cnp.absolute, lambda h: cnp.maximum(h, 0.0), lambda h: h > 0, cnp.isnan,
     cnp.sign, cnp.rint])  # fmt: skip
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 def test_loops_that_clear_the_flags_lose_no_warning(function, dtype):
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder(dtype, (5000,))

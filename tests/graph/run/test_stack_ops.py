@@ -7,13 +7,13 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError
 from cytape.ops.adjoints.extent_checks import ensure_shape
+from tests.cases import each
 from tests.graph.plans import plan_of
 
 ROWS = np.arange(6.0).reshape(3, 2)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 500])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+@each(n=[0, 1, 3, 500], dtype=["float64", "float32", "complex128", "int64", "bool"])
 def test_rows_are_copied(n, dtype):
     rows = np.arange(2.0 * n).reshape(n, 2).astype(dtype)
     squares = cytape.function(lambda x: cytape.map_fn(lambda row: row * row, x))

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.model.graph import Graph
+from tests.cases import each
 from tests.graph.plans import assert_as_reference, plan_of
 
 ALONG = [
@@ -29,11 +30,11 @@ def test_along_axes(function, shape, axis):
     assert plan_for(lambda x: function(x.T, axis=axis, keepdims=True), array).n_calls == 0
 
 
-@pytest.mark.parametrize("function", [np.cumsum, np.cumprod])
-@pytest.mark.parametrize("shape, axis", [
+@each("function", [np.cumsum, np.cumprod])
+@each("shape, axis", [
     ((7,), 0), ((1,), -1), ((3, 4), 0), ((3, 4), -1), ((2, 3, 4), 1), ((2, 1, 4), -2), ((0, 3), 1),
     ((100, 33), 0), ((33, 100), 1)], ids=str)  # fmt: skip
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 def test_accumulations(function, shape, axis, dtype):
     array = np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(dtype)
     graph = Graph()
@@ -45,19 +46,19 @@ def test_accumulations(function, shape, axis, dtype):
         np.testing.assert_array_equal(result, function(of, axis=axis))  # to the bit
 
 
-@pytest.mark.parametrize("function", [np.prod, np.cumprod, np.cumsum])
+@each("function", [np.prod, np.cumprod, np.cumsum])
 def test_products_and_accumulations_of_other_dtypes_are_left_to_numpy(function):
     for array in np.arange(1, 5), np.ones(3, complex), np.ones(4, np.float16):
         assert plan_for(lambda x: function(x, axis=0), array).n_calls == 1
     assert plan_for(lambda x: function(x, axis=0, dtype="float32"), np.ones(3)).n_calls == 1
 
 
-@pytest.mark.parametrize("axis", [0, 1, None])
+@each("axis", [0, 1, None])
 def test_the_product_of_nothing_is_one(axis):
     assert plan_for(lambda x: np.prod(x, axis=axis), np.ones((0, 3))).n_calls == 0
 
 
-@pytest.mark.parametrize("shape", [(4,), (1, 4), (3, 1), (1, 1), ()], ids=str)
+@each("shape", [(4,), (1, 4), (3, 1), (1, 1), ()], ids=str)
 def test_what_was_broadcast_is_summed(shape):
     graph = Graph()
     x = graph.placeholder("float64", shape)
@@ -67,8 +68,7 @@ def test_what_was_broadcast_is_summed(shape):
     assert assert_as_reference(graph, [x], gradient, [array]).n_calls == 0
 
 
-@pytest.mark.parametrize("axes", [(2, 1, 0), (1, 0, 2), (0, 2, 1)])
-@pytest.mark.parametrize("axis", [None, 0, (0, 2)])
+@each(axes=[(2, 1, 0), (1, 0, 2), (0, 2, 1)], axis=[None, 0, (0, 2)])
 def test_axes_in_another_order_are_summed_as_they_lie_in_memory(axes, axis):
     x = np.random.default_rng(0).normal(size=(30, 20, 10))
     expected = np.sum(np.transpose(x, axes), axis)
@@ -83,7 +83,7 @@ def test_terms_of_one_shape_are_added_and_others_left_to_numpy():
     assert plan_for(lambda x: np.sum(x[:0], axis=0), array).n_calls == 0
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda x: np.sum(x > 0), lambda x: np.max(x > 0), lambda x: np.mean(x, dtype="float32"),
 ])
 def test_other_dtypes_are_left_to_numpy(function):

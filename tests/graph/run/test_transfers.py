@@ -42,9 +42,8 @@ def read_and_put_back(index, dtype, weigh):
     return graph, [x, weights], [part, part.T[..., None] * 2, gradient, gradient * 2], arrays
 
 
-@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
-@each("dtype", ADDED)
-@each("weigh", [True, False])
+@each("index", INDICES.values(), ids=INDICES)
+@each(dtype=ADDED, weigh=[True, False])
 def test_parts_and_their_gradients(index, dtype, weigh):
     graph, feeds, fetches, arrays = read_and_put_back(index, dtype, weigh)
     plan = assert_as_reference(graph, feeds, fetches, arrays)
@@ -131,8 +130,7 @@ def test_a_place_that_is_out_of_bounds_is_an_error_when_it_runs(place):
         plan.run([np.ones((5, 3))])
 
 
-@each("axis", [0, 1, 2])
-@each("mode", ["raise", "wrap", "clip"])
+@each(axis=[0, 1, 2], mode=["raise", "wrap", "clip"])
 def test_slices_along_an_axis(axis, mode):
     array = RNG.normal(size=SHAPE)
     places = RNG.integers(-3 if mode != "raise" else 0, 4, (3, 5))
@@ -171,8 +169,7 @@ def test_what_is_being_filled_is_read_at_rows():
 
 # ---- places that are computed
 
-@each("dtype", ["float64", "float32", "int64", "bool"])
-@each("index", [
+@each(dtype=["float64", "float32", "int64", "bool"], index=[
     lambda i, j: i, lambda i, j: (i, j), lambda i, j: (i, -1), lambda i, j: (0, j),
     lambda i, j: (i, j, i), lambda i, j: (slice(None), i), lambda i, j: (i, slice(None)),
     lambda i, j: (slice(None), i, j)])
@@ -187,7 +184,7 @@ def test_elements_are_read(index, dtype):
         assert plan.n_calls == 0
 
 
-@pytest.mark.parametrize("places", [(4, 0), (-5, 0), (0, 5), (0, -6)])
+@each("places", [(4, 0), (-5, 0), (0, 5), (0, -6)])
 def test_places_beyond_are_errors(places):
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (4, 5))
@@ -201,7 +198,7 @@ def test_places_beyond_are_errors(places):
         assert plan.run([np.ones((4, 5)), np.array(1), np.array(2)])[0].item() == 2.0
 
 
-@pytest.mark.parametrize("uses", [1, 2])
+@each("uses", [1, 2])
 def test_gradients_are_added_where_the_element_is(uses):
     with cytape.Graph().as_default() as graph:
         x, w = graph.placeholder("float64", (4, 3)), graph.placeholder("float64", (3,))
@@ -225,7 +222,7 @@ def test_a_sum_of_nothing_else_is_zero_elsewhere():
         assert plan.run([np.arange(4.0), np.array(-1)])[0].tolist() == [0, 0, 0, 6]
 
 
-@pytest.mark.parametrize("n", [3, 400])
+@each("n", [3, 400])
 def test_loops_over_elements(n):
     def total(x):
         _, y = cytape.while_loop(

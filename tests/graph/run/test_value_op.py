@@ -1,10 +1,10 @@
 """Ops that plans run with values."""
 
 import numpy as np
-import pytest
 
 from cytape.graph.model.graph import Graph
 from cytape.graph.run.value_op import ValueOp
+from tests.cases import each
 from tests.graph.plans import plan_of
 
 
@@ -13,7 +13,7 @@ class Same(ValueOp):
         return values
 
 
-@pytest.mark.parametrize("n", [3, 1000])
+@each("n", [3, 1000])
 def test_ops_that_run_with_values(n):
     op = Same("DeclaredSame", lambda *arrays: arrays, shape_rule=lambda *specs: specs)
     graph = Graph()

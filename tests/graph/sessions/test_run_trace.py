@@ -8,6 +8,7 @@ import pytest
 import cytape
 from cytape.graph.model.graph import Graph
 from cytape.graph.sessions.run_trace import RunTrace
+from tests.cases import each
 from tests.graph.plans import plan_of
 
 
@@ -59,7 +60,7 @@ def sums(h):
     return np.cumsum(np.cumsum(h))
 
 
-@pytest.mark.parametrize("program, n_arrays", [
+@each("program, n_arrays", [
     (lambda x: cytape.cond(x[0] > 0, lambda: sums(x), lambda: x * 2.0), 2),  # one of them returned
     (lambda x: cytape.while_loop(lambda h: h[0] < 9, lambda h: sums(h) + h, (x,)), 3),
 ])  # fmt: skip

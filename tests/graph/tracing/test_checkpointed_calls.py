@@ -10,6 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import MemoryBudgetError
 from cytape.ops.python.checkpointed_call_op import checkpointed_call_op
+from tests.cases import each
 from tests.graph.checkpoint.chains import count, same, traces_of_runs
 from tests.ways import gradient
 
@@ -34,7 +35,7 @@ def in_a_graph(f):
     return traces_of_runs(graph, found, {x: X})
 
 
-@pytest.mark.parametrize("around", [
+@each("around", [
     lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0),
     lambda f: cytape.function(lambda x: cytape.function(f)(x))], ids=["graph", "trace", "traces"])
 def test_checkpoints_are_kept_wherever_it_is_called(around):
@@ -97,8 +98,8 @@ def test_a_choice_of_nothing_is_saved_with_the_graph(wrap, error, said, tmp_path
         cytape.identity(wrap(lambda x: cnp.exp(cnp.tanh(x) * x + x))(x), name="y")
     graph.save(tmp_path / "graph")
     messages = []
-    for each in (graph, cytape.Graph.load(tmp_path / "graph")):
-        x, y = (each.get_tensor_by_name(f"{name}:0") for name in ("x", "y"))
+    for kept in (graph, cytape.Graph.load(tmp_path / "graph")):
+        x, y = (kept.get_tensor_by_name(f"{name}:0") for name in ("x", "y"))
         with pytest.raises(error, match=said) as caught:
             cytape.gradients(y, x)
         messages.append((str(caught.value), getattr(caught.value, "smallest_bytes", None)))
@@ -152,8 +153,8 @@ def test_graphs_with_such_calls_are_saved_and_differentiated_again(wrap, tmp_pat
     value = np.linspace(0.1, 0.3, 3)
     found = cytape.Session(loaded).run([slope, again], {x: value})
     wanted = np.exp(np.tanh(value)) * (1 + value * (1 - np.tanh(value) ** 2))
-    for each in found:
-        np.testing.assert_allclose(each, wanted)
+    for one in found:
+        np.testing.assert_allclose(one, wanted)
 
 
 def test_it_returns_its_last_inputs():

@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
 from cytape.tensor.making import convert_to_tensor
 from tests import ways
+from tests.cases import each
 
 X = np.array([0.5, -2.0])
 
@@ -29,8 +30,7 @@ def test_what_it_is():
 ROWS = [lambda x: cytape.gather(x, [0, 0]), lambda x: cnp.take(x, np.array([0, 0]), axis=0)]
 
 
-@pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("shape", [(None,), (None, 2), (None, None), (3, None)])
+@each(rows=ROWS, shape=[(None,), (None, 2), (None, None), (3, None)])
 def test_sparse_gradients_of_arguments_with_unknown_extents(shape, rows):
     specs = [cytape.Spec.of(shape, float)]
     f = cytape.function(lambda x: cnp.sum(rows(x) ** 2), input_signature=specs)

@@ -1,11 +1,11 @@
 """Derivatives of bodies, built in graphs of their own."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.tracing.derived_body import DerivedBody
+from tests.cases import each
 
 X = np.array([1.0, 2.0])
 
@@ -14,7 +14,7 @@ def body_of(f, n=1):
     return cytape.function(f).get_concrete_function(*[cytape.Spec.of((2,), float)] * n)
 
 
-@pytest.mark.parametrize("mode", ["gradients", "tangents"])
+@each("mode", ["gradients", "tangents"])
 def test_a_derivative_takes_the_arguments_that_it_uses(mode):
     body = body_of(lambda x, y: (x * x + y, y), 2)
     part = DerivedBody(body, "_derivative")

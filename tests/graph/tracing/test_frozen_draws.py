@@ -144,9 +144,9 @@ def test_draws_of_python_are_warned_of_at_their_line(name):
         f(X)
 
 
-@pytest.mark.parametrize("argument", [
+@each("argument", [
     lambda: np.random.default_rng(1), lambda: np.random.RandomState(1), lambda: random.Random(1)])
-@pytest.mark.parametrize("packed", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}])
+@each("packed", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}])
 def test_draws_from_arguments_are_warned_of(argument, packed):
     def f(x, given):
         while isinstance(given, (list, dict, tuple)):
@@ -157,7 +157,7 @@ def test_draws_from_arguments_are_warned_of(argument, packed):
         cytape.function(f)(X, packed(argument()))
 
 
-@pytest.mark.parametrize("body", [
+@each("body", [
     lambda x: x * cnp.random.normal(size=3), lambda x: cytape.nn.dropout(x, 0.5),
     lambda x: x * np.random.default_rng(3).normal(), lambda x: x * float(rng is not None),
     lambda x: x * len(repr(np.random)), Layer(lambda: np.random.rand(3)),
@@ -169,7 +169,7 @@ def test_what_is_drawn_anew_or_for_variables_is_not_warned_of(body):
         body(X) if isinstance(body, Layer) else cytape.function(body)(X)
 
 
-@pytest.mark.parametrize("build", [
+@each("build", [
     lambda x: cytape.while_loop(
         lambda i, y: i < 2, lambda i, y: (i + 1, y * np.random.rand()), (0, x)),
     lambda x: cytape.while_loop(

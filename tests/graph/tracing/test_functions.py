@@ -72,7 +72,7 @@ def test_d_4b_02_a_gradient_that_is_called_with_the_op():
     assert f.experimental_get_tracing_count() == 1
 
 
-@pytest.mark.parametrize("option", ["grad_func", "python_grad_func"])
+@each("option", ["grad_func", "python_grad_func"])
 def test_d_4b_02_own_gradients_hold_in_graphs(option):
     def own(*args):
         x, _ = args[0].inputs if option == "python_grad_func" else args[:2]
@@ -219,7 +219,7 @@ def test_an_input_signature_is_traced_once_for_all_extents():
             f(*arguments)
 
 
-@pytest.mark.parametrize("words", [("w", "s"), ("s", "w")])
+@each("words", [("w", "s"), ("s", "w")])
 def test_an_input_signature_with_a_dict_in_any_order(words):
     given = {"w": np.arange(6.0).reshape(2, 3), "s": np.float64(2.0)}
     specs = {"w": cytape.Spec.of((2, None), float), "s": cytape.Spec.of((), float)}
@@ -307,7 +307,7 @@ def test_derivatives_of_plain_numbers_inside_a_trace():
 # ---- errors
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: x + None, lambda x: None - x, lambda x: x**None, lambda x: np.arctan2(x, None),
     lambda x: x < None, lambda x: x / x.shape[0], lambda x: cnp.maximum(x, x.size),
 ])
@@ -317,7 +317,7 @@ def test_none_is_no_operand(call):
         f(np.ones(3))
 
 
-@pytest.mark.parametrize("f, advice", [
+@each("f, advice", [
     (lambda x: x if x > 0 else -x, "where"),
     (lambda x: sum(x for _ in range(x.astype(int))), "while_loop"),
     (lambda x: float(x), "float"),
@@ -495,8 +495,7 @@ def test_a_copied_object_has_a_function_of_its_own():
         assert model.step(1.5) == other.step(1.5) == 3.0  # a lambda is shared
 
 
-@pytest.mark.parametrize("transform", [
-    cytape.grad, cytape.value_and_grad, cytape.hessian, cytape.implicit_grad])
+@each("transform", [cytape.grad, cytape.value_and_grad, cytape.hessian, cytape.implicit_grad])
 def test_checkpoints_of_a_derivative_itself_draw_a_warning(transform):
     with pytest.warns(UserWarning, match="it is a derivative itself") as caught:
         cytape.function(transform(cnp.sin), checkpoints="auto", memory_budget=10)

@@ -58,8 +58,7 @@ def test_the_line_and_the_function_are_named(way, f, name, parameter):
     assert f"cytape.stop_gradient({parameter})" in str(warning.message)
 
 
-@each("way", WAYS)
-@each("f", [stopped, unused])
+@each(way=WAYS, f=[stopped, unused])
 def test_nothing_is_said_where_nothing_is_lost(way, f):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -124,8 +123,7 @@ IN_BODIES = [in_a_branch, in_a_case, in_a_loop, of_a_loop_variable_later_on, in_
              in_a_loop_in_a_branch_in_a_loop]
 
 
-@each("way", WAYS)
-@each("f", IN_BODIES)
+@each(way=WAYS, f=IN_BODIES)
 def test_draws_in_bodies_are_named_too(way, f):
     lines, first = inspect.getsourcelines(f)
     drawn = first + next(i for i, line in enumerate(lines) if "random.poisson" in line)
@@ -157,8 +155,7 @@ def unused_in_a_branch(lam):
         lam > 0, lambda: (random.poisson(3.0) * lam, random.poisson(lam)), lambda: (lam, 0))[0]
 
 
-@each("way", WAYS)
-@each("f", [stopped_in_a_loop, of_the_counter, unused_in_a_loop, unused_in_a_branch])
+@each(way=WAYS, f=[stopped_in_a_loop, of_the_counter, unused_in_a_loop, unused_in_a_branch])
 def test_nothing_is_said_of_bodies_where_nothing_is_lost(way, f):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

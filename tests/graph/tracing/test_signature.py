@@ -16,6 +16,7 @@ from cytape.graph.tracing.signature import (
     shapes_agree,
     spec_of_part,
 )
+from tests.cases import each
 
 
 def key_of(*arguments):
@@ -36,7 +37,7 @@ def test_keys_that_differ_in_extents_only_have_a_general_one():
     assert spec.shape == (None, 3) and number == 1 and words == {"w": "word"}
 
 
-@pytest.mark.parametrize("shape, wanted, agree", [
+@each("shape, wanted, agree", [
     ((2, 3), (2, 3), True), ((2, 3), (None, 3), True), ((2, 3), None, True),
     ((2, 3), (3, 3), False), ((2,), (None, None), False), (None, (2,), False), (None, None, True),
 ])

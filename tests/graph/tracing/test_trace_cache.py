@@ -15,6 +15,7 @@ import cytape.numpy as cnp
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 from tests.threads import in_threads
 
 X = np.array([0.3, -1.2, 2.0])
@@ -83,7 +84,7 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("kept", KEPT)
+@each("kept", KEPT)
 @pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
 def test_traces_go_with_the_objects_that_they_are_for(kept):
     f = Model.loss if kept == "method" else cytape.function(KEPT[kept]())
@@ -104,7 +105,7 @@ def test_traces_go_with_the_objects_that_they_are_for(kept):
     assert live_tensors() <= tensors
 
 
-@pytest.mark.parametrize("pack", [
+@each("pack", [
     lambda v, w: (v, w), lambda v, w: ({"w": w, "v": [v]},), lambda v, w: (Options(v), w),
     lambda v, w: (v, w, v, [w])])
 @pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
@@ -237,13 +238,13 @@ def tangent_of(f):
     return lambda x: cytape.jvp(f, (x,), (x,))
 
 
-@pytest.mark.parametrize("body", [
+@each("body", [
     wavy,
     lambda x: cytape.cond(x[0] > 0, lambda: wavy(x), lambda: cnp.sum(x)),
     lambda x: cytape.while_loop(
         lambda i, y: i < 2, lambda i, y: [i + 1, wavy(y) * y / 1e9], [0, x])[1].sum(),
 ], ids=["plain", "branch", "loop"])
-@pytest.mark.parametrize("use", [lambda f: f, gradient_of, tangent_of])
+@each("use", [lambda f: f, gradient_of, tangent_of])
 def test_plans_for_new_extents_and_derivatives_are_bounded(body, use):
     f = cytape.function(body, reduce_retracing=True, max_bytes=300_000)
     unbounded = cytape.function(body, reduce_retracing=True, max_bytes=None)
@@ -281,7 +282,7 @@ def test_constants_and_bodies_count():
     assert f.cache_info().nbytes >= table.nbytes
 
 
-@pytest.mark.parametrize("limit", ["max_traces", "max_bytes"])
+@each("limit", ["max_traces", "max_bytes"])
 def test_limits_are_checked(limit):
     with pytest.raises(ValueError, match=f"{limit} must be at least 1, or None, got 0"):
         cytape.function(lambda x: x, **{limit: 0})

@@ -13,6 +13,7 @@ from cytape.ops.engine.op_kinds import general
 from cytape.tensor.recording.state import FIRST_ORDER, HIGHER_ORDER
 from cytape.tensor.tensor import live_tensors
 from tests import ways
+from tests.cases import each
 from tests.threads import in_threads
 from tests.ways import MODES, PLACES
 
@@ -40,7 +41,7 @@ def test_nothing_is_computed_twice():
     np.testing.assert_allclose(float(slope), expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("persistent, order", [(False, FIRST_ORDER), (True, HIGHER_ORDER)])
+@each("persistent, order", [(False, FIRST_ORDER), (True, HIGHER_ORDER)])
 def test_what_is_prepared_depends_on_who_follows(persistent, order):
     f = cytape.function(lambda x: cnp.sin(x) ** 3)
     x = cytape.constant(0.5)
@@ -107,8 +108,8 @@ CUBES = {
 }
 
 
-@pytest.mark.parametrize("f", CUBES.values(), ids=CUBES)
-@pytest.mark.parametrize("mode", MODES)
+@each("f", CUBES.values(), ids=CUBES)
+@each("mode", MODES)
 def test_what_nobody_needs_is_not_computed(f, mode):
     """The derivative in an exponent takes the logarithm of the base, which has none below 0."""
     x, t = np.array([-2.0, 3.0]), np.array([1.0, -0.5])
@@ -130,7 +131,7 @@ def test_there_are_gradients_for_those_who_need_them():
     assert len(derivatives._traces._backward_from) == 3
 
 
-@pytest.mark.parametrize("exponent", [cytape.constant(3.0), cytape.constant(np.float16(3.0))])
+@each("exponent", [cytape.constant(3.0), cytape.constant(np.float16(3.0))])
 def test_inputs_that_stand_still_have_no_tangents(exponent):
     """The derivative in an exponent is NaN at negative numbers, and so is zero times that."""
     power = cytape.function(lambda x: x**exponent)
@@ -153,7 +154,7 @@ def test_inputs_that_stand_still_have_no_tangents(exponent):
     np.testing.assert_allclose(tangent, 3 * 4 * 0.5 + 8 * np.log(2) * 0.5)
 
 
-@pytest.mark.parametrize("n_others", [1, 100])
+@each("n_others", [1, 100])
 def test_outputs_that_no_gradient_reaches_have_none(n_others):
     """The gradient of the root at 0 is infinite, and zero times that is NaN."""
     f = cytape.function(lambda x: [x * x] + [cytape.numpy.sqrt(x)] * n_others)
@@ -167,13 +168,13 @@ def some_of_both(a, b):
     return cnp.concatenate([a[a > 0.3], b[b > 0.3]])
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     some_of_both, cytape.recompute_grad(some_of_both),
     lambda a, b: some_of_both(a, cnp.random.normal(b, 0.1)),
     lambda a, b: some_of_both(a, b + cnp.random.normal(9.0, 0.1, (4,))),
     lambda a, b: cnp.concatenate(cnp.modf(a[a > 0.3]) + cnp.modf(b[b > 0.3])),
 ])  # fmt: skip
-@pytest.mark.parametrize("checkpoints", [None, "auto"])
+@each("checkpoints", [None, "auto"])
 def test_zeros_for_what_stands_still_are_shaped_as_a_run_tells(f, checkpoints):
     f = cytape.function(f, checkpoints=checkpoints)
     a, b = map(cytape.constant, ([0.1, 0.5, 0.75, 2.0], [7.0, 8.0, 9.0, 10.0]))

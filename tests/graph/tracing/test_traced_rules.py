@@ -13,6 +13,7 @@ from cytape.errors import InvalidGradientError
 from cytape.graph.tracing import traced_rules
 from cytape.tensor.tensor import live_tensors
 from tests import ways
+from tests.cases import each
 
 
 @cytape.custom_gradient
@@ -49,9 +50,8 @@ def in_a_loop_with_draws(f, x):
     return cytape.while_loop(lambda v: v < 5, body, x)
 
 
-@pytest.mark.parametrize(
-    "around", [in_a_function, in_functions, in_a_branch, in_a_loop, in_a_loop_with_draws])
-@pytest.mark.parametrize("f", [square, with_own_gradient, recomputed])
+@each("around", [in_a_function, in_functions, in_a_branch, in_a_loop, in_a_loop_with_draws])
+@each("f", [square, with_own_gradient, recomputed])
 def test_custom_gradients_are_right_wherever_they_are_built(f, around):
     traced = cytape.function(lambda x: around(f, x))
     x = cytape.constant(3.0)
@@ -71,7 +71,7 @@ def test_two_calls_have_substitutes_of_their_own():
     assert cytape.Session(graph).run(dx, {x: 3.0}) == 108.0
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
+@each("order", [1, 2, 3])
 def test_gradient_functions_may_use_tensors_from_anywhere_around(order):
     outside = cytape.constant(2.0)
 
@@ -158,11 +158,11 @@ def with_a_cause():
         raise PeculiarError(1, 2) from error
 
 
-@pytest.mark.parametrize("kind, grad_fn", [
+@each("kind, grad_fn", [
     (NameError, lambda dy: dy * undefined_name),  # noqa: F821
     (PeculiarError, lambda dy: with_a_cause()),
 ])
-@pytest.mark.parametrize("around", [in_a_function, in_functions, in_a_branch])
+@each("around", [in_a_function, in_functions, in_a_branch])
 def test_an_error_of_a_gradient_function_tells_its_line_each_time(around, kind, grad_fn):
     bad = cytape.custom_gradient(lambda x: (x * x, grad_fn))
     f = cytape.function(lambda x: around(bad, x))
@@ -197,7 +197,7 @@ def test_an_integer_output_takes_no_part():
     assert int(cytape.function(only_integers)(x)) == 1
 
 
-@pytest.mark.parametrize("around", [lambda f: f, cytape.function])
+@each("around", [lambda f: f, cytape.function])
 def test_gradient_functions_of_integers_are_never_called(around):
     rounded = cytape.custom_gradient(lambda x: (cnp.rint(x).astype(int), lambda g: None))
     calls = []
@@ -240,8 +240,8 @@ def square_jvp(primals, tangents):
     return None, 2.0 * primals[0] * tangents[0]
 
 
-@pytest.mark.parametrize("differentiated", [False, True])
-@pytest.mark.parametrize(
+@each("differentiated", [False, True])
+@each(
     "f",
     [square, with_own_gradient, recomputed, by_numpy, square_by_numpy, square_with_jvp],
     ids=["custom_gradient", "grad_func", "recompute_grad", "numpy_function",
@@ -323,7 +323,7 @@ MEMBERS = [
     "exceptions", "message", "made", "__notes__", "__cause__", "__suppress_context__"]
 
 
-@pytest.mark.parametrize("fail", ERRORS)
+@each("fail", ERRORS)
 def test_an_error_of_a_gradient_function_loses_nothing(fail):
     original = None
 

@@ -60,8 +60,7 @@ def loops(monkeypatch):
     return calls
 
 
-@each("name", FUNCTIONS)
-@each("way", [lambda f: f, cytape.function])
+@each(name=FUNCTIONS, way=[lambda f: f, cytape.function])
 def test_values_and_gradients_are_those_of_a_loop_without_one(loops, name, way):
     function = FUNCTIONS[name]
 

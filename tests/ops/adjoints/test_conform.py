@@ -1,7 +1,6 @@
 """Making gradients fit: sums, broadcasts and casts, each of which undoes another."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape import Spec
@@ -34,7 +33,7 @@ def test_sum_to_undoes_broadcasting(small, large, convert):
     np.testing.assert_allclose(np.sum(y * np.asarray(wide)), np.sum(np.asarray(narrow) * x))
 
 
-@pytest.mark.parametrize("small, large", BROADCASTS)
+@each("small, large", BROADCASTS)
 def test_they_are_each_others_derivatives(small, large):
     rng = np.random.default_rng(0)
     check_grads(lambda x: broadcast_to(x, large), [rng.normal(size=small)], order=2)
@@ -48,11 +47,11 @@ def test_what_fits_already_is_passed_on():
     assert cast(x, np.dtype(float)) is x
 
 
-@pytest.mark.parametrize("before, after, expected", [
+@each("before, after, expected", [
     ("float32", "float64", [1.5, -2.0]), ("float64", "float16", [1.5, -2.0]),
     ("complex128", "float32", [1.5, -2.0]), ("float32", "complex64", [1.5, -2.0]),
     ("float64", "int64", [1, -2]), ("int8", "float64", [1, -2])])
-@pytest.mark.parametrize("convert", [np.asarray, cytape.constant])
+@each("convert", [np.asarray, cytape.constant])
 def test_cast(before, after, expected, convert):
     x = np.array([1.5, -2.0]).astype(before) + (0.5j if before == "complex128" else 0)
     result = cast(convert(x), np.dtype(after))
@@ -68,7 +67,7 @@ def test_a_cast_number_is_a_number_of_that_dtype():
     assert np.multiply(2.0, x, dtype=np.complex64).dtype == np.complex64
 
 
-@pytest.mark.parametrize("before, after", [
+@each("before, after", [
     ("float64", "float32"), ("float32", "float64"), ("complex128", "float64"),
     ("float64", "complex128"), ("complex64", "complex128")])
 def test_the_gradient_of_a_cast_has_the_dtype_of_its_input(before, after):
@@ -78,15 +77,14 @@ def test_the_gradient_of_a_cast_has_the_dtype_of_its_input(before, after):
     np.testing.assert_array_equal(gradient.numpy(), [3, 4])
 
 
-@pytest.mark.parametrize("name", ["SumTo", "BroadcastTo", "Cast"])
+@each("name", ["SumTo", "BroadcastTo", "Cast"])
 def test_they_save_nothing(name):
     assert OPS[name].linear
     assert OPS[name].saved_inputs == ()
     assert OPS[name].saved_outputs == ()
 
 
-@pytest.mark.parametrize("shape", [(), (2, 3), (None, 3), None])
-@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64"])
+@each(shape=[(), (2, 3), (None, 3), None], dtype=["float32", "complex128", "int64"])
 def test_fill_like_needs_no_known_extents(shape, dtype):
     graph = cytape.Graph()
     with graph.as_default():

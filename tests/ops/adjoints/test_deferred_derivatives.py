@@ -11,6 +11,7 @@ from cytape.ops.calls.tangents import fetch
 from cytape.ops.engine.op_kinds import find
 from cytape.testing import check_grads
 from tests import ways
+from tests.cases import each
 from tests.ops.forward_mode import entered, recorder_of
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
@@ -28,7 +29,7 @@ def unknown():
     return graph, graph.placeholder(np.dtype(float), (None, None))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_first_and_second_derivative(name):
     function = FUNCTIONS[name]
 
@@ -48,7 +49,7 @@ def test_first_and_second_derivative(name):
     np.testing.assert_allclose(found[1], expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["prod", "cumprod"])
+@each("name", ["prod", "cumprod"])
 def test_tangents(name):
     graph, x = unknown()
     with graph.as_default():
@@ -77,7 +78,7 @@ def test_eager_programs_have_no_use_for_it():
     check_grads(lambda x: np.prod(x, axis=1), [X], order=2)
 
 
-@pytest.mark.parametrize("part", [0, 1])
+@each("part", [0, 1])
 def test_some_outputs_have_no_gradient(part):
     graph, x = unknown()
     gradient = ways.gradient(lambda x: (np.linalg.qr(x)[part] ** 3).sum(), x)
@@ -87,7 +88,7 @@ def test_some_outputs_have_no_gradient(part):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("seeds", [[], [1.0, 2.0], [np.ones(2)]], ids=len)
+@each("seeds", [[], [1.0, 2.0], [np.ones(2)]], ids=len)
 def test_gradients_that_do_not_fit_the_outputs_are_refused(seeds):
     op = find("DeferredVjp")
     with pytest.raises(ValueError):

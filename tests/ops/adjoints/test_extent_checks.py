@@ -80,7 +80,7 @@ CASES = {
     "vmap": (lambda x, y: cytape.vmap(np.multiply)(x, y), [X, ONE], [X, X * X])}
 
 
-@pytest.mark.parametrize("f, refused, taken", CASES.values(), ids=CASES)
+@each("f, refused, taken", CASES.values(), ids=CASES)
 def test_errors_and_results_are_those_of_known_extents(f, refused, taken):
     with pytest.raises((RuntimeError, TypeError, ValueError)) as raised:
         f(*refused)
@@ -95,7 +95,7 @@ def test_errors_and_results_are_those_of_known_extents(f, refused, taken):
             np.reshape(run(way, f, taken), np.shape(expected)), expected, err_msg=way)
 
 
-@pytest.mark.parametrize("f, refused, taken", CASES.values(), ids=CASES)
+@each("f, refused, taken", CASES.values(), ids=CASES)
 def test_derivatives_are_those_of_known_extents(f, refused, taken):
     def loss(*xs):
         return np.sum(f(*xs) ** 2)

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.ops.adjoints.identity_groups import add_n, add_n_op, identity_n, may_agree, tuple_op
+from tests.cases import each
 from tests.ways import watching
 
 
@@ -18,7 +19,7 @@ def test_add_n_adds():
     np.testing.assert_array_equal(add_n([a]), a)
 
 
-@pytest.mark.parametrize("group", [add_n, lambda inputs: identity_n(*inputs)])
+@each("group", [add_n, lambda inputs: identity_n(*inputs)])
 def test_masked_arrays_are_refused(group):
     masked = np.ma.array([1.0, 2.0], mask=[True, False])
     with pytest.raises(TypeError, match="mask"):
@@ -32,12 +33,12 @@ def test_add_n_leaves_its_inputs_as_they_are():
         np.testing.assert_array_equal(term, np.ones(3))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+@each("dtype", ["float32", "int64", "complex128"])
 def test_add_n_keeps_the_dtype(dtype):
     assert add_n([np.ones(2, dtype)] * 3).dtype == dtype
 
 
-@pytest.mark.parametrize(("inputs", "match"), [
+@each(("inputs", "match"), [
     ([], "at least one input"),
     ([np.ones(2), np.ones(3)], r"one shape and dtype, got float64\(2,\), float64\(3,\)"),
     ([np.ones(2), np.ones((1, 2))], "one shape"), ([np.ones(2), np.ones(2, "float32")], "dtype")])
@@ -98,7 +99,7 @@ def test_only_the_second_of_a_tuple_is_used_under_an_accumulator():
     np.testing.assert_array_equal(accumulator.jvp(gradient).numpy(), [2.0, 1.0])
 
 
-@pytest.mark.parametrize(("shape", "other", "expected"), [
+@each(("shape", "other", "expected"), [
     ((2, 3), (2, 3), True), ((2, None), (2, 3), True), (None, (2,), True), ((2,), (3,), False),
     ((2,), (2, 1), False), ((), (), True)])
 def test_may_agree(shape, other, expected):
@@ -106,8 +107,7 @@ def test_may_agree(shape, other, expected):
     assert may_agree(other, shape) is expected
 
 
-@pytest.mark.parametrize("inside", [lambda f: f, cytape.function])
-@pytest.mark.parametrize("written", [0, 1])
+@each(inside=[lambda f: f, cytape.function], written=[0, 1])
 def test_an_identity_is_written_to_as_a_copy(inside, written):
     def f(x):
         x = cytape.identity(x)

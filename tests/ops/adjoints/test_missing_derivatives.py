@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, NotDifferentiableError
 from cytape.ops.adjoints.missing_derivatives import missing_gradients, without_derivative
+from tests.cases import each
 
 
 def test_gradients_that_are_not_known():
@@ -34,7 +35,7 @@ def lost(a, b, factors=()):
     return without_derivative(a * 2.0, [b], "no derivative here", factors)
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
+@each("wrapped", [lambda f: f, cytape.function])
 def test_a_result_refuses_one_derivative_and_has_the_other(wrapped):
     f = wrapped(lambda a, b: lost(cytape.convert_to_tensor(a), cytape.convert_to_tensor(b)))
     for transform in (lambda f: f, cytape.function):

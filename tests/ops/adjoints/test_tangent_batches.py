@@ -39,7 +39,7 @@ WHOLE = {
     "softmax": lambda a: cytape.nn.softmax(a)[0], "clip": lambda a: np.sum(np.clip(a, -1, 1) ** 3)}
 
 
-@pytest.mark.parametrize("name", [*MASKED, *ONE_BY_ONE])
+@each("name", [*MASKED, *ONE_BY_ONE])
 def test_hessians_of_what_has_unknown_extents_inside(name):
     f = {**MASKED, **ONE_BY_ONE}[name]
     np.testing.assert_allclose(
@@ -55,7 +55,7 @@ def test_hessians_in_arguments_of_unknown_extents(name):
     np.testing.assert_allclose(traced(other), cytape.hessian(f)(other), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@each("name", ONE_BY_ONE)
 def test_an_unknown_number_of_directions_cannot_be_taken_one_by_one(name):
     traced = cytape.function(cytape.hessian(ONE_BY_ONE[name]), input_signature=[UNKNOWN])
     with pytest.raises(SymbolicTensorError, match="known only when the graph runs"):

@@ -28,8 +28,7 @@ def test_a_difference_of_no_order_is_the_operand():
     assert isinstance(cnp.diff(X, 0, prepend=x[0]), cytape.Tensor)
 
 
-@each("axis", [0, 1])
-@each("gradient", [1.0, -0.0, np.inf, np.nan, None])
+@each(axis=[0, 1], gradient=[1.0, -0.0, np.inf, np.nan, None])
 def test_gradients_of_large_differences(gradient, axis):
     x = cytape.constant(np.random.default_rng(0).normal(size=(60, 70)))
     with cytape.GradientTape() as tape:

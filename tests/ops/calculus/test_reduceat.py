@@ -1,7 +1,6 @@
 """Slices of `reduceat`: which elements they have, partial derivatives at ties and zeros."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -16,10 +15,7 @@ UFUNCS = ["add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin", "
           "logaddexp", "hypot", "floor_divide", "logical_xor"]
 
 
-@pytest.mark.parametrize("name", UFUNCS)
-@each("indices", INDICES)
-@each("axis", [0, -1])
-@each("place", [lambda f: f, cytape.function])
+@each(name=UFUNCS, indices=INDICES, axis=[0, -1], place=[lambda f: f, cytape.function])
 def test_values_and_derivatives(name, indices, axis, place):
     ufunc, indices = getattr(np, name), INDICES[indices]
     f = place(lambda x: ufunc.reduceat(x, indices, axis=axis))

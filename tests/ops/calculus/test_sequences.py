@@ -26,8 +26,7 @@ def test_a_geometric_sequence_of_single_precision_does_not_overflow():
     np.testing.assert_allclose(found, [1e-20, 1, 1e20], rtol=1e-6)
 
 
-@each("ends", [(0.0, 2.0), (2.0, 0.0), (np.array([1.0, 0.0]), 2.0)])
-@each("num", [1, 3])
+@each(ends=[(0.0, 2.0), (2.0, 0.0), (np.array([1.0, 0.0]), 2.0)], num=[1, 3])
 def test_a_geometric_sequence_has_no_end_at_zero(ends, num):
     ends = [np.array(end) for end in ends]
     tensors = list(map(cytape.constant, ends))
@@ -94,7 +93,7 @@ def test_a_range_in_a_graph_is_an_error():
         cytape.function(lambda n: cnp.arange(0.0, n))(np.array(3.0))
 
 
-@pytest.mark.parametrize("start", [5e-324, 1e-310])
+@each("start", [5e-324, 1e-310])
 def test_geometric_sequences_from_a_subnormal_number(start):
     for ends in ((start, 1.0), (-start, -1.0)):
         slopes = cytape.jacrev(lambda *ends: np.geomspace(*ends, 3), argnums=(0, 1))(*ends)

@@ -12,8 +12,7 @@ BEGINS = np.array([True, False, False, True, False])
 
 
 @each("name, ufunc", [("Divide", np.divide), ("Logaddexp", np.logaddexp)])
-@each("axis", [0, 1])
-@each("place", [lambda f: f, cytape.function])
+@each(axis=[0, 1], place=[lambda f: f, cytape.function])
 def test_each_slice_is_folded_alone(name, ufunc, axis, place):
     x = np.random.default_rng(1).uniform(0.6, 1.6, (5, 5))
     expected = np.concatenate(

@@ -32,8 +32,7 @@ PROGRAMS = {
     "a list": lambda x: cnp.subtract.reduce([x[0], x[1], 2.0 * x[2]])}
 
 
-@each("place", ["eager", "function", "loop"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@each(place=["eager", "function", "loop"], name=PROGRAMS)
 def test_they_are_right_in_both_modes_to_second_order(name, place):
     f = PROGRAMS[name]
     if place == "function":
@@ -46,7 +45,7 @@ def test_they_are_right_in_both_modes_to_second_order(name, place):
     check_grads(f, [X], order=2)
 
 
-@pytest.mark.parametrize("name", ["logaddexp.accumulate", "subtract.reduce", "hypot.reduce"])
+@each("name", ["logaddexp.accumulate", "subtract.reduce", "hypot.reduce"])
 def test_extents_that_only_a_run_tells(name):
     ufunc, method = name.split(".")
     f = getattr(getattr(cnp, ufunc), method)
@@ -56,7 +55,7 @@ def test_extents_that_only_a_run_tells(name):
                                cytape.grad(lambda x: np.sum(f(x) ** 2))(X))
 
 
-@pytest.mark.parametrize("ufunc", [cnp.power, cnp.arctan2])
+@each("ufunc", [cnp.power, cnp.arctan2])
 def test_where_numpys_loops_read_ahead_of_what_they_write(ufunc):
     # On processors with AVX512 numpy.power.reduce and numpy.arctan2.reduce are wrong.
     def f(x):
@@ -74,7 +73,7 @@ def test_where_numpys_loops_read_ahead_of_what_they_write(ufunc):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("ufunc", [
+@each("ufunc", [
     cnp.subtract, cnp.logaddexp, cnp.fmod, cnp.floor_divide, cnp.logical_xor, cnp.maximum])
 @each("method, arguments", [
     ("reduce", {"axis": 1}), ("accumulate", {}), ("reduceat", {"indices": [0, 2], "axis": 1})])
@@ -90,9 +89,8 @@ def test_plain_arrays_are_numpys_business(ufunc, method, arguments):
     np.testing.assert_allclose(tensor, expected)
 
 
-@each("call", [lambda x: np.ldexp.outer(x, [1, 2]), lambda x: np.divmod.outer(x, x[0] + 0.37)[1],
-               lambda x: cnp.divmod.outer(3.05, x)[1]])
-@each("place", [lambda f: f, cytape.function])
+@each(call=[lambda x: np.ldexp.outer(x, [1, 2]), lambda x: np.divmod.outer(x, x[0] + 0.37)[1],
+               lambda x: cnp.divmod.outer(3.05, x)[1]], place=[lambda f: f, cytape.function])
 def test_pairs_of_functions_of_two_kinds_of_operands_or_results(call, place):
     np.testing.assert_array_equal(np.asarray(place(call)(cytape.constant(X))), call(X))
     check_grads(place(call), [X], order=2)
@@ -170,7 +168,7 @@ def test_slices_that_only_a_run_tells():
     check_grads(lambda x: f(x, indices), [X], order=2)
 
 
-@pytest.mark.parametrize("axis", [0, 1])
+@each("axis", [0, 1])
 def test_slices_along_an_axis_of_known_extent(axis):
     extents = [n if i == axis else None for i, n in enumerate(X.shape)]
     f = cytape.function(

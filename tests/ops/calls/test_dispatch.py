@@ -14,6 +14,7 @@ from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import Tensor
+from tests.cases import each
 from tests.ways import gradient, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -50,7 +51,7 @@ def recorder():
 # -- an op -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["Sin", "Sum", "Where", "Round"])
+@each("name", ["Sin", "Sum", "Where", "Round"])
 def test_an_op_says_what_it_is(name):
     op = OPS[name]
     assert isinstance(op, Op)
@@ -83,8 +84,8 @@ def test_with_a_tensor_the_result_is_a_tensor(square, convert, x):
     np.testing.assert_array_equal(result.numpy(), expected)
 
 
-@pytest.mark.parametrize("function", ["add", "hypot", "matmul", "allclose"])
-@pytest.mark.parametrize("operand", [object(), np.array([None, 1.0, 2.0]), {"a": 1.0}, "text"])
+@each("function", ["add", "hypot", "matmul", "allclose"])
+@each("operand", [object(), np.array([None, 1.0, 2.0]), {"a": 1.0}, "text"])
 def test_operands_that_are_no_numbers_are_numpys_error(function, operand):
     for i in range(2):
         with pytest.raises(Exception) as expected:
@@ -207,9 +208,9 @@ def test_nan_and_infinity_pass_through(square):
     np.testing.assert_array_equal(gradient(square, x).numpy(), [np.nan, np.inf, -np.inf])
 
 
-@pytest.mark.parametrize("gradient, words", [
+@each("gradient, words", [
     (np.ones(2), r"'Wrong'.*input 0.*\(2,\).*\(3,\)"), (2.0, r"input 0 has shape \(\)")])
-@pytest.mark.parametrize("recorded", [False, True])
+@each("recorded", [False, True])
 def test_a_gradient_of_another_shape_is_an_error_that_names_op_input_and_shapes(
         gradient, words, recorded):
     op = GeneralOp("Wrong", np.positive, lambda op, g: gradient)

@@ -2,12 +2,11 @@
 
 import importlib
 
-import pytest
-
 from cytape.ops.calls.late import UPPER, upper
+from tests.cases import each
 
 
-@pytest.mark.parametrize("name", UPPER)
+@each("name", UPPER)
 def test_each_name_leads_to_a_function_or_class_of_its_module(name):
     assert callable(upper(name))
     assert upper(name) is getattr(importlib.import_module(UPPER[name]), name)

@@ -28,7 +28,7 @@ class Seen:
         return g, g
 
 
-@pytest.mark.parametrize("recorded", [False, True])
+@each("recorded", [False, True])
 def test_a_rule_sees_the_call(recorded):
     seen = Seen(saved_outputs=(1,))
     run(seen.op, V3, 2 * V3, recorded=recorded, axis=1, scale=3.0)
@@ -49,8 +49,7 @@ def test_a_rule_sees_the_call(recorded):
         np.testing.assert_array_equal(np.asarray(gradient), np.ones(3))
 
 
-@each("recorded", [False, True])
-@each("use", [
+@each(recorded=[False, True], use=[
     lambda x: x, lambda x: x * 2.0, lambda x: 2.0 * x, lambda x: np.ones(3) @ x, lambda x: x.shape,
     np.sin, np.sum, np.asarray, cnp.tanh, lambda x: x[0], lambda x: [*x], float, lambda x: -x,
     lambda x: cytape.constant(2.0) * x, lambda x: np.ones(3) * x])
@@ -65,7 +64,7 @@ def test_a_rule_that_uses_what_is_not_saved_is_told_so(use, recorded):
         run(op, V3, 2 * V3, recorded=recorded)
 
 
-@pytest.mark.parametrize("recorded, kind", [(False, np.ndarray), (True, cytape.Tensor)])
+@each("recorded, kind", [(False, np.ndarray), (True, cytape.Tensor)])
 def test_a_rule_gets_tensors_only_where_somebody_records_it(recorded, kind):
     seen = Seen()
     run(seen.op, V3, V3, recorded=recorded)
@@ -121,7 +120,7 @@ def test_an_output_without_gradient_has_zeros_of_its_shape_and_dtype():
     assert not np.any(zeros)
 
 
-@pytest.mark.parametrize("again", [copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
+@each("again", [copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_what_is_not_saved_can_be_copied_and_tells_so_still(again):
     kept = []
     op = GeneralOp("Keeps", lambda x, y: x + y,

@@ -5,12 +5,13 @@ import pytest
 
 import cytape
 from cytape.ops.calls.operands import axis_in_batch, is_tensor, only_numpy, plain, tensors_if_any
+from tests.cases import each
 
 T = cytape.constant([1.0, 2.0])
 V = cytape.Variable([1.0, 2.0])
 
 
-@pytest.mark.parametrize("value, expected", [
+@each("value, expected", [
     (T, True), (V, True), (np.ones(2), False), (1.0, False), ([T], True), (None, False),
     ([[1.0], (2.0, [V])], True), ([[1.0], (2.0, [])], False)])
 def test_is_tensor(value, expected):
@@ -53,7 +54,7 @@ def test_plain():
     assert plain(3) == 3
 
 
-@pytest.mark.parametrize("axis, ndim, expected", [
+@each("axis, ndim, expected", [
     (0, 3, 1), (1, 3, 2), (-1, 3, -1), (None, 3, (1, 2)), ((0, -1), 4, (1, -1)),
     ([0, 2], 4, (1, 3)), ((), 3, ()), (0, 1, ()), (-1, 1, ()), (None, 1, ())])
 def test_the_axes_of_one_tangent_in_a_batch(axis, ndim, expected):

@@ -1,10 +1,10 @@
 """Gradients and tangents by partials that are called with arrays or tensors."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.ops.forward_mode import tangent_of
 
 
@@ -13,11 +13,10 @@ def test_a_boolean_partial_selects_the_tangent():
     np.testing.assert_array_equal(tangent.numpy(), [0.0, 2.0])
 
 
-@pytest.mark.parametrize("dtypes", [
+@each(dtypes=[
     ("float32", "float64"), ("float64", "complex128"), ("float16", "complex64"),
     ("complex64", "complex128"), ("longdouble", "float32"),
-])
-@pytest.mark.parametrize("recorded", [False, True])
+], recorded=[False, True])
 def test_a_gradient_has_the_dtype_and_shape_of_its_input(dtypes, recorded):
     x = cytape.constant(np.arange(3).astype(dtypes[0]))
     y = cytape.constant(np.ones((2, 1), dtypes[1]))

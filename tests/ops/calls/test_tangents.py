@@ -27,7 +27,7 @@ def op_with(jvp=None, vjp=None, forward=np.square, **options):
 # -- results of rules ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [0, 1, 3])
+@each("n", [0, 1, 3])
 def test_the_wrong_number_of_tangents(n):
     op = op_with(lambda op, t: n * [t], forward=lambda x: (x + 1, x + 2))
     with pytest.raises(InvalidGradientError, match=f"'Made'.*expected 2, got {n}"):
@@ -43,8 +43,7 @@ def test_a_rule_that_returns_not_implemented_leaves_it_to_the_vjp():
     np.testing.assert_array_equal(traced(V3), 2 * V3)
 
 
-@pytest.mark.parametrize("returned", [np.ones(2), np.ones((1, 3)), 1.0, cytape.constant([1.0])])
-@pytest.mark.parametrize("observed", [False, True])
+@each(returned=[np.ones(2), np.ones((1, 3)), 1.0, cytape.constant([1.0])], observed=[False, True])
 def test_a_tangent_of_the_wrong_shape(returned, observed):
     op, x = op_with(lambda op, t: returned), cytape.constant(V3)
     with cytape.GradientTape() if observed else cytape.stop_recording():
@@ -58,8 +57,7 @@ def test_a_batch_of_tangents_of_the_wrong_shape():
         followed(op, [cytape.constant(V3)], [np.ones((2, 3))], use_batch=True)
 
 
-@pytest.mark.parametrize("observed", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@each(observed=[False, True], dtype=["float32", "float64", "complex64"])
 def test_a_tangent_is_cast_to_the_dtype_of_its_primal(dtype, observed):
     op = op_with(lambda op, t: t.astype("complex128") if dtype == "float64" else t * np.float64(2))
     x = cytape.constant(V3.astype(dtype))
@@ -89,7 +87,7 @@ def test_an_integer_output_has_no_tangent():
     np.testing.assert_array_equal(tangents[1].numpy(), ONES)
 
 
-@pytest.mark.parametrize("use_batch", [False, True])
+@each("use_batch", [False, True])
 def test_what_is_transposed_may_have_integer_outputs(use_batch):
     def vjp(op, g_index, g):
         np.testing.assert_array_equal(np.shape(g_index), ())
@@ -105,7 +103,7 @@ def test_what_is_transposed_may_have_integer_outputs(use_batch):
 # -- ops with fewer rules --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("use_batch", [False, True])
+@each("use_batch", [False, True])
 def test_an_op_without_a_jvp_has_its_vjp_transposed(use_batch):
     op = op_with(vjp=lambda op, g: 2 * op.inputs[0] * g)
     tangents = np.stack([V3, ONES]) if use_batch else ONES
@@ -186,9 +184,7 @@ def test_inputs_without_tangents_get_batches_of_zeros():
     ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
     ((2, 3), (5, 3, 4)), ((3,), (5, 3, 2)), ((5, 2, 3), (3,)), ((4, 1, 2, 3), (5, 3, 2)),
     ((0, 3), (3, 2)), ((2, 0), (0, 3))])
-@each("which", ["left", "right", "both"])
-@pytest.mark.parametrize("observed", [False, True])
-@pytest.mark.parametrize("layout", ["plain", "strided"])
+@each(which=["left", "right", "both"], observed=[False, True], layout=["plain", "strided"])
 def test_products_of_batches(a, b, which, observed, layout):
     """In C, by the loop behind `matmul`, or by the rule, as one direction after another."""
     def batch(shape, seed):
@@ -236,11 +232,11 @@ def failing(op, *tangents):
     raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("op", [
+@each("op", [
     op_with(failing), op_with(vjp=failing), op_with(), op_with(lambda op, t: (t, t)),
     op_with(lambda op, t: t[0]), op_with(lambda op, t: t, batched=failing),
 ], ids=["jvp", "vjp", "no rule", "too many", "wrong shape", "batched"])
-@pytest.mark.parametrize("use_batch", [False, True])
+@each("use_batch", [False, True])
 def test_an_error_leaves_the_recorders_as_they_were(op, use_batch):
     x = cytape.constant(V3)
     lead = (2,) if use_batch else ()

@@ -51,7 +51,7 @@ def after(name, namespace):
     return f
 
 
-@pytest.mark.parametrize("name", WRITES)
+@each("name", WRITES)
 def test_they_write_to_tensors(name):
     _, x, v = WRITES[name]
     expected = after(name, np)(x, v)
@@ -68,7 +68,7 @@ def test_they_write_to_tensors(name):
             check_grads(lambda x, v, f=f: f(cytape.convert_to_tensor(x), v), [x, v], order=2)
 
 
-@pytest.mark.parametrize("name", WRITES)
+@each("name", WRITES)
 def test_of_arrays_they_are_numpys(name):
     write, x, v = WRITES[name]
     array = x.copy()
@@ -76,7 +76,7 @@ def test_of_arrays_they_are_numpys(name):
     np.testing.assert_array_equal(array, after(name, np)(x, v))
 
 
-@pytest.mark.parametrize("name", WRITES)
+@each("name", WRITES)
 def test_an_array_holds_no_derivative(name):
     write, x, v = WRITES[name]
     if name in ("exp.at", "place, by values", "putmask, repeated"):
@@ -122,7 +122,7 @@ def test_dtypes_stay():
     np.testing.assert_allclose(x, [3.5, np.hypot(2.5, 2), 2.5], rtol=1e-6)
 
 
-@pytest.mark.parametrize("write", [
+@each("write", [
     lambda n, y: n.fill_diagonal(y[0] * 1, 1.0), lambda n, y: n.put(y, [99], 1.0),
     lambda n, y: n.place(y, [True], 1.0), lambda n, y: n.place(y, X > 0, []),
     lambda n, y: n.putmask(y, [True], 1.0), lambda n, y: n.copyto(y, np.ones(3)),

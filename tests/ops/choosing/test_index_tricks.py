@@ -25,8 +25,7 @@ KEYS = {
     "nested": lambda n, v, m: n.c_[[v[0], v[1], 3.0], [[v[0]], [1.0], [v[2]]]]}
 
 
-@pytest.mark.parametrize("key", KEYS)
-@each("place", ["eager", "function"])
+@each(key=KEYS, place=["eager", "function"])
 def test_keys(key, place):
     def f(v, m):
         return KEYS[key](cnp, v, m)

@@ -58,8 +58,7 @@ def test_the_error_names_the_axis_of_unknown_length(name, call, axis, shape, nam
         traced(X.reshape(2, 3))
 
 
-@each("call", [np.delete, lambda x, obj: np.insert(x, obj, 1.0)])
-@each("obj", [1, [1, 2], X > 0])
+@each(call=[np.delete, lambda x, obj: np.insert(x, obj, 1.0)], obj=[1, [1, 2], X > 0])
 def test_which_places_are_meant_must_be_known(call, obj):
     with pytest.raises(SymbolicTensorError, match="was asked for its value"):
         cytape.function(call)(X, np.asarray(obj))

@@ -16,7 +16,7 @@ MODES = {
     "reflect": {"reflect_type": "odd"}, "symmetric": {"reflect_type": "odd"}, "wrap": {}}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_modes_in_functions(mode):
     f = cytape.function(lambda x: cnp.pad(x, ((1, 4), (6, 0)), mode, **MODES[mode]))
     np.testing.assert_allclose(f(X), np.pad(X, ((1, 4), (6, 0)), mode, **MODES[mode]))
@@ -28,7 +28,7 @@ def _fill(line, width, axis, options):
     line[len(line) - width[1]:] = line[-width[1] - 1] ** 2
 
 
-@pytest.mark.parametrize("width", [2, ((1, 0), (0, 3)), 0])
+@each("width", [2, ((1, 0), (0, 3)), 0])
 def test_a_function_as_the_mode_fills_each_line(width):
     def f(x, factor):
         return cnp.pad(x, width, _fill, factor=factor)
@@ -48,8 +48,7 @@ def test_a_function_as_the_mode_needs_to_know_how_many_lines_there_are():
         f(np.ones((2, 3)))
 
 
-@each("dtype", ["int64", "uint8", "int8"])
-@pytest.mark.parametrize("mode", MODES)
+@each(dtype=["int64", "uint8", "int8"], mode=MODES)
 def test_integers_are_rounded_as_in_numpy(mode, dtype):
     x = (X * 5 + 20).astype(dtype)
     found = cnp.pad(cytape.constant(x), (2, 3), mode, **MODES[mode])
@@ -77,7 +76,7 @@ def test_what_is_left_undefined_is_zero():
     np.testing.assert_array_equal(cnp.pad(cytape.constant(X), 1, "empty"), np.pad(X, 1))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_an_extent_that_only_a_run_tells(mode):
     signature = [cytape.Spec.of((None, 4), float)]
     f = cytape.function(lambda x: cnp.pad(x, 1, mode, **MODES[mode]), input_signature=signature)

@@ -9,6 +9,7 @@ import pytest
 import cytape
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
+from tests.cases import each
 from tests.ways import watching
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -45,8 +46,7 @@ def test_a_closure_that_nobody_records_is_let_go_at_once():
     del outputs
 
 
-@pytest.mark.parametrize("end", ["gradient", "drop the output", "drop the tape", "error"])
-@pytest.mark.parametrize("persistent", [False, True])
+@each(end=["gradient", "drop the output", "drop the tape", "error"], persistent=[False, True])
 def test_a_closure_is_let_go_with_its_entry(end, persistent):
     class Closure:
         def __call__(self, g):
@@ -102,7 +102,7 @@ def test_a_closure_gets_zeros_for_outputs_without_gradient():
     np.testing.assert_array_equal(received[1].numpy(), np.zeros(3))
 
 
-@pytest.mark.parametrize("returned", [[], [V3, V3]])
+@each("returned", [[], [V3, V3]])
 def test_a_closure_must_return_one_gradient_per_input(returned):
     x = cytape.constant(V3)
     with watching(x) as tape:

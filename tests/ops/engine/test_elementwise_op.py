@@ -36,19 +36,18 @@ def test_plain_arrays_are_left_to_numpy():
         cnp.sin(V3, bogus=1)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda f: f.add(cytape.constant(V3)), lambda f: f.add(cytape.constant(V3), V3, V3, V3),
     lambda f: f.sin(cytape.constant(V3), V3, V3), lambda f: f.sin(),
     lambda f: f.add(x1=cytape.constant(V3), x2=1.0),
 ], ids=["too few", "too many", "too many of one", "none", "by name"])
-@pytest.mark.parametrize("module", [np, cnp])
+@each("module", [np, cnp])
 def test_a_wrong_number_of_arguments_is_an_error_whoever_is_called(call, module):
     with pytest.raises(TypeError):
         call(module)
 
 
-@pytest.mark.parametrize("arguments", [
-    {"out": np.zeros(3)}, {"out": (np.zeros(3),)}, {"where": V3 > 0}, {"bogus": 1}])
+@each("arguments", [{"out": np.zeros(3)}, {"out": (np.zeros(3),)}, {"where": V3 > 0}, {"bogus": 1}])
 def test_arguments_that_tensors_do_not_take_are_named(arguments):
     (name,), x = arguments, cytape.constant(V3)
     with cytape.GradientTape() as tape, pytest.raises(TypeError, match=name):
@@ -56,8 +55,7 @@ def test_arguments_that_tensors_do_not_take_are_named(arguments):
         cnp.add(x, 1.0, **arguments)
 
 
-@pytest.mark.parametrize("module", [np, cnp])
-@pytest.mark.parametrize("arguments", [
+@each(module=[np, cnp], arguments=[
     {"casting": "unsafe"}, {"order": "F"}, {"subok": False}, {"dtype": np.float32},
     {"dtype": np.float16, "casting": "unsafe", "order": "K"}, {"casting": "no"}])
 def test_casts_are_numpys(module, arguments):
@@ -70,14 +68,14 @@ def test_casts_are_numpys(module, arguments):
         np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("arguments", [{"out": None}, {"where": True}, {"dtype": None}])
+@each("arguments", [{"out": None}, {"where": True}, {"dtype": None}])
 def test_defaults_may_be_spelt_out(arguments):
     for function in (np.add, cnp.add):
         result = function(cytape.constant(V3), 1.0, **arguments)
         np.testing.assert_array_equal(result.numpy(), V3 + 1)
 
 
-@pytest.mark.parametrize("function, args", [
+@each("function, args", [
     ("sin", (V3,)), ("add", (V3, V3)), ("add", (V3, 1)), ("multiply", (2.0, V3))])
 def test_a_dtype_may_be_asked_for_and_is_differentiable(function, args):
     expected = getattr(np, function)(*args, dtype="float32")
@@ -91,7 +89,7 @@ def test_a_dtype_may_be_asked_for_and_is_differentiable(function, args):
         assert all(g.dtype == np.float64 for g in tape.gradient(result, sources))
 
 
-@pytest.mark.parametrize("other", [V3, [0.5, -1.0, 2.0], V3.tolist(), 2.0, 2, np.float32(2)])
+@each("other", [V3, [0.5, -1.0, 2.0], V3.tolist(), 2.0, 2, np.float32(2)])
 def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
     x = cytape.constant(V3)
     before = np.array(other)
@@ -128,8 +126,7 @@ BESIDE = {  # with an array beside a tensor: the op, and the tensor's gradient
 @each("lay_out", [lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a:
                   a[:1], lambda a: a[..., :1], lambda a: a[0]],
       ids=["contiguous", "fortran", "backwards", "row", "column", "fewer axes"])
-@pytest.mark.parametrize("beside", BESIDE)
-@each("shape", [(1, 1), (2, 3), (20, 30), (80, 130)])
+@each(beside=BESIDE, shape=[(1, 1), (2, 3), (20, 30), (80, 130)])
 def test_an_array_beside_a_tensor_may_change_after_the_op(shape, beside, lay_out):
     function, derivative = BESIDE[beside]
     rng = np.random.default_rng(0)
@@ -148,7 +145,7 @@ def test_an_array_beside_a_tensor_may_change_after_the_op(shape, beside, lay_out
         np.testing.assert_allclose(gradient.numpy(), slope, 1e-12, 1e-13)
 
 
-@pytest.mark.parametrize("size", [3, 3000, 30_000])
+@each("size", [3, 3000, 30_000])
 def test_an_array_may_change_where_nobody_records(size):
     x, array = cytape.constant(np.ones(size)), np.ones(size)
     results = [x + array, array * x, x - array[::-1], cnp.maximum(array, x)]
@@ -157,7 +154,7 @@ def test_an_array_may_change_where_nobody_records(size):
         np.testing.assert_array_equal(result.numpy(), np.full(size, expected))
 
 
-@pytest.mark.parametrize("size", [3, 3000])
+@each("size", [3, 3000])
 def test_all_tapes_see_an_array_as_it_was(size):
     x, y, array = cytape.constant(np.ones(size)), cytape.constant(np.ones(size)), np.full(size, 2.0)
     with cytape.GradientTape() as outer, cytape.GradientTape() as inner:
@@ -172,7 +169,7 @@ def test_all_tapes_see_an_array_as_it_was(size):
     np.testing.assert_array_equal(by_z.numpy(), np.full(size, 2.0))
 
 
-@pytest.mark.parametrize("other", [
+@each("other", [
     np.ones(3, np.float32), np.ones(3, np.int64), np.ones(3, bool), np.ones(3, complex),
     np.ones(3, ">f8"), np.ones(3, np.longdouble), np.float64(2),
 ], ids=lambda a: f"{type(a).__name__} {a.dtype.str}")
@@ -209,7 +206,7 @@ def saved(function, n_inputs, watched=None):
     return found
 
 
-@pytest.mark.parametrize("function, n_inputs, inputs, output", [
+@each("function, n_inputs, inputs, output", [
     (cnp.add, 2, (False, False), False), (cnp.subtract, 2, (False, False), False),
     (cnp.negative, 1, (False,), False), (cnp.multiply, 2, (True, True), False),
     (cnp.divide, 2, (False, True), True), (cnp.exp, 1, (False,), True),
@@ -220,7 +217,7 @@ def test_only_what_a_partial_reads_is_kept(function, n_inputs, inputs, output):
     assert saved(function, n_inputs) == (inputs, output)
 
 
-@pytest.mark.parametrize("watched, inputs", [([0], (False, True)), ([1], (True, False))])
+@each("watched, inputs", [([0], (False, True)), ([1], (True, False))])
 def test_only_what_the_partials_of_followed_inputs_read_is_kept(watched, inputs):
     assert saved(cnp.multiply, 2, watched) == (inputs, False)
 

@@ -37,7 +37,7 @@ class Pair(NamedTuple):
     second: object
 
 
-@pytest.mark.parametrize("container", [tuple, list, lambda pair: Pair(*pair)])
+@each("container", [tuple, list, lambda pair: Pair(*pair)])
 def test_several_outputs_come_in_the_container_of_the_forward_function(container):
     op = GeneralOp("Several", lambda x: container((x * 2, x * 3)), lambda op, g, h: 2 * g + 3 * h)
     plain, tensors = op(V3), op(cytape.constant(V3))
@@ -55,7 +55,7 @@ def test_the_forward_function_gets_arrays_that_it_cannot_change():
         GeneralOp("Changes", forward)(cytape.constant(V3), V3)
 
 
-@pytest.mark.parametrize("result", [2.5, np.float32(2.5), [1.0, 2.0], (), np.ones((2, 0)), True])
+@each("result", [2.5, np.float32(2.5), [1.0, 2.0], (), np.ones((2, 0)), True])
 def test_any_numbers_are_a_result(result):
     op = GeneralOp("Any", lambda x: result)
     found = op(cytape.constant(V3))
@@ -71,7 +71,7 @@ def test_a_result_without_numbers_is_an_error():
         GeneralOp("None", lambda x: None)(cytape.constant(V3))
 
 
-@pytest.mark.parametrize("size", [3, 5000])
+@each("size", [3, 5000])
 def test_a_result_does_not_change_with_an_array_that_was_passed_in(size):
     op = GeneralOp("PassOn", lambda x, y: (x, y[:], y.T))
     array = np.ones(size)
@@ -99,9 +99,8 @@ def test_an_error_in_the_forward_function_records_nothing():
 # -- saved values of an entry ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("saved_inputs, inputs", [
-    (None, (True, True)), ((), (False, False)), ((1,), (False, True))])
-@pytest.mark.parametrize("saved_outputs, outputs", [((), (False, False)), ((1,), (False, True))])
+@each("saved_inputs, inputs", [(None, (True, True)), ((), (False, False)), ((1,), (False, True))])
+@each("saved_outputs, outputs", [((), (False, False)), ((1,), (False, True))])
 def test_only_what_is_declared_is_kept(saved_inputs, inputs, saved_outputs, outputs):
     op = GeneralOp("Keeps", lambda x, y: (x + y, x - y), lambda op, g, h: (g + h, g - h),
                    saved_inputs=saved_inputs, saved_outputs=saved_outputs)
@@ -142,7 +141,7 @@ def test_attributes_are_kept_as_long_as_the_entry():
     del tape
 
 
-@pytest.mark.parametrize("other", [V3.copy(), V3.tolist()])
+@each("other", [V3.copy(), V3.tolist()])
 def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
     op = GeneralOp("Multiply", np.multiply, lambda op, g: (g * op.inputs[1], g * op.inputs[0]))
     x = cytape.constant(V3)
@@ -152,7 +151,7 @@ def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), V3)
 
 
-@pytest.mark.parametrize("name, outputs", [("integer result", 1), ("nondifferentiable", 1.0)])
+@each("name, outputs", [("integer result", 1), ("nondifferentiable", 1.0)])
 def test_what_has_no_gradient_is_not_recorded(name, outputs):
     op = GeneralOp(name, lambda x: np.full(3, outputs), lambda op, g: g,
                    differentiable=name != "nondifferentiable")
@@ -162,7 +161,7 @@ def test_what_has_no_gradient_is_not_recorded(name, outputs):
 # -- gradients that fit ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "gradient, expected",
     [
         (lambda g: g, [1, 1, 1]), (lambda g: [2.0, 3.0, 4.0], [2, 3, 4]),
@@ -170,7 +169,7 @@ def test_what_has_no_gradient_is_not_recorded(name, outputs):
         (lambda g: cytape.constant([1, 2, 3]), [1, 2, 3]),
         (lambda g: cytape.Variable([1.0, 2.0, 3.0]), [1, 2, 3]), (lambda g: None, None)],
     ids=["same", "list", "integers", "complex", "tensor of integers", "variable", "none"])
-@pytest.mark.parametrize("recorded", [False, True])
+@each("recorded", [False, True])
 def test_a_gradient_gets_the_dtype_of_its_input(gradient, expected, recorded):
     op = GeneralOp("Converts", np.positive, lambda op, g: (gradient(g),))
     (found,) = run(op, V3.astype("float32"), recorded=recorded)
@@ -187,7 +186,7 @@ def test_the_gradient_of_an_input_that_needs_none_is_not_looked_at():
     np.testing.assert_array_equal(run(op, V3, V3, watch=[0])[0].numpy(), V3)
 
 
-@pytest.mark.parametrize("recorded", [False, True])
+@each("recorded", [False, True])
 def test_a_gradient_may_be_sparse(recorded):
     def vjp(op, g):
         return cytape.IndexedSlices(g[None, 0], cytape.constant([2]), op.input_specs[0].shape)
@@ -216,7 +215,7 @@ def test_a_jvp_rule_sees_inputs_outputs_and_attributes():
     np.testing.assert_array_equal(tangent.numpy(), 2 * V3)
 
 
-@pytest.mark.parametrize("optional", [(), (1,), range(5)])
+@each("optional", [(), (1,), range(5)])
 def test_a_jvp_rule_gets_none_for_zeros_where_it_says_so(optional):
     received = []
 
@@ -248,10 +247,9 @@ def test_integers_beside_the_tangent_of_a_linear_op_stand_still():
     np.testing.assert_array_equal(accumulator.jvp(y).numpy(), [V3, np.zeros(3)])
 
 
-@each("view", [
+@each(view=[
     lambda base: base[::-1], lambda base: base, lambda base: base.reshape(2, 3)[::-1].T,
-    lambda base: base[4::-2]])
-@each("part", [slice(1, 3), slice(None, None, -1), slice(-1, None)])
+    lambda base: base[4::-2]], part=[slice(1, 3), slice(None, None, -1), slice(-1, None)])
 def test_results_in_the_memory_of_an_array_do_not_change_with_it(view, part):
     op = GeneralOp("Part", lambda a, b: a[part])
     base = np.arange(6.0)

@@ -58,7 +58,7 @@ def indices(n_axes):
                 yield parts
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (4,), (0,)])
+@each("shape", [(), (1,), (4,), (0,)])
 def test_every_basic_index_of_few_axes(shape):
     array = numbers(*shape)
     for index in indices(len(shape)):
@@ -68,7 +68,7 @@ def test_every_basic_index_of_few_axes(shape):
                 check(array, index[0])
 
 
-@pytest.mark.parametrize("lay_out", [lambda x: x, np.transpose, np.flip, lambda x: x[::2]])
+@each("lay_out", [lambda x: x, np.transpose, np.flip, lambda x: x[::2]])
 def test_every_basic_index_of_two_axes(lay_out):
     array = numbers(4, 4)
     for index in indices(2):
@@ -87,7 +87,7 @@ def test_basic_indices_of_any_number_of_axes(data):
     check(array, index, lay_out)
 
 
-@pytest.mark.parametrize("dtype", [
+@each("dtype", [
     "bool", "int8", "int64", "float16", "float32", "float64", "longdouble", "complex64",
     "complex128", "datetime64[s]", "U3", "S5"])
 def test_elements_of_any_size(dtype):
@@ -96,7 +96,7 @@ def test_elements_of_any_size(dtype):
         check(array, index)
 
 
-@pytest.mark.parametrize("n_axes", [8, 9, 11])
+@each("n_axes", [8, 9, 11])
 def test_any_number_of_axes(n_axes):
     array = numbers(*(2,) * n_axes)
     for index in [0, (..., 1), np.s_[::-1], (None, 1), np.s_[None, ..., None], (0,) * n_axes, ...]:
@@ -119,7 +119,7 @@ def test_an_operand_that_is_not_aligned():
 # -- other kinds of index --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", [
+@each("index", [
     True, False, np.True_, (True, 1), (slice(None), np.False_), np.int64(1), np.uint8(2),
     (np.int32(-1), 2), slice(np.int64(1), None), (0, slice(None, np.int8(2))), [0, 2], ([1], [2]),
     (slice(None), [0, 0]), np.array([True, False, True]), (..., [2, 1]), (None, [0], None),
@@ -152,7 +152,7 @@ def test_a_bad_index_is_numpys_error(index):
         cytape.constant(array)[index]
 
 
-@pytest.mark.parametrize("index", [0, -1, (0, 0), (..., 0)])
+@each("index", [0, -1, (0, 0), (..., 0)])
 def test_nothing_can_be_taken_from_an_empty_axis(index):
     with pytest.raises(IndexError):
         cytape.constant(np.zeros((0, 0)))[index]
@@ -170,7 +170,7 @@ def test_bounds_as_large_as_they_may_be():
 # -- memory ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows, shared", [(1, False), (COPIED // 800, False), (21, True)])
+@each("rows, shared", [(1, False), (COPIED // 800, False), (21, True)])
 def test_a_large_result_is_a_view_a_small_one_a_copy(rows, shared):
     x = cytape.constant(numbers(100, 100))
     for index in (slice(rows), slice(rows, 0, -1), slice(0, 2 * rows, 2)):
@@ -179,7 +179,7 @@ def test_a_large_result_is_a_view_a_small_one_a_copy(rows, shared):
         np.testing.assert_array_equal(result, x.numpy()[index])
 
 
-@pytest.mark.parametrize("size", [COPIED // 8, COPIED // 8 + 1])
+@each("size", [COPIED // 8, COPIED // 8 + 1])
 def test_the_border_lies_at_16_kibibytes(size):
     x = cytape.constant(numbers(2 * size))
     assert np.shares_memory(x[:size].numpy(), x.numpy()) == (8 * size > COPIED)
@@ -208,8 +208,7 @@ def test_elements_that_are_shown_repeatedly():
 # -- gradients that meet ---------------------------------------------------------------------------
 
 
-@each("dtype", ["float16", "float32", "float64", "complex64"])
-@each("size", [5, 40, 600, 3000, 10_000])
+@each(dtype=["float16", "float32", "float64", "complex64"], size=[5, 40, 600, 3000, 10_000])
 def test_parts_of_one_tensor_add_up(size, dtype):
     x = cytape.constant(np.ones(size, dtype))
     found, recorded = gradients(
@@ -226,7 +225,7 @@ def test_parts_of_one_tensor_add_up(size, dtype):
         np.testing.assert_array_equal(slope.numpy(), expected)
 
 
-@pytest.mark.parametrize("n", [10, 1000])
+@each("n", [10, 1000])
 def test_rows_taken_one_by_one(n):
     x, weights = cytape.constant(numbers(n, 6)), numbers(n, 6)
     with watching(x, persistent=True) as tape:
@@ -236,7 +235,7 @@ def test_rows_taken_one_by_one(n):
 
 
 @each("order", [*itertools.permutations(["part", "whole", "sum", "gather"])], ids=" ".join)
-@pytest.mark.parametrize("shape", [(4, 2), (40, 20), (120, 80)])
+@each("shape", [(4, 2), (40, 20), (120, 80)])
 def test_parts_meet_gradients_of_other_kinds(shape, order):
     terms = {
         "part": lambda x: np.sum(x[1:] * x[:-1]), "whole": lambda x: np.sum(x * x),
@@ -253,7 +252,7 @@ def test_parts_meet_gradients_of_other_kinds(shape, order):
         np.testing.assert_allclose(cytape.convert_to_tensor(slope).numpy(), expected, 1e-12)
 
 
-@pytest.mark.parametrize("size", [4, 400, 4000, 40_000])
+@each("size", [4, 400, 4000, 40_000])
 def test_what_is_handed_out_is_not_added_to(size):
     x = cytape.constant(np.ones(size))
     seeds = [cytape.constant(np.full(size, 3.0)), cytape.constant(np.full(size // 2, 5.0))]

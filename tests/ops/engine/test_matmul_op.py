@@ -62,10 +62,8 @@ def test_products_are_numpys(left, right, dtype):
         np.testing.assert_allclose(result.numpy(), expected, rtol, rtol)
 
 
-@each("left", LAYOUTS)
-@each("right", LAYOUTS)
-@pytest.mark.parametrize("shapes", [((20, 30), (30, 10)), ((30,), (30, 10)), ((20, 30), (30,)),
-                                    ((30,), (30,))])
+@each(left=LAYOUTS, right=LAYOUTS)
+@each("shapes", [((20, 30), (30, 10)), ((30,), (30, 10)), ((20, 30), (30,)), ((30,), (30,))])
 def test_memory_layout_does_not_matter(shapes, left, right):
     a, b = draw(shapes[0]), draw(shapes[1], seed=1)
     tensors = [tensor_of(LAYOUTS[left](a)), tensor_of(LAYOUTS[right](b))]
@@ -89,7 +87,7 @@ def test_the_loop_and_the_rules_give_the_same_gradients(left, right, dtypes):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol, rtol)
 
 
-@pytest.mark.parametrize("position", [0, 1])
+@each("position", [0, 1])
 def test_only_one_operand_is_followed(position):
     a, b = draw((2, 3)), draw((3, 4), seed=1)
     operands = [a, b]
@@ -119,7 +117,7 @@ def test_a_matrix_times_itself():
     np.testing.assert_allclose(gradient.numpy(), x.numpy() @ (seed + seed.T))
 
 
-@pytest.mark.parametrize("left, right", [
+@each("left, right", [
     ((3,), (2,)), ((2, 3), (2, 3)), ((2, 3), (4,)), ((), (3,)), ((3,), ()), ((2, 2, 3), (4, 3, 2))])
 def test_shapes_that_do_not_fit_are_numpys_error(left, right):
     with pytest.raises(ValueError) as expected:
@@ -129,8 +127,8 @@ def test_shapes_that_do_not_fit_are_numpys_error(left, right):
     assert str(found.value) == str(expected.value)
 
 
-@pytest.mark.parametrize("how", ["warn", "raise", "ignore"])
-@pytest.mark.parametrize("a, b", [
+@each("how", ["warn", "raise", "ignore"])
+@each("a, b", [
     ([[1e200, 1e200]], [[1e200], [1e200]]), ([[np.inf, 1.0]], [[0.0], [1.0]]),
     ([[np.nan, 1.0]], [[0.0], [1.0]]), ([[1.0, 2.0]], [[3.0], [4.0]])])
 def test_trouble_is_reported_as_numpy_is_set_up_to(a, b, how):
@@ -172,8 +170,7 @@ def test_outer_products_of_every_layout(left, right, dtype):
         np.testing.assert_allclose(found, expected, rtol, rtol)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64"])
-@each("recorded", [False, True])
+@each(dtype=["float64", "float32", "float16", "complex64"], recorded=[False, True])
 @each("left, right", VECTOR_SHAPES)
 def test_gradients_meet_what_has_arrived(left, right, recorded, dtype):
     """A product added to a gradient that is there, and one that is there when others come."""
@@ -204,7 +201,7 @@ def test_gradients_meet_what_has_arrived(left, right, recorded, dtype):
             np.testing.assert_allclose(ours.numpy(), theirs, rtol, rtol)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@each("dtype", ["float64", "float32"])
 def test_a_gradient_that_is_handed_out_is_not_added_to(dtype):
     x, w = cytape.constant(draw((50, 54), dtype)), cytape.constant(draw((54,), dtype, 1))
     seed = draw((50, 54), dtype, 2)
@@ -225,7 +222,7 @@ def test_one_tensor_as_both_operands_of_an_outer_product():
     np.testing.assert_allclose(gradient.numpy(), draw((), seed=9).reshape(1) * 12)
 
 
-@pytest.mark.parametrize("left, right", VECTOR_SHAPES)
+@each("left, right", VECTOR_SHAPES)
 def test_a_gradient_that_a_sum_repeats(left, right):
     a, b = draw(left), draw(right, seed=1)
     x, y = cytape.constant(a), cytape.constant(b)
@@ -238,7 +235,7 @@ def test_a_gradient_that_a_sum_repeats(left, right):
     np.testing.assert_allclose(by_y.numpy(), (a.T @ ones).reshape(right), 1e-12, 1e-12)
 
 
-@pytest.mark.parametrize("how", ["warn", "raise"])
+@each("how", ["warn", "raise"])
 def test_an_outer_product_that_overflows_is_reported(how):
     a, b = cytape.constant([[1e200], [1.0]]), cytape.constant([[1e200, 1.0]])
     with np.errstate(over=how), pytest.raises(
@@ -248,7 +245,7 @@ def test_an_outer_product_that_overflows_is_reported(how):
             a @ b
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 def test_zeros_of_outer_products_have_numpys_signs(dtype):
     x, y = np.array([[0.0], [-2.0]], dtype), np.array([[-2.0, 0.0, -0.0]], dtype)
     result = (cytape.constant(x) @ cytape.constant(y)).numpy()

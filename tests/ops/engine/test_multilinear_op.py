@@ -11,6 +11,7 @@ from cytape.ops.engine.op_kinds import multilinear
 from cytape.ops.engine.user_rules import register_jvp
 from cytape.tensor.values.spec import Spec
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ops.forward_mode import followed
 
 # For stacks of matrices and of vectors; the attribute has to arrive everywhere.
@@ -36,7 +37,7 @@ def product(m, v):
     return matvec(m, v, times=2.0)
 
 
-@pytest.mark.parametrize("m, v", [
+@each("m, v", [
     (M, V), (N, V), (M, W), (N, W), (N[:1], W), (N[0, 0], W[:1]), (M[:0], V), (N[:0], V)])
 def test_both_modes_to_second_order(m, v):
     np.testing.assert_allclose(product(m, v), 2 * np.einsum("...ij,...j->...i", m, v))
@@ -57,7 +58,7 @@ def test_as_many_operands_as_there_are_transposes():
     check_grads(lambda x: form(x, np.outer(x, x), x), [x])
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@each("dtype", ["complex64", "complex128"])
 def test_complex_operands_are_conjugated(dtype):
     m, v = M + 1j * M[::-1], V - 2j * V[::-1]
     m, v = m.astype(dtype), v.astype(dtype)
@@ -131,7 +132,7 @@ def test_only_what_a_transpose_reads_is_saved():
     assert matvec.saved_inputs is None
 
 
-@pytest.mark.parametrize("m, v", [(M, V), (N, V), (M, W), (N, W)])
+@each("m, v", [(M, V), (N, V), (M, W), (N, W)])
 def test_batches_of_directions(m, v):
     for position in range(2):
         found = cytape.jacfwd(product, argnums=position)(m, v)
@@ -192,8 +193,7 @@ def test_in_functions_conditionals_and_loops():
         np.testing.assert_allclose(tangent, eager.sum())
 
 
-@pytest.mark.parametrize("shapes", [
-    ((3, 2), (2,)), ((None, 2), (2,)), ((None, None, None), (None, None))])
+@each("shapes", [((3, 2), (2,)), ((None, 2), (2,)), ((None, None, None), (None, None))])
 def test_in_graphs_with_and_without_extents(shapes):
     graph = Graph()
     with graph.as_default():

@@ -55,10 +55,9 @@ def test_arguments_that_do_not_fit_are_errors_of_the_version(call, says):
         call()
 
 
-@each("write", [
+@each(write=[
     lambda f, x, out: f(x, 0, None, out), lambda f, x, out: f(x, 0, out=out),
-    lambda f, x, out: f(a=x, axis=0, out=out)])
-@each("x", [A, T])
+    lambda f, x, out: f(a=x, axis=0, out=out)], x=[A, T])
 def test_out_is_written_by_position_and_name(write, x):
     for out in (np.zeros(2), cytape.constant(np.zeros(2))):
         assert write(cnp.cumsum, x, out) is out

@@ -16,6 +16,7 @@ from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.op_kinds import OPS, elementwise, general, linear, nondifferentiable
 from cytape.ops.kernels.partial_tracer import partials_of
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ops.forward_mode import followed, tangent_of
 from tests.ways import gradients, watching
 
@@ -231,7 +232,7 @@ def test_ops_that_are_imported_late_are_declared_already():
         "_fft_transpose"]
 
 
-@pytest.mark.parametrize("taken", ["Sin", "Sum", "MatMul", "While", "StopGradient"])
+@each("taken", ["Sin", "Sum", "MatMul", "While", "StopGradient"])
 def test_cytape_s_own_ops_are_not_declared_again(taken):
     op = OPS[taken]
     for declare in (general, nondifferentiable):

@@ -1,10 +1,10 @@
 """Derivatives from partial derivatives: gradients and tangents in both modes."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.ops.forward_mode import tangent_of
 from tests.ways import gradients, watching
 
@@ -14,8 +14,7 @@ V3 = np.array([0.5, -1.0, 2.0])
 # -- gradients of several inputs, made together, and of one number -------------------------------
 
 
-@pytest.mark.parametrize("size", [3, 40, 700, 20_000])
-@pytest.mark.parametrize("op", [
+@each(size=[3, 40, 700, 20_000], op=[
     cnp.multiply, cnp.divide, cnp.power, cnp.arctan2, cnp.hypot, cnp.maximum, cnp.fmin,
     cnp.logaddexp, cnp.fmod, cnp.subtract])
 def test_gradients_made_together_are_those_made_one_by_one(op, size):
@@ -32,9 +31,7 @@ def test_gradients_made_together_are_those_made_one_by_one(op, size):
         np.testing.assert_array_equal(found.numpy(), alone.numpy())
 
 
-@pytest.mark.parametrize("layout", [
-    lambda x: x, lambda x: x[:1], lambda x: x[::2].repeat(2, 0), lambda x: x[:, :1]])
-@pytest.mark.parametrize("op", [
+@each(layout=[lambda x: x, lambda x: x[:1], lambda x: x[::2].repeat(2, 0), lambda x: x[:, :1]], op=[
     cnp.multiply, cnp.divide, cnp.power, cnp.arctan2, cnp.maximum, cnp.fmin, cnp.logaddexp,
     cnp.subtract, cnp.hypot])
 def test_gradients_of_a_sum_are_those_of_ones_to_the_bit(op, layout):
@@ -89,7 +86,7 @@ def test_an_operand_that_is_used_twice_gets_both_gradients():
         tape.gradient(product, x).numpy(), 2 * x.numpy() + 2 * x.numpy() / (1 + x.numpy() ** 4))
 
 
-@pytest.mark.parametrize("shape", [(5000,), (70, 80), (1, 5000)])
+@each("shape", [(5000,), (70, 80), (1, 5000)])
 def test_the_gradient_of_a_sum_times_a_number_is_one_number(shape):
     x = cytape.constant(np.ones(shape))
     with watching(x, persistent=True) as tape:
@@ -139,8 +136,7 @@ def test_a_tangent_can_be_differentiated():
     np.testing.assert_allclose(tape.gradient(tangent, x).numpy(), -np.sin(V3) * [1, 2, 3])
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (40, 30)])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@each(shape=[(), (3,), (40, 30)], dtype=["float32", "float64", "complex128"])
 def test_the_tangent_of_a_gradient_is_the_same_by_programs_and_on_tensors(dtype, shape):
     """A second accumulator, that follows nothing, takes the way by programs away."""
     rng = np.random.default_rng(0)

@@ -1,10 +1,10 @@
 """Gradients of elements in another order: shown, not copied, and right whatever the order."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.ways import gradient, watching
 
 SHAPE = (4, 6, 5, 2)
@@ -29,8 +29,7 @@ def random_orders(rng, x, n_steps):
     return x
 
 
-@pytest.mark.parametrize("use", ["eager", "traced"])
-@pytest.mark.parametrize("weighted", [True, False])
+@each(use=["eager", "traced"], weighted=[True, False])
 def test_gradients_go_back_to_where_elements_came_from(use, weighted, rng):
     x = rng.normal(size=SHAPE)
     for seed in range(60 if use == "eager" else 15):
@@ -61,7 +60,7 @@ def test_gradients_go_back_to_where_elements_came_from(use, weighted, rng):
             curved.ravel(), 2.0 * np.dot(expected, v.ravel()) * expected, 1e-10, err_msg=f"{seed}")
 
 
-@pytest.mark.parametrize("reorder", [
+@each("reorder", [
     lambda x: cnp.transpose(x, (2, 0, 3, 1)), lambda x: x.reshape(20, 12), lambda x: cnp.flip(x),
     lambda x: x[::-1, None, :, ::-1], lambda x: cnp.moveaxis(x, 0, 2), cnp.ravel,
 ], ids=["transpose", "reshape", "flip", "slices", "moveaxis", "ravel"])
@@ -90,7 +89,7 @@ def test_of_two_uses_neither_is_written_to(rng):
         gradient.numpy(), np.flip(before) + moved + before[..., ::-1] + before[::-1], 1e-14)
 
 
-@pytest.mark.parametrize("join", [
+@each("join", [
     lambda n, x, y: n.concatenate([x, y], axis=1), lambda n, x, y: n.stack([x, y], axis=-1),
     lambda n, x, y: n.pad(x, 1) + n.sum(y), lambda n, x, y: n.concatenate([y, x], axis=0),
     lambda n, x, y: n.concatenate([*n.split(x, 2, axis=1)[::-1], *n.split(y, 2, axis=1)], 2),
@@ -109,7 +108,7 @@ def test_uniform_gradients_are_divided_and_joined(join, rng):
     np.testing.assert_allclose(tangent, join(np, np.full(shape, 2.5), v), 1e-12)
 
 
-@pytest.mark.parametrize("reorder", [cnp.transpose, cnp.flip, lambda x: x.reshape(-1)],
+@each("reorder", [cnp.transpose, cnp.flip, lambda x: x.reshape(-1)],
                          ids=["transpose", "flip", "reshape"])
 def test_batches_of_small_uniform_tangents_are_read_as_such(reorder):
     x, batch = cytape.constant(np.arange(6.0).reshape(3, 2)), cytape.constant(np.ones((50, 3, 2)))

@@ -49,8 +49,7 @@ def layouts(dtype):
             "turned": x[::-1, ::-1].copy()[::-1, ::-1]}
 
 
-@each("layout", ["C", "F", "strided", "turned"])
-@each("dtype", [*DTYPES, "int64", "bool"])
+@each(layout=["C", "F", "strided", "turned"], dtype=[*DTYPES, "int64", "bool"])
 def test_every_layout_and_dtype(dtype, layout):
     x = layouts(dtype)[layout]
     result = mirror_op(cytape.constant(x)).numpy()
@@ -58,8 +57,7 @@ def test_every_layout_and_dtype(dtype, layout):
     assert result.dtype == x.dtype
 
 
-@each("layout", ["C", "F", "strided", "turned"])
-@each("dtype", DTYPES)
+@each(layout=["C", "F", "strided", "turned"], dtype=DTYPES)
 def test_both_modes_to_second_order(dtype, layout):
     x = layouts(dtype)[layout]
     weights = np.linspace(-1, 1, 24).reshape(8, 3).astype(dtype)
@@ -78,7 +76,7 @@ def test_both_modes_to_second_order(dtype, layout):
         np.testing.assert_allclose(hvp, 2 * both, 1e-5, 1e-5)
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (40, 30)])
+@each("shape", [(2, 3), (40, 30)])
 def test_what_is_out_of_line_is_followed_under_its_own_id(shape):
     """An operand that is copied before the move stays the tensor that was passed."""
     x = cytape.constant(np.asfortranarray(np.arange(float(np.prod(shape))).reshape(shape)))
@@ -121,7 +119,7 @@ def test_many_results_some_of_them_zero():
     np.testing.assert_array_equal(only_one, [0, 0, 0, 8])
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
+@each("dtype", ["float16", "float32", "complex128"])
 def test_what_is_written_twice_is_summed(dtype):
     x = np.full((3000, 2), 1.0, dtype)
     if dtype != "float16":  # whose sums NumPy rounds at every step
@@ -135,7 +133,7 @@ def test_many_halves_are_summed_in_single_precision():
     np.testing.assert_array_equal(gradient, [5000, 5000])
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (5,)])
+@each("shape", [(0,), (1,), (5,)])
 def test_in_graphs_without_python(shape):
     graph = Graph()
     with graph.as_default():
@@ -176,7 +174,7 @@ def test_attributes_of_other_names_have_moves_of_their_own():
         assert cut(x, stop=5, start=2).numpy().tolist() == [2, 3, 4]
 
 
-@pytest.mark.parametrize("pieces, shape_rule", [
+@each("pieces, shape_rule", [
     (lambda results, operands: [(results[0], no_such_name)], lambda x: x),  # noqa: F821
     (lambda results, operands: [(results[0], operands[0].copy())], lambda x: x),
     (lambda results, operands: [(results[0], operands[0][[2, 1, 0]])], lambda x: x),
@@ -241,7 +239,7 @@ def test_an_array_beside_a_tensor_is_copied():
     np.testing.assert_array_equal(joined.numpy(), [0, 0, 1, 1])
 
 
-@pytest.mark.parametrize("x, y", [
+@each("x, y", [
     (np.array(["abcdefghij"]), np.array(["abcdefghij", "k"])),
     (np.array([b"abc"] * 40), np.array([b"abcde"])),
     (np.array([1, 2], "M8[s]"), np.array([1], "M8[D]")),
@@ -257,7 +255,7 @@ def test_items_that_are_no_numbers_are_numpys(x, y):
             assert result.dtype == expected.dtype
 
 
-@pytest.mark.parametrize("n", [3, 1000])
+@each("n", [3, 1000])
 def test_a_join_of_nothing_and_an_array_does_not_show_the_array(n):
     w, array, nothing = cytape.constant(np.ones(n)), np.arange(float(n)), np.empty(0)
     with watching(w, persistent=True) as tape:

@@ -47,9 +47,7 @@ def quietly(function, *args, **kwargs):
     return result, [str(warning.message) for warning in caught]
 
 
-@each("name", NAMES)
-@each("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
+@each(name=NAMES, dtype=DTYPES, shape=SHAPES)
 def test_results_are_numpys(shape, dtype, name):
     x = draw(shape, dtype)
     for axis in axes_of(len(shape)):
@@ -65,9 +63,8 @@ def test_results_are_numpys(shape, dtype, name):
                 np.testing.assert_allclose(result.numpy(), expected, rtol)
 
 
-@each("name", NAMES)
-@each("dtype", ["float32", "float64", "complex128"])
-@pytest.mark.parametrize("lay_out", [
+@each(name=NAMES, dtype=["float32", "float64", "complex128"])
+@each("lay_out", [
     np.transpose, np.flip, lambda x: x[::2], lambda x: x[..., ::-1], np.asfortranarray,
     lambda x: np.broadcast_to(x, (2, *x.shape)),
     lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape),
@@ -83,8 +80,7 @@ def test_strided_operands(lay_out, dtype, name):
             np.testing.assert_allclose(result.numpy(), expected, rtol, rtol * 10 * x.size)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("n_axes", [8, 9, 12])
+@each(name=NAMES, n_axes=[8, 9, 12])
 def test_any_number_of_axes(n_axes, name):
     x = draw((2,) * n_axes)
     for axis in (None, 0, -1, (0, n_axes - 1), tuple(range(1, n_axes)), ()):
@@ -97,7 +93,7 @@ def test_any_number_of_axes(n_axes, name):
             check_gradient(t, name, **arguments)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 @each("arguments", [
     {"axis": 2}, {"axis": -3}, {"axis": (0, 0)}, {"axis": (0, -2)}, {"axis": (0, 5)},
     {"axis": [0]}, {"axis": 1.0}, {"axis": "a"}, {"axis": True}, {"axis": np.int64(1)},
@@ -120,8 +116,7 @@ def test_arguments_of_every_kind(arguments, name):
         assert found[1] == expected[1]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@each("axis", [0, -1, 1, (0,), (0, 1), ()])
+@each(name=NAMES, axis=[0, -1, 1, (0,), (0, 1), ()])
 def test_the_axes_of_a_number(axis, name):
     expected = quietly(getattr(np, name), np.array(2.0), axis=axis)
     found = quietly(getattr(np, name), cytape.constant(2.0), axis=axis)
@@ -129,7 +124,7 @@ def test_the_axes_of_a_number(axis, name):
     assert found[1] == expected[1]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_negative_zeros_and_special_values(name):
     for x in ([-0.0], [-0.0, -0.0], [[-0.0], [0.0]], [np.inf, 1.0], [np.nan, 1.0], -0.0):
         x = np.array(x)
@@ -139,8 +134,7 @@ def test_negative_zeros_and_special_values(name):
             assert result.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("x", [
+@each(name=NAMES, x=[
     [np.inf, -np.inf], [[1e308, 1e308], [1.0, 2.0]], np.array([3e38, 3e38], "float32"),
     np.array([60000.0, 60000.0], "float16")])
 def test_trouble_is_reported_as_by_numpy(x, name):
@@ -170,8 +164,7 @@ def test_a_sum_of_many_small_numbers_is_accurate():
     np.testing.assert_allclose(float(np.mean(x)), 0.1, 1e-6)
 
 
-@each("name", NAMES)
-@each("dtype", ["int64", "bool", "uint8"])
+@each(name=NAMES, dtype=["int64", "bool", "uint8"])
 def test_integers_have_no_gradient(dtype, name):
     n, x = cytape.constant(draw((3,), dtype)), cytape.constant(1.0)
     with watching(x) as tape:
@@ -203,9 +196,7 @@ def check_gradient(x, name, seed=None, **arguments):
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
-@each("name", NAMES)
-@each("dtype", ["float16", "float32", "float64", "longdouble", "complex64"])
-@pytest.mark.parametrize("shape", SHAPES)
+@each(name=NAMES, dtype=["float16", "float32", "float64", "longdouble", "complex64"], shape=SHAPES)
 def test_gradients(shape, dtype, name):
     x = cytape.constant(draw(shape, dtype))
     for axis in axes_of(len(shape)):
@@ -213,8 +204,8 @@ def test_gradients(shape, dtype, name):
             check_gradient(x, name, axis=axis, keepdims=keepdims)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("lay_out", [
+@each("name", NAMES)
+@each("lay_out", [
     lambda s: s[::-1].copy()[::-1], np.asfortranarray, lambda s: np.repeat(s, 2, axis=0)[::2],
     lambda s: np.frombuffer(b"\0" + s.tobytes(), np.uint8)[1:].view(s.dtype).reshape(s.shape),
     lambda s: np.broadcast_to(s[:1], s.shape),
@@ -240,9 +231,7 @@ CONSUMED = {
     "concatenation": lambda x: np.concatenate([x, x * x])}
 
 
-@each("name", NAMES)
-@pytest.mark.parametrize("before", CONSUMED)
-@each("shape", [(2, 3), (10, 20), (70, 50)])
+@each(name=NAMES, before=CONSUMED, shape=[(2, 3), (10, 20), (70, 50)])
 def test_the_gradient_goes_on_through_any_op(shape, before, name):
     function = CONSUMED[before]
     x = cytape.constant(draw(shape))
@@ -256,7 +245,7 @@ def test_the_gradient_goes_on_through_any_op(shape, before, name):
         np.testing.assert_array_equal(tape.gradient(z, x).numpy(), found.numpy())
 
 
-@pytest.mark.parametrize("size", [8, 100, 5000, 50_000])
+@each("size", [8, 100, 5000, 50_000])
 def test_the_gradient_of_a_sum_is_not_written_to(size):
     """It shows one element many times."""
     x = cytape.constant(np.ones(size))
@@ -272,7 +261,7 @@ def test_the_gradient_of_a_sum_is_not_written_to(size):
     np.testing.assert_array_equal(by_z.numpy(), np.ones(size))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_the_seed_is_left_alone(name):
     x = cytape.constant(np.ones((50, 60)))
     for shape, axis in [((60,), 0), ((50,), 1), ((), None)]:
@@ -291,7 +280,7 @@ def test_a_variable_may_change_after_it_was_summed():
     np.testing.assert_allclose(tape.gradient([y, z], v).numpy(), np.full((3, 4), 1 + 1 / 12))
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2)])
+@each("axis", [None, 0, 1, 2, (0, 2)])
 def test_strided_data_are_summed_as_numpy_sums_them(axis):
     array = np.random.default_rng(0).normal(size=(13, 17, 19))
     for view in (array.transpose(2, 0, 1), array[:, ::-1], array[::2, :, ::3]):

@@ -32,8 +32,7 @@ def test_there_is_one_vspace_of_tensors():
 # -- ones and zeros --------------------------------------------------------------------------------
 
 
-@each("dtype", DTYPES)
-@each("shape", SHAPES)
+@each(dtype=DTYPES, shape=SHAPES)
 def test_a_target_is_seeded_with_ones_of_its_shape_and_dtype(dtype, shape):
     x = cytape.constant(np.full(shape, 2, dtype))
     with cytape.GradientTape() as tape:
@@ -43,8 +42,7 @@ def test_a_target_is_seeded_with_ones_of_its_shape_and_dtype(dtype, shape):
     np.testing.assert_array_equal(seed.numpy(), np.ones(shape))
 
 
-@each("dtype", DTYPES)
-@each("shape", [(4,), (4, 3), (4, 0), (4, 2000)])
+@each(dtype=DTYPES, shape=[(4,), (4, 3), (4, 0), (4, 2000)])
 def test_an_output_that_nobody_used_has_zeros(dtype, shape):
     x = cytape.constant(np.full(shape, 2, dtype))
     with watching(x) as tape:
@@ -58,10 +56,7 @@ def test_an_output_that_nobody_used_has_zeros(dtype, shape):
 # -- sums ------------------------------------------------------------------------------------------
 
 
-@each("recorded", [False, True])
-@each("n_terms", [2, 3, 7])
-@each("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
+@each(recorded=[False, True], n_terms=[2, 3, 7], dtype=DTYPES, shape=SHAPES)
 def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, recorded):
     x = cytape.constant(np.ones(shape, dtype))
     factors = np.arange(1, n_terms + 1).astype(dtype)
@@ -74,7 +69,7 @@ def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, record
     np.testing.assert_array_equal(gradient.numpy(), np.full(shape, factors.sum()))
 
 
-@pytest.mark.parametrize("lay_out", [
+@each("lay_out", [
     lambda x: x.T, lambda x: x[::-1], lambda x: cnp.broadcast_to(x[0], (3, 3)) * 1.0,
     lambda x: cnp.transpose(x[:, ::-1])])
 def test_terms_may_lie_in_memory_in_any_way(lay_out):
@@ -142,8 +137,8 @@ def gathers(n_sparse, n_dense, recorded=False):
     return tape.gradient(y, table)
 
 
-@pytest.mark.parametrize("recorded", [False, True])
-@pytest.mark.parametrize("n_sparse, n_dense", [(1, 0), (2, 0), (3, 0), (1, 1), (2, 3)])
+@each("recorded", [False, True])
+@each("n_sparse, n_dense", [(1, 0), (2, 0), (3, 0), (1, 1), (2, 3)])
 def test_sparse_gradients_stay_sparse_until_a_dense_one_comes(n_sparse, n_dense, recorded):
     gradient = gathers(n_sparse, n_dense, recorded)
     assert isinstance(gradient, cytape.IndexedSlices if n_dense == 0 else cytape.Tensor)

@@ -11,6 +11,7 @@ from cytape.errors import NotDifferentiableError
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.engine.user_rules import disable_gradient, gradient_rule, register_gradient
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ops.engine.test_op_kinds import gradient
 from tests.ops.forward_mode import tangent_of
 from tests.ways import watching
@@ -86,8 +87,8 @@ def test_a_rule_is_registered_once(name, register):
         register(name)(lambda op, g: g)
 
 
-@pytest.mark.parametrize("register", [cytape.register_gradient, cytape.register_jvp])
-@pytest.mark.parametrize("op", ["Sin", "Sum", "Prod", "Floor", "Round", "MatMul"])
+@each("register", [cytape.register_gradient, cytape.register_jvp])
+@each("op", ["Sin", "Sum", "Prod", "Floor", "Round", "MatMul"])
 def test_rules_of_declared_ops_cannot_be_replaced(register, op):
     with pytest.raises(ValueError, match=op):
         register(op)(lambda op, g: g)
@@ -115,7 +116,7 @@ def test_a_gradient_rule_is_found_by_name():
             gradient_rule(name)
 
 
-@pytest.mark.parametrize("first", [True, False])
+@each("first", [True, False])
 def test_a_disabled_gradient_is_an_error_where_it_arrives(first):
     name = f"DeclaredDisabled{first}"
     if first:

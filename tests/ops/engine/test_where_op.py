@@ -54,7 +54,7 @@ def expected_gradients(condition, x, y, seed):
                                                                   y.shape)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("dtype", DTYPES)
 @each("shapes", SHAPES, ids=str)
 def test_results_and_gradients(shapes, dtype):
     condition, x, y = arrays(shapes, dtype)
@@ -76,7 +76,7 @@ def test_results_and_gradients(shapes, dtype):
                 np.testing.assert_allclose(ours.numpy(), theirs, 1e-6 if "64" in dtype else 2e-3)
 
 
-@pytest.mark.parametrize("dtypes", MIXED, ids=str)
+@each("dtypes", MIXED, ids=str)
 @each("shapes", SHAPES[:8], ids=str)
 def test_operands_of_two_dtypes(shapes, dtypes):
     condition = mask(shapes[0])
@@ -99,7 +99,7 @@ def test_operands_of_two_dtypes(shapes, dtypes):
             found.numpy(), theirs if "complex" in dtypes[i] else theirs.real, 1e-3)
 
 
-@pytest.mark.parametrize("condition", [
+@each("condition", [
     True, 1, [True, False, True], np.array([2.0, 0.0, np.nan]), np.array([0, 3, 0]),
     np.array([0, 2, 255], np.uint8).view(bool), np.array(["", "a", "b"]), np.bool_(False),
 ], ids=repr)
@@ -147,7 +147,7 @@ def test_a_number_that_is_too_large_is_reported_as_numpy_does():
         assert found[:2] == found[2:]
 
 
-@pytest.mark.parametrize("shape", [(6,), (4, 6), (90, 110)])
+@each("shape", [(6,), (4, 6), (90, 110)])
 def test_memory_layout_does_not_matter(shape):
     operands = arrays([shape] * 3, "float64")
     expected, seed = np.where(*operands), draw(shape, seed=2)
@@ -169,7 +169,7 @@ def test_what_is_not_taken_gets_nothing_not_even_nan():
     np.testing.assert_array_equal(by_y.numpy(), [np.nan, np.inf, 0, -np.inf])
 
 
-@pytest.mark.parametrize("position", [0, 1])
+@each("position", [0, 1])
 def test_only_one_operand_is_followed(position):
     condition, operands = mask((50,)), [draw((50,)), draw((50,), seed=1)]
     for other in (operands[1 - position], 3.0, cytape.constant(operands[1 - position])):
@@ -180,7 +180,7 @@ def test_only_one_operand_is_followed(position):
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), expected)
 
 
-@pytest.mark.parametrize("n", [8, 5000])
+@each("n", [8, 5000])
 def test_the_condition_is_taken_as_it_was_and_nothing_else_is_kept(n):
     condition = mask((n,))
     before = condition.copy()
@@ -198,7 +198,7 @@ def test_the_condition_is_taken_as_it_was_and_nothing_else_is_kept(n):
     np.testing.assert_array_equal(by_y.numpy(), ~before)
 
 
-@pytest.mark.parametrize("n", [8, 20_000])
+@each("n", [8, 20_000])
 def test_gradients_of_others_are_left_alone(n):
     """An output's gradient lends its memory to an operand's only if it has no other holder."""
     c, x, seed = mask((n,)), cytape.constant(draw((n,))), draw((n,), seed=1)
@@ -218,7 +218,7 @@ def test_gradients_of_others_are_left_alone(n):
         np.testing.assert_array_equal(seed, copy)
 
 
-@pytest.mark.parametrize("n", [8, 20_000])
+@each("n", [8, 20_000])
 def test_one_tensor_twice_and_a_chain(n):
     c, x = mask((n,)), cytape.constant(draw((n,)))
     (gradient,) = gradients(lambda x: cnp.where(c, x, x), x)
@@ -262,7 +262,7 @@ def test_in_traced_functions(shapes, dtype):
         np.testing.assert_allclose(by_y.numpy(), expected[1], 2e-3)
 
 
-@pytest.mark.parametrize("shapes", [((2,), (3,), (3,)), ((3,), (2,), (3,)), ((3,), (3,), (2,)),
+@each("shapes", [((2,), (3,), (3,)), ((3,), (2,), (3,)), ((3,), (3,), (2,)),
                                     ((3, 1), (2, 2), ())], ids=str)
 def test_shapes_that_do_not_fit_are_numpys_error(shapes):
     with pytest.raises(ValueError) as expected:

@@ -1,7 +1,6 @@
 """The loop that writes outer products, or adds them: as rounded sums of rounded products."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -20,18 +19,16 @@ def draw(n, dtype, seed):
     return np.random.default_rng(seed).normal(size=n).astype(dtype)
 
 
-@each("dtype", ["float64", "float32"])
-@each("left", LAYOUTS)
-@each("right", LAYOUTS)
-@pytest.mark.parametrize("rows, columns", SIZES)
+@each(dtype=["float64", "float32"], left=LAYOUTS, right=LAYOUTS)
+@each("rows, columns", SIZES)
 def test_each_element_is_one_rounded_product(rows, columns, left, right, dtype):
     a, b = LAYOUTS[left](draw(rows, dtype, 0)), LAYOUTS[right](draw(columns, dtype, 1))
     found = tensor_of(a[:, None]) @ tensor_of(b[None])
     np.testing.assert_array_equal(found.numpy(), a[:, None] * b)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("rows, columns", SIZES)
+@each("dtype", ["float64", "float32"])
+@each("rows, columns", SIZES)
 def test_what_is_added_is_rounded_before(rows, columns, dtype):
     """So that it does not matter whether a product finds a gradient to be added to."""
     x, w = draw(rows * columns, dtype, 0).reshape(rows, columns), draw(columns, dtype, 1)

@@ -14,9 +14,8 @@ MASKS = {
     "rows": RNG.random((5, 10)) < 0.5, "nothing": np.zeros(0, bool), "a number's": np.array(True)}
 
 
-@each("dtype", ["float64", "float32", "float16", "int64", "int32", "bool", "complex64",
-                "complex128"])
-@each("name", MASKS)
+@each(dtype=["float64", "float32", "float16", "int64", "int32", "bool", "complex64",
+                "complex128"], name=MASKS)
 def test_as_numpy_chooses(dtype, name):
     mask = MASKS[name]
     x = RNG.integers(-9, 9, mask.shape).astype(dtype)
@@ -24,8 +23,7 @@ def test_as_numpy_chooses(dtype, name):
         np.testing.assert_array_equal(get_item(given, index=mask), given[mask], strict=True)
 
 
-@each("dtype", ["float64", "float32", "float16", "complex64", "complex128"])
-@each("name", MASKS)
+@each(dtype=["float64", "float32", "float16", "complex64", "complex128"], name=MASKS)
 def test_terms_are_put_back(dtype, name):
     mask = MASKS[name]
     terms = RNG.normal(size=np.count_nonzero(mask)).astype(dtype)

@@ -1,13 +1,13 @@
 """The elements that moves cover: all, some, or some more often than once."""
 
 import numpy as np
-import pytest
 
 from cytape.ops.kernels.moves import Moves, outline
 from cytape.tensor.values.spec import Spec
+from tests.cases import each
 
 
-@pytest.mark.parametrize("pieces, are_views, sums", [
+@each("pieces, are_views, sums", [
     (lambda t, s: [(t, s.T)], True, False), (lambda t, s: [(t, s[:1, :1])], True, False),
     (lambda t, s: [(t[:1], s.T[:1]), (t[1:], s.T[1:])], False, False),
     (lambda t, s: [(t[:1], s.T[:1])], False, False), (lambda t, s: [(t[::-1], s.T)], False, False),

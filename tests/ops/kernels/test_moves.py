@@ -9,6 +9,7 @@ import cytape
 from cytape.ops.kernels.moves import Moves, outline
 from cytape.tensor.values.spec import Spec
 from tests import ways
+from tests.cases import each
 
 
 def moves_of(target_shape, source_shape, pieces):
@@ -21,7 +22,7 @@ def test_a_copy_is_no_piece():
         moves_of((6,), (2, 3), lambda t, s: [(t, s.T.reshape(6))])
 
 
-@pytest.mark.parametrize("pieces", [
+@each("pieces", [
     lambda t, s: [(t, np.lib.stride_tricks.as_strided(s, (100,), (8,)))],
     lambda t, s: [(np.lib.stride_tricks.as_strided(t, (101,), (8,)), s[0, 0:1])],
     lambda t, s: [(t.view("f4"), s[0, :1].view("f4")[:1])]])
@@ -30,7 +31,7 @@ def test_memory_beyond_an_outline_is_no_piece(pieces):
         moves_of((100,), (2, 3), pieces)
 
 
-@pytest.mark.parametrize("strides", [(24, 8), (8, 16), (-24, -8), (0, 8), (48, -16)])
+@each("strides", [(24, 8), (8, 16), (-24, -8), (0, 8), (48, -16)])
 def test_an_outline_has_the_strides_and_the_room(strides):
     x = outline(Spec.of((2, 3), float), strides)
     assert x.strides == strides and x.shape == (2, 3)
@@ -63,7 +64,7 @@ def test_parts_that_repeat_one_number_are_one():
     np.testing.assert_array_equal(parts, same)
 
 
-@pytest.mark.parametrize("shape, wide", [
+@each("shape, wide", [
     ((1, 30), (40, 30)), ((40, 1), (40, 30)), ((30,), (40, 30)), ((1, 1), (7, 3)), ((), (1000,)),
     ((100, 1, 3), (2, 100, 5, 3))])
 def test_one_number_is_summed_as_often_as_it_is_repeated(shape, wide):
@@ -79,10 +80,10 @@ def test_not_all_are_repeated_as_often():
     np.testing.assert_array_equal(windows, [1, 2, *[3] * 96, 2, 1])
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda x: np.pad(x, 2, mode="reflect"), lambda x: np.concatenate([x, x[::-1], x]),
     lambda x: np.pad(x, 1, mode="edge"), lambda x: np.tile(x, 3), lambda x: np.insert(x, 1, x[:2])])
-@pytest.mark.parametrize("size", [5, 300])
+@each("size", [5, 300])
 def test_a_sum_may_begin_with_a_copy(function, size):
     jacobian = np.transpose([function(row) for row in np.eye(size)])
     weights = np.random.default_rng(0).normal(size=(3, len(jacobian)))

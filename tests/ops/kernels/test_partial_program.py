@@ -260,7 +260,7 @@ def test_an_op_that_passes_its_tangent_on():
 # -- tracing ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("partial, n_inputs, reads, is_one", [
+@each("partial, n_inputs, reads, is_one", [
     (lambda z, x: 1, 1, 0, True), (lambda z, x: 1.0, 1, 0, True),
     (lambda z, x: np.float64(1), 1, 0, True), (lambda z, x: -1, 1, 0, False),
     (lambda z, x: 0, 1, 0, False), (lambda z, x: z, 1, OUTPUT, False),
@@ -301,23 +301,22 @@ UNTRACEABLE = {
 }
 
 
-@pytest.mark.parametrize("partial", UNTRACEABLE.values(), ids=UNTRACEABLE)
+@each("partial", UNTRACEABLE.values(), ids=UNTRACEABLE)
 def test_what_kernels_cannot_do_is_no_program(partial):
     assert trace(partial, 1) is None
 
 
-@each("partial", [
+@each(partial=[
     long_sum(30), UNTRACEABLE["a function that is no ufunc"], UNTRACEABLE["a method"],
     UNTRACEABLE["an attribute"], UNTRACEABLE["a branch"], UNTRACEABLE["two outputs"],
-    UNTRACEABLE["where of numbers"]])
-@each("size", [1, 3, 1000])
+    UNTRACEABLE["where of numbers"]], size=[1, 3, 1000])
 def test_ops_without_a_program_have_a_gradient_nevertheless(partial, size):
     x = draw("float64", size)
     (gradient,) = gradients(made_op(partial), [x], np.ones(size), recorded=False)
     np.testing.assert_allclose(gradient.numpy(), np.asarray(partial(np.tanh(x), x)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("partial", [
+@each("partial", [
     lambda z, x: 1 if x > 0 else -1, lambda z, x: z * (x > 0 and 2.0), lambda z, x: x * max(x, 0.0),
 ], ids=["if", "and", "max"])
 def test_a_branch_on_the_data_is_not_taken_blindly(partial):
@@ -374,8 +373,7 @@ def test_programs_compute_what_their_partials_say(expression, dtype):
         check(op, draw(dtype, size), draw(dtype, size, seed=1), rtol=rtol_of(dtype))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("size", [1, 33, 3000])
+@each(dtype=["float64", "float32"], size=[1, 33, 3000])
 def test_a_single_number_is_spread_over_the_other_operand_and_its_gradient_summed(dtype, size):
     op = made_op(lambda z, x, y: z + y, lambda z, x, y: z - x * y)
     long, number = draw(dtype, size), draw(dtype)
@@ -400,7 +398,7 @@ def test_broadcasting_of_rows_and_columns():
     check(op, draw("float64", 40, 1), draw("float64", 1, 50), rtol=1e-12)
 
 
-@pytest.mark.parametrize("lay_out", [np.transpose, lambda x: x[::-1], lambda x: x[:, ::2]])
+@each("lay_out", [np.transpose, lambda x: x[::-1], lambda x: x[:, ::2]])
 def test_other_memory_layouts(lay_out):
     op = made_op(lambda z, x, y: z + y, lambda z, x, y: z - x)
     x, y = draw("float64", 40, 40), draw("float64", 40, 40, seed=1)
@@ -408,7 +406,7 @@ def test_other_memory_layouts(lay_out):
     check(op, x, np.ascontiguousarray(y.T).T, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtypes", [
+@each("dtypes", [
     ("float16", "float16"), ("longdouble", "longdouble"), ("complex128", "complex128"),
     ("float32", "float64"), ("float64", "complex128"), ("float32", "int64")])
 def test_other_dtypes_and_mixed_ones(dtypes):
@@ -450,7 +448,7 @@ def test_operands_that_lie_differently(expression, dtype):
         check(op, x[:, ::-1], x[::2][:1], rtol=rtol)
 
 
-@pytest.mark.parametrize("shapes", [
+@each("shapes", [
     ((30, 40), (30, 40)), ((30, 40), (40,)), ((30, 40), (1, 1)), ((30, 40), ()), ((3,), (3,))])
 def test_operands_that_are_not_aligned(shapes):
     op = made_op(lambda z, x, y: z + y, lambda z, x, y: z - x * y)
@@ -467,8 +465,7 @@ def test_operands_that_are_not_aligned(shapes):
                 np.testing.assert_allclose(ours, theirs, 1000 * rtol_of(dtype))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("size", [1, 9, 33, 513, 1025, 8193, 16_400])
+@each(dtype=["float64", "float32"], size=[1, 9, 33, 513, 1025, 8193, 16_400])
 def test_gradients_are_computed_in_the_memory_of_those_that_are_done_with(size, dtype):
     """A chain of ops whose partials read the gradient late, its blocks and its end included."""
     x = cytape.constant(draw(dtype, size))
@@ -483,7 +480,7 @@ def test_gradients_are_computed_in_the_memory_of_those_that_are_done_with(size, 
     np.testing.assert_allclose(first.numpy(), recorded.numpy(), 200 * rtol_of(dtype))
 
 
-@pytest.mark.parametrize("size", [1, 33, 513, 9000])
+@each("size", [1, 33, 513, 9000])
 def test_a_tensor_that_is_every_input_of_an_op(size):
     op = made_op(lambda w, x, y, z: y * z, lambda w, x, y, z: x * z, lambda w, x, y, z: x * y)
     x = cytape.constant(draw("float64", size))
@@ -507,7 +504,7 @@ def test_special_values_are_computed_with_like_all_others():
         check(op, np.repeat(special, 7), np.tile(special, 7))
 
 
-@pytest.mark.parametrize("partial, expected", [
+@each("partial, expected", [
     (lambda y, x: x > 0, [0.0, np.inf, np.nan]),
     (lambda y, x: 1.0 * (x > 0), [np.nan, np.inf, np.nan])])
 def test_a_boolean_selects_where_a_number_multiplies(partial, expected):

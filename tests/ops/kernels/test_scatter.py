@@ -1,7 +1,6 @@
 """Sums into zeros at places that come again: against numpy.add.at, to the bit."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.ops.kernels.scatter import added
@@ -30,8 +29,7 @@ def by_numpy(shape, index, terms):
     return total
 
 
-@each("dtype", DTYPES)
-@each("name", INDICES)
+@each(dtype=DTYPES, name=INDICES)
 def test_as_numpy_adds(name, dtype):
     shape, index = INDICES[name]
     terms = RNG.normal(size=np.zeros(shape)[index].shape).astype(dtype)
@@ -47,8 +45,7 @@ def test_as_numpy_adds(name, dtype):
         np.testing.assert_array_equal(np.signbit(found.real), np.signbit(expected.real))
 
 
-@each("dtype", ["float64", "float32", "complex128"])
-@each("most", [3, 255, 256])
+@each(dtype=["float64", "float32", "complex128"], most=[3, 255, 256])
 @each("shape", [(100_000,), (2, 60_000)])
 def test_one_number_at_many_places(dtype, most, shape):
     """Places are counted first; some come more often than a byte can count."""
@@ -67,7 +64,7 @@ def test_one_number_in_another_byte_order():
     np.testing.assert_array_equal(found, [3, 6, 0, 6])
 
 
-@pytest.mark.parametrize("shape, index", [
+@each("shape, index", [
     ((4,), np.array([0, 4])), ((4,), np.array([-5])), ((4, 2), (np.array([0]), np.array([2]))),
     ((4,), slice(1, 3)), ((4, 4), (slice(1, 3), np.array([0]))),
     ((4, 4, 4), (np.array([0]), ALL, np.array([1]))), ((4,), (np.array([0]), ALL)),
@@ -81,7 +78,7 @@ def test_integers_are_left_to_numpy():
         assert added((3,), np.array([0, 1]), np.ones(2, dtype)) is None
 
 
-@pytest.mark.parametrize("columns", [1, 100])
+@each("columns", [1, 100])
 def test_gradients_of_rows_that_are_taken_twice(columns):
     x = cytape.constant(RNG.normal(size=(6, columns)))
     rows = np.array([1, 4, 1, -1, 1])
@@ -90,8 +87,7 @@ def test_gradients_of_rows_that_are_taken_twice(columns):
     np.testing.assert_allclose(gradient, 2 * times * x.numpy(), rtol=1e-15)
 
 
-@each("dtype", ["float64", "complex128", "complex64", "clongdouble"])
-@each("width", [0, 1, 3, 16, 64])
+@each(dtype=["float64", "complex128", "complex64", "clongdouble"], width=[0, 1, 3, 16, 64])
 def test_gradients_of_rows_of_any_width(dtype, width):
     x, rows = np.ones((3, width), dtype), np.array([0, 2, 2])
     gradient = cytape.grad(lambda x: np.sum(np.real(x[rows])))(x)

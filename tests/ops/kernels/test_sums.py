@@ -4,7 +4,6 @@ import itertools
 from functools import partial
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -34,7 +33,7 @@ LAYOUTS = {
 # -- over broadcast axes ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@each("dtype", FLOATS)
 @each("shape, short", [
     (shape, short)
     for shape in [(5,), (4, 3), (2, 3, 4), (30, 40), (3, 50, 7), (90, 110), (2, 0)]
@@ -55,8 +54,7 @@ def test_what_was_broadcast_is_summed(shape, short, dtype):
         np.testing.assert_array_equal(gradient.numpy(), expected)
 
 
-@each("layout", LAYOUTS)
-@each("short", [(), (1,), (40,), (1, 40), (30, 1), (1, 1)])
+@each(layout=LAYOUTS, short=[(), (1,), (40,), (1, 40), (30, 1), (1, 1)])
 def test_terms_of_any_layout(short, layout):
     seed = tensor_of(LAYOUTS[layout](whole_numbers((30, 40))))
     x, y = cytape.constant(np.ones((30, 40))), cytape.constant(np.full(short, 2.0))
@@ -68,8 +66,7 @@ def test_terms_of_any_layout(short, layout):
     np.testing.assert_array_equal(by_y.numpy(), expected)
 
 
-@each("n_axes", [8, 9, 10, 15])
-@each("short", [(), (1,), (2,), (1, 2), (2, 1)])
+@each(n_axes=[8, 9, 10, 15], short=[(), (1,), (2,), (1, 2), (2, 1)])
 def test_over_any_number_of_axes(short, n_axes):
     x, y = cytape.constant(np.ones((2,) * n_axes)), cytape.constant(np.full(short, 3.0))
     for function, factor in [(cnp.add, 1), (cnp.multiply, 1), (lambda x, y: x - y, -1)]:
@@ -78,7 +75,7 @@ def test_over_any_number_of_axes(short, n_axes):
         np.testing.assert_array_equal(gradient.numpy(), expected)
 
 
-@pytest.mark.parametrize("short", [(), (1,), (1, 1000), (1000, 1)])
+@each("short", [(), (1,), (1, 1000), (1000, 1)])
 def test_a_sum_over_many_elements_is_accurate(short):
     x = cytape.constant(np.full((1000, 1000), 0.1, np.float32))
     scale = cytape.constant(np.ones(short, np.float32))
@@ -112,8 +109,7 @@ def test_what_is_summed_meets_what_is_there():
 # -- of gradients that meet ------------------------------------------------------------------------
 
 
-@each("dtype", FLOATS)
-@each("size", SIZES)
+@each(dtype=FLOATS, size=SIZES)
 def test_terms_of_every_size_and_dtype(size, dtype):
     x = cytape.constant(np.ones(size, dtype))
     weights = [whole_numbers(size, dtype, seed) for seed in range(3)]
@@ -135,9 +131,7 @@ def test_terms_of_any_number_of_axes(order, n_axes):
         lambda x: [functions[i](x) for i in order], x).numpy(), np.full(x.shape, 7.0))
 
 
-@each("first", LAYOUTS)
-@each("second", LAYOUTS)
-@pytest.mark.parametrize("shape", [(2, 3), (20, 30), (100, 120)])
+@each(first=LAYOUTS, second=LAYOUTS, shape=[(2, 3), (20, 30), (100, 120)])
 def test_terms_that_lie_differently(shape, first, second):
     seeds = [LAYOUTS[lay_out](whole_numbers(shape, seed=i))
              for i, lay_out in enumerate((first, second))]
@@ -156,7 +150,7 @@ def test_terms_that_lie_differently(shape, first, second):
         np.testing.assert_array_equal(seed, copy)
 
 
-@pytest.mark.parametrize("size", [1, 9, 3000, 10_000])
+@each("size", [1, 9, 3000, 10_000])
 def test_negative_zero_infinity_and_nan_are_added_as_numpy_does(size):
     special = np.resize([-0.0, 0.0, np.inf, -np.inf, np.nan, 1.0], size)
     other = np.resize(np.roll(special, 2), size)

@@ -10,6 +10,7 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.op_kinds import OPS
 from cytape.ops.kernels.partial_tracer import has_loop
 from cytape.ops.kernels.ufunc_loops import Kernel
+from tests.cases import each
 from tests.tables import table
 
 UFUNC_OPS = {name: op for name, op in OPS.items()
@@ -71,7 +72,7 @@ def test_a_result_is_numpys_to_the_bit(name, dtype):
                     check(op, number.item(), arrays[1])
 
 
-@pytest.mark.parametrize("ufunc, dtype, out", [
+@each("ufunc, dtype, out", [
     (np.add, "float64", "float64"), (np.add, "float32", "float32"), (np.add, "bool", "bool"),
     (np.less, "float64", "bool"), (np.sin, "float16", "float16"), (np.sin, "int64", None),
     (np.absolute, "complex128", "float64"), (np.invert, "float64", None),
@@ -125,11 +126,10 @@ def test_floating_point_trouble_is_reported_as_numpy_is_set_up_to(trouble, dtype
             assert complaints(function, cytape.constant(ones), **how) == expected
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda one: np.exp(-one * 1e6), lambda one: np.square(one * 1e-30) ** 9,
 ], ids=["exp", "product"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("how", ["ignore", "warn", "raise"])
+@each(dtype=["float64", "float32"], how=["ignore", "warn", "raise"])
 def test_underflow_is_reported_if_somebody_wants_to_know(function, dtype, how):
     ones = np.ones(5, dtype)
     expected = complaints(function, ones, under=how)
@@ -176,7 +176,7 @@ def roots_near_a_midpoint():
     return np.array(sorted(found), float)
 
 
-@pytest.mark.parametrize("scale", [1, 2, 2.0**-1008, 2.0**-1013, 2.0**-1064, 2.0**970])
+@each("scale", [1, 2, 2.0**-1008, 2.0**-1013, 2.0**-1064, 2.0**970])
 def test_square_roots_near_the_middle_between_two_numbers_are_rounded_correctly(scale):
     x = roots_near_a_midpoint()
     assert len(x) > 300
@@ -190,8 +190,8 @@ def test_square_roots_of_all_fractions_of_32_bits_are_numpys(exponent):
     np.testing.assert_array_equal(np.sqrt(cytape.constant(x)), np.sqrt(x))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("special", [0.0, -0.0, np.inf, np.nan, -1.0, 5e-324, 1e-42, 1e-310])
+@each("dtype", ["float32", "float64"])
+@each("special", [0.0, -0.0, np.inf, np.nan, -1.0, 5e-324, 1e-42, 1e-310])
 def test_square_roots_beside_special_numbers_are_numpys(special, dtype):
     for size in (1, 7, 8, 9, 16, 17, 40):
         for at in {0, size // 2, size - 1}:

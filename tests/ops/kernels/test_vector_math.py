@@ -1,11 +1,11 @@
 """Derivatives of sine and cosine, by vectors where there are many elements."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 from tests.ways import gradient
 
 SIZES = [1, 2, 31, 63, 64, 65, 66, 71, 128, 511, 512, 513, 575, 576, 577, 1000, 1025, 8192, 9001]
@@ -21,8 +21,7 @@ ARGUMENTS = {
     "subnormal": lambda rng, n: np.resize([5e-324, -5e-324, 1e-310, 0.0, -0.0], n)}
 
 
-@pytest.mark.parametrize("arguments", ARGUMENTS)
-@pytest.mark.parametrize("name", DERIVATIVES)
+@each(arguments=ARGUMENTS, name=DERIVATIVES)
 def test_the_error_is_at_most_5_units_in_the_last_place(name, arguments):
     function, derivative = DERIVATIVES[name]
     for size in SIZES:
@@ -31,8 +30,7 @@ def test_the_error_is_at_most_5_units_in_the_last_place(name, arguments):
         assert (np.abs(found - expected) <= 5 * np.spacing(np.abs(expected))).all()
 
 
-@pytest.mark.parametrize("size", [64, 65, 513, 9001])
-@pytest.mark.parametrize("name", DERIVATIVES)
+@each(size=[64, 65, 513, 9001], name=DERIVATIVES)
 def test_infinity_and_nan_give_nan_where_they_stand(name, size):
     function, derivative = DERIVATIVES[name]
     x = np.random.default_rng(0).uniform(-3, 3, size)
@@ -43,8 +41,7 @@ def test_infinity_and_nan_give_nan_where_they_stand(name, size):
     np.testing.assert_allclose(found, expected, 1e-15)
 
 
-@pytest.mark.parametrize("size", [64, 65, 513])
-@pytest.mark.parametrize("name", DERIVATIVES)
+@each(size=[64, 65, 513], name=DERIVATIVES)
 def test_no_warning_is_left_behind_for_others(name, size):
     x = np.full(size, np.inf)
     with np.errstate(invalid="ignore"):
@@ -54,8 +51,8 @@ def test_no_warning_is_left_behind_for_others(name, size):
         np.sum(cytape.constant(np.ones(10)))
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
-@pytest.mark.parametrize("lay_out", [
+@each("name", DERIVATIVES)
+@each("lay_out", [
     lambda x: x[::2], lambda x: x[::-1], lambda x: x.reshape(30, -1).T,
     lambda x: np.broadcast_to(x[:1], x.shape), lambda x: np.broadcast_to(x[:, None], (600, 90)),
     lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(float),
@@ -66,8 +63,8 @@ def test_arguments_of_any_layout(lay_out, name):
     np.testing.assert_allclose(gradient(function, tensor_of(x)), derivative(x), 1e-15)
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
-@pytest.mark.parametrize("dtype, rtol", [
+@each("name", DERIVATIVES)
+@each("dtype, rtol", [
     ("float32", 1e-6), ("float16", 2e-3), ("longdouble", 1e-18), ("complex128", 1e-14)])
 def test_other_dtypes(dtype, rtol, name):
     function, derivative = DERIVATIVES[name]
@@ -77,14 +74,14 @@ def test_other_dtypes(dtype, rtol, name):
     np.testing.assert_allclose(found, np.conj(derivative(x)), rtol)
 
 
-@pytest.mark.parametrize("size", [10, 64, 65, 600, 5000])
+@each("size", [10, 64, 65, 600, 5000])
 def test_the_function_itself_is_numpys(size):
     x = np.random.default_rng(0).uniform(-100, 100, size)
     np.testing.assert_array_equal(cnp.sin(cytape.constant(x)).numpy(), np.sin(x))
     np.testing.assert_array_equal(cnp.cos(cytape.constant(x)).numpy(), np.cos(x))
 
 
-@pytest.mark.parametrize("size", [65, 513, 5000])
+@each("size", [65, 513, 5000])
 def test_derivatives_of_all_orders(size):
     x = np.random.default_rng(0).uniform(-3, 3, size)
     first = cytape.grad(lambda x: np.sum(np.sin(x)))
@@ -94,7 +91,7 @@ def test_derivatives_of_all_orders(size):
         np.testing.assert_allclose(np.asarray(derivative(x)), expected, 1e-14)
 
 
-@pytest.mark.parametrize("size", [65, 600, 9001])
+@each("size", [65, 600, 9001])
 def test_gradients_that_meet(size):
     x = np.random.default_rng(0).uniform(-3, 3, size)
     found = gradient(lambda x: [np.sin(x), np.cos(x), np.sin(x) * np.cos(x), x], x)

@@ -62,8 +62,7 @@ def test_broadcast_operands(left, right, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@each("left", LAYOUTS)
-@each("right", LAYOUTS)
+@each(left=LAYOUTS, right=LAYOUTS)
 def test_operands_of_any_layout(left, right, dtype):
     for shapes in [((6, 5, 4), (6, 5, 4)), ((6, 5, 4), (5, 1)), ((4,), (6, 5, 4)), ((6,), (6,))]:
         a, b = (LAYOUTS[lay_out](draw(shape, dtype, seed))
@@ -74,15 +73,14 @@ def test_operands_of_any_layout(left, right, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@each("layout", LAYOUTS)
-@each("shape", [(), (3,), (5, 4), (1, 4), (0, 4), (3, 4, 5), (100, 120)])
+@each(layout=LAYOUTS, shape=[(), (3,), (5, 4), (1, 4), (0, 4), (3, 4, 5), (100, 120)])
 def test_one_operand_of_any_layout(shape, layout, dtype):
     x = LAYOUTS[layout](draw(shape, dtype))
     for ufunc in (np.negative, np.square, np.absolute, np.conjugate, np.isfinite):
         check_bits(ufunc(tensor_of(x)), ufunc(x))
 
 
-@pytest.mark.parametrize("n_axes", [7, 8, 9, 12])
+@each("n_axes", [7, 8, 9, 12])
 def test_any_number_of_axes(n_axes):
     x = draw((2,) * n_axes, "float64")
     row, column = x[..., :1], x[:1]
@@ -91,7 +89,7 @@ def test_any_number_of_axes(n_axes):
         check_bits(-tensor_of(a), -a)
 
 
-@pytest.mark.parametrize("shape", [
+@each("shape", [
     (1,) * 63 + (3,), (3,) + (1,) * 63, (1,) * 31 + (3, 3) + (1,) * 31,
     (2,) * 6 + (1,) * 57 + (2,)])
 def test_as_many_axes_as_numpy_has(shape):
@@ -116,7 +114,7 @@ def test_an_operand_that_shows_elements_repeatedly():
     check_bits(tensor_of(windows) * tensor_of(windows[::-1]), windows * windows[::-1])
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "exp", "tanh", "log1p", "sqrt", "cbrt", "arctan"])
+@each("name", ["sin", "cos", "exp", "tanh", "log1p", "sqrt", "cbrt", "arctan"])
 @each("dtype", ["float32", "float64"])
 @each("layout", ["contiguous", "every other row", "backwards", "repeated"])
 def test_functions_that_numpy_vectorises(name, dtype, layout):
@@ -124,7 +122,7 @@ def test_functions_that_numpy_vectorises(name, dtype, layout):
     check_bits(getattr(cnp, name)(tensor_of(x)), getattr(np, name)(x))
 
 
-@pytest.mark.parametrize("left, right", [((2, 3), (2,)), ((3,), (4,)), ((2, 1, 3), (2, 2))])
+@each("left, right", [((2, 3), (2,)), ((3,), (4,)), ((2, 1, 3), (2, 2))])
 def test_shapes_that_do_not_fit_are_numpys_error(left, right):
     with pytest.raises(ValueError) as expected:
         np.ones(left) + np.ones(right)
@@ -144,8 +142,8 @@ def complaints(function, *operands, **how):
     return [(w.category, str(w.message)) for w in caught]
 
 
-@pytest.mark.parametrize("how", [{}, {"all": "raise"}, {"all": "ignore"}])
-@pytest.mark.parametrize("function", [
+@each("how", [{}, {"all": "raise"}, {"all": "ignore"}])
+@each("function", [
     lambda a, b: a / (b - b), lambda a, b: (a - a) / (b - b),
     lambda a, b: (a * 1e200) * (b * 1e200), lambda a, b: a + b,
 ], ids=["division by zero", "invalid", "overflow", "none"])
@@ -198,9 +196,7 @@ def test_gradients_of_broadcast_operands(left, right, dtype):
         check_gradients(function, a, b)
 
 
-@each("left", LAYOUTS)
-@each("right", LAYOUTS)
-@pytest.mark.parametrize("shapes", [
+@each(left=LAYOUTS, right=LAYOUTS, shapes=[
     ((6, 5, 4), (6, 5, 4)), ((6, 5, 4), (5, 1)), ((4,), (6, 5, 4)), ((40, 30), (40, 1)),
     ((8, 64), (1, 1)), ((1, 1), (8, 64)), ((8, 64), ()), ((120, 100), (100,))])
 def test_gradients_of_operands_of_any_layout(shapes, left, right):
@@ -209,7 +205,7 @@ def test_gradients_of_operands_of_any_layout(shapes, left, right):
     check_gradients(lambda x, y: x * y / (y * y + 1.0) + x, a, b)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@each("layout", LAYOUTS)
 def test_an_output_gradient_of_any_layout(layout):
     a, row = draw((12, 30), "float64"), draw((30,), "float64", 1)
     seed = LAYOUTS[layout](draw((12, 30), "float64", 2))
@@ -220,7 +216,7 @@ def test_an_output_gradient_of_any_layout(layout):
 
 
 @each("n_axes", [8, 9, 13])
-@pytest.mark.parametrize("other", [
+@each("other", [
     lambda n: (), lambda n: (1,) * n, lambda n: (2,), lambda n: (2,) * (n - 1),
     lambda n: (1, 2) * (n // 2), lambda n: (2,) * n,
 ], ids=["0-d", "one element", "row", "all but one", "every other", "all"])
@@ -231,8 +227,7 @@ def test_gradients_of_operands_with_any_number_of_axes(other, n_axes):
         check_gradients(function, a.T, b)
 
 
-@pytest.mark.parametrize("layout", ["contiguous", "unaligned", "backwards"])
-@each("shape", [(), (1,), (1, 1), (1, 1, 1)])
+@each(layout=["contiguous", "unaligned", "backwards"], shape=[(), (1,), (1, 1), (1, 1, 1)])
 def test_gradients_of_an_operand_of_one_element(shape, layout):
     number = LAYOUTS[layout](draw(shape, "float64"))
     for other in (draw((64, 8), "float64", 1), draw((64, 8), "float64", 1).T):

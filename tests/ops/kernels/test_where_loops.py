@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -24,8 +23,7 @@ def arrays(n, dtype):
     return rng.integers(0, 2, n).astype(bool), x, y
 
 
-@each("dtype", ["float16", "float32", "float64", "complex64", "complex128", "longdouble"])
-@each("n", SIZES)
+@each(dtype=["float16", "float32", "float64", "complex64", "complex128", "longdouble"], n=SIZES)
 def test_all_strides(n, dtype):
     c, x, y = arrays(n, dtype)
     for ways in itertools.product(WAYS.values(), repeat=3):
@@ -34,8 +32,8 @@ def test_all_strides(n, dtype):
         np.testing.assert_array_equal(found.numpy(), np.where(a, b, d))
 
 
-@pytest.mark.parametrize("n", [4, 40, 9000])
-@pytest.mark.parametrize("dtype, bits", [("float64", "uint64"), ("float32", "uint32")])
+@each("n", [4, 40, 9000])
+@each("dtype, bits", [("float64", "uint64"), ("float32", "uint32")])
 def test_every_bit_is_as_it_was(n, dtype, bits):
     """Signs of zeros, and what NaNs carry; a signalling one is not an operation."""
     special = np.array([0x7FF0000000000001, 0xFFF8000000000123, 1 << 63, 1], "uint64")
@@ -50,8 +48,7 @@ def test_every_bit_is_as_it_was(n, dtype, bits):
             np.testing.assert_array_equal(found.view(bits), expected)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "int8", "int16",
-                                   "int64", "bool"])
+@each("dtype", ["float64", "float32", "float16", "complex128", "int8", "int16", "int64", "bool"])
 def test_in_plans_for_elements_of_every_size(dtype):
     c, x, y = np.random.default_rng(0).integers(0, 2, (3, 6, 4)).astype(bool)
     x, y = x.astype(dtype), y.astype(dtype)
@@ -64,7 +61,7 @@ def test_in_plans_for_elements_of_every_size(dtype):
         assert all(tensor.dtype == dtype for tensor in found)
 
 
-@pytest.mark.parametrize("n", [8, 100, 5000])
+@each("n", [8, 100, 5000])
 def test_in_programs(n):
     """The derivative of maximum selects, in registers."""
     x, y = (cytape.constant(array) for array in arrays(n, "float64")[1:])

@@ -6,12 +6,13 @@ from scipy import special
 
 from cytape import nn
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ways import gradient
 
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
 
 
-@pytest.mark.parametrize("one_hot", [np.eye(3), np.eye(3, dtype=int)], ids=["float", "int"])
+@each("one_hot", [np.eye(3), np.eye(3, dtype=int)], ids=["float", "int"])
 def test_both_cross_entropies_agree_and_are_stable(one_hot):
     classes = np.array([0, 1, 2])
     logs = special.log_softmax(EXTREME, axis=-1)
@@ -42,7 +43,7 @@ def test_cross_entropies_have_a_second_derivative(rng):
     check_grads(lambda x: nn.sparse_softmax_cross_entropy_with_logits([0, 2], x), [logits], order=3)
 
 
-@pytest.mark.parametrize(("labels", "error"), [
+@each(("labels", "error"), [
     ([0, 3], ValueError), ([0, -1], ValueError), ([0], ValueError), ([[0, 1]], ValueError),
     ([0.0, 1.0], TypeError)])
 def test_bad_classes_are_errors_that_name_the_labels(labels, error):

@@ -16,7 +16,7 @@ WINDOWS = [
     Window((1, 4), (3, 1), (1, 2), ((0, 0), (6, 6)))]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@each("window", WINDOWS)
 def test_taps_are_the_pixels_that_each_output_sees(window):
     size = (7, 9)
     image = np.arange(63.0).reshape(size)
@@ -40,9 +40,7 @@ def test_conv2d_is_scipys_correlation(rng):
             signal.correlate2d(image[0, :, :, 0], filters[:, :, 0, 0], mode))
 
 
-@each("size", [4, 5, 6, 7])
-@each("stride", [1, 2, 3])
-@each("kernel", [1, 2, 3, 5])
+@each(size=[4, 5, 6, 7], stride=[1, 2, 3], kernel=[1, 2, 3, 5])
 def test_same_padding_gives_one_output_per_stride_and_the_odd_zero_at_the_end(size, stride, kernel):
     image = np.arange(1.0, size + 1)[None, :, None, None]
     filters = np.ones((kernel, 1, 1, 1))
@@ -64,7 +62,7 @@ def test_forms_of_strides_dilations_and_padding(rng):
     np.testing.assert_array_equal(one, conv2d(image, filters, (2, 2), "SAME"))
 
 
-@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 0), (0, 1)]])
+@each("padding", ["SAME", "VALID", [(1, 0), (0, 1)]])
 def test_channels_first(padding, rng):
     image, filters = distinct()(rng, (2, 5, 6, 3)), rng.normal(size=(2, 3, 3, 4))
     first = np.transpose(image, (0, 3, 1, 2))
@@ -123,7 +121,7 @@ def test_integers_have_a_fractional_mean_and_an_integer_maximum():
 IMAGE, FILTERS = np.zeros((1, 4, 4, 2)), np.zeros((3, 3, 2, 5))
 
 
-@pytest.mark.parametrize(("call", "named"), [
+@each(("call", "named"), [
     (lambda: conv2d(IMAGE[0], FILTERS, 1, "SAME"), "input"),
     (lambda: conv2d(IMAGE, FILTERS[0], 1, "SAME"), "filters"),
     (lambda: conv2d(IMAGE[..., :1], FILTERS, 1, "SAME"), "channels"),

@@ -10,6 +10,7 @@ from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
 from cytape.ops.engine.op_kinds import OPS
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ways import gradient, watching
 
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
@@ -49,10 +50,10 @@ def test_impossible_classes_have_no_gradient():
     np.testing.assert_allclose(gradient(lambda t: nn.log_softmax(t)[0], x), np.eye(3)[0] - shares)
 
 
-@pytest.mark.parametrize("f, power", [
+@each("f, power", [
     (nn.logsumexp, np.exp), (lambda x: np.logaddexp(x[0], x[1]), np.exp),
     (lambda x: np.logaddexp2(x[0], x[1]), np.exp2)])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@each("dtype", ["float16", "float32", "float64"])
 def test_large_logarithms_are_shared_by_their_difference(f, power, dtype):
     """Of numbers as large as these the sum of the exponentials is e to one of them, rounded."""
     large = 1 / np.finfo(dtype).eps
@@ -79,8 +80,7 @@ def test_logsumexp_beside_an_infinite_element_does_not_warn():
     assert nn.logsumexp(np.array([np.inf, 1e4])) == np.inf
 
 
-@pytest.mark.parametrize("f", [nn.softmax, nn.log_softmax, nn.logsumexp])
-@pytest.mark.parametrize("way", [lambda f: f, cytape.function, cytape.vmap])
+@each(f=[nn.softmax, nn.log_softmax, nn.logsumexp], way=[lambda f: f, cytape.function, cytape.vmap])
 def test_complex_logits_are_refused(f, way):
     with pytest.raises(TypeError, match="real numbers, got complex128"):
         way(f)(np.ones((2, 2), complex))
@@ -97,7 +97,7 @@ def test_float32_logits_stay_float32():
         assert nn.softmax_cross_entropy_with_logits(labels, logits).dtype == np.float32
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs"), [
+@each(("name", "inputs", "attrs"), [
     ("SoftmaxCrossEntropyWithLogits", [np.ones(2), np.ones(2)], {"axis": 0}),
     ("SparseSoftmaxCrossEntropyWithLogits", [np.ones(2), 1], {"axis": -1}),
     ("FusedBatchNorm", [np.ones((3, 2)), np.ones(2), np.ones(2)], {"epsilon": 1.0})])
@@ -161,7 +161,7 @@ def test_dropped_elements_get_no_gradient_and_the_others_their_share():
     assert 20 < (slope == 0).sum() < 80
 
 
-@pytest.mark.parametrize("shape", [(40,), (None,)])
+@each("shape", [(40,), (None,)])
 def test_dropout_in_a_graph_chooses_once_in_a_run_and_anew_in_the_next(shape):
     graph = Graph()
     graph.seed = 5

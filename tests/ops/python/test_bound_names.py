@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 from cytape.ops.python.bound_names import Bindings
+from tests.cases import each
 
 here = 1.0
 
@@ -130,7 +131,7 @@ def test_an_empty_cell_stays_what_it_is():
     assert f() == 3
 
 
-@pytest.mark.parametrize("place", [
+@each("place", [
     lambda c: lambda x: x * c, lambda c: lambda x, c=c: x * c, lambda c: lambda x, *, c=c: x * c,
     lambda c: functools.partial(np.multiply, c),
     lambda c: functools.partial(lambda x, c: x * c, c=c),

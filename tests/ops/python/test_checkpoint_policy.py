@@ -3,9 +3,10 @@ import pytest
 
 import cytape
 from cytape.ops.python.checkpoint_policy import NOTHING, Automatic, Policy, check_budget
+from tests.cases import each
 
 
-@pytest.mark.parametrize("policy, kept, but", [
+@each("policy, kept, but", [
     (None, ("nothing",), ()), ("dots", ("dots",), ()), ("a", ("a",), ()),
     (["a", "Exp"], ("a", "Exp"), ()), (("a", "-b"), ("a",), ("b",)), ({"b", "a"}, ("a", "b"), ()),
     ("-a", ("everything",), ("a",)), (["-a", "-dots"], ("everything",), ("a", "dots"))])
@@ -18,7 +19,7 @@ def test_nothing():
     assert NOTHING.kept == ("nothing",)
 
 
-@pytest.mark.parametrize("policy, error, said", [
+@each("policy, error, said", [
     (3, TypeError, "a list of names.*got int: 3"), ([3], TypeError, "got list"),
     (np.sin, TypeError, "got ufunc"), ([], ValueError, "has no entries"),
     ("", ValueError, "has no entries"), (["a", "-"], ValueError, "has no entries"),
@@ -31,7 +32,7 @@ def test_what_is_no_policy_is_refused_before_anything_is_called(policy, error, s
         cytape.checkpoint(policy=policy)
 
 
-@pytest.mark.parametrize("name, error", [
+@each("name, error", [
     (3, TypeError), (None, TypeError), ("", ValueError), ("-a", ValueError), ("dots", ValueError),
     ("nothing", ValueError), ("everything", ValueError)])
 def test_names_that_values_cannot_have(name, error):
@@ -50,12 +51,12 @@ def test_a_name_changes_nothing():
         cytape.jacfwd(lambda x: cytape.checkpoint_name(x, "a"))(np.ones(3)), np.eye(3))
 
 
-@pytest.mark.parametrize("budget", [None, 1, np.int64(3), 0.5, 1.0, np.float64(0.1)])
+@each("budget", [None, 1, np.int64(3), 0.5, 1.0, np.float64(0.1)])
 def test_budgets(budget):
     check_budget(budget)
 
 
-@pytest.mark.parametrize("budget, error", [
+@each("budget, error", [
     (True, TypeError), (np.True_, TypeError), ("1", TypeError), (0, ValueError), (-1, ValueError),
     (0.0, ValueError), (1.5, ValueError), (np.nan, ValueError)])
 def test_what_is_no_budget(budget, error):
@@ -67,7 +68,7 @@ def test_as_little_as_takes_a_third_more_time():
     assert Automatic(None).memory_budget is None
 
 
-@pytest.mark.parametrize(("policy", "ours"), [
+@each(("policy", "ours"), [
     ("dots_saveable", "dots"), (["a", "-everything_saveable"], "everything"),
     ("dots_with_no_batch_dims_saveable", "dots"), ("nothing_saveable", "nothing")])
 def test_names_of_another_library_are_told_apart(policy, ours):

@@ -9,6 +9,7 @@ import cytape
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
 from cytape.ops.python import draws
+from tests.cases import each
 
 
 def test_draws_are_stateful():
@@ -45,7 +46,7 @@ def test_seeds_are_for_numpys_generator_and_that_of_dropout():
     assert numbers[0] == numbers[1] and draws.times_seeded() == n + 2
 
 
-@pytest.mark.parametrize("seed", [-3, 2.5])
+@each("seed", [-3, 2.5])
 def test_a_graph_with_a_bad_seed(seed):
     graph = Graph()
     graph.seed = seed

@@ -89,7 +89,7 @@ def test_structures_and_dtypes_of_examples():
     assert len(seen) == 3
 
 
-@pytest.mark.parametrize("returned", [
+@each("returned", [
     lambda x: [x[i] for i in range(min(3, len(x)))],
     lambda x: {str(i): x[i] for i in range(min(3, len(x)))},
     lambda x: x if len(x) < 3 else [x, x, x], lambda x: [x, x] if len(x) < 3 else [x, [x, x]]])
@@ -98,7 +98,7 @@ def test_an_example_may_be_too_small_for_all_results(returned):
     assert len(specs) == 3
 
 
-@pytest.mark.parametrize("returned", [
+@each("returned", [
     lambda x: [x[i] for i in range(len(x))], lambda x: [x] if len(x) < 30 else (x,),
     lambda x: {str(len(x)): x}])
 def test_results_whose_number_is_not_known_say_what_to_do(returned):
@@ -184,7 +184,7 @@ def test_a_call_that_does_nothing():
             method(*args)
 
 
-@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+@each("method", ["assign", "assign_add", "assign_sub"])
 def test_trying_out_does_not_change_variables(method):
     v, others = cytape.Variable(1.0), cytape.Variable([1.0, 1.0])
 
@@ -254,7 +254,7 @@ def test_trials_within_trials():
     v.assign(2.0)
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     lambda rule: cytape.custom_gradient(rule),
     lambda rule: cytape.custom_jvp(lambda x: rule(x)[0])])
 def test_tracing_does_not_change_variables(make):

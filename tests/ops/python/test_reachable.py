@@ -5,7 +5,6 @@ import functools
 import random
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.ops.python.reachable import (
@@ -17,6 +16,7 @@ from cytape.ops.python.reachable import (
     python_global,
     state_of,
 )
+from tests.cases import each
 
 rng = np.random.default_rng(0)
 
@@ -62,7 +62,7 @@ WAYS = {
     "of a class": (lambda x: Drawing.drawn(x), ())}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_generators_are_found(way):
     f, arguments = WAYS[way]
     found = Reachable(f, arguments)
@@ -110,7 +110,7 @@ def test_functions_are_listed_with_what_is_known_of_their_arguments():
     assert Reachable(method).functions[0] == (Holder.draw, (method.__self__,))
 
 
-@pytest.mark.parametrize("generator, draw", [
+@each("generator, draw", [
     (np.random.default_rng(0), lambda x: x.normal()),
     (np.random.default_rng(0), lambda x: x.integers(2, dtype="uint32")),
     (np.random.RandomState(0), lambda x: x.randn()), (random.Random(0), lambda x: x.random()),

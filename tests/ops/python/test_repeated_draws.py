@@ -10,6 +10,7 @@ import cytape.numpy as cnp
 from cytape.nn import dropout
 from cytape.numpy.random import normal as drawn_normally
 from cytape.ops.python.repeated_draws import Streams, continuing, moved, repeating, restorer
+from tests.cases import each
 
 own = np.random.default_rng(1)
 legacy = np.random.RandomState(2)  # noqa: NPY002
@@ -24,7 +25,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@each("draw", DRAWS.values(), ids=DRAWS)
 def test_the_same_numbers_and_then_on(draw):
     draw()
     streams = Streams(draw)

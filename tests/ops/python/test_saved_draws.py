@@ -76,7 +76,7 @@ def test_a_trace_draws_in_its_calls_only(made, draw):
         assert [float(of_any_shape(np.ones(2))) for _ in range(3)] == expected
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@each("draw", DRAWS.values(), ids=DRAWS)
 def test_a_gradient_function_that_is_called_when_the_graph_runs(draw):
     noisy = with_gradient_that_draws(draw)
     seed()
@@ -159,7 +159,7 @@ class Layer:
         return x + np.random.normal()
 
 
-@pytest.mark.parametrize("draw", [
+@each("draw", [
     imports_random, imports_numpy, imports_from_numpy, Layer().call, lambda x: random.random(),
     lambda x: np.random.rand(), functools.partial(np.random.uniform, 0.0)])
 def test_global_streams_by_whatever_name(draw):

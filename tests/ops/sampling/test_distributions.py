@@ -55,7 +55,7 @@ def test_a_seed_of_a_call_decides_alone():
     assert not np.array_equal(first, random.normal(size=3, seed=5))
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
+@each("seed", [-1, 1.5, "a", True])
 def test_bad_seeds(seed):
     with pytest.raises(ValueError, match="seed must be an integer"):
         random.random(seed=seed)
@@ -241,7 +241,7 @@ POSITIVE = {
     "power": 1, "weibull": 1}
 
 
-@pytest.mark.parametrize("name", POSITIVE)
+@each("name", POSITIVE)
 def test_parameters_that_are_known_to_be_out_of_range_are_numpys_error(name):
     draw, n = getattr(cnp.random, name), POSITIVE[name]
     with pytest.raises(ValueError) as expected:  # noqa: PT011

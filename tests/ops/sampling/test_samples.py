@@ -26,7 +26,7 @@ def test_draws_have_the_covariance_that_was_given():
         np.testing.assert_allclose(np.mean(drawn.numpy(), 0), [1.0, -1.0], atol=0.08)
 
 
-@pytest.mark.parametrize("name", ["pareto", "power", "weibull"])
+@each("name", ["pareto", "power", "weibull"])
 def test_parameters_out_of_range_are_numpys_error(name):
     with pytest.raises(ValueError, match="a < 0|a <= 0"):
         getattr(cnp.random, name)(-1.0)

@@ -49,7 +49,7 @@ def test_of_an_array_its_spec_is_enough(index):
     assert all(n in (None, m) for n, m in zip(found, X[index].shape, strict=True))
 
 
-@pytest.mark.parametrize("index", [
+@each("index", [
     (0,) * 5, 4, -5, (slice(None), 3), np.array([True, False]), (ROWS, np.array([0, 1])),
     np.array([4]),
 ], ids=str)
@@ -68,7 +68,7 @@ def test_slices_along_an_axis():
     assert scatter_add(values, indices, axis=1, mode="raise", size=7).shape == (None, 7, 2)
 
 
-@pytest.mark.parametrize("shape", [(2, 33, 2, 2), (2, 3, 3), (4,)])
+@each("shape", [(2, 33, 2, 2), (2, 3, 3), (4,)])
 def test_values_that_do_not_fit_an_index_are_refused(shape):
     index = np.array([0, 1]), slice(None), np.array([0, 1])
     graph = cytape.Graph()

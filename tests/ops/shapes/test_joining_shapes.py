@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
+from tests.cases import each
 
 FLOAT = np.dtype(float)
 
@@ -21,7 +22,7 @@ MISTAKES = {
     "stack": (lambda x, y: cnp.stack([x, y]), (3, 4), (4, 3))}
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@each("name", MISTAKES)
 def test_an_error_names_both_shapes_and_has_the_type_of_the_eager_one(name):
     call, *shapes = MISTAKES[name]
     with pytest.raises(Exception) as eager:  # noqa: B017, PT011

@@ -8,6 +8,7 @@ from cytape import nn
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
+from tests.cases import each
 from tests.ways import watching
 
 FLOAT = np.dtype(float)
@@ -23,8 +24,7 @@ LAYERS = {
     "logsumexp": lambda x: nn.logsumexp(x, axis=-1)}
 
 
-@pytest.mark.parametrize("shape", [(None, 6, 5, 3), (None, None, None, 3)])
-@pytest.mark.parametrize("name", LAYERS)
+@each(shape=[(None, 6, 5, 3), (None, None, None, 3)], name=LAYERS)
 def test_layers_of_images_of_unknown_number_and_size(name, shape):
     graph = Graph()
     x = graph.placeholder(FLOAT, shape)
@@ -58,7 +58,7 @@ def test_a_kernel_has_a_size():
         nn.conv2d(x, filters, 1, "VALID")
 
 
-@pytest.mark.parametrize("labels, dtype, error", [
+@each("labels, dtype, error", [
     ((3,), "float64", TypeError), ((4,), "int64", ValueError), ((3, 1), "int64", ValueError)])
 def test_labels_that_do_not_fit(labels, dtype, error):
     graph = Graph()

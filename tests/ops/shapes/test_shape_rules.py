@@ -76,7 +76,7 @@ MISTAKES = {
     "cross entropy": (lambda x, y: nn.softmax_cross_entropy_with_logits(x, y), (3, 4), (4, 3))}
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@each("name", MISTAKES)
 def test_an_error_names_both_shapes_and_has_the_type_of_the_eager_one(name):
     call, *shapes = MISTAKES[name]
     with pytest.raises(Exception) as eager:  # noqa: B017, PT011
@@ -87,7 +87,7 @@ def test_an_error_names_both_shapes_and_has_the_type_of_the_eager_one(name):
     assert all(str(shape) in str(error.value) for shape in shapes)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: x.reshape(7), lambda x: x.reshape(-1, 5), lambda x: x.sum(axis=2), lambda x: x[2, 0],
     lambda x: x[0, 0, 0], lambda x: cnp.transpose(x, (0, 0)), lambda x: cnp.squeeze(x, 0),
     lambda x: cnp.broadcast_to(x, (3,)), lambda x: cnp.broadcast_to(x, (3, 3)),
@@ -124,7 +124,7 @@ def test_of_unknown_rank(call):
     np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     np.tanh, lambda x: x * x, np.sum, np.mean, np.max, np.var, np.std, np.prod, np.ravel,
     np.squeeze, lambda x: x.sum(axis=0), lambda x: x.mean(axis=-1), lambda x: np.expand_dims(x, 1),
     lambda x: x.max(axis=(0,), keepdims=True), lambda x: nn.log_softmax(x, axis=0),
@@ -139,7 +139,7 @@ def test_gradients_of_unknown_rank(call):
     np.testing.assert_allclose(value(gradient, (x, X)), eager, rtol=1e-12)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: x[0], np.transpose, lambda x: x @ x, lambda x: np.concatenate([x, x]),
     lambda x: np.broadcast_arrays(x, 1.0), lambda x: np.ndim(x), lambda x: np.linalg.norm(x),
     lambda x: np.flip(x, 0) @ x, lambda x: np.pad(x, 1)])

@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape import nn
 from cytape.ops.special_kernels import activations
+from tests.cases import each
 
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 800, -800, 40, -40, 745, -740, 1e-8, -1e-8])
 
@@ -18,7 +19,7 @@ def exact(x):
     return np.where(x < 0, power, 1) / (1 + power), np.where(x > 0, x, 0) + np.log1p(power)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble"])
+@each("dtype", ["float16", "float32", "float64", "longdouble"])
 def test_values(dtype):
     x = np.concatenate([SPECIAL, np.linspace(-900, 900, 2001), np.linspace(-8, 8, 500)])
     x = x.astype(dtype)
@@ -46,8 +47,8 @@ def test_half_precision_is_rounded_once():
             assert distance[~np.isnan(x)].max() <= 1
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble"])
-@pytest.mark.parametrize("function", [activations.sigmoid, activations.softplus])
+@each("dtype", ["float16", "float32", "float64", "longdouble"])
+@each("function", [activations.sigmoid, activations.softplus])
 def test_all_strides(function, dtype):
     x = np.linspace(-5, 5, 1200).reshape(600, 2).astype(dtype)
     whole = function(x)
@@ -69,8 +70,8 @@ def nth(function, n):
     return function
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("dtype, rtol", [("float64", 1e-14), ("float32", 1e-5)])
+@each("compiled", [False, True])
+@each("dtype, rtol", [("float64", 1e-14), ("float32", 1e-5)])
 def test_derivatives_of_every_order(dtype, rtol, compiled):
     x = np.array([0, -0.0, 40, -40, 80, -80, 800, -800, np.inf, -np.inf, 1.5, -1.5], dtype)
     s, t = exact(np.where(np.isinf(x), np.sign(x) * 1e4, x))[0], None
@@ -83,7 +84,7 @@ def test_derivatives_of_every_order(dtype, rtol, compiled):
                 np.asarray(found), formula(s, t), rtol=rtol, atol=float(np.finfo(dtype).tiny))
 
 
-@pytest.mark.parametrize("function, at_zero", [
+@each("function, at_zero", [
     (nn.softplus, [np.log(2), 0.5, 0.25, 0.0, -0.125]), (nn.sigmoid, [0.5, 0.25, 0.0, -0.125, 0])])
 def test_forward_mode_over_itself_and_over_tapes_at_zero(function, at_zero):
     def pushed(f):

@@ -17,8 +17,7 @@ def by_recurrences(g, x):
     return products_derivative(x, (0,), g=ends, cumulative=True)
 
 
-@each("known", [False, True])
-@each("weight", [1.0, 1e-300, 0.0])
+@each(known=[False, True], weight=[1.0, 1e-300, 0.0])
 @each("place, factor", [(0, 0.0), (5, -0.0), (3, np.nan), (8, INF), (7, 1e-310), (2, 1e300),
                         (2, 1e-300), (4, 2.0)])
 @each("columns", [1, 2, 9])

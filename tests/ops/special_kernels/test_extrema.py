@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -30,9 +29,7 @@ def drawn(n, dtype):
     return np.arange(1, n + 1).astype(dtype), x, y
 
 
-@each("n", [1, 5, 13, 64, 1001])
-@each("dtype", DTYPES)
-@each("function", TAKES_FIRST)
+@each(n=[1, 5, 13, 64, 1001], dtype=DTYPES, function=TAKES_FIRST)
 def test_shares_of_extrema(function, dtype, n):
     for ways in itertools.product(WAYS.values(), repeat=3):
         g, x, y = (way(a) for way, a in zip(ways, drawn(n, dtype), strict=True))
@@ -46,8 +43,7 @@ def test_shares_of_extrema(function, dtype, n):
         np.testing.assert_array_equal(second, np.where(tied, g / 2, np.where(taken, 0, g)))
 
 
-@each("n", [1, 13, 1001])
-@each("dtype", DTYPES)
+@each(n=[1, 13, 1001], dtype=DTYPES)
 def test_where_unchanged(dtype, n):
     for ways in itertools.product(WAYS.values(), repeat=3):
         g, x, y = (way(a) for way, a in zip(ways, drawn(n, dtype), strict=True))
@@ -70,14 +66,14 @@ def test_an_order_of_half_precision_numbers():
     np.testing.assert_array_equal(extrema.first_of_maximum(g, x, y), expected)
 
 
-@pytest.mark.parametrize("function", [cnp.maximum, cnp.minimum, cnp.fmax, cnp.fmin])
+@each("function", [cnp.maximum, cnp.minimum, cnp.fmax, cnp.fmin])
 def test_infinite_gradients_are_not_multiplied_by_zero(function):
     x, y = cytape.constant([1.0, 2.0, 3.0]), cytape.constant([2.0, 1.0, 3.0])
     by_x, by_y = gradients(function, x, y, output_gradients=np.full(3, INF))
     assert not np.isnan([by_x, by_y]).any()
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@each("compiled", [False, True])
 def test_second_derivatives_through_extrema(compiled):
     def curvature(x):
         with watching(x) as outer:
@@ -91,8 +87,7 @@ def test_second_derivatives_through_extrema(compiled):
         np.testing.assert_array_equal(run(x), [-6.0 + 2.0, 0.0, 9.0 + 2.0, 24.0])
 
 
-@pytest.mark.parametrize("low, high", [
-    (1.0, -1.0), (NAN, 1.0), (0.0, NAN), (-INF, INF), (0.0, 2.0)])
+@each("low, high", [(1.0, -1.0), (NAN, 1.0), (0.0, NAN), (-INF, INF), (0.0, 2.0)])
 def test_the_parts_of_a_clip_add_up(low, high):
     """Array and bounds get the gradient between them, also where the bounds are the wrong way."""
     x = np.array([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, INF, -INF, NAN])

@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pytest
 
 from cytape.ops.special_kernels.fold_loops import fold_slices
 from tests.cases import each
@@ -16,9 +15,7 @@ def by_numpy(ufunc, x, starts):
     return np.concatenate([ufunc.accumulate(part, -1) for part in np.split(x, starts[1:], -1)], -1)
 
 
-@each("name", UFUNCS)
-@each("dtype", ["float32", "float64", "longdouble"])
-@each("shape", [(40,), (3, 40)])
+@each(name=UFUNCS, dtype=["float32", "float64", "longdouble"], shape=[(40,), (3, 40)])
 def test_slices(name, dtype, shape):
     x = np.random.default_rng(0).uniform(0.6, 1.6, shape).astype(dtype)
     for each_x in (x, np.asfortranarray(x)[..., ::-1]):
@@ -31,7 +28,7 @@ def test_nothing_is_accumulated():
     assert fold_slices(np.subtract, np.zeros((0, 4)), np.array([0, 2])).shape == (0, 4)
 
 
-@pytest.mark.parametrize("ufunc, x", [
+@each("ufunc, x", [
     (np.divide, [1.0, 0.0, 2.0]), (np.multiply, [1e300, 1e300, 2.0]),
     (np.greater, [1.0, 2.0]), (np.add, np.array([1.0, 2.0], ">f8"))],
     ids=["division by zero", "overflow", "other dtype", "byte order"])

@@ -35,11 +35,9 @@ def moved(x, starts, cumulative, places):
     return moved(one, starts, cumulative, places[1:]) - moved(zero, starts, cumulative, places[1:])
 
 
-@each("dtype", DTYPES)
-@each("starts", STARTS)
-@pytest.mark.parametrize(("shape", "axis"), LAYOUTS)
-@each("zeros", [False, True])
-@each("cumulative", [False, True])
+@each(dtype=DTYPES, starts=STARTS)
+@each(("shape", "axis"), LAYOUTS)
+@each(zeros=[False, True], cumulative=[False, True])
 def test_against_the_definition(shape, axis, starts, zeros, cumulative, dtype):
     starts = STARTS[starts]
     x, t, g = (RNG.integers(1, 4, shape).astype(dtype) for _ in range(3))
@@ -72,7 +70,7 @@ def test_against_the_definition(shape, axis, starts, zeros, cumulative, dtype):
                 1e-6 if dtype in ("float32", "complex64") else 1e-13)
 
 
-@pytest.mark.parametrize("g, x, expected", [
+@each("g, x, expected", [
     ([1, 0, 0], [2, INF, 3], [1, 0, 0]), ([0, 1, 0], [2, INF, 3], [INF, 2, 0]),
     ([0, 0, 0], [INF, 0, INF], [0, 0, 0]), ([0, 0, 1], [0, 0, 3], [0, 0, 0]),
     ([0, 1, 0], [0, 5, INF], [5, 0, 0]), ([1, 0, 0, 0], [INF, 2, 3, 4], [1, 0, 0, 0]),
@@ -82,7 +80,7 @@ def test_gradients_of_zero_meet_no_infinite_products(g, x, expected):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("g, x, t, gradient_moves, moved", [
+@each("g, x, t, gradient_moves, moved", [
     ([0, 1, 0], [2, INF, 3], [1, 0, 0], [0, 1, 0], [1, INF, INF]),
     ([0, 0, 0], [INF, 0, INF], [1, 1, 1], [0, 0, 0], [1, INF, np.nan]),
     ([0, 1, 0, 0], [3, 5, INF, INF], [0, 1, 1, 1], [1, 0, 0, 0], None)])
@@ -94,7 +92,7 @@ def test_tangents_of_zero_meet_no_infinite_products(g, x, t, gradient_moves, mov
         np.testing.assert_array_equal(products_derivative(x, (0,), t=t, cumulative=True), moved)
 
 
-@pytest.mark.parametrize("g, x", [
+@each("g, x", [
     (np.ones(300, "i1"), np.ones(300, "i1")), (np.ones(3), np.ones(3, "f4")),
     (np.ones(3, "f2"), np.ones(3, "f2")), (np.ones(2), np.ones(3)),
     (np.ones(3, ">f8"), np.ones(3, ">f8")),
@@ -105,7 +103,7 @@ def test_memory_is_read_as_what_it_is(g, x, argument):
         products_derivative(x, (0,), cumulative=True, **{argument: g})
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@each("compiled", [False, True])
 def test_derivatives_to_third_order(compiled):
     def third(x):
         return cytape.elementwise_grad(cytape.elementwise_grad(cytape.elementwise_grad(

@@ -1,15 +1,12 @@
 """Products with powers of two."""
 
 import numpy as np
-import pytest
 
 from cytape.ops.special_kernels.powers_of_two import over_powers_of_two
 from tests.cases import each
 
 
-@each("dtype", ["float32", "float64"])
-@each("shape", [(), (7,), (3, 5), (0,)])
-@each("most", [20, 140, 1021, 1074])
+@each(dtype=["float32", "float64"], shape=[(), (7,), (3, 5), (0,)], most=[20, 140, 1021, 1074])
 def test_all_exponents(shape, dtype, most):
     rng = np.random.default_rng(0)
     x = rng.normal(size=shape).astype(dtype)
@@ -28,7 +25,7 @@ def test_special_numbers():
     assert np.signbit(found[-1])
 
 
-@pytest.mark.parametrize("x, exponents", [
+@each("x, exponents", [
     (np.ones(3, "f2"), np.ones(3, np.intc)), (np.ones(3, np.longdouble), np.ones(3, np.intc)),
     (np.ones(3), np.ones(3, np.int64)), (np.ones(3), np.ones(2, np.intc))])
 def test_what_is_left_to_numpy(x, exponents):

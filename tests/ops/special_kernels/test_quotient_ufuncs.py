@@ -39,8 +39,7 @@ FORMULAS = {
     "power_less_one": lambda a, b, c: ((b**c, b, c), power_less_one(a, b, c))}
 
 
-@each("dtype", DTYPES)
-@each("name", FORMULAS)
+@each(dtype=DTYPES, name=FORMULAS)
 def test_numbers_of_all_sizes(name, dtype):
     with np.errstate(all="ignore"):
         operands, expected = FORMULAS[name](*triples(dtype))
@@ -69,8 +68,7 @@ def test_components_over_lengths_of_all_sizes(dtype):
         quotient_ufuncs.unit(np.array([INF, NAN, 0.0] * 50), np.array([INF, NAN, 0.0] * 50))
 
 
-@each("dtype", DTYPES)
-@each("name", FORMULAS)
+@each(dtype=DTYPES, name=FORMULAS)
 def test_ordinary_numbers_among_which_there_is_another(name, dtype):
     rng = np.random.default_rng(0)
     for other in extremes(dtype)[:14]:
@@ -82,8 +80,7 @@ def test_ordinary_numbers_among_which_there_is_another(name, dtype):
         np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(dtype).eps)
 
 
-@each("dtype", DTYPES)
-@each("name", FORMULAS)
+@each(dtype=DTYPES, name=FORMULAS)
 def test_all_strides_and_results_over_operands(name, dtype):
     function = getattr(quotient_ufuncs, name)
     operands = np.random.default_rng(1).uniform(0.5, 2, (3, 700)).astype(dtype)

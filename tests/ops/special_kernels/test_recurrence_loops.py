@@ -16,13 +16,13 @@ def test_sums_are_added_up_from_the_last(shape, dtype):
         np.testing.assert_array_equal(cumsum_gradient(x), expected, strict=True)
 
 
-@pytest.mark.parametrize("g", [np.ones(()), np.ones(3, int), np.ones(3, "f2"), np.ones(3, ">f8")])
+@each("g", [np.ones(()), np.ones(3, int), np.ones(3, "f2"), np.ones(3, ">f8")])
 def test_sums_of_other_dtypes_are_refused(g):
     with pytest.raises(TypeError, match="expected a gradient with at least one axis"):
         cumsum_gradient(g)
 
 
-@pytest.mark.parametrize("a, b", [
+@each("a, b", [
     (np.ones(1), np.ones(100_000)), (np.ones((2, 3)), np.ones((3, 2))), (np.ones(()), np.ones(())),
     (np.ones(3, "f4"), np.ones(3))])
 def test_factors_and_terms_that_do_not_fit_are_refused(a, b):

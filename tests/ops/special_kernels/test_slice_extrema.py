@@ -28,9 +28,8 @@ def drawn(shape, dtype):
     return (x + 1j * RNG.integers(-1, 2, shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
 
 
-@each("dtype", DTYPES)
-@each("indices", INDICES)
-@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+@each(dtype=DTYPES, indices=INDICES)
+@each(("shape", "axis"), SHAPES)
 @each("negative", [False, True])
 def test_gradients_are_spread_and_added(shape, axis, indices, dtype, negative):
     parts = slices(INDICES[indices], 12)
@@ -61,11 +60,9 @@ def weights(name, x):
     return found
 
 
-@each("dtype", DTYPES)
-@each("indices", INDICES)
-@pytest.mark.parametrize(("shape", "axis"), SHAPES)
-@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
-@each("nan", [0, 0.3])
+@each(dtype=DTYPES, indices=INDICES)
+@each(("shape", "axis"), SHAPES)
+@each(name=["maximum", "minimum", "fmax", "fmin"], nan=[0, 0.3])
 def test_extrema_share_gradients_as_in_a_fold(name, shape, axis, indices, dtype, nan):
     parts, at = slices(INDICES[indices], 12), np.array(INDICES[indices], int)
     x = drawn(shape, dtype)
@@ -83,7 +80,7 @@ def test_extrema_share_gradients_as_in_a_fold(name, shape, axis, indices, dtype,
     np.testing.assert_array_equal(fold_at_extrema(t, x, y, at, axis), of_slices, strict=True)
 
 
-@pytest.mark.parametrize("length", [511, 512, 513, 2000])
+@each("length", [511, 512, 513, 2000])
 def test_extrema_of_long_slices(length):
     x = np.zeros(length)
     for place in 0, length // 2, length - 1:
@@ -96,7 +93,7 @@ def test_extrema_of_long_slices(length):
         assert fold_at_extrema(t, x, np.ones(1), at, 0) == found @ t / 3
 
 
-@pytest.mark.parametrize("indices", [[0, 12], [-1]])
+@each("indices", [[0, 12], [-1]])
 def test_indices_outside_are_refused(indices):
     at, g = np.array(indices), np.ones(len(indices))
     for call in (lambda: spread(g, at, 12, 0), lambda: spread_to_extrema(g, np.ones(12), g, at, 0),
@@ -105,8 +102,7 @@ def test_indices_outside_are_refused(indices):
             call()
 
 
-@each("dtype", ["float16", "float32", "complex128"])
-@pytest.mark.parametrize("name", ["add", "subtract", "maximum", "fmin"])
+@each(dtype=["float16", "float32", "complex128"], name=["add", "subtract", "maximum", "fmin"])
 @each("place", [lambda f: f, cytape.function])
 def test_derivatives_have_the_dtype_of_the_elements(name, dtype, place):
     x = np.arange(6, 0, -1).astype(dtype)
@@ -134,7 +130,7 @@ def test_operands_that_do_not_fit_the_slices_are_refused():
             call()
 
 
-@pytest.mark.parametrize("axis", [-3, -1, 2])
+@each("axis", [-3, -1, 2])
 def test_axes_that_arrays_do_not_have_are_refused(axis):
     x, indices = np.ones((2, 2)), np.array([0, 1])
     for call in (lambda: spread(x, indices, 2, axis),

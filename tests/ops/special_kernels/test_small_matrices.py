@@ -22,8 +22,7 @@ def drawn(*shape, dtype=np.float64):
 # -- cross products --------------------------------------------------------------------------------
 
 
-@each("dtype", [np.float32, np.float64])
-@each("place", [
+@each(dtype=[np.float32, np.float64], place=[
     lambda x: x, lambda x: x[..., ::-1], lambda x: np.asfortranarray(x), lambda x: x[:1],
     lambda x: x[0, 0], lambda x: np.repeat(x, 2, -1)[..., ::2], lambda x: x[:0]])
 def test_cross_products_are_numpys_to_the_bit(place, dtype):
@@ -47,8 +46,7 @@ def definite(*shape):
     return a @ a.mT + shape[-1] * np.eye(shape[-1])
 
 
-@each("n", SIDES)
-@each("stack", [(), (3,), (2, 2)])
+@each(n=SIDES, stack=[(), (3,), (2, 2)])
 def test_the_gradient_of_a_factor_is_the_transpose_of_its_tangent(n, stack):
     lower, g = np.linalg.cholesky(definite(*stack, n, n)), drawn(*stack, n, n)
     change = drawn(*stack, n, n + 1)[..., :n]
@@ -87,9 +85,7 @@ def test_other_factors_are_refused(arguments):
 # -- inverses --------------------------------------------------------------------------------------
 
 
-@each("n", SIDES)
-@each("dtype", [np.float32, np.float64])
-@each("stack", [(), (3,), (0,)])
+@each(n=SIDES, dtype=[np.float32, np.float64], stack=[(), (3,), (0,)])
 def test_inverses(n, dtype, stack):
     a = (drawn(*stack, n, n) / n**0.5 + np.eye(n)).astype(dtype)
     kept = a.copy()

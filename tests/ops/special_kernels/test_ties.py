@@ -1,7 +1,6 @@
 """Shares of gradients among equal elements: against their definition."""
 
 import numpy as np
-import pytest
 
 from cytape.ops.special_kernels.ties import shared_among_ties
 from tests.cases import each
@@ -33,8 +32,7 @@ def test_every_shape(shape, axis, dtype):
     np.testing.assert_array_equal(found, by_definition(2, x, y, axis))
 
 
-@each("dtype", ["float32", "float64"])
-@each("axis", [None, 0, 1])
+@each(dtype=["float32", "float64"], axis=[None, 0, 1])
 def test_shares_of_magnitudes_have_the_sign_of_the_elements(axis, dtype):
     x = RNG.integers(-3, 4, (3, 1500)).astype(dtype)
     x[:, 0] = -0.0  # a column of zeros
@@ -72,7 +70,7 @@ def test_lines_without_an_extremum(axis, skip_nan, nothing):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("x, g, axis", [
+@each("x, g, axis", [
     (np.ones((2, 3, 4)), np.ones((1, 3, 1)), (0, 2)), (np.ones(3), np.ones((1,)), ()),
     (np.ones(3, np.float16), np.ones(1, np.float16), 0), (np.ones(3, complex), np.ones(1), 0),
     (np.ones(3, ">f8"), np.ones(1, ">f8"), 0), (np.ones(3, np.float32), np.ones(1), 0),

@@ -61,8 +61,7 @@ def test_weights_of_an_unknown_number_of_axes():
         with_unknown_ranks(lambda x, w: np.average(x, 0, weights=w), X, X)
 
 
-@each("shape", [(2, 3), (3, 3), (1, 3)])
-@each("turned", [False, True])
+@each(shape=[(2, 3), (3, 3), (1, 3)], turned=[False, True])
 def test_weights_of_axes_in_another_order(shape, turned):
     def average(x, w):
         return np.average(x, axis=(1, 0), weights=w)

@@ -22,8 +22,7 @@ def test_weights_of_no_elements_are_floats_in_functions_as_well():
     assert gradient(np.array([])).shape == (0,)
 
 
-@each("bins", [3, [0.0, 1.0, 2.0], [0.5, 5.0], "sturges", [0.0, 0.0, 2.0]])
-@each("density", [None, True])
+@each(bins=[3, [0.0, 1.0, 2.0], [0.5, 5.0], "sturges", [0.0, 0.0, 2.0]], density=[None, True])
 def test_elements_are_counted_as_numpy_counts(bins, density):
     with np.errstate(invalid="ignore"):
         found = np.histogram(cytape.constant(X), bins, density=density)
@@ -82,8 +81,7 @@ POINTS = np.array([[0.5, 0.5], [1.5, 1.75], [2.5, 0.5], [1.0, 9.0]])
     {"bins": 3}, {"bins": [2, 3], "density": True}, {"bins": [[0.0, 1.5, 2.0], 2]},
     {"bins": 2, "range": [None, (0, 2)]}, {"bins": [0.0, 1.0, 4.0, 9.0]},
     {"bins": np.array([2, 3])}, {"weights": np.arange(4)}])
-@each("dtype", ["float64", "float32", "int64", "bool"])
-@each("traced", [False, True])
+@each(dtype=["float64", "float32", "int64", "bool"], traced=[False, True])
 def test_points_are_counted_as_numpy_counts(arguments, dtype, traced):
     x, y = POINTS.T.astype(dtype)
 
@@ -153,8 +151,7 @@ def test_bins_of_elements_of_which_a_graph_does_not_know_how_many(shape):
         np.testing.assert_allclose(ours, theirs)
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("x", [np.full(3, 0.3), np.array([2.0]), np.array([1.0, 2.0, 4.0])])
+@each(traced=[False, True], x=[np.full(3, 0.3), np.array([2.0]), np.array([1.0, 2.0, 4.0])])
 def test_edges_around_one_value(x, traced):
     def f(x):
         return np.histogram(x, 3, weights=x)
@@ -180,7 +177,7 @@ def test_counts_of_bins_in_tensors():
         np.testing.assert_allclose(part, expected)
 
 
-@pytest.mark.parametrize("tensor", ["elements", "weights"])
+@each("tensor", ["elements", "weights"])
 def test_rules_for_bins_take_no_weights(tensor):
     x, weights = np.array([0.1, 0.5, 0.7]), np.ones(3)
     if tensor == "elements":

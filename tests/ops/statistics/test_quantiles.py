@@ -105,8 +105,7 @@ def test_weights_follow_the_axes_in_their_order(axis, shape):
     np.testing.assert_array_equal(quantile(cytape.constant(x)), quantile(x))
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@each(traced=[False, True], name=["quantile", "nanquantile"])
 def test_a_number_is_a_quantile_in_double_precision_as_for_numpy(name, traced):
     x = (np.arange(70_000) % 2000).astype(np.float16)  # too many to be counted in that
 
@@ -120,9 +119,7 @@ def test_a_number_is_a_quantile_in_double_precision_as_for_numpy(name, traced):
     np.testing.assert_allclose(slope, 599.5, rtol=1e-3)
 
 
-@each("shape", [(0,), (0, 3), (3, 0)])
-@each("axis", [None, 0, -1])
-@each("function", [
+@each(shape=[(0,), (0, 3), (3, 0)], axis=[None, 0, -1], function=[
     cnp.median, cnp.nanmedian, lambda x, axis: cnp.nanquantile(x, 0.3, axis),
     lambda x, axis: cnp.nanquantile(x, cytape.constant([0.3, 0.6]), axis),
     lambda x, axis: cnp.nanquantile(x, 0.3, axis, method="lower")])
@@ -137,8 +134,7 @@ def test_nothing_has_gradients_without_elements(function, axis, shape):
     assert np.shape(cytape.jvp(loss, (x,), (x,))[1]) == ()
 
 
-@each("shape", [(0,), (0, 3), (3, 0)])
-@each("method", ["lower", "nearest", "inverted_cdf", "linear"])
+@each(shape=[(0,), (0, 3), (3, 0)], method=["lower", "nearest", "inverted_cdf", "linear"])
 @each("dtype", ["int32", "bool", "float32"])
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
 def test_traced_quantiles_of_nothing_have_numpys_dtype(dtype, method, shape):
@@ -184,8 +180,7 @@ def test_how_many_axes_quantiles_have_must_be_known(weights):
         quantile(0.5)
 
 
-@each("name", ["quantile", "nanquantile"])
-@each("q", [[0.2, 0.9], [[0.2, 0.9]], []])
+@each(name=["quantile", "nanquantile"], q=[[0.2, 0.9], [[0.2, 0.9]], []])
 def test_weighted_quantiles_of_nan_are_numpys_and_have_no_gradient(name, q):
     def quantile(x):
         return getattr(np, name)(x, q, weights=WEIGHTS, method="inverted_cdf")
@@ -205,8 +200,7 @@ def test_weighted_quantiles_of_no_lines_have_the_axes_of_q():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of a mean of nothing
-@each("dtype", [np.float32, np.int64])
-@each("q", [0.2, [0.2, 0.5]])
+@each(dtype=[np.float32, np.int64], q=[0.2, [0.2, 0.5]])
 def test_weighted_quantiles_of_lines_without_elements_are_nan(dtype, q):
     def quantile(x):
         return np.nanquantile(x, q, 1, weights=np.ones((2, 0)), method="inverted_cdf")
@@ -228,8 +222,7 @@ def test_quantiles_over_several_axes_of_no_lines(name):
         assert gradient(x).shape == x.shape
 
 
-@each("name", ["quantile", "nanquantile"])
-@each("shape", [(3,), (2, 3)])
+@each(name=["quantile", "nanquantile"], shape=[(3,), (2, 3)])
 @pytest.mark.filterwarnings("ignore:All-NaN slice")
 def test_quantiles_that_are_nan_keep_their_dtype(name, shape):
     quantile = cytape.function(lambda x, q: getattr(np, name)(x, q, -1))

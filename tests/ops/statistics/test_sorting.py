@@ -53,8 +53,7 @@ def with_holes_and_ties(n, dtype):
     return x
 
 
-@each("dtype", ["float64", "float32", "float16", "complex128", "int64"])
-@each("equal_nan", [True, False])
+@each(dtype=["float64", "float32", "float16", "complex128", "int64"], equal_nan=[True, False])
 @each("n", [0, 1, 2, 500])
 def test_the_first_of_equal_elements_are_numpys(dtype, equal_nan, n):
     x = with_holes_and_ties(n, "float64" if dtype == "int64" else dtype)

@@ -1,13 +1,13 @@
 """Axes that are cut off or filled up."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.ops.submodules.cut_or_pad import cut_or_pad_op, with_extent
+from tests.cases import each
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 5])
+@each("n", [0, 1, 3, 5])
 def test_what_is_left_is_where_it_was(n):
     x = np.arange(6.0).reshape(2, 3)
     found = cut_or_pad_op(x, axis=1, n=n)

@@ -53,9 +53,7 @@ MODES = {
     "forward over forward": lambda f: cytape.jacfwd(cytape.jacfwd(f))}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@each("point", POINTS)
-@each("mode", MODES)
+@each(function=FUNCTIONS, point=POINTS, mode=MODES)
 def test_the_second_derivative_is_right_or_an_error(function, point, mode):
     f, expected = FUNCTIONS[function]
     x = POINTS[point]

@@ -50,9 +50,7 @@ def test_the_factors_of_a_matrix_without_full_rank_have_no_derivative():
         cytape.grad(lambda a: np.sum(np.linalg.qr(a).R))(np.zeros((3, 2)))
 
 
-@each("of", ["Q", "R"])
-@each("shape", [(3, 2), (2, 3), (2, 2)])
-@each("mode", ["reduced", "complete"])
+@each(of=["Q", "R"], shape=[(3, 2), (2, 3), (2, 2)], mode=["reduced", "complete"])
 def test_one_of_both_factors(of, shape, mode):
     x = np.random.default_rng(0).normal(size=shape)
 
@@ -79,9 +77,7 @@ def test_results_keep_numpys_names():
     assert cytape.function(np.linalg.qr)(A).R.shape == (2, 2)
 
 
-@each("upper", [False, True])
-@each("shape", [(65, 65), (130, 130), (2, 70, 70)])
-@each("dtype", [float, complex])
+@each(upper=[False, True], shape=[(65, 65), (130, 130), (2, 70, 70)], dtype=[float, complex])
 def test_gradient_of_cholesky_by_blocks(upper, shape, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     a, weights = rng.normal(size=(2, *shape))
@@ -109,9 +105,7 @@ def test_the_gradient_of_cholesky_reads_one_triangle(n):
         factorizations.cholesky_back_op(np.tril(lower), g), 1e-12, 1e-14)
 
 
-@each("n", [3, 70])
-@each("dtype", [float, complex])
-@each("upper", [False, True])
+@each(n=[3, 70], dtype=[float, complex], upper=[False, True])
 def test_no_gradient_of_the_zeros_of_cholesky_is_read(n, dtype, upper):
     ones = np.tri(n).T if upper else np.tri(n)
     a = (ones @ ones.T + n * np.eye(n)).astype(dtype)

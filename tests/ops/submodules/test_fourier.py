@@ -30,9 +30,7 @@ def test_lengths_want_axes_and_no_none(name):
         np.testing.assert_allclose(*found, rtol=1e-14)
 
 
-@each("name", ALONG_ONE)
-@each("norm", [None, "backward", "ortho", "forward"])
-@each("n", [None, 1, 2, 3, 4, 5, 6, 9])
+@each(name=ALONG_ONE, norm=[None, "backward", "ortho", "forward"], n=[None, 1, 2, 3, 4, 5, 6, 9])
 def test_there_is_no_length_and_no_factor_without_its_derivative(name, norm, n):
     def f(x):
         return getattr(np.fft, name)(x, n, 0, norm)
@@ -42,9 +40,7 @@ def test_there_is_no_length_and_no_factor_without_its_derivative(name, norm, n):
     check_grads(lambda x: f(x[:, ::2][::-1]), [X], order=1)
 
 
-@each("name", ALONG_ONE)
-@each("n", [None, 3, 8])
-@each("dtype", ["float64", "complex128"])
+@each(name=ALONG_ONE, n=[None, 3, 8], dtype=["float64", "complex128"])
 def test_unknown_extents(name, n, dtype):
     if dtype == "complex128" and name in ("rfft", "ihfft"):
         return
@@ -63,8 +59,7 @@ def test_unknown_extents(name, n, dtype):
         np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
-@each("axes", [None, 0, -1, (0,), (1, 0), [1]])
-@each("shape", [(3, 4), (3, 5)])
+@each(axes=[None, 0, -1, (0,), (1, 0), [1]], shape=[(3, 4), (3, 5)])
 def test_shifts_undo_each_other(axes, shape):
     x, weights = np.random.default_rng(1).normal(size=(2, *shape))
     there = np.fft.fftshift(cytape.constant(x), axes)

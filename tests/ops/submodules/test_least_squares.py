@@ -63,8 +63,7 @@ def test_there_are_no_sums_of_squares_where_the_rank_is_not_full():
         assert gradient.any() == (a is A)
 
 
-@each("known", [True, False])
-@pytest.mark.parametrize("b", [np.arange(3.0), np.arange(6.0).reshape(3, 2)])
+@each(known=[True, False], b=[np.arange(3.0), np.arange(6.0).reshape(3, 2)])
 def test_in_a_function(b, known):
     def residuals(a, b):
         x, squares, rank, _ = np.linalg.lstsq(a, b)

@@ -20,7 +20,7 @@ def test_every_function_of_arrays_is_there():
     assert set(linear_algebra.__all__) == set(np.linalg.__all__) - {"LinAlgError"}
 
 
-@pytest.mark.parametrize("lengths", list(itertools.permutations([1, 2, 5, 7]))[::3])
+@each("lengths", list(itertools.permutations([1, 2, 5, 7]))[::3])
 def test_a_chain_is_multiplied_as_numpy_does(lengths):
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=pair) for pair in itertools.pairwise((3, *lengths, 4))]
@@ -43,7 +43,7 @@ def orders(i, j):
             for left in orders(i, k) for right in orders(k + 1, j)]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_no_order_is_cheaper(seed):
     lengths = np.random.default_rng(seed).integers(1, 20, 6).tolist()
     cheapest = min(cost(lengths, splits, 0, 4) for splits in orders(0, 4))
@@ -59,10 +59,9 @@ def test_the_cheapest_order_is_taken(monkeypatch):
     assert made == [((9, 9), (9, 1)), ((9, 9), (9, 1)), ((9, 1), (1, 9))]
 
 
-@pytest.mark.parametrize("shapes", [
+@each(shapes=[
     [(3,), (3, 4), (4,)], [(3,), (3, 4), (4, 2)], [(2, 3), (3, 4), (4,)],
-    [(2, 3), (3, 2), (2, 4), (4,)], [(2, 5), (5, 1), (1, 6), (6, 2)]])
-@each("known", [True, False])
+    [(2, 3), (3, 2), (2, 4), (4,)], [(2, 5), (5, 1), (1, 6), (6, 2)]], known=[True, False])
 def test_chains_in_graphs(shapes, known):
     arrays = [np.random.default_rng(0).normal(size=shape) for shape in shapes]
     signature = [cytape.Spec.of(s if known else (None,) * len(s), float) for s in shapes]
@@ -72,8 +71,7 @@ def test_chains_in_graphs(shapes, known):
     check_grads(lambda *xs: np.linalg.multi_dot(xs), arrays, order=1)
 
 
-@pytest.mark.parametrize("n", [0, 1, -1, 3, -4])
-@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+@each(n=[0, 1, -1, 3, -4], dtype=["float32", "int64", "complex128"])
 def test_powers_have_numpys_dtypes(n, dtype):
     a = np.array([[1, 1], [0, 1]], dtype)
     found, expected = np.linalg.matrix_power(cytape.constant(a), n), np.linalg.matrix_power(a, n)

@@ -6,6 +6,7 @@ import pytest
 import cytape
 from cytape.ops.submodules import matrix_parts
 from cytape.tensor.values.spec import symbolic_spec
+from tests.cases import each
 
 A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
 
@@ -47,7 +48,7 @@ def test_a_sum_of_what_there_is():
     assert matrix_parts.sum_of([None, 1.0, None, 2.0]) == 3.0
 
 
-@pytest.mark.parametrize("k", [0, 1, 2, 3])
+@each("k", [0, 1, 2, 3])
 def test_added_columns_stay_perpendicular(k):
     q, _ = np.linalg.qr(A)
     t = np.arange(3.0 * k).reshape(3, k)
@@ -60,7 +61,7 @@ def test_added_columns_stay_perpendicular(k):
     np.testing.assert_allclose(np.sum(g * moved), np.sum(transposed * t), atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(3,), (), (2, 3), (4, 2, 3)])
+@each("shape", [(3,), (), (2, 3), (4, 2, 3)])
 def test_shapes_that_do_not_fit_have_numpys_errors(shape):
     with pytest.raises(np.linalg.LinAlgError) as expected:
         np.linalg.inv(np.ones(shape))
@@ -74,7 +75,7 @@ def test_a_side_that_is_known_is_that_of_a_square():
     assert matrix_parts.square_shape(symbolic_spec((2, None), float), "inv") == (2, 2)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "longdouble", "clongdouble"])
+@each("dtype", ["float16", "longdouble", "clongdouble"])
 def test_dtypes_that_numpy_does_not_take_have_its_error(dtype):
     with pytest.raises(TypeError) as expected:
         np.linalg.inv(np.eye(2, dtype=dtype))
@@ -83,7 +84,7 @@ def test_dtypes_that_numpy_does_not_take_have_its_error(dtype):
     assert str(found.value) == str(expected.value)
 
 
-@pytest.mark.parametrize("dtypes", [
+@each("dtypes", [
     ("float32",), ("int8",), ("float32", "int64"), ("float32", "complex64"), ("bool", "complex64")])
 def test_dtypes_are_numpys(dtypes):
     a, b = np.eye(2, dtype=dtypes[0]), np.ones(2, dtype=dtypes[-1])

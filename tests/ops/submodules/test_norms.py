@@ -8,7 +8,7 @@ from tests.cases import each
 from tests.ways import gradient, watching
 
 
-@pytest.mark.parametrize("ord", [None, 2, -2, "nuc", "fro", 1, -1, np.inf, -np.inf])
+@each("ord", [None, 2, -2, "nuc", "fro", 1, -1, np.inf, -np.inf])
 def test_the_norm_of_a_matrix_of_zeros_has_derivatives_of_zero(ord):
     x = np.zeros((3, 2))
     for function in (lambda x: np.linalg.norm(x, ord), lambda x: np.linalg.matrix_norm(x, ord=ord)):
@@ -18,8 +18,7 @@ def test_the_norm_of_a_matrix_of_zeros_has_derivatives_of_zero(ord):
         assert tangent == 0
 
 
-@each("ord", [1, np.inf, 2, "nuc"])
-@each("shape", [(0, 3), (0, 0), (3, 0)])
+@each(ord=[1, np.inf, 2, "nuc"], shape=[(0, 3), (0, 0), (3, 0)])
 def test_the_norm_of_nothing(ord, shape):
     x = np.empty(shape)
     run = cytape.function(
@@ -28,7 +27,7 @@ def test_the_norm_of_nothing(ord, shape):
     assert gradient(lambda x: np.linalg.norm(x, ord), x).shape == shape
 
 
-@pytest.mark.parametrize("ord", [2, -2, "nuc"])
+@each("ord", [2, -2, "nuc"])
 def test_equal_singular_values(ord):
     """The largest of equal values share the gradient; nuc has one in any case."""
     found = gradient(lambda x: np.linalg.norm(x, ord), np.eye(2))
@@ -66,8 +65,7 @@ def test_the_condition_number_is_real(dtype):
 
 
 @each("ord, extremum", [(np.inf, np.max), (-np.inf, np.min)])
-@each("axis", [None, 1, (0, 2)])
-@each("dtype", ["float16", "float32", "float64", "complex128"])
+@each(axis=[None, 1, (0, 2)], dtype=["float16", "float32", "float64", "complex128"])
 @each("size", [4, 40])  # small arrays and large ones go different ways in functions
 def test_extreme_norms_are_extrema_of_magnitudes(ord, extremum, axis, dtype, size):
     rng = np.random.default_rng(0)
@@ -95,8 +93,7 @@ def test_the_norm_of_a_line_of_zeros_has_gradient_zero():
         [[0, 0.6], [0, 0.8]])
 
 
-@each("scale", [1e-150, 1e-16, 1.0, 1e16, 1e150])
-@each("g", [1e-280, 1.0, 1e280])
+@each(scale=[1e-150, 1e-16, 1.0, 1e16, 1e150], g=[1e-280, 1.0, 1e280])
 def test_gradients_of_every_magnitude(g, scale):
     x = np.array([3.0, 4.0]) * scale
     norm = np.linalg.norm(x)
@@ -105,8 +102,7 @@ def test_gradients_of_every_magnitude(g, scale):
         np.testing.assert_allclose(pullback(g)[0], x / norm * g, 1e-15)
 
 
-@each("dtype", ["float32", "float64"])
-@each("n", [5, 5000])
+@each(dtype=["float32", "float64"], n=[5, 5000])
 @each("make", [cytape.constant, cytape.Variable, lambda x: cytape.constant(x.reshape(5, -1))])
 def test_norms_of_few_elements_are_differentiated_as_those_of_many(make, n, dtype):
     """Those of few are made of two ops; zeros, and what is near an overflow, are left to a rule."""
@@ -140,8 +136,7 @@ def test_a_norm_that_overflows_warns_once_and_has_derivatives_of_zero():
         assert not cytape.jacrev(cytape.grad(np.linalg.norm))(x).any()
 
 
-@each("make", [cytape.Variable, cytape.constant])
-@each("call", [
+@each(make=[cytape.Variable, cytape.constant], call=[
     lambda f: cytape.function(f)(), lambda f: cytape.vmap(lambda s: s * f())(np.ones(1))[0],
     lambda f: cytape.function(lambda p: cytape.cond(p, f, lambda: cytape.constant(0.0)))(
         cytape.constant(True)),

@@ -21,8 +21,7 @@ def test_sides_that_do_not_fit():
         cytape.function(lambda a: np.linalg.solve(a, np.ones((3, 1))))(A)
 
 
-@pytest.mark.parametrize("b", [np.ones(2), np.ones((2, 3)), np.ones((4, 2, 3))])
-@each("mode", ["eager", "function"])
+@each(b=[np.ones(2), np.ones((2, 3)), np.ones((4, 2, 3))], mode=["eager", "function"])
 def test_right_hand_sides_are_vectors_only_if_they_have_one_axis(b, mode):
     run = cytape.function if mode == "function" else lambda f: f
     found = run(np.linalg.solve)(cytape.constant(A), cytape.constant(b))
@@ -55,8 +54,7 @@ def test_only_the_operand_that_is_watched_has_a_gradient():
         assert [g is not None for g in found] == [source is a, source is b]
 
 
-@each("rank", [0, 1, 2])
-@each("dtype", ["float64", "complex128"])
+@each(rank=[0, 1, 2], dtype=["float64", "complex128"])
 def test_the_determinant_of_a_singular_matrix_has_its_gradient(rank, dtype):
     rng = np.random.default_rng(rank)
     u, v = rng.normal(size=(2, 3, 3)).astype(dtype)
@@ -104,9 +102,7 @@ def test_third_order():
                     atol=1e-4)
 
 
-@each("n", [64, 65, 150])
-@each("dtype", ["float32", "float64", "complex128"])
-@each("stack", [(), (2,)])
+@each(n=[64, 65, 150], dtype=["float32", "float64", "complex128"], stack=[(), (2,)])
 @each("triangle", ["lower", "upper"])
 def test_triangular_systems_are_solved_by_halves(n, dtype, stack, triangle):
     rng = np.random.default_rng(n)

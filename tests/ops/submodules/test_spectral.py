@@ -78,8 +78,7 @@ def test_vectors_of_one_value_do_not_turn_into_each_other(function):
             np.testing.assert_array_equal(gradient, 0)
 
 
-@each("shape", [(3, 3), (4, 3), (2, 3)])
-@each("dtype", [float, complex])
+@each(shape=[(3, 3), (4, 3), (2, 3)], dtype=[float, complex])
 @each("values", [[1.0, 1.0, 1.0], [2.0, 2.0, 1.0]])
 def test_the_unitary_factor_has_its_first_derivative_where_singular_values_are_equal(
         shape, dtype, values):
@@ -150,9 +149,7 @@ def test_eigenvectors_diagonalise():
 # -- singular values -------------------------------------------------------------------------------
 
 
-@each("shape", [(3, 5), (5, 3), (4, 4)])
-@each("full", [False, True])
-@each("is_complex", [False, True])
+@each(shape=[(3, 5), (5, 3), (4, 4)], full=[False, True], is_complex=[False, True])
 def test_factors_rebuild_the_matrix(shape, full, is_complex):
     rng = np.random.default_rng(1)
     x, t = rng.normal(size=(2, *shape)) + (1j * rng.normal(size=(2, *shape)) if is_complex else 0)

@@ -7,6 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 import cytape
 from cytape.errors import DetachedError
 from cytape.testing import check_grads
+from tests.cases import each
 
 X = np.arange(30.0).reshape(5, 6) ** 2
 
@@ -29,7 +30,7 @@ def test_extents_that_only_a_run_knows():
     np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(f(x)))(np.ones(4)), [2, 4, 4, 2])
 
 
-@pytest.mark.parametrize("arguments", [(7,), ((2, 2),), (2, 1), (-1,)])
+@each("arguments", [(7,), ((2, 2),), (2, 1), (-1,)])
 def test_what_does_not_fit_is_numpys_error(arguments):
     with pytest.raises(ValueError) as expected:
         sliding_window_view(X[0], *arguments)
@@ -43,8 +44,7 @@ def test_strides_are_refused_and_what_to_write_is_said():
         cytape.grad(lambda x: np.sum(np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8))))(X[0])
 
 
-@pytest.mark.parametrize("window, axis, n", [((3, 3), (0, 0), 5), ((3, 0), (0, 0), 3),
-                                             ((2, 3, 2), (0, 0, 0), 5)])
+@each("window, axis, n", [((3, 3), (0, 0), 5), ((3, 0), (0, 0), 3), ((2, 3, 2), (0, 0, 0), 5)])
 def test_windows_along_one_axis_need_room_for_all_of_them(window, axis, n):
     f = cytape.function(lambda x: sliding_window_view(x, window, axis),
                         input_signature=[cytape.Spec.of((None,), float)])
@@ -54,7 +54,7 @@ def test_windows_along_one_axis_need_room_for_all_of_them(window, axis, n):
         f(x[1:])
 
 
-@pytest.mark.parametrize("extents", [None, (9,), (None,)])
+@each("extents", [None, (9,), (None,)])
 def test_writes_are_seen_both_ways(extents):
     def f(x):
         x = x * 1.0

@@ -19,8 +19,7 @@ UFUNCS = {
     "power": np.power, "min": np.minimum, "max": np.maximum}
 
 
-@pytest.mark.parametrize("value", [
-    np.uint8(3), True, 3, np.array([1, 2], np.uint16), [True, False]], ids=str)
+@each("value", [np.uint8(3), True, 3, np.array([1, 2], np.uint16), [True, False]], ids=str)
 def test_what_is_subtracted_may_be_unsigned(value):
     expected = np.array([10.0, 20.0])
     expected -= np.asarray(value, float)
@@ -101,8 +100,8 @@ TENSORS = {
     "mask": (np.array([True, False, True, True]), ())}
 
 
-@pytest.mark.parametrize("method", ["set", "add", "multiply", "min", "max"])
-@pytest.mark.parametrize("index, _", TENSORS.values(), ids=TENSORS)
+@each("method", ["set", "add", "multiply", "min", "max"])
+@each("index, _", TENSORS.values(), ids=TENSORS)
 def test_tensors_as_indices(method, index, _):
     v = values_for(index)
 
@@ -132,8 +131,8 @@ MEETING_BESIDE_NUMBERS = {
     "bounds": lambda i, j: ([2, 2], slice(j, None)), "different": lambda i, j: (i, [2, 0])}
 
 
-@pytest.mark.parametrize("method", ["set", "add", "multiply", "min", "max"])
-@pytest.mark.parametrize("index", MEETING_BESIDE_NUMBERS.values(), ids=MEETING_BESIDE_NUMBERS)
+@each("method", ["set", "add", "multiply", "min", "max"])
+@each("index", MEETING_BESIDE_NUMBERS.values(), ids=MEETING_BESIDE_NUMBERS)
 def test_places_that_meet_beside_numbers_that_only_a_run_tells(method, index):
     i, j = 2, 1
     v = values_for(index(i, j))
@@ -168,7 +167,7 @@ def test_the_last_one_written_to_a_place_in_a_loop_has_the_gradient():
     assert rows(2.0, np.array([0, 1])).tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("index", INDICES_IN_GRAPHS.values(), ids=INDICES_IN_GRAPHS)
+@each("index", INDICES_IN_GRAPHS.values(), ids=INDICES_IN_GRAPHS)
 def test_numbers_that_only_a_run_tells(index):
     i, j = 2, 1
     v = values_for(index(i, j))

@@ -57,8 +57,7 @@ WAYS = {
     "batched, traced": lambda f: cytape.function(lambda x: [y[0] for y in cytape.vmap(f)(x[None])])}
 
 
-@each("way", WAYS)
-@each("name", COPIES)
+@each(way=WAYS, name=COPIES)
 def test_results_can_be_changed_and_leave_what_they_are_made_of(name, way):
     if name == "mask" and "eager" not in way or name == "kron" and "many" in way:
         return

@@ -36,8 +36,7 @@ OF_INTEGERS = {name: getattr(operator, name) for name in ("iand", "ior", "ixor",
                                                            "irshift")}
 
 
-@each("name", [*OPERATORS, *OF_INTEGERS])
-@each("value", [2, "array"])
+@each(name=[*OPERATORS, *OF_INTEGERS], value=[2, "array"])
 def test_operators_with_assignment_change_what_all_names_name(name, value):
     data = np.array([[1, 2, 3], [4, 5, 6]]) if name in OF_INTEGERS else SMALL
     value = np.full(3, 2, data.dtype) if value == "array" else value
@@ -75,7 +74,7 @@ def test_a_tensor_keeps_its_shape_and_dtype():
     assert integers.numpy().tolist() == [1, 2]
 
 
-@pytest.mark.parametrize(("data", "operate", "value", "error"), [
+@each(("data", "operate", "value", "error"), [
     ([1, 2, 3], operator.iadd, 2.5, TypeError), ([1.0, 2.0, 3.0], operator.imul, 1j, TypeError),
     ([1.0, 2.0, 3.0], operator.iadd, np.ones((1, 2)), ValueError)])
 def test_a_part_keeps_its_shape_and_dtype(data, operate, value, error):
@@ -100,7 +99,7 @@ def test_a_tensor_can_be_changed_again_after_an_element_was_named_twice():
     np.testing.assert_array_equal(product.numpy(), expected)
 
 
-@pytest.mark.parametrize(("data", "value"), [
+@each(("data", "value"), [
     ([1, 2], np.nan), ([1, 2], np.inf), (np.array([1], np.uint8), -1),
     (np.array([1], np.uint8), 300), ([1.0], 1j), ([1, 2], [np.nan, 1.0]), ([1.0], "text"),
     ([1, 2], 2.7), ([1.0, 2.0], True), ([True], 2), ([1, 2], np.float32(1.5)),
@@ -183,7 +182,7 @@ def test_parts_are_changed_by_the_tensor():
     np.testing.assert_array_equal(x.numpy(), expected)
 
 
-@pytest.mark.parametrize("lost", [
+@each("lost", [
     lambda x: operator.setitem(x * 2, 0, 5.0), lambda x: operator.setitem((x * 2)[0], 0, 5.0),
     lambda x: operator.setitem(cytape.Variable(x)[0], 0, 5.0)])
 def test_what_nobody_names_cannot_be_assigned_to(lost):
@@ -227,9 +226,8 @@ def test_what_a_tape_watches_cannot_be_changed_in_place():
     assert x.numpy().tolist() == [0.5, 1.5, 2.5]
 
 
-@pytest.mark.parametrize("change", [add_one, set_first])
-@pytest.mark.parametrize("where", ["after the block", "while it is paused"])
-@pytest.mark.parametrize("ask", ["gradient", "jacobian", "batch_jacobian"])
+@each(change=[add_one, set_first], where=["after the block", "while it is paused"])
+@each("ask", ["gradient", "jacobian", "batch_jacobian"])
 def test_no_gradient_is_lost_by_a_change_that_a_tape_did_not_see(change, where, ask):
     x = cytape.constant(np.ones((2, 2)))
     with watching(x, persistent=True) as tape:
@@ -284,8 +282,8 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@pytest.mark.parametrize("make", [np.array, cytape.constant])
+@each("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@each("make", [np.array, cytape.constant])
 def test_functions_may_change_their_arguments_which_are_their_own(transform, make):
     x = make(SMALL)
     step = 1e-6 * np.eye(3)

@@ -46,9 +46,8 @@ def test_ufuncs_write_to_tensors():
             cnp.add(x, 1.0, out=np.zeros(3))
 
 
-@pytest.mark.parametrize("where", [True, np.array([True, False, True])], ids=["all", "some"])
-@pytest.mark.parametrize("ufunc", [
-    np.exp, np.add, np.multiply, np.ldexp, np.arctan2, np.conjugate, np.sign])
+@each("where", [True, np.array([True, False, True])], ids=["all", "some"])
+@each("ufunc", [np.exp, np.add, np.multiply, np.ldexp, np.arctan2, np.conjugate, np.sign])
 def test_ufuncs_of_arrays_write_to_tensors(ufunc, where):
     operands = (SMALL, np.array([1, 2, 3]))[: ufunc.nin]
     x, expected = zeros(3), np.zeros(3)
@@ -62,8 +61,7 @@ def test_ufuncs_of_arrays_write_to_tensors(ufunc, where):
     np.testing.assert_array_equal(z.numpy(), ufunc(*operands))
 
 
-@each("where", [True, np.array([True, False, True])])
-@each("ufunc", [np.modf, np.frexp, np.divmod])
+@each(where=[True, np.array([True, False, True])], ufunc=[np.modf, np.frexp, np.divmod])
 def test_ufuncs_of_two_results_write_to_tensors(ufunc, where):
     operands = (2.5 * SMALL, SMALL)[: ufunc.nin]
     expected = np.zeros(3), np.zeros(3, ufunc(*operands)[1].dtype)
@@ -129,7 +127,7 @@ def test_results_are_broadcast_to_what_they_are_written_to():
     np.testing.assert_allclose(cytape.grad(cytape.function(f))(SMALL), 4 * SMALL)
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     np.sum, np.prod, np.mean, np.max, lambda a, axis, out: np.add.reduce(a, axis, out=out),
     lambda a, axis, out: np.cumsum(a[1], out=out),
     lambda a, axis, out: np.concatenate([a[0, :2], a[1, :1]], out=out),
@@ -234,8 +232,7 @@ BEFORE_OUT = {
 }
 
 
-@each("name", BEFORE_OUT)
-@each("of_tensor", [False, True])
+@each(name=BEFORE_OUT, of_tensor=[False, True])
 def test_out_by_position(name, of_tensor):
     x = np.arange(4.0).reshape(2, 2) / 3
     operands = (x, *(BEFORE_OUT[name] or ()))
@@ -416,7 +413,7 @@ def test_a_result_of_unknown_extents_takes_the_shape_of_out():
         session.run(y, {x: row[:2]})
 
 
-@pytest.mark.parametrize("first, second", [
+@each("first, second", [
     (cytape.constant, cytape.constant), (cytape.constant, np.array), (np.array, cytape.constant),
     (np.array, np.array), (cytape.Variable, cytape.constant)])
 def test_nothing_is_written_where_one_of_two_results_does_not_fit(first, second):
@@ -447,8 +444,7 @@ def test_variables_are_assigned_what_is_written():
             np.add(x, 1.0, out=variable)
 
 
-@pytest.mark.parametrize("way", [lambda f: f, cytape.function])
-@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@each(way=[lambda f: f, cytape.function], order=["C", "F", "A", "K"])
 def test_an_order_that_is_asked_for(way, order):
     x = np.arange(6.0).reshape(2, 3)
     for f in (lambda x: np.multiply(x, 2.0, order=order), lambda x: np.exp(x, order=order),
@@ -463,7 +459,7 @@ def test_an_order_that_is_asked_for(way, order):
         np.multiply(cytape.constant(x), 2.0, order="G")
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_outputs_that_overlap_keep_what_masks_leave(traced):
     mask = np.array([True, False, True])
 

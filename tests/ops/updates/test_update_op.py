@@ -11,6 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 from tests.ways import watching
 
 START = np.array([0.3, 0.5, -0.2])
@@ -84,8 +85,7 @@ def numerical(program, direction):
     return (value(START + 1e-6 * direction) - value(START - 1e-6 * direction)) / 2e-6
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("program", PROGRAMS)
+@each(traced=[False, True], program=PROGRAMS)
 def test_values_and_derivatives(program, traced):
     f = cytape.function(program) if traced else program
     expected = program(START, zeros=np.zeros)
@@ -99,7 +99,7 @@ def test_values_and_derivatives(program, traced):
     np.testing.assert_allclose(tangent, columns[1], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@each("program", PROGRAMS)
 def test_second_order(program):
     def loss(x):
         return cnp.sum(program(x) ** 2)
@@ -131,7 +131,7 @@ def in_python(x, n=N):
     return found
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_in_loops_with_an_index_that_is_a_tensor(traced):
     f = cytape.function(in_loop) if traced else in_loop
     np.testing.assert_allclose(np.asarray(f(cytape.constant(START))), in_python(START), rtol=1e-14)
@@ -202,7 +202,7 @@ def test_a_tape_keeps_neither_arrays_nor_tensors_per_row():
     assert recorder.num_ops == 0
 
 
-@pytest.mark.parametrize("differentiate", [
+@each("differentiate", [
     cytape.grad, lambda f: lambda x: cytape.jvp(f, (x,), (x,)), cytape.jacfwd],
     ids=["reverse", "forward", "in batches"])
 def test_the_time_is_in_proportion_to_the_rows(differentiate):
@@ -234,7 +234,7 @@ def test_threads_may_fill_one_array_each():
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "complex128", "complex64"])
+@each("dtype", ["float32", "float16", "complex128", "complex64"])
 def test_dtypes(dtype):
     def f(x):
         found = cnp.zeros((4, 3), dtype)

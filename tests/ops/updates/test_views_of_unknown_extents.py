@@ -4,7 +4,6 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 import cytape
@@ -56,8 +55,7 @@ def test_views_see_what_is_written(view, trace):
         compare(TRACES[trace], f)
 
 
-@each("trace", TRACES)
-@each("first", [*VIEWS, *COPIES])
+@each(trace=TRACES, first=[*VIEWS, *COPIES])
 def test_views_of_views_are_written_to(first, trace):
     for second in SECOND:
         def f(x, second=second):
@@ -101,8 +99,7 @@ OPERANDS = {
 SHAPES = [(3, 3), (3, 4), (1, 4), (1, 3), (3, 1), (1, 1), (2, 2), (5, 2), (2, 1)]
 
 
-@each("reshaped", RESHAPED)
-@each("operand", OPERANDS)
+@each(reshaped=RESHAPED, operand=OPERANDS)
 @each("extents", [(None, None), (3, None), (None, 4), (None, 1), (1, None)])
 def test_a_run_decides_what_is_a_view(reshaped, operand, extents):
     """Each of the three is written to, with the base and the view named or not."""
@@ -258,7 +255,7 @@ def test_a_view_that_is_written_to_often_keeps_its_views():
     as_in_numpy(f, MATRIX)
 
 
-@pytest.mark.parametrize("extents", [(None, None), (None, 3), (1, None)])
+@each("extents", [(None, None), (None, 3), (1, None)])
 def test_an_axis_that_is_squeezed_has_one_element(extents):
     def f(x):
         x = x * 1.0
@@ -298,8 +295,7 @@ def writes_to_slice(index):
     return f
 
 
-@each("shape", [(4, 1), (1, 4), (4, 6), (3, 100), (100, 3), (40, 40)])
-@each("f", [
+@each(shape=[(4, 1), (1, 4), (4, 6), (3, 100), (100, 3), (40, 40)], f=[
     reads_ravel_of_fortran, writes_through_two_reshapes,
     *map(writes_to_slice, [
         np.s_[:, :30], np.s_[::30], np.s_[:, -30:], np.s_[:30], np.s_[..., :30]]),

@@ -234,8 +234,7 @@ KINDS = [constants, variables, untrained_variables]
 
 
 @each("convert", IMPLICIT.values(), ids=IMPLICIT)
-@pytest.mark.parametrize("followed", FOLLOWERS)
-@pytest.mark.parametrize("kind", KINDS)
+@each(followed=FOLLOWERS, kind=KINDS)
 def test_implicit_conversion_of_what_is_recorded_raises(convert, followed, kind):
     s, v = kind()
     with followed(s, v), pytest.raises(DetachedError):
@@ -277,7 +276,7 @@ def test_what_nobody_follows_converts_freely(convert, kind, tmp_path, monkeypatc
 
 
 @each("convert", REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize("followed", FOLLOWERS)
+@each("followed", FOLLOWERS)
 def test_what_python_and_numpy_refuse_in_their_own_words(convert, followed):
     s, v = constants()
     with followed(s, v), pytest.raises((TypeError, ValueError, struct.error)):
@@ -288,8 +287,7 @@ def test_what_python_and_numpy_refuse_in_their_own_words(convert, followed):
     "use", [*EXPLICIT.values(), *TEXT.values(), *METADATA.values(), *METADATA_OF_VALUES.values(),
             *CONTROL.values()],
     ids=[*EXPLICIT, *TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])
-@pytest.mark.parametrize("followed", FOLLOWERS)
-@pytest.mark.parametrize("kind", KINDS)
+@each(followed=FOLLOWERS, kind=KINDS)
 def test_what_is_explicit_and_what_takes_no_value_works(use, followed, kind):
     s, v = kind()
     expected = repr(use(s, v))
@@ -382,10 +380,9 @@ def test_a_tape_is_usable_after_the_error():
     assert tape.gradient(y, x).item() == 1.0
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     cytape.Variable, lambda t: cytape.Variable(lambda: t), lambda t: cytape.Variable([t, t])])
-@pytest.mark.parametrize("followed", FOLLOWERS)
-@each("kind", KINDS)
+@each(followed=FOLLOWERS, kind=KINDS)
 def test_no_variable_is_made_of_what_is_recorded(make, followed, kind):
     s, v = kind()
     with followed(s, v):
@@ -406,8 +403,7 @@ def test_constant_says_how_to_keep_and_how_to_stop_a_gradient():
     assert stopped.tolist() == V2.tolist()
 
 
-@pytest.mark.parametrize("assign", ["assign", "assign_add", "assign_sub"])
-@pytest.mark.parametrize("followed", FOLLOWERS)
+@each(assign=["assign", "assign_add", "assign_sub"], followed=FOLLOWERS)
 def test_assigning_what_is_recorded_is_explicit(assign, followed):
     s, v = constants()
     state = cytape.Variable(np.zeros(2), trainable=False)
@@ -420,7 +416,7 @@ def test_assigning_what_is_recorded_is_explicit(assign, followed):
 
 
 @each("convert", IMPLICIT.values(), ids=IMPLICIT)
-@pytest.mark.parametrize("watched", [False, True])
+@each("watched", [False, True])
 def test_symbolic_tensors_have_an_error_of_their_own(convert, watched):
     @cytape.function
     def f(s, v):
@@ -452,7 +448,7 @@ def test_a_variable_is_not_frozen_into_a_graph(convert):
     assert f().item() == 2.5
 
 
-@pytest.mark.parametrize("decide", [
+@each("decide", [
     lambda v: 1.0 if v else 0.0, lambda v: 1.0 if 1.5 in v[None].ravel() else 0.0,
     lambda v: not v, lambda v: v and 1.0], ids=["if", "in", "not", "and"])
 def test_a_variable_does_not_decide_about_a_graph(decide):

@@ -132,17 +132,14 @@ def beside(t, recorded, function):
         return function(t)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@each("op", BINARY)
-@each("recorded", [False, True])
-@each("make", [cytape.constant, cytape.Variable])
+@each(kind=KINDS, op=BINARY, recorded=[False, True], make=[cytape.constant, cytape.Variable])
 def test_operands_are_refused_on_either_side(kind, op, recorded, make):
     for call in (lambda t: op(t, KINDS[kind]()), lambda t: op(KINDS[kind](), t)):
         with pytest.raises(TypeError, match=ADVICE[kind]):
             beside(make(ONES), recorded, call)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 @each("function", FUNCTIONS.values(), ids=FUNCTIONS)
 @each("recorded", [False, True])
 def test_arguments_of_functions_are_refused(kind, function, recorded):
@@ -150,15 +147,14 @@ def test_arguments_of_functions_are_refused(kind, function, recorded):
         beside(cytape.constant(ONES), recorded, lambda t: function(t, KINDS[kind]()))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 @each("enter", ENTRIES.values(), ids=ENTRIES)
 def test_they_enter_nowhere(kind, enter):
     with pytest.raises((TypeError, InvalidGradientError), match=ADVICE[kind]):
         enter(KINDS[kind]())
 
 
-@pytest.mark.parametrize("function", [np.ma.multiply, np.ma.add, operator.iadd, operator.imul])
-@pytest.mark.parametrize("recorded", [False, True])
+@each(function=[np.ma.multiply, np.ma.add, operator.iadd, operator.imul], recorded=[False, True])
 def test_functions_of_masked_arrays_refuse_tensors(function, recorded):
     with pytest.raises(TypeError, match="filled"):
         beside(cytape.constant(ONES), recorded, lambda t: function(masked(), t))
@@ -214,8 +210,7 @@ def very_deep():
     return nested
 
 
-@each("make", [within_itself, twice_within_itself, very_deep])
-@each("use", [
+@each(make=[within_itself, twice_within_itself, very_deep], use=[
     cytape.constant, cytape.convert_to_tensor, cytape.Variable, cytape.from_dlpack, cnp.array,
     cnp.asarray, lambda a: cytape.constant(1.0) + a, lambda a: a + cytape.constant(1.0),
     lambda a: np.add(a, cytape.constant(1.0)), lambda a: cytape.constant([1.0, 2.0])[a],
@@ -225,7 +220,7 @@ def test_lists_without_end_are_refused(make, use):
         use(make())
 
 
-@pytest.mark.parametrize("make", [within_itself, twice_within_itself, very_deep])
+@each("make", [within_itself, twice_within_itself, very_deep])
 def test_indices_without_end_are_refused_where_graphs_are_built(make):
     with cytape.Graph().as_default() as graph:
         symbol = graph.placeholder("float64", (2,))
@@ -290,7 +285,7 @@ def frame(data):
     return pytest.importorskip("pandas").DataFrame({"a": data, "b": data})
 
 
-@pytest.mark.parametrize("table", [Table, series, frame])
+@each("table", [Table, series, frame])
 @each(
     "op", [operator.add, operator.mul, operator.truediv, np.add, np.multiply, np.arctan2, cnp.add])
 @each("recorded", [False, True])
@@ -302,7 +297,7 @@ def test_tables_are_arrays_on_either_side(table, op, recorded):
         assert found.numpy().tolist() == call(np.asarray(data), x.numpy()).tolist()
 
 
-@pytest.mark.parametrize("table", [Table, series])
+@each("table", [Table, series])
 def test_gradients_beside_tables(table):
     data = table([1.0, 2.0])
     expected = [2.0, 8.0]
@@ -313,7 +308,7 @@ def test_gradients_beside_tables(table):
     assert cytape.function(lambda x: data * x)(np.ones(2)).tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("table", [Table, series, frame])
+@each("table", [Table, series, frame])
 def test_tables_are_traced_as_arrays(table):
     double = cytape.function(lambda x, scale: x * scale["by"])
     for data in ([1.0, 2.0], [5.0, 7.0]):
@@ -324,7 +319,7 @@ def test_tables_are_traced_as_arrays(table):
     assert slope(table([1.0, 2.0])).tolist() == (2 * np.asarray(table([1.0, 2.0]))).tolist()
 
 
-@each("function", [
+@each(function=[
     lambda x, m: np.average(x, weights=m), lambda x, m: np.linspace(x, m, 3),
     lambda x, m: np.logspace(x, 1.0, 3, base=m), lambda x, m: np.polyval(x[0], m),
     lambda x, m: np.polyint(x[0], 1, m[0, :1]), lambda x, m: np.choose(m.astype(int), [x] * 5),
@@ -336,8 +331,7 @@ def test_tables_are_traced_as_arrays(table):
     lambda x, m: np.compress(m[0] > 1, x), lambda x, m: np.cov(x, fweights=m[0]),
     *[lambda x, m, f=f: f(m) for f in (nn.softmax, nn.log_softmax, nn.logsumexp)],
     lambda x, m: nn.softmax_cross_entropy_with_logits(m, np.asarray(m)),
-    lambda x, m: nn.fused_batch_norm(m, np.ones(2), np.ones(2))])
-@each("kind", ["masked array", "matrix"])
+    lambda x, m: nn.fused_batch_norm(m, np.ones(2), np.ones(2))], kind=["masked array", "matrix"])
 def test_functions_made_of_others_refuse_them_too(function, kind):
     with pytest.raises(TypeError, match=ADVICE[kind]):
         function(cytape.constant(ONES), KINDS[kind]())

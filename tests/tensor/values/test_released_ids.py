@@ -5,13 +5,13 @@ import random
 import weakref
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.ops.calls.tangents import fetch
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.tensor.recording.state import Recorder, TangentRecorder, suspended
+from tests.cases import each
 from tests.tensor.watching import following
 from tests.threads import in_thread
 from tests.ways import watching
@@ -24,7 +24,7 @@ def recording(x):
     return recorder
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_a_death_reaches_all_tapes_in_whatever_order_they_come_and_go(seed):
     rng = random.Random(seed)
     x = cytape.constant(3.0)

@@ -33,7 +33,7 @@ def test_a_spec_knows_what_its_arrays_know(shape, dtype):
     assert cytape.constant(array).spec is spec
 
 
-@pytest.mark.parametrize("dtype, trainable", [
+@each("dtype, trainable", [
     ("float16", True), ("float32", True), ("float64", True), ("longdouble", True),
     ("complex64", True), ("complex128", True), ("clongdouble", True), ("bool", False),
     ("int8", False), ("uint64", False), ("U3", False), ("datetime64[s]", False)])
@@ -41,7 +41,7 @@ def test_only_floating_and_complex_specs_are_trainable(dtype, trainable):
     assert Spec.of((2,), dtype).trainable is trainable
 
 
-@pytest.mark.parametrize("attribute", ["shape", "dtype", "size", "nbytes", "ndim", "trainable"])
+@each("attribute", ["shape", "dtype", "size", "nbytes", "ndim", "trainable"])
 def test_a_spec_cannot_be_changed(attribute):
     spec = Spec.of((2,), float)
     with pytest.raises(AttributeError):
@@ -53,7 +53,7 @@ def test_specs_are_only_made_by_of():
         Spec()
 
 
-@pytest.mark.parametrize("shape, error", [
+@each("shape, error", [
     ((-1,), ValueError), ((2.5,), TypeError), (("two",), (TypeError, ValueError)),
     ((2**40, 2**40), ValueError), (3, TypeError)])
 def test_shapes_that_no_array_has(shape, error):
@@ -61,7 +61,7 @@ def test_shapes_that_no_array_has(shape, error):
         Spec.of(shape, float)
 
 
-@pytest.mark.parametrize("dtype", [">f8" if np.little_endian else "<f8", object, "no dtype"])
+@each("dtype", [">f8" if np.little_endian else "<f8", object, "no dtype"])
 def test_dtypes_that_no_tensor_has(dtype):
     with pytest.raises((TypeError, ValueError)):
         Spec.of((2,), dtype)
@@ -73,8 +73,7 @@ def test_the_repr_makes_the_spec_again():
     assert eval(repr(spec)) is spec
 
 
-@pytest.mark.parametrize("again", [
-    copy.copy, copy.deepcopy, lambda spec: pickle.loads(pickle.dumps(spec))])
+@each("again", [copy.copy, copy.deepcopy, lambda spec: pickle.loads(pickle.dumps(spec))])
 def test_copies_are_the_same_object(again):
     spec = Spec.of((2, 3), "float32")
     assert again(spec) is spec
@@ -111,7 +110,7 @@ def test_a_shape_whose_bytes_cannot_be_counted_is_an_error():
             operation(column, column.T)
 
 
-@pytest.mark.parametrize("shape", [(-1,), (2, -3), (None, -1)])
+@each("shape", [(-1,), (2, -3), (None, -1)])
 def test_symbolic_extents_are_not_negative(shape):
     with pytest.raises(ValueError, match="not negative"):
         symbolic_spec(shape, "float64")
@@ -136,7 +135,7 @@ def test_dtypes_whose_specs_meet_in_the_cache_are_told_apart():
             assert cytape.constant(np.empty((n, 0), dtype)).dtype == dtype
 
 
-@pytest.mark.parametrize("extent", [1, None])
+@each("extent", [1, None])
 def test_there_are_no_more_axes_than_arrays_can_have(extent):
     assert symbolic_spec((extent,) * 64, np.dtype(float)).ndim == 64
     with pytest.raises(ValueError, match="64 axes at most, got 65"):

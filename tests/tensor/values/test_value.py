@@ -27,8 +27,7 @@ def make_by_op(array):
     return cytape.constant(array) + 0.0
 
 
-@each("make", [make_by_copy, make_by_op, tensor_of])
-@each("size", SIZES)
+@each(make=[make_by_copy, make_by_op, tensor_of], size=SIZES)
 def test_data_come_back_at_any_size(make, size):
     array = np.arange(float(size))
     tensor = make(array)
@@ -38,7 +37,7 @@ def test_data_come_back_at_any_size(make, size):
     assert not tensor.numpy().flags.writeable
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each("size", SIZES)
 def test_an_array_that_is_not_aligned_is_copied_to_where_it_is(size):
     raw = np.frombuffer(b"\0" + np.arange(float(size)).tobytes(), np.uint8)
     array = raw[1:].view(float)
@@ -47,8 +46,7 @@ def test_an_array_that_is_not_aligned_is_copied_to_where_it_is(size):
     assert tensor.numpy().flags.aligned
 
 
-@each("dtype", DTYPES)
-@each("shape", [(), (3,), (2, 3), (3, 0), (30, 100)])
+@each(dtype=DTYPES, shape=[(), (3,), (2, 3), (3, 0), (30, 100)])
 def test_data_come_back_in_any_dtype_and_shape(dtype, shape):
     array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
     for tensor in (cytape.constant(array), tensor_of(array.copy())):
@@ -56,10 +54,10 @@ def test_data_come_back_in_any_dtype_and_shape(dtype, shape):
         assert (tensor.numpy().shape, tensor.numpy().dtype) == (array.shape, array.dtype)
 
 
-@pytest.mark.parametrize("lay_out", [
+@each("lay_out", [
     np.asfortranarray, np.transpose, lambda a: a[::-1], lambda a: a[:, ::2],
     lambda a: np.broadcast_to(a[0], a.shape), lambda a: a.astype(a.dtype.newbyteorder())])
-@pytest.mark.parametrize("shape", [(2, 3), (100, 40)])
+@each("shape", [(2, 3), (100, 40)])
 def test_data_come_back_from_any_memory_layout(lay_out, shape):
     array = lay_out(np.arange(float(np.prod(shape))).reshape(shape))
     for tensor in (cytape.constant(array), tensor_of(array)):
@@ -68,7 +66,7 @@ def test_data_come_back_from_any_memory_layout(lay_out, shape):
         assert tensor.dtype.isnative
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each("size", SIZES)
 def test_the_data_are_a_copy(size):
     array = np.zeros(size)
     tensor = cytape.constant(array)
@@ -78,7 +76,7 @@ def test_the_data_are_a_copy(size):
     assert not variable.numpy().any()
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each("size", SIZES)
 def test_the_array_outlives_its_tensor(size):
     tensor = cytape.constant(np.arange(float(size))) * 2.0
     array = tensor.numpy()
@@ -106,7 +104,7 @@ def test_views_of_big_tensors_are_views():
         assert np.shares_memory(view.numpy(), tensor.numpy())
 
 
-@pytest.mark.parametrize("size", [1, 8])
+@each("size", [1, 8])
 def test_small_data_lie_inside_the_tensor(size):
     """An ndarray alone would take more."""
     one = cytape.constant(np.ones(size))
@@ -128,8 +126,7 @@ def test_every_value_has_its_own_id():
     assert tensor.id == tensor.id > 0
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("make", [make_by_copy, make_by_op])
+@each(size=SIZES, make=[make_by_copy, make_by_op])
 def test_the_death_of_a_value_is_announced_at_any_size(make, size):
     """Not of a handle: an array of the data keeps the value, and so its tangent."""
     tensor, other = make(np.ones(size)), cytape.constant(1.0)
@@ -183,8 +180,7 @@ def test_a_view_keeps_the_memory_and_not_what_held_it():
     del others
 
 
-@pytest.mark.parametrize("take", [lambda x: x[:600], lambda x: np.split(x, 2)[0],
-                                  lambda x: x.reshape(30, 40)])
+@each("take", [lambda x: x[:600], lambda x: np.split(x, 2)[0], lambda x: x.reshape(30, 40)])
 def test_a_tensor_whose_memory_is_shown_is_not_changed_in_place(take):
     x = cytape.constant(np.zeros(1200)) + 1.0
     array = take(x).numpy()
