@@ -201,3 +201,17 @@ def host_type(core):
             gradient.drop()
 
     return Host
+
+
+def number_of(value):
+    return value and value.number
+
+
+def accumulate(accumulator, inputs, outputs, forward, dtypes=None):
+    """Run an op with a forward function, and dtype float64 unless said, on the accumulator."""
+    return accumulator.accumulate(
+        "Op", inputs, outputs, inputs, dtypes or ["float64"] * len(inputs), forward)
+
+
+def double(tangents, use_batch):
+    return [2 * tangents[0]]

@@ -5,6 +5,8 @@ from collections import Counter
 
 import pytest
 
+from tests.core.accumulating import accumulator_type, host_type
+
 
 @pytest.fixture(params=["cytape.core", "cytape.core.reference"], ids=["cython", "python"])
 def core(request):
@@ -119,3 +121,52 @@ def no_garbage():
     gc.collect()
     yield
     assert gc.collect() == 0
+
+
+# ---- accumulators
+
+
+@pytest.fixture
+def forward_accumulator(core):
+    return accumulator_type(core)
+
+
+@pytest.fixture
+def accumulator(forward_accumulator, numbers):
+    return forward_accumulator(numbers)
+
+
+@pytest.fixture
+def host(core):
+    """A host whose values are all dropped in the end, and whose backward objects are released."""
+    host = host_type(core)()
+    yield host
+    gc.collect()  # cycles through a test's closures hold tangents
+    host.check_end()
+
+
+@pytest.fixture
+def new_accumulator(forward_accumulator, host):
+    """Make an accumulator, innermost, of which the host knows."""
+    def new_accumulator(use_batch=False):
+        host.accumulators.append(forward_accumulator(host, use_batch))
+        return host.accumulators[-1]
+
+    return new_accumulator
+
+
+@pytest.fixture
+def watched(host, new_accumulator):
+    """Make an accumulator and a value of 3 that it gives the tangent 2."""
+    def watched():
+        accumulator, x = new_accumulator(), host.value(3)
+        accumulator.watch(x.id, host.value(2))
+        return accumulator, x
+
+    return watched
+
+
+@pytest.fixture(params=[True, False], ids=["forward", "transposed"])
+def both_ways(host, request):
+    """Ops with forward functions, and the same without."""
+    host.forward = request.param

@@ -11,22 +11,10 @@ from numpy.random import seed
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
+from tests.graph.tracing.objects import layer_class
 
 X = np.array([0.3, -1.2, 2.0])
-class Layer:
-    def __init__(self, initial):
-        self.w = None
-        self.initial = initial
-        self.n_traces = 0
-
-    @cytape.function
-    def __call__(self, x):
-        self.n_traces += 1
-        if self.w is None:
-            self.w = cytape.Variable(self.initial())
-        return cnp.sum(self.w * x)
-
-
+Layer = layer_class()
 rng = np.random.default_rng(0)
 gauss = random.gauss
 

@@ -1,11 +1,9 @@
 """The cache of traces: they are dropped with their objects, and the rest is bounded."""
 
-import dataclasses
 import functools
 import gc
 import warnings
 import weakref
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,29 +14,10 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
 from cytape.tensor.tensor import live_tensors
 from tests.cases import each
+from tests.graph.tracing.objects import Options, Scale
 from tests.threads import in_threads
 
 X = np.array([0.3, -1.2, 2.0])
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-    scale: Any
-    note: Any = None
-
-
-class Scale:
-    def __init__(self, factor):
-        self.factor = factor
-
-    def __eq__(self, other):
-        return int(self.factor) == int(other.factor)
-
-    def __hash__(self):
-        return 7
-
-    def times(self, x):
-        return x * self.factor
 
 
 class Slots:
