@@ -13,7 +13,7 @@ from cytape.ops.engine.op_kinds import general
 from cytape.tensor.recording.state import is_recorded
 from cytape.tensor.tensor import live_tensors
 from tests.cases import each
-from tests.ways import watching
+from tests.ways import tangent, taped, watching
 
 # -- statements ------------------------------------------------------------------------------------
 
@@ -139,8 +139,7 @@ def test_D_3_05_higher_orders_come_from_the_outer_accumulator():
 def test_D_3_06_forward_over_reverse():
     v = cytape.Variable([1.0, 2.0])
     with cytape.ForwardAccumulator(v, np.array([1.0, 0.0])) as accumulator:
-        with cytape.GradientTape() as tape:
-            loss = np.sum(v**3)
+        tape, loss = taped(lambda: np.sum(v**3))
         gradient = tape.gradient(loss, v)
     assert gradient.numpy().tolist() == [3.0, 12.0]
     assert accumulator.jvp(gradient).numpy().tolist() == [6.0, 0.0]
@@ -162,11 +161,9 @@ def test_D_3_07_a_tape_inside_does_not_see_tangents():
 def test_D_3_08_a_tape_outside_sees_tangents():
     x = cytape.constant(1.0)
     with watching(x) as tape:
-        with cytape.ForwardAccumulator(x, 0.1) as accumulator:
-            y = np.cos(x)
-        tangent = accumulator.jvp(y)
-    np.testing.assert_allclose(float(tangent), -0.1 * np.sin(1.0))
-    np.testing.assert_allclose(float(tape.gradient(tangent, x)), -0.1 * np.cos(1.0))
+        slope = tangent(np.cos, x, 0.1)
+    np.testing.assert_allclose(float(slope), -0.1 * np.sin(1.0))
+    np.testing.assert_allclose(float(tape.gradient(slope, x)), -0.1 * np.cos(1.0))
 
 
 @each(tape_outside=[True, False], tape_first=[True, False])
@@ -217,12 +214,9 @@ def test_D_3_10_a_registered_jvp_wins_over_transposition(registered):
     if registered:  # tells a lie, so that one can see which it was
         cytape.register_jvp(name)(lambda op, t: 100.0 * t)
     x = cytape.constant([3.0, 4.0])
-    with cytape.ForwardAccumulator(x, np.ones(2)) as accumulator:
-        y = square(x)
-    with watching(x) as tape:
-        z = square(x)
+    tape, z = taped(square, x)
     expected = [100.0, 100.0] if registered else [6.0, 8.0]
-    assert accumulator.jvp(y).numpy().tolist() == expected
+    assert tangent(square, x, np.ones(2)).numpy().tolist() == expected
     assert tape.gradient(z, x).numpy().tolist() == [6.0, 8.0]
 
 

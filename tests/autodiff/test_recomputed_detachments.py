@@ -64,8 +64,7 @@ def by_tape(f, x):
 
 def by_variable(f, x):
     x = cytape.Variable(x)
-    with cytape.GradientTape() as tape:
-        y = f(x)
+    tape, y = ways.taped(lambda: f(x))
     return tape.gradient(y, x)
 
 

@@ -14,8 +14,7 @@ def test_of_an_object_without_registration_the_error_says_what_to_pass():
             self.weight = cytape.Variable(2.0)
 
     model = Model()
-    with cytape.GradientTape() as tape:
-        loss = model.weight * 2.0
+    tape, loss = ways.taped(lambda: model.weight * 2.0)
     with pytest.raises(TypeError, match=r"got Model: .*model\.weights.*register_structure"):
         tape.gradient(loss, [model])
 

@@ -13,6 +13,7 @@ import cytape
 from cytape.core import reference
 from cytape.errors import TapeStateError
 from cytape.tensor.tensor import live_tensors
+from tests.graph.programs import new_graph
 
 SOON = 0.1  # seconds
 
@@ -143,8 +144,7 @@ LOOPS = {
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_run_notices(timer, name):
     build, shape = LOOPS[name]
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", shape)
+    graph, x = new_graph(shape)
     y = build(x)
     session = cytape.Session(graph)
     value = np.ones(shape)
@@ -164,8 +164,7 @@ def test_a_run_notices(timer, name):
 
 def test_a_long_first_run_notices(timer):
     """Planning and rewriting a graph of many ops is interrupted."""
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     y = chain(30_000, x, lambda y: y * 1.0000001 + 1.0)
     session = cytape.Session(graph)
     assert interrupted(timer, 0.02, lambda: cytape.Session(graph).run(y, {x: 1.0}))
@@ -243,8 +242,7 @@ def test_signals_at_any_moment_leave_all_as_it_was(timer, seed):
     rng = random.Random(seed)
     v = cytape.Variable(2.0)
     x = cytape.constant(np.linspace(0.0, 1.0, 2000))
-    session_graph = cytape.Graph()
-    fed = session_graph.placeholder("float64", (2000,))
+    session_graph, fed = new_graph((2000,))
     output = np.sum(chain(20, fed, lambda y: np.sin(y) * 2.0))
     session = cytape.Session(session_graph)
 

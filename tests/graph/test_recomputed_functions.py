@@ -56,8 +56,7 @@ def test_variables_get_their_gradient_in_a_graph(f):
 def test_what_was_computed_at_once_knows_of_assignments_and_of_none(within):
     v, x = cytape.Variable(2.0), cytape.constant(3.0)
     for assigned in False, True:
-        with ways.watching(x) as tape:
-            y = by_name(x, v)
+        tape, y = ways.taped(lambda x: by_name(x, v), x)
         gradients = within(lambda tape=tape, y=y: tape.gradient(y, [x, v]))
         if assigned:
             v.assign(5.0)

@@ -7,7 +7,7 @@ import numpy as np
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ways import run_in_graph, watching
+from tests.ways import run_in_graph, taped
 
 
 @each("inside", ["loop", "cond", "cond in loop"])
@@ -28,8 +28,7 @@ def test_the_gradient_knows_what_numbers_were_drawn(inside):
 
     x = cytape.constant([1.0, 2.0, 3.0])
     for _ in range(3):
-        with watching(x) as tape:
-            y = f(x)
+        tape, y = taped(f, x)
         np.testing.assert_allclose(tape.gradient(y, x), y.numpy() / x.numpy(), rtol=1e-12)
         y, tangent = cytape.jvp(f, (x,), (x,))
         np.testing.assert_allclose(tangent, y, rtol=1e-12)

@@ -156,8 +156,7 @@ def test_what_is_read_within_the_block_is_recorded_after_it():
             y = v * v
         return y * v
 
-    with cytape.GradientTape() as tape:
-        y = f()
+    tape, y = ways.taped(f)
     assert float(tape.gradient(y, v)) == 9.0
 
 

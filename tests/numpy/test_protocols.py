@@ -15,7 +15,7 @@ from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
 from cytape.numpy.protocols import NUMPY_FUNCTIONS, functions_of, numpy_functions
 from tests.cases import each
-from tests.ways import watching
+from tests.ways import taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
@@ -23,8 +23,7 @@ V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
 
 def gradient(function, x):
     x = cytape.constant(x)
-    with watching(x) as tape:
-        y = function(x)
+    tape, y = taped(function, x)
     assert type(y) is cytape.Tensor
     return tape.gradient(y, x).numpy()
 

@@ -11,7 +11,7 @@ from cytape.ops import joining as ops
 from tests.cases import each
 from tests.resident import needs_rollup, resident_bytes
 from tests.tables import table
-from tests.ways import watching
+from tests.ways import taped, watching
 
 JOINS = ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"]
 SPLITS = ["split", "array_split", "hsplit", "vsplit", "dsplit"]
@@ -41,8 +41,7 @@ def test_one_tensor_used_twice_gets_both_gradients():
 
 def test_float32_and_float64_join_and_each_gradient_keeps_its_dtype():
     x, y = cytape.constant(np.ones(2, np.float32)), cytape.constant(np.ones(2))
-    with watching(x, y) as tape:
-        z = ops.concatenate([x, y])
+    tape, z = taped(lambda x, y: ops.concatenate([x, y]), x, y)
     assert z.dtype == np.float64
     assert [g.dtype for g in tape.gradient(z, [x, y])] == [np.float32, np.float64]
 

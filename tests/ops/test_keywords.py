@@ -9,7 +9,7 @@ from cytape import nn
 from cytape.errors import DetachedError
 from cytape.numpy import random
 from tests.cases import each
-from tests.ways import gradient, watching
+from tests.ways import gradient, tangent, watching
 
 A = np.array([[0.3, 0.5, 0.8], [0.4, 0.7, 0.6]])
 
@@ -63,9 +63,7 @@ def test_a_tensor_as_a_keyword_is_differentiated(data, call):
     function, expected = DIFFERENTIATED[call]
     t = cytape.constant(0.6)
     assert gradient(lambda t: function(data, t), t).item() == pytest.approx(expected)
-    with cytape.ForwardAccumulator(t, 1.0) as accumulator:
-        y = function(data, t)
-    assert cnp.sum(accumulator.jvp(y)).item() == pytest.approx(expected)
+    assert cnp.sum(tangent(lambda t: function(data, t), t, 1.0)).item() == pytest.approx(expected)
 
 
 @each("recorder", ["tape", "accumulator"])

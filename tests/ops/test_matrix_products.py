@@ -7,7 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from tests.cases import each
-from tests.ways import gradient, watching
+from tests.ways import gradient, taped, watching
 
 RANKS = [((), ()), ((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2))]
 
@@ -49,8 +49,7 @@ def test_an_operator_of_an_array_and_a_tensor():
 
 def test_an_integer_operand_has_no_gradient():
     x, n = cytape.constant(np.ones((2, 2))), cytape.constant([1, 2])
-    with watching(x) as tape:
-        y = x @ n
+    tape, y = taped(lambda x: x @ n, x)
     gradients = tape.gradient(y, [x, n])
     np.testing.assert_array_equal(gradients[0].numpy(), [[1, 2], [1, 2]])
     assert gradients[1] is None

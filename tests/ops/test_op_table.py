@@ -15,7 +15,7 @@ from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
 from tests.ops.op_specs import Case, OpSpec
 from tests.tables import table
-from tests.ways import dense, watching
+from tests.ways import dense, taped, watching
 
 FAMILIES = {
     path.stem.removeprefix("specs_"): importlib.import_module(f"tests.ops.{path.stem}").SPECS
@@ -412,8 +412,7 @@ def test_all_ways_to_the_second_derivative_agree(spec, case, dtype):
 
     def over_reverse(recorder):
         with entered(recorder):
-            with watching(sources) as inner:
-                y = loss()
+            inner, y = taped(lambda sources: loss(), sources)
             return dot(map(dense, inner.gradient(y, sources)), vs)
 
     def by_forward(derivative, use_batch=False, by_transposition=False, **options):

@@ -9,7 +9,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
 from tests.cases import each
-from tests.ways import watching
+from tests.ways import taped, watching
 
 X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
 
@@ -22,8 +22,7 @@ X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
     lambda x: np.digitize(x, [1.0, 2.0]), lambda x: cnp.argsort(x, stable=True)])
 def test_orders_are_tensors_without_gradient(call):
     x = cytape.constant(X)
-    with watching(x) as tape:
-        order = call(x)
+    tape, order = taped(call, x)
     assert isinstance(order, cytape.Tensor)
     np.testing.assert_array_equal(order.numpy(), call(X))
     assert tape.gradient(order, x) is None

@@ -10,7 +10,7 @@ import cytape
 import cytape.numpy as ops
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ways import gradient, hessian_times, watching
+from tests.ways import gradient, hessian_times, taped
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
 
@@ -92,8 +92,7 @@ def test_a_mean_of_nothing_is_numpys():
 @each("name", ["sum", "mean", "prod", "var", "std"])
 def test_dtype_of_the_result_is_asked_for_and_the_gradient_keeps_its_own(name):
     x = cytape.constant(np.array([1.5, 2.5, 4.0], np.float32))
-    with watching(x) as tape:
-        y = getattr(ops, name)(x, dtype=np.float64)
+    tape, y = taped(lambda x: getattr(ops, name)(x, dtype=np.float64), x)
     assert y.dtype == np.float64
     assert tape.gradient(y, x).dtype == np.float32
 
@@ -163,8 +162,7 @@ def test_extrema_of_nothing_where_extents_are_not_known_are_where_they_begin(nam
 
     @functools.partial(cytape.function, input_signature=signature)
     def f(x, initial):
-        with watching(initial) as tape:
-            y = getattr(ops, name)(x, axis=0, initial=initial)
+        tape, y = taped(lambda initial: getattr(ops, name)(x, axis=0, initial=initial), initial)
         return y, tape.gradient(y, initial)
 
     beyond = 1.0 if name == "max" else -1.0

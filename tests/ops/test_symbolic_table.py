@@ -90,8 +90,7 @@ class Symbolic:
     def gradients(self):
         sources = [self.inputs[i] for i in self.call.positions]
         with self.graph.as_default():
-            with ways.watching(sources) as tape:
-                outputs = self.outputs()
+            tape, outputs = ways.taped(lambda sources: self.outputs(), sources)
             seeded = [
                 (y, self.placeholder(v))
                 for y, v in zip(outputs, self.call.cotangents, strict=True) if v is not None

@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from tests.cases import each
-from tests.ways import gradient, watching
+from tests.ways import gradient, taped
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
@@ -274,8 +274,7 @@ def test_methods_are_differentiated_like_the_functions(name, args):
 @each("name, args", [("flatten", ()), ("astype", ("float32",)), ("T", None)])
 def test_methods_without_a_function_are_differentiated_too(name, args):
     x = cytape.constant(V23)
-    with watching(x) as tape:
-        y = x.T if args is None else getattr(x, name)(*args)
+    tape, y = taped(lambda x: x.T if args is None else getattr(x, name)(*args), x)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.ones((2, 3)))
 
 

@@ -18,6 +18,7 @@ from cytape.tensor.tensor import live_tensors
 from cytape.tensor.variable import holding, holds
 from tests.cases import each
 from tests.threads import in_threads
+from tests.ways import taped
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -135,8 +136,7 @@ def test_elements_can_be_assigned():
 
 def test_trainable_variables_are_watched_when_read():
     v, fixed = cytape.Variable(2.0), cytape.Variable(3.0, trainable=False)
-    with cytape.GradientTape() as tape:
-        y = v * v * fixed
+    tape, y = taped(lambda: v * v * fixed)
     assert [None if g is None else float(g) for g in tape.gradient(y, [v, fixed])] == [12.0, None]
     assert [w.id for w in tape.watched_variables()] == [v.id]
 
@@ -155,8 +155,7 @@ READS = {
 def test_reading_in_any_way_watches(read):
     v = cytape.Variable(V3)
     v.assign(2 * V3)
-    with cytape.GradientTape() as tape:
-        y = read(v)
+    tape, y = taped(lambda: read(v))
     np.testing.assert_array_equal(y.numpy(), 2 * V3)
     np.testing.assert_array_equal(cytape.convert_to_tensor(tape.gradient(y, v)).numpy(), np.ones(3))
     assert len(tape.watched_variables()) == 1
@@ -214,8 +213,7 @@ def test_a_value_that_was_read_is_not_the_variable(assigned_before):
 def test_a_variable_changed_between_tapes():
     v = cytape.Variable(1.0)
     for step in range(5):
-        with cytape.GradientTape() as tape:
-            y = v * v * v
+        tape, y = taped(lambda: v * v * v)
         gradient = tape.gradient(y, v)
         assert float(gradient) == 3 * (1.0 + step) ** 2
         v.assign_add(gradient / gradient)
@@ -248,8 +246,7 @@ def test_the_same_variable_on_nested_tapes():
     v = cytape.Variable(3.0)
     v.assign(2.0)
     with cytape.GradientTape() as outer:
-        with cytape.GradientTape() as inner:
-            y = v * v * v
+        inner, y = taped(lambda: v * v * v)
         first = inner.gradient(y, v)
         v.assign(100.0)
     assert (float(first), float(outer.gradient(first, v))) == (12.0, 12.0)
@@ -257,8 +254,7 @@ def test_the_same_variable_on_nested_tapes():
 
 def test_an_integer_variable_has_no_gradient():
     v = cytape.Variable([1, 2])
-    with cytape.GradientTape() as tape:
-        y = v * 2.0
+    tape, y = taped(lambda: v * 2.0)
     with pytest.warns(UnconnectedGradientWarning, match="'Variable' is None: it has dtype int64"):
         assert tape.gradient(y, v) is None
 
@@ -338,8 +334,7 @@ def test_a_value_that_was_replaced_leaves_with_what_was_made_of_it():
 
 
 def test_a_tape_keeps_the_variables_it_watched():
-    with cytape.GradientTape() as tape:
-        y = cytape.Variable(2.0) * 3.0
+    tape, y = taped(lambda: cytape.Variable(2.0) * 3.0)
     (v,) = tape.watched_variables()
     assert float(tape.gradient(y, v)) == 3.0
 
@@ -348,8 +343,7 @@ def test_a_variable_is_shared_by_threads():
     v = cytape.Variable(2.0)
 
     def work(factor):
-        with cytape.GradientTape() as tape:
-            y = v * v * factor
+        tape, y = taped(lambda: v * v * factor)
         return float(tape.gradient(y, v))
 
     with cytape.GradientTape() as tape:

@@ -286,9 +286,7 @@ def test_higher_orders(f, orders, make):
         if not orders:
             return f(x)
         if orders[0] == "f":
-            with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
-                y = derivative(orders[1:])
-            return accumulator.jvp(y)
+            return ways.tangent(lambda x: derivative(orders[1:]), x, np.ones(3))
         return ways.gradient(lambda x: derivative(orders[1:]), x)
 
     assert np.allclose(derivative(orders), 6.0 * V3 if len(orders) == 2 else 6.0)
@@ -412,8 +410,7 @@ def test_between_traced_functions():
     for f in FORMS.values():
         x = cytape.constant(V3)
         with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
-            with ways.watching(x) as tape:
-                y = double(f(double(x)))
+            tape, y = ways.taped(lambda x, f=f: double(f(double(x))), x)
             first = tape.gradient(y, x)
         assert np.allclose(first, 48.0 * V3**2) and np.allclose(accumulator.jvp(y), first)
         assert np.allclose(accumulator.jvp(first), 96.0 * V3)

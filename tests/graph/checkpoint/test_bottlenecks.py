@@ -8,6 +8,7 @@ from cytape.graph.checkpoint.bottlenecks import bottlenecks
 from cytape.graph.checkpoint.recomputable import Between
 from cytape.graph.differentiation.places import Places
 from tests.cases import each
+from tests.graph.programs import new_graph
 
 
 def between_of(graph, ys, xs):
@@ -63,8 +64,7 @@ def random_graph(rng, n):
 
 
 def test_all_of_a_chain_are_bottlenecks():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", (4,))
+    graph, x = new_graph((4,))
     tensors = [x]
     for _ in range(10):
         tensors.append(np.tanh(tensors[-1]))
@@ -90,8 +90,7 @@ def test_d_5b_08_random_graphs():
 
 
 def test_an_arm_of_a_diamond_is_one_if_the_other_reads_only_what_comes_before():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", (4,))
+    graph, x = new_graph((4,))
     a = np.tanh(x)
     b, c = np.sin(a), np.cos(a)
     d = b + c
@@ -103,8 +102,7 @@ def test_an_arm_of_a_diamond_is_one_if_the_other_reads_only_what_comes_before():
 
 
 def test_two_chains_have_none():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", (4,))
+    graph, x = new_graph((4,))
     a = np.tanh(np.tanh(np.tanh(x)))
     b = np.sin(np.sin(np.sin(x)))
     y = a + b
@@ -130,8 +128,7 @@ def test_what_depends_on_a_weight_alone_does_not_hide_the_others(made_first):
 
 
 def test_a_head_on_the_way_does_not_hide_what_follows():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", (4,))
+    graph, x = new_graph((4,))
     layers = [x]
     for _ in range(6):
         layers.append(np.tanh(layers[-1]))

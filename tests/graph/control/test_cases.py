@@ -33,7 +33,7 @@ def test_switch_case_everywhere(n, index, with_default):
     check(f, BRANCHES[index] if 0 <= index < n else other, X)
 
 
-@pytest.mark.parametrize("first", range(4))
+@each("first", range(4))
 def test_case_everywhere(first):
     bounds = [4.0 if first == i else -4.0 for i in range(3)]
 
@@ -45,7 +45,7 @@ def test_case_everywhere(first):
     check(f, BRANCHES[first], X)
 
 
-@pytest.mark.parametrize("way", BODIES)
+@each("way", BODIES)
 def test_the_first_that_is_true(way):
     f = BODIES[way](lambda x: cytape.case(
         [(x[0] > 2, lambda: 1.0 * x[0]), (x[0] > 1, lambda: 2.0 * x[0]),
@@ -55,7 +55,7 @@ def test_the_first_that_is_true(way):
         f(cytape.constant([-1.0]))
 
 
-@pytest.mark.parametrize("way", BODIES)
+@each("way", BODIES)
 def test_a_single_predicate_must_be_true(way):
     f = BODIES[way](
         lambda x: cytape.case([(x[0] > 2, lambda: {"y": x[0] * x[1], "none": None})])["y"])
@@ -67,7 +67,7 @@ def test_a_single_predicate_must_be_true(way):
             g(cytape.constant([-1.0, 2.0]))
 
 
-@pytest.mark.parametrize("way", BODIES)
+@each("way", BODIES)
 def test_exclusive(way):
     f = BODIES[way](lambda x: cytape.case(
         [(x[0] > 2, lambda: 1.0 * x[0]), (x[0] > 1, lambda: 2.0 * x[0])], exclusive=True,
@@ -93,7 +93,7 @@ def test_only_one_function_runs():
     assert called == []
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@each("traced", [False, True])
 def test_structures_and_singletons(traced):
     def f(i):
         one = cytape.switch_case(i, [lambda: {"a": (1.0, None)}, lambda: {"a": (i * 2.0, None)}])
@@ -151,8 +151,8 @@ def test_errors():
         cytape.switch_case(i, [lambda: 1, lambda: (1,), lambda: (1,)])
 
 
-@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
-@pytest.mark.parametrize("call, branch", [
+@each("f", [lambda f: f, cytape.function])
+@each("call, branch", [
     (lambda x: cytape.switch_case(x, [lambda: x, lambda x: x, lambda: x]), 1),
     (lambda x: cytape.case([(x > 0, lambda x: x)], default=lambda: x), 0),
     (lambda x: cytape.case([(x > 0, lambda x: x)]), 0),
@@ -162,7 +162,7 @@ def test_branches_that_take_arguments_are_named(f, call, branch):
         f(call)(cytape.constant(1))
 
 
-@pytest.mark.parametrize("way", [lambda f: f, cytape.function])
+@each("way", [lambda f: f, cytape.function])
 def test_python_bools_choose_as_if_does(way):
     calls = []
 

@@ -9,7 +9,7 @@ import cytape
 from cytape.errors import UnconnectedGradientWarning
 from cytape.ops.engine.op_kinds import general
 from tests.cases import each
-from tests.graph.programs import evaluate, types_of
+from tests.graph.programs import evaluate, new_graph, types_of
 
 # ---- D-4A-01: arguments and results
 
@@ -53,8 +53,7 @@ def test_d_4a_01_a_tensor_with_a_value_is_a_runtime_error_in_a_graph_too(of_xs):
 
 
 def test_no_graph_needs_to_be_the_default_one():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     [gradient] = cytape.gradients(x * x, x)
     assert gradient.graph is graph
     assert cytape.Session(graph).run(gradient, {x: 3.0}) == 6.0
@@ -426,8 +425,7 @@ def test_only_what_is_between_is_differentiated(graph):
 def test_a_long_chain_needs_no_stack_and_a_number_of_ops_in_proportion():
     counts = []
     for n in (1000, 2000, 20000):
-        graph = cytape.Graph()
-        x = graph.placeholder("float64", ())
+        graph, x = new_graph()
         y = x
         for _ in range(n):
             y = np.sin(y)

@@ -6,7 +6,7 @@ import pytest
 import cytape
 from cytape.graph import hessian_vector_product
 from cytape.tensor.recording.state import building_into
-from tests.graph.programs import evaluate, types_of
+from tests.graph.programs import evaluate, new_graph, types_of
 
 
 @pytest.fixture
@@ -142,8 +142,7 @@ def test_a_shape_that_is_not_known_is_an_error(graph):
 def test_the_number_of_ops_does_not_depend_on_that_of_the_elements():
     sizes = []
     for n in (2, 50):
-        graph = cytape.Graph()
-        x = graph.placeholder("float64", (n,))
+        graph, x = new_graph((n,))
         cytape.hessians(np.sum(np.sin(x) * np.exp(x)), x)
         sizes.append(graph.n_nodes)
     assert sizes[0] == sizes[1]
@@ -152,8 +151,7 @@ def test_the_number_of_ops_does_not_depend_on_that_of_the_elements():
 def test_hessians_do_not_follow_each_other():
     sizes = []
     for n in (1, 2, 3, 4):
-        graph = cytape.Graph()
-        x = graph.placeholder("float64", (2,))
+        graph, x = new_graph((2,))
         y = np.sum(np.sin(x))
         before = graph.n_nodes
         cytape.hessians(y, [x] * n)

@@ -3,14 +3,7 @@
 import gc
 import weakref
 
-import pytest
-
 import cytape
-
-
-@pytest.fixture
-def graph():
-    return cytape.Graph()
 
 
 def test_a_collection_is_copied(graph):

@@ -6,12 +6,6 @@ import pytest
 import cytape
 from cytape.graph.model.contexts import Context
 
-
-@pytest.fixture
-def graph():
-    return cytape.Graph()
-
-
 # ---- control inputs
 
 

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-import cytape
 from cytape.graph.model import drawing
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -16,11 +15,6 @@ PAIRS = rf"{VALUE}={VALUE}(?:, {VALUE}={VALUE})*"
 LINE = re.compile(
     rf"digraph {{|}}|subgraph {STRING} {{|(?:node|edge) \[{PAIRS}\];|label={STRING};.*|"
     rf"n\d+(?:_\d+)? \[{PAIRS}\];|n\d+(?:_\d+)? -> n\d+ \[{PAIRS}\];")
-
-
-@pytest.fixture
-def graph():
-    return cytape.Graph()
 
 
 def lines(graph):

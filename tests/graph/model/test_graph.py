@@ -12,11 +12,6 @@ from cytape.errors import SymbolicTensorError
 from cytape.graph.model.graph import checked_shape
 
 
-@pytest.fixture
-def graph():
-    return cytape.Graph()
-
-
 def test_tensors_of_a_graph_have_no_value(graph):
     x = graph.placeholder("float64", (None, 2), name="x")
     assert repr(x) == "<Tensor 'x:0' (float64, shape (None, 2))>"

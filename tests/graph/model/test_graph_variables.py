@@ -6,11 +6,6 @@ import pytest
 import cytape
 
 
-@pytest.fixture
-def graph():
-    return cytape.Graph()
-
-
 def types(graph):
     return [operation.type for operation in graph.get_operations()]
 

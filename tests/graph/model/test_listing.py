@@ -1,7 +1,6 @@
 """A graph as text."""
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.graph.model.listing import short
@@ -10,11 +9,6 @@ from tests.cases import each
 
 declared_halves = general(
     "DeclaredListedHalves", lambda x, at: (x[:at], x[at:]), shape_rule=lambda x, at: (x, x))
-
-
-@pytest.fixture
-def graph():
-    return cytape.Graph()
 
 
 def lines(graph):

@@ -9,11 +9,6 @@ from cytape.ops.engine.op_kinds import general
 declared_two = general("DeclaredTwoOutputs", lambda x: (x, x + 1), shape_rule=lambda x: (x, x))
 
 
-@pytest.fixture
-def graph():
-    return cytape.Graph()
-
-
 def test_by_name(graph):
     x = graph.placeholder("float64", (2,), name="x")
     with graph.name_scope("a"):

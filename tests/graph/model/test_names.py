@@ -6,6 +6,7 @@ import pytest
 import cytape
 from cytape.graph.model.names import Names, UniqueNames, checked_name
 from tests.cases import each
+from tests.graph.programs import new_graph
 
 
 def names_of(graph):
@@ -40,15 +41,13 @@ def test_a_name_is_a_string():
 
 
 def test_ops_are_called_by_their_type():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", (2,))
+    graph, x = new_graph((2,))
     np.tanh(np.tanh(x)) * x
     assert names_of(graph) == ["Placeholder", "Tanh", "Tanh_1", "Multiply"]
 
 
 def test_given_names_are_made_unique_in_order_of_making():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", (2,), name="Tanh")
+    graph, x = new_graph((2,), name="Tanh")
     np.tanh(x)
     graph.constant(1.0, name="Tanh_1")
     graph.constant(1.0, name="c")
@@ -83,8 +82,7 @@ def test_names_do_not_depend_on_when_they_are_asked_for(ask_early):
 
 
 def test_a_name_cannot_be_given_once_it_was_asked_for():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", name="x")
+    graph, x = new_graph(name="x")
     assert x.name == "x:0"
     with pytest.raises(ValueError, match="called 'x' already"):
         graph.give_name(x, "y")
@@ -155,8 +153,7 @@ def test_a_scope_is_left_when_an_error_passes():
 
 
 def test_numbers_are_shared_by_all_scopes():
-    graph = cytape.Graph()
-    x = graph.placeholder("float64", name="x")
+    graph, x = new_graph(name="x")
     first = graph.no_op("first")
     with graph.name_scope("a"), graph.control_dependencies([first]), graph.device("cpu:1"):
         y = x * 2.0

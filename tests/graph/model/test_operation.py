@@ -9,11 +9,6 @@ from cytape.ops.engine.op_kinds import general
 declared_halves = general("DeclaredHalves", lambda x: (x[:2], x[2:]))
 
 
-@pytest.fixture
-def graph():
-    return cytape.Graph()
-
-
 def test_an_operation_shows_what_was_called(graph):
     x = graph.placeholder("float64", (2, 3), name="x")
     y = np.sum(x, axis=1)

@@ -6,13 +6,13 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import RunTrace
-from cytape.graph.model.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.passes.fusion import fused
 from cytape.graph.run.plan import Plan
 from tests.cases import each
 from tests.graph.plans import assert_as_reference, plan_of, symbols
+from tests.graph.programs import new_graph
 
 LARGE = 40, 50
 SPREAD = np.random.default_rng(0).normal(size=LARGE)
@@ -33,8 +33,7 @@ OF_ONE = {
 @each("shape", [(), (1, 1), (40, 1)])
 def test_of_operands_that_are_one_item_one_is_computed(function, shape):
     """Operands that are one number everywhere have results that are one number everywhere."""
-    graph = Graph()
-    x = graph.placeholder("float64", shape)
+    graph, x = new_graph(shape)
     y = np.broadcast_to(x, LARGE)
     array = np.full(shape, 1.5)
     z = function(y, np.broadcast_to(x - 1.0, LARGE))
@@ -46,15 +45,13 @@ def test_of_operands_that_are_one_item_one_is_computed(function, shape):
 
 
 def test_small_operands_are_gone_through():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     (result,) = plan_of(graph, [x], [np.exp(np.broadcast_to(x, (4,)))]).run([np.array(0.0)])
     assert result.numpy().strides == (8,)
 
 
 def test_a_warning_of_one_item():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     plan = plan_of(graph, [x], [np.log(np.broadcast_to(x, LARGE))])
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         assert plan.run([np.array(0.0)])[0].numpy()[3, 4] == -np.inf
@@ -65,8 +62,7 @@ def test_a_warning_of_one_item():
     (lambda x, y: cnp.sum(x * y + y), 2)])  # the sum is copied
 @each("which", [0, 1])
 def test_groups_of_operands_that_are_one_item(function, n_instructions, which):
-    graph = Graph()
-    s = graph.placeholder("float64", ())
+    graph, s = new_graph()
     x = graph.placeholder("float64", LARGE)
     one = np.broadcast_to(s, LARGE)
     value = function(*((one, x) if which else (x, one)))
@@ -81,8 +77,7 @@ def test_groups_of_operands_that_are_one_item(function, n_instructions, which):
 
 
 def test_parts_of_a_sum_that_are_one_item():
-    graph = Graph()
-    x = graph.placeholder("float64", LARGE)
+    graph, x = new_graph(LARGE)
     with graph.as_default():
         value = cnp.sum(x[3:]) * 2.0 + cnp.sum(x[:, 1:])
         gradient = cytape.gradients(value, x)[0]

@@ -14,6 +14,7 @@ from cytape.graph.run.plan import Plan
 from cytape.ops.engine.op_kinds import OPS
 from tests.cases import each
 from tests.graph.plans import assert_as_reference, symbols
+from tests.graph.programs import new_graph
 
 
 def stack(x):
@@ -82,8 +83,7 @@ BY_CALLS = {
 ])
 @pytest.mark.parametrize("scale", [1, 20])
 def test_ops(n_calls, function, scale):
-    graph = Graph()
-    x = graph.placeholder("float64", (3, 4))
+    graph, x = new_graph((3, 4))
     array = np.random.default_rng(0).normal(size=(3, 4)) * scale
     plan = assert_as_reference(graph, [x], [function(x)], [array])
     assert plan.n_calls == n_calls
@@ -156,8 +156,7 @@ def test_groups_may_write_over_what_nobody_else_reads():
 
 
 def test_a_group_takes_no_memory_but_that_of_its_operand():
-    graph = Graph()
-    x = graph.placeholder("float64", (100, 1000))
+    graph, x = new_graph((100, 1000))
     z = cnp.tanh(x @ np.eye(1000)) * 2.0 + 1.0
     subgraph = Subgraph(graph, symbols(graph, [x]), symbols(graph, [cnp.sum(z @ np.ones(1000))]))
     for one in (subgraph, fused(subgraph)):
@@ -200,8 +199,7 @@ def test_groups_read_strided_operands(view, reader, dtype):
 
 @each("view", ["reversed", "rows reversed", "every other", "broadcast"])
 def test_groups_copy_strided_operands_block_by_block(view):
-    graph = Graph()
-    x = graph.placeholder("float64", (3, 4000))
+    graph, x = new_graph((3, 4000))
     total = np.sum(np.exp(STRIDED[view](x)) * 2.0)
     subgraph = Subgraph(graph, symbols(graph, [x]), symbols(graph, [total]))
     assert Plan(fused(subgraph)).peak_bytes < 3 * 8 * 4000

@@ -13,11 +13,11 @@ from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable, peak_of_runs, waits
 from cytape.graph.sessions.run_trace import RunTrace
 from tests.cases import each
+from tests.graph.programs import new_graph
 
 
 def executable_of(shape):
-    graph = Graph()
-    x = graph.placeholder("float64", shape)
+    graph, x = new_graph(shape)
     y = np.sum(np.tanh(x) * x)
     return Executable(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
 
@@ -88,8 +88,7 @@ def test_where_ops_wait_for_others_the_first_run_takes_what_the_later_ones_take(
 
 def test_what_takes_much_memory_is_optimised_before_the_first_run():
     for n, first in ((1 << 14, 3), (1 << 18, 1)):  # arrays, of 2 MiB in the end
-        graph = Graph()
-        x = graph.placeholder("float64", (n,))
+        graph, x = new_graph((n,))
         a = np.tanh(x)
         y = np.sin(a) * np.exp(a) + a
         subgraph = Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),))
@@ -104,8 +103,7 @@ def test_what_takes_much_memory_is_optimised_before_the_first_run():
 
 
 def test_ops_that_wait_elsewhere_in_the_graph_do_not_count():
-    graph = Graph()
-    x = graph.placeholder("float64", (1000,))
+    graph, x = new_graph((1000,))
     y = np.tanh(x)
     with graph.as_default(), graph.control_dependencies([y]):
         z = np.tanh(x * 2.0)

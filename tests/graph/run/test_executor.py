@@ -17,12 +17,12 @@ from cytape.ops.engine.op_kinds import general
 from cytape.tensor.values.spec import Spec
 from tests.cases import each
 from tests.graph.plans import plan_of
+from tests.graph.programs import new_graph
 
 
 @each("n", [1, 8, 1000])
 def test_results_outlive_later_runs(n):
-    graph = Graph()
-    x = graph.placeholder("float64", (n,))
+    graph, x = new_graph((n,))
     y = np.sin(x) * 2.0
     plan = plan_of(graph, [x], [y, y.reshape((n, 1)), y])
     first = plan.run([np.ones(n)])
@@ -35,8 +35,7 @@ def test_results_outlive_later_runs(n):
 
 
 def test_repeated_results_are_not_written_out():
-    graph = Graph()
-    x = graph.placeholder("float64", (300,))
+    graph, x = new_graph((300,))
     item = graph.placeholder("float64", ())
     repeated = ops.broadcast_to(item, (4, 300))
     plan = plan_of(graph, [x, item], [repeated + x, repeated, repeated, ops.transpose(repeated)])
@@ -50,8 +49,7 @@ def test_repeated_results_are_not_written_out():
 
 
 def test_what_is_fed_is_shown_unless_it_is_an_array_that_may_change():
-    graph = Graph()
-    x = graph.placeholder("float64", (300, 2))
+    graph, x = new_graph((300, 2))
     fetched = [x, x.reshape((600,)), x[100:], ops.transpose(x)]
     plan = plan_of(graph, [x], [*fetched, np.sin(x)])
     array = np.arange(600.0).reshape(300, 2)
@@ -80,8 +78,7 @@ def test_what_was_fed_keeps_its_value_when_a_variable_gets_another():
 
 
 def test_unknown_shapes():
-    graph = Graph()
-    x = graph.placeholder("float64", (None, 3))
+    graph, x = new_graph((None, 3))
     y = np.sum(np.sin(x) * 2.0, axis=0)
     plan = plan_of(graph, [x], [y, x, y * np.ones(3)])
     for n in (2, 5, 0):
@@ -128,15 +125,14 @@ def test_errors_say_where_the_op_was_built():
         return x
 
     op = general("DeclaredPlanBomb", forward, shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", (300,))
+    graph, x = new_graph((300,))
     y = op(x * 2.0) + 1.0
     plan = plan_of(graph, [x], [y])
     with pytest.raises(ZeroDivisionError) as caught:
         plan.run([np.ones(300)])
     note = caught.value.__notes__[0]
     assert "DeclaredPlanBomb" in note
-    line = test_errors_say_where_the_op_was_built.__code__.co_firstlineno + 11
+    line = test_errors_say_where_the_op_was_built.__code__.co_firstlineno + 10
     assert f"{__file__}:{line}" in note
     explode[0] = False
     np.testing.assert_array_equal(plan.run([np.ones(300)])[0].numpy(), np.full(300, 3.0))
@@ -144,16 +140,14 @@ def test_errors_say_where_the_op_was_built():
 
 def test_a_result_that_is_not_as_inferred_is_an_error():
     op = general("DeclaredPlanLiar", lambda x: x[:1], shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", (3,))
+    graph, x = new_graph((3,))
     with pytest.raises(GraphError, match=r"shape_rule.* told \(3,\)"):
         plan_of(graph, [x], [op(x) + 1.0]).run([np.ones(3)])
 
 
 @each(with_call=[False, True], n=[1, 5, 5000])
 def test_warnings_are_numpys(n, with_call):
-    graph = Graph()
-    x = graph.placeholder("float64", (n,))
+    graph, x = new_graph((n,))
     z = x * 2.0
     if with_call:
         z = np.cumsum(z) * 0.0 + z
@@ -176,8 +170,7 @@ def test_warnings_are_numpys(n, with_call):
 
 
 def test_warnings_go_where_numpys_go(capsys):
-    graph = Graph()
-    x = graph.placeholder("float64", (3,))
+    graph, x = new_graph((3,))
     plan = plan_of(graph, [x], [1.0 / x])
     calls, log = [], io.StringIO()
     with np.errstate(all="call", call=lambda *call: calls.append(call)):
@@ -213,8 +206,7 @@ def test_calls_that_keep_their_argument_keep_its_value():
 
     op = general("DeclaredPlanKeeper", forward,
                  shape_rule=lambda x: Spec.of((x.shape[0] // 2,), x.dtype))
-    graph = Graph()
-    x = graph.placeholder("float64", (8,))
+    graph, x = new_graph((8,))
     y = x + 1.0
     half = op(y)
     z = half * 2.0
@@ -231,8 +223,7 @@ def test_interrupts_stop_a_run():
         raise KeyboardInterrupt
 
     op = general("DeclaredPlanInterrupt", forward, shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     plan = plan_of(graph, [x], [op(x)])
     with pytest.raises(KeyboardInterrupt):
         plan.run([np.array(1.0)])
@@ -241,8 +232,7 @@ def test_interrupts_stop_a_run():
 
 
 def test_plans_run_from_several_threads():
-    graph = Graph()
-    x = graph.placeholder("float64", (20_000,))
+    graph, x = new_graph((20_000,))
     y = x
     for _ in range(20):
         y = np.sin(y) + x
@@ -271,16 +261,14 @@ def test_a_plan_may_run_inside_itself():
         return plans[0].run([x - 1.0])[0].numpy() + 1.0 if x > 0 else x
 
     op = general("DeclaredPlanRecursion", forward, shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     y = op(x * 1.0) + x
     plans.append(plan_of(graph, [x], [y]))
     assert float(plans[0].run([np.array(4.0)])[0]) == 4 + 3 + 2 + 1 + 4
 
 
 def test_large_runs_let_other_threads_go_on():
-    graph = Graph()
-    x = graph.placeholder("float64", (500_000,))
+    graph, x = new_graph((500_000,))
     y = x
     for _ in range(20):
         y = np.sin(y)
@@ -305,8 +293,7 @@ def test_large_runs_let_other_threads_go_on():
 
 @pytest.mark.signals
 def test_signals_are_handled_between_instructions():
-    graph = Graph()
-    x = graph.placeholder("float64", (100_000,))
+    graph, x = new_graph((100_000,))
     y = x
     for _ in range(3000):
         y = np.sin(y)
@@ -329,8 +316,7 @@ def test_signals_are_handled_between_instructions():
 
 def test_results_of_calls_that_hand_back_their_argument_are_copied():
     op = general("DeclaredPlanSame", lambda x: x, shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", (1000,))
+    graph, x = new_graph((1000,))
     plan = plan_of(graph, [x], [op(x), op(np.sin(x))])
     fed = np.arange(1000.0)
     results = plan.run([fed])
@@ -343,8 +329,7 @@ def test_results_of_calls_that_hand_back_their_argument_are_copied():
 
 @each("n", [3, 1000])
 def test_calls_that_show_their_argument_keep_its_value(n):
-    graph = Graph()
-    x = graph.placeholder("float64", (n,))
+    graph, x = new_graph((n,))
     shown = ops.real(np.sin(x))  # NumPy returns the array itself
     others = [np.cos(x * k) for k in range(5)]
     plan = plan_of(graph, [x], [shown + 0.0, *[np.sum(y) for y in others], shown])
@@ -355,8 +340,7 @@ def test_calls_that_show_their_argument_keep_its_value(n):
 
 def test_errors_leave_the_plan_usable():
     op = general("DeclaredPlanPicky", lambda x: 1 / 0 if x[0] < 0 else x, shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", (500,))
+    graph, x = new_graph((500,))
     plan = plan_of(graph, [x], [op(np.sin(x)) + x])
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):

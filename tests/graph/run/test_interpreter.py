@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.graph import Graph
 from cytape.graph.run.interpreter import needed_nodes, run
 from cytape.ops.engine.op_kinds import general
+from tests.graph.programs import new_graph
 
 log = []
 noted = general("DeclaredReferenceNote", lambda x, tag: log.append(tag) or x,
@@ -14,8 +14,7 @@ noted = general("DeclaredReferenceNote", lambda x, tag: log.append(tag) or x,
 
 
 def test_only_what_is_fetched_or_kept_runs():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     first, second, third = (noted(x, tag=tag) for tag in "abc")
     total = first + second
     log.clear()
@@ -28,8 +27,7 @@ def test_only_what_is_fetched_or_kept_runs():
 
 
 def test_what_is_fed_is_not_computed():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     middle = noted(x, tag="middle")
     y = middle * 3.0
     log.clear()
@@ -38,8 +36,7 @@ def test_what_is_fed_is_not_computed():
 
 
 def test_control_inputs_run():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     before = noted(x, tag="before")
     with graph.control_dependencies([before]):
         y = cytape.identity(x)
@@ -52,7 +49,6 @@ def test_control_inputs_run():
 
 
 def test_an_unfed_placeholder():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     with pytest.raises(Exception, match="feed"):
         run(graph, [graph.symbol_of(x * 2.0)], {})

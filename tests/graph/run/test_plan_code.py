@@ -8,6 +8,7 @@ import cytape
 from cytape.graph.model.graph import Graph
 from cytape.graph.run import interpreter
 from tests.graph.plans import assert_as_reference, plan_of
+from tests.graph.programs import new_graph
 from tests.ways import watching
 
 VECTOR = (6,)
@@ -74,8 +75,7 @@ def test_random_programs(program):
 
 
 def test_an_operand_that_dies_is_written_over():
-    graph = Graph()
-    x = graph.placeholder("float64", (1000,))
+    graph, x = new_graph((1000,))
     y = x * 2.0
     for _ in range(10):
         y = np.sin(y) + 1.0
@@ -84,8 +84,7 @@ def test_an_operand_that_dies_is_written_over():
 
 
 def test_an_operand_that_is_seen_elsewhere_is_not_written_over():
-    graph = Graph()
-    x = graph.placeholder("float64", (1000,))
+    graph, x = new_graph((1000,))
     y = x * 2.0
     part = y[::2]
     z = np.sin(y)
@@ -93,8 +92,7 @@ def test_an_operand_that_is_seen_elsewhere_is_not_written_over():
 
 
 def test_temporaries_of_one_op_do_not_haunt_another():
-    graph = Graph()
-    x = graph.placeholder("float64", (6,))
+    graph, x = new_graph((6,))
     y = x
     for _ in range(40):
         y = y * (y < x) + x
@@ -104,8 +102,7 @@ def test_temporaries_of_one_op_do_not_haunt_another():
 
 
 def test_gradients_of_parts_are_added_where_they_belong():
-    graph = Graph()
-    x = graph.placeholder("float64", (1000,))
+    graph, x = new_graph((1000,))
     with watching(x) as tape:
         y = 0.0
         for i in range(50):
@@ -116,8 +113,7 @@ def test_gradients_of_parts_are_added_where_they_belong():
 
 
 def test_several_gradients_of_parts_alone():
-    graph = Graph()
-    x = graph.placeholder("float64", (4, 5))
+    graph, x = new_graph((4, 5))
     with watching(x, persistent=True) as tape:
         y = np.sum(x[1:, ::2]) + np.sum(x[:, 1] * x[:, 2]) + x[3, 4]
         z = np.sum(x[0] * 2.0)

@@ -11,11 +11,11 @@ from cytape.ops.adjoints.identity_groups import add_n
 from cytape.ops.engine.op_kinds import general
 from tests.cases import each
 from tests.graph.plans import assert_as_reference, plan_of
+from tests.graph.programs import new_graph
 
 
 def test_a_feed_can_be_fetched_and_is_copied():
-    graph = Graph()
-    x = graph.placeholder("float64", (3,))
+    graph, x = new_graph((3,))
     large = graph.placeholder("float64", (1000,))
     plan = plan_of(graph, [x, large], [x, x, large, x[1:], large[5:]])
     array, many = np.arange(3.0), np.arange(1000.0)
@@ -30,8 +30,7 @@ def test_a_feed_can_be_fetched_and_is_copied():
 def test_what_comes_before_a_feed_is_not_run():
     seen = []
     probe = general("DeclaredPlanProbe", lambda x: seen.append(1) or x, shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     y = probe(x)
     z = y * 2.0
     assert float(plan_of(graph, [y], [z]).run([np.array(3.0)])[0]) == 6.0
@@ -53,8 +52,7 @@ def test_a_placeholder_that_is_not_fed_is_named():
 
 @each("fed", [np.ones(3), np.ones(2, np.float32), np.ones((2, 1))])
 def test_feeds_must_fit(fed):
-    graph = Graph()
-    x = graph.placeholder("float64", (2,))
+    graph, x = new_graph((2,))
     plan = plan_of(graph, [x], [x + 1.0])
     with pytest.raises(GraphError, match="expected were"):
         plan.run([fed])
@@ -62,22 +60,19 @@ def test_feeds_must_fit(fed):
 
 
 def test_feeds_of_any_strides():
-    graph = Graph()
-    x = graph.placeholder("float64", (40, 30))
+    graph, x = new_graph((40, 30))
     array = np.random.default_rng(0).normal(size=(30, 80))[:, ::2].T
     assert_as_reference(graph, [x], [np.exp(x), x.T, x[::-1, 3]], [array])
 
 
 def test_a_symbol_is_fed_once():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     with pytest.raises(GraphError, match="fed twice"):
         plan_of(graph, [x, x], [x + 1.0])
 
 
 def test_nothing_but_what_is_needed_is_compiled():
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     y = np.sin(x)
     for _ in range(50):
         y = np.cos(y)
@@ -87,8 +82,7 @@ def test_nothing_but_what_is_needed_is_compiled():
 def test_kept_nodes_run_though_nobody_asks_for_their_outputs():
     seen = []
     op = general("DeclaredPlanKept", lambda x: seen.append(float(x)) or x, shape_rule=lambda x: x)
-    graph = Graph()
-    x = graph.placeholder("float64", ())
+    graph, x = new_graph()
     kept = graph.node_of(graph.symbol_of(op(x * 2.0)))
     assert plan_of(graph, [x], [], keep=[kept]).run([np.array(3.0)]) == []
     assert seen == [6.0]
@@ -143,8 +137,7 @@ VIEWS = {
 @each("view", VIEWS.values(), ids=VIEWS)
 def test_views_are_fetched_where_they_were_computed(view):
     array = np.random.default_rng(0).normal(size=(30, 40))
-    graph = Graph()
-    x = graph.placeholder("float64", (30, 40))
+    graph, x = new_graph((30, 40))
     z = np.exp(x)
     for fetches in ([view(z)], [view(z), z], [z, view(z), view(z)], [view(z), view(z) + 1.0],
                     [view(x)], [view(z), np.sum(z * 2.0)]):
@@ -160,8 +153,7 @@ def test_views_are_fetched_where_they_were_computed(view):
 
 def test_views_of_what_python_computes_are_fetched():
     array = np.random.default_rng(0).normal(size=(30, 40))
-    graph = Graph()
-    x = graph.placeholder("float64", (30, 40))
+    graph, x = new_graph((30, 40))
     z = np.sort(x)
     for view in VIEWS.values():
         plan = assert_as_reference(graph, [x], [view(z), view(z) * 2.0, z], [array])
@@ -170,8 +162,7 @@ def test_views_of_what_python_computes_are_fetched():
 
 
 def test_what_is_handed_out_is_small_where_it_repeats_itself():
-    graph = Graph()
-    x = graph.placeholder("float64", (40,))
+    graph, x = new_graph((40,))
     column = np.exp(x)[:, None]
     fetches = [np.broadcast_to(column, (40, 50)), np.broadcast_to(column[::-1].T, (50, 40))]
     plan = assert_as_reference(graph, [x], fetches, [np.linspace(0, 1, 40)])
@@ -183,8 +174,7 @@ def test_what_is_handed_out_is_small_where_it_repeats_itself():
 
 def test_fetches_that_are_views_of_a_value_and_copies_of_it():
     array = np.random.default_rng(0).normal(size=(30, 40))
-    graph = Graph()
-    x = graph.placeholder("float64", (30, 40))
+    graph, x = new_graph((30, 40))
     z = np.exp(x)
     copied = np.reshape(z.T, (30, 40))  # the first fetch has memory of its own
     rolled = np.roll(z, 1, 0)
@@ -209,8 +199,7 @@ FIRST = {
 @each("first", FIRST.values(), ids=FIRST)
 def test_sums_are_computed_where_the_last_is_fetched(first):
     array = np.random.default_rng(0).normal(size=(30, 40))
-    graph = Graph()
-    x = graph.placeholder("float64", (30, 40))
+    graph, x = new_graph((30, 40))
     sums = [first(x)]
     for k in range(1, 4):
         sums.append(sums[-1] + np.flip(np.sin(x * float(k)), 0))
@@ -227,8 +216,7 @@ def test_sums_are_computed_where_the_last_is_fetched(first):
 @each("method", ["add", "add_n"])
 def test_a_sum_is_written_over_an_operand_beside_a_strided_one(method):
     array = np.random.default_rng(0).normal(size=(300, 40))
-    graph = Graph()
-    x = graph.placeholder("float64", (300, 40))
+    graph, x = new_graph((300, 40))
     total, flipped = np.exp(x), np.flip(np.sin(x), 0)
     added = total + flipped if method == "add" else add_n([total, flipped])
     plan = assert_as_reference(graph, [x], [np.sum(added)], [array])

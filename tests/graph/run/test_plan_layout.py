@@ -14,13 +14,13 @@ from cytape.ops.engine.op_kinds import general
 from tests.cases import each
 from tests.conftest import POISONS
 from tests.graph.plans import assert_as_reference, plan_of
+from tests.graph.programs import new_graph
 
 MEGABYTE = 1 << 20
 
 
 def test_a_chain_of_large_ops_takes_little_memory():
-    graph = Graph()
-    x = graph.placeholder("float64", (MEGABYTE // 8,))
+    graph, x = new_graph((MEGABYTE // 8,))
     y = x
     for _ in range(100):
         y = np.sin(y) * 0.5
@@ -33,8 +33,7 @@ def test_a_chain_of_large_ops_takes_little_memory():
 
 
 def test_values_of_python_calls_go_when_nobody_needs_them():
-    graph = Graph()
-    x = graph.placeholder("float64", (MEGABYTE // 8,))
+    graph, x = new_graph((MEGABYTE // 8,))
     y = x
     for _ in range(20):
         y = np.cumsum(y) * 0.5
@@ -50,8 +49,7 @@ def test_values_of_python_calls_go_when_nobody_needs_them():
 
 
 def test_nothing_is_left_behind():
-    graph = Graph()
-    x = graph.placeholder("float64", (500,))
+    graph, x = new_graph((500,))
     y = np.cumsum(np.sin(x)) + np.max(x)
     plan = plan_of(graph, [x], [y, x])
     array = np.ones(500)
@@ -75,8 +73,7 @@ def test_nothing_is_left_behind():
 
 
 def test_small_values_share_slots():
-    graph = Graph()
-    x = graph.placeholder("float64", (8,))
+    graph, x = new_graph((8,))
     y = x
     for _ in range(100):
         y = np.sin(y[::-1]) + x
@@ -86,8 +83,7 @@ def test_small_values_share_slots():
 
 @each("order", [1, -1, 3])
 def test_free_blocks_are_joined(order):
-    graph = Graph()
-    x = graph.placeholder("float64", (10_000,))
+    graph, x = new_graph((10_000,))
     parts = [np.sin(x[k * 1000 : (k + 1) * 1000]) for k in range(10)]
     total = sum(np.sum(parts[k * order % 10]) for k in range(10))
     whole = np.cos(x * total)
@@ -132,8 +128,7 @@ keep, look = (general(name, function, shape_rule=lambda x: x) for name, function
 @each(n=[1, 1000], byte=POISONS)
 def test_memory_is_filled_before_each_run(byte, n):
     found.clear()
-    graph = Graph()
-    x = graph.placeholder("float64", (n,))
+    graph, x = new_graph((n,))
     plan = plan_of(graph, [x], [keep(np.exp(look(x)))])
     poison_memory(byte)
     for _ in range(2):

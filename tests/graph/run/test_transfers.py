@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph.model.graph import Graph
 from tests.cases import each
 from tests.graph.plans import assert_as_reference, plan_of
+from tests.graph.programs import new_graph
 
 RNG = np.random.default_rng(0)
 SHAPE = 30, 20, 4
@@ -73,8 +74,7 @@ def test_parts_of_any_numbers(dtype):
 
 def test_strided_operands():
     array = RNG.normal(size=(20, 30, 4))
-    graph = Graph()
-    x = graph.placeholder("float64", array.shape)
+    graph, x = new_graph(array.shape)
     turned = cnp.swapaxes(x, 0, 1)[:, :, ::-1]
     parts = [turned[index] for index in INDICES.values()]
     assert_as_reference(graph, [x], parts, [array])
@@ -109,8 +109,7 @@ def test_multiples_that_no_place_has_are_not_computed():
 
 def test_rows_of_one_number_are_shown():
     """A gradient that is alike along its rows takes the memory of a column."""
-    graph = Graph()
-    x = graph.placeholder("float64", (40, 50))
+    graph, x = new_graph((40, 50))
     with graph.as_default():
         gradient = cytape.gradients(cnp.sum(x[np.array([3, 3, -1] * 10)]), x)[0]
     plan = assert_as_reference(graph, [x], [gradient, gradient.T + 1.0], [np.ones((40, 50))])
@@ -123,8 +122,7 @@ def test_rows_of_one_number_are_shown():
 
 @each("place", [5, -6])
 def test_a_place_that_is_out_of_bounds_is_an_error_when_it_runs(place):
-    graph = Graph()
-    x = graph.placeholder("float64", (5, 3))
+    graph, x = new_graph((5, 3))
     plan = plan_of(graph, [x], [cnp.take(x, np.array([0, place]), axis=0) * 2.0])
     with pytest.raises(IndexError, match=f"index {place} is out of bounds for axis 0"):
         plan.run([np.ones((5, 3))])
@@ -134,8 +132,7 @@ def test_a_place_that_is_out_of_bounds_is_an_error_when_it_runs(place):
 def test_slices_along_an_axis(axis, mode):
     array = RNG.normal(size=SHAPE)
     places = RNG.integers(-3 if mode != "raise" else 0, 4, (3, 5))
-    graph = Graph()
-    x = graph.placeholder("float64", SHAPE)
+    graph, x = new_graph(SHAPE)
     with graph.as_default():
         part = cnp.take(x, places, axis=axis, mode=mode)
         weighted = cytape.gradients(part, x, part * 2.0)[0]
@@ -149,8 +146,7 @@ def test_slices_along_an_axis(axis, mode):
 
 def test_counts_with_weights():
     places = RNG.integers(0, 300, 900)
-    graph = Graph()
-    x = graph.placeholder("float64", (900,))
+    graph, x = new_graph((900,))
     with graph.as_default():
         y = cnp.bincount(places, x)
         gradients = [cytape.gradients(y, x)[0], cytape.gradients(y, x, y * 2.0)[0]]
@@ -159,8 +155,7 @@ def test_counts_with_weights():
 
 
 def test_what_is_being_filled_is_read_at_rows():
-    graph = Graph()
-    x = graph.placeholder("float64", (6, 3))
+    graph, x = new_graph((6, 3))
     with graph.as_default():
         y = x.at[2].set(np.ones(3))
         parts = [y[np.array([2, 0, 2])], y.at[0].set(np.zeros(3))[np.array([0, 5])]]

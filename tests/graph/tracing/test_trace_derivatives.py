@@ -73,8 +73,7 @@ def test_random_draws_are_the_same_in_the_backward_pass():
     f = cytape.function(lambda x: cnp.sum(x * cytape.numpy.random.normal(size=4)))
     x = cytape.constant(np.ones(4))
     for _ in range(2):
-        with ways.watching(x) as tape:
-            y = f(x)
+        tape, y = ways.taped(f, x)
         np.testing.assert_allclose(tape.gradient(y, x).numpy().sum(), float(y), rtol=1e-12)
 
 
@@ -123,8 +122,7 @@ def test_there_are_gradients_for_those_who_need_them():
     x, y = cytape.constant(0.5), cytape.constant(2.0)
     expected = {x.id: 2 * np.cos(0.5), y.id: np.sin(0.5)}
     for sources in [x], [y], [x, y], [x]:
-        with ways.watching(sources) as tape:
-            z = f(x, y)
+        tape, z = ways.taped(lambda sources: f(x, y), sources)
         for source, gradient in zip(sources, tape.gradient(z, sources), strict=True):
             assert float(gradient) == pytest.approx(expected[source.id])
     (derivatives,) = derivatives_of(f).values()
@@ -143,8 +141,7 @@ def test_inputs_that_stand_still_have_no_tangents(exponent):
         with np.errstate(invalid="ignore"):
             assert np.isnan(cytape.jvp(lambda y: x**y, (np.array([3.0, 3.0]),), (t,))[1][0])
         with ways.watching(variable := cytape.constant(x)) as outer:
-            with ways.watching(variable) as inner:
-                y = power(variable)
+            inner, y = ways.taped(power, variable)
             first = inner.gradient(y, variable)
         np.testing.assert_allclose(outer.gradient(first, variable).numpy(), 6 * x)
     both = cytape.function(lambda x, y: x**y)

@@ -6,7 +6,7 @@ import pytest
 import cytape
 from cytape.ops.adjoints.identity_groups import add_n, add_n_op, identity_n, may_agree, tuple_op
 from tests.cases import each
-from tests.ways import watching
+from tests.ways import taped, watching
 
 
 def test_add_n_adds():
@@ -58,8 +58,7 @@ def test_add_n_knows_the_shape_if_one_input_does():
 
 def test_each_term_has_the_gradient_of_the_sum():
     xs = [cytape.constant([1.0, 2.0]) for _ in range(3)]
-    with watching(xs) as tape:
-        y = np.sum(add_n_op(*xs) ** 2)
+    tape, y = taped(lambda xs: np.sum(add_n_op(*xs) ** 2), xs)
     for gradient in tape.gradient(y, xs):
         np.testing.assert_array_equal(gradient.numpy(), [6.0, 12.0])
 

@@ -8,7 +8,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
 from tests.cases import each
-from tests.ways import watching
+from tests.ways import taped
 
 
 @each("start, stop", [(1e-200, 1e200), (1e200, -1e-200), (-1e-200, -1e200), (0.3, 7.1)])
@@ -66,8 +66,7 @@ def test_a_range_starts_and_steps_by_tensors(arguments):
                lambda n: cnp.arange(n, None, 1.0), lambda n: cnp.arange(0.0, n)])
 def test_a_range_does_not_depend_smoothly_on_where_it_stops(call):
     n = cytape.constant(3.0)
-    with watching(n) as tape:
-        y = np.sum(call(n))
+    tape, y = taped(lambda n: np.sum(call(n)), n)
     assert (float(y), tape.gradient(y, n)) == (3.0, None)
 
 
@@ -105,6 +104,5 @@ def test_geometric_sequences_from_a_subnormal_number(start):
 def test_ends_of_many_single_numbers_have_exact_gradients():
     """A product would add them up in sequence."""
     ends = [cytape.constant(np.float32(1)), cytape.constant(np.float32(2))]
-    with watching(ends) as tape:
-        y = np.sum(np.linspace(*ends, 100_000))
+    tape, y = taped(lambda ends: np.sum(np.linspace(*ends, 100_000)), ends)
     np.testing.assert_allclose(tape.gradient(y, ends), 50_000, rtol=1e-6)

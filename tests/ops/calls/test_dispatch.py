@@ -15,7 +15,7 @@ from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import Tensor
 from tests.cases import each
-from tests.ways import gradient, watching
+from tests.ways import gradient, taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -180,8 +180,7 @@ def test_threads_that_use_an_op_for_the_first_time_at_once():
 @squares
 def test_the_way_back_can_be_recorded(square):
     x = cytape.constant(V3)
-    with watching(x) as outer:
-        first = gradient(lambda x: square(x) * x, x)
+    outer, first = taped(lambda x: gradient(lambda x: square(x) * x, x), x)
     np.testing.assert_allclose(first.numpy(), 3 * V3**2)
     second = outer.gradient(first, x)
     # The closure says that its own gradient does not depend on x.
@@ -196,8 +195,7 @@ def test_the_way_back_can_be_recorded(square):
 ], ids=["array", "tensor", "strided", "slices"])
 def test_output_gradients_of_any_form(square, seed):
     x = cytape.constant(V3)
-    with watching(x) as tape:
-        y = square(x)
+    tape, y = taped(square, x)
     gradient = tape.gradient(y, x, output_gradients=seed)
     np.testing.assert_array_equal(gradient.numpy(), 2 * V3 * [1, 10, 100])
 

@@ -11,7 +11,7 @@ import cytape.numpy as cnp
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
-from tests.ways import watching
+from tests.ways import taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -93,8 +93,7 @@ def test_a_dtype_may_be_asked_for_and_is_differentiable(function, args):
 def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
     x = cytape.constant(V3)
     before = np.array(other)
-    with watching(x) as tape:
-        y = x * other
+    tape, y = taped(lambda x: x * other, x)
     if isinstance(other, np.ndarray):
         other += 100
     elif isinstance(other, list):

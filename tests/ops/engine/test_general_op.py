@@ -13,7 +13,7 @@ from cytape.tensor.tensor import live_tensors, tensor_of
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.forward_mode import tangent_of
-from tests.ways import watching
+from tests.ways import taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -145,8 +145,7 @@ def test_attributes_are_kept_as_long_as_the_entry():
 def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
     op = GeneralOp("Multiply", np.multiply, lambda op, g: (g * op.inputs[1], g * op.inputs[0]))
     x = cytape.constant(V3)
-    with watching(x) as tape:
-        y = op(x, other)
+    tape, y = taped(lambda x: op(x, other), x)
     other[0] = 100.0
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), V3)
 

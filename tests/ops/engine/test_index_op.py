@@ -13,7 +13,7 @@ import cytape.numpy as cnp
 from cytape.ops.engine.index_op import index_in_batch
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
-from tests.ways import gradient, watching
+from tests.ways import gradient, taped, watching
 
 SLICES = [
     slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(None, None, 2),
@@ -278,8 +278,7 @@ def test_a_gradient_that_lies_strided():
 
 def test_the_second_derivative():
     x = cytape.constant(numbers(6))
-    with watching(x) as outer:
-        first = gradient(lambda x: np.sum(x[1:] ** 3 * x[:-1]), x)
+    outer, first = taped(lambda x: gradient(lambda x: np.sum(x[1:] ** 3 * x[:-1]), x), x)
     a = x.numpy()
     expected = np.append(0, 6 * a[1:] * a[:-1] + 3 * a[1:] ** 2)
     expected[:-1] += 3 * a[1:] ** 2

@@ -12,7 +12,7 @@ from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
 from tests.ops.specs_linalg import OUTER_SHAPES, VECTOR_SHAPES
-from tests.ways import gradient, watching
+from tests.ways import gradient, taped, watching
 
 SHAPES = [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 3), (3, 1)),
@@ -92,8 +92,7 @@ def test_only_one_operand_is_followed(position):
     a, b = draw((2, 3)), draw((3, 4), seed=1)
     operands = [a, b]
     x = operands[position] = cytape.constant(operands[position])
-    with watching(x) as tape:
-        y = operands[0] @ operands[1]
+    tape, y = taped(lambda x: operands[0] @ operands[1], x)
     expected = np.ones((2, 4)) @ b.T if position == 0 else a.T @ np.ones((2, 4))
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected)
 
@@ -102,8 +101,7 @@ def test_an_ndarray_operand_is_taken_as_it_was_when_the_product_was_computed():
     a = draw((2, 3))
     before = a.copy()
     x = cytape.constant(draw((3, 4), seed=1))
-    with watching(x) as tape:
-        y = a @ x
+    tape, y = taped(lambda x: a @ x, x)
     a[:] = 100
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), before.T @ np.ones((2, 4)))
 
@@ -226,8 +224,7 @@ def test_one_tensor_as_both_operands_of_an_outer_product():
 def test_a_gradient_that_a_sum_repeats(left, right):
     a, b = draw(left), draw(right, seed=1)
     x, y = cytape.constant(a), cytape.constant(b)
-    with watching(x, y) as tape:
-        z = cnp.sum(x @ y)
+    tape, z = taped(lambda x, y: cnp.sum(x @ y), x, y)
     by_x, by_y = tape.gradient(z, [x, y])
     a, b = np.atleast_2d(a), as_columns(b)
     ones = np.ones((len(a), b.shape[1]))

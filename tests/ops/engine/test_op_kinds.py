@@ -18,7 +18,7 @@ from cytape.ops.kernels.partial_tracer import partials_of
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.forward_mode import followed, tangent_of
-from tests.ways import gradients, watching
+from tests.ways import gradients, taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -178,8 +178,7 @@ def test_what_was_recorded_keeps_the_declaration_it_was_recorded_with(name):
     with graph.as_default():
         p = graph.placeholder("float64", (3,))
         y = first(p)
-    with watching(x, persistent=True) as tape:
-        eager = first(x)
+    tape, eager = taped(first, x, persistent=True)
     with pytest.warns(UserWarning, match="declared before"):
         second = declared(5.0)
     first = None

@@ -6,7 +6,7 @@ import cytape
 import cytape.numpy as cnp
 from tests.cases import each
 from tests.ops.forward_mode import tangent_of
-from tests.ways import gradients, watching
+from tests.ways import gradients, taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -51,8 +51,7 @@ def test_gradients_of_a_sum_are_those_of_ones_to_the_bit(op, layout):
 
 def test_a_factor_is_shown_as_the_gradient_of_the_other_and_does_not_change():
     x, y = cytape.constant(np.arange(5000.0)), cytape.Variable(np.arange(5000.0) + 1)
-    with watching(x) as tape:
-        total = cnp.sum(x * y)
+    tape, total = taped(lambda x: cnp.sum(x * y), x)
     of_x, of_y = tape.gradient(total, [x, y])
     assert np.shares_memory(of_x.numpy(), y.numpy()) and np.shares_memory(of_y.numpy(), x.numpy())
     assert len({x.id, y.id, of_x.id, of_y.id}) == 4
@@ -131,8 +130,7 @@ def test_a_tangent_has_the_shape_and_dtype_of_the_output():
 
 def test_a_tangent_can_be_differentiated():
     x, v = cytape.constant(V3), cytape.constant([1.0, 2.0, 3.0])
-    with watching(x) as tape:
-        tangent = tangent_of(cnp.sin, (x, v))
+    tape, tangent = taped(lambda x: tangent_of(cnp.sin, (x, v)), x)
     np.testing.assert_allclose(tape.gradient(tangent, x).numpy(), -np.sin(V3) * [1, 2, 3])
 
 
@@ -145,8 +143,7 @@ def test_the_tangent_of_a_gradient_is_the_same_by_programs_and_on_tensors(dtype,
 
     def products():
         with cytape.ForwardAccumulator([x, y], [dx, dy[:1] if shape else dy]) as accumulator:
-            with watching(x, y) as tape:
-                z = cnp.exp(x * y) / (x + cnp.sin(y) * cnp.sin(y) + 3)
+            tape, z = taped(lambda x, y: cnp.exp(x * y) / (x + cnp.sin(y) * cnp.sin(y) + 3), x, y)
             gradients = tape.gradient(z, [x, y])
         return accumulator.jvp(gradients)
 

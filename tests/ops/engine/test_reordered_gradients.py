@@ -5,7 +5,7 @@ import numpy as np
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ways import gradient, watching
+from tests.ways import gradient, taped, watching
 
 SHAPE = (4, 6, 5, 2)
 
@@ -66,14 +66,12 @@ def test_gradients_go_back_to_where_elements_came_from(use, weighted, rng):
 ], ids=["transpose", "reshape", "flip", "slices", "moveaxis", "ravel"])
 def test_they_are_shown_not_copied(reorder, rng):
     x = cytape.constant(rng.normal(size=SHAPE))
-    with watching(x) as tape:
-        y = reorder(x)
+    tape, y = taped(reorder, x)
     given = cytape.constant(rng.normal(size=y.shape))
     gradient = tape.gradient(y, x, output_gradients=given)
     assert np.shares_memory(gradient.numpy(), given.numpy())
 
-    with watching(x) as tape:
-        y = cnp.sum(reorder(x))
+    tape, y = taped(lambda x: cnp.sum(reorder(x)), x)
     assert not any(tape.gradient(y, x).numpy().strides)
 
 

@@ -14,7 +14,7 @@ from cytape.ops.sparse_sums import densify
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
-from tests.ways import gradient, watching
+from tests.ways import gradient, taped, watching
 
 DTYPES = ["float16", "float32", "float64", "longdouble", "complex64", "complex128"]
 SHAPES = [(), (3,), (2, 3), (0, 3), (5000,)]
@@ -75,8 +75,7 @@ def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, record
 def test_terms_may_lie_in_memory_in_any_way(lay_out):
     x = cytape.constant(np.ones((3, 3)))
     weights = np.arange(9.0).reshape(3, 3)
-    with watching(x) as tape:
-        y = [x * weights, lay_out(x) * weights, x]
+    tape, y = taped(lambda x: [x * weights, lay_out(x) * weights, x], x)
     gradient = tape.gradient(y, x)
     expected = sum(cytape.grad(lambda x, f=f: np.sum(f(x)))(np.ones((3, 3))) for f in [
         lambda x: x * weights, lambda x: lay_out(x) * weights, lambda x: x])
@@ -86,8 +85,7 @@ def test_terms_may_lie_in_memory_in_any_way(lay_out):
 def test_summing_leaves_the_terms_as_they_are():
     x = cytape.constant(np.ones(5000))
     seeds = [cytape.constant(np.full(5000, float(i))) for i in range(1, 4)]
-    with watching(x, persistent=True) as tape:
-        y = [cnp.positive(x) for _ in seeds]
+    tape, y = taped(lambda x: [cnp.positive(x) for _ in seeds], x, persistent=True)
     gradient = tape.gradient(y, x, output_gradients=seeds)
     np.testing.assert_array_equal(gradient.numpy(), np.full(5000, 6.0))
     for i, seed in enumerate(seeds):
@@ -104,22 +102,19 @@ def test_the_same_gradient_twice_is_doubled():
 def test_a_gradient_that_passes_through_is_not_copied():
     seed = cytape.constant(np.ones(5000))
     x = cytape.constant(np.ones(5000))
-    with watching(x) as tape:
-        y = x + 1.0
+    tape, y = taped(lambda x: x + 1.0, x)
     assert np.shares_memory(tape.gradient(y, x, output_gradients=seed).numpy(), seed.numpy())
 
 
 def test_terms_of_nan_and_infinity():
     x = cytape.constant([1.0, 1.0])
-    with watching(x) as tape:
-        y = [x * np.inf, x * -np.inf, x * np.array([0.0, np.nan])]
+    tape, y = taped(lambda x: [x * np.inf, x * -np.inf, x * np.array([0.0, np.nan])], x)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [np.nan, np.nan])
 
 
 def test_a_sum_can_be_differentiated_again():
     x = cytape.constant(2.0)
-    with watching(x) as outer:
-        first = gradient(lambda x: x * x * x + x * x + 5.0 * x, x)
+    outer, first = taped(lambda x: gradient(lambda x: x * x * x + x * x + 5.0 * x, x), x)
     assert (float(first), float(outer.gradient(first, x))) == (21.0, 14.0)
 
 
@@ -150,8 +145,7 @@ def test_sparse_gradients_stay_sparse_until_a_dense_one_comes(n_sparse, n_dense,
 
 def test_a_sparse_gradient_on_its_way_becomes_dense():
     x = cytape.constant(np.ones((4, 2)))
-    with watching(x) as tape:
-        y = cytape.gather(x * 3.0, [1, 1])
+    tape, y = taped(lambda x: cytape.gather(x * 3.0, [1, 1]), x)
     gradient = tape.gradient(y, x)
     assert type(gradient) is cytape.Tensor
     np.testing.assert_array_equal(gradient.numpy(), 6 * np.eye(4)[1][:, None] * np.ones(2))
@@ -159,8 +153,7 @@ def test_a_sparse_gradient_on_its_way_becomes_dense():
 
 def test_sparse_gradients_of_a_large_table_stay_small():
     table = cytape.constant(np.zeros((1_000_000, 4), np.float32))
-    with watching(table) as tape:
-        y = [cytape.gather(table, [i]) for i in range(20)]
+    tape, y = taped(lambda table: [cytape.gather(table, [i]) for i in range(20)], table)
     gradient = tape.gradient(y, table)
     assert isinstance(gradient, cytape.IndexedSlices)
     assert gradient.values.shape == (20, 4)
@@ -169,8 +162,7 @@ def test_sparse_gradients_of_a_large_table_stay_small():
 def test_a_sparse_gradient_through_a_variable():
     v = cytape.Variable(np.ones((4, 2)))
     v.assign(np.zeros((4, 2)))
-    with cytape.GradientTape() as tape:
-        y = cytape.gather(v, [2, 2])
+    tape, y = taped(lambda: cytape.gather(v, [2, 2]))
     np.testing.assert_array_equal(densify(tape.gradient(y, v)).numpy()[2], [2, 2])
 
 
@@ -370,8 +362,7 @@ def test_output_gradients_belong_to_the_user(size):
         for function in (lambda x: x, cnp.positive, cnp.negative, lambda x: x * x, lambda x: x - x,
                          lambda x: x + 1.0, lambda x: [x, x], lambda x: [x + 1.0, x * 2.0],
                          lambda x: x[::-1] + x):
-            with watching(x, persistent=True) as tape:
-                z = function(x)
+            tape, z = taped(function, x, persistent=True)
             seeds = [given] * len(z) if isinstance(z, list) else given
             first = tape.gradient(z, x, output_gradients=seeds)
             copy = first.numpy().copy()
@@ -385,8 +376,7 @@ def test_output_gradients_belong_to_the_user(size):
 @SIZED
 def test_an_array_that_is_given_may_change_afterwards(size):
     x, seed = cytape.constant(np.resize(VALUES, size)), np.ones(size)
-    with watching(x) as tape:
-        y = x + 1.0
+    tape, y = taped(lambda x: x + 1.0, x)
     gradient = tape.gradient(y, x, output_gradients=seed)
     seed += 5
     np.testing.assert_array_equal(gradient.numpy(), np.ones(size))

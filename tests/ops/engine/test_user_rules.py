@@ -14,7 +14,7 @@ from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.engine.test_op_kinds import gradient
 from tests.ops.forward_mode import tangent_of
-from tests.ways import watching
+from tests.ways import taped
 
 V3 = np.array([0.5, -1.0, 2.0])
 COUNTER = itertools.count()
@@ -52,8 +52,7 @@ def test_a_gradient_may_be_registered_when_ops_were_recorded_already(name):
     """The tape keeps the op, not its rule."""
     op = general(name, np.square)
     x = cytape.constant(V3)
-    with watching(x) as tape:
-        y = op(x)
+    tape, y = taped(op, x)
     cytape.register_gradient(name)(lambda op, g: 2 * op.inputs[0] * g)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), 2 * V3)
 
@@ -125,8 +124,7 @@ def test_a_disabled_gradient_is_an_error_where_it_arrives(first):
     if not first:
         disable_gradient(name)
     x = cytape.constant(3.0)
-    with watching(x) as tape:
-        y = op(x)
+    tape, y = taped(op, x)
     with pytest.raises(LookupError, match=f"gradient of op '{name}' is disabled") as info:
         tape.gradient(y, x)
     assert ("no use" in str(info.value)) is first

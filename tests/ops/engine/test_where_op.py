@@ -14,7 +14,7 @@ from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
 from tests.cases import each
 from tests.ops.specs_elementwise import WHERE_SHAPES as SHAPES
-from tests.ways import gradients, watching
+from tests.ways import gradients, taped, watching
 
 LAYOUTS = {
     "contiguous": lambda x: x, "fortran": np.asfortranarray,
@@ -250,8 +250,7 @@ def test_in_traced_functions(shapes, dtype):
 
     @cytape.function
     def both(c, x, y):
-        with watching(x, y) as tape:
-            z = cnp.where(c, x, y)
+        tape, z = taped(lambda x, y: cnp.where(c, x, y), x, y)
         return z, *tape.gradient(z, [x, y])
 
     for _ in range(3):

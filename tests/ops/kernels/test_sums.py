@@ -155,8 +155,7 @@ def test_negative_zero_infinity_and_nan_are_added_as_numpy_does(size):
     special = np.resize([-0.0, 0.0, np.inf, -np.inf, np.nan, 1.0], size)
     other = np.resize(np.roll(special, 2), size)
     x = cytape.constant(np.ones(size))
-    with ways.watching(x) as tape:
-        y = [x + 1.0, x + 2.0]
+    tape, y = ways.taped(lambda x: [x + 1.0, x + 2.0], x)
     with np.errstate(all="ignore"):
         found = tape.gradient(y, x, output_gradients=[special, other]).numpy()
         expected = special + other

@@ -8,7 +8,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.special_kernels import extrema
 from tests.cases import each
-from tests.ways import gradient, gradients, watching
+from tests.ways import gradient, gradients, taped, watching
 
 INF, NAN = np.inf, np.nan
 PAIRS = np.array([
@@ -92,7 +92,6 @@ def test_the_parts_of_a_clip_add_up(low, high):
     """Array and bounds get the gradient between them, also where the bounds are the wrong way."""
     x = np.array([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, INF, -INF, NAN])
     operands = [cytape.constant(x), *[cytape.constant(np.full(9, bound)) for bound in (low, high)]]
-    with watching(operands) as tape:
-        y = cnp.clip(*operands)
+    tape, y = taped(lambda operands: cnp.clip(*operands), operands)
     np.testing.assert_array_equal(y, np.clip(x, low, high))
     np.testing.assert_array_equal(np.sum(tape.gradient(y, operands), axis=0), np.ones(9))

@@ -8,7 +8,7 @@ from cytape.errors import DetachedError
 from cytape.ops.submodules import factorizations
 from cytape.testing import check_grads
 from tests.cases import each
-from tests.ways import watching
+from tests.ways import taped, watching
 
 A = np.array([[2.0, 1.0], [0.5, 3.0], [1.0, -1.0]])
 H = np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]])
@@ -18,8 +18,7 @@ H = np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]])
 def test_one_triangle_is_read_and_the_gradient_is_hermitian(upper):
     unread = H + np.array([[0, 0], [9, 0]] if upper else [[0, 9], [0, 0]])
     x = cytape.constant(unread)
-    with watching(x) as tape:
-        y = np.linalg.cholesky(x, upper=upper)
+    tape, y = taped(lambda x: np.linalg.cholesky(x, upper=upper), x)
     np.testing.assert_array_equal(y, np.linalg.cholesky(unread, upper=upper))
     gradient = tape.gradient(y, x).numpy()
     np.testing.assert_allclose(gradient, gradient.conj().T, rtol=1e-14)
@@ -118,7 +117,6 @@ def test_no_gradient_of_the_zeros_of_cholesky_is_read(n, dtype, upper):
     for result in (found(a), traced(a), cytape.vmap(found)(a[None])[0]):
         np.testing.assert_allclose(result, expected, 1e-9, 1e-12)
     x = cytape.constant(a)
-    with watching(x) as tape:
-        y = found(x)
+    tape, y = taped(found, x)
     np.testing.assert_allclose(y, expected, 1e-9, 1e-12)
     assert np.isfinite(tape.gradient(y, x)).all()

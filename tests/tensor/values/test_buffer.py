@@ -12,7 +12,7 @@ from cytape.ops.declare import general
 from cytape.tensor.values.buffer import release_kept
 from tests.resident import needs_rollup, resident_bytes
 from tests.threads import in_threads
-from tests.ways import watching
+from tests.ways import taped
 
 MEBIBYTE = 1 << 20
 SMALLEST = 2049  # elements of float64 that are too many for Python's allocator
@@ -135,8 +135,7 @@ def test_an_array_of_more_than_that_is_not():
 
 def test_a_gradient_leaves_its_memory_too():
     x = cytape.constant(np.linspace(0, 1, 50_000))
-    with watching(x) as tape:
-        y = cnp.sin(x) * cnp.exp(x)
+    tape, y = taped(lambda x: cnp.sin(x) * cnp.exp(x), x)
     gradient = tape.gradient(y, x)
     expected = gradient.numpy().copy()
     del tape, y
@@ -164,8 +163,7 @@ def test_an_impossible_size_is_a_memory_error():
 
 def test_memory_of_numpys_functions_is_kept_too():
     x = cytape.constant(np.linspace(0.0, 1.0, MEBIBYTE))
-    with watching(x) as tape:
-        y = cnp.std(x)
+    tape, y = taped(cnp.std, x)
     gradient = tape.gradient(y, x)
     expected = gradient.numpy().copy()
     del y, tape

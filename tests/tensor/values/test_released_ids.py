@@ -14,7 +14,7 @@ from cytape.tensor.recording.state import Recorder, TangentRecorder, suspended
 from tests.cases import each
 from tests.tensor.watching import following
 from tests.threads import in_thread
-from tests.ways import watching
+from tests.ways import taped, watching
 
 
 def recording(x):
@@ -57,8 +57,7 @@ def test_what_a_release_runs_may_make_and_drop_tapes():
         def __del__(self):
             self.more.pop()
             self.more = None
-            with watching(x) as tape:
-                y = x * x
+            tape, y = taped(lambda x: x * x, x)
             released.append(tape.gradient(y, x).item())
 
     y = cytape.custom_gradient(lambda x: (2.0 * x, Deleter()))(x)
