@@ -22,6 +22,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 SECTION = re.search(r"^## Adding an op\n(.*?)^## ", PAGE.read_text() if PAGE.exists() else
                     "## Adding an op\n## ", re.S | re.M)[1]
 EXAMPLES = re.findall(r"```python\n(.*?)```", SECTION, re.S)
+assert len(EXAMPLES) == (3 if PAGE.exists() else 0)  # an installed package has no pages
 NAMES = {"np": cnp, "math": math, "Spec": Spec, "softmax": nn.softmax, "elementwise": elementwise,
          "general": general, "multilinear": multilinear, "along": along, "stacked": stacked,
          "reduced_shape": reduced_shape}

@@ -192,8 +192,9 @@ def _reshaping(name, forward, shape_rule, unknown=None):
     )  # fmt: skip
 
 
-# A second operand, if there is one, has the shape of the result; or its elements are the extents,
-# of which the attribute tells as much as the graph knows.
+# The attribute `shape` is the shape of the result if there is no second operand. If there is one
+# and no attribute, the result gets the shape of the operand. If there are both, the elements of the
+# operand are the extents, and the attribute is the shape as far as the graph knows it, or None.
 reshape_op = structural(
     "Reshape", _reshape, None, transpose=_reshape_back, shape_rule=known_shapes.reshape, moving=1,
     batch=_reshape_in_batch, same_if_same_spec=True,

@@ -43,7 +43,7 @@ def of_all_members(
     values : dict of int to Value
         What stands for the placeholders.
     extent : int or None
-        How many members there are; None if only a run tells.
+        The number of members; None if it is known only at run time.
     """
     members = _Members(graph, targets, values, extent)
     looped, after = _looped(graph, members.call())

@@ -281,7 +281,7 @@ class GradientModel:
 
 
 def is_view(op: Any) -> bool:
-    """Tell whether an op returns its operand, at most in another shape or transposed.
+    """Return whether an op returns its operand, at most in another shape or transposed.
 
     Other views count as arrays: they stand for the operand, which lives as long as they do.
     """

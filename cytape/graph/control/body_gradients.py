@@ -164,9 +164,9 @@ def body_gradient(
             *next_seeds, *[total + of_wanted[i] for total, i in zip(sums, summed, strict=True)],
             *[of_wanted[i] for i in sliced])]
         moving, slices = inputs[:first_same], inputs[n_variables:first_same]
-        told = residuals(graph, moving, seeds + sums + seeds_of_kept, part.first_of_derivative,
-                         results, slices + seeds_of_kept)
-        parts = stackable(graph, told)
+        needed = residuals(graph, moving, seeds + sums + seeds_of_kept, part.first_of_derivative,
+                           results, slices + seeds_of_kept)
+        parts = stackable(graph, needed)
     # Captured tensors are loop-invariant, too.
     same = inputs[first_same:] + [graph.tensor_at(symbol) for _, symbol in graph.captures]
     captured = [tensor for tensor, _ in graph.captures]
@@ -177,7 +177,7 @@ def body_gradient(
         forward = extracted(graph, moving + same, outputs + residual_parts)
         if not captured:
             forward.history_of = body
-    sources = [*zip(told, parts, strict=True), *[(x, [x]) for x in slices + seeds_of_kept]]
+    sources = [*zip(needed, parts, strict=True), *[(x, [x]) for x in slices + seeds_of_kept]]
     used = read_of(graph, results, [x for x, _ in sources] + same, seeds + sums)
     read = {graph.symbol_of(x): x for i in used if i < len(sources) for x in sources[i][1]}
     place_of = {graph.symbol_of(x): i

@@ -168,16 +168,16 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     if not found:
         return [None] * len(inputs)
     results = [part.all_results(found, stand_in) for part in parts]
-    told = []
+    needed = []
     for part, other, seeds, own_results in zip(
             parts, reversed(parts), all_seeds, results, strict=True):
-        told.append(residuals(
+        needed.append(residuals(
             part.graph, part.inputs, seeds, part.first_of_derivative, own_results, part.inputs,
-            functools.partial(_can_be_told, part, other)))
-    kept = _kept(inputs[0], parts, told)
+            functools.partial(_can_be_kept, part, other)))
+    kept = _kept(inputs[0], parts, needed)
     bodies, all_passed = [], []
-    for part, own_told, own_kept, own_results in zip(parts, told, kept, results, strict=True):
-        arguments, actual = own_told + part.arguments, own_kept + part.actual
+    for part, own_needed, own_kept, own_results in zip(parts, needed, kept, results, strict=True):
+        arguments, actual = own_needed + part.arguments, own_kept + part.actual
         used = read_of(part.graph, own_results, arguments)
         body, given = part.extracted([arguments[i] for i in used], [actual[i] for i in used],
                                      own_results, part.graph.stateful)
@@ -188,14 +188,14 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
 
 
 def _kept(
-    predicate: Tensor, parts: Sequence[_Part], told: Sequence[Sequence[Tensor]]
+    predicate: Tensor, parts: Sequence[_Part], needed: Sequence[Sequence[Tensor]]
 ) -> list[list[Tensor]]:
     """Repeat the branch to get the residuals; return those of each branch."""
-    slots: list[list[Any]] = [[x, None] for x in told[0]]
+    slots: list[list[Any]] = [[x, None] for x in needed[0]]
     places: list[list[int]] = [list(range(len(slots))), []]
-    for x in told[1]:  # shares an output with an equal residual of the other branch, if any
+    for x in needed[1]:  # shares an output with an equal residual of the other branch, if any
         kind = _kind(parts[1], parts[0], x)
-        place = next((i for i, (other, own) in enumerate(slots[: len(told[0])]) if own is None
+        place = next((i for i, (other, own) in enumerate(slots[: len(needed[0])]) if own is None
                       and _kind(parts[0], parts[1], other) == kind), len(slots))
         if place == len(slots):
             slots.append([None, x])
@@ -217,7 +217,7 @@ def _kept(
     return [[history[place] for place in of_part] for of_part in places]
 
 
-def _can_be_told(part: _Part, other: _Part, x: Tensor) -> bool:
+def _can_be_kept(part: _Part, other: _Part, x: Tensor) -> bool:
     return _kind(part, other, x) is not None
 
 
@@ -230,7 +230,7 @@ def _kind(part: _Part, other: _Part, x: Tensor) -> Any:
         if argument.spec.extents is spec.extents and any(passed is y for y in other.passed):
             return passed.id, spec.dtype
     made_by = part.graph.ops[part.graph.node_of(part.graph.symbol_of(x))]
-    if isinstance(made_by, (LoopOp, CondOp)) and is_ragged(spec):  # rows of iterations: no one
+    if isinstance(made_by, (LoopOp, CondOp)) and is_ragged(spec):  # rows of iterations
         return tuple(spec.shape), spec.dtype
     return None
 

@@ -43,7 +43,7 @@ def residuals(
     first_backward: int,
     results: Sequence[Tensor],
     given: Iterable[Tensor],
-    can_be_told: Callable[[Tensor], bool] = lambda _: True,
+    can_be_kept: Callable[[Tensor], bool] = lambda _: True,
 ) -> list[Tensor]:
     """Find the values of the forward part that the backward part of a graph needs.
 
@@ -61,21 +61,21 @@ def residuals(
         Of the gradient.
     given : iterable of Tensor
         The moving arguments that the backward part takes anyway.
-    can_be_told : callable, optional
+    can_be_kept : callable, optional
         Called with a tensor; returns whether it can be a residual. Others are recomputed.
     """
     kinds = _kinds(graph, moving, seeds, first_backward, results)
-    told = {graph.symbol_of(x) for x in given}
+    at_hand = {graph.symbol_of(x) for x in given}
     found: dict[int, None] = {}
     seen: set[int] = set()
     stack = [graph.symbol_of(x) for x in reversed(results)]
     while stack:
         symbol = stack.pop()
-        if symbol in seen or symbol in told:
+        if symbol in seen or symbol in at_hand:
             continue
         seen.add(symbol)
         node = graph.node_of(symbol)
-        if kinds[node] == _FORWARD and not _is_free(graph, node) and can_be_told(
+        if kinds[node] == _FORWARD and not _is_free(graph, node) and can_be_kept(
                 graph.tensor_at(symbol)):
             found[symbol] = None
         else:

@@ -92,7 +92,7 @@ cdef class BranchProgram(Subprogram):
     cdef list branches         # Code for true, for false
     cdef tuple positions       # of the operands of each
     cdef int n_operands
-    cdef frozenset stacks      # which of the outputs are
+    cdef frozenset stacks      # the outputs that are stacks
 
     cdef int moved(self, int which, int output) except -2:
         """Return the operand in whose memory a branch leaves an output, or -1."""

@@ -38,7 +38,7 @@ def written_before(index):
 
 @cython.final
 cdef class CheckProgram(Subprogram):
-    cdef npy_intp n_places, n_rows   # of what is marked; -1: places are compared with an operand
+    cdef npy_intp n_places, n_rows   # that are marked; -1: places are compared with an operand
 
     cdef Runner new_runner(self):
         cdef CheckRunner runner = CheckRunner()

@@ -67,7 +67,7 @@ cdef class Accumulation:
         return self.uses[symbol] == 1 and self.n_places(node) > 0
 
     cdef int n_places(self, int32_t node) except -2:
-        """How many operands are part of the index at which a node adds; -1 if it does not."""
+        """Return the number of operands in the index at which a node adds; -1 if it does not."""
         if node == ABSENT or not adds_part(<Op>self.source.ops[node]) or (
                 self.rewriting.pinned[node]):
             return -1

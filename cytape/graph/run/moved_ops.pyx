@@ -33,7 +33,7 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
     cdef Moves moves
     cdef int32_t symbol, i, n_strided = 0
     cdef bint is_in_order
-    if n_inputs > 1 and op.moving == 1:  # the other only has the shape of the result
+    if n_inputs > 1 and op.moving == 1:  # the second one only has the result's shape
         if row.n_outputs > 1:
             return False
         n_inputs, attrs = 1, {**attrs, "shape": code.spec(row.first_output).shape}

@@ -115,7 +115,7 @@ def _shared_index(call: BatchedCall, specs: Sequence[Spec]) -> tuple[Any, int]:
 
 
 def _n_axes(part: Any) -> int:
-    """Return how many axes an array of an index stands for in the result."""
+    """Return the number of axes of the result that come from an array in an index."""
     return 1 if isinstance(part, bool) or part.dtype == bool else part.ndim
 
 
@@ -127,8 +127,8 @@ class _OwnIndex(NamedTuple):
 
     tensors: list           # tensors in the index, the positions of the members last
     parts: tuple
-    place: int              # how many axes of what one member selects are before those of arrays
-    depth: int              # how many axes these are
+    place: int              # axes before those of arrays, in the selection of one member
+    depth: int              # the number of axes of arrays
 
     def in_front(self, x: Any, batch: bool = True) -> Any:
         """Put the axes of arrays where NumPy has them for all members: behind that of members."""
@@ -157,8 +157,8 @@ def _own_index(call: BatchedCall, spec: Spec, first: int, stop: int) -> _OwnInde
     if any(part is Ellipsis for part in parts):
         at = next(i for i, part in enumerate(parts) if part is Ellipsis)
         whole = spec.ndim - sum(part is not None for part in parts) + 1
-        if not whole and _places(parts[:at]) and _places(parts[at + 1:]):  # it still parts them
-            return None
+        if not whole and _places(parts[:at]) and _places(parts[at + 1:]):
+            return None  # NumPy puts the axes of arrays first on account of the ellipsis
         parts = (*parts[:at], *[slice(None)] * whole, *parts[at + 1:])
     places = _places(parts)
     depth = max([one.ndim for one in specs] + [
@@ -172,5 +172,5 @@ def _own_index(call: BatchedCall, spec: Spec, first: int, stop: int) -> _OwnInde
 
 
 def _places(parts: Sequence[Any]) -> list[int]:
-    """Return where in an index there are integers and arrays."""
+    """Return the positions of integers and arrays in an index."""
     return [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]

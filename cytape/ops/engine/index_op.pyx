@@ -105,7 +105,7 @@ cdef class IndexOp(GeneralOp):
         if origin is not None and not is_number(index, (<Tensor>result).held.spec):
             if find_bytes(index, origin.held.spec, &start, &stop):
                 return note_region(result, origin, self, index, start, stop)
-            # A handle of one that is written to would name another value.
+            # After a write to an operand its handle would have another value.
             return note_view(result, origin, self, filled_in(index, [
                 another_handle((<Tensor>x).held) if type(x) is Tensor else x
                 for x in inputs[1:]]))

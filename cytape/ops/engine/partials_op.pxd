@@ -21,7 +21,7 @@ cdef class PartialsOp(Op):
     cdef readonly tuple partials
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
     cdef PyObject* program_of[3]  # MAX_INPUTS; the same, borrowed
-    cdef list programs_of_ones   # the same where the output's gradient is 1; each made at first use
+    cdef list programs_of_ones   # those for an output's gradient of 1; each made at first use
     # By the inputs whose gradients they compute, one bit each, and a bit for an upstream gradient
     # of ones; made at first use.
     cdef list shared_programs

@@ -6,7 +6,7 @@ from cytape.ops.shapes import joining_shapes, shape_rules
 
 
 def reshape(Spec x not None, Spec like=None, *, shape=..., order="C", **options):
-    """Infer the spec of a reshape; `ops/shaping.py` says what a second operand is."""
+    """Infer the spec of a reshape; `reshape_op` explains its operands."""
     if like is not None:
         return spec_like(like, x.dtype) if shape is ... else symbolic_spec(shape, x.dtype)
     cdef npy_intp dims[MAX_AXES]

@@ -31,7 +31,7 @@ cdef extern from *:
     #define CYTAPE_PART 512  /* elements, of which it is known whether one is the extremum */
 
     /* Of a vector: what lies between the parts with the first and the last of the extrema is
-       looked at once more, all others are written at once, or left alone. */
+       read again, all others are written at once, or left alone. */
     #define CYTAPE_SHARE(type, kind, OF, SIGNED, AT) \\
         CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_line_##kind( \\
                 const type gradient, const type *x, const type y, type *out, npy_intp n, \\
