@@ -17,9 +17,8 @@ from typing import Any
 from cytape.graph.control.body_checks import check_branches, is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp, output_specs
 from cytape.graph.control.residuals import extracted, read_of, residuals
-from cytape.graph.model.body_flow import RUNS, Run
+from cytape.graph.model.body_flow import Run
 from cytape.graph.tracing.body_tools import (
-    REPEATED,
     Operands,
     added,
     dense,
@@ -277,8 +276,8 @@ _OPTIONAL: dict[str, Any] = {
 cond_op = enter(CondOp("Cond", _vjp, _jvp, shape_rule=_shape_rule, **_OPTIONAL))
 stateful_cond_op = enter(
     CondOp("StatefulCond", _vjp, _jvp, shape_rule=_shape_rule,
-           saved_outputs=range(1 << 30), **_OPTIONAL))
-stateful_cond_op.stateful = True
-REPEATED[stateful_cond_op] = lambda inputs, outputs, attrs: call_branch(
-    inputs[0], *_repeatable_branches(inputs, outputs, attrs))
-RUNS[stateful_cond_op] = lambda attrs: list(map(Run, attrs["branches"], attrs["positions"]))
+           saved_outputs=range(1 << 30), **_OPTIONAL)).described(
+    stateful=True,
+    repeated=lambda inputs, outputs, attrs: call_branch(
+        inputs[0], *_repeatable_branches(inputs, outputs, attrs)),
+    runs=lambda attrs: list(map(Run, attrs["branches"], attrs["positions"])))

@@ -26,10 +26,7 @@ from cytape.graph.control.body_gradients import (
 from cytape.graph.control.checkpointed_while import Checkpoints, checkpointed_gradients, final_seeds
 from cytape.graph.control.control_ops import LoopOp
 from cytape.graph.control.row_counts import shared_lengths
-from cytape.graph.model.body_flow import RUNS
 from cytape.graph.tracing.body_tools import (
-    GIVEN,
-    REPEATED,
     Operands,
     added,
     derived,
@@ -311,11 +308,9 @@ _RULES: dict[str, Any] = {
     "shape_rule": loop_specs,
 }
 loop_op = enter(LoopOp("While", _vjp, _jvp, **_RULES))
-stateful_loop_op = enter(LoopOp("StatefulWhile", _vjp, _jvp, **_RULES))
-stateful_loop_op.stateful = True
+stateful_loop_op = enter(LoopOp("StatefulWhile", _vjp, _jvp, **_RULES)).described(
+    stateful=True, given=_given,
+    repeated=lambda inputs, outputs, attrs: Loop.repeated(inputs, outputs, attrs, True).call(),
+    runs=lambda attrs: [LoopAttributes(**attrs).run()])
 snapshots_op = enter(LoopOp(
     "WhileSnapshots", saved_inputs=(), differentiable=False, shape_rule=loop_specs))
-GIVEN[stateful_loop_op] = _given
-REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
-    inputs, outputs, attrs, True).call()
-RUNS[stateful_loop_op] = lambda attrs: [LoopAttributes(**attrs).run()]

@@ -25,19 +25,14 @@ from cytape.graph.differentiation.reach import (
     nodes_between,
     reach,
 )
-from cytape.graph.model.graph_variables import read_variable_op
 from cytape.ops.adjoints.conform import fill_like
-from cytape.ops.adjoints.identity_groups import identity_n_op, tuple_op
+from cytape.ops.adjoints.identity_groups import tuple_op
 from cytape.ops.calls.symbolic import in_graph
-from cytape.ops.creation import identity_op
 from cytape.ops.engine.node_vspace import gradients_of_node, takes_none
 from cytape.ops.engine.user_rules import gradient_rule
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.recording.state import building_under
 from cytape.tensor.tensor import Tensor
-
-# Each output is the input at the same position, and so are the gradients, sparse or not.
-_IDENTITIES = frozenset([identity_op, identity_n_op, read_variable_op, tuple_op])
 
 
 class StandIns(Protocol):
@@ -207,7 +202,7 @@ class Backward:
     ) -> list[Any]:
         graph = self._graphs[level]
         op, override = graph.ops[node], graph.gradient_override_of(node)
-        passed = override is None and op in _IDENTITIES
+        passed = override is None and op.passes_gradients
         inputs_of, outputs_of = node, -1
         if self._stand_ins is not None and level == 0 and not passed:
             inputs_of, outputs_of = self._stand_ins.stand_in(node, gradients)

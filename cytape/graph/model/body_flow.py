@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.partials_op import PartialsOp
 
-__all__ = ["RUNS", "Flow", "Run"]
+__all__ = ["Flow", "Run"]
 
 
 class Run(NamedTuple):
@@ -31,10 +31,6 @@ class Run(NamedTuple):
     n_carried: int = 0
 
 
-# The bodies of stateful nodes, by op: functions of the attributes.
-RUNS: dict[Any, Callable[[dict], list[Run]]] = {}
-
-
 class Flow:
     """Dependences between the symbols of graphs; a query visits each body once."""
 
@@ -43,8 +39,8 @@ class Flow:
 
     def runs(self, graph: Any, node: int) -> list[Run]:
         """List the bodies that a node runs."""
-        op = graph.ops[node]
-        return RUNS[op](graph.attrs[node]) if op in RUNS else []
+        runs = graph.ops[node].runs
+        return [] if runs is None else runs(graph.attrs[node])
 
     def reached(self, graph: Any, sources: frozenset[int]) -> frozenset[int]:
         """Return the symbols that depend on given ones, by differentiable ops."""

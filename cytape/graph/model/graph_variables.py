@@ -28,14 +28,15 @@ from cytape.tensor.variable import Variable, note_assignment
 variable_handle_op = nondifferentiable(
     "VariableHandle", lambda variable: data_of(variable),
     shape_rule=lambda variable: variable.spec)
-read_variable_op = general(
-    "ReadVariable", lambda handle, variable: data_of(variable),
-    vjp=lambda op, g: g, jvp=lambda op, t: t, saved_inputs=(), batched=lambda op, t: t,
-    shape_rule=lambda handle, variable: variable.spec, stateful=True, lowering="VARIABLE_READ")
-
 # A read of a variable with a known value, returned by an assignment or by the first run of a call.
 known_read_op = passing(
     "KnownRead", lambda handle, value: value, shows=1, shape_rule=lambda handle, value: value)
+read_variable_op = general(
+    "ReadVariable", lambda handle, variable: data_of(variable),
+    vjp=lambda op, g: g, jvp=lambda op, t: t, saved_inputs=(), batched=lambda op, t: t,
+    shape_rule=lambda handle, variable: variable.spec, stateful=True, lowering="VARIABLE_READ",
+    passes_gradients=True,
+    repeated=lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)])
 
 
 def _check_assignable(value, variable, method):

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
-from cytape.graph.model.graph_variables import known_read_op, read_variable_op
 from cytape.graph.run.interpreter import needed_nodes
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -14,15 +13,12 @@ from cytape.graph.tracing.replay import context_within, inline
 from cytape.ops.adjoints.conform import fill_like
 from cytape.ops.calls.symbolic import SymbolicGraph, in_graph
 from cytape.ops.creation import stop_gradient_op
-from cytape.ops.python.python_ops import given_results_op, python_call_op
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.recording.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
-    "GIVEN",
     "Operands",
-    "REPEATED",
     "added",
     "closed",
     "dense",
@@ -36,18 +32,6 @@ __all__ = [
 ]
 
 _Make = TypeVar("_Make", bound=Callable[..., Any])
-
-# Replacements of stateful ops in repeated calls, by op: functions of the inputs, the outputs of the
-# first call, and the attributes.
-REPEATED: dict[Any, Callable[..., Sequence[Tensor]]] = {}
-
-# The outputs of the first call that such a replacement reads, by op, if not all: functions of a
-# graph and a node. The replacement gets None for the others.
-GIVEN: dict[Any, Callable[[SymbolicGraph, int], Sequence[int]]] = {}
-
-REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
-REPEATED[python_call_op] = lambda inputs, outputs, attrs: given_results_op(
-    *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else []
 
 
 class Operands:
@@ -102,9 +86,11 @@ def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tenso
 
 def given_symbols(graph: SymbolicGraph) -> list[int]:
     """List the results of stateful nodes that repeated calls read."""
-    return [symbol for node in graph.stateful for symbol in (
-        GIVEN[graph.ops[node]](graph, node) if graph.ops[node] in GIVEN
-        else graph.outputs_of(node))]
+    symbols: list[int] = []
+    for node in graph.stateful:
+        given = graph.ops[node].given
+        symbols += graph.outputs_of(node) if given is None else given(graph, node)
+    return symbols
 
 
 def repeatable(body: ConcreteFunction) -> ConcreteFunction:
@@ -129,8 +115,8 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
                 # Constants for derivatives; the replacement defines how they depend on the inputs.
                 results: Any = [stop_gradient_op(values[symbol]) if symbol in values else None
                                 for symbol in outputs]
-                if op in REPEATED:
-                    results = REPEATED[op](inputs, results, attrs)
+                if op.repeated is not None:
+                    results = op.repeated(inputs, results, attrs)
             else:
                 results = graph.build(op, *inputs, **attrs)
             results = [results] if isinstance(results, Tensor) else results

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cytape.errors import UnconnectedGradientWarning
-from cytape.graph.model.body_flow import RUNS, Flow
-from cytape.ops.python.draws import COUNTS
+from cytape.graph.model.body_flow import Flow
 from cytape.tensor.values.user_warnings import warn_of_line
 
 __all__ = ["warn_of_counts"]
@@ -15,15 +14,14 @@ __all__ = ["warn_of_counts"]
 
 def warn_of_counts(graph: Any, targets: Iterable[int], sources: Iterable[int]) -> None:
     """Warn of draws without a derivative that lie between symbols of a graph, line by line."""
-    stateful = {graph.ops[node] for node in graph.stateful}
-    if stateful.isdisjoint(COUNTS) and stateful.isdisjoint(RUNS):
+    if not any(graph.ops[node].counts or graph.ops[node].runs for node in graph.stateful):
         return
     flow = Flow()
     for place, node, parameter in _between(flow, graph, frozenset(targets), frozenset(sources)):
         location = place.location_of(node)
         if location is None:
             continue
-        function, _ = COUNTS[place.ops[node]]
+        function, _ = place.ops[node].counts
         file, line, _ = location
         warn_of_line(
             file, line,
@@ -44,8 +42,8 @@ def _between(
             found += _between(
                 flow, run.body.graph, flow.targets_in(graph, node, run, needed),
                 flow.sources_in(graph, node, run, reached))
-        if graph.ops[node] in COUNTS and not needed.isdisjoint(graph.outputs_of(node)):
-            _, parameters = COUNTS[graph.ops[node]]
+        if graph.ops[node].counts and not needed.isdisjoint(graph.outputs_of(node)):
+            _, parameters = graph.ops[node].counts
             found += [
                 (graph, node, parameter) for parameter, symbol
                 in zip(parameters, graph.inputs_of(node), strict=False) if symbol in reached]

@@ -98,7 +98,7 @@ count_op = nondifferentiable(
 identity_op = linear(
     IDENTITY, forward=lambda x, name=None, late=False: x, transpose=lambda op, g: g,
     shape_rule=shape_rules.same, batch=lambda call: call.inputs[0], lowering="SHOWN",
-    same_if_same_spec=True)
+    same_if_same_spec=True, passes_gradients=True)
 cast_op = linear(
     "Cast", _cast,
     transpose=lambda op, g: cast(g, op.input_specs[0].dtype),

@@ -36,12 +36,14 @@ add_n_op = linear(
     shape_rule=_same, batch=batch_axis.stacked, lowering="ADDED")
 identity_n_op = linear(
     "IdentityN", _unchanged, transpose=lambda op, *gs: gs,
-    shape_rule=_unchanged, batch=batch_axis.stacked, lowering="SHOWN", shows=-1)
+    shape_rule=_unchanged, batch=batch_axis.stacked, lowering="SHOWN", shows=-1,
+    passes_gradients=True)
 # A reader of one of its outputs waits for all of its inputs.
 tuple_op = general(
     "Tuple", _unchanged, vjp=lambda op, *gs: gs, jvp=lambda op, *ts: ts, saved_inputs=(),
     optional_gradients=ANY_OUTPUT, batched=lambda op, *ts: ts,
-    shape_rule=_unchanged, batch=batch_axis.stacked, lowering="SHOWN", shows=-1)
+    shape_rule=_unchanged, batch=batch_axis.stacked, lowering="SHOWN", shows=-1,
+    passes_gradients=True)
 
 
 def add_n(inputs):

@@ -56,6 +56,12 @@ cdef class Op(Operator):
     cdef public bint is_product   # checkpoint policies count it among "dots"
     cdef public bint is_passed_over  # by automatic checkpoints, as a loss or cheap to compute again
     cdef public object work       # multiplications, from the shapes of inputs and output; or None
+    cdef public bint passes_gradients   # each output is the input at its position; so are gradients
+    # Facts about stateful ops, or None.
+    cdef public object counts     # function and parameters of a draw without a derivative
+    cdef public object runs       # bodies that a node runs, from its attributes
+    cdef public object repeated   # results of a repeated call, from inputs, outputs, attributes
+    cdef public object given      # outputs of a graph's node that `repeated` reads, if not all
     # Specs of the outputs of a call with symbolic values, packed as the results of forward.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1

@@ -23,6 +23,11 @@ class Op:
     is_product: bool
     is_passed_over: bool
     work: Callable[..., int] | None
+    passes_gradients: bool
+    counts: tuple[str, tuple[str, ...]] | None
+    runs: Callable[..., Any] | None
+    repeated: Callable[..., Any] | None
+    given: Callable[..., Any] | None
     composition: Callable[..., Any] | None
     @property
     def linear(self) -> bool: ...

@@ -36,9 +36,10 @@ cdef class Conforming:
 
 conform = Conforming()
 # Attributes of Op that a declaration may set.
-FACTS = ("batch", "composition", "is_own_inverse", "is_passed_over", "is_product", "lowering",
-         "makes_views", "moving", "neutral", "rule_takes_tensors", "same_if_same_spec", "shows",
-         "stateful", "stays_view", "ufunc", "work")
+FACTS = ("batch", "composition", "counts", "given", "is_own_inverse", "is_passed_over",
+         "is_product", "lowering", "makes_views", "moving", "neutral", "passes_gradients",
+         "repeated", "rule_takes_tensors", "runs", "same_if_same_spec", "shows", "stateful",
+         "stays_view", "ufunc", "work")
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
                     "identity", "signature", "resolve_dtypes")

@@ -348,20 +348,18 @@ exponential_op = drawing("RandomStandardExponential", "standard_exponential", ba
 standard_gamma_op, gamma_op = [
     drawing(name, "standard_gamma", 1, derivatives=without_derivative(function, "shape"))
     for name, function in (("RandomStandardGamma", "standard_gamma"), ("RandomGamma", "gamma"))]
-COUNTS = {}  # ops without a derivative -> their function and its parameters
 
 
 def drawing_counts(name, method, *parameters, is_vector=False):
     """Declare the op that draws integers, which have no derivative."""
-    op = drawing(name, method, len(parameters), np.int64, is_vector=is_vector)
-    COUNTS[op] = method, parameters
-    return op
+    return drawing(name, method, len(parameters), np.int64, is_vector=is_vector,
+                   counts=(method, parameters))
 
 
 integers_op = drawing("RandomIntegers", "integers", 2, batch=_in_batch)
 
 
-def _drawing_positions(name, n_probabilities):
+def _drawing_positions(name, n_probabilities, **facts):
     """Declare the op that chooses positions, with or without probabilities as its first input.
 
     Further inputs: the population, if its size is unknown, and a tensor in the shape of the result,
@@ -384,12 +382,12 @@ def _drawing_positions(name, n_probabilities):
             return shape_rules.spec_like(others[0], np.dtype(np.int64))
         return symbolic_spec((population,) if size is None else size, np.int64)
 
-    return nondifferentiable(name, forward, shape_rule=shape_rule, stateful=True)
+    return nondifferentiable(name, forward, shape_rule=shape_rule, stateful=True, **facts)
 
 
 positions_op = _drawing_positions("RandomPositions", 0)
-weighted_positions_op = _drawing_positions("RandomWeightedPositions", 1)
-COUNTS[weighted_positions_op] = "choice", ("p",)
+weighted_positions_op = _drawing_positions(
+    "RandomWeightedPositions", 1, counts=("choice", ("p",)))
 
 
 class _Seeded:

@@ -109,7 +109,10 @@ def _result_specs(*specs: Spec, call: PythonCall) -> list[Spec]:
 
 
 _RULES: dict[str, Any] = {"vjp": _vjp, "jvp": _jvp, "optional_tangents": ANY_INPUTS}
-python_call_op = general("PythonCall", _run, shape_rule=_result_specs, stateful=True, **_RULES)
+python_call_op = general(
+    "PythonCall", _run, shape_rule=_result_specs, stateful=True, **_RULES,
+    repeated=lambda inputs, outputs, attrs: given_results_op(
+        *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else [])
 python_values_op = nondifferentiable(
     "PythonValues", _run, shape_rule=_result_specs, stateful=True)
 given_results_op = general(
