@@ -22,6 +22,7 @@ from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.op_kinds import general, multilinear, nondifferentiable, passing
 from cytape.ops.indexing import get_item_op
+from cytape.ops.rearranging import index_along
 from cytape.ops.shaping import moveaxis
 from cytape.ops.updates.part_updates import clear_item_op, set_item_op
 from cytape.tensor.values.spec import symbolic_spec
@@ -72,27 +73,23 @@ def _checked(index, size):
     return index
 
 
-def _at(index, axis):
-    return (slice(None),) * axis + (index,)
-
-
 def _taken(x, index, n_rows, *, axis):
-    return x[_at(index, axis)]
+    return x[index_along(axis, index)]
 
 
 def _placed(rows, index, n_rows, *, axis, extent=None):
     shape = rows.shape[:axis] + (int(n_rows),) + rows.shape[axis + index.ndim :]
     placed = np.zeros(shape, rows.dtype)
     if index.ndim:
-        np.add.at(placed, _at(index, axis), rows)  # a row may have been read several times
+        np.add.at(placed, index_along(axis, index), rows)  # a row may have been read several times
     else:
-        placed[_at(index, axis)] = rows
+        placed[index_along(axis, index)] = rows
     return placed
 
 
 def _cleared(x, index, *, axis):
     cleared = np.array(x)
-    cleared[_at(index, axis)] = 0
+    cleared[index_along(axis, index)] = 0
     return cleared
 
 
@@ -104,7 +101,7 @@ def _updated(x, rows, index, n_rows, *, axis):
             f"TensorArray: expected {index.size} elements of shape {x.shape[axis + 1 :]} to write, "
             f"got an array of shape {rows.shape}"
         )
-    updated[_at(index, axis)] = rows
+    updated[index_along(axis, index)] = rows
     return updated
 
 
@@ -126,7 +123,7 @@ def _update_tangent(op, t, rows, axis):
 def _resized(x, n_rows, new_n_rows, *, axis):
     n = int(new_n_rows) - x.shape[axis]
     if n <= 0:
-        return x[_at(slice(int(new_n_rows)), axis)]
+        return x[index_along(axis, slice(int(new_n_rows)))]
     return np.pad(x, [(0, n if i == axis else 0) for i in range(x.ndim)])
 
 
