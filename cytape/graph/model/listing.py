@@ -20,12 +20,7 @@ MOST = 6  # elements of an array that is written out
 
 
 def listing(graph: Any) -> str:
-    """Return a graph as text.
-
-    Parameters
-    ----------
-    graph : Graph
-    """
+    """Return a graph as text."""
     rows: list[tuple[str, ...]] = []
     present = ""
     for node in range(graph.n_nodes):
@@ -63,13 +58,7 @@ def _headings(present: str, path: str) -> Iterator[str]:
 
 
 def is_number(graph: Any, node: int) -> bool:
-    """Return whether a node is an unnamed number that is listed as an operand only.
-
-    Parameters
-    ----------
-    graph : Graph
-    node : int
-    """
+    """Return whether a node is an unnamed number that is listed as an operand only."""
     if graph.ops[node].lowering != Lowering.CONSTANT or graph.was_named(node):
         return False
     [symbol] = graph.outputs_of(node)
@@ -77,13 +66,7 @@ def is_number(graph: Any, node: int) -> bool:
 
 
 def call_text(graph: Any, node: int) -> str:
-    """Return an op call as an expression, without attributes that are None or False.
-
-    Parameters
-    ----------
-    graph : Graph
-    node : int
-    """
+    """Return an op call as an expression, without attributes that are None or False."""
     op = graph.ops[node]
     if op.lowering == Lowering.CONSTANT:
         return short(graph.attrs[node]["value"])
@@ -98,13 +81,7 @@ def call_text(graph: Any, node: int) -> str:
 
 
 def operand_text(graph: Any, symbol: int) -> str:
-    """Return the text of a symbol as an operand.
-
-    Parameters
-    ----------
-    graph : Graph
-    symbol : int
-    """
+    """Return the text of a symbol as an operand."""
     node = graph.node_of(symbol)
     if is_number(graph, node):
         return short(graph.attrs[node]["value"])
@@ -114,13 +91,7 @@ def operand_text(graph: Any, symbol: int) -> str:
 
 
 def spec_text(graph: Any, symbol: int) -> str:
-    """Return dtype and shape of a symbol.
-
-    Parameters
-    ----------
-    graph : Graph
-    symbol : int
-    """
+    """Return dtype and shape of a symbol."""
     spec = graph.spec_of(symbol)
     return f"{spec.dtype} {'?' if spec.shape is None else tuple(spec.shape)}"
 
@@ -141,10 +112,6 @@ def _notes(graph: Any, node: int) -> str:
 
 def short(value: Any) -> str:
     """Return a text of a few words for an attribute.
-
-    Parameters
-    ----------
-    value : object
 
     Examples
     --------

@@ -106,10 +106,6 @@ def elementwise(
     **facts
         As for `linear`.
 
-    Returns
-    -------
-    ElementwiseOp
-
     Raises
     ------
     ValueError
@@ -170,10 +166,6 @@ def linear(
         products, views). Called with the inputs, nonempty tensors of float32 or float64 with known
         shapes, and the attributes; may return NotImplemented.
 
-    Returns
-    -------
-    GeneralOp
-
     Raises
     ------
     ValueError
@@ -207,10 +199,8 @@ def multilinear(
 
     Parameters
     ----------
-    name : str
-        The op type.
-    forward : callable
-        Takes the inputs as positional, the attributes as keyword arguments.
+    name, forward
+        As for `linear`, which also says when an error is raised.
     *transposes : callable or None
         One per input, a function that returns its gradient. It is called with an `OpCall` and the
         inputs, this one replaced by the output's gradient (several outputs: a tuple), the other
@@ -228,10 +218,6 @@ def multilinear(
         returns NotImplemented, forward mode computes the directions of a batch one by one.
     shape_rule, **facts
         As for `linear`.
-
-    Returns
-    -------
-    MultilinearOp
 
     Raises
     ------
@@ -269,10 +255,8 @@ def structural(
 
     Parameters
     ----------
-    name : str
-        The op type.
-    forward : callable
-        Takes the inputs as positional, the attributes as keyword arguments.
+    name, forward
+        As for `linear`, which also says when an error is raised.
     pieces : callable or None
         Called with a list of arrays for the results, one for the inputs, and the attributes; yields
         pairs of a view of a result and a view of an input, which is broadcast to the former. The
@@ -290,15 +274,6 @@ def structural(
         `pieces` it always is.
     **facts
         As for `linear`.
-
-    Returns
-    -------
-    StructuralOp
-
-    Raises
-    ------
-    ValueError
-        If the name is that of an op of cytape's own.
 
     Examples
     --------
@@ -342,10 +317,8 @@ def general(
 
     Parameters
     ----------
-    name : str
-        The op type.
-    forward : callable
-        Takes the inputs as positional, the attributes as keyword arguments.
+    name, forward
+        As for `linear`, which also says when an error is raised.
     vjp : callable, optional
         Called with an `OpCall` and one gradient per output; returns the gradient of the input
         (several inputs: a tuple, None where there is none), or NotImplemented as a transpose of
@@ -367,15 +340,6 @@ def general(
         returns NotImplemented, forward mode computes the directions of a batch one by one.
     shape_rule, **facts
         As for `linear`.
-
-    Returns
-    -------
-    GeneralOp
-
-    Raises
-    ------
-    ValueError
-        If the name is that of an op of cytape's own.
 
     Examples
     --------
@@ -410,21 +374,10 @@ def nondifferentiable(
 
     Parameters
     ----------
-    name : str
-        The op type.
-    forward : callable
-        Takes the inputs as positional, the attributes as keyword arguments.
+    name, forward
+        As for `linear`, which also says when an error is raised.
     shape_rule, **facts
         As for `linear`.
-
-    Returns
-    -------
-    GeneralOp
-
-    Raises
-    ------
-    ValueError
-        If the name is that of an op of cytape's own.
 
     Examples
     --------
