@@ -3,10 +3,10 @@
 import gc
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -45,8 +45,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("mode", ["grad", "jvp", "hessian"])
+@each(call=CALLS, mode=["grad", "jvp", "hessian"])
 def test_a_call_leaves_no_cycles(mode, call):
     def f(x):
         return cnp.sum(CALLS[call](x) * 1.0)

@@ -179,8 +179,7 @@ SECOND_ORDER = {
 }
 
 
-@pytest.mark.parametrize("way", SECOND_ORDER)
-@pytest.mark.parametrize("maker", LOST)
+@each(way=SECOND_ORDER, maker=LOST)
 def test_a_gradient_function_that_reads_what_left_the_tape_has_no_second_order(maker, way):
     root = nested(maker)
     np.testing.assert_allclose(cytape.grad(lambda a: np.sum(root(a)))(x), 0.5 / np.sqrt(x))
@@ -189,8 +188,7 @@ def test_a_gradient_function_that_reads_what_left_the_tape_has_no_second_order(m
         SECOND_ORDER[way](root)(x)
 
 
-@pytest.mark.parametrize("way", SECOND_ORDER)
-@pytest.mark.parametrize("place", ["list", "local", "argument"])
+@each(way=SECOND_ORDER, place=["list", "local", "argument"])
 def test_a_gradient_function_that_reads_what_left_in_an_inner_function_has_no_second_order(
     place, way
 ):
@@ -313,9 +311,8 @@ def scaled(a, factor):
         lambda dy: (dy * factor * half, None))
 
 
-@pytest.mark.parametrize("way", SECOND_ORDER)
-@pytest.mark.parametrize("f", [
-    transformed, masked, lambda a: scaled(a, np.array([6.0, 6.0])[:np.ndim(a) and 2])])
+@each("way", SECOND_ORDER)
+@each("f", [transformed, masked, lambda a: scaled(a, np.array([6.0, 6.0])[:np.ndim(a) and 2])])
 def test_linear_functions_of_foreign_code_have_second_derivatives(f, way):
     if way == "vmap" and f not in (transformed, masked):
         pytest.skip("the factor is an array")
@@ -456,8 +453,7 @@ PLACES = {
 PLACES |= {f"function of {name}": lambda f, body=body: F(body(f)) for name, body in PLACES.items()}
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("make", CLOSURES)
+@each(place=PLACES, make=CLOSURES)
 def test_a_tensor_that_a_function_closes_over_is_refused_where_it_is_differentiated(make, place):
     f = PLACES[place](lambda w: make(w * 1.0)(cytape.stop_gradient(w)))
     one = np.ones(2)
@@ -469,8 +465,7 @@ def test_a_tensor_that_a_function_closes_over_is_refused_where_it_is_differentia
             derivative(x)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("make", [*CLOSURES[:6], lambda w: in_closure(cytape.stop_gradient(w))])
+@each(place=PLACES, make=[*CLOSURES[:6], lambda w: in_closure(cytape.stop_gradient(w))])
 def test_a_tensor_that_a_function_closes_over_may_stand_still(make, place):
     f = PLACES[place](lambda a: make(cytape.stop_gradient(a) * 2.0)(a))
     expected = PLACES[place](lambda a: a * (cytape.stop_gradient(a) * 2.0))

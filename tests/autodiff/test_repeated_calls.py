@@ -16,7 +16,7 @@ WRAPPERS = {
     "dots": lambda f: cytape.checkpoint(f, policy="dots"),
     "everything": lambda f: cytape.checkpoint(f, policy="everything"),
 }
-wrappers = pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=list(WRAPPERS))
+wrappers = each("wrapper", WRAPPERS.values(), ids=WRAPPERS)
 
 
 def plain(x):

@@ -176,15 +176,13 @@ def write_to_output(q):
     np.multiply(q, 2.0, out=q)
 
 
-@pytest.mark.parametrize("around", [
+@each(around=[
     cytape.function, cytape.vmap, lambda f: cytape.function(cytape.recompute_grad(f)),
     lambda f: cytape.function(cytape.function(f)),
     lambda f: cytape.function(lambda a: cytape.cond(a[0, 0] > 0.0, lambda: f(a), lambda: a)),
     lambda f: cytape.function(
         lambda a: cytape.while_loop(lambda i, y: i < 1, lambda i, y: (i + 1, f(y)), (0, a))[1]),
-])
-@pytest.mark.parametrize("change", [set_item, add_in_place, write_to_view, write_to_output])
-@pytest.mark.parametrize("inside", [
+], change=[set_item, add_in_place, write_to_view, write_to_output], inside=[
     lambda f: f, cytape.recompute_grad, cytape.checkpoint(policy="dots"), cytape.function,
     lambda f: lambda b: cytape.cond(np.array(True), lambda: f(b), lambda: b),
     lambda f: lambda b: loop(lambda y: f(y) - y, b),

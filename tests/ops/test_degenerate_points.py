@@ -7,7 +7,6 @@ precision cannot hold and sums it would round off; products of infinities with w
 import warnings
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -16,8 +15,8 @@ from tests.ways import MODES, PLACES, ROUTES, derivatives, watching
 
 inf, nan = np.inf, np.nan
 
-routes = pytest.mark.parametrize(("mode", "place"), ROUTES)
-places = pytest.mark.parametrize("place", PLACES)
+routes = each("mode, place", ROUTES)
+places = each("place", PLACES)
 
 
 # -- roots -----------------------------------------------------------------------------------------
@@ -255,7 +254,7 @@ def test_logsumexp_of_infinities(x, shares, mode, place):
 
 
 @routes
-@pytest.mark.parametrize("function", [np.logaddexp, np.logaddexp2])
+@each("function", [np.logaddexp, np.logaddexp2])
 @each(("x", "y", "shares"), [
     (inf, inf, (0.5, 0.5)), (inf, 1.0, (1.0, 0.0)), (-inf, -inf, (1.0, 1.0)),
     (-inf, inf, (0.0, 1.0))])
@@ -267,7 +266,7 @@ def test_logaddexp_of_infinities(function, x, y, shares, mode, place):
 
 
 @places
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@each("dtype", ["complex64", "complex128"])
 def test_the_sign_of_a_complex_infinity_is_that_of_numpy(dtype, place):
     x = np.array([complex(inf, 1.0), complex(-2.0, -inf), 3 - 4j, 0j], dtype)
     sign = cytape.function(cnp.sign)(x) if "function" in place else cnp.sign(cytape.constant(x))
@@ -278,7 +277,7 @@ def test_the_sign_of_a_complex_infinity_is_that_of_numpy(dtype, place):
 
 
 @places
-@pytest.mark.parametrize("dtype", ["complex64", "complex128", "clongdouble"])
+@each("dtype", ["complex64", "complex128", "clongdouble"])
 def test_the_sign_of_complex_numbers_is_that_of_numpy_to_the_bit(dtype, place):
     parts = [0.0, -0.0, 5e-324, -5e-324, 3e-320, 4e-320, 1e-308, 1e-40, 3.0, -2.5, 1e300, inf, nan]
     x = np.empty((len(parts), len(parts)), dtype)
@@ -290,7 +289,7 @@ def test_the_sign_of_complex_numbers_is_that_of_numpy_to_the_bit(dtype, place):
 
 
 @places
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@each("dtype", ["complex64", "complex128"])
 def test_the_sign_of_complex_numbers_of_any_magnitude_has_its_derivative(dtype, place):
     limits = np.finfo(dtype)
     powers = np.array([limits.minexp - 5, limits.minexp + 2, -3, 0, limits.maxexp // 2], float)

@@ -197,9 +197,8 @@ BINARY = [
     "logaddexp", "logaddexp2", "hypot", "arctan2", "maximum", "minimum", "fmax", "fmin", "copysign"]
 
 
-@each("side", [0, 1])
 @pytest.mark.parametrize("integer", INTEGERS)
-@pytest.mark.parametrize("name", BINARY)
+@each(side=[0, 1], name=BINARY)
 def test_every_extreme_beside_every_float(name, integer, side):
     """Scalars of NumPy, one value at a time."""
     op = getattr(cnp, name)

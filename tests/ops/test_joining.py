@@ -86,10 +86,9 @@ def test_unstack_along_an_axis_of_nothing():
     assert [part.shape for part in ops.unstack(cytape.constant(np.zeros((2, 0))))] == [(0,), (0,)]
 
 
-@pytest.mark.parametrize("sections", [
+@each(sections=[
     1, 2, 3, [1], [1, 3], (2, 2, 5), [-1], [-4, 9], [0, 0], [], 2.0, np.int64(3), np.array([2, 4]),
-    [np.int64(1), 2], True])
-@pytest.mark.parametrize("axis", [0, 1, -1, np.int64(1)])
+    [np.int64(1), 2], True], axis=[0, 1, -1, np.int64(1)])
 def test_splits_as_numpys(sections, axis):
     x = np.arange(36.0).reshape(6, 6)
     for function in np.split, np.array_split:

@@ -4,7 +4,6 @@ What is not chosen gets 0 even of an infinite gradient: 0 * inf would be NaN.
 """
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -23,8 +22,8 @@ OPERANDS = np.array(
 NAMES = ["maximum", "minimum", "fmax", "fmin"]
 SIZES = [1, 8, 500, 5000]  # one, inline, in blocks, fused
 
-routes = pytest.mark.parametrize(("mode", "place"), ROUTES)
-names = pytest.mark.parametrize("name", NAMES)
+routes = each("mode, place", ROUTES)
+names = each("name", NAMES)
 
 
 def weighted_of(name, weights):
@@ -75,7 +74,7 @@ def test_one_tensor_on_both_sides(name, mode, place):
 
 
 @names
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_a_broadcast_operand_sums_its_shares(name, place):
     x, y = np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 3.0]]), np.array(1.0)
     dx, dy = derivatives("reverse", place, getattr(cnp, name), [x, y], None)
@@ -85,8 +84,7 @@ def test_a_broadcast_operand_sums_its_shares(name, place):
 
 
 @names
-@each("size", SIZES)
-@pytest.mark.parametrize("place", PLACES)
+@each(size=SIZES, place=PLACES)
 def test_an_infinite_gradient_is_selected_not_multiplied(name, place, size):
     sign = 1.0 if "max" in name else -1.0
     x = np.resize([-1.0, 4.0, 0.0], size)

@@ -236,7 +236,7 @@ METHODS = [(name, args) for name, *args in [
 ]]
 
 
-@pytest.mark.parametrize("name, args", METHODS, ids=str)
+@each("name, args", METHODS, ids=str)
 def test_methods_are_those_of_ndarray(name, args):
     array = np.sort(V23, axis=None) if name == "searchsorted" else V23
     for convert in (cytape.constant, cytape.Variable):

@@ -48,9 +48,8 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("derivative", DERIVATIVES)
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("f, plain", [
+@each(derivative=DERIVATIVES, place=PLACES)
+@each("f, plain", [
     (sine, np.sin), (cube, lambda a: a**3),
     (lambda a: power(a, 2.0 * a), lambda a: a ** (2.0 * a))])
 def test_derivatives_are_those_of_numpys_function(f, plain, place, derivative):

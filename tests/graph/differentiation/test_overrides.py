@@ -167,7 +167,7 @@ def slope_later(way, f, x):
     return lambda: cytape.gradients(y, x)[0]
 
 
-@pytest.mark.parametrize("place", ["definition", "call", "gradient"])
+@each("place", ["definition", "call", "gradient"])
 @pytest.mark.parametrize("outer, inner", PAIRS)
 def test_a_map_holds_for_all_that_is_called_under_it(place, outer, inner):
     f = WRAPPERS[outer](WRAPPERS[inner](with_map(cnp.exp) if place == "definition" else cnp.exp))

@@ -56,8 +56,8 @@ def test_differences_of_many_elements_need_no_python():
     np.testing.assert_array_equal(plan.run([x])[0], np.diff(x, axis=0))
 
 
-@pytest.mark.parametrize("name", COMPOSITES)
-@pytest.mark.parametrize("row", [
+@each("name", COMPOSITES)
+@each("row", [
     [np.inf, 1.0, -np.inf], [-np.inf] * 3, [np.nan, 1.0, 2.0], [np.inf] * 3, [0.0] * 3,
     [1e300, -1e300, 1e300], [-0.0, 5e-324, 0.0]], ids=str)  # fmt: skip
 def test_special_values_are_the_same(name, row):

@@ -182,9 +182,7 @@ READ_BY = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("reader", READ_BY)
-@pytest.mark.parametrize("view", STRIDED)
+@each(dtype=["float64", "float32"], reader=READ_BY, view=STRIDED)
 def test_groups_read_strided_operands(view, reader, dtype):
     def f(x):
         return READ_BY[reader](STRIDED[view](x))

@@ -1,7 +1,6 @@
 """Sums and extrema that plans run without Python, and those that they leave to it."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -22,8 +21,8 @@ def plan_for(function, array):
     return assert_as_reference(graph, [x], [function(x)], [array])
 
 
-@pytest.mark.parametrize("function", [np.sum, np.mean, np.max, np.min, np.prod])
-@pytest.mark.parametrize("shape, axis", ALONG, ids=str)
+@each("function", [np.sum, np.mean, np.max, np.min, np.prod])
+@each("shape, axis", ALONG, ids=str)
 def test_along_axes(function, shape, axis):
     array = np.random.default_rng(0).normal(size=shape)
     assert plan_for(lambda x: function(x, axis=axis), array).n_calls == 0

@@ -5,7 +5,6 @@ import functools
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.graph.tracing.cache_keys import describe_arguments, has_attributes, structures_of_specs
@@ -149,9 +148,8 @@ WAYS_TO_PASS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS_OF_DATACLASSES)
-@pytest.mark.parametrize("way", WAYS_TO_PASS)
-@pytest.mark.parametrize("wrapped", [
+@each(kind=KINDS_OF_DATACLASSES, way=WAYS_TO_PASS)
+@each("wrapped", [
     np.float64, float, np.array, cytape.constant, cytape.Variable], ids=lambda x: x.__name__)
 def test_assigned_attributes_of_dataclasses_are_seen(kind, way, wrapped):
     body, passed = WAYS_TO_PASS[way]

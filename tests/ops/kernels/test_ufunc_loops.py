@@ -57,7 +57,7 @@ def check(op, *arrays):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", UFUNC_OPS)
+@each("name", UFUNC_OPS)
 def test_a_result_is_numpys_to_the_bit(name, dtype):
     op = UFUNC_OPS[name]
     with np.errstate(all="ignore"):
