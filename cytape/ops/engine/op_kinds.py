@@ -199,7 +199,7 @@ def multilinear(
 
     Parameters
     ----------
-    name, forward
+    name, forward, shape_rule, **facts
         As for `linear`, which also says when an error is raised.
     *transposes : callable or None
         One per input, a function that returns its gradient. It is called with an `OpCall` and the
@@ -216,15 +216,13 @@ def multilinear(
         Returns the product if one input has an additional leading axis, of directions: called with
         an `OpCall`, the position of that input, and the inputs. Without it and `core`, or if it
         returns NotImplemented, forward mode computes the directions of a batch one by one.
-    shape_rule, **facts
-        As for `linear`.
 
     Raises
     ------
     TypeError
         If there is no transpose, or one is not a function.
     ValueError
-        If an op of cytape has the name, or `core` has not one number per transpose.
+        If `core` has not one number per transpose.
 
     Examples
     --------
@@ -255,15 +253,13 @@ def structural(
 
     Parameters
     ----------
-    name, forward
+    name, forward, shape_rule, **facts
         As for `linear`, which also says when an error is raised.
     pieces : callable or None
         Called with a list of arrays for the results, one for the inputs, and the attributes; yields
         pairs of a view of a result and a view of an input, which is broadcast to the former. The
         arrays have no data. Elements that no pair covers are zero; overlapping pairs add up. None:
         the forward function returns a view of the one input.
-    shape_rule : callable
-        As for `linear`.
     transpose : callable, optional
         As for `linear`; called if gradients are recorded or extents are unknown. The default
         exchanges the regions that are read and written.
@@ -272,8 +268,6 @@ def structural(
     views : bool
         Whether NumPy's result is a view of the operand, which must not be changed in place. Without
         `pieces` it always is.
-    **facts
-        As for `linear`.
 
     Examples
     --------
@@ -317,7 +311,7 @@ def general(
 
     Parameters
     ----------
-    name, forward
+    name, forward, shape_rule, **facts
         As for `linear`, which also says when an error is raised.
     vjp : callable, optional
         Called with an `OpCall` and one gradient per output; returns the gradient of the input
@@ -338,8 +332,6 @@ def general(
     batched : callable, optional
         A jvp for tangents with an additional leading axis, of directions. Without it, or if it
         returns NotImplemented, forward mode computes the directions of a batch one by one.
-    shape_rule, **facts
-        As for `linear`.
 
     Examples
     --------
@@ -374,10 +366,8 @@ def nondifferentiable(
 
     Parameters
     ----------
-    name, forward
+    name, forward, shape_rule, **facts
         As for `linear`, which also says when an error is raised.
-    shape_rule, **facts
-        As for `linear`.
 
     Examples
     --------
