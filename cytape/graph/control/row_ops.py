@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from cytape.graph.nested.row_program import out_of_range, written_before
+from cytape.ops.adjoints.line_elements import added_at
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.batch_axis import BatchedCall, Rule
 from cytape.ops.engine.general_op import GeneralOp
@@ -79,11 +80,11 @@ def _taken(x, index, n_rows, *, axis):
 
 def _placed(rows, index, n_rows, *, axis, extent=None):
     shape = rows.shape[:axis] + (int(n_rows),) + rows.shape[axis + index.ndim :]
-    placed = np.zeros(shape, rows.dtype)
     if index.ndim:
-        np.add.at(placed, index_along(axis, index), rows)  # a row may have been read several times
-    else:
-        placed[index_along(axis, index)] = rows
+        # A row may have been read several times.
+        return added_at(shape, index_along(axis, index), rows)
+    placed = np.zeros(shape, rows.dtype)
+    placed[index_along(axis, index)] = rows
     return placed
 
 

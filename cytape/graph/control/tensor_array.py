@@ -278,10 +278,10 @@ class TensorArray:
         >>> array.gather([2, 2, 0]).numpy()
         array([3., 3., 1.])
         """
-        if has_value(indices) and isinstance(self._form, Elements):
-            places = numbers(indices)
-            if places:
-                return stack(list(map(self._element, places)))
+        if has_value(indices) and isinstance(self._form, Elements) and (places := numbers(indices)):
+            order = {place: n for n, place in enumerate(dict.fromkeys(places))}  # each is read once
+            rows = stack(list(map(self._element, order)))
+            return rows if len(order) == len(places) else rows[[order[i] for i in places]]
         return self._in_rows().read(as_index(indices))
 
     def stack(self) -> Tensor:

@@ -96,7 +96,8 @@ cdef bint emit_take(Code code, int32_t node, Op op) except -1:
 
 
 cdef bint emit_place(Code code, int32_t node, Op op) except -1:
-    return add(code, node, index_of(code, node), 1, refused)
+    # Not exact: an iteration's time must not depend on the number of rows.
+    return add(code, node, index_of(code, node), 1, refused, False)
 
 
 cdef bint emit_write(Code code, int32_t node, Op op) except -1:

@@ -43,7 +43,7 @@ cdef bint index_add(Code code, int32_t node, Op op) except -1:
     cdef Region region
     index = code.graph.attrs[node]["index"]
     if n_places_of(code.graph, node):
-        return add(code, node, index, 1, out_of_bounds)
+        return add(code, node, index, 1, out_of_bounds, True)
     if not is_placed(code, x) or spec.type_num != code.spec(out).type_num:
         return False
     if not find_region(index, NULL, code.spec(out), &region):

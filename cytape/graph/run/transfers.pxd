@@ -54,7 +54,8 @@ cdef class TransferProgram(Subprogram):
 # These return False, with no effect, if Python must be called. Inputs of the node from `first` on
 # hold the places; "@0" in the index is the first of them.
 cdef bint read(Code code, int32_t node, index, int first, Refusal refuse) except -1
-cdef bint add(Code code, int32_t node, index, int first, Refusal refuse) except -1
+# is_exact: round terms at one place as in a call, summed before any others are added to them.
+cdef bint add(Code code, int32_t node, index, int first, Refusal refuse, bint is_exact) except -1
 # Write to the first input's memory, or to a copy; where the second input holds places: clear.
 cdef bint write(Code code, int32_t node, index, int first, Refusal refuse) except -1
 # The same for an index whose arrays the plan knows: copy a part; add a part to zeros.

@@ -44,7 +44,8 @@ cdef bint read(Code code, int32_t node, index, int first, Refusal refuse) except
     return emit(code, node, program, [*symbols, out], 2 * code.spec(out).nbytes)
 
 
-cdef bint add(Code code, int32_t node, index, int first, Refusal refuse) except -1:
+cdef bint add(Code code, int32_t node, index, int first, Refusal refuse,
+              bint is_exact) except -1:
     """Emit an addition of a part to zeros, or defer it, to add it to another array instead."""
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output, symbol
@@ -53,7 +54,8 @@ cdef bint add(Code code, int32_t node, index, int first, Refusal refuse) except 
         return False
     symbols = places_of(code, node, index, first)
     program = program_of(code, symbols, index, code.spec(out), code.spec(x))
-    if program is None:
+    if program is None or (  # added up in single precision
+            program.it.job.count > 1 and code.spec(x).type_num == cnp.NPY_FLOAT16):
         return False
     for symbol in (x, *symbols):
         if code.layout.places[symbol].strides >= 0:
@@ -65,7 +67,10 @@ cdef bint add(Code code, int32_t node, index, int first, Refusal refuse) except 
     program.it.last = 1 + <int>len(symbols)
     code.subprograms.append(program)
     code.elements[out] = (program, [x, *symbols])
-    return defer(code, out, x, symbols)
+    defer(code, out, x, symbols)
+    if is_exact and program.it.job.count > 1 and code.layout.places[out].kind == DEFERRED:
+        code.settle(out)
+    return True
 
 
 cdef bint write(Code code, int32_t node, index, int first, Refusal refuse) except -1:

@@ -246,3 +246,52 @@ def test_a_place_beyond_in_a_loop_is_an_error_of_the_op():
         with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0") as raised:
             f(np.ones(4))
         assert any("GetItem" in note for note in raised.value.__notes__)
+
+
+@each("dtype", ["float16", "float32", "float64"])
+@each("beside", [False, True])
+@each("part", [
+    lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i, 0], lambda x, i: x[-1, i],
+    lambda x, i: x[i, i], lambda x, i: x[i.reshape((-1, 10))], lambda x, i: x[i[:1]],
+    lambda x, i: x[i[7], i[8]], lambda x, i: cnp.take(x, i, axis=1),
+    lambda x, i: cnp.take_along_axis(x, i.reshape((3, -1)), axis=1),
+    lambda x, i: cytape.vmap(lambda j: x[:, j])(i),
+    lambda x, i: cytape.cond(i[0] < 3, lambda: x[i] * 2, lambda: x[i])], ids=range(12))
+def test_sums_at_places_are_rounded_as_in_a_call(part, beside, dtype):
+    """Terms at one place are summed before other terms, in single precision if they have half."""
+    def total(x, i):
+        terms = part(x, i).astype("float32")
+        return cnp.sum(terms * terms) + (cnp.sum(cnp.exp(x)) if beside else 0)
+
+    f = cytape.grad(total)
+    x, i = RNG.normal(size=(3, 3)).astype(dtype), RNG.integers(-3, 3, 3000)
+    expected = f(x, i % 3)
+    for result in f(x, i % 3), cytape.function(f)(x, i % 3):
+        np.testing.assert_array_equal(result, expected)
+
+
+@each("dtype", ["float16", "float32", "float64"])
+@each("index", [lambda i: i, lambda i: (slice(None), i), lambda i: (i, 1), lambda i: (i, i)])
+def test_values_added_at_places_are_rounded_as_in_a_call(index, dtype):
+    def f(x, i, values):
+        y = x * 2
+        np.add.at(y, index(i), values)
+        return y
+
+    arrays = np.ones((3, 3), dtype), RNG.integers(0, 2, 5000), np.ones(5000, dtype)
+    if index(0) == 0:
+        arrays = *arrays[:2], np.ones((5000, 3), dtype)
+    expected = f(*map(cytape.constant, arrays))
+    assert np.max(expected) > 2100
+    np.testing.assert_array_equal(cytape.function(f)(*arrays), expected)
+
+
+@each("dtype", ["float16", "float32"])
+def test_no_term_of_a_sum_at_one_place_is_lost(dtype):
+    x, i = np.ones((3, 3), dtype), np.zeros(5000, np.int64)
+    for part in (
+            lambda x, i: x[i], lambda x, i: x[:, i],
+            lambda x, i: cytape.TensorArray(x.dtype, 3).unstack(x).gather(i)):
+        f = cytape.grad(lambda x, i, part=part: cnp.sum(part(x, i).astype("float32")))
+        for result in f(x, i), cytape.function(f)(x, i):
+            assert set(np.ravel(result).tolist()) == {0, 5000}
