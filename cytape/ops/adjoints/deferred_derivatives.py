@@ -158,6 +158,7 @@ def _transposed_in_batch(call):
     op, seeds = structural_op(call.attrs["of"]), batch_axis.repeated(call)
     if seeds is None or call.extent is None or op.batch is None:
         return NotImplemented
+    seeds = [x if isinstance(x, Tensor) else tensor_of(x) for x in seeds]  # tangents may be arrays
     zeros = [broadcast_to(constant(0, seeds[0].dtype), (call.extent, *shape))
              for shape in call.attrs["shapes"]]
     recorder = Recorder()
@@ -170,7 +171,7 @@ def _transposed_in_batch(call):
     if moved is NotImplemented:
         return NotImplemented
     found = tensor_vspace.compute_gradients(
-        recorder, [moved] if isinstance(moved, Tensor) else list(moved), zeros, [*seeds])
+        recorder, [moved] if isinstance(moved, Tensor) else list(moved), zeros, seeds)
     found = [zero if x is None else x for x, zero in zip(found, zeros, strict=True)]
     return found if len(found) > 1 else found[0]
 
