@@ -78,11 +78,19 @@ spread_op = multilinear(
 # -- extrema ---------------------------------------------------------------------------------------
 
 
+def _broadcast_beside(x, shape, axis):
+    """Broadcast an array to a shape, but for its extent along an axis."""
+    shape = (*shape[:axis], x.shape[axis], *shape[axis + 1:])
+    return x if x.shape == shape else np.broadcast_to(x, shape)
+
+
 def _at_elements(kernel):
-    """Make a forward function of a kernel; tangents may have an axis of directions."""
+    """Make a forward function of a kernel.
+
+    Elements and extrema may have extents of one where the gradients or tangents have a batch axis.
+    """
     def forward(moving, x, y, starts, *, axis):
-        if moving.ndim > x.ndim:
-            x, y = (np.broadcast_to(z, (len(moving), *z.shape)) for z in (x, y))
+        x, y = (_broadcast_beside(z, moving.shape, axis) for z in (x, y))
         return _by(lambda moving, x, y: kernel(moving, x, y, starts, axis), moving, x, y)
 
     return forward
@@ -90,14 +98,19 @@ def _at_elements(kernel):
 
 def _to_extrema_spec(g, x, y, starts, *, axis):
     shape = list(shape_rules.shape_of(g, "reduceat"))
-    of_x = shape_rules.shape_of(x, "reduceat")
-    shape[axis] = (*shape[:len(shape) - len(of_x)], *of_x)[axis]
+    shape[axis] = shape_rules.shape_of(x, "reduceat")[axis]
     return symbolic_spec(tuple(shape), g.dtype)
 
 
 def _extrema_in_batch(call):
-    alone = not any(call.mapped[1:])
-    return batch_axis.along_axis(call) if alone else batch_axis.of_one_shape(call)
+    """Give all operands the batch axis, elements and extrema that are shared one of length one."""
+    moving = batch_axis.repeated_at(call, 0)
+    if call.mapped[3] or moving is None:
+        return NotImplemented
+    _, x, y, starts = call.inputs
+    x, y = (z if mapped else z[None] for z, mapped in zip(
+        (x, y), call.mapped[1:3], strict=True))
+    return call.again([moving, x, y, starts], axis=call.attrs["axis"] + 1)
 
 
 to_extrema_op = multilinear(
@@ -155,7 +168,9 @@ def _jvp(op, t, _):
     (x, starts), name, axis = op.inputs, op.attrs["name"], op.attrs["axis"]
     in_batch = axis_in_batch(axis, t.ndim) if t.ndim > op.input_specs[0].ndim else axis
     if _ufunc(name) in EXTREMA:
-        return of_extrema_op(t, x, op.outputs[0], starts, axis=in_batch)
+        y = op.outputs[0]
+        x, y = (x, y) if in_batch == axis else (x[None], y[None])
+        return of_extrema_op(t, x, y, starts, axis=in_batch)
     if op.input_specs[0].shape[axis] is None:
         return NotImplemented
     if _ufunc(name) is np.multiply and in_batch == axis:

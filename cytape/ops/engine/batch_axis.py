@@ -28,14 +28,20 @@ def with_axes(batch: Any, ndim: int) -> Any:
     return batch[(slice(None), *(None,) * (ndim + 1 - batch.ndim))]
 
 
+def repeated_at(call: BatchedCall, place: int) -> Any:
+    """Return one input with the batch axis; None if a shape for that is not known."""
+    x, spec = call.inputs[place], call.input_specs[place]
+    if call.mapped[place]:
+        return x
+    if call.extent is None or not spec.known:
+        return None
+    return np.broadcast_to(x, (call.extent, *spec.shape))
+
+
 def repeated(call: BatchedCall) -> list[Any] | None:
     """Return the inputs, all with the batch axis; None if a shape for that is not known."""
-    if all(call.mapped):
-        return call.inputs
-    if call.extent is None or not all(spec.known for spec in call.input_specs):
-        return None
-    return [x if mapped else np.broadcast_to(x, (call.extent, *spec.shape))
-            for x, mapped, spec in zip(call.inputs, call.mapped, call.input_specs, strict=True)]
+    inputs = [repeated_at(call, place) for place in range(len(call.inputs))]
+    return None if any(x is None for x in inputs) else inputs
 
 
 def counted(extent: int, ndim: int) -> Tensor:

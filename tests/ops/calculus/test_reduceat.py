@@ -70,3 +70,36 @@ def test_indices_that_only_a_run_tells():
         np.testing.assert_allclose(f(X, indices), np.multiply.reduceat(X, indices, axis=1))
         if indices.size:
             check_grads(lambda x, indices=indices: f(x, indices), [X], order=2)
+
+
+EXTREMA_OF_SLICES = {
+    name: lambda x, ufunc=ufunc: np.sum(ufunc.reduceat(x, [0, 3, 1, 4]) ** 3)
+    for name, ufunc in [("maximum", np.maximum), ("fmin", np.fmin)]}
+
+
+@each("name", EXTREMA_OF_SLICES)
+@each("n_members", [1, 2, 5, 6])
+@each("transform", [
+    lambda f: cytape.jacrev(cytape.grad(f)), cytape.hessian,
+    lambda f: cytape.jacfwd(cytape.jacrev(cytape.grad(f)))])
+def test_jacobians_of_members_with_any_number_of_directions(name, n_members, transform):
+    """There are 5 directions."""
+    of_one = transform(EXTREMA_OF_SLICES[name])
+    x = np.random.default_rng(0).normal(size=(n_members, 5))
+    np.testing.assert_allclose(
+        cytape.vmap(of_one)(x), np.stack([of_one(row) for row in x]), atol=1e-12)
+
+
+@each("name", EXTREMA_OF_SLICES)
+def test_directions_of_members(name):
+    f = EXTREMA_OF_SLICES[name]
+    x = np.random.default_rng(0).normal(size=(5, 5))
+    found = cytape.jacfwd(cytape.vmap(cytape.grad(f)))(x)
+    for i, row in enumerate(x):
+        np.testing.assert_allclose(found[i, :, i], cytape.hessian(f)(row), atol=1e-12)
+
+
+def test_jacobian_of_members_of_an_extremum():
+    x = np.array([[1.0, 2.0], [4.0, 3.0]])
+    found = cytape.vmap(cytape.jacfwd(np.fmax.reduce))(x)
+    np.testing.assert_array_equal(found, [[0, 1], [1, 0]])
