@@ -1,4 +1,4 @@
-# Operators and methods that Tensor calls: slots for ops of the higher package `ops`, which derive
+# Operators and functions that tensors call: slots for ops of the higher package `ops`, which derive
 # from Operator and are registered here.
 
 cdef class Operator:
@@ -6,8 +6,11 @@ cdef class Operator:
     cdef object call2(self, x, y)
     cdef int assign(self, x, index, value) except -1  # x[index] = value
 
-cdef Operator op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
-cdef Operator op_remainder, op_negative, op_positive, op_absolute, op_square, op_getitem
-cdef Operator op_set_item  # None until the first update imports these
-cdef Operator op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
+cdef class Operators:  # under the names of NumPy's ufuncs
+    cdef public Operator add, subtract, multiply, divide, matmul, power, floor_divide, remainder
+    cdef public Operator negative, positive, absolute, square, getitem
+    cdef public Operator less, less_equal, equal, not_equal, greater, greater_equal
+    cdef public Operator set_item  # None until the first update imports it
+
+cdef Operators operators
 cdef dict functions  # other functions that tensors call, by name

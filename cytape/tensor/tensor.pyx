@@ -9,10 +9,7 @@ from cytape.tensor.values.plain_arrays cimport as_ndarray
 from cytape.tensor.values.released_ids cimport Counts, counts, handle_died, handle_revived
 from cytape.tensor.values.value cimport array_of, is_symbolic, symbol_of, value_of_array
 
-from .operators cimport (
-    Operator, functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem,
-    op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative,
-    op_not_equal, op_positive, op_power, op_remainder, op_set_item, op_square, op_subtract)
+from .operators cimport Operator, functions, operators
 from .view_links cimport forget
 
 import numpy as np
@@ -226,47 +223,47 @@ cdef class Tensor:
     # ---- operators
 
     def __add__(x, y):
-        return op_add.call2(x, y)
+        return operators.add.call2(x, y)
 
     def __sub__(x, y):
-        return op_subtract.call2(x, y)
+        return operators.subtract.call2(x, y)
 
     def __mul__(x, y):
-        return op_multiply.call2(x, y)
+        return operators.multiply.call2(x, y)
 
     def __truediv__(x, y):
-        return op_divide.call2(x, y)
+        return operators.divide.call2(x, y)
 
     def __matmul__(x, y):
-        return op_matmul.call2(x, y)
+        return operators.matmul.call2(x, y)
 
     def __pow__(x, y, modulus):
         if modulus is not None:
             return NotImplemented
         if type(y) is int and <object>y == 2:  # as in NumPy; its derivative is cheaper
-            return op_square.call1(x)
-        return op_power.call2(x, y)
+            return operators.square.call1(x)
+        return operators.power.call2(x, y)
 
     def __floordiv__(x, y):
-        return op_floor_divide.call2(x, y)
+        return operators.floor_divide.call2(x, y)
 
     def __mod__(x, y):
-        return op_remainder.call2(x, y)
+        return operators.remainder.call2(x, y)
 
     def __divmod__(x, y):
-        quotient = op_floor_divide.call2(x, y)
+        quotient = operators.floor_divide.call2(x, y)
         if quotient is NotImplemented:
             return NotImplemented
-        return quotient, op_remainder.call2(x, y)
+        return quotient, operators.remainder.call2(x, y)
 
     def __neg__(self):
-        return op_negative.call1(self)
+        return operators.negative.call1(self)
 
     def __pos__(self):
-        return op_positive.call1(self)
+        return operators.positive.call1(self)
 
     def __abs__(self):
-        return op_absolute.call1(self)
+        return operators.absolute.call1(self)
 
     def __invert__(self):
         return functions["invert"](self)
@@ -288,19 +285,19 @@ cdef class Tensor:
 
     def __richcmp__(self, other, int comparison):
         if comparison == Py_LT:
-            return op_less.call2(self, other)
+            return operators.less.call2(self, other)
         if comparison == Py_LE:
-            return op_less_equal.call2(self, other)
+            return operators.less_equal.call2(self, other)
         if comparison == Py_EQ or comparison == Py_NE:
             if other is None or isinstance(other, (str, bytes)):  # the ufuncs would refuse
                 array = array_of(seen(self, (<Tensor>self).held))
                 return tensor_of(array == other if comparison == Py_EQ else array != other)
             if comparison == Py_EQ:
-                return op_equal.call2(self, other)
-            return op_not_equal.call2(self, other)
+                return operators.equal.call2(self, other)
+            return operators.not_equal.call2(self, other)
         if comparison == Py_GT:
-            return op_greater.call2(self, other)
-        return op_greater_equal.call2(self, other)
+            return operators.greater.call2(self, other)
+        return operators.greater_equal.call2(self, other)
 
     def __hash__(self):
         if is_symbolic(self.held):
@@ -312,13 +309,13 @@ cdef class Tensor:
     ref = reference_to
 
     def __getitem__(self, index):
-        return op_getitem.call2(self, index)
+        return operators.getitem.call2(self, index)
 
     def __setitem__(self, index, value):
         import_updates()
         if is_temporary(<PyObject*>self):
             functions["refuse_temporary"](self)
-        op_set_item.assign(self, index, value)
+        operators.set_item.assign(self, index, value)
 
     def __delitem__(self, index):
         raise ValueError("cannot delete elements of a tensor: see cytape.numpy.delete")
@@ -330,28 +327,28 @@ cdef class Tensor:
         return functions["at"](self)
 
     def __iadd__(self, y):
-        return in_place(self, op_add, y)
+        return in_place(self, operators.add, y)
 
     def __isub__(self, y):
-        return in_place(self, op_subtract, y)
+        return in_place(self, operators.subtract, y)
 
     def __imul__(self, y):
-        return in_place(self, op_multiply, y)
+        return in_place(self, operators.multiply, y)
 
     def __itruediv__(self, y):
-        return in_place(self, op_divide, y)
+        return in_place(self, operators.divide, y)
 
     def __ifloordiv__(self, y):
-        return in_place(self, op_floor_divide, y)
+        return in_place(self, operators.floor_divide, y)
 
     def __imod__(self, y):
-        return in_place(self, op_remainder, y)
+        return in_place(self, operators.remainder, y)
 
     def __ipow__(self, y):
-        return in_place(self, op_power, y)
+        return in_place(self, operators.power, y)
 
     def __imatmul__(self, y):
-        return in_place(self, op_matmul, y)
+        return in_place(self, operators.matmul, y)
 
     def __iand__(self, y):
         return in_place(self, functions["bitwise_and"], y)
@@ -407,7 +404,7 @@ cdef object in_place(Tensor x, op, y):
 
 
 cdef int import_updates() except -1:
-    if op_set_item is None:
+    if operators.set_item is None:
         functions["import_updates"]()
     return 0
 

@@ -4,7 +4,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.sums cimport add_sum, plus
-from cytape.tensor.operators cimport op_add
+from cytape.tensor.operators cimport operators
 from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.recording.state cimport Recorder, accumulating, building, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
@@ -76,7 +76,7 @@ cdef class TensorVSpace(VSpace):
             symbols[0] = <int32_t>symbol_of(<Value>total)
             symbols[1] = <int32_t>symbol_of(<Value>term)
             try:
-                sum = (<ElementwiseOp>op_add).append_call(graph, symbols, 2)
+                sum = (<ElementwiseOp>operators.add).append_call(graph, symbols, 2)
             except BaseException:
                 Py_DECREF(<object>term)
                 raise
@@ -104,7 +104,7 @@ cdef class TensorVSpace(VSpace):
             result = None if left is None or right is None else plus(left, right)
             if followed and result is not None:
                 terms[0], terms[1] = <PyObject*>left, <PyObject*>right
-                (<PartialsOp>op_add).follow(result, terms, 2)
+                (<PartialsOp>operators.add).follow(result, terms, 2)
         except BaseException:
             Py_DECREF(<object>term)
             raise

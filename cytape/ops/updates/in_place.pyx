@@ -32,7 +32,7 @@ from cytape.ops.updates.at_index import At
 from cytape.ops.updates.part_updates import set_item_op, set_part
 from cytape.ops.updates.view_or_copy import layout
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.operators import install_updates
+from cytape.tensor.operators import install
 
 # Points at which ufuncs and their partials are finite; 1 for all others.
 cdef dict REGULAR_POINTS = {"arccos": 0, "arccosh": 2, "arcsin": 0, "arctanh": 0}
@@ -371,6 +371,6 @@ cdef int require_unfollowed(Variable variable, value, str what) except -1:
 
 
 set_item_op.general = assign
-install_updates(
-    set_item_op, {"at": At, "in_place": in_place, "into": into, "layout": layout,
-                  "refuse_temporary": refuse_temporary})
+install(
+    {"set_item": set_item_op}, {"at": At, "in_place": in_place, "into": into, "layout": layout,
+                                "refuse_temporary": refuse_temporary})
