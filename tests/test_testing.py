@@ -54,6 +54,13 @@ def test_wrong_gradient_is_refused(gradient):
         check_grads(with_gradient(gradient), [np.array([0.5, 2.0])])
 
 
+def test_all_modes_that_a_wrong_rule_breaks_are_named():
+    """Forward mode transposes the rule of `custom_gradient`."""
+    wrong = with_gradient(lambda x, dy: 2 * dy)
+    with pytest.raises(AssertionError, match=r"^forward mode, .*\nreverse mode, argument 0: "):
+        check_grads(wrong, [np.array([0.5, 2.0])])
+
+
 def test_directions_are_not_an_argument_drawn_from_a_usual_seed():
     """Along x itself a derivative may be right by chance: that of x / |x| is 0."""
     @cytape.custom_gradient

@@ -13,6 +13,7 @@ from cytape.ops.calls.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.op_kinds import rooms_to_come
 from cytape.tensor import nest
+from cytape.tensor.recording.conversion_guards import IN_A_RULE, is_in_custom_rule
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.values.plain_arrays import plain_array
 from cytape.tensor.values.user_warnings import numpy_call, user_line
@@ -203,6 +204,8 @@ def _without_gradient(name, function, args, arguments):
             "of NumPy's, which cannot hold its derivative") if writes else (
             f"{name} has no derivative in cytape, but was called {user_line()} with a tensor that "
             "is being recorded")
+        if not writes and is_in_custom_rule():
+            raise DetachedError(f"{why}. {IN_A_RULE}") from error
         raise DetachedError(
             f"{why}. {advice}; or pass tensor.numpy() if the derivative should stop here"
         ) from error

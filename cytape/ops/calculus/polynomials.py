@@ -5,7 +5,6 @@ of the polynomial is 0, it is infinite or NaN.
 """
 
 import operator
-import warnings
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from cytape.ops.reductions import sum
 from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, reshape, shape, size, transpose
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = [
     "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
@@ -350,7 +350,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if found is not None and found != n and not full:
         if still is not None:  # the solution depends on the scale
             scale, scaled, solution = _solved(powers, powers, values, rcond)
-        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+        warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning)
     c, residuals, rank, values_of_scale = solution
     c = transpose(transpose(c) / scale)
     if full:

@@ -1,7 +1,5 @@
 """Random samples that are not rows of `distributions`: integers, choices, vectors, bytes."""
 
-import warnings
-
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -18,6 +16,7 @@ from cytape.ops.submodules.factorizations import cholesky
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.recording.state import current_graph
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.user_warnings import warn
 
 
 @draws.drawing_function
@@ -259,9 +258,8 @@ def random_integers(low, high=None, size=None, *, seed=None):
     (3,)
     """
     low, high = (1, low) if high is None else (low, high)
-    warnings.warn(
-        f"This function is deprecated. Please call randint({low}, {high} + 1) instead",
-        DeprecationWarning, stacklevel=2)
+    warn(f"This function is deprecated. Please call randint({low}, {high} + 1) instead",
+         DeprecationWarning)
     return integers(low, high, size, int, endpoint=True, seed=seed)
 
 

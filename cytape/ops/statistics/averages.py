@@ -1,7 +1,5 @@
 """Weighted averages, covariances and ranges: `average`, `cov`, `corrcoef`, `ptp`."""
 
-import warnings
-
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
@@ -35,6 +33,7 @@ from cytape.ops.shaping import (
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.plain_arrays import plain_array
 from cytape.tensor.values.spec import spec_like, symbolic_spec
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
@@ -201,7 +200,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         freedom = count - ddof * reductions.sum(weights * aweights) / count
     found = values_of(freedom)
     if found is not None and found <= 0:
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
         freedom = 0.0
     elif found is None:
         freedom = maximum(freedom, 0.0)

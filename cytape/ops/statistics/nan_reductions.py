@@ -5,8 +5,6 @@ derivatives at ties and zeros are those of that reduction. A slice of NaN only h
 and no gradient.
 """
 
-import warnings
-
 import numpy as np
 
 from cytape.ops import cumulative, reductions
@@ -25,6 +23,7 @@ from cytape.ops.reductions import (
 )
 from cytape.ops.variance import masked_squares, root_of_variance
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = [
     "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
@@ -117,7 +116,7 @@ def _nan_extremum(name, reduce, ufunc):
         result = op(a, axis=axis, keepdims=keepdims)
         values = values_of(result)
         if values is not None and np.isnan(values).any():
-            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
+            warn("All-NaN slice encountered", RuntimeWarning)
         return result
 
     function.__name__ = function.__qualname__ = name
@@ -141,7 +140,7 @@ nanmin = _nan_extremum("nanmin", reductions.min, np.fmin)
 
 def _warn_if(condition, message):
     if np.any(values_of(condition)):
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        warn(message, RuntimeWarning)
 
 
 @numpy_function(np.nanmean, "a", "where")

@@ -8,8 +8,6 @@ represent two have weights of 1/2 or 2.
 Transforms along several axes are composed of those along one, as in NumPy.
 """
 
-import warnings
-
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
@@ -24,6 +22,7 @@ from cytape.ops.shaping import ndim, shape
 from cytape.ops.submodules.cut_or_pad import cut_or_pad_op, with_extent
 from cytape.ops.submodules.matrix_parts import real_dtype
 from cytape.tensor.values.spec import symbolic_spec
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = [
     "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
@@ -260,28 +259,24 @@ def _lengths_and_axes(a, s, axes):
         if s is None:
             axes = range(ndim(a))
         else:
-            warnings.warn(
+            warn(
                 "`axes` should not be `None` if `s` is not `None` (Deprecated in NumPy 2.0). In a "
                 "future version of NumPy, this will raise an error and `s[i]` will correspond to "
                 "the size along the transformed axis specified by `axes[i]`. To retain current "
                 "behaviour, pass a sequence [0, ..., k-1] to `axes` for an array of dimension k.",
-                DeprecationWarning,
-                stacklevel=4,
-            )
+                DeprecationWarning)
             axes = range(-len(s), 0)
     elif s is None:
         s = [None] * len(list(np.take(np.zeros(ndim(a)), axes)))  # or NumPy's error
     s = [None] * len(axes) if s is None else list(s)
     if s_is_given and None in s:
-        warnings.warn(
+        warn(
             "Passing an array containing `None` values to `s` is deprecated in NumPy 2.0 and will "
             "raise an error in a future version of NumPy. To use the default behaviour of the "
             "corresponding 1-D transform, pass the value matching the default for its `n` "
             "parameter. To use the default behaviour for every axis, the `s` argument can be "
             "omitted.",
-            DeprecationWarning,
-            stacklevel=4,
-        )
+            DeprecationWarning)
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
     axes = normalize_axis_tuple(axes, ndim(a), allow_duplicate=True)

@@ -5,6 +5,7 @@ from .entered_blocks cimport departures
 from .state cimport followers_everywhere, note_detachment
 from .thread_stack cimport ThreadState, building, this_thread
 
+from importlib import import_module
 from threading import get_ident
 
 from cytape.errors import DetachedError, SymbolicTensorError
@@ -67,6 +68,9 @@ cdef dict OF_SYMBOLIC = {
     "cytape.constant":
         "cytape.convert_to_tensor and cytape.identity take it as it is.\n",
 }
+IN_A_RULE = (
+    "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative with respect "
+    "to arguments")
 # Functions of NumPy without a derivative, which convert lists to arrays.
 COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
 ASKED = "numpy(), item() or tolist()"
@@ -174,10 +178,18 @@ cdef str asker(str cause):
     return f"{cause if caller is None else f'numpy.{caller}'}, which asks for an array,"
 
 
+def is_in_custom_rule() -> bool:
+    """Return whether a function with a `custom_gradient` or `custom_jvp` is running."""
+    return this_thread().departures is not None
+
+
 cdef str instead_of_scipy(str caller):
     """Return advice: the replacement for a call of a function of SciPy."""
     if caller.endswith(("_array", "_matrix")):
         return no_sparse(caller.rpartition(".")[2]) + "\n"
+    name = caller.rpartition(".")[2]
+    if hasattr(import_module("cytape.nn"), name):
+        return f"Call cytape.nn.{name}, which has a derivative.\n"
     return (f"Wrap {caller} with cytape.custom_jvp, whose rule says how the result moves with the "
             "arguments.\n")
 
@@ -209,10 +221,8 @@ cdef str lost_by(tensor, str cause):
         f"become a plain array or number, by {asker(cause)} {user_line()}: "
         "its gradient would be lost.\n")
     scipy = scipy_call()
-    if this_thread().departures is not None:
-        return what + (
-            "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative "
-            "with respect to arguments")
+    if is_in_custom_rule():
+        return what + IN_A_RULE
     if scipy is not None:
         return what + instead_of_scipy(scipy).rstrip()
     stop = "If the gradient should stop here, say tensor.numpy() or tensor.item()"

@@ -33,6 +33,18 @@ def test_the_user_s_line_is_named_from_within_the_package():
     assert (caught[0].filename, caught[0].lineno) == (__file__, line)
 
 
+@each("call, x", [
+    (np.nanmax, [np.nan]), (np.nanmean, [np.nan]), (np.nanvar, [np.nan]), (np.cov, [1.0]),
+    (lambda x: np.polyfit(x, [2.0, 3.0], 2), [1.0, 1.0]),
+    (lambda x: np.fft.fftn(x, s=(2, 3)), np.ones((2, 3))),
+    (lambda x: np.fft.fftn(x, s=(2, None), axes=(0, 1)), np.ones((2, 3))),
+    (lambda x: cytape.numpy.random.random_integers(5, size=x.shape), [1.0])])
+def test_warnings_of_numpy_s_name_the_user_s_line(call, x):
+    with pytest.warns() as caught:
+        call(cytape.constant(x))
+    assert caught[0].filename == __file__
+
+
 def test_each_line_is_told_once():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
