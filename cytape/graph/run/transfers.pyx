@@ -337,7 +337,8 @@ cdef int move_rows(Transfer* it, char** data, char* array, char* part) noexcept 
     return 0
 
 
-cdef int move_row(Transfer* it, char** data, npy_intp i, char* array, char* part) noexcept nogil:
+cdef inline int move_row(Transfer* it, char** data, npy_intp i, char* array,
+                         char* part) noexcept nogil:
     cdef IndexedAxis* axis = it.axes
     cdef IndexedAxis* end = axis + it.n_indexed
     cdef npy_intp place
