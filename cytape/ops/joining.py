@@ -241,7 +241,7 @@ def append(arr, values, axis=None):
 
 
 def _parted(a, *likes, sizes=None, axis):
-    if isinstance(sizes, int):
+    if isinstance(sizes, (int, np.integer)):
         return tuple(np.array_split(a, sizes, axis))
     sizes = [like.shape[axis] for like in likes] if sizes is None else sizes
     return tuple(np.split(a, list(accumulate(sizes[:-1])), axis))

@@ -60,10 +60,10 @@ def split(a, *likes, sizes=None, axis):
         return tuple(spec_like(like, a.dtype) for like in likes)
     shape = shape_of(a, "split")
     axis = normalize_axis_index(axis, len(shape))
-    if isinstance(sizes, int):
-        extent = shape[axis]
-        sizes = (None,) * sizes if extent is None else [
-            len(part) for part in np.array_split(range(extent), sizes)]
+    if isinstance(sizes, (int, np.integer)):
+        n, extent = int(sizes), shape[axis]
+        sizes = (None,) * n if extent is None else [
+            len(part) for part in np.array_split(range(extent), n)]
     return tuple(symbolic_spec((*shape[:axis], n, *shape[axis + 1 :]), a.dtype) for n in sizes)
 
 
