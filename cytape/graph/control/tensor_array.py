@@ -218,11 +218,9 @@ class TensorArray:
         self._check(value, value.shape and value.shape[1:])
         if value.shape is not None and has_value(indices):
             n = len(numbers(indices))
-            if value.shape[0] not in (None, n):
-                raise ValueError(
-                    f"scatter needs one slice for each index, got {value.shape[0]} slices and {n} "
-                    "indices")
-            value = ensure_shape(value, (n, *value.shape[1:]))
+            value = ensure_shape(
+                value, (n, *value.shape[1:]),
+                f"scatter needs one slice for each index, got {{}} slices and {n} indices")
         return self._written(
             indices, value, value.shape and value.shape[1:], lambda: list(unstack(value)))
 
@@ -242,11 +240,10 @@ class TensorArray:
         lengths = np.asarray(constant_of(lengths))
         if lengths.ndim != 1 or lengths.dtype.kind not in "iu" and lengths.size:
             raise TypeError(f"lengths must be integers along one axis, got {lengths!r}")
-        if value.shape[0] not in (None, lengths.sum()):
-            raise ValueError(
-                f"the lengths sum to {lengths.sum()}, but the split tensor has {value.shape[0]} "
-                "slices"
-            )
+        n = int(lengths.sum())
+        value = ensure_shape(
+            value, (n, *value.shape[1:]),
+            f"the lengths sum to {n}, but the split tensor has {{}} slices")
         array = self
         for i, part in enumerate(split(value, np.cumsum(lengths)[:-1]) if lengths.size else ()):
             array = array.write(i, part)

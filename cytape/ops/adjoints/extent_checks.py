@@ -102,7 +102,7 @@ checked_extents_op = passing(
     "CheckedExtents", _checked, shape_rule=_checked, batch=_checked_in_batch, makes_views=True)
 
 
-def ensure_shape(x, shape):
+def ensure_shape(x, shape, message=None):
     """Return a symbolic tensor with the extents that the caller knows.
 
     Parameters
@@ -110,6 +110,9 @@ def ensure_shape(x, shape):
     x : Tensor
     shape : sequence of (int or None), or None
         None: nothing is known, of one extent or of all.
+    message : str, optional
+        Of the ValueError where an extent differs; ``{}`` stands for that extent. By default, a
+        GraphError names both shapes.
 
     Examples
     --------
@@ -119,19 +122,24 @@ def ensure_shape(x, shape):
     ...     ensure_shape(x, (3, None)).shape
     (3, 2)
     """
-    if shape is None or _ensured_spec(x.spec, shape) is x.spec:
+    if shape is None or _ensured_spec(x.spec, shape, message) is x.spec:
         return x
-    return ensure_shape_op(x, shape=tuple(shape))
+    return ensure_shape_op(
+        x, shape=tuple(shape), **({} if message is None else {"message": message}))
 
 
-def _ensured(x, shape):
-    if not may_agree(np.shape(x), shape):
-        raise GraphError(f"a value of shape {shape} was expected, got one of {np.shape(x)}")
-    return x
+def _ensured(x, shape, message=None):
+    actual = np.shape(x)
+    if may_agree(actual, shape):
+        return x
+    if message is None:
+        raise GraphError(f"a value of shape {shape} was expected, got one of {actual}")
+    raise ValueError(message.format(*[
+        n for n, m in zip(actual, shape, strict=True) if None not in (n, m) and n != m]))
 
 
-def _ensured_spec(x, shape):
-    _ensured(x, shape)
+def _ensured_spec(x, shape, message=None):
+    _ensured(x, shape, message)
     own = (None,) * len(shape) if x.shape is None else tuple(x.shape)
     known = tuple([m if n is None else n for n, m in zip(own, shape, strict=True)])
     return x if x.shape is not None and known == own else symbolic_spec(known, x.dtype)
@@ -139,5 +147,5 @@ def _ensured_spec(x, shape):
 
 ensure_shape_op = linear(
     "EnsureShape", _ensured, lambda op, g: g,
-    batched=lambda x, *, shape: ensure_shape_op(x, shape=(None, *shape)), shape_rule=_ensured_spec,
-    lowering="SHOWN")
+    batched=lambda x, *, shape, **message: ensure_shape_op(x, shape=(None, *shape), **message),
+    shape_rule=_ensured_spec, lowering="SHOWN")

@@ -643,6 +643,24 @@ def test_what_only_a_run_tells_is_not_broadcast():
         f(np.ones(1), places)
 
 
+@each("n", [2, 4])
+@each("batched", [False, True])
+@each("match, f", [
+    (r"one slice for each index, got {} slices and 3 indices",
+     lambda x: array(3).scatter([2, 0, 1], x).stack()),
+    (r"lengths sum to 3, but the split tensor has {} slices",
+     lambda x: array(2, infer_shape=False).split(x, [1, 2]).read(1))])
+def test_a_run_raises_the_errors_of_eager_calls(n, batched, match, f):
+    def of_all(x):
+        return cytape.vmap(f)(cnp.stack([x, x, x])) if batched else f(x)
+
+    traced = cytape.function(of_all, input_signature=[cytape.Spec.of((None,), float)])
+    np.testing.assert_array_equal(traced(X), of_all(cytape.constant(X)))
+    for function in (of_all, traced):
+        with pytest.raises(ValueError, match=match.format(n)):
+            function(cytape.constant(np.ones(n)))
+
+
 @each("where", ["graph", "function", "branch", "loop"])
 def test_lengths_of_parts_may_be_a_constant_of_the_graph(where):
     def second(x, lengths):
