@@ -98,6 +98,6 @@ def _detached(what: str) -> str:
 
 def _constant(what: str) -> str:
     return (
-        f"{what} is not linear in what it is called with: it returns something that does not "
-        "depend on that, or computes it with values that left their tensors. Have it multiply its "
-        "argument by the derivative")
+        f"{what} is not linear in its argument: its result does not depend on the argument, or is "
+        "computed with values that left their tensors. Have it multiply its argument by the "
+        "derivative")

@@ -81,7 +81,7 @@ def _check_assigned(assigned: Any) -> None:
     _require(
         assigned is None or type(assigned) is tuple
         and all(isinstance(variable, Variable) for variable in assigned),
-        "what is assigned to must be a tuple of variables")
+        "the assigned variables must be a tuple of variables")
 
 
 def _check_predicate(what: str, spec: Spec) -> None:
@@ -161,7 +161,7 @@ def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> list[Spec]:
     body, condition = call.body, call.condition
     n_variables, n_stacks, ragged_stacks = call.n_variables, call.n_stacks, call.ragged_stacks
     for number in (n_variables, n_stacks):
-        _require(type(number) is int and number >= 0, f"{number!r} is no number of inputs")
+        _require(type(number) is int and number >= 0, f"{number!r} is not a number of inputs")
     _require(type(call.reverse) is bool, f"reverse must be True or False, got {call.reverse!r}")
     _check_assigned(call.assigned)
     for positions in (call.body_inputs, call.condition_inputs):
@@ -190,8 +190,8 @@ def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> list[Spec]:
     n_given = 0 if call.assigned is None else len(given_symbols(body.graph))
     _require(
         len(outputs) >= n_variables + n_given,
-        f"the body returns {len(outputs)} tensors, less than loop variables and what its nodes "
-        "found")
+        f"the body returns {len(outputs)} tensors, fewer than loop variables and values that its "
+        "nodes found")
     _check_specs("the loop carries", carried, outputs[:n_variables])
     _check_ragged(outputs[n_variables:], call.ragged_kept)
     if call.snapshots is not None:
@@ -243,7 +243,7 @@ def _check_ragged(kept: Sequence[Spec], ragged: Any) -> None:
     _require(
         list(ragged) == sorted(set(ragged))
         and all(kept[i].shape not in (None, ()) for i in ragged),
-        f"{ragged} are not places of what is kept that has rows")
+        f"{ragged} are not places of kept values that have rows")
 
 
 def _check_snapshots(snapshots: Any, ragged: Any) -> None:

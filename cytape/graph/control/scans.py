@@ -258,7 +258,7 @@ class _Sequence:
         def step(accumulated: list[Tensor], slices: Any) -> tuple[list[Tensor], Any]:
             result = self._fn(nest.pack_sequence_as(self._accumulated, accumulated), slices)
             check_structures(
-                "what is accumulated and the results of fn", self._accumulated, result)
+                "the accumulated value and the results of fn", self._accumulated, result)
             result = next_values("fn", self._places, nest.flatten(result), specs)
             return result, list(result) if keep else []
 

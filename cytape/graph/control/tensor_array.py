@@ -141,9 +141,9 @@ class TensorArray:
     def __del__(self) -> None:
         if getattr(self, "_unused", False) and not sys.is_finalizing():
             warnings.warn(
-                "what was written to a TensorArray is lost: write, scatter, split and unstack "
-                "return a new array, which is not used here, and leave the old one as it was. "
-                "Write array = array.write(index, value)", stacklevel=2)
+                "a write to a TensorArray is lost: write, scatter, split and unstack return a new "
+                "array, which is not used here, and leave the old one as it was. Write array = "
+                "array.write(index, value)", stacklevel=2)
 
     def _blank_rows(self, size: Tensor) -> Rows:
         """Return rows, their number a tensor that is known at run time."""

@@ -230,7 +230,7 @@ def graph_of(tensors: list[Any]) -> Any:
     graph = graph_for(tensors) or current_graph()
     if graph is None:
         raise RuntimeError(
-            "gradients() is for tensors of a graph, and got none: record what is computed with "
+            "gradients() is for tensors of a graph, and got none: record the computation with "
             "cytape.GradientTape and call its method gradient, or build a cytape.Graph"
         )
     return graph

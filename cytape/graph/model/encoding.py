@@ -260,9 +260,9 @@ class Decoder:
             if type(pair) is not tuple or len(pair) != 2 or any(
                 type(n) is not int or n < least for n in pair
             ):
-                raise GraphFileError(f"{brief(codes)} is no window")
+                raise GraphFileError(f"{brief(codes)} is not a window")
         if len(padding) != 2:
-            raise GraphFileError(f"{brief(codes)} is no window")
+            raise GraphFileError(f"{brief(codes)} is not a window")
         return Window(kernel, strides, dilations, padding)
 
     def _dict(self, pairs: Any) -> dict[Any, Any]:

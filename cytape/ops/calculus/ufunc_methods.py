@@ -222,7 +222,7 @@ def at(op, a, indices, *b):
             f"numpy.{ufunc.__name__}.at changes an array in place: one of NumPy's cannot hold the "
             "derivative of a tensor. Make it with cytape.numpy.zeros or cytape.constant(array), "
             "which are tensors; or write x.at[indices].add(values), or multiply, min or max, which "
-            "return a new one; sums of what belongs to the same index are also "
+            "return a new one; sums of values at the same index are also "
             "cytape.IndexedSlices(values, indices, shape).to_tensor(); or pass tensor.numpy() if "
             "the derivative should stop here")
     return ufunc.at(a, indices, *b)

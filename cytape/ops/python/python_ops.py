@@ -207,7 +207,7 @@ def specs_by_example(
 
     advice = (
         f"{name} needs the values of tensors, which it has when the graph runs; so it becomes an "
-        "op that calls it with arrays then. What it returns has to be known now. Say so: call the "
+        "op that calls it with arrays then. The specs of its result must be known now: call the "
         "part of it that needs values by cytape.numpy_function(f, *arguments, specs=...)"
     )
     if any(spec.shape is None for spec in specs):
@@ -230,7 +230,7 @@ def specs_by_example(
                     )
                 example = list(map(convert_to_tensor, leaves))
                 if examples and not _alike(returned, result):
-                    raise TypeError("what it returns has another structure for other extents")
+                    raise TypeError("its result has another structure for other extents")
         except Exception as error:
             if extent == SMALL_EXTENT:  # too small for this function
                 break
