@@ -6,7 +6,6 @@
 #
 # Rows consist of the axes behind the indexed ones; the axes in front of those are blocks of rows.
 
-from cytape.ops.kernels.ufunc_loops cimport Loop
 from cytape.ops.kernels.scatter cimport Scatter
 from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.values.spec cimport Spec
@@ -20,8 +19,8 @@ ctypedef int (*Refusal)(npy_intp place, int axis, npy_intp extent) noexcept with
 
 cdef enum What:
     READ
-    WRITE
     ADD
+    WRITE
     CLEAR
     TAKE     # places known to the plan: read, or summed up in zeros
     SUM
@@ -30,7 +29,7 @@ cdef enum What:
     PUT
 
 cdef struct IndexedAxis:
-    npy_intp extent, stride        # stride in bytes
+    npy_intp extent, stride        # stride in rows
     npy_intp number                # the place, unless an operand holds places
     int operand                    # position of that operand; 0: none
     int step                       # 0: one place for all rows
@@ -41,8 +40,7 @@ cdef struct Transfer:
     int lead, n_indexed            # axes in front of the indexed ones, and those
     int last                       # the last operand
     IndexedAxis axes[MAX_AXES]
-    npy_intp n_items, itemsize     # of a row; of an array with a mask
-    const Loop* adding
+    npy_intp n_items, itemsize     # of an array with a mask
     const unsigned char* marks     # counts, or the mask
     int most                       # the largest count
     Refusal refuse                 # raises the error of a place out of bounds

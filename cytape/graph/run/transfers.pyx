@@ -4,7 +4,7 @@ from cytape.core.interrupts cimport INTERRUPTED
 from cytape.ops.kernels.gather cimport RAISE, are_inside, copy_rows
 from cytape.ops.kernels.ufunc_loops cimport kernel_of
 from cytape.ops.kernels.masks cimport choose_items, is_mask, is_moved, put_items
-from cytape.ops.kernels.scatter cimport add_all, find_places, is_whole, prepare
+from cytape.ops.kernels.scatter cimport add_all, add_rows, find_places, is_whole, prepare
 from cytape.ops.kernels.sums cimport add_loop_of
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
@@ -19,6 +19,7 @@ cnp.import_array()
 
 cdef enum:
     MOST = 255   # largest count in a byte
+    AT_ONCE = 256  # rows whose places are found before they are moved
     FEW = 8      # a strided array is copied for its part if it is at most this many times as large
 
 cdef extern from "Python.h":
@@ -61,8 +62,9 @@ cdef bint add(Code code, int32_t node, index, int first, Refusal refuse,
         if code.layout.places[symbol].strides >= 0:
             return False
     program.it.what, program.it.refuse = ADD, refuse
-    program.it.adding = loop_of(kernel_of(np.add), code.spec(x).type_num, code.spec(x))
-    if program.it.adding == NULL:
+    prepare(&program.it.job, code.spec(x), False)
+    program.it.job.add = loop_of(kernel_of(np.add), code.spec(x).type_num, code.spec(x))
+    if program.it.job.add == NULL:
         return False
     program.it.last = 1 + <int>len(symbols)
     code.subprograms.append(program)
@@ -164,16 +166,13 @@ cdef TransferProgram program_of(Code code, list symbols, index, Spec array, Spec
     if part is not None and (part.type_num != array.type_num or part.shape != (
             *array.shape[:it.lead], *shape, *array.shape[it.lead + it.n_indexed:])):
         return None
-    it.job.blocks = it.n_items = 1
+    it.job.blocks = it.job.row_size = 1
     for axis in range(array.ndim):
         if axis < it.lead:
             it.job.blocks *= array.dims[axis]
         elif axis >= it.lead + it.n_indexed:
-            it.n_items *= array.dims[axis]
-    it.job.extent, it.itemsize = extent, array.itemsize
-    it.job.row_bytes = it.n_items * it.itemsize
-    for i in range(it.n_indexed):
-        it.axes[i].stride *= it.job.row_bytes
+            it.job.row_size *= array.dims[axis]
+    it.job.extent, it.job.row_bytes = extent, it.job.row_size * array.itemsize
     return program
 
 
@@ -314,7 +313,7 @@ cdef class TransferRunner(Runner):
         if it.what == READ:
             array, part = part, array
         if it.job.count == 1 and it.job.blocks == 1:
-            return move_row(it, data, 0, array, part)
+            return move_row(it, data, array, part)
         return move_rows(it, data, array, part)
 
 
@@ -324,52 +323,81 @@ cdef class KnownTransferRunner(TransferRunner):
         return move_known(&self.it, data[0], data[1])
 
 
+cdef inline int move_row(Transfer* it, char** data, char* array, char* part) noexcept nogil:
+    cdef npy_intp row
+    cdef int found = find(it, data, 0, 1, &row)
+    if found == 0 and it.what == READ:  # without a kernel's call, for loops over elements
+        memcpy(part, array + row * it.job.row_bytes, it.job.row_bytes)
+    elif found == 0:
+        move(it, array, part, &row, 1)
+    return found
+
+
 cdef int move_rows(Transfer* it, char** data, char* array, char* part) noexcept nogil:
-    cdef npy_intp _, i
+    cdef npy_intp[AT_ONCE] rows
+    cdef npy_intp first = 0, count
     cdef int found
-    for _ in range(it.job.blocks):
-        for i in range(it.job.count):
-            found = move_row(it, data, i, array, part)
-            if found:
-                return found
-            part += it.job.row_bytes
-        array += it.job.extent * it.job.row_bytes
+    if it.n_indexed == 1 and it.axes.operand and it.what <= ADD and move_blocks(
+            it, array, part, <const npy_intp*>data[it.axes.operand], it.job.count):
+        return 0
+    while first < it.job.count:
+        count = min(<npy_intp>AT_ONCE, it.job.count - first)
+        found = find(it, data, first, count, rows)
+        if found:
+            return found
+        move_blocks(it, array, part + first * it.job.row_bytes, rows, count)
+        first += count
     return 0
 
 
-cdef inline int move_row(Transfer* it, char** data, npy_intp i, char* array,
-                         char* part) noexcept nogil:
+cdef inline int find(Transfer* it, char** data, npy_intp first, npy_intp count,
+                     npy_intp* rows) noexcept nogil:
+    """Find the positions of some rows in a block; return an error if one is out of bounds."""
     cdef IndexedAxis* axis = it.axes
     cdef IndexedAxis* end = axis + it.n_indexed
-    cdef npy_intp place
+    cdef const int64_t* places
+    cdef npy_intp i, place, step, extent, stride
     while axis != end:
-        place = axis.number if axis.operand == 0 else (
-            (<int64_t*>data[axis.operand])[i * axis.step])
-        if place < 0:
-            place += axis.extent
-        if <size_t>place >= <size_t>axis.extent:
-            return it.refuse(place - axis.extent if place < 0 else place,
-                             it.lead + <int>(axis - it.axes), axis.extent)
-        array += place * axis.stride
+        step, extent, stride = axis.step, axis.extent, axis.stride
+        places = (<const int64_t*>&axis.number if axis.operand == 0 else
+                  <const int64_t*>data[axis.operand] + first * step)
+        for i in range(count):
+            place = places[i * step]
+            if place < 0:
+                place += extent
+            if <size_t>place >= <size_t>extent:
+                return it.refuse(place - extent if place < 0 else place,
+                                 it.lead + <int>(axis - it.axes), extent)
+            rows[i] = place * stride + (0 if axis == it.axes else rows[i])
         axis += 1
-    if it.what == READ:
-        memcpy(part, array, it.job.row_bytes)
-    elif it.what == ADD:
-        add_row(it, array, part)
-    elif it.what == WRITE:
-        memcpy(array, part, it.job.row_bytes)
-    else:
-        memset(array, 0, it.job.row_bytes)
     return 0
 
 
-cdef void add_row(const Transfer* it, char* row, char* part) noexcept nogil:
-    cdef npy_intp strides[3]
-    cdef char* operands[3]
-    strides[0] = strides[1] = strides[2] = it.itemsize
-    operands[0] = operands[2] = row
-    operands[1] = part
-    it.adding.function(operands, &it.n_items, strides, it.adding.data)
+cdef bint move_blocks(Transfer* it, char* array, char* part, const npy_intp* rows,
+                      npy_intp count) noexcept nogil:
+    """Move rows of each block; return False if places of READ or ADD are out of bounds."""
+    cdef npy_intp _
+    for _ in range(it.job.blocks):
+        if not move(it, array, part, rows, count):
+            return False
+        array += it.job.extent * it.job.row_bytes
+        part += it.job.count * it.job.row_bytes
+    return True
+
+
+cdef inline bint move(Transfer* it, char* array, char* part, const npy_intp* rows,
+                      npy_intp count) noexcept nogil:
+    cdef npy_intp i, row_bytes = it.job.row_bytes
+    if it.what == READ:
+        return copy_rows(part, array, rows, count, it.job.extent, row_bytes, RAISE)
+    if it.what == ADD:
+        return add_rows(&it.job, array, part, rows, count)
+    for i in range(count):
+        if it.what == WRITE:
+            memcpy(array + rows[i] * row_bytes, part + i * row_bytes, row_bytes)
+        else:
+            memset(array + rows[i] * row_bytes, 0, row_bytes)
+    return True
 
 
 cdef int out_of_bounds(npy_intp place, int axis, npy_intp extent) noexcept with gil:

@@ -26,3 +26,6 @@ cdef ndarray find_places(tuple shape, index, Scatter* job)
 cdef bint is_whole(part)  # a slice of a whole axis
 cdef void prepare(Scatter* job, Spec spec, bint is_uniform) noexcept  # for terms of a dtype
 cdef int add_all(Scatter* job) noexcept nogil  # False: a place is out of bounds; or NO_MEMORY
+# Add terms to one block; False if a place is out of bounds.
+cdef bint add_rows(const Scatter* job, char* total, char* terms, const npy_intp* places,
+                   npy_intp count) noexcept nogil

@@ -16,6 +16,7 @@ import numpy as np
 cnp.import_array()
 
 cdef enum:
+    FEW = 8         # numbers of a row that are added without a ufunc's loop
     LONG_ROW = 256  # bytes above which the first addition to a row is a copy
     LARGE = 1 << 18  # bytes of a total that exceeds the L2 cache, while its counts fit
     MOST = 255                # largest count in a byte
@@ -191,34 +192,56 @@ cdef object places_of(tuple arrays, tuple extents):
     return places
 
 
-cdef inline npy_intp place_of(const Scatter* job, npy_intp i) noexcept nogil:
-    """Return the place of a term; -1 if it is out of bounds."""
-    cdef npy_intp place = job.places[i]
+cdef inline npy_intp place_of(const Scatter* job, npy_intp place) noexcept nogil:
+    """Return a place counted from the beginning; -1 if it is out of bounds."""
     if place < 0:
         place += job.extent
     return place if 0 <= place < job.extent else -1
 
 
-cdef bint add_terms(Scatter* job) noexcept nogil:
+cdef bint add_terms(const Scatter* job) noexcept nogil:
     """Add all terms; return False if a place is out of bounds."""
-    cdef npy_intp _, i, place
+    cdef npy_intp _
     cdef char* total = job.total
     cdef char* terms = job.terms
-    cdef bint is_double = job.row_size == 1 and job.type_num == cnp.NPY_DOUBLE
-    cdef bint is_float = job.row_size == 1 and job.type_num == cnp.NPY_FLOAT
     for _ in range(job.blocks):
-        for i in range(job.count):
-            place = place_of(job, i)
-            if place < 0:
-                return False
-            if is_double:
-                (<double*>total)[place] += (<double*>(terms + i * job.step))[0]
-            elif is_float:
-                (<float*>total)[place] += (<float*>(terms + i * job.step))[0]
-            else:
-                add_row(job, total + place * job.row_bytes, terms + i * job.step, False)
+        if not add_rows(job, total, terms, job.places, job.count):
+            return False
         total += job.extent * job.row_bytes
         terms += job.count * job.step
+    return True
+
+
+cdef bint add_rows(const Scatter* job, char* total, char* terms, const npy_intp* places,
+                   npy_intp count) noexcept nogil:
+    cdef npy_intp i, place
+    if job.row_size <= FEW and job.type_num == cnp.NPY_DOUBLE:
+        return add_short_rows(job, <double*>total, terms, places, count)
+    if job.row_size <= FEW and job.type_num == cnp.NPY_FLOAT:
+        return add_short_rows(job, <float*>total, terms, places, count)
+    for i in range(count):
+        place = place_of(job, places[i])
+        if place < 0:
+            return False
+        add_row(job, total + place * job.row_bytes, terms + i * job.step, False)
+    return True
+
+
+cdef bint add_short_rows(const Scatter* job, number* total, char* terms, const npy_intp* places,
+                         npy_intp count) noexcept nogil:
+    cdef npy_intp i, j, place, row_size = job.row_size, step = job.step
+    cdef number* row
+    cdef number* term
+    for i in range(count):
+        place = place_of(job, places[i])
+        if place < 0:
+            return False
+        row, term = total + place * row_size, <number*>(terms + i * step)
+        row[0] += term[0]
+        j = 1
+        while j < row_size:
+            row[j] += term[j]
+            j += 1
     return True
 
 
@@ -235,7 +258,7 @@ cdef bint add_counted(Scatter* job, unsigned char* counts, number zero,
     for _ in range(job.blocks):
         memset(counts, 0, job.extent)
         for i in range(job.count):
-            place = place_of(job, i)
+            place = place_of(job, job.places[i])
             if place < 0:
                 inside[0] = False
                 return True
@@ -256,7 +279,7 @@ cdef bint add_long_rows(Scatter* job, unsigned char* written) noexcept nogil:
     for _ in range(job.blocks):
         memset(written, 0, job.extent)
         for i in range(job.count):
-            place = place_of(job, i)
+            place = place_of(job, job.places[i])
             if place < 0:
                 return False
             add_row(job, total + place * job.row_bytes, terms + i * job.row_bytes,
@@ -270,7 +293,7 @@ cdef bint add_long_rows(Scatter* job, unsigned char* written) noexcept nogil:
     return True
 
 
-cdef void add_row(Scatter* job, char* row, char* terms, bint is_first) noexcept nogil:
+cdef void add_row(const Scatter* job, char* row, char* terms, bint is_first) noexcept nogil:
     """Add to a row, the first time to zeros, so that -0.0 becomes 0.0."""
     cdef long double zeros[2]
     cdef char* data[3]

@@ -295,3 +295,44 @@ def test_no_term_of_a_sum_at_one_place_is_lost(dtype):
         f = cytape.grad(lambda x, i, part=part: cnp.sum(part(x, i).astype("float32")))
         for result in f(x, i), cytape.function(f)(x, i):
             assert set(np.ravel(result).tolist()) == {0, 5000}
+
+
+@each("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+@each("n_places", [1, 256, 257, 600])
+@each("row", [(), (2,), (9,)])
+def test_many_places_that_a_run_tells(row, n_places, dtype):
+    """For rows of one, few, and more numbers, and more places than are found at once."""
+    for index in (lambda i: i, lambda i: (slice(None), i), lambda i: (i, -1), lambda i: (i, i)):
+        x = RNG.integers(-9, 9, (5, 5, *row)).astype(dtype)
+        places = RNG.integers(-5, 5, n_places)
+        graph = Graph()
+        given, i = graph.placeholder(dtype, x.shape), graph.placeholder("int64", (n_places,))
+        with graph.as_default():
+            fetches = [given[index(i)]]
+            if given.spec.trainable:
+                fetches += cytape.gradients(fetches[0], given, fetches[0] * 2)
+        plan = assert_as_reference(graph, [given, i], fetches, [x, places])
+        assert plan.n_calls == 0
+        np.testing.assert_array_equal(plan.run([x, places])[0], x[index(places)])
+        if len(fetches) > 1:
+            expected = np.zeros_like(x)
+            np.add.at(expected, index(places), x[index(places)] * 2)
+            np.testing.assert_array_equal(plan.run([x, places])[1], expected)
+        for place in 5, -6:
+            places[n_places // 2] = place
+            with pytest.raises(IndexError, match=f"index {place} is out of bounds for axis"):
+                plan.run([x, places])
+
+
+@each("row", [(), (3,)])
+def test_many_rows_are_written_and_cleared(row):
+    def f(values, places):
+        array = cytape.TensorArray("float64", 600, element_shape=row)
+        return array.scatter(places, values).stack() ** 2
+
+    values, places = RNG.normal(size=(600, *row)), RNG.permutation(600)
+    expected = np.zeros_like(values)
+    expected[places] = values ** 2
+    np.testing.assert_array_equal(cytape.function(f)(values, places), expected)
+    slope = cytape.function(cytape.grad(lambda *args: cnp.sum(f(*args))))(values, places)
+    np.testing.assert_array_equal(slope, 2 * values)
