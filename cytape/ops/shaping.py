@@ -299,6 +299,8 @@ def ravel(a, order="C"):
     if order != "C":
         np.ravel(0, order)  # raises NumPy's error
         a = joined(a)
+        if order == "F":
+            shape_rules.shape_of(a.spec, "ravel in order 'F'")
         axes = axes_in_memory(a, order)
         a = a if axes is None else transpose(a, axes)
     return reshape_op(a, shape=(-1,), order="C")  # a tuple: NumPy copies strided arrays for it

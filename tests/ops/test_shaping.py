@@ -134,3 +134,11 @@ def test_axes_that_are_none_are_numpys_errors(call):
         call(x)
     with pytest.raises(theirs.type):
         call(cytape.constant(x))
+
+
+def test_the_order_of_an_unknown_number_of_axes_is_refused():
+    with Graph().as_default() as graph:
+        x = graph.placeholder("float64", None)
+        assert cnp.ravel(x).shape == (None,)
+        with pytest.raises(cytape.errors.SymbolicTensorError, match="order 'F' needs to know how"):
+            cnp.ravel(x, "F")

@@ -15,7 +15,7 @@ from cytape.ops.indexing import get_item_op, getitem, index_add, template_of
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes.index_shapes import filled_in, indexed_shape, set_item
 from cytape.ops.shapes.shape_rules import shape_of
-from cytape.ops.shaping import ravel, reshape, squeeze
+from cytape.ops.shaping import ravel, reshape, reshape_unknown, squeeze
 from cytape.ops.updates.update_op import UpdateOp
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.making import constant
@@ -290,4 +290,4 @@ def _accumulated(x, places, part, neutral, reduce, ufunc):
     rows = np.where(is_place, reshape(part, (-1, 1)), constant(neutral(x.dtype), x.dtype))
     total = reduce(concatenate([reshape(flat, (1, -1)), rows]), axis=0)
     return identity_op(reshape(total, x.shape)) if x.spec.known else np.where(
-        fill_like(x, 1) > 0, total.reshape((-1, *x.shape[1:])), x)
+        fill_like(x, 1) > 0, reshape_unknown(total, x.spec.extents), x)

@@ -5,6 +5,7 @@ import numpy as np
 import cytape
 import cytape.numpy as cnp
 from cytape.ops.updates.part_updates import accumulate_into, add_into, set_item_op, set_part
+from tests.cases import each
 
 
 def test_values_that_meet_are_told_before_anything_is_written():
@@ -34,3 +35,19 @@ def test_an_op_is_one_node_and_saves_nothing():
     with cytape.Session(graph) as session:
         found = session.run(gradient, {x: np.ones((3, 2))})
     assert found.tolist() == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
+
+
+@each("shape", [(None, None), (None, 2), (3, None), (3, 2)])
+@each("ufunc", [np.add, np.multiply, np.maximum, np.minimum])
+def test_values_at_places_of_an_array_of_unknown_extents(ufunc, shape):
+    def f(x, i):
+        y = x * 1
+        ufunc.at(y, i, 2.0)
+        return y
+
+    x, i = np.arange(6.0).reshape(3, 2), np.array([0, 0, 2])
+    g = cytape.function(f, input_signature=[
+        cytape.Spec.of(shape, float), cytape.Spec.of((None,), np.int64)])
+    expected = x.copy()
+    ufunc.at(expected, i, 2.0)
+    np.testing.assert_array_equal(g(x, i), expected)
