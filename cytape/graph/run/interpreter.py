@@ -1,4 +1,7 @@
-"""An interpreter of graphs in plain Python, op by op: the reference that plans are tested with."""
+"""An interpreter of graphs in plain Python, op by op: the reference that plans are tested with.
+
+Bodies of branches and loops run by plans here, too; tests compare these with eager code.
+"""
 
 import numpy as np
 
