@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cytape.autodiff.custom.bound_rule import BoundRule, bound
 from cytape.autodiff.detached_rules import call_rule
 from cytape.autodiff.wrapped_calls import is_tensor, name_of
@@ -40,7 +42,8 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
     Raises
     ------
     TypeError
-        If there is no derivative, or something is no function.
+        If there is no derivative, something is not a function, or a ufunc has another number of
+        arguments.
     ValueError
         In a call, if the result of `f` does not have the shape that its arguments broadcast to.
     NotDifferentiableError, DetachedError
@@ -78,6 +81,10 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
     for x in (f, *derivatives):
         if not callable(x) and (x is not None or x is f):
             raise TypeError(f"elementwise takes functions, got {type(x).__name__}")
+    if isinstance(f, np.ufunc) and f.nin != len(derivatives):
+        raise TypeError(
+            f"elementwise takes a derivative per argument: {f.__name__} has {f.nin} arguments, got "
+            f"{len(derivatives)} derivatives. Say None for one that is not known")
     whats = [f"the derivative of {name_of(f)} with respect to its argument {i}"
              for i in range(len(derivatives))]
     rules: list[Callable | None] = []

@@ -8,7 +8,7 @@ import importlib
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from cytape.errors import SymbolicTensorError
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops import comparisons, cumulative, reductions
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.adjoints.identity_groups import together
@@ -218,7 +218,7 @@ def at(op, a, indices, *b):
     if isinstance(a, Tensor) and ufunc is not op:
         return importlib.import_module("cytape.ops.choosing.array_writers").at(op, a, indices, *b)
     if is_tensor([a, indices, *b]):
-        raise TypeError(
+        raise DetachedError(
             f"numpy.{ufunc.__name__}.at changes an array in place: one of NumPy's cannot hold the "
             "derivative of a tensor. Make it with cytape.numpy.zeros or cytape.constant(array), "
             "which are tensors; or write x.at[indices].add(values), or multiply, min or max, which "

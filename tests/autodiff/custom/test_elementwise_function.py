@@ -121,7 +121,8 @@ def test_arrays_in_arrays_out():
 
 
 def test_what_is_no_function_is_refused():
-    for arguments in ((np.sin,), (np.sin, 1.0), (None, np.cos), (1.0, np.cos)):
+    for arguments in ((np.sin,), (np.sin, 1.0), (None, np.cos), (1.0, np.cos),
+                      (np.arctan2, np.cos), (np.sin, np.cos, None)):
         with pytest.raises(TypeError, match="elementwise takes"):
             cytape.elementwise(*arguments)
 
