@@ -43,7 +43,7 @@ from cytape.tensor.recording.state import (
 from cytape.tensor.structures import register_structure
 
 if TYPE_CHECKING:
-    from cytape import graph, testing
+    from cytape import autograd, graph, scipy, testing
     from cytape.autodiff.checkpointed_scan import checkpointed_scan
     from cytape.autodiff.custom.elementwise_function import elementwise
     from cytape.autodiff.eager_functional import (
@@ -185,11 +185,11 @@ _LATE = {  # modules of functions that few programs call
 
 
 def __getattr__(name: str) -> Any:
-    """Import graphs, checks of gradients and rare functions at first use.
+    """Import graphs, checks of gradients, other libraries' names and rare functions at first use.
 
     The version is read from the package's metadata.
     """
-    if name in ("graph", "testing"):
+    if name in ("autograd", "graph", "scipy", "testing"):
         return importlib.import_module(f"cytape.{name}")
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("cytape")
