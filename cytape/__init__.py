@@ -43,7 +43,7 @@ from cytape.tensor.recording.state import (
 from cytape.tensor.structures import register_structure
 
 if TYPE_CHECKING:
-    from cytape import autograd, graph, scipy, testing
+    from cytape import graph, testing
     from cytape.autodiff.checkpointed_scan import checkpointed_scan
     from cytape.autodiff.custom.elementwise_function import elementwise
     from cytape.autodiff.eager_functional import (
