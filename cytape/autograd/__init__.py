@@ -1,1 +1,58 @@
 """autograd's modules, names and conventions, for programs that were written with autograd."""
+
+import importlib as _importlib
+import sys as _sys
+from importlib.machinery import ModuleSpec as _ModuleSpec
+from importlib.util import find_spec as _find_spec
+
+
+class _Alias:
+    """Finder and loader of ``autograd.X``, which is ``cytape.autograd.X`` under another name.
+
+    It finds nothing unless ``sys.modules["autograd"]`` is `cytape.autograd`.
+    """
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if (name.startswith("autograd.") and _sys.modules.get("autograd") is _sys.modules[__name__]
+                and _find_spec(f"cytape.{name}") is not None):
+            return _ModuleSpec(name, cls)
+        return None
+
+    @staticmethod
+    def create_module(spec):
+        module = _importlib.import_module(f"cytape.{spec.name}")
+        spec.loader_state = module.__spec__  # importlib replaces it before `exec_module`
+        return module
+
+    @staticmethod
+    def exec_module(module):
+        module.__spec__ = module.__spec__.loader_state
+
+
+_sys.meta_path.insert(0, _Alias)
+
+
+def install_as_autograd() -> None:
+    """Let ``import autograd`` import `cytape.autograd`, in this process.
+
+    Programs and packages that import autograd then run on cytape unchanged. Call it before the
+    first import of autograd.
+
+    Raises
+    ------
+    RuntimeError
+        If autograd itself is imported already.
+
+    Examples
+    --------
+    >>> from cytape.autograd import install_as_autograd
+    >>> install_as_autograd()
+    >>> import autograd
+    >>> autograd.__name__
+    'cytape.autograd'
+    """
+    if _sys.modules.setdefault("autograd", _sys.modules[__name__]) is not _sys.modules[__name__]:
+        raise RuntimeError(
+            "autograd itself is imported already, so its modules are in use: call "
+            "install_as_autograd() before the first import of autograd")
