@@ -51,16 +51,23 @@ def check_call(what: str, body: Any, specs: Sequence[Spec]) -> None:
         ...
     cytape.errors.GraphError: the body takes 1 operands, got 0
     """
+    _check_specs(f"{what} takes", _parameters(what, body, len(specs)), specs)
+
+
+def _parameters(what: str, body: Any, count: int) -> list[Spec]:
     if not isinstance(body, ConcreteFunction):
         raise GraphError(f"{what} is not a function: {body!r}")
     own = list(map(body.graph.spec_of, body.input_symbols))
-    _require(len(own) == len(specs), f"{what} takes {len(own)} operands, got {len(specs)}")
-    _check_specs(f"{what} takes", own, specs)
+    _require(len(own) == count, f"{what} takes {len(own)} operands, got {count}")
+    return own
 
 
-def _check_specs(what: str, wanted: Sequence[Spec], found: Sequence[Spec]) -> None:
+def _check_specs(
+    what: str, wanted: Sequence[Spec], found: Sequence[Spec], any_shape: bool = False
+) -> None:
     for i, (own, spec) in enumerate(zip(wanted, found, strict=True)):
-        if own is not spec and (own.dtype != spec.dtype or not may_agree(own.shape, spec.shape)):
+        if own is not spec and (own.dtype != spec.dtype or not (
+                any_shape or may_agree(own.shape, spec.shape))):
             raise GraphError(
                 f"{what} {own.dtype} of shape {own.shape} in place {i}, got {spec.dtype} of shape "
                 f"{spec.shape}")
@@ -93,6 +100,9 @@ def _check_predicate(what: str, spec: Spec) -> None:
 def check_branches(specs: Sequence[Spec], branches: Any, positions: Any, assigned: Any) -> None:
     """Raise if a call of CondOp is not valid.
 
+    The operands need the shapes that one of the branches takes: if the branches return different
+    shapes, so do the gradients that their derivatives take, and only one of them runs.
+
     Parameters
     ----------
     specs : sequence of Spec
@@ -111,10 +121,16 @@ def check_branches(specs: Sequence[Spec], branches: Any, positions: Any, assigne
         type(branches) is tuple and type(positions) is tuple
         and len(branches) == len(positions) == 2, "there are not two branches")
     n_given = 0
+    passed = []
     for branch, places in zip(branches, positions, strict=True):
         _check_positions(places, len(specs))
-        check_call("a branch", branch, [specs[i] for i in places])
+        passed.append((_parameters("a branch", branch, len(places)), [specs[i] for i in places]))
         n_given += 0 if assigned is None else len(given_symbols(branch.graph))
+    one_fits = any(
+        all(may_agree(own.shape, spec.shape) for own, spec in zip(*pair, strict=True))
+        for pair in passed)
+    for pair in passed:
+        _check_specs("a branch takes", *pair, any_shape=one_fits)
     outputs = [list(map(x.graph.spec_of, x.output_symbols)) for x in branches]
     _require(
         [spec.dtype for spec in outputs[0]] == [spec.dtype for spec in outputs[1]],

@@ -27,6 +27,7 @@ def traced(f, *specs):
 INCREASED = traced(lambda v, row: [v + row.sum(), row * v], SCALAR, ROW)
 SUMMED = traced(lambda v, row: [v, row.sum()], SCALAR, ROW)
 MATCHED = traced(lambda v: [v > 1.0], SCALAR)
+ROW_MATCHED = traced(lambda v: [v > 1.0], ROW)
 RAGGED = traced(lambda v, rows: [v + rows.sum(), rows * v], SCALAR, ROWS)
 
 LOOP = {
@@ -51,6 +52,7 @@ def test_what_fits():
     check(**{**LOOP, "ragged_kept": (0,)})
     check_branches([BOOL, SCALAR, ROW], (INCREASED, INCREASED), ((1, 2), (1, 2)), None)
     check_branches([BOOL, SCALAR], (MATCHED, MATCHED), ((1,), (1,)), (cytape.Variable(1.0),))
+    check_branches([BOOL, SCALAR], (ROW_MATCHED, MATCHED), ((1,), (1,)), None)
 
 
 @each("loop", [LOOP, RAGGED_LOOP], ids=["rows", "ragged"])
@@ -104,6 +106,7 @@ def test_specs_that_do_not_fit(loop, changes, message):
     ([BOOL, SCALAR], (MATCHED, 3), ((1,), (1,)), "a branch is not a function: 3"),
     ([BOOL, SCALAR], (MATCHED, MATCHED), ((1,), (2,)), "not positions among 2"),
     ([BOOL, SCALAR], (MATCHED, MATCHED), ((1,), (0,)), "a branch takes float64"),
+    ([BOOL, MATRIX], (MATCHED, ROW_MATCHED), ((1,), (1,)), r"float64 of shape \(\) in place 0"),
     ([BOOL, SCALAR], (MATCHED, MATCHED), ((1,), ()), "takes 1 operands, got 0"),
     ([BOOL, SCALAR], (MATCHED, traced(lambda v: [v], SCALAR)), ((1,), (1,)), "the same dtypes"),
 ])  # fmt: skip

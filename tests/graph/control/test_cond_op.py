@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import UnconnectedGradientWarning
+import cytape.numpy as cnp
+from cytape.errors import GraphError, UnconnectedGradientWarning
 from cytape.graph.control.cond_op import call_branch, common
 from cytape.graph.run import interpreter
 from cytape.ops.engine.op_kinds import OPS
@@ -56,6 +57,52 @@ def test_branches_without_a_gradient_have_none():
     p, x, _, result = call(graph)
     with pytest.warns(UnconnectedGradientWarning, match="bool"):
         assert cytape.gradients(result, [p]) == [None]
+
+
+OTHER_SHAPES = {
+    "scalar": lambda x: cytape.cond(x[0] > 0, lambda: x * x, lambda: x[1] ** 3),
+    "axes": lambda x: cytape.cond(x[0] > 0, lambda: x * x, lambda: cnp.outer(x, x)),
+    "extent": lambda x: cytape.cond(x[0] > 0, lambda: x * x, lambda: x[1:] ** 3),
+    "case": lambda x: cytape.case(
+        [(x[0] > 0, lambda: x * x), (x[1] > 0, lambda: x[0] * x[1])], lambda: x[:1] ** 3),
+    "switch_case": lambda x: cytape.switch_case(
+        cnp.sum(x > 0), [lambda: x * x, lambda: x[0] ** 3, lambda: cnp.outer(x, x)]),
+    "loop": lambda x: cytape.while_loop(
+        lambda i, s: i < 3,
+        lambda i, s: (i + 1, s + cnp.sum(cytape.cond(i < 2, lambda: x * x, lambda: s * s))),
+        (0, 1.0))[1],
+}
+
+
+@each("transform", [
+    cytape.grad, cytape.hessian, lambda f: cytape.jacobian(cytape.function(cytape.grad(f))),
+    lambda f: cytape.grad(cytape.recompute_grad(f)),
+    lambda f: lambda x: cytape.jvp(f, (x,), (cnp.ones(2),))[1],
+    lambda f: lambda x: cytape.vmap(cytape.grad(f))(cnp.stack([x, -x])),
+    lambda f: cytape.function(lambda x: cytape.grad(f)(x) * x),
+], ids=["grad", "hessian", "traced twice", "recomputed", "jvp", "vmap", "in a trace"])  # fmt: skip
+@each("shape", [(2,), (None,)])
+@each("body", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
+def test_derivatives_of_traced_branches_of_other_shapes(body, shape, transform):
+    def f(x):
+        return cnp.sum(cnp.sin(body(x)))
+
+    traced = cytape.function(f, input_signature=[symbolic_spec(shape, "float64")])
+    for x in ([1.0, 2.0], [-1.0, 2.0], [1.0, -2.0], [-1.0, -2.0]):
+        expected, found = transform(f)(np.array(x)), transform(traced)(np.array(x))
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_branch_that_runs_must_fit():
+    graph = cytape.Graph()
+    row = cytape.function(lambda x: x * 2.0).get_concrete_function(np.ones(2))
+    scalar = cytape.function(lambda x: x * 3.0).get_concrete_function(np.ones(()))
+    with graph.as_default():
+        p, x = graph.placeholder("bool", ()), graph.placeholder("float64", (2,))
+        [y] = call_branch(p, [row, scalar], [[x], [x]])
+    np.testing.assert_array_equal(cytape.Session(graph).run(y, {p: True, x: np.ones(2)}), [2, 2])
+    with pytest.raises(GraphError, match=r"has the shape \(2,\).*expected were \(\)"):
+        cytape.Session(graph).run(y, {p: False, x: np.ones(2)})
 
 
 def test_the_stateful_one_counts_every_call():
