@@ -178,6 +178,30 @@ def test_where_the_derivative_is_infinite():
         assert cytape.grad(root)(0.0) == np.inf
 
 
+@each("within", [lambda f: f, cytape.function], ids=["eager", "traced"])
+@each(("rule", "refused"), [
+    (lambda f, x, dx: f(dx), cytape.grad),
+    (lambda f, x, dx: f(x * dx) + f(dx), cytape.grad),
+    (lambda f, x, dx: cytape.grad(f)(x) * dx, cytape.grad),
+    (lambda f, x, dx: cytape.grad(f)(x) * dx, derivative),
+], ids=["applied", "applied twice", "grad", "grad in forward mode"])  # fmt: skip
+def test_a_rule_that_needs_its_own_derivative(rule, refused, within):
+    f = with_rule(lambda x: 2 * x, lambda p, t: (None, rule(f, *p, *t)))
+    for _ in range(2):
+        with pytest.raises(RecursionError, match="rule of <lambda> needs its own derivative"):
+            refused(within(f))(3.0)
+    assert float(cytape.grad(wave)(0.0)) == 0.0
+
+
+def test_a_rule_may_apply_its_function_to_smaller_problems():
+    def rule(primals, tangents, n):
+        (dx,) = tangents
+        return None, 2 * f(dx, n=n - 1) if n else 3 * dx
+
+    f = with_rule(lambda x, n: 3 * 2**n * x, rule)
+    assert float(cytape.grad(lambda x: f(x, n=30))(1.0)) == 3 * 2**30
+
+
 # -- higher order ----------------------------------------------------------------------------------
 
 
