@@ -206,16 +206,21 @@ def pushed(
     has_aux: bool = False,
     use_batch: bool = False,
     kwargs: dict | None = None,
+    quiet: bool = False,
 ) -> tuple:
-    """Call a function with tangents for chosen arguments; return value, tangents and aux."""
+    """Call a function with tangents for chosen arguments; return value, tangents and aux.
+
+    With `quiet`, integers among the chosen arguments become float64, and a result that does not
+    depend on them is not reported: None stands for its tangents.
+    """
     kwargs = kwargs or {}
-    selected, sources, args = replace_arguments(fun, args, argnums, kwargs)
+    selected, sources, args = replace_arguments(fun, args, argnums, kwargs, quiet)
     require_same_structure(selected, tangents)
     directions = nest.flatten(tangents)
     moving = [i for i, tangent in enumerate(directions) if tangent is not None]
     return followed(
         fun, [sources[i] for i in moving], [directions[i] for i in moving], args, kwargs, has_aux,
-        use_batch)
+        use_batch, quiet)
 
 
 def followed(
@@ -226,6 +231,7 @@ def followed(
     kwargs: dict,
     has_aux: bool,
     use_batch: bool,
+    quiet: bool = False,
 ) -> tuple:
     """Call a function with tangents, given the tensors of the arguments."""
     with ForwardAccumulator(sources, directions, use_batch) as accumulator:
@@ -235,8 +241,10 @@ def followed(
     parts = parts_of(value)
     found = accumulator.jvp(parts)
     connected = [tangent is not None for tangent in found]
+    if quiet and not any(connected):
+        return value, None, aux
     if not all(connected):
-        if sources:
+        if sources and not quiet:
             report_unconnected(fun, "its arguments", not any(connected), how_detached(accumulator))
         found = accumulator.jvp(parts, unconnected_gradients="zero")
     tangents = [another(tangent) for tangent in found]  # copies: they may be the caller's

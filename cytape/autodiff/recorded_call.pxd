@@ -8,6 +8,7 @@ cdef class RecordedCall:
     cdef readonly bint arrays_out  # whether the caller gets arrays
     cdef object fun
     cdef object argnums
+    cdef bint quiet                # about arguments that the result does not depend on
     cdef readonly object selected  # the chosen arguments, unchanged
     cdef readonly list sources     # the tensors for their leaves
     cdef Recorder recorder

@@ -2,6 +2,7 @@
 
 from cytape.autodiff.transform_arguments cimport (
     call_followed, export, has_tensors, replace_arguments)
+from cytape.core.op_store cimport is_known
 from cytape.ops.engine.tensor_vspace cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.recording.recorders cimport enter, leave, new_recorder
@@ -33,14 +34,19 @@ cdef class RecordedCall:
 
     An argument that is a tensor gets a new tensor, too, because the function may also read the
     original one, say as another argument, where it is a constant.
+
+    With `quiet`, integers among the chosen arguments become float64, and arguments that the result
+    does not depend on are not reported.
     """
 
-    def __cinit__(self, fun, tuple args, dict kwargs, argnums, bint has_aux):
+    def __cinit__(self, fun, tuple args, dict kwargs, argnums, bint has_aux, bint quiet=False):
         cdef Tensor source
+        self.quiet = quiet
         self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
         self.fun = fun
         self.argnums = argnums
-        self.selected, self.sources, new_args = replace_arguments(fun, args, argnums, kwargs)
+        self.selected, self.sources, new_args = replace_arguments(
+            fun, args, argnums, kwargs, quiet)
         self.recorder = new_recorder(False, False)
         self.recorder.detached = {}
         for source in self.sources:
@@ -83,12 +89,18 @@ cdef class RecordedCall:
         if False in connected:
             self.report(connected)
         elif self.recorder.detached and any(
-                [has_none(column) for own in found for column in own]):
+                [has_none(column) for own in found for column in own]) and not self.quiet:
             report_unconnected(self.fun, "its arguments", False, how_left(self.recorder.detached))
         return found
 
+    def knows(self, Tensor tensor not None) -> bool:
+        """Return whether a result depends on the chosen arguments, by ops on the tape."""
+        return is_known(self.recorder, tensor.held.id)
+
     cdef int report(self, list connected) except -1:
         """Report each chosen argument of which no part is connected to the result."""
+        if self.quiet:
+            return 0
         by_number = [(self.argnums, self.selected)]
         if not isinstance(self.argnums, int):
             by_number = list(zip(self.argnums, self.selected, strict=True))

@@ -11,8 +11,8 @@ cdef class Transformed:
 
 cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux)
 cpdef bint has_tensors(structure) except -1
-cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=*)
+cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=*, bint as_float=*)
 cpdef Tensor new_tensor(fun, position, value)
-cpdef Tensor new_source(fun, position, value)
+cpdef Tensor new_source(fun, position, value, bint as_float=*)
 cpdef Tensor output_of(fun, value)
 cpdef export(structure, bint arrays_out)

@@ -127,10 +127,10 @@ def checked_argnum(argnum) -> int:
     return checked
 
 
-cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
+cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=(), bint as_float=False):
     """Return the chosen arguments, their leaves as new tensors, and all arguments with these.
 
-    The function may write to the other arguments, which are copies.
+    The function may write to the other arguments, which are copies. as_float: see `new_source`.
     """
     cdef list positions, new, sources = [], new_args = list(args)
     if isinstance(argnums, int) and 0 <= argnums < len(args):
@@ -141,10 +141,10 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
         new = []
         for leaf in flatten(args[i]):
             try:
-                new.append(new_source(fun, i, leaf))
+                new.append(new_source(fun, i, leaf, as_float))
             except (TypeError, ValueError) as error:
                 if register_dataclasses([leaf]):
-                    return replace_arguments(fun, args, argnums, kwargs)
+                    return replace_arguments(fun, args, argnums, kwargs, as_float)
                 refuse_arrays(
                     args[i], f"argument {i} of {name_of(fun)} {{}} a TensorArray, which cannot be "
                     "differentiated: pass tensors, and write them to one inside")
@@ -261,9 +261,14 @@ cdef bint is_object(value) except -1:
         np.asarray(value, object).ndim == 0)
 
 
-cpdef Tensor new_source(fun, position, value):
-    """Return such a tensor, or raise if it can have no gradient."""
+cpdef Tensor new_source(fun, position, value, bint as_float=False):
+    """Return such a tensor, or raise if it can have no gradient.
+
+    as_float: integers and booleans become float64.
+    """
     cdef Tensor tensor = new_tensor(fun, position, value)
+    if as_float and tensor.dtype.kind in "biu":
+        tensor = convert_to_tensor(tensor, np.dtype(float))
     if not tensor.held.spec.trainable:
         raise TypeError(
             f"argument {position} of {name_of(fun)} has dtype {tensor.dtype}, which has no gradient"

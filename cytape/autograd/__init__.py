@@ -5,6 +5,8 @@ import sys as _sys
 from importlib.machinery import ModuleSpec as _ModuleSpec
 from importlib.util import find_spec as _find_spec
 
+from cytape.autograd.core import primitive as primitive
+
 
 class _Alias:
     """Finder and loader of ``autograd.X``, which is ``cytape.autograd.X`` under another name.

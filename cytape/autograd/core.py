@@ -1,0 +1,466 @@
+"""Both modes for functions of one argument, rules of primitives, and vector spaces."""
+
+import warnings
+from functools import reduce
+from itertools import count
+
+import numpy as np
+
+from cytape.autodiff.forward_functional import pushed
+from cytape.autodiff.recorded_call import RecordedCall
+from cytape.autodiff.transform_arguments import as_array
+from cytape.autograd.tracer import (
+    ArrayBox,
+    Box,
+    Node,
+    SparseObject,
+    box_class,
+    boxed,
+    conjugated,
+    getval,
+    isbox,
+    pending,
+    token_of,
+    trace,
+    vspace,
+    vspaces,
+)
+from cytape.autograd.tracer import primitive as plain_primitive
+from cytape.numpy import astype, broadcast_to, real, reshape
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
+from cytape.tensor.recording.state import possible_gradient_types
+from cytape.tensor.tensor import Tensor, another
+
+# ---- transforms
+
+
+def sources_checked(x):
+    """Return an argument to differentiate; TypeError if a part of it has no boxes.
+
+    A value of a user's class becomes its box.
+    """
+    return map_structure(
+        lambda leaf: leaf if isbox(leaf) or box_class(leaf) is ArrayBox else boxed(leaf), x)
+
+
+def exported(structure):
+    """Return results as arrays and values, tensors and boxes where outer recorders track them."""
+    return map_structure(
+        lambda x: getval(x) if isbox(x) and not isinstance(x, Tensor)
+        and not possible_gradient_types([token_of(x)]) else as_array(x), structure)
+
+
+def make_vjp(fun, x):
+    """Call a function and make its vector-Jacobian product.
+
+    Parameters
+    ----------
+    fun : callable
+        Of one argument.
+    x : object
+        An array, a number, a value of a registered class, or a list, tuple or dict of such.
+
+    Returns
+    -------
+    vjp : callable
+        Takes a gradient of the value; returns that of `x`, in autograd's complex convention.
+    value : object
+        Result of the call.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> from cytape.autograd.core import make_vjp
+    >>> vjp, value = make_vjp(np.sin, 0.0)
+    >>> float(vjp(2.0)), float(value)
+    (2.0, 0.0)
+    """
+    like = sources_checked(x)
+    leaves = flatten(like)
+
+    def of_tokens(tokens):
+        return fun(pack_sequence_as(like, [
+            token if _is_array(leaf) else type(leaf)(leaf._value, 0, token)
+            for token, leaf in zip(flatten(tokens), leaves, strict=True)]))
+
+    call = RecordedCall(of_tokens, (pack_sequence_as(
+        like, [leaf if _is_array(leaf) else leaf._node for leaf in leaves]),), {}, 0, False, True)
+    ends = [(i, end) for i, end in enumerate(flatten(call.value))
+            if isbox(end) and call.knows(token_of(end))]
+    if not ends:
+        warnings.warn("Output seems independent of input.", stacklevel=2)
+
+    def vjp(g):
+        if not ends:
+            return vspace(x).zeros()
+        seeds = flatten_up_to(call.value, g)
+        pending.passes.append({})
+        try:
+            found = call.gradients([token_of(end) for _, end in ends],
+                                   [_seed(end, seeds[i]) for i, end in ends], True)
+            found = [conjugated(gradient) if _is_array(leaf)
+                     else pending.passes[-1].get(source.id, vspace(leaf).zeros())
+                     for gradient, source, leaf in zip(
+                         flatten(found), call.sources, leaves, strict=True)]
+        finally:
+            pending.passes.pop()
+        return exported(pack_sequence_as(like, found))
+
+    return vjp, exported(call.value)
+
+
+def _is_array(leaf):
+    return isinstance(leaf, Tensor) or not isbox(leaf)
+
+
+def _seed(end, gradient):
+    """Return the seed of a target, in its shape and dtype."""
+    token = token_of(end)
+    if end is not token:
+        pending.add(token.id, gradient)
+        return np.zeros(())
+    seed = conjugated(convert_to_tensor(gradient))
+    if seed.dtype.kind == "c" and token.dtype.kind != "c":
+        seed = real(seed)
+    if seed.shape != token.shape:
+        seed = (reshape if seed.size == token.size else broadcast_to)(seed, token.shape)
+    return astype(seed, token.dtype)
+
+
+def make_jvp(fun, x):
+    """Make the Jacobian-vector product of a function of one argument.
+
+    Parameters
+    ----------
+    fun : callable
+    x : object
+        As for `make_vjp`.
+
+    Returns
+    -------
+    callable
+        Takes a tangent of `x`; returns the value of the function and its tangent.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> from cytape.autograd.core import make_jvp
+    >>> value, tangent = make_jvp(np.sin, 0.0)(2.0)
+    >>> float(value), float(tangent)
+    (0.0, 2.0)
+    """
+    sources_checked(x)
+
+    def jvp(g):
+        directions = pack_sequence_as(x, [
+            astype(convert_to_tensor(tangent), np.result_type(leaf, np.float16))
+            for tangent, leaf in zip(flatten_up_to(x, g), flatten(x), strict=True)])
+        value, tangent, _ = pushed(fun, (x,), 0, directions, quiet=True)
+        if tangent is None:
+            warnings.warn("Output seems independent of input.", stacklevel=2)
+            tangent = vspace(exported(value)).zeros()
+        return exported(value), exported(tangent)
+
+    return jvp
+
+
+class VJPNode(Node):
+    """Name of autograd: nodes of reverse mode, which are entries of tapes here."""
+
+
+class JVPNode(Node):
+    """Name of autograd: nodes of forward mode, which are tangents here."""
+
+
+# ---- rules
+
+def defvjp_argnums(fun, vjpmaker):
+    """Set the rule of reverse mode of a primitive, for any arguments together.
+
+    Parameters
+    ----------
+    fun : primitive
+        Functions of this library keep their rules.
+    vjpmaker : callable
+        Called with a tuple of numbers of arguments, the result, the arguments and the keywords;
+        returns a function of the result's gradient, of which it returns one per number.
+    """
+    if isinstance(fun, plain_primitive):
+        fun.vjps = vjpmaker
+
+
+def defvjp_argnum(fun, vjpmaker):
+    """Set the rule of reverse mode of a primitive, for one argument at a time.
+
+    Parameters
+    ----------
+    fun : primitive
+    vjpmaker : callable
+        Called with the number of an argument, the result, the arguments and the keywords; returns
+        a function from the result's gradient to the argument's.
+    """
+    def vjp_argnums(argnums, *call):
+        vjps = [vjpmaker(argnum, *call) for argnum in argnums]
+        return lambda g: [vjp(g) for vjp in vjps]
+
+    defvjp_argnums(fun, vjp_argnums)
+
+
+def _by_argnum(fun, kind, makers, argnums):
+    """Return rules by the numbers of the arguments."""
+    rules = dict(zip(count() if argnums is None else argnums, makers, strict=False))
+    for maker in makers:
+        if not (maker is None or callable(maker) or maker == "same" and kind == "JVP"):
+            raise TypeError(f"Bad {kind} '{maker}' for '{fun.__name__}'")
+    return rules
+
+
+def _rule(fun, kind, rules, argnum):
+    try:
+        return rules[argnum]
+    except KeyError:
+        raise NotImplementedError(
+            f"{kind} of {fun.__name__} wrt argnums {argnum} not defined") from None
+
+
+def defvjp(fun, *vjpmakers, argnums=None):
+    """Set the rules of reverse mode of a primitive, one per argument.
+
+    Parameters
+    ----------
+    fun : primitive
+        Functions of this library keep their rules.
+    *vjpmakers : callable or None
+        Each is called with the result and all arguments of the function; it returns a function from
+        the result's gradient to the argument's. None: that gradient is zero.
+    argnums : sequence of int, optional
+        Numbers of the arguments that the rules are for; by default the first ones.
+
+    Examples
+    --------
+    >>> from cytape.autograd.core import defvjp, make_vjp, primitive
+    >>> @primitive
+    ... def product(x, y):
+    ...     return x * y
+    >>> defvjp(product, lambda ans, x, y: lambda g: g * y, lambda ans, x, y: lambda g: g * x)
+    >>> vjp, value = make_vjp(lambda y: product(2.0, y), 3.0)
+    >>> float(value), float(vjp(1.0))
+    (6.0, 2.0)
+    """
+    rules = _by_argnum(fun, "VJP", vjpmakers, argnums)
+
+    def vjp_argnums(argnums, ans, args, kwargs):
+        makers = [_rule(fun, "VJP", rules, argnum) for argnum in argnums]
+        vjps = [maker and maker(ans, *args, **kwargs) for maker in makers]
+        return lambda g: [vjp and vjp(g) for vjp in vjps]
+
+    defvjp_argnums(fun, vjp_argnums)
+
+
+def defjvp_argnums(fun, jvpmaker):
+    """Set the rule of forward mode of a primitive, for any arguments together.
+
+    Parameters
+    ----------
+    fun : primitive
+        Without such a rule forward mode transposes that of reverse mode.
+    jvpmaker : callable
+        Called with a tuple of numbers of arguments, their tangents, the result, the arguments and
+        the keywords; returns the tangent of the result.
+    """
+    if isinstance(fun, plain_primitive):
+        fun.jvps = jvpmaker
+
+
+def defjvp_argnum(fun, jvpmaker):
+    """Set the rule of forward mode of a primitive, for one argument at a time.
+
+    Parameters
+    ----------
+    fun : primitive
+    jvpmaker : callable
+        Called with the number of an argument, its tangent, the result, the arguments and the
+        keywords; returns the tangent of the result.
+    """
+    def jvp_argnums(argnums, gs, *call):
+        return sum_outgrads(
+            jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True))
+
+    defjvp_argnums(fun, jvp_argnums)
+
+
+def defjvp(fun, *jvpmakers, argnums=None):
+    """Set the rules of forward mode of a primitive, one per argument.
+
+    Parameters
+    ----------
+    fun : primitive
+    *jvpmakers : callable, "same" or None
+        Each is called with the argument's tangent, the result and all arguments of the function; it
+        returns the tangent of the result. "same": the function is linear in this argument. None:
+        that tangent is zero.
+    argnums : sequence of int, optional
+        Numbers of the arguments that the rules are for; by default the first ones.
+    """
+    rules = _by_argnum(fun, "JVP", jvpmakers, argnums)
+
+    def jvp_argnum(argnum, g, ans, args, kwargs):
+        rule = _rule(fun, "JVP", rules, argnum)
+        if rule is None:
+            return vspace(ans).zeros()
+        if rule == "same":
+            return fun(*args[:argnum], g, *args[argnum + 1:], **kwargs)
+        return rule(g, ans, *args, **kwargs)
+
+    defjvp_argnum(fun, jvp_argnum)
+
+
+def def_linear(fun):
+    """Say that a primitive is linear in each argument, for forward mode."""
+    defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: fun(
+        *args[:argnum], g, *args[argnum + 1:], **kwargs))
+
+
+# ---- vector spaces
+
+def sum_outgrads(gradients):
+    """Return the sum of gradients of one value."""
+    return reduce(lambda a, b: vspace(a).add(a, b), gradients)
+
+
+class VSpace:
+    """Base class of vector spaces, whose elements are gradients.
+
+    A subclass is the space of the values whose class it is registered for.
+
+    Parameters
+    ----------
+    value : object
+        An element.
+    """
+
+    __slots__ = []
+    mappings = vspaces
+    iscomplex = False
+
+    def __init__(self, value):
+        pass
+
+    def zeros(self):
+        """Return the zero of the space."""
+        raise NotImplementedError(repr(self))
+
+    ones = standard_basis = randn = zeros
+
+    @plain_primitive
+    def mut_add(self, x_prev, x_new):
+        """Add in place to an element, None for zero; return the sum."""
+        return self._mut_add(self.zeros() if x_prev is None else x_prev, x_new)
+
+    @plain_primitive
+    def add(self, x_prev, x_new):
+        """Return the sum of two elements."""
+        return self._add(x_prev, x_new)
+
+    @plain_primitive
+    def scalar_mul(self, x, a):
+        """Return the product with a number."""
+        return self._scalar_mul(x, a)
+
+    @plain_primitive
+    def inner_prod(self, x, y):
+        """Return the inner product of two elements."""
+        return self._inner_prod(x, y)
+
+    @plain_primitive
+    def covector(self, x):
+        """Return the linear function of an element, as an element."""
+        return self._covector(x)
+
+    def _add(self, x, y):
+        return x + y
+
+    def _mut_add(self, x, y):
+        x += y
+        return x
+
+    def _scalar_mul(self, x, a):
+        return x * a
+
+    def _inner_prod(self, x, y):
+        raise NotImplementedError(repr(self))
+
+    def _covector(self, x):
+        return x
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __repr__(self):
+        return f"{type(self).__name__}_{self.__dict__}"
+
+    @classmethod
+    def register(cls, value_type, vspace_maker=None):
+        """Make this the space of values of a type, or another function of a value."""
+        VSpace.mappings[value_type] = vspace_maker or cls
+
+
+VSpace.register(SparseObject, lambda x: x.vs)
+
+
+def _identity(argnums, *call):
+    return lambda g: [g for _ in argnums]
+
+
+for _fun in (VSpace.add, VSpace.mut_add):
+    defvjp_argnums(_fun, _identity)
+    defjvp(_fun, None, *2 * [lambda g, *args, **kwargs: g])
+defvjp(
+    VSpace.inner_prod,
+    None,
+    lambda ans, vs, x, y: lambda g: vs.covector(vs.scalar_mul(y, g)),
+    lambda ans, vs, x, y: lambda g: vs.covector(vs.scalar_mul(x, g)),
+)
+defvjp(VSpace.covector, None, lambda ans, vs, x: lambda g: vs.covector(g))
+defvjp(
+    VSpace.scalar_mul,
+    None,
+    lambda ans, vs, x, a: lambda g: vs.covector(vs.scalar_mul(vs.covector(g), a)),
+    lambda ans, vs, x, a: lambda g: vs.inner_prod(g, vs.covector(x)),
+)
+defjvp(VSpace.scalar_mul, None, "same", "same")
+defjvp(VSpace.inner_prod, None, "same", "same")
+defjvp(VSpace.covector, None, "same")
+
+# ---- methods that autograd deprecated
+
+_DEPRECATION = """
+The {} method is deprecated. See the update guide and tutorial:
+https://github.com/HIPS/autograd/blob/master/docs/updateguide.md
+https://github.com/HIPS/autograd/blob/master/docs/tutorial.md"""
+
+
+class primitive(plain_primitive):  # noqa: D101
+    __doc__ = plain_primitive.__doc__
+
+    def _add_rule(self, method, argnum, maker):
+        if method != "defgrad":
+            warnings.warn(_DEPRECATION.format(method), stacklevel=3)
+        rules = self.__dict__.setdefault("_rules", {})
+        rules[argnum] = maker
+        defvjp(self, *rules.values(), argnums=list(rules))
+
+    def defvjp(self, vjpmaker, argnum=0):
+        """Set a rule of reverse mode; deprecated, see `cytape.autograd.extend.defvjp`."""
+        self._add_rule("defvjp", argnum, lambda ans, *args, **kwargs: lambda g: vjpmaker(
+            g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs))
+
+    def defvjp_is_zero(self, argnums=(0,)):
+        """Set derivatives to zero; deprecated, see `cytape.autograd.extend.defvjp`."""
+        for argnum in argnums:
+            self._add_rule("defvjp_is_zero", argnum, None)
+
+    def defgrad(self, gradfun, argnum=0):
+        """Set a rule of reverse mode, as ``defvjp``."""
+        self._add_rule("defgrad", argnum, gradfun)
