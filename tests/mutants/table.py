@@ -41,9 +41,10 @@ class Mutant:
         """Return the tests that should notice, as lists of paths, those most likely to first."""
         folder = Path("tests", *self.file.parts[1:-1])
         mirror = (folder / f"test_{self.file.stem}.py").as_posix()
-        room = Path("tests", *self.file.parts[1:-1][:1])
-        stages = [[mirror]] if (root / mirror).exists() else []
-        return stages + ([[room.as_posix()]] if room != Path("tests") else [])
+        # The room of the file, then that of the table: effects of some faults show on higher floors.
+        rooms = [folder.parts[1:2], self.name.split("/")[:1]]
+        places = dict.fromkeys([mirror, *(Path("tests", *room).as_posix() for room in rooms if room)])
+        return [[place] for place in places if (root / place).exists()]
 
 
 def read_tables(folder=TABLES):
