@@ -22,3 +22,6 @@ __attribute__((constructor)) static void map_lines_run(void) {
 
 #define __Pyx_TraceLine(line, offset, nogil, goto_error) NOTE_##goto_error
 #define NOTE___PYX_ERR(file, line, label) lines_run[file][line] = 1;
+
+/* Where a function returns a complex number, Cython's tracing takes the address of this macro. */
+static const int __pyx_PyComplex_FromComplex;
