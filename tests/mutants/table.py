@@ -41,9 +41,9 @@ class Mutant:
         """Return the tests that should notice, as lists of paths, those most likely to first."""
         folder = Path("tests", *self.file.parts[1:-1])
         mirror = (folder / f"test_{self.file.stem}.py").as_posix()
-        # The room of the file, then that of the table: effects of some faults show on higher floors.
-        rooms = [folder.parts[1:2], self.name.split("/")[:1]]
-        places = dict.fromkeys([mirror, *(Path("tests", *room).as_posix() for room in rooms if room)])
+        # The file's room, then the table's: some faults show on higher floors only.
+        rooms = [*folder.parts[1:2], self.name.split("/")[0]]
+        places = dict.fromkeys([mirror, *(f"tests/{room}" for room in rooms)])
         return [[place] for place in places if (root / place).exists()]
 
 
