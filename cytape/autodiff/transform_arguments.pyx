@@ -84,8 +84,8 @@ cdef int note_lists(error, fun, args) except -1:
             continue
         leaves = flatten(x)
         note = (f"argument {i} of {name_of(fun)} is a {type(x).__name__} of {len(leaves)} numbers, "
-                "which is a structure of as many scalars, not an array: pass numpy.array(...) if "
-                "one is meant")
+                "which is a structure of as many scalars, not an array: for an array pass "
+                "numpy.array(...)")
         if len(leaves) and note not in getattr(error, "__notes__", ()) and all([
                 isinstance(leaf, Tensor) and (<Tensor>leaf).held.spec.ndim == 0
                 for leaf in leaves]):
@@ -223,9 +223,9 @@ cdef str advice_on_members(structure):
     """Return advice about components without derivative."""
     if type(structure) in (list, tuple) and all([isinstance(x, (int, float)) for x in structure]):
         return (f". A {type(structure).__name__} of numbers is a structure of as many scalars, not "
-                "an array: pass numpy.array(..., float) if one is meant")
-    return (". Pass members that are no parameters as another argument; or have them in a "
-            "dataclass, as fields that are static (see cytape.register_structure)")
+                "an array: for an array pass numpy.array(..., float)")
+    return (". Pass members that are not differentiated in another argument; or make them static "
+            "fields of a dataclass (see cytape.register_structure)")
 
 
 cpdef Tensor new_tensor(fun, position, value):
@@ -238,7 +238,7 @@ cpdef Tensor new_tensor(fun, position, value):
         what = str(error)
         if isinstance(value, dict) or composition_of(value) is not None:
             what = (
-                f"it is a {type(value).__name__}, a structure, where one array or tensor is taken: "
+                f"it is a {type(value).__name__}, a structure, but must be one array or tensor: "
                 "use cytape.grad, jvp or vjp, which take structures"
             )
         elif value is None:
@@ -246,9 +246,8 @@ cpdef Tensor new_tensor(fun, position, value):
         elif is_object(value):
             what = (
                 f"it is an object of class {type(value).__name__}, not an array, a number or a "
-                "list, tuple or dict of them. Tell what it consists of by "
-                "cytape.register_structure, or pass its arrays, say in a dict, and make the object "
-                f"of them inside of {name_of(fun)}"
+                "list, tuple or dict of them: register its class by cytape.register_structure; or "
+                f"pass its arrays, and make the object of them in {name_of(fun)}"
             )
         raise type(error)(
             f"argument {position} of {name_of(fun)} cannot be differentiated: {what}"
@@ -334,12 +333,12 @@ def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None
     """
     left = f"a value left its tensor by {detached or unsure}"
     advice = (
-        "Compute with the tensors themselves, by cytape.numpy; where the derivative is to stop, "
-        "take the value of cytape.stop_gradient(tensor)")
+        "Compute with the tensors themselves, by cytape.numpy; to stop the derivative, take the "
+        "value of cytape.stop_gradient(tensor)")
     if wholly and detached is not None:
         raise DetachedError(
-            f"the result of {name_of(fun)} does not depend on {what}, but on the way {left}: "
-            f"the derivative was lost there. {advice}")
+            f"the result of {name_of(fun)} does not depend on {what}, because {left}: the "
+            f"derivative was lost there. {advice}")
     if wholly and not isinstance(fun, Transformed):  # derivatives often vanish
         warn(
             f"the result of {name_of(fun)} does not depend on {what} by differentiable functions: "
@@ -348,6 +347,5 @@ def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None
             UnconnectedGradientWarning)
     elif detached is not None or unsure is not None:
         warn(
-            f"some derivatives of {name_of(fun)} are zero, and on the way {left}: were they lost "
-            f"there? {advice}",
+            f"some derivatives of {name_of(fun)} are zero, perhaps because {left}. {advice}",
             UnconnectedGradientWarning)

@@ -164,7 +164,7 @@ cdef class Tensor:
     # ---- conversions by Python's protocols
 
     def __float__(self):
-        return float(converted(self, self.held, "float(), as to store it in an array,"))
+        return float(converted(self, self.held, "float()"))
 
     def __int__(self):
         return int(converted(self, self.held, "int()"))

@@ -172,9 +172,9 @@ def test_a_gradient_that_is_none_draws_a_warning(transform):
 
 @each("transform", [cytape.gradients_function, cytape.val_and_grad_function])
 def test_a_value_that_left_its_tensor_is_an_error_as_for_grad(transform):
-    with pytest.raises(DetachedError, match="argument 0, but on the way a value left"):
+    with pytest.raises(DetachedError, match="argument 0, because a value left"):
         transform(lambda x: x.numpy() * 2.0)(3.0)
-    with pytest.warns(UnconnectedGradientWarning, match="lost there"):
+    with pytest.warns(UnconnectedGradientWarning, match="perhaps because a value left"):
         found = transform(lambda x, y: x.numpy() * y)(3.0, 2.0)
     gradients = found if isinstance(found, list) else found[1]
     assert (gradients[0], float(gradients[1])) == (None, 3.0)

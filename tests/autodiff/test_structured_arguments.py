@@ -253,7 +253,7 @@ def test_errors_name_the_part():
         cytape.jvp(f, (Data(W, B),), ((W, B),))
 
     for make in (Data, KINDS["dict"]):
-        with pytest.raises(TypeError, match="a structure, where one array or tensor is taken"):
+        with pytest.raises(TypeError, match="a structure, but must be one array or tensor"):
             cytape.gradients_function(f)(make(W, B))
 
     class Other:

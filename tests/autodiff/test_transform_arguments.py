@@ -105,7 +105,7 @@ class Layer:
 @each("make", [Layer, lambda w, n: {"w": w, "n": n}, lambda w, n: [w, n]])
 def test_members_that_are_no_parameters_go_elsewhere(make, member):
     structure = make(np.ones(2), member)
-    with pytest.raises(TypeError, match="as another argument.*static") as caught:
+    with pytest.raises(TypeError, match="in another argument.*static") as caught:
         cytape.grad(lambda p: 1.0)(structure)
     assert ("3.0, not 3" in str(caught.value)) == (member == 3)
     assert "register_structure, or" not in str(caught.value)  # None does not consist of anything
@@ -236,8 +236,8 @@ class _Parameters:
 @each("argument, place, what", [
     ({"w": np.ones(2), "n": 3}, r"0\['n'\] of f", "int64"),
     ({"w": [1.0, (1.0, np.ones(2, int))], "a": 3.0}, r"0\['w'\]\[1\]\[1\] of f", "int64"),
-    ([1.0, _Parameters(1.0)], r"0\[1\] of f", "class _Parameters.* in a dict"),
-    (_Parameters(1.0), "0 of f", "class _Parameters.* in a dict"),
+    ([1.0, _Parameters(1.0)], r"0\[1\] of f", "class _Parameters.* or pass its arrays"),
+    (_Parameters(1.0), "0 of f", "class _Parameters.* or pass its arrays"),
     (3, "0 of f", "int64"),
 ])
 def test_an_error_says_which_part_of_an_argument_has_no_derivative(argument, place, what):

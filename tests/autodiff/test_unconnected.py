@@ -152,9 +152,9 @@ def test_only_what_depends_on_an_argument_counts_as_its_value_that_left():
         assert cytape.grad(lambda p, q: (p.item(), p * 2)[1], (0, 1))(1.0, 2.0) == (2.0, 0.0)
     with pytest.warns(UnconnectedGradientWarning, match="argument 1 by"):
         assert cytape.grad(lambda p, q: p * (p * p).item(), (0, 1))(2.0, 2.0) == (4.0, 0.0)
-    with pytest.raises(DetachedError, match="argument 1, but"):
+    with pytest.raises(DetachedError, match="argument 1, because"):
         cytape.grad(lambda p, q, r: p * (p * q).item(), (0, 1, 2))(1.0, 2.0, 3.0)
-    with pytest.raises(DetachedError, match="argument 0 and 1, but"):
+    with pytest.raises(DetachedError, match="argument 0 and 1, because"):
         cytape.grad(lambda p, q: (p * q).item() * 2.0, (0, 1))(1.0, 2.0)
     with pytest.warns(UnconnectedGradientWarning, match="argument 1 by"):
         assert cytape.vjp(lambda p, q: (p.item(), p * 2)[1], 1.0, 2.0)[1](1.0) == (2.0, 0.0)
@@ -199,7 +199,7 @@ UNTOLD = [
 def test_where_it_cannot_be_told_what_left_a_warning_says_so(f):
     with pytest.warns(UnconnectedGradientWarning, match="argument 1 by .* unless it was lost"):
         assert cytape.grad(f, (0, 1))(1.0, 1.0) == (2.0, 0.0)
-    with pytest.warns(UnconnectedGradientWarning, match="were they lost there"):
+    with pytest.warns(UnconnectedGradientWarning, match="perhaps because a value left"):
         gradients = cytape.grad(lambda pq: f(*pq))((1.0, 1.0))
     assert gradients == (2.0, 0.0)
 
@@ -208,7 +208,7 @@ def test_where_it_cannot_be_told_what_left_a_warning_says_so(f):
 def test_how_often_values_left_makes_no_difference(n):
     with pytest.warns(UnconnectedGradientWarning, match="argument 1 by .* zero$"):
         cytape.grad(taking(n, lambda p, q: p * 2), (0, 1))(1.0, 2.0)
-    with pytest.raises(DetachedError, match="argument 1, but"):
+    with pytest.raises(DetachedError, match="argument 1, because"):
         cytape.grad(taking(n, lambda p, q: p * q.item()), (0, 1))(1.0, 2.0)
 
 
@@ -217,7 +217,7 @@ def test_how_often_values_left_makes_no_difference(n):
     lambda p, q: (without_gradient(p).item(), 2.0 * q)[1],
     lambda p, q: (without_gradient(p).item(), p.item(), 2.0 * q)[2]])
 def test_what_left_depends_on_the_only_argument(f):
-    with pytest.raises(DetachedError, match="argument 0, but"):
+    with pytest.raises(DetachedError, match="argument 0, because"):
         cytape.grad(f)(1.0, 2.0)
 
 
@@ -226,7 +226,7 @@ def test_one_that_left_for_sure_is_an_error_whatever_else_did():
         lambda p, q: (q.item(), taking(MOST_DETACHED, lambda p, q: p * 2)(p, q))[1],
         lambda p, q: (without_gradient(p).item(), q.item(), p * 2)[2],
     ):
-        with pytest.raises(DetachedError, match="argument 1, but"):
+        with pytest.raises(DetachedError, match="argument 1, because"):
             cytape.grad(f, (0, 1))(1.0, 2.0)
 
 
@@ -248,10 +248,10 @@ def test_a_part_that_is_not_used_has_zeros():
 
 def test_a_part_that_may_have_been_lost_draws_a_warning():
     params = {"w": 2.0, "b": 3.0}
-    with pytest.warns(UnconnectedGradientWarning, match="were they lost there"):
+    with pytest.warns(UnconnectedGradientWarning, match="perhaps because a value left"):
         gradients = cytape.grad(lambda p: p["w"] * p["b"].item())(params)
     assert gradients == {"w": 3.0, "b": 0.0}
-    with pytest.warns(UnconnectedGradientWarning, match="were they lost there"):
+    with pytest.warns(UnconnectedGradientWarning, match="perhaps because a value left"):
         _, tangents = cytape.jvp(lambda x: (x * x, x.item()), (3.0,), (1.0,))
     assert tangents == (6.0, 0.0)
 

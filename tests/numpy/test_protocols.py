@@ -87,9 +87,7 @@ def test_integers_and_booleans_are_never_in_the_way():
 @each("lose, words", [
     (np.asarray, r"tensor\.numpy\(\).*cytape\.numpy.*not a method of an array"),
     (lambda y: operator.setitem(np.zeros(3), ..., y),
-     r"tensor\.numpy\(\).*To store it, fill what cytape\.numpy"),
-    (lambda y: operator.setitem(np.zeros(3), 1, y[0]),
-     r"not an array of NumPy.s \(zeros_like\(array\) and eye.*tensor\.numpy\(\)"),
+     r"tensor\.numpy\(\).*To store it, fill what cytape\.numpy\.zeros.*zeros_like\(array\)"),
     (lambda y: np.union1d(y, y), r"numpy\.union1d .*custom_gradient.*tensor\.numpy\(\)"),
     (lambda y: np.nextafter.reduce(y), r"numpy\.nextafter\.reduce "),
     (lambda y: np.add(y, 1.0, out=np.zeros(3)), r"numpy\.add with out="),

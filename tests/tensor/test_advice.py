@@ -64,9 +64,44 @@ def test_a_branch_is_not_told_of_extents_but_functions_that_take_them_are():
     (lambda x: 1 in x[None], r"the operator in, in .*\nif, while, assert, in"),
     (lambda x: [1, 2][x], r"what wants an integer, as an index does, in .*\nFor an array at such"),
     (lambda x: np.asarray(x), r"NumPy, which asks for an array, in .*\nCall functions of"),
-    (lambda x: float(x), r"float\(\), as to store it in an array, in .*\nCompute with functions"),
+    (lambda x: float(x), r"float\(\) in .*\nCompute with functions"),
+    (lambda x: V2[x], r"NumPy, which .* in .*\nFor an array at such an index write"),
+    (lambda x: V2[x[None] > 0], r"NumPy, which .* in .*\nFor an array where a mask holds write"),
     (int, r"int\(\) in .*\nFor an array at such"), (bool, r"bool\(\) in .*\nif, while, assert, in"),
     (cytape.constant, r"cytape.constant in .*\ncytape.convert_to_tensor and cytape.identity")])
 def test_the_first_advice_on_a_symbolic_integer_is_for_what_asked(convert, told):
     with pytest.raises(SymbolicTensorError, match=told):
         cytape.function(convert)(np.array(1))
+
+
+def store(x):
+    np.zeros(2)[0] = x
+
+
+@each(("convert", "cause", "advice"), [
+    (store, r"float\(\), to store it in an array, in", r"\nTo store it, fill"),
+    (math.exp, r"float\(\) in", r"\nCompute with functions of cytape\.numpy, not of the math")])
+def test_a_number_is_told_of_arrays_where_it_is_stored_in_one(convert, cause, advice):
+    with pytest.raises(DetachedError, match=f"{cause}.*{advice}"):
+        cytape.grad(lambda x: convert(x))(2.0)
+    with pytest.raises(SymbolicTensorError, match=f"{cause}.*{advice}") as caught:
+        cytape.function(lambda x: convert(x))(np.array(2.0))
+    assert ("To store" in str(caught.value)) == (convert is store)
+
+
+@each(("module", "name", "call"), [
+    ("linalg", "eigh", lambda f, x: f(np.diag(x))),
+    ("linalg", "lu_factor", lambda f, x: f(np.diag(x))),
+    ("linalg", "solve_triangular", lambda f, x: f(np.eye(2), x)),
+    ("linalg", "expm", lambda f, x: f(np.diag(x))),
+    ("interpolate", "CubicSpline", lambda f, x: f(x, V2)),
+    ("interpolate", "CubicSpline", lambda f, x: f(V2, V2)(x)),
+    ("spatial", "KDTree", lambda f, x: f(x[:, None]))])
+def test_functions_and_classes_of_scipy_are_named(module, name, call):
+    f = getattr(pytest.importorskip(f"scipy.{module}"), name)
+    name = rf"scipy\.{module}\.{name}"
+    message = rf"(?s)by {name}, which takes plain arrays.*\nCall {name} in a function that is decor"
+    with pytest.raises(DetachedError, match=message):
+        cytape.grad(lambda x: np.sum(call(f, x)))(V2)
+    with pytest.raises(SymbolicTensorError, match=message):
+        cytape.function(lambda x: call(f, x))(V2)

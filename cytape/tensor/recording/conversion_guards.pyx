@@ -10,7 +10,8 @@ from threading import get_ident
 
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.values.plain_arrays import no_sparse
-from cytape.tensor.values.user_warnings import is_asked_by_user, numpy_call, scipy_call, user_line
+from cytape.tensor.values.user_warnings import (
+    is_asked_by_user, numpy_call, scipy_call, user_line, user_step)
 
 cdef Counts* recorders = counts()
 cdef str TO_FILL = (
@@ -25,7 +26,8 @@ cdef dict ADVICE = {
         "Call functions of cytape.numpy, or those of NumPy that take tensors, not a method of an "
         "array; cytape.numpy.random draws random numbers. Make one tensor of those in a list with "
         "cytape.numpy.stack or array.\n" + TO_FILL,
-    "float(), as to store it in an array,": NUMBER + TO_FILL,
+    "float()": NUMBER,
+    "float(), to store it in an array,": TO_FILL,
     "int()": NUMBER,
     "complex()": NUMBER,
     "pickle or copy": "Copy it with tensor.copy().\n",
@@ -56,11 +58,12 @@ cdef str BRANCH = (
 cdef str EXTENT = (
     "For an extent, as in eye(n) or size=n, call functions of a tensor x that has it: "
     "ones(x.shape), diag(ones(x.shape)), random.normal(size=x.shape).\n")
-cdef str INTEGER = (
-    "For an array at such an index say cytape.gather(array, i) or cytape.constant(array)[i], "
-    "instead of range(n) cytape.while_loop; or pass a Python int, for each of which a function is "
-    "traced.\n") + EXTENT
-cdef str MASK = "For an array where a mask holds say cytape.constant(array)[mask].\n"
+cdef str INDEX = (
+    "For an array at such an index write cytape.constant(array)[i] or cytape.gather(array, i).\n")
+cdef str INTEGER = INDEX + (
+    "Call cytape.while_loop instead of a loop over range(n); or pass a Python int: the function is "
+    "traced for each of its values.\n") + EXTENT
+cdef str MASK = "For an array where a mask holds write cytape.constant(array)[mask].\n"
 # Advice for symbolic tensors, which have no value.
 cdef dict OF_SYMBOLIC = {
     "int()": INTEGER + NUMBER,
@@ -73,6 +76,7 @@ IN_A_RULE = (
     "to arguments")
 # Functions of NumPy without a derivative, which convert lists to arrays.
 COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
+SUBSCRIPTS = ("BINARY_SUBSCR", "BINARY_OP")  # instructions for array[index], by Python's version
 ASKED = "numpy(), item() or tolist()"
 ASSIGNED = "an assignment to a variable"
 variable_type = None
@@ -149,6 +153,7 @@ cdef ndarray examined(tensor, Value held, str cause):
     cdef ndarray array
     held = seen(tensor, held)
     if is_symbolic(held):
+        cause = with_purpose(cause)
         instead = instead_of_value(held, cause)
         raise SymbolicTensorError(no_value(held, asker(cause), instead))
     array = array_of(held)
@@ -165,6 +170,13 @@ cdef bint is_recorded(tensor, Value held) except -1:
     """Return whether a recorder of this thread, also outside of traces, tracks a tensor."""
     return recorders.entered and held.spec.trainable and bool(
         followers_everywhere(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
+
+
+cdef str with_purpose(str cause):
+    """Return the name of a conversion to float, with its purpose if that is an assignment."""
+    if cause == "float()" and user_step() == "STORE_SUBSCR":
+        return "float(), to store it in an array,"
+    return cause
 
 
 cdef str asker(str cause):
@@ -190,8 +202,8 @@ cdef str instead_of_scipy(str caller):
     name = caller.rpartition(".")[2]
     if hasattr(import_module("cytape.nn"), name):
         return f"Call cytape.nn.{name}, which has a derivative.\n"
-    return (f"Wrap {caller} with cytape.custom_jvp, whose rule says how the result moves with the "
-            "arguments.\n")
+    return (f"Call {caller} in a function that is decorated with cytape.custom_jvp, and write the "
+            "rule for its derivative.\n")
 
 
 cdef str instead_of(str cause):
@@ -209,13 +221,15 @@ cdef str instead_of_value(Value held, str cause):
         return BRANCH if is_asked_by_user() else BRANCH + EXTENT
     if cause in OF_SYMBOLIC:
         return OF_SYMBOLIC[cause]
-    if held.spec.dtype.kind == "b" and cause == "NumPy":
-        return MASK + instead_of(cause)
-    return instead_of(cause) + INTEGER * (held.spec.dtype.kind in "iu")
+    kind = held.spec.dtype.kind
+    if cause == "NumPy" and kind in "biu" and user_step() in SUBSCRIPTS:
+        return MASK if kind == "b" else INDEX
+    return MASK * (kind == "b") + instead_of(cause) + INTEGER * (kind in "iu")
 
 
 cdef str lost_by(tensor, str cause):
     """Return the message for a conversion that loses a gradient, with advice."""
+    cause = with_purpose(cause)
     what = (
         f"a tensor that is being recorded (shape {tensor.shape}) was about to "
         f"become a plain array or number, by {asker(cause)} {user_line()}: "

@@ -176,5 +176,5 @@ cdef int require_in_sight(recorder, graph) except -1:
     what = "an accumulator" if type(recorder) is TangentRecorder else "a tape"
     raise TapeStateError(
         f"{what} that was entered outside of the function, branch or loop body that is being "
-        "traced does not see what that computes: enter one inside, or return the result and ask "
-        "for its derivative outside")
+        "traced cannot track tensors inside of it: enter it inside, or return the tensor and "
+        "differentiate it outside")

@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from opcode import opname
 from types import FrameType
 
 import numpy as np
@@ -38,6 +39,12 @@ def is_asked_by_user() -> bool:
     return not sys._getframe(1).f_code.co_filename.startswith((PACKAGE, NUMPY))
 
 
+def user_step() -> str:
+    """Return the name of the bytecode instruction that the calling Python function executes."""
+    frame = sys._getframe(1)
+    return opname[frame.f_code.co_code[frame.f_lasti]]
+
+
 def numpy_call() -> str | None:
     """Return the name of NumPy's Python function that the user's program called, if any."""
     frame: FrameType | None = sys._getframe(1)
@@ -52,21 +59,24 @@ def numpy_call() -> str | None:
 def scipy_call() -> str | None:
     """Return the name of SciPy's function that the user's program called, if any.
 
-    Operators and methods of a sparse matrix are named by its class.
+    A constructor, and operators and methods of a sparse matrix, are named by their class.
     """
     frame: FrameType | None = sys._getframe(1)
-    scipy, called = _scipy(), None
+    scipy, called, decorated = _scipy(), None, None
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY, scipy)):
         module = frame.f_globals.get("__name__", "")
-        if module.startswith("scipy.") and not module.startswith("scipy._lib."):
+        if module.startswith("scipy._lib."):  # decorators convert arguments before the call
+            decorated = frame.f_locals.get("f", decorated)
+        elif module.startswith("scipy."):
             called = frame
         frame = frame.f_back
     if called is None:
-        return None
+        return None if decorated is None else (
+            f"{decorated.__module__.partition('._')[0]}.{decorated.__name__}")
     public = called.f_globals["__name__"].partition("._")[0]
     names, owner = [called.f_code.co_name], called.f_locals.get("self")
     if owner is not None:
-        hidden = public == "scipy.sparse" or names == ["__call__"]
+        hidden = public == "scipy.sparse" or names[0] in ("__call__", "__init__")
         names = [type(owner).__name__, *names[hidden:]]
     return ".".join([public, *names])
 

@@ -80,7 +80,7 @@ def test_the_user_s_line_is_named_where_numpy_is_between():
 
 
 @each(("lose", "words"), [
-    (lambda x: np.zeros(3).__setitem__(0, x[0]), r"float\(\).*\n.*math module.*\n.*x\.at\[index\]"),
+    (lambda x: float(x[0]), r"float\(\) in .*\n.*math module"),
     (lambda x: np.zeros(3).dot(x), r"NumPy, which asks.*\n.*\n.*not a method of an array.*\n"),
     (lambda x: np.testing.assert_allclose(x, 0.0), r"by numpy\.testing\.assert_allclose, which"),
     (lambda x: np.fill_diagonal(np.eye(3), x), r"numpy\.fill_diagonal.*\n.*cytape\.numpy\.zeros"),
