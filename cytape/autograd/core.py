@@ -9,10 +9,8 @@ import numpy as np
 from cytape.autodiff.forward_functional import pushed
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transform_arguments import as_array
-from cytape.autograd.tracer import (
+from cytape.autograd.boxes import (
     ArrayBox,
-    Box,
-    Node,
     SparseObject,
     box_class,
     boxed,
@@ -21,11 +19,11 @@ from cytape.autograd.tracer import (
     isbox,
     pending,
     token_of,
-    trace,
     vspace,
     vspaces,
 )
-from cytape.autograd.tracer import primitive as plain_primitive
+from cytape.autograd.primitives import primitive as plain_primitive
+from cytape.autograd.tracer import Box, Node, trace
 from cytape.numpy import astype, broadcast_to, real, reshape
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
@@ -175,6 +173,11 @@ class JVPNode(Node):
 
 # ---- rules
 
+def _set_vjps(fun, vjpmaker, makers=None):
+    if isinstance(fun, plain_primitive):
+        fun.set_vjps(vjpmaker, makers)
+
+
 def defvjp_argnums(fun, vjpmaker):
     """Set the rule of reverse mode of a primitive, for any arguments together.
 
@@ -186,8 +189,7 @@ def defvjp_argnums(fun, vjpmaker):
         Called with a tuple of numbers of arguments, the result, the arguments and the keywords;
         returns a function of the result's gradient, of which it returns one per number.
     """
-    if isinstance(fun, plain_primitive):
-        fun.vjps = vjpmaker
+    _set_vjps(fun, vjpmaker)
 
 
 def defvjp_argnum(fun, vjpmaker):
@@ -255,7 +257,7 @@ def defvjp(fun, *vjpmakers, argnums=None):
         vjps = [maker and maker(ans, *args, **kwargs) for maker in makers]
         return lambda g: [vjp and vjp(g) for vjp in vjps]
 
-    defvjp_argnums(fun, vjp_argnums)
+    _set_vjps(fun, vjp_argnums, rules)
 
 
 def defjvp_argnums(fun, jvpmaker):

@@ -13,5 +13,6 @@ from cytape.autograd.core import (
     defvjp_argnum,
     defvjp_argnums,
     primitive,
+    vspace,
 )
-from cytape.autograd.tracer import Box, Node, notrace_primitive, register_notrace, vspace
+from cytape.autograd.tracer import Box, Node, notrace_primitive, register_notrace

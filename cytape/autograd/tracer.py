@@ -1,381 +1,23 @@
-"""Boxes, primitives and traces: names of autograd for tensors, ops with users' rules, recorders.
-
-The box of an array is a tensor: `ArrayBox` is a class of which tensors are instances. The box of a
-value of another registered class is an object that holds the value and a token, a tensor of shape
-() that stands for it on tapes.
-"""
+"""Traces: graphs of nodes of users' classes, one per call of a function."""
 
 import functools
-import types
 import warnings
 from collections import defaultdict
-from threading import local
-from typing import Any
-from weakref import WeakValueDictionary
 
-import numpy as np
-
-from cytape.autodiff.custom.custom_gradient import custom_gradient, stop_gradient
-from cytape.autodiff.custom.custom_jvp import custom_jvp
-from cytape.numpy import conjugate
-from cytape.ops.calls.symbolic import graph_for
+from cytape.autodiff.custom.primitive_op import PrimitiveCall
+from cytape.autograd.boxes import ArrayBox, Box, boxed, getval, isbox, new_box, token_of
+from cytape.autograd.primitives import Call, primitive, seen, trace_primitives_map
 from cytape.ops.calls.tangents import fetch
 from cytape.ops.creation import identity, identity_op
-from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
 from cytape.ops.engine.tensor_vspace import tensor_vspace
-from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
+from cytape.tensor.nest import flatten, map_structure
 from cytape.tensor.recording.state import (
     TangentRecorder,
     anybody_records,
     possible_gradient_types,
 )
-from cytape.tensor.tensor import Tensor, data_of, restored, tensor_of, without_handle
-from cytape.tensor.tensor_methods import install_methods
-from cytape.tensor.variable import Variable
+from cytape.tensor.tensor import Tensor
 
-
-class _BoxType(type):
-    """The class of `Box` and `ArrayBox`, of which tensors are instances."""
-
-    def __instancecheck__(cls, x):
-        return issubclass(type(x), cls)
-
-    def __subclasscheck__(cls, kind):
-        return type.__subclasscheck__(cls, kind) or (
-            cls in (Box, ArrayBox) and issubclass(kind, Tensor))
-
-    def __eq__(cls, other):  # type(x) == ArrayBox
-        return cls is other or other is Tensor and cls is ArrayBox
-
-    def __hash__(cls):
-        return hash(Tensor) if cls is ArrayBox else type.__hash__(cls)
-
-
-class Box(metaclass=_BoxType):
-    """Base class of values that are differentiated.
-
-    A subclass is the box of the values whose class it is registered for.
-
-    Parameters
-    ----------
-    value : object
-    trace : int
-        Ignored.
-    node : Tensor
-        The value's token.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> from cytape.autograd.extend import Box
-    >>> float(cytape.grad(lambda x: x * isinstance(x, Box))(2.0))
-    1.0
-    """
-
-    __slots__ = ["_node", "_trace", "_value"]
-    type_mappings: dict[type, type] = {}
-    types: set[type] = set()
-
-    def __init__(self, value, trace, node):
-        self._value, self._trace, self._node = value, trace, node
-
-    def __bool__(self):
-        return bool(self._value)
-
-    def __str__(self):
-        return f"Autograd {type(self).__name__} with value {self._value}"
-
-    @classmethod
-    def register(cls, value_type):
-        """Make this the class of boxes of values of a type."""
-        Box.types.add(cls)
-        Box.type_mappings[value_type] = Box.type_mappings[cls] = cls
-
-
-class ArrayBox(Box):
-    """The class of which tensors are instances."""
-
-    __slots__ = []
-
-
-for _kind in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
-              np.clongdouble, np.complex128, np.complex64):
-    ArrayBox.register(_kind)
-Box.type_mappings[Tensor] = ArrayBox
-install_methods({"_value": property(lambda x: getval(x)), "_node": property(lambda x: x.id),
-                 "_trace": property(lambda x: 0)})
-
-
-vspaces: dict[type, Any] = {}  # the makers of vector spaces by the types of values
-
-
-def isbox(x):
-    """Return whether a value is a tensor or another box."""
-    return isinstance(x, Box)
-
-
-def getval(x):
-    """Return the value of a box, without derivative; any other value unchanged."""
-    if not isinstance(x, Tensor):
-        return getval(x._value) if isinstance(x, Box) else x
-    return stop_gradient(x) if graph_for([x]) is not None else data_of(x)[()]
-
-
-def new_box(value, trace, node):
-    """Return the box of a value; TypeError if its class has no boxes."""
-    kind = box_class(value)
-    return convert_to_tensor(np.array(value)) if kind is ArrayBox else kind(value, trace, node)
-
-
-def box_class(value):
-    """Return the class of a value's boxes; TypeError if it has none."""
-    kind = Box.type_mappings.get(type(value))
-    if kind is None:
-        raise TypeError(f"Can't differentiate w.r.t. type {type(value)}")
-    return kind
-
-
-def vspace(value):
-    """Return the vector space of a value; of a box, that of its value."""
-    maker = vspaces.get(type(value))
-    if maker is not None:
-        return maker(value)
-    if isbox(value):
-        return vspace(getval(value))
-    raise TypeError(f"Can't find vector space for value {value} of type {type(value)}. "
-                    f"Valid types are {vspaces.keys()}")
-
-
-def token_of(box):
-    """Return the tensor that stands for a box on tapes."""
-    return box if isinstance(box, Tensor) else box._node
-
-
-def boxed(value):
-    """Return a new box of a value, with a new token."""
-    return new_box(value, 0, tensor_of(np.zeros(())))
-
-
-def conjugated(structure):
-    """Return the complex conjugate of all complex leaves: autograd's gradients from cytape's."""
-    return map_structure(
-        lambda x: conjugate(x) if getattr(x, "dtype", np.dtype(float)).kind == "c"
-        or type(x) is complex else x, structure)
-
-
-class _Pending(local):
-    """Gradients of values of users' classes by the ids of their tokens; one dict per backward pass.
-
-    The first dict is of backward passes that `make_vjp` did not begin.
-    """
-
-    def __init__(self):
-        self.passes = [{}]
-
-    def add(self, token_id, gradient):
-        before = self.passes[-1].get(token_id)
-        self.passes[-1][token_id] = gradient if before is None else (
-            vspace(gradient).add(before, gradient))
-
-
-pending = _Pending()
-
-
-class SparseObject:
-    """A gradient that is added in place, say of an indexed array.
-
-    Parameters
-    ----------
-    vs : VSpace
-        Of the dense gradient.
-    mut_add : callable
-        Adds this gradient to a dense one, in place, and returns the sum.
-    """
-
-    __slots__ = ["mut_add", "vs"]
-
-    def __init__(self, vs, mut_add):
-        self.vs, self.mut_add = vs, mut_add
-
-
-class _Kept:
-    """A box without its handle, which would keep the trace on tapes alive."""
-
-    __slots__ = ["_held", "_kind", "value"]
-
-    def __init__(self, box):
-        self.value, self._kind, self._held = getval(box), type(box), without_handle(token_of(box))
-
-    def seen(self, observed):
-        """Return the value, or a box that recorders track as they tracked the given one."""
-        if not observed:
-            return self.value
-        token = restored(self._held)
-        return token if self._kind is Tensor else self._kind(self.value, 0, token)
-
-    def pending_id(self):
-        """Return the id by which `pending` has the gradient; None for an array."""
-        return None if self._kind is Tensor else restored(self._held).id
-
-
-def _seen(structure, observed):
-    return map_structure(
-        lambda x: x.seen(observed) if type(x) is _Kept else x, structure)
-
-
-def _gradients(op, argnums, ans, args, kwargs, g):
-    """Return per leaf of the arguments its gradient, by the user's rule; None if there is none."""
-    found = dict(zip(argnums, op.vjps(argnums, ans, args, kwargs)(g), strict=True))
-    leaves = []
-    for i, arg in enumerate(args):
-        gradient = found.get(i)
-        leaves += [None] * len(flatten(arg)) if gradient is None else flatten_up_to(arg, gradient)
-    return [x.mut_add(x.vs.zeros()) if type(x) is SparseObject else x for x in leaves]
-
-
-class _Call:
-    """A call of a primitive that recorders track."""
-
-    def __init__(self, op, args, kwargs):
-        self.op, self.kwargs = op, kwargs
-        self.args = map_structure(lambda x: _Kept(x) if isbox(x) else x, args)
-        self.argnum_of = [i for i, arg in enumerate(args) for x in flatten(arg) if isbox(x)]
-
-    def record(self, ans, tokens):
-        """Record the call; return the boxes of its results."""
-        outputs = map_structure(boxed, ans)
-        self.ans = map_structure(_Kept, outputs)
-        record_custom(self.op.__name__, [token_of(x) for x in flatten(outputs)], tokens,
-                      self.backward, None if self.op.jvps is None else self.jvp)
-        return outputs
-
-    def backward(self, *gradients):
-        observed = anybody_records()
-        ids = [kept.pending_id() for kept in flatten(self.ans)]
-        g = pack_sequence_as(self.ans, [
-            conjugated(g if observed else getval(g)) if id is None else pending.passes[-1].pop(id)
-            for g, id in zip(gradients, ids, strict=True)])
-
-        def computed(needed):
-            argnums = tuple(sorted(
-                {n for n, is_needed in zip(self.argnum_of, needed, strict=True) if is_needed}))
-            found = _gradients(self.op, argnums, _seen(self.ans, observed),
-                               _seen(self.args, observed), self.kwargs, g)
-            return [_given(kept, x) for kept, x in zip(flatten(self.args), found, strict=True)
-                    if type(kept) is _Kept]
-
-        return GradientsIfNeeded(computed)
-
-    def jvp(self, *tangents):
-        observed, remaining = anybody_records(), iter(tangents)
-        moving = map_structure(
-            lambda x: next(remaining) if type(x) is _Kept else x, self.args)
-        argnums = tuple(sorted(set(self.argnum_of)))
-        gs = [moving[i] if observed else map_structure(getval, moving[i]) for i in argnums]
-        return flatten(self.op.jvps(
-            argnums, gs, _seen(self.ans, observed), _seen(self.args, observed), self.kwargs))
-
-
-def _given(kept, gradient):
-    """Return a gradient for the tape; one of a user's class is added to the pending ones."""
-    if gradient is None or kept.pending_id() is None:
-        return conjugated(gradient)
-    pending.add(kept.pending_id(), gradient)
-    return np.zeros(())
-
-
-def _call_in_graph(op, args, kwargs):
-    """Call a primitive with symbolic tensors, by a function with a custom derivative."""
-    def packed(xs):
-        remaining = iter(xs)
-        return map_structure(lambda x: next(remaining) if isinstance(x, Tensor) else x, args)
-
-    def seen(xs):
-        observed = anybody_records() or graph_for(xs) is not None
-        return packed(xs if observed else map(getval, xs))
-
-    def called(*xs):  # the error for symbolic tensors makes it an op that is called in each run
-        return map_structure(
-            convert_to_tensor, op.fun(*packed([data_of(x)[()] for x in xs]), **kwargs))
-
-    def rule(primals, tangents):
-        given = seen(primals)
-        ans = op(*given, **kwargs)
-        gs = packed(tangents)
-        return ans, op.jvps(argnums, [gs[i] for i in argnums], ans, given, kwargs)
-
-    def with_gradient(*xs):
-        def grad_fn(*gradients):
-            given = seen(xs)
-            ans = op(*given, **kwargs)
-            g = pack_sequence_as(ans, [conjugated(x) for x in gradients])
-            found = _gradients(op, argnums, ans, given, kwargs, g)
-            return [conjugated(g) for g, x in zip(found, flatten(args), strict=True)
-                    if isinstance(x, Tensor)]
-
-        return called(*xs), grad_fn
-
-    argnums = tuple([
-        i for i, arg in enumerate(args) if any(isinstance(x, Tensor) for x in flatten(arg))])
-    if op.vjps is None and op.jvps is not None:
-        fun = custom_jvp(called)
-        fun.defjvp(rule)
-    else:
-        fun = custom_gradient(with_gradient)
-    return fun(*[x for x in flatten(args) if isinstance(x, Tensor)])
-
-
-class primitive:
-    """Make a function whose derivative is given by rules: see `defvjp` and `defjvp`.
-
-    Parameters
-    ----------
-    fun : callable
-        Takes plain arrays: in a call with tensors it gets their values.
-
-    Examples
-    --------
-    >>> from cytape import grad
-    >>> from cytape.autograd.extend import defvjp, primitive
-    >>> @primitive
-    ... def cube(x):
-    ...     return x**3
-    >>> defvjp(cube, lambda ans, x: lambda g: 3 * x**2 * g)
-    >>> float(grad(cube)(2.0)), float(grad(grad(cube))(2.0))
-    (12.0, 12.0)
-    """
-
-    _is_autograd_primitive = True
-
-    def __init__(self, fun):
-        functools.update_wrapper(self, fun, updated=())
-        self.fun = fun
-        self.vjps = self.jvps = None
-        trace_primitives_map[fun] = self
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else types.MethodType(self, instance)
-
-    def __reduce__(self):
-        return self.__qualname__
-
-    def __call__(self, *args, **kwargs):
-        """Call the function with plain values, and record the call."""
-        args = map_structure(lambda x: x.value() if isinstance(x, Variable) else x, args)
-        tokens = [token_of(x) for x in flatten(args) if isbox(x)]
-        if not tokens:
-            return self.fun(*args, **kwargs)
-        if graph_for(tokens) is not None:
-            return _call_in_graph(self, args, kwargs)
-        ans = self.fun(*map_structure(getval, args), **kwargs)
-        if not possible_gradient_types(tokens) and any(
-                type(x) not in Box.type_mappings for x in flatten(ans)):
-            return ans
-        return _Call(self, args, kwargs).record(ans, tokens)
-
-
-trace_primitives_map: WeakValueDictionary = WeakValueDictionary()  # by the wrapped functions
 notrace_primitives: defaultdict[type, set] = defaultdict(set)
 
 
@@ -458,25 +100,26 @@ def trace(start_node, fun, x):
     def node_of_call(op, inputs, outputs, stored, attrs):
         if not getattr(op, "differentiable", True):
             return [None] * len(outputs)
-        call = attrs.get("backward")
         if op is identity_op:
             return stored
-        value, kwargs = seen(outputs[0]), attrs
-        if isinstance(getattr(call, "__self__", None), _Call):
-            call = call.__self__
+        kwargs, call = attrs, attrs.get("call")
+        if type(call) is PrimitiveCall:
+            function, args, kwargs, numbers = op, call.args[1:], call.kwargs, call.argnums
+        elif isinstance(call := getattr(attrs.get("backward"), "__self__", None), Call):
             function, args, kwargs, numbers = (
-                call.op, _seen(call.args, False), call.kwargs, call.argnum_of)
+                call.op, seen(call.args, False), call.kwargs, call.argnum_of)
         else:
-            args, numbers = tuple(map(seen, inputs)), range(len(stored))
+            args, numbers = tuple(map(visible, inputs)), range(len(stored))
             function = functools.partial(op)
             function.__name__ = getattr(op, "__name__", op.name.lower())
         if function in notrace_primitives[node_type]:
             return [None] * len(outputs)
         moving = [(n, node) for n, node in zip(numbers, stored, strict=True) if node is not None]
-        return [node_type(value, function, args, kwargs, *map(tuple, zip(*moving, strict=True)))
-                ] * len(outputs)
+        argnums, parents = zip(*moving, strict=True)
+        node = node_type(visible(outputs[0]), function, args, kwargs, argnums, parents)
+        return [node] * len(outputs)
 
-    def seen(tensor):
+    def visible(tensor):
         return tensor if anybody_records() else getval(tensor)
 
     boxes = map_structure(

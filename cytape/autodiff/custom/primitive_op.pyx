@@ -1,0 +1,335 @@
+"""Ops whose derivatives are users' rules in autograd's form, made by calls with plain arrays.
+
+`PrimitiveOp` does the usual calls in C: positional tensors and plain values in, one array out. Its
+Python subclass does all others, and those that a graph records.
+"""
+
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF, PyObject
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cytape.core.op_store cimport is_known
+from cytape.core.vspace cimport BackwardCall, OpType
+from cytape.ops.calls.dispatch cimport (
+    dense_value, give, input_ref, owned, release_objects, restored, saved_output_ref)
+from cytape.ops.calls.tangents cimport follow
+from cytape.ops.engine.tape_entry cimport items_of, record
+from cytape.tensor.recording.state cimport (
+    Counts, Recorder, accumulating, counts, observed, recording)
+from cytape.tensor.tensor cimport Tensor, new_tensor
+from cytape.tensor.values.spec cimport Spec, spec_of, spec_of_array
+from cytape.tensor.values.value cimport (
+    Value, array_of, copy_of_array, is_symbolic, new_id, new_value, value_of_array)
+from libc.stdint cimport uint64_t
+from numpy cimport ndarray
+
+import numpy as np
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    object PyObject_Call(object function, object args, PyObject* kwargs)
+    object PyObject_Vectorcall(object function, PyObject** args, size_t n, PyObject* names)
+    ctypedef struct PyTupleObject:
+        PyObject** ob_item
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_Scalar(void* data, object dtype, object base)
+
+cdef enum:
+    MOST_ARGUMENTS = 63
+    MOST_TENSORS = 8
+
+cdef Counts* recorders = counts()
+cdef object float64 = np.float64
+cdef Spec DOUBLE = spec_of((), np.dtype(float))
+cdef frozenset PLAIN = frozenset(
+    (float, int, bool, complex, str, type(None), np.ndarray, np.float64))
+
+
+cdef bint is_plain(x) except -1:
+    """Return whether an argument certainly contains no tensor, and the rules get it as it is."""
+    return type(x) in PLAIN or isinstance(x, np.generic)
+
+
+cdef object plain_of(Value value):
+    """Return a value as an array that cannot be written to, or as NumPy's scalar."""
+    if value.spec.ndim == 0:
+        return PyArray_Scalar(value.data, value.spec.dtype, None)
+    cdef PyObject* owner = <PyObject*>value.owner
+    if type(value.owner) is ndarray and value.contiguous and (
+            cnp.PyArray_BYTES(<ndarray>owner) == value.data) and (
+            cnp.PyArray_NDIM(<ndarray>owner) == value.spec.ndim):
+        if cnp.PyArray_CHKFLAGS(
+                <ndarray>owner, cnp.NPY_ARRAY_OWNDATA) and owner.ob_refcnt == 1:
+            cnp.PyArray_CLEARFLAGS(<ndarray>owner, cnp.NPY_ARRAY_WRITEABLE)
+        if not cnp.PyArray_ISWRITEABLE(<ndarray>owner):
+            return value.owner
+    return array_of(value)
+
+
+cdef Value value_of_scalar(double x):
+    cdef Value value = new_value(DOUBLE)
+    (<double*>value.data)[0] = x
+    return value
+
+
+cdef Value value_of_new(ndarray array):
+    """Return the value of a new array, which stays its owner: `plain_of` returns it."""
+    cdef Value value
+    if not cnp.PyArray_ISCARRAY(array):
+        return value_of_array(array)
+    value = Value.__new__(Value)
+    value.spec = spec_of_array(array)
+    value.id = new_id()
+    value.data = cnp.PyArray_BYTES(array)
+    value.owner = array
+    value.contiguous = True
+    return value
+
+
+cdef inline bint is_new(PyObject* x) noexcept:
+    """Return whether an array has no other owner than the caller, and its own memory."""
+    return x.ob_refcnt == 1 and cnp.PyArray_BASE(<ndarray>x) == NULL and (
+        cnp.PyArray_CHKFLAGS(<ndarray>x, cnp.NPY_ARRAY_OWNDATA))
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(64)
+cdef class PrimitiveCall:
+    """A recorded call: the op, which it keeps alive, and all that rules read."""
+
+    @property
+    def argnums(self) -> tuple:
+        """Numbers of the arguments that were tensors."""
+        return tuple([i for i in range(len(self.args) - 1) if self.tensors >> i & 1])
+
+    cdef tuple seen(self, list inputs, output, bint plain):
+        """Return the result and the arguments: as tensors, unless plain."""
+        if plain:
+            return self.args
+        cdef list args = list(self.args)
+        cdef int argnum, i = 0
+        args[0] = restored(output, False)
+        for argnum in range(<int>len(args) - 1):
+            if self.tensors >> argnum & 1:
+                args[argnum + 1] = restored(inputs[i], False)
+                i += 1
+        return tuple(args)
+
+
+cdef class PrimitiveOp(Op):
+    """Op of a function of plain arrays.
+
+    Parameters
+    ----------
+    name : str
+    fun : callable
+
+    Notes
+    -----
+    A subclass has these methods. ``call_in_general(args, kwargs)`` does any call; ``box_result(ans,
+    args, kwargs)`` finishes one whose result is known. ``gradients(argnums, ans, args, kwargs, g)``
+    returns a list with the gradients of at least these arguments, at their positions, in cytape's
+    complex convention. ``dense(gradient)`` returns a gradient of a user's class as an array.
+    """
+
+    def __init__(self, str name, fun):
+        self.op_type = OpType(name)
+        self.op_type.kind.release = release_objects
+        self.op_type.kind.owner = <void*>self
+        self.stateful = True  # the function is called as often as the program says
+        self.moving = self.kept.inputs = ~<uint64_t>0
+        self.kept.outputs = 1
+        self.fun = self.forward = fun
+
+    def set_vjps(self, vjps, dict makers=None):
+        """Set the rule of reverse mode.
+
+        Parameters
+        ----------
+        vjps : callable
+            Takes numbers of arguments, the result, the arguments and the keywords; returns a
+            function of the result's gradient, which returns one gradient per number.
+        makers : dict, optional
+            The same rule in parts, by number. Each takes the result and the arguments, and returns
+            a function from gradient to gradient; None: the gradient is zero.
+        """
+        cdef int argnum
+        self.vjps = vjps
+        self.makers = None
+        self.ruled = ~<uint64_t>0
+        if makers is not None and all([0 <= i < MOST_ARGUMENTS for i in makers]):
+            self.makers = [makers.get(i) for i in range(max(makers, default=-1) + 1)]
+            self.ruled = 0
+            for argnum in makers:
+                self.ruled |= <uint64_t>1 << argnum
+
+    def require_rules(self, list argnums not None, list tensors not None):
+        """Raise NotImplementedError if a tape tracks a tensor whose argument has no rule."""
+        cdef Recorder tape
+        cdef Tensor tensor
+        missing = sorted({
+            argnum for tape in recording() or () for argnum, tensor in zip(argnums, tensors)
+            if is_known(tape, tensor.held.id) and not self.ruled >> min(argnum, 63) & 1})
+        if missing:
+            raise self.not_defined(tuple(missing))
+
+    def not_defined(self, argnums):
+        """Return the error for arguments without a rule."""
+        return NotImplementedError(
+            f"VJP of {self.op_type.name} wrt argnums {argnums} not defined")
+
+    def __call__(self, *args, **kwargs):
+        cdef Py_ssize_t n = len(args), i
+        cdef PyObject* inputs[MOST_TENSORS]
+        cdef PyObject* tail
+        cdef PyObject* output
+        cdef PrimitiveCall call
+        cdef int n_inputs = 0
+        cdef uint64_t tensors = 0
+        cdef Value value
+        cdef tuple plain
+        if n > MOST_ARGUMENTS:
+            return self.call_in_general(args, kwargs)
+        for x in kwargs.values() if kwargs else ():
+            if not is_plain(x):
+                return self.call_in_general(args, kwargs)
+        plain = PyTuple_New(n + 1)  # the first is the result
+        for i in range(n):
+            x = args[i]
+            if type(x) is Tensor:
+                value = (<Tensor>x).held
+                if is_symbolic(value) or n_inputs == MOST_TENSORS:
+                    return self.call_in_general(args, kwargs)
+                tensors |= <uint64_t>1 << i
+                n_inputs += 1
+                x = plain_of(value)
+            elif not is_plain(x):
+                return self.call_in_general(args, kwargs)
+            Py_INCREF(x)
+            PyTuple_SET_ITEM(plain, i + 1, x)
+        if kwargs:
+            ans = self.fun(*plain[1:], **kwargs)
+        else:
+            ans = PyObject_Vectorcall(
+                self.fun, (<PyTupleObject*>plain).ob_item + 1, n, NULL)
+        if tensors == 0:
+            return ans
+        if recorders.entered and tensors & ~self.ruled:
+            return self.box_result(ans, args, kwargs)
+        if type(ans) is float64 or type(ans) is float:
+            value = value_of_scalar(ans)
+        elif type(ans) is ndarray and cnp.PyArray_ISNUMBER(ans):
+            if is_new(<PyObject*>ans):
+                value = value_of_new(ans)
+                cnp.PyArray_CLEARFLAGS(ans, cnp.NPY_ARRAY_WRITEABLE)
+            else:
+                value = copy_of_array(ans)
+                ans = plain_of(value)
+        else:
+            return self.box_result(ans, args, kwargs)
+        if recorders.entered:
+            Py_INCREF(ans)
+            PyTuple_SET_ITEM(plain, 0, ans)
+            call = PrimitiveCall.__new__(PrimitiveCall)
+            call.op, call.args, call.kwargs, call.tensors = self, plain, kwargs, tensors
+            n_inputs = 0
+            for i in range(n):
+                if tensors >> i & 1:
+                    inputs[n_inputs] = <PyObject*>(<Tensor>args[i]).held
+                    n_inputs += 1
+            tail, output = <PyObject*>call, <PyObject*>value
+            result = new_tensor(value)
+            record(self, inputs, NULL, n_inputs, &output, 1, &tail, 1, True)
+            if accumulating() is not None:
+                follow(self, [<object>inputs[i] for i in range(n_inputs)], [value], {"call": call})
+            return result
+        return new_tensor(value)
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        call = attrs["call"]
+        cdef PyObject* tail = <PyObject*>call
+        return record(self, items_of(inputs), NULL, <int>len(inputs), items_of(outputs), 1, &tail,
+                      1, False)
+
+    cdef object tail_of(self, dict attrs):
+        return attrs["call"]
+
+    cdef bint has_jvp(self) noexcept:
+        return self.jvps is not None
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        cdef PrimitiveCall call = attrs["call"]
+        cdef tuple seen = call.seen(inputs, outputs[0], plain)
+        moving = [(argnum, tangent) for argnum, tangent in zip(call.argnums, tangents)
+                  if tangent is not None]
+        argnums, directions = zip(*moving)
+        if plain:
+            directions = [tangent[()] for tangent in directions]
+        return [self.jvps(argnums, list(directions), seen[0], seen[1:], call.kwargs)]
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        cdef PrimitiveCall recorded = <PrimitiveCall>call.refs[call.n_refs - 1]
+        cdef bint plain = not observed()
+        cdef int i, argnum = 0
+        cdef PyObject* g
+        if not plain or self.makers is None or any_is_complex(call):
+            return self.backward_in_general(call, recorded, plain)
+        seed = plain_of(dense_value(<object>call.output_gradients[0]))
+        g = <PyObject*>seed
+        for i in range(call.n_inputs):
+            while not recorded.tensors >> argnum & 1:
+                argnum += 1
+            if call.needed[i]:
+                maker = self.makers[argnum]
+                if maker is not None:
+                    vjp = PyObject_Call(maker, recorded.args,
+                                        <PyObject*>recorded.kwargs if recorded.kwargs else NULL)
+                    self.take(call, i, PyObject_Vectorcall(vjp, &g, 1, NULL))
+            argnum += 1
+        return 0
+
+    cdef int backward_in_general(self, BackwardCall* call, PrimitiveCall recorded,
+                                 bint plain) except -1:
+        cdef int i
+        cdef list inputs = [<object>input_ref(call, i) for i in range(call.n_inputs)]
+        cdef tuple seen = recorded.seen(inputs, <object>saved_output_ref(call), plain)
+        cdef tuple argnums = recorded.argnums
+        cdef Value upstream = dense_value(<object>call.output_gradients[0])
+        found = self.gradients(
+            tuple([argnum for i, argnum in enumerate(argnums) if call.needed[i]]), seen[0],
+            seen[1:], recorded.kwargs, plain_of(upstream) if plain else restored(upstream, False))
+        for i, argnum in enumerate(argnums):
+            if call.needed[i]:
+                self.take(call, i, found[argnum])
+        return 0
+
+    cdef int take(self, BackwardCall* call, int i, found) except -1:
+        """Store a gradient that a rule returned; an array may have other owners."""
+        cdef Value value
+        if type(found) is float64 and (<Value>input_ref(call, i)).spec is DOUBLE:
+            call.input_gradients[i] = owned(value_of_scalar(found))
+            return 0
+        if type(found) is not ndarray:
+            return give(self, call, i, self.dense(found))
+        if is_new(<PyObject*>found) and not observed():
+            value = value_of_new(found)
+            if value.spec is (<Value>input_ref(call, i)).spec:
+                call.input_gradients[i] = owned(value)
+                return 0
+        return give(self, call, i, found.copy() if cnp.PyArray_ISWRITEABLE(found) else found)
+
+
+cdef bint any_is_complex(BackwardCall* call) noexcept:
+    """Return whether a gradient must be conjugated before or after the user's rule."""
+    cdef int i
+    for i in range(call.n_outputs + call.n_inputs):
+        spec = <object>call.refs[i]
+        if type(spec) is Value:
+            spec = (<Value>spec).spec
+        if cnp.PyTypeNum_ISCOMPLEX((<Spec>spec).type_num):
+            return True
+    return False
