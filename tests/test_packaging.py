@@ -23,7 +23,8 @@ NAMED_ELSEWHERE = {"scipy", "autograd"}
 ROOMS_WITHIN = {
     "tensor": ["values", "recording", ""],
     "ops": ["kernels", "special_kernels", "shapes", "calls", "engine", "adjoints", "python", "",
-            "neural", "updates", "calculus", "choosing", "statistics", "submodules", "sampling"],
+            "neural", "special", "updates", "calculus", "choosing", "statistics", "submodules",
+            "sampling"],
     "autodiff": ["", "custom"],
     "graph": ["model", "passes", "run", "sessions", "tracing", "nested", "control",
               "differentiation", "batching", "editor", "checkpoint", ""],

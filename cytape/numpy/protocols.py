@@ -11,7 +11,7 @@ from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.numpy import families
 from cytape.ops.calls.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS
 from cytape.ops.engine.elementwise_op import ElementwiseOp
-from cytape.ops.engine.op_kinds import rooms_to_come
+from cytape.ops.engine.op_kinds import rooms_by_prefix, rooms_to_come
 from cytape.tensor import nest
 from cytape.tensor.recording.conversion_guards import IN_A_RULE, is_in_custom_rule
 from cytape.tensor.tensor import Tensor, data_of
@@ -40,6 +40,8 @@ _SUBMODULES = {
 rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.sampling.distributions"])
 UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
 rooms_to_come.append(UPDATES)
+_SPECIAL = "cytape.ops.special"  # imported when a tensor meets a ufunc of scipy.special
+rooms_by_prefix["Scipy"] = _SPECIAL
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {
     "calculus.binary_fractions": "frexp ldexp modf",
@@ -117,6 +119,10 @@ def ufunc_method(op, method, *inputs, **arguments):
     return methods[method](op, *inputs, **arguments)
 
 
+def _is_special(function):
+    return getattr(sys.modules.get("scipy.special"), function.__name__, None) is function
+
+
 def _version_of(function):
     """Return cytape's version of a NumPy function, None if there is none."""
     ours = NUMPY_FUNCTIONS.get(function)
@@ -126,6 +132,8 @@ def _version_of(function):
         ours = later(function.__name__)
         if ours is not None:
             NUMPY_FUNCTIONS[function] = ours
+    elif ours is None and _is_special(function):
+        ours = getattr(importlib.import_module(_SPECIAL), function.__name__, None)
     elif ours is None:
         package, _, name = getattr(function, "__module__", "").partition(".")
         if package == "numpy" and name in _SUBMODULES:
@@ -236,8 +244,7 @@ def array_ufunc(ufunc, method, inputs, arguments):
             isinstance(ours, ElementwiseOp) or method == "outer" and ours is not None):
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)
     module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
-    special = getattr(sys.modules.get("scipy.special"), ufunc.__name__, None)
-    if special is ufunc:
+    if _is_special(ufunc):
         module = "scipy.special."
     name = module + ufunc.__name__ + ("" if method == "__call__" else f".{method}")
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)

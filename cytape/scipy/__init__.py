@@ -1,1 +1,27 @@
-"""SciPy's functions on tensors, by SciPy's names and signatures (``pip install cytape[scipy]``)."""
+"""SciPy's functions on tensors, by SciPy's names and signatures (``pip install cytape[scipy]``).
+
+Called with plain arrays they return SciPy's results; with a tensor they return tensors.
+"""
+
+import importlib as _importlib
+from typing import Any as _Any
+
+try:
+    import scipy as _scipy  # noqa: F401
+except ImportError as _error:
+    raise ImportError(
+        "cytape.scipy needs SciPy, an optional dependency: pip install 'cytape[scipy]'"
+    ) from _error
+
+__all__ = ["special"]
+
+
+def __getattr__(name: str) -> _Any:
+    """Import a module at its first use, as SciPy does."""
+    if name in __all__:
+        return _importlib.import_module(f"cytape.scipy.{name}")
+    raise AttributeError(f"module 'cytape.scipy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -36,12 +36,17 @@ own_names: set[str] = set()  # of cytape's own ops
 _replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
 rules_to_come: dict[str, dict[str, Callable]] = {}
 rooms_to_come: list[str] = []  # modules with ops of cytape's own that are not imported yet
+rooms_by_prefix: dict[str, str] = {}  # the like, whose ops' names begin so, for optional packages
 
 
 def find(name):
     """Return the op of a name, None if there is none."""
     while name not in OPS and rooms_to_come:
         importlib.import_module(rooms_to_come.pop())
+    if name not in OPS:
+        for prefix, room in rooms_by_prefix.items():
+            if name.startswith(prefix):
+                importlib.import_module(room)
     return OPS.get(name)
 
 

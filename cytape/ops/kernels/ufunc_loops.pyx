@@ -76,6 +76,18 @@ cdef extern from *:
         if (before) { feraiseexcept(before); }
     }
 
+    /* A loop that advances the pointers it is given, as SciPy's do; it may clear flags as well. */
+    #define CYTAPE_KEEP_ARGUMENTS(n_operands) \\
+        static void cytape_keep_arguments_##n_operands( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *advancing) { \\
+            char *arguments[n_operands]; \\
+            memcpy(arguments, data, sizeof(arguments)); \\
+            cytape_keep_trouble(arguments, n, strides, advancing); \\
+        }
+    CYTAPE_KEEP_ARGUMENTS(2)
+    CYTAPE_KEEP_ARGUMENTS(3)
+    CYTAPE_KEEP_ARGUMENTS(4)
+
     /* A loop of one operand with boolean results, which are written to contiguous memory first and
        copied from there. NumPy's own loops leave a part of a strided result unwritten (isnan,
        isinf, isfinite, signbit with AVX-512 in NumPy 2.4). */
@@ -221,6 +233,9 @@ cdef extern from *:
     void* cytape_sqrt_npy_float
     void* cytape_sqrt_npy_double
     void cytape_keep_trouble() noexcept
+    void* cytape_keep_arguments_2
+    void* cytape_keep_arguments_3
+    void* cytape_keep_arguments_4
     void* cytape_through_block
     void cytape_sign_npy_float() noexcept
     void cytape_sign_npy_double() noexcept
@@ -246,6 +261,7 @@ cdef class Kernel:
         cdef UFunc* raw = <UFunc*><PyObject*>ufunc
         cdef int i, j
         cdef const char* types
+        cdef loop_t function
         self.ufunc = ufunc
         for i in range(N_TYPES):
             self.loops[i].function = NULL
@@ -269,11 +285,12 @@ cdef class Kernel:
             self.widen(cnp.NPY_FLOAT, cytape_sqrt_npy_float)
             self.widen(cnp.NPY_DOUBLE, cytape_sqrt_npy_double)
         for i in range(N_TYPES):
-            if self.loops[i].function != NULL and i != cnp.NPY_OBJECT and (
-                    clears_trouble(&self.loops[i], raw.nargs)):
-                self.clearing[i] = self.loops[i]
-                self.loops[i].function = <loop_t><void*>cytape_keep_trouble
-                self.loops[i].data = &self.clearing[i]
+            if self.loops[i].function != NULL and i != cnp.NPY_OBJECT:
+                function = kept_intact(&self.loops[i], ufunc, raw.nargs)
+                if function != NULL:
+                    self.clearing[i] = self.loops[i]
+                    self.loops[i].function = function
+                    self.loops[i].data = &self.clearing[i]
             if self.loops[i].function != NULL and raw.nargs == 2 and (
                     self.loops[i].out_type == cnp.NPY_BOOL):
                 self.widen(i, cytape_through_block)
@@ -285,16 +302,16 @@ cdef class Kernel:
         self.loops[type_num].data = &self.numpys[type_num]
 
 
-cdef bint clears_trouble(Loop* loop, int n_operands) except -1:
-    """Return whether a loop over no elements clears the floating-point flags."""
+cdef loop_t kept_intact(Loop* loop, ufunc, int n_operands) except? NULL:
+    """Return a loop that keeps flags and arguments if this one does not; NULL if it does."""
     cdef char memory[MAX_OPERANDS * MAX_ITEMSIZE]
     cdef char* data[MAX_OPERANDS]
     cdef npy_intp strides[MAX_OPERANDS]
     cdef npy_intp extents[MAX_OPERANDS]  # several for a signature
-    cdef bint cleared
+    cdef loop_t found = NULL
     cdef int i
     if n_operands > MAX_OPERANDS:
-        return False
+        return NULL
     memset(memory, 0, sizeof(memory))
     memset(extents, 0, sizeof(extents))
     for i in range(MAX_OPERANDS):
@@ -302,9 +319,17 @@ cdef bint clears_trouble(Loop* loop, int n_operands) except -1:
         strides[i] = MAX_ITEMSIZE
     feraiseexcept(FE_DIVBYZERO)
     loop.function(data, extents, strides, loop.data)
-    cleared = not trouble()
+    if not trouble():
+        found = <loop_t><void*>cytape_keep_trouble
+    if ufunc.signature is None and n_operands <= 4:
+        extents[0] = 1
+        loop.function(data, extents, strides, loop.data)
+        if data[0] != memory:
+            found = <loop_t>(
+                cytape_keep_arguments_2 if n_operands == 2 else
+                cytape_keep_arguments_3 if n_operands == 3 else cytape_keep_arguments_4)
     clear_trouble()
-    return cleared
+    return found
 
 
 cdef Kernel kernel_of(ufunc):

@@ -199,9 +199,9 @@ cdef str instead_of_scipy(str caller):
     """Return advice: the replacement for a call of a function of SciPy."""
     if caller.endswith(("_array", "_matrix")):
         return no_sparse(caller.rpartition(".")[2]) + "\n"
-    name = caller.rpartition(".")[2]
-    if hasattr(import_module("cytape.nn"), name):
-        return f"Call cytape.nn.{name}, which has a derivative.\n"
+    module, _, name = caller.rpartition(".")
+    if module == "scipy.special" and name in import_module("cytape.ops.special").__dict__:
+        return f"Call cytape.{caller}, which has a derivative.\n"
     return (f"Call {caller} in a function that is decorated with cytape.custom_jvp, and write the "
             "rule for its derivative.\n")
 

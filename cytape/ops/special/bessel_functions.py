@@ -1,0 +1,51 @@
+"""Bessel functions and modified Bessel functions (DLMF 10), which have no derivatives in the order.
+
+`i0` here is SciPy's, and a ufunc; `numpy.i0` is in `cytape.ops.calculus.bessel`.
+"""
+
+import numpy as np
+import scipy.special as special
+
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.shape_parameters import no_partial
+
+__all__ = [
+    "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k1", "kv", "y0", "y1",
+    "yn", "yv"]
+
+
+def _over(y, x):
+    """Return y / x for an odd function y with derivative 1/2 at 0."""
+    at_origin = x == 0
+    return np.where(at_origin, 0.5, y / np.where(at_origin, 1, x))
+
+
+j0 = elementwise("ScipyJ0", special.j0, lambda y, x: -j1(x))
+j1 = elementwise("ScipyJ1", special.j1, lambda y, x: j0(x) - _over(y, x))
+jn = jv = elementwise(
+    "ScipyJv", special.jv,
+    no_partial("jv", "v"), lambda y, v, x: 0.5 * (jv(v - 1, x) - jv(v + 1, x)))
+y0 = elementwise("ScipyY0", special.y0, lambda y, x: -y1(x))
+y1 = elementwise("ScipyY1", special.y1, lambda y, x: y0(x) - y / x)
+yn = elementwise(
+    "ScipyYn", special.yn,
+    no_partial("yn", "n"), lambda y, n, x: 0.5 * (yn(n - 1, x) - yn(n + 1, x)))
+yv = elementwise(
+    "ScipyYv", special.yv,
+    no_partial("yv", "v"), lambda y, v, x: 0.5 * (yv(v - 1, x) - yv(v + 1, x)))
+
+i0 = elementwise("ScipyI0", special.i0, lambda y, x: i1(x))
+i1 = elementwise("ScipyI1", special.i1, lambda y, x: i0(x) - _over(y, x))
+iv = elementwise(
+    "ScipyIv", special.iv,
+    no_partial("iv", "v"), lambda y, v, x: 0.5 * (iv(v - 1, x) + iv(v + 1, x)))
+i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: i1e(x) - np.sign(x) * y)
+i1e = elementwise("ScipyI1e", special.i1e, lambda y, x: i0e(x) - _over(y, x) - np.sign(x) * y)
+ive = elementwise(
+    "ScipyIve", special.ive, no_partial("ive", "v"),
+    lambda y, v, x: 0.5 * (ive(v - 1, x) + ive(v + 1, x)) - np.sign(x) * y)
+k0 = elementwise("ScipyK0", special.k0, lambda y, x: -k1(x))
+k1 = elementwise("ScipyK1", special.k1, lambda y, x: -k0(x) - y / x)
+kv = elementwise(
+    "ScipyKv", special.kv,
+    no_partial("kv", "v"), lambda y, v, x: -0.5 * (kv(v - 1, x) + kv(v + 1, x)))

@@ -1,0 +1,90 @@
+"""Gamma and beta functions, complete and incomplete, and their logarithms (DLMF 5 and 8).
+
+`gammasgn` is a step function: its gradient is None. The incomplete functions have no derivatives in
+their shape parameters.
+"""
+
+import math
+
+import numpy as np
+import scipy.special as special
+
+from cytape.ops import reductions
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.shaping import expand_dims
+from cytape.ops.special.shape_parameters import no_partial
+
+__all__ = [
+    "beta", "betainc", "betaln", "digamma", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn",
+    "multigammaln", "polygamma", "psi", "rgamma", "xlog1py", "xlogy"]
+
+
+def _rgamma_partial(y, x):
+    """Differentiate 1 / gamma; left of 1/2 by the reflection formula, which has no poles."""
+    is_left = x < 0.5
+    left, right = np.where(is_left, x, 0), np.where(is_left, 1, x)
+    reflected = gamma(1 - left) * (
+        np.cos(math.pi * left) - np.sin(math.pi * left) / math.pi * psi(1 - left))
+    return np.where(is_left, reflected, -psi(right) * y)
+
+
+gamma = elementwise("ScipyGamma", special.gamma, lambda y, x: y * psi(x))
+rgamma = elementwise("ScipyRgamma", special.rgamma, _rgamma_partial)
+gammaln = elementwise("ScipyGammaln", special.gammaln, lambda y, x: psi(x))
+gammasgn = elementwise("ScipyGammasgn", special.gammasgn, None)
+psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: polygamma(1, x))
+polygamma = elementwise(
+    "ScipyPolygamma", special.polygamma, no_partial("polygamma", "n"),
+    lambda y, n, x: polygamma(n + 1, x))
+
+beta = elementwise(
+    "ScipyBeta", special.beta,
+    lambda y, a, b: y * (psi(a) - psi(a + b)), lambda y, a, b: y * (psi(b) - psi(a + b)))
+betaln = elementwise(
+    "ScipyBetaln", special.betaln,
+    lambda y, a, b: psi(a) - psi(a + b), lambda y, a, b: psi(b) - psi(a + b))
+
+# 0 for x = 0, where 0 / y would be NaN for y = 0
+xlogy = elementwise(
+    "ScipyXlogy", special.xlogy, lambda z, x, y: np.log(y),
+    lambda z, x, y: x / np.where(x == 0, 1, y))
+xlog1py = elementwise(
+    "ScipyXlog1py", special.xlog1py, lambda z, x, y: np.log1p(y),
+    lambda z, x, y: x / np.where(x == 0, 1, 1 + y))
+
+
+def _gamma_density(a, x):
+    return np.exp(xlogy(a - 1, x) - x - gammaln(a))
+
+
+gammainc = elementwise(
+    "ScipyGammainc", special.gammainc,
+    no_partial("gammainc", "a"), lambda y, a, x: _gamma_density(a, x))
+gammaincc = elementwise(
+    "ScipyGammaincc", special.gammaincc,
+    no_partial("gammaincc", "a"), lambda y, a, x: -_gamma_density(a, x))
+betainc = elementwise(
+    "ScipyBetainc", special.betainc, no_partial("betainc", "a"), no_partial("betainc", "b"),
+    lambda y, a, b, x: np.exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)))
+
+
+def multigammaln(a, d):
+    """Return the logarithm of the multivariate gamma function, as `scipy.special.multigammaln`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy import special
+    >>> cytape.grad(special.multigammaln)(2.0, 1) == special.psi(2.0)
+    np.True_
+    """
+    a = joined(a)
+    if not is_tensor(a):
+        return special.multigammaln(a, d)
+    if not np.isscalar(d) or np.floor(d) != d:
+        raise ValueError("d should be a positive integer (dimension)")
+    if a.graph is None and np.any(a <= 0.5 * (d - 1)):
+        raise ValueError(f"condition a ({a.numpy()}) > 0.5 * (d-1) ({0.5 * (d - 1)}) not met")
+    terms = gammaln(expand_dims(a, -1) - 0.5 * np.arange(int(d)))
+    return reductions.sum(terms, -1) + d * (d - 1) * 0.25 * math.log(math.pi)

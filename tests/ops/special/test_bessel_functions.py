@@ -1,0 +1,51 @@
+"""Derivatives of Bessel functions against mpmath."""
+
+import pytest
+
+import cytape
+from cytape.errors import NotDifferentiableError
+from tests.ops.special.precise import assert_derivative, assert_second_derivative
+
+mp = pytest.importorskip("mpmath")
+special = pytest.importorskip("scipy.special")
+
+SIGNED = [-20.0, -3.0, -1e-9, 1e-9, 0.7, 9.0, 45.0]
+POSITIVE = [1e-3, 0.7, 9.0, 45.0]
+
+
+def test_functions_of_fixed_orders():
+    for n, names in enumerate(["j0 y0 i0 k0", "j1 y1 i1 k1"]):
+        for name, reference in zip(
+                names.split(), [mp.besselj, mp.bessely, mp.besseli, mp.besselk], strict=True):
+            assert_derivative(
+                getattr(special, name), lambda x: reference(n, x),  # noqa: B023
+                SIGNED if name[0] in "ji" else POSITIVE, 1e-9)
+
+
+def test_functions_of_any_order():
+    for v in (0, 1, 2.5):
+        for name, reference in (
+                ("jv", mp.besselj), ("yv", mp.bessely), ("iv", mp.besseli), ("kv", mp.besselk)):
+            assert_derivative(
+                lambda x: getattr(special, name)(v, x), lambda x: reference(v, x), POSITIVE, 1e-9)  # noqa: B023
+    assert_derivative(lambda x: special.yn(2, x), lambda x: mp.bessely(2, x), POSITIVE, 1e-9)
+
+
+def test_scaled_functions():
+    for v, name in ((0, "i0e"), (1, "i1e")):
+        assert_derivative(
+            getattr(special, name), lambda x: mp.besseli(v, x) * mp.exp(-abs(x)), SIGNED, 1e-9)  # noqa: B023
+    assert_derivative(
+        lambda x: special.ive(2.5, x), lambda x: mp.besseli(2.5, x) * mp.exp(-x), POSITIVE, 1e-9)
+
+
+def test_second_derivatives():
+    assert_second_derivative(special.j1, lambda x: mp.besselj(1, x), [0.7, 9.0])
+    assert_second_derivative(special.i1, lambda x: mp.besseli(1, x), [0.7, 9.0])
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, cytape.function])
+def test_the_derivative_in_the_order_is_refused_by_name(transform):
+    with pytest.raises(NotDifferentiableError, match=r"scipy\.special\.jv .* argument v"):
+        transform(cytape.grad(lambda v: special.jv(v, 2.0)))(1.0)
+    assert transform(cytape.grad(lambda v: 0.0 * special.jv(v, 2.0)))(1.0) == 0.0

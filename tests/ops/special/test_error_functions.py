@@ -1,0 +1,55 @@
+"""Derivatives of error functions, distribution functions and logistic functions, with tails."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.ops.special.precise import assert_derivative, assert_second_derivative
+
+mp = pytest.importorskip("mpmath")
+special = pytest.importorskip("scipy.special")
+
+SIGNED = [-30.0, -6.0, -0.5, 0.0, 0.5, 6.0]
+
+
+def test_error_functions():
+    assert_derivative(special.erf, mp.erf, SIGNED[1:])
+    assert_derivative(special.erfc, mp.erfc, [*SIGNED[1:], 20.0])
+    assert_derivative(special.erfcx, lambda x: mp.exp(x * x) * mp.erfc(x), [-3.0, 0.0, 2.0, 30.0])
+    assert_derivative(special.erfinv, mp.erfinv, [-0.999, 0.0, 0.4, 0.99])
+    assert_derivative(special.erfcinv, lambda x: mp.erfinv(1 - x), [0.01, 0.4, 1.9])
+
+
+def test_the_normal_distribution_in_its_tails():
+    assert_derivative(special.ndtr, mp.ncdf, SIGNED)
+    points = [-1000.0, *SIGNED]
+    assert_derivative(special.log_ndtr, lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), points)
+    assert_second_derivative(
+        special.log_ndtr, lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), SIGNED)
+    assert_derivative(special.ndtri, lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), [0.01, 0.5, 0.9])
+
+
+def test_the_distribution_of_t():
+    for df in (1.0, 4.5, 1e6):
+        def density(t):
+            return mp.gamma((df + 1) / 2) / mp.gamma(df / 2) / mp.sqrt(df * mp.pi) * (  # noqa: B023
+                1 + t * t / df) ** (-(df + 1) / 2)  # noqa: B023
+        points = np.array([-30.0, -1.0, 0.0, 3.0])
+        with mp.workdps(40):
+            expected = [float(density(mp.mpf(t))) for t in points]
+        found = cytape.grad(lambda t: np.sum(special.stdtr(df, t)))(points)  # noqa: B023
+        np.testing.assert_allclose(found, expected, 1e-9)
+
+
+def test_logistic_functions_in_their_tails():
+    def expit(x):
+        return 1 / (1 + mp.exp(-x))
+
+    assert_derivative(special.expit, expit, [-700.0, -30.0, 0.0, 30.0, 60.0])
+    assert_derivative(special.log_expit, lambda x: mp.log(expit(x)), [-700.0, 0.0, 30.0])
+    assert_derivative(special.logit, lambda p: mp.log(p / (1 - p)), [1e-10, 0.5, 1 - 1e-3])
+
+
+def test_complex_arguments():
+    slope = cytape.grad(lambda z: np.real(special.erf(z)))(0.3 + 0.4j)
+    np.testing.assert_allclose(slope, np.conj(2 / np.sqrt(np.pi) * np.exp(-(0.3 + 0.4j) ** 2)))

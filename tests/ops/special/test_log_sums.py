@@ -1,0 +1,35 @@
+"""Weighted sums of exponentials at infinite and negative terms."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+
+special = pytest.importorskip("scipy.special")
+ours = pytest.importorskip("cytape.scipy.special")
+
+
+@each("a, b", [
+    ([1.0, 2.0], [1.0, -1.0]), ([1.0, 2.0], [0.0, 0.0]), ([np.inf, 2.0], [0.0, 1.0]),
+    ([-np.inf, -np.inf], [1.0, 1.0]), ([1000.0, 1001.0], [2.0, -0.5]), ([3.0], [-1.0])])
+@each(return_sign=[False, True])
+def test_values_are_scipys(a, b, return_sign):
+    with np.errstate(all="ignore"):
+        found = ours.logsumexp(cytape.constant(a), b=np.array(b), return_sign=return_sign)
+        expected = special.logsumexp(a, b=b, return_sign=return_sign)
+    for y, reference in zip(np.atleast_1d(found), np.atleast_1d(expected), strict=True):
+        np.testing.assert_allclose(np.asarray(y), reference, 1e-14)
+
+
+def test_terms_of_weight_zero_have_no_gradient_but_their_weights_do():
+    a, b = np.array([np.inf, 0.0]), np.array([0.0, 1.0])
+    np.testing.assert_array_equal(cytape.grad(ours.logsumexp)(a, b=b), [0.0, 1.0])
+    slopes = cytape.grad(lambda b: ours.logsumexp(np.array([1.0, 0.0]), b=b))(b)
+    np.testing.assert_allclose(slopes, [np.e, 1.0])
+
+
+def test_arrays_are_left_to_scipy():
+    x = np.array([[1.0, 2.0]])
+    for name in ("logsumexp", "softmax", "log_softmax"):
+        np.testing.assert_array_equal(getattr(ours, name)(x), getattr(special, name)(x))

@@ -1,0 +1,66 @@
+"""The names of `cytape.scipy.special`, ufuncs of SciPy on tensors, and both without SciPy."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+
+special = pytest.importorskip("scipy.special")
+
+
+def run(program):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_are_scipys():
+    ours = cytape.scipy.special
+    assert ours.ellipk is special.ellipk
+    assert ours.gammaln(2.5) == special.gammaln(2.5)
+    assert {"gammaln", "logsumexp", "ellipk"} <= set(dir(ours))
+    with pytest.raises(AttributeError, match="nothing"):
+        ours.nothing  # noqa: B018
+
+
+@each("transform", [cytape.grad, lambda f: cytape.function(cytape.grad(f)),
+                    lambda f: lambda x: cytape.jacfwd(f)(x)])
+def test_ufuncs_of_scipy_find_their_derivatives(transform):
+    slope = transform(lambda x: special.gammaln(x) * special.jv(1, x))
+    x = 1.5
+    expected = special.psi(x) * special.jv(1, x) + special.gammaln(x) * special.jvp(1, x)
+    for _ in range(2):
+        np.testing.assert_allclose(slope(x), expected)
+
+
+def test_methods_of_ufuncs_and_out():
+    x, y = cytape.constant([1.0, 2.0]), np.array([0.5, 3.0, 4.0])
+    np.testing.assert_array_equal(special.beta.outer(x, y), special.beta.outer(x.numpy(), y))
+    out = cytape.constant([0.0, 0.0])
+    special.expit(x, out=out)
+    np.testing.assert_array_equal(out, special.expit(x.numpy()))
+
+
+def test_ops_are_found_by_name_in_another_process():
+    run("import pickle, cytape; from cytape.scipy.special import psi; import sys\n"
+        "import subprocess\n"
+        "code = 'import sys, pickle, cytape; assert \"scipy\" not in sys.modules;'\n"
+        "code += f'print(pickle.loads({pickle.dumps(psi)!r}))'\n"
+        "subprocess.run([sys.executable, '-c', code], check=True)")
+
+
+def test_scipy_is_not_imported_before_it_is_used():
+    run("import sys, cytape, cytape.numpy as np; cytape.grad(np.sin)(1.0)\n"
+        "cytape.elementwise(np.exp, lambda x: np.exp(x))\n"
+        "assert 'scipy' not in sys.modules")
+
+
+def test_the_error_without_scipy_names_the_extra():
+    run("import sys; sys.modules['scipy'] = None\n"
+        "import cytape\n"
+        "try: cytape.scipy\n"
+        "except ImportError as error: assert \"pip install 'cytape[scipy]'\" in str(error), error\n"
+        "else: raise AssertionError")
