@@ -1,0 +1,1 @@
+"""Functions of SciPy, by the names of `autograd.scipy`."""

@@ -1,0 +1,159 @@
+"""Distributions of vectors: multivariate normal and Dirichlet.
+
+Parameters with known values are checked by SciPy, which raises its errors.
+"""
+
+import math
+
+import numpy as np
+import scipy.stats as stats
+
+from cytape.ops import reductions
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.elementwise import exp, where
+from cytape.ops.joining import concatenate
+from cytape.ops.special import gammaln, xlogy
+from cytape.ops.submodules.solving import slogdet, solve
+from cytape.tensor import convert_to_tensor
+
+__all__ = ["dirichlet", "multivariate_normal"]
+
+_LOG_2PI = math.log(2 * math.pi)
+
+
+def _is_known(*operands):
+    return all(not is_tensor(x) or x.graph is None for x in operands)
+
+
+def _value(x):
+    return x.numpy() if is_tensor(x) else x
+
+
+class MultivariateNormal:
+    """Multivariate normal distribution, as `scipy.stats.multivariate_normal`.
+
+    The derivative in the covariance is that of its elements as independent numbers, which is
+    symmetric. A singular covariance keeps its rank: the derivative is that of the pseudoinverse and
+    the pseudodeterminant.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> from cytape.scipy.stats import multivariate_normal
+    >>> cytape.grad(multivariate_normal.logpdf)(np.array([1.0, 2.0]), np.zeros(2), np.eye(2))
+    array([-1., -2.])
+    """
+
+    def __getattr__(self, name):
+        """Return a method of SciPy's distribution."""
+        return getattr(stats.multivariate_normal, name)
+
+    def __call__(self, mean=None, cov=1, allow_singular=False, seed=None):
+        """Freeze the distribution, as SciPy does."""
+        return stats.multivariate_normal(mean, cov, allow_singular, seed)
+
+    def logpdf(self, x, mean=None, cov=1, allow_singular=False):
+        """Return the logarithm of the density, as SciPy's method does."""
+        x, mean, cov = map(joined, (x, mean, cov))
+        if not any(map(is_tensor, (x, mean, cov))):
+            return stats.multivariate_normal.logpdf(x, mean, cov, allow_singular)
+        x, mean, cov = together(x, mean, cov)
+        n, mean, cov, rank, projection = self._parameters(mean, cov, allow_singular)
+        deviation = self._points(x, n) - mean
+        inside = None
+        if rank < n:
+            projected = deviation @ projection
+            far = deviation - projected
+            inside = reductions.sum(far * far, -1) <= 1e-12 * reductions.sum(deviation**2, -1)
+            deviation = projected
+        whitened = solve(cov, deviation.reshape((-1, n)).T).T.reshape(deviation.shape)
+        result = -0.5 * (
+            rank * _LOG_2PI + slogdet(cov).logabsdet + reductions.sum(deviation * whitened, -1))
+        result = result if inside is None else where(inside, result, -np.inf)
+        return np.squeeze(result)
+
+    def pdf(self, x, mean=None, cov=1, allow_singular=False):
+        """Return the density, as SciPy's method does."""
+        if not any(map(is_tensor, (x, mean, cov))):
+            return stats.multivariate_normal.pdf(x, mean, cov, allow_singular)
+        return exp(self.logpdf(x, mean, cov, allow_singular))
+
+    def entropy(self, mean=None, cov=1):
+        """Return the entropy, as SciPy's method does."""
+        mean, cov = joined(mean), joined(cov)
+        if not is_tensor(mean) and not is_tensor(cov):
+            return stats.multivariate_normal.entropy(mean, cov)
+        _, _, cov, rank, _ = self._parameters(*together(mean, cov), True)
+        return 0.5 * (rank * (_LOG_2PI + 1) + slogdet(cov).logabsdet)
+
+    def _points(self, x, n):
+        """Return points as rows."""
+        x = convert_to_tensor(x)
+        return x.reshape((-1, n) if x.ndim < 2 else x.shape)
+
+    def _parameters(self, mean, cov, allow_singular):
+        """Return the dimension, mean, a regular covariance, the rank, and its projection.
+
+        A singular covariance is regular with the projection on its null space added.
+        """
+        n = np.size(mean) if mean is not None else np.shape(cov)[-1] if np.ndim(cov) else 1
+        cov = convert_to_tensor(cov)
+        if cov.ndim < 2:
+            cov = cov * np.eye(n)
+        cov = cov.reshape(cov.shape if cov.ndim == 2 else (n, n))
+        mean = np.zeros(n) if mean is None else convert_to_tensor(mean).reshape(-1)
+        if not _is_known(mean, cov):
+            return n, mean, cov, n, None
+        rank = stats.multivariate_normal(_value(mean), cov.numpy(), allow_singular).cov_object.rank
+        if rank == n:
+            return n, mean, cov, n, None
+        vectors = np.linalg.eigh(cov.numpy())[1][:, n - rank:]
+        projection = vectors @ vectors.T
+        return n, mean, projection @ cov @ projection + (np.eye(n) - projection), rank, projection
+
+
+class Dirichlet:
+    """Dirichlet distribution, as `scipy.stats.dirichlet`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> from cytape.scipy.stats import dirichlet
+    >>> cytape.grad(dirichlet.logpdf)(np.array([0.5, 0.5]), np.array([2.0, 3.0]))
+    array([2., 4.])
+    """
+
+    def __getattr__(self, name):
+        """Return a method of SciPy's distribution."""
+        return getattr(stats.dirichlet, name)
+
+    def __call__(self, alpha, seed=None):
+        """Freeze the distribution, as SciPy does."""
+        return stats.dirichlet(alpha, seed)
+
+    def logpdf(self, x, alpha):
+        """Return the logarithm of the density, as SciPy's method does."""
+        x, alpha = joined(x), joined(alpha)
+        if _is_known(x, alpha):
+            value = stats.dirichlet.logpdf(_value(x), _value(alpha))
+            if not is_tensor(x) and not is_tensor(alpha):
+                return value
+        x, alpha = map(convert_to_tensor, together(x, alpha))
+        if x.shape[0] != alpha.shape[0]:
+            x = concatenate([x, 1 - reductions.sum(x, 0, keepdims=True)])
+        weights = alpha.reshape((-1,) + (1,) * (x.ndim - 1)) - 1
+        return (reductions.sum(xlogy(weights, x), 0)
+                + gammaln(reductions.sum(alpha)) - reductions.sum(gammaln(alpha)))
+
+    def pdf(self, x, alpha):
+        """Return the density, as SciPy's method does."""
+        if not is_tensor(x) and not is_tensor(alpha):
+            return stats.dirichlet.pdf(x, alpha)
+        return exp(self.logpdf(x, alpha))
+
+
+dirichlet = Dirichlet()
+multivariate_normal = MultivariateNormal()

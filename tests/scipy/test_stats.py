@@ -1,0 +1,158 @@
+"""Distributions: SciPy's values, derivatives in all parameters, tails, invalid parameters."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.testing import check_grads
+from tests.cases import each
+
+stats = pytest.importorskip("scipy.stats")
+ours = pytest.importorskip("cytape.scipy.stats")
+
+POINTS = np.array([-30.0, -1.0, 0.0, 0.3, 0.9, 2.0, 7.0, 60.0, np.nan])
+CONTINUOUS = {"norm": (), "t": (2.5,), "gamma": (1.7,), "chi2": (3.0,), "beta": (1.5, 2.5)}
+PROBABILITIES = ["cdf", "sf", "logcdf", "logsf"]
+CALLS = [(d, m, shapes) for d, shapes in CONTINUOUS.items()
+         for m in ["pdf", "logpdf", *PROBABILITIES]]
+CALLS += [("poisson", m, (2.3,)) for m in ["pmf", "logpmf", *PROBABILITIES]]
+
+
+def parameters(distribution, shapes):
+    return (*shapes, 0.0) if distribution == "poisson" else (*shapes, 0.1, 1.5)
+
+
+@each("distribution, method, shapes", CALLS)
+@each("call", [lambda f: f, cytape.function])
+def test_values_are_scipys(distribution, method, shapes, call):
+    given = parameters(distribution, shapes)
+    function, expected = [
+        getattr(getattr(where, distribution), method) for where in (ours, stats)]
+    with np.errstate(all="ignore"):
+        found = call(lambda x, *given: function(x, *given))(
+            cytape.constant(POINTS), *map(cytape.constant, given))
+        np.testing.assert_allclose(np.asarray(found), expected(POINTS, *given), 1e-12, 1e-15)
+    np.testing.assert_array_equal(function(POINTS[1:], *given), expected(POINTS[1:], *given))
+
+
+@each("distribution, method, shapes", CALLS)
+def test_derivatives_in_both_modes_and_orders_with_broadcasting(distribution, method, shapes):
+    function = getattr(getattr(ours, distribution), method)
+    if distribution == "poisson":
+        k = np.array([[0.0], [3.0]])
+        check_grads(lambda mu: function(k, mu), [np.array([0.5, 2.3, 4.0])])
+        return
+    x = np.array([[0.4], [0.7], [0.9]])
+    rest = [np.array([0.05, 0.1]), np.array([[1.5]])]
+    if method.endswith("pdf"):
+        rest = [np.array(shape) for shape in shapes] + rest
+        check_grads(function, [x, *rest])
+    else:  # not in the shapes
+        check_grads(lambda x, *rest: function(x, *shapes, *rest), [x, *rest])
+
+
+def test_tails_of_the_normal_distribution():
+    slopes = [cytape.grad(f)(x) for f, x in (
+        (ours.norm.logsf, 30.0), (ours.norm.logcdf, -30.0), (ours.norm.logcdf, 30.0))]
+    np.testing.assert_allclose(slopes, [-30.033259667433677, 30.033259667433677, 0.0], atol=1e-190)
+
+
+@each("distribution, method, shapes", CALLS)
+def test_invalid_parameters_give_nan_as_in_scipy(distribution, method, shapes):
+    for i in range(len(parameters(distribution, shapes))):
+        given = [*parameters(distribution, shapes)]
+        if i == len(shapes):
+            continue  # any location is valid
+        given[i] = np.array([-1.0, 2.0])
+        function, expected = [
+            getattr(getattr(where, distribution), method) for where in (ours, stats)]
+        with np.errstate(all="ignore"):
+            found = function(*map(cytape.constant, (0.5, *given)))
+            np.testing.assert_allclose(found, expected(0.5, *given), 1e-12)
+
+
+def test_keywords_and_other_methods_are_scipys():
+    x = cytape.constant(0.5)
+    assert ours.norm.pdf(x, scale=2.0) == pytest.approx(stats.norm.pdf(0.5, scale=2.0))
+    assert ours.gamma.logpdf(x, loc=-1.0, a=2.0) == pytest.approx(
+        stats.gamma.logpdf(0.5, 2.0, loc=-1.0))
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        ours.norm.pdf(x, sigma=2.0)
+    assert ours.norm.ppf(0.5) == 0.0 and ours.norm(1.0, 2.0).mean() == 1.0
+    assert ours.expon is stats.expon and {"norm", "expon"} <= set(dir(ours))
+
+
+def regular(rng, n=3):
+    root = rng.normal(size=(n, n))
+    return root @ root.T + np.eye(n)
+
+
+@each("x_shape", [(3,), (5, 3), (2, 5, 3)])
+def test_multivariate_normal(x_shape):
+    rng = np.random.default_rng(0)
+    given = x, mean, cov = rng.normal(size=x_shape), rng.normal(size=3), regular(rng)
+    for name in ("logpdf", "pdf"):
+        f = getattr(ours.multivariate_normal, name)
+        expected = getattr(stats.multivariate_normal, name)(*given)
+        np.testing.assert_allclose(f(*map(cytape.constant, given)), expected, 1e-12)
+        np.testing.assert_array_equal(f(*given), expected)
+        check_grads(lambda x, mean, root: f(x, mean, root @ root.T), [  # noqa: B023
+            x, mean, np.linalg.cholesky(cov)])
+        traced = cytape.function(lambda *given: f(*given))  # noqa: B023
+        np.testing.assert_allclose(traced(*given), expected, 1e-12)
+
+
+def test_multivariate_normal_of_numbers_and_defaults():
+    mvn, x = ours.multivariate_normal, np.array([0.3, 2.0])
+    for args in ((), (0.5,), (0.5, 2.0), (np.ones(2), 2.0), (np.ones(2), np.array([1.0, 2.0]))):
+        expected = stats.multivariate_normal.logpdf(x, *args)
+        np.testing.assert_allclose(mvn.logpdf(cytape.constant(x), *args), expected, 1e-12)
+    cov = np.diag([1.0, 2.0])
+    np.testing.assert_allclose(
+        mvn.entropy(None, cytape.constant(cov)), stats.multivariate_normal.entropy(None, cov))
+    np.testing.assert_allclose(
+        cytape.grad(lambda cov: mvn.entropy(None, cov))(cov), 0.5 * np.linalg.inv(cov))
+    assert mvn(np.ones(2)).dim == 2 and mvn.rvs is not None
+
+
+def test_a_singular_covariance():
+    mvn, cov = ours.multivariate_normal, np.diag([2.0, 1.0, 0.0])
+    inside, outside = np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 3.0])
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        mvn.logpdf(cytape.constant(inside), None, cov)
+    for x in (inside, outside):
+        np.testing.assert_allclose(
+            mvn.logpdf(cytape.constant(x), None, cov, True),
+            stats.multivariate_normal.logpdf(x, None, cov, True))
+    slopes = cytape.grad(mvn.logpdf, argnums=(0, 2))(inside, None, cov, True)
+    np.testing.assert_allclose(slopes[0], [-0.5, -2.0, 0.0], atol=1e-12)
+    pinv = np.diag([0.5, 1.0, 0.0])
+    np.testing.assert_allclose(
+        slopes[1], 0.5 * np.outer(pinv @ inside, pinv @ inside) - 0.5 * pinv, atol=1e-12)
+    with pytest.raises(ValueError, match="semidefinite"):
+        mvn.logpdf(cytape.constant(inside), None, -np.eye(3))
+
+
+def test_dirichlet():
+    x, alpha = np.array([[0.2, 0.5], [0.3, 0.1], [0.5, 0.4]]), np.array([1.5, 2.0, 3.0])
+    for name in ("logpdf", "pdf"):
+        f, expected = getattr(ours.dirichlet, name), getattr(stats.dirichlet, name)
+        for points in (x, x[:, 0], x[:2], x[:2, 0]):
+            np.testing.assert_allclose(
+                f(cytape.constant(points), alpha), expected(points, alpha), 1e-12)
+            np.testing.assert_allclose(f(points, alpha), expected(points, alpha))
+        check_grads(lambda x, alpha: f(x / np.sum(x, 0), alpha), [x, alpha])  # noqa: B023
+        check_grads(lambda x: f(x, alpha), [x[:2]])  # noqa: B023
+    with pytest.raises(ValueError, match="simplex"):
+        ours.dirichlet.logpdf(cytape.constant(2 * x[:, 0] - 0.2), alpha)
+    assert ours.dirichlet(alpha).mean().shape == (3,) and ours.dirichlet.var is not None
+
+
+@each("call", [
+    lambda x: ours.norm.logcdf(x, 0.1, 1.5), lambda x: ours.t.logpdf(x, 2.5),
+    lambda x: ours.gamma.logpdf(x, 2.5), lambda x: ours.multivariate_normal.logpdf(x[None])])
+def test_vmap_of_gradients(call):
+    x = np.array([0.3, 1.2, 2.0])
+    one_by_one = [cytape.grad(lambda a: np.sum(call(a)))(a) for a in x]
+    np.testing.assert_allclose(
+        cytape.vmap(cytape.grad(lambda a: np.sum(call(a))))(x), one_by_one, 1e-12)
