@@ -86,7 +86,6 @@ class ArrayBox(Box):
 for _kind in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
               np.clongdouble, np.complex128, np.complex64):
     ArrayBox.register(_kind)
-Box.type_mappings[Tensor] = ArrayBox
 install_methods({"_value": property(lambda x: getval(x)), "_node": property(lambda x: x.id),
                  "_trace": property(lambda x: 0)})
 
@@ -114,7 +113,7 @@ def new_box(value, trace, node):
 
 def box_class(value):
     """Return the class of a value's boxes; TypeError if it has none."""
-    kind = Box.type_mappings.get(type(value))
+    kind = ArrayBox if isinstance(value, Tensor) else Box.type_mappings.get(type(value))
     if kind is None:
         raise TypeError(f"Can't differentiate w.r.t. type {type(value)}")
     return kind

@@ -22,24 +22,21 @@ from cytape.autograd.boxes import (
     vspace,
     vspaces,
 )
+from cytape.autograd.primitives import Call
 from cytape.autograd.primitives import primitive as plain_primitive
 from cytape.autograd.tracer import Box, Node, trace
 from cytape.numpy import astype, broadcast_to, real, reshape
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
 from cytape.tensor.recording.state import possible_gradient_types
-from cytape.tensor.tensor import Tensor, another
+from cytape.tensor.tensor import Tensor, tensor_of
 
 # ---- transforms
 
 
 def sources_checked(x):
-    """Return an argument to differentiate; TypeError if a part of it has no boxes.
-
-    A value of a user's class becomes its box.
-    """
-    return map_structure(
-        lambda leaf: leaf if isbox(leaf) or box_class(leaf) is ArrayBox else boxed(leaf), x)
+    """Return the classes of boxes of an argument's parts; TypeError if one has none."""
+    return [box_class(leaf) for leaf in flatten(x)]
 
 
 def exported(structure):
@@ -74,16 +71,20 @@ def make_vjp(fun, x):
     >>> float(vjp(2.0)), float(value)
     (2.0, 0.0)
     """
-    like = sources_checked(x)
-    leaves = flatten(like)
+    leaves, kinds = flatten(x), sources_checked(x)
 
     def of_tokens(tokens):
-        return fun(pack_sequence_as(like, [
-            token if _is_array(leaf) else type(leaf)(leaf._value, 0, token)
-            for token, leaf in zip(flatten(tokens), leaves, strict=True)]))
+        boxes = flatten(tokens)
+        for i, kind in enumerate(kinds):
+            if kind is not ArrayBox:
+                boxes[i] = kind(getval(leaves[i]), 0, boxes[i])
+                if isbox(leaves[i]):
+                    Call(_same, (leaves[i],), {}).record(boxes[i], [token_of(leaves[i])])
+        return fun(pack_sequence_as(x, boxes))
 
-    call = RecordedCall(of_tokens, (pack_sequence_as(
-        like, [leaf if _is_array(leaf) else leaf._node for leaf in leaves]),), {}, 0, False, True)
+    call = RecordedCall(of_tokens, (pack_sequence_as(x, [
+        leaf if kind is ArrayBox else 0.0 for leaf, kind in zip(leaves, kinds, strict=True)]),),
+        {}, 0, False, True)
     ends = [(i, end) for i, end in enumerate(flatten(call.value))
             if isbox(end) and call.knows(token_of(end))]
     if not ends:
@@ -97,19 +98,20 @@ def make_vjp(fun, x):
         try:
             found = call.gradients([token_of(end) for _, end in ends],
                                    [_seed(end, seeds[i]) for i, end in ends], True)
-            found = [conjugated(gradient) if _is_array(leaf)
+            found = [conjugated(gradient) if kind is ArrayBox
                      else pending.passes[-1].get(source.id, vspace(leaf).zeros())
-                     for gradient, source, leaf in zip(
-                         flatten(found), call.sources, leaves, strict=True)]
+                     for gradient, source, leaf, kind in zip(
+                         flatten(found), call.sources, leaves, kinds, strict=True)]
         finally:
             pending.passes.pop()
-        return exported(pack_sequence_as(like, found))
+        return exported(pack_sequence_as(x, found))
 
     return vjp, exported(call.value)
 
 
-def _is_array(leaf):
-    return isinstance(leaf, Tensor) or not isbox(leaf)
+@plain_primitive
+def _same(x):
+    return x
 
 
 def _seed(end, gradient):
@@ -117,7 +119,7 @@ def _seed(end, gradient):
     token = token_of(end)
     if end is not token:
         pending.add(token.id, gradient)
-        return np.zeros(())
+        return tensor_of(np.zeros(()))
     seed = conjugated(convert_to_tensor(gradient))
     if seed.dtype.kind == "c" and token.dtype.kind != "c":
         seed = real(seed)
@@ -415,6 +417,7 @@ def _identity(argnums, *call):
     return lambda g: [g for _ in argnums]
 
 
+defvjp_argnums(_same, _identity)
 for _fun in (VSpace.add, VSpace.mut_add):
     defvjp_argnums(_fun, _identity)
     defjvp(_fun, None, *2 * [lambda g, *args, **kwargs: g])

@@ -62,9 +62,8 @@ class Call:
         self.args = map_structure(lambda x: _Kept(x) if isbox(x) else x, args)
         self.argnum_of = [i for i, arg in enumerate(args) for x in flatten(arg) if isbox(x)]
 
-    def record(self, ans, tokens):
-        """Record the call; return the boxes of its results."""
-        outputs = map_structure(boxed, ans)
+    def record(self, outputs, tokens):
+        """Record the call, whose results are given boxes; return these."""
         self.ans = map_structure(_Kept, outputs)
         record_custom(self.op.__name__, [token_of(x) for x in flatten(outputs)], tokens,
                       self.backward, None if self.op.jvps is None else self.jvp)
@@ -137,6 +136,7 @@ def _call_in_graph(op, args, kwargs):
 
         return called(*xs), grad_fn
 
+    called.__name__ = with_gradient.__name__ = op.__name__
     argnums = tuple([
         i for i, arg in enumerate(args) if any(isinstance(x, Tensor) for x in flatten(arg))])
     if op.vjps is None and op.jvps is not None:
@@ -198,7 +198,7 @@ class primitive(PrimitiveOp):
             return ans
         call = Call(self, args, kwargs)
         self.require_rules(call.argnum_of, tokens)
-        return call.record(ans, tokens)
+        return call.record(map_structure(boxed, ans), tokens)
 
     def gradients(self, argnums, ans, args, kwargs, g):
         """Return per leaf of the arguments its gradient by the user's rule; None: it has none."""

@@ -12,7 +12,7 @@ from tests.cases import each
 
 @primitive
 def cubed(x):
-    assert isinstance(x, (float, complex, onp.ndarray)) and not isinstance(x, cytape.Tensor)
+    assert isinstance(x, (float, onp.number, onp.ndarray))
     return x**3
 
 
@@ -31,12 +31,63 @@ defvjp(exponential, lambda ans, x: lambda g: g * ans)
 defvjp(product, lambda ans, x, y: lambda g: g * y, lambda ans, x, y: lambda g: g * x)
 
 
-def by_rules(x):
-    return np.sum(product(cubed(np.sin(x)), exponential(x)))
+@primitive
+def sum_of_squares(arrays, weight):
+    return sum(weight * onp.sum(x**2) for x in arrays)
 
 
-def by_ops(x):
-    return np.sum(np.sin(x) ** 3 * np.exp(x))
+defvjp(sum_of_squares, lambda ans, arrays, weight: lambda g: [2 * weight * g * x for x in arrays],
+       lambda ans, arrays, weight: lambda g: g * ans / weight)
+
+
+@primitive
+def sine_and_cosine(x):
+    return onp.sin(x), onp.cos(x)
+
+
+defvjp(sine_and_cosine, lambda ans, x: lambda g: g[0] * ans[1] - g[1] * ans[0])
+
+
+@primitive
+def power_of(x, *, n=2, note=None):
+    return x**n
+
+
+defvjp(power_of, lambda ans, x, n=2, note=None: lambda g: g * n * x ** (n - 1))
+defjvp(power_of, lambda g, ans, x, n=2, note=None: g * n * x ** (n - 1))
+
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @primitive
+    def __call__(self, x):
+        return self.factor * x
+
+
+defvjp(Scale.__call__, None, lambda ans, self, x: lambda g: g * self.factor)
+
+
+def squared_modulus(x):
+    return np.real(x * np.conj(x))
+
+
+# Functions made of primitives, and the same of ops.
+PAIRS = {
+    "elementwise": (lambda x: np.sum(product(cubed(np.sin(x)), exponential(x))),
+                    lambda x: np.sum(np.sin(x) ** 3 * np.exp(x))),
+    "constant operand": (lambda x: np.sum(product(2.5, x * x)), lambda x: np.sum(2.5 * x * x)),
+    "list": (lambda x: sum_of_squares([x, 2 * x, onp.ones(2, "f")], np.sum(x)),
+             lambda x: (5 * np.sum(x**2) + 2) * np.sum(x)),
+    "two results": (lambda x: np.sum(product(*sine_and_cosine(x)) * x),
+                    lambda x: np.sum(np.sin(x) * np.cos(x) * x)),
+    "keywords": (lambda x: np.sum(power_of(x, n=3, note=("any", object))),
+                 lambda x: np.sum(x**3)),
+    "method": (lambda x: np.sum(Scale(3.0)(x) ** 2), lambda x: np.sum(9 * x * x)),
+    "complex": (lambda x: np.sum(squared_modulus(cubed(x + 1j) + exponential(2j * x))),
+                lambda x: np.sum(squared_modulus((x + 1j) ** 3 + np.exp(2j * x)))),
+}
 
 
 def in_branch(f):
@@ -68,9 +119,42 @@ TRANSFORMS = {
 
 
 @each("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@each("x", [0.7, onp.array([0.5, 1.0])], ids=["scalar", "array"])
-def test_rules_give_the_derivatives_of_ops(transform, x):
-    assert onp.allclose(transform(by_rules)(x), transform(by_ops)(x))
+@each("pair", PAIRS.values(), ids=PAIRS)
+@each("x", [onp.float64(0.7), onp.array([0.5, 1.0]), onp.float32(0.7), onp.array([0.5, 1.0], "f")])
+def test_rules_give_the_derivatives_of_ops(transform, pair, x):
+    found, expected = (transform(f)(x) for f in pair)
+    assert onp.allclose(found, expected, rtol=1e-4 if x.dtype == "f" else 1e-12)
+    assert found.dtype == expected.dtype
+
+
+@each("transform", [
+    cytape.grad, lambda f: cytape.function(cytape.grad(f)),
+    lambda f: lambda z: cytape.jvp(f, (z,), (z,))[1],
+    lambda f: lambda z: cytape.jvp(cytape.grad(f), (z,), (1j * z,))[1],
+])
+def test_transforms_of_cytape_keep_their_complex_convention(transform):
+    z = onp.array([0.5 + 1j, 0.2 - 0.3j])
+
+    def by_rules(z):
+        return np.sum(squared_modulus(product(cubed(z), exponential(z))))
+
+    def by_ops(z):
+        return np.sum(squared_modulus(z**3 * np.exp(z)))
+
+    assert onp.allclose(transform(by_rules)(z), transform(by_ops)(z))
+    assert onp.allclose(make_vjp(by_rules, z)[0](1.0), cytape.grad(by_ops)(z).conj())
+
+
+@each("traced", [False, True])
+def test_variables_are_differentiated(traced):
+    v = cytape.Variable(2.0)
+
+    def gradient():
+        with cytape.GradientTape() as tape:
+            y = product(cubed(v), v) + sum_of_squares([v], v)
+        return tape.gradient(y, v)
+
+    assert float((cytape.function(gradient) if traced else gradient)()) == 44
 
 
 def test_a_wrong_rule_gives_a_wrong_gradient():
