@@ -1,13 +1,13 @@
 """``python -m tests.rooms``: draw the map of the package in docs/architecture.md, from its imports.
 
 A room is a folder of modules, or a module that lies in `cytape` itself. It stands one row above
-the highest room that it imports.
+the highest room that it imports. The folders of another library's names are one room.
 """
 
 import functools
 from pathlib import Path
 
-from tests.test_packaging import PACKAGE, ROOT, SOURCES, imports_of
+from tests.test_packaging import NAMED_ELSEWHERE, PACKAGE, ROOT, SOURCES, imports_of
 
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- The map: python -m tests.rooms -->\n```text\n", "```\n"
@@ -17,7 +17,8 @@ def room_of(path: Path) -> str:
     """Return the room of a module, given by its path below `cytape`."""
     parts = []
     for part in path.parts:
-        if not (PACKAGE.joinpath(*parts, part) / "__init__.py").exists():
+        if parts and parts[0] in NAMED_ELSEWHERE or not (
+                PACKAGE.joinpath(*parts, part) / "__init__.py").exists():
             break
         parts.append(part)
     return "/".join(parts) or path.parts[0]

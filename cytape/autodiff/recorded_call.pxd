@@ -11,7 +11,7 @@ cdef class RecordedCall:
     cdef bint quiet                # about arguments that the result does not depend on
     cdef readonly object selected  # the chosen arguments, unchanged
     cdef readonly list sources     # the tensors for their leaves
-    cdef Recorder recorder
+    cdef readonly Recorder recorder
 
     cdef int report(self, list connected) except -1
     cdef tuple arguments_that_left(self, list argument_of, list places)

@@ -4,8 +4,23 @@ import importlib as _importlib
 import sys as _sys
 from importlib.machinery import ModuleSpec as _ModuleSpec
 from importlib.util import find_spec as _find_spec
+from typing import Any as _Any
 
+from cytape.autograd.builtins import dict as dict
+from cytape.autograd.builtins import isinstance as isinstance
+from cytape.autograd.builtins import list as list
+from cytape.autograd.builtins import tuple as tuple
+from cytape.autograd.builtins import type as type
 from cytape.autograd.core import primitive as primitive
+from cytape.autograd.differential_operators import *  # noqa: F403
+from cytape.autograd.numpy import numpy_vspaces as _numpy_vspaces  # noqa: F401  (registers spaces)
+
+
+def __getattr__(name: str) -> _Any:
+    """Import the modules that few programs use."""
+    if name in ("extend", "misc", "scipy", "test_util"):
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Alias:

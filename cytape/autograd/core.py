@@ -154,7 +154,7 @@ def make_jvp(fun, x):
 
     def jvp(g):
         directions = pack_sequence_as(x, [
-            astype(convert_to_tensor(tangent), np.result_type(leaf, np.float16))
+            astype(convert_to_tensor(tangent), _dtype_of_source(leaf))
             for tangent, leaf in zip(flatten_up_to(x, g), flatten(x), strict=True)])
         value, tangent, _ = pushed(fun, (x,), 0, directions, quiet=True)
         if tangent is None:
@@ -165,6 +165,11 @@ def make_jvp(fun, x):
     return jvp
 
 
+def _dtype_of_source(leaf):
+    dtype = leaf.dtype if hasattr(leaf, "dtype") else np.dtype(type(leaf))
+    return np.dtype(float) if dtype.kind in "biu" else dtype
+
+
 class VJPNode(Node):
     """Name of autograd: nodes of reverse mode, which are entries of tapes here."""
 
@@ -173,6 +178,7 @@ class JVPNode(Node):
     """Name of autograd: nodes of forward mode, which are tangents here."""
 
 
+primitive_vjps: dict = {}
 # ---- rules
 
 def _set_vjps(fun, vjpmaker, makers=None):

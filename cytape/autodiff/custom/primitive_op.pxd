@@ -15,7 +15,7 @@ cdef class PrimitiveCall:       # the tail of an entry
 cdef class PrimitiveOp(Op):
     cdef readonly object fun
     cdef readonly object vjps   # rule for any arguments together, or None
-    cdef public object jvps     # the same of forward mode, or None
+    cdef public object jvps     # rule of forward mode, or None
     cdef list makers            # of vjps: rules by the number of the argument; None: no such list
     cdef uint64_t ruled         # arguments with a rule, a bit each
 

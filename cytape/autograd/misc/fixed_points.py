@@ -1,0 +1,57 @@
+"""Fixed points of iterations, with derivatives by the adjoint fixed-point equation."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cytape.autograd.core import defvjp, make_vjp, primitive, vspace
+
+__all__ = ["fixed_point"]
+
+
+@primitive
+def fixed_point(f: Callable, a: Any, x0: Any, distance: Callable, tol: float) -> Any:
+    """Iterate a map until it moves by at most a tolerance.
+
+    Parameters
+    ----------
+    f : callable
+        Takes the parameters and returns the map.
+    a : array or structure of arrays
+        Parameters, with respect to which the fixed point can be differentiated.
+    x0 : array
+        The first point.
+    distance : callable
+        Returns the distance of two points.
+    tol : float
+
+    Examples
+    --------
+    >>> from cytape.autograd import grad
+    >>> def root(a):  # by Newton's method
+    ...     return fixed_point(lambda a: lambda x: 0.5 * (x + a / x), a, 1.0,
+    ...                        lambda x, y: abs(x - y), 1e-12)
+    >>> round(float(root(9.0)), 6), round(float(grad(root)(9.0)), 6)
+    (3.0, 0.166667)
+    """
+    step = f(a)
+    x, before = step(x0), x0
+    while distance(x, before) > tol:
+        x, before = step(x), x
+    return x
+
+
+def _adjoint(ans: Any, f: Callable, a: Any, x0: Any, distance: Callable, tol: float) -> Callable:
+    def adjoint_step(parameters: tuple) -> Callable:
+        a, x, x_bar = parameters
+        pull_back, _ = make_vjp(f(a), x)
+        return lambda g: vspace(x).add(pull_back(g), x_bar)
+
+    def vjp(g: Any) -> Any:
+        pull_back, _ = make_vjp(lambda a: f(a)(ans), a)
+        return pull_back(
+            fixed_point(adjoint_step, (a, ans, g), vspace(x0).zeros(), distance, tol))
+
+    return vjp
+
+
+defvjp(fixed_point, None, _adjoint, None)

@@ -1,0 +1,147 @@
+"""Functions that differ from those of `cytape.numpy`, and autograd's helpers to wrap functions."""
+
+from typing import Any
+
+import numpy as _np
+
+import cytape.numpy as _functions
+from cytape.autodiff.custom.custom_gradient import stop_gradient
+from cytape.autograd.tracer import Box, getval, notrace_primitive, primitive
+from cytape.tensor.tensor import Tensor
+
+__all__ = [
+    "Box", "array_from_args", "clip", "concatenate_args", "int16", "int32", "int64", "int8", "int_",
+    "integer", "make_diagonal", "metadata", "ndarray", "notrace_functions", "notrace_primitive",
+    "numpy_version", "parse_einsum_input", "primitive", "where", "wrap_intdtype", "wrap_namespace",
+]  # fmt: skip
+
+ndarray = _np.ndarray  # that of cytape.numpy has tensors as instances
+numpy_version = _np.__version__
+notrace_functions = [_np.ndim, _np.shape, _np.iscomplexobj, _np.result_type]
+_BOUNDS = ("a_min", "a_max", "min", "max")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_functions, name)
+
+
+def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
+    """Choose elements, as `numpy.where`; return a list or a number if no argument is an array.
+
+    Examples
+    --------
+    >>> where([True, False], [1, 2], y=[3, 4])
+    [1, 4]
+    """
+    args += tuple([kwargs.pop(name) for name in ("x", "y") if name in kwargs])
+    chosen = _functions.where(condition, *args, **kwargs)
+    if type(chosen) is not ndarray or not args or any(map(_has_arrays, (condition, *args))):
+        return chosen
+    return chosen.tolist()
+
+
+def _has_arrays(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_has_arrays, x))
+    return isinstance(x, (ndarray, _np.generic, Tensor))
+
+
+def clip(a: Any, *args: Any, **kwargs: Any) -> Any:
+    """Limit values to an interval, as `numpy.clip`; the derivative is 0 at the bounds.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda x: clip(x, 0.0, 1.0).sum())(_np.array([0.0, 0.5, 1.0]))
+    array([0., 1., 0.])
+    """
+    clipped = _functions.clip(a, *args, **kwargs)
+    bounds = [*args[:2], *[kwargs[name] for name in _BOUNDS if name in kwargs]]
+    if not isinstance(a, Tensor) or any([isinstance(bound, Tensor) for bound in bounds]):
+        return clipped
+    inside = _functions.logical_and(*[
+        True if bound is None else clipped != bound for bound in bounds])
+    return _functions.where(inside, clipped, stop_gradient(clipped))
+
+
+def wrap_intdtype(cls: type) -> type:
+    """Make a type like one of NumPy's integer types, whose call takes tensors, too."""
+    return _Integers(cls.__name__, (cls,), {})
+
+
+class _Integers(type):
+    def __call__(cls, *args):
+        return cls.__base__(*map(getval, args))
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, cls.__base__)
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, cls.__base__)
+
+
+def wrap_namespace(old: dict, new: dict) -> None:
+    """Copy the names of a module; functions become primitives, to be given derivatives.
+
+    Examples
+    --------
+    >>> import math
+    >>> names = {}
+    >>> wrap_namespace(vars(math), names)
+    >>> names["sin"](1.0) == math.sin(1.0), names["pi"] == math.pi
+    (True, True)
+    """
+    wrapped: dict[int, Any] = {}  # by the object's id: conj and conjugate stay one function
+    for name, value in old.items():
+        if id(value) not in wrapped:
+            if value in notrace_functions:
+                wrapped[id(value)] = notrace_primitive(value)
+            elif callable(value) and type(value) is not type:
+                wrapped[id(value)] = primitive(value)
+            elif type(value) in (float, int, type(None), type):
+                wrapped[id(value)] = value
+            else:
+                continue
+        new[name] = wrapped[id(value)]
+
+
+def array_from_args(array_args: tuple, array_kwargs: dict, *args: Any) -> Any:
+    """Return the array of some arrays or numbers."""
+    return _functions.array(list(args), *array_args, **array_kwargs)
+
+
+def concatenate_args(axis: int, *args: Any) -> Any:
+    """Join arrays along an axis."""
+    return _functions.concatenate(args, axis)
+
+
+def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Return the matrices whose diagonals are the last axis of an array.
+
+    Examples
+    --------
+    >>> make_diagonal(_np.array([1.0, 2.0]), axis1=-1, axis2=-2)
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    if (offset, axis1, axis2) != (0, -1, -2):
+        raise NotImplementedError(
+            "Currently make_diagonal only supports offset=0, axis1=-1, axis2=-2")
+    return _functions.where(_np.eye(D.shape[-1], dtype=bool), D[..., None], 0.0)
+
+
+def metadata(A: Any) -> tuple:
+    """Return the shape, the number of axes and the dtype of an array, and whether it is complex."""
+    shape = _functions.shape(A)
+    return shape, len(shape), _functions.result_type(A), _functions.iscomplexobj(A)
+
+
+def parse_einsum_input(*args):
+    """Return the subscripts of the operands and of the result of `einsum`, and the operands."""
+    from numpy._core.einsumfunc import _parse_einsum_input
+
+    return _parse_einsum_input([getval(arg) for arg in args])
+
+
+int8, int16, int32 = map(wrap_intdtype, (_np.int8, _np.int16, _np.int32))
+int64, int_, integer = map(wrap_intdtype, (_np.int64, _np.int_, _np.integer))
