@@ -19,7 +19,6 @@ from cytape.ops.engine.index_op import (
     get_item,
     holds_place,
     holds_symbol,
-    index_in_batch,
     is_symbol,
     static,
 )
@@ -60,11 +59,6 @@ def _index_add(values, *others, index, shape=None):
     return total
 
 
-def _get_items(x, *others, index):
-    index = index_in_batch(index)
-    return NotImplemented if index is None else get_item_op(x, *others, index=index)
-
-
 def _index_add_vjp(op, g):
     others = op.inputs[1 : len(op.input_specs) - ("shape" not in op.attrs)]
     return get_item_op(g, *others, index=op.attrs["index"])
@@ -76,7 +70,6 @@ get_item_op = enter(
         get_item,
         vjp=lambda op, g: index_add(g, op.input_specs[0], op.attrs["index"], *op.inputs[1:]),
         saved_inputs=range(1, sys.maxsize),
-        batched=_get_items,
         linear=True,
         shape_rule=index_shapes.get_item,
     )

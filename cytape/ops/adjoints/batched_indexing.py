@@ -65,7 +65,7 @@ def added(call: BatchedCall) -> Any:
 def written(call: BatchedCall) -> Any:
     """Write a part."""
     x = _repeated(call, 0)
-    if call.extent is None or x is None or not call.input_specs[0].known:
+    if x is None or call.input_specs[0].shape is None:
         return NotImplemented
     (_, part, *others), (spec, of_part, *specs) = call.inputs, call.input_specs
     shape = indexed_shape(spec.shape, filled_in(call.attrs["index"], specs))
@@ -80,7 +80,7 @@ def written(call: BatchedCall) -> Any:
             part = own.in_front(part, call.mapped[1])
         return call.again([x, part, *own.tensors], index=own.parts)
     index, n = _shared_index(call, specs)
-    if n and None in shape:
+    if n and (call.extent is None or None in shape):
         return NotImplemented
     if n:
         part = broadcast_to(part, (call.extent, *shape) if call.mapped[1] else shape)

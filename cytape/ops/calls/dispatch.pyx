@@ -165,8 +165,15 @@ cdef class Op(Operator):
         for name, fact in facts.items():
             if name not in FACTS:
                 raise TypeError(f"op {self.op_type.name!r} was declared with an unknown argument "
-                                f"{name!r}")
-            setattr(self, name, Lowering[fact] if name == "lowering" else fact)
+                                f"{name!r}; known are {', '.join(FACTS)}")
+            if name == "lowering" and fact not in Lowering.__members__:
+                raise ValueError(f"op {self.op_type.name!r} was declared with lowering={fact!r}, "
+                                 f"which must be one of {', '.join(Lowering.__members__)}")
+            try:
+                setattr(self, name, Lowering[fact] if name == "lowering" else fact)
+            except TypeError as error:
+                error.add_note(f"op {self.op_type.name!r} was declared with {name}={fact!r}")
+                raise
         return self
 
     def __reduce__(self):

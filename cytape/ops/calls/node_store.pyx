@@ -222,10 +222,6 @@ cdef class NodeStore:
             self.append_symbol(spec)
         return node
 
-    def add_source(self, Op op not None, dict attrs not None, Spec spec not None):
-        """Append a node without inputs and with a given output; return this as a tensor."""
-        return self.new_source(op, attrs, spec)
-
     cdef Tensor new_source(self, Op op, dict attrs, Spec spec):
         self.append(op, attrs, NULL, 0, 1)
         return new_tensor(self.value_at(self.append_symbol(spec)))

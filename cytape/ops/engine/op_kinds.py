@@ -134,7 +134,7 @@ def elementwise(
             f"{forward.signature}; functions of several outputs or with a signature must be "
             "declared as general"
         )
-    return enter(ElementwiseOp(name, forward, partials)).described(**facts)
+    return enter(ElementwiseOp(name, forward, partials).described(**facts))
 
 
 def linear(
@@ -187,8 +187,7 @@ def linear(
     """
     return enter(
         GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
-                  shape_rule=shape_rule)
-    ).described(**facts)
+                  shape_rule=shape_rule).described(**facts))
 
 
 def multilinear(
@@ -240,8 +239,7 @@ def multilinear(
     array([1., 0., 0.])
     """
     return enter(
-        MultilinearOp(name, forward, transposes, core, batched, shape_rule)
-    ).described(**facts)
+        MultilinearOp(name, forward, transposes, core, batched, shape_rule).described(**facts))
 
 
 def structural(
@@ -296,7 +294,7 @@ def structural(
 
     is_own = _declares_own(sys._getframe(1))
     return enter(StructuralOp(
-        name, forward, pieces, transpose, batched, shape_rule, is_own, views)).described(**facts)
+        name, forward, pieces, transpose, batched, shape_rule, is_own, views).described(**facts))
 
 
 def general(
@@ -353,8 +351,7 @@ def general(
         GeneralOp(
             name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
             optional_tangents, batched, shape_rule=shape_rule,
-        )
-    ).described(**facts)  # fmt: skip
+        ).described(**facts))  # fmt: skip
 
 
 def passing(name: str, forward: Callable, shows: int = 0, **facts: Any) -> GeneralOp:
@@ -384,4 +381,4 @@ def nondifferentiable(
     """
     return enter(
         GeneralOp(name, forward, saved_inputs=(), differentiable=False, shape_rule=shape_rule)
-    ).described(**facts)
+        .described(**facts))

@@ -8,8 +8,6 @@ from cytape.ops.adjoints.conform import broadcast_to, fill_like, identity_op, su
 from cytape.ops.calls.late import upper
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.creation import astype
-from cytape.ops.engine.batch_axis import with_axes
-from cytape.ops.engine.index_op import index_in_batch
 from cytape.ops.engine.op_kinds import enter, nondifferentiable
 from cytape.ops.indexing import get_item_op, getitem, index_add, template_of
 from cytape.ops.joining import concatenate
@@ -47,30 +45,8 @@ def _set_vjp(op, g):
     return cleared, part, *[None] * len(others)
 
 
-def _set_jvp(op, t, of_part, *_):
-    return _tangent(t, of_part, op.inputs[2:], op.attrs["index"])
-
-
-def _tangent(t, of_part, values, index):
-    if of_part is None:
-        return clear_item_op(t, *values, index=index)
-    return set_item_op(t, of_part, *values, index=index)
-
-
-def _set_batched(op, t, of_part, *_):
-    index = index_in_batch(op.attrs["index"])
-    if index is None:
-        return NotImplemented
-    if of_part is not None:
-        x, _, *values = op.input_specs
-        ndim = len(indexed_shape(x.shape, filled_in(op.attrs["index"], values)))
-        of_part = with_axes(of_part, ndim) if of_part.ndim <= ndim else of_part
-    return _tangent(t, of_part, op.inputs[2:], index)
-
-
-set_item_op = enter(UpdateOp(
-    "SetItem", _set, "set", vjp=_set_vjp, jvp=_set_jvp, optional_tangents=(1,),
-    batched=_set_batched, shape_rule=set_item)).described(batch=batched_indexing.written)
+set_item_op = enter(UpdateOp("SetItem", _set, "set", vjp=_set_vjp, shape_rule=set_item)).described(
+    batch=batched_indexing.written)
 clear_item_op = enter(UpdateOp(
     "ClearItem", _cleared, "clear",
     vjp=lambda op, g: clear_item_op(g, *op.inputs[1:], **op.attrs),

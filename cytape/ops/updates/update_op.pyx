@@ -40,10 +40,9 @@ cdef class UpdateOp(GeneralOp):
     def __init__(self, str name, forward, str kind, **rules):
         cdef bint sets = kind == "set"
         GeneralOp.__init__(self, name, forward, saved_inputs=range(1 + sets, sys.maxsize),
-                           linear=not sets, **rules)
+                           linear=True, **rules)
         self.kind = {"set": SET, "clear": CLEAR, "take": TAKE}[kind]
-        if not sets:
-            self.moving = 1
+        self.moving = 0b11 if sets else 1
         self.lowering = Lowering.UPDATED
 
     cdef int assign(self, x, index, value) except -1:

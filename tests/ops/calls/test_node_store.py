@@ -97,8 +97,8 @@ def test_a_finalized_graph(graph):
 def test_the_store_alone():
     store = NodeStore()
     one = Spec.of((), float)
-    x = store.add_source(identity_op, {}, one)
-    node = store.add(identity_op, [store.symbol_of(x)], {}, [one])
+    source = store.add(identity_op, [], {}, [one])
+    node = store.add(identity_op, store.outputs_of(source), {}, [one])
     assert store.inputs_of(node) == [0] and store.control_inputs_of(node) == []
     assert "Identity:1" in store.describe(1)
 

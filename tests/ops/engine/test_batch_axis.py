@@ -1,11 +1,14 @@
 """Calls of ops with a batch axis: repeated inputs, positions along it, and rules of kinds."""
 
+import re
+
 import numpy as np
 import pytest
 
 import cytape
 from cytape.ops.engine.batch_axis import BatchedCall, counted, merged, parted, repeated
 from cytape.ops.engine.op_kinds import OPS, linear
+from tests.cases import each
 
 X, Y = cytape.constant(np.ones((4, 3))), cytape.constant(np.arange(3.0))
 
@@ -37,6 +40,14 @@ def test_the_batch_axis_is_joined_to_the_first_axis():
     assert merged(call([True, False], extent=None), 0) is None
 
 
-def test_an_unknown_fact_is_an_error():
-    with pytest.raises(TypeError, match=r"'TestUnknownFact' .* unknown argument 'bached'"):
-        linear("TestUnknownFact", np.copy, lambda op, g: g, bached=np.copy)
+@each(("facts", "error", "message"), [
+    ({"bached": np.copy}, TypeError, "unknown argument 'bached'; known are batch, composition"),
+    ({"lowering": "SUMM"}, ValueError, "lowering='SUMM', which must be one of CALLED, .*, SUM, "),
+    ({"moving": "x"}, TypeError, "(?s)integer.*moving='x'")])
+def test_an_unknown_fact_is_an_error_that_names_it(facts, error, message):
+    with pytest.raises(error) as caught:
+        linear("TestUnknownFact", np.copy, lambda op, g: g, **facts)
+    text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert "'TestUnknownFact'" in text
+    assert "TestUnknownFact" not in OPS
+    assert re.search(message, text)
