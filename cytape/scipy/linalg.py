@@ -1,0 +1,20 @@
+"""Linear algebra, differentiable, with the names of `scipy.linalg`.
+
+Names without derivatives here are SciPy's own.
+"""
+
+from typing import Any as _Any
+
+import scipy.linalg as _scipys
+
+from cytape.ops.submodules.linear_algebra import det as det
+from cytape.ops.submodules.linear_algebra import inv as inv
+from cytape.ops.submodules.matrix_equations import *  # noqa: F403
+
+
+def __getattr__(name: str) -> _Any:
+    return getattr(_scipys, name)
+
+
+def __dir__() -> list[str]:
+    return list(_scipys.__all__)
