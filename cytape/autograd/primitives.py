@@ -2,7 +2,6 @@
 
 import functools
 import types
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -172,7 +171,6 @@ class primitive(PrimitiveOp):
     def __init__(self, fun):
         super().__init__(getattr(fun, "__name__", type(fun).__name__), fun)
         functools.update_wrapper(self, fun, updated=())
-        trace_primitives_map[fun] = self
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
@@ -221,4 +219,3 @@ class primitive(PrimitiveOp):
         return gradient
 
 
-trace_primitives_map: WeakValueDictionary = WeakValueDictionary()  # by the wrapped functions

@@ -142,7 +142,9 @@ cdef class PrimitiveOp(Op):
         self.stateful = True  # the function is called as often as the program says
         self.moving = self.kept.inputs = ~<uint64_t>0
         self.kept.outputs = 1
-        self.fun = self.forward = fun
+        self.fun = fun
+        if isinstance(fun, np.ufunc):  # whose attributes the op has
+            self.forward = fun
 
     def set_vjps(self, vjps, dict makers=None):
         """Set the rule of reverse mode.
