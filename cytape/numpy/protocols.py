@@ -37,7 +37,9 @@ _SUBMODULES = {
     "fft": "cytape.ops.submodules.fourier",
     "lib.stride_tricks": "cytape.ops.submodules.stride_tricks",
     "linalg": "cytape.ops.submodules.linear_algebra"}
-rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.sampling.distributions"])
+rooms_to_come.extend([
+    *_SUBMODULES.values(), "cytape.ops.sampling.distributions",
+    "cytape.ops.submodules.stack_correlation"])
 UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
 rooms_to_come.append(UPDATES)
 _SPECIAL = "cytape.ops.special"  # imported when a tensor meets a ufunc of scipy.special

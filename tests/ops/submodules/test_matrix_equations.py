@@ -21,8 +21,9 @@ CALLS = {
 @each("name", CALLS)
 def test_arrays_are_left_to_scipy(name):
     found, expected = [getattr(where, name)(*CALLS[name]) for where in (ours, linalg)]
-    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
-    for x, y in pairs:
+    if not isinstance(expected, tuple):
+        found, expected = (found,), (expected,)
+    for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(x, y, 1e-14)
 
 
