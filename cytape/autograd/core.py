@@ -9,22 +9,9 @@ import numpy as np
 from cytape.autodiff.forward_functional import pushed
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transform_arguments import as_array
-from cytape.autograd.boxes import (
-    ArrayBox,
-    SparseObject,
-    box_class,
-    boxed,
-    conjugated,
-    getval,
-    isbox,
-    pending,
-    token_of,
-    vspace,
-    vspaces,
-)
-from cytape.autograd.primitives import Call
-from cytape.autograd.primitives import primitive as plain_primitive
-from cytape.autograd.tracer import Box, Node, trace
+from cytape.autograd import boxes
+from cytape.autograd.boxes import SparseObject, vspace
+from cytape.autograd.tracer import Box, Node, getval, isbox, trace
 from cytape.numpy import astype, broadcast_to, real, reshape
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
@@ -36,14 +23,14 @@ from cytape.tensor.tensor import Tensor, tensor_of
 
 def sources_checked(x):
     """Return the classes of boxes of an argument's parts; TypeError if one has none."""
-    return [box_class(leaf) for leaf in flatten(x)]
+    return [boxes.box_class(leaf) for leaf in flatten(x)]
 
 
 def exported(structure):
     """Return results as arrays and values, tensors and boxes where outer recorders track them."""
     return map_structure(
         lambda x: getval(x) if isbox(x) and not isinstance(x, Tensor)
-        and not possible_gradient_types([token_of(x)]) else as_array(x), structure)
+        and not possible_gradient_types([boxes.token_of(x)]) else as_array(x), structure)
 
 
 def make_vjp(fun, x):
@@ -72,21 +59,21 @@ def make_vjp(fun, x):
     (2.0, 0.0)
     """
     leaves, kinds = flatten(x), sources_checked(x)
+    tokens = [leaf if kind is boxes.ArrayBox else 0.0
+              for leaf, kind in zip(leaves, kinds, strict=True)]
 
     def of_tokens(tokens):
-        boxes = flatten(tokens)
+        sources = flatten(tokens)
         for i, kind in enumerate(kinds):
-            if kind is not ArrayBox:
-                boxes[i] = kind(getval(leaves[i]), 0, boxes[i])
+            if kind is not boxes.ArrayBox:
+                source = sources[i] = kind(getval(leaves[i]), 0, sources[i])
                 if isbox(leaves[i]):
-                    Call(_same, (leaves[i],), {}).record(boxes[i], [token_of(leaves[i])])
-        return fun(pack_sequence_as(x, boxes))
+                    boxes.Call(_same, (leaves[i],), {}).record(source, [leaves[i]._node])
+        return fun(pack_sequence_as(x, sources))
 
-    call = RecordedCall(of_tokens, (pack_sequence_as(x, [
-        leaf if kind is ArrayBox else 0.0 for leaf, kind in zip(leaves, kinds, strict=True)]),),
-        {}, 0, False, True)
+    call = RecordedCall(of_tokens, (pack_sequence_as(x, tokens),), {}, 0, False, True)
     ends = [(i, end) for i, end in enumerate(flatten(call.value))
-            if isbox(end) and call.knows(token_of(end))]
+            if isbox(end) and call.knows(boxes.token_of(end))]
     if not ends:
         warnings.warn("Output seems independent of input.", stacklevel=2)
 
@@ -94,33 +81,33 @@ def make_vjp(fun, x):
         if not ends:
             return vspace(x).zeros()
         seeds = flatten_up_to(call.value, g)
-        pending.passes.append({})
+        boxes.pending.passes.append({})
         try:
-            found = call.gradients([token_of(end) for _, end in ends],
+            found = call.gradients([boxes.token_of(end) for _, end in ends],
                                    [_seed(end, seeds[i]) for i, end in ends], True)
-            found = [conjugated(gradient) if kind is ArrayBox
-                     else pending.passes[-1].get(source.id, vspace(leaf).zeros())
+            found = [boxes.conjugated(gradient) if kind is boxes.ArrayBox
+                     else boxes.pending.passes[-1].get(source.id, vspace(leaf).zeros())
                      for gradient, source, leaf, kind in zip(
                          flatten(found), call.sources, leaves, kinds, strict=True)]
         finally:
-            pending.passes.pop()
+            boxes.pending.passes.pop()
         return exported(pack_sequence_as(x, found))
 
     return vjp, exported(call.value)
 
 
-@plain_primitive
+@boxes.primitive
 def _same(x):
     return x
 
 
 def _seed(end, gradient):
     """Return the seed of a target, in its shape and dtype."""
-    token = token_of(end)
+    token = boxes.token_of(end)
     if end is not token:
-        pending.add(token.id, gradient)
+        boxes.pending.add(token.id, gradient)
         return tensor_of(np.zeros(()))
-    seed = conjugated(convert_to_tensor(gradient))
+    seed = boxes.conjugated(convert_to_tensor(gradient))
     if seed.dtype.kind == "c" and token.dtype.kind != "c":
         seed = real(seed)
     if seed.shape != token.shape:
@@ -181,12 +168,7 @@ class JVPNode(Node):
 primitive_vjps: dict = {}
 # ---- rules
 
-def _set_vjps(fun, vjpmaker, makers=None):
-    if isinstance(fun, plain_primitive):
-        fun.set_vjps(vjpmaker, makers)
-
-
-def defvjp_argnums(fun, vjpmaker):
+def defvjp_argnums(fun, vjpmaker, _makers=None):
     """Set the rule of reverse mode of a primitive, for any arguments together.
 
     Parameters
@@ -197,7 +179,8 @@ def defvjp_argnums(fun, vjpmaker):
         Called with a tuple of numbers of arguments, the result, the arguments and the keywords;
         returns a function of the result's gradient, of which it returns one per number.
     """
-    _set_vjps(fun, vjpmaker)
+    if isinstance(fun, boxes.primitive):
+        fun.set_vjps(vjpmaker, _makers)
 
 
 def defvjp_argnum(fun, vjpmaker):
@@ -265,7 +248,7 @@ def defvjp(fun, *vjpmakers, argnums=None):
         vjps = [maker and maker(ans, *args, **kwargs) for maker in makers]
         return lambda g: [vjp and vjp(g) for vjp in vjps]
 
-    _set_vjps(fun, vjp_argnums, rules)
+    defvjp_argnums(fun, vjp_argnums, rules)
 
 
 def defjvp_argnums(fun, jvpmaker):
@@ -279,7 +262,7 @@ def defjvp_argnums(fun, jvpmaker):
         Called with a tuple of numbers of arguments, their tangents, the result, the arguments and
         the keywords; returns the tangent of the result.
     """
-    if isinstance(fun, plain_primitive):
+    if isinstance(fun, boxes.primitive):
         fun.jvps = jvpmaker
 
 
@@ -351,7 +334,7 @@ class VSpace:
     """
 
     __slots__ = []
-    mappings = vspaces
+    mappings = boxes.vspaces
     iscomplex = False
 
     def __init__(self, value):
@@ -363,27 +346,27 @@ class VSpace:
 
     ones = standard_basis = randn = zeros
 
-    @plain_primitive
+    @boxes.primitive
     def mut_add(self, x_prev, x_new):
         """Add in place to an element, None for zero; return the sum."""
         return self._mut_add(self.zeros() if x_prev is None else x_prev, x_new)
 
-    @plain_primitive
+    @boxes.primitive
     def add(self, x_prev, x_new):
         """Return the sum of two elements."""
         return self._add(x_prev, x_new)
 
-    @plain_primitive
+    @boxes.primitive
     def scalar_mul(self, x, a):
         """Return the product with a number."""
         return self._scalar_mul(x, a)
 
-    @plain_primitive
+    @boxes.primitive
     def inner_prod(self, x, y):
         """Return the inner product of two elements."""
         return self._inner_prod(x, y)
 
-    @plain_primitive
+    @boxes.primitive
     def covector(self, x):
         """Return the linear function of an element, as an element."""
         return self._covector(x)
@@ -426,7 +409,6 @@ def _identity(argnums, *call):
 defvjp_argnums(_same, _identity)
 for _fun in (VSpace.add, VSpace.mut_add):
     defvjp_argnums(_fun, _identity)
-    defjvp(_fun, None, *2 * [lambda g, *args, **kwargs: g])
 defvjp(
     VSpace.inner_prod,
     None,
@@ -440,9 +422,6 @@ defvjp(
     lambda ans, vs, x, a: lambda g: vs.covector(vs.scalar_mul(vs.covector(g), a)),
     lambda ans, vs, x, a: lambda g: vs.inner_prod(g, vs.covector(x)),
 )
-defjvp(VSpace.scalar_mul, None, "same", "same")
-defjvp(VSpace.inner_prod, None, "same", "same")
-defjvp(VSpace.covector, None, "same")
 
 # ---- methods that autograd deprecated
 
@@ -452,8 +431,8 @@ https://github.com/HIPS/autograd/blob/master/docs/updateguide.md
 https://github.com/HIPS/autograd/blob/master/docs/tutorial.md"""
 
 
-class primitive(plain_primitive):  # noqa: D101
-    __doc__ = plain_primitive.__doc__
+class primitive(boxes.primitive):  # noqa: D101
+    __doc__ = boxes.primitive.__doc__
 
     def _add_rule(self, method, argnum, maker):
         if method != "defgrad":

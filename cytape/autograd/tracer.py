@@ -5,8 +5,8 @@ import warnings
 from collections import defaultdict
 
 from cytape.autodiff.custom.primitive_op import PrimitiveCall
-from cytape.autograd.boxes import ArrayBox, Box, boxed, getval, isbox, new_box, token_of
-from cytape.autograd.primitives import Call, primitive, seen
+from cytape.autograd.boxes import ArrayBox, Box, Call, boxed, getval, isbox, new_box, seen, token_of
+from cytape.autograd.boxes import primitive as primitive
 from cytape.ops.calls.tangents import fetch
 from cytape.ops.creation import identity, identity_op
 from cytape.ops.engine.tensor_vspace import tensor_vspace

@@ -230,6 +230,8 @@ cdef class PrimitiveOp(Op):
             else:
                 value = copy_of_array(ans)
                 ans = plain_of(value)
+        elif isinstance(ans, np.inexact):
+            value = value_of_array(np.asarray(ans))
         else:
             return self.box_result(ans, args, kwargs)
         if recorders.entered:
