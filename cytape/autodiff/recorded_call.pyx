@@ -7,6 +7,7 @@ from cytape.ops.engine.tensor_vspace cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.recording.recorders cimport enter, leave, new_recorder
 from cytape.tensor.tensor cimport Tensor, another_handle
+cimport numpy as cnp
 
 from functools import partial
 
@@ -48,7 +49,8 @@ cdef class RecordedCall:
         self.selected, self.sources, new_args = replace_arguments(
             fun, args, argnums, kwargs, quiet)
         self.recorder = new_recorder(False, False)
-        self.recorder.detached = {}
+        if not quiet:
+            self.recorder.detached = {}
         for source in self.sources:
             self.recorder.watch_id(source.held.id)
         enter(self.recorder)
@@ -96,6 +98,19 @@ cdef class RecordedCall:
     def knows(self, Tensor tensor not None) -> bool:
         """Return whether a result depends on the chosen arguments, by ops on the tape."""
         return is_known(self.recorder, tensor.held.id)
+
+    def knows_real_scalar(self) -> bool:
+        """Return whether the value is one real number that depends on arguments of its dtype."""
+        cdef Tensor value, source
+        if type(self.value) is not Tensor:
+            return False
+        value = <Tensor>self.value
+        if value.held.spec.size != 1 or not cnp.PyTypeNum_ISFLOAT(value.held.spec.type_num):
+            return False
+        for source in self.sources:
+            if source.held.spec.type_num != value.held.spec.type_num:
+                return False
+        return is_known(self.recorder, value.held.id)
 
     cdef int report(self, list connected) except -1:
         """Report each chosen argument of which no part is connected to the result."""

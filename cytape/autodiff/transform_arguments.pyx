@@ -266,7 +266,7 @@ cpdef Tensor new_source(fun, position, value, bint as_float=False):
     as_float: integers and booleans become float64.
     """
     cdef Tensor tensor = new_tensor(fun, position, value)
-    if as_float and tensor.dtype.kind in "biu":
+    if as_float and not tensor.held.spec.trainable and tensor.dtype.kind in "biu":
         tensor = convert_to_tensor(tensor, np.dtype(float))
     if not tensor.held.spec.trainable:
         raise TypeError(

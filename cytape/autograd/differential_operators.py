@@ -72,15 +72,6 @@ def _chosen(args: tuple, argnum: int | tuple) -> Any:
     return args[argnum] if isinstance(argnum, int) else tuple([args[i] for i in argnum])
 
 
-def _gradients(call: RecordedCall, targets: list[Tensor]) -> Any:
-    """Return the exported gradients of the sum of the targets, the results of a call."""
-    dtype = targets[0].dtype
-    if dtype.kind == "f" and all([source.dtype is dtype for source in call.sources]):
-        return export(call.gradients(targets), call.arrays_out)
-    convention = _convention(call, dtype)
-    return export(map_structure(convention, call.gradients(targets)), call.arrays_out)
-
-
 def _convention(call: RecordedCall, dtype: np.dtype) -> Callable[[Tensor], Tensor]:
     """Return the function from a gradient in cytape's convention to the one in autograd's.
 
@@ -104,22 +95,24 @@ def _value_and_gradient(
 ) -> tuple:
     """Return a function's value, whether the caller must export it, and the gradient of its sum.
 
-    `check` is called with a value that is no tensor of one real number.
+    `check` raises for values that the operator does not apply to; one real number always passes.
     """
-    x = _chosen(args, argnum)
+    x = args[argnum] if type(argnum) is int else _chosen(args, argnum)
     if type(x) not in _ARRAYS and not _ARRAYS.issuperset(map(type, flatten(x))):
         pull_back, value = make_vjp(fun, argnum)(*args, **kwargs)
         check(value)
         return value, False, pull_back(vspace(value).ones())
     call = RecordedCall(fun, args, kwargs, argnum, False, True)
-    value = call.value
-    if type(value) is not Tensor or value.size != 1 or value.dtype.kind != "f":
-        check(value)
+    value, arrays_out = call.value, call.arrays_out
+    if call.knows_real_scalar():
+        return value, arrays_out, export(call.gradients([value]), arrays_out)
+    check(value)
     targets = [leaf for leaf in flatten(value) if isinstance(leaf, Tensor) and call.knows(leaf)]
-    if targets:
-        return value, call.arrays_out, _gradients(call, targets)
-    warnings.warn("Output seems independent of input.", stacklevel=4)
-    return value, call.arrays_out, vspace(x).zeros()
+    if not targets:
+        warnings.warn("Output seems independent of input.", stacklevel=4)
+        return value, arrays_out, vspace(x).zeros()
+    convention = _convention(call, targets[0].dtype)
+    return value, arrays_out, export(map_structure(convention, call.gradients(targets)), arrays_out)
 
 
 def _require_scalar(value: Any) -> None:
