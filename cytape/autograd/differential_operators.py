@@ -109,7 +109,7 @@ def _value_and_gradient(
     check(value)
     targets = [leaf for leaf in flatten(value) if isinstance(leaf, Tensor) and call.knows(leaf)]
     if not targets:
-        warnings.warn("Output seems independent of input.", stacklevel=4)
+        warnings.warn("Output seems independent of input.", stacklevel=3)
         return value, arrays_out, vspace(x).zeros()
     convention = _convention(call, targets[0].dtype)
     return value, arrays_out, export(map_structure(convention, call.gradients(targets)), arrays_out)
