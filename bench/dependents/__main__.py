@@ -1,0 +1,199 @@
+"""Test suites of packages that use autograd, run on autograd and on `cytape.autograd`.
+
+    python -m bench.dependents [--smoke] [--suite NAME]
+
+It makes two environments by pip, of the same packages, one of them with autograd. In the other the
+name autograd means `cytape.autograd`. The order is autograd, cytape, autograd, cytape; of each test
+the smaller time counts. CPU seconds are those of the calls of tests that pass on both sides and
+trace a function, without imports. A test that passes on autograd alone needs a reason in
+`reasons.toml`. `--smoke` runs autograd's own suite once and writes nothing.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+HOME = ROOT / ".venv-dependents"
+RESULTS, PAGE = ROOT / "docs" / "dependents.json", ROOT / "docs" / "from_autograd.md"
+BEGIN, END = "<!-- Test suites of dependents: make bench-dependents -->\n", "<!-- end -->\n"
+LIBRARIES = ("autograd", "cytape")
+
+
+class Suite(NamedTuple):
+    """Tests of one package, whose sources are those of a release."""
+
+    name: str
+    release: str
+    arguments: list[str]  # of pytest, in the folder of the sources
+    timeout: int = 1200   # seconds
+
+
+SUITES = [
+    Suite("autograd", "autograd==1.9.1", ["tests"]),
+    Suite("autograd's examples", "autograd==1.9.1", [str(HERE / "run_examples.py")], 3600),
+    Suite("lifelines", "lifelines==0.30.0", ["lifelines/tests"], 3600),
+    Suite("pymanopt", "pymanopt==2.2.0", [
+        "--noconftest", "tests/backends/test_autograd.py", "tests/backends/test_backend_tools.py",
+        "tests/manifolds", "tests/optimizers", "tests/test_multi_tools.py"]),
+    Suite("SurPyval's parametric models", "surpyval==0.25.0", [
+        "surpyval/tests/univariate/parametric"], 3600),
+    Suite("autograd-gamma", "autograd-gamma==0.5.0", [str(HERE / "run_autograd_gamma.py")]),
+    Suite("mici", "mici==0.4.0", ["tests/test_autodiff.py"]),
+]
+BESIDE = [  # dependencies of the packages and their tests, without the pins of old SciPy releases
+    "numpy==2.4.6", "scipy==1.17.1", "pytest", "pandas", "formulaic", "matplotlib", "joblib",
+    "dill", "flaky", "hypothesis", "jinja2", "tzdata", "numdifftools", "pint", "statsmodels"]
+
+
+def python_of(library):
+    return HOME / library / "bin" / "python"
+
+
+def make_environment(library):
+    """Make an environment, unless it exists. The modules built in place serve in it, too."""
+    folder = HOME / library
+    if (folder / "installed").exists():
+        return
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    pip = [python_of(library), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, *BESIDE], check=True)
+    releases = {suite.release for suite in SUITES}
+    if library == "cytape":
+        releases = {release for release in releases if not release.startswith("autograd==")}
+    subprocess.run([*pip, "--no-deps", *sorted(releases)], check=True)
+    (folder / "installed").touch()
+
+
+def sources_of(release):
+    """Return the folder with the sources of a release, and the hash of their archive."""
+    archives = HOME / "sources"
+    archives.mkdir(parents=True, exist_ok=True)
+    pattern = release.replace("==", "-").replace("autograd-gamma", "autograd?gamma")
+    pattern = pattern.removesuffix(".0") + "*.tar.gz"
+    if not list(archives.glob(pattern)):
+        subprocess.run(
+            [python_of("autograd"), "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
+             ":all:", "-d", archives, release], check=True)
+    [archive] = archives.glob(pattern)
+    folder = archives / archive.name.removesuffix(".tar.gz")
+    if not folder.exists():
+        with tarfile.open(archive) as opened:
+            opened.extractall(archives, filter="data")
+    return folder, hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def run(suite, library, folder):
+    """Run a suite; return its tests by name."""
+    results = HOME / f"results-{library}.jsonl"
+    results.unlink(missing_ok=True)
+    paths = [HERE]
+    if library == "cytape":  # a folder with the package alone
+        link = HOME / "path" / "cytape"
+        link.parent.mkdir(exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(ROOT / "cytape")
+        paths.append(link.parent)
+    environ = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONHASHSEED": "0",
+        "DEPENDENTS_LIBRARY": library, "DEPENDENTS_RESULTS": str(results),
+        "DEPENDENTS_SOURCES": str(folder), "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    command = [
+        python_of(library), "-m", "pytest", "-q", "-p", "plugin", "-p", "no:cacheprovider", "-c",
+        "/dev/null", "--rootdir", ".", "--tb=line", *suite.arguments]
+    try:
+        subprocess.run(command, cwd=folder, env=environ, timeout=suite.timeout,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        print(f"{suite.name} on {library}: stopped after {suite.timeout} s", file=sys.stderr)
+    lines = results.read_text().splitlines() if results.exists() else []
+    return {test["test"]: test for test in map(json.loads, lines)}
+
+
+def same_output(a, b):
+    """Return whether two texts have the same words, and numbers that differ by 1e-6 at most."""
+    number = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
+    numbers = [[float(x) for x in re.findall(number, text)] for text in (a, b)]
+    return len(numbers[0]) == len(numbers[1]) and all(
+        x == y or x != x and y != y or abs(x - y) <= 1e-6 * max(1, abs(x), abs(y))
+        for x, y in zip(*numbers, strict=True))
+
+
+def compared(suite, once):
+    """Run a suite on both libraries; return its row."""
+    folder, digest = sources_of(suite.release)
+    runs = {library: [] for library in LIBRARIES}
+    for _ in range(1 if once else 2):
+        for library in LIBRARIES:
+            runs[library].append(run(suite, library, folder))
+    first, ours = [runs[library][0] for library in LIBRARIES]
+    passed = [name for name, test in first.items() if test["outcome"] == "passed"]
+    both = [
+        name for name in passed if ours.get(name, {}).get("outcome") == "passed"
+        and same_output(first[name]["output"], ours[name]["output"])]
+    seconds = [
+        sum(min(tests[name]["seconds"] for tests in runs[library] if name in tests)
+            for name in both if first[name]["traced"]) for library in LIBRARIES]
+    return {
+        "suite": suite.name, "release": suite.release, "sha256": digest, "tests": len(first),
+        "autograd": len(passed), "both": len(both),
+        "traced": sum(first[name]["traced"] for name in both), "seconds": seconds,
+        "autograd_only": {
+            name: ours.get(name, {}).get("error") or "other numbers, or not run"
+            for name in passed if name not in both}}
+
+
+def table(rows):
+    """Return the rows as a table, with their median ratio."""
+    lines = [
+        "| tests of | passed on autograd | on both | autograd, CPU s | cytape, CPU s | ratio |",
+        "|---|---:|---:|---:|---:|---:|"]
+    ratios = []
+    for row in rows:
+        before, after = row["seconds"]
+        ratios.append(after / before if before else float("nan"))
+        lines.append(
+            f"| {row['suite']} {row['release'].partition('==')[2]} | {row['autograd']} | "
+            f"{row['both']} | {before:.2f} | {after:.2f} | {ratios[-1]:.2f} |")
+    lines.append(f"\nThe median ratio is {statistics.median(ratios):.2f}.")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--suite", choices=[suite.name for suite in SUITES])
+    options = parser.parse_args()
+    for library in LIBRARIES:
+        make_environment(library)
+    chosen = SUITES[:1] if options.smoke else [
+        suite for suite in SUITES if options.suite in (None, suite.name)]
+    reasons = tomllib.loads((HERE / "reasons.toml").read_text())
+    rows, unnamed = [], []
+    for suite in chosen:
+        rows.append(compared(suite, once=options.smoke))
+        print(table(rows[-1:]).splitlines()[2], flush=True)
+        for name, error in rows[-1]["autograd_only"].items():
+            if name not in reasons.get(suite.name, {}):
+                unnamed.append(f"{suite.name}: {name}: {error}")
+    if not options.smoke and options.suite is None:
+        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+        head, _, rest = PAGE.read_text().partition(BEGIN)
+        PAGE.write_text(head + BEGIN + table(rows) + END + rest.partition(END)[2])
+    if unnamed:
+        sys.exit("\n".join(["passed on autograd only, no reason in reasons.toml:", *unnamed]))
+
+
+if __name__ == "__main__":
+    main()
