@@ -1,28 +1,20 @@
 """Python's types and type tests on tensors, and the vector spaces of lists, tuples and dicts."""
 
 import builtins
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from cytape.autograd.core import VSpace, vspace
 from cytape.autograd.tracer import Box, getval
-from cytape.autograd.util import subval
+from cytape.tensor.nest import with_children
 from cytape.tensor.tensor import Tensor
-
-__all__ = [
-    "ContainerVSpace", "DictBox", "DictVSpace", "ListVSpace", "NamedTupleVSpace", "SequenceBox",
-    "SequenceVSpace", "TupleVSpace", "container_take", "dict", "isinstance", "list",
-    "make_sequence", "tuple", "type",
-]  # fmt: skip
 
 # Lists, tuples and dicts of tensors are Python's own.
 list, tuple, dict = list_, tuple_, dict_ = builtins.list, builtins.tuple, builtins.dict
 isinstance_, type_ = builtins.isinstance, builtins.type
 
 
-def type(x: Any) -> builtins.type:  # noqa: A001
+def type(x):  # noqa: A001
     """Return the type of a value; that of the array or number for a tensor.
 
     Examples
@@ -36,7 +28,7 @@ def type(x: Any) -> builtins.type:  # noqa: A001
     return type_(getval(x))
 
 
-def isinstance(x: Any, classinfo: Any) -> bool:  # noqa: A001
+def isinstance(x, classinfo):  # noqa: A001
     """Return whether a value is an instance of a type; a tensor is one of its array's type.
 
     Examples
@@ -48,18 +40,18 @@ def isinstance(x: Any, classinfo: Any) -> bool:  # noqa: A001
     return issubclass(type(x), classinfo) if isinstance_(x, Box) else isinstance_(x, classinfo)
 
 
-def container_take(A: Any, idx: Any) -> Any:
+def container_take(A, idx):
     """Return an item of a list, tuple or dict."""
     return A[idx]
 
 
-def make_sequence(seq_type: Callable, *args: Any) -> Any:
+def make_sequence(seq_type, *args):
     """Return a list or a tuple of values."""
     return seq_type(args)
 
 
 class _ContainerBoxes(type_(Box)):  # type: ignore[misc]
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x):
         return isinstance_(x, cls.containers)
 
 
@@ -79,13 +71,16 @@ class ContainerVSpace(VSpace):
     """The product of the spaces of a container's items."""
 
     def __init__(self, value):
-        self.shape = value
-        self.shape = self._map(vspace)
+        self.shape = with_children(value, list_(map(vspace, _items(value, value))))
+
+    def _map(self, f, *args):
+        items = [_items(x, self.shape) for x in (self.shape, *args)]
+        return with_children(self.shape, list_(map(f, *items)))
 
     @property
     def size(self):
         """The dimension of the space."""
-        return sum([space.size for space in self._values(self.shape)])
+        return sum([space.size for space in _items(self.shape, self.shape)])
 
     def zeros(self):
         """Return a container of zeros."""
@@ -101,9 +96,10 @@ class ContainerVSpace(VSpace):
 
     def standard_basis(self):
         """Yield the containers that are zero but for one element."""
-        for key, space in self._kv_pairs(self.shape):
+        for i, space in enumerate(_items(self.shape, self.shape)):
             for vector in space.standard_basis():
-                yield self._subval(self.zeros(), key, vector)
+                items = _items(self.zeros(), self.shape)
+                yield with_children(self.shape, [*items[:i], vector, *items[i + 1:]])
 
     def _add(self, xs, ys):
         return self._map(lambda space, x, y: space._add(x, y), xs, ys)
@@ -116,64 +112,35 @@ class ContainerVSpace(VSpace):
 
     def _inner_prod(self, xs, ys):
         products = self._map(lambda space, x, y: space._inner_prod(x, y), xs, ys)
-        return sum(self._values(products))
+        return sum(_items(products, self.shape))
 
     def _covector(self, xs):
         return self._map(lambda space, x: space._covector(x), xs)
 
 
+def _items(container, like):
+    """Return the items of a container, in the order of another one with the same keys."""
+    return [container[key] for key in like] if isinstance_(like, dict_) else list_(container)
+
+
 class SequenceVSpace(ContainerVSpace):
-    """The product of the spaces of the items of a list or a tuple."""
-
-    def _values(self, x):
-        return x
-
-    def _kv_pairs(self, x):
-        return enumerate(x)
-
-    def _map(self, f, *args):
-        return self.seq_type(map(f, self.shape, *args))
-
-    def _subval(self, xs, idx, x):
-        return self.seq_type(subval(xs, idx, x))
+    """The product of the spaces of a list's or a tuple's items."""
 
 
 class ListVSpace(SequenceVSpace):
     """The product of the spaces of a list's items."""
 
-    seq_type = list_
-
 
 class TupleVSpace(SequenceVSpace):
     """The product of the spaces of a tuple's items."""
 
-    seq_type = tuple_
 
-
-class NamedTupleVSpace(SequenceVSpace):
-    """The product of the spaces of a named tuple's items; subclasses have the type."""
-
-    def _map(self, f, *args):
-        return self.seq_type(*map(f, self.shape, *args))
-
-    def _subval(self, xs, idx, x):
-        return self.seq_type(*subval(xs, idx, x))
+class NamedTupleVSpace(TupleVSpace):
+    """The product of the spaces of a named tuple's items."""
 
 
 class DictVSpace(ContainerVSpace):
     """The product of the spaces of a dict's values."""
-
-    def _values(self, x):
-        return x.values()
-
-    def _kv_pairs(self, x):
-        return x.items()
-
-    def _map(self, f, *args):
-        return {key: f(space, *[x[key] for x in args]) for key, space in self.shape.items()}
-
-    def _subval(self, xs, idx, x):
-        return {**xs, idx: x}
 
 
 ListVSpace.register(list_)

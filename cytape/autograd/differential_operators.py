@@ -5,8 +5,6 @@ where that is wider than the argument's.
 """
 
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +39,7 @@ _ARRAYS = frozenset((
 
 
 @unary_to_nary
-def make_vjp(fun: Callable, x: Any) -> tuple:
+def make_vjp(fun, x):
     """Make the function that returns the vector-Jacobian product at a point, and the value.
 
     Examples
@@ -54,7 +52,7 @@ def make_vjp(fun: Callable, x: Any) -> tuple:
 
 
 @unary_to_nary
-def make_jvp(fun: Callable, x: Any) -> Callable:
+def make_jvp(fun, x):
     """Make the function that returns the Jacobian-vector product at a point.
 
     The product takes a tangent; it returns the value and its tangent.
@@ -68,11 +66,11 @@ def make_jvp(fun: Callable, x: Any) -> Callable:
     return core.make_jvp(fun, x)
 
 
-def _chosen(args: tuple, argnum: int | tuple) -> Any:
+def _chosen(args, argnum):
     return args[argnum] if isinstance(argnum, int) else tuple([args[i] for i in argnum])
 
 
-def _convention(call: RecordedCall, dtype: np.dtype) -> Callable[[Tensor], Tensor]:
+def _convention(call, dtype):
     """Return the function from a gradient in cytape's convention to the one in autograd's.
 
     A gradient has the value's dtype if that is wider than the argument's, unless the function casts
@@ -80,7 +78,7 @@ def _convention(call: RecordedCall, dtype: np.dtype) -> Callable[[Tensor], Tenso
     """
     widens = all([name != cast_op.name for name, _, _ in call.recorder.recorded_ops()])
 
-    def converted(gradient: Tensor) -> Tensor:
+    def converted(gradient):
         if gradient.dtype.kind == "c":
             gradient = functions.conj(gradient)
         elif widens and dtype.kind == "f":
@@ -90,9 +88,7 @@ def _convention(call: RecordedCall, dtype: np.dtype) -> Callable[[Tensor], Tenso
     return converted
 
 
-def _value_and_gradient(
-    fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple, check: Callable[[Any], None]
-) -> tuple:
+def _value_and_gradient(fun, args, kwargs, argnum, check):
     """Return a function's value, whether the caller must export it, and the gradient of its sum.
 
     `check` raises for values that the operator does not apply to; one real number always passes.
@@ -115,20 +111,20 @@ def _value_and_gradient(
     return value, arrays_out, export(map_structure(convention, call.gradients(targets)), arrays_out)
 
 
-def _require_scalar(value: Any) -> None:
+def _require_scalar(value):
     if vspace(value).size != 1:
         raise TypeError(
             "Grad only applies to real scalar-output functions. "
             "Try jacobian, elementwise_grad or holomorphic_grad.")
 
 
-def _require_real(value: Any) -> None:
+def _require_real(value):
     if vspace(value).iscomplex:
         raise TypeError("Elementwise_grad only applies to real-output functions.")
 
 
 @nary
-def grad(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> Any:
+def grad(fun, args, kwargs, argnum):
     """
     Returns a function which computes the gradient of a scalar-valued function.
 
@@ -164,7 +160,7 @@ def grad(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> Any:
 
 
 @nary
-def value_and_grad(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> tuple:
+def value_and_grad(fun, args, kwargs, argnum):
     """Make the function that returns the value and the gradient of a scalar-valued function.
 
     Parameters and errors are those of `grad`.
@@ -181,7 +177,7 @@ def value_and_grad(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple
 
 
 @nary
-def elementwise_grad(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> Any:
+def elementwise_grad(fun, args, kwargs, argnum):
     """Make the function that returns the sums of the columns of a Jacobian, in one pass.
 
     They are the diagonal if each element of the result depends only on the same element of the
@@ -197,7 +193,7 @@ def elementwise_grad(fun: Callable, args: tuple, kwargs: dict, argnum: int | tup
 
 
 @nary
-def grad_and_aux(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> tuple:
+def grad_and_aux(fun, args, kwargs, argnum):
     """Make the function that returns the gradient of a function's first result, and its second.
 
     Examples
@@ -206,9 +202,9 @@ def grad_and_aux(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) 
     >>> float(gradient), aux
     (6.0, 'aux')
     """
-    results: list = []
+    results = []
 
-    def first(*args: Any, **kwargs: Any) -> Any:
+    def first(*args, **kwargs):
         results[:] = fun(*args, **kwargs)
         return results[0]
 
@@ -217,7 +213,7 @@ def grad_and_aux(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) 
 
 
 @nary
-def jacobian(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> Any:
+def jacobian(fun, args, kwargs, argnum):
     """Make the function that computes the Jacobian of a function that returns an array.
 
     One backward pass is made for each element of the result.
@@ -265,7 +261,7 @@ def jacobian(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> A
 
 
 @nary
-def hessian(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> Any:
+def hessian(fun, args, kwargs, argnum):
     """Make the function that computes the Hessian of a function, in forward over reverse mode.
 
     Parameters are those of `jacobian`. The result has the axes of the argument twice.
@@ -282,12 +278,12 @@ def hessian(fun: Callable, args: tuple, kwargs: dict, argnum: int | tuple) -> An
     return jacfwd(jacobian(fun, argnum), argnum)(*args, **kwargs)
 
 
-def _as_floats(leaf: Any) -> Any:
+def _as_floats(leaf):
     return leaf.astype(float) if type(leaf) is np.ndarray and leaf.dtype.kind in "biu" else leaf
 
 
 @unary_to_nary
-def holomorphic_grad(fun: Callable, x: Any) -> Any:
+def holomorphic_grad(fun, x):
     """Make the function that computes the derivative of a holomorphic function.
 
     Examples
@@ -301,7 +297,7 @@ def holomorphic_grad(fun: Callable, x: Any) -> Any:
 
 
 @unary_to_nary
-def deriv(fun: Callable, x: Any) -> Any:
+def deriv(fun, x):
     """Make the function that computes the sum of the rows of a Jacobian, in forward mode.
 
     Examples
@@ -313,7 +309,7 @@ def deriv(fun: Callable, x: Any) -> Any:
 
 
 @unary_to_nary
-def make_hvp(fun: Callable, x: Any) -> tuple:
+def make_hvp(fun, x):
     """Make the function that returns the Hessian-vector product at a point, and the gradient.
 
     The gradient is recorded once for all products.
@@ -329,7 +325,7 @@ def make_hvp(fun: Callable, x: Any) -> tuple:
 
 
 @unary_to_nary
-def make_jvp_reversemode(fun: Callable, x: Any) -> Callable:
+def make_jvp_reversemode(fun, x):
     """Make the function that returns the Jacobian-vector product at a point.
 
     The call of `fun` is recorded once for all products, in two reverse passes.
@@ -344,9 +340,7 @@ def make_jvp_reversemode(fun: Callable, x: Any) -> Callable:
     return core.make_vjp(pull_back, vspace(value).zeros())[0]
 
 
-def make_ggnvp(
-    f: Callable, g: Callable = lambda x: 0.5 * functions.sum(x**2, axis=-1), f_argnum: int = 0
-) -> Callable:
+def make_ggnvp(f, g=lambda x: 0.5 * functions.sum(x**2, axis=-1), f_argnum=0):
     """Make the function that returns the generalised Gauss-Newton product at a point.
 
     Parameters
@@ -364,7 +358,7 @@ def make_ggnvp(
     >>> make_ggnvp(lambda x: np.dot(a, x))(np.zeros(2))(np.array([1.0, 0.0])), (a.T @ a)[:, 0]
     (array([1., 2.]), array([1., 2.]))
     """
-    def products_at(f: Callable, x: Any) -> Callable:
+    def products_at(f, x):
         pull_back, value = core.make_vjp(f, x)
         curve, _ = core.make_vjp(grad(g), value)
         push = make_jvp_reversemode(f)(x)
@@ -373,7 +367,7 @@ def make_ggnvp(
     return unary_to_nary(products_at)(f, f_argnum)
 
 
-def grad_named(fun: Callable, argname: str) -> Callable:
+def grad_named(fun, argname):
     """Make the gradient of a function with respect to the argument of a name.
 
     Examples
@@ -386,7 +380,7 @@ def grad_named(fun: Callable, argname: str) -> Callable:
     return grad(fun, inspect.getfullargspec(fun).args.index(argname))
 
 
-def multigrad_dict(fun: Callable) -> Callable:
+def multigrad_dict(fun):
     """Make the function that returns the gradients with respect to all arguments, by their names.
 
     Examples
@@ -399,11 +393,11 @@ def multigrad_dict(fun: Callable) -> Callable:
 
     signature = inspect.signature(fun)
 
-    def gradfun(*args: Any, **kwargs: Any) -> dict:
+    def gradfun(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
 
-        def of_dict(arguments: dict) -> Any:
+        def of_dict(arguments):
             call = inspect.BoundArguments(signature, arguments)
             return fun(*call.args, **call.kwargs)
 
@@ -412,7 +406,7 @@ def multigrad_dict(fun: Callable) -> Callable:
     return gradfun
 
 
-def hessian_tensor_product(fun: Callable, argnum: Any = 0, argnums: Any = None) -> Callable:
+def hessian_tensor_product(fun, argnum=0, argnums=None):
     """Make the function that multiplies a Hessian by a tensor of the argument's shape.
 
     Its result takes the arguments of `fun`, and then the tensor.
@@ -426,8 +420,8 @@ def hessian_tensor_product(fun: Callable, argnum: Any = 0, argnums: Any = None) 
     """
     number = argnum if argnums is None else argnums
 
-    def product(*args: Any, **kwargs: Any) -> Any:
-        *args, tensor = args  # type: ignore[assignment]
+    def product(*args, **kwargs):
+        *args, tensor = args
         return make_jvp(grad(fun, number), number)(*args, **kwargs)(tensor)[1]
 
     return product
@@ -436,7 +430,7 @@ def hessian_tensor_product(fun: Callable, argnum: Any = 0, argnums: Any = None) 
 hessian_vector_product = hessian_tensor_product
 
 
-def tensor_jacobian_product(fun: Callable, argnum: Any = 0, argnums: Any = None) -> Callable:
+def tensor_jacobian_product(fun, argnum=0, argnums=None):
     """Make the function that multiplies a tensor by a Jacobian.
 
     Its result takes the arguments of `fun`, and then the tensor, which has the first axes of the
@@ -448,8 +442,8 @@ def tensor_jacobian_product(fun: Callable, argnum: Any = 0, argnums: Any = None)
     >>> tensor_jacobian_product(np.square)(np.array([1.0, 2.0]), np.array([1.0, 10.0]))
     array([ 2., 40.])
     """
-    def product(*args: Any, **kwargs: Any) -> Any:
-        *args, tensor = args  # type: ignore[assignment]
+    def product(*args, **kwargs):
+        *args, tensor = args
         return functions.tensordot(tensor, fun(*args, **kwargs), axes=functions.ndim(tensor))
 
     return jacobian(product, argnum, argnums=argnums)
@@ -458,7 +452,7 @@ def tensor_jacobian_product(fun: Callable, argnum: Any = 0, argnums: Any = None)
 vector_jacobian_product = tensor_jacobian_product
 
 
-def checkpoint(fun: Callable) -> Callable:
+def checkpoint(fun):
     """Make a function recompute its intermediates for the gradient; random draws are repeated.
 
     Examples

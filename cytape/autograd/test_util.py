@@ -1,8 +1,6 @@
 """Checks of derivatives by central differences."""
 
-from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
 
 from cytape.autograd.core import make_jvp, make_vjp, vspace
 from cytape.autograd.wrap_util import get_name, unary_to_nary
@@ -12,7 +10,7 @@ RTOL = 1e-6
 EPS = 1e-6
 
 
-def scalar_close(a: Any, b: Any) -> Any:
+def scalar_close(a, b):
     """Return whether two numbers are equal within `TOL`, or relatively within `RTOL`.
 
     Examples
@@ -23,7 +21,7 @@ def scalar_close(a: Any, b: Any) -> Any:
     return abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL
 
 
-def make_numerical_jvp(f: Callable, x: Any) -> Callable:
+def make_numerical_jvp(f, x):
     """Make the Jacobian-vector product of a function, by central differences.
 
     Examples
@@ -33,17 +31,17 @@ def make_numerical_jvp(f: Callable, x: Any) -> Callable:
     """
     x_space, y_space = vspace(x), vspace(f(x))
 
-    def moved(v: Any, step: float) -> Any:
+    def moved(v, step):
         return f(x_space.add(x, x_space.scalar_mul(v, step)))
 
-    def jvp(v: Any) -> Any:
+    def jvp(v):
         backward = y_space.scalar_mul(moved(v, -EPS / 2), -1.0)
         return y_space.scalar_mul(y_space.add(moved(v, EPS / 2), backward), 1.0 / EPS)
 
     return jvp
 
 
-def check_vjp(f: Callable, x: Any) -> None:
+def check_vjp(f, x):
     """Check the vector-Jacobian product of a function in a random direction."""
     vjp, y = make_vjp(f, x)
     x_space, y_space = vspace(x), vspace(y)
@@ -57,13 +55,13 @@ def check_vjp(f: Callable, x: Any) -> None:
         f"analytic: {exact}\nnumeric:  {numeric}")
 
 
-def check_jvp(f: Callable, x: Any) -> None:
+def check_jvp(f, x):
     """Check the Jacobian-vector product of a function in a random direction."""
     v = vspace(x).randn()
     check_equivalent(make_jvp(f, x)(v)[1], make_numerical_jvp(f, x)(v))
 
 
-def check_equivalent(x: Any, y: Any) -> None:
+def check_equivalent(x, y):
     """Check that two values are of one vector space and close to each other.
 
     Examples
@@ -78,9 +76,7 @@ def check_equivalent(x: Any, y: Any) -> None:
 
 
 @unary_to_nary
-def check_grads(
-    f: Callable, x: Any, modes: Sequence[str] = ("fwd", "rev"), order: int = 2
-) -> None:
+def check_grads(f, x, modes=("fwd", "rev"), order=2):
     """Check the derivatives of a function, up to an order, in random directions.
 
     Parameters
@@ -111,16 +107,16 @@ def check_grads(
                 check_grads(_product(f, mode), (0, 1), modes, order=order - 1)(x, v)
 
 
-def _product(f: Callable, mode: str) -> Callable:
+def _product(f, mode):
     """Return the product of a Jacobian and a vector as a function of the point and the vector."""
-    def derivative(x: Any, v: Any) -> Any:
+    def derivative(x, v):
         return make_jvp(f, x)(v)[1] if mode == "fwd" else make_vjp(f, x)[0](v)
 
     derivative.__name__ = f"{'jvp' if mode == 'fwd' else 'vjp'}_{get_name(f)}"
     return derivative
 
 
-def combo_check(fun: Callable, *args: Any, **kwargs: Any) -> Callable:
+def combo_check(fun, *args, **kwargs):
     """Make the check of `check_grads` for all combinations of given arguments.
 
     Examples
@@ -128,7 +124,7 @@ def combo_check(fun: Callable, *args: Any, **kwargs: Any) -> Callable:
     >>> import cytape.autograd.numpy as np
     >>> combo_check(np.sum, order=1)([np.ones((2, 2))], axis=[None, 0], keepdims=[True, False])
     """
-    def check_all(*choices: Any, **named_choices: Any) -> None:
+    def check_all(*choices, **named_choices):
         for chosen in product(*choices, *named_choices.values()):
             named = dict(zip(named_choices, chosen[len(choices):], strict=True))
             check_grads(fun, *args, **kwargs)(*chosen[:len(choices)], **named)

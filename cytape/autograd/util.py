@@ -3,13 +3,9 @@
 import importlib
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
-
-__all__ = ["func", "quick_grad_check", "subval", "subvals", "toposort"]
 
 
-def subvals(x: Iterable, ivs: Iterable[tuple[int, Any]]) -> tuple:
+def subvals(x, ivs):
     """Return a tuple of the elements of `x` with some replaced, given as pairs of index and value.
 
     Examples
@@ -23,19 +19,17 @@ def subvals(x: Iterable, ivs: Iterable[tuple[int, Any]]) -> tuple:
     return tuple(values)
 
 
-def subval(x: Iterable, i: int, v: Any) -> tuple:
+def subval(x, i, v):
     """Return a tuple of the elements of `x` with the one at index `i` replaced by `v`."""
     return subvals(x, [(i, v)])
 
 
-def func(f: Callable) -> Callable:
+def func(f):
     """Return the function unchanged; Python 2 needed it for methods."""
     return f
 
 
-def toposort(
-    end_node: Any, parents: Callable[[Any], Iterable] = operator.attrgetter("parents")
-) -> Iterator[Any]:
+def toposort(end_node, parents=operator.attrgetter("parents")):
     """Yield the ancestors of a node and itself, each of them before its parents.
 
     Examples
@@ -44,14 +38,12 @@ def toposort(
     >>> list(toposort("sum", graph.get))
     ['sum', 'square', 'x']
     """
-    n_children: dict[Any, int] = {}
-    open_nodes = [end_node]
+    n_children, open_nodes, ready = {}, [end_node], [end_node]
     while open_nodes:
         node = open_nodes.pop()
         if node not in n_children:
             open_nodes += parents(node)
         n_children[node] = n_children.get(node, 0) + 1
-    ready = [end_node]
     while ready:
         node = ready.pop()
         yield node
@@ -61,9 +53,7 @@ def toposort(
                 ready.append(parent)
 
 
-def quick_grad_check(
-    fun: Callable, arg0: Any, extra_args: tuple = (), kwargs: dict | None = None, **tolerances: Any
-) -> None:
+def quick_grad_check(fun, arg0, extra_args=(), kwargs=None, **tolerances):
     """Check the gradient of a function in its first argument (deprecated).
 
     Use `test_util.check_grads`.

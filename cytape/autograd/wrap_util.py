@@ -4,28 +4,22 @@ A *rule* takes a function, its arguments and the numbers of those to differentia
 """
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 from cytape.autodiff.transform_arguments import Transformed, checked_argnums
 from cytape.autograd.util import subvals
 
-__all__ = ["get_doc", "get_name", "nary", "unary_to_nary", "wrap_nary_f", "wraps"]
 
-
-def get_name(f: Any) -> str:
+def get_name(f):
     """Return the name of a function, or a text in its place."""
     return getattr(f, "__name__", "[unknown name]")
 
 
-def get_doc(f: Any) -> str:
+def get_doc(f):
     """Return the docstring of a function, or an empty one."""
     return getattr(f, "__doc__", "")
 
 
-def wraps(
-    fun: Callable, namestr: str = "{fun}", docstr: str = "{doc}", **kwargs: Any
-) -> Callable[[Callable], Callable]:
+def wraps(fun, namestr="{fun}", docstr="{doc}", **kwargs):
     """Make a decorator that gives a function a name and a docstring made of another's.
 
     Examples
@@ -36,7 +30,7 @@ def wraps(
     >>> f.__name__
     'abs_of_x'
     """
-    def named(f: Callable) -> Callable:
+    def named(f):
         f.__name__ = namestr.format(fun=get_name(fun), **kwargs)
         f.__doc__ = docstr.format(fun=get_name(fun), doc=get_doc(fun), **kwargs)
         return f
@@ -44,7 +38,7 @@ def wraps(
     return named
 
 
-def wrap_nary_f(fun: Callable, op: Callable, argnum: Any) -> Callable[[Callable], Callable]:
+def wrap_nary_f(fun, op, argnum):
     """Make the decorator that names the result of an operator."""
     return wraps(
         fun, "{op}_of_{fun}_wrt_argnum_{argnum}",
@@ -56,21 +50,18 @@ def wrap_nary_f(fun: Callable, op: Callable, argnum: Any) -> Callable[[Callable]
 class _Operated(Transformed):
     """A function to which an operator was applied; pickled by the operator's name."""
 
-    def __init__(
-        self, operator: Callable, rule: Callable, fun: Callable, argnum: Any, options: tuple,
-        named: dict,
-    ) -> None:
+    def __init__(self, operator, rule, fun, argnum, options, named):
         super().__init__(
             functools.partial(rule, **named) if named else rule, fun, checked_argnums(argnum),
             *options)
         wrap_nary_f(fun, operator, argnum)(self)
         self._made_by = functools.partial(operator, **named), (fun, argnum, *options)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self):
         return self._made_by
 
 
-def nary(rule: Callable) -> Callable:
+def nary(rule):
     """Make the operator of a rule.
 
     Parameters
@@ -93,9 +84,7 @@ def nary(rule: Callable) -> Callable:
     >>> halved(divmod, 1)(7, 4.0)
     (3.0, 1.0)
     """
-    def operator(
-        fun: Callable, argnum: Any = 0, *options: Any, argnums: Any = None, **named: Any
-    ) -> Callable:
+    def operator(fun, argnum=0, *options, argnums=None, **named):
         return _Operated(
             operator, rule, fun, argnum if argnums is None else argnums, options, named)
 
@@ -104,7 +93,7 @@ def nary(rule: Callable) -> Callable:
     return operator
 
 
-def unary_to_nary(unary_operator: Callable) -> Callable:
+def unary_to_nary(unary_operator):
     """Make an operator on functions of many arguments from one on functions of one argument.
 
     Parameters

@@ -1,15 +1,10 @@
 """Fixed points of iterations, with derivatives by the adjoint fixed-point equation."""
 
-from collections.abc import Callable
-from typing import Any
-
 from cytape.autograd.core import defvjp, make_vjp, primitive, vspace
-
-__all__ = ["fixed_point"]
 
 
 @primitive
-def fixed_point(f: Callable, a: Any, x0: Any, distance: Callable, tol: float) -> Any:
+def fixed_point(f, a, x0, distance, tol):
     """Iterate a map until it moves by at most a tolerance.
 
     Parameters
@@ -40,13 +35,13 @@ def fixed_point(f: Callable, a: Any, x0: Any, distance: Callable, tol: float) ->
     return x
 
 
-def _adjoint(ans: Any, f: Callable, a: Any, x0: Any, distance: Callable, tol: float) -> Callable:
-    def adjoint_step(parameters: tuple) -> Callable:
+def _adjoint(ans, f, a, x0, distance, tol):
+    def adjoint_step(parameters):
         a, x, x_bar = parameters
         pull_back, _ = make_vjp(f(a), x)
         return lambda g: vspace(x).add(pull_back(g), x_bar)
 
-    def vjp(g: Any) -> Any:
+    def vjp(g):
         pull_back, _ = make_vjp(lambda a: f(a)(ans), a)
         return pull_back(
             fixed_point(adjoint_step, (a, ans, g), vspace(x0).zeros(), distance, tol))

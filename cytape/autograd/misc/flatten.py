@@ -1,17 +1,13 @@
 """Vectors of all numbers in a structure of arrays, and the way back."""
 
 import math
-from collections.abc import Callable
 from itertools import accumulate
-from typing import Any
 
 import cytape.numpy as functions
 from cytape.tensor import nest
 
-__all__ = ["flatten", "flatten_func"]
 
-
-def flatten(value: Any) -> tuple[Any, Callable]:
+def flatten(value):
     """Join the arrays and numbers of a structure to one vector.
 
     Parameters
@@ -39,7 +35,7 @@ def flatten(value: Any) -> tuple[Any, Callable]:
     are_real = [not functions.iscomplexobj(leaf) for leaf in leaves]
     ends = [0, *accumulate(map(math.prod, shapes))]
 
-    def unflatten(vector: Any) -> Any:
+    def unflatten(vector):
         pieces = []
         for shape, is_real, start, end in zip(shapes, are_real, ends, ends[1:], strict=False):
             piece = functions.reshape(vector[start:end], shape) if shape else vector[start]
@@ -49,7 +45,7 @@ def flatten(value: Any) -> tuple[Any, Callable]:
     return vector, unflatten
 
 
-def flatten_func(func: Callable, example: Any) -> tuple[Callable, Callable, Any]:
+def flatten_func(func, example):
     """Make a function of vectors from one of structures.
 
     Parameters
@@ -75,7 +71,7 @@ def flatten_func(func: Callable, example: Any) -> tuple[Callable, Callable, Any]
     """
     vector, unflatten = flatten(example)
 
-    def flat_func(vector: Any, *args: Any) -> Any:
+    def flat_func(vector, *args):
         return flatten(func(unflatten(vector), *args))[0]
 
     return flat_func, unflatten, vector

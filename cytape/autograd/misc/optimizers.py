@@ -4,19 +4,14 @@ Each takes a gradient function of the parameters and the number of the iteration
 parameters, and a callback that gets the parameters, this number and the gradient before each step.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 import cytape.numpy as functions
 from cytape.autograd.misc.flatten import flatten
 from cytape.autograd.wrap_util import wraps
 
-__all__ = ["adam", "rmsprop", "sgd", "unflatten_optimizer"]
 
-
-def unflatten_optimizer(optimize: Callable) -> Callable:
+def unflatten_optimizer(optimize):
     """Make an optimizer of structures of arrays from one of vectors.
 
     Examples
@@ -28,16 +23,14 @@ def unflatten_optimizer(optimize: Callable) -> Callable:
     {'w': 0.0}
     """
     @wraps(optimize)
-    def optimize_structure(
-        grad: Callable, x0: Any, callback: Callable | None = None, *args: Any, **kwargs: Any
-    ) -> Any:
+    def optimize_structure(grad, x0, callback=None, *args, **kwargs):
         vector, unflatten = flatten(x0)
 
-        def flat_grad(x: Any, i: int) -> Any:
+        def flat_grad(x, i):
             return flatten(grad(unflatten(x), i))[0]
 
-        def flat_callback(x: Any, i: int, g: Any) -> None:
-            callback(unflatten(x), i, unflatten(g))  # type: ignore[misc]
+        def flat_callback(x, i, g):
+            callback(unflatten(x), i, unflatten(g))
 
         return unflatten(optimize(
             flat_grad, vector, flat_callback if callback else None, *args, **kwargs))
@@ -46,10 +39,7 @@ def unflatten_optimizer(optimize: Callable) -> Callable:
 
 
 @unflatten_optimizer
-def sgd(
-    grad: Callable, x: Any, callback: Callable | None = None, num_iters: int = 200,
-    step_size: float = 0.1, mass: float = 0.9,
-) -> Any:
+def sgd(grad, x, callback=None, num_iters=200, step_size=0.1, mass=0.9):
     """Descend along the gradient, with momentum.
 
     Examples
@@ -69,10 +59,7 @@ def sgd(
 
 
 @unflatten_optimizer
-def rmsprop(
-    grad: Callable, x: Any, callback: Callable | None = None, num_iters: int = 100,
-    step_size: float = 0.1, gamma: float = 0.9, eps: float = 1e-8,
-) -> Any:
+def rmsprop(grad, x, callback=None, num_iters=100, step_size=0.1, gamma=0.9, eps=1e-8):
     """Descend along the gradient, divided by the root of its mean square.
 
     Examples
@@ -92,10 +79,7 @@ def rmsprop(
 
 
 @unflatten_optimizer
-def adam(
-    grad: Callable, x: Any, callback: Callable | None = None, num_iters: int = 100,
-    step_size: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
-) -> Any:
+def adam(grad, x, callback=None, num_iters=100, step_size=0.001, b1=0.9, b2=0.999, eps=1e-8):
     """Descend along the mean of the gradient, divided by the root of its mean square.
 
     Notes

@@ -1,14 +1,10 @@
 """Traces of functions: graphs of their calls, which run again without the functions."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from cytape.autograd.tracer import Node, trace
 from cytape.autograd.util import subvals, toposort
 from cytape.autograd.wrap_util import wraps
-
-__all__ = ["ConstGraphNode", "FullGraphNode", "const_graph", "const_graph_unary", "full_graph"]
 
 
 class ConstGraphNode(Node):
@@ -16,28 +12,25 @@ class ConstGraphNode(Node):
 
     __slots__ = ["parents", "partial_fun"]
 
-    def __init__(
-        self, value: Any, fun: Callable, args: tuple, kwargs: dict, parent_argnums: tuple,
-        parents: tuple,
-    ) -> None:
-        def partial_fun(partial_args: Any) -> Any:
+    def __init__(self, value, fun, args, kwargs, parent_argnums, parents):
+        def partial_fun(partial_args):
             return fun(*subvals(args, zip(parent_argnums, partial_args, strict=True)), **kwargs)
 
         args = subvals(args, [(argnum, None) for argnum in parent_argnums])  # frees the values
         self.parents = parents
         self.partial_fun = partial_fun
 
-    def initialize_root(self) -> None:
+    def initialize_root(self):
         """Set the parents of an argument's node, which has none."""
         self.parents = ()
 
 
-def const_graph_unary(fun: Callable) -> Callable:
+def const_graph_unary(fun):
     """Make a function of one argument run once, and repeat its calls of primitives afterwards."""
-    graph: list = []
+    graph = []
     to_trace = [fun]  # freed after its only call
 
-    def maybe_cached_fun(x: Any) -> Any:
+    def maybe_cached_fun(x):
         if graph:
             values = {graph[0]: x}
             for node in graph[1:]:
@@ -52,7 +45,7 @@ def const_graph_unary(fun: Callable) -> Callable:
     return maybe_cached_fun
 
 
-def const_graph(fun: Callable, *args: Any, **kwargs: Any) -> Callable:
+def const_graph(fun, *args, **kwargs):
     """Make a function run once, and repeat its calls of primitives afterwards.
 
     Parameters
@@ -89,20 +82,17 @@ class FullGraphNode(Node):
 
     __slots__ = ["recipe", "value"]
 
-    def __init__(
-        self, value: Any, fun: Callable, args: tuple, kwargs: dict, parent_argnums: tuple,
-        parents: tuple,
-    ) -> None:
+    def __init__(self, value, fun, args, kwargs, parent_argnums, parents):
         self.value = value
         self.recipe = (fun, args, kwargs, list(zip(parent_argnums, parents, strict=True)))
 
-    def initialize_root(self) -> None:
+    def initialize_root(self):
         """Set the value and the recipe of an argument's node."""
         self.value = None
         self.recipe = (lambda x: x, (), {}, [])
 
 
-def full_graph(fun: Callable, *args: Any, **kwargs: Any) -> FullGraphNode | None:
+def full_graph(fun, *args, **kwargs):
     """Return the last node of a function's trace, whose recipe refers to the nodes before it.
 
     Examples

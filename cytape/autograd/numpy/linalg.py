@@ -1,7 +1,5 @@
 """Linear algebra, differentiable: `cytape.numpy.linalg` with autograd's `eigh`."""
 
-from typing import Any
-
 import cytape.numpy as _functions
 from cytape.numpy import linalg as _linalg
 from cytape.numpy.linalg import *  # noqa: F403
@@ -12,12 +10,12 @@ __all__ = [*_linalg.__all__, "T"]
 _dot = _functions.matmul
 
 
-def T(x: Any) -> Any:
+def T(x):
     """Exchange the last two axes."""
     return _functions.swapaxes(x, -1, -2)
 
 
-def eigh(a: Any, UPLO: str = "L") -> Any:
+def eigh(a, UPLO="L"):
     """Return eigenvalues and eigenvectors, as `numpy.linalg.eigh`.
 
     The derivative is that of the elements that are read: those of one triangle.

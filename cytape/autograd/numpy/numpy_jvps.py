@@ -1,14 +1,10 @@
 """Helpers of users' forward rules."""
 
-from typing import Any
-
 import cytape.numpy as functions
 from cytape.autograd.numpy.numpy_vjps import match_complex
 
-__all__ = ["broadcast"]
 
-
-def broadcast(x: Any, target: Any) -> Any:
+def broadcast(x, target):
     """Repeat a tangent to the shape of the value that it belongs to.
 
     Examples

@@ -1,28 +1,12 @@
 """Helpers of users' reverse rules: sums over broadcast axes, choices between real and complex."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as onp
 
 import cytape.numpy as functions
-from cytape.autograd.core import SparseObject
 from cytape.autograd.numpy.numpy_wrapper import metadata
 
-__all__ = [
-    "balanced_eq", "match_complex", "nograd_functions", "repeat_to_match_shape", "replace_zero",
-    "unbroadcast", "unbroadcast_f", "untake",
-]  # fmt: skip
 
-nograd_functions = [getattr(functions, name) for name in (
-    "floor ceil round rint around fix trunc all any argmax argmin argpartition argsort argwhere "
-    "nonzero flatnonzero count_nonzero searchsorted sign ndim shape floor_divide logical_and "
-    "logical_or logical_not logical_xor isfinite isinf isnan isneginf isposinf allclose isclose "
-    "array_equal array_equiv greater greater_equal less less_equal equal not_equal iscomplexobj "
-    "iscomplex size isscalar isreal zeros_like ones_like result_type").split()]
-
-
-def unbroadcast(x: Any, target_meta: tuple, broadcast_idx: int = 0) -> Any:
+def unbroadcast(x, target_meta, broadcast_idx=0):
     """Sum a gradient over the axes along which its operand was repeated.
 
     Parameters
@@ -48,7 +32,7 @@ def unbroadcast(x: Any, target_meta: tuple, broadcast_idx: int = 0) -> Any:
     return x if is_complex or not functions.iscomplexobj(x) else functions.real(x)
 
 
-def unbroadcast_f(target: Any, f: Callable) -> Callable:
+def unbroadcast_f(target, f):
     """Make a reverse rule sum its gradients to the shape of the operand.
 
     Examples
@@ -60,7 +44,7 @@ def unbroadcast_f(target: Any, f: Callable) -> Callable:
     return lambda g: unbroadcast(f(g), meta)
 
 
-def match_complex(target: Any, x: Any) -> Any:
+def match_complex(target, x):
     """Return a gradient that is complex if and only if the operand is."""
     is_complex = functions.iscomplexobj(target)
     if is_complex == functions.iscomplexobj(x):
@@ -68,17 +52,17 @@ def match_complex(target: Any, x: Any) -> Any:
     return x + 0j if is_complex else functions.real(x)
 
 
-def replace_zero(x: Any, val: Any) -> Any:
+def replace_zero(x, val):
     """Return an array with a value in the place of zeros."""
     return functions.where(x, x, val)
 
 
-def balanced_eq(x: Any, z: Any, y: Any) -> Any:
+def balanced_eq(x, z, y):
     """Return 1 where `x` equals `z`, divided by 2 where it also equals `y`, else 0."""
     return (x == z) / (1.0 + (x == y))
 
 
-def repeat_to_match_shape(g: Any, shape: tuple, dtype: Any, axis: Any, keepdims: bool) -> tuple:
+def repeat_to_match_shape(g, shape, dtype, axis, keepdims):
     """Repeat the gradient of a reduction along the reduced axes.
 
     Returns
@@ -100,12 +84,3 @@ def repeat_to_match_shape(g: Any, shape: tuple, dtype: Any, axis: Any, keepdims:
     count = int(onp.prod(kept[axes]))
     kept[axes] = 1
     return functions.broadcast_to(functions.reshape(g, tuple(kept.tolist())), shape), count
-
-
-def untake(x: Any, idx: Any, vs: Any) -> SparseObject:
-    """Return the gradient of ``a[idx]``, given the space of `a`: zeros but for these elements."""
-    def mut_add(a: Any) -> Any:
-        onp.add.at(a, idx, x)
-        return a
-
-    return SparseObject(vs, mut_add)

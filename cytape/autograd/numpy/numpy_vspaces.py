@@ -92,5 +92,4 @@ for _type in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float
     VSpace.register(_type, _space_of)
 for _result in (_linalg.EigResult, _linalg.EighResult, _linalg.QRResult, _linalg.SlogdetResult,
                 _linalg.SVDResult):
-    VSpace.register(
-        _result, type(f"{_result.__name__}VSpace", (NamedTupleVSpace,), {"seq_type": _result}))
+    NamedTupleVSpace.register(_result)

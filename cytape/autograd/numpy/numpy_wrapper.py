@@ -1,7 +1,5 @@
 """Functions that differ from those of `cytape.numpy`, and autograd's helpers to wrap functions."""
 
-from typing import Any
-
 import numpy as _np
 
 import cytape.numpy as _functions
@@ -21,11 +19,11 @@ notrace_functions = [_np.ndim, _np.shape, _np.iscomplexobj, _np.result_type]
 _BOUNDS = ("a_min", "a_max", "min", "max")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name):
     return getattr(_functions, name)
 
 
-def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
+def where(condition, *args, **kwargs):
     """Choose elements, as `numpy.where`; return a list or a number if no argument is an array.
 
     Examples
@@ -40,13 +38,13 @@ def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
     return chosen.tolist()
 
 
-def _has_arrays(x: Any) -> bool:
+def _has_arrays(x):
     if isinstance(x, (list, tuple)):
         return any(map(_has_arrays, x))
     return isinstance(x, (ndarray, _np.generic, Tensor))
 
 
-def clip(a: Any, *args: Any, **kwargs: Any) -> Any:
+def clip(a, *args, **kwargs):
     """Limit values to an interval, as `numpy.clip`; the derivative is 0 at the bounds.
 
     Examples
@@ -64,7 +62,7 @@ def clip(a: Any, *args: Any, **kwargs: Any) -> Any:
     return _functions.where(inside, clipped, stop_gradient(clipped))
 
 
-def wrap_intdtype(cls: type) -> type:
+def wrap_intdtype(cls):
     """Make a type like one of NumPy's integer types, whose call takes tensors, too."""
     return _Integers(cls.__name__, (cls,), {})
 
@@ -80,7 +78,7 @@ class _Integers(type):
         return issubclass(other, cls.__base__)
 
 
-def wrap_namespace(old: dict, new: dict) -> None:
+def wrap_namespace(old, new):
     """Copy the names of a module; functions become primitives, to be given derivatives.
 
     Examples
@@ -91,7 +89,7 @@ def wrap_namespace(old: dict, new: dict) -> None:
     >>> names["sin"](1.0) == math.sin(1.0), names["pi"] == math.pi
     (True, True)
     """
-    wrapped: dict[int, Any] = {}  # by the object's id: conj and conjugate stay one function
+    wrapped = {}  # by the object's id: conj and conjugate stay one function
     for name, value in old.items():
         if id(value) not in wrapped:
             if value in notrace_functions:
@@ -105,17 +103,17 @@ def wrap_namespace(old: dict, new: dict) -> None:
         new[name] = wrapped[id(value)]
 
 
-def array_from_args(array_args: tuple, array_kwargs: dict, *args: Any) -> Any:
+def array_from_args(array_args, array_kwargs, *args):
     """Return the array of some arrays or numbers."""
     return _functions.array(list(args), *array_args, **array_kwargs)
 
 
-def concatenate_args(axis: int, *args: Any) -> Any:
+def concatenate_args(axis, *args):
     """Join arrays along an axis."""
     return _functions.concatenate(args, axis)
 
 
-def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def make_diagonal(D, offset=0, axis1=0, axis2=1):
     """Return the matrices whose diagonals are the last axis of an array.
 
     Examples
@@ -130,7 +128,7 @@ def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> An
     return _functions.where(_np.eye(D.shape[-1], dtype=bool), D[..., None], 0.0)
 
 
-def metadata(A: Any) -> tuple:
+def metadata(A):
     """Return the shape, the number of axes and the dtype of an array, and whether it is complex."""
     shape = _functions.shape(A)
     return shape, len(shape), _functions.result_type(A), _functions.iscomplexobj(A)
