@@ -229,6 +229,13 @@ def seen(structure, observed):
         lambda x: x.seen(observed) if type(x) is _Kept else x, structure)
 
 
+def flattened(args, argnums, gradients):
+    """Return per leaf of arguments its gradient, None where there is none."""
+    found = dict(zip(argnums, gradients, strict=True))
+    return [gradient for i, arg in enumerate(args) for gradient in (
+        len(flatten(arg)) * [None] if found.get(i) is None else flatten_up_to(arg, found[i]))]
+
+
 class Call:
     """A call of a primitive that recorders track."""
 
@@ -257,6 +264,7 @@ class Call:
                 {n for n, is_needed in zip(self.argnum_of, needed, strict=True) if is_needed}))
             found = self.op.gradients(argnums, seen(self.ans, observed),
                                       seen(self.args, observed), self.kwargs, g)
+            found = flattened(self.args, argnums, found)
             return [_given(kept, x) for kept, x in zip(flatten(self.args), found, strict=True)
                     if type(kept) is _Kept]
 
@@ -305,7 +313,7 @@ def _call_in_graph(op, args, kwargs):
             given = seen(xs)
             ans = op(*given, **kwargs)
             found = op.gradients(argnums, ans, given, kwargs, pack_sequence_as(ans, gradients))
-            return [g for g, x in zip(found, flatten(args), strict=True)
+            return [g for g, x in zip(flattened(args, argnums, found), flatten(args), strict=True)
                     if isinstance(x, Tensor)]
 
         return called(*xs), grad_fn
@@ -346,6 +354,7 @@ class primitive(PrimitiveOp):
     def __init__(self, fun):
         super().__init__(getattr(fun, "__name__", type(fun).__name__), fun)
         functools.update_wrapper(self, fun, updated=())
+        self.box_types = Box.types
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
@@ -374,17 +383,11 @@ class primitive(PrimitiveOp):
         return call.record(map_structure(boxed, ans), tokens)
 
     def gradients(self, argnums, ans, args, kwargs, g):
-        """Return per leaf of the arguments its gradient by the user's rule; None: it has none."""
+        """Return the gradients of arguments by the user's rule, in cytape's convention."""
         if self.vjps is None:
             raise self.not_defined(argnums)
-        found = dict(zip(
-            argnums, self.vjps(argnums, ans, args, kwargs)(conjugated(g)), strict=True))
-        leaves = []
-        for i, arg in enumerate(args):
-            gradient = found.get(i)
-            leaves += [None] * len(flatten(arg)) if gradient is None else (
-                flatten_up_to(arg, gradient))
-        return [conjugated(self.dense(x)) for x in leaves]
+        return [map_structure(lambda x: conjugated(self.dense(x)), gradient)
+                for gradient in self.vjps(argnums, ans, args, kwargs)(conjugated(g))]
 
     @staticmethod
     def dense(gradient):

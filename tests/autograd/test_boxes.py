@@ -121,6 +121,11 @@ def test_second_derivatives_through_a_users_class():
     assert norm(1.0) == 34 and cytape.grad(norm)(1.0) == 34
 
 
+def test_forward_mode_through_a_users_class_is_refused():
+    with pytest.raises(NotImplementedError, match="values of users' classes: use reverse mode"):
+        cytape.jvp(lambda a: (F * a)(2.0), (1.0,), (1.0,))
+
+
 def test_nothing_is_left_of_gradients_of_users_classes():
     def run():
         make_vjp(lambda f: f(2.0), F)[0](1.0)

@@ -6,21 +6,22 @@ Python subclass does all others, and those that a graph records.
 
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.op_store cimport is_known
 from cytape.core.vspace cimport BackwardCall, OpType
 from cytape.ops.calls.dispatch cimport (
     dense_value, give, input_ref, owned, release_objects, restored, saved_output_ref)
 from cytape.ops.calls.tangents cimport follow
-from cytape.ops.engine.tape_entry cimport items_of, record
+from cytape.ops.engine.tape_entry cimport enter, items_of
+from cytape.tensor.nest cimport flatten
 from cytape.tensor.recording.state cimport (
     Counts, Recorder, accumulating, counts, observed, recording)
 from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.values.spec cimport Spec, spec_of, spec_of_array
 from cytape.tensor.values.value cimport (
     Value, array_of, copy_of_array, is_symbolic, new_id, new_value, value_of_array)
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from numpy cimport ndarray
 
 import numpy as np
@@ -30,6 +31,8 @@ cnp.import_array()
 cdef extern from "Python.h":
     object PyObject_Call(object function, object args, PyObject* kwargs)
     object PyObject_Vectorcall(object function, PyObject** args, size_t n, PyObject* names)
+    int PySet_Discard(PyObject* set, PyObject* item)
+    void PyObject_GC_UnTrack(void* object)
     ctypedef struct PyTupleObject:
         PyObject** ob_item
 
@@ -39,6 +42,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef enum:
     MOST_ARGUMENTS = 63
     MOST_TENSORS = 8
+    SIMPLE, OPAQUE, BOXES  # kinds of arguments
 
 cdef Counts* recorders = counts()
 cdef object float64 = np.float64
@@ -47,9 +51,14 @@ cdef frozenset PLAIN = frozenset(
     (float, int, bool, complex, str, type(None), np.ndarray, np.float64))
 
 
-cdef bint is_plain(x) except -1:
-    """Return whether an argument certainly contains no tensor, and the rules get it as it is."""
-    return type(x) in PLAIN or isinstance(x, np.generic)
+cdef int kind_of(x, set box_types) except -1:
+    """Return whether an argument has no reference to other objects, no boxes, or boxes."""
+    if type(x) in PLAIN or isinstance(x, np.generic):
+        return SIMPLE
+    for leaf in flatten(x):
+        if isinstance(leaf, Tensor) or type(leaf) in box_types:
+            return BOXES
+    return OPAQUE
 
 
 cdef object plain_of(Value value):
@@ -94,11 +103,19 @@ cdef inline bint is_new(PyObject* x) noexcept:
         cnp.PyArray_CHKFLAGS(<ndarray>x, cnp.NPY_ARRAY_OWNDATA))
 
 
+cdef void release_call(void** refs, int32_t n_refs, object keeper) noexcept:
+    cdef PyObject* calls = <PyObject*>keeper
+    if refs[n_refs - 1] != NULL:  # the keeper is None after the garbage collector cleared the tape
+        if keeper is not None:
+            PySet_Discard(calls, <PyObject*>refs[n_refs - 2])
+        refs[n_refs - 2] = NULL
+    release_objects(refs, n_refs, keeper)
+
+
 @cython.final
-@cython.no_gc
 @cython.freelist(64)
 cdef class PrimitiveCall:
-    """A recorded call: the op, which it keeps alive, and all that rules read."""
+    """A recorded call: all that rules read."""
 
     @property
     def argnums(self) -> tuple:
@@ -131,13 +148,14 @@ cdef class PrimitiveOp(Op):
     -----
     A subclass has these methods. ``call_in_general(args, kwargs)`` does any call; ``box_result(ans,
     args, kwargs)`` finishes one whose result is known. ``gradients(argnums, ans, args, kwargs, g)``
-    returns a list with the gradients of at least these arguments, at their positions, in cytape's
-    complex convention. ``dense(gradient)`` returns a gradient of a user's class as an array.
+    returns the list of these arguments' gradients, in cytape's complex convention.
+    ``dense(gradient)`` returns a gradient of a user's class as an array. ``box_types`` is the set
+    of the classes of boxes that are no tensors.
     """
 
     def __init__(self, str name, fun):
         self.op_type = OpType(name)
-        self.op_type.kind.release = release_objects
+        self.op_type.kind.release = release_call
         self.op_type.kind.owner = <void*>self
         self.stateful = True  # the function is called as often as the program says
         self.moving = self.kept.inputs = ~<uint64_t>0
@@ -186,18 +204,20 @@ cdef class PrimitiveOp(Op):
     def __call__(self, *args, **kwargs):
         cdef Py_ssize_t n = len(args), i
         cdef PyObject* inputs[MOST_TENSORS]
-        cdef PyObject* tail
         cdef PyObject* output
         cdef PrimitiveCall call
-        cdef int n_inputs = 0
+        cdef int n_inputs = 0, kind
+        cdef bint opaque = False
         cdef uint64_t tensors = 0
         cdef Value value
         cdef tuple plain
         if n > MOST_ARGUMENTS:
             return self.call_in_general(args, kwargs)
         for x in kwargs.values() if kwargs else ():
-            if not is_plain(x):
+            kind = kind_of(x, self.box_types)
+            if kind == BOXES:
                 return self.call_in_general(args, kwargs)
+            opaque |= kind == OPAQUE
         plain = PyTuple_New(n + 1)  # the first is the result
         for i in range(n):
             x = args[i]
@@ -208,8 +228,11 @@ cdef class PrimitiveOp(Op):
                 tensors |= <uint64_t>1 << i
                 n_inputs += 1
                 x = plain_of(value)
-            elif not is_plain(x):
-                return self.call_in_general(args, kwargs)
+            else:
+                kind = kind_of(x, self.box_types)
+                if kind == BOXES:
+                    return self.call_in_general(args, kwargs)
+                opaque |= kind == OPAQUE
             Py_INCREF(x)
             PyTuple_SET_ITEM(plain, i + 1, x)
         if kwargs:
@@ -238,28 +261,40 @@ cdef class PrimitiveOp(Op):
             Py_INCREF(ans)
             PyTuple_SET_ITEM(plain, 0, ans)
             call = PrimitiveCall.__new__(PrimitiveCall)
-            call.op, call.args, call.kwargs, call.tensors = self, plain, kwargs, tensors
+            call.args, call.kwargs, call.tensors, call.opaque = plain, kwargs, tensors, opaque
+            if not opaque:
+                PyObject_GC_UnTrack(<void*>call)
             n_inputs = 0
             for i in range(n):
                 if tensors >> i & 1:
                     inputs[n_inputs] = <PyObject*>(<Tensor>args[i]).held
                     n_inputs += 1
-            tail, output = <PyObject*>call, <PyObject*>value
+            output = <PyObject*>value
             result = new_tensor(value)
-            record(self, inputs, NULL, n_inputs, &output, 1, &tail, 1, True)
+            self.record(inputs, n_inputs, output, call, True)
             if accumulating() is not None:
                 follow(self, [<object>inputs[i] for i in range(n_inputs)], [value], {"call": call})
             return result
         return new_tensor(value)
 
-    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
-        call = attrs["call"]
-        cdef PyObject* tail = <PyObject*>call
-        return record(self, items_of(inputs), NULL, <int>len(inputs), items_of(outputs), 1, &tail,
-                      1, False)
+    cdef int record(self, PyObject** inputs, int n, PyObject* output, PrimitiveCall call,
+                    bint is_new) except -1:
+        """Record a call. If it is opaque, the keeper of a tape owns it, the entry does not."""
+        cdef PyObject* tail[3]
+        cdef Recorder tape
+        tail[0], tail[1] = <PyObject*>self, <PyObject*>call
+        tail[2] = <PyObject*>None if call.opaque else NULL
+        for tape in recording() or ():
+            if enter(tape, self, inputs, NULL, n, &output, 1, tail, 3, is_new) and call.opaque:
+                if tape.keeper is None:
+                    tape.keeper = set()
+                tape.keeper.add(call)
+                Py_DECREF(call)
+        return 0
 
-    cdef object tail_of(self, dict attrs):
-        return attrs["call"]
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        return self.record(items_of(inputs), <int>len(inputs), items_of(outputs)[0],
+                           attrs["call"], False)
 
     cdef bint has_jvp(self) noexcept:
         return self.jvps is not None
@@ -276,13 +311,13 @@ cdef class PrimitiveOp(Op):
         return [self.jvps(argnums, list(directions), seen[0], seen[1:], call.kwargs)]
 
     cdef int backward(self, BackwardCall* call) except -1:
-        cdef PrimitiveCall recorded = <PrimitiveCall>call.refs[call.n_refs - 1]
+        cdef PrimitiveCall recorded = <PrimitiveCall>call.refs[call.n_refs - 2]
         cdef bint plain = not observed()
         cdef int i, argnum = 0
         cdef PyObject* g
-        if not plain or self.makers is None or any_is_complex(call):
+        if not plain or self.makers is None:
             return self.backward_in_general(call, recorded, plain)
-        seed = plain_of(dense_value(<object>call.output_gradients[0]))
+        seed = conjugate(plain_of(dense_value(<object>call.output_gradients[0])))
         g = <PyObject*>seed
         for i in range(call.n_inputs):
             while not recorded.tensors >> argnum & 1:
@@ -301,14 +336,15 @@ cdef class PrimitiveOp(Op):
         cdef int i
         cdef list inputs = [<object>input_ref(call, i) for i in range(call.n_inputs)]
         cdef tuple seen = recorded.seen(inputs, <object>saved_output_ref(call), plain)
-        cdef tuple argnums = recorded.argnums
         cdef Value upstream = dense_value(<object>call.output_gradients[0])
+        cdef list needed = [i for i in range(call.n_inputs) if call.needed[i]]
+        cdef tuple argnums = recorded.argnums
         found = self.gradients(
-            tuple([argnum for i, argnum in enumerate(argnums) if call.needed[i]]), seen[0],
-            seen[1:], recorded.kwargs, plain_of(upstream) if plain else restored(upstream, False))
-        for i, argnum in enumerate(argnums):
-            if call.needed[i]:
-                self.take(call, i, found[argnum])
+            tuple([argnums[i] for i in needed]), seen[0], seen[1:], recorded.kwargs,
+            plain_of(upstream) if plain else restored(upstream, False))
+        for i, gradient in zip(needed, found):
+            give(self, call, i, gradient.copy() if type(gradient) is ndarray
+                 and cnp.PyArray_ISWRITEABLE(gradient) else gradient)
         return 0
 
     cdef int take(self, BackwardCall* call, int i, found) except -1:
@@ -318,8 +354,10 @@ cdef class PrimitiveOp(Op):
             call.input_gradients[i] = owned(value_of_scalar(found))
             return 0
         if type(found) is not ndarray:
-            return give(self, call, i, self.dense(found))
-        if is_new(<PyObject*>found) and not observed():
+            return give(self, call, i, conjugate(self.dense(found)))
+        if cnp.PyArray_ISCOMPLEX(found):
+            return give(self, call, i, conjugate(found))
+        if is_new(<PyObject*>found):
             value = value_of_new(found)
             if value.spec is (<Value>input_ref(call, i)).spec:
                 call.input_gradients[i] = owned(value)
@@ -327,13 +365,8 @@ cdef class PrimitiveOp(Op):
         return give(self, call, i, found.copy() if cnp.PyArray_ISWRITEABLE(found) else found)
 
 
-cdef bint any_is_complex(BackwardCall* call) noexcept:
-    """Return whether a gradient must be conjugated before or after the user's rule."""
-    cdef int i
-    for i in range(call.n_outputs + call.n_inputs):
-        spec = <object>call.refs[i]
-        if type(spec) is Value:
-            spec = (<Value>spec).spec
-        if cnp.PyTypeNum_ISCOMPLEX((<Spec>spec).type_num):
-            return True
-    return False
+cdef object conjugate(x):
+    """Return the complex conjugate of a plain value: autograd's gradients are the conjugates."""
+    if type(x) is ndarray:
+        return x.conjugate() if cnp.PyArray_ISCOMPLEX(x) else x
+    return x.conjugate() if isinstance(x, (complex, np.complexfloating)) else x

@@ -124,3 +124,43 @@ def test_an_op_that_its_function_and_its_rule_call_is_collected():
     found = run()
     gc.collect()
     assert found() is None
+
+
+class Model:
+    @primitive
+    def scaled(self, x):
+        return 2 * x
+
+
+defvjp(Model.scaled, None, lambda ans, self, x: lambda g: 2 * g)
+
+
+@each("n_tapes", [1, 2])
+def test_a_tape_among_the_arguments_is_collected(n_tapes):
+    def run():
+        model, x = Model(), cytape.constant(1.0)
+        model.tapes = [cytape.GradientTape(persistent=True) for _ in range(n_tapes)]
+        for tape in model.tapes:
+            tape.__enter__()
+            tape.watch(x)
+        y = model.scaled(model.scaled(x))
+        for tape in reversed(model.tapes):
+            tape.__exit__(None, None, None)
+        assert [float(tape.gradient(y, x)) for tape in model.tapes] == [4] * n_tapes
+        return weakref.ref(model)
+
+    found = run()
+    gc.collect()
+    assert found() is None
+
+
+def test_other_arguments_live_as_long_as_the_entry():
+    model = Model()
+    found = weakref.ref(model)
+    vjp, _ = make_vjp(lambda x, model=model: model.scaled(x), 1.0)
+    del model
+    gc.collect()
+    assert found() is not None and vjp(1.0) == 2
+    del vjp
+    gc.collect()
+    assert found() is None
