@@ -111,10 +111,10 @@ def _value_and_gradient(fun, args, kwargs, argnum, check):
     return value, arrays_out, export(map_structure(convention, call.gradients(targets)), arrays_out)
 
 
-def _require_scalar(value):
+def _require_scalar(value, name="Grad"):
     if vspace(value).size != 1:
         raise TypeError(
-            "Grad only applies to real scalar-output functions. "
+            f"{name} only applies to real scalar-output functions. "
             "Try jacobian, elementwise_grad or holomorphic_grad.")
 
 
@@ -172,7 +172,8 @@ def value_and_grad(fun, args, kwargs, argnum):
     >>> float(value), gradient
     (5.0, array([2., 4.]))
     """
-    value, arrays_out, gradient = _value_and_gradient(fun, args, kwargs, argnum, _require_scalar)
+    value, arrays_out, gradient = _value_and_gradient(
+        fun, args, kwargs, argnum, lambda value: _require_scalar(value, "value_and_grad"))
     return export(value, arrays_out), gradient
 
 
@@ -247,8 +248,8 @@ def jacobian(fun, args, kwargs, argnum):
             f"Jacobian only applies to functions that return one array, got a "
             f"{type(target).__name__}. Join several by numpy.stack or numpy.concatenate.")
     if not isinstance(target, Tensor) or not call.knows(target):
+        shape = vspace(target).shape
         warnings.warn("Output seems independent of input.", stacklevel=2)
-        shape = functions.shape(target)
         return map_structure(lambda leaf: np.zeros(shape + functions.shape(leaf)), x)
     require_real_for_real(fun, call, target)
     convention = _convention(call, target.dtype)

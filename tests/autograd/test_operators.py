@@ -12,7 +12,7 @@ import cytape
 import cytape.autograd.numpy as anp
 from cytape import autograd
 from cytape.autograd import differential_operators, grad, make_vjp, wrap_util
-from cytape.autograd.extend import defvjp, primitive
+from cytape.autograd.extend import Box, VSpace, defvjp, primitive
 
 A = np.arange(6.0).reshape(2, 3) / 7 + 0.1
 X = np.array([0.3, -0.2, 0.7])
@@ -187,7 +187,8 @@ def test_complex_gradients_are_conjugates_of_those_of_cytape():
 
 @pytest.mark.parametrize("operator, f, x, message", [
     (grad, vector, X, "^Grad only applies to real scalar-output functions. Try jacobian,"),
-    (autograd.value_and_grad, vector, X, "scalar-output functions. Try jacobian"),
+    (autograd.value_and_grad, vector, X, "^value_and_grad only applies to real scalar-output"),
+    (autograd.jacobian, lambda x: None, X, "^Can't find vector space for value None"),
     (grad, lambda z: z**2, 1j, "Grad only applies to real scalar-output"),
     (grad, lambda x: anp.sum(x) > 0, X, "Can't find vector space for value"),
     (grad, lambda x: None, X, "Can't find vector space for value None"),
@@ -341,11 +342,53 @@ def test_a_checkpointed_function_repeats_its_random_draws():
     close(autograd.hessian(autograd.checkpoint(scalar))(X), HESSIAN)
 
 
-def test_values_of_users_classes():
-    class Vector(list):
-        pass
+class Series:
+    def __init__(self, coefficients):
+        self.coefficients = coefficients
 
-    close(grad(lambda p: p[0] * p[1])(Vector([2.0, 3.0])), [3.0, 2.0])
+
+class SeriesBox(Box):
+    def __call__(self, x):
+        return evaluate(self, x)
+
+
+class SeriesSpace(VSpace):
+    def __init__(self, value):
+        self.size = len(value.coefficients)
+
+    def zeros(self):
+        return Series(np.zeros(self.size))
+
+    def _add(self, x, y):
+        return Series(x.coefficients + y.coefficients)
+
+    def _scalar_mul(self, x, a):
+        return Series(x.coefficients * a)
+
+
+@primitive
+def evaluate(series, x):
+    return np.polyval(series.coefficients, x)
+
+
+SeriesBox.register(Series)
+SeriesSpace.register(Series)
+defvjp(evaluate, lambda ans, series, x: lambda g: Series(g * np.vander([x], 3)[0]),
+       lambda ans, series, x: lambda g: g * anp.polyval(anp.polyder(series.coefficients), x))
+
+
+@pytest.mark.parametrize("operator", [
+    grad, lambda f, n: lambda *x: autograd.value_and_grad(f, n)(*x)[1], autograd.elementwise_grad,
+    lambda f, n: lambda *x: make_vjp(f, n)(*x)[0](1.0)])
+def test_values_of_users_classes(operator):
+    series = Series(np.array([1.0, 2.0, 3.0]))
+    close(operator(lambda s: s(2.0) ** 2, 0)(series).coefficients, 22 * np.array([4.0, 2.0, 1.0]))
+    gs, gx = operator(lambda s, x: s(x) * x, (0, 1))(series, 2.0)
+    close(gs.coefficients, [8.0, 4.0, 2.0])
+    close(gx, 11.0 + 2 * 6.0)
+    found = operator(lambda p: p["s"](1.0) * anp.sum(p["x"]), 0)({"s": series, "x": X})
+    close(found["s"].coefficients, np.full(3, np.sum(X)))
+    close(found["x"], np.full(3, 6.0))
 
 
 def test_primitives_get_plain_arrays_in_first_order():
