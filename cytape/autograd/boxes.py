@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.custom.custom_gradient import custom_gradient, stop_gradient
-from cytape.autodiff.custom.custom_jvp import custom_jvp
+from cytape.autodiff.custom.custom_gradient import stop_gradient
+from cytape.autodiff.custom.primitive_in_graph import (
+    call_in_graph,
+    directions,
+    flattened,
+    observing,
+)
 from cytape.autodiff.custom.primitive_op import PrimitiveOp
 from cytape.numpy import conjugate
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
-from cytape.tensor.recording.state import anybody_records, possible_gradient_types
+from cytape.tensor.nest import flatten, map_structure, pack_sequence_as
+from cytape.tensor.recording.state import possible_gradient_types
 from cytape.tensor.tensor import Tensor, data_of, restored, tensor_of, without_handle
 from cytape.tensor.tensor_methods import install_methods
 from cytape.tensor.variable import Variable
@@ -181,11 +186,6 @@ class _Pending(local):
 pending = _Pending()
 
 
-def observing(tensors):
-    """Return whether rules must compute with tensors, because their results are tracked."""
-    return anybody_records() or graph_for(tensors) is not None
-
-
 class SparseObject:
     """A gradient that is added in place, say of an indexed array.
 
@@ -229,13 +229,6 @@ def seen(structure, observed):
         lambda x: x.seen(observed) if type(x) is _Kept else x, structure)
 
 
-def flattened(args, argnums, gradients):
-    """Return per leaf of arguments its gradient, None where there is none."""
-    found = dict(zip(argnums, gradients, strict=True))
-    return [gradient for i, arg in enumerate(args) for gradient in (
-        len(flatten(arg)) * [None] if found.get(i) is None else flatten_up_to(arg, found[i]))]
-
-
 class Call:
     """A call of a primitive that recorders track."""
 
@@ -272,9 +265,8 @@ class Call:
 
     def jvp(self, *tangents):
         """Return the tangents of the results."""
-        observed, remaining = observing(tangents), iter(tangents)
-        moving = map_structure(
-            lambda x: next(remaining) if type(x) is _Kept else x, self.args)
+        observed = observing(tangents)
+        moving = directions(self.args, lambda x: type(x) is _Kept, tangents)
         argnums = tuple(sorted(set(self.argnum_of)))
         gs = [moving[i] if observed else map_structure(getval, moving[i]) for i in argnums]
         return flatten(self.op.jvps(
@@ -287,46 +279,6 @@ def _given(kept, gradient):
         return gradient
     pending.add(kept.pending_id(), gradient)
     return np.zeros(())
-
-
-def _call_in_graph(op, args, kwargs):
-    """Call a primitive with symbolic tensors, by a function with a custom derivative."""
-    def packed(xs):
-        remaining = iter(xs)
-        return map_structure(lambda x: next(remaining) if isinstance(x, Tensor) else x, args)
-
-    def seen(xs):
-        return packed(xs if observing(xs) else map(getval, xs))
-
-    def called(*xs):  # the error for symbolic tensors makes it an op that is called in each run
-        return map_structure(
-            convert_to_tensor, op.fun(*packed([data_of(x)[()] for x in xs]), **kwargs))
-
-    def rule(primals, tangents):
-        given = seen(primals)
-        ans = op(*given, **kwargs)
-        gs = packed(tangents)
-        return ans, op.jvps(argnums, [gs[i] for i in argnums], ans, given, kwargs)
-
-    def with_gradient(*xs):
-        def grad_fn(*gradients):
-            given = seen(xs)
-            ans = op(*given, **kwargs)
-            found = op.gradients(argnums, ans, given, kwargs, pack_sequence_as(ans, gradients))
-            return [g for g, x in zip(flattened(args, argnums, found), flatten(args), strict=True)
-                    if isinstance(x, Tensor)]
-
-        return called(*xs), grad_fn
-
-    called.__name__ = with_gradient.__name__ = op.name
-    argnums = tuple([
-        i for i, arg in enumerate(args) if any(isinstance(x, Tensor) for x in flatten(arg))])
-    if op.vjps is None and op.jvps is not None:
-        fun = custom_jvp(called)
-        fun.defjvp(rule)
-    else:
-        fun = custom_gradient(with_gradient)
-    return fun(*[x for x in flatten(args) if isinstance(x, Tensor)])
 
 
 class primitive(PrimitiveOp):
@@ -369,7 +321,7 @@ class primitive(PrimitiveOp):
         if not tokens:
             return self.fun(*args, **kwargs)
         if graph_for(tokens) is not None:
-            return _call_in_graph(self, args, kwargs)
+            return call_in_graph(self, args, kwargs)
         return self.box_result(self.fun(*map_structure(getval, args), **kwargs), args, kwargs)
 
     def box_result(self, ans, args, kwargs):

@@ -12,7 +12,8 @@ from cytape.autodiff.transform_arguments import as_array
 from cytape.autograd import boxes
 from cytape.autograd.boxes import SparseObject, vspace
 from cytape.autograd.tracer import Box, Node, getval, isbox, trace
-from cytape.numpy import astype, broadcast_to, real, reshape
+from cytape.numpy import broadcast_to, reshape
+from cytape.ops.adjoints.conform import cast
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
 from cytape.tensor.recording.state import possible_gradient_types
@@ -108,11 +109,9 @@ def _seed(end, gradient):
         boxes.pending.add(token.id, gradient)
         return tensor_of(np.zeros(()))
     seed = boxes.conjugated(convert_to_tensor(gradient))
-    if seed.dtype.kind == "c" and token.dtype.kind != "c":
-        seed = real(seed)
     if seed.shape != token.shape:
         seed = (reshape if seed.size == token.size else broadcast_to)(seed, token.shape)
-    return astype(seed, token.dtype)
+    return cast(seed, token.dtype)
 
 
 def make_jvp(fun, x):
@@ -141,7 +140,7 @@ def make_jvp(fun, x):
 
     def jvp(g):
         directions = pack_sequence_as(x, [
-            astype(convert_to_tensor(tangent), _dtype_of_source(leaf))
+            cast(convert_to_tensor(tangent), _dtype_of_source(leaf))
             for tangent, leaf in zip(flatten_up_to(x, g), flatten(x), strict=True)])
         value, tangent, _ = pushed(fun, (x,), 0, directions, quiet=True)
         if tangent is None:
@@ -425,18 +424,13 @@ defvjp(
 
 # ---- methods that autograd deprecated
 
-_DEPRECATION = """
-The {} method is deprecated. See the update guide and tutorial:
-https://github.com/HIPS/autograd/blob/master/docs/updateguide.md
-https://github.com/HIPS/autograd/blob/master/docs/tutorial.md"""
-
 
 class primitive(boxes.primitive):  # noqa: D101
     __doc__ = boxes.primitive.__doc__
 
     def _add_rule(self, method, argnum, maker):
         if method != "defgrad":
-            warnings.warn(_DEPRECATION.format(method), stacklevel=3)
+            warnings.warn(f"The {method} method is deprecated: use autograd.extend", stacklevel=3)
         rules = self.__dict__.setdefault("_rules", {})
         rules[argnum] = maker
         defvjp(self, *rules.values(), argnums=list(rules))

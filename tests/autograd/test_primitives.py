@@ -1,5 +1,8 @@
 """Functions with users' rules of derivatives, in each transform."""
 
+import functools
+import pickle
+
 import numpy as onp
 import pytest
 
@@ -167,6 +170,17 @@ def test_forward_mode_uses_the_rule_of_forward_mode():
     only_forward = primitive(lambda x: x**2)
     defjvp(only_forward, lambda g, ans, x: 2 * x * g)
     assert make_jvp(only_forward, 3.0)(1.0) == (9, 6)
+
+
+def test_constant_parts_of_a_container_do_not_move():
+    weighted = primitive(lambda pair: pair[0] ** 2 * pair[1])
+    defjvp(weighted, lambda g, ans, pair: 2 * pair[0] * pair[1] * g[0] + pair[0] ** 2 * g[1])
+    assert make_jvp(lambda x: weighted([x, 3.0]), 2.0)(1.0) == (12, 12)
+
+
+def test_primitives_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(cubed)) is cubed
+    assert cytape.grad(functools.partial(product, 2.0))(3.0) == 2
 
 
 def test_a_missing_rule_is_named_in_the_call():
