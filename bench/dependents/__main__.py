@@ -95,7 +95,7 @@ def sources_of(release):
 
 def run(suite, library, folder):
     """Run a suite; return its tests by name."""
-    results = HOME / f"results-{library}.jsonl"
+    results = HOME / f"{suite.name} on {library}.jsonl"
     results.unlink(missing_ok=True)
     paths = [HERE]
     if library == "cytape":  # a folder with the package alone

@@ -14,9 +14,11 @@ ROOT = Path(os.environ["DEPENDENTS_SOURCES"]) / "examples"
 NO_PROGRAMS = {"__init__", "data", "data_mnist"}
 EXAMPLES = sorted(path for path in ROOT.rglob("*.py") if path.stem not in NO_PROGRAMS)
 SHORTER = [  # replacements that reduce the number of iterations
-    (r"num_iters=\d+", "num_iters=30"), (r"num_iters = \d+", "num_iters = 30"),
+    (r"num_iters=\d+", "num_iters=100"), (r"num_iters = \d+", "num_iters = 100"),
     (r"num_epochs = \d+", "num_epochs = 1"), (r"range\(1000\)", "range(100)"),
-    (r"data_size=\d+", "data_size=50"), (r"timesteps = \d+", "timesteps = 5"),
+    (r"max_lines=60", "max_lines=5"), (r"data_size=\d+", "data_size=50"),
+    (r"timesteps = \d+", "timesteps = 3"),
+    (r"[\"']maxiter[\"']: [25]\d", "'maxiter': 5"),
 ]
 LIMIT = 120  # CPU seconds
 
@@ -51,7 +53,7 @@ def expired(*_):
 
 def shortened(minimize):
     def call(*args, options=None, **kwargs):
-        return minimize(*args, options={**(options or {}), "maxiter": 5}, **kwargs)
+        return minimize(*args, options=options or {"maxiter": 10}, **kwargs)
     return call
 
 

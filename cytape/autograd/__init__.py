@@ -40,6 +40,10 @@ class _Alias:
     def create_module(spec):
         module = _importlib.import_module(f"cytape.{spec.name}")
         spec.loader_state = module.__spec__  # importlib replaces it before `exec_module`
+        # Modules that it imported: else a later import of one would bind its name in the parent,
+        # where `flatten` of `autograd.misc` is a function.
+        for name in [name for name in _sys.modules if name.startswith("cytape.autograd.")]:
+            _sys.modules.setdefault(name.removeprefix("cytape."), _sys.modules[name])
         return module
 
     @staticmethod

@@ -54,6 +54,16 @@ assert autograd.inner.loads == 1
 """)
 
 
+def test_a_name_that_hides_a_module_stays(tmp_path):
+    """As in autograd, where `autograd.misc.flatten` is a function and a module."""
+    run(tmp_path, f"""{INSTALL}
+import autograd.misc
+from autograd.misc.flatten import flatten
+from autograd.misc import flatten as same
+assert same is flatten is autograd.misc.flatten and callable(flatten)
+""")
+
+
 def test_missing_and_broken_modules_raise_as_usual(tmp_path, room):
     run(tmp_path, f"""{room}{INSTALL}
 for name, missing in [('autograd.nothing', 'autograd.nothing'),
