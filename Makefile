@@ -52,10 +52,10 @@ bench-smoke: $(BUILT) $(TOOLS)  ## run every benchmark once, at its smallest siz
 	$(RUN) -m bench --smoke
 	$(RUN) -m bench.ops --smoke
 
-bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.* and the README's tables
+bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.* and tables of pages
 	$(PEERS)/bin/python -m bench.peers \
 	    --json docs/peers.json --markdown docs/peers.md --plot docs/peers.svg
-	$(RUN) -m bench.peers_in_readme docs/peers.json README.md
+	$(RUN) -m bench.peers_in_readme docs/peers.json README.md docs/from_autograd.md
 
 bench-ops: $(BUILT) $(PEERS)/installed  ## what the derivative of every op costs, with autograd beside; writes docs/op_prices.*
 	$(PEERS)/bin/python -m bench.ops --markdown docs/op_prices.md --plot docs/op_prices.svg
