@@ -385,8 +385,8 @@ def _transpose_back(op, g):
 
 
 def _transpose_batch(x, axes):
-    axes = range(x.ndim - 1, 0, -1) if axes is None else axis_in_batch(tuple(axes), x.ndim)
-    return transpose(x, (0, *axes))
+    axes = range(x.ndim - 1)[::-1] if axes is None else normalize_axis_tuple(axes, x.ndim - 1)
+    return transpose(x, (0, *[axis + 1 for axis in axes]))
 
 
 transpose_op = structural(

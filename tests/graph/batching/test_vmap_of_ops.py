@@ -62,6 +62,7 @@ def test_quantiles_whose_axes_come_first(q, axes):
     cnp.flip, lambda x: cnp.tile(x, (2, 3)), lambda x: cnp.roll(x, 2), cnp.tril,
     lambda x: cnp.repeat(x, 2), lambda x: cnp.diag(x, -2), lambda x: cnp.diag(cnp.outer(x, x), 1),
     lambda x: cnp.split(x, 3)[1], lambda x: cnp.pad(x, 2, constant_values=(1.0, 2.0)),
+    lambda x: cnp.transpose(x, 0), lambda x: x.transpose(-1),
 ])  # fmt: skip
 @each("way", [lambda f: f, cytape.function])
 def test_transposes_of_moves(f, way):
