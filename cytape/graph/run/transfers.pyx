@@ -377,6 +377,9 @@ cdef bint move_blocks(Transfer* it, char* array, char* part, const npy_intp* row
                       npy_intp count) noexcept nogil:
     """Move rows of each block; return False if places of READ or ADD are out of bounds."""
     cdef npy_intp _
+    if it.what == READ:
+        return copy_rows(part, it.job.count * it.job.row_bytes, array, it.job.blocks, rows, count,
+                         it.job.extent, it.job.row_bytes, RAISE)
     for _ in range(it.job.blocks):
         if not move(it, array, part, rows, count):
             return False
@@ -388,8 +391,6 @@ cdef bint move_blocks(Transfer* it, char* array, char* part, const npy_intp* row
 cdef inline bint move(Transfer* it, char* array, char* part, const npy_intp* rows,
                       npy_intp count) noexcept nogil:
     cdef npy_intp i, row_bytes = it.job.row_bytes
-    if it.what == READ:
-        return copy_rows(part, array, rows, count, it.job.extent, row_bytes, RAISE)
     if it.what == ADD:
         return add_rows(&it.job, array, part, rows, count)
     for i in range(count):
@@ -409,13 +410,10 @@ cdef int out_of_bounds(npy_intp place, int axis, npy_intp extent) noexcept with 
 
 cdef int move_known(const Transfer* it, char* source, char* target) noexcept nogil:
     cdef Scatter job = it.job
-    cdef npy_intp _
     job.terms, job.total = source, target
     if it.what == TAKE:
-        for _ in range(job.blocks):
-            copy_rows(job.total, job.terms, job.places, job.count, job.extent, job.row_bytes, RAISE)
-            job.total += job.count * job.row_bytes
-            job.terms += job.extent * job.row_bytes
+        copy_rows(target, job.count * job.row_bytes, source, job.blocks, job.places, job.count,
+                  job.extent, job.row_bytes, RAISE)
     elif it.what == CHOOSE:
         choose_items(target, source, it.itemsize, <const cnp.npy_bool*>it.marks, it.n_items,
                      job.count)

@@ -12,8 +12,9 @@ cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent
                    Mode mode)
 cdef bint are_places(part)  # a contiguous array of NumPy's integers for positions
 cdef bint repeats_one_item(ndarray array) noexcept  # by strides of zero
-# Rows of one block of memory; False if a place is out of bounds.
-cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_intp count,
-                    npy_intp extent, npy_intp row_bytes, Mode mode) noexcept nogil
+# The same in memory, where blocks of the result are `step` bytes apart; False: out of bounds.
+cdef bint copy_rows(char* out, npy_intp step, const char* data, npy_intp blocks,
+                    const npy_intp* places, npy_intp count, npy_intp extent, npy_intp row_bytes,
+                    Mode mode) noexcept nogil
 cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,
                      Mode mode) noexcept nogil

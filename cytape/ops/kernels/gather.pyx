@@ -178,24 +178,52 @@ cdef bint are_doubles(ndarray array) noexcept:
 cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent, ndarray places,
                    Mode mode):
     cdef const npy_intp* place = <const npy_intp*>cnp.PyArray_DATA(places)
-    cdef npy_intp count = cnp.PyArray_SIZE(places), row_bytes, _
+    cdef npy_intp count = cnp.PyArray_SIZE(places), row_bytes
     cdef Value out = new_value(spec)
-    cdef char* row = out.data
-    cdef bint inside = True
+    cdef bint inside
     if spec.size == 0:
         return out if count == 0 or extent > 0 and are_inside(place, count, extent, mode) else None
     row_bytes = spec.nbytes // (blocks * count)
     effort[0] += spec.nbytes
     with nogil:
-        for _ in range(blocks):
-            inside = inside and copy_rows(row, data, place, count, extent, row_bytes, mode)
-            row += count * row_bytes
-            data += extent * row_bytes
+        inside = copy_rows(out.data, count * row_bytes, data, blocks, place, count, extent,
+                           row_bytes, mode)
     return out if inside else None
 
 
-cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_intp count,
-                    npy_intp extent, npy_intp row_bytes, Mode mode) noexcept nogil:
+cdef bint copy_rows(char* out, npy_intp step, const char* data, npy_intp blocks,
+                    const npy_intp* places, npy_intp count, npy_intp extent, npy_intp row_bytes,
+                    Mode mode) noexcept nogil:
+    cdef npy_intp _
+    # To look at the places first pays if they are read several times.
+    cdef bint plain = blocks > 1 and row_bytes in (4, 8) and are_positions(places, count, extent)
+    for _ in range(blocks):
+        if not plain:
+            if not copy_block(out, data, places, count, extent, row_bytes, mode):
+                return False
+        elif row_bytes == 8:
+            pick(<int64_t*>out, <const int64_t*>data, places, count)
+        else:
+            pick(<int32_t*>out, <const int32_t*>data, places, count)
+        out += step
+        data += extent * row_bytes
+    return True
+
+
+ctypedef fused item:
+    int32_t
+    int64_t
+
+
+cdef inline void pick(item* out, const item* data, const npy_intp* places,
+                      npy_intp count) noexcept nogil:
+    cdef npy_intp i
+    for i in range(count):
+        out[i] = data[places[i]]
+
+
+cdef bint copy_block(char* out, const char* data, const npy_intp* places, npy_intp count,
+                     npy_intp extent, npy_intp row_bytes, Mode mode) noexcept nogil:
     cdef npy_intp i, place
     if mode == RAISE and row_bytes == 8:  # as for most
         for i in range(count):
@@ -214,6 +242,15 @@ cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_int
         else:
             memcpy(out + i * row_bytes, data + place * row_bytes, row_bytes)
     return True
+
+
+cdef bint are_positions(const npy_intp* places, npy_intp count, npy_intp extent) noexcept nogil:
+    """Return whether all places are counted from the beginning and within bounds."""
+    cdef npy_intp i
+    cdef size_t signs = 0  # sign bit: a place is not
+    for i in range(count):
+        signs |= <size_t>places[i] | (<size_t>extent - 1 - <size_t>places[i])
+    return <npy_intp>signs >= 0
 
 
 cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,

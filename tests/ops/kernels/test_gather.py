@@ -13,9 +13,10 @@ SHAPES = [((7,), 0), ((7, 3), 0), ((4, 5), 1), ((3, 4, 5), 1), ((3, 1), 0), ((3,
 @each("mode", ["raise", "wrap", "clip"])
 @each("shape, axis", SHAPES)
 @each("n", [(), (9,), (2, 3), (0,)])
-def test_as_numpy_takes(dtype, mode, shape, axis, n):
+@each("first", [0, -1])
+def test_as_numpy_takes(dtype, mode, shape, axis, n, first):
     x = RNG.integers(0, 100, shape).astype(dtype)
-    ends = (-shape[axis], shape[axis]) if mode == "raise" else (-30, 30)
+    ends = (first * shape[axis], shape[axis]) if mode == "raise" else (first * 30, 30)
     places = np.asarray(RNG.integers(*ends, n))
     found, expected = taken(x, places, axis, mode), np.take(x, places, axis, mode=mode)
     if expected.ndim == 0:
