@@ -529,3 +529,10 @@ def test_a_change_of_an_argument_that_is_returned_or_a_variable_draws_none():
         warnings.simplefilter("error")
         cytape.function(change_and_return)(np.ones(3))
         cytape.function(change)(cytape.Variable(np.ones(3)))
+
+
+@each("number", [np.float64, np.float32, np.int64, np.bool_])
+def test_a_number_of_numpy_is_an_argument(number):
+    f = cytape.function(lambda x: cnp.where(x, 2.0, 3.0))
+    assert [float(f(number(x))) for x in (0, 1)] == [3.0, 2.0]
+    assert f.experimental_get_tracing_count() == 1
