@@ -164,3 +164,17 @@ def test_other_arguments_live_as_long_as_the_entry():
     del vjp
     gc.collect()
     assert found() is None
+
+
+def test_rules_of_complex_functions_get_autograds_gradients():
+    op = with_rule(lambda z: z**2, lambda ans, z: lambda g: 2 * z * g)
+    for z in (1 + 2j, np.array([1 + 2j, 3j])):
+        assert np.all(make_vjp(op, z)[0](1j * np.ones_like(z)) == 2j * z)
+
+
+def test_rules_of_second_order_depend_on_the_result_and_the_arguments():
+    exponential = with_rule(np.exp, lambda ans, x: lambda g: g * ans)
+    product = with_rule(lambda x, y: x * y, lambda ans, x, y: lambda g: g * y,
+                        lambda ans, x, y: lambda g: g * x)
+    assert cytape.grad(cytape.grad(exponential))(1.0) == np.e
+    assert cytape.grad(cytape.grad(lambda x: product(x, exponential(x))))(0.0) == 2
