@@ -28,7 +28,8 @@ def test_other_numbers_are_put_in_their_places():
 
     report = {"results": [
         entry("gradient", 2.0, 30.0, 0.5, 50.0), entry("jvp", 1.0, 4.0, 4.0, 3.0),
-        entry("hvp", 5.0, 6.0, 6.0, 7.0), {**entry("gradient", 1.0, 1.0, 1.0, 4.0), "name": "short"},
+        entry("hvp", 5.0, 6.0, 6.0, 7.0),
+        {**entry("gradient", 1.0, 1.0, 1.0, 4.0), "name": "short"},
     ]}
     before = """# Readme
 

@@ -3,7 +3,6 @@
 import numpy as _np
 
 import cytape.numpy as _functions
-from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.autograd.tracer import Box, getval, notrace_primitive, primitive
 from cytape.tensor.tensor import Tensor
 
@@ -57,9 +56,12 @@ def clip(a, *args, **kwargs):
     bounds = [*args[:2], *[kwargs[name] for name in _BOUNDS if name in kwargs]]
     if not isinstance(a, Tensor) or any([isinstance(bound, Tensor) for bound in bounds]):
         return clipped
+    values = getval(clipped)
     inside = _functions.logical_and(*[
-        True if bound is None else clipped != bound for bound in bounds])
-    return _functions.where(inside, clipped, stop_gradient(clipped))
+        True if bound is None else values != bound for bound in bounds])
+    if not isinstance(inside, Tensor) and inside.all():
+        return clipped
+    return _functions.where(inside, clipped, values)
 
 
 def wrap_intdtype(cls):
