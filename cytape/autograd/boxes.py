@@ -136,10 +136,12 @@ def box_class(value):
 
 def vspace(value):
     """Return the vector space of a value; of a box, that of its value."""
-    maker = vspaces.get(type(value))
-    if maker is not None:
-        return maker(value)
-    if isbox(value):
+    kind = type(value)
+    if isinstance(value, Tensor):  # whose value may be unknown
+        kind = np.ndarray if value.ndim else value.dtype.type
+    if kind in vspaces:
+        return vspaces[kind](value)
+    if isbox(value) and not isinstance(value, Tensor):
         return vspace(getval(value))
     raise TypeError(f"Can't find vector space for value {value} of type {type(value)}. "
                     f"Valid types are {vspaces.keys()}")

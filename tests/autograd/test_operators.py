@@ -317,6 +317,14 @@ def test_the_same_in_functions_vmap_and_accumulators():
     close(tape.gradient(y, x), HESSIAN @ V)
 
 
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_operator_can_be_traced(name):
+    result, expected = RESULTS[name]
+    operator = getattr(differential_operators, name)
+    close(cytape.function(lambda x: result(operator, (x,), 0))(X), expected)
+    close(cytape.vmap(lambda x: result(operator, (x,), 0))(np.stack([X, X])), [expected] * 2)
+
+
 def test_variables():
     w = cytape.Variable(X)
     close(grad(scalar)(w), grad(scalar)(X))

@@ -208,6 +208,10 @@ def test_spaces_of_arrays():
     assert imaginary.iscomplex and not real.iscomplex and real != imaginary
     assert imaginary.randn().dtype == imaginary.ones().dtype == np.complex64
     assert vspace(cytape.constant([1j])) == vspace(np.ones(1) * 1j)
+    assert vspace(cytape.Variable([1.0])) == vspace(np.ones(1))
+    assert cytape.function(lambda x: x * vspace(x).size)(np.ones(3)).tolist() == [3.0] * 3
+    with pytest.raises(TypeError, match="Can't find vector space for value"):
+        vspace(cytape.constant(1))
     eigen = np.linalg.eigh(np.eye(2))
     assert type(vspace(eigen).zeros()) is type(eigen)
     assert all(type(vector) is type(eigen) for vector in vspace(eigen).standard_basis())

@@ -8,6 +8,7 @@ from numpy.linalg import _linalg
 import cytape.numpy as functions
 from cytape.autograd.builtins import NamedTupleVSpace
 from cytape.autograd.core import VSpace
+from cytape.tensor.tensor import Tensor
 
 __all__ = ["ArrayVSpace", "ComplexArrayVSpace"]
 
@@ -25,8 +26,8 @@ class ArrayVSpace(VSpace):
     units: tuple = (1,)
 
     def __init__(self, value):
-        value = np.asarray(value)
-        self.shape, self.dtype = value.shape, value.dtype
+        array = value if isinstance(value, Tensor) else np.asarray(value)
+        self.shape, self.dtype = array.shape, array.dtype
 
     @property
     def size(self):
