@@ -99,13 +99,13 @@ cdef class RecordedCall:
         """Return whether a result depends on the chosen arguments, by ops on the tape."""
         return is_known(self.recorder, tensor.held.id)
 
-    def knows_real_scalar(self) -> bool:
-        """Return whether the value is one real number that depends on arguments of its dtype."""
+    def knows_real_value(self) -> bool:
+        """Return whether the value is a real array that depends on arguments of its dtype."""
         cdef Tensor value, source
         if type(self.value) is not Tensor:
             return False
         value = <Tensor>self.value
-        if value.held.spec.size != 1 or not cnp.PyTypeNum_ISFLOAT(value.held.spec.type_num):
+        if not cnp.PyTypeNum_ISFLOAT(value.held.spec.type_num):
             return False
         for source in self.sources:
             if source.held.spec.type_num != value.held.spec.type_num:

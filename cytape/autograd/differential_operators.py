@@ -100,9 +100,11 @@ def _value_and_gradient(fun, args, kwargs, argnum, check):
         return value, False, pull_back(vspace(value).ones())
     call = RecordedCall(fun, args, kwargs, argnum, False, True)
     value, arrays_out = call.value, call.arrays_out
-    if call.knows_real_scalar():
+    is_real = call.knows_real_value()
+    if not is_real or value.size != 1:
+        check(value)
+    if is_real:
         return value, arrays_out, export(call.gradients([value]), arrays_out)
-    check(value)
     targets = [leaf for leaf in flatten(value) if isinstance(leaf, Tensor) and call.knows(leaf)]
     if not targets:
         warnings.warn("Output seems independent of input.", stacklevel=3)

@@ -32,7 +32,8 @@ def wraps(fun, namestr="{fun}", docstr="{doc}", **kwargs):
     """
     def named(f):
         f.__name__ = namestr.format(fun=get_name(fun), **kwargs)
-        f.__doc__ = docstr.format(fun=get_name(fun), doc=get_doc(fun), **kwargs)
+        doc = get_doc(fun) if "{doc}" in docstr else ""
+        f.__doc__ = docstr.format(fun=get_name(fun), doc=doc, **kwargs)
         return f
 
     return named

@@ -24,12 +24,13 @@ def unbroadcast(x, target_meta, broadcast_idx=0):
     array([[3., 3.]])
     """
     shape, ndim, _, is_complex = target_meta
-    while functions.ndim(x) > ndim:
+    found, n_axes, _, found_complex = metadata(x)
+    for _ in range(n_axes - ndim):
         x = functions.sum(x, axis=broadcast_idx)
-    if functions.shape(x) != shape:
+    if found != shape:
         repeated = tuple([axis for axis, extent in enumerate(shape) if extent == 1])
         x = functions.sum(x, axis=repeated, keepdims=True)
-    return x if is_complex or not functions.iscomplexobj(x) else functions.real(x)
+    return functions.real(x) if found_complex and not is_complex else x
 
 
 def unbroadcast_f(target, f):
@@ -46,8 +47,8 @@ def unbroadcast_f(target, f):
 
 def match_complex(target, x):
     """Return a gradient that is complex if and only if the operand is."""
-    is_complex = functions.iscomplexobj(target)
-    if is_complex == functions.iscomplexobj(x):
+    is_complex = metadata(target)[3]
+    if is_complex == metadata(x)[3]:
         return x
     return x + 0j if is_complex else functions.real(x)
 

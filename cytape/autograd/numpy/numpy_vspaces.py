@@ -85,7 +85,8 @@ class ComplexArrayVSpace(ArrayVSpace):
 
 
 def _space_of(value):
-    return (ComplexArrayVSpace if functions.iscomplexobj(value) else ArrayVSpace)(value)
+    dtype = value.dtype if isinstance(value, Tensor) else np.asarray(value).dtype
+    return (ComplexArrayVSpace if dtype.kind == "c" else ArrayVSpace)(value)
 
 
 for _type in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,

@@ -132,8 +132,8 @@ def make_diagonal(D, offset=0, axis1=0, axis2=1):
 
 def metadata(A):
     """Return the shape, the number of axes and the dtype of an array, and whether it is complex."""
-    shape = _functions.shape(A)
-    return shape, len(shape), _functions.result_type(A), _functions.iscomplexobj(A)
+    array = A if isinstance(A, Tensor) else _np.asarray(A)
+    return array.shape, array.ndim, array.dtype, array.dtype.kind == "c"
 
 
 def parse_einsum_input(*args):

@@ -19,7 +19,7 @@ cdef extern from "Python.h":
     int Py_EnterRecursiveCall(const char* where) except *  # other return values vary
     void Py_LeaveRecursiveCall()
 
-from functools import partial
+from functools import lru_cache, partial
 from inspect import cleandoc
 
 import numpy as np
@@ -231,8 +231,11 @@ cdef Tensor origin_of(x):
 cdef str documentation(Op op):
     """Return the text of `help` for an op: the beginning of its forward function's docstring."""
     doc = op.forward.__doc__
-    if doc is None:
-        return None
+    return None if doc is None else beginning(doc)
+
+
+@lru_cache  # transforms of an op read it
+def beginning(str doc):
     return (cleandoc(doc).partition("\n\nParameters\n")[0]
             + "\n\nWith a tensor among the arguments the result is a tensor.")
 
