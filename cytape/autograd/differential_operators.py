@@ -10,7 +10,6 @@ import numpy as np
 
 import cytape.numpy as functions
 from cytape.autodiff.functional import require_real_for_real
-from cytape.autodiff.jacobian_functional import jacfwd
 from cytape.autodiff.jacobian_rows import element_seeds, stack_rows
 from cytape.autodiff.recompute import recompute_grad
 from cytape.autodiff.recorded_call import RecordedCall
@@ -265,9 +264,10 @@ def jacobian(fun, args, kwargs, argnum):
 
 @nary
 def hessian(fun, args, kwargs, argnum):
-    """Make the function that computes the Hessian of a function, in forward over reverse mode.
+    """Make the function that computes the Hessian of a function, in reverse over reverse mode.
 
-    Parameters are those of `jacobian`. The result has the axes of the argument twice.
+    Parameters are those of `jacobian`. The result has the axes of the argument twice. It is not
+    computed in forward mode, as rules of users may cut the derivative in the upstream gradient.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def hessian(fun, args, kwargs, argnum):
     """
     numbers = (argnum,) if isinstance(argnum, int) else argnum
     args = subvals(args, [(i, map_structure(_as_floats, args[i])) for i in numbers])
-    return jacfwd(jacobian(fun, argnum), argnum)(*args, **kwargs)
+    return jacobian(jacobian(fun, argnum), argnum)(*args, **kwargs)
 
 
 def _as_floats(leaf):
@@ -425,7 +425,7 @@ def hessian_tensor_product(fun, argnum=0, argnums=None):
 
     def product(*args, **kwargs):
         *args, tensor = args
-        return make_jvp(grad(fun, number), number)(*args, **kwargs)(tensor)[1]
+        return make_vjp(grad(fun, number), number)(*args, **kwargs)[0](tensor)
 
     return product
 
