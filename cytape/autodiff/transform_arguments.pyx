@@ -263,8 +263,10 @@ cdef bint is_object(value) except -1:
 cpdef Tensor new_source(fun, position, value, bint as_float=False):
     """Return such a tensor, or raise if it can have no gradient.
 
-    as_float: integers and booleans become float64.
+    as_float: integers and booleans become float64, and objects of subclasses of arrays arrays.
     """
+    if as_float and isinstance(value, np.ndarray):
+        value = np.asarray(value)
     cdef Tensor tensor = new_tensor(fun, position, value)
     if as_float and not tensor.held.spec.trainable and tensor.dtype.kind in "biu":
         tensor = convert_to_tensor(tensor, np.dtype(float))

@@ -348,4 +348,4 @@ class primitive(PrimitiveOp):
         """Return a gradient as an array or an element of a user's vector space."""
         if type(gradient) is SparseObject:
             return gradient.mut_add(gradient.vs.zeros())
-        return gradient
+        return np.asarray(gradient) if isinstance(gradient, np.ndarray) else gradient

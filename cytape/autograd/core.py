@@ -14,7 +14,6 @@ from cytape.autograd.boxes import SparseObject, vspace
 from cytape.autograd.tracer import Box, Node, getval, isbox, trace
 from cytape.numpy import broadcast_to, reshape
 from cytape.ops.adjoints.conform import cast
-from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
 from cytape.tensor.recording.state import possible_gradient_types
 from cytape.tensor.tensor import Tensor, tensor_of
@@ -102,13 +101,17 @@ def _same(x):
     return x
 
 
+def _tensor(x):
+    return x if isinstance(x, Tensor) else tensor_of(np.array(x))
+
+
 def _seed(end, gradient):
     """Return the seed of a target, in its shape and dtype."""
     token = boxes.token_of(end)
     if end is not token:
         boxes.pending.add(token.id, gradient)
         return tensor_of(np.zeros(()))
-    seed = boxes.conjugated(convert_to_tensor(gradient))
+    seed = boxes.conjugated(_tensor(gradient))
     if seed.shape != token.shape:
         seed = (reshape if seed.size == token.size else broadcast_to)(seed, token.shape)
     return cast(seed, token.dtype)
@@ -140,7 +143,7 @@ def make_jvp(fun, x):
 
     def jvp(g):
         directions = pack_sequence_as(x, [
-            cast(convert_to_tensor(tangent), _dtype_of_source(leaf))
+            cast(_tensor(tangent), _dtype_of_source(leaf))
             for tangent, leaf in zip(flatten_up_to(x, g), flatten(x), strict=True)])
         value, tangent, _ = pushed(fun, (x,), 0, directions, quiet=True)
         if tangent is None:

@@ -8,7 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as np
 from cytape.autograd.boxes import pending
-from cytape.autograd.core import make_vjp, vspace
+from cytape.autograd.core import make_jvp, make_vjp, vspace
 from cytape.autograd.extend import Box, VSpace, defvjp, notrace_primitive, primitive
 from cytape.autograd.tracer import ArrayBox, getval, isbox, new_box
 from cytape.tensor.tensor import live_tensors
@@ -92,6 +92,23 @@ def test_new_boxes():
 def test_values_that_have_no_box_are_refused(x):
     with pytest.raises(TypeError, match="Can't differentiate w.r.t. type <class|object"):
         make_vjp(lambda x: 1.0, x)
+
+
+def test_subclasses_of_arrays_may_have_boxes():
+    class Own(onp.ndarray):
+        pass
+
+    class OwnBox(ArrayBox):
+        pass
+
+    OwnBox.register(Own)
+    try:
+        x = onp.array([1.0, 2.0]).view(Own)
+        assert list(make_vjp(lambda x: np.sum(x**2), x)[0](1.0)) == [2, 4]
+        assert make_jvp(lambda x: np.sum(x**2), x)(x) == (5, 10)
+    finally:
+        Box.types.discard(OwnBox)
+        del Box.type_mappings[Own], Box.type_mappings[OwnBox]
 
 
 def test_functions_without_derivative_get_values():

@@ -11,7 +11,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.op_store cimport is_known
 from cytape.core.vspace cimport BackwardCall, OpType
 from cytape.ops.calls.dispatch cimport (
-    dense_value, give, input_ref, owned, release_objects, restored, saved_output_ref)
+    Op, dense_value, give, input_ref, owned, release_objects, restored, saved_output_ref)
 from cytape.ops.calls.tangents cimport follow
 from cytape.ops.engine.tape_entry cimport enter, items_of
 from cytape.tensor.nest cimport flatten
@@ -343,8 +343,8 @@ cdef class PrimitiveOp(Op):
             tuple([argnums[i] for i in needed]), seen[0], seen[1:], recorded.kwargs,
             plain_of(upstream) if plain else restored(upstream, False))
         for i, gradient in zip(needed, found):
-            give(self, call, i, gradient.copy() if type(gradient) is ndarray
-                 and cnp.PyArray_ISWRITEABLE(gradient) else gradient)
+            give_fitted(self, call, i, gradient.copy() if type(gradient) is ndarray
+                        and cnp.PyArray_ISWRITEABLE(gradient) else gradient)
         return 0
 
     cdef int take(self, BackwardCall* call, int i, found) except -1:
@@ -354,15 +354,27 @@ cdef class PrimitiveOp(Op):
             call.input_gradients[i] = owned(value_of_scalar(found))
             return 0
         if type(found) is not ndarray:
-            return give(self, call, i, conjugate(self.dense(found)))
+            return give_fitted(self, call, i, conjugate(self.dense(found)))
         if cnp.PyArray_ISCOMPLEX(found):
-            return give(self, call, i, conjugate(found))
+            return give_fitted(self, call, i, conjugate(found))
         if is_new(<PyObject*>found):
             value = value_of_new(found)
             if value.spec is (<Value>input_ref(call, i)).spec:
                 call.input_gradients[i] = owned(value)
                 return 0
-        return give(self, call, i, found.copy() if cnp.PyArray_ISWRITEABLE(found) else found)
+        return give_fitted(
+            self, call, i, found.copy() if cnp.PyArray_ISWRITEABLE(found) else found)
+
+
+cdef int give_fitted(Op op, BackwardCall* call, int i, gradient) except -1:
+    """Store a gradient; of another number of axes it may have one element, or as many."""
+    cdef Spec spec = (<Value>input_ref(call, i)).spec
+    if gradient is not None and np.ndim(gradient) != spec.ndim:
+        if np.size(gradient) == spec.size:
+            gradient = np.reshape(gradient, spec.shape)
+        elif np.size(gradient) == 1:
+            gradient = np.broadcast_to(np.reshape(gradient, ()), spec.shape)
+    return give(op, call, i, gradient)
 
 
 cdef object conjugate(x):

@@ -91,6 +91,19 @@ def test_an_error_of_the_function_or_its_rule_passes():
         make_vjp(with_rule(lambda x: x, lambda ans, x: lambda g: np.ones(2)), 1.0)[0](1.0)
 
 
+@each("order", [1, 2])
+@each("shape, found", [
+    ((), [[2.0]]), ((1, 1), 2.0), ((3,), 2.0), ((3,), [[2.0]]), ((2, 1), [2.0, 2.0])])
+def test_a_gradient_may_have_other_axes_of_length_one(order, shape, found):
+    op = with_rule(lambda x: np.sum(x), lambda ans, x: lambda g: g * np.array(found))
+    x = np.ones(shape)
+    if order == 1:
+        assert np.all(make_vjp(op, x)[0](1.0) == np.full(shape, 2.0))
+    else:
+        of_gradient = cytape.grad(lambda x: np.sum(make_vjp(lambda x: op(x * x), x)[0](1.0)))
+        assert np.all(of_gradient(x) == np.full(shape, 4.0))
+
+
 def test_an_entry_keeps_its_op_alive():
     vjp, _ = make_vjp(lambda x: doubled()(x), 3.0)
     gc.collect()
