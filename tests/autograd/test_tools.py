@@ -194,6 +194,13 @@ def test_axioms_of_vector_spaces(name):
         space.inner_prod(mean, z), 0.5 * (space.inner_prod(x, z) + space.inner_prod(y, z)))
 
 
+def test_dicts_are_added_by_their_keys():
+    space = vspace({"a": 1.0, "b": np.ones(2)})
+    total = space.add({"b": np.ones(2), "a": 2.0}, {"a": 3.0, "b": np.zeros(2)})
+    check_equivalent(total, {"a": 5.0, "b": np.ones(2)})
+    assert space.inner_prod({"b": np.ones(2), "a": 2.0}, space.ones()) == 4.0
+
+
 def test_derivatives_of_operations_of_vector_spaces():
     space = vspace([1.0, {"x": np.ones((2, 1))}])
     check_grads(space.add, (0, 1))(space.randn(), space.randn())
