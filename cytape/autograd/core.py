@@ -11,7 +11,7 @@ from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transform_arguments import as_array
 from cytape.autograd import boxes
 from cytape.autograd.boxes import SparseObject, vspace
-from cytape.autograd.tracer import Box, Node, getval, isbox, trace
+from cytape.autograd.tracer import Box, Node, getval, isbox, toposort, trace
 from cytape.numpy import broadcast_to, reshape
 from cytape.ops.adjoints.conform import cast
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
@@ -167,8 +167,9 @@ class JVPNode(Node):
     """Name of autograd: nodes of forward mode, which are tangents here."""
 
 
-primitive_vjps: dict = {}
 # ---- rules
+
+primitive_vjps: dict = {}  # autograd's table; here rules are attributes of primitives
 
 def defvjp_argnums(fun, vjpmaker, _makers=None):
     """Set the rule of reverse mode of a primitive, for any arguments together.

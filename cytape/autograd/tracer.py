@@ -7,6 +7,7 @@ from collections import defaultdict
 from cytape.autodiff.custom.primitive_op import PrimitiveCall
 from cytape.autograd.boxes import ArrayBox, Box, Call, boxed, getval, isbox, new_box, seen, token_of
 from cytape.autograd.boxes import primitive as primitive
+from cytape.autograd.util import subvals, toposort
 from cytape.ops.calls.tangents import fetch
 from cytape.ops.creation import identity, identity_op
 from cytape.ops.engine.tensor_vspace import tensor_vspace

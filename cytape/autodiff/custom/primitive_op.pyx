@@ -37,7 +37,7 @@ cdef extern from "Python.h":
         PyObject** ob_item
 
 cdef extern from "numpy/arrayobject.h":
-    object PyArray_Scalar(void* data, object dtype, object base)
+    object PyArray_Scalar(void* data, cnp.dtype dtype, object base)
 
 cdef enum:
     MOST_ARGUMENTS = 63
@@ -64,7 +64,7 @@ cdef int kind_of(x, set box_types) except -1:
 cdef object plain_of(Value value):
     """Return a value as an array that cannot be written to, or as NumPy's scalar."""
     if value.spec.ndim == 0:
-        return PyArray_Scalar(value.data, value.spec.dtype, None)
+        return PyArray_Scalar(value.data, <cnp.dtype>value.spec.dtype, None)
     cdef PyObject* owner = <PyObject*>value.owner
     if type(value.owner) is ndarray and value.contiguous and (
             cnp.PyArray_BYTES(<ndarray>owner) == value.data) and (
