@@ -113,7 +113,7 @@ cdef void release_call(void** refs, int32_t n_refs, object keeper) noexcept:
 
 
 @cython.final
-@cython.freelist(64)
+@cython.freelist(1024)
 cdef class PrimitiveCall:
     """A recorded call: all that rules read."""
 
