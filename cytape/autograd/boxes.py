@@ -143,7 +143,7 @@ def vspace(value):
         return vspaces[kind](value)
     if isbox(value) and not isinstance(value, Tensor):
         return vspace(getval(value))
-    raise TypeError(f"Can't find vector space for value {value} of type {type(value)}. "
+    raise TypeError(f"Can't find vector space for value {value} of type {kind}. "
                     f"Valid types are {vspaces.keys()}")
 
 
