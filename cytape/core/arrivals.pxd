@@ -9,13 +9,14 @@ from .vspace cimport VSpace
 from libc.stdint cimport int32_t
 
 cdef struct TensorState:  # 32 bytes: two to a cache line
-    void* gradient    # the first gradient, or the running sum
-    index_t more      # the latest of the others, linked backwards in Arrivals.extra
-    index_t producer  # the op that made the tensor, or NO_INDEX
-    int32_t count     # gradients stored
-    int32_t pending   # needed ops that use the tensor and have not run yet
-    char known        # to the tape
+    void* gradient     # the first gradient, or the running sum
+    index_t more       # the latest of the others, linked backwards in Arrivals.extra
+    index_t producer   # the op that made the tensor, or NO_INDEX
+    int32_t count      # gradients stored
+    int32_t pending    # needed ops that use the tensor and have not run yet
+    char known         # to the tape
     char is_source
+    char has_subtotal  # the latest of the others is a sum of all of them
 
 cdef struct Extra:
     void* gradient

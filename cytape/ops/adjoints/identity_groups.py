@@ -15,11 +15,12 @@ __all__ = ["add_n", "identity_n"]
 def _add_n(*terms):
     if len(terms) == 1:
         return terms[0]
-    total = np.empty(np.shape(terms[0]), terms[0].dtype)
+    dtype = terms[0].dtype
+    total = np.empty(np.shape(terms[0]), np.float32 if dtype == np.float16 else dtype)
     np.add(terms[0], terms[1], out=total)
     for term in terms[2:]:
         np.add(total, term, out=total)
-    return total[()]  # a NumPy scalar for scalars
+    return total.astype(dtype, copy=False)[()]  # a NumPy scalar for scalars
 
 
 def _same(*specs):

@@ -9,7 +9,7 @@ from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.recording.state cimport Recorder, accumulating, building, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
 from cytape.tensor.values.value cimport (
-    Value, is_exclusive, is_symbolic, new_value, symbol_of, value_of_array)
+    Value, array_of, is_exclusive, is_symbolic, new_value, symbol_of, value_of_array)
 from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
@@ -60,7 +60,10 @@ cdef class TensorVSpace(VSpace):
         cdef list terms = [<object>gradients[i] for i in range(count)]
         for i in range(count):
             Py_DECREF(<object>gradients[i])
-        return new_reference(sum_of(terms))
+        result = sum_of(terms)
+        if is_half(terms[0]) and type(result) is Tensor:
+            result = conform.cast(result, np.float16)
+        return new_reference(result)
 
     cdef void* accumulate(self, void* total, void* term) except? NULL:
         cdef Value left, right, result
@@ -68,6 +71,8 @@ cdef class TensorVSpace(VSpace):
         cdef int32_t symbols[2]
         cdef int32_t sum
         cdef bint followed = accumulating() is not None
+        if total == NULL:
+            return subtotal_of(<object>term)
         graph = building()
         if graph is not None:
             if followed or recording() is not None or not is_own(graph, <object>total) or (
@@ -89,8 +94,9 @@ cdef class TensorVSpace(VSpace):
             if recording() is not None:
                 return NULL
         elif type(<object>total) is Value and type(<object>term) is Value:
-            if (<Value>total).spec is not (<Value>term).spec:
-                return NULL
+            if (<Value>total).spec is not (<Value>term).spec or (
+                    (<Value>total).spec.type_num == cnp.NPY_FLOAT16):
+                return added_to_subtotal(<Value>total, <Value>term)
             if is_exclusive(<PyObject*>total) and add_sum(<Value>total, <Value>term):
                 Py_DECREF(<object>term)
                 return total
@@ -184,6 +190,35 @@ cdef Value plain_value(gradient):
     if type(gradient) is Tensor:
         return (<Tensor>gradient).held
     return gradient if type(gradient) is Value else None
+
+
+# Sums of float16 gradients, unless they are recorded, are kept in single precision: a subtotal of
+# all but the first, which `add` rounds once.
+
+cdef bint is_half(gradient) noexcept:
+    return type(gradient) is Value and (<Value>gradient).spec.type_num == cnp.NPY_FLOAT16
+
+
+cdef void* subtotal_of(term) except? NULL:
+    """Return a term in single precision, and take its reference; NULL: it has another dtype."""
+    if not is_half(term) or building() is not None or recording() is not None or (
+            accumulating() is not None):
+        return NULL
+    try:
+        return new_reference(value_of_array(array_of(term).astype(np.float32)))
+    finally:
+        Py_DECREF(term)
+
+
+cdef void* added_to_subtotal(Value total, Value term) except? NULL:
+    if total.spec.type_num != cnp.NPY_FLOAT or not is_half(term):
+        return NULL
+    try:
+        result = value_of_array(np.asarray(array_of(total) + array_of(term)))
+    finally:
+        Py_DECREF(term)
+    Py_DECREF(total)
+    return new_reference(result)
 
 
 cdef object sum_of(list terms):

@@ -69,6 +69,22 @@ def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, record
     np.testing.assert_array_equal(gradient.numpy(), np.full(shape, factors.sum()))
 
 
+@each("shape", [(), (2,), (5000,)])
+@each("in_the_middle", [False, True])
+def test_many_terms_of_half_precision_are_rounded_once(shape, in_the_middle):
+    factors = np.random.default_rng(0).uniform(0.0, 1.0, 3000).astype("float16")
+    x = cytape.constant(np.ones(shape, "float16"))
+    before = live_tensors()
+    with watching(x) as tape:
+        used = x * np.float16(2.0) if in_the_middle else x
+        y = [used * factor for factor in factors]
+    gradient = tape.gradient(y, x)
+    expected = np.float16(factors.astype(float).sum()) * np.float16(1 + in_the_middle)
+    np.testing.assert_array_equal(gradient.numpy(), np.full(shape, expected), strict=True)
+    del y, used, tape, gradient
+    assert live_tensors() == before
+
+
 @each("lay_out", [
     lambda x: x.T, lambda x: x[::-1], lambda x: cnp.broadcast_to(x[0], (3, 3)) * 1.0,
     lambda x: cnp.transpose(x[:, ::-1])])
