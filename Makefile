@@ -103,7 +103,7 @@ $(INSTALLED): pyproject.toml setup.py | $(RUN)
 
 $(TOOLS): $(INSTALLED)
 	$(RUN) -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["test"], *extras["bench"], *extras["lint"], sep="\n")' \
-	    | xargs $(RUN) -m pip install -q --disable-pip-version-check
+	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
 	touch $@
 
 # The same Python and NumPy's stable ABI: the modules that are built in place serve here, too.
