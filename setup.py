@@ -21,14 +21,26 @@ DIRECTIVES = {
     "auto_pickle": False,  # a class is pickled as its __reduce__ says, or not at all
     "linetrace": DEBUG,
 }
-GRAPH = Path("cytape/graph")
-RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "control", "nested")}  # of traces
-COLD = {  # large, and little of it runs often
-    GRAPH / "checkpoint", GRAPH / "differentiation", GRAPH / "tracing/concrete_function.pyx",
-    GRAPH / "tracing/functions.pyx", GRAPH / "control/control_ops.pyx",
-    Path("cytape/core/schedules.pyx"), Path("cytape/ops/python/reachable.pyx"),
+# Rooms and modules that the compiler does not optimise in full: the first level that names one
+# counts, -O3 the others. bench/instructions.json shows if a module has become hot.
+LEVELS = {
+    "-O3": {"graph/passes/accumulate_op", "graph/passes/fused_loop", "graph/passes/fused_op"},
+    "-Os": {  # large and cold: half the size that -O1 gives
+        "core/schedules", "graph/checkpoint", "graph/control", "graph/differentiation",
+        "graph/tracing/concrete_function", "graph/tracing/functions", "ops/python/reachable",
+    },
+    "-O1": {  # once per trace or transform, or mostly calls of Python: half the time to compile
+        "_cyutility", "autodiff/recorded_call", "autodiff/transform_arguments", "core/interrupts",
+        "core/tape", "core/vspace", "graph/passes", "graph/run/emitters", "graph/run/plan_compiler",
+        "graph/run/plan_layout", "graph/tracing", "ops/calls/node_store", "ops/calls/symbolic",
+        "ops/engine/node_vspace", "ops/engine/program_nodes", "ops/kernels/partial_tracer",
+        "ops/python", "ops/shapes", "ops/updates/view_or_copy", "ops/updates/written_views",
+        "tensor/making", "tensor/recording/conversion_guards", "tensor/recording/entered_blocks",
+        "tensor/recording/state",
+    },
 }
-INTERPRETER = GRAPH / "run"  # its loop over instructions: 6 % slower where jumps straddle 32 bytes
+# The loop over instructions is 6 % slower where jumps straddle 32 bytes.
+INTERPRETER = Path("cytape/graph/run")
 SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 # Profilers read the names of functions, in the source tree; wheels go without.
@@ -39,17 +51,17 @@ TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is 
 def flags(path):
     """Return the compiler's flags for a module.
 
-    -O3 saves one instruction in twenty of an op, and takes longer. Debug symbols would be two
-    thirds of the wheel, -Os saves a quarter of what is left. What compilers warn of in generated C
-    says nothing to users.
+    -O3 saves one instruction in fourteen of an op, and takes longer. Debug symbols would be two
+    thirds of the wheel. Warnings about generated C say nothing to users.
     """
     if os.name == "nt":
         return []
     if DEBUG:
         notes = path.with_suffix(".lines").resolve()
         return ["-O1", "-w", "-DCYTHON_PROFILE=0", "-Itests", f'-DLINES_RUN="{notes}"']
-    level = "-Os" if not COLD.isdisjoint({path, path.parent}) else (
-        "-O2" if path.parent in RUN_ONCE else "-O3")
+    module = path.with_suffix("").relative_to("cytape")
+    places = {module.as_posix(), module.parent.as_posix()}
+    level = next((level for level, parts in LEVELS.items() if not parts.isdisjoint(places)), "-O3")
     aligned = ["-falign-functions=32"] if path.parent == INTERPRETER else []
     return [level, "-Wno-all", "-w", "-g0", "-fno-asynchronous-unwind-tables", *aligned]
 
