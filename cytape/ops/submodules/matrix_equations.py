@@ -9,6 +9,7 @@ import scipy.linalg as linalg
 
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate, stack
 from cytape.ops.matrix_products import conj_if_complex
@@ -288,7 +289,8 @@ def _exponential_tangent(a, t):
 expm_op = general(
     "ScipyLinalgExpm", lambda a: linalg.expm(a),
     vjp=lambda op, g: _exponential_tangent(adjoint(op.inputs[0]), g),
-    jvp=lambda op, t: _exponential_tangent(op.inputs[0], t), shape_rule=_square_spec)
+    jvp=lambda op, t: _exponential_tangent(op.inputs[0], t), shape_rule=_square_spec,
+    batch=batch_axis.stacked)
 
 
 def expm(A):  # noqa: N803 (SciPy's name)

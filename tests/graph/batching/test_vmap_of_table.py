@@ -31,6 +31,10 @@ LOOPED = {
     **dict.fromkeys([
         "Fold", "FoldAtExtrema", "ProductsBack", "ProductsCurvature", "ProductsTangent", "ReduceAt",
         "SpreadOverSlices", "SpreadToExtrema", "SumsOfSlices"], "slices of each member's own"),
+    "StackCorrelation": "windows of each member's own: a product of matrices for each",
+    **dict.fromkeys([
+        "ScipyLinalgSolveBanded", "ScipyLinalgSolveSylvester", "ScipyLinalgSolveTriangular",
+        "ScipyLinalgSqrtm"], "SciPy solves one system at a time"),
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "LeastSquaresBack": "the same",
     "polyfit": "the same",
