@@ -3,7 +3,6 @@
 import gc
 import os
 import zlib
-from pathlib import Path
 
 # There is a worker per core already: threads of NumPy's library would wait busily for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -20,25 +19,8 @@ POISONS = 0xFF, 0xA5  # every byte of a NaN; no boolean, no number that a test e
 MORE = 4  # times as many examples of random programs where `make test-all` runs whole tables
 
 
-def pytest_collection(session):
-    """Let each worker of pytest-xdist begin the collection with another part of the tests.
-
-    All workers collect all tests. Each then compiles its part only, and finds the bytecode of the
-    others' parts.
-    """
-    config = session.config
-    if config.args_source is not config.ArgsSource.TESTPATHS:
-        return
-    files = sorted(str(path) for path in Path(__file__).parent.rglob("*.py"))
-    share = len(files) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-    begin = share * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    others = [path for path in config.args if path != "tests"]
-    config.args[:] = [*files[begin:], *files[:begin], *others]
-
-
 def pytest_collection_modifyitems(config, items):
-    """Order the tests alike in all workers. Exhaustive runs draw more examples of Hypothesis."""
-    items.sort(key=lambda item: item.path)
+    """Have Hypothesis draw more examples where exhaustive tests run, too."""
     if "not exhaustive" in config.option.markexpr:
         return
     from hypothesis import settings  # here: it is slow to import
