@@ -41,6 +41,6 @@ else:
                DTYPES),
         OpSpec("ScipyLinalgExpm", ours.expm, native(linalg.expm), [case((3, 3)), case((2, 2, 2))],
                lambda rng, shape: rng.uniform(-1, 1, shape), DTYPES),
-        *[OpSpec("cholesky", positive(ours.cholesky), positive(linalg.cholesky),
+        *[OpSpec("scipy cholesky", positive(ours.cholesky), positive(linalg.cholesky),
                  [case((3, 3), lower=lower)], regular, ("float64",)) for lower in (False, True)],
     ]

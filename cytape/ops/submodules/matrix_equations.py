@@ -224,7 +224,8 @@ def _sylvester_jvp(op, ta, tb, tq):
 
 
 solve_sylvester_op = general(
-    "ScipyLinalgSolveSylvester", lambda a, b, q: linalg.solve_sylvester(a, b, q),
+    "ScipyLinalgSolveSylvester",  # whose results for booleans are float32 in SciPy
+    lambda a, b, q: linalg.solve_sylvester(a, b, q).astype(dtype_of(a, b, q), copy=False),
     vjp=_sylvester_vjp, jvp=_sylvester_jvp, saved_inputs=(0, 1), saved_outputs=(0,),
     optional_tangents=(0, 1, 2),
     shape_rule=lambda a, b, q: symbolic_spec(q.shape, dtype_of(a, b, q)))

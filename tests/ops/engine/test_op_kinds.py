@@ -312,7 +312,8 @@ def test_an_error_in_a_rule_comes_out_and_leaves_nothing_broken(name):
 # -- the table -------------------------------------------------------------------------------------
 
 
-RUN_OTHERS = {"DeferredVjp", "CholeskyBack", "LeastSquaresBack", "ProductsCurvature"}
+RUN_OTHERS = {
+    "DeferredVjp", "CholeskyBack", "LeastSquaresBack", "ProductsCurvature", "ScipyOdeint"}
 OF_TESTS = ("Declared", "Doctest", "Walkthrough")  # how names begin that tests and examples declare
 
 
