@@ -94,7 +94,7 @@ cdef class GeneralOp(Op):
         self.differentiable = differentiable
         self.shape_rule = shape_rule
         if self.lowering == Lowering.CALLED and isinstance(forward, np.ufunc) and (
-                forward.nout == 1):
+                forward.nout == 1 and forward.signature is None):
             self.lowering = Lowering.LOOPED
 
     def define(self, vjp=None, jvp=None):

@@ -261,3 +261,12 @@ def test_results_in_the_memory_of_an_array_do_not_change_with_it(view, part):
 def test_what_is_saved_is_not_counted_from_the_end(saved):
     with pytest.raises(ValueError, match=r"counted from 0, got .*-1"):
         GeneralOp("FromTheEnd", lambda x, y: x + y, **saved)
+
+
+def test_a_forward_ufunc_with_core_dimensions_is_called_in_plans():
+    dots = GeneralOp("Dots", np.vecdot, shape_rule=lambda x, y: cytape.Spec.of(
+        x.shape[:-1], x.dtype))
+    x = np.arange(12.0).reshape(4, 3)
+    f = cytape.function(lambda x: dots(x, x))
+    for _ in range(3):
+        np.testing.assert_array_equal(f(x), np.vecdot(x, x))
