@@ -52,7 +52,7 @@ from cytape.tensor.variable import Variable
 
 __all__ = ["custom_jvp"]
 
-MOST_NESTED = 20  # derivatives of equal calls, each within another: a rule uses its own derivative
+MOST_NESTED = 30  # derivatives of equal calls, each within another: a rule uses its own derivative
 FRAMES = 5 * MOST_NESTED  # of Python, which so many derivatives have at least
 
 

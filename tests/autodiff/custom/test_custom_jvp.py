@@ -202,6 +202,15 @@ def test_a_rule_may_apply_its_function_to_smaller_problems():
     assert float(cytape.grad(lambda x: f(x, n=30))(1.0)) == 3 * 2**30
 
 
+def test_a_rule_may_end_by_values():
+    def rule(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return None, cytape.jvp(f, (x / 2,), (dx,))[1] if float(x) > 1 else 3 * dx
+
+    f = with_rule(lambda x: 3 * x, rule)
+    assert cytape.jvp(f, (2.0**20,), (1.0,))[1] == 3
+
+
 # -- higher order ----------------------------------------------------------------------------------
 
 
