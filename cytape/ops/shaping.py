@@ -420,7 +420,7 @@ def _permutation(numpy_function, a, *arguments):
 
 @lru_cache
 def _moved_axes(numpy_function, n_axes, *arguments):
-    return numpy_function(np.empty(tuple(range(n_axes)), bool), *arguments).shape
+    return shape_rules.order_of_axes(numpy_function, n_axes, *arguments)
 
 
 swap_axes_op = structural(

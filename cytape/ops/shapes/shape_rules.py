@@ -306,8 +306,15 @@ def rot90(x, k, axes):
 def _in_order_of(function, x, *arguments):
     """Return the spec with its axes in the order that a function of NumPy gives them."""
     shape = shape_of(x, function.__name__)
-    numbered = np.empty(range(len(shape)), bool)  # as long as their numbers: without elements
-    return symbolic_spec([shape[i] for i in function(numbered, *arguments).shape], x.dtype)
+    order = order_of_axes(function, len(shape), *arguments)
+    return symbolic_spec([shape[i] for i in order], x.dtype)
+
+
+def order_of_axes(function, n_axes, *arguments):
+    """Return the numbers of axes in the order that a function of NumPy gives them."""
+    strides = range(n_axes)
+    numbered = np.lib.stride_tricks.as_strided(np.empty(0, bool), n_axes * (0,), strides)
+    return tuple(map(abs, function(numbered, *arguments).strides))
 
 
 def flip(x, axis=None, **_):

@@ -188,3 +188,13 @@ def test_helpers():
     spec = symbolic_spec((None, 2), FLOAT)
     assert OPS["Concatenate"].shape_rule(spec, Spec.of((3, 2), FLOAT), axis=0).shape == (None, 2)
     assert OPS["Concatenate"].shape_rule(spec, Spec.of((3, 2), FLOAT), axis=1).shape == (3, 4)
+
+
+@each("move", [
+    lambda x: np.swapaxes(x, 0, 23), lambda x: np.rot90(x, 3, (1, 0)),
+    lambda x: np.moveaxis(x, 0, 23), lambda x: np.rollaxis(x, 23)])
+def test_axes_of_many_are_moved(move):
+    x = np.arange(6.0).reshape(2, 3, *22 * [1])
+    for actual in move(cytape.constant(x)), cytape.function(move)(x):
+        np.testing.assert_array_equal(actual, move(x))
+    np.testing.assert_array_equal(cytape.vmap(move)(x[None]), move(x)[None])
