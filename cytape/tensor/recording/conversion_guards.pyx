@@ -200,7 +200,11 @@ cdef str instead_of_scipy(str caller):
     if caller.endswith(("_array", "_matrix")):
         return no_sparse(caller.rpartition(".")[2]) + "\n"
     module, _, name = caller.rpartition(".")
-    if module == "scipy.special" and name in import_module("cytape.ops.special").__dict__:
+    try:
+        has_derivative = hasattr(import_module(f"cytape.{module}"), name)
+    except ImportError:
+        has_derivative = False
+    if has_derivative:
         return f"Call cytape.{caller}, which has a derivative.\n"
     return (f"Call {caller} in a function that is decorated with cytape.custom_jvp, and write the "
             "rule for its derivative.\n")
