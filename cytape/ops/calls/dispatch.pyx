@@ -40,6 +40,7 @@ FACTS = ("batch", "composition", "counts", "given", "is_own_inverse", "is_passed
          "is_product", "lowering", "makes_views", "moving", "neutral", "passes_gradients",
          "repeated", "rule_takes_tensors", "runs", "same_if_same_spec", "shows", "stateful",
          "stays_view", "ufunc", "work")
+LOWERINGS = [name for name in Lowering.__members__ if name != "N_LOWERINGS"]
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
                     "identity", "signature", "resolve_dtypes")
@@ -166,9 +167,9 @@ cdef class Op(Operator):
             if name not in FACTS:
                 raise TypeError(f"op {self.op_type.name!r} was declared with an unknown argument "
                                 f"{name!r}; known are {', '.join(FACTS)}")
-            if name == "lowering" and fact not in Lowering.__members__:
+            if name == "lowering" and fact not in LOWERINGS:
                 raise ValueError(f"op {self.op_type.name!r} was declared with lowering={fact!r}, "
-                                 f"which must be one of {', '.join(Lowering.__members__)}")
+                                 f"which must be one of {', '.join(LOWERINGS)}")
             try:
                 setattr(self, name, Lowering[fact] if name == "lowering" else fact)
             except TypeError as error:

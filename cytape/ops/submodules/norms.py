@@ -3,8 +3,6 @@
 At zero, where a norm has no derivative, the gradient is 0. For an infinite element it is its sign.
 """
 
-import operator
-
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError
@@ -224,7 +222,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """
     x = _inexact(x)
     if axis is not None and not isinstance(axis, tuple):
-        axis = operator.index(axis)
+        axis = int(axis)
     axes = _axes_of_norm(axis, ndim(x))
     return _norm_of_vectors(x, 2 if ord is None else ord, axes, bool(keepdims))
 
