@@ -100,7 +100,10 @@ def test_a_number_is_told_of_arrays_where_it_is_stored_in_one(convert, cause, ad
 def test_functions_and_classes_of_scipy_are_named(module, name, call):
     f = getattr(pytest.importorskip(f"scipy.{module}"), name)
     name = rf"scipy\.{module}\.{name}"
-    message = rf"(?s)by {name}, which takes plain arrays.*\nCall {name} in a function that is decor"
+    advice = rf"{name} in a function that is decor"
+    if name.endswith(("solve_triangular", "expm")):
+        advice = rf"cytape\.{name}, which has a derivative"
+    message = rf"(?s)by {name}, which takes plain arrays.*\nCall {advice}"
     with pytest.raises(DetachedError, match=message):
         cytape.grad(lambda x: np.sum(call(f, x)))(V2)
     with pytest.raises(SymbolicTensorError, match=message):

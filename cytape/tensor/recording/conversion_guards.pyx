@@ -201,7 +201,7 @@ cdef str instead_of_scipy(str caller):
         return no_sparse(caller.rpartition(".")[2]) + "\n"
     module, _, name = caller.rpartition(".")
     try:
-        has_derivative = hasattr(import_module(f"cytape.{module}"), name)
+        has_derivative = name in vars(import_module(f"cytape.{module}"))
     except ImportError:
         has_derivative = False
     if has_derivative:

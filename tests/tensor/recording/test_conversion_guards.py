@@ -246,13 +246,6 @@ def test_a_root_finder_of_scipy_raises(followed, kind):
         optimize.brentq(lambda u: u - s, 0.0, 10.0)
 
 
-def test_functions_of_scipy_that_have_a_derivative_are_named():
-    linalg = pytest.importorskip("scipy.linalg")
-    s, v = constants()
-    with under_a_tape(v), pytest.raises(DetachedError, match=r"Call cytape.scipy.linalg.expm, "):
-        linalg.expm(np.outer(v, v))
-
-
 @each("convert", IMPLICIT.values(), ids=IMPLICIT)
 def test_results_and_elements_are_recorded_as_well(convert):
     s, v = constants()
