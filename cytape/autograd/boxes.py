@@ -20,6 +20,7 @@ from cytape.autodiff.custom.primitive_in_graph import (
     observing,
 )
 from cytape.autodiff.custom.primitive_op import PrimitiveOp
+from cytape.autodiff.recorded_call import RecordedCall
 from cytape.numpy import conjugate
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
@@ -179,9 +180,6 @@ class _Pending(local):
             vspace(gradient).add(before, gradient))
 
     def take(self, token_id):
-        if token_id not in self.passes[-1]:
-            raise NotImplementedError(
-                "forward mode through values of users' classes: use reverse mode")
         return self.passes[-1].pop(token_id)
 
 
@@ -243,7 +241,7 @@ class Call:
         """Record the call, whose results are given boxes; return these."""
         self.ans = map_structure(_Kept, outputs)
         record_custom(self.op.name, [token_of(x) for x in flatten(outputs)], tokens,
-                      self.backward, None if self.op.jvps is None else self.jvp)
+                      self.backward, self.jvp)
         return outputs
 
     def backward(self, *gradients):
@@ -266,13 +264,20 @@ class Call:
         return GradientsIfNeeded(computed)
 
     def jvp(self, *tangents):
-        """Return the tangents of the results."""
+        """Return the tangents of the results; NotImplemented to transpose the other rule."""
+        if any([type(x) is _Kept and x.pending_id() for x in flatten((self.args, self.ans))]):
+            raise NotImplementedError(
+                f"JVP of {self.op.name} is not defined for values of users' classes: use "
+                "make_jvp_reversemode")
         observed = observing(tangents)
         moving = directions(self.args, lambda x: type(x) is _Kept, tangents)
         argnums = tuple(sorted(set(self.argnum_of)))
+        call = seen(self.ans, observed), seen(self.args, observed), self.kwargs
+        if self.op.jvps is None:
+            self.op.require_transposable(argnums, *call)
+            return NotImplemented
         gs = [moving[i] if observed else map_structure(getval, moving[i]) for i in argnums]
-        return flatten(self.op.jvps(
-            argnums, gs, seen(self.ans, observed), seen(self.args, observed), self.kwargs))
+        return flatten(self.op.jvps(argnums, gs, *call))
 
 
 def _given(kept, gradient):
@@ -281,6 +286,13 @@ def _given(kept, gradient):
         return gradient
     pending.add(kept.pending_id(), gradient)
     return np.zeros(())
+
+
+def _probe(y, step=1.0):
+    """Return numbers without pattern, of the shape and dtype of a result."""
+    numbers = np.exp(1j * step * np.arange(1.0, 1 + np.size(y))).reshape(np.shape(y))
+    dtype = np.result_type(y)
+    return (numbers if dtype.kind == "c" else numbers.real).astype(dtype)
 
 
 class primitive(PrimitiveOp):
@@ -342,6 +354,28 @@ class primitive(PrimitiveOp):
             raise self.not_defined(argnums)
         return [map_structure(lambda x: conjugated(self.dense(x)), gradient)
                 for gradient in self.vjps(argnums, ans, args, kwargs)(conjugated(g))]
+
+    def require_transposable(self, argnums, ans, args, kwargs):
+        """Raise NotImplementedError if the rule of reverse mode is not linear by its ops.
+
+        The inner product of a result and a vector is that of the argument and the gradient.
+        """
+        def pulled(g):
+            found = self.gradients(argnums, ans, args, kwargs, g)
+            return [x for x in flattened(args, argnums, found) if x is not None]
+
+        call = RecordedCall(pulled, (map_structure(_probe, ans),), {}, 0, False, True)
+        ends = [x for x in call.value if isinstance(x, Tensor) and call.knows(x)]
+        back = call.gradients(ends, [tensor_of(_probe(x, 2.0)) for x in ends]) if ends else []
+        pairs = [(getval(x), _probe(x, 2.0)) for x in call.value]
+        pairs += [(getval(g), -getval(x)) for g, x in zip(
+            call.sources, flatten(back), strict=False)]  # there may be no `back`
+        products = np.concatenate([np.ravel(np.real(np.conj(x) * y)) for x, y in pairs])
+        if abs(products.sum()) > np.finfo(products.dtype).eps ** 0.25 * abs(products).sum():
+            raise NotImplementedError(
+                f"JVP of {self.name} wrt argnums {argnums} not defined, and its VJP cannot be "
+                "transposed: its result is not linear in the gradient, or it takes the gradient's "
+                "value from its box, say by getval. Give it a rule by defjvp")
 
     @staticmethod
     def dense(gradient):

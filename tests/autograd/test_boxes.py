@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as np
+from cytape import autograd
 from cytape.autograd.boxes import pending
 from cytape.autograd.core import make_jvp, make_vjp, vspace
 from cytape.autograd.extend import Box, VSpace, defvjp, notrace_primitive, primitive
@@ -138,9 +139,17 @@ def test_second_derivatives_through_a_users_class():
     assert norm(1.0) == 34 and cytape.grad(norm)(1.0) == 34
 
 
+def test_forward_mode_from_a_users_class_transposes_reverse_mode():
+    value, tangent = make_jvp(lambda f: f(2.0) ** 2, F)(Polynomial([1.0, 0.0, 10.0]))
+    assert value == 289 and tangent == 2 * 17 * 41
+    value, tangent = make_jvp(lambda pair: pair[0] * pair[1], (F, 2.0))((F, 10.0))
+    assert value.coefficients == [2, 4, 6] and tangent.coefficients == [12, 24, 36]
+
+
 def test_forward_mode_through_a_users_class_is_refused():
-    with pytest.raises(NotImplementedError, match="values of users' classes: use reverse mode"):
+    with pytest.raises(NotImplementedError, match="users' classes: use make_jvp_reversemode"):
         cytape.jvp(lambda a: (F * a)(2.0), (1.0,), (1.0,))
+    assert autograd.make_jvp_reversemode(lambda a: (F * a)(2.0))(1.0)(10.0) == 170
 
 
 def test_nothing_is_left_of_gradients_of_users_classes():

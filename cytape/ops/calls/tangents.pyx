@@ -288,7 +288,7 @@ cdef list one_direction(TangentRecorder accumulator, Op op, list inputs, list ou
             return list(results) if isinstance(results, (tuple, list)) else [results]
         op_tape = recorded_alone(op, inputs, outputs, attrs)
         if plain:
-            tangents = [None if x is None else value_of_array(x) for x in tangents]
+            tangents = [None if x is None else value_of_array(as_ndarray(x)) for x in tangents]
     return transpose(accumulator, op_tape, outputs, tangents)
 
 
