@@ -53,9 +53,9 @@ def grouped(names, rows):
     ----------
     names : str
         Of the parameters.
-    rows : iterable of (str, str, tuple, bool)
-        Of each case the group, the name, the values and whether it is left to ``make test-all``:
-        those cases of a group are a test of their own.
+    rows : iterable of (str, str or callable, tuple, bool)
+        Of each case the group, the name or a function that makes it, the values and whether it is
+        left to ``make test-all``: those cases of a group are a test of their own.
     """
     names, groups = _split(names), {}
     for group, name, values, is_left in rows:

@@ -3,12 +3,14 @@
 import gc
 import os
 import zlib
+from pathlib import Path
 
 # There is a worker per core already: threads of NumPy's library would wait busily for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from _pytest.assertion import rewrite  # noqa: E402
 
 import cytape  # noqa: E402
 from cytape.graph.run.plan_layout import poison_memory  # noqa: E402
@@ -17,6 +19,27 @@ POISONS = 0xFF, 0xA5  # every byte of a NaN; no boolean, no number that a test e
 
 
 MORE = 4  # times as many examples of random programs where `make test-all` runs whole tables
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """Compile a share of the tests: each worker of pytest-xdist imports all of them.
+
+    pytest adds its assertions to the code and stores the bytecode. Without this, all workers would
+    do so for each file. The collection makes no garbage, so the collector stays off.
+    """
+    gc.disable()
+    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    if n_workers == 1 or session.config.args_source is not session.config.ArgsSource.TESTPATHS:
+        return
+    state = session.config.stash[rewrite.assertstate_key]
+    first = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    for path in sorted(Path(__file__).parent.rglob("test_*.py"))[first::n_workers]:
+        folder = rewrite.get_cache_dir(path)
+        compiled = folder / (path.stem + rewrite.PYC_TAIL)
+        if rewrite.try_makedirs(folder) and rewrite._read_pyc(path, compiled) is None:
+            stamp, code = rewrite._rewrite_test(path, session.config)
+            rewrite._write_pyc(state, code, stamp, compiled)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -36,6 +59,7 @@ def pytest_collection_finish():
 
     Hundreds of tests collect garbage, and would look at them each time.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,7 @@ def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=Fa
         return case is spec.cases[0] or place == 0 and not few
 
     return grouped("spec, case, dtype", [
-        (FAMILY_OF[id(spec)], f"{spec}-{case}-{dtype}", (spec, case, dtype),
+        (FAMILY_OF[id(spec)], partial("{}-{}-{}".format, spec, case, dtype), (spec, case, dtype),
          not is_always_run(spec, case, place))
         for spec, case, n_moving, some_axes in CASES
         if keep(spec) and n_moving >= moving and (some_axes or not axes)
