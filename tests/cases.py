@@ -67,6 +67,19 @@ def grouped(names, rows):
     return lambda test: parametrize(_looped(test, names, lambda given: given["cases"], ("cases",)))
 
 
+def sampled(every, /, **tables):
+    """Run a test for combinations of the rows of tables, and by default for one in `every` of them.
+
+    Those are combinations in which the positions of the rows add up to a multiple of `every`. The
+    others are a test for ``make test-all``.
+    """
+    return grouped(list(tables), [
+        ("some", _name(tables, row), row, sum(positions) % every > 0)
+        for positions, row in zip(
+            itertools.product(*[range(len(table)) for table in tables.values()]),
+            itertools.product(*tables.values()), strict=True)])
+
+
 def _split(names):
     return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 

@@ -452,14 +452,15 @@ PLACES = "eager", "function", "of a function"
 
 
 def places_and_modes():
-    """Yield all in a group per function; one of the writes, in turn, is always tried."""
+    """Yield all in a group per function; every tenth is always tried, with all the writes in turn.
+    """
     product = itertools.product(CUBES, enumerate([*FIRST, *SECOND]), enumerate(PLACES),
                                 enumerate(PASSED), enumerate(WRITES))
     for cube, (i, mode), (j, place), (k, passed), (m, write) in product:
         if place == "eager" or CUBES[cube] not in BY_HAND:  # by hand ops are recorded eagerly only
             if mode not in SECOND or cube != OF_VALUES:
                 yield (cube, f"{mode}, {place}, {passed}, write {m}",
-                       (cube, mode, place, passed, write), (i + j + k + m) % len(WRITES) > 0)
+                       (cube, mode, place, passed, write), (i + j + k + m) % (2 * len(WRITES)) > 0)
 
 
 @grouped("cube, mode, place, passed, write", places_and_modes())

@@ -11,7 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor import nest
 from tests import ways
-from tests.cases import each
+from tests.cases import each, sampled
 
 
 class Named(NamedTuple):
@@ -105,8 +105,8 @@ def assert_leaves(actual, like, expected):
         np.testing.assert_allclose(np.asarray(x), y, rtol=1e-12)
 
 
-@each(make=KINDS.values(), given=[lambda x: x, as_tensors, as_variables])
-@each("way", [lambda f: f, cytape.function, cytape.checkpoint])
+@sampled(2, make=KINDS.values(), given=[lambda x: x, as_tensors, as_variables],
+         way=[lambda f: f, cytape.function, cytape.checkpoint])
 def test_gradients(make, given, way):
     x = make(W, B)
     if isinstance(x, OfItself) and given is not GRADIENTS:

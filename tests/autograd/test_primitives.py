@@ -10,7 +10,7 @@ import cytape
 import cytape.numpy as np
 from cytape.autograd.core import make_jvp, make_vjp
 from cytape.autograd.extend import defjvp, defvjp, primitive
-from tests.cases import each
+from tests.cases import each, sampled
 
 
 @primitive
@@ -121,11 +121,10 @@ TRANSFORMS = {
 }
 
 
-@each("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@each("pair", PAIRS.values(), ids=PAIRS)
-@each("x", [onp.float64(0.7), onp.array([0.5, 1.0]), onp.float32(0.7), onp.array([0.5, 1.0], "f")])
+@sampled(2, transform=TRANSFORMS, pair=PAIRS, x=[
+    onp.float64(0.7), onp.array([0.5, 1.0]), onp.float32(0.7), onp.array([0.5, 1.0], "f")])
 def test_rules_give_the_derivatives_of_ops(transform, pair, x):
-    found, expected = (transform(f)(x) for f in pair)
+    found, expected = (TRANSFORMS[transform](f)(x) for f in PAIRS[pair])
     assert onp.allclose(found, expected, rtol=1e-4 if x.dtype == "f" else 1e-12)
     assert found.dtype == expected.dtype
 

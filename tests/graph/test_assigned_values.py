@@ -8,7 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
-from tests.cases import each
+from tests.cases import each, sampled
 
 ONE = np.ones(())
 
@@ -73,7 +73,7 @@ def storing(method, value):
     return f
 
 
-@each(method=METHODS, body=BODIES, around=AROUND, mode=MODES)
+@sampled(3, method=METHODS, body=BODIES, around=AROUND, mode=MODES)
 def test_a_derivative_that_an_assignment_loses_is_an_error(mode, around, body, method):
     f = AROUND[around](BODIES[body](storing(method, lambda x: x * x)))
     for _ in range(2):  # the second call finds the traces of the first
@@ -81,8 +81,8 @@ def test_a_derivative_that_an_assignment_loses_is_an_error(mode, around, body, m
             MODES[mode](f)
 
 
-@each(body=BODIES, around=AROUND, mode=MODES)
-@each("value", [lambda x: 1.0, lambda x: cytape.stop_gradient(x * x), lambda x: cnp.floor(x)])
+@sampled(3, body=BODIES, around=AROUND, mode=MODES, value=[
+    lambda x: 1.0, lambda x: cytape.stop_gradient(x * x), lambda x: cnp.floor(x)])
 def test_assignments_of_what_does_not_depend_on_the_argument_lose_nothing(
     value, mode, around, body
 ):

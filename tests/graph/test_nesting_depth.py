@@ -9,7 +9,7 @@ from cytape.graph.control import control_ops
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from tests.bodies import BODIES
-from tests.cases import each
+from tests.cases import each, sampled
 
 X = np.array([0.3, 0.1, 0.2])
 
@@ -131,11 +131,11 @@ def n_nodes(trace):
     return sum(part.graph.n_nodes for part in found.values() if isinstance(part, ConcreteFunction))
 
 
-@each("n", [3, None])
-@each(("mode", "depths", "most"), [
-    ("grad", (5, 10), 6.0), ("second order", (3, 6), 5.2), ("forward over reverse", (3, 6), 3.8)])
-@each("wrapper", [*LOOPS, "draws"])
-def test_the_size_of_a_derivative_does_not_double_with_each_level(wrapper, mode, depths, most, n):
+@sampled(2, n=[3, None], of_mode=[
+    ("grad", (5, 10), 6.0), ("second order", (3, 6), 5.2), ("forward over reverse", (3, 6), 3.8)],
+         wrapper=[*LOOPS, "draws"])
+def test_the_size_of_a_derivative_does_not_double_with_each_level(wrapper, of_mode, n):
+    mode, depths, most = of_mode
     counts = []
     for depth in depths:
         f = nested(WRAPPERS.get(wrapper, drawn), depth)

@@ -216,10 +216,10 @@ def has_same_shape(mode):
 
 
 def everywhere():
-    """Yield all in a group per place; a half is always tried, a quarter of second derivatives."""
+    """Yield all in a group per place; a third is always tried, a sixth of second derivatives."""
     product = itertools.product(enumerate(PLACES), enumerate(MODES), enumerate(FUNCTIONS))
     for (i, place), (j, mode), (k, name) in product:
-        is_left = (i + j + k) % (4 if mode in SECOND_ORDER else 2) > 0
+        is_left = (i + j + k) % (6 if mode in SECOND_ORDER else 3) > 0
         yield place, f"{place}-{mode}-{name}", (place, mode, name), is_left
 
 

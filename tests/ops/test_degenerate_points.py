@@ -10,7 +10,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ways import MODES, PLACES, ROUTES, derivatives, watching
 
 inf, nan = np.inf, np.nan
@@ -146,7 +146,7 @@ COUNTING = {
 }
 
 
-@each(mode=MODES, function=COUNTING)
+@sampled(2, mode=MODES, function=COUNTING)
 def test_counts_beyond_half_precision(function, mode):
     f = COUNTING[function]
     x, t = half(MANY), np.resize(np.array([1.0, 0.5, 0.25], np.float16), MANY)

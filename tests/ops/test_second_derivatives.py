@@ -11,7 +11,7 @@ from cytape.tensor import nest
 from tests.cases import case as named
 from tests.graph.batching.test_vmap_of_table import is_refused
 from tests.ops.forward_mode import as_tuple
-from tests.ops.test_op_table import DOUBLE, NARROWER, Call, calls
+from tests.ops.test_op_table import DOUBLE, NARROWER, NUMBER_OF, Call, calls
 
 MOST = 24  # elements of the arguments and of the results
 TOLERANCES = {"float16": 0.05, "float32": 1e-3, "complex64": 1e-3}
@@ -64,7 +64,7 @@ def differentiated(function, *arguments):
         return [np.asarray(x) for x in nest.flatten(function(*arguments))]
 
 
-@calls(NARROWER, moving=1, few=True)
+@calls(NARROWER, moving=1, turn=0)
 def test_hessians_in_every_dtype(spec, case, dtype):
     call = Call(spec, case, dtype)
     if sum(call.inputs[i].size for i in call.positions) > MOST:
@@ -100,13 +100,13 @@ def check_members(program, position, name, counts):
                     assert_alike(block, row[0], 1e-7)
 
 
-def check_all(spec, case, dtype, counts):
-    """Check all Jacobians; `counts` returns numbers of members for a number of directions."""
+def check_all(spec, case, dtype, counts, names_for=lambda position: TRANSFORMS):
+    """Check Jacobians; `counts` returns numbers of members for a number of directions."""
     call = Call(spec, case, dtype)
     n_out = sum(y.size for y in call.references if y.dtype.kind in "fc")
     for position in call.positions:
         program = Program(call, [position], dtype)
-        for name in TRANSFORMS:
+        for name in names_for(position):
             if name == "jacrev" and spec.op.startswith("GetItem") and any(
                     np.asarray(x).dtype == bool for x in call.inputs):
                 continue  # the number of elements under a mask depends on values
@@ -121,7 +121,10 @@ def is_mapped(spec):
 
 @calls(["float64"], moving=1, keep=is_mapped, one_case=True)
 def test_as_many_members_as_directions(spec, case, dtype):
-    check_all(spec, case, dtype, lambda n: [n] if n <= 6 else [])
+    """By one of the transforms for each argument, in turn: the next test takes all of them."""
+    names = [*TRANSFORMS]
+    check_all(spec, case, dtype, lambda n: [n] if n <= 6 else [],
+              lambda position: [names[(NUMBER_OF[id(spec)] + position) % len(names)]])
 
 
 @pytest.mark.exhaustive

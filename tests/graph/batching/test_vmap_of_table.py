@@ -111,12 +111,12 @@ def checked(batch):
     assert_members(batch.outputs(), expected, batch.spec)
 
 
-@calls(DOUBLE, keep=lambda spec: not is_refused(spec), axes=True, few=True)
+@calls(DOUBLE, keep=lambda spec: not is_refused(spec), axes=True, turn=0)
 def test_values(spec, case, dtype):
     checked(Batch(spec, case, dtype))
 
 
-@calls(["float64"], keep=lambda spec: not is_refused(spec), axes=True, few=True)
+@calls(["float64"], keep=lambda spec: not is_refused(spec), axes=True, turn=0)
 @each("alone", [0, 1])
 def test_values_where_members_share_all_inputs_but_one(spec, case, dtype, alone):
     batch = Batch(spec, case, dtype, alone)
@@ -124,7 +124,7 @@ def test_values_where_members_share_all_inputs_but_one(spec, case, dtype, alone)
         checked(batch)
 
 
-@calls(DOUBLE, keep=lambda spec: not is_refused(spec), moving=1, axes=True, few=True)
+@calls(DOUBLE, keep=lambda spec: not is_refused(spec), moving=1, axes=True, turn=1)
 def test_gradients(spec, case, dtype, loops):
     """The gradient of what is mapped, and the gradients of members, mapped."""
     batch = Batch(spec, case, dtype)
@@ -167,7 +167,7 @@ def test_in_a_function(spec, case, dtype):
     assert_members(actual, expected, spec)
 
 
-@calls(DOUBLE, keep=lambda spec: not is_refused(spec), moving=1, axes=True, few=True)
+@calls(DOUBLE, keep=lambda spec: not is_refused(spec), moving=1, axes=True, turn=0)
 def test_tangents(spec, case, dtype):
     """The tangent of what is mapped, and the tangents of members, mapped."""
     batch = Batch(spec, case, dtype)

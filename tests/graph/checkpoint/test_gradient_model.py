@@ -17,7 +17,7 @@ from cytape.graph.checkpoint.schedule_curve import Planner
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
 from cytape.graph.sessions.run_trace import RunTrace
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.graph.checkpoint.chains import SIZE, chain, mlp, traces_of_runs
 from tests.tables import table
 
@@ -282,7 +282,7 @@ def test_peaks_of_runs_are_as_predicted(program, size, checkpoints):
         plan.peak_bytes if checkpoints else plan.plain_peak_bytes, rel=0.001)
 
 
-@each(checkpoints=[None, "auto", "memory"], program=PROGRAMS)
+@sampled(3, checkpoints=[None, "auto", "memory"], program=PROGRAMS)
 def test_peaks_in_functions_are_as_predicted(program, checkpoints):
     plans = []
 

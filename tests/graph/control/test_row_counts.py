@@ -1,7 +1,6 @@
 """Row counts of stacks in bodies: which are known, and which agree in each iteration."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -9,7 +8,7 @@ from cytape.graph.control.control_ops import CondOp, LoopOp
 from cytape.graph.control.row_counts import row_count
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.replay import kept_by
-from tests.cases import each
+from tests.cases import each, sampled
 
 
 def repeated(n, step, x):
@@ -98,8 +97,7 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@each("mode", MODES)
+@sampled(2, program=PROGRAMS, mode=MODES)
 def test_iterations_that_leave_other_numbers_of_rows(program, mode):
     def derivative(x, n):
         return MODES[mode](lambda x: cnp.sum(program(x, n) * x))(x)

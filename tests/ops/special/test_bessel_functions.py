@@ -9,8 +9,8 @@ from tests.ops.special.precise import assert_derivative, assert_second_derivativ
 mp = pytest.importorskip("mpmath")
 special = pytest.importorskip("scipy.special")
 
-SIGNED = [-20.0, -3.0, -1e-9, 1e-9, 0.7, 9.0, 45.0]
-POSITIVE = [1e-3, 0.7, 9.0, 45.0]
+SIGNED = [-20.0, -1e-9, 0.7, 45.0]
+POSITIVE = [1e-3, 0.7, 45.0]
 
 
 def test_functions_of_fixed_orders():

@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.ops.special_kernels.line_products import products_derivative
-from tests.cases import each
+from tests.cases import each, sampled
 
 INF = np.inf
 RNG = np.random.default_rng(0)
@@ -35,11 +35,10 @@ def moved(x, starts, cumulative, places):
     return moved(one, starts, cumulative, places[1:]) - moved(zero, starts, cumulative, places[1:])
 
 
-@each(dtype=DTYPES, starts=STARTS)
-@each(("shape", "axis"), LAYOUTS)
-@each(zeros=[False, True], cumulative=[False, True])
-def test_against_the_definition(shape, axis, starts, zeros, cumulative, dtype):
-    starts = STARTS[starts]
+@sampled(3, dtype=DTYPES, starts=STARTS, layout=LAYOUTS, zeros=[False, True],
+         cumulative=[False, True])
+def test_against_the_definition(layout, starts, zeros, cumulative, dtype):
+    (shape, axis), starts = layout, STARTS[starts]
     x, t, g = (RNG.integers(1, 4, shape).astype(dtype) for _ in range(3))
     if x.dtype.kind == "c":
         x, g = (x - 1j * RNG.integers(0, 3, shape)).astype(dtype), (g + 1j * t).astype(dtype)
