@@ -52,6 +52,7 @@ cdef void handle_died(id_t id) noexcept:
             store = <OpStore>the_counts.tapes.members[i]
             if store.n_doomed and store.pinned == 0:
                 store.release_doomed()
+                store = None  # the tape may die here: not later, while the members are read
                 doomed = True
                 break
 

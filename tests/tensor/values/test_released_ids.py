@@ -8,6 +8,7 @@ import numpy as np
 
 import cytape
 from cytape.ops.calls.tangents import fetch
+from cytape.ops.engine.custom_op import record_custom
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.tensor.recording.state import Recorder, TangentRecorder, suspended
@@ -209,3 +210,25 @@ def test_what_a_dying_tangent_held_may_be_other_accumulators(x):
     del y
     assert not any(holder() is not None for holder in gone)
     assert [accumulator.fetch_jvp(x.id) for accumulator in walked] == 5 * [5]
+
+
+def test_a_tape_may_die_with_the_entries_of_a_dying_tensor(x):
+    """The tape is the last of several; only the rule of its entry refers to it."""
+    others = [Recorder() for _ in range(3)]
+    for _ in range(100):
+        recorder = Recorder()
+        recorder.watch(x.id)
+        recorder.push()
+        y = cytape.constant(1.0)
+
+        def rule(g, recorder=recorder):
+            return [g]
+
+        record_custom("Holding", [y], [x], rule)
+        recorder.pop()
+        gone = weakref.ref(rule)
+        del recorder, rule
+        assert gone() is not None
+        del y
+        assert gone() is None
+    assert len(others) == 3
