@@ -46,15 +46,20 @@ def convolve(
             raise ValueError(
                 "one array must be the larger one along all axes to convolve, for mode 'valid'")
         a, b = b, a
-    sizes = b.shape[2:]
-    if mode == "full":
-        a = np.pad(a, [(0, 0), (0, 0), *[(n - 1, n - 1) for n in sizes]])
-    elif mode == "same":
-        a = np.pad(a, [(0, 0), (0, 0), *[(n // 2, (n - 1) // 2) for n in sizes]])
-    result = stack_correlation_op(a, np.flip(b, tuple(range(2, b.ndim))))
+    around = [_zeros(mode, n) for n in b.shape[2:]]
+    result = stack_correlation_op(
+        a, np.flip(b, tuple(range(2, b.ndim))),
+        before=tuple([pair[0] for pair in around]), after=tuple([pair[1] for pair in around]))
     if exchanged:
         result = np.swapaxes(result, 0, 1)
     return result.reshape((*others_a, *others_b, *result.shape[2:]))
+
+
+def _zeros(mode: str, n: int) -> tuple[int, int]:
+    """Return the numbers of zeros before and after a signal to convolve with one of length `n`."""
+    if mode == "full":
+        return n - 1, n - 1
+    return (n // 2, (n - 1) // 2) if mode == "same" else (0, 0)
 
 
 def _stacked(x: Any, axes: Any, summed: Any) -> Any:

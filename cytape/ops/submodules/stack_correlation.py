@@ -1,13 +1,15 @@
-"""Cross-correlation of stacks of signals in any number of dimensions, with sums over channels.
+"""Cross-correlation of stacks of padded signals in any number of dimensions, summed over channels.
 
 ``z[p, q, s] = sum over d and k of x[p, d, s + k] y[q, d, k]``, where s and k are positions in the
-dimensions. The derivatives are correlations of the same form.
+dimensions. `before` and `after` are numbers of zeros around x, per dimension. The derivatives are
+correlations of the same form.
 """
 
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+import math
 
-from cytape.ops.choosing.padding import pad
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
 from cytape.ops.engine.op_kinds import multilinear
 from cytape.ops.rearranging import flip
 from cytape.ops.shapes import shape_rules
@@ -17,32 +19,48 @@ from cytape.tensor.values.spec import symbolic_spec
 __all__ = ["stack_correlation_op"]
 
 
-def _correlate(x, y):
-    axes = tuple(range(2, x.ndim))
-    windows = sliding_window_view(x, y.shape[2:], axes)
-    n_axes = len(axes)
-    summed = [1, *range(2 + n_axes, 2 + 2 * n_axes)]
-    return np.moveaxis(np.tensordot(windows, y, (summed, [1, *axes])), -1, 1)
+def _correlate(x, y, before, after):
+    """Multiply the matrix of windows of `x` by the matrix of signals of `y`."""
+    if any(before) or any(after):
+        extents = [m + i + j for m, i, j in zip(x.shape[2:], before, after, strict=True)]
+        padded = np.zeros((*x.shape[:2], *extents), x.dtype)
+        inside = [slice(i, i + m) for m, i in zip(x.shape[2:], before, strict=True)]
+        padded[(..., *inside)] = x
+        x = padded
+    (p, d, *extents), (q, e, *sizes) = x.shape, y.shape
+    counts = [m - n + 1 for m, n in zip(extents, sizes, strict=True)]
+    if d != e or min(counts, default=1) < 1:
+        raise ValueError(f"stacks of shapes {x.shape} and {y.shape} have no correlation")
+    strides = x.strides
+    windows = as_strided(
+        x, (p, *counts, d, *sizes), (strides[0], *strides[2:], strides[1], *strides[2:]))
+    n_products = d * math.prod(sizes)
+    z = windows.reshape(p * math.prod(counts), n_products) @ y.reshape(q, n_products).T
+    z = z.reshape(p, *counts, q)
+    return z.transpose(0, z.ndim - 1, *range(1, z.ndim - 1))
 
 
-def _spec(x, y):
+def _spec(x, y, before, after):
     shapes = [shape_rules.shape_of(each, "correlation") for each in (x, y)]
-    lengths = [None if None in pair else pair[0] - pair[1] + 1
-               for pair in zip(*[shape[2:] for shape in shapes], strict=True)]
+    lengths = [None if m is None or n is None else m + i + j - n + 1
+               for m, n, i, j in zip(shapes[0][2:], shapes[1][2:], before, after, strict=True)]
     return symbolic_spec(
         (shapes[0][0], shapes[1][0], *lengths), np.result_type(x.dtype, y.dtype))
 
 
 def _for_first(op, g, y):
-    axes = tuple(range(2, g.ndim))
-    if None in y.shape[2:]:
+    sizes = y.shape[2:]
+    if None in sizes:
         return NotImplemented
-    around = [(0, 0), (0, 0), *[(y.shape[axis] - 1,) * 2 for axis in axes]]
-    return stack_correlation_op(pad(g, around), swapaxes(flip(y, axes), 0, 1))
+    return stack_correlation_op(
+        g, swapaxes(flip(y, tuple(range(2, g.ndim))), 0, 1),
+        before=tuple([n - 1 - i for n, i in zip(sizes, op.attrs["before"], strict=True)]),
+        after=tuple([n - 1 - i for n, i in zip(sizes, op.attrs["after"], strict=True)]))
 
 
 def _for_second(op, x, g):
-    return swapaxes(stack_correlation_op(swapaxes(x, 0, 1), swapaxes(g, 0, 1)), 0, 1)
+    return swapaxes(
+        stack_correlation_op(swapaxes(x, 0, 1), swapaxes(g, 0, 1), **op.attrs), 0, 1)
 
 
 stack_correlation_op = multilinear(

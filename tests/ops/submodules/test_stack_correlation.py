@@ -11,11 +11,12 @@ def test_sizes_that_do_not_fit_raise():
     x = cytape.constant(np.ones((1, 2, 3)))
     for y in (np.ones((1, 3, 2)), np.ones((1, 2, 4))):
         with pytest.raises(ValueError):
-            stack_correlation_op(x, y)
+            stack_correlation_op(x, y, before=(0,), after=(0,))
 
 
 def test_it_is_the_sum_over_channels_of_correlations():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(1, 2, 6)), rng.normal(size=(1, 2, 3))
     expected = sum(np.correlate(x[0, d], y[0, d]) for d in range(2))
-    np.testing.assert_allclose(stack_correlation_op(x, y)[0, 0], expected)
+    result = stack_correlation_op(x, y, before=(0,), after=(0,))
+    np.testing.assert_allclose(result[0, 0], expected)
