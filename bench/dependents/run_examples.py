@@ -1,9 +1,11 @@
 """autograd's examples as tests: seeded, without plots, with few iterations, on synthetic digits."""
 
+import contextlib
+import io
 import os
 import re
-import signal
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -11,16 +13,20 @@ import numpy
 import pytest
 
 ROOT = Path(os.environ["DEPENDENTS_SOURCES"]) / "examples"
-NO_PROGRAMS = {"__init__", "data", "data_mnist"}
-EXAMPLES = sorted(path for path in ROOT.rglob("*.py") if path.stem not in NO_PROGRAMS)
-SHORTER = [  # replacements that reduce the number of iterations
-    (r"num_iters=\d+", "num_iters=100"), (r"num_iters = \d+", "num_iters = 100"),
-    (r"num_epochs = \d+", "num_epochs = 1"), (r"range\(1000\)", "range(100)"),
-    (r"max_lines=60", "max_lines=5"), (r"data_size=\d+", "data_size=50"),
-    (r"timesteps = \d+", "timesteps = 3"),
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.stem not in ("__init__", "data_mnist"))
+EXAMPLES = [path for path in MODULES if path.stem != "data"]
+REPLACED = [
+    # fewer iterations
+    (r"init_params, num_iters=1000", "init_params, num_iters=10"),
+    (r"num_iters ?= ?\d{3,}", "num_iters = 100"), (r"num_epochs = 50", "num_epochs = 2"),
+    (r"range\(1000\)", "range(100)"), (r"max_lines=60", "max_lines=5"),
+    (r"while different\(x0, x1\)", "for _ in range(15)"), (r"timesteps = \d+", "timesteps = 3"),
     (r"[\"']maxiter[\"']: [25]\d", "'maxiter': 5"),
+    # the same numbers in each run: a seed, and a flow that does not begin at jumps of its slope
+    (r"RandomState\(\)", "RandomState(0)"),
+    (r"np.zeros\(\(2, rows, cols\)\)", "np.full((2, rows, cols), 0.1)"),
 ]
-LIMIT = 120  # CPU seconds
+REPEATS = 3
 
 
 class Silent(types.ModuleType):
@@ -45,10 +51,6 @@ def digits():
     rng = numpy.random.RandomState(0)
     return [rng.randint(0, high, (n, *shape)).astype(numpy.uint8)
             for n in (300, 100) for high, shape in ((256, (28, 28)), (10, ()))]
-
-
-def expired(*_):
-    raise TimeoutError(f"more than {LIMIT} s of CPU time")
 
 
 def shortened(minimize):
@@ -80,20 +82,25 @@ def stubs(monkeypatch, tmp_path):
     mnist = types.ModuleType("data_mnist")
     mnist.mnist = digits
     monkeypatch.setitem(sys.modules, "data_mnist", mnist)
-    for name in ("data", "rnn", "lstm", "black_box_svi", "gaussian_process", "neural_net"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(ROOT))
-    handler = signal.signal(signal.SIGVTALRM, expired)
-    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
-    yield
-    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    signal.signal(signal.SIGVTALRM, handler)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path, stubs, monkeypatch):
+def test_example(path, stubs, monkeypatch, record_property):
     monkeypatch.chdir(path.parent)
     text = path.read_text()
-    for pattern, replacement in SHORTER:
+    for pattern, replacement in REPLACED:
         text = re.sub(pattern, replacement, text)
-    exec(compile(text, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
+    program = compile(text, str(path), "exec")
+    seconds = []
+    while sum(seconds) < 1 and len(seconds) < REPEATS:
+        for module in MODULES:
+            sys.modules.pop(module.stem, None)
+        numpy.random.seed(1)
+        printed = io.StringIO()
+        begin = time.process_time()
+        with contextlib.redirect_stdout(printed):
+            exec(program, {"__name__": "__main__", "__file__": str(path)})
+        seconds.append(time.process_time() - begin)
+    record_property("seconds", min(seconds))
+    record_property("output", printed.getvalue())
