@@ -14,6 +14,7 @@ import numpy as np
 
 from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.autodiff.custom.primitive_in_graph import (
+    as_floats,
     call_in_graph,
     directions,
     flattened,
@@ -91,9 +92,12 @@ class Box(metaclass=_BoxType):
 
 
 class ArrayBox(Box):
-    """The class of which tensors are instances."""
+    """The class of which tensors are instances; a call makes one."""
 
     __slots__ = []
+
+    def __new__(cls, value, trace, node):  # noqa: D102
+        return convert_to_tensor(np.array(value))
 
 
 for _kind in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
@@ -120,19 +124,16 @@ def getval(x):
 
 def new_box(value, trace, node):
     """Return the box of a value; TypeError if its class has no boxes."""
-    kind = box_class(value)
-    return convert_to_tensor(np.array(value)) if kind is ArrayBox else kind(value, trace, node)
+    return box_class(value)(value, trace, node)
 
 
 def box_class(value):
-    """Return the class of a value's boxes; TypeError if it has none.
-
-    Subclasses of `ArrayBox` are for subclasses of arrays, which become tensors, too.
-    """
-    kind = ArrayBox if isinstance(value, Tensor) else Box.type_mappings.get(type(value))
-    if kind is None:
+    """Return the class of a value's boxes; TypeError if it has none."""
+    maker = ArrayBox if isinstance(value, Tensor) else Box.type_mappings.get(type(value))
+    if maker is None:
         raise TypeError(f"Can't differentiate w.r.t. type {type(value)}")
-    return ArrayBox if issubclass(kind, ArrayBox) else kind
+    kind = maker if isinstance(maker, type) else type(maker(value, 0, None))
+    return ArrayBox if issubclass(kind, ArrayBox) else kind  # subclasses of arrays are tensors, too
 
 
 def vspace(value):
@@ -341,8 +342,9 @@ class primitive(PrimitiveOp):
     def box_result(self, ans, args, kwargs):
         """Return the boxes of the results of a call, after recording it."""
         tokens = [token_of(x) for x in flatten(args) if isbox(x)]
-        if not possible_gradient_types(tokens) and any(
-                type(x) not in Box.type_mappings for x in flatten(ans)):
+        if possible_gradient_types(tokens):
+            ans = map_structure(as_floats, ans)
+        elif any(type(x) not in Box.type_mappings for x in flatten(ans)):
             return ans
         call = Call(self, args, kwargs)
         self.require_rules(call.argnum_of, tokens)

@@ -112,6 +112,25 @@ def test_subclasses_of_arrays_may_have_boxes():
         del Box.type_mappings[Own], Box.type_mappings[OwnBox]
 
 
+def test_boxes_may_be_made_by_a_function():
+    class Own(onp.ndarray):
+        pass
+
+    def make(value, trace, node):
+        if value.size > 2:
+            raise ValueError("too large")
+        return ArrayBox(value, trace, node)
+
+    Box.type_mappings[Own] = make
+    try:
+        x = onp.array([1.0, 2.0]).view(Own)
+        assert list(autograd.grad(lambda x: np.sum(x**2))(x)) == [2, 4]
+        with pytest.raises(ValueError, match="too large"):
+            autograd.grad(lambda x: np.sum(x**2))(onp.ones(3).view(Own))
+    finally:
+        del Box.type_mappings[Own]
+
+
 def test_functions_without_derivative_get_values():
     is_plain = notrace_primitive(lambda x: not isbox(x))
     assert cytape.grad(lambda x: x * is_plain(x))(2.0) == 1

@@ -41,6 +41,10 @@ def test_every_name_of_autograd_is_that_of_cytape(ours, module, names, own):
     assert {"seed", "fft", "solve", "sin"} & set(names) <= set(dir(ours))
 
 
+def test_the_names_of_random_are_in_its_dictionary():
+    assert vars(npr)["normal"] is npr.normal and "rand" in vars(npr)
+
+
 def test_a_name_that_numpy_lacks_is_an_attribute_error():
     for module in (anp, anp.linalg, anp.fft, npr, numpy_wrapper):
         with pytest.raises(AttributeError):

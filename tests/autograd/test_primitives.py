@@ -147,6 +147,19 @@ def test_transforms_of_cytape_keep_their_complex_convention(transform):
     assert onp.allclose(make_vjp(by_rules, z)[0](1.0), cytape.grad(by_ops)(z).conj())
 
 
+@each("transform", [
+    lambda f: lambda x: make_vjp(f, x)[0](1.0), cytape.grad, lambda f: cytape.function(
+        cytape.grad(f)), lambda f: lambda x: onp.array([
+            cytape.jvp(f, (x,), (e,))[1] for e in onp.eye(2)])])
+@each("dtype", [bool, int, "u1"])
+@each("in_list", [False, True])
+def test_results_that_are_integers_have_the_derivatives_of_the_rule(transform, dtype, in_list):
+    step = primitive(lambda x: ((x[0] if in_list else x) > 0).astype(dtype))
+    defvjp(step, lambda ans, x: lambda g: [g * ans] if in_list else g * ans)
+    found = transform(lambda x: np.sum(step([x] if in_list else x) * x))(onp.array([0.5, -0.5]))
+    assert found.tolist() == [1.5, 0]
+
+
 @each("traced", [False, True])
 def test_variables_are_differentiated(traced):
     v = cytape.Variable(2.0)

@@ -26,6 +26,15 @@ def test_distributions_are_modules(name):
     assert found.logpmf if name == "poisson" else found.logpdf
 
 
+@each("name", ["integrate", "linalg", "misc", "signal", "special", "stats"])
+def test_modules_are_attributes(name):
+    scipy = importlib.import_module("cytape.autograd.scipy")
+    vars(scipy).pop(name, None)
+    assert getattr(scipy, name) is module(name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        scipy.nothing  # noqa: B018
+
+
 def test_special_functions():
     assert module("special").gammaln is importlib.import_module("cytape.scipy.special").gammaln
     assert module("special").ellipk is special.ellipk

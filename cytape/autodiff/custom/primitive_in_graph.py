@@ -16,12 +16,17 @@ from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_seque
 from cytape.tensor.recording.state import anybody_records
 from cytape.tensor.tensor import Tensor, data_of
 
-__all__ = ["call_in_graph", "directions", "flattened", "observing"]
+__all__ = ["as_floats", "call_in_graph", "directions", "flattened", "observing"]
 
 
 def observing(tensors: Sequence[Any]) -> bool:
     """Return whether a rule must compute with tensors, because its results are tracked."""
     return anybody_records() or graph_for(tensors) is not None
+
+
+def as_floats(x: Any) -> Any:
+    """Return an array of integers or booleans, which has no derivative, as one of float64."""
+    return x.astype(float) if type(x) is np.ndarray and x.dtype.kind in "biu" else x
 
 
 def flattened(args: tuple, argnums: Sequence[int], gradients: Sequence) -> list:
@@ -57,8 +62,8 @@ def call_in_graph(op: Any, args: tuple, kwargs: dict) -> Any:
         return packed(xs if observing(xs) else [data_of(x)[()] for x in xs])
 
     def called(*xs: Tensor) -> Any:  # a symbolic tensor raises, so this is called in each run
-        return map_structure(
-            convert_to_tensor, op.fun(*packed([data_of(x)[()] for x in xs]), **kwargs))
+        ans = op.fun(*packed([data_of(x)[()] for x in xs]), **kwargs)
+        return map_structure(lambda x: convert_to_tensor(as_floats(x)), ans)
 
     def rule(primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple:
         given, moving = seen(primals), directions(args, is_tensor, tangents)

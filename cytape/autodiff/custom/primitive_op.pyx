@@ -247,7 +247,7 @@ cdef class PrimitiveOp(Op):
             return self.box_result(ans, args, kwargs)
         if type(ans) is float64 or type(ans) is float:
             value = value_of_scalar(ans)
-        elif type(ans) is ndarray and cnp.PyArray_ISNUMBER(ans):
+        elif type(ans) is ndarray and (cnp.PyArray_ISFLOAT(ans) or cnp.PyArray_ISCOMPLEX(ans)):
             if is_new(<PyObject*>ans):
                 value = value_of_new(ans)
                 cnp.PyArray_CLEARFLAGS(ans, cnp.NPY_ARRAY_WRITEABLE)

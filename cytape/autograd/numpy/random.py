@@ -1,3 +1,6 @@
 """Random numbers from NumPy's streams: `cytape.numpy.random`."""
 
-from cytape.numpy.random import __dir__, __getattr__, seed  # noqa: F401
+from cytape.numpy import random as _random
+
+__getattr__ = _random.__getattr__
+globals().update({name: getattr(_random, name) for name in dir(_random)})
