@@ -3,7 +3,7 @@
     python -m bench.dependents [--smoke] [--suite NAME]
 
 It makes two environments by pip, of the same packages, one of them with autograd. In the other the
-name autograd means `cytape.autograd`. The order is autograd, cytape, and once more for suites of a
+name autograd means `cytape.autograd`. The order is autograd, cytape, and that again for suites of a
 few minutes; of each test the smaller time counts. CPU seconds are those of the calls of tests that
 pass on both sides and trace a function, without imports. A test that passes on autograd alone needs
 a reason in `reasons.toml`. A row is written when its suite is done; `--suite` repeats one of them.

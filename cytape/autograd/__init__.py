@@ -14,6 +14,7 @@ from cytape.autograd.builtins import type as type
 from cytape.autograd.core import primitive as primitive
 from cytape.autograd.differential_operators import *  # noqa: F403
 from cytape.autograd.numpy import numpy_vspaces as _numpy_vspaces  # noqa: F401  (registers spaces)
+from cytape.tensor.tensor_methods import name_class as _name_class
 
 
 def __getattr__(name: str) -> _Any:
@@ -38,6 +39,7 @@ class _Alias:
 
     @staticmethod
     def create_module(spec):
+        _name_class("autograd.numpy.numpy_boxes.ArrayBox")  # programs compare it, and its module
         module = _importlib.import_module(f"cytape.{spec.name}")
         spec.loader_state = module.__spec__  # importlib replaces it before `exec_module`
         # Modules that it imported: else a later import of one would bind its name in the parent,

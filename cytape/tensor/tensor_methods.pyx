@@ -8,11 +8,13 @@ from functools import partial
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         PyObject* tp_dict
+        const char* tp_name
 
     void PyType_Modified(type cls)
 
 # Attributes that only variables, tensors of graphs or results of assignments there have.
 cdef tuple OF_SOME = ("assign", "assign_add", "assign_sub", "name", "op", "value_index")
+cdef bytes class_name = b""  # kept, as the class has only its address
 cdef dict refused = {}         # attributes of other libraries' tensors, with their replacements
 
 
@@ -24,6 +26,20 @@ def install_methods(dict methods):
     methods : dict of str to function
     """
     (<dict>(<PyTypeObject*>Tensor).tp_dict).update(methods)
+    PyType_Modified(Tensor)
+
+
+def name_class(str name):
+    """Give the class of tensors another name.
+
+    Parameters
+    ----------
+    name : str
+        With its module: other libraries choose functions by ``type(x).__module__``.
+    """
+    global class_name
+    class_name = name.encode()
+    (<PyTypeObject*>Tensor).tp_name = class_name
     PyType_Modified(Tensor)
 
 

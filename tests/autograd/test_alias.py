@@ -44,6 +44,25 @@ assert isinstance(pickle.loads(pickle.dumps(leaf.Leaf())), own.Leaf)
 """)
 
 
+@pytest.mark.parametrize("alias", [INSTALL, BY_HAND])
+def test_boxes_are_of_autograds_class(tmp_path, alias):
+    """Other libraries compare its name, or choose functions by its module."""
+    run(tmp_path, f"""{alias}
+import copy, pickle
+from autograd.numpy.numpy_boxes import ArrayBox
+from autograd import grad
+def f(x):
+    assert str(type(x)) == "<class 'autograd.numpy.numpy_boxes.ArrayBox'>", type(x)
+    assert type(x).__module__.split(".")[0] == "autograd" and type(x).__name__ == "ArrayBox"
+    assert type(x) == ArrayBox
+    return copy.copy(x) ** 2
+assert grad(f)(3.0) == 6.0
+import cytape
+x = cytape.constant([1.0])
+assert type(pickle.loads(pickle.dumps(x))) is type(x)
+""")
+
+
 def test_a_module_that_was_imported_by_its_own_name_is_not_loaded_again(tmp_path, room):
     run(tmp_path, f"""{room}
 import cytape.autograd.inner
