@@ -51,6 +51,7 @@ bench: $(BUILT) $(TOOLS)  ## compare the Cython tape with the plain-Python one
 bench-smoke: $(BUILT) $(TOOLS)  ## run every benchmark once, at its smallest size
 	$(RUN) -m bench --smoke
 	$(RUN) -m bench.ops --smoke
+	$(RUN) -m bench.peers --smoke
 
 bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.* and tables of pages
 	$(PEERS)/bin/python -m bench.peers \

@@ -11,7 +11,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError, TapeStateError
 from tests import ways
 from tests.bodies import branch
-from tests.cases import each
+from tests.cases import each, sampled
 
 F = cytape.function
 x = np.array([1.0, 4.0])
@@ -453,7 +453,7 @@ PLACES = {
 PLACES |= {f"function of {name}": lambda f, body=body: F(body(f)) for name, body in PLACES.items()}
 
 
-@each(place=PLACES, make=CLOSURES)
+@sampled(2, place=PLACES, make=CLOSURES)
 def test_a_tensor_that_a_function_closes_over_is_refused_where_it_is_differentiated(make, place):
     f = PLACES[place](lambda w: make(w * 1.0)(cytape.stop_gradient(w)))
     one = np.ones(2)
@@ -465,7 +465,7 @@ def test_a_tensor_that_a_function_closes_over_is_refused_where_it_is_differentia
             derivative(x)
 
 
-@each(place=PLACES, make=[*CLOSURES[:6], lambda w: in_closure(cytape.stop_gradient(w))])
+@sampled(2, place=PLACES, make=[*CLOSURES[:6], lambda w: in_closure(cytape.stop_gradient(w))])
 def test_a_tensor_that_a_function_closes_over_may_stand_still(make, place):
     f = PLACES[place](lambda a: make(cytape.stop_gradient(a) * 2.0)(a))
     expected = PLACES[place](lambda a: a * (cytape.stop_gradient(a) * 2.0))

@@ -4,7 +4,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import each
+from tests.cases import sampled
 from tests.ways import run_in_graph
 
 X = np.array([0.3, 1.2])
@@ -91,7 +91,7 @@ WAYS = {
 }
 
 
-@each(way=WAYS, function=FUNCTIONS)
+@sampled(2, way=WAYS, function=FUNCTIONS)
 def test_derivatives_to_third_order(function, way):
     f, plain = FUNCTIONS[function]
     for found, wanted in zip(WAYS[way](f), jet_of(plain)(X), strict=True):

@@ -8,7 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests import ways
-from tests.cases import each, grouped
+from tests.cases import each, grouped, sampled
 
 SCALAR = cytape.Spec.of((), float)
 
@@ -479,7 +479,7 @@ def test_what_is_written_to_a_tensor_after_the_call_does_not_count(
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
 
 
-@each(cube=CUBES, write=WRITES, passed=PASSED, order=[1, 2])
+@sampled(2, cube=CUBES, write=WRITES, passed=PASSED, order=[1, 2])
 def test_what_is_written_to_a_tensor_of_a_graph_does_not_count(order, passed, write, cube):
     if CUBES[cube] in BY_HAND or order == 2 and cube == OF_VALUES:
         return

@@ -11,7 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import live_tensors
 from tests import ways
-from tests.cases import each
+from tests.cases import each, sampled
 
 
 def tape_gradients(f, xs):
@@ -91,7 +91,7 @@ def programs():
     }
 
 
-@each(mode=MODES, name=list(programs()))
+@sampled(2, mode=MODES, name=list(programs()))
 def test_the_same_derivatives_in_all_modes(name, mode):
     program, sources = programs()[name]
     expected = ways.dense(mode(lambda: program(lambda f: f), sources))

@@ -138,8 +138,8 @@ def test_derivatives(make):
     assert_leaves(cytape.elementwise_grad(f)(x), x, GRADIENTS)
 
 
-@each("make", KINDS.values())
-@each("way", [lambda f: f, cytape.function, cytape.checkpoint, cytape.recompute_grad])
+@sampled(2, make=KINDS.values(),
+         way=[lambda f: f, cytape.function, cytape.checkpoint, cytape.recompute_grad])
 def test_results(make, way):
     def double(x):
         w, b = leaves(x)

@@ -78,6 +78,7 @@ def test_page_has_summary_and_table(tmp_path):
     assert "| `view` | 100 ns | +3.00 us | - |" in text
 
 
+@pytest.mark.exhaustive
 def test_picture_is_the_same_each_time(tmp_path):
     pytest.importorskip("matplotlib")
     for name in "first", "second":

@@ -177,6 +177,7 @@ def test_every_library_has_a_dot_of_its_own():
     assert list(peer_report.STYLES) == [library.name for library in LIBRARIES]
 
 
+@pytest.mark.exhaustive  # as `make bench-smoke` does
 def test_smoke_run_needs_no_other_library(tmp_path):
     pytest.importorskip("matplotlib")
     options = [f"--{name}={tmp_path / name}" for name in ("json", "markdown", "plot")]

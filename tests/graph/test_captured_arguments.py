@@ -6,7 +6,7 @@ import cytape
 import cytape.numpy as cnp
 from tests import ways
 from tests.bodies import BODIES, branch, loop, nested
-from tests.cases import each, grouped
+from tests.cases import each, grouped, sampled
 from tests.ways import check
 
 X = np.array([0.7, 1.3, -0.4])
@@ -147,8 +147,9 @@ def by_tape(f, a, w):
 REFUSE_CLOSURES = {"custom_gradient", "custom_jvp", "elementwise", "numpy_function"}
 
 
-@each(derivative=[by_tape, ways.tangent], around=[name for name in AROUND if name != "vmap"])
-@each("wrapper", WRAPPERS)
+@sampled(2, derivative=[by_tape, ways.tangent],
+         around=[name for name in AROUND if name != "vmap"],
+         wrapper=WRAPPERS)
 def test_recorders_in_a_body_reach_a_tensor_from_outside_the_body(wrapper, around, derivative):
     def slope(called):
         return cytape.function(lambda a: AROUND[around](

@@ -12,7 +12,7 @@ import cytape.numpy as cnp
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.trace_derivatives import DerivativeGraph
 from cytape.ops.calls.symbolic import in_graph
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ways import RECORDERS, gradient, gradients
 
 TRUE = np.array(True)
@@ -176,7 +176,7 @@ def write_to_output(q):
     np.multiply(q, 2.0, out=q)
 
 
-@each(around=[
+@sampled(2, around=[
     cytape.function, cytape.vmap, lambda f: cytape.function(cytape.recompute_grad(f)),
     lambda f: cytape.function(cytape.function(f)),
     lambda f: cytape.function(lambda a: cytape.cond(a[0, 0] > 0.0, lambda: f(a), lambda: a)),

@@ -9,7 +9,7 @@ import cytape
 from cytape.errors import DetachedError
 from cytape.tensor.recording import state
 from tests import bodies
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ways import gradient
 
 ONE = np.ones(())
@@ -144,8 +144,10 @@ def pushed(w, f):
 LATER = {**CONVERSIONS, "constant": lambda t: cytape.constant(t)}
 
 
-@each(conversion=LATER, body=TRACED, call=[lambda traced: traced, called_in_another])
-@each("follow", [recorded, pushed])
+@sampled(2, conversion=LATER,
+         body=TRACED,
+         call=[lambda traced: traced, called_in_another],
+         follow=[recorded, pushed])
 def test_conversions_of_an_earlier_trace_are_errors_once_they_lose_a_derivative(
     follow, call, body, conversion
 ):

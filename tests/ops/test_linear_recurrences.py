@@ -5,10 +5,10 @@ import numpy as np
 import cytape
 from cytape.ops.linear_recurrences import after, before, recurrence_op
 from cytape.testing import check_grads
-from tests.cases import each
+from tests.cases import sampled
 
 
-@each(backwards=[False, True], place=[lambda f: f, cytape.function])
+@sampled(2, backwards=[False, True], place=[lambda f: f, cytape.function])
 def test_derivatives_to_third_order(backwards, place):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 3, 5))

@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError
-from tests.cases import each
+from tests.cases import each, sampled
 
 PROGRAMS = {
     "a sum": lambda t, u: cnp.sum([t, u * t]),
@@ -29,7 +29,7 @@ PLACES = {
 }
 
 
-@each(place=PLACES, name=PROGRAMS)
+@sampled(2, place=PLACES, name=PROGRAMS)
 def test_they_are_right_in_both_modes_to_second_order(name, place):
     f = PLACES[place](PROGRAMS[name])
     t, u = np.float64(0.7), np.float64(-1.3)

@@ -19,7 +19,7 @@ from cytape.errors import (
 )
 from tests import ways
 from tests.bodies import traced
-from tests.cases import each
+from tests.cases import each, sampled
 
 X = np.array([0.3, -1.2, 2.0])
 SPEC = cytape.Spec.of((3,), float)
@@ -87,8 +87,9 @@ KINDS = {
 }
 
 
-@each(kind=KINDS, f=[scaled, scaled_with_jvp, scaled_with_gradient])
-@each("place", [in_eager, cytape.function, *traced("cond", "while_loop").values(), captured, bound])
+@sampled(2, kind=KINDS,
+         f=[scaled, scaled_with_jvp, scaled_with_gradient],
+         place=[in_eager, cytape.function, *traced("cond", "while_loop").values(), captured, bound])
 def test_arguments_of_all_kinds_in_all_places(place, f, kind):
     w, x = KINDS[kind](), cytape.constant(X)
     expected = X * X * float(w), 2.0 * X * float(w)

@@ -12,7 +12,7 @@ import cytape.numpy as cnp
 from cytape.errors import GraphError, SymbolicTensorError, TapeStateError
 from cytape.testing import check_grads
 from tests import ways
-from tests.cases import each
+from tests.cases import each, sampled
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 3))
@@ -53,8 +53,7 @@ def test_it_is_a_loop(way, f):
     np.testing.assert_allclose(found, looped(f, X), rtol=1e-12)
 
 
-@each("way", ["eager", "function"])
-@each("f", [
+@sampled(2, way=["eager", "function"], f=[
     lambda w, x: loss(w, x), lambda w, x: cytape.grad(loss)(w, x),
     lambda w, x: cytape.cond(cnp.sum(x) > 0, lambda: loss(w, x), lambda: cnp.sum(w)),
     lambda w, x: w[cnp.argmax(x)] * cnp.convolve(w, x),

@@ -13,7 +13,7 @@ from cytape.graph.passes import optimise
 from cytape.graph.run.plan import Plan
 from cytape.graph.tracing.trace_derivatives import Ends
 from tests import ways
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.graph.checkpoint.chains import traces_of_runs
 
 WIDTH, N_LAYERS = 32, 36
@@ -117,7 +117,7 @@ def nested(f):
     return cytape.function(lambda h: inner(h))
 
 
-@each(wrap=[cytape.function, nested], budget=[None, 0.6])
+@sampled(2, wrap=[cytape.function, nested], budget=[None, 0.6])
 def test_it_goes_into_functions_that_are_called(wrap, budget):
     options = {"checkpoints": "auto", "memory_budget": budget}
     flat, f = cytape.function(network, **options), cytape.function(in_parts(wrap), **options)
@@ -228,7 +228,7 @@ FUSED = [
     lambda: cytape.recompute_grad(tanhs), lambda: cytape.checkpoint(policy="nothing")(tanhs)]
 
 
-@each(wrapped=FUSED, around=[lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
+@sampled(2, wrapped=FUSED, around=[lambda f: f, lambda f: cytape.function(lambda x: f(x) * 1.0)])
 def test_calls_compute_nothing_again_where_one_plan_fuses_all(wrapped, around):
     x, results, peaks = np.linspace(-1.0, 1.0, 20_000), [], []
     for f in (tanhs, wrapped()):

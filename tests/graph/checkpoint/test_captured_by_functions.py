@@ -4,7 +4,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ways import FIRST_MODES, check
 
 X = np.array([1.0, 2.5, -1.3])
@@ -39,7 +39,7 @@ KEPT = {
 }
 
 
-@each(kept=KEPT, body=BODIES)
+@sampled(2, kept=KEPT, body=BODIES)
 def test_a_tensor_of_the_body_around(body, kept):
     def program(call):
         return lambda x: cnp.sum(cnp.sin(BODIES[body](call)(x)))

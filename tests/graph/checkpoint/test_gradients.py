@@ -8,7 +8,7 @@ import pytest
 
 import cytape
 from cytape.graph import checkpoint
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.graph.checkpoint.chains import (
     SIZE,
     chain,
@@ -358,7 +358,7 @@ def test_long_bridges_take_no_more_memory_than_short_ones():
     assert count(traces[0], "Tanh") <= 3 * 2 * n
 
 
-@each(checkpoints=["memory", "auto"], n_rows=[40, 5])
+@sampled(2, checkpoints=["memory", "auto"], n_rows=[40, 5])
 def test_blocks_that_share_weights_take_no_more_memory_than_others(checkpoints, n_rows):
     """Also where weights, and so the gradients that wait to be summed, are the largest."""
     peaks = {}

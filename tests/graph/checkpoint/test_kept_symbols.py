@@ -11,7 +11,7 @@ from cytape.graph.checkpoint.kept_symbols import named_as, root_of, symbols_of
 from cytape.ops.python.checkpoint_policy import Policy
 from tests import ways
 from tests.bodies import branch, nested
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.graph.checkpoint.chains import count, traces_of_runs
 
 POLICIES = [None, "nothing", "everything", "dots", ["a"], ["a", "b"], ["-a"], ["Exp", "-b"],
@@ -46,7 +46,7 @@ def expected_at(place):
     return derivatives(PLACES[place](block))
 
 
-@each(place=PLACES, policy=POLICIES)
+@sampled(2, place=PLACES, policy=POLICIES)
 def test_derivatives_are_those_of_the_function(place, policy):
     found = derivatives(PLACES[place](cytape.checkpoint(block, policy=policy)))
     for one, other in zip(found, expected_at(place), strict=True):

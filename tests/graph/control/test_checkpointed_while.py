@@ -9,7 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests import ways
-from tests.cases import each
+from tests.cases import each, sampled
 
 X, A = np.linspace(0.1, 1.0, 8), np.linspace(0.5, 1.0, 8)
 CHOICES = [{"checkpoints": 1}, {"checkpoints": 3}, {"checkpoints": "auto"},
@@ -37,8 +37,7 @@ def close(found, expected):
         np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
 
 
-@each("options", CHOICES, ids=str)
-@each("n", [0, 1, 2, 7, 50])
+@sampled(2, options=CHOICES, n=[0, 1, 2, 7, 50])
 def test_first_order(n, options):
     expected = cytape.grad(cytape.function(loop_of(n)), (0, 1))(X, A)
     f = loop_of(n, **options)

@@ -9,7 +9,7 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.replay import kept_by
 from cytape.ops.adjoints.extent_checks import ensure_shape
 from cytape.ops.engine.op_kinds import general
-from tests.cases import each
+from tests.cases import each, sampled
 
 runs = {"forward": 0}
 
@@ -300,7 +300,7 @@ GROWING = {
 }
 
 
-@each(n=[0, 1, 3], name=GROWING)
+@sampled(2, n=[0, 1, 3], name=GROWING)
 def test_what_no_stack_can_be_made_of_is_kept_as_elements_and_shapes(name, n):
     def f(x):
         return GROWING[name](x, n)

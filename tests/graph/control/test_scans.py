@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests import ways
-from tests.cases import each, grouped
+from tests.cases import each, grouped, sampled
 from tests.ways import check
 
 X = np.array([[0.3, -0.7], [1.1, 0.4], [-0.2, 0.9]])
@@ -326,7 +326,7 @@ def test_shapes_are_known_while_a_graph_is_built(derivative, loop):
     assert shapes == [shape]
 
 
-@each(make={
+@sampled(2, make={
     "scan": lambda row: cytape.scan(lambda c, e: c * e, row),
     "map_fn": lambda row: cytape.map_fn(cnp.sin, row),
     "scan of rows": lambda row: cytape.scan(lambda c, e: c * e + row, row, row),

@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.model.graph import Graph
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.graph.plans import assert_as_reference, plan_of
 from tests.graph.programs import new_graph
 
@@ -297,9 +297,9 @@ def test_no_term_of_a_sum_at_one_place_is_lost(dtype):
             assert set(np.ravel(result).tolist()) == {0, 5000}
 
 
-@each("dtype", ["float64", "float32", "complex128", "int64", "bool"])
-@each("n_places", [1, 256, 257, 600])
-@each("row", [(), (2,), (9,)])
+@sampled(2, dtype=["float64", "float32", "complex128", "int64", "bool"],
+         n_places=[1, 256, 257, 600],
+         row=[(), (2,), (9,)])
 def test_many_places_that_a_run_tells(row, n_places, dtype):
     """For rows of one, few, and more numbers, and more places than are found at once."""
     for index in (lambda i: i, lambda i: (slice(None), i), lambda i: (i, -1), lambda i: (i, i)):

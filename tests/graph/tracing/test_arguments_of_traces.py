@@ -16,7 +16,7 @@ import cytape.numpy as cnp
 from cytape.graph.tracing.cache_keys import describe_arguments
 from cytape.graph.tracing.signature import is_object
 from tests import ways
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.graph.tracing.objects import Options, Scale
 
 X = np.array([0.3, -1.2, 2.0])
@@ -124,8 +124,8 @@ def in_a_branch(f, x, argument):
         lambda x: cytape.cond(cnp.sum(x) > -9.0, lambda: f(x, argument), lambda: x))(x)
 
 
-@each("use", [eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch])
-@each("name", CASES)
+@sampled(2, use=[eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch],
+         name=CASES)
 @pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
 def test_no_two_arguments_that_differ_share_a_trace(name, use):
     body, arguments = CASES[name]

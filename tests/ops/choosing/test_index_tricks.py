@@ -7,7 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from cytape.testing import check_grads
-from tests.cases import each
+from tests.cases import each, sampled
 
 V, M = np.array([0.5, 1.5, -2.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 KEYS = {
@@ -25,7 +25,7 @@ KEYS = {
     "nested": lambda n, v, m: n.c_[[v[0], v[1], 3.0], [[v[0]], [1.0], [v[2]]]]}
 
 
-@each(key=KEYS, place=["eager", "function"])
+@sampled(2, key=KEYS, place=["eager", "function"])
 def test_keys(key, place):
     def f(v, m):
         return KEYS[key](cnp, v, m)

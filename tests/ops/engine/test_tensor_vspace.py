@@ -13,7 +13,7 @@ from cytape.ops.engine.tensor_vspace import TensorVSpace, compute_gradients, ten
 from cytape.ops.sparse_sums import densify
 from cytape.tensor.recording.state import Recorder
 from cytape.tensor.tensor import live_tensors, tensor_of
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ways import gradient, taped, watching
 
 DTYPES = ["float16", "float32", "float64", "longdouble", "complex64", "complex128"]
@@ -69,8 +69,7 @@ def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, record
     np.testing.assert_array_equal(gradient.numpy(), np.full(shape, factors.sum()))
 
 
-@each("shape", [(), (2,), (5000,)])
-@each("in_the_middle", [False, True])
+@sampled(2, shape=[(), (2,), (5000,)], in_the_middle=[False, True])
 def test_many_terms_of_half_precision_are_rounded_once(shape, in_the_middle):
     factors = np.random.default_rng(0).uniform(0.0, 1.0, 3000).astype("float16")
     x = cytape.constant(np.ones(shape, "float16"))

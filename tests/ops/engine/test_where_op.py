@@ -12,7 +12,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.engine.op_kinds import OPS
 from cytape.tensor.tensor import tensor_of
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ops.specs_elementwise import WHERE_SHAPES as SHAPES
 from tests.ways import gradients, taped, watching
 
@@ -54,8 +54,7 @@ def expected_gradients(condition, x, y, seed):
                                                                   y.shape)]
 
 
-@each("dtype", DTYPES)
-@each("shapes", SHAPES, ids=str)
+@sampled(2, dtype=DTYPES, shapes=SHAPES)
 def test_results_and_gradients(shapes, dtype):
     condition, x, y = arrays(shapes, dtype)
     expected = np.where(condition, x, y)

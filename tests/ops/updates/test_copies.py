@@ -4,7 +4,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ways import agree, as_in_numpy
 
 X = np.arange(1.0, 25.0).reshape(4, 3, 2)
@@ -57,7 +57,7 @@ WAYS = {
     "batched, traced": lambda f: cytape.function(lambda x: [y[0] for y in cytape.vmap(f)(x[None])])}
 
 
-@each(way=WAYS, name=COPIES)
+@sampled(2, way=WAYS, name=COPIES)
 def test_results_can_be_changed_and_leave_what_they_are_made_of(name, way):
     if name == "mask" and "eager" not in way or name == "kron" and "many" in way:
         return

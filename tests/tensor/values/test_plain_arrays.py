@@ -9,7 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape import nn
 from cytape.errors import InvalidGradientError
-from tests.cases import each
+from tests.cases import each, sampled
 from tests.ways import gradient
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -210,7 +210,7 @@ def very_deep():
     return nested
 
 
-@each(make=[within_itself, twice_within_itself, very_deep], use=[
+@sampled(2, make=[within_itself, twice_within_itself, very_deep], use=[
     cytape.constant, cytape.convert_to_tensor, cytape.Variable, cytape.from_dlpack, cnp.array,
     cnp.asarray, lambda a: cytape.constant(1.0) + a, lambda a: a + cytape.constant(1.0),
     lambda a: np.add(a, cytape.constant(1.0)), lambda a: cytape.constant([1.0, 2.0])[a],
