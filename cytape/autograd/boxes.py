@@ -16,9 +16,9 @@ from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.autodiff.custom.primitive_in_graph import (
     as_floats,
     call_in_graph,
-    directions,
     flattened,
     observing,
+    standing_still,
 )
 from cytape.autodiff.custom.primitive_op import PrimitiveOp
 from cytape.autodiff.recorded_call import RecordedCall
@@ -112,13 +112,13 @@ vspaces: dict[type, Any] = {}  # the makers of vector spaces by the types of val
 
 def isbox(x):
     """Return whether a value is a tensor or another box."""
-    return isinstance(x, Box)
+    return isinstance(x, Tensor) or type(x) in Box.types
 
 
 def getval(x):
     """Return the value of a box, without derivative; any other value unchanged."""
     if not isinstance(x, Tensor):
-        return getval(x._value) if isinstance(x, Box) else x
+        return getval(x._value) if type(x) in Box.types else x
     return stop_gradient(x) if graph_for([x]) is not None else data_of(x)[()]
 
 
@@ -271,7 +271,9 @@ class Call:
                 f"JVP of {self.op.name} is not defined for values of users' classes: use "
                 "make_jvp_reversemode")
         observed = observing(tangents)
-        moving = directions(self.args, lambda x: type(x) is _Kept, tangents)
+        remaining = iter(tangents)
+        moving = map_structure(
+            lambda x: next(remaining) if type(x) is _Kept else standing_still(x), self.args)
         argnums = tuple(sorted(set(self.argnum_of)))
         call = seen(self.ans, observed), seen(self.args, observed), self.kwargs
         if self.op.jvps is None:

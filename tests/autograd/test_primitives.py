@@ -1,6 +1,7 @@
 """Functions with users' rules of derivatives, in each transform."""
 
 import functools
+import gc
 import pickle
 
 import numpy as onp
@@ -11,6 +12,9 @@ import cytape.numpy as np
 from cytape.autograd.core import make_jvp, make_vjp
 from cytape.autograd.extend import defjvp, defvjp, primitive
 from tests.cases import each, sampled
+
+
+V = onp.array([0.5, 1.0])
 
 
 @primitive
@@ -170,6 +174,21 @@ def test_variables_are_differentiated(traced):
         return tape.gradient(y, v)
 
     assert float((cytape.function(gradient) if traced else gradient)()) == 44
+
+
+@each("f", [
+    lambda: cytape.function(cubed)(V), lambda: cytape.vmap(cubed)(V),
+    lambda: cytape.function(cytape.grad(lambda x: sum_of_squares([x, 2 * x], 1.0)))(V),
+    lambda: cytape.function(lambda x: power_of(x, n=3))(V)])
+def test_traces_of_primitives_are_collected(f):
+    gc.collect()
+    f()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(10):
+        f()
+    gc.collect()
+    assert len(gc.get_objects()) < before + 20
 
 
 def test_a_wrong_rule_gives_a_wrong_gradient():

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from cytape.autodiff.custom.custom_gradient import custom_gradient
 from cytape.autodiff.custom.custom_jvp import custom_jvp
-from cytape.autodiff.wrapped_calls import is_tensor
+from cytape.autodiff.wrapped_calls import Arguments, is_tensor
 from cytape.ops.calls.symbolic import graph_for
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
 from cytape.tensor.recording.state import anybody_records
 from cytape.tensor.tensor import Tensor, data_of
 
-__all__ = ["as_floats", "call_in_graph", "directions", "flattened", "observing"]
+__all__ = ["as_floats", "call_in_graph", "flattened", "observing", "standing_still"]
 
 
 def observing(tensors: Sequence[Any]) -> bool:
@@ -36,12 +37,9 @@ def flattened(args: tuple, argnums: Sequence[int], gradients: Sequence) -> list:
         len(flatten(arg)) * [None] if found.get(i) is None else flatten_up_to(arg, found[i]))]
 
 
-def directions(args: tuple, moves: Callable[[Any], bool], tangents: Iterable) -> Any:
-    """Return arguments with tangents in place of all numbers: zeros for those that do not move."""
-    remaining = iter(tangents)
-    return map_structure(
-        lambda x: next(remaining) if moves(x)
-        else 0 * x if isinstance(x, (np.ndarray, np.number, int, float, complex)) else x, args)
+def standing_still(x: Any) -> Any:
+    """Return the tangent of a constant: zeros for numbers."""
+    return 0 * x if isinstance(x, (np.ndarray, np.number, int, float, complex)) else x
 
 
 def call_in_graph(op: Any, args: tuple, kwargs: dict) -> Any:
@@ -50,33 +48,32 @@ def call_in_graph(op: Any, args: tuple, kwargs: dict) -> Any:
     The rules become part of the graph if they use only functions of cytape. The function does not:
     it gets plain arrays.
     """
-    tensors = [x for x in flatten(args) if is_tensor(x)]
+    given = Arguments(args, flatten(args))
+    tensors, moves = given.tensors, given.is_tensor
     argnums = tuple([
         i for i, arg in enumerate(args) if any(map(is_tensor, flatten(arg)))])
-
-    def packed(xs: Iterable) -> Any:
-        remaining = iter(xs)
-        return map_structure(lambda x: next(remaining) if is_tensor(x) else x, args)
+    # Ops of the graph keep the functions below, which must not refer to its tensors.
+    given = given.without_tensors()
+    args = given.packed(len(tensors) * [None])
 
     def seen(xs: Sequence[Tensor]) -> Any:
-        return packed(xs if observing(xs) else [data_of(x)[()] for x in xs])
+        return given.packed(xs if observing(xs) else [data_of(x)[()] for x in xs])
 
     def called(*xs: Tensor) -> Any:  # a symbolic tensor raises, so this is called in each run
-        ans = op.fun(*packed([data_of(x)[()] for x in xs]), **kwargs)
+        ans = op.fun(*given.packed([data_of(x)[()] for x in xs]), **kwargs)
         return map_structure(lambda x: convert_to_tensor(as_floats(x)), ans)
 
     def rule(primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple:
-        given, moving = seen(primals), directions(args, is_tensor, tangents)
-        ans = op(*given, **kwargs)
-        return ans, op.jvps(argnums, [moving[i] for i in argnums], ans, given, kwargs)
+        inputs, moving = seen(primals), given.packed(tangents, standing_still)
+        ans = op(*inputs, **kwargs)
+        return ans, op.jvps(argnums, [moving[i] for i in argnums], ans, inputs, kwargs)
 
     def with_gradient(*xs: Tensor) -> tuple:
         def grad_fn(*gradients: Tensor) -> list:
-            given = seen(xs)
-            ans = op(*given, **kwargs)
-            found = op.gradients(argnums, ans, given, kwargs, pack_sequence_as(ans, gradients))
-            return [g for g, x in zip(flattened(args, argnums, found), flatten(args), strict=True)
-                    if is_tensor(x)]
+            inputs = seen(xs)
+            ans = op(*inputs, **kwargs)
+            found = op.gradients(argnums, ans, inputs, kwargs, pack_sequence_as(ans, gradients))
+            return list(compress(flattened(args, argnums, found), moves))
 
         return called(*xs), grad_fn
 
