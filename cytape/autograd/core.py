@@ -12,8 +12,8 @@ from cytape.autodiff.transform_arguments import as_array
 from cytape.autograd import boxes
 from cytape.autograd.boxes import SparseObject, vspace
 from cytape.autograd.tracer import Box, Node, getval, isbox, toposort, trace
-from cytape.numpy import broadcast_to, reshape
-from cytape.ops.adjoints.conform import cast
+from cytape.numpy import astype, broadcast_to, conj, reshape
+from cytape.ops.adjoints.conform import cast, cast_op
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
 from cytape.tensor.recording.state import possible_gradient_types
 from cytape.tensor.tensor import Tensor, tensor_of
@@ -81,11 +81,14 @@ def make_vjp(fun, x):
         if not ends:
             return vspace(x).zeros()
         seeds = flatten_up_to(call.value, g)
+        converted = convention(call, np.result_type(*[
+            getattr(x, "dtype", x) for i, end in ends for x in (boxes.token_of(end), seeds[i])
+            if end is boxes.token_of(end)] or [float]))
         boxes.pending.passes.append({})
         try:
             found = call.gradients([boxes.token_of(end) for _, end in ends],
                                    [_seed(end, seeds[i]) for i, end in ends], True)
-            found = [boxes.conjugated(gradient) if kind is boxes.ArrayBox
+            found = [converted(gradient) if kind is boxes.ArrayBox
                      else boxes.pending.passes[-1].get(source.id, vspace(leaf).zeros())
                      for gradient, source, leaf, kind in zip(
                          flatten(found), call.sources, leaves, kinds, strict=True)]
@@ -94,6 +97,24 @@ def make_vjp(fun, x):
         return exported(pack_sequence_as(x, found))
 
     return vjp, exported(call.value)
+
+
+def convention(call, dtype):
+    """Return the function from cytape's gradients of a recorded call to autograd's.
+
+    These have the dtype of the call's value if it is wider than the argument's, unless the function
+    casts by `astype`.
+    """
+    widens = dtype.kind == "f" and any([
+        source.dtype.itemsize < dtype.itemsize for source in call.sources]) and all([
+            name != cast_op.name for name, _, _ in call.recorder.recorded_ops()])
+
+    def converted(gradient):
+        if gradient.dtype.kind == "c":
+            return conj(gradient)
+        return astype(gradient, np.result_type(gradient.dtype, dtype)) if widens else gradient
+
+    return converted
 
 
 @boxes.primitive

@@ -18,7 +18,6 @@ from cytape.autograd import core
 from cytape.autograd.core import vspace
 from cytape.autograd.util import subvals
 from cytape.autograd.wrap_util import nary, unary_to_nary
-from cytape.ops.adjoints.conform import cast_op
 from cytape.tensor.nest import flatten, map_structure, pack_sequence_as
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients
@@ -69,24 +68,6 @@ def _chosen(args, argnum):
     return args[argnum] if isinstance(argnum, int) else tuple([args[i] for i in argnum])
 
 
-def _convention(call, dtype):
-    """Return the function from a gradient in cytape's convention to the one in autograd's.
-
-    A gradient has the value's dtype if that is wider than the argument's, unless the function casts
-    by `astype`.
-    """
-    widens = all([name != cast_op.name for name, _, _ in call.recorder.recorded_ops()])
-
-    def converted(gradient):
-        if gradient.dtype.kind == "c":
-            gradient = functions.conj(gradient)
-        elif widens and dtype.kind == "f":
-            gradient = functions.astype(gradient, np.result_type(gradient.dtype, dtype), copy=False)
-        return gradient
-
-    return converted
-
-
 def _value_and_gradient(fun, args, kwargs, argnum, check):
     """Return a function's value, whether the caller must export it, and the gradient of its sum.
 
@@ -108,7 +89,7 @@ def _value_and_gradient(fun, args, kwargs, argnum, check):
     if not targets:
         warnings.warn("Output seems independent of input.", stacklevel=3)
         return value, arrays_out, vspace(x).zeros()
-    convention = _convention(call, targets[0].dtype)
+    convention = core.convention(call, targets[0].dtype)
     return value, arrays_out, export(map_structure(convention, call.gradients(targets)), arrays_out)
 
 
@@ -253,7 +234,7 @@ def jacobian(fun, args, kwargs, argnum):
         warnings.warn("Output seems independent of input.", stacklevel=2)
         return map_structure(lambda leaf: np.zeros(shape + functions.shape(leaf)), x)
     require_real_for_real(fun, call, target)
-    convention = _convention(call, target.dtype)
+    convention = core.convention(call, target.dtype)
     (rows,) = call.rows([target], [element_seeds(target)])
     gradients = [
         stack_rows(of_source, source, target.shape, 0, UnconnectedGradients.ZERO)

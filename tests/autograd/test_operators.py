@@ -164,6 +164,11 @@ def test_gradients_have_the_dtype_of_the_result_where_it_is_wider(f, dtype):
     x = X.astype(np.float32)
     assert grad(f)(x).dtype == autograd.elementwise_grad(f)(x).dtype == dtype
     assert autograd.jacobian(lambda x: f(x) * anp.ones(2, np.float32))(x).dtype == dtype
+    vjp, value = autograd.make_vjp(f)(x)
+    assert vjp(value).dtype == dtype
+    assert vjp(1.0).dtype == dtype
+    vjp, (value,) = autograd.make_vjp(lambda x: [f(x)])(x)
+    assert vjp([value]).dtype == dtype
     assert grad(lambda p: f(p["x"]))({"x": x})["x"].dtype == dtype
 
 
