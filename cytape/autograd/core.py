@@ -6,11 +6,11 @@ from itertools import count
 
 import numpy as np
 
+from cytape.autodiff.custom import boxes
+from cytape.autodiff.custom.boxes import SparseObject, vspace
 from cytape.autodiff.forward_functional import pushed
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transform_arguments import as_array
-from cytape.autograd import boxes
-from cytape.autograd.boxes import SparseObject, vspace
 from cytape.autograd.tracer import Box, Node, getval, isbox, toposort, trace
 from cytape.numpy import astype, broadcast_to, conj, reshape
 from cytape.ops.adjoints.conform import cast, cast_op

@@ -4,9 +4,19 @@ import functools
 import warnings
 from collections import defaultdict
 
+from cytape.autodiff.custom.boxes import (
+    ArrayBox,
+    Box,
+    Call,
+    boxed,
+    getval,
+    isbox,
+    new_box,
+    seen,
+    token_of,
+)
+from cytape.autodiff.custom.boxes import primitive as primitive
 from cytape.autodiff.custom.primitive_op import PrimitiveCall
-from cytape.autograd.boxes import ArrayBox, Box, Call, boxed, getval, isbox, new_box, seen, token_of
-from cytape.autograd.boxes import primitive as primitive
 from cytape.autograd.util import subvals, toposort
 from cytape.ops.calls.tangents import fetch
 from cytape.ops.creation import identity, identity_op

@@ -13,7 +13,6 @@ from cytape.autograd.core import make_jvp, make_vjp
 from cytape.autograd.extend import defjvp, defvjp, primitive
 from tests.cases import each, sampled
 
-
 V = onp.array([0.5, 1.0])
 
 

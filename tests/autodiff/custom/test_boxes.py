@@ -8,7 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as np
 from cytape import autograd
-from cytape.autograd.boxes import pending
+from cytape.autodiff.custom.boxes import pending
 from cytape.autograd.core import make_jvp, make_vjp, vspace
 from cytape.autograd.extend import Box, VSpace, defvjp, notrace_primitive, primitive
 from cytape.autograd.tracer import ArrayBox, getval, isbox, new_box

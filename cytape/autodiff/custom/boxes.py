@@ -5,6 +5,8 @@ value of another registered class is an object that holds the value and a token,
 () that stands for it on tapes.
 """
 
+from __future__ import annotations
+
 import functools
 import types
 from threading import local
@@ -22,8 +24,8 @@ from cytape.autodiff.custom.primitive_in_graph import (
 )
 from cytape.autodiff.custom.primitive_op import PrimitiveOp
 from cytape.autodiff.recorded_call import RecordedCall
-from cytape.numpy import conjugate
 from cytape.ops.calls.symbolic import graph_for
+from cytape.ops.elementwise import conjugate
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, map_structure, pack_sequence_as
@@ -36,17 +38,17 @@ from cytape.tensor.variable import Variable
 class _BoxType(type):
     """The class of `Box` and `ArrayBox`, of which tensors are instances."""
 
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: Any) -> bool:
         return issubclass(type(x), cls)
 
-    def __subclasscheck__(cls, kind):
+    def __subclasscheck__(cls, kind: Any) -> bool:
         return type.__subclasscheck__(cls, kind) or (
             cls in (Box, ArrayBox) and issubclass(kind, Tensor))
 
-    def __eq__(cls, other):  # type(x) == ArrayBox
+    def __eq__(cls, other: Any) -> bool:  # type(x) == ArrayBox
         return cls is other or other is Tensor and cls is ArrayBox
 
-    def __hash__(cls):
+    def __hash__(cls) -> int:
         return hash(Tensor) if cls is ArrayBox else type.__hash__(cls)
 
 
@@ -75,17 +77,17 @@ class Box(metaclass=_BoxType):
     type_mappings: dict[type, type] = {}
     types: set[type] = set()
 
-    def __init__(self, value, trace, node):
+    def __init__(self, value: Any, trace: Any, node: Any) -> None:
         self._value, self._trace, self._node = value, trace, node
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self._value)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"Autograd {type(self).__name__} with value {self._value}"
 
     @classmethod
-    def register(cls, value_type):
+    def register(cls, value_type: Any) -> None:
         """Make this the class of boxes of values of a type."""
         Box.types.add(cls)
         Box.type_mappings[value_type] = Box.type_mappings[cls] = cls
@@ -96,7 +98,7 @@ class ArrayBox(Box):
 
     __slots__ = []
 
-    def __new__(cls, value, trace, node):  # noqa: D102
+    def __new__(cls, value: Any, trace: Any, node: Any) -> Any:  # noqa: D102
         return convert_to_tensor(np.array(value))
 
 
@@ -110,24 +112,24 @@ install_methods({"_value": property(lambda x: getval(x)), "_node": property(lamb
 vspaces: dict[type, Any] = {}  # the makers of vector spaces by the types of values
 
 
-def isbox(x):
+def isbox(x: Any) -> bool:
     """Return whether a value is a tensor or another box."""
     return isinstance(x, Tensor) or type(x) in Box.types
 
 
-def getval(x):
+def getval(x: Any) -> Any:
     """Return the value of a box, without derivative; any other value unchanged."""
     if not isinstance(x, Tensor):
         return getval(x._value) if type(x) in Box.types else x
     return stop_gradient(x) if graph_for([x]) is not None else data_of(x)[()]
 
 
-def new_box(value, trace, node):
+def new_box(value: Any, trace: Any, node: Any) -> Any:
     """Return the box of a value; TypeError if its class has no boxes."""
     return box_class(value)(value, trace, node)
 
 
-def box_class(value):
+def box_class(value: Any) -> Any:
     """Return the class of a value's boxes; TypeError if it has none."""
     maker = ArrayBox if isinstance(value, Tensor) else Box.type_mappings.get(type(value))
     if maker is None:
@@ -136,7 +138,7 @@ def box_class(value):
     return ArrayBox if issubclass(kind, ArrayBox) else kind  # subclasses of arrays are tensors, too
 
 
-def vspace(value):
+def vspace(value: Any) -> Any:
     """Return the vector space of a value; of a box, that of its value."""
     kind = type(value)
     if isinstance(value, Tensor):  # whose value may be unknown
@@ -149,17 +151,17 @@ def vspace(value):
                     f"Valid types are {vspaces.keys()}")
 
 
-def token_of(box):
+def token_of(box: Any) -> Tensor:
     """Return the tensor that stands for a box on tapes."""
     return box if isinstance(box, Tensor) else box._node
 
 
-def boxed(value):
+def boxed(value: Any) -> Any:
     """Return a new box of a value, with a new token."""
     return new_box(value, 0, tensor_of(np.zeros(())))
 
 
-def conjugated(structure):
+def conjugated(structure: Any) -> Any:
     """Return the complex conjugate of all complex leaves: autograd's gradients from cytape's."""
     return map_structure(
         lambda x: conjugate(x) if getattr(x, "dtype", np.dtype(float)).kind == "c"
@@ -172,15 +174,15 @@ class _Pending(local):
     The first dict is of backward passes that `make_vjp` did not begin.
     """
 
-    def __init__(self):
-        self.passes = [{}]
+    def __init__(self) -> None:
+        self.passes: list[dict] = [{}]
 
-    def add(self, token_id, gradient):
+    def add(self, token_id: Any, gradient: Any) -> None:
         before = self.passes[-1].get(token_id)
         self.passes[-1][token_id] = gradient if before is None else (
             vspace(gradient).add(before, gradient))
 
-    def take(self, token_id):
+    def take(self, token_id: Any) -> Any:
         return self.passes[-1].pop(token_id)
 
 
@@ -200,7 +202,7 @@ class SparseObject:
 
     __slots__ = ["mut_add", "vs"]
 
-    def __init__(self, vs, mut_add):
+    def __init__(self, vs: Any, mut_add: Any) -> None:
         self.vs, self.mut_add = vs, mut_add
 
 
@@ -209,22 +211,22 @@ class _Kept:
 
     __slots__ = ["_held", "_kind", "value"]
 
-    def __init__(self, box):
+    def __init__(self, box: Any) -> None:
         self.value, self._kind, self._held = getval(box), type(box), without_handle(token_of(box))
 
-    def seen(self, observed):
+    def seen(self, observed: Any) -> Any:
         """Return the value, or a box that recorders track as they tracked the given one."""
         if not observed:
             return self.value
         token = restored(self._held)
         return token if self._kind is Tensor else self._kind(self.value, 0, token)
 
-    def pending_id(self):
+    def pending_id(self) -> Any:
         """Return the id by which `pending` has the gradient; None for an array."""
         return None if self._kind is Tensor else restored(self._held).id
 
 
-def seen(structure, observed):
+def seen(structure: Any, observed: Any) -> Any:
     """Return a structure with values, or with boxes if recorders observe the caller."""
     return map_structure(
         lambda x: x.seen(observed) if type(x) is _Kept else x, structure)
@@ -233,19 +235,19 @@ def seen(structure, observed):
 class Call:
     """A call of a primitive that recorders track."""
 
-    def __init__(self, op, args, kwargs):
+    def __init__(self, op: Any, args: Any, kwargs: Any) -> None:
         self.op, self.kwargs = op, kwargs
         self.args = map_structure(lambda x: _Kept(x) if isbox(x) else x, args)
         self.argnum_of = [i for i, arg in enumerate(args) for x in flatten(arg) if isbox(x)]
 
-    def record(self, outputs, tokens):
+    def record(self, outputs: Any, tokens: Any) -> Any:
         """Record the call, whose results are given boxes; return these."""
         self.ans = map_structure(_Kept, outputs)
         record_custom(self.op.name, [token_of(x) for x in flatten(outputs)], tokens,
                       self.backward, self.jvp)
         return outputs
 
-    def backward(self, *gradients):
+    def backward(self, *gradients: Any) -> Any:
         """Return the gradients of the boxes among the arguments, computed if needed."""
         observed = observing(gradients)
         ids = [kept.pending_id() for kept in flatten(self.ans)]
@@ -253,7 +255,7 @@ class Call:
             (g if observed else getval(g)) if id is None else pending.take(id)
             for g, id in zip(gradients, ids, strict=True)])
 
-        def computed(needed):
+        def computed(needed: Any) -> Any:
             argnums = tuple(sorted(
                 {n for n, is_needed in zip(self.argnum_of, needed, strict=True) if is_needed}))
             found = self.op.gradients(argnums, seen(self.ans, observed),
@@ -264,7 +266,7 @@ class Call:
 
         return GradientsIfNeeded(computed)
 
-    def jvp(self, *tangents):
+    def jvp(self, *tangents: Any) -> Any:
         """Return the tangents of the results; NotImplemented to transpose the other rule."""
         if any([type(x) is _Kept and x.pending_id() for x in flatten((self.args, self.ans))]):
             raise NotImplementedError(
@@ -283,7 +285,7 @@ class Call:
         return flatten(self.op.jvps(argnums, gs, *call))
 
 
-def _given(kept, gradient):
+def _given(kept: Any, gradient: Any) -> Any:
     """Return a gradient for the tape; one of a user's class is added to the pending ones."""
     if gradient is None or kept.pending_id() is None:
         return gradient
@@ -291,7 +293,7 @@ def _given(kept, gradient):
     return np.zeros(())
 
 
-def _probe(y, step=1.0):
+def _probe(y: Any, step: float = 1.0) -> Any:
     """Return numbers without pattern, of the shape and dtype of a result."""
     numbers = np.exp(1j * step * np.arange(1.0, 1 + np.size(y))).reshape(np.shape(y))
     dtype = np.result_type(y)
@@ -320,18 +322,18 @@ class primitive(PrimitiveOp):
 
     _is_autograd_primitive = True
 
-    def __init__(self, fun):
+    def __init__(self, fun: Any) -> None:
         super().__init__(getattr(fun, "__name__", type(fun).__name__), fun)
         functools.update_wrapper(self, fun, updated=())
         self.box_types = Box.types
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return self.__qualname__
 
-    def call_in_general(self, args, kwargs):
+    def call_in_general(self, args: Any, kwargs: Any) -> Any:
         """Call the function with plain values for boxes in any places, and record the call."""
         args = map_structure(lambda x: x.value() if isinstance(x, Variable) else x, args)
         tokens = [token_of(x) for x in flatten(args) if isbox(x)]
@@ -341,7 +343,7 @@ class primitive(PrimitiveOp):
             return call_in_graph(self, args, kwargs)
         return self.box_result(self.fun(*map_structure(getval, args), **kwargs), args, kwargs)
 
-    def box_result(self, ans, args, kwargs):
+    def box_result(self, ans: Any, args: Any, kwargs: Any) -> Any:
         """Return the boxes of the results of a call, after recording it."""
         tokens = [token_of(x) for x in flatten(args) if isbox(x)]
         if possible_gradient_types(tokens):
@@ -352,19 +354,19 @@ class primitive(PrimitiveOp):
         self.require_rules(call.argnum_of, tokens)
         return call.record(map_structure(boxed, ans), tokens)
 
-    def gradients(self, argnums, ans, args, kwargs, g):
+    def gradients(self, argnums: Any, ans: Any, args: Any, kwargs: Any, g: Any) -> Any:
         """Return the gradients of arguments by the user's rule, in cytape's convention."""
         if self.vjps is None:
             raise self.not_defined(argnums)
         return [map_structure(lambda x: conjugated(self.dense(x)), gradient)
                 for gradient in self.vjps(argnums, ans, args, kwargs)(conjugated(g))]
 
-    def require_transposable(self, argnums, ans, args, kwargs):
+    def require_transposable(self, argnums: Any, ans: Any, args: Any, kwargs: Any) -> None:
         """Raise NotImplementedError if the rule of reverse mode is not linear by its ops.
 
         The inner product of a result and a vector is that of the argument and the gradient.
         """
-        def pulled(g):
+        def pulled(g: Any) -> Any:
             found = self.gradients(argnums, ans, args, kwargs, g)
             return [x for x in flattened(args, argnums, found) if x is not None]
 
@@ -382,7 +384,7 @@ class primitive(PrimitiveOp):
                 "value from its box, say by getval. Give it a rule by defjvp")
 
     @staticmethod
-    def dense(gradient):
+    def dense(gradient: Any) -> Any:
         """Return a gradient as an array or an element of a user's vector space."""
         if type(gradient) is SparseObject:
             return gradient.mut_add(gradient.vs.zeros())
