@@ -39,7 +39,7 @@ else:
         special_record("xlogy", BINARY, POSITIVE), special_record("xlog1py", BINARY, POSITIVE),
         *[ordered(name, SHAPES) for name in (
             "gammainc", "gammaincc", "jv", "yv", "iv", "ive", "kv", "stdtr")],
-        ordered("betainc", TWO_SHAPES, UNIT),
+        ordered("betainc", TWO_SHAPES, UNIT), ordered("betaincc", TWO_SHAPES, UNIT),
         *[special_record(name) for name in ("j0", "j1", "i0", "i1")],
         *[special_record(name, domain=POSITIVE) for name in (
             "i0e", "i1e", "y0", "y1", "k0", "k1")],

@@ -19,25 +19,61 @@ __all__ = [
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_2_PI = math.sqrt(2 * math.pi)
 
+
+def _erfcx_partial(y, x):
+    """Return 2 x y - 2 / sqrt(pi), for large x by its asymptotic series (DLMF 7.12.1)."""
+    is_large = np.real(x) > 30
+    q = 1 / np.square(np.where(is_large, x, 1e4))
+    series = q * (1 - q * (3 / 2) * (1 - q * (5 / 2) * (1 - q * (7 / 2) * (1 - q * (9 / 2)))))
+    return np.where(is_large, -0.5 * _TWO_BY_ROOT_PI * series, 2 * x * y - _TWO_BY_ROOT_PI)
+
+
+def _normal_density(x):
+    return np.exp(-0.5 * x * x) / _ROOT_2_PI
+
+
+def _log_ndtr_partial(y, x):
+    """Return density / probability, left of 0 by `erfcx`, which does not underflow."""
+    is_left = x < 0
+    left, right = np.where(is_left, x, 0), np.where(is_left, 0, x)
+    return np.where(
+        is_left, math.sqrt(2 / math.pi) / erfcx(-math.sqrt(0.5) * left),
+        _normal_density(right) / ndtr(right))
+
+
 erf = elementwise("ScipyErf", special.erf, lambda y, x: _TWO_BY_ROOT_PI * np.exp(-x * x))
 erfc = elementwise("ScipyErfc", special.erfc, lambda y, x: -_TWO_BY_ROOT_PI * np.exp(-x * x))
-erfcx = elementwise("ScipyErfcx", special.erfcx, lambda y, x: 2 * x * y - _TWO_BY_ROOT_PI)
+erfcx = elementwise("ScipyErfcx", special.erfcx, _erfcx_partial)
 erfinv = elementwise("ScipyErfinv", special.erfinv, lambda y, x: np.exp(y * y) / _TWO_BY_ROOT_PI)
 erfcinv = elementwise(
     "ScipyErfcinv", special.erfcinv, lambda y, x: -np.exp(y * y) / _TWO_BY_ROOT_PI)
 
-ndtr = elementwise("ScipyNdtr", special.ndtr, lambda y, x: np.exp(-0.5 * x * x) / _ROOT_2_PI)
+ndtr = elementwise("ScipyNdtr", special.ndtr, lambda y, x: _normal_density(x))
 ndtri = elementwise("ScipyNdtri", special.ndtri, lambda y, x: _ROOT_2_PI * np.exp(0.5 * y * y))
-log_ndtr = elementwise(
-    "ScipyLogNdtr", special.log_ndtr,
-    lambda y, x: math.sqrt(2 / math.pi) / erfcx(-math.sqrt(0.5) * x))
+log_ndtr = elementwise("ScipyLogNdtr", special.log_ndtr, _log_ndtr_partial)
 
 
-def _t_density(y, df, t):
-    return np.exp(-0.5 * ((df + 1) * np.log1p(t * t / df) + np.log(df)) - betaln(0.5 * df, 0.5))
+def t_log_density(t, df):
+    """Return the log density of Student's t.
+
+    For large df it is expanded in 1 / df, because terms whose sum is small would cancel; an
+    infinite df gives the normal distribution.
+    """
+    w = t * t
+    is_large = df > 100 * (1 + w)
+    v, df = 1 / np.where(is_large, df, np.inf), np.where(is_large, 1, df)
+    gammas = v * (-1 / 4 + v * v * (1 / 24 - v * v / 20))  # of df / 2 (DLMF 5.11.1)
+    powers = 0
+    for k in range(7, 0, -1):
+        powers = -w * v * (powers + 1 / k - w / (k + 1))
+    return np.where(
+        is_large, gammas + 0.5 * (powers - w) - math.log(_ROOT_2_PI),
+        -0.5 * ((df + 1) * np.log1p(w / df) + np.log(df)) - betaln(0.5 * df, 0.5))
 
 
-stdtr = elementwise("ScipyStdtr", special.stdtr, no_partial("stdtr", "df"), _t_density)
+stdtr = elementwise(
+    "ScipyStdtr", special.stdtr, no_partial("stdtr", "df"),
+    lambda y, df, t: np.exp(t_log_density(t, df)))
 
 expit = elementwise("ScipyExpit", special.expit, lambda y, x: y * expit(-x))
 log_expit = elementwise("ScipyLogExpit", special.log_expit, lambda y, x: expit(-x))

@@ -16,8 +16,8 @@ from cytape.ops.shaping import expand_dims
 from cytape.ops.special.shape_parameters import no_partial
 
 __all__ = [
-    "beta", "betainc", "betaln", "digamma", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn",
-    "multigammaln", "polygamma", "psi", "rgamma", "xlog1py", "xlogy"]
+    "beta", "betainc", "betaincc", "betaln", "digamma", "gamma", "gammainc", "gammaincc",
+    "gammaln", "gammasgn", "multigammaln", "polygamma", "psi", "rgamma", "xlog1py", "xlogy"]
 
 
 def _rgamma_partial(y, x):
@@ -29,13 +29,17 @@ def _rgamma_partial(y, x):
     return np.where(is_left, reflected, -psi(right) * y)
 
 
+def _polygamma(n, x):
+    return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
+
+
 gamma = elementwise("ScipyGamma", special.gamma, lambda y, x: y * psi(x))
 rgamma = elementwise("ScipyRgamma", special.rgamma, _rgamma_partial)
 gammaln = elementwise("ScipyGammaln", special.gammaln, lambda y, x: psi(x))
 gammasgn = elementwise("ScipyGammasgn", special.gammasgn, None)
 psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: polygamma(1, x))
 polygamma = elementwise(
-    "ScipyPolygamma", special.polygamma, no_partial("polygamma", "n"),
+    "ScipyPolygamma", _polygamma, no_partial("polygamma", "n"),
     lambda y, n, x: polygamma(n + 1, x))
 
 beta = elementwise(
@@ -54,19 +58,37 @@ xlog1py = elementwise(
     lambda z, x, y: x / np.where(x == 0, 1, 1 + y))
 
 
-def _gamma_density(a, x):
-    return np.exp(xlogy(a - 1, x) - x - gammaln(a))
+def gamma_density(a, x):
+    """Return the derivative of `gammainc` in x; at 0 by a power, whose derivatives are finite."""
+    at_0 = x == 0
+    edge, inner = np.where(at_0, x, 1), np.where(at_0, 1, x)
+    return np.where(
+        at_0, np.power(edge, a - 1) * np.exp(-edge - gammaln(a)),
+        np.exp(xlogy(a - 1, inner) - inner - gammaln(a)))
+
+
+def beta_density(a, b, x):
+    """Return the derivative of `betainc` in x; at 0 and 1 by powers, as `gamma_density`."""
+    at_end = (x == 0) | (x == 1)
+    end, inner = np.where(at_end, x, 0.5), np.where(at_end, 0.5, x)
+    factor = np.exp(np.minimum(-betaln(a, b), 700))  # finite, for the powers may be 0
+    return np.where(
+        at_end, np.power(end, a - 1) * np.power(1 - end, b - 1) * factor,
+        np.exp(xlogy(a - 1, inner) + xlog1py(b - 1, -inner) - betaln(a, b)))
 
 
 gammainc = elementwise(
     "ScipyGammainc", special.gammainc,
-    no_partial("gammainc", "a"), lambda y, a, x: _gamma_density(a, x))
+    no_partial("gammainc", "a"), lambda y, a, x: gamma_density(a, x))
 gammaincc = elementwise(
     "ScipyGammaincc", special.gammaincc,
-    no_partial("gammaincc", "a"), lambda y, a, x: -_gamma_density(a, x))
+    no_partial("gammaincc", "a"), lambda y, a, x: -gamma_density(a, x))
 betainc = elementwise(
     "ScipyBetainc", special.betainc, no_partial("betainc", "a"), no_partial("betainc", "b"),
-    lambda y, a, b, x: np.exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)))
+    lambda y, a, b, x: beta_density(a, b, x))
+betaincc = elementwise(
+    "ScipyBetaincc", special.betaincc, no_partial("betaincc", "a"), no_partial("betaincc", "b"),
+    lambda y, a, b, x: -beta_density(a, b, x))
 
 
 def multigammaln(a, d):

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import cytape
+from tests.cases import each
 from tests.ops.special.precise import assert_derivative, assert_second_derivative
 
 mp = pytest.importorskip("mpmath")
 special = pytest.importorskip("scipy.special")
+t_log_density = pytest.importorskip("cytape.ops.special.error_functions").t_log_density
 
 SIGNED = [-30.0, -6.0, -0.5, 0.0, 0.5, 6.0]
 
@@ -15,7 +17,9 @@ SIGNED = [-30.0, -6.0, -0.5, 0.0, 0.5, 6.0]
 def test_error_functions():
     assert_derivative(special.erf, mp.erf, SIGNED[1:])
     assert_derivative(special.erfc, mp.erfc, [*SIGNED[1:], 20.0])
-    assert_derivative(special.erfcx, lambda x: mp.exp(x * x) * mp.erfc(x), [-3.0, 0.0, 2.0, 30.0])
+    scaled = [-3.0, 0.0, 2.0, 30.0, 31.0, 1e3, 1e6]
+    for compare in (assert_derivative, assert_second_derivative):
+        compare(special.erfcx, lambda x: mp.exp(x * x) * mp.erfc(x), scaled)
     assert_derivative(special.erfinv, mp.erfinv, [-0.999, 0.0, 0.4, 0.99])
     assert_derivative(special.erfcinv, lambda x: mp.erfinv(1 - x), [0.01, 0.4, 1.9])
 
@@ -25,7 +29,11 @@ def test_the_normal_distribution_in_its_tails():
     points = [-1000.0, *SIGNED]
     assert_derivative(special.log_ndtr, lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), points)
     assert_second_derivative(
-        special.log_ndtr, lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), SIGNED)
+        special.log_ndtr, lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), points)
+    slope = cytape.grad(special.log_ndtr)
+    assert cytape.grad(slope)(-1e8) == pytest.approx(-1)
+    for x in (40.0, 1e8):  # of probability 1
+        assert cytape.grad(slope)(x) == cytape.jvp(slope, (x,), (1.0,))[1] == 0
     assert_derivative(special.ndtri, lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), [0.01, 0.5, 0.9])
 
 
@@ -41,6 +49,27 @@ def test_the_distribution_of_t():
         np.testing.assert_allclose(found, expected, 1e-9)
 
 
+def log_density_of_t(t, df):
+    return mp.loggamma((df + 1) / 2) - mp.loggamma(df / 2) - mp.log(df * mp.pi) / 2 - (
+        df + 1) / 2 * mp.log1p(t * t / df)
+
+
+@each("t", [0.0, -0.5, 30.0])
+def test_derivatives_of_the_log_density_of_t_in_all_degrees_of_freedom(t):
+    for compare in (assert_derivative, assert_second_derivative):
+        compare(lambda df: t_log_density(t, df), lambda df: log_density_of_t(t, df),
+                [0.5, 5.0, 99.0, 101.0, 1e5, 1e6])
+        for df in (2.5, 1e7):
+            compare(lambda t: t_log_density(t, df), lambda t: log_density_of_t(t, df), [t])  # noqa: B023
+
+
+def test_infinite_degrees_of_freedom_are_the_normal_distribution():
+    found = [f(lambda t: special.stdtr(np.inf, t))(0.5) for f in (
+        cytape.grad, lambda f: cytape.grad(cytape.grad(f)))]
+    density = np.exp(-0.125) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(found, [density, -0.5 * density])
+
+
 def test_logistic_functions_in_their_tails():
     def expit(x):
         return 1 / (1 + mp.exp(-x))
@@ -53,3 +82,7 @@ def test_logistic_functions_in_their_tails():
 def test_complex_arguments():
     slope = cytape.grad(lambda z: np.real(special.erf(z)))(0.3 + 0.4j)
     np.testing.assert_allclose(slope, np.conj(2 / np.sqrt(np.pi) * np.exp(-(0.3 + 0.4j) ** 2)))
+    for z in (0.3 + 0.4j, 40.0 + 3.0j):
+        slope = cytape.grad(lambda z: np.real(special.erfcx(z)))(z)
+        expected = mp.diff(lambda z: mp.exp(z * z) * mp.erfc(z), z)
+        np.testing.assert_allclose(slope, np.conj(complex(expected)), 1e-10)
