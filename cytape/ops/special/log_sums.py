@@ -10,7 +10,7 @@ from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import isfinite
 from cytape.ops.creation import stop_gradient_op
-from cytape.ops.elementwise import absolute, exp, log, minimum, sign, where
+from cytape.ops.elementwise import absolute, exp, log, sign, where
 from cytape.ops.neural import neural_ops
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shaping import ndim, squeeze
@@ -32,15 +32,22 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
     a, b = joined(a), joined(b)
     if not is_tensor(a) and not is_tensor(b):
         return special.logsumexp(a, axis=axis, b=b, keepdims=keepdims, return_sign=return_sign)
-    if b is None and not return_sign:
+    is_complex = np.iscomplexobj(a) or np.iscomplexobj(b)
+    if b is None and not return_sign and not is_complex:
         return neural_ops.logsumexp(a, axis, keepdims)
     a, b = np.broadcast_arrays(*together(a, 1.0 if b is None else b))
-    largest = max_op(stop_gradient_op(where(b == 0, -np.inf, a)), axis=axis, keepdims=True)
+    largest = max_op(
+        stop_gradient_op(where(b == 0, -np.inf, np.real(a))), axis=axis, keepdims=True)
     largest = where(isfinite(largest), largest, 0)
-    powers = exp(where(b == 0, minimum(a - largest, 700), a - largest))  # finite, if without weight
-    total = sum(b * powers, axis, keepdims=True)
-    sign_of_total = sign(total)
-    size = absolute(total) if return_sign else where(total < 0, np.nan, total)
+    shifted = a - largest
+    is_huge = (b == 0) & (np.real(shifted) > 700)  # the power, too, must be finite
+    total = sum(b * exp(where(is_huge, 700, shifted)), axis, keepdims=True)
+    if is_complex:
+        size = absolute(total) if return_sign else total
+        sign_of_total = total / where(size == 0, 1, size)
+    else:
+        size = absolute(total) if return_sign else where(total < 0, np.nan, total)
+        sign_of_total = sign(total)
     result = log(size) + largest
     if not keepdims:
         result, sign_of_total = squeeze(result, axis), squeeze(sign_of_total, axis)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.testing import check_grads
 from tests.cases import each
 
 special = pytest.importorskip("scipy.special")
@@ -33,3 +34,19 @@ def test_arrays_are_left_to_scipy():
     x = np.array([[1.0, 2.0]])
     for name in ("logsumexp", "softmax", "log_softmax"):
         np.testing.assert_array_equal(getattr(ours, name)(x), getattr(special, name)(x))
+
+
+@each(return_sign=[False, True])
+@each("b", [None, np.array([0.5, -1.0, 0.0])])
+def test_complex_terms(return_sign, b):
+    a = np.array([1.0 + 2.0j, 700.0 - 0.5j, 1500.0 + 1.0j])[:2 if b is None else 3]
+
+    def parts(a, b=b):
+        found = ours.logsumexp(a, b=b, return_sign=return_sign)
+        return np.stack([f(y) for y in (found if return_sign else [found])
+                         for f in (np.real, np.imag)])
+
+    np.testing.assert_allclose(parts(cytape.constant(a)), parts(a), 1e-14, 1e-14)
+    check_grads(parts, [a])
+    if b is not None:
+        check_grads(lambda b: parts(a, b), [np.array([0.5, -1.0, 2.0]) * 1j])
