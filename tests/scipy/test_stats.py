@@ -51,10 +51,56 @@ def test_derivatives_in_both_modes_and_orders_with_broadcasting(distribution, me
         check_grads(lambda x, *rest: function(x, *shapes, *rest), [x, *rest])
 
 
-def test_tails_of_the_normal_distribution():
-    slopes = [cytape.grad(f)(x) for f, x in (
-        (ours.norm.logsf, 30.0), (ours.norm.logcdf, -30.0), (ours.norm.logcdf, 30.0))]
-    np.testing.assert_allclose(slopes, [-30.033259667433677, 30.033259667433677, 0.0], atol=1e-190)
+def slopes(f, x):
+    """Return the first two derivatives of a function of a number."""
+    slope = cytape.grad(f)
+    tangents = cytape.jvp(f, (x,), (1.0,))[1], cytape.jvp(slope, (x,), (1.0,))[1]
+    np.testing.assert_allclose(tangents, [slope(x), cytape.grad(slope)(x)])
+    return tangents
+
+
+@each("f, x, expected", [
+    (ours.norm.logsf, 30.0, [-30.033259667433677, -0.9988962284881911]),
+    (ours.norm.logcdf, -30.0, [30.033259667433677, -0.9988962284881911]),
+    (ours.norm.logcdf, -1e8, [1e8, -1.0]),
+    (ours.norm.logcdf, 40.0, [0.0, 0.0]), (ours.norm.logsf, -40.0, [0.0, 0.0])])
+def test_tails_of_the_normal_distribution(f, x, expected):
+    np.testing.assert_allclose(slopes(f, x), expected)
+
+
+@each("method", PROBABILITIES)
+@each("x, a, b", [(1e-20, 0.01, 3.0), (1e-17, 0.1, 0.5)])
+def test_the_beta_distribution_at_small_numbers(method, x, a, b):
+    function, expected = [getattr(where.beta, method) for where in (ours, stats)]
+    np.testing.assert_allclose(function(cytape.constant(x), a, b), expected(x, a, b), 1e-13)
+    p = stats.beta.sf(x, a, b) if method.endswith("sf") else stats.beta.cdf(x, a, b)
+    slope = stats.beta.pdf(x, a, b) / (p if method.startswith("log") else 1)
+    slope = -slope if method.endswith("sf") else slope
+    second = (a - 1) / x * slope - (slope**2 if method.startswith("log") else 0)  # of x**(a - 1)
+    np.testing.assert_allclose(
+        slopes(lambda x: function(x, a, b), x), [slope, second], 1e-12)
+
+
+@each("f, x, expected", [
+    (lambda x: ours.beta.pdf(x, 2.0, 3.0), 0.0, [12.0, -48.0]),
+    (lambda x: ours.beta.cdf(x, 2.0, 3.0), 0.0, [0.0, 12.0]),
+    (lambda x: ours.beta.cdf(x, 2.0, 3.0), 1.0, [0.0, 0.0]),
+    (lambda x: ours.gamma.pdf(x, 2.0), 0.0, [1.0, -2.0]),
+    (lambda x: ours.gamma.cdf(x, 2.0), 0.0, [0.0, 1.0]),
+    (lambda x: ours.chi2.pdf(x, 4.0), 0.0, [0.25, -0.25]),
+    (lambda mu: ours.poisson.pmf(1, mu), 0.0, [1.0, -2.0])])
+def test_derivatives_at_the_ends_of_supports(f, x, expected):
+    np.testing.assert_allclose(slopes(f, x), expected)
+
+
+@each("method", ["pdf", "logpdf", *PROBABILITIES])
+def test_t_of_infinite_degrees_of_freedom_is_normal(method):
+    function, normal = getattr(ours.t, method), getattr(ours.norm, method)
+    for x in (-3.0, 0.5):
+        given = cytape.constant(x)
+        np.testing.assert_allclose(function(given, np.inf), normal(given), 1e-13)
+        np.testing.assert_allclose(
+            slopes(lambda x: function(x, np.inf), x), slopes(normal, x), 1e-12)
 
 
 @each("distribution, method, shapes", CALLS)
@@ -69,6 +115,23 @@ def test_invalid_parameters_give_nan_as_in_scipy(distribution, method, shapes):
         with np.errstate(all="ignore"):
             found = function(*map(cytape.constant, (0.5, *given)))
             np.testing.assert_allclose(found, expected(0.5, *given), 1e-12)
+
+
+@each("f", [
+    lambda x, wrong: ours.norm.logpdf(x, 0.1, wrong),
+    lambda x, wrong: ours.t.cdf(x, 2.5, 0.1, wrong),
+    lambda x, wrong: ours.gamma.logpdf(x, wrong), lambda x, wrong: ours.beta.pdf(x, 2.5, wrong),
+    lambda x, wrong: ours.chi2.logsf(x, 3.0, 0.1, wrong),
+    lambda x, wrong: x * ours.poisson.logcdf(1, wrong)])
+@each("call", [lambda f: f, cytape.function])
+def test_gradients_in_and_beside_invalid_parameters_are_nan(f, call):
+    x, wrong = np.array([0.3, 0.3]), np.array([-1.0, 2.0])
+    slope = call(cytape.grad(lambda *given: np.sum(f(*given)), argnums=(0, 1)))
+    tangents = [
+        cytape.jvp(lambda x: f(x, wrong), (x,), (np.ones(2),))[1],
+        cytape.jvp(lambda wrong: f(x, wrong), (wrong,), (np.ones(2),))[1]]
+    for found in (slope(x, wrong), tangents):
+        np.testing.assert_array_equal(np.isnan(found), [[True, False]] * 2)
 
 
 def test_keywords_and_other_methods_are_scipys():

@@ -2,7 +2,8 @@
 
 A declaration has functions of the standardised variable and of the shape parameters; location,
 scale, the support and invalid parameters are handled for all distributions alike. Logarithms of
-probabilities are computed directly where the probabilities underflow.
+probabilities are computed directly where the probabilities underflow. Gradients are 0 outside of
+the support, and NaN for invalid parameters.
 """
 
 import math
@@ -16,6 +17,7 @@ from cytape.ops.comparisons import floor
 from cytape.ops.elementwise import exp, log, log1p, where
 from cytape.ops.special import (
     betainc,
+    betaincc,
     betaln,
     gammainc,
     gammaincc,
@@ -26,6 +28,8 @@ from cytape.ops.special import (
     xlog1py,
     xlogy,
 )
+from cytape.ops.special.error_functions import t_log_density
+from cytape.ops.special.gamma_functions import beta_density, gamma_density
 
 __all__ = ["beta", "chi2", "gamma", "norm", "poisson", "t"]
 
@@ -51,6 +55,8 @@ class Distribution:
         distribution get integers.
     logcdf, logsf : callable, optional
         The default is the logarithm of `cdf` or `sf`, of the smaller one.
+    pdf : callable, optional
+        Density with finite derivatives at the ends of the support. The default is ``exp(logpdf)``.
     support : tuple of float, optional
     inside : float, optional
         A point of the support.
@@ -64,15 +70,15 @@ class Distribution:
     """
 
     def __init__(
-            self, scipys, logpdf, cdf, sf, logcdf=None, logsf=None, support=(-np.inf, np.inf),
-            inside=0.5):
+            self, scipys, logpdf, cdf, sf, logcdf=None, logsf=None, pdf=None,
+            support=(-np.inf, np.inf), inside=0.5):
         """Make a distribution of its functions."""
         self.scipys = scipys
         self.is_discrete = isinstance(scipys, stats.rv_discrete)
         self.support, self.inside = support, inside
         density = "pmf" if self.is_discrete else "pdf"
         functions = {  # with the values below the support, and above it
-            density: (lambda *z: exp(logpdf(*z)), 0, 0),
+            density: (pdf or (lambda *z: exp(logpdf(*z))), 0, 0),
             f"log{density}": (logpdf, -np.inf, -np.inf),
             "cdf": (cdf, 0, 1), "sf": (sf, 1, 0),
             "logcdf": (logcdf or (lambda *z: _log(cdf(*z), sf(*z))), -np.inf, 0),
@@ -120,35 +126,34 @@ class Distribution:
         return method
 
     def _standardised(self, x, loc, scale, shapes):
-        """Return the standardised variable, NaN for invalid parameters, and valid parameters."""
+        """Return the standardised variable, and parameters with NaN for invalid ones."""
         valid = scale > 0
         for shape in shapes:
             valid = valid & (shape >= 0 if self.is_discrete else shape > 0)
-        if valid is True or not is_tensor(valid) and np.all(valid):
-            return (x - loc) / scale, scale, shapes
-        scale, *shapes = [where(valid, given, 1) for given in (scale, *shapes)]
-        return where(valid, (x - loc) / scale, np.nan), scale, shapes
+        if valid is not True and (is_tensor(valid) or not np.all(valid)):
+            scale, *shapes = [  # by a product, which makes gradients NaN, too
+                given * where(valid, np.ones_like(given), np.nan) for given in (scale, *shapes)]
+        return (x - loc) / scale, scale, shapes
 
 
 norm = Distribution(
     stats.norm, lambda z: -0.5 * z * z - _HALF_LOG_2PI, ndtr, lambda z: ndtr(-z),
     log_ndtr, lambda z: log_ndtr(-z))
 t = Distribution(
-    stats.t,
-    lambda z, df: -0.5 * (df + 1) * log1p(z * z / df) - betaln(0.5 * df, 0.5) - 0.5 * log(df),
-    lambda z, df: stdtr(df, z), lambda z, df: stdtr(df, -z))
+    stats.t, t_log_density, lambda z, df: stdtr(df, z), lambda z, df: stdtr(df, -z))
 gamma = Distribution(
     stats.gamma, lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
-    lambda z, a: gammaincc(a, z), support=(0, np.inf))
+    lambda z, a: gammaincc(a, z), pdf=lambda z, a: gamma_density(a, z), support=(0, np.inf))
 chi2 = Distribution(
     stats.chi2,
     lambda z, df: xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - gammaln(0.5 * df) - math.log(2),
     lambda z, df: gammainc(0.5 * df, 0.5 * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z),
-    support=(0, np.inf))
+    pdf=lambda z, df: 0.5 * gamma_density(0.5 * df, 0.5 * z), support=(0, np.inf))
 beta = Distribution(
     stats.beta, lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
-    lambda z, a, b: betainc(a, b, z), lambda z, a, b: betainc(b, a, 1 - z), support=(0, 1))
+    lambda z, a, b: betainc(a, b, z), lambda z, a, b: betaincc(a, b, z),
+    pdf=lambda z, a, b: beta_density(a, b, z), support=(0, 1))
 poisson = Distribution(
     stats.poisson, lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu,
-    lambda k, mu: gammaincc(k + 1, mu), lambda k, mu: gammainc(k + 1, mu), support=(0, np.inf),
-    inside=1)
+    lambda k, mu: gammaincc(k + 1, mu), lambda k, mu: gammainc(k + 1, mu),
+    pdf=lambda k, mu: gamma_density(k + 1, mu), support=(0, np.inf), inside=1)
