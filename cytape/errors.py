@@ -161,8 +161,8 @@ class GraphError(CytapeError, ValueError):
     """
 
 
-class NotDifferentiableError(CytapeError, LookupError):
-    """An op between targets and sources has no registered gradient.
+class NotDifferentiableError(CytapeError, LookupError, NotImplementedError):
+    """An op between targets and sources has no registered gradient, or none in this argument.
 
     Examples
     --------
