@@ -10,6 +10,7 @@ import scipy.integrate as _scipys
 
 import cytape.numpy as _np
 from cytape.autodiff.recorded_call import RecordedCall as _RecordedCall
+from cytape.errors import DetachedError as _DetachedError
 from cytape.ops.adjoints.identity_groups import together as _together
 from cytape.ops.calls.operands import is_tensor as _is_tensor
 from cytape.ops.engine.op_kinds import general as _general
@@ -20,8 +21,18 @@ from cytape.tensor.values.spec import symbolic_spec as _symbolic_spec
 _TOLERANCES = ("rtol", "atol", "mxstep", "hmax", "hmin", "mxordn", "mxords")  # of the adjoint, too
 
 
+def _solve(*args, **options):
+    """Call SciPy, whose `func` gets no tensors: a tensor that it detaches is not an argument."""
+    try:
+        return _scipys.odeint(*args, **options)
+    except _DetachedError as error:
+        raise _DetachedError(
+            "odeint: func reads a tensor that is not among its arguments, so that its gradient "
+            "would be lost: pass the tensor in `args`") from error
+
+
 def _odeint(y0, t, *leaves, func, options):
-    return _scipys.odeint(
+    return _solve(
         lambda y, t: _numpy.asarray(func(y, t, *leaves)), _numpy.ravel(y0), t, **options)
 
 
@@ -88,7 +99,7 @@ def odeint(func: _Any, y0: _Any, t: _Any, args: tuple = (), **options: _Any) -> 
     args = args if isinstance(args, tuple) else (args,)
     leaves = _nest.flatten(args)
     if not any(map(_is_tensor, (y0, t, *leaves))):
-        return _scipys.odeint(func, y0, t, args, **options)
+        return _solve(func, y0, t, args, **options)
     if options.get("full_output"):
         raise TypeError("odeint of tensors does not take full_output")
     if options.pop("tfirst", False):

@@ -72,7 +72,7 @@ def test_the_order_of_arguments_and_a_right_hand_side_without_y():
 
 def test_what_is_not_an_argument_is_not_lost_silently():
     for y0 in (1.0, cytape.constant(1.0)):
-        with pytest.raises(DetachedError, match="odeint"):
+        with pytest.raises(DetachedError, match="odeint: .* `args`"):
             cytape.grad(lambda k: ours.odeint(
                 lambda y, t: -k * y, y0, [0.0, 1.0])[-1, 0])(2.0)  # noqa: B023
     with pytest.raises(TypeError, match="full_output"):
