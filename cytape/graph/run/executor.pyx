@@ -409,10 +409,12 @@ cdef class Frame:
                 array = as_ndarray(result)
                 value = copy_of_array(array) if is_borrowed(array) else value_of_array(array)
         if value.spec is not spec and not fits(value.spec, spec):
+            op = self.code.graph.ops[self.code.graph.node_of(symbol)]
+            told = "a call with ones" if getattr(op, "shape_rule", None) is None else (
+                "the op's shape_rule")
             raise GraphError(
                 f"the forward function returned an array of shape {value.spec.shape} and dtype "
-                f"{value.spec.dtype}, but the op's shape_rule, or where it has none a call with "
-                f"ones, told {spec.shape} and {spec.dtype}")
+                f"{value.spec.dtype}, but {told} told {spec.shape} and {spec.dtype}")
         if not value.contiguous and place.kind != UNKNOWN:
             value = copy_of_array(array_of(value))
         if memory_of(place.address) == EXTERNAL:
