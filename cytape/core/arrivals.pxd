@@ -16,7 +16,6 @@ cdef struct TensorState:  # 32 bytes: two to a cache line
     int32_t pending    # needed ops that use the tensor and have not run yet
     char known         # to the tape
     char is_source
-    char has_subtotal  # the latest of the others is a sum of all of them
 
 cdef struct Extra:
     void* gradient

@@ -21,16 +21,6 @@ cdef int deliver(VSpace vspace, Arrivals* arrivals, index_t slot, void* gradient
         if total != NULL:
             tensor.gradient = total
             return 0
-    extra = tensor.more
-    if extra == NO_INDEX:
-        total = vspace.accumulate(NULL, gradient)
-        tensor.has_subtotal = total != NULL
-        gradient = gradient if total == NULL else total
-    elif tensor.has_subtotal:
-        total = vspace.accumulate(arrivals.extra[extra].gradient, gradient)
-        if total != NULL:
-            arrivals.extra[extra].gradient = total
-            return 0
     extra = arrivals.free_extra
     if extra != NO_INDEX:
         arrivals.free_extra = arrivals.extra[extra].previous

@@ -50,8 +50,7 @@ cdef class VSpace:
     cdef int64_t size(self, void* gradient) except -1
     cdef void* add(self, void** gradients, Py_ssize_t count) except NULL  # takes the references
     # Return total + term and take both references (after an error only the one of `term`). NULL:
-    # no reference is taken, and all gradients are kept for one sum at the end. A total of NULL asks
-    # for a subtotal of the second and all later gradients, say in a wider type.
+    # no reference is taken, and all gradients are kept for one sum at the end.
     cdef void* accumulate(self, void* total, void* term) except? NULL
     cdef void* ones(self, void* info) except NULL
     cdef void* zeros(self, void* info) except NULL

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from cytape.ops.adjoints.identity_groups import add_n_op
 from cytape.ops.creation import astype
 from cytape.ops.indexing import gather, scatter_add
 from cytape.ops.joining import concatenate
@@ -75,10 +76,7 @@ def aggregate_indexed_slices(gradients):
         return gradients[0]
     if all(isinstance(gradient, IndexedSlices) for gradient in gradients):
         return _concatenate([_flatten(slices) for slices in gradients])
-    total, *rest = map(_dense, gradients)
-    for gradient in rest:
-        total = total + gradient
-    return total
+    return add_n_op(*map(_dense, gradients))
 
 
 def _dense(gradient):

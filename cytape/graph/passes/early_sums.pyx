@@ -7,6 +7,7 @@ from cytape.ops.calls.node_store cimport Node
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
+from numpy cimport NPY_FLOAT16
 
 from .rewriting cimport ABSENT, Rewriting, located_as, spec_at
 
@@ -25,8 +26,11 @@ cdef bint has_large(SymbolicGraph graph) noexcept:
 
 
 cdef bint is_large_sum(SymbolicGraph graph, int32_t node, Op op) except -1:
-    return <Op>graph.ops[node] is op and (
-        spec_at(graph, graph.nodes[node].first_output).nbytes >= LARGE)
+    cdef Spec spec
+    if <Op>graph.ops[node] is not op:
+        return False
+    spec = spec_at(graph, graph.nodes[node].first_output)
+    return spec.nbytes >= LARGE and spec.type_num != NPY_FLOAT16  # AddN rounds these once
 
 
 cdef bint any_large_sum(SymbolicGraph graph, Op op) except -1:

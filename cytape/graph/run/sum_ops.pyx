@@ -128,7 +128,8 @@ cdef bint add_n(Code code, int32_t node, Op op) except -1:
     cdef uint64_t[3] addresses
     cdef Walk walk
     if row.n_inputs < 2 or not spec.known or spec.type_num >= N_TYPES or (
-            add_kernel.loops[spec.type_num].function == NULL):
+            add_kernel.loops[spec.type_num].function == NULL) or (
+            spec.type_num == cnp.NPY_FLOAT16 and row.n_inputs > 2):  # the op rounds once
         return False
     for i in range(row.inputs, row.inputs + row.n_inputs):
         symbol = code.graph.args[i]

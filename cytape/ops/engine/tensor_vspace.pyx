@@ -60,10 +60,7 @@ cdef class TensorVSpace(VSpace):
         cdef list terms = [<object>gradients[i] for i in range(count)]
         for i in range(count):
             Py_DECREF(<object>gradients[i])
-        result = sum_of(terms)
-        if is_half(terms[0]) and type(result) is Tensor:
-            result = conform.cast(result, np.float16)
-        return new_reference(result)
+        return new_reference(sum_of(terms))
 
     cdef void* accumulate(self, void* total, void* term) except? NULL:
         cdef Value left, right, result
@@ -71,12 +68,10 @@ cdef class TensorVSpace(VSpace):
         cdef int32_t symbols[2]
         cdef int32_t sum
         cdef bint followed = accumulating() is not None
-        if total == NULL:
-            return subtotal_of(<object>term)
         graph = building()
         if graph is not None:
             if followed or recording() is not None or not is_own(graph, <object>total) or (
-                    not is_own(graph, <object>term)):
+                    not is_own(graph, <object>term) or is_half(<Value>total)):
                 return NULL
             symbols[0] = <int32_t>symbol_of(<Value>total)
             symbols[1] = <int32_t>symbol_of(<Value>term)
@@ -94,9 +89,8 @@ cdef class TensorVSpace(VSpace):
             if recording() is not None:
                 return NULL
         elif type(<object>total) is Value and type(<object>term) is Value:
-            if (<Value>total).spec is not (<Value>term).spec or (
-                    (<Value>total).spec.type_num == cnp.NPY_FLOAT16):
-                return added_to_subtotal(<Value>total, <Value>term)
+            if (<Value>total).spec is not (<Value>term).spec or is_half(<Value>total):
+                return NULL
             if is_exclusive(<PyObject*>total) and add_sum(<Value>total, <Value>term):
                 Py_DECREF(<object>term)
                 return total
@@ -107,7 +101,8 @@ cdef class TensorVSpace(VSpace):
             return NULL
         left, right = plain_value(<object>total), plain_value(<object>term)
         try:
-            result = None if left is None or right is None else plus(left, right)
+            result = None if left is None or right is None or is_half(left) else (
+                plus(left, right))
             if followed and result is not None:
                 terms[0], terms[1] = <PyObject*>left, <PyObject*>right
                 (<PartialsOp>operators.add).follow(result, terms, 2)
@@ -192,40 +187,16 @@ cdef Value plain_value(gradient):
     return gradient if type(gradient) is Value else None
 
 
-# Sums of float16 gradients, unless they are recorded, are kept in single precision: a subtotal of
-# all but the first, which `add` rounds once.
-
-cdef bint is_half(gradient) noexcept:
-    return type(gradient) is Value and (<Value>gradient).spec.type_num == cnp.NPY_FLOAT16
-
-
-cdef void* subtotal_of(term) except? NULL:
-    """Return a term in single precision, and take its reference; NULL: it has another dtype."""
-    if not is_half(term) or building() is not None or recording() is not None or (
-            accumulating() is not None):
-        return NULL
-    try:
-        return new_reference(value_of_array(array_of(term).astype(np.float32)))
-    finally:
-        Py_DECREF(term)
-
-
-cdef void* added_to_subtotal(Value total, Value term) except? NULL:
-    if total.spec.type_num != cnp.NPY_FLOAT or not is_half(term):
-        return NULL
-    try:
-        result = value_of_array(np.asarray(array_of(total) + array_of(term)))
-    finally:
-        Py_DECREF(term)
-    Py_DECREF(total)
-    return new_reference(result)
+cdef bint is_half(Value gradient) noexcept:
+    """Return whether gradients are summed at the end, in float32, and rounded once."""
+    return gradient.spec.type_num == cnp.NPY_FLOAT16
 
 
 cdef object sum_of(list terms):
     """Return the sum of two or more gradients that could not be added on arrival."""
     terms = [another_handle(term) if type(term) is Value else term for term in terms]
     for term in terms:
-        if type(term) is not Tensor:
+        if type(term) is not Tensor or len(terms) > 2 and is_half((<Tensor>term).held):
             return upper("aggregate_indexed_slices")(terms)
     total = terms[0]
     for i in range(1, len(terms)):
