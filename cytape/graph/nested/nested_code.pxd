@@ -9,7 +9,7 @@ from cytape.core.typedefs cimport index_t
 from cytape.graph.run.plan_code cimport Code
 from cytape.graph.run.executor cimport Frame, Patch
 from cytape.graph.run.instructions cimport Instruction, Subprogram, run_span
-from cytape.graph.run.plan_layout cimport Stack, clear_stacks
+from cytape.graph.run.plan_layout cimport Stack
 from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy

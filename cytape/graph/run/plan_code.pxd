@@ -9,7 +9,6 @@
 
 cimport cython
 from cytape.core.typedefs cimport index_t
-from cytape.ops.calls.node_store cimport Node
 from cytape.ops.calls.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.ufunc_loops cimport Loop
 from cytape.ops.kernels.walk cimport Walk

@@ -8,11 +8,10 @@
 
 from cytape.ops.kernels.scatter cimport Scatter
 from cytape.ops.kernels.walk cimport MAX_AXES
-from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int32_t
 from numpy cimport npy_intp
 
-from .instructions cimport Runner, Subprogram
+from .instructions cimport Subprogram
 from .plan_code cimport Code
 
 ctypedef int (*Refusal)(npy_intp place, int axis, npy_intp extent) noexcept with gil

@@ -6,11 +6,12 @@ from cytape.ops.kernels.ufunc_loops cimport kernel_of
 from cytape.ops.kernels.masks cimport choose_items, is_mask, is_moved, put_items
 from cytape.ops.kernels.scatter cimport add_all, add_rows, find_places, is_whole, prepare
 from cytape.ops.kernels.sums cimport add_loop_of
+from cytape.tensor.values.spec cimport Spec
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray
 
-from .instructions cimport CONTROL, loop_of
+from .instructions cimport CONTROL, Runner, loop_of
 from .plan_layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, Place, is_plain_float
 
 import numpy as np

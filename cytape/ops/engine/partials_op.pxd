@@ -7,8 +7,6 @@
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.partial_program cimport Operands, Program
-from cytape.ops.kernels.partial_tracer cimport MAX_INPUTS
-from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.recording.state cimport TangentRecorder
 from cytape.tensor.values.value cimport Value
 from libc.stdint cimport int32_t

@@ -5,7 +5,9 @@ from cytape.core.vspace cimport WANTED, OpType
 from cytape.ops.kernels.ufunc_loops cimport clear_trouble, trouble
 from cytape.ops.kernels.partial_program cimport add_operand
 from cytape.ops.kernels.sums cimport add_sum, sum_to
-from cytape.ops.kernels.partial_tracer cimport FIRST_INPUT, GRADIENT, N_OPERANDS, N_PRIMALS, OUTPUT
+from cytape.ops.kernels.partial_tracer cimport (
+    FIRST_INPUT, GRADIENT, MAX_INPUTS, N_OPERANDS, N_PRIMALS, OUTPUT)
+from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.recording.state cimport accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.values.value cimport (
