@@ -4,7 +4,6 @@ from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.recording.state cimport TangentRecorder
 from cytape.tensor.values.value cimport Value
-from libc.stdint cimport uint64_t
 
 from cytape.ops.calls.dispatch cimport Op
 from cytape.ops.calls.op_call cimport OpCall
@@ -19,6 +18,7 @@ cdef class GeneralOp(Op):
     cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None
     cdef readonly object batched        # the jvp for tangents with a leading axis, or None
     cdef readonly object optional_tangents  # inputs whose tangent the jvp takes as None
+    cdef public bint is_users           # not one of cytape's own
     cdef int tell(self, tuple inputs, list outputs, dict attrs) except -1
     cdef int record_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1
     cdef int tell_few(self, PyObject** inputs, int n, Value out, dict attrs) except -1

@@ -20,6 +20,7 @@ class GeneralOp(Op):
     def batched(self) -> Callable[..., Any] | None: ...
     @property
     def differentiable(self) -> bool: ...
+    is_users: bool
     def __init__(
         self,
         name: str,

@@ -74,6 +74,8 @@ def enter(op):
     elif is_own:
         own_names.add(op.name)
     OPS[op.name] = op
+    if isinstance(op, GeneralOp):
+        op.is_users = not is_own
     if isinstance(op.forward, np.ufunc) and (
         isinstance(op, ElementwiseOp) or not op.differentiable
     ):
@@ -292,9 +294,8 @@ def structural(
             scalar = results[0].ndim == operands[0].ndim == 0
             return [(results[0], operands[0] if scalar else part)]
 
-    is_own = _declares_own(sys._getframe(1))
     return enter(StructuralOp(
-        name, forward, pieces, transpose, batched, shape_rule, is_own, views).described(**facts))
+        name, forward, pieces, transpose, batched, shape_rule, views).described(**facts))
 
 
 def general(

@@ -11,7 +11,6 @@ from .general_op cimport GeneralOp
 cdef class StructuralOp(GeneralOp):
     cdef readonly object pieces
     cdef readonly str key  # key by which its transpose finds it
-    cdef bint is_own       # cytape's: if its pieces fail, NumPy's function raises
     cdef object failure    # of a user's pieces; raised if the call itself succeeds
     cdef dict known        # a layout, as a tuple, and attributes -> Moves, None if there are none
     cdef Py_ssize_t known_nbytes

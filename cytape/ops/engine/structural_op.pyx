@@ -53,13 +53,12 @@ def structural_vjp(op, *gradients):
 @cython.final
 cdef class StructuralOp(GeneralOp):
     def __init__(self, str name, forward, pieces, transpose, batched=None, shape_rule=None,
-                 bint is_own=True, bint makes_views=False):
+                 bint makes_views=False):
         if transpose is None:
             transpose = structural_vjp
         GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces
-        self.is_own = is_own
         self.makes_views = makes_views
         self.lowering = Lowering.MOVED
         self.key = name
@@ -241,7 +240,7 @@ cdef class StructuralOp(GeneralOp):
             return MovesOf(
                 targets, sources, self.pieces(targets, sources, **attrs), in_tuple=in_tuple)
         except Exception as error:
-            if not self.is_own:
+            if self.is_users:
                 self.failure = error
             return None  # NumPy raises
 

@@ -9,6 +9,7 @@ import pytest
 
 import cytape
 from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.op_kinds import general
 from cytape.tensor.tensor import live_tensors, tensor_of
 from cytape.testing import check_grads
 from tests.cases import each
@@ -270,3 +271,31 @@ def test_a_forward_ufunc_with_core_dimensions_is_called_in_plans():
     f = cytape.function(lambda x: dots(x, x))
     for _ in range(3):
         np.testing.assert_array_equal(f(x), np.vecdot(x, x))
+
+
+@each("with_rule", [False, True])
+def test_lists_among_attributes_reach_rule_and_forward_function_of_a_graph_as_tuples(with_rule):
+    met = []
+
+    def note(*lists):
+        met.append(lists)
+
+    def forward(x, axes):
+        note(axes)
+        return x * 2.0
+
+    def rule(x, axes):
+        note(axes)
+        return x
+
+    def vjp(op, g):
+        note(op.attrs["axes"])
+        return 2 * g
+
+    op = general(
+        f"DeclaredListed{with_rule}", forward, vjp, shape_rule=rule if with_rule else None)
+    traced = cytape.function(cytape.grad(lambda x: np.sum(op(x, axes=[0, [1]]))))
+    for _ in range(2):
+        np.testing.assert_array_equal(traced(np.ones(3)), np.full(3, 2.0))
+    cytape.function(lambda x: op(x, axes=[0, [1]]))(np.ones(3))
+    assert set(met) == {((0, (1,)),)}
