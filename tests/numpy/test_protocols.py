@@ -240,7 +240,9 @@ def test_functions_of_scipy_are_named_with_the_line_that_calls_them_and_one_reme
         (lambda t: special.logsumexp(t), "scipy.special.logsumexp",
          "cytape.scipy.special.logsumexp"),
         (lambda t: special.ellipk(t), "scipy.special.ellipk", "cytape.elementwise"),
-        (lambda t: stats.norm.pdf(t), "scipy.stats", "custom_jvp"),
+        (lambda t: stats.norm.pdf(t), "scipy.stats.norm.pdf", "cytape.scipy.stats.norm.pdf"),
+        (lambda t: stats.norm.ppf(t), "scipy.stats.norm.ppf", "custom_jvp"),
+        (lambda t: stats.laplace.pdf(t), "scipy.stats.laplace.pdf", "custom_jvp"),
     ):
         for transform in (cytape.grad, cytape.function):
             with pytest.raises((DetachedError, SymbolicTensorError)) as error:

@@ -497,7 +497,7 @@ def test_every_op_has_a_record():
     # In a process of its own: other tests declare ops too.
     script = (
         "import cytape; from cytape.ops.engine.op_kinds import find\n"
-        "find(''), find('ScipyLinalg')  # all of them\n"
+        "find(''), find('Scipy'), find('ScipyLinalg')  # all of them\n"
         "print(*[name for name, op in cytape.ops.OPS.items() if not op.stateful])"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

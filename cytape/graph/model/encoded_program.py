@@ -22,7 +22,7 @@ from cytape.graph.model.encoding import (
 )
 from cytape.graph.model.graph_variables import variable_handle_op
 from cytape.graph.model.names import checked_name
-from cytape.ops.engine.op_kinds import OPS, find
+from cytape.ops.engine.op_kinds import OPS, find, remedy
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec
 
@@ -173,7 +173,7 @@ class GraphBuilder:
         name = field(code, "op", str)
         op = find(name)
         if op is None:
-            raise GraphFileError(f"no op {brief(name)} is declared: import the module that does it")
+            raise GraphFileError(f"no op {brief(name)} is declared: {remedy(name)}")
         context = numbered(self._contexts, field(code, "context", int), "context")
         if max((*context.controls, context.original), default=-1) >= node:
             raise GraphFileError("it waits for, or differentiates, an op that follows")

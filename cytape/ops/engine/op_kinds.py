@@ -19,6 +19,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -36,17 +37,17 @@ own_names: set[str] = set()  # of cytape's own ops
 _replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
 rules_to_come: dict[str, dict[str, Callable]] = {}
 rooms_to_come: list[str] = []  # modules with ops of cytape's own that are not imported yet
-rooms_by_prefix: dict[str, str] = {}  # the like, whose ops' names begin so, for optional packages
+rooms_by_prefix: dict[str, str] = {}  # modules with ops whose names begin so, which need SciPy
 
 
 def find(name):
     """Return the op of a name, None if there is none."""
     while name not in OPS and rooms_to_come:
         importlib.import_module(rooms_to_come.pop())
-    if name not in OPS:
-        for prefix, room in rooms_by_prefix.items():
-            if name.startswith(prefix):
-                importlib.import_module(room)
+    prefix = max(filter(name.startswith, rooms_by_prefix), key=len, default=None)
+    if prefix is not None and name not in OPS:
+        with suppress(ModuleNotFoundError):  # the name may be that of a user's op
+            importlib.import_module(rooms_by_prefix[prefix])
     return OPS.get(name)
 
 
@@ -54,8 +55,16 @@ def op_of_name(name):
     """Return the op of a name, for pickle."""
     op = find(name)
     if op is None:
-        raise LookupError(f"no op is declared under the name {name!r}: declare it first")
+        raise LookupError(f"no op is declared under the name {name!r}: {remedy(name)}")
     return op
+
+
+def remedy(name):
+    """Return advice about a name under which no op is declared."""
+    if name.startswith(tuple(rooms_by_prefix)):
+        return ("import the module that declares it; cytape's own ops of such names need SciPy, an "
+                "optional dependency: pip install 'cytape[scipy]'")
+    return "import the module that declares it"
 
 
 def enter(op):

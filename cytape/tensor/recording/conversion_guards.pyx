@@ -199,12 +199,14 @@ cdef str instead_of_scipy(str caller):
     """Return advice: the replacement for a call of a function of SciPy."""
     if caller.endswith(("_array", "_matrix")):
         return no_sparse(caller.rpartition(".")[2]) + "\n"
-    module, _, name = caller.rpartition(".")
+    _, module, *names = caller.split(".")
     try:
-        has_derivative = name in vars(import_module(f"cytape.{module}"))
-    except ImportError:
-        has_derivative = False
-    if has_derivative:
+        found = import_module(f"cytape.scipy.{module}")
+        for name in names:
+            found = vars(found)[name]
+    except (ImportError, KeyError, TypeError):
+        found = None
+    if found is not None:
         return f"Call cytape.{caller}, which has a derivative.\n"
     return (f"Call {caller} in a function that is decorated with cytape.custom_jvp, and write the "
             "rule for its derivative.\n")

@@ -59,7 +59,8 @@ def numpy_call() -> str | None:
 def scipy_call() -> str | None:
     """Return the name of SciPy's function that the user's program called, if any.
 
-    A constructor, and operators and methods of a sparse matrix, are named by their class.
+    A constructor, and operators and methods of a sparse matrix, are named by their class; methods
+    of an object that the module exports, such as `scipy.stats.norm`, by the object.
     """
     frame: FrameType | None = sys._getframe(1)
     scipy, called, decorated = _scipy(), None, None
@@ -77,7 +78,9 @@ def scipy_call() -> str | None:
     names, owner = [called.f_code.co_name], called.f_locals.get("self")
     if owner is not None:
         hidden = public == "scipy.sparse" or names[0] in ("__call__", "__init__")
-        names = [type(owner).__name__, *names[hidden:]]
+        module = vars(sys.modules[public]).items()
+        name = next((name for name, x in module if x is owner), type(owner).__name__)
+        names = [name, *names[hidden:]]
     return ".".join([public, *names])
 
 
