@@ -277,6 +277,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     """
     if not hasattr(indices, "dtype"):
         indices = np.array(indices, np.intp)  # NumPy accepts a list of floats, too
+    if isinstance(axis, bool):
+        np.take(0, 0, axis)  # raises NumPy's error
     if axis is None or ndim(a) == 0 and axis in (0, -1):
         a, axis = ravel(a), 0
         if mode == "raise" and indices.dtype == np.intp and not is_symbol(indices):

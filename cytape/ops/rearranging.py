@@ -238,7 +238,7 @@ def tile(A, reps):  # noqa: N803 (NumPy's name)
     """
     reps = plain(reps)
     if type(reps) is not int:
-        reps = tuple(map(index, np.ravel(reps).tolist()))
+        reps = tuple(map(index, reps)) if np.ndim(reps) else index(reps)
     return tile_op(A, reps=reps)
 
 

@@ -220,6 +220,8 @@ def reshape(a, /, shape, order="C", *, copy=None):
     >>> np.reshape(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), -1).numpy()
     array([1., 2., 3., 4.])
     """
+    if shape is None and is_tensor(a):
+        return reshape_op(a, a, order="C")  # as NumPy
     if copy is not None or order not in ("C", "F"):
         return _reshape_memory(a, shape, order, copy)
     if type(shape) is UnknownShape and is_tensor(a):
@@ -228,7 +230,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
         return _reshape_dynamically(a, shape, order)
     if type(shape) is list and len(shape) != 1:  # mutable attributes are copied
         shape = tuple(shape)
-    if type(shape) is tuple and len(shape) == 1:
+    if type(shape) is tuple and len(shape) == 1 and shape[0] is not None:
         shape = shape[0]
     if order == "F" and is_tensor(a):
         return transpose(reshape(transpose(a), shape if np.ndim(shape) == 0 else shape[::-1]))

@@ -87,6 +87,10 @@ def test_arguments_that_eager_calls_refuse_are_refused_in_every_way(name, n_ways
         arrays = [x for x in args if is_moving(x)]
         call = caller(ours, args, keywords)
         error = outcome(call, *map(cytape.constant, arrays))
+        if theirs is not ours and parameter != "k":  # the constants of polyint, joined otherwise
+            with case(f"{name}(..., {parameter}={value!r})".strip):
+                refused = outcome(caller(theirs, args, keywords), *arrays)
+                assert (refused is None) == (error is None), (refused, error)
         for way, run in itertools.islice(ways, n_ways) if error is not None else ():
             text = f"{name}(..., {parameter}={value!r}), {way}"
             with case(text.strip):
@@ -98,3 +102,30 @@ def refused_alike(error, found, way):
         kinds = (TypeError, ValueError)
         assert isinstance(found, kinds if isinstance(error, kinds) else type(error)), (error, found)
         assert "'list'" in str(found) or "'list' object cannot" not in str(error), (error, found)
+
+
+@each("call", [
+    lambda x: np.reshape(x, None), lambda x: x.reshape(None), lambda x: np.reshape(x, (-2, 3)),
+    lambda x: np.reshape(x, -7), lambda x: np.reshape(x, None, "F")])
+def test_shapes_that_numpy_accepts_are_accepted_in_every_way(call):
+    x = np.arange(6.0).reshape(2, 3)
+    for way, run in WAYS.items():
+        with case(way.strip):
+            found = np.asarray(run(call, [x]))
+            np.testing.assert_array_equal(found[0] if way == "vmap" else found, call(x))
+
+
+@each("shape", [{2, 3}, (True, 2), [False], {2: 3}, "23"])
+@each("function", [np.zeros_like, np.ones_like, np.empty_like])
+def test_shapes_that_numpy_refuses_are_refused_in_every_way(function, shape):
+    for way, run in WAYS.items():
+        with case(way.strip), pytest.raises((TypeError, ValueError)):
+            run(lambda x: function(x, shape=shape), [np.ones(2)])
+
+
+@each("call, error", [
+    (lambda x: np.sum(x, axis=[0]), TypeError), (lambda x: np.max(x, axis=[0]), TypeError),
+    (lambda x: np.mean(x, axis=0.5), TypeError), (np.histogram, SymbolicTensorError)])
+def test_calls_with_a_tensor_of_unknown_rank_are_refused(call, error):
+    with pytest.raises(error):
+        cytape.function(call, input_signature=[cytape.Spec.of(None, float)])(np.ones(3))

@@ -19,7 +19,7 @@ def _add_n(*terms):
     total = np.empty(np.shape(terms[0]), np.float32 if dtype == np.float16 else dtype)
     np.add(terms[0], terms[1], out=total)
     for term in terms[2:]:
-        np.add(total, term, out=total)
+        total += term
     return total.astype(dtype, copy=False)[()]  # a NumPy scalar for scalars
 
 

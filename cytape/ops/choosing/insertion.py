@@ -1,7 +1,6 @@
 """Insertion and deletion of elements, `resize`, `trim_zeros`, and arrays of blocks."""
 
 import itertools
-import operator
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -17,7 +16,7 @@ from cytape.ops.engine.op_kinds import structural
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate, split_op
 from cytape.ops.rearranging import diag, index_along
-from cytape.ops.shapes import joining_shapes
+from cytape.ops.shapes import joining_shapes, shape_rules
 from cytape.ops.shaping import (
     expand_dims,
     moveaxis,
@@ -135,7 +134,7 @@ def resize(a, new_shape):
     >>> grad(lambda x: np.sum(np.resize(x, 3)))(np.ones(2))
     array([2., 1.])
     """
-    new_shape = tuple(map(operator.index, np.atleast_1d(plain(new_shape)).tolist()))
+    new_shape = shape_rules.known_extents(plain(new_shape), "resize to")
     if any(n < 0 for n in new_shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     flat, _, n = _line(a, None, "resize")

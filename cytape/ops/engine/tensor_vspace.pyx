@@ -9,7 +9,7 @@ from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.recording.state cimport Recorder, accumulating, building, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
 from cytape.tensor.values.value cimport (
-    Value, array_of, is_exclusive, is_symbolic, new_value, symbol_of, value_of_array)
+    Value, is_exclusive, is_symbolic, new_value, symbol_of, value_of_array)
 from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free

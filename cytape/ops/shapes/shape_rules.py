@@ -14,6 +14,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from cytape.errors import SymbolicTensorError
 from cytape.tensor.values.spec import spec_like, symbolic_spec
 
+MOST_AXES = 64  # of an array of NumPy
+
 # -- extents that may be None ----------------------------------------------------------------------
 
 
@@ -180,12 +182,15 @@ def as_shape(shape):
         raise no_number(shape) from error
     except TypeError:
         pass
-    if not hasattr(shape, "__len__") or isinstance(shape, dict):
+    if not hasattr(shape, "__getitem__") or isinstance(shape, dict):
         raise TypeError(f"expected a sequence of integers or a single integer, got {shape!r}")
     try:
-        return tuple([n if n is None else operator.index(n) for n in shape])
+        extents = [n if n is None else operator.index(n) for n in shape]
     except SymbolicTensorError as error:
         raise no_number(shape) from error
+    if any(n is True or n is False for n in shape):
+        raise TypeError("an integer is required")
+    return tuple(extents)
 
 
 def no_number(shape):
@@ -235,11 +240,12 @@ def reshape(x, shape, order="C", **_):
     """Infer the spec of a reshape."""
     shape = known_extents(shape, "reshape to")
     size = None if x.shape is None else product(x.shape)
-    if -1 in shape:
-        rest = product(n for n in shape if n != -1)
-        fits = shape.count(-1) == 1 and (size is None or rest is None or (rest and not size % rest))
+    if any(n < 0 for n in shape):  # NumPy takes any negative number for -1
+        rest = product(n for n in shape if n >= 0)
+        fits = sum(n < 0 for n in shape) == 1 and (
+            size is None or rest is None or (rest and not size % rest))
         extent = size // rest if fits and size is not None and rest else None
-        result = tuple([extent if n == -1 else n for n in shape])
+        result = tuple([extent if n < 0 else n for n in shape])
     else:
         fits, result = not differ(size, product(shape)), shape
     if not fits:
@@ -384,6 +390,7 @@ def reduced_shape(x, axis, keepdims):
     if keepdims is not False and keepdims is not True:
         keepdims = is_set(keepdims)
     if shape is None:
+        axes_of(axis, MOST_AXES)
         return () if axis is None and not keepdims else None
     axes = axes_of(axis, len(shape))
     if keepdims:

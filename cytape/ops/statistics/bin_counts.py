@@ -23,7 +23,15 @@ from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op, scatter_add_op
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import atleast_2d, ndim, ravel, reshape, shape, transpose
+from cytape.ops.shaping import (
+    atleast_2d,
+    ndim,
+    ravel,
+    reshape,
+    shape,
+    shape_of_any,
+    transpose,
+)
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.spec import spec_like, symbolic_spec
 
@@ -132,7 +140,7 @@ def _edges(a, bins, range, dtype):
     if is_tensor(bins) or np.ndim(bins) == 1:
         return operand(bins)
     if not isinstance(bins, str):
-        if range is not None or 0 in shape(a):
+        if range is not None or 0 in shape_of_any(a):
             return np.histogram_bin_edges(np.empty(0, dtype), bins, range)
         if is_tensor(a):
             low, high = reductions.min(a), reductions.max(a)

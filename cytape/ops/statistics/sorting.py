@@ -226,7 +226,7 @@ unique_op = general(
 def _unique(ar, axis=None, equal_nan=True):
     ar = convert_to_tensor(ar)
     index, inverse, counts = unique_positions_op(ar, axis=axis, equal_nan=equal_nan)
-    values = getitem(ravel(ar), index) if axis is None else take(ar, index, axis)
+    values = getitem(ravel(ar), index) if axis is None else take(ar, index, int(axis))
     return values, index, inverse, counts
 
 
