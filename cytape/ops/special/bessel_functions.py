@@ -14,14 +14,16 @@ __all__ = [
     "yn", "yv"]
 
 
-def _over(y, x):
-    """Return y / x for an odd function y with derivative 1/2 at 0."""
-    at_origin = x == 0
-    return np.where(at_origin, 0.5, y / np.where(at_origin, 1, x))
+def _over(y, x, sign, factor=1):
+    """Return y / x for y = J1 (of sign -1) or I1, near 0 by the series, which does not cancel."""
+    is_near = abs(x) < 0.01
+    t = sign * np.square(np.where(is_near, x, 0))
+    series = 1 / 2 + t * (1 / 16 + t / 384)
+    return np.where(is_near, factor * series, y / np.where(is_near, 1, x))
 
 
 j0 = elementwise("ScipyJ0", special.j0, lambda y, x: -j1(x))
-j1 = elementwise("ScipyJ1", special.j1, lambda y, x: j0(x) - _over(y, x))
+j1 = elementwise("ScipyJ1", special.j1, lambda y, x: j0(x) - _over(y, x, -1))
 jn = jv = elementwise(
     "ScipyJv", special.jv,
     no_partial("jv", "v"), lambda y, v, x: 0.5 * (jv(v - 1, x) - jv(v + 1, x)))
@@ -35,12 +37,14 @@ yv = elementwise(
     no_partial("yv", "v"), lambda y, v, x: 0.5 * (yv(v - 1, x) - yv(v + 1, x)))
 
 i0 = elementwise("ScipyI0", special.i0, lambda y, x: i1(x))
-i1 = elementwise("ScipyI1", special.i1, lambda y, x: i0(x) - _over(y, x))
+i1 = elementwise("ScipyI1", special.i1, lambda y, x: i0(x) - _over(y, x, 1))
 iv = elementwise(
     "ScipyIv", special.iv,
     no_partial("iv", "v"), lambda y, v, x: 0.5 * (iv(v - 1, x) + iv(v + 1, x)))
 i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: i1e(x) - np.sign(x) * y)
-i1e = elementwise("ScipyI1e", special.i1e, lambda y, x: i0e(x) - _over(y, x) - np.sign(x) * y)
+i1e = elementwise(
+    "ScipyI1e", special.i1e,
+    lambda y, x: i0e(x) - _over(y, x, 1, np.exp(-abs(x))) - np.sign(x) * y)
 ive = elementwise(
     "ScipyIve", special.ive, no_partial("ive", "v"),
     lambda y, v, x: 0.5 * (ive(v - 1, x) + ive(v + 1, x)) - np.sign(x) * y)

@@ -40,8 +40,11 @@ def test_scaled_functions():
 
 
 def test_second_derivatives():
-    assert_second_derivative(special.j1, lambda x: mp.besselj(1, x), [0.7, 9.0])
-    assert_second_derivative(special.i1, lambda x: mp.besseli(1, x), [0.7, 9.0])
+    points = [-1e-4, 0.0, 1e-12, 1e-8, 0.0099, 0.0101, 0.7, 9.0]
+    assert_second_derivative(special.j1, lambda x: mp.besselj(1, x), points)
+    assert_second_derivative(special.i1, lambda x: mp.besseli(1, x), points)
+    assert_second_derivative(
+        special.i1e, lambda x: mp.besseli(1, x) * mp.exp(-x), [1e-12, 1e-8, 0.0099, 0.7])
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, cytape.function])
