@@ -41,13 +41,28 @@ i1 = elementwise("ScipyI1", special.i1, lambda y, x: i0(x) - _over(y, x, 1))
 iv = elementwise(
     "ScipyIv", special.iv,
     no_partial("iv", "v"), lambda y, v, x: 0.5 * (iv(v - 1, x) + iv(v + 1, x)))
-i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: i1e(x) - np.sign(x) * y)
+
+
+def _scaled(slope, y, v, x):
+    """Return the slope of y = exp(-abs(x)) Iv(x), for large x by an expansion in 1 / x.
+
+    The slope cancels there. The expansion is that of the logarithmic derivative, of which Bessel's
+    equation (DLMF 10.25.1) gives a Riccati equation.
+    """
+    is_large = abs(x) > 300 * (1 + v * v)
+    s = 1 / np.where(is_large, x, np.inf)
+    q, m = abs(s), 4 * v * v - 1
+    series = 1 - q * m / 4 * (1 + q * (1 - q * (m - 24) / 16 - q * q * (m - 12) / 4))
+    return np.where(is_large, -0.5 * s * y * series, slope - np.sign(x) * y)
+
+
+i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: _scaled(i1e(x), y, 0, x))
 i1e = elementwise(
     "ScipyI1e", special.i1e,
-    lambda y, x: i0e(x) - _over(y, x, 1, np.exp(-abs(x))) - np.sign(x) * y)
+    lambda y, x: _scaled(i0e(x) - _over(y, x, 1, np.exp(-abs(x))), y, 1, x))
 ive = elementwise(
     "ScipyIve", special.ive, no_partial("ive", "v"),
-    lambda y, v, x: 0.5 * (ive(v - 1, x) + ive(v + 1, x)) - np.sign(x) * y)
+    lambda y, v, x: _scaled(0.5 * (ive(v - 1, x) + ive(v + 1, x)), y, v, x))
 k0 = elementwise("ScipyK0", special.k0, lambda y, x: -k1(x))
 k1 = elementwise("ScipyK1", special.k1, lambda y, x: -k0(x) - y / x)
 kv = elementwise(

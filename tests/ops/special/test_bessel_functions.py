@@ -35,6 +35,10 @@ def test_scaled_functions():
     for v, name in ((0, "i0e"), (1, "i1e")):
         assert_derivative(
             getattr(special, name), lambda x: mp.besseli(v, x) * mp.exp(-abs(x)), SIGNED, 1e-9)  # noqa: B023
+        for compare in (assert_derivative, assert_second_derivative):
+            for function in (getattr(special, name), lambda x: special.ive(v, x)):  # noqa: B023
+                compare(function, lambda x: mp.besseli(v, x) * mp.exp(-abs(x)),  # noqa: B023
+                        [-1e4, 299.0, 400.0, 650.0, 1e6], 1e-9)
     assert_derivative(
         lambda x: special.ive(2.5, x), lambda x: mp.besseli(2.5, x) * mp.exp(-x), POSITIVE, 1e-9)
 
