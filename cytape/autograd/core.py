@@ -1,7 +1,8 @@
 """Both modes for functions of one argument, rules of primitives, and vector spaces."""
 
+import sys
 import warnings
-from functools import reduce
+from functools import cache, reduce
 from itertools import count
 
 import numpy as np
@@ -11,7 +12,7 @@ from cytape.autodiff.custom.boxes import SparseObject, vspace
 from cytape.autodiff.forward_functional import pushed
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transform_arguments import as_array
-from cytape.autograd.tracer import Box, Node, getval, isbox, toposort, trace
+from cytape.autograd.tracer import Box, Node, getval, isbox, subvals, toposort, trace
 from cytape.numpy import astype, broadcast_to, conj, reshape
 from cytape.ops.adjoints.conform import cast, cast_op
 from cytape.tensor.nest import flatten, flatten_up_to, map_structure, pack_sequence_as
@@ -195,19 +196,40 @@ class JVPNode(Node):
 
 primitive_vjps: dict = {}  # autograd's table; here rules are attributes of primitives
 
+
+@cache
+def _replacing(fun):
+    """Put a primitive in the place of a function, in the modules where users look it up."""
+    made = primitive(fun)
+    defvjp_argnum(made, lambda argnum, ans, args, kwargs: make_vjp(
+        lambda x: fun(*subvals(args, [(argnum, x)]), **kwargs), args[argnum])[0])
+    places = [(module, name) for path, module in sys.modules.items()
+              if path.startswith(("cytape.autograd.numpy", "cytape.autograd.scipy"))
+              for name, value in vars(module).items() if value is fun]
+    for module, name in places:
+        setattr(module, name, made)
+    if not places:
+        warnings.warn(f"{made.name} is neither a primitive nor a function of "
+                      "cytape.autograd.numpy or scipy: its calls ignore the rule", stacklevel=5)
+    return made
+
+
+def _primitive_of(fun):
+    return fun if isinstance(fun, boxes.primitive) else _replacing(fun)
+
+
 def defvjp_argnums(fun, vjpmaker, _makers=None):
     """Set the rule of reverse mode of a primitive, for any arguments together.
 
     Parameters
     ----------
     fun : primitive
-        Functions of this library keep their rules.
+        Or a function of `cytape.autograd.numpy` or `scipy`: a primitive takes its place there.
     vjpmaker : callable
         Called with a tuple of numbers of arguments, the result, the arguments and the keywords;
         returns a function of the result's gradient, of which it returns one per number.
     """
-    if isinstance(fun, boxes.primitive):
-        fun.set_vjps(vjpmaker, _makers)
+    _primitive_of(fun).set_vjps(vjpmaker, _makers)
 
 
 def defvjp_argnum(fun, vjpmaker):
@@ -250,7 +272,6 @@ def defvjp(fun, *vjpmakers, argnums=None):
     Parameters
     ----------
     fun : primitive
-        Functions of this library keep their rules.
     *vjpmakers : callable or None
         Each is called with the result and all arguments of the function; it returns a function from
         the result's gradient to the argument's. None: that gradient is zero.
@@ -289,8 +310,7 @@ def defjvp_argnums(fun, jvpmaker):
         Called with a tuple of numbers of arguments, their tangents, the result, the arguments and
         the keywords; returns the tangent of the result.
     """
-    if isinstance(fun, boxes.primitive):
-        fun.jvps = jvpmaker
+    _primitive_of(fun).jvps = jvpmaker
 
 
 def defjvp_argnum(fun, jvpmaker):

@@ -8,6 +8,7 @@ import numpy as onp
 import pytest
 
 import cytape
+import cytape.autograd.numpy as anp
 import cytape.numpy as np
 from cytape.autograd.core import make_jvp, make_vjp
 from cytape.autograd.extend import defjvp, defvjp, primitive
@@ -221,3 +222,27 @@ def test_a_missing_rule_is_named_in_the_call():
         make_vjp(lambda y: missing(2.0, y), 1.0)
     with pytest.raises(NotImplementedError, match=r"VJP of product wrt argnums \(0"):
         make_jvp(lambda x: primitive(product.fun)(x, x), 2.0)(1.0)
+
+
+def test_a_rule_of_a_library_function_replaces_its_own(monkeypatch):
+    theirs = anp.sqrt
+    monkeypatch.setattr(anp, "sqrt", theirs)  # restored
+    defvjp(theirs, lambda ans, x: lambda g: 0.5 * g * np.where(x == 0, 1.0, x) ** -0.5)
+    assert cytape.grad(lambda x: anp.sqrt(x**2))(0.0) == 0.0
+    assert cytape.grad(cytape.grad(anp.sqrt))(4.0) == -1 / 32
+    defjvp(theirs, lambda g, ans, x: 7 * g)
+    assert make_jvp(anp.sqrt, 4.0)(1.0) == (2.0, 7.0)
+    assert cytape.grad(theirs)(4.0) == cytape.grad(np.sqrt)(4.0) == 0.25
+
+
+def test_the_other_rules_of_a_library_function_stay(monkeypatch):
+    monkeypatch.setattr(anp.linalg, "det", anp.linalg.det)
+    defjvp(anp.linalg.det, lambda g, ans, x: 5.0)
+    assert make_jvp(anp.linalg.det, onp.eye(2))(onp.eye(2)) == (1.0, 5.0)
+    onp.testing.assert_array_equal(cytape.grad(anp.linalg.det)(onp.eye(2)), onp.eye(2))
+
+
+def test_a_rule_that_is_not_used_warns():
+    with pytest.warns(UserWarning, match="<lambda> is neither a primitive nor") as caught:
+        defvjp(lambda x: x, lambda ans, x: lambda g: g)
+    assert caught[0].filename == __file__
