@@ -50,8 +50,23 @@ def sources():
     yield from (ROOT / page for page in PAGES)
 
 
+def headless_names(source):
+    """List the tests of a module with such a clause in their names, behind numbers as D_1A_10."""
+    names = re.findall(r"^ *def test_(?:[dD]_\w\w?_\d+_)?(\w+)", source, re.MULTILINE)
+    return [name for name in names if HEADLESS.search(name.replace("_", " "))]
+
+
 def test_texts_name_their_subjects():
     assert not [place for path in sources() for place in headless(path)]
+
+
+def test_names_of_tests_name_their_subjects():
+    assert not [f"{path}: {name}" for path in (ROOT / "tests").rglob("*.py")
+                for name in headless_names(path.read_text())]
+    assert headless_names(
+        "def test_what_is_kept(): pass\nclass A:\n    def test_D_1A_10_what_is_kept(): pass\n"
+        "def test_arrays_that_nobody_reads(): pass\ndef test_a_tape_keeps_what_it_needs(): pass\n"
+    ) == ["what_is_kept", "what_is_kept", "arrays_that_nobody_reads"]
 
 
 @pytest.mark.parametrize("name, source, count", [

@@ -98,7 +98,7 @@ def tree(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_comes_of_mutants(tree, capsys):
+def test_outcomes_of_mutants(tree, capsys):
     assert main(["--root", str(tree)]) == 1
     found = re.findall(r"core/(\S+) (\w+) \(\d+ s\) (.*)", capsys.readouterr().out)
     assert [(name, outcome) for name, outcome, _ in found] == [

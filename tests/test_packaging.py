@@ -262,7 +262,7 @@ def test_the_version_is_that_of_the_metadata_read_when_it_is_asked_for():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_what_most_programs_do_without_is_imported_when_it_is_asked_for():
+def test_rarely_used_modules_are_imported_at_first_use():
     script = (
         "import sys, numpy; numpys = {*sys.modules}; import cytape\n"
         "late = {'cytape.graph', 'cytape.testing', 'numpy.random', 'dataclasses', 'inspect',"

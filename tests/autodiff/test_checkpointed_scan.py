@@ -106,7 +106,7 @@ def test_on_disk_are_all_snapshots_but_the_first(tmp_path):
     assert most_tensors <= 10
 
 
-def test_files_go_with_a_tape_that_nobody_asks(tmp_path):
+def test_files_are_deleted_with_a_tape_that_is_never_differentiated(tmp_path):
     x = cytape.constant(1.0)
     tape, y = ways.taped(lambda x: cytape.checkpointed_scan(cnp.sin, x, 9, 3, storage=tmp_path), x)
     assert len(list(tmp_path.glob("*/*.npy"))) == 2

@@ -295,7 +295,7 @@ def test_D_3_11_the_same_tensor_twice():
         assert float(accumulator.jvp(y)) == 270.0
 
 
-def test_D_3_11_what_a_recomputed_function_finds_in_a_closure_moves():
+def test_D_3_11_captured_tensors_of_a_recomputed_function_have_tangents():
     x, outside = cytape.constant(2.0), cytape.constant(3.0)
     recomputed = cytape.recompute_grad(lambda x: x * outside)
     with cytape.ForwardAccumulator([x, outside], [1.0, 100.0]) as accumulator:
@@ -386,7 +386,7 @@ def scale_jvp(op, dx):
     return dx
 
 
-def test_a_rule_in_a_trace_that_changes_a_tangent_in_place_changes_that_of_nobody_else():
+def test_a_rule_in_a_trace_that_changes_a_tangent_in_place_changes_no_other():
     def f(x):
         return np.sum((scale(x) + x) * np.array([1.0, 10.0]))
 

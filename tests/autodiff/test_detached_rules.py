@@ -491,7 +491,7 @@ def test_a_gradient_function_may_close_over_any_tensor(wrapped):
 
 
 @each("wrapped", [lambda f: f, F])
-def test_what_a_function_reads_on_the_way_to_other_things_does_not_count(wrapped):
+def test_values_read_for_unrelated_results_do_not_count(wrapped):
     def f(w):
         @cytape.custom_gradient
         def g(a):

@@ -88,7 +88,7 @@ def test_D_3_03_entering_while_active_is_an_error_and_changes_nothing():
         assert is_recorded(x.id)
 
 
-def test_D_3_04_what_does_not_depend_on_the_primals_has_no_tangent():
+def test_D_3_04_results_independent_of_the_primals_have_no_tangent():
     x, v = cytape.constant([3.0, 4.0]), cytape.Variable(np.float32([[1.0]]))
     with cytape.ForwardAccumulator(x, np.ones(2)) as accumulator:
         y = v * 2.0
@@ -270,7 +270,7 @@ REFUSED = {
 
 
 @each("primals, tangents, error, text", REFUSED.values(), ids=REFUSED)
-def test_what_the_constructor_refuses(primals, tangents, error, text):
+def test_arguments_that_the_constructor_refuses(primals, tangents, error, text):
     alive = live_tensors()
     with watching(ONE) as tape:
         with pytest.raises(error, match=text):
@@ -324,7 +324,7 @@ def test_jvp_of_something_that_is_no_tensor(wrong):
         accumulator.jvp(wrong)
 
 
-def test_what_is_changed_after_construction_does_not_matter():
+def test_changes_of_arguments_after_construction_have_no_effect():
     tangent, variable = np.ones(3), cytape.Variable(np.ones(3))
     x, y = cytape.constant(np.ones(3)), cytape.constant(np.ones(3))
     with cytape.ForwardAccumulator([x, y], [tangent, variable]) as accumulator:
@@ -487,7 +487,7 @@ def test_two_variables_and_a_tensor():
     assert float(accumulator.jvp(y)) == 15.0 + 10.0 * 10.0 + 100.0 * 6.0
 
 
-def test_what_is_watched_later_is_followed_from_then_on():
+def test_a_tensor_watched_later_is_followed_from_then_on():
     x, w = cytape.constant(3.0), cytape.Variable(2.0)
     accumulator = cytape.ForwardAccumulator([], [])
     with accumulator:
@@ -510,7 +510,7 @@ def test_tangents_of_what_is_followed_already_are_added():
     assert float(accumulator.jvp(v)) == 11.0
 
 
-def test_what_is_watched_later_has_as_many_directions():
+def test_a_tensor_watched_later_has_as_many_directions():
     x, w = cytape.constant([1.0, 2.0]), cytape.constant(3.0)
     accumulator = cytape.ForwardAccumulator([], [], use_batch=True)
     assert accumulator.jvp(w, "zero").shape == (0,)
@@ -533,6 +533,6 @@ def test_what_is_watched_later_has_as_many_directions():
     (cytape.constant([1.0, 2.0]), np.ones(3), ValueError, "shape"),
     (1.0, 1.0, TypeError, "only tensors and variables"),
 ])
-def test_what_cannot_be_watched_later_either(primals, tangents, error, message):
+def test_arguments_that_watch_refuses(primals, tangents, error, message):
     with pytest.raises(error, match=message):
         cytape.ForwardAccumulator([], []).watch(primals, tangents)

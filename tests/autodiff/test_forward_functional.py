@@ -86,7 +86,7 @@ def test_jvp_of_numbers_are_numbers():
     assert [type(part) for part in cytape.jvp(cube, (np.float32(2),), (1,))] == [np.float32] * 2
 
 
-def test_the_results_are_never_somebody_elses_arrays():
+def test_results_share_no_memory_with_other_arrays():
     x, direction = np.ones(2), np.array([3.0, 4.0])
     value, tangent = cytape.jvp(lambda x: x, (x,), (direction,))
     value[0] = tangent[0] = 100.0
@@ -523,7 +523,7 @@ def test_hessian_vector_products_are_differentiable():
     ((np.ones(2), {"a": 1.0}), ValueError, "structures differ"),
     ((2, 1), TypeError, "argument 0 of cube has dtype int64"),
 ])
-def test_what_hessian_vector_products_cannot_take(args, error, message):
+def test_arguments_that_hessian_vector_products_refuse(args, error, message):
     with pytest.raises(error, match=message):
         cytape.hessian_vector_product(cube)(*args)
 
@@ -619,7 +619,7 @@ def test_a_constant_model_has_no_curvature():
         assert product(np.ones(2)).tolist() == [0.0, 0.0]
 
 
-def test_what_gauss_newton_products_cannot_take():
+def test_arguments_that_gauss_newton_products_refuse():
     with pytest.raises(TypeError, match="only functions can be transformed, got float"):
         cytape.make_ggnvp(cube, g=3.0)
     with pytest.raises(ValueError, match="argnums 5 must be different positions among the 2"):

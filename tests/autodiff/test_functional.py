@@ -32,7 +32,7 @@ def test_arrays_in_arrays_out():
     np.testing.assert_array_equal(gradient, [3.0, 12.0])
 
 
-def test_the_result_is_never_somebody_elses_array():
+def test_the_result_shares_no_memory_with_other_arrays():
     weights = np.array([1.0, 2.0])
     gradient = cytape.grad(lambda x: np.sum(x * weights))(np.ones(2))
     gradient[0] = 100.0
@@ -267,7 +267,7 @@ def test_with_scipy_optimisers():
 
 
 @pytest.mark.parametrize("signature", [None, [cytape.Spec.of((None,), float)]])
-def test_no_warning_of_slices_that_nobody_asked_for(signature, monkeypatch, recwarn):
+def test_no_warning_of_slices_without_a_request_for_them(signature, monkeypatch, recwarn):
     for axis in None, 0:  # without an axis, one more op comes between
         gradient = cytape.grad(lambda a: cnp.sum(cnp.take(a, [0, 1], axis) ** 2))  # noqa: B023
         traced = cytape.function(gradient, input_signature=signature)

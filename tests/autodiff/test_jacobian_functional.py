@@ -83,7 +83,7 @@ def test_dtypes(dtype):
 
 
 @each("transform", [cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
-def test_what_is_wrong_is_said(transform):
+def test_errors_name_the_wrong_argument(transform):
     with pytest.raises(TypeError, match="integer|floating point"):
         transform(slope)(np.arange(4).reshape(2, 2))
     with pytest.raises(TypeError, match="a gradient|no gradient"):

@@ -309,7 +309,7 @@ def test_arrays_are_the_callers_own():
     assert tangent.tolist() == [1.0, 1.0]
 
 
-def test_what_does_not_depend_on_the_primals_has_zeros():
+def test_results_independent_of_the_primals_have_zeros():
     c = cytape.constant([1.0, 2.0])
     with pytest.warns(UnconnectedGradientWarning):
         value, (first, second) = cytape.jet(

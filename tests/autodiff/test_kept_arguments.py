@@ -214,7 +214,7 @@ def test_arrays_count_as_at_the_call_if_only_a_variable_in_a_closure_is_followed
         assert accumulator.jvp(y).numpy().tolist() == [1.0, 20.0, 300.0]
 
 
-def test_arrays_are_handed_on_as_they_are_where_nobody_records():
+def test_arrays_are_passed_unchanged_without_recorders():
     seen = []
 
     def f(x, a, b):
@@ -291,7 +291,7 @@ def under_a_tape(f, *args, **kwargs):
             f(*args, **kwargs), lambda dy: None))(x, *args, **kwargs)
 
 
-def test_what_was_written_is_there_after_an_error():
+def test_writes_stay_after_an_error():
     def f(a):
         a[0] = 5.0
         raise KeyError
@@ -464,7 +464,7 @@ def places_and_modes():
 
 
 @grouped("cube, mode, place, passed, write", places_and_modes())
-def test_what_is_written_to_a_tensor_after_the_call_does_not_count(
+def test_writes_to_a_tensor_after_the_call_do_not_count(
     cube, mode, place, passed, write
 ):
     derivative, expected = {**FIRST, **SECOND}[mode]
@@ -480,7 +480,7 @@ def test_what_is_written_to_a_tensor_after_the_call_does_not_count(
 
 
 @sampled(2, cube=CUBES, write=WRITES, passed=PASSED, order=[1, 2])
-def test_what_is_written_to_a_tensor_of_a_graph_does_not_count(order, passed, write, cube):
+def test_writes_to_a_tensor_of_a_graph_do_not_count(order, passed, write, cube):
     if CUBES[cube] in BY_HAND or order == 2 and cube == OF_VALUES:
         return
 

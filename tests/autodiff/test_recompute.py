@@ -222,7 +222,7 @@ def test_a_generator_that_is_an_argument():
     assert generator.normal() == expected[1]
 
 
-def test_what_is_returned_beside_tensors_stays_what_it_is():
+def test_results_that_are_not_tensors_are_returned_unchanged():
     def block(x):
         return {"y": x * x, "n": 3, "mask": np.ones(2, bool), "none": None, "name": "block"}
 
@@ -287,7 +287,7 @@ def test_a_chain_in_segments(n, segments):
     assert len(calls) == n + (n - last)  # all but the last segment again
 
 
-def test_what_is_kept_is_the_square_root_of_a_chain():
+def test_memory_grows_with_the_square_root_of_a_chain():
     def values_kept(run):
         x = cytape.constant(np.ones(3))
         most = 0
@@ -375,7 +375,7 @@ def test_a_checkpoint_is_a_decorator_with_a_policy():
 
 
 @each("make", [cytape.recompute_grad, lambda f: cytape.checkpoint(f, policy="everything")])
-def test_what_is_returned_or_changed_is_nobody_elses_though_nobody_records(make):
+def test_results_and_changed_arguments_share_no_memory_without_recorders(make):
     x = cytape.constant([1.0, 2.0])
     y = make(lambda x: x)(x)
     y[0] = 9.0

@@ -33,7 +33,7 @@ def test_arrays_come_out_where_no_tensor_went_in(args, kwargs, arrays):
     assert call(lambda *args, **kwargs: 0.0, *args, **kwargs).arrays_out == arrays
 
 
-def test_what_else_was_computed_is_for_the_caller():
+def test_auxiliary_results_go_to_the_caller():
     made = call(lambda x: (x * x, [x + 1.0, "text"]), np.ones(2), has_aux=True)
     array, text = made.aux
     np.testing.assert_array_equal(array, [2.0, 2.0])
@@ -57,7 +57,7 @@ def test_gradients_may_be_asked_again_if_that_was_said():
 
 
 @each("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_nobody_records_after_a_function_that_failed(error):
+def test_no_recorder_is_active_after_a_function_that_failed(error):
     def failing(x):
         assert anybody_records()
         raise error

@@ -11,7 +11,7 @@ from tests import ways
 from tests.cases import each
 
 
-def test_what_a_call_finds_that_somebody_records():
+def test_recorded_tensors_that_a_call_finds():
     a, b, c = cytape.constant(1.0), cytape.constant(2.0), cytape.constant(3.0)
     v, w = cytape.Variable(4.0), cytape.Variable(5.0, trainable=False)
     with cytape.ForwardAccumulator(b, 1.0), cytape.GradientTape() as tape:

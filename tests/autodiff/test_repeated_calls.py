@@ -155,7 +155,7 @@ def test_a_policy_takes_any_numbers():
 
 
 @wrappers
-def test_a_function_has_its_arguments_for_itself_where_nobody_records(wrapper):
+def test_a_function_gets_its_arguments_alone_without_recorders(wrapper):
     def f(x, *, y):
         x[0], y[1] = 9.0, 8.0
         return x * y

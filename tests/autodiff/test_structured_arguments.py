@@ -239,7 +239,7 @@ def test_derivatives_of_any_order():
     np.testing.assert_allclose(second, cytape.grad(cytape.grad(along))(0.0))
 
 
-def test_what_is_no_part_stays():
+def test_objects_that_are_not_parts_stay():
     gradient = cytape.grad(lambda x: f(x))(Data(W, B, power=7))
     assert gradient.power == 7
     frozen = Frozen(W, B)

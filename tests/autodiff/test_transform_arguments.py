@@ -85,7 +85,7 @@ def test_integers_and_the_like_have_no_gradient(argument):
 
 
 @each("argument", [None, object(), np.array([None]), [1.0, None]])
-def test_what_is_no_number_has_no_gradient(argument):
+def test_arguments_that_are_not_numbers_have_no_gradient(argument):
     def f(x, y):
         return 1.0
 
@@ -248,7 +248,7 @@ def test_an_error_says_which_part_of_an_argument_has_no_derivative(argument, pla
         cytape.grad(f)(argument)
 
 
-def test_what_is_passed_by_name_is_to_be_passed_by_position():
+def test_keyword_arguments_must_be_passed_by_position():
     for transform in cytape.grad, cytape.jacfwd:
         with pytest.raises(ValueError, match=r"by position, not by name \(x\)"):
             transform(lambda x: x**2)(x=1.0)

@@ -61,7 +61,7 @@ REFUSED = {
 }
 
 
-def test_what_nobody_recorded_gives_zeros_and_a_warning():
+def test_unrecorded_targets_give_zeros_and_a_warning():
     def f(x):
         with cytape.stop_recording():
             return cnp.sum(x)
@@ -88,7 +88,7 @@ def test_a_derivative_that_was_lost_on_the_way_is_an_error(transform, f):
 
 @each("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
 @each("f", REFUSED.values(), ids=REFUSED)
-def test_what_would_lose_a_derivative_is_an_error_at_once(transform, f):
+def test_a_lost_derivative_is_an_error_at_once(transform, f):
     with pytest.raises(DetachedError, match="that is being recorded|plain array or number"):
         transform(f)
 
@@ -106,7 +106,7 @@ def test_a_value_may_leave_where_the_result_depends_on_the_tensors_too(transform
 
 
 @each("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-def test_what_is_stopped_may_leave(transform):
+def test_stopped_tensors_may_become_arrays(transform):
     def f(x):
         scale = 1.0 if x.graph is not None else cytape.stop_gradient(x)[0].item()
         return scale + np.sum(x.shape)
@@ -216,7 +216,7 @@ def test_how_often_values_left_makes_no_difference(n):
     *[taking(n, lambda p, q: 2.0 * q) for n in (1, MOST_DETACHED, 10 * MOST_DETACHED)],
     lambda p, q: (without_gradient(p).item(), 2.0 * q)[1],
     lambda p, q: (without_gradient(p).item(), p.item(), 2.0 * q)[2]])
-def test_what_left_depends_on_the_only_argument(f):
+def test_a_value_that_left_depends_on_the_only_argument(f):
     with pytest.raises(DetachedError, match="argument 0, because"):
         cytape.grad(f)(1.0, 2.0)
 
@@ -336,7 +336,7 @@ def test_jacobians_say_it_too(method):
 
 
 @each("make", [cytape.constant, cytape.Variable])
-def test_what_was_watched_has_been_warned_of(make):
+def test_watched_tensors_are_not_warned_of_again(make):
     n = make(2)
     with cytape.GradientTape() as tape:
         with pytest.warns(UnconnectedGradientWarning, match="watching a tensor of dtype int64"):
@@ -361,7 +361,7 @@ def test_gradients_of_graphs_say_it_too():
         assert cytape.gradients(y, [n])[0] is None
 
 
-def test_integer_variables_that_are_recomputed_are_nobody_s_business():
+def test_recomputed_integer_variables_give_no_warning():
     n, x = cytape.Variable(2), cytape.constant(3.0)
     assert ways.gradient(lambda x: cytape.recompute_grad(lambda x: x**n)(x), x).item() == 6.0
 

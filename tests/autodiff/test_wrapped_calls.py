@@ -115,7 +115,7 @@ def changed_primal(primals, tangents):
 @each("f", [
     with_gradient, with_array_gradient, with_grad_func, with_python_grad_func, with_jvp,
     with_jvp_of_primals])
-def test_rules_that_change_gradients_or_tangents_in_place_change_those_of_nobody_else(f):
+def test_rules_that_change_gradients_or_tangents_in_place_change_no_others(f):
     def loss(x):
         return cnp.sum((f(x) + x + f(x * 1.0)) * WEIGHTS)
 
@@ -145,7 +145,7 @@ def test_the_gradients_that_a_user_starts_from_stay_what_they_are(f):
 
 
 @each("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
-def test_gradients_that_a_user_changes_in_place_are_those_of_nobody_else(way):
+def test_gradients_that_a_user_changes_in_place_are_not_shared(way):
     @way
     def several(x):
         tape, y = ways.taped(lambda x: x * 1.0, x, persistent=True)
@@ -161,7 +161,7 @@ def test_gradients_that_a_user_changes_in_place_are_those_of_nobody_else(way):
 
 
 @each("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
-def test_tangents_that_a_user_changes_in_place_are_those_of_nobody_else(way):
+def test_tangents_that_a_user_changes_in_place_are_not_shared(way):
     @way
     def several(x):
         dx = x * 1.0

@@ -110,7 +110,7 @@ def test_compare(forward, recording, environment, errors, notes):
     assert compare(counts, ENVIRONMENT | environment, COMMITTED) == (errors, notes)
 
 
-def test_what_is_counted_must_be_committed_and_the_other_way_round():
+def test_counted_rows_and_committed_rows_are_the_same():
     errors, _ = compare({"sum": {"forward": 1}}, ENVIRONMENT, COMMITTED)
     assert errors == [
         "add, forward: is only committed; python -m bench.instructions --write",
@@ -157,7 +157,7 @@ def run_main(monkeypatch, tmp_path, profiles, *arguments):
     instructions.main()
 
 
-def test_what_is_written_is_then_checked(monkeypatch, tmp_path, profiles, capsys):
+def test_written_counts_pass_the_check(monkeypatch, tmp_path, profiles, capsys):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{instructions.BEGIN}\nold\n{instructions.END}\nafter\n")
     run_main(monkeypatch, tmp_path, profiles, "--write")

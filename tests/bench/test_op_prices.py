@@ -54,7 +54,7 @@ def test_integer_operands_are_not_differentiated():
     assert set(op_prices.price(CALLS["ldexp"], 10, Effort(1, 0), OURS).added_s) == set(OURS)
 
 
-def test_what_cannot_be_traced_is_left_out():
+def test_calls_that_cannot_be_traced_are_left_out():
     price = op_prices.price(CALLS["trim_zeros"], 10, Effort(1, 0), OURS)
     assert set(price.added_s) == {op_prices.EAGER}
 

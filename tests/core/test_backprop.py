@@ -350,7 +350,7 @@ def test_outputs_of_consumed_ops_are_forgotten_with_their_handles(tape, numbers,
     assert [tape.is_known(i) for i in (0, 1, 2, 3)] == [True, False, False, False]
 
 
-def test_gradients_that_nobody_wants_are_deleted(tape, numbers, record):
+def test_unwanted_gradients_are_deleted(tape, numbers, record):
     tape.watch(0)
     tape.watch(1)
     record(tape, "Op", [0, 1, 2], [3], lambda dy: [11, 12, 13])

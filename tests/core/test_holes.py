@@ -148,7 +148,7 @@ def test_one_huge_step_does_not_stay(cython_core):
     assert (tape.num_ops, tape.num_known) == (0, 1)
 
 
-def test_what_lives_on_is_found_after_a_huge_step(core, numbers):
+def test_living_ids_are_found_after_a_huge_step(core, numbers):
     """Ids and positions move; every op still finds its inputs."""
     tape = core.Tape(persistent=True)
     tape.watch(0)

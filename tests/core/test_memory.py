@@ -83,7 +83,7 @@ def nothing_kept():
 
 
 @needs_linux
-def test_what_dead_tapes_and_dead_arrays_leave_is_given_back_in_one_call(cython_core, nothing_kept):
+def test_memory_of_dead_tapes_and_arrays_is_released_in_one_call(cython_core, nothing_kept):
     tape = chain(cython_core, 10_000)
     release_kept()  # the smaller arrays that it has outgrown
     held = tape.nbytes

@@ -342,7 +342,7 @@ def test_a_dropped_tape_releases_everything_once(core, record, chain, persistent
     assert record.counts == {f"op{i}": 1 for i in range(50)}
 
 
-def test_what_an_op_held_is_freed_with_it(core):
+def test_references_of_an_op_are_released_with_it(core):
     class Saved:
         pass
 
@@ -376,7 +376,7 @@ def test_a_deleter_may_use_the_tape(tape, record):
     assert tape.usages() == {50: 1, 51: 1}
 
 
-def test_what_a_deleter_dooms_goes_before_its_consumers(tape, record):
+def test_ops_that_a_deleter_drops_go_before_their_consumers(tape, record):
     tape.watch(0)
 
     def deleter(_):

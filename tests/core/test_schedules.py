@@ -131,7 +131,7 @@ def test_no_step_of_an_unknown_number_is_repeated_more_often_than_it_must():
             assert taken <= 1.34 * fewest_advances(n_steps + 1, n_snapshots), (n_steps, n_snapshots)
 
 
-def test_ten_thousand_steps_that_nobody_expected():
+def test_ten_thousand_unexpected_steps():
     _, stored, _ = first_pass(10_000, False, 100, None, 8, 8)
     assert 10_000 + advances(stored, 10_000, 100) == 24_950
 
@@ -191,6 +191,6 @@ def test_no_steps():
     (lambda: sweep(3, 0), "n_snapshots must be at least 1"),
     (lambda: list(reversal([1], 3, 2)), "the first of them 0"),
     (lambda: list(reversal([0, 1, 2], 3, 2)), "at most 2 states")])
-def test_what_is_no_schedule(call, message):
+def test_arguments_that_are_no_schedule(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -131,7 +131,7 @@ def test_a_tape_that_is_being_consumed_cannot_be_differentiated(tape, numbers, r
     assert record.counts == {"op0": 1, "op1": 1, "op2": 1, "Op": 1}
 
 
-def test_what_is_recorded_while_a_tape_is_consumed_stays(tape, numbers, record):
+def test_ops_recorded_while_a_tape_is_consumed_stay(tape, numbers, record):
     tape.watch(0)
 
     def backward(dy):

@@ -9,7 +9,7 @@ from tests.cases import each
 @pytest.mark.parametrize("name", [
     "num_elements", "ones_like", "zeros_like", "aggregate_gradients", "tensor_id",
     "info_from_gradient"])
-def test_what_a_host_has_to_override_says_so(core, name):
+def test_methods_that_a_host_must_override_raise(core, name):
     with pytest.raises(NotImplementedError):
         getattr(core.VSpace(), name)([])
     with pytest.raises(NotImplementedError):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.exhaustive
-def test_what_does_not_fit_is_trained_with_checkpoints():
+def test_a_model_larger_than_memory_is_trained_with_checkpoints():
     run = subprocess.run(
         [sys.executable, deep_digits.__file__], capture_output=True, text=True, check=True)
     lines = run.stdout.splitlines()

@@ -205,7 +205,7 @@ def of_a_loop(a, v):
 
 
 @each(f=[of_each_row, of_a_branch, of_a_case, of_a_loop], traced=[False, True])
-def test_what_a_body_returns_does_not_change_later(f, traced):
+def test_results_of_a_body_do_not_change_later(f, traced):
     v = cytape.Variable(1.0)
 
     def program(a):

@@ -95,7 +95,7 @@ def test_derivatives_are_those_of_a_function_that_changes_nothing(call, steps):
 
 
 @each("call", CALLS.values(), ids=CALLS)
-def test_what_the_caller_has_stays_as_it_is(call):
+def test_arguments_of_the_caller_stay_unchanged(call):
     for make in (lambda x: x, cytape.function):
         x = cytape.constant(X)
         make(call(changing, adding))(x)
@@ -109,7 +109,7 @@ def test_what_the_caller_has_stays_as_it_is(call):
     lambda body, start: cytape.scan(body, np.arange(3.0), start)[-1].copy(),
     lambda body, start: cytape.cond(np.array(True), lambda: body(start.copy(), 0), lambda: start),
 ], ids=["while_loop", "foldl", "scan", "cond"])
-def test_what_a_body_returns_from_elsewhere_stays_as_it_is(run):
+def test_captured_results_of_a_body_stay_unchanged(run):
     other = cytape.constant([1.0, 2.0])
 
     def body(x, i):

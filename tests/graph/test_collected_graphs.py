@@ -92,7 +92,7 @@ def by_functions(f):
 
 
 @each(way=[by_gradients, by_tapes, by_functions], name=FUNCTIONS)
-def test_what_is_not_used_any_more_is_collected(name, way):
+def test_unused_graphs_are_collected(name, way):
     alive = list(map(weakref.ref, way(FUNCTIONS[name])))
     gc.collect()
     assert [each() for each in alive] == [None] * len(alive)

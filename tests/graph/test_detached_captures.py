@@ -92,7 +92,7 @@ def test_a_result_that_loses_its_argument_is_an_error(body):
 
 
 @each(conversion=CONVERSIONS, body=BODIES)
-def test_what_nobody_follows_converts_freely(body, conversion):
+def test_untracked_tensors_convert_freely(body, conversion):
     other = cytape.constant(2.0)
 
     def f(x):

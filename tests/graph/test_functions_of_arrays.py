@@ -27,7 +27,7 @@ class Model:
     (X,), (np.float32([1.0, 2.0]),), (np.arange(3),), (2.0,), (3,), (np.float64(2.0),), (1 + 2j,),
     (np.array(2.0),), (X[::2],), (np.asfortranarray(np.ones((2, 3))),), (np.zeros((0, 2)),),
 ], ids=repr)
-def test_what_comes_of_arrays_is_what_numpy_would_return(arguments):
+def test_results_of_arrays_are_those_of_numpy(arguments):
     def f(x):
         return {"y": (2 * x + 1, [x]), "sum": cnp.sum(x), "max": cnp.size(x)}
 

@@ -135,7 +135,7 @@ def test_d_4a_13_a_wrong_shape_is_an_error(graph):
 
 
 @pytest.mark.parametrize("op", [no_gradient_at_all, nothing_known])
-def test_d_4a_11_what_is_neither_tensor_nor_slices_is_an_error(graph, op):
+def test_d_4a_11_gradients_of_another_type_are_an_error(graph, op):
     x = cytape.constant(3.0)
     with pytest.raises(TypeError):
         cytape.gradients(op(x), x)

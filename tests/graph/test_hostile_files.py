@@ -239,7 +239,7 @@ def test_placeholders_of_huge_elements_are_refused(path, dtype):
     assert not refused_or_small(path)
 
 
-def test_what_is_large_in_the_file_loads(path):
+def test_large_files_load(path):
     with cytape.Graph().as_default() as graph:
         cytape.constant(np.ones(MEGABYTE))
         graph.get_variable("v", initializer=np.zeros((1000, 100)))

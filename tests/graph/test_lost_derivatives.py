@@ -67,7 +67,7 @@ def test_second_gradients_in_a_graph(looped, cube):
 
 
 @each("cube", CUBES)
-def test_what_is_multiplied_by_zero_is_not_needed(cube):
+def test_derivatives_multiplied_by_zero_are_not_needed(cube):
     for f in lambda x: cube(x) * 0.0 + x * x, lambda x: cnp.where(x > 5, cube(x), x * x):
         for second in grad(grad(inside(f))), function(grad(grad(f))), grad(function(grad(f))):
             assert float(second(2.0)) == 2.0

@@ -93,7 +93,7 @@ def test_third_derivatives_of_loops_of_unknown_extents_trace_as_many_graphs_for_
 
 
 @each(order=[1, 2], wrapper=["recompute_grad", "checkpoint dots", "checkpoint everything"])
-def test_what_nested_checkpointed_calls_keep_does_not_double_with_each_level(wrapper, order):
+def test_memory_of_nested_checkpointed_calls_does_not_double_per_level(wrapper, order):
     counts = []
     for depth in 4, 8:
         f = nested(WRAPPERS[wrapper], depth)
@@ -221,7 +221,7 @@ def test_loops_of_one_function_change_other_variables():
 
 
 @each("wrapper", ["recompute_grad", "checkpoint dots"])
-def test_what_is_kept_of_deep_nesting_is_counted_once(wrapper):
+def test_kept_values_of_deep_nesting_are_counted_once(wrapper):
     f = cytape.function(cytape.grad(lambda a: cnp.sum(nested(WRAPPERS[wrapper], 40)(a))))
     for _ in range(2):
         np.testing.assert_allclose(

@@ -53,7 +53,7 @@ def test_variables_get_their_gradient_in_a_graph(f):
 
 
 @each("within", [lambda f: f, cytape.function])
-def test_what_was_computed_at_once_knows_of_assignments_and_of_none(within):
+def test_eager_results_with_and_without_assignments(within):
     v, x = cytape.Variable(2.0), cytape.constant(3.0)
     for assigned in False, True:
         tape, y = ways.taped(lambda x: by_name(x, v), x)

@@ -56,7 +56,7 @@ def test_nor_is_an_accumulator(body, ask):
 
 
 @each("body", BODIES.values(), ids=BODIES)
-def test_what_they_have_seen_before_they_know(body):
+def test_recorders_outside_know_earlier_tensors(body):
     def f(x):
         with ways.watching(x, persistent=True) as tape:
             y = x * x * x
@@ -86,7 +86,7 @@ def test_those_that_are_entered_inside_see_it(body):
     assert (float(result), float(slope)) == (24.0 * n, 24.0 * n)
 
 
-def test_what_a_tape_that_has_been_left_did_not_see_has_no_gradient():
+def test_ops_after_a_tape_was_left_have_no_gradient():
     @cytape.function
     def f(x):
         tape, y = ways.taped(lambda x: x * x, x, persistent=True)

@@ -122,14 +122,14 @@ def test_it_is_as_where_ops_are_computed_one_by_one(f, way, route):
         ways.PLACES[place](MODES[mode], route(f), x, t), ways.eager(MODES[mode], f, x, t))
 
 
-def test_a_factor_that_nobody_recorded_is_a_constant():
+def test_an_unrecorded_factor_is_a_constant():
     x = cytape.constant(2.0)
     for f in plain, cytape.function(plain):
         assert float(gradient(f, x)) == float(tangent(f, x)) == 4.0
         assert gradient(lambda x, f=f: gradient(f, x), x) is None
 
 
-def test_what_depends_on_nothing_recorded_has_no_gradient():
+def test_results_of_unrecorded_values_have_no_gradient():
     @cytape.function
     def f(x):
         with cytape.stop_recording():
@@ -147,7 +147,7 @@ def test_a_function_that_is_traced_within_the_block_is_recorded_elsewhere():
     assert float(gradient(f, x)) == 4.0
 
 
-def test_what_is_read_within_the_block_is_recorded_after_it():
+def test_variables_read_within_the_block_are_recorded_after_it():
     v = cytape.Variable(3.0)
 
     @cytape.function

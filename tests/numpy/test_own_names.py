@@ -23,7 +23,7 @@ def test_tensors_are_instances_of_the_type_of_arrays(wrapped):
     assert seen == [True]
 
 
-def test_what_is_an_array():
+def test_instances_of_ndarray():
     class Kind(cnp.ndarray):
         pass
 
@@ -48,6 +48,6 @@ def test_a_name_that_does_not_exist_is_missing_in_the_module_that_was_asked(modu
     assert error.value.name == "sinn" and error.value.obj is module
 
 
-def test_what_numpy_says_of_names_that_it_had_is_said():
+def test_errors_for_removed_names_are_those_of_numpy():
     with pytest.raises(AttributeError, match="(?s)^module 'cytape.numpy' has no.*`float`"):
         cnp.float  # noqa: B018

@@ -182,7 +182,7 @@ def test_a_copy_is_another_tensor_of_the_same_graph(duplicate, symbol):
     lambda x: np.add.reduce(x), lambda x: np.add.outer(x, x), lambda x: np.add.accumulate(x),
     lambda x: cytape.constant(V3) * x, lambda x: V3 - x, lambda x: 2.0 ** x, lambda x: x.T @ V3,
     lambda x: sum(x), lambda x: np.sort(V3) * x, lambda x: [*x][1], lambda x: np.nan_to_num(x)])
-def test_what_is_made_of_ops_builds_them(call, symbol):
+def test_functions_made_of_ops_build_them(call, symbol):
     graph = symbol.graph
     expected = np.asarray(call(cytape.constant(V3)))
     y = call(symbol)

@@ -113,7 +113,7 @@ WAYS = {
 
 
 @each("way", WAYS.values(), ids=WAYS)
-def test_what_is_filled_is_differentiated_wherever_a_program_runs(way):
+def test_filled_arrays_are_differentiated_in_every_way(way):
     expected = cytape.grad(lambda x: cnp.sum(2.0 * (x * x[0]) ** 2))(X)  # homogeneous, of degree 4
     np.testing.assert_allclose(np.ravel(way(filled)(X)), expected)
 

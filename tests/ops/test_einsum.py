@@ -103,7 +103,7 @@ def nodes_of(subscripts, *shapes):
     ("...ii->...i", [(2, 3, 3)], ["Diagonal"]), ("iji->ij", [(3, 2, 3)], ["Diagonal", "Transpose"]),
     ("iii->i", [(3, 3, 3)], ["Diagonal", "Diagonal"]), ("ij->i", [(2, 3)], ["Sum"]),
     ("ii", [(3, 3)], ["Diagonal", "Sum"]), ("ii->i", [(None, 3)], ["CheckedExtents", "Diagonal"])])
-def test_what_is_computed_as_a_product_of_matrices_or_a_view(subscripts, shapes, expected):
+def test_subscripts_computed_as_matrix_products_or_views(subscripts, shapes, expected):
     assert nodes_of(subscripts, *shapes) == expected
     if any(None in shape for shape in shapes):
         return

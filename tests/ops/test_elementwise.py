@@ -76,7 +76,7 @@ def test_probabilities_of_zero_are_summed_without_a_warning(reduce):
     (lambda x: cnp.sqrt(cnp.clip(x, 0.0, 1.0)), [-1.0, 0.25, 2.0], [0.0, 1.0, 0.0]),
     (lambda x: cnp.where(x > 0, cnp.log(cnp.where(x > 0, x, 1.0)), 0.0), [0.0, 2.0], [0, 0.5]),
     (lambda x: cnp.where(x > 0, cnp.log(x), 0.0), [-1.0, 2.0], [0.0, 0.5])])
-def test_what_is_not_taken_gets_no_gradient(f, x, expected):
+def test_unselected_elements_get_no_gradient(f, x, expected):
     with np.errstate(all="ignore"):
         (gradient,) = gradients(f, np.array(x))
     np.testing.assert_array_equal(gradient, expected)

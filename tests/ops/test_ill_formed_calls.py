@@ -172,7 +172,7 @@ def routes(name, arguments):
 
 
 @each("part", range(4))
-def test_what_numpy_refuses_is_refused_with_its_type_of_error(part):
+def test_calls_that_numpy_refuses_raise_its_type_of_error(part):
     for name, arguments in list(calls(REFUSED))[part::4]:
         expected = Call(name, arguments).by_numpy()
         with case(lambda name=name, arguments=arguments: f"{name}({arguments})"):
@@ -199,7 +199,7 @@ def values_of(x):
     return x.numpy() if isinstance(x, cytape.Tensor) else np.asarray(x)
 
 
-def test_what_numpy_takes_is_taken():
+def test_calls_that_numpy_accepts_are_accepted():
     for name, arguments in calls(ACCEPTED):
         call = Call(name, arguments)
         expected = call.by_numpy()

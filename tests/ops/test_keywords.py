@@ -85,7 +85,7 @@ def test_the_error_names_op_and_argument(data):
             cnp.std(data, ddof=t)
 
 
-def test_a_tensor_that_nobody_follows_is_a_number(data):
+def test_an_untracked_tensor_is_a_number(data):
     one = cytape.constant(1)
     found = [cnp.std(data, ddof=one), cnp.round(data, one), cnp.roll(data, one, axis=one)]
     expected = [np.std(A, ddof=1), np.round(A, 1), np.roll(A, 1, axis=1)]

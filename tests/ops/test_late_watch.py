@@ -95,7 +95,7 @@ def test_composed_functions_are_one_op_to_a_tape(f, make, in_a_graph, late):
     np.testing.assert_allclose(run(x, y).numpy(), gradient(x, y).numpy())
 
 
-def test_what_all_tapes_follow_or_none_takes_no_detour():
+def test_tensors_of_all_tapes_or_none_take_no_detour():
     x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
     assert together(x, y, 3) == (x, y, 3)
     with cytape.GradientTape() as tape:

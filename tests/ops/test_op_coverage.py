@@ -37,13 +37,13 @@ def test_the_page_is_up_to_date():
 
 
 @pytest.mark.parametrize("part", table([0], [1, 2, 3]))
-def test_what_the_page_says_was_measured(part):
+def test_numbers_on_the_page_were_measured(part):
     cells = cells_of(PAGE.read_text())
     names = [*peers()][part::4]
     assert {name: measured(name) for name in names} == {name: cells[name] for name in names}
 
 
-def test_what_is_wrong_is_no_derivative():
+def test_wrong_derivatives_are_found():
     right = OpSpec("right", lambda x: x**2, lambda x: x**2, [case((3,))])
     wrong = OpSpec("wrong", lambda x: x**2, lambda x: x**3, [case((3,))])
     fails = OpSpec("fails", lambda x: np.asarray(x), np.asarray, [case((3,))])

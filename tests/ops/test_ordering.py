@@ -91,7 +91,7 @@ def test_integers_and_truth_values_are_no_loss(name, namespace):
             np.testing.assert_array_equal(one, other, strict=True)
 
 
-def test_what_is_found_there_has_a_gradient():
+def test_elements_at_found_positions_have_a_gradient():
     def f(x):
         return x[np.unravel_index(np.nanargmax(x), x.shape)] ** 2 + np.sum(x[np.ix_([1], [0, 1])])
 

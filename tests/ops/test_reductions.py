@@ -60,7 +60,7 @@ def test_an_extremum_shares_the_gradient_with_the_start_that_it_equals():
     assert start == 0.5
 
 
-def test_what_is_left_out_may_be_nan_or_infinite():
+def test_omitted_elements_may_be_nan_or_infinite():
     x = np.array([1.0, np.nan, np.inf, 3.0])
     for name in ("sum", "prod", "mean", "var", "std"):
         f = getattr(ops, name)
@@ -139,7 +139,7 @@ def test_where_may_be_true_without_a_start(name):
 
 
 @each("name", ["nanmean", "nanvar", "nanstd"])
-def test_what_is_not_exact_is_averaged_in_no_integers(name):
+def test_inexact_numbers_are_not_averaged_as_integers(name):
     with pytest.raises(TypeError, match="If a is inexact, then dtype must be inexact"):
         getattr(ops, name)(cytape.constant([1.5, 2.0]), dtype=int)
 

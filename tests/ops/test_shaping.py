@@ -110,7 +110,7 @@ def test_reshape_to_extents_that_a_run_knows(to, shape):
 
 
 @each("n", [1, 2, 3])
-def test_what_has_enough_axes_is_no_view(n):
+def test_arrays_with_enough_axes_are_no_views(n):
     def doubled(x):
         u = getattr(np, f"atleast_{n}d")(x * 1.0)
         u *= 2.0

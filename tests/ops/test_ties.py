@@ -130,7 +130,7 @@ def test_an_upper_bound_below_the_lower_one_gets_all(mode, place, numbers):
 @each(place=PLACES, clip=[
     lambda x, bound: cnp.clip(x, bound, None), lambda x, bound: cnp.clip(x, None, bound)])
 @each("size", SIZES)
-def test_what_clip_returns_gets_the_gradient_of_a_nan(clip, size, place):
+def test_gradients_of_clip_at_nan(clip, size, place):
     x, bound = np.resize([1.0, nan, nan, 2.0], size), np.resize([nan, 1.0, nan, 2.0], size)
     dx, dbound = derivatives("reverse", place, clip, [x, bound], None)
     np.testing.assert_array_equal(dx, np.resize([0.0, 1.0, 1.0, 1.0], size))

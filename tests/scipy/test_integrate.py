@@ -70,7 +70,7 @@ def test_the_order_of_arguments_and_a_right_hand_side_without_y():
     np.testing.assert_allclose(slope, 2.0, 1e-7)
 
 
-def test_what_is_not_an_argument_is_not_lost_silently():
+def test_derivatives_in_captured_tensors_are_not_lost_silently():
     for y0 in (1.0, cytape.constant(1.0)):
         with pytest.raises(DetachedError, match="odeint: .* `args`"):
             cytape.grad(lambda k: ours.odeint(

@@ -35,7 +35,7 @@ def test_the_error_names_what_the_program_calls_and_what_to_call(call, words):
         cytape.function(call)(V2)
 
 
-def test_what_is_advised_of_polynomials_is_differentiable():
+def test_the_advice_for_polynomials_is_differentiable():
     p, x, c = P.Polynomial([1.0, 2.0, 3.0]), 2.0, np.array([1.0, 2.0, 3.0])
     assert cytape.grad(lambda x: P.polynomial.polyval(x, p.coef))(x) == 14.0
     assert cytape.grad(lambda x: P.chebyshev.chebval(x, p.coef))(x) == 26.0

@@ -66,12 +66,12 @@ def test_convert_to_tensor_makes_slices_dense():
     ([[1.0], [1.0, 2.0]], ValueError), (None, TypeError), (object(), TypeError),
     (np.array([1, None]), TypeError), (Fraction(1, 2), TypeError), ({}, TypeError),
     (np.zeros(2, [("a", float)]), TypeError)])
-def test_what_holds_no_numbers_is_no_tensor(data, error):
+def test_arrays_without_numbers_are_no_tensors(data, error):
     with pytest.raises(error):
         cytape.constant(data)
 
 
-def test_what_comes_in_by_dlpack_is_a_copy():
+def test_arrays_from_dlpack_are_copies():
     array = BIG.copy()
     tensor = cytape.from_dlpack(array)
     array[:] = 0

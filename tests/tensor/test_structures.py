@@ -42,7 +42,7 @@ def test_flatten_and_pack():
     assert (packed.first, packed.second.first, packed.second.second) == ("a", "b", "c")
 
 
-def test_what_is_no_structure_is_its_own_leaf():
+def test_objects_that_are_no_structure_are_leaves():
     assert flatten_structure([1, 2]) == [[1, 2]]
     assert pack_structure("x", iter([5])) == 5
     assert not is_structure((1, 2))
@@ -198,7 +198,7 @@ def test_dataclasses_without_tensors_are_returned_as_they_are():
     assert leaves_of_result([settings]) == [settings]
 
 
-def test_what_does_not_tell_its_parts():
+def test_classes_without_declared_parts():
     with pytest.raises(TypeError, match="int is not a dataclass.*pass flatten and unflatten"):
         register_structure(int)
     with pytest.raises(TypeError, match="pass flatten and unflatten"):

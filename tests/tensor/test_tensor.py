@@ -133,7 +133,7 @@ def test_taken_on_by_a_tensor_a_value_has_one_handle():
 
 
 @each("array", [V3, BIG])
-def test_no_result_is_an_array_that_somebody_may_change(array):
+def test_no_result_is_an_array_that_may_change(array):
     tensor = cytape.constant(array)
     room = np.zeros_like(array)
     with watching(tensor):

@@ -9,7 +9,7 @@ from tests.cases import each
 @each("name, words", [
     ("sort", "np.sort"), ("partition", "np.partition"), ("resize", "np.resize"), ("flat", "ravel"),
     ("fill", r"x\[\.\.\.\] = value"), ("put", r"x\[index\] = values"), ("view", "astype")])
-def test_what_works_in_memory_says_what_to_write(name, words):
+def test_in_place_methods_name_their_replacement(name, words):
     x = cytape.constant([3.0, 1.0, 2.0])
     with pytest.raises(AttributeError, match=f"no '{name}'.*{words}"):
         getattr(x, name)
@@ -17,7 +17,7 @@ def test_what_works_in_memory_says_what_to_write(name, words):
 
 
 @each("name", ["assign", "assign_add", "assign_sub", "name", "op", "value_index"])
-def test_what_only_some_tensors_have_is_listed_for_them_alone(name):
+def test_attributes_of_some_tensors_are_listed_for_them_alone(name):
     with cytape.Graph().as_default():
         v = cytape.Variable(1.0)
         symbolic, assigned = cytape.placeholder("float64", ()), v.assign(2.0)

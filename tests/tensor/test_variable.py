@@ -109,7 +109,7 @@ def test_the_shape_error_names_the_variable_and_both_shapes():
 
 
 @each("size", [3, 5000])
-def test_what_is_assigned_is_a_copy(size):
+def test_assigned_values_are_copies(size):
     array = np.ones(size)
     v = cytape.Variable(np.zeros(size))
     v.assign(array)
@@ -411,7 +411,7 @@ def test_help_shows_how_to_make_one():
     assert "--" not in cytape.Variable.__doc__.splitlines()[0]
 
 
-def test_what_a_thread_finds_for_a_block_is_its_own():
+def test_reads_of_a_block_belong_to_its_thread():
     v, w = cytape.Variable([1.0, 2.0]), cytape.Variable(7.0)
     before = v.value()
     v.assign([3.0, 4.0])

@@ -66,7 +66,7 @@ def derivative_after_a_write(rule, find, written, write, place):
 
 
 @each(rule=RULES, write=WRITES, place=["eager", "function"])
-def test_what_is_written_to_a_tensor_that_a_rule_closes_over_does_not_count(place, write, rule):
+def test_a_rule_reads_a_captured_tensor_as_it_was_before_writes(place, write, rule):
     if place == "function" and rule in EAGER_RULES:
         return
     gradient, second = derivative_after_a_write(

@@ -460,7 +460,7 @@ def test_keywords_that_the_rule_does_not_take_are_arguments(place):
     assert (3, 1.0) in seen
 
 
-def test_keywords_that_nobody_takes():
+def test_keywords_that_neither_function_nor_rule_takes():
     @cytape.custom_jvp
     def f(x, *, scale=1.0):
         return x * scale
@@ -529,7 +529,7 @@ def test_variables_that_are_no_arguments_in_a_trace():
             cytape.function(lambda x, f=f: f(x))(cytape.constant(2.0))
 
 
-def test_what_a_function_does_before_it_asks_for_a_value_is_not_done_for_a_trial():
+def test_a_trial_has_no_side_effects_before_a_value_is_needed():
     count = cytape.Variable(0.0, trainable=False)
 
     def counting(x):

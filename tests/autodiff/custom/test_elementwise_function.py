@@ -120,7 +120,7 @@ def test_arrays_in_arrays_out():
     assert cube(2.0) == 8.0
 
 
-def test_what_is_no_function_is_refused():
+def test_an_argument_that_is_not_a_function_is_refused():
     for arguments in ((np.sin,), (np.sin, 1.0), (None, np.cos), (1.0, np.cos),
                       (np.arctan2, np.cos), (np.sin, np.cos, None)):
         with pytest.raises(TypeError, match="elementwise takes"):

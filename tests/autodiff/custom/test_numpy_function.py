@@ -175,7 +175,7 @@ def test_python_numbers_are_weak():
 
 
 @each("place", [in_eager, cytape.function])
-def test_what_the_function_does_to_arrays_later_changes_nothing(place):
+def test_later_writes_of_the_function_to_arrays_change_nothing(place):
     kept = []
 
     def f(x):

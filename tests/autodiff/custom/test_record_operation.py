@@ -64,7 +64,7 @@ def test_every_tape_records_that_follows_an_input_and_records_now():
     assert found[2] is None and found[3] is None
 
 
-def test_what_nobody_follows_is_not_recorded():
+def test_untracked_inputs_are_not_recorded():
     x, y = cytape.constant(V3), cytape.constant(V3)
     called = []
     assert cytape.record_operation("Op", [y], [x], called.append) is False
@@ -152,7 +152,7 @@ def test_functions_in_the_place_of_gradients_are_called_if_those_are_needed():
     assert float(of_both.gradient(y, w)) == V3.sum() and called == ["w"]
 
 
-def test_what_a_backward_function_may_return():
+def test_valid_results_of_a_backward_function():
     for returned in [
         lambda dy: [dy * 2.0], lambda dy: (dy * 2.0,), lambda dy: dy * 2.0,
         lambda dy: dy.numpy() * 2.0, lambda dy: [np.float64([2.0, 2.0, 2.0])],
@@ -168,7 +168,7 @@ def test_what_a_backward_function_may_return():
     ([None, None], "expected 1, got 2"), ([], "expected 1, got 0"),
     ([np.ones(2)], "has shape"),
 ])
-def test_what_it_must_not_return(returned, message):
+def test_invalid_results_of_a_backward_function(returned, message):
     x = cytape.constant(V3)
     with ways.watching(x) as tape:
         y = cytape.constant(V3)
@@ -372,7 +372,7 @@ def test_a_backward_function_that_leaves_cytape_is_an_error_to_an_accumulator():
     ([cytape.Variable(V3)], [cytape.constant(V3)], "output 0 .* a tensor, got Variable"),
     ([cytape.constant(V3)], [cytape.constant(V3), 1.0], "input 1 .* a variable, got float"),
 ])
-def test_what_is_no_tensor(outputs, inputs, message):
+def test_arguments_that_are_not_tensors(outputs, inputs, message):
     with pytest.raises(TypeError, match=message):
         cytape.record_operation("Op", outputs, inputs, lambda dy: [dy])
 

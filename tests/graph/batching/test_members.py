@@ -63,14 +63,14 @@ doubled_op = linear(
     cytape.grad(lambda x: cnp.sum(cytape.nn.max_pool2d(
         cnp.reshape(cnp.outer(x, x), (1, 3, 3, 1)), 2, 1, "VALID") ** 2)),
 ])  # fmt: skip
-def test_what_is_computed_for_all_at_once(loops, f):
+def test_ops_computed_for_all_members_at_once(loops, f):
     del loops[:]
     found = cytape.vmap(f)(X)
     assert loops == []
     np.testing.assert_allclose(found, np.stack([f(x) for x in X]), rtol=1e-10)
 
 
-def test_what_is_called_one_by_one(loops):
+def test_functions_called_once_per_member(loops):
     cytape.vmap(lambda x: cnp.linalg.lstsq(x[:, None], W)[0] + cnp.sum(x))(X)
     assert loops == [["LeastSquares"]]
 
@@ -95,7 +95,7 @@ def test_one_loop_goes_from_shapes_that_differ_to_shapes_that_do_not(loops):
     np.testing.assert_allclose(found, np.stack([f(row) for row in x]))
 
 
-def test_what_is_shared_is_computed_once():
+def test_values_shared_by_members_are_computed_once():
     del SHAPES[:]
     w = cytape.constant(W)
     found = cytape.vmap(lambda x: doubled_op(w) + doubled_op(x))(X)

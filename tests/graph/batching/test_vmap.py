@@ -113,7 +113,7 @@ def test_members_may_be_changed_in_place(way, f):
     lambda x: cytape.vmap(lambda row, y: y, (0, None), None)(X, x),
     lambda x: cytape.vmap(lambda row: x, 0, None)(X),
 ])
-def test_results_are_nobody_elses(f):
+def test_results_share_no_memory(f):
     x = cytape.constant(X)
     y = cytape.constant(np.asarray(f(x)) * 1.0) if isinstance(f(x), np.ndarray) else f(x)
     y[0] = 100.0
@@ -254,7 +254,7 @@ def test_vmap_of_vmap():
 
 
 @each("captured", [cytape.constant(W), cytape.Variable(W), W])
-def test_what_the_function_uses_from_outside(captured):
+def test_captured_values(captured):
     f = cytape.vmap(lambda x: loss(captured, x))
     np.testing.assert_allclose(f(X), looped(lambda x: loss(W, x), X))
     if isinstance(captured, cytape.Tensor):
@@ -307,7 +307,7 @@ def test_no_members(f):
     assert accumulator.jvp(y, unconnected_gradients="zero").shape == shape
 
 
-def test_what_is_the_same_for_all_has_unknown_extents():
+def test_shared_arguments_with_unknown_extents():
     def f(x, w):
         vectors, numbers = cytape.vmap(lambda e: (w * w, 2.0))(x)
         return cnp.sum(vectors * w) * cnp.sum(numbers)
@@ -322,7 +322,7 @@ def test_what_is_the_same_for_all_has_unknown_extents():
             cytape.grad(traced, 1)(x, w), cytape.grad(f, 1)(x, w), rtol=1e-12)
 
 
-def test_what_is_the_same_for_all():
+def test_shared_arguments():
     found = cytape.vmap(lambda x: (1.0, W, np.arange(2)))(X)
     assert [x.shape for x in found] == [(5,), (5, 3), (5, 2)]
     assert cytape.vmap(lambda x: 1.0)(X[:0]).shape == (0,)
@@ -436,7 +436,7 @@ def test_wrong_arguments(args, error, message):
         cytape.vmap(lambda x, y: 1.0)(*args)
 
 
-def test_what_is_no_function_or_returns_no_array():
+def test_arguments_that_are_not_functions_or_return_no_array():
     with pytest.raises(TypeError, match="only functions can be mapped, got ndarray"):
         cytape.vmap(X)
     with pytest.raises(TypeError, match="must return arrays or tensors, got None"):
@@ -473,7 +473,7 @@ def fill_shared(x, w):
 @each("way", ["eager", "function", "graph"])
 @each("f", [write_to_shared, add_to_shared, fill_shared, lambda x, w: w.at[0].add(x[1])])
 @each("shared", [cytape.constant, np.array])
-def test_what_members_share_becomes_each_ones_own_where_it_is_written_to(way, f, shared):
+def test_shared_values_are_copied_per_member_before_a_write(way, f, shared):
     w = shared(W)
     call = WAYS[way](lambda x: cytape.vmap(f, (0, None))(x, w))
     expected = looped(lambda x: f(x, cytape.constant(W)), X)

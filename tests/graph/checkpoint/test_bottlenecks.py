@@ -111,7 +111,7 @@ def test_two_chains_have_none():
 
 
 @each("made_first", [True, False])
-def test_what_depends_on_a_weight_alone_does_not_hide_the_others(made_first):
+def test_values_of_a_weight_alone_do_not_hide_the_others(made_first):
     """Weights that are changed before they are used, all at the beginning or each in its layer."""
     graph = cytape.Graph()
     weights = [graph.placeholder("float64", (4,)) for _ in range(5)]

@@ -163,7 +163,7 @@ def test_unknown_extents_and_tangents():
         np.testing.assert_allclose(cytape.grad(f)(x), cytape.grad(plain)(x), rtol=1e-12)
 
 
-def test_what_has_no_derivative_keeps_nothing():
+def test_calls_without_derivative_keep_nothing():
     trace = cytape.function(lambda x: cnp.floor(x) > 1.0).get_concrete_function(X)
     ends = Ends(trace.name, trace.graph, trace.input_symbols, trace.output_symbols)
     assert symbols_within(ends, None, True, 1024) == frozenset()
@@ -175,7 +175,7 @@ def test_what_has_no_derivative_keeps_nothing():
     ({"checkpoints": "auto", "memory_budget": 0}, ValueError, "positive"),
     ({"checkpoints": "memory", "memory_budget": 0.5}, ValueError, "needs checkpoints='auto'"),
     ({"memory_budget": 0.5}, ValueError, "needs checkpoints='auto'")])
-def test_what_is_no_budget_is_refused_at_once(options, error, said):
+def test_an_invalid_budget_is_refused_at_once(options, error, said):
     with pytest.raises(error, match=said):
         cytape.function(network, **options)
 

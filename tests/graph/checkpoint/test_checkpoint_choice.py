@@ -67,7 +67,7 @@ def test_d_5b_03_only_xs_or_ys():
             checkpoint.gradients(a[-1], a[0], checkpoints=tensors)
 
 
-def test_d_5b_04_what_is_not_between_is_ignored():
+def test_d_5b_04_tensors_outside_of_the_path_are_ignored():
     a = chain(6)
     with a[0].graph.as_default():
         apart = np.tanh(cytape.constant(1.0))
@@ -75,7 +75,7 @@ def test_d_5b_04_what_is_not_between_is_ignored():
     assert names(a[-1], a[1], [a[0], a[1], a[2], a[-1], apart, other[1]]) == ["a02"]
 
 
-def test_d_5b_05_what_can_be_computed_again():
+def test_d_5b_05_ops_that_can_be_computed_again():
     with cytape.Graph().as_default() as graph:
         v = cytape.Variable(np.ones(3))
         x = cytape.placeholder("float64", (3,), name="x")

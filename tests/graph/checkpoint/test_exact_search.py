@@ -56,7 +56,7 @@ def test_checkpoints_are_let_go_early():
     assert early
 
 
-def test_what_must_not_run_again_is_kept():
+def test_values_of_stateful_ops_are_kept():
     program = Program([4, 4, 4, 4], [inf, 1.0, 1.0, 1.0], [(), (0,), (1,), (2,)],
                       [(3,), (2,), (1,), (0,)])
     found = search(program, 12, 1000)

@@ -153,7 +153,7 @@ def test_unknown_extents_are_what_the_graph_allows(program, shape, extent):
         assert model.peak_bytes(point.schedule) >= model.program.sizes[0]
 
 
-def test_what_lives_at_a_time_is_counted_without_a_plan():
+def test_living_values_are_counted_without_a_plan():
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (None, None))
         a = np.sin(x)

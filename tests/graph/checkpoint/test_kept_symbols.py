@@ -74,7 +74,7 @@ def test_in_a_graph_gradients_are_the_same_to_the_bit(policy):
     (None, {"MatMul": 2, "Sin": 1, "Exp": 1}), ("dots", {"Sin": 1, "Exp": 1}),
     (["a"], {"MatMul": 2, "Exp": 1}), (["b"], {"MatMul": 1, "Sin": 1}), (["a", "b"], {"MatMul": 1}),
     (["-b"], {"Exp": 1}), (["-a", "-dots"], {"MatMul": 1}), (["Exp", "dots"], {"Sin": 1})], ids=str)
-def test_what_is_kept_is_not_computed_again(policy, again):
+def test_kept_values_are_not_computed_again(policy, again):
     counts = []
     for f in (cytape.checkpoint(block, policy=kept) for kept in ("everything", policy)):
         with cytape.Graph().as_default() as graph:
@@ -93,7 +93,7 @@ def test_what_is_kept_is_not_computed_again(policy, again):
 @each("policy, said", [
     (["c"], "there is no 'c' in block. Names.*: 'a', 'b'. Op types: .*'Exp', 'MatMul'"),
     (["a", "-Sinh"], "there is no 'Sinh'"), (["Identity"], "there is no 'Identity'")], ids=str)
-def test_what_matches_nothing_is_an_error_that_says_what_would(place, policy, said):
+def test_a_name_that_matches_nothing_raises_with_the_valid_names(place, policy, said):
     f = place(cytape.checkpoint(block, policy=policy))
     with pytest.raises(ValueError, match=said), cytape.GradientTape() as tape:
         x = cytape.constant(X)
@@ -101,7 +101,7 @@ def test_what_matches_nothing_is_an_error_that_says_what_would(place, policy, sa
         f(x, cytape.constant(W))
 
 
-def test_nothing_is_kept_and_no_error_where_nobody_records():
+def test_nothing_is_kept_and_no_error_raised_without_recorders():
     calls = []
 
     @cytape.checkpoint(policy=["c"])
@@ -113,7 +113,7 @@ def test_nothing_is_kept_and_no_error_where_nobody_records():
     assert calls == [float, float]
 
 
-def test_each_call_that_somebody_records_is_traced():
+def test_each_recorded_call_is_traced():
     calls = []
 
     @cytape.checkpoint(policy="dots")
@@ -126,7 +126,7 @@ def test_each_call_that_somebody_records_is_traced():
     assert len(calls) == 2
 
 
-def test_what_identities_show_is_named_and_kept():
+def test_operands_of_identities_are_named_and_kept():
     @cytape.function
     def f(x):
         return cytape.checkpoint_name(cytape.checkpoint_name(cnp.exp(x), "a"), "b")

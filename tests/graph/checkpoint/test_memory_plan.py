@@ -102,7 +102,7 @@ def test_gradients_are_the_plain_ones_and_peaks_are_as_planned(make, budget):
     assert 0 < n_forward <= len(plan.recomputed_ops)
 
 
-def test_what_is_computed_again_is_what_the_plan_says():
+def test_recomputed_nodes_are_those_of_the_plan():
     y, ws = network(16)
     plan = checkpoint.plan(y, ws, memory_budget=0.8)
     with y.graph.as_default():

@@ -19,7 +19,7 @@ TANHS = Program([2, 3, 4], [1.0, 2.0, 4.0], [(), (0,), (1,)], [(2,), (1,), (0,)]
                 [10, 20, 30])
 
 
-def test_what_is_in_memory():
+def test_values_in_memory():
     assert live_bytes(TANHS, plain(TANHS)) == [2, 5, 10, 19, 25, 32]
     # Value 1 goes when value 2 has been computed, and comes again.
     again = ((), (1,), ())
@@ -28,18 +28,18 @@ def test_what_is_in_memory():
     assert [event[0] for event in events(TANHS, again)] == [0, 1, 2, -1, 1, -1, -1]
 
 
-def test_values_that_nobody_reads_take_memory_while_they_are_made():
+def test_unread_values_take_memory_while_they_are_made():
     program = Program([1, 100, 1], [1.0] * 3, [(), (), (0,)], [(2,)])
     assert live_bytes(program, plain(program)) == [1, 101, 2, 1]
 
 
-def test_what_is_read_too_early():
+def test_values_read_too_early():
     program = Program([1, 1], [1.0, 1.0], [(1,), ()], [(0,)])
     with pytest.raises(ValueError, match=r"\[1\] are read before"):
         peak_of(program, plain(program))
 
 
-def test_what_is_computed_for_nobody_is_left_out():
+def test_unread_values_are_left_out():
     assert without_unread(TANHS, ((0, 1, 2), (0, 1), ())) == ((0, 1, 2), (0, 1), ())
     assert without_unread(TANHS, ((1,), (0,), (1,))) == ((1,), (0,), ())
     program = Program([1] * 3, [1.0] * 3, [(), (0,), (1,)], [(2,), (2,)])

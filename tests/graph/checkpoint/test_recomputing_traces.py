@@ -126,7 +126,7 @@ def test_inside_another_function_it_is_a_part_of_that():
     (3, TypeError, "a string or a list of strings, got int: 3"),
     (("h1",), TypeError, "got tuple"), ([X], TypeError, "parts of names"),
 ])
-def test_what_is_no_choice_is_refused_at_once(checkpoints, error, said):
+def test_an_invalid_choice_is_refused_at_once(checkpoints, error, said):
     with pytest.raises(error, match=said):
         cytape.function(network, checkpoints=checkpoints)
 
@@ -147,7 +147,7 @@ def test_a_gradient_of_its_own_needs_no_checkpoints():
         cytape.function(network, checkpoints="memory", grad_func=lambda x, g: g)
 
 
-def test_what_has_no_derivative_needs_no_checkpoints():
+def test_functions_without_derivative_need_no_checkpoints():
     f = cytape.function(lambda x: cnp.floor(x) > 1.0, checkpoints="memory")
     x = cytape.constant(np.ones(3))
     with ways.watching(x):

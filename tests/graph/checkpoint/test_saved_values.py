@@ -101,7 +101,7 @@ def test_in_a_trace_extents_may_be_unknown():
     assert table.nbytes is None and "(None,)" in repr(table) and "unknown bytes" in repr(table)
 
 
-def test_what_asks_for_values_cannot_be_traced():
+def test_functions_that_need_values_cannot_be_traced():
     with pytest.raises(SymbolicTensorError):
         saved_values(lambda x: x if x[0] > 0 else -x, np.ones(3))
     with pytest.raises(TypeError, match="argument"):
@@ -132,7 +132,7 @@ def looped(x):
 
 
 @each("place", [lambda f: f, cytape.function])
-def test_what_loops_keep_of_all_iterations(place):
+def test_values_kept_by_loops_for_all_iterations(place):
     """Three results of tanh of each: so much do they take, see `test_loop_memory`."""
     found = cytape.saved_values(place(looped), X)
     of_loops = [value for value in found if value.shape == (None, *X.shape)]
@@ -143,7 +143,7 @@ def test_what_loops_keep_of_all_iterations(place):
     assert repr(found).startswith("5 values, unknown bytes")
 
 
-def test_what_loops_keep_inside_of_others():
+def test_values_kept_by_nested_loops():
     def nested(x):
         return cytape.while_loop(
             lambda i, _: i < 3, lambda i, y: (i + 1, y * looped(y)), (cytape.constant(0), x))[1]
@@ -152,7 +152,7 @@ def test_what_loops_keep_inside_of_others():
     assert len([value for value in found if value.shape and None in value.shape[:1]]) >= 3
 
 
-def test_what_branches_keep():
+def test_values_kept_by_branches():
     def branched(x):
         return cytape.cond(
             cnp.sum(x) > 0, lambda: cnp.sum(cnp.tanh(cnp.exp(x))), lambda: cnp.sum(x))

@@ -114,7 +114,7 @@ def test_others_keep_to_the_budget_too():
     assert any(planner.others(i) for i in range(1, planner.n_points - 1))
 
 
-def test_what_is_kept_alone():
+def test_a_value_kept_alone():
     planner = Planner(tanhs(9))
     schedule = planner.keeping({2, 5})
     assert schedule == ((6, 7, 8), (), (), (), (3, 4), (), (), (0, 1), ())

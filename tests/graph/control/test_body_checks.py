@@ -43,7 +43,7 @@ def check(specs, **attrs):
     check_loop(specs, LoopAttributes(**attrs))
 
 
-def test_what_fits():
+def test_values_that_fit():
     check(**LOOP)
     check(**{**LOOP, "condition": None, "reverse": True})
     check(**{**LOOP, "specs": [COUNT, SCALAR, ROWS]})
@@ -115,7 +115,7 @@ def test_branches_that_do_not_fit(specs, branches, positions, message):
         check_branches(specs, branches, positions, None)
 
 
-def test_what_stateful_nodes_found_is_returned():
+def test_inputs_of_stateful_nodes_are_returned():
     v = cytape.Variable(1.0)
 
     def assigning(x):

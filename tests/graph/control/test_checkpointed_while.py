@@ -113,7 +113,7 @@ def test_random_numbers_and_counters_are_those_of_the_loop():
     ({"memory_budget": float("nan")}, TypeError, "must be an integer, got nan"),
     ({"checkpoints": 2, "memory_budget": 5}, ValueError, "not both"),
 ])
-def test_what_is_no_choice(options, error, message):
+def test_invalid_choices(options, error, message):
     with pytest.raises(error, match=message):
         cytape.while_loop(lambda v: v < 3, lambda v: v + 1, [0], **options)
 

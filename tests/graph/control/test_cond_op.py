@@ -42,7 +42,7 @@ def test_each_input_is_an_operand_once():
 
 
 @each(("which", "expected"), [(True, [6.0, 2.0, 0.0]), (False, [15.0, 5.0, 3.0])])
-def test_what_only_one_branch_has_a_gradient_for_is_zero_in_the_other(which, expected):
+def test_gradients_of_one_branch_are_zero_in_the_other(which, expected):
     graph = cytape.Graph()
     p, x, y, result = call(graph)
     fetches = [result, *cytape.gradients(result, [x, y])]

@@ -198,7 +198,7 @@ def test_d_4c_09_not_with_respect_to_the_start_value_of_a_loop_variable(graph):
 
 
 @each("eager", [False, True])
-def test_d_4c_10_what_is_refused(eager):
+def test_d_4c_10_refused_arguments(eager):
     graph = None if eager else cytape.Graph()
     x = cytape.constant([1.0, 2.0]) if eager else graph.placeholder("float64", (2,))
     i = cytape.constant(0) if eager else graph.placeholder("int64", ())

@@ -124,7 +124,7 @@ def test_a_loop_whose_size_a_run_tells_runs_without_python_when_it_is_known(call
     assert body.executable.n_plans == (2 if calls_python else 0)  # for a step, by shapes
 
 
-def test_what_changes_its_shape_is_left_to_python():
+def test_values_of_changing_shape_are_left_to_python():
     @cytape.function
     def f(x):
         return cytape.while_loop(

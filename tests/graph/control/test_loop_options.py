@@ -183,7 +183,7 @@ def test_a_condition_that_says_nothing_is_none():
     assert int(looked) == 3
 
 
-def test_what_a_branch_returns_may_be_changed():
+def test_results_of_a_branch_may_be_changed():
     x = cytape.constant([1.0, 2.0])
     y = cytape.cond(cytape.constant(True), lambda: {"y": x}, lambda: {"y": -x})["y"]
     y[0] = 9.0

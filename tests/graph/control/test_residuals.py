@@ -214,7 +214,7 @@ def test_of_several_blocks_and_by_policies():
     assert kept_specs(two(cytape.function(block, checkpoints=["Exp"])), x) == [(3,)] * 4
 
 
-def test_what_is_linear_keeps_nothing():
+def test_linear_bodies_keep_nothing():
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", (3,))
         cytape.gradients(loop_of(lambda y: y * 2.0 + 1.0)(x), [x])
@@ -301,7 +301,7 @@ GROWING = {
 
 
 @sampled(2, n=[0, 1, 3], name=GROWING)
-def test_what_no_stack_can_be_made_of_is_kept_as_elements_and_shapes(name, n):
+def test_values_without_a_stack_are_kept_as_elements_and_shapes(name, n):
     def f(x):
         return GROWING[name](x, n)
 

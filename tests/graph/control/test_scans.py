@@ -214,7 +214,7 @@ def test_errors(traced):
            lambda x: cytape.scan(lambda y, r: r, x, parallel_iterations=0))
 
 
-def test_what_python_sees_that_a_trace_would_not():
+def test_side_effects_of_python_in_eager_scans():
     changes = iter([1.0, cytape.constant([1.0])])
     with pytest.raises(ValueError, match=r"shape of its result from \(\) to \(1,\)"):
         cytape.map_fn(lambda row: next(changes), X[:2])

@@ -348,7 +348,7 @@ def test_an_array_as_argument_and_result_of_a_function(dynamic):
     assert len(traces) == 2
 
 
-def test_what_a_trace_is_for():
+def test_kinds_of_arguments_of_a_trace():
     f = cytape.function(lambda ta: ta.write(0, 1).stack())
     for ta in (cytape.TensorArray(int, 1), cytape.TensorArray(float, 1),
                cytape.TensorArray(float, 1, element_shape=()),
@@ -480,7 +480,7 @@ REFUSED = {
 
 
 @each("case", REFUSED)
-def test_what_cannot_be_differentiated_is_named(case):
+def test_the_error_names_the_op_without_derivative(case):
     call, match = REFUSED[case]
     with pytest.raises((TypeError, cytape.errors.InvalidGradientError), match=match):
         call()
@@ -534,7 +534,7 @@ def test_elements_of_a_shape_that_a_run_tells():
     lambda ta, x: cytape.while_loop(
         lambda i, ta: i < 2, lambda i, ta: (i + 1, ta.write(i, x)), (0, ta))[1],
     lambda ta, x: cytape.cond(cnp.sum(x) > 0, lambda: ta.write(0, x), lambda: ta)])
-def test_what_reduced_retracing_hides_of_the_elements(write):
+def test_elements_under_reduced_retracing(write):
     f = cytape.function(lambda ta, x: write(ta, x).stack(), reduce_retracing=True)
     assert f(array(2), np.ones(3)).shape == (2, 3)
     with pytest.raises(ValueError, match=r"needs the shape .* have shape \(None,\), where None "
@@ -630,7 +630,7 @@ def test_functions_of_numpy_ask_for_the_stacked_array(use):
         use(array)
 
 
-def test_what_only_a_run_tells_is_not_broadcast():
+def test_extents_known_only_when_run_are_not_broadcast():
     def scattered(x, places):
         empty = cytape.TensorArray("float64", size=3, element_shape=())
         return empty.scatter(places, x).stack()

@@ -109,7 +109,7 @@ def beside_a_steep_one(x, options):
 
 
 @each("options", [{}, {"checkpoints": 2}])
-def test_what_no_gradient_or_tangent_reaches_has_none_rather_than_zeros(options):
+def test_unreached_values_have_no_gradient_or_tangent(options):
     f = cytape.function(lambda x: beside_a_steep_one(x, options))
     assert cytape.grad(f)(2.0) == 8.0
     assert cytape.function(cytape.grad(f))(2.0) == 8.0

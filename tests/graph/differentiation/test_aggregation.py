@@ -198,7 +198,7 @@ CPU, GPU, REMOTE = (
     "/job:w/task:0/device:cpu:0", "/job:w/task:0/device:gpu:0", "/job:w/task:1/device:gpu:0")
 
 
-def test_gradient_ops_are_on_the_device_of_the_op_if_they_are_to_be(graph):
+def test_gradient_ops_are_on_the_device_of_the_op_if_requested(graph):
     x, ys, before = on_devices([CPU, GPU])
     cytape.gradients(ys[1], x, colocate_gradients_with_ops=True)
     assert {op.device for op in graph.get_operations()[before:]} == {GPU}

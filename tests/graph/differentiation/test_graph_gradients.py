@@ -71,7 +71,7 @@ def test_a_tensor_of_another_graph_is_an_error(graph):
 
 
 @pytest.mark.parametrize("wrong", [1.0, "x", np.ones(3), object()])
-def test_what_is_no_tensor_is_an_error(graph, wrong):
+def test_an_argument_that_is_not_a_tensor_is_an_error(graph, wrong):
     x = cytape.constant(1.0)
     with pytest.raises(TypeError, match="xs must be tensors or variables"):
         cytape.gradients(x, wrong)
@@ -110,7 +110,7 @@ def test_d_4a_03_xs_that_depend_on_each_other(graph):
 opaque = general("DeclaredOpaque", lambda x: 2 * x, shape_rule=lambda x: x)
 
 
-def test_d_4a_03_what_computes_an_x_is_not_differentiated(graph):
+def test_d_4a_03_ops_before_an_x_are_not_differentiated(graph):
     x = opaque(cytape.constant(3.0))
     assert evaluate(cytape.gradients(x * x, x)) == [12.0]
 

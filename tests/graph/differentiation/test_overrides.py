@@ -90,7 +90,7 @@ def test_an_op_without_a_gradient_gets_one():
         assert np.allclose(cytape.function(lambda x, way=way: way(rounded, x))(X), 10.0 * X)
 
 
-def test_nobody_keeps_the_graph():
+def test_no_reference_keeps_the_graph():
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder(np.float64, (2,))
         tape, y = ways.taped(tanh, x, persistent=True)
@@ -107,7 +107,7 @@ def test_nobody_keeps_the_graph():
     lambda f: branch(loop(f)),
 ], ids=["while_loop", "cond", "map_fn", "scan", "a loop in a branch"])
 @each("traced", [False, True])
-def test_what_is_built_in_bodies_has_them_too(inside, traced):
+def test_ops_built_in_bodies_have_overrides(inside, traced):
     def f(x):
         graph = cytape.get_default_graph()
         with graph.gradient_override_map({"Exp": "DeclaredTimesTen"}):

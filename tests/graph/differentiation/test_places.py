@@ -61,7 +61,7 @@ def test_a_variable_that_no_graph_has_looked_at_gets_a_handle(outer):
     assert (level, outer.tensor_at(symbol).op.type) == (0, "VariableHandle")
 
 
-def test_what_is_nowhere_is_an_error(outer):
+def test_a_place_that_does_not_exist_is_an_error(outer):
     with pytest.raises(RuntimeError, match="xs must be tensors of the graph.*GradientTape"):
         Places(outer).place_of("xs", cytape.constant(1.0))
     with pytest.raises(ValueError, match="ys must belong to the graph being built"):

@@ -72,7 +72,7 @@ def test_the_outputs_of_one_op_go_their_own_ways(graph):
     assert between(graph, [a], [y, z], [a]) == (nodes(a, y), names(a, y))
 
 
-def test_what_was_built_later_is_left_out(graph):
+def test_nodes_built_later_are_left_out(graph):
     x = cytape.constant(1.0)
     y = np.sin(x)
     marks = bytearray([SOURCE | REACHED, 0])

@@ -37,7 +37,7 @@ def test_a_graph_is_needed():
         pass
 
 
-def test_what_was_made_before_an_error_is_captured(ops):
+def test_ops_made_before_an_error_are_captured(ops):
     with pytest.raises(ZeroDivisionError), editor.capture_ops(ops.graph) as made:
         y = abs(ops.a)
         raise ZeroDivisionError

@@ -44,7 +44,7 @@ def test_check_cios(ops):
         editor.check_cios(control_outputs=True)
 
 
-def test_what_is_around_operations(ops):
+def test_neighbours_of_operations(ops):
     assert set(names(editor.get_ops_ios(ops.f.op))) == {"c", "d", "h"}
     assert set(names(editor.get_ops_ios(ops.c.op))) == {"a", "b", "e", "f", "g"}
     outputs = editor.ControlOutputs(ops.graph)

@@ -17,7 +17,7 @@ def test_d_5a_09_adding_and_removing(ops):
     assert ops.h.op.control_inputs == ()
 
 
-def test_d_5a_09_what_exists_or_does_not(ops):
+def test_d_5a_09_existing_and_missing_control_inputs(ops):
     with pytest.raises(ValueError, match="op 'foo/bar/h' waits for 'foo/c' already"):
         editor.add_control_inputs(ops.h.op, [ops.a.op, ops.c.op])
     with pytest.raises(ValueError, match="op 'foo/bar/h' does not wait for 'a'"):
@@ -25,7 +25,7 @@ def test_d_5a_09_what_exists_or_does_not(ops):
     assert ops.h.op.control_inputs == (ops.c.op,)
 
 
-def test_what_was_added_before_can_be_removed(ops):
+def test_added_control_inputs_can_be_removed(ops):
     ops.graph.add_control_inputs(ops.h.op, ops.a)
     editor.remove_control_inputs(ops.h.op, [ops.a.op])
     assert ops.h.op.control_inputs == (ops.c.op,)
@@ -53,7 +53,7 @@ def test_a_cycle_changes_nothing(ops):
     assert str(ops.graph) == listing
 
 
-def test_what_waits_and_for_what(ops):
+def test_waiting_operations_and_their_control_inputs(ops):
     with pytest.raises(TypeError, match="op must be an operation"):
         editor.add_control_inputs(ops.a, ops.b.op)
     with pytest.raises(TypeError, match="expected Operation"):

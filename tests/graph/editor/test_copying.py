@@ -174,7 +174,7 @@ def test_nothing_is_copied_if_shapes_do_not_fit():
     assert cytape.Session(graph).run(z, {x: np.zeros((3, 2))}).sum() == 0.0
 
 
-def test_names_that_nobody_gave_are_not_given_to_copies(tmp_path):
+def test_automatic_names_are_not_given_to_copies(tmp_path):
     graph, other = cytape.Graph(), cytape.Graph()
     x = graph.placeholder("float64", (), name="x")
     y = np.tanh(2.0 * x)
@@ -278,7 +278,7 @@ def test_a_copy_reads_the_same_variable_and_asks_for_no_feed(into_another):
     assert [op.name for op in into.get_operations() if "geph" in op.name] == ["copy/geph__x_0"]
 
 
-def test_what_reads_a_variable_can_be_replaced():
+def test_reads_of_a_variable_can_be_replaced():
     graph, x, w, y = reading_a_variable()
     v = cytape.Variable(7.0, name="v")
     with graph.as_default():

@@ -74,7 +74,7 @@ def test_d_5a_14_outputs_feed_inputs(ops):
         editor.connect(editor.SubGraphView([ops.e.op, ops.f.op]), ops.c.op)
 
 
-def test_d_5a_14_what_read_the_outputs_before_can_be_disconnected(ops):
+def test_d_5a_14_earlier_consumers_of_the_outputs_can_be_disconnected(ops):
     n = ops.graph.n_nodes
     editor.connect(ops.e.op, abs(ops.b).op, disconnect_first=True)
     assert names(ops.c.op.inputs) == ["a", "b"]
@@ -94,7 +94,7 @@ def test_d_5a_14_bypassed(ops):
     np.testing.assert_array_equal(cytape.Session(ops.graph).run(ops.h), [7.0, 7.0])
 
 
-def test_what_does_not_fit_changes_nothing(ops):
+def test_arguments_that_do_not_fit_change_nothing(ops):
     listing = str(ops.graph)
     with pytest.raises(ValueError, match="got 2 and 1"):
         editor.bypass(ops.f.op)

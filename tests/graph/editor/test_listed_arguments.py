@@ -25,7 +25,7 @@ def test_tensors_as_a_list(ops):
 
 
 @each("wrong", [3, "a", [3], None])
-def test_what_is_neither_is_an_error(wrong):
+def test_an_argument_of_another_type_is_an_error(wrong):
     with pytest.raises(TypeError, match="expected Operation objects, got"):
         editor.make_list_of_op(wrong)
     with pytest.raises(TypeError, match="expected Tensor objects, got"):

@@ -53,7 +53,7 @@ def test_d_5a_07_which_consumers_may_change(two):
     assert inputs(c1) == ["a1", "b1"]
 
 
-def test_d_5a_07_what_does_not_match(two):
+def test_d_5a_07_views_that_do_not_match(two):
     graph, a0, b0, c0, a1, b1, c1 = two
     integer, vector = graph.constant(1), graph.constant([1.0])
     listing = str(graph)
@@ -116,7 +116,7 @@ def test_shapes_that_cannot_be_are_refused():
     assert cytape.Session(graph).run(y, {x: np.ones(6)}).shape == (2, 3)
 
 
-def test_what_was_built_later_runs_earlier(two):
+def test_ops_built_later_run_earlier(two):
     graph, a0, b0, c0, a1, b1, c1 = two
     new = graph.constant(10.0) * graph.constant(2.0)
     editor.reroute_ts(new, a0)

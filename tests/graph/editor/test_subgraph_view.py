@@ -93,7 +93,7 @@ def test_tensors_that_pass_through(ops):
     assert names(editor.SubGraphView(passthrough_ts=[ops.a]).outputs) == ["a"]
 
 
-def test_what_a_view_tells(ops):
+def test_properties_of_a_view(ops):
     view = editor.sgv(ops.f.op, ops.g.op)
     assert view.op(1) == ops.g.op
     assert view.find_op_by_name("foo/bar/f") == ops.f.op

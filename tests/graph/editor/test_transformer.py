@@ -8,7 +8,7 @@ from cytape.graph import editor
 from tests.graph.editor.test_connections import names
 
 
-def test_what_has_become_of_what(ops):
+def test_originals_and_their_copies(ops):
     view, info = editor.copy(ops.graph, cytape.Graph(), dst_scope="copy")
     new = info.transformed({"c": ops.c, "ops": [ops.e.op, "foo/b:0"]})
     assert new["c"].name == "copy/foo/c:0"
@@ -150,7 +150,7 @@ def test_devices_overrides_and_places_are_copied():
     assert cytape.Session(other).run(dx, {"x:0": 2.0}) == 1.0
 
 
-def test_operations_that_nobody_follows_stay_so():
+def test_operations_without_consumers_stay_so():
     graph, other = cytape.Graph(), cytape.Graph()
     with graph.as_default():
         x = graph.placeholder("float64", (), name="x")

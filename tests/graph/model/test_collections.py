@@ -39,7 +39,7 @@ def test_the_very_list_can_be_changed(graph):
     assert graph.get_collection("a") == []
 
 
-def test_what_is_kept_can_be_chosen_by_scope(graph):
+def test_items_can_be_chosen_by_scope(graph):
     x = graph.placeholder("float64", name="x")
     with graph.name_scope("a"):
         y = graph.placeholder("float64", name="y")

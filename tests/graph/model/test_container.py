@@ -58,7 +58,7 @@ def test_it_can_be_read_by_others(path):
             np.testing.assert_array_equal(np.load(entry, allow_pickle=False), ARRAYS[0])
 
 
-def test_what_json_cannot_say_leaves_no_file(path):
+def test_values_beyond_json_leave_no_file(path):
     with pytest.raises(ValueError, match="JSON"):
         container.write(path, {"a": float("nan")}, [])
     assert not path.exists()

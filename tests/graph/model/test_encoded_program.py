@@ -33,7 +33,7 @@ def test_a_graph_is_built_again():
 
 
 @each("name", ["nodes", "scopes", "contexts"])
-def test_what_is_missing_is_named(name):
+def test_the_error_names_missing_fields(name):
     code = graph_code(graph_with_contexts(), Encoder())
     del code[name]
     with pytest.raises(GraphFileError, match=f"'{name}'"):

@@ -44,7 +44,7 @@ def test_graphs_without_names_tell_the_op_type():
         lambda x: cnp.sum(x) < 99, lambda x: x @ x, [x]), [(3, 2), (1, 1)]),
 ])
 @each("derivative", [lambda f: f, cytape.grad])
-def test_what_does_not_fit_when_a_graph_runs_is_named_with_its_line(f, shapes, derivative):
+def test_a_misfit_at_run_time_is_named_with_its_line(f, shapes, derivative):
     signature = [cytape.Spec.of((None, None), float)] * 2
     function = cytape.function(f, input_signature=signature)
     f = derivative(lambda *arguments: cnp.sum(function(*arguments)))
@@ -55,7 +55,7 @@ def test_what_does_not_fit_when_a_graph_runs_is_named_with_its_line(f, shapes, d
         assert " in <lambda>" in failure.value.__notes__[0]
 
 
-def test_what_is_fed_and_does_not_fit_is_named_with_the_line_of_its_placeholder():
+def test_a_fed_value_that_does_not_fit_is_named_with_the_line_of_its_placeholder():
     for extent in None, 2:
         graph = cytape.Graph()
         x = graph.placeholder("float64", (extent,))

@@ -98,7 +98,7 @@ def test_a_version_for_every_change(graph):
     assert len(set(versions)) == 5
 
 
-def test_what_is_built_in_a_block_that_raises_is_forgotten(graph):
+def test_ops_built_in_a_block_that_raises_are_removed(graph):
     v = cytape.Variable(1.0, name="v")
     listing, version = str(graph), graph.version
     x = graph.get_tensor_by_name("x:0")
@@ -171,6 +171,6 @@ def test_inputs_and_nodes_that_there_are(graph):
     (None, (), False), (None, None, True), ((None, 3), (None, 3), True), ((2, 3), (None, 3), True),
     ((2, 3), (None, None), True), ((None, 3), (2, 3), False), ((None,), (None, None), False),
 ])
-def test_what_is_known_of_a_shape(shape, other, expected):
+def test_known_parts_of_a_shape(shape, other, expected):
     assert says_as_much(Spec.of(shape, float), Spec.of(other, float)) is expected
     assert not says_as_much(Spec.of(shape, float), Spec.of(other, np.float32))

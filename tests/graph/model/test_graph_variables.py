@@ -213,7 +213,7 @@ def test_other_shapes_are_refused_when_the_graph_is_built(graph, method, shape):
     [("assign", (None,)), ("assign", None), ("assign_add", ()), ("assign_sub", (1,)),
      ("assign_add", (None,)), ("assign_add", None)],
 )  # fmt: skip
-def test_what_may_fit_is_accepted(graph, method, shape):
+def test_shapes_that_may_fit_are_accepted(graph, method, shape):
     v = cytape.Variable([1.0, 2.0], name="v")
     x = graph.placeholder("float64", shape)
     with graph.as_default():

@@ -20,7 +20,7 @@ def test_by_name(graph):
     assert graph.get_operation_by_name("Tanh") == later.op
 
 
-def test_what_is_not_there_is_named(graph):
+def test_the_error_names_missing_elements(graph):
     graph.placeholder("float64", name="x")
     with pytest.raises(KeyError, match="no operation 'y'"):
         graph.get_operation_by_name("y")

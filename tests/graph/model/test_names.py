@@ -180,7 +180,7 @@ def test_names_settle_only_what_is_there():
     assert names.node_named("Placeholder", graph) == 0
 
 
-def test_what_has_been_named_is_taken_back():
+def test_names_are_taken_back():
     names = UniqueNames()
     names.take("a")
     names.begin()

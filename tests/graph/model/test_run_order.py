@@ -13,7 +13,7 @@ def chain(n):
     return graph, ops
 
 
-def test_what_is_needed_comes_right_before_what_needs_it():
+def test_nodes_come_right_before_their_first_consumer():
     graph, _ = chain(6)
     assert order_within(graph, 0, 6, {}, {}) == [0, 1, 2, 3, 4, 5]
     assert order_within(graph, 1, 5, {}, {1: [4]}) == [4, 1, 2, 3]

@@ -347,7 +347,7 @@ def test_random_programs(seed, tmp_path):
 # ---- refusals to save
 
 
-def test_what_cannot_be_saved_in_a_body_is_named(tmp_path):
+def test_the_error_names_unsaveable_parts_of_a_body(tmp_path):
     opaque = general("DeclaredInBody", lambda x, f: x, shape_rule=lambda x, f: x)
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())

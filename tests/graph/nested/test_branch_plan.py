@@ -45,7 +45,7 @@ def test_branches_of_several_shapes_are_left_to_python():
 
 
 @each(size=[1, 3, 500], sign=[1.0, -1.0])
-def test_what_the_iterations_of_a_loop_leave_is_returned(sign, size):
+def test_memory_of_the_iterations_of_a_loop_is_released(sign, size):
     def program(x):
         y = cytape.cond(cnp.sum(x) > 0, lambda: cnp.sum(rows(x, 5)), lambda: cnp.sum(x * x))
         return [y, *cytape.gradients(y, [x])]

@@ -89,7 +89,7 @@ def test_the_gradient_is_the_plain_one(name, dtype, options):
 
 
 @each("options", [{}, {"checkpoints": 1}, {"checkpoints": "auto"}], ids=str)
-def test_what_was_drawn_is_sliced(options):
+def test_draws_are_sliced(options):
     @cytape.function
     def f(x):
         def body(i, y):

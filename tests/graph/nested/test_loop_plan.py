@@ -61,7 +61,7 @@ STEPS = {
 
 
 @each(size=[1, 3, LARGE], n=[0, 1, 2, 7], name=STEPS)
-def test_what_becomes_of_variables(name, n, size):
+def test_values_of_variables_after_a_loop(name, n, size):
     rng = np.random.default_rng(0)
     check(looped(STEPS[name], n), rng.normal(size=size), rng.normal(size=size))
 
@@ -108,7 +108,7 @@ def test_gradients_run_without_python_too():
     np.testing.assert_allclose(plan.run([value])[0], cytape.grad(f)(value), rtol=1e-13)
 
 
-def test_what_python_has_to_run_is_run_by_it():
+def test_nodes_that_need_python_are_run_by_it():
     seen = []
 
     def seen_by_python(x):

@@ -70,7 +70,7 @@ def test_operands_that_are_not_in_order():
     assert_as_reference(graph, feeds, fetches, [x, rows])
 
 
-def test_what_is_still_read_is_not_written_over():
+def test_values_with_readers_left_are_not_overwritten():
     x = array("float64", 300)
     with cytape.Graph().as_default() as graph:
         feed = graph.placeholder("float64", (300,))
@@ -117,7 +117,7 @@ def test_errors(index, found):
     lambda x, row, i: taken_op(x, i, N, axis=2), lambda x, row, i: cleared_op(x, i, axis=5),
     lambda x, row, i: update_rows_op(x, row[:2], i, N, axis=0),
     lambda x, row, i: mark_op(x > 0, i)])
-def test_what_does_not_fit_is_left_to_numpy(build):
+def test_misfits_are_left_to_numpy(build):
     with cytape.Graph().as_default() as graph:
         feeds = [graph.placeholder("float64", shape) for shape in ((300, 4), (4,))]
         feeds.append(graph.placeholder("int64", ()))

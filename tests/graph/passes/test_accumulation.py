@@ -120,7 +120,7 @@ def test_sums_without_parts_are_left_alone():
     assert terms == []
 
 
-def test_what_is_used_elsewhere_is_computed_still():
+def test_values_used_elsewhere_are_computed_still():
     graph = Graph()
     with graph.as_default():
         x = graph.placeholder(float, (12,))
@@ -140,7 +140,7 @@ def test_what_is_used_elsewhere_is_computed_still():
     check_same(fed, accumulated(fed), [X, np.ones(12)])
 
 
-def test_what_others_wait_for_remains():
+def test_control_inputs_of_others_remain():
     graph = GraphWithControls()
     with graph.as_default():
         x = graph.placeholder(float, (12,))

@@ -84,7 +84,7 @@ def test_warnings_are_the_same(name, x):
 
 @each("function", [
     lambda x: cnp.var(x, ddof=4), lambda x: cnp.var(x, dtype=np.float64)])  # fmt: skip
-def test_what_has_no_composition_is_called(function):
+def test_ops_without_composition_are_called(function):
     x = np.arange(4, dtype=np.float32)
     subgraph = subgraph_of(function, x)
     assert names(decomposed(subgraph)) == names(subgraph)
@@ -103,7 +103,7 @@ def test_other_dtypes_and_nothing_at_all_are_left_to_numpy(x):
         np.testing.assert_array_equal(result, np.var(x))
 
 
-def test_what_they_have_in_common_is_computed_once():
+def test_common_subexpressions_are_computed_once():
     found = names(decomposed(subgraph_of(lambda x: nn.softmax(x) + nn.log_softmax(x), np.ones(3))))
     assert found["Max"] == found["Exp"] == found["Sum"] == 1
 

@@ -66,7 +66,7 @@ def test_small_sums_stay_where_they_are():
     assert with_sums_early(subgraph) is subgraph
 
 
-def test_what_is_read_elsewhere_or_has_to_wait_is_not_moved():
+def test_sums_that_are_read_elsewhere_or_wait_are_not_moved():
     def function(x):
         early, late = cnp.cumsum(x), cnp.cumsum(x * 2.0)
         total = cnp.sort(x) + early

@@ -48,7 +48,7 @@ def constants_of(function):
     return folded(lambda x: x * function(), np.array(3.0))
 
 
-def test_what_depends_on_constants_alone_is_computed_once():
+def test_values_of_constants_alone_are_computed_once():
     found = constants_of(lambda: cnp.sum(cnp.exp(cytape.constant([1.0, 2.0])) * 2.0))
     assert found == {"Multiply": 1}
 
@@ -85,7 +85,7 @@ def test_an_op_that_does_not_always_make_views_is_called(shift):
     assert {*found} > {"Multiply"} and found[shift.name] == 1
 
 
-def test_what_is_broadcast_by_a_neutral_element_is_broadcast():
+def test_a_broadcast_by_a_neutral_element_stays():
     def products(x):
         ones, zeros = (cnp.broadcast_to(cytape.constant(y), (5, 8)) for y in (1.0, 0.0))
         return [x * ones, ones * x[:1], x / ones, x - zeros, x + -zeros, x[:, None] * ones[:, None]]
@@ -106,14 +106,14 @@ def test_stateful_ops_are_left_to_be_run():
     assert found == {"DeclaredFoldingState": 1, "Multiply": 1}
 
 
-def test_what_raises_is_left_to_be_run():
+def test_ops_that_raise_are_not_folded():
     failing = nondifferentiable("DeclaredFailing", lambda x: 1 // 0, shape_rule=lambda x: x)
     subgraph = subgraph_of(lambda x: x * failing(cytape.constant(2.0)), np.array(1.0))
     assert names(simplest(subgraph)) == {"DeclaredFailing": 1, "Multiply": 1}
 
 
 @each("name", ["log", "reciprocal"])
-def test_what_warns_is_left_to_be_run(name):
+def test_ops_that_warn_are_not_folded(name):
     found = constants_of(lambda: getattr(cnp, name)(cytape.constant(0.0)))
     assert found == {name.title(): 1, "Multiply": 1}
 
@@ -208,7 +208,7 @@ def test_a_fetch_may_be_what_an_op_changed_nothing_of():
     assert after.fetches == after.feeds * 2
 
 
-def test_what_is_fed_is_no_constant():
+def test_fed_values_are_not_constants():
     graph = Graph()
     with graph.as_default():
         x = graph.placeholder(float, ())
@@ -221,7 +221,7 @@ def test_what_is_fed_is_no_constant():
     check_same(subgraph, after, [np.array(3.0), np.array(7.0)])
 
 
-def test_what_others_wait_for_remains():
+def test_control_inputs_of_others_remain():
     graph = GraphWithControls()
     with graph.as_default():
         x = graph.placeholder(float, ())

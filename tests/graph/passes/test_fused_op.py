@@ -55,7 +55,7 @@ def test_sine_and_cosine_may_be_computed_faster():
         spec_of(x), [x], [call("Sin", 0, fast=True), call("Cos", 0, fast=True)], [1, 2], rtol=1e-13)
 
 
-def test_what_nobody_reads_does_no_harm():
+def test_unread_values_do_no_harm():
     x = np.linspace(0, 1, 600)
     check(spec_of(x), [x, x], [call("Exp", 0), call("Sin", 0), call("Cos", 3)], [4])
 
@@ -85,7 +85,7 @@ def test_underflow_is_reported_only_where_it_is_asked_for():
         op.forward(x)
 
 
-def test_what_cannot_be_fused_is_refused():
+def test_ops_that_cannot_be_fused_are_refused():
     x, whole = np.ones(3), np.arange(3)
     with pytest.raises(ValueError, match="'MatMul' cannot be fused"):
         made(spec_of(x), [x, x], [call("MatMul", 0, 1)], [2])
@@ -113,7 +113,7 @@ def test_numbers_of_values_are_checked():
             made(spec_of(x), [x], [call("Negative", 0)], results)
 
 
-def test_operands_have_to_be_what_the_op_is_made_for():
+def test_operands_must_have_the_specs_of_the_op():
     x = np.ones(3)
     op = made(spec_of(x), [x], [call("Negative", 0)], [1])
     with pytest.raises(TypeError, match="expected 1 operands, got 2"):

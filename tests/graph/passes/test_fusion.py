@@ -65,7 +65,7 @@ def test_equal_groups_share_their_op():
     assert names(after) == {"Fused": 3, "Flip": 3}
 
 
-def test_what_is_kept_or_waits_or_is_waited_for_is_not_fused():
+def test_kept_nodes_and_ends_of_control_edges_are_not_fused():
     graph = GraphWithControls()
     with graph.as_default():
         x = graph.placeholder(float, (70,))
@@ -170,7 +170,7 @@ def test_control_inputs_keep_groups_apart():
     assert waiting(build) == {"Fused": 2, "Flip": 1, "Cos": 1}
 
 
-def test_what_is_fed_is_not_computed():
+def test_fed_values_are_not_computed():
     graph = Graph()
     with graph.as_default():
         x = graph.placeholder(float, (70,))

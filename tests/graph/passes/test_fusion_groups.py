@@ -82,7 +82,7 @@ FOUND = {
 
 
 @each("name", FOUND)
-def test_what_becomes_one_op(name):
+def test_groups_that_become_one_op(name):
     function, arrays, counts, sizes = FOUND[name]
     assert fused_groups(function, *arrays, rtol=1e-15) == (counts, sizes)
 
@@ -181,7 +181,7 @@ def test_a_faster_sine_or_cosine_is_worth_an_op_of_its_own():
 
 
 @each("size", [64, 65, 500, 5000])
-def test_what_a_program_computes_is_numpys_to_the_bit(size):
+def test_results_of_programs_are_those_of_numpy_to_the_bit(size):
     x = np.linspace(-100, 100, size)
     expected = np.sin(x) + np.cos(x)
     f = cytape.function(both)

@@ -69,7 +69,7 @@ def test_a_loop_stores_its_snapshots():
             [float(y) for y in Plan(after).run([np.array(value)])], expected, rtol=1e-14)
 
 
-def test_what_has_no_history_is_left_as_it_is():
+def test_values_without_history_are_left_unchanged():
     subgraph = subgraph_of(0)
     assert with_histories_merged(subgraph) is subgraph
 

@@ -135,7 +135,7 @@ def test_placeholders_are_not_merged():
         assert [op.name for op in subgraph.graph.ops].count("Placeholder") == 2
 
 
-def test_what_others_wait_for_or_what_waits_is_not_merged():
+def test_ends_of_control_edges_are_not_merged():
     graph = GraphWithControls()
     with graph.as_default():
         x = graph.placeholder(float, (6,))

@@ -37,7 +37,7 @@ def test_little_is_left_of_programs_on_vectors():
     assert names(after) == {"Fused": 3, "GetItem": 2, "Accumulate": 1}
 
 
-def test_what_is_fed_tells_the_shapes():
+def test_fed_values_give_the_shapes():
     graph = Graph()
     with graph.as_default():
         x, y = (graph.placeholder(float, (None,)) for _ in range(2))

@@ -92,7 +92,7 @@ def test_draws_are_the_same_in_both_passes():
 
 
 @each(order=[1, 2], way=[cytape.recompute_grad, lambda f: cytape.function(f, checkpoints="memory")])
-def test_what_is_fed_of_a_call_is_read_where_nothing_is_repeated(way, order):
+def test_fed_outputs_of_a_call_are_read_without_repetition(way, order):
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (SIZE,))
         y = way(tanhs)(x)

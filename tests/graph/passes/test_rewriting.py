@@ -24,7 +24,7 @@ sides = general("DeclaredSides", lambda x: (x + 1, x - 1), shape_rule=lambda x: 
 X = np.linspace(-1, 1, 5)
 
 
-def test_what_nothing_needs_is_left_out():
+def test_unneeded_nodes_are_left_out():
     def function(x):
         cnp.exp(cnp.sin(x))
         return cnp.cos(x)
@@ -81,7 +81,7 @@ def test_one_output_of_a_node_may_be_fed():
     np.testing.assert_array_equal(results(after, [X, 3 * X])[0], (X + 1) * 3 * X)
 
 
-def test_what_is_fed_as_a_whole_is_not_run():
+def test_nodes_with_all_outputs_fed_are_not_run():
     graph = Graph()
     with graph.as_default():
         up, down = sides(graph.placeholder(float, (5,)))

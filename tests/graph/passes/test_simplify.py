@@ -64,7 +64,7 @@ def test_gradients_of_unknown_shapes_need_no_sums_when_the_shapes_are_equal():
     check_same(subgraph, other, [X, X[:1]], rtol=1e-14)
 
 
-def test_what_stays_unknown_stays_unknown():
+def test_unknown_extents_stay_unknown():
     subgraph = unknown(lambda x, y: cnp.sin(x) + cnp.cos(y), (None,), (None,))
     (spec,) = (subgraph.graph.spec_of(subgraph.feeds[1]),)
     after = with_known_specs(subgraph, [Spec.of((1,), float), spec])

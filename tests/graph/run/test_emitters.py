@@ -135,7 +135,7 @@ def group(rng, values, n_calls):
             lambda x, y, z: x - 0.5, lambda x, y, z: (x < y) * z])(x, y, z))
 
 
-def test_groups_may_write_over_what_nobody_else_reads():
+def test_groups_may_overwrite_operands_without_other_readers():
     rng, saved = random.Random(0), 0
     identity = np.eye(70)
     for _ in range(60):

@@ -39,7 +39,7 @@ def test_every_shape_has_its_plan():
 
 
 @each("fed", [[], [np.zeros(3)] * 2, [np.zeros(4)], [np.zeros(3, "float32")]])
-def test_what_does_not_fit_is_refused_and_nothing_is_lost(fed):
+def test_misfits_are_refused_and_nothing_is_lost(fed):
     executable = executable_of((3,))
     for _ in range(2):
         with pytest.raises(GraphError):
@@ -86,7 +86,7 @@ def test_where_ops_wait_for_others_the_first_run_takes_what_the_later_ones_take(
     assert "Fused" in [op_type for op_type, _ in steps[0]]
 
 
-def test_what_takes_much_memory_is_optimised_before_the_first_run():
+def test_large_graphs_are_optimised_before_the_first_run():
     for n, first in ((1 << 14, 3), (1 << 18, 1)):  # arrays, of 2 MiB in the end
         graph, x = new_graph((n,))
         a = np.tanh(x)

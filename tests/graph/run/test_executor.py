@@ -48,7 +48,7 @@ def test_repeated_results_are_not_written_out():
         assert not result.numpy().flags.writeable
 
 
-def test_what_is_fed_is_shown_unless_it_is_an_array_that_may_change():
+def test_fed_values_are_shown_unless_they_are_writable_arrays():
     graph, x = new_graph((300, 2))
     fetched = [x, x.reshape((600,)), x[100:], ops.transpose(x)]
     plan = plan_of(graph, [x], [*fetched, np.sin(x)])
@@ -68,7 +68,7 @@ def test_what_is_fed_is_shown_unless_it_is_an_array_that_may_change():
     np.testing.assert_array_equal(results[0], expected[0])
 
 
-def test_what_was_fed_keeps_its_value_when_a_variable_gets_another():
+def test_fed_values_stay_when_a_variable_is_assigned():
     variable = cytape.Variable(np.arange(300.0))
     call = cytape.function(lambda x: (x, np.sum(x)))
     for _ in range(3):
@@ -189,7 +189,7 @@ def test_warnings_go_where_numpys_go(capsys):
 
 
 @each("shape", [(), (5,), (3000,)])
-def test_what_warns_is_computed_right(shape):
+def test_ops_that_warn_compute_the_right_values(shape):
     graph = Graph()
     x, y = graph.placeholder("float64", shape), graph.placeholder("float64", shape)
     z = np.negative(x) * 3.0 + 1.0  # may be written over what is fed

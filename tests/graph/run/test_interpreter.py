@@ -26,7 +26,7 @@ def test_only_what_is_fetched_or_kept_runs():
     assert log == ["c"]
 
 
-def test_what_is_fed_is_not_computed():
+def test_fed_values_are_not_computed():
     graph, x = new_graph()
     middle = noted(x, tag="middle")
     y = middle * 3.0

@@ -41,7 +41,7 @@ MOVED = {
 
 @each("function", MOVED.values(), ids=MOVED)
 @each("dtype", ["float64", "float32", "complex128"])
-def test_what_only_moves_numbers(function, dtype):
+def test_ops_that_only_move_numbers(function, dtype):
     graph = Graph()
     x = graph.placeholder(dtype, (3, 4))
     with graph.as_default():

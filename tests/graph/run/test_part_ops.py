@@ -20,7 +20,7 @@ def filled(x, n=ROWS):
     return found
 
 
-def test_what_is_read_later_is_copied_first():
+def test_operands_read_later_are_copied_first():
     @cytape.function
     def f(x):
         found = cnp.zeros((4, 3))

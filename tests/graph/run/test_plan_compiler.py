@@ -27,7 +27,7 @@ def test_a_feed_can_be_fetched_and_is_copied():
         np.testing.assert_array_equal(result.numpy(), expected)
 
 
-def test_what_comes_before_a_feed_is_not_run():
+def test_nodes_before_a_feed_are_not_run():
     seen = []
     probe = general("DeclaredPlanProbe", lambda x: seen.append(1) or x, shape_rule=lambda x: x)
     graph, x = new_graph()
@@ -79,7 +79,7 @@ def test_nothing_but_what_is_needed_is_compiled():
     assert plan_of(graph, [x], [x * 2.0]).n_instructions == 2
 
 
-def test_kept_nodes_run_though_nobody_asks_for_their_outputs():
+def test_kept_nodes_run_though_their_outputs_are_unused():
     seen = []
     op = general("DeclaredPlanKept", lambda x: seen.append(float(x)) or x, shape_rule=lambda x: x)
     graph, x = new_graph()
@@ -161,7 +161,7 @@ def test_views_of_what_python_computes_are_fetched():
         assert_as_reference(graph, [x], [view(z)], [array])
 
 
-def test_what_is_handed_out_is_small_where_it_repeats_itself():
+def test_results_that_repeat_themselves_are_small():
     graph, x = new_graph((40,))
     column = np.exp(x)[:, None]
     fetches = [np.broadcast_to(column, (40, 50)), np.broadcast_to(column[::-1].T, (50, 40))]

@@ -32,7 +32,7 @@ def test_a_chain_of_large_ops_takes_little_memory():
     assert trace.peak_bytes == plan.peak_bytes
 
 
-def test_values_of_python_calls_go_when_nobody_needs_them():
+def test_values_of_python_calls_go_after_their_last_reader():
     graph, x = new_graph((MEGABYTE // 8,))
     y = x
     for _ in range(20):

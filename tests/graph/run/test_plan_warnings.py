@@ -25,7 +25,7 @@ def test_warnings_are_in_numpys_words(found, message):
         say(OPS["Log"], found, dict.fromkeys(ERRORS, "raise"))
 
 
-def test_what_is_to_be_ignored_is(capsys):
+def test_ignored_warnings_are_ignored(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         say(OPS["Log"], 15, dict.fromkeys(ERRORS, "ignore"))

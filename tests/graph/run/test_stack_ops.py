@@ -23,7 +23,7 @@ def test_rows_are_copied(n, dtype):
         assert found.dtype == dtype
 
 
-def test_what_follows_a_loop_runs_without_python():
+def test_nodes_after_a_loop_run_without_python():
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (3, 2))
         y = cnp.tanh(cytape.map_fn(lambda row: row * row, x)) + x

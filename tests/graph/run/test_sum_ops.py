@@ -58,7 +58,7 @@ def test_the_product_of_nothing_is_one(axis):
 
 
 @each("shape", [(4,), (1, 4), (3, 1), (1, 1), ()], ids=str)
-def test_what_was_broadcast_is_summed(shape):
+def test_gradients_of_broadcast_operands_are_summed(shape):
     graph = Graph()
     x = graph.placeholder("float64", shape)
     with graph.as_default():

@@ -154,7 +154,7 @@ def test_counts_with_weights():
     assert plan.n_calls == 0
 
 
-def test_what_is_being_filled_is_read_at_rows():
+def test_arrays_being_filled_are_read_at_rows():
     graph, x = new_graph((6, 3))
     with graph.as_default():
         y = x.at[2].set(np.ones(3))

@@ -64,7 +64,7 @@ def sums(h):
     (lambda x: cytape.cond(x[0] > 0, lambda: sums(x), lambda: x * 2.0), 2),  # one of them returned
     (lambda x: cytape.while_loop(lambda h: h[0] < 9, lambda h: sums(h) + h, (x,)), 3),
 ])  # fmt: skip
-def test_what_bodies_take_is_counted(program, n_arrays):
+def test_times_of_bodies_are_counted(program, n_arrays):
     with cytape.Graph().as_default() as graph:
         x = cytape.placeholder("float64", (1000,))
         y = program(x)

@@ -228,7 +228,7 @@ def test_one_of_several_outputs_can_be_fed(graph, session):
     assert calls == ["pair"]
 
 
-def test_what_is_fed_does_not_run_for_those_who_wait_for_it_either(graph, session):
+def test_fed_nodes_do_not_run_as_control_inputs(graph, session):
     x = graph.placeholder("float64", ())
     with graph.control_dependencies([x]):
         y = graph.constant(1.0)

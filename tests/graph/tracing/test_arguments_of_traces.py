@@ -181,7 +181,7 @@ def test_containers_that_convert_to_arrays_are_containers():
     assert f.experimental_get_tracing_count() == 1
 
 
-def test_what_python_cannot_tell_apart_shares_a_trace():
+def test_equal_arguments_share_a_trace():
     f = cytape.function(lambda x, *rest: x * 2.0)
     for make in (
         lambda: Options(2.0, ["a", {1: None}]), lambda: {"a": X, 2: [X, 1.5]}, lambda: slice(1, 2),
@@ -295,7 +295,7 @@ class Area:
         return self.width**2
 
 
-def test_what_an_object_caches_does_not_change_what_it_is():
+def test_caches_of_an_object_do_not_change_its_key():
     area, f = Area(3.0), cytape.function(lambda area, x: x * area.squared)
     for _ in range(3):
         assert float(f(area, np.float64(2.0))) == 18.0
@@ -309,7 +309,7 @@ class Steps(list):
         return self.n
 
 
-def test_what_an_object_has_cached_counts_though_it_does_not_follow_any_more():
+def test_stale_caches_of_an_object_count():
     a, b, f = Steps(), Steps(), cytape.function(lambda x, steps: x * steps.scale)
     a.n = 1.0
     assert a.scale == 1.0

@@ -101,7 +101,7 @@ def test_gradients_are_added_and_made_dense():
     assert zeros(x).numpy().tolist() == [0.0, 0.0]
 
 
-def test_what_captured_tensors_is_made_again():
+def test_bodies_that_capture_tensors_are_made_again():
     body = body_of(cnp.sin, ((2,), float))
 
     class Made:

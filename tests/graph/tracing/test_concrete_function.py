@@ -17,7 +17,7 @@ def trace_of(f, *arguments, **options):
     return cytape.function(f, **options).get_concrete_function(*arguments)
 
 
-def test_what_it_is():
+def test_attributes_of_a_concrete_function():
     w = cytape.constant(3.0)
     trace = trace_of(lambda x, y: (x * w, [y, None]), X, np.float32(1.0))
     assert repr(trace) == "<ConcreteFunction <lambda>(float64[2], float32[])>"
@@ -80,7 +80,7 @@ def test_a_call_in_a_graph_is_its_body_under_a_scope():
     np.testing.assert_array_equal(cytape.Session(graph).run(y, {x: X}), expected)
 
 
-def test_what_runs_for_what_it_does_is_copied_too():
+def test_nodes_that_run_for_side_effects_are_copied_too():
     v = cytape.Variable(1.0)
     trace = trace_of(lambda x: x * v.assign_add(1.0), np.array(1.0))
     outer = cytape.function(lambda x: trace(x) + trace(x) * 10.0)

@@ -151,7 +151,7 @@ def test_draws_from_arguments_are_warned_of(argument, packed):
     lambda x: x * len(repr(np.random)), Layer(lambda: np.random.rand(3)),
     Layer(lambda: rng.normal(size=3)),
 ], ids=["ops", "dropout", "its own", "not used", "not drawn", "a variable", "another"])
-def test_what_is_drawn_anew_or_for_variables_is_not_warned_of(body):
+def test_fresh_draws_and_draws_for_variables_give_no_warning(body):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         body(X) if isinstance(body, Layer) else cytape.function(body)(X)

@@ -163,7 +163,7 @@ def test_later_calls_in_a_trace_pass_what_a_captured_tensor_is_then():
     np.testing.assert_array_equal(second, [10.0, 9.0])
 
 
-def test_what_a_body_within_changes_is_known_in_the_body_around(graph):
+def test_changes_of_an_inner_body_are_known_in_the_outer_one(graph):
     v = cytape.Variable(3.0)
     with building_into(graph):
         x = graph.argument((), "float64")

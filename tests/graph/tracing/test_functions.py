@@ -150,7 +150,7 @@ def test_a_function_is_traced_once_per_signature():
     assert len(traces) == f.experimental_get_tracing_count() == 4
 
 
-def test_what_was_captured_in_one_trace_does_not_serve_in_another():
+def test_captures_of_one_trace_do_not_serve_in_another():
     taken = {}
     inner = cytape.function(lambda x: x * taken["scale"])
 
@@ -175,7 +175,7 @@ def test_containers_of_values_are_told_apart_by_what_they_hold():
     assert float(f(np.array(1.0), table)) == 5.0
 
 
-def test_what_python_does_it_does_when_traced():
+def test_side_effects_of_python_happen_when_traced():
     seen = []
 
     @cytape.function
@@ -350,7 +350,7 @@ def test_an_untrainable_variable_and_an_argument_that_is_one():
     assert float(tape.gradient(y, w)) == 10.0
 
 
-def test_what_a_function_assigns_happens_in_graphs():
+def test_assignments_of_a_function_happen_in_graphs():
     v = cytape.Variable(0.0)
 
     @cytape.function

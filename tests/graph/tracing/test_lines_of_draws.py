@@ -46,7 +46,7 @@ def test_the_line_is_that_where_the_generator_is_asked():
     assert place(own, first, draw) == line_of(draw) + 1
 
 
-def test_what_is_known_of_arguments_counts():
+def test_known_types_of_arguments_count():
     own = np.random.default_rng(0)
     holder = type("Holder", (), {"own": own})()
     named = lambda x: x.own.normal()  # noqa: E731

@@ -42,7 +42,7 @@ def test_gradients_and_tangents_of_symbols(program):
     np.testing.assert_allclose(slope, dx @ [1.0, 10.0])
 
 
-def test_what_records_outside_does_not_see_it(program):
+def test_recorders_outside_do_not_see_it(program):
     graph, x, w, y = program
     with cytape.GradientTape() as tape:
         tape.watch(x)
@@ -79,7 +79,7 @@ def test_a_node_is_told_from_those_of_its_derivative():
     assert other.operation_at(node) == new.op and other.n_nodes > node + 1
 
 
-def test_what_nodes_keep_is_counted():
+def test_values_kept_by_nodes_are_counted():
     table = np.ones(1000)
     f = cytape.function(lambda x: cytape.cond(x[0] > 0, lambda: x * 2.0, lambda: x) + table)
     graph = f.get_concrete_function(table).graph
@@ -89,7 +89,7 @@ def test_what_nodes_keep_is_counted():
     assert kept_by(cytape.Graph(), ConcreteFunction) == (0, [])
 
 
-def test_a_node_is_built_once_more():
+def test_a_node_is_built_again():
     graph, other = Graph(), Graph()
     x = graph.placeholder("float64", (2,), name="x")
     y = np.tanh(x)

@@ -69,7 +69,7 @@ class Lazy(tuple):
         return self
 
 
-def test_what_is_cached_is_a_part_of_its_own():
+def test_a_cached_object_is_a_part_of_its_own():
     lazy = Lazy([1, 2])
     lazy.name = "a"
     before = key_of(lazy, 5)[0]

@@ -42,7 +42,7 @@ def test_nothing_is_computed_twice():
 
 
 @each("persistent, order", [(False, FIRST_ORDER), (True, HIGHER_ORDER)])
-def test_what_is_prepared_depends_on_who_follows(persistent, order):
+def test_prepared_derivatives_depend_on_the_recorders(persistent, order):
     f = cytape.function(lambda x: cnp.sin(x) ** 3)
     x = cytape.constant(0.5)
     f(x)
@@ -109,7 +109,7 @@ CUBES = {
 
 @each("f", CUBES.values(), ids=CUBES)
 @each("mode", MODES)
-def test_what_nobody_needs_is_not_computed(f, mode):
+def test_unneeded_values_are_not_computed(f, mode):
     """The derivative in an exponent takes the logarithm of the base, which has none below 0."""
     x, t = np.array([-2.0, 3.0]), np.array([1.0, -0.5])
     expected = {"reverse": 3 * x**2, "forward": 3 * x**2 * t}.get(mode, 6 * x * t)

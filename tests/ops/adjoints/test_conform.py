@@ -40,7 +40,7 @@ def test_they_are_each_others_derivatives(small, large):
     check_grads(lambda x: sum_to(x, to(small)), [rng.normal(size=large)], order=2)
 
 
-def test_what_fits_already_is_passed_on():
+def test_values_that_fit_are_returned_unchanged():
     x = cytape.constant(np.ones((2, 3)))
     assert sum_to(x, to((2, 3))) is x
     assert broadcast_to(x, (2, 3)) is x

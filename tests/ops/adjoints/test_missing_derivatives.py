@@ -58,7 +58,7 @@ def test_a_result_depends_on_nothing_where_its_factors_are_zero():
         cytape.grad(f, argnums=1)(cytape.constant(1.0), cytape.constant(5.0))
 
 
-def test_what_has_no_derivative_is_returned_as_it_is():
+def test_values_without_derivative_are_returned_unchanged():
     a, n = cytape.constant(1.0), cytape.constant(3)
     assert without_derivative(a, [n], "") is a
     assert without_derivative(n, [a], "") is n

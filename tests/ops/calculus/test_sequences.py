@@ -45,7 +45,7 @@ def test_gradients_of_a_geometric_sequence_do_not_overflow():
 @each("arguments, options", [((3.0, None), {}), ((3.0, None, 2.0), {}), ((3.0,), {"step": 2.0}),
                              ((3.0, None), {"dtype": "float32"}), ((1.0, 3.0, None), {}),
                              ((), {"stop": 3.0})])
-def test_what_is_none_of_a_range_is_as_if_it_were_not_given(arguments, options):
+def test_none_in_a_range_means_the_default(arguments, options):
     tensors = [x if x is None else cytape.constant(x) for x in arguments]
     named = {name: x if name == "dtype" else cytape.constant(x) for name, x in options.items()}
     found, expected = cnp.arange(*tensors, **named), np.arange(*arguments, **options)
@@ -75,7 +75,7 @@ def test_a_range_does_not_depend_smoothly_on_where_it_stops(call):
     ((), {"start": 1.0}), ((1.0, 2.0, 1.0), {"step": 1.0}), ((1.0,), {"device": "there"}),
     ((1.0,), {"count": 3}), ((1.0, 2.0, 1.0, float, None), {}), ((None, None, 2.0), {}),
     ((1.0, 2.0, 1.0, "no dtype"), {})])
-def test_what_a_range_does_not_take_is_numpys_error(arguments, options):
+def test_invalid_ranges_raise_the_error_of_numpy(arguments, options):
     def tensor_if_number(x):
         return cytape.constant(x) if isinstance(x, float) else x
 

@@ -96,7 +96,7 @@ def test_pairs_of_functions_of_two_kinds_of_operands_or_results(call, place):
     check_grads(place(call), [X], order=2)
 
 
-def test_what_stands_still_stays_zero():
+def test_elements_without_tangent_stay_zero():
     x = np.array([1e-200, 1e-160, 1.0, 1e200, 1e200, 1e200])
     gradient = cytape.grad(lambda x: cnp.divide.accumulate(x)[1])(x)
     assert np.isfinite(gradient[0]) and not gradient[2:].any()
@@ -200,7 +200,7 @@ def test_ufuncs_pickle_and_copy_as_themselves(name):
     assert pickle.loads(pickle.dumps(ours)) is copy.copy(ours) is copy.deepcopy(ours) is ours
 
 
-def test_what_an_op_does_not_have_is_an_error():
+def test_missing_methods_of_an_op_are_an_error():
     with pytest.raises(AttributeError, match="op 'Add' has no attribute 'nope'"):
         cnp.add.nope  # noqa: B018
     with pytest.raises(AttributeError, match="reduce"):

@@ -109,7 +109,7 @@ def test_a_call_is_recorded_if_a_tape_follows_its_input(square, recorder):
 
 
 @squares
-def test_a_call_is_not_recorded_where_nobody_listens(square, recorder):
+def test_a_call_is_not_recorded_without_recorders(square, recorder):
     x = cytape.constant(V3)
     recorder.watch(x.id)
     with cytape.stop_recording():

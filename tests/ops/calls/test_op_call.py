@@ -65,7 +65,7 @@ def test_a_rule_that_uses_what_is_not_saved_is_told_so(use, recorded):
 
 
 @each("recorded, kind", [(False, np.ndarray), (True, cytape.Tensor)])
-def test_a_rule_gets_tensors_only_where_somebody_records_it(recorded, kind):
+def test_a_rule_gets_tensors_only_under_recorders(recorded, kind):
     seen = Seen()
     run(seen.op, V3, V3, recorded=recorded)
     assert all(type(x) is kind for x in (*seen.call.inputs, *seen.gradients))
@@ -121,7 +121,7 @@ def test_an_output_without_gradient_has_zeros_of_its_shape_and_dtype():
 
 
 @each("again", [copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_what_is_not_saved_can_be_copied_and_tells_so_still(again):
+def test_unsaved_inputs_raise_in_copies_too(again):
     kept = []
     op = GeneralOp("Keeps", lambda x, y: x + y,
                    vjp=lambda op, g: kept.append(op.inputs[0]) or (g, None), saved_inputs=(1,))

@@ -88,7 +88,7 @@ def test_an_integer_output_has_no_tangent():
 
 
 @each("use_batch", [False, True])
-def test_what_is_transposed_may_have_integer_outputs(use_batch):
+def test_transposed_ops_may_have_integer_outputs(use_batch):
     def vjp(op, g_index, g):
         np.testing.assert_array_equal(np.shape(g_index), ())
         return g * 3.0

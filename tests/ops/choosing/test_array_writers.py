@@ -132,7 +132,7 @@ def test_dtypes_stay():
     lambda n, y: n.put_along_axis(y, np.array([[0]]), 1.0, 3), lambda n, y: n.add.at(y, [0]),
     lambda n, y: n.add.at(y, [9], 1.0), lambda n, y: n.exp.at(y, [0], 1.0),
     lambda n, y: n.hypot.at(y, [0], 1j), lambda n, y: n.add.at(y, [0, 1], np.ones(7))])
-def test_what_numpy_refuses_is_its_error(write):
+def test_refused_arguments_raise_the_error_of_numpy(write):
     with pytest.raises(Exception) as expected:  # noqa: B017 (of which type it is, NumPy knows)
         write(np, X.copy())
     def written(x):
@@ -144,7 +144,7 @@ def test_what_numpy_refuses_is_its_error(write):
             f(cytape.constant(X))
 
 
-def test_extents_have_to_be_known():
+def test_extents_must_be_known():
     signature = [cytape.Spec.of((None, 3), float)]
     for write in (lambda y: np.fill_diagonal(y, 0.0), lambda y: np.put(y, [0], 1.0)):
         def f(x, write=write):
@@ -174,7 +174,7 @@ BY_NAME = {
 
 @each("traced", [False, True])
 @each("write", BY_NAME.values(), ids=BY_NAME)
-def test_what_is_written_to_is_found_by_name(write, traced):
+def test_the_written_argument_is_found_by_name(write, traced):
     def f(v):
         y = v * 2.0
         write(y, v)
@@ -212,7 +212,7 @@ TO_ARRAYS = {
 
 
 @each("name", TO_ARRAYS)
-def test_what_would_write_a_tensor_to_an_array_says_so(name):
+def test_writes_of_a_tensor_to_an_array_are_refused(name):
     write, array = TO_ARRAYS[name], np.zeros(3)
     named = rf"(?s)numpy\.{name.split()[0]}.* in {re.escape(__file__)}, line"
     instead = r".*cytape\.(constant|numpy\.full)"

@@ -64,7 +64,7 @@ def test_plain_arrays_are_numpys_business():
 @each("call", [
     lambda x: cnp.r_[x, "0"], lambda x: cnp.r_["nonsense", x], lambda x: cnp.r_[x, M],
     lambda x: cnp.c_[x, x[:2]], lambda x: cnp.r_["3", x, x]])
-def test_what_numpy_does_not_take_is_its_error(call):
+def test_invalid_arguments_raise_the_error_of_numpy(call):
     for x in V, cytape.constant(V):
         with pytest.raises(ValueError):
             call(x)

@@ -72,7 +72,7 @@ def test_lists_of_tensors_are_values():
     check_grads(f, [X, np.float64(1.5)], order=2)
 
 
-def test_what_is_left_undefined_is_zero():
+def test_undefined_padding_is_zero():
     np.testing.assert_array_equal(cnp.pad(cytape.constant(X), 1, "empty"), np.pad(X, 1))
 
 

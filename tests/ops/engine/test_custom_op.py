@@ -31,7 +31,7 @@ def test_a_closure_is_recorded_by_all_tapes_that_follow_an_input():
     assert [tape.gradient(y, x) is None for tape in (a, b, c)] == [False, False, True]
 
 
-def test_a_closure_that_nobody_records_is_let_go_at_once():
+def test_an_unrecorded_closure_is_released_at_once():
     class Closure:
         def __call__(self, g):
             return [g]

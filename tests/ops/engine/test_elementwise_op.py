@@ -42,7 +42,7 @@ def test_plain_arrays_are_left_to_numpy():
     lambda f: f.add(x1=cytape.constant(V3), x2=1.0),
 ], ids=["too few", "too many", "too many of one", "none", "by name"])
 @each("module", [np, cnp])
-def test_a_wrong_number_of_arguments_is_an_error_whoever_is_called(call, module):
+def test_a_wrong_number_of_arguments_is_an_error_of_every_op(call, module):
     with pytest.raises(TypeError):
         call(module)
 
@@ -145,7 +145,7 @@ def test_an_array_beside_a_tensor_may_change_after_the_op(shape, beside, lay_out
 
 
 @each("size", [3, 3000, 30_000])
-def test_an_array_may_change_where_nobody_records(size):
+def test_an_array_may_change_without_recorders(size):
     x, array = cytape.constant(np.ones(size)), np.ones(size)
     results = [x + array, array * x, x - array[::-1], cnp.maximum(array, x)]
     array[:] = 9
@@ -227,7 +227,7 @@ def test_an_op_that_the_fallback_computes_keeps_all():
     assert saved(op, 1) == ((True,), True)
 
 
-def test_nothing_is_kept_where_nobody_records():
+def test_nothing_is_kept_without_recorders():
     assert saved(cnp.multiply, 2, []) == ((False, False), False)
     x = cytape.constant(V3)
     tape = cytape.GradientTape()

@@ -152,7 +152,7 @@ def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
 
 
 @each("name, outputs", [("integer result", 1), ("nondifferentiable", 1.0)])
-def test_what_has_no_gradient_is_not_recorded(name, outputs):
+def test_ops_without_gradient_are_not_recorded(name, outputs):
     op = GeneralOp(name, lambda x: np.full(3, outputs), lambda op, g: g,
                    differentiable=name != "nondifferentiable")
     assert run(op, V3) == [None]
@@ -259,7 +259,7 @@ def test_results_in_the_memory_of_an_array_do_not_change_with_it(view, part):
 
 
 @each("saved", [{"saved_inputs": (0, -1)}, {"saved_outputs": (-1,)}])
-def test_what_is_saved_is_not_counted_from_the_end(saved):
+def test_saved_positions_are_not_counted_from_the_end(saved):
     with pytest.raises(ValueError, match=r"counted from 0, got .*-1"):
         GeneralOp("FromTheEnd", lambda x, y: x + y, **saved)
 

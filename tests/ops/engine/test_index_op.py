@@ -253,7 +253,7 @@ def test_parts_meet_gradients_of_other_kinds(shape, order):
 
 
 @each("size", [4, 400, 4000, 40_000])
-def test_what_is_handed_out_is_not_added_to(size):
+def test_returned_gradients_are_not_added_to(size):
     x = cytape.constant(np.ones(size))
     seeds = [cytape.constant(np.full(size, 3.0)), cytape.constant(np.full(size // 2, 5.0))]
     with watching(x, persistent=True) as tape:

@@ -209,7 +209,7 @@ def test_in_graphs_with_and_without_extents(shapes):
         assert one.shape == other.shape
 
 
-def test_what_needs_extents_that_are_not_known_is_called_when_the_graph_runs():
+def test_transposes_that_need_unknown_extents_are_called_when_the_graph_runs():
     tiled = multilinear(
         "DeclaredTiledTimes", lambda x, y: np.tile(x, 2) * y,
         lambda op, g, y: np.sum(np.reshape(g * y, (2, op.input_specs[0].shape[0])), 0)

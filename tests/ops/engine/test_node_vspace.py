@@ -62,7 +62,7 @@ DECLARED_DOUBLES = general(
     "DeclaredDoubles", lambda x: 2 * x, vjp=lambda op, g: g.astype("float64") * 2.0)
 
 
-def test_what_ends_gradients(graph):
+def test_ops_that_end_gradients(graph):
     x = cytape.constant(3.0)
     assert of(np.floor(x), [x], [True]) == [None]
 

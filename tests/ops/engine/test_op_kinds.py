@@ -166,7 +166,7 @@ def test_a_declaration_enters_the_table_under_its_name(name, declare):
     assert OPS[name] is again is not op
 
 
-def test_what_was_recorded_keeps_the_declaration_it_was_recorded_with(name):
+def test_recorded_calls_keep_their_declaration(name):
     def declared(factor):
         return general(name, lambda x: factor * x, vjp=lambda op, g: factor * g)
 

@@ -39,14 +39,14 @@ def test_a_gradient_that_is_passed_on_takes_no_node():
     np.testing.assert_array_equal([dx, dy], [[1.0, 10.0]] * 2)
 
 
-def test_what_was_broadcast_is_summed_by_a_node_more():
+def test_broadcast_operands_are_summed_by_another_node():
     (dx, dy), nodes = gradients_in_a_graph(lambda x, y: x * y, 3.0, np.array([5.0, 2.0]))
     assert (dx, dy.tolist()) == (25.0, [3.0, 30.0])
     assert nodes == ["Multiply", "Multiply", "SumTo"]
 
 
 @each("dtype", ["float16", "complex128"])
-def test_what_programs_do_not_compute_has_its_gradients_all_the_same(dtype):
+def test_gradients_beyond_programs_are_computed_by_ops(dtype):
     x = np.array([0.5, 2.0], dtype)
     (dx,), _ = gradients_in_a_graph(cnp.sin, x, seed=np.ones(2, dtype))
     np.testing.assert_allclose(dx, np.conj(np.cos(x)), 1e-3 if dtype == "float16" else 1e-12)

@@ -77,7 +77,7 @@ def test_both_modes_to_second_order(dtype, layout):
 
 
 @each("shape", [(2, 3), (40, 30)])
-def test_what_is_out_of_line_is_followed_under_its_own_id(shape):
+def test_tensors_of_other_layouts_are_followed_under_their_own_id(shape):
     """An operand that is copied before the move stays the tensor that was passed."""
     x = cytape.constant(np.asfortranarray(np.arange(float(np.prod(shape))).reshape(shape)))
     with cytape.GradientTape() as outer, cytape.ForwardAccumulator(x, x) as accumulator:
@@ -120,7 +120,7 @@ def test_many_results_some_of_them_zero():
 
 
 @each("dtype", ["float16", "float32", "complex128"])
-def test_what_is_written_twice_is_summed(dtype):
+def test_gradients_of_repeated_elements_are_summed(dtype):
     x = np.full((3000, 2), 1.0, dtype)
     if dtype != "float16":  # whose sums NumPy rounds at every step
         np.testing.assert_array_equal(sum_op(cytape.constant(x)).numpy(), [3000, 3000])
@@ -269,7 +269,7 @@ def test_a_join_of_nothing_and_an_array_does_not_show_the_array(n):
 
 
 @pytest.mark.filterwarnings("ignore:an op named")
-def test_what_is_declared_again_keeps_its_moves():
+def test_replaced_ops_keep_their_moves():
     def part(start):
         return structural("DeclaredTwo", lambda x: x[start : start + 2], None,
                           shape_rule=lambda x: Spec.of((2,), x.dtype))

@@ -160,7 +160,7 @@ def test_memory_layout_does_not_matter(shape):
         np.testing.assert_array_equal(found[1].numpy(), by_y)
 
 
-def test_what_is_not_taken_gets_nothing_not_even_nan():
+def test_unselected_elements_get_zero_instead_of_nan():
     x, c = cytape.constant([0.0, -1.0, np.nan, np.inf]), np.array([False, False, True, False])
     seed = np.array([np.nan, np.inf, 2.0, -np.inf])
     by_x, by_y = gradients(lambda x, y: cnp.where(c, x, y), x, x + 1, output_gradients=seed)

@@ -29,7 +29,7 @@ def test_each_element_is_one_rounded_product(rows, columns, left, right, dtype):
 
 @each("dtype", ["float64", "float32"])
 @each("rows, columns", SIZES)
-def test_what_is_added_is_rounded_before(rows, columns, dtype):
+def test_addends_are_rounded_before_the_sum(rows, columns, dtype):
     """So that it does not matter whether a product finds a gradient to be added to."""
     x, w = draw(rows * columns, dtype, 0).reshape(rows, columns), draw(columns, dtype, 1)
     g = draw(rows, dtype, 2)

@@ -46,7 +46,7 @@ def test_of_one_number_one_is_shown(mode):
     (np.ones(4), np.array([0]), 1, "raise"), (np.ones(4), np.array([0]), 0, "bogus"),
     (np.ones(4), np.array([0, 0, 1])[::2], 0, "raise"),
 ])
-def test_what_is_left_to_numpy(x, places, axis, mode):
+def test_arguments_left_to_numpy(x, places, axis, mode):
     assert taken(x, places, axis, mode) is None
 
 

@@ -14,7 +14,7 @@ from tests.cases import each
     (lambda t, s: [(t, s.T), (t[1:], s.T[1:])], False, True),
     (lambda t, s: [(np.broadcast_to(t[0], (2, 2)), s[:, :2])], False, True),
     (lambda t, s: [], False, False), (lambda t, s: [(t[:0], s.T[:0])], False, False)])
-def test_what_is_covered(pieces, are_views, sums):
+def test_covered_elements(pieces, are_views, sums):
     target, source = outline(Spec.of((3, 2), float)), outline(Spec.of((2, 3), float))
     moves = Moves([target], [source], pieces(target, source))
     assert (moves.are_views, moves.sums) == (are_views, sums)

@@ -305,7 +305,7 @@ UNTRACEABLE = {
 
 
 @each("partial", UNTRACEABLE.values(), ids=UNTRACEABLE)
-def test_what_kernels_cannot_do_is_no_program(partial):
+def test_partials_beyond_kernels_are_no_program(partial):
     assert trace(partial, 1) is None
 
 

@@ -34,7 +34,7 @@ def test_booleans_become_numbers_where_numbers_are_due(tracer):
 @pytest.mark.parametrize("misuse", [
     lambda x: x.shape, lambda x: 1 if x else 0, lambda x: x * 1j, lambda x: np.sum(x),
     lambda x: np.where(x, x, x), lambda x: np.add(x, x, out=x)])
-def test_what_is_no_step(tracer, misuse):
+def test_operations_that_are_no_step(tracer, misuse):
     with pytest.raises(NotAProgram):
         misuse(tracer.new_symbol())
 

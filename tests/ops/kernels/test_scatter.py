@@ -69,7 +69,7 @@ def test_one_number_in_another_byte_order():
     ((4,), slice(1, 3)), ((4, 4), (slice(1, 3), np.array([0]))),
     ((4, 4, 4), (np.array([0]), ALL, np.array([1]))), ((4,), (np.array([0]), ALL)),
     ((4,), np.array([True, False, True, False])), ((4,), np.array([1], np.uint64))])
-def test_what_is_left_to_numpy(shape, index):
+def test_arguments_left_to_numpy(shape, index):
     assert added(shape, index, np.zeros(1)) is None
 
 

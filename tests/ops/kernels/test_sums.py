@@ -42,7 +42,7 @@ LAYOUTS = {
     for short in [tuple(k if keep else 1 for k, keep in zip(shape[len(shape) - n:], kept,
                                         strict=True))]
 ])
-def test_what_was_broadcast_is_summed(shape, short, dtype):
+def test_gradients_of_broadcast_operands_are_summed(shape, short, dtype):
     seed = whole_numbers(shape, dtype)
     lead = len(shape) - len(short)
     axes = (*range(lead), *(lead + i for i, n in enumerate(short) if n == 1))
@@ -84,7 +84,7 @@ def test_a_sum_over_many_elements_is_accurate(short):
     np.testing.assert_allclose(gradient, np.full(short, 1e5 / gradient.size), rtol)
 
 
-def test_what_is_summed_meets_what_is_there():
+def test_sums_are_added_to_the_gradient_that_arrived():
     """A bias that is used by several ops, in every order of them."""
     functions = [
         lambda b: whole_numbers((20, 30)) + b, lambda b: b * whole_numbers((20, 30), seed=1),

@@ -131,7 +131,7 @@ def test_floating_point_trouble_is_reported_as_numpy_is_set_up_to(trouble, dtype
     lambda one: np.exp(-one * 1e6), lambda one: np.square(one * 1e-30) ** 9,
 ], ids=["exp", "product"])
 @each(dtype=["float64", "float32"], how=["ignore", "warn", "raise"])
-def test_underflow_is_reported_if_somebody_wants_to_know(function, dtype, how):
+def test_underflow_is_reported_if_errstate_requests_it(function, dtype, how):
     ones = np.ones(5, dtype)
     expected = complaints(function, ones, under=how)
     assert complaints(function, cytape.constant(ones), under=how) == expected

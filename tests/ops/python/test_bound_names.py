@@ -56,7 +56,7 @@ def test_functions_may_find_themselves():
     assert (bindings.function()(3), factorial(3)) == (6.0, 12.0)
 
 
-def test_what_a_function_assigns_outside_is_left_to_it():
+def test_assignments_to_outer_names_are_left_to_the_function():
     k, count = 1.0, 0
 
     def f():

@@ -10,7 +10,7 @@ from tests.cases import each
     (None, ("nothing",), ()), ("dots", ("dots",), ()), ("a", ("a",), ()),
     (["a", "Exp"], ("a", "Exp"), ()), (("a", "-b"), ("a",), ("b",)), ({"b", "a"}, ("a", "b"), ()),
     ("-a", ("everything",), ("a",)), (["-a", "-dots"], ("everything",), ("a", "dots"))])
-def test_what_is_said(policy, kept, but):
+def test_names_of_policies(policy, kept, but):
     found = Policy(policy)
     assert (found.kept, found.but) == (kept, but)
 
@@ -25,7 +25,7 @@ def test_nothing():
     ("", ValueError, "has no entries"), (["a", "-"], ValueError, "has no entries"),
     (["nothing", "a"], ValueError, "nothing and something"),
     ("-nothing", ValueError, "nothing and something")])
-def test_what_is_no_policy_is_refused_before_anything_is_called(policy, error, said):
+def test_an_invalid_policy_is_refused_before_any_call(policy, error, said):
     with pytest.raises(error, match=said):
         cytape.checkpoint(np.sin, policy=policy)
     with pytest.raises(error, match=said):
@@ -59,7 +59,7 @@ def test_budgets(budget):
 @each("budget, error", [
     (True, TypeError), (np.True_, TypeError), ("1", TypeError), (0, ValueError), (-1, ValueError),
     (0.0, ValueError), (1.5, ValueError), (np.nan, ValueError)])
-def test_what_is_no_budget(budget, error):
+def test_invalid_budgets(budget, error):
     with pytest.raises(error, match="memory_budget must be"):
         check_budget(budget)
 

@@ -76,7 +76,7 @@ def test_slots_and_attributes_of_containers_are_looked_at():
     assert id(slots.rng) in Reachable(len, (kept,)).generators
 
 
-def test_what_is_in_a_class_counts_if_its_name_is_used():
+def test_members_of_a_class_count_if_their_names_are_used():
     assert id(rng) not in Reachable(lambda x: x, (Drawing(),)).generators
 
 

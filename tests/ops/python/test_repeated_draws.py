@@ -120,7 +120,7 @@ def test_saved_streams_that_are_found_later_begin_anew():
     assert float(draw()) == second
 
 
-def test_a_trace_that_nobody_sees_draws_from_numpys_generator():
+def test_an_unrecorded_trace_draws_from_numpys_generator():
     draw = cytape.function(lambda: cnp.random.normal()).get_concrete_function()
     streams = Streams(np.sum)  # which does not name it
     assert np.random.mtrand._rand not in streams.generators

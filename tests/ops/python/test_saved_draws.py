@@ -111,7 +111,7 @@ def its_rule(primals, tangents):
     return None, tangents[0]
 
 
-def test_what_a_trace_keeps_is_still_warned_of():
+def test_draws_kept_by_a_trace_are_still_warned_of():
     frozen = cytape.custom_jvp(lambda x: x + rng.normal())
     frozen.defjvp(lambda p, t: (None, t[0]))
     with pytest.warns(UserWarning, match="drew random numbers from a Generator"):

@@ -118,7 +118,7 @@ def test_location_and_scale_are_differentiable(draw, place):
         lambda a, b: cnp.sum(f(a, b)), a, b, unconnected_gradients="zero"))
 
 
-def test_what_is_reordered_or_chosen_is_differentiable():
+def test_permuted_and_chosen_elements_are_differentiable():
     x = np.array([1.0, 2.0, 3.0])
     check_grads(lambda x: random.permutation(x * x, seed=2), [x], order=2)
     check_grads(lambda x: random.choice(x * x, size=5, seed=2), [x], order=2)

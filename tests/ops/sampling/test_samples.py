@@ -136,7 +136,7 @@ def test_gradients_follow_what_is_shuffled(place):
         cytape.grad(lambda x: cnp.sum(cytape.grad(place(f))(x)))(x), 6 * x * back)
 
 
-def test_what_cannot_be_shuffled_or_drawn():
+def test_arguments_that_cannot_be_shuffled_or_drawn():
     with pytest.raises(TypeError, match="len"):
         cnp.random.shuffle(cytape.constant(1.0))
     for x in ([1, 2], np.ones(2)):

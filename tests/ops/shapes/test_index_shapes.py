@@ -30,7 +30,7 @@ def test_as_numpy_indexes(index):
 
 
 @each("index", INDICES, ids=str)
-def test_what_is_not_known_of_the_input_is_not_known_of_the_result(index):
+def test_unknown_extents_of_the_input_are_unknown_in_the_result(index):
     for hidden in range(X.ndim):
         shape = tuple(None if i == hidden else n for i, n in enumerate(X.shape))
         found = indexed_shape(shape, index)
@@ -53,7 +53,7 @@ def test_of_an_array_its_spec_is_enough(index):
     (0,) * 5, 4, -5, (slice(None), 3), np.array([True, False]), (ROWS, np.array([0, 1])),
     np.array([4]),
 ], ids=str)
-def test_what_numpy_refuses(index):
+def test_indices_that_numpy_refuses(index):
     with pytest.raises((IndexError, ValueError)):
         X[index]
     with pytest.raises((IndexError, ValueError)):

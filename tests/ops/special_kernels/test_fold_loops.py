@@ -32,7 +32,7 @@ def test_nothing_is_accumulated():
     (np.divide, [1.0, 0.0, 2.0]), (np.multiply, [1e300, 1e300, 2.0]),
     (np.greater, [1.0, 2.0]), (np.add, np.array([1.0, 2.0], ">f8"))],
     ids=["division by zero", "overflow", "other dtype", "byte order"])
-def test_what_numpy_has_to_do(ufunc, x):
+def test_folds_left_to_numpy(ufunc, x):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fold_slices(ufunc, np.asarray(x), np.array([0])) is None

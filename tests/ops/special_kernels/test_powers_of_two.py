@@ -28,5 +28,5 @@ def test_special_numbers():
 @each("x, exponents", [
     (np.ones(3, "f2"), np.ones(3, np.intc)), (np.ones(3, np.longdouble), np.ones(3, np.intc)),
     (np.ones(3), np.ones(3, np.int64)), (np.ones(3), np.ones(2, np.intc))])
-def test_what_is_left_to_numpy(x, exponents):
+def test_arguments_left_to_numpy(x, exponents):
     assert over_powers_of_two(x, exponents) is None

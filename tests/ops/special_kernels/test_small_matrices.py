@@ -118,7 +118,7 @@ def test_a_singular_matrix_of_a_stack_leaves_all_to_others():
     assert cofactors(stack, np.linalg.det(stack)) is None
 
 
-def test_what_is_close_to_singular_has_no_cofactors_here():
+def test_nearly_singular_matrices_have_no_cofactors_here():
     a = np.arange(9.0).reshape(3, 3)
     assert cofactors(a, np.linalg.det(a) * 1.01) is None
     assert cofactors(np.eye(3), np.nan * np.ones(())) is None

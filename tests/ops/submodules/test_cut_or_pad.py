@@ -8,7 +8,7 @@ from tests.cases import each
 
 
 @each("n", [0, 1, 3, 5])
-def test_what_is_left_is_where_it_was(n):
+def test_kept_elements_stay_in_place(n):
     x = np.arange(6.0).reshape(2, 3)
     found = cut_or_pad_op(x, axis=1, n=n)
     assert found.shape == (2, n)

@@ -24,7 +24,7 @@ def test_the_adjoint_of_a_real_matrix_is_no_copy():
     assert np.shares_memory(matrix_parts.adjoint(A), A)
 
 
-def test_what_is_negligible_is_so_beside_the_largest():
+def test_negligible_values_are_relative_to_the_largest():
     for dtype in ("float32", "float64"):
         w, eps = np.array([[3.0, 1.0], [0.0, 0.0]], dtype), np.finfo(dtype).eps
         small = np.array([[10 * eps, 100 * eps], [0.0, eps]], dtype)

@@ -48,7 +48,7 @@ def sums_over_eigenspaces(a):
     return first @ np.swapaxes(first, 0, 1), np.sum(w[:2]), w[2]
 
 
-def test_what_no_basis_of_an_eigenspace_decides_has_its_first_derivative():
+def test_values_independent_of_the_basis_of_an_eigenspace_have_a_derivative():
     turned, _ = np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 2 + np.eye(3))
     for x in (EQUAL, turned @ EQUAL @ turned.T):
         check_grads(lambda a: sums_over_eigenspaces((a + np.swapaxes(a, 0, 1)) / 2), [x], order=1)

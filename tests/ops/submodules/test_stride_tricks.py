@@ -31,7 +31,7 @@ def test_extents_that_only_a_run_knows():
 
 
 @each("arguments", [(7,), ((2, 2),), (2, 1), (-1,)])
-def test_what_does_not_fit_is_numpys_error(arguments):
+def test_windows_that_do_not_fit_raise_the_error_of_numpy(arguments):
     with pytest.raises(ValueError) as expected:
         sliding_window_view(X[0], *arguments)
     with pytest.raises(type(expected.value), match=".") as found:

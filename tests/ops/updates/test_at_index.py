@@ -20,7 +20,7 @@ UFUNCS = {
 
 
 @each("value", [np.uint8(3), True, 3, np.array([1, 2], np.uint16), [True, False]], ids=str)
-def test_what_is_subtracted_may_be_unsigned(value):
+def test_subtrahends_may_be_unsigned(value):
     expected = np.array([10.0, 20.0])
     expected -= np.asarray(value, float)
     np.testing.assert_array_equal(

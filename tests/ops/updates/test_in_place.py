@@ -133,7 +133,7 @@ def test_a_failed_assignment_changes_nothing():
     np.testing.assert_array_equal(x.numpy(), SMALL)
 
 
-def test_what_was_computed_of_a_tensor_stays():
+def test_earlier_results_of_a_tensor_stay():
     x = cytape.constant(np.zeros((100, 100)))
     row, rows, turned, array, copy = x[0] * 1.0, x[:50] * 1.0, x.T.copy(), x.numpy(), x.copy()
     x[...] = 1.0
@@ -185,7 +185,7 @@ def test_parts_are_changed_by_the_tensor():
 @each("lost", [
     lambda x: operator.setitem(x * 2, 0, 5.0), lambda x: operator.setitem((x * 2)[0], 0, 5.0),
     lambda x: operator.setitem(cytape.Variable(x)[0], 0, 5.0)])
-def test_what_nobody_names_cannot_be_assigned_to(lost):
+def test_unnamed_tensors_cannot_be_assigned_to(lost):
     with pytest.raises(ValueError, match="lost.*x\\[i, j\\]"):
         lost(cytape.constant(X))
 
@@ -211,7 +211,7 @@ def test_results_that_a_tape_watches_cannot_be_changed_in_place():
         tape.gradient(y, u)
 
 
-def test_what_a_tape_watches_cannot_be_changed_in_place():
+def test_watched_tensors_cannot_be_changed_in_place():
     x = cytape.constant(SMALL)
     with watching(x) as tape:
         with pytest.raises(TapeStateError, match="watches.*x = x \\+ 1"):
@@ -368,7 +368,7 @@ def test_a_graph_keeps_constants_as_they_were():
         np.testing.assert_array_equal(session.run(constant), SMALL)
 
 
-def test_what_a_trace_makes_itself_can_be_changed():
+def test_tensors_made_in_a_trace_can_be_changed():
     @cytape.function
     def f(x):
         y = cytape.constant(SMALL)

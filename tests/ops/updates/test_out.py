@@ -200,7 +200,7 @@ def test_functions_of_cytape_write_to_tensors_as_numpys_do():
                     ours(a, array)
 
 
-def test_what_functions_of_cytape_write_to_tensors_has_gradients():
+def test_writes_of_functions_of_cytape_have_gradients():
     for name, function in functions_of(cnp):
         def total(a, write, function=function):
             y = function(a, None)
@@ -393,7 +393,7 @@ def test_masks_that_depend_on_values():
             np.testing.assert_array_equal(cytape.hessian(g)(x), np.diag([0.0, 0.0, -3 / 32]))
 
 
-def test_what_stands_before_out_by_position_is_no_output():
+def test_positional_arguments_before_out_are_not_outputs():
     x, out = cytape.constant([1.0, 2.0]), cytape.constant(np.zeros(4))
     np.testing.assert_array_equal(np.concatenate([x, x], 0), [1.0, 2.0, 1.0, 2.0])
     np.concatenate([x, x], 0, out)

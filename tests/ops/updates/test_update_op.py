@@ -173,7 +173,7 @@ def test_each_value_has_an_id_and_what_was_recorded_of_it_before_goes_by_the_old
     assert float(tape.gradient(after, x)) == 36.0
 
 
-def test_a_value_that_somebody_has_is_left_alone():
+def test_a_value_with_other_owners_is_not_changed():
     x = cytape.constant(np.ones(3))
     with watching(x) as tape:
         found = cnp.zeros((50, 3))
@@ -218,7 +218,7 @@ def test_the_time_is_in_proportion_to_the_rows(differentiate):
     assert seconds(16_000) < 24 * seconds(2000)
 
 
-def test_what_is_not_differentiated_is_not_recorded():
+def test_integer_updates_are_not_recorded():
     recorder = Recorder()
     with recorder:
         found = cnp.zeros(3)

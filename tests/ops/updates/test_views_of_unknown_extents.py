@@ -151,7 +151,7 @@ def undecided(x):
     lambda x: np.positive(np.copy(undecided(x)), out=cnp.zeros((2, 4))) * 2.0,
     lambda x: cnp.ascontiguousarray(undecided(x)) * 2.0,
 ])
-def test_what_depends_on_extents_is_read_and_handed_on(read):
+def test_values_that_depend_on_extents_are_read_and_passed_on(read):
     f = TRACES["no extent"](read)
     np.testing.assert_array_equal(f(X), 2.0 * undecided(X))
     np.testing.assert_array_equal(

@@ -61,7 +61,7 @@ def test_views_see_what_is_written(view, write):
 
 @each("traced", [lambda f: f, cytape.function], ids=["eager", "function"])
 @each("view", [*VIEWS.values(), *COPIES.values()], ids=[*VIEWS, *COPIES])
-def test_what_is_written_to_a_view_is_written_to_its_base(view, traced):
+def test_writes_to_a_view_are_writes_to_its_base(view, traced):
     def f(x):
         shown = view(x)
         if np.ndim(shown):
@@ -276,7 +276,7 @@ def test_functions_get_arrays_of_their_own():
     np.testing.assert_array_equal(row, X[0])
 
 
-def test_what_views_were_made_by_may_change():
+def test_operands_that_made_views_may_change():
     def f(x):
         axes, shape, at = [1, 0], [2, 8], np.array([1, 3])
         which = x[0, 0, ...].astype(int)
@@ -468,7 +468,7 @@ def test_views_of_views_without_end():
         shown[0] = 1.0
 
 
-def test_what_cannot_be_told_is_refused():
+def test_ambiguous_writes_are_refused():
     v = cytape.Variable(X)
     row = v[0]
     with pytest.raises(ValueError, match="read-only"):

@@ -257,7 +257,7 @@ def test_results_and_elements_are_recorded_as_well(convert):
 
 @each("convert", IMPLICIT.values(), ids=IMPLICIT)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_nobody_follows_converts_freely(convert, kind, tmp_path, monkeypatch):
+def test_untracked_tensors_convert_freely(convert, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     s, v = kind()
 
@@ -282,7 +282,7 @@ def test_what_nobody_follows_converts_freely(convert, kind, tmp_path, monkeypatc
 
 @each("convert", REFUSED.values(), ids=REFUSED)
 @each("followed", FOLLOWERS)
-def test_what_python_and_numpy_refuse_in_their_own_words(convert, followed):
+def test_conversions_that_python_and_numpy_refuse_themselves(convert, followed):
     s, v = constants()
     with followed(s, v), pytest.raises((TypeError, ValueError, struct.error)):
         convert(s, v)
@@ -293,7 +293,7 @@ def test_what_python_and_numpy_refuse_in_their_own_words(convert, followed):
             *CONTROL.values()],
     ids=[*EXPLICIT, *TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])
 @each(followed=FOLLOWERS, kind=KINDS)
-def test_what_is_explicit_and_what_takes_no_value_works(use, followed, kind):
+def test_explicit_conversions_and_questions_without_values_work(use, followed, kind):
     s, v = kind()
     expected = repr(use(s, v))
     with followed(s, v):

@@ -18,7 +18,7 @@ from cytape.tensor.recording.state import (
 from tests.threads import in_thread
 
 
-def test_whether_anybody_records(x):
+def test_anybody_records(x):
     assert not anybody_records()
     for entered in Recorder(), TangentRecorder(tensor_vspace):
         entered.push()

@@ -70,7 +70,7 @@ def test_a_thread_that_ends_inside_a_recording_leaves_nothing(x):
     assert live_tensors() == before
 
 
-def test_what_an_accumulator_computes_is_for_those_outside(x):
+def test_ops_of_an_accumulator_are_seen_by_outer_recorders(x):
     """A tape outside records the tangent's ops while it is not suspended, one inside never does."""
     for outside, suspend, n_ops in [(True, False, 3), (True, True, 0), (False, False, 1)]:
         tape, accumulator = Recorder(), following(x)

@@ -63,7 +63,7 @@ def test_memory_of_about_the_size_will_do():
 
 
 @pytest.mark.parametrize("size", [SMALLEST, 100_000])
-def test_what_an_array_shows_is_not_taken_from_it(size):
+def test_memory_shown_by_an_array_is_not_reused(size):
     array = filled(size, 7.0).numpy()
     part = filled(size, 8.0)[size // 2:]
     for _ in range(2):

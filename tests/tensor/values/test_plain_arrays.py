@@ -165,7 +165,7 @@ def test_functions_of_masked_arrays_name_themselves():
         np.ma.log(cytape.constant(ONES))
 
 
-def test_what_they_advise_works():
+def test_their_advice_works():
     x, a = cytape.constant(ONES), masked()
     assert np.where(a.mask, 0.0, x * a.data).numpy().tolist() == [[0.0, 2.0], [3.0, 4.0]]
     assert (x * a.filled(0.0)).numpy().tolist() == [[0.0, 2.0], [3.0, 4.0]]
@@ -184,7 +184,7 @@ def test_a_file_s_array_is_an_array(tmp_path):
     assert cytape.grad(lambda x: np.sum(x * a))(a).tolist() == [1.0, 2.0]
 
 
-def test_what_refuses_masked_arrays_is_not_listed():
+def test_functions_that_refuse_masked_arrays_are_not_listed():
     assert "_data" not in dir(cytape.constant(ONES))
 
 

@@ -42,7 +42,7 @@ def test_a_death_reaches_all_tapes_in_whatever_order_they_come_and_go(seed):
         recorder.pop()
 
 
-def test_what_a_release_runs_may_make_and_drop_tapes():
+def test_callbacks_of_a_release_may_make_and_drop_tapes():
     """The trace holds a function whose deleter records, and drops a recorder."""
     x = cytape.constant(3.0)
     others = [recording(x) for _ in range(3)]
@@ -139,7 +139,7 @@ def test_a_saved_value_that_gets_a_handle_again_keeps_its_trace(x):
     np.testing.assert_allclose(tape.gradient(kept[0], x).numpy(), np.cos(np.ones(3)))
 
 
-def test_what_a_dying_tensor_held_may_be_another_tape(x):
+def test_a_dying_tensor_may_hold_another_tape(x):
     """Releasing an op ends a tape, which changes the list of tapes that is being walked."""
     outer, later = Recorder(), Recorder()
     for recorder in (outer, later):
@@ -190,7 +190,7 @@ def test_every_accumulator_hears_of_a_death(x):
         accumulator.pop()
 
 
-def test_what_a_dying_tangent_held_may_be_other_accumulators(x):
+def test_a_dying_tangent_may_hold_other_accumulators(x):
     """Dropping a tangent ends accumulators, which changes the list that is being walked."""
 
     class Holder:

@@ -79,7 +79,7 @@ def test_copies_are_the_same_object(again):
     assert again(spec) is spec
 
 
-def test_a_spec_stays_shared_while_somebody_has_it_however_many_others_come():
+def test_a_spec_stays_shared_while_it_has_owners():
     spec = Spec.of((1, 2, 3), "float32")
     tensor = cytape.constant(np.ones((3, 2, 1)))
     for extent in range(20_000):
