@@ -1,8 +1,6 @@
 """Tests that hold for every op: see op_specs.py for what is tested and how an op is added."""
 
 import importlib
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -491,18 +489,3 @@ def test_step_functions_are_not_connected(spec, case, dtype):
             lambda *xs: spec.fn(*xs, **case.kwargs), tensors, tangents,
             by_transposition=by_transposition)
         assert found == (None,) * len(outputs)
-
-
-def test_every_op_has_a_record():
-    # In a process of its own: other tests declare ops too.
-    script = (
-        "import cytape; from cytape.ops.engine.op_kinds import find\n"
-        "find(''), find('Scipy'), find('ScipyLinalg')  # all of them\n"
-        "print(*[name for name, op in cytape.ops.OPS.items() if not op.stateful])"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    # Parts of graphs only: tests/ops/python/test_python_ops.py, adjoints/test_tangent_batches.py.
-    of_graphs = {
-        "BatchOutline", "Constant", "GivenResults", "MissingDerivative",
-        "NoDerivative", "UnitDirections", "WithoutDerivative"}
-    assert set(run.stdout.split()) - {spec.op for spec in SPECS} == of_graphs

@@ -1,12 +1,16 @@
 """Sums of many tensors, and several identities in one op."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import cytape
 from cytape.ops.adjoints.identity_groups import add_n, add_n_op, identity_n, may_agree, tuple_op
-from tests.cases import each
-from tests.ways import taped, watching
+from cytape.tensor.tensor import live_tensors
+from tests import ways
+from tests.cases import each, sampled
+from tests.ways import run_in_graph, tangent, taped, watching
 
 
 def test_add_n_adds():
@@ -117,3 +121,29 @@ def test_an_identity_is_written_to_as_a_copy(inside, written):
     found = inside(f)(cytape.constant([1.0, 2.0]))
     np.testing.assert_array_equal(found[written], [9.0, 2.0])
     np.testing.assert_array_equal(found[1 - written], [1.0, 2.0])
+
+
+WAYS_OF_SUMS = {
+    "tape": ways.gradient,
+    "recorded tape": partial(ways.gradient, recorded=True),
+    "function": lambda f, x: cytape.function(lambda x: ways.gradient(f, x))(x),
+    "beside an accumulator": lambda f, x: tangent(lambda x: ways.gradient(f, x) * x, x),
+    "graph": lambda f, x: run_in_graph(lambda x: cytape.gradients(f(x), x)[0], x),
+}
+
+
+@sampled(2, way=WAYS_OF_SUMS, shape=[(), (2,), (5000,)], in_the_middle=[False, True])
+def test_many_terms_of_half_precision_are_rounded_once(way, shape, in_the_middle):
+    factors = np.random.default_rng(0).uniform(0.0, 1.0, 1000).astype("float16")
+    x = cytape.constant(np.ones(shape, "float16"))
+    before = live_tensors()
+
+    def f(x):
+        used = x * np.float16(2.0) if in_the_middle else x
+        return [used * factor for factor in factors]
+
+    gradient = WAYS_OF_SUMS[way](f, x)
+    expected = np.float16(factors.astype(float).sum()) * np.float16(1 + in_the_middle)
+    np.testing.assert_array_equal(gradient, np.full(shape, expected), strict=True)
+    del gradient
+    assert live_tensors() == before or way in ("function", "graph")

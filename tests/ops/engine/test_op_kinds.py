@@ -18,6 +18,7 @@ from cytape.ops.kernels.partial_tracer import partials_of
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.forward_mode import followed, tangent_of
+from tests.ops.test_op_table import SPECS
 from tests.ways import gradients, taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -354,3 +355,18 @@ def test_an_op_without_a_gradient_says_where_it_was_recorded(name):
     line = sys._getframe().f_lineno + 2
     with pytest.raises(NotDifferentiableError, match=f"{words}{line}: register one"):
         cytape.grad(cytape.function(f))(2.0)
+
+
+def test_every_op_has_a_record():
+    # In a process of its own: other tests declare ops too.
+    script = (
+        "import cytape; from cytape.ops.engine.op_kinds import find\n"
+        "find(''), find('Scipy'), find('ScipyLinalg')  # all of them\n"
+        "print(*[name for name, op in cytape.ops.OPS.items() if not op.stateful])"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    # Parts of graphs only: tests/ops/python/test_python_ops.py, adjoints/test_tangent_batches.py.
+    of_graphs = {
+        "BatchOutline", "Constant", "GivenResults", "MissingDerivative",
+        "NoDerivative", "UnitDirections", "WithoutDerivative"}
+    assert set(run.stdout.split()) - {spec.op for spec in SPECS} == of_graphs
