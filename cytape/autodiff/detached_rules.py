@@ -6,7 +6,9 @@ they depend on tensors. `call_rule` makes such results raise for each unknown de
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,11 @@ from cytape.tensor.recording.state import (
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import followed_as
 
-__all__ = ["Trail", "call_rule"]
+__all__ = ["Trail", "call_rule", "require_an_end"]
+
+MOST_NESTED = 22  # derivatives of equal calls, each within another: a rule uses its own derivative
+FRAMES = 5 * MOST_NESTED  # of Python, which so many derivatives have at least
+_callers: set[CodeType] = set()  # of `require_an_end`
 
 
 class Trail:
@@ -86,6 +92,37 @@ def call_rule(
         else IndexedSlices(refusing(result.values), result.indices, result.dense_shape)
         if isinstance(result, IndexedSlices)
         else refusing(result) for result in results]
+
+
+def require_an_end(what: str, described: Callable[[], Any]) -> None:
+    """Raise if the derivative of a call needs the derivative of an equal call, and so on.
+
+    Functions that compute such derivatives call it first.
+
+    Parameters
+    ----------
+    what : str
+        Name of the rule in the message.
+    described : callable
+        Returns a description of the call, which equals that of equal calls. The caller has it under
+        this name.
+    """
+    try:
+        sys._getframe(FRAMES)
+    except ValueError:  # the stack is not as deep
+        return
+    frame: FrameType | None = sys._getframe(1)
+    _callers.add(sys._getframe(1).f_code)
+    description, equal = described(), 0
+    while frame is not None:
+        if frame.f_code in _callers:
+            equal += frame.f_locals["described"]() == description
+        frame = frame.f_back
+    if equal > MOST_NESTED:
+        raise RecursionError(
+            f"{what} needs its own derivative, because it differentiates its function or applies "
+            "it to a tangent: compute by other functions, such as a second function with the same "
+            "body and no rule")
 
 
 def _detached(what: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from cytape.autodiff.custom.bound_rule import bound
 from cytape.autodiff.custom.eager_derivatives import EagerCall
-from cytape.autodiff.detached_rules import Trail, call_rule
+from cytape.autodiff.detached_rules import Trail, call_rule, require_an_end
 from cytape.autodiff.wrapped_calls import (
     Arguments,
     Call,
@@ -216,7 +216,12 @@ class _CustomGradient:
         inputs = list(filter(is_tensor, leaves)) + variables
         primals = Trail(list(map(value_of, inputs))).tensors if graph is None else lambda: inputs
 
+        def described() -> tuple:
+            shown = nest.map_structure(lambda leaf: leaf.spec if is_tensor(leaf) else leaf, args)
+            return f, repr((shown, kwargs))
+
         def backward(*output_gradients: Tensor) -> list:
+            require_an_end(f"the grad_fn of {name}", described)
             seeds = owned(output_gradients)
             return call_rule(
                 f"the grad_fn of {name}", lambda: gradients(seeds), seeds, primals, of_arrays)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from cytape.autodiff.custom.bound_rule import bound
 from cytape.autodiff.custom.eager_derivatives import EagerCall
-from cytape.autodiff.detached_rules import call_rule
+from cytape.autodiff.detached_rules import call_rule, require_an_end
 from cytape.autodiff.wrapped_calls import (
     Arguments,
     Call,
@@ -51,9 +50,6 @@ from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["custom_jvp"]
-
-MOST_NESTED = 30  # derivatives of equal calls, each within another: a rule uses its own derivative
-FRAMES = 5 * MOST_NESTED  # of Python, which so many derivatives have at least
 
 
 def custom_jvp(f: Callable) -> _CustomJvp:
@@ -237,7 +233,8 @@ class _JvpCall(PythonCall):
 
     def tangents(self, values: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> list:
         """Call the rule; return a tangent or None per output."""
-        self._require_an_end(values)
+        described = functools.partial(self._described, values)
+        require_an_end(f"the JVP rule of {self.name}", described)
         return call_rule(
             f"the JVP rule of {self.name}", lambda: self._tangents(values, tangents), (),
             lambda: values)
@@ -266,32 +263,14 @@ class _JvpCall(PythonCall):
 
     def gradients(self, values: Sequence[Tensor], output_gradients: Sequence[Any]) -> list:
         """Transpose the rule; return a gradient or None per tensor among the arguments."""
-        self._require_an_end(values)
+        described = functools.partial(self._described, values)
+        require_an_end(f"the JVP rule of {self.name}", described)
         return linear_transpose(
             lambda probes: self.tangents(values, probes), [x.spec for x in values],
             output_gradients,
             f"the JVP rule of {self.name} cannot be transposed for reverse mode: a tangent that it "
             "returned was not computed from the given ones by functions that cytape knows. Write "
             "it with cytape.numpy; where a tangent is zero, it may return None")
-
-    def _require_an_end(self, values: Sequence[Tensor]) -> None:
-        """Raise if the derivative of a call needs the derivative of an equal call, and so on."""
-        try:
-            sys._getframe(FRAMES)
-        except ValueError:  # the stack is not as deep
-            return
-        frame: types.FrameType | None = sys._getframe(1)
-        described, equal = self._described(values), 0
-        while frame is not None:
-            if frame.f_code in _CODES:
-                outer = frame.f_locals
-                equal += outer["self"]._described(outer["values"]) == described
-            frame = frame.f_back
-        if equal > MOST_NESTED:
-            raise RecursionError(
-                f"the JVP rule of {self.name} needs its own derivative, because it applies "
-                f"{self.name} to a tangent or differentiates it: compute the tangent by other "
-                "functions, such as a second function with the same body and no rule")
 
     def _described(self, values: Sequence[Tensor]) -> tuple:
         arguments = self._arguments.packed([x.spec for x in values])
@@ -325,9 +304,6 @@ class _JvpCall(PythonCall):
             self.name,
             lambda *tensors: self._function(*self._arguments.packed(tensors), **self._kwargs),
             op.output_specs)
-
-
-_CODES = (_JvpCall.tangents.__code__, _JvpCall.gradients.__code__)
 
 
 def _bound(f: Callable, rule: Callable) -> Callable:

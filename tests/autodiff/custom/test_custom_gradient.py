@@ -342,6 +342,32 @@ def test_a_dropped_result_frees_what_its_gradient_would_need():
         assert tape.gradient(x, x) is not None
 
 
+@each("within", [lambda f: f, cytape.function], ids=["eager", "traced"])
+@each("derive", [
+    cytape.grad, lambda f: lambda x: cytape.jvp(f, (x,), (1.0,)), cytape.hessian,
+], ids=["reverse", "forward", "second order"])  # fmt: skip
+def test_a_gradient_function_that_differentiates_itself(derive, within):
+    @cytape.custom_gradient
+    def f(x):
+        return x * x, lambda dy: dy * cytape.grad(f)(x)
+
+    for _ in range(2):
+        with pytest.raises(RecursionError, match="the grad_fn of .*f needs its own derivative"):
+            derive(within(f))(3.0)
+    assert float(cytape.grad(cytape.custom_gradient(lambda x: (x, lambda dy: 2 * dy)))(1.0)) == 2.0
+
+
+def test_a_gradient_function_may_differentiate_itself_for_other_arguments():
+    @cytape.custom_gradient
+    def power(x, n):
+        def grad_fn(dy):
+            return dy * (power(x, n - 1) + x * cytape.grad(power)(x, n - 1) if n else 0.0 * x), None
+
+        return x**n, grad_fn
+
+    assert float(cytape.grad(power)(1.5, 4)) == 4 * 1.5**3
+
+
 # -- stop_gradient ---------------------------------------------------------------------------------
 
 
