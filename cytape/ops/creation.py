@@ -222,7 +222,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     """Make a tensor of a tensor or of nested sequences that hold tensors, as `numpy.array`.
 
     `copy` and `order` decide, as in NumPy, whether the result is a copy. With an object dtype it is
-    an array of NumPy's whose elements are tensors.
+    an array of NumPy's whose elements are tensors; another dtype makes a tensor of such an array.
 
     Examples
     --------
@@ -236,6 +236,9 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     if (dtype is None and not ndmin and order == "K" and copy is True and not options
             and type(object) in (list, tuple) and _are_of_one_shape(object)):
         return stack_op(*object, axis=0, dtype=None, casting="same_kind")
+    if (dtype is not None and type(object) is np.ndarray and object.dtype == np.object_
+            and np.dtype(dtype) != np.object_ and is_tensor(elements := object.tolist())):
+        object = elements
     if not is_tensor(object):
         return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin, **options)
     if order != "K" or copy is not None and type(copy) is not bool or options:

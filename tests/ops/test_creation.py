@@ -146,3 +146,11 @@ def test_arrays_of_objects_hold_tensors(make, shape, wrapped):
     of_objects, plain = (
         wrapped(cytape.grad(lambda x, dtype=dtype: f(x, dtype))) for dtype in (object, None))
     np.testing.assert_array_equal(of_objects(x), plain(x))
+
+
+def test_a_dtype_makes_tensors_of_arrays_of_objects():
+    def f(x):
+        return np.sum(cnp.array(cnp.array([[1.0, x]], object).ravel(), float) ** 2)
+
+    assert cytape.grad(f)(2.0) == 4.0
+    assert cnp.array(np.array([1, None], object), float).tolist()[0] == 1.0
