@@ -257,13 +257,7 @@ def hessian(fun, args, kwargs, argnum):
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    numbers = (argnum,) if isinstance(argnum, int) else argnum
-    args = subvals(args, [(i, map_structure(_as_floats, args[i])) for i in numbers])
     return jacobian(jacobian(fun, argnum), argnum)(*args, **kwargs)
-
-
-def _as_floats(leaf):
-    return leaf.astype(float) if type(leaf) is np.ndarray and leaf.dtype.kind in "biu" else leaf
 
 
 @unary_to_nary
