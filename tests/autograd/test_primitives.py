@@ -10,8 +10,9 @@ import pytest
 import cytape
 import cytape.autograd.numpy as anp
 import cytape.numpy as np
+from cytape import autograd
 from cytape.autograd.core import make_jvp, make_vjp
-from cytape.autograd.extend import defjvp, defvjp, primitive
+from cytape.autograd.extend import defjvp, defvjp, defvjp_argnums, primitive
 from tests.cases import each, sampled
 
 V = onp.array([0.5, 1.0])
@@ -162,6 +163,46 @@ def test_results_that_are_integers_have_the_derivatives_of_the_rule(transform, d
     defvjp(step, lambda ans, x: lambda g: [g * ans] if in_list else g * ans)
     found = transform(lambda x: np.sum(step([x] if in_list else x) * x))(onp.array([0.5, -0.5]))
     assert found.tolist() == [1.5, 0]
+
+
+def by_argument(ans, x):
+    scale = cache["scale"]
+    return lambda g: [g * scale] if isinstance(x, list) else g * scale
+
+
+def of_all(argnums, ans, args, kwargs):
+    vjp = by_argument(ans, *args)
+    return lambda g: [vjp(g)]
+
+
+cache = {}
+
+
+@each("transform", [cytape.grad, lambda f: lambda x: make_vjp(f, x)[0](1.0), autograd.jacobian])
+@each("define", [lambda p: defvjp(p, by_argument), lambda p: defvjp_argnums(p, of_all)])
+@each("in_list", [False, True])
+def test_rules_read_what_their_call_left_behind(transform, define, in_list):
+    def keeping(x):
+        x = x[0] if in_list else x
+        cache["scale"] = 10 * onp.array(x)
+        return x.sum()
+
+    p = primitive(keeping)
+    define(p)
+    found = transform(lambda x: p([x] if in_list else x) + p([x**2] if in_list else x**2))(
+        onp.array([1.0, 2.0, 3.0]))
+    assert found.tolist() == [30, 180, 570]
+
+
+def test_integer_parts_of_a_result_stay():
+    both = primitive(lambda x: (2 * x, onp.arange(2)[::-1]))
+    defvjp(both, lambda ans, x: lambda g: 2 * g[0])
+
+    def f(x):
+        y, index = both(x)
+        return np.sum(y[index] * onp.array([1.0, 10.0]))
+
+    assert cytape.grad(f)(onp.ones(2)).tolist() == [20, 2]
 
 
 @each("traced", [False, True])

@@ -94,18 +94,18 @@ class Box(metaclass=_BoxType):
 
 
 class ArrayBox(Box):
-    """The class of which tensors are instances; a call makes one."""
+    """The class of which tensors are instances; a call returns the node if that is a tensor."""
 
     __slots__ = []
 
     def __new__(cls, value: Any, trace: Any, node: Any) -> Any:  # noqa: D102
-        return convert_to_tensor(np.array(value))
+        return node if isinstance(node, Tensor) else convert_to_tensor(np.array(value))
 
 
 for _kind in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
               np.clongdouble, np.complex128, np.complex64):
     ArrayBox.register(_kind)
-install_methods({"_value": property(lambda x: getval(x)), "_node": property(lambda x: x.id),
+install_methods({"_value": property(lambda x: getval(x)), "_node": property(lambda x: x),
                  "_trace": property(lambda x: 0)})
 
 
@@ -158,7 +158,8 @@ def token_of(box: Any) -> Tensor:
 
 def boxed(value: Any) -> Any:
     """Return a new box of a value, with a new token."""
-    return new_box(value, 0, tensor_of(np.zeros(())))
+    kind = box_class(value)
+    return kind(value, 0, None if kind is ArrayBox else tensor_of(np.zeros(())))
 
 
 def conjugated(structure: Any) -> Any:
@@ -243,6 +244,10 @@ class Call:
     def record(self, outputs: Any, tokens: Any) -> Any:
         """Record the call, whose results are given boxes; return these."""
         self.ans = map_structure(_Kept, outputs)
+        self.tracked = self.op.tracked(self.argnum_of, tokens)
+        if self.tracked:  # at once: the rule may read what the function left behind
+            self.vjps = self.op.vjps(
+                self.tracked, seen(self.ans, False), seen(self.args, False), self.kwargs)
         record_custom(self.op.name, [token_of(x) for x in flatten(outputs)], tokens,
                       self.backward, self.jvp)
         return outputs
@@ -258,8 +263,11 @@ class Call:
         def computed(needed: Any) -> Any:
             argnums = tuple(sorted(
                 {n for n, is_needed in zip(self.argnum_of, needed, strict=True) if is_needed}))
-            found = self.op.gradients(argnums, seen(self.ans, observed),
-                                      seen(self.args, observed), self.kwargs, g)
+            if not observed and set(argnums) <= set(self.tracked):
+                argnums, found = self.tracked, self.op.pulled(self.vjps, g)
+            else:
+                found = self.op.gradients(argnums, seen(self.ans, observed),
+                                          seen(self.args, observed), self.kwargs, g)
             found = flattened(self.args, argnums, found)
             return [_given(kept, x) for kept, x in zip(flatten(self.args), found, strict=True)
                     if type(kept) is _Kept]
@@ -347,19 +355,21 @@ class primitive(PrimitiveOp):
         """Return the boxes of the results of a call, after recording it."""
         tokens = [token_of(x) for x in flatten(args) if isbox(x)]
         if possible_gradient_types(tokens):
-            ans = map_structure(as_floats, ans)
+            ans = as_floats(ans)
         elif any(type(x) not in Box.type_mappings for x in flatten(ans)):
             return ans
-        call = Call(self, args, kwargs)
-        self.require_rules(call.argnum_of, tokens)
-        return call.record(map_structure(boxed, ans), tokens)
+        return Call(self, args, kwargs).record(map_structure(boxed, ans), tokens)
 
     def gradients(self, argnums: Any, ans: Any, args: Any, kwargs: Any, g: Any) -> Any:
         """Return the gradients of arguments by the user's rule, in cytape's convention."""
         if self.vjps is None:
             raise self.not_defined(argnums)
+        return self.pulled(self.vjps(argnums, ans, args, kwargs), g)
+
+    def pulled(self, vjps: Any, g: Any) -> Any:
+        """Return the gradients of arguments by a function that the rule made."""
         return [map_structure(lambda x: conjugated(self.dense(x)), gradient)
-                for gradient in self.vjps(argnums, ans, args, kwargs)(conjugated(g))]
+                for gradient in vjps(conjugated(g))]
 
     def require_transposable(self, argnums: Any, ans: Any, args: Any, kwargs: Any) -> None:
         """Raise NotImplementedError if the rule of reverse mode is not linear by its ops.

@@ -25,9 +25,10 @@ def observing(tensors: Sequence[Any]) -> bool:
     return anybody_records() or graph_for(tensors) is not None
 
 
-def as_floats(x: Any) -> Any:
-    """Return an array of integers or booleans, which has no derivative, as one of float64."""
-    return x.astype(float) if type(x) is np.ndarray and x.dtype.kind in "biu" else x
+def as_floats(ans: Any) -> Any:
+    """Return a result without floating point parts, which has no derivative, as float64."""
+    kinds = {x.dtype.kind if type(x) is np.ndarray else "f" for x in flatten(ans)}
+    return map_structure(lambda x: x.astype(float), ans) if kinds <= set("biu") else ans
 
 
 def flattened(args: tuple, argnums: Sequence[int], gradients: Sequence) -> list:
@@ -61,7 +62,7 @@ def call_in_graph(op: Any, args: tuple, kwargs: dict) -> Any:
 
     def called(*xs: Tensor) -> Any:  # a symbolic tensor raises, so this is called in each run
         ans = op.fun(*given.packed([data_of(x)[()] for x in xs]), **kwargs)
-        return map_structure(lambda x: convert_to_tensor(as_floats(x)), ans)
+        return map_structure(convert_to_tensor, as_floats(ans))
 
     def rule(primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple:
         inputs, moving = seen(primals), given.packed(tangents, standing_still)

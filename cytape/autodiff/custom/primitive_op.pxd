@@ -9,8 +9,11 @@ cdef class PrimitiveCall:
     cdef readonly tuple args    # the result, then the arguments, plain
     cdef readonly dict kwargs
     cdef uint64_t tensors       # positions of the arguments that were tensors, a bit each
-    cdef bint opaque            # an argument may refer to the tape: the garbage collector must know
+    cdef bint opaque            # it may refer to the tape: the garbage collector must know
+    cdef uint64_t tracked       # positions of the arguments that tapes tracked
+    cdef readonly object vjps   # made at the call for these: functions by argument, or one of all
 
+    cdef tuple numbers(self, uint64_t mask)
     cdef tuple seen(self, list inputs, output, bint plain)
 
 cdef class PrimitiveOp(Op):
@@ -27,4 +30,5 @@ cdef class PrimitiveOp(Op):
                     bint is_new) except -1
     cdef int backward_in_general(self, BackwardCall* call, PrimitiveCall recorded,
                                  bint plain) except -1
+    cdef object made(self, PrimitiveCall call, uint64_t tracked)
     cdef int take(self, BackwardCall* call, int i, found) except -1

@@ -120,7 +120,10 @@ cdef class PrimitiveCall:
     @property
     def argnums(self) -> tuple:
         """Numbers of the arguments that were tensors."""
-        return tuple([i for i in range(len(self.args) - 1) if self.tensors >> i & 1])
+        return self.numbers(self.tensors)
+
+    cdef tuple numbers(self, uint64_t mask):
+        return tuple([i for i in range(len(self.args) - 1) if mask >> i & 1])
 
     cdef tuple seen(self, list inputs, output, bint plain):
         """Return the result and the arguments: as tensors, unless plain."""
@@ -148,7 +151,8 @@ cdef class PrimitiveOp(Op):
     -----
     A subclass has these methods. ``call_in_general(args, kwargs)`` does any call; ``box_result(ans,
     args, kwargs)`` finishes one whose result is known. ``gradients(argnums, ans, args, kwargs, g)``
-    returns the list of these arguments' gradients, in cytape's complex convention.
+    returns the list of these arguments' gradients, in cytape's complex convention; ``pulled(vjps,
+    g)`` does so by the function that ``vjps`` returned.
     ``require_transposable(argnums, ans, args, kwargs)`` raises if these have a lost derivative.
     ``dense(gradient)`` returns a gradient of a user's class as an array. ``box_types`` is the set
     of the classes of boxes that are no tensors.
@@ -187,15 +191,17 @@ cdef class PrimitiveOp(Op):
             for argnum in makers:
                 self.ruled |= <uint64_t>1 << argnum
 
-    def require_rules(self, list argnums not None, list tensors not None):
-        """Raise NotImplementedError if a tape tracks a tensor whose argument has no rule."""
+    def tracked(self, list argnums not None, list tensors not None) -> tuple:
+        """Return the numbers of the arguments that tapes track; each must have a rule."""
         cdef Recorder tape
         cdef Tensor tensor
-        missing = sorted({
+        found = sorted({
             argnum for tape in recording() or () for argnum, tensor in zip(argnums, tensors)
-            if is_known(tape, tensor.held.id) and not self.ruled >> min(argnum, 63) & 1})
+            if is_known(tape, tensor.held.id)})
+        missing = [argnum for argnum in found if not self.ruled >> min(argnum, 63) & 1]
         if missing:
             raise self.not_defined(tuple(missing))
+        return tuple(found)
 
     def not_defined(self, argnums):
         """Return the error for arguments without a rule."""
@@ -210,6 +216,7 @@ cdef class PrimitiveOp(Op):
         cdef int n_inputs = 0, kind
         cdef bint opaque = False
         cdef uint64_t tensors = 0
+        cdef Recorder tape
         cdef Value value
         cdef tuple plain
         if n > MOST_ARGUMENTS:
@@ -263,13 +270,19 @@ cdef class PrimitiveOp(Op):
             PyTuple_SET_ITEM(plain, 0, ans)
             call = PrimitiveCall.__new__(PrimitiveCall)
             call.args, call.kwargs, call.tensors, call.opaque = plain, kwargs, tensors, opaque
-            if not opaque:
-                PyObject_GC_UnTrack(<void*>call)
             n_inputs = 0
             for i in range(n):
                 if tensors >> i & 1:
                     inputs[n_inputs] = <PyObject*>(<Tensor>args[i]).held
+                    for tape in recording() or ():
+                        if is_known(tape, (<Value>inputs[n_inputs]).id):
+                            call.tracked |= <uint64_t>1 << i
                     n_inputs += 1
+            if call.tracked:
+                call.vjps = self.made(call, call.tracked)
+                call.opaque = True  # a rule may refer to anything
+            if not call.opaque:
+                PyObject_GC_UnTrack(<void*>call)
             output = <PyObject*>value
             result = new_tensor(value)
             self.record(inputs, n_inputs, output, call, True)
@@ -277,6 +290,18 @@ cdef class PrimitiveOp(Op):
                 follow(self, [<object>inputs[i] for i in range(n_inputs)], [value], {"call": call})
             return result
         return new_tensor(value)
+
+    cdef object made(self, PrimitiveCall call, uint64_t tracked):
+        """Make the vjp of a call at once: makers may read what the function left behind."""
+        cdef int argnum
+        cdef PyObject* kwargs = <PyObject*>call.kwargs if call.kwargs else NULL
+        if self.makers is None:
+            return self.vjps(call.numbers(tracked), call.args[0], call.args[1:], call.kwargs)
+        cdef list vjps = []
+        for argnum, maker in enumerate(self.makers):
+            vjps.append(None if maker is None or not tracked >> argnum & 1
+                        else PyObject_Call(maker, call.args, kwargs))
+        return vjps
 
     cdef int record(self, PyObject** inputs, int n, PyObject* output, PrimitiveCall call,
                     bint is_new) except -1:
@@ -321,16 +346,17 @@ cdef class PrimitiveOp(Op):
         cdef PyObject* g
         if not plain or self.makers is None:
             return self.backward_in_general(call, recorded, plain)
+        cdef list vjps = recorded.vjps
         seed = conjugate(plain_of(dense_value(<object>call.output_gradients[0])))
         g = <PyObject*>seed
         for i in range(call.n_inputs):
             while not recorded.tensors >> argnum & 1:
                 argnum += 1
             if call.needed[i]:
-                maker = self.makers[argnum]
-                if maker is not None:
-                    vjp = PyObject_Call(maker, recorded.args,
-                                        <PyObject*>recorded.kwargs if recorded.kwargs else NULL)
+                if not recorded.tracked >> argnum & 1:  # by another tape than those of the call
+                    vjps = self.made(recorded, recorded.tensors)
+                vjp = vjps[argnum]
+                if vjp is not None:
                     self.take(call, i, PyObject_Vectorcall(vjp, &g, 1, NULL))
             argnum += 1
         return 0
@@ -343,9 +369,14 @@ cdef class PrimitiveOp(Op):
         cdef Value upstream = dense_value(<object>call.output_gradients[0])
         cdef list needed = [i for i in range(call.n_inputs) if call.needed[i]]
         cdef tuple argnums = recorded.argnums
-        found = self.gradients(
-            tuple([argnums[i] for i in needed]), seen[0], seen[1:], recorded.kwargs,
-            plain_of(upstream) if plain else restored(upstream, False))
+        if plain and {argnums[i] for i in needed} <= set(recorded.numbers(recorded.tracked)):
+            found = dict(zip(recorded.numbers(recorded.tracked),
+                             self.pulled(recorded.vjps, plain_of(upstream))))
+            found = [found[argnums[i]] for i in needed]
+        else:
+            found = self.gradients(
+                tuple([argnums[i] for i in needed]), seen[0], seen[1:], recorded.kwargs,
+                plain_of(upstream) if plain else restored(upstream, False))
         for i, gradient in zip(needed, found):
             give_fitted(self, call, i, gradient.copy() if type(gradient) is ndarray
                         and cnp.PyArray_ISWRITEABLE(gradient) else gradient)

@@ -95,6 +95,11 @@ def test_values_that_have_no_box_are_refused(x):
         make_vjp(lambda x: 1.0, x)
 
 
+@each("make", [ArrayBox, new_box])
+def test_the_box_of_the_node_of_a_box_is_that_box(make):
+    assert autograd.grad(lambda x: make(x._value, x._trace, x._node) ** 2)(3.0) == 6
+
+
 def test_subclasses_of_arrays_may_have_boxes():
     class Own(onp.ndarray):
         pass
