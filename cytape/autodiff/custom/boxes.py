@@ -32,6 +32,7 @@ from cytape.tensor.nest import flatten, map_structure, pack_sequence_as
 from cytape.tensor.recording.state import possible_gradient_types
 from cytape.tensor.tensor import Tensor, data_of, restored, tensor_of, without_handle
 from cytape.tensor.tensor_methods import install_methods
+from cytape.tensor.values.plain_arrays import box_types
 from cytape.tensor.variable import Variable
 
 
@@ -74,7 +75,7 @@ class Box(metaclass=_BoxType):
     """
 
     __slots__ = ["_node", "_trace", "_value"]
-    type_mappings: dict[type, type] = {}
+    type_mappings: dict[type, type] = box_types
     types: set[type] = set()
 
     def __init__(self, value: Any, trace: Any, node: Any) -> None:

@@ -35,6 +35,7 @@ cdef enum:
     MOST_AXES = 64  # NumPy's limit
 cdef tuple NUMBERS = (np.number, np.bool_)  # NumPy's scalars
 cdef tuple HARMLESS = (ndarray, np.memmap)  # without metadata
+box_types = {}  # the classes of boxes by the types of values; arrays of these types are data
 
 
 cdef int require_plain(x) except -1:
@@ -50,7 +51,7 @@ cdef int require_plain_at(x, int depth) except -1:
         for item in x:
             if type(item) is not float and type(item) is not int:
                 require_plain_at(item, depth + 1)
-    elif isinstance(x, ndarray) and type(x) not in HARMLESS:
+    elif isinstance(x, ndarray) and type(x) not in HARMLESS and type(x) not in box_types:
         if isinstance(x, np.ma.MaskedArray):
             raise TypeError(NO_MASKS)
         if isinstance(x, np.matrix):

@@ -112,6 +112,9 @@ def test_subclasses_of_arrays_may_have_boxes():
         x = onp.array([1.0, 2.0]).view(Own)
         assert list(make_vjp(lambda x: np.sum(x**2), x)[0](1.0)) == [2, 4]
         assert make_jvp(lambda x: np.sum(x**2), x)(x) == (5, 10)
+        for f in np.multiply, np.dot, lambda a, b: np.concatenate([a, b]):
+            assert list(make_vjp(lambda y, f=f: np.sum(f(x, y)), onp.ones(2))[0](1.0)) == list(
+                make_vjp(lambda y, f=f: np.sum(f(onp.array(x), y)), onp.ones(2))[0](1.0))
     finally:
         Box.types.discard(OwnBox)
         del Box.type_mappings[Own], Box.type_mappings[OwnBox]
