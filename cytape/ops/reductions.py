@@ -391,10 +391,6 @@ def _extremes_jvp(op, t):
         for y in op.outputs)
 
 
-def _extremes_shapes(x, **attrs):
-    return (shape_rules.reduction(np.max)(x, **attrs),) * 2
-
-
 extremes_op = general(
     "Extremes",
     forward=lambda x, **options: (np.max(x, **options), np.min(x, **options)),
@@ -402,7 +398,7 @@ extremes_op = general(
     jvp=_extremes_jvp,
     saved_outputs=(0, 1),
     batched=_extremes_jvp,
-    shape_rule=_extremes_shapes,
+    shape_rule=lambda x, **attrs: (shape_rules.reduction(np.max)(x, **attrs),) * 2,
     batch=batch_axis.along_axis,
 )
 

@@ -229,8 +229,5 @@ def _first_true(*preds: Any, exclusive: bool, has_default: bool) -> np.ndarray:
     return np.asarray(true[0] if true else len(preds), np.int64)
 
 
-def _scalar_spec(*_: Any, **__: Any) -> Spec:
-    return Spec.of((), np.int64)
-
-
-first_true_op = nondifferentiable("FirstTrue", _first_true, shape_rule=_scalar_spec)
+first_true_op = nondifferentiable(
+    "FirstTrue", _first_true, shape_rule=lambda *_, **__: Spec.of((), np.int64))

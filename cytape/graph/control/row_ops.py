@@ -132,10 +132,6 @@ def _with_axis(shape, axis, *extents):
     return None if shape is None else (*shape[:axis], *extents, *shape[axis + 1 :])
 
 
-def _taken_spec(x, index, n_rows, *, axis):
-    return symbolic_spec(_with_axis(x.shape, axis, *index.shape), x.dtype)
-
-
 def _placed_spec(rows, index, n_rows, *, axis, extent=None):
     after = axis + index.ndim
     return symbolic_spec((*rows.shape[:axis], extent, *rows.shape[after:]), rows.dtype)
@@ -144,10 +140,6 @@ def _placed_spec(rows, index, n_rows, *, axis, extent=None):
 def _extent(op):
     shape = op.input_specs[0].shape
     return None if shape is None else shape[op.attrs["axis"]]
-
-
-def _open_spec(x, *_, axis):
-    return symbolic_spec(_with_axis(x.shape, axis, None), x.dtype)
 
 
 def _in_batch(op: Any, n_arrays: int) -> Rule:
@@ -181,7 +173,9 @@ def _in_batch(op: Any, n_arrays: int) -> Rule:
 taken_op: MultilinearOp = multilinear(
     "TakeRows", _taken, lambda op, g, *at: placed_op(
         g, *at, **op.attrs, extent=_extent(op)),
-    batch=_in_batch(get_item_op, 1), shape_rule=_taken_spec, lowering="ROWS_READ")
+    shape_rule=lambda x, index, n_rows, *, axis: symbolic_spec(
+        _with_axis(x.shape, axis, *index.shape), x.dtype),
+    batch=_in_batch(get_item_op, 1), lowering="ROWS_READ")
 placed_op: MultilinearOp = multilinear(
     "PlaceRows", _placed, lambda op, g, *at: taken_op(g, *at, axis=op.attrs["axis"]),
     batch=batch_axis.along_axis, shape_rule=_placed_spec, lowering="ROWS_ADDED")
@@ -197,7 +191,8 @@ update_rows_op: GeneralOp = general(
     shape_rule=lambda x, *_, axis: x, batch=_in_batch(set_item_op, 2), lowering="ROWS_WRITTEN")
 resized_op: MultilinearOp = multilinear(
     "Resized", _resized, lambda op, g, n, new_n: resized_op(g, new_n, n, **op.attrs),
-    batch=batch_axis.along_axis, shape_rule=_open_spec)
+    shape_rule=lambda x, *_, axis: symbolic_spec(_with_axis(x.shape, axis, None), x.dtype),
+    batch=batch_axis.along_axis)
 mark_op = nondifferentiable(
     "MarkWritten", _marked, shape_rule=lambda written, index: written, lowering="ROWS_MARKED")
 confirmed_op = passing(

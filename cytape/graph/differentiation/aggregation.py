@@ -100,7 +100,8 @@ def add_all(graph: Graph, terms: list[Tensor], on_device: Callable[[str], Any]) 
 
     groups: dict[tuple[str, ...], list[tuple[Tensor, str]]] = {}
     for term, device in zip(terms, devices, strict=True):
-        groups.setdefault(_levels(device), []).append((term, device))
+        levels = tuple(filter(None, device.split("/")))  # the largest unit first
+        groups.setdefault(levels, []).append((term, device))
     sums = {levels: add_group(members) for levels, members in groups.items()}
     depth = max(map(len, sums))
     while len(sums) > 1:
@@ -117,11 +118,6 @@ def _add(tensors: list[Tensor]) -> Tensor:
     if len(tensors) <= 2:
         return tensors[0] if len(tensors) == 1 else add_pair(*tensors)
     return add_n_op(*tensors)
-
-
-def _levels(device: str) -> tuple[str, ...]:
-    """Split a device label into its parts, the largest unit first."""
-    return tuple(filter(None, device.split("/")))
 
 
 def gradient_tensors(gradients: Iterable[Any]) -> list[Any]:

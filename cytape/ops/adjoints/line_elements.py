@@ -62,10 +62,6 @@ def take_elements(x, indices, *, unique):
     return np.take_along_axis(x, indices, -1)
 
 
-def _take_back(op, g, indices):
-    return put_along(g, indices, op.input_specs[0], **op.attrs)
-
-
 def _spec(x, indices, **_):
     lead = shape_rules.broadcast(x.shape[:-1], indices.shape[:-1], what="indices of lines")
     return symbolic_spec((*lead, indices.shape[-1]), x.dtype)
@@ -95,7 +91,8 @@ def _put_spec(values, indices, like=None, *, size=None, **_):
 
 
 take_along_op = multilinear(
-    "TakeAlong", take_elements, _take_back,
+    "TakeAlong", take_elements,
+    lambda op, g, indices: put_along(g, indices, op.input_specs[0], **op.attrs),
     shape_rule=_spec, batch=lines_in_batch)
 put_along_op = multilinear(
     "PutAlong", put_elements,

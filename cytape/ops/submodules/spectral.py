@@ -60,10 +60,6 @@ EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
 
 
-def _diagonal(x):
-    return diagonal(x, 0, -2, -1)
-
-
 # -- Hermitian matrices ----------------------------------------------------------------------------
 
 
@@ -163,7 +159,7 @@ def _eig_vjp(op, gw, gv):
             op.inputs[0], w, adjoint(inv_op(v, singular="nan")), vh, gw, kind="eig")
     if gv is not None:
         inner = matmul(vh, gv)
-        along = real(_diagonal(inner))  # the part that changes the length of a vector
+        along = real(diagonal(inner, 0, -2, -1))  # the part that changes the length of a vector
         turned = inner - matmul(vh, v) * columns(along)
         terms.append(matmul(conj_if_complex(reciprocal_differences(w)) * turned, vh))
     return sum_of([of_values, solve_op(vh, terms[0]) if terms else None])
