@@ -3,7 +3,6 @@
 import importlib as _importlib
 import sys as _sys
 from importlib.machinery import ModuleSpec as _ModuleSpec
-from importlib.util import find_spec as _find_spec
 from typing import Any as _Any
 
 from cytape.autograd.builtins import dict as dict
@@ -32,9 +31,10 @@ class _Alias:
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if (name.startswith("autograd.") and _sys.modules.get("autograd") is _sys.modules[__name__]
-                and _find_spec(f"cytape.{name}") is not None):
-            return _ModuleSpec(name, cls)
+        if name.startswith("autograd.") and _sys.modules.get("autograd") is _sys.modules[__name__]:
+            from importlib.util import find_spec  # here: it takes a tenth of the import's time
+
+            return find_spec(f"cytape.{name}") and _ModuleSpec(name, cls)
         return None
 
     @staticmethod

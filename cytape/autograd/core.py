@@ -168,7 +168,7 @@ def make_jvp(fun, x):
 
     def jvp(g):
         directions = pack_sequence_as(x, [
-            cast(_tensor(tangent), _dtype_of_source(leaf))
+            _direction(_tensor(tangent), _dtype_of_source(leaf))
             for tangent, leaf in zip(flatten_up_to(x, g), flatten(x), strict=True)])
         value, tangent, _ = pushed(fun, (x,), 0, directions, quiet=True)
         if tangent is None:
@@ -177,6 +177,12 @@ def make_jvp(fun, x):
         return exported(value), exported(tangent)
 
     return jvp
+
+
+def _direction(tangent, dtype):
+    if tangent.dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError("the tangent of a real argument must be real, got a complex one")
+    return cast(tangent, dtype)
 
 
 def _dtype_of_source(leaf):

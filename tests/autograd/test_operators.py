@@ -212,6 +212,11 @@ def test_bad_input_is_a_type_error(operator, f, x, message):
         operator(f)(x)
 
 
+def test_a_complex_tangent_of_a_real_argument_is_a_type_error():
+    with pytest.raises(TypeError, match="tangent of a real argument must be real"):
+        autograd.make_jvp(lambda x: x * 2)(V)(V + 1j)
+
+
 def test_positions_that_are_missing():
     with pytest.raises(IndexError):
         grad(scalar, 3)(X)
