@@ -5,6 +5,7 @@ import sys as _sys
 from importlib.machinery import ModuleSpec as _ModuleSpec
 from typing import Any as _Any
 
+from cytape.autograd import extend as extend
 from cytape.autograd.builtins import dict as dict
 from cytape.autograd.builtins import isinstance as isinstance
 from cytape.autograd.builtins import list as list
@@ -18,7 +19,7 @@ from cytape.tensor.tensor_methods import name_class as _name_class
 
 def __getattr__(name: str) -> _Any:
     """Import the modules that few programs use."""
-    if name in ("extend", "misc", "scipy", "test_util"):
+    if name in ("misc", "scipy", "test_util"):
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

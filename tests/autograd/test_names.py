@@ -25,8 +25,8 @@ OWN = {  # with other conventions than cytape.numpy, or not in it
     "Box", "array_from_args", "clip", "concatenate_args", "fft", "int16", "int32", "int64", "int8",
     "int_", "integer", "linalg", "make_diagonal", "metadata", "ndarray", "notrace_functions",
     "notrace_primitive", "numpy_boxes", "numpy_jvps", "numpy_version", "numpy_vjps",
-    "numpy_vspaces", "numpy_wrapper", "parse_einsum_input", "random", "where", "wrap_intdtype",
-    "wrap_namespace"}
+    "numpy_vspaces", "numpy_wrapper", "parse_einsum_input", "random", "vectorize", "where",
+    "wrap_intdtype", "wrap_namespace"}
 
 
 @pytest.mark.parametrize("ours, module, names, own", [
@@ -55,7 +55,7 @@ def test_all_names_can_be_imported_at_once():
     script = ("from cytape.autograd.numpy import *; tanh, linalg, clip, numpy_boxes\n"
               "from cytape.autograd.numpy.random import *; randn, seed\n"
               "from cytape.autograd.numpy.linalg import *; eigh, solve, T\n"
-              "from cytape.autograd import *; grad, jacobian, make_vjp, tuple, checkpoint")
+              "from cytape.autograd import *; grad, jacobian, make_vjp, tuple, checkpoint, extend")
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
@@ -195,3 +195,10 @@ def test_arrays_are_filled_in_place():
         return a
 
     np.testing.assert_array_equal(jacobian(f)(3.0), [1, 6, 12])
+
+
+def test_vectorized_functions_have_derivatives():
+    powers = anp.vectorize(lambda x, n: x**n if x > 0 else 0.0)
+    np.testing.assert_array_equal(
+        jacobian(powers)(np.array([-1.0, 2.0]), 3.0), [[0.0, 0.0], [0.0, 12.0]])
+    assert powers([1, 2], 2).tolist() == [1, 4]

@@ -38,6 +38,14 @@ def test_flat_vectors_and_back(name):
         assert np.shape(one) == np.shape(other) and np.iscomplexobj(one) == np.iscomplexobj(other)
 
 
+def test_flattening_keeps_dtypes_and_refuses_other_types():
+    vector, unflatten = flatten([np.float32([1, 2]), np.ones(1, complex), 3.0])
+    assert [x.dtype for x in unflatten(vector)] == [np.float32, complex, float]
+    for value in "abc", [None, 1.0]:
+        with pytest.raises(TypeError, match="Can't differentiate w.r.t. type <class '(str|None)"):
+            flatten(value)
+
+
 def test_flattening_is_differentiable():
     vector, unflatten = flatten([2.0, {"w": np.array([3.0, 4.0])}])
     assert flatten({"b": 1.0, "a": 2.0})[0].tolist() == [2.0, 1.0]

@@ -4,6 +4,7 @@ import math
 from itertools import accumulate
 
 import cytape.numpy as functions
+from cytape.autograd.core import sources_checked
 from cytape.tensor import nest
 
 
@@ -20,7 +21,13 @@ def flatten(value):
     -------
     vector : array
     unflatten : callable
-        Takes such a vector; returns it as a structure like `value`. It can be differentiated.
+        Takes such a vector; returns it as a structure like `value`, of the same dtypes. It can be
+        differentiated.
+
+    Raises
+    ------
+    TypeError
+        For values of other types.
 
     Examples
     --------
@@ -28,18 +35,20 @@ def flatten(value):
     >>> vector, unflatten(10 * vector)
     (array([3., 1., 2.]), {'w': array([[10., 20.]]), 'b': np.float64(30.0)})
     """
+    sources_checked(value)
     leaves = nest.flatten(value)
     parts = [functions.ravel(leaf) for leaf in leaves]
     vector = functions.concatenate(parts) if parts else functions.array([])
     shapes = [functions.shape(leaf) for leaf in leaves]
-    are_real = [not functions.iscomplexobj(leaf) for leaf in leaves]
+    dtypes = list(map(functions.result_type, leaves))
     ends = [0, *accumulate(map(math.prod, shapes))]
 
     def unflatten(vector):
         pieces = []
-        for shape, is_real, start, end in zip(shapes, are_real, ends, ends[1:], strict=False):
+        for shape, dtype, start, end in zip(shapes, dtypes, ends, ends[1:], strict=False):
             piece = functions.reshape(vector[start:end], shape) if shape else vector[start]
-            pieces.append(functions.real(piece) if is_real else piece)
+            piece = piece if dtype.kind == "c" else functions.real(piece)
+            pieces.append(piece if dtype.kind in "biu" else functions.astype(piece, dtype))
         return nest.pack_sequence_as(value, pieces)
 
     return vector, unflatten

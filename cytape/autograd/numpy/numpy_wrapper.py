@@ -9,7 +9,8 @@ from cytape.tensor.tensor import Tensor
 __all__ = [
     "Box", "array_from_args", "clip", "concatenate_args", "int16", "int32", "int64", "int8", "int_",
     "integer", "make_diagonal", "metadata", "ndarray", "notrace_functions", "notrace_primitive",
-    "numpy_version", "parse_einsum_input", "primitive", "where", "wrap_intdtype", "wrap_namespace",
+    "numpy_version", "parse_einsum_input", "primitive", "vectorize", "where", "wrap_intdtype",
+    "wrap_namespace",
 ]  # fmt: skip
 
 ndarray = _np.ndarray  # that of cytape.numpy has tensors as instances
@@ -62,6 +63,25 @@ def clip(a, *args, **kwargs):
     if not isinstance(inside, Tensor) and inside.all():
         return clipped
     return _functions.where(inside, clipped, values)
+
+
+class vectorize(_np.vectorize):
+    """Make a function of arrays from one of numbers, as `numpy.vectorize`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda x: vectorize(lambda t: t**2)(x).sum())(_np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+
+    def __call__(self, *args, **kwargs):
+        """Call the function for each element."""
+        if kwargs or self.signature or not any([isinstance(x, Tensor) for x in args]):
+            return super().__call__(*args, **kwargs)
+        arrays = _functions.broadcast_arrays(*args)
+        results = list(map(self.pyfunc, *map(_functions.ravel, arrays)))
+        return _functions.reshape(_functions.array(results), arrays[0].shape)
 
 
 def wrap_intdtype(cls):
