@@ -1,5 +1,6 @@
 """Fixtures and checks of all tests."""
 
+import functools
 import gc
 import os
 import zlib
@@ -17,6 +18,37 @@ from cytape.graph.run.plan_layout import poison_memory  # noqa: E402
 
 POISONS = 0xFF, 0xA5  # every byte of a NaN; no boolean, no number that a test expects
 
+
+def allclose(x, y, rtol=1e-7, atol=0, equal_nan=True, err_msg="", verbose=True, *, strict=False):
+    difference = np.abs(x - y)
+    return np.all(difference <= atol + rtol * np.abs(y)) and np.max(difference, initial=0) < np.inf
+
+
+def equal(x, y, err_msg="", verbose=True, *, strict=False):
+    return np.all(x == y)
+
+
+def faster(check, passes):
+    """Return a check of NumPy that passes at once where finite arrays of one dtype agree.
+
+    NumPy takes 50 to 100 microseconds for what it reports of arrays that differ: a tenth of the
+    suite.
+    """
+    @functools.wraps(check)
+    def checked(actual, desired, *args, **options):
+        x, y = (np.asarray(a) if type(a) is cytape.Tensor else a for a in (actual, desired))
+        if type(x) is np.ndarray and type(y) is np.ndarray and (
+                x.dtype == y.dtype and x.shape == y.shape and x.dtype.kind in "fc"):
+            with np.errstate(all="ignore"):
+                if passes(x, y, *args, **options):
+                    return
+        check(actual, desired, *args, **options)
+
+    return checked
+
+
+np.testing.assert_allclose = faster(np.testing.assert_allclose, allclose)
+np.testing.assert_array_equal = faster(np.testing.assert_array_equal, equal)
 
 MORE = 4  # times as many examples of random programs where `make test-all` runs whole tables
 
