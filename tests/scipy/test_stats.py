@@ -35,6 +35,32 @@ def test_values_are_scipys(distribution, method, shapes, call):
     np.testing.assert_array_equal(function(POINTS[1:], *given), expected(POINTS[1:], *given))
 
 
+@each(x=[0.3, 1, np.array(0.4), np.array([0.1, np.inf, -np.inf, np.nan, -50.0]), [1.0, 2.0],
+         np.array([1.0, 2.0], np.float32), np.ma.masked_array([1.0, 2.0], [False, True])])
+@each(scale=[1.5, 0.0, -1.0, np.inf, np.array([[0.5], [0.0]])])
+@each(method=["pdf", "logpdf", *PROBABILITIES])
+def test_plain_numbers_get_what_scipy_returns(x, scale, method):
+    with np.errstate(all="ignore"):
+        found, expected = [
+            getattr(where.norm, method)(x, 0.2, scale) for where in (ours, stats)]
+    assert type(found) is type(expected)
+    np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_covariances_of_nearly_lower_rank_are_scipys_to_judge():
+    x, mean = np.array([0.1, 0.1]), np.zeros(2)
+    for small, is_regular in ((1e-7, True), (1e-9, True), (1e-11, False)):
+        covariance = np.array([[1.0, 0.0], [0.0, small]])
+        density = cytape.value_and_grad(ours.multivariate_normal.logpdf)
+        if is_regular:
+            value, gradient = density(x, mean, covariance)
+            np.testing.assert_allclose(value, stats.multivariate_normal.logpdf(x, mean, covariance))
+            np.testing.assert_allclose(gradient, [-0.1, -0.1 / small])
+        else:
+            with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+                density(x, mean, covariance)
+
+
 @each("distribution, method, shapes", CALLS)
 def test_derivatives_in_both_modes_and_orders_with_broadcasting(distribution, method, shapes):
     function = getattr(getattr(ours, distribution), method)

@@ -30,6 +30,18 @@ def _value(x):
     return x.numpy() if is_tensor(x) else x
 
 
+def _is_regular(mean, cov, n):
+    """Return whether SciPy certainly takes the parameters, and finds a covariance of full rank.
+
+    SciPy itself decides about the others; its object takes longer than the density.
+    """
+    if mean.shape != (n,) or cov.shape != (n, n) or not np.isfinite(mean.sum() + cov.sum()):
+        return False
+    eigenvalues = np.linalg.eigvalsh(cov)
+    least = 1e-8 if cov.dtype == np.float64 else 1e-3  # of the largest; SciPy's are 2e-10 and 1e-4
+    return eigenvalues[0] > least * eigenvalues[-1]
+
+
 class MultivariateNormal:
     """Multivariate normal distribution, as `scipy.stats.multivariate_normal`.
 
@@ -106,10 +118,13 @@ class MultivariateNormal:
         mean = np.zeros(n) if mean is None else convert_to_tensor(mean).reshape(-1)
         if not _is_known(mean, cov):
             return n, mean, cov, n, None
-        rank = stats.multivariate_normal(_value(mean), cov.numpy(), allow_singular).cov_object.rank
+        known = cov.numpy()
+        if _is_regular(_value(mean), known, n):
+            return n, mean, cov, n, None
+        rank = stats.multivariate_normal(_value(mean), known, allow_singular).cov_object.rank
         if rank == n:
             return n, mean, cov, n, None
-        vectors = np.linalg.eigh(cov.numpy())[1][:, n - rank:]
+        vectors = np.linalg.eigh(known)[1][:, n - rank:]
         projection = vectors @ vectors.T
         return n, mean, projection @ cov @ projection + (np.eye(n) - projection), rank, projection
 

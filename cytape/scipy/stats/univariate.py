@@ -34,6 +34,7 @@ from cytape.ops.special.gamma_functions import beta_density, gamma_density
 __all__ = ["beta", "chi2", "gamma", "norm", "poisson", "t"]
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+_ROOT_2PI = math.sqrt(2 * math.pi)
 
 
 def _log(p, q):
@@ -41,6 +42,10 @@ def _log(p, q):
     is_small = p < 0.5
     with np.errstate(divide="ignore"):
         return where(is_small, log(where(is_small, p, 1)), log1p(-where(is_small, 0, q)))
+
+
+def _is_float64(x):
+    return x.dtype == np.float64 if type(x) is np.ndarray else type(x) in (float, int, np.float64)
 
 
 class Distribution:
@@ -56,7 +61,8 @@ class Distribution:
     logcdf, logsf : callable, optional
         The default is the logarithm of `cdf` or `sf`, of the smaller one.
     pdf : callable, optional
-        Density with finite derivatives at the ends of the support. The default is ``exp(logpdf)``.
+        Density, say with finite derivatives at the ends of the support. The default is
+        ``exp(logpdf)``.
     support : tuple of float, optional
     inside : float, optional
         A point of the support.
@@ -101,17 +107,18 @@ class Distribution:
         def method(x, *args, **kwds):
             shapes, loc, scale = self.scipys._parse_args(*args, **kwds)
             x, loc, scale, *shapes = map(joined, (x, loc, scale, *shapes))
-            if not any(map(is_tensor, (x, loc, scale, *shapes))):
-                return numpys(x, *args, **kwds)
-            x, loc, scale, *shapes = together(x, loc, scale, *shapes)
+            if any(map(is_tensor, (x, loc, scale, *shapes))):
+                x, loc, scale, *shapes = together(x, loc, scale, *shapes)
+            elif shapes or not all(map(_is_float64, (x, loc, scale))):
+                return numpys(x, *args, **kwds)  # which takes longer than the formulas
             z, scale, shapes = self._standardised(x, loc, scale, shapes)
             low, high = self.support
-            is_below, is_above = z < low, z > high
-            if self.is_discrete:
-                whole = floor(z)
-                is_below = is_below | (is_density & (z > whole))
-                z = whole
             if math.isfinite(low):
+                is_below, is_above = z < low, z > high
+                if self.is_discrete:
+                    whole = floor(z)
+                    is_below = is_below | (is_density & (z > whole))
+                    z = whole
                 value = function(where(is_below | is_above, self.inside, z), *shapes)
             else:
                 value = function(z, *shapes)
@@ -138,7 +145,7 @@ class Distribution:
 
 norm = Distribution(
     stats.norm, lambda z: -0.5 * z * z - _HALF_LOG_2PI, ndtr, lambda z: ndtr(-z),
-    log_ndtr, lambda z: log_ndtr(-z))
+    log_ndtr, lambda z: log_ndtr(-z), lambda z: exp(-0.5 * z * z) / _ROOT_2PI)
 t = Distribution(
     stats.t, t_log_density, lambda z, df: stdtr(df, z), lambda z, df: stdtr(df, -z))
 gamma = Distribution(
