@@ -168,23 +168,22 @@ PROGRAM_HEAD = """\
 
 
 def table(rows):
-    """Return the rows as a table, and single programs as another one, each with its median."""
-    suites, programs = [], []
+    """Return the rows as a table, single programs as another one, and the median ratio of all."""
+    suites, programs, ratios = [], [], []
     for row in rows:
         before, after = row["seconds"]
-        suites.append((after / before, (
+        ratios.append(after / before)
+        suites.append(
             f"| {row['suite']} {row['release'].partition('==')[2]} | {row['autograd']} | "
-            f"{row['both']} | {before:.2f} | {after:.2f} |")))
+            f"{row['both']} | {before:.2f} | {after:.2f} | {ratios[-1]:.2f} |\n")
         for name, (before, after) in row["programs"].items():
-            programs.append((after / before, (
-                f"| {name} | {1e3 * before:.1f} | {1e3 * after:.1f} |")))
-    text = ""
-    for head, lines in ((SUITE_HEAD, suites), (PROGRAM_HEAD, programs)):
-        if lines:
-            text += "\n" * bool(text) + head
-            text += "".join(f"{line} {ratio:.2f} |\n" for ratio, line in lines)
-            text += f"\nThe median ratio is {statistics.median(ratio for ratio, _ in lines):.2f}.\n"
-    return text
+            ratios.append(after / before)
+            programs.append(
+                f"| {name} | {1e3 * before:.1f} | {1e3 * after:.1f} | {ratios[-1]:.2f} |\n")
+    text = SUITE_HEAD + "".join(suites) + "\n"
+    if programs:
+        text += PROGRAM_HEAD + "".join(programs) + "\n"
+    return text + f"The median ratio of all rows is {statistics.median(ratios):.2f}.\n"
 
 
 def write(row):

@@ -18,6 +18,7 @@ EXAMPLES = [path for path in MODULES if path.stem != "data"]
 REPLACED = [
     # fewer iterations
     (r"init_params, num_iters=1000", "init_params, num_iters=10"),
+    (r"step_size=0.1, num_iters=1000", "step_size=0.1, num_iters=60"),
     (r"num_iters ?= ?\d{3,}", "num_iters = 100"), (r"num_epochs = 50", "num_epochs = 2"),
     (r"range\(1000\)", "range(100)"), (r"max_lines=60", "max_lines=5"),
     (r"while different\(x0, x1\)", "for _ in range(15)"), (r"timesteps = \d+", "timesteps = 3"),

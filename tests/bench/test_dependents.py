@@ -57,7 +57,7 @@ def test_programs_have_rows_of_their_own(suites):
     assert row["programs"] == {"a": [1.0, 0.5], "d": [1.0, 0.1]}
     table = dependents.table([row])
     assert "\n\n| example |" in table and "| a | 1000.0 | 500.0 | 0.50 |" in table
-    assert table.endswith("\nThe median ratio is 0.30.\n")
+    assert table.endswith("\nThe median ratio of all rows is 0.30.\n")
 
 
 def test_a_suite_replaces_its_row_in_the_page_and_tests_need_reasons(suites, monkeypatch):
