@@ -194,6 +194,9 @@ def _dtype_of_source(leaf):
 class VJPNode(Node):
     """Name of autograd: nodes of reverse mode, which are entries of tapes here."""
 
+    def initialize_root(self):  # noqa: D102
+        pass
+
 
 class JVPNode(Node):
     """Name of autograd: nodes of forward mode, which are tangents here."""

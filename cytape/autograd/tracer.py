@@ -3,6 +3,7 @@
 import functools
 import warnings
 from collections import defaultdict
+from contextlib import nullcontext
 
 from cytape.autodiff.custom.boxes import (
     ArrayBox,
@@ -78,6 +79,29 @@ class Node:
         root = cls.__new__(cls)
         root.initialize_root(*args, **kwargs)
         return root
+
+
+class TraceStack:
+    """Name of autograd: here all boxes have the trace 0."""
+
+    def new_trace(self):
+        """Return a block in which boxes may be made."""
+        return nullcontext(0)
+
+
+trace_stack = TraceStack()
+
+
+class TupleBox(tuple):
+    """A tuple of boxes, which `new_box` makes of a tuple."""
+
+    _trace = 0
+
+    def __new__(cls, value, trace, node):  # noqa: D102
+        return super().__new__(cls, map(boxed, value))
+
+
+Box.type_mappings[tuple] = TupleBox
 
 
 def trace(start_node, fun, x):

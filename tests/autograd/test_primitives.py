@@ -287,3 +287,10 @@ def test_a_rule_that_is_not_used_warns():
     with pytest.warns(UserWarning, match="<lambda> is neither a primitive nor") as caught:
         defvjp(lambda x: x, lambda ans, x: lambda g: g)
     assert caught[0].filename == __file__
+
+
+@each("pack", [list, tuple, onp.array, np.stack])
+def test_the_gradient_of_a_list_may_be_an_array(pack):
+    total = primitive(lambda x: x[0][0] + x[0][1])
+    defvjp(total, lambda ans, x: lambda g: [pack([g, 2 * g])])
+    assert cytape.grad(lambda x: total([[x[0], x[1]]]))(onp.ones(2)).tolist() == [1, 2]

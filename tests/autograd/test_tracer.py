@@ -7,8 +7,9 @@ import pytest
 
 import cytape
 import cytape.numpy as np
+from cytape.autograd.core import VJPNode
 from cytape.autograd.extend import defvjp, primitive, register_notrace
-from cytape.autograd.tracer import Node, trace
+from cytape.autograd.tracer import Node, isbox, new_box, trace, trace_stack
 
 
 class Recorded(Node):
@@ -70,3 +71,10 @@ def test_a_trace_leaves_derivatives_to_recorders_around_it():
             return trace(Recorded.new_root("x"), lambda x: x * scaled(x, 2.0), x)[0]
 
     assert cytape.grad(value)(3.0) == 12
+
+
+def test_boxes_outside_of_transforms_tell_on_which_arguments_a_result_depends():
+    with trace_stack.new_trace() as t:
+        x, y = start = new_box((1.0, onp.ones(2)), t, VJPNode.new_root())
+        assert [isbox(x), isbox(y), isbox(x * y), isbox(2.0)] == [True, True, True, False]
+    assert start._trace == (x * y)._trace

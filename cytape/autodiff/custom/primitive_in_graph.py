@@ -35,7 +35,15 @@ def flattened(args: tuple, argnums: Sequence[int], gradients: Sequence) -> list:
     """Return per leaf of arguments its gradient, None where there is none."""
     found = dict(zip(argnums, gradients, strict=True))
     return [gradient for i, arg in enumerate(args) for gradient in (
-        len(flatten(arg)) * [None] if found.get(i) is None else flatten_up_to(arg, found[i]))]
+        len(flatten(arg)) * [None] if found.get(i) is None else _parts(arg, found[i]))]
+
+
+def _parts(arg: Any, gradient: Any) -> list:
+    """Return the gradients of an argument's leaves; that of a list may be an array of them."""
+    if isinstance(arg, (list, tuple)) and isinstance(gradient, (list, tuple, np.ndarray, Tensor)) \
+            and len(arg) == len(gradient):
+        return [part for pair in zip(arg, gradient, strict=True) for part in _parts(*pair)]
+    return flatten_up_to(arg, gradient)
 
 
 def standing_still(x: Any) -> Any:
