@@ -52,6 +52,9 @@ FORWARD = {
     "batch": lambda f, x: cytape.jvp(f, (x,), (np.array([x, x]),), use_batch=True),
     "hessian": lambda f, x: cytape.hessian(lambda x: (f(x) * f(x)).sum())(x),
     "jet": lambda f, x: cytape.jet(f, x, [x]),
+    "function": lambda f, x: cytape.function(lambda x: cytape.jvp(f, (x,), (x,)))(x),
+    "jvp of a function": lambda f, x: cytape.jvp(cytape.function(f), (x,), (x,)),
+    "vmap": lambda f, x: cytape.vmap(lambda x: cytape.jvp(f, (x,), (x,)))(np.array([x, x])),
 }
 
 

@@ -23,13 +23,13 @@ from cytape.autodiff.custom.primitive_in_graph import (
     standing_still,
 )
 from cytape.autodiff.custom.primitive_op import PrimitiveOp
-from cytape.autodiff.recorded_call import RecordedCall
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.elementwise import conjugate
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
+from cytape.ops.engine.index_op import is_symbol
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.nest import flatten, map_structure, pack_sequence_as
-from cytape.tensor.recording.state import possible_gradient_types
+from cytape.tensor.recording.state import is_transposed, possible_gradient_types
 from cytape.tensor.tensor import Tensor, data_of, restored, tensor_of, without_handle
 from cytape.tensor.tensor_methods import install_methods
 from cytape.tensor.values.plain_arrays import box_types
@@ -119,10 +119,30 @@ def isbox(x: Any) -> bool:
 
 
 def getval(x: Any) -> Any:
-    """Return the value of a box, without derivative; any other value unchanged."""
+    """Return the value of a box, without derivative; any other value unchanged.
+
+    Forward mode that transposes a rule of reverse mode raises for values of the rule's gradient.
+    """
+    if _follows_transpose(x):
+        raise _not_transposable("takes the value of its gradient from the box")
+    return detached(x)
+
+
+def detached(x: Any) -> Any:
+    """Return the value of a box; any other value unchanged."""
     if not isinstance(x, Tensor):
-        return getval(x._value) if type(x) in Box.types else x
+        return detached(x._value) if type(x) in Box.types else x
     return stop_gradient(x) if graph_for([x]) is not None else data_of(x)[()]
+
+
+def _follows_transpose(x: Any) -> bool:
+    return isinstance(x, Tensor) and is_transposed(x.id)
+
+
+def _not_transposable(reason: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"JVP of a primitive is not defined, and its VJP cannot be transposed: it {reason}. Give "
+        "the primitive a rule by defjvp")
 
 
 def new_box(value: Any, trace: Any, node: Any) -> Any:
@@ -147,7 +167,7 @@ def vspace(value: Any) -> Any:
     if kind in vspaces:
         return vspaces[kind](value)
     if isbox(value) and not isinstance(value, Tensor):
-        return vspace(getval(value))
+        return vspace(detached(value))
     raise TypeError(f"Can't find vector space for value {value} of type {kind}. "
                     f"Valid types are {vspaces.keys()}")
 
@@ -214,7 +234,7 @@ class _Kept:
     __slots__ = ["_held", "_kind", "value"]
 
     def __init__(self, box: Any) -> None:
-        self.value, self._kind, self._held = getval(box), type(box), without_handle(token_of(box))
+        self.value, self._kind, self._held = detached(box), type(box), without_handle(token_of(box))
 
     def seen(self, observed: Any) -> Any:
         """Return the value, or a box that recorders track as they tracked the given one."""
@@ -258,7 +278,7 @@ class Call:
         observed = observing(gradients)
         ids = [kept.pending_id() for kept in flatten(self.ans)]
         g = pack_sequence_as(self.ans, [
-            (g if observed else getval(g)) if id is None else pending.take(id)
+            (g if observed else detached(g)) if id is None else pending.take(id)
             for g, id in zip(gradients, ids, strict=True)])
 
         def computed(needed: Any) -> Any:
@@ -288,9 +308,8 @@ class Call:
         argnums = tuple(sorted(set(self.argnum_of)))
         call = seen(self.ans, observed), seen(self.args, observed), self.kwargs
         if self.op.jvps is None:
-            self.op.require_transposable(argnums, *call)
             return NotImplemented
-        gs = [moving[i] if observed else map_structure(getval, moving[i]) for i in argnums]
+        gs = [moving[i] if observed else map_structure(detached, moving[i]) for i in argnums]
         return flatten(self.op.jvps(argnums, gs, *call))
 
 
@@ -300,13 +319,6 @@ def _given(kept: Any, gradient: Any) -> Any:
         return gradient
     pending.add(kept.pending_id(), gradient)
     return np.zeros(())
-
-
-def _probe(y: Any, step: float = 1.0) -> Any:
-    """Return numbers without pattern, of the shape and dtype of a result."""
-    numbers = np.exp(1j * step * np.arange(1.0, 1 + np.size(y))).reshape(np.shape(y))
-    dtype = np.result_type(y)
-    return (numbers if dtype.kind == "c" else numbers.real).astype(dtype)
 
 
 class primitive(PrimitiveOp):
@@ -350,7 +362,7 @@ class primitive(PrimitiveOp):
             return self.fun(*args, **kwargs)
         if graph_for(tokens) is not None:
             return call_in_graph(self, args, kwargs)
-        return self.box_result(self.fun(*map_structure(getval, args), **kwargs), args, kwargs)
+        return self.box_result(self.fun(*map_structure(detached, args), **kwargs), args, kwargs)
 
     def box_result(self, ans: Any, args: Any, kwargs: Any) -> Any:
         """Return the boxes of the results of a call, after recording it."""
@@ -365,34 +377,17 @@ class primitive(PrimitiveOp):
         """Return the gradients of arguments by the user's rule, in cytape's convention."""
         if self.vjps is None:
             raise self.not_defined(argnums)
-        return self.pulled(self.vjps(argnums, ans, args, kwargs), g)
+        found = self.pulled(self.vjps(argnums, ans, args, kwargs), g)
+        if any(map(_follows_transpose, flatten(g))) and any([
+                not (_follows_transpose(x) or is_symbol(x)) and np.any(detached(x))
+                for x in flatten(found)]):
+            raise _not_transposable("returns numbers that do not depend on its gradient")
+        return found
 
     def pulled(self, vjps: Any, g: Any) -> Any:
         """Return the gradients of arguments by a function that the rule made."""
         return [map_structure(lambda x: conjugated(self.dense(x)), gradient)
                 for gradient in vjps(conjugated(g))]
-
-    def require_transposable(self, argnums: Any, ans: Any, args: Any, kwargs: Any) -> None:
-        """Raise NotImplementedError if the rule of reverse mode is not linear by its ops.
-
-        The inner product of a result and a vector is that of the argument and the gradient.
-        """
-        def pulled(g: Any) -> Any:
-            found = self.gradients(argnums, ans, args, kwargs, g)
-            return [x for x in flattened(args, argnums, found) if x is not None]
-
-        call = RecordedCall(pulled, (map_structure(_probe, ans),), {}, 0, False, True)
-        ends = [x for x in call.value if isinstance(x, Tensor) and call.knows(x)]
-        back = call.gradients(ends, [tensor_of(_probe(x, 2.0)) for x in ends]) if ends else []
-        pairs = [(getval(x), _probe(x, 2.0)) for x in call.value]
-        pairs += [(getval(g), -getval(x)) for g, x in zip(
-            call.sources, flatten(back), strict=False)]  # there may be no `back`
-        products = np.concatenate([np.ravel(np.real(np.conj(x) * y)) for x, y in pairs])
-        if abs(products.sum()) > np.finfo(products.dtype).eps ** 0.25 * abs(products).sum():
-            raise NotImplementedError(
-                f"JVP of {self.name} wrt argnums {argnums} not defined, and its VJP cannot be "
-                "transposed: its result is not linear in the gradient, or it takes the gradient's "
-                "value from its box, say by getval. Give it a rule by defjvp")
 
     @staticmethod
     def dense(gradient: Any) -> Any:

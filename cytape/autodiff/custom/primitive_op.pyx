@@ -153,7 +153,6 @@ cdef class PrimitiveOp(Op):
     args, kwargs)`` finishes one whose result is known. ``gradients(argnums, ans, args, kwargs, g)``
     returns the list of these arguments' gradients, in cytape's complex convention; ``pulled(vjps,
     g)`` does so by the function that ``vjps`` returned.
-    ``require_transposable(argnums, ans, args, kwargs)`` raises if these have a lost derivative.
     ``dense(gradient)`` returns a gradient of a user's class as an array. ``box_types`` is the set
     of the classes of boxes that are no tensors.
     """
@@ -323,7 +322,7 @@ cdef class PrimitiveOp(Op):
                            attrs["call"], False)
 
     cdef bint has_jvp(self) noexcept:
-        return True
+        return self.jvps is not None
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
@@ -332,9 +331,6 @@ cdef class PrimitiveOp(Op):
         moving = [(argnum, tangent) for argnum, tangent in zip(call.argnums, tangents)
                   if tangent is not None]
         argnums, directions = zip(*moving)
-        if self.jvps is None:
-            self.require_transposable(argnums, seen[0], seen[1:], call.kwargs)
-            return NotImplemented
         if plain:
             directions = [tangent[()] for tangent in directions]
         return [self.jvps(argnums, list(directions), seen[0], seen[1:], call.kwargs)]

@@ -3,7 +3,7 @@
 import numpy as _np
 
 import cytape.numpy as _functions
-from cytape.autograd.tracer import Box, getval, notrace_primitive, primitive
+from cytape.autograd.tracer import Box, detached, getval, notrace_primitive, primitive
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
@@ -57,7 +57,7 @@ def clip(a, *args, **kwargs):
     bounds = [*args[:2], *[kwargs[name] for name in _BOUNDS if name in kwargs]]
     if not isinstance(a, Tensor) or any([isinstance(bound, Tensor) for bound in bounds]):
         return clipped
-    values = getval(clipped)
+    values = detached(clipped)
     inside = _functions.logical_and(*[
         True if bound is None else values != bound for bound in bounds])
     if not isinstance(inside, Tensor) and inside.all():
@@ -160,7 +160,7 @@ def parse_einsum_input(*args):
     """Return the subscripts of the operands and of the result of `einsum`, and the operands."""
     from numpy._core.einsumfunc import _parse_einsum_input
 
-    return _parse_einsum_input([getval(arg) for arg in args])
+    return _parse_einsum_input([detached(arg) for arg in args])
 
 
 int8, int16, int32 = map(wrap_intdtype, (_np.int8, _np.int16, _np.int32))

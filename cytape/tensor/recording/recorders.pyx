@@ -265,6 +265,7 @@ cdef class TangentRecorder(ForwardAccumulator):
 
     cdef Tape begin_forwarding(self):
         cdef Recorder tape = new_recorder(False, False)
+        tape.transposes = True
         enter(tape)
         return tape
 

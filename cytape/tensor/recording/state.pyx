@@ -92,6 +92,15 @@ def is_recorded(id_t id) -> bool:
     return bool(followers_of(id, id, False))
 
 
+def is_transposed(id_t id) -> bool:
+    """Return whether a tensor depends on the gradient of a rule that forward mode transposes."""
+    cdef Recorder recorder
+    for recorder in recording() or ():
+        if recorder.transposes and is_known(recorder, id):
+            return True
+    return False
+
+
 cdef list followers_of(id_t id, id_t value, bint trainable_variable):
     return [recorder for recorder in (*(recording() or ()), *(accumulating() or ()))
             if follows(recorder, id, value, trainable_variable)]
