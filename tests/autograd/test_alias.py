@@ -63,6 +63,17 @@ assert type(pickle.loads(pickle.dumps(x))) is type(x)
 """)
 
 
+def test_attributes_of_the_class_of_boxes_are_those_of_tensors(tmp_path):
+    run(tmp_path, f"""{INSTALL}
+import autograd.numpy as np
+from autograd import grad
+from autograd.numpy.numpy_boxes import ArrayBox
+ArrayBox.item = lambda self: np.reshape(self, ())  # with a derivative
+ArrayBox.half = property(lambda self: self / 2)
+assert grad(lambda x: np.sum(x.half**2).item())(np.ones(2)).tolist() == [0.5, 0.5]
+""")
+
+
 def test_a_module_that_was_imported_by_its_own_name_is_not_loaded_again(tmp_path, room):
     run(tmp_path, f"""{room}
 import cytape.autograd.inner

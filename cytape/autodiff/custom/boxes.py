@@ -52,6 +52,11 @@ class _BoxType(type):
     def __hash__(cls) -> int:
         return hash(Tensor) if cls is ArrayBox else type.__hash__(cls)
 
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if cls is ArrayBox:  # its instances are tensors
+            install_methods({name: value})
+        super().__setattr__(name, value)
+
 
 class Box(metaclass=_BoxType):
     """Base class of values that are differentiated.
