@@ -202,3 +202,8 @@ def test_vectorized_functions_have_derivatives():
     np.testing.assert_array_equal(
         jacobian(powers)(np.array([-1.0, 2.0]), 3.0), [[0.0, 0.0], [0.0, 12.0]])
     assert powers([1, 2], 2).tolist() == [1, 4]
+
+
+def test_programs_may_call_the_function_behind_astype():
+    found = grad(lambda x: anp.sum(numpy_wrapper._astype(x, "f", "K", copy=False)))(np.ones(2))
+    assert found.dtype == float and found.tolist() == [1, 1]

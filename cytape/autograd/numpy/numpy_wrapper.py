@@ -125,6 +125,10 @@ def wrap_namespace(old, new):
         new[name] = wrapped[id(value)]
 
 
+def _astype(A, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    return _functions.astype(A, dtype, copy=copy)
+
+
 def array_from_args(array_args, array_kwargs, *args):
     """Return the array of some arrays or numbers."""
     return _functions.array(list(args), *array_args, **array_kwargs)
