@@ -11,5 +11,5 @@ def test_users_find_every_declaration():
         if inspect.isfunction(value) and not name.startswith("_")
         and value.__module__ == module.__name__}
     assert set(declare.__all__) == set(declarations) - {
-        "enter", "find", "op_of_name", "passing"}  # cytape's own
+        "enter", "find", "op_of_name", "passing", "remedy"}  # cytape's own
     assert all(getattr(declare, name) is declarations[name] for name in declare.__all__)
