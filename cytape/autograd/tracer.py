@@ -25,11 +25,7 @@ from cytape.ops.calls.tangents import fetch
 from cytape.ops.creation import identity, identity_op
 from cytape.ops.engine.tensor_vspace import tensor_vspace
 from cytape.tensor.nest import flatten, map_structure
-from cytape.tensor.recording.state import (
-    TangentRecorder,
-    anybody_records,
-    possible_gradient_types,
-)
+from cytape.tensor.recording.state import TangentRecorder, anybody_records, possible_gradient_types
 from cytape.tensor.tensor import Tensor
 
 notrace_primitives: defaultdict[type, set] = defaultdict(set)

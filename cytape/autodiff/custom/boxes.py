@@ -108,8 +108,9 @@ class ArrayBox(Box):
         return node if isinstance(node, Tensor) else convert_to_tensor(np.array(value))
 
 
-for _kind in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
-              np.clongdouble, np.complex128, np.complex64):
+ARRAY_TYPES = (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
+               np.clongdouble, np.complex128, np.complex64)
+for _kind in ARRAY_TYPES:
     ArrayBox.register(_kind)
 install_methods({"_value": property(lambda x: getval(x)), "_node": property(lambda x: x),
                  "_trace": property(lambda x: 0)})

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.linalg import _linalg
 
 import cytape.numpy as functions
+from cytape.autodiff.custom.boxes import ARRAY_TYPES
 from cytape.autograd.builtins import NamedTupleVSpace
 from cytape.autograd.core import VSpace
 from cytape.tensor.tensor import Tensor
@@ -89,8 +90,7 @@ def _space_of(value):
     return (ComplexArrayVSpace if dtype.kind == "c" else ArrayVSpace)(value)
 
 
-for _type in (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
-              np.clongdouble, np.complex64, np.complex128):
+for _type in ARRAY_TYPES:
     VSpace.register(_type, _space_of)
 for _result in (_linalg.EigResult, _linalg.EighResult, _linalg.QRResult, _linalg.SlogdetResult,
                 _linalg.SVDResult):
