@@ -14,7 +14,7 @@ MAX_LIVE_OBJECTS = 1.0001  # a handful of blocks come and go with Python's own c
 
 def memory_rows(smoke):
     """Yield all rows about memory."""
-    yield from rows_of_long_chains(10_000 if smoke else 1_000_000)
+    yield from rows_of_long_chains(30_000 if smoke else 1_000_000)
     yield row_of_many_tapes(100 if smoke else 100_000)
     yield row_of_a_deep_network(50 if smoke else 200)
 

@@ -40,8 +40,9 @@ def flattened(args: tuple, argnums: Sequence[int], gradients: Sequence) -> list:
 
 def _parts(arg: Any, gradient: Any) -> list:
     """Return the gradients of an argument's leaves; that of a list may be an array of them."""
-    if isinstance(arg, (list, tuple)) and isinstance(gradient, (list, tuple, np.ndarray, Tensor)) \
-            and len(arg) == len(gradient):
+    sequences = list, tuple, np.ndarray, Tensor
+    if isinstance(arg, sequences[:2]) and isinstance(gradient, sequences) and (
+            len(arg) == len(gradient)):
         return [part for pair in zip(arg, gradient, strict=True) for part in _parts(*pair)]
     return flatten_up_to(arg, gradient)
 
