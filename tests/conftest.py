@@ -67,7 +67,9 @@ def pytest_collection(session):
     n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
     if n_workers == 1 or session.config.args_source is not session.config.ArgsSource.TESTPATHS:
         return
-    state = session.config.stash[rewrite.assertstate_key]
+    state = session.config.stash.get(rewrite.assertstate_key, None)
+    if state is None:  # by --assert=plain
+        return
     first = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
     for path in sorted(Path(__file__).parent.rglob("test_*.py"))[first::n_workers]:
         folder = rewrite.get_cache_dir(path)

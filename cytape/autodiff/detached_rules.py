@@ -28,7 +28,7 @@ from cytape.tensor.recording.state import (
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import followed_as
 
-__all__ = ["Trail", "call_rule", "require_an_end"]
+__all__ = ["Trail", "call_rule", "content_of", "require_an_end"]
 
 MOST_NESTED = 22  # derivatives of equal calls, each within another: a rule uses its own derivative
 FRAMES = 5 * MOST_NESTED  # of Python, which so many derivatives have at least
@@ -92,6 +92,11 @@ def call_rule(
         else IndexedSlices(refusing(result.values), result.indices, result.dense_shape)
         if isinstance(result, IndexedSlices)
         else refusing(result) for result in results]
+
+
+def content_of(x: Tensor) -> tuple:
+    """Return what equal tensors have alike; of a symbolic one only its spec is known."""
+    return x.spec, x.graph is None and data_of(x).tobytes()
 
 
 def require_an_end(what: str, described: Callable[[], Any]) -> None:

@@ -220,10 +220,10 @@ def reshape(a, /, shape, order="C", *, copy=None):
     >>> np.reshape(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), -1).numpy()
     array([1., 2., 3., 4.])
     """
-    if shape is None and is_tensor(a):
-        return reshape_op(a, a, order="C")  # as NumPy
     if copy is not None or order not in ("C", "F"):
         return _reshape_memory(a, shape, order, copy)
+    if shape is None and is_tensor(a):
+        return reshape_op(a, a, order="C")  # as NumPy
     if type(shape) is UnknownShape and is_tensor(a):
         return reshape_unknown(a, shape, order)
     if holds_symbol(shape):

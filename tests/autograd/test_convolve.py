@@ -22,6 +22,11 @@ def test_values_are_scipys(a, b, mode):
         np.testing.assert_allclose(convolve(b, a, mode=mode), convolve(a, b, mode=mode), atol=1e-12)
 
 
+def test_signals_may_be_shorter_than_kernels():
+    a, b = RNG.normal(size=2), RNG.normal(size=5)
+    check_grads(lambda a: (convolve(a, b, mode="same") ** 2).sum(), [a], order=2)
+
+
 def test_other_axes_are_summed_or_combined():
     a, b = RNG.normal(size=(3, 5)), RNG.normal(size=(3, 4, 2))
     for mode in ("full", "valid"):

@@ -160,6 +160,22 @@ def test_gradients_in_and_beside_invalid_parameters_are_nan(f, call):
         np.testing.assert_array_equal(np.isnan(found), [[True, False]] * 2)
 
 
+@each("x", [0.0, 1.0])
+def test_beta_densities_in_single_precision_are_zero_at_the_ends(x):
+    x, shape = np.float32(x), np.float32(66)
+    for method in ours.beta.pdf, ours.beta.cdf, ours.beta.sf:
+        value, gradient = cytape.value_and_grad(lambda x, f=method: f(x, shape, shape))(x)
+        assert value.dtype == np.float32 and np.isfinite(value) and gradient == 0
+
+
+@each("df", [3.0, np.float32(3)])
+def test_t_far_from_its_centre_has_finite_gradients(df):
+    x = type(df)(np.finfo(type(df)).max / 10)
+    with np.errstate(over="ignore"):
+        assert abs(cytape.grad(lambda x: ours.t.logpdf(x, df))(x)) < 1e-6
+        assert cytape.grad(lambda x: ours.t.pdf(x, df))(x) == 0
+
+
 def test_keywords_and_other_methods_are_scipys():
     x = cytape.constant(0.5)
     assert ours.norm.pdf(x, scale=2.0) == pytest.approx(stats.norm.pdf(0.5, scale=2.0))

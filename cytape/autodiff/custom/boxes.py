@@ -100,12 +100,15 @@ class Box(metaclass=_BoxType):
 
 
 class ArrayBox(Box):
-    """The class of which tensors are instances; a call returns the node if that is a tensor."""
+    """The class of which tensors are instances; a call takes the derivative from the node."""
 
     __slots__ = []
 
     def __new__(cls, value: Any, trace: Any, node: Any) -> Any:  # noqa: D102
-        return node if isinstance(node, Tensor) else convert_to_tensor(np.array(value))
+        if not isinstance(node, Tensor):
+            return convert_to_tensor(np.array(value))
+        shift = value - detached(node)
+        return node + shift if np.any(shift) else node
 
 
 ARRAY_TYPES = (np.ndarray, float, np.longdouble, np.float64, np.float32, np.float16, complex,
@@ -185,8 +188,9 @@ def token_of(box: Any) -> Tensor:
 
 def boxed(value: Any) -> Any:
     """Return a new box of a value, with a new token."""
-    kind = box_class(value)
-    return kind(value, 0, None if kind is ArrayBox else tensor_of(np.zeros(())))
+    if box_class(value) is ArrayBox:
+        return ArrayBox(value, 0, None)
+    return Box.type_mappings[type(value)](value, 0, tensor_of(np.zeros(())))
 
 
 def conjugated(structure: Any) -> Any:
@@ -210,8 +214,9 @@ class _Pending(local):
         self.passes[-1][token_id] = gradient if before is None else (
             vspace(gradient).add(before, gradient))
 
-    def take(self, token_id: Any) -> Any:
-        return self.passes[-1].pop(token_id)
+    def take(self, token_id: Any, value: Any) -> Any:
+        found = self.passes[-1].pop(token_id, None)
+        return vspace(value).zeros() if found is None else found
 
 
 pending = _Pending()
@@ -282,10 +287,11 @@ class Call:
     def backward(self, *gradients: Any) -> Any:
         """Return the gradients of the boxes among the arguments, computed if needed."""
         observed = observing(gradients)
-        ids = [kept.pending_id() for kept in flatten(self.ans)]
+        results = flatten(self.ans)
+        ids = [kept.pending_id() for kept in results]
         g = pack_sequence_as(self.ans, [
-            (g if observed else detached(g)) if id is None else pending.take(id)
-            for g, id in zip(gradients, ids, strict=True)])
+            (g if observed else detached(g)) if id is None else pending.take(id, kept.value)
+            for g, id, kept in zip(gradients, ids, results, strict=True)])
 
         def computed(needed: Any) -> Any:
             argnums = tuple(sorted(

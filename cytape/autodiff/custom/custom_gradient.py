@@ -11,7 +11,7 @@ from typing import Any
 
 from cytape.autodiff.custom.bound_rule import bound
 from cytape.autodiff.custom.eager_derivatives import EagerCall
-from cytape.autodiff.detached_rules import Trail, call_rule, require_an_end
+from cytape.autodiff.detached_rules import Trail, call_rule, content_of, require_an_end
 from cytape.autodiff.wrapped_calls import (
     Arguments,
     Call,
@@ -217,7 +217,8 @@ class _CustomGradient:
         primals = Trail(list(map(value_of, inputs))).tensors if graph is None else lambda: inputs
 
         def described() -> tuple:
-            shown = nest.map_structure(lambda leaf: leaf.spec if is_tensor(leaf) else leaf, args)
+            shown = nest.map_structure(
+                lambda leaf: content_of(leaf) if is_tensor(leaf) else leaf, args)
             return f, repr((shown, kwargs))
 
         def backward(*output_gradients: Tensor) -> list:

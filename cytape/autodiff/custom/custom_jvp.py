@@ -12,7 +12,7 @@ import numpy as np
 
 from cytape.autodiff.custom.bound_rule import bound
 from cytape.autodiff.custom.eager_derivatives import EagerCall
-from cytape.autodiff.detached_rules import call_rule, require_an_end
+from cytape.autodiff.detached_rules import call_rule, content_of, require_an_end
 from cytape.autodiff.wrapped_calls import (
     Arguments,
     Call,
@@ -273,7 +273,7 @@ class _JvpCall(PythonCall):
             "it with cytape.numpy; where a tangent is zero, it may return None")
 
     def _described(self, values: Sequence[Tensor]) -> tuple:
-        arguments = self._arguments.packed([x.spec for x in values])
+        arguments = self._arguments.packed([content_of(x) for x in values])
         return self._function.__wrapped__, repr((arguments, self._kwargs))
 
     # ---- in graphs

@@ -196,7 +196,7 @@ cdef class PrimitiveOp(Op):
         cdef Tensor tensor
         found = sorted({
             argnum for tape in recording() or () for argnum, tensor in zip(argnums, tensors)
-            if is_known(tape, tensor.held.id)})
+            if tensor is not None and is_known(tape, tensor.held.id)})
         missing = [argnum for argnum in found if not self.ruled >> min(argnum, 63) & 1]
         if missing:
             raise self.not_defined(tuple(missing))

@@ -21,8 +21,8 @@ def flatten(value):
     -------
     vector : array
     unflatten : callable
-        Takes such a vector; returns it as a structure like `value`, of the same dtypes. It can be
-        differentiated.
+        Takes such a vector; returns it as a structure like `value`, of the same dtypes but for
+        integers, which become floats. It can be differentiated.
 
     Raises
     ------

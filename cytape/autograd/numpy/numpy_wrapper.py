@@ -3,7 +3,8 @@
 import numpy as _np
 
 import cytape.numpy as _functions
-from cytape.autograd.tracer import Box, detached, getval, notrace_primitive, primitive
+from cytape.autodiff.custom.boxes import detached
+from cytape.autograd.tracer import Box, getval, notrace_primitive, primitive
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
@@ -77,7 +78,8 @@ class vectorize(_np.vectorize):
 
     def __call__(self, *args, **kwargs):
         """Call the function for each element."""
-        if kwargs or self.signature or not any([isinstance(x, Tensor) for x in args]):
+        is_plain = not any([isinstance(x, Tensor) for x in args])
+        if is_plain or kwargs or self.signature or self.excluded or self.otypes:
             return super().__call__(*args, **kwargs)
         arrays = _functions.broadcast_arrays(*args)
         results = list(map(self.pyfunc, *map(_functions.ravel, arrays)))

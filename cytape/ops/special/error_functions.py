@@ -62,12 +62,13 @@ def t_log_density(t, df):
     w = t * t
     is_large = df > 100 * (1 + w)
     v, df = 1 / np.where(is_large, df, np.inf), np.where(is_large, 1, df)
+    small = np.where(is_large, w, 0)  # finite
     gammas = v * (-1 / 4 + v * v * (1 / 24 - v * v / 20))  # of df / 2 (DLMF 5.11.1)
     powers = 0
     for k in range(7, 0, -1):
-        powers = -w * v * (powers + 1 / k - w / (k + 1))
+        powers = -small * v * (powers + 1 / k - small / (k + 1))
     return np.where(
-        is_large, gammas + 0.5 * (powers - w) - math.log(_ROOT_2_PI),
+        is_large, gammas + 0.5 * (powers - small) - math.log(_ROOT_2_PI),
         -0.5 * ((df + 1) * np.log1p(w / df) + np.log(df)) - betaln(0.5 * df, 0.5))
 
 

@@ -71,7 +71,7 @@ def beta_density(a, b, x):
     """Return the derivative of `betainc` in x; at 0 and 1 by powers, as `gamma_density`."""
     at_end = (x == 0) | (x == 1)
     end, inner = np.where(at_end, x, 0.5), np.where(at_end, 0.5, x)
-    factor = np.exp(np.minimum(-betaln(a, b), 700))  # finite, for the powers may be 0
+    factor = np.exp(np.minimum(-betaln(a, b), 88))  # finite in float32, for the powers may be 0
     return np.where(
         at_end, np.power(end, a - 1) * np.power(1 - end, b - 1) * factor,
         np.exp(xlogy(a - 1, inner) + xlog1py(b - 1, -inner) - betaln(a, b)))

@@ -40,8 +40,9 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
         stop_gradient_op(where(b == 0, -np.inf, np.real(a))), axis=axis, keepdims=True)
     largest = where(isfinite(largest), largest, 0)
     shifted = a - largest
-    is_huge = (b == 0) & (np.real(shifted) > 700)  # the power, too, must be finite
-    total = sum(b * exp(where(is_huge, 700, shifted)), axis, keepdims=True)
+    most = float(np.log(np.finfo(shifted.dtype).max)) - 1
+    is_huge = (b == 0) & (np.real(shifted) > most)  # the power, too, must be finite
+    total = sum(b * exp(where(is_huge, most, shifted)), axis, keepdims=True)
     if is_complex:
         size = absolute(total) if return_sign else total
         sign_of_total = total / where(size == 0, 1, size)

@@ -1,7 +1,8 @@
 """Cross-correlation of stacks of padded signals in any number of dimensions, summed over channels.
 
 ``z[p, q, s] = sum over d and k of x[p, d, s + k] y[q, d, k]``, where s and k are positions in the
-dimensions. `before` and `after` are numbers of zeros around x, per dimension. The derivatives are
+dimensions. `before` and `after` are numbers of zeros around x, per dimension; negative ones
+leave so many of its numbers out. The derivatives are
 correlations of the same form.
 """
 
@@ -22,10 +23,11 @@ __all__ = ["stack_correlation_op"]
 def _correlate(x, y, before, after):
     """Multiply the matrix of windows of `x` by the matrix of signals of `y`."""
     if any(before) or any(after):
-        extents = [m + i + j for m, i, j in zip(x.shape[2:], before, after, strict=True)]
-        padded = np.zeros((*x.shape[:2], *extents), x.dtype)
-        inside = [slice(i, i + m) for m, i in zip(x.shape[2:], before, strict=True)]
-        padded[(..., *inside)] = x
+        ends = list(zip(x.shape[2:], before, after, strict=True))
+        padded = np.zeros((*x.shape[:2], *[m + i + j for m, i, j in ends]), x.dtype)
+        inside = [slice(max(i, 0), i + m + min(j, 0)) for m, i, j in ends]
+        read = [slice(max(-i, 0), m + min(j, 0)) for m, i, j in ends]
+        padded[(..., *inside)] = x[(..., *read)]
         x = padded
     (p, d, *extents), (q, e, *sizes) = x.shape, y.shape
     counts = [m - n + 1 for m, n in zip(extents, sizes, strict=True)]

@@ -51,13 +51,15 @@ cdef int require_plain_at(x, int depth) except -1:
         for item in x:
             if type(item) is not float and type(item) is not int:
                 require_plain_at(item, depth + 1)
-    elif isinstance(x, ndarray) and type(x) not in HARMLESS and type(x) not in box_types:
+    elif isinstance(x, ndarray) and type(x) not in HARMLESS:
         if isinstance(x, np.ma.MaskedArray):
             raise TypeError(NO_MASKS)
         if isinstance(x, np.matrix):
             raise TypeError(
                 "a numpy.matrix cannot be combined with tensors, for which `*` is no matrix "
                 "product. Pass numpy.asarray(matrix), and multiply with `@`")
+        if type(x) in box_types:
+            return 0
         raise TypeError(
             f"an array of class {type(x).__name__} cannot be combined with tensors, which would "
             "lose what the class adds to its data. Pass numpy.asarray(array) if the data are all "

@@ -98,6 +98,8 @@ def test_values_that_have_no_box_are_refused(x):
 @each("make", [ArrayBox, new_box])
 def test_the_box_of_the_node_of_a_box_is_that_box(make):
     assert autograd.grad(lambda x: make(x._value, x._trace, x._node) ** 2)(3.0) == 6
+    found = autograd.value_and_grad(lambda x: make(x._value * 2, x._trace, x._node) * 1.0)(3.0)
+    assert found == (6, 1)
 
 
 def test_subclasses_of_arrays_may_have_boxes():
@@ -118,6 +120,19 @@ def test_subclasses_of_arrays_may_have_boxes():
     finally:
         Box.types.discard(OwnBox)
         del Box.type_mappings[Own], Box.type_mappings[OwnBox]
+
+
+def test_classes_that_change_what_operators_mean_are_refused():
+    OwnBox = type("OwnBox", (ArrayBox,), {})
+    try:
+        for a in onp.ma.array([1.0, 2.0], mask=[0, 1]), onp.ones((1, 2)).view(onp.matrix):
+            OwnBox.register(type(a))
+            with pytest.raises(TypeError, match="mask|matrix"):
+                autograd.grad(lambda x, a=a: np.sum(x * a))(onp.ones(2))
+            del Box.type_mappings[type(a)]
+    finally:
+        Box.types.discard(OwnBox)
+        del Box.type_mappings[OwnBox]
 
 
 def test_boxes_may_be_made_by_a_function():

@@ -368,6 +368,15 @@ def test_a_gradient_function_may_differentiate_itself_for_other_arguments():
     assert float(cytape.grad(power)(1.5, 4)) == 4 * 1.5**3
 
 
+@each("depth", [5.0, 25.0, 40.0])
+def test_a_gradient_function_that_differentiates_itself_may_end_by_values(depth):
+    @cytape.custom_gradient
+    def f(x):
+        return x, lambda dy: dy * (cytape.grad(f)(x - 1.0) + 1 if x > 0 else 0.0)
+
+    assert float(cytape.grad(f)(depth)) == depth
+
+
 # -- stop_gradient ---------------------------------------------------------------------------------
 
 

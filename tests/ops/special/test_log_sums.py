@@ -28,6 +28,8 @@ def test_terms_of_weight_zero_have_no_gradient_but_their_weights_do():
     np.testing.assert_array_equal(cytape.grad(ours.logsumexp)(a, b=b), [0.0, 1.0])
     slopes = cytape.grad(lambda b: ours.logsumexp(np.array([1.0, 0.0]), b=b))(b)
     np.testing.assert_allclose(slopes, [np.e, 1.0])
+    single = cytape.constant(np.float32([1000.0, 0.0]))
+    assert ours.logsumexp(single, b=np.float32(b)) == 0
 
 
 def test_arrays_are_left_to_scipy():
