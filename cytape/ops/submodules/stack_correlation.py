@@ -23,7 +23,7 @@ __all__ = ["stack_correlation_op"]
 def _correlate(x, y, before, after):
     """Multiply the matrix of windows of `x` by the matrix of signals of `y`."""
     if any(before) or any(after):
-        ends = list(zip(x.shape[2:], before, after, strict=True))
+        ends = list(zip(x.shape[2:], map(int, before), map(int, after), strict=True))
         padded = np.zeros((*x.shape[:2], *[m + i + j for m, i, j in ends]), x.dtype)
         inside = [slice(max(i, 0), i + m + min(j, 0)) for m, i, j in ends]
         read = [slice(max(-i, 0), m + min(j, 0)) for m, i, j in ends]
