@@ -73,8 +73,7 @@ def test_a_trace_leaves_derivatives_to_recorders_around_it():
     assert cytape.grad(value)(3.0) == 12
 
 
-def test_boxes_outside_of_transforms_tell_on_which_arguments_a_result_depends():
+def test_boxes_of_a_tuple_are_made_outside_of_transforms():
     with trace_stack.new_trace() as t:
-        x, y = start = new_box((1.0, onp.ones(2)), t, VJPNode.new_root())
-        assert [isbox(x), isbox(y), isbox(x * y), isbox(2.0)] == [True, True, True, False]
-    assert start._trace == (x * y)._trace
+        x, y = new_box((2.0, onp.ones(2)), t, VJPNode.new_root())
+    assert isbox(x) and isbox(y) and (x * y).tolist() == [2, 2]

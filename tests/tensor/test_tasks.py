@@ -132,41 +132,35 @@ def test_tasks_may_share_one_block():
     assert run(build(3), build(4)) == [["gpu", ""] * 3, ["gpu", ""] * 4]
 
 
-def test_a_task_started_inside_a_block_is_inside_until_the_block_is_left(x):
-    async def multiply(times):
-        results = []
-        for _ in range(times):
-            results.append(x * x)
-            await pause()
-        return results
+async def multiply(x, times):
+    results = []
+    for _ in range(times):
+        results.append(x * x)
+        await pause()
+    return results
 
+
+def test_a_task_started_inside_a_block_is_inside_until_the_block_is_left(x):
     async def main():
         with ways.watching(x, persistent=True) as tape:
-            inside, = await asyncio.gather(multiply(3))
-            straggler = asyncio.ensure_future(multiply(3))
+            inside, = await asyncio.gather(multiply(x, 3))
+            straggler = asyncio.ensure_future(multiply(x, 3))
             await pause()
         outside = await straggler
         gradients = [tape.gradient(y, x) for y in inside + outside]
         with tape:  # again, which is another block
-            late, = await asyncio.gather(multiply(1))
+            late, = await asyncio.gather(multiply(x, 1))
         return [g is not None for g in gradients], tape.gradient(late[0], x) is not None
 
     assert asyncio.run(main()) == ([True] * 4 + [False] * 2, True)
 
 
 def test_a_straggler_is_not_inside_a_block_that_is_entered_anew(x):
-    async def multiply(times):
-        results = []
-        for _ in range(times):
-            results.append(x * x)
-            await pause()
-        return results
-
     async def main():
         tape = cytape.GradientTape(persistent=True)
         with tape:
             tape.watch(x)
-            straggler = asyncio.ensure_future(multiply(4))
+            straggler = asyncio.ensure_future(multiply(x, 4))
             await pause()
         with tape:
             await straggler
