@@ -28,13 +28,13 @@ ELSEWHERE = [place for place in PLACES if place != "eager"]
 TOLERANCES = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-9}
 
 
-def extremes(dtype, shape):
+def extremes(dtype, shape, lowest=None):
     """Return an array with the extremes of an integer dtype and what is special beside them."""
     if dtype == "bool":
         values = [True, False]
     else:
         info = np.iinfo(dtype)
-        values = [info.max, 2, 0, 1, info.min, 3]
+        values = [info.max, 2, 0, 1, info.min if lowest is None else max(info.min, lowest), 3]
     return np.resize(np.array(values, dtype), shape)
 
 
@@ -127,7 +127,9 @@ def is_float(x):
 @grouped("spec, case, position, integer, dtype, place", CALLS)
 def test_the_whole_table(spec, case, position, integer, dtype, place):
     inputs = spec.draw(case, dtype)
-    integers = extremes(integer, inputs[position].shape)
+    # SciPy's `zeta`, of which `polygamma` is made, takes a step for each unit below 0.
+    lowest = -1000 if FAMILY_OF[id(spec)] == "special" else None
+    integers = extremes(integer, inputs[position].shape, lowest)
     try:
         with np.errstate(all="ignore"):
             spec.ref(*inputs[:position], integers, *inputs[position + 1:], **case.kwargs)

@@ -223,9 +223,14 @@ def _sylvester_jvp(op, ta, tb, tq):
     return solve_sylvester_op(*op.inputs[:2], change)
 
 
+def _solve_sylvester(*matrices):
+    """Call SciPy's function, which computes with booleans in single precision."""
+    floats = [x if x.dtype.kind in "fc" else x.astype(float) for x in matrices]
+    return linalg.solve_sylvester(*floats).astype(dtype_of(*matrices), copy=False)
+
+
 solve_sylvester_op = general(
-    "ScipyLinalgSolveSylvester",  # whose results for booleans are float32 in SciPy
-    lambda a, b, q: linalg.solve_sylvester(a, b, q).astype(dtype_of(a, b, q), copy=False),
+    "ScipyLinalgSolveSylvester", _solve_sylvester,
     vjp=_sylvester_vjp, jvp=_sylvester_jvp, saved_inputs=(0, 1), saved_outputs=(0,),
     optional_tangents=(0, 1, 2),
     shape_rule=lambda a, b, q: symbolic_spec(q.shape, dtype_of(a, b, q)))
