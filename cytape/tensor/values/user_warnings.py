@@ -75,6 +75,8 @@ def scipy_call() -> str | None:
         return None if decorated is None else (
             f"{decorated.__module__.partition('._')[0]}.{decorated.__name__}")
     public = called.f_globals["__name__"].partition("._")[0]
+    if called.f_code.co_name == "__ua_function__":  # calls of scipy.fft go through a backend
+        return f"{public}.{called.f_locals['method'].__name__}"
     names, owner = [called.f_code.co_name], called.f_locals.get("self")
     if owner is not None:
         hidden = public == "scipy.sparse" or names[0] in ("__call__", "__init__")

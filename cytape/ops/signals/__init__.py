@@ -1,0 +1,1 @@
+"""Functions of `scipy.signal` and `scipy.fft` that have derivatives."""
