@@ -1,0 +1,280 @@
+"""Solutions of equations, differentiable in parameters by the implicit function theorem.
+
+An `Equation` has a residual, a function of the unknowns x and of parameters that is zero at the
+solution, and a solver. `solution` calls the solver in one op. Derivatives of all orders are
+solutions of linear equations with the residual's Jacobian J in x, or its transpose. The Jacobian is
+factorised once for all of them; above `LARGEST_DENSE` unknowns it is only multiplied with vectors.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+from scipy.linalg import lapack
+
+from cytape.autodiff.custom.eager_derivatives import EagerCall
+from cytape.autodiff.forward_functional import jvp
+from cytape.autodiff.recorded_call import RecordedCall
+from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
+from cytape.ops.constants import zeros_like
+from cytape.ops.engine.op_kinds import general
+from cytape.ops.python.python_ops import python_call_op
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.recording.state import building_into
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import symbolic_spec
+
+LARGEST_DENSE = 2000  # unknowns; the Jacobian of as many takes 32 MB
+DIRECTIONS = 128  # columns of a Jacobian that are computed at a time
+NEGLIGIBLE = 1e-8  # step of Newton's method at a solution, relative to the largest unknown
+TOLERANCE = 1e-12  # of iterative solvers, relative to the right-hand side
+
+
+class Equation:
+    """Equation with parameters, and its solver.
+
+    Parameters
+    ----------
+    name : str
+        Name of the solver, for messages.
+    residual : callable
+        Takes the unknowns, a vector or a number, and the parameters, tensors or arrays. Returns an
+        array of the shape of the unknowns, which is zero at the solution.
+    solve : callable
+        Takes the starting point and the parameters, arrays. Returns an `OptimizeResult` with the
+        solution, `x`, and `success` and `message`.
+    symmetric : bool
+        Whether the Jacobian is symmetric.
+    elementwise : bool
+        Whether the Jacobian is diagonal.
+    """
+
+    def __init__(
+        self, name: str, residual: Callable, solve: Callable, symmetric: bool = False,
+        elementwise: bool = False,
+    ) -> None:
+        self.name, self.solve = name, solve
+        self.symmetric, self.elementwise = symmetric, elementwise
+        self.result: Any = None  # of the last call of the solver
+        self._residual = residual
+        self._system: Any = None
+
+    def residual(self, x: Any, *parameters: Any) -> Any:
+        """Return the residual."""
+        return called_in_graph(self.name, self._residual, (x, *parameters), 0)
+
+    def system(self, x: np.ndarray, parameters: tuple) -> Any:
+        """Return the linear system of the Jacobian; the last one is kept."""
+        values = (x, *parameters)
+        known = self._system
+        if known is not None and all(map(np.array_equal, known[0], values)):
+            return known[1]
+        kind = (Diagonal if self.elementwise or x.ndim == 0 else
+                Dense if x.size <= LARGEST_DENSE else MatrixFree)
+        system = kind(self, lambda x: self.residual(x, *parameters), x)
+        self._system = values, system
+        return system
+
+    def require_solution(self, x: np.ndarray, parameters: tuple) -> None:
+        """Raise unless Newton's next step is negligible.
+
+        SciPy also reports a failure at a solution that rounding errors keep from tolerances.
+        """
+        residual = np.asarray(self.residual(x, *parameters), float)
+        try:
+            step = np.max(np.abs(self.system(x, parameters).solve(residual, False)), initial=0)
+        except NotDifferentiableError:
+            step = np.inf
+        if not step <= NEGLIGIBLE * max(1, np.max(np.abs(x), initial=0)):
+            raise NotDifferentiableError(
+                f"{self.name} failed, so that its result has no derivative: {self.result.message}")
+
+
+class Diagonal:
+    """System of a number, or of equations that are independent of each other."""
+
+    def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
+        self._slopes = np.asarray(product_from_left(residual, x, np.ones_like(x)))
+        if not np.all(np.abs(self._slopes) > 0):  # also NaN
+            raise not_isolated(equation, "0 or NaN")
+
+    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
+        """Solve for one right-hand side."""
+        return b / self._slopes
+
+
+class Dense:
+    """System with a factorised Jacobian."""
+
+    def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
+        n = x.size
+        jacobian = np.empty((n, n), order="F")
+        for start in range(0, n, DIRECTIONS):
+            units = np.eye(min(DIRECTIONS, n - start), n, start)
+            jacobian[:, start : start + DIRECTIONS] = jvp(
+                residual, (x,), (units,), use_batch=True)[1].T
+        with np.errstate(divide="ignore", invalid="ignore"):  # of scaled rows and columns
+            self._rows = 1 / np.max(np.abs(jacobian), 1, initial=0)
+            jacobian *= self._rows[:, None]
+            self._columns = 1 / np.max(np.abs(jacobian), 0, initial=0)
+            jacobian *= self._columns
+        if not np.all(np.isfinite(jacobian)):
+            raise not_isolated(equation, "singular or not finite")
+        if n == 0:
+            return
+        norm = np.linalg.norm(jacobian, 1)
+        self._factors = lapack.dgetrf(jacobian, overwrite_a=True)[:2]
+        condition, _ = lapack.dgecon(self._factors[0], norm)
+        if condition < np.finfo(float).eps:
+            raise not_isolated(
+                equation, f"singular, with a reciprocal condition number of {condition:.1e}")
+
+    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
+        """Solve for one right-hand side."""
+        before, after = (self._rows, self._columns)[::-1 if transposed else 1]
+        if b.size == 0:
+            return b
+        return after * lapack.dgetrs(*self._factors, before * b, int(transposed))[0]
+
+
+class MatrixFree:
+    """System that is solved by iterations, which multiply the Jacobian with vectors."""
+
+    def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
+        self._equation, self._residual, self._x = equation, residual, x
+
+    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
+        """Solve for one right-hand side."""
+        product = self._from_left if transposed else self._from_right
+        operator = scipy.sparse.linalg.LinearOperator((b.size, b.size), product, dtype=b.dtype)
+        if self._equation.symmetric:
+            found, info = scipy.sparse.linalg.cg(operator, b, rtol=TOLERANCE)
+        else:
+            found, info = scipy.sparse.linalg.gmres(
+                operator, b, rtol=TOLERANCE, restart=100, maxiter=50)
+        if info:
+            raise NotDifferentiableError(
+                f"the linear equation for the derivative of {self._equation.name}, of {b.size} "
+                f"unknowns, was not solved in {info} iterations")
+        return found
+
+    def _from_left(self, v: np.ndarray) -> np.ndarray:
+        return np.asarray(product_from_left(self._residual, self._x, np.ravel(v)))
+
+    def _from_right(self, v: np.ndarray) -> np.ndarray:
+        return jvp(self._residual, (self._x,), (np.ravel(v),))[1]
+
+
+def not_isolated(equation: Equation, how: str) -> NotDifferentiableError:
+    """Return an error for a singular Jacobian."""
+    return NotDifferentiableError(
+        f"the solution of {equation.name} has no derivative in the parameters: the Jacobian of the "
+        f"equations (the second derivative of a function to be minimised) is {how} there")
+
+
+def gradients_of(function: Callable, inputs: Sequence, seed: Any) -> list:
+    """Return the gradients of a function weighted by a seed; None for integers."""
+    moving = tuple([i for i, x in enumerate(inputs) if x.dtype.kind == "f"])
+    gradients: list = [None] * len(inputs)
+    call = RecordedCall(function, tuple(inputs), {}, moving, False, True)
+    connected = isinstance(call.value, Tensor)
+    found = call.gradients([call.value], [convert_to_tensor(seed)]) if connected else [
+        zeros_like(inputs[i]) for i in moving]
+    for i, gradient in zip(moving, found, strict=True):
+        gradients[i] = gradient
+    return gradients
+
+
+def product_from_left(residual: Callable, x: Any, v: Any) -> Any:
+    """Return the product of a vector and the Jacobian of a function."""
+    return gradients_of(residual, (x,), v)[0]
+
+
+def run(name: str, solve: Callable, *args: Any) -> Any:
+    """Call a solver of arrays, of which no tape or graph knows."""
+    try:
+        with building_into(None):
+            return solve(*args)
+    except (DetachedError, SymbolicTensorError) as error:
+        raise lost(name, error) from error
+
+
+def _solve(x0, *parameters, equation):
+    equation.result = run(equation.name, equation.solve, x0, *parameters)
+    x = np.array(equation.result.x, float).reshape(np.shape(x0))
+    return x, np.array(equation.result.success, bool)
+
+
+def called_in_graph(name: str, function: Callable, inputs: tuple, spec: Any) -> Any:
+    """Call a function; in a graph one that needs values becomes an op.
+
+    The spec of its result is given, or the position of the input that has it.
+    """
+    try:
+        return function(*inputs)
+    except SymbolicTensorError:
+        tensors = list(map(convert_to_tensor, inputs))
+        if all([tensor.graph is None for tensor in tensors]):
+            raise
+        call = EagerCall(f"{name}'s function", function, [spec])
+        return python_call_op(*tensors, call=call)[0]
+
+
+def lost(name: str, error: Exception) -> DetachedError:
+    """Return an error for a tensor that a user's function reads from its closure."""
+    return DetachedError(
+        f"{name}: the function takes a value out of a tensor, or reads a tensor that is not among "
+        "its arguments, so that its derivative would be lost: compute with cytape.numpy, and pass "
+        f"the tensor in `args` ({error})")
+
+
+def _solve_linear(b, x, is_solved, *parameters, equation, transposed):
+    with building_into(None):
+        if not is_solved:
+            equation.require_solution(x, parameters)
+        return equation.system(x, parameters).solve(b, transposed)
+
+
+def _negative(gradients):
+    return [None if gradient is None else -gradient for gradient in gradients]
+
+
+def _vjp(op, g, _):
+    (_, *parameters), (x, is_solved) = op.inputs, op.outputs
+    equation = op.attrs["equation"]
+    weights = linear_solution_op(
+        g, x, is_solved, *parameters, equation=equation, transposed=True)
+    return (None, *_negative(gradients_of(
+        lambda *parameters: equation.residual(x, *parameters), parameters, weights)))
+
+
+def _linear_vjp(op, h):
+    (_, x, is_solved, *parameters), y = op.inputs, op.outputs[0]
+    equation, transposed = op.attrs["equation"], op.attrs["transposed"]
+    weights = linear_solution_op(
+        h, x, is_solved, *parameters, equation=equation, transposed=not transposed)
+    if not any(op.needs[1:]):
+        return (weights, *[None] * (2 + len(parameters)))
+    left, right = (y, weights) if transposed else (weights, y)
+    gradient, *gradients = _negative(gradients_of(
+        lambda x, *parameters: product_from_left(
+            lambda x: equation.residual(x, *parameters), x, left), (x, *parameters), right))
+    return (weights, gradient, None, *gradients)
+
+
+solution_op = general(
+    "ScipyOptimizeSolution", _solve, vjp=_vjp, saved_outputs=(0, 1), optional_gradients=(1,),
+    shape_rule=lambda x0, *_, **__: (
+        symbolic_spec(x0.shape, np.float64), symbolic_spec((), np.bool_)))
+linear_solution_op = general(
+    "ScipyOptimizeLinearSolution", _solve_linear, vjp=_linear_vjp, saved_outputs=(0,),
+    shape_rule=lambda b, *_, **__: b)
+
+
+def solution(equation: Equation, x0: Any, parameters: list) -> tuple:
+    """Return the solution of an equation, and whether the solver succeeded, as tensors.
+
+    A tensor `x0` has no derivative, nor have integer parameters.
+    """
+    return solution_op(x0, *parameters, equation=equation)

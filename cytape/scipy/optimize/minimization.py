@@ -1,0 +1,164 @@
+"""Minimisation of functions, with exact gradients and Hessians."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.optimize as scipys
+
+import cytape.numpy as cnp
+from cytape.autodiff.forward_functional import hessian_vector_product
+from cytape.autodiff.functional import grad, value_and_grad
+from cytape.autodiff.jacobian_functional import hessian
+from cytape.autodiff.transform_arguments import name_of
+from cytape.scipy.optimize.implicit import Equation, called_in_graph, run, solution
+from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import Spec
+
+WITHOUT_GRADIENTS = {"nelder-mead", "powell", "cobyla", "cobyqa"}
+WITH_HESSIANS = {"dogleg", "trust-exact"}
+WITH_PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
+WITH_BOUNDS = {
+    None, "nelder-mead", "powell", "l-bfgs-b", "tnc", "slsqp", "trust-constr", "cobyla", "cobyqa"}
+
+
+class Objective:
+    """Function of a vector with its gradient, computed by one call."""
+
+    def __init__(self, fun: Callable) -> None:
+        self._both = value_and_grad(fun)
+        self._known: tuple = (None, None)
+
+    def value(self, x: np.ndarray) -> float:
+        """Return the value; the gradient is kept."""
+        value, gradient = self._both(x)
+        self._known = x.tobytes(), np.asarray(gradient)
+        return float(value)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient, that of the last call if it was at the same point."""
+        if self._known[0] != x.tobytes():
+            self.value(x)
+        return self._known[1]
+
+
+def minimize(
+    fun: Callable, x0: Any, args: Any = (), method: Any = None, jac: Any = None, hess: Any = None,
+    hessp: Any = None, bounds: Any = None, constraints: Any = (), tol: Any = None,
+    callback: Any = None, options: Any = None,
+) -> scipys.OptimizeResult:
+    """Minimise a function, as `scipy.optimize.minimize`.
+
+    The gradient, and the Hessian or its product with a vector if the method takes one, are exact,
+    unless `jac`, `hess` or `hessp` is given (``jac=False``: SciPy's differences). `fun` computes
+    with NumPy's functions.
+
+    `x0` may be a structure (list, tuple, dict, ...) of arrays: `fun`, the callback and the result
+    have it, too, and `bounds` have a pair ``(lower, upper)`` in place of each of its arrays.
+
+    If `args` or `bounds` contain tensors, `x` and `fun` of the result are tensors, differentiable
+    in them by the implicit function theorem, in no other result. If the method fails
+    (``success`` is False), their derivatives raise an error.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> from cytape.scipy.optimize import minimize
+    >>> def f(x, a):
+    ...     return (x[0] - a) ** 2 + (x[1] - x[0] ** 2) ** 2
+    >>> minimize(f, [0.0, 0.0], (3.0,)).x.round(4)
+    array([3., 9.])
+    >>> cytape.grad(lambda a: minimize(f, [0.0, 0.0], (a,)).x[1])(3.0).round(4)
+    np.float64(6.0)
+    """
+    args, unknowns = tuple_of(args), Unknowns(x0)
+    name = method.lower() if isinstance(method, str) else method
+    limits = None if bounds is None else unknowns.limits(bounds)
+    given = separated(args, limits)
+    if limits is not None and (unknowns.is_structure or separated(limits).tensors):
+        bounds = None  # those of each solution
+
+    def objective(x, *parameters):
+        return fun(unknowns.unpack(x), *given.packed(parameters)[0])
+
+    def solve(x0, *parameters):
+        args, limits = given.packed(parameters)
+        own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
+        return scipys.minimize(
+            x0=x0, method=method, bounds=own, constraints=constraints, tol=tol, options=options,
+            callback=_called_back(callback, unknowns),
+            **_functions(unknowns, fun, args, name, jac, hess, hessp))
+
+    def residual(x, *parameters):
+        gradient = grad(objective)(x, *parameters)
+        if limits is None or name not in WITH_BOUNDS:
+            return gradient
+        return x - cnp.clip(x - gradient, *given.packed(parameters)[1])
+
+    return minimum("minimize", objective, residual, solve, unknowns, given.tensors,
+                   symmetric=limits is None or name not in WITH_BOUNDS)
+
+
+def minimum(
+    name: str, objective: Callable, residual: Callable, solve: Callable, unknowns: Unknowns,
+    tensors: list, symmetric: bool = False,
+) -> scipys.OptimizeResult:
+    """Return a result of SciPy, in which `x` and `fun` are tensors if there are any."""
+    if not tensors and not isinstance(unknowns.vector, Tensor):
+        result = run(name, solve, unknowns.vector)
+        result.x = unknowns.unpack(result.x)
+        return result
+    equation = Equation(name, residual, solve, symmetric)
+    start = cnp.atleast_1d(cnp.asarray(unknowns.vector, float))
+    x, is_solved = solution(equation, start, tensors)
+    result = equation.result if x.graph is None else scipys.OptimizeResult(success=is_solved)
+    result.x = unknowns.unpack(x)
+    result.fun = called_in_graph(name, objective, (x, *tensors), Spec.of((), float))
+    return result
+
+
+def _functions(unknowns, fun, args, method, jac, hess, hessp):
+    """Return the functions of a vector that SciPy calls."""
+
+    def adapted(function, pack):
+        if not callable(function):
+            return function
+        return lambda x, *direction: pack(function(
+            *map(unknowns.unpack, (x, *direction)), *args))
+
+    def packed_pair(result):
+        return result[0], unknowns.pack(result[1])
+
+    functions = {"fun": adapted(fun, packed_pair if jac is True else lambda value: value),
+                 "jac": adapted(jac, unknowns.pack), "hess": adapted(hess, lambda matrix: matrix),
+                 "hessp": adapted(hessp, unknowns.pack)}
+    if method in WITHOUT_GRADIENTS:
+        return functions
+
+    def objective(x):
+        value = fun(unknowns.unpack(x), *args)
+        return value[0] if jac is True else value
+
+    objective.__name__ = name_of(fun)
+    if jac is None:
+        exact = Objective(objective)
+        functions.update(fun=exact.value, jac=exact.gradient)
+    if hess is None and hessp is None:
+        if method in WITH_HESSIANS:
+            functions["hess"] = hessian(objective)
+        elif method in WITH_PRODUCTS:
+            functions["hessp"] = hessian_vector_product(objective)
+    return functions
+
+
+def _called_back(callback, unknowns):
+    """Return a callback that gets the unknowns in their structure."""
+    if callback is None or not unknowns.is_structure:
+        return callback
+    if "intermediate_result" in inspect.signature(callback).parameters:
+        return lambda intermediate_result: callback(intermediate_result=scipys.OptimizeResult(
+            {**intermediate_result, "x": unknowns.unpack(intermediate_result.x)}))
+    return lambda x, *state: callback(unknowns.unpack(x), *state)
