@@ -41,6 +41,8 @@ LEVELS = {
 }
 # The loop over instructions is 6 % slower where jumps straddle 32 bytes.
 INTERPRETER = Path("cytape/graph/run")
+# Its loops over roots would not be vectorised: sqrt may set errno.
+WITHOUT_ERRNO = Path("cytape/optimizers/update_kernels.pyx")
 SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 # Profilers read the names of functions, in the source tree; wheels go without.
@@ -63,7 +65,8 @@ def flags(path):
     places = {module.as_posix(), module.parent.as_posix()}
     level = next((level for level, parts in LEVELS.items() if not parts.isdisjoint(places)), "-O3")
     aligned = ["-falign-functions=32"] if path.parent == INTERPRETER else []
-    return [level, "-Wno-all", "-w", "-g0", "-fno-asynchronous-unwind-tables", *aligned]
+    roots = ["-fno-math-errno", "-fno-trapping-math"] if path == WITHOUT_ERRNO else []
+    return [level, "-Wno-all", "-w", "-g0", "-fno-asynchronous-unwind-tables", *aligned, *roots]
 
 
 def extensions(build_dir, **options):

@@ -43,7 +43,7 @@ from cytape.tensor.recording.state import (
 from cytape.tensor.structures import register_structure
 
 if TYPE_CHECKING:
-    from cytape import graph, testing
+    from cytape import graph, optimizers, testing
     from cytape.autodiff.checkpointed_scan import checkpointed_scan
     from cytape.autodiff.custom.elementwise_function import elementwise
     from cytape.autodiff.eager_functional import (
@@ -154,6 +154,7 @@ __all__ = [
     "numpy",
     "numpy_function",
     "ops",
+    "optimizers",
     "placeholder",
     "possible_gradient_types",
     "push_forwardprop_state",
@@ -189,7 +190,7 @@ def __getattr__(name: str) -> Any:
 
     The version is read from the package's metadata.
     """
-    if name in ("autograd", "graph", "scipy", "testing"):
+    if name in ("autograd", "graph", "optimizers", "scipy", "testing"):
         return importlib.import_module(f"cytape.{name}")
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("cytape")

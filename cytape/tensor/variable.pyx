@@ -12,7 +12,9 @@ from cytape.tensor.recording.state cimport note_detachment
 from cytape.tensor.recording.thread_stack cimport accumulating, building, recording
 from cytape.tensor.values.plain_arrays cimport as_ndarray
 from cytape.tensor.values.released_ids cimport Counts, counts, handle_died, value_died
-from cytape.tensor.values.value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
+from cytape.tensor.values.spec cimport Spec
+from cytape.tensor.values.value cimport (
+    array_of, copy_of_array, is_exclusive, is_symbolic, new_id, new_value, value_of_array)
 
 from .tensor cimport another_handle, hold
 
@@ -235,23 +237,32 @@ cdef object detached_array(value, dtype):
     return as_ndarray(plain_array(value, dtype))
 
 
-cdef int replace(Variable variable, array) except -1:
-    """Set the value to a copy of an array, in the variable's dtype."""
-    cdef Value old = seen(variable, variable.held), new
-    cdef dict view
+cdef int refuse_in_trial(Variable variable) except -1:
     if trials and variable.variable_id < trials.get(get_ident(), 0):
         raise RuntimeError(
             f"variable {variable.name!r} was about to be assigned a value that is made up: the "
             "function is only tried out to learn the specs of its results. Pass them, as in "
             "cytape.numpy_function(f, *arguments, specs=...)")
-    if not np.can_cast(np.asarray(array).dtype, old.spec.dtype, "same_kind"):
-        raise TypeError(f"variable {variable.name!r} is {old.spec.dtype}, cannot assign a value of "
+    return 0
+
+
+cdef int replace(Variable variable, array) except -1:
+    """Set the value to a copy of an array, in the variable's dtype."""
+    cdef Spec spec = variable.held.spec
+    refuse_in_trial(variable)
+    if not np.can_cast(np.asarray(array).dtype, spec.dtype, "same_kind"):
+        raise TypeError(f"variable {variable.name!r} is {spec.dtype}, cannot assign a value of "
                         f"dtype {np.asarray(array).dtype}; convert it with astype")
-    array = np.array(array, dtype=old.spec.dtype)
-    if array.shape != old.spec.shape:
-        raise ValueError(f"variable {variable.name!r} has shape {old.spec.shape}, cannot assign a "
+    array = np.array(array, dtype=spec.dtype)
+    if array.shape != spec.shape:
+        raise ValueError(f"variable {variable.name!r} has shape {spec.shape}, cannot assign a "
                          f"value of shape {array.shape}")
-    new = value_of_array(array)
+    return take_value(variable, value_of_array(array))
+
+
+cdef int take_value(Variable variable, Value new) except -1:
+    cdef Value old = seen(variable, variable.held)
+    cdef dict view
     if recorders.accumulators.count:
         for accumulator in accumulating() or ():
             if (<TangentRecorder>accumulator).reads is not None:
@@ -265,6 +276,24 @@ cdef int replace(Variable variable, array) except -1:
     old.handles -= 1
     if old.handles == 0 and recorders.tapes.count:
         handle_died(old.id)
+    return 0
+
+
+cdef Value begin_write(Variable variable):
+    cdef bint alone = is_exclusive(<PyObject*>variable.held)
+    refuse_in_trial(variable)
+    if alone and variable.held.handles == 1 and not views and not recorders.accumulators.count:
+        return variable.held
+    return new_value(variable.held.spec)
+
+
+cdef int end_write(Variable variable, Value value) except -1:
+    cdef id_t before = value.id
+    if value is not variable.held:
+        return take_value(variable, value)
+    value.id = new_id()
+    if recorders.tapes.count:
+        handle_died(before)
     return 0
 
 

@@ -1,0 +1,442 @@
+"""Optimizers: gradient steps on structures of variables and arrays, their state and its files.
+
+An optimizer is bound to the parameters of its first update. It has one array per parameter and
+slot; a rule such as Adam names its slots and its loop in `update_kernels.pyx`. Enter at `update`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import IO, Any, ClassVar
+
+import numpy as np
+
+from cytape.autodiff.gradient_tape import GradientTape
+from cytape.ops.engine.op_kinds import nondifferentiable
+from cytape.optimizers.update_kernels import Job, run
+from cytape.tensor import nest
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.recording.state import current_graph
+from cytape.tensor.structures import leaves_of_operand, pack_parts
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.spec import Spec
+from cytape.tensor.variable import Variable
+
+__all__ = ["Optimizer"]
+
+_FLOATS = ("float16", "float32", "float64")
+_ADVICE = "Pass cytape.Variable objects, or arrays of NumPy, which are changed in place"
+_COUNT = Spec.of((), np.int64)
+
+
+class Optimizer:
+    """Base class of optimizers; use one of its subclasses.
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        A number, or a schedule: a function of the number of steps done, 0 in the first.
+    weight_decay : float, optional
+        Decoupled: a step multiplies parameters by ``1 - learning_rate * weight_decay`` first.
+    decay_mask : callable or structure of bool, optional
+        Parameters that decay, by default all: a structure like that of the parameters, or a
+        function of a parameter, such as ``lambda p: p.ndim > 1``.
+    clip_value : float, optional
+        Elements of gradients are limited to this absolute value.
+    clip_norm : float, optional
+        The gradient of each parameter is scaled to at most this Euclidean norm.
+    global_clip_norm : float, optional
+        All gradients are scaled to at most this norm of all elements. At most one of the three
+        can be given. Gradients whose norm is not finite become NaN.
+
+    Attributes
+    ----------
+    learning_rate : float or callable
+        May be set between steps.
+    steps : int
+        The number of steps done.
+    """
+
+    slot_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self, learning_rate: float | Callable[[int], Any], *, weight_decay: float = 0.0,
+        decay_mask: Any = None, clip_value: float | None = None, clip_norm: float | None = None,
+        global_clip_norm: float | None = None,
+    ) -> None:
+        limits = {"clip_value": clip_value, "clip_norm": clip_norm,
+                  "global_clip_norm": global_clip_norm}
+        for name, value in limits.items():
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value}")
+        if sum(value is not None for value in limits.values()) > 1:
+            raise ValueError("pass one of clip_value, clip_norm and global_clip_norm, not several")
+        self.learning_rate = learning_rate
+        self.weight_decay = _checked("weight_decay", weight_decay, 0.0, math.inf)
+        self.steps = 0
+        self._limits, self._decay_mask = limits, decay_mask
+        self._leaves: list[Any] = []
+        self._names: list[str] | None = None  # of the parameters; None: not bound
+        self._slots: list[list[np.ndarray]] = []
+        self._decays: list[float] = []
+        self._loaded: dict[str, Any] | None = None  # state that waits for parameters
+
+    # -- methods of subclasses --------------------------------------------------------------------
+
+    def _rule(self) -> tuple[str, dict[str, float]]:
+        """Return the name of the loop in C, and its constants for the present step."""
+        raise NotImplementedError
+
+    def _initial(self, slot: str) -> float:
+        """Return the initial value of a slot."""
+        return 0.0
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def build(self, parameters: Any) -> None:
+        """Bind the optimizer to parameters, as the first `update` does.
+
+        Parameters
+        ----------
+        parameters : structure of Variable or ndarray
+
+        Raises
+        ------
+        TypeError
+            If a parameter is no variable or array, or has another dtype than float16, float32 or
+            float64.
+        ValueError
+            If there are none, or one twice; if an array is read-only; if the optimizer is bound to
+            other parameters; if a loaded state does not fit.
+        """
+        leaves = leaves_of_operand(parameters)
+        if self._names is not None:
+            self._require_same(leaves)
+            return
+        names = [name or "parameter" for name in nest.paths(parameters, "", expand=False)]
+        if len(names) != len(leaves):  # objects of registered classes
+            names = [f"[{i}]" for i in range(len(leaves))]
+        if not leaves:
+            raise ValueError("there are no parameters to update")
+        for name, leaf in zip(names, leaves, strict=True):
+            _require_parameter(name, leaf)
+        if len({id(leaf) for leaf in leaves}) < len(leaves):
+            twice = [name for name, leaf in zip(names, leaves, strict=True)
+                     if sum(leaf is other for other in leaves) > 1]
+            raise ValueError(f"parameters {', '.join(twice)} are the same object: pass it once")
+        decays = [self.weight_decay * bool(chosen) for chosen in self._chosen(parameters, leaves)]
+        slots = [[np.full(leaf.shape, self._initial(slot), np.result_type(leaf.dtype, np.float32))
+                  for slot in self.slot_names] for leaf in leaves]
+        self._leaves, self._names, self._slots, self._decays = leaves, names, slots, decays
+        if self._loaded is not None:
+            state, self._loaded = self._loaded, None
+            try:
+                self.load_state_dict(state)
+            except ValueError:
+                self._names, self._loaded = None, state
+                raise
+
+    def update(self, parameters: Any, gradients: Any) -> Any:
+        """Make a step: change the parameters in place.
+
+        In a graph (`cytape.function`, `cytape.Graph`) the step is made in each run. Parameters are
+        variables there.
+
+        Parameters
+        ----------
+        parameters : structure of Variable or ndarray
+            In each call the same variables, or arrays of the same shapes and dtypes.
+        gradients : structure of Tensor, ndarray, IndexedSlices or None
+            Like the parameters. None: the parameter is not changed. Slices of `IndexedSlices`
+            change the rows they belong to, and their rows of the state, and no others; slices of
+            the same row are summed.
+
+        Returns
+        -------
+        None or Tensor
+            While a graph is built, the number of steps, which a `Session` fetches to make one.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError
+            As `build`; and if a gradient has another shape, or is complex, or all are None. All
+            parameters are as before then.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> w = {"slope": np.array([1.0, 2.0]), "offset": cytape.Variable(0.5)}
+        >>> opt = cytape.optimizers.SGD(0.1)
+        >>> opt.update(w, {"slope": np.array([1.0, -1.0]), "offset": None})
+        >>> w
+        {'slope': array([0.9, 2.1]), 'offset': Variable(0.5)}
+        """
+        leaves = leaves_of_operand(parameters)
+        if self._names is None or not _are_same(leaves, self._leaves):
+            self.build(parameters)
+            self._leaves = leaves
+        flat = nest.flatten_up_to(parameters, gradients, expand=False)
+        if len(flat) != len(leaves):
+            flat = leaves_of_operand(gradients)
+        if all(gradient is None for gradient in flat):
+            raise ValueError(
+                "no parameter has a gradient: all are None. Does the loss depend on the "
+                "parameters, and was it computed under the tape?")
+        if current_graph() is not None:
+            return self._built(leaves, flat)
+        self._step(leaves, flat)
+        return None
+
+    def _step(self, leaves: list[Any], gradients: list[Any]) -> None:
+        jobs, decays = [], []
+        for leaf, gradient, slots, decay, name in zip(
+                leaves, gradients, self._slots, self._decays, self._names or (), strict=True):
+            if gradient is not None:
+                jobs.append(Job(leaf, gradient, slots, name))
+                decays.append(decay)
+        loop, constants = self._rule()
+        rate = self._rate()
+        constants["rate"] = rate * constants.get("rate", 1.0)
+        run(
+            loop, jobs, constants, [rate * decay for decay in decays], self._scales(jobs),
+            self._limits["clip_value"] or math.inf)
+        self.steps += 1
+
+    def _rate(self) -> float:
+        rate = self.learning_rate
+        return float(rate(self.steps) if callable(rate) else rate)
+
+    def _scales(self, jobs: list[Any]) -> list[float]:
+        """Return the factor of each gradient."""
+        limit = self._limits["clip_norm"]
+        if limit is not None:
+            return [_scale(limit, math.sqrt(job.square_norm()))
+                    for job in jobs]
+        limit = self._limits["global_clip_norm"]
+        if limit is None:
+            return [1.0] * len(jobs)
+        norm = math.sqrt(sum(job.square_norm() for job in jobs))
+        return [_scale(limit, norm)] * len(jobs)
+
+    def _built(self, leaves: list[Any], gradients: list[Any]) -> Tensor:
+        """Add a step to the graph that is being built."""
+        arrays = [name for name, leaf in zip(self._names or (), leaves, strict=True)
+                  if not isinstance(leaf, Variable)]
+        if arrays:
+            raise TypeError(
+                f"parameters {', '.join(arrays)} are arrays, which a graph keeps as constants: in "
+                "functions and graphs parameters must be cytape.Variable objects. Or return the "
+                "gradients, and call update outside")
+        inputs: list[Any] = []
+        kinds = []
+        for gradient in gradients:
+            if isinstance(gradient, IndexedSlices) and isinstance(gradient.values, IndexedSlices):
+                gradient = gradient.to_tensor()
+            parts = [] if gradient is None else [gradient]
+            if isinstance(gradient, IndexedSlices):
+                parts = [gradient.values, gradient.indices]
+            kinds.append(len(parts))
+            inputs += parts
+        return optimizer_step_op(
+            *inputs, optimizer=self, kinds=tuple(kinds), assigned=tuple(leaves))
+
+    def apply_gradients(self, pairs: Iterable[tuple[Any, Any]]) -> Any:
+        """Make a step, given pairs of a gradient and its variable, in TensorFlow's form.
+
+        In each call the same variables must be given, in the same order.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> v = cytape.Variable(2.0)
+        >>> with cytape.GradientTape() as tape:
+        ...     loss = v * v
+        >>> opt = cytape.optimizers.SGD(0.25)
+        >>> opt.apply_gradients([(tape.gradient(loss, v), v)])
+        >>> v
+        Variable(1.)
+        """
+        pairs = list(pairs)
+        return self.update(
+            [variable for _, variable in pairs], [gradient for gradient, _ in pairs])
+
+    def minimize(self, loss: Callable[[], Any], variables: Any) -> Any:
+        """Make a step on the gradient of a function without arguments, and return its value.
+
+        Parameters
+        ----------
+        loss : callable
+            Returns a number, computed from the variables.
+        variables : structure of Variable
+            For arrays call `update`, with the gradients of `cytape.value_and_grad`.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> v = cytape.Variable(2.0)
+        >>> cytape.optimizers.SGD(0.25).minimize(lambda: v * v, v)
+        Tensor(4.)
+        >>> v
+        Variable(1.)
+        """
+        leaves = leaves_of_operand(variables)
+        for leaf in leaves:
+            if not isinstance(leaf, Variable):
+                raise TypeError(
+                    f"minimize takes variables, got {type(leaf).__name__}; for arrays call "
+                    "cytape.value_and_grad and update")
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(leaves)
+            value = loss()
+        self.update(variables, pack_parts(variables, tape.gradient(value, leaves)))
+        return value
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state: the kind, the number of steps, and copies of the slots, by name.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> opt = cytape.optimizers.SGD(0.1, momentum=0.9)
+        >>> opt.update({"w": np.zeros(2)}, {"w": np.ones(2)})
+        >>> opt.state_dict()
+        {'kind': 'SGD', 'steps': 1, "velocity['w']": array([1., 1.])}
+        """
+        state: dict[str, Any] = {"kind": type(self).__name__, "steps": self.steps}
+        for name, slots in zip(self._names or (), self._slots, strict=True):
+            for slot, array in zip(self.slot_names, slots, strict=True):
+                state[slot + name] = array.copy()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state that `state_dict` returned.
+
+        Before the first `update` or `build` the arrays are kept, and checked there.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of an optimizer of another kind, of other parameters, or has arrays
+            of another shape or dtype. Nothing is changed then.
+        """
+        if missing := [key for key in ("kind", "steps") if key not in state]:
+            raise ValueError(f"the state of an optimizer has the keys 'kind' and 'steps'; "
+                             f"{' and '.join(map(repr, missing))} missing")
+        if (kind := str(state["kind"])) != type(self).__name__:
+            raise ValueError(f"the state is that of {kind}, not of {type(self).__name__}")
+        steps = operator.index(np.asarray(state["steps"])[()])
+        if self._names is None:
+            self._loaded, self.steps = dict(state), steps
+            return
+        expected = {slot + name: array for name, slots in zip(self._names, self._slots, strict=True)
+                    for slot, array in zip(self.slot_names, slots, strict=True)}
+        given = {key: np.asarray(value) for key, value in state.items()
+                 if key not in ("kind", "steps")}
+        if expected.keys() != given.keys():
+            raise ValueError(
+                f"the state is that of other parameters: without {_listed(expected, given)}, and "
+                f"with {_listed(given, expected)}")
+        for key, array in expected.items():
+            if (given[key].shape, given[key].dtype) != (array.shape, array.dtype):
+                raise ValueError(
+                    f"{key} has shape {array.shape} and dtype {array.dtype}, in the state "
+                    f"{given[key].shape} and {given[key].dtype}")
+        for key, array in expected.items():
+            array[...] = given[key]
+        self.steps = steps
+
+    def save(self, file: str | PathLike[str] | IO[bytes]) -> None:
+        """Write the state to a file of the format of `numpy.savez`."""
+        np.savez(file, **self.state_dict())
+
+    def load(self, file: str | PathLike[str] | IO[bytes]) -> None:
+        """Read the state from a file; errors are those of `load_state_dict` and `numpy.load`."""
+        with np.load(file, allow_pickle=False) as state:
+            self.load_state_dict(dict(state))
+
+    # -- checks -----------------------------------------------------------------------------------
+
+    def _require_same(self, leaves: list[Any]) -> None:
+        if len(leaves) != len(self._leaves):
+            raise ValueError(
+                f"the optimizer is bound to {len(self._leaves)} parameters, got {len(leaves)}: use "
+                "an optimizer for each structure of parameters")
+        for name, leaf, bound in zip(self._names or (), leaves, self._leaves, strict=True):
+            if leaf is bound:
+                continue
+            if isinstance(leaf, Variable) or isinstance(bound, Variable):
+                raise ValueError(
+                    f"parameter {name} is not the variable that the optimizer is bound to: use an "
+                    "optimizer for each structure of parameters")
+            _require_parameter(name, leaf)
+            if (leaf.shape, leaf.dtype) != (bound.shape, bound.dtype):
+                raise ValueError(
+                    f"parameter {name} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
+                    f"was {bound.shape} and {bound.dtype}")
+
+    def _chosen(self, parameters: Any, leaves: list[Any]) -> list[Any]:
+        """Return whether each parameter decays."""
+        if self._decay_mask is None:
+            return [True] * len(leaves)
+        if callable(self._decay_mask):
+            return [self._decay_mask(leaf) for leaf in leaves]
+        chosen = leaves_of_operand(self._decay_mask)
+        if len(chosen) != len(leaves):
+            raise ValueError(f"decay_mask has {len(chosen)} entries for {len(leaves)} parameters")
+        return chosen
+
+
+def _checked(name: str, value: float, low: float, high: float) -> float:
+    """Return a constant of a rule if it is at least `low` and below `high`."""
+    if not low <= value < high:
+        limit = "" if high == math.inf else f" and below {high:g}"
+        raise ValueError(f"{name} must be at least {low:g}{limit}, got {value}")
+    return float(value)
+
+
+def _scale(limit: float, norm: float) -> float:
+    if not math.isfinite(norm):
+        return math.nan
+    return limit / norm if norm > limit else 1.0
+
+
+def _are_same(leaves: list[Any], others: list[Any]) -> bool:
+    return len(leaves) == len(others) and all(map(operator.is_, leaves, others))
+
+
+def _require_parameter(name: str, leaf: Any) -> None:
+    if not isinstance(leaf, Variable) and type(leaf) is not np.ndarray:
+        raise TypeError(f"parameter {name} is a {type(leaf).__name__}, which cannot be changed. "
+                        f"{_ADVICE}")
+    if leaf.dtype.name not in _FLOATS or not leaf.dtype.isnative:
+        advice = ": pass the real and the imaginary part" if leaf.dtype.kind == "c" else ""
+        raise TypeError(f"parameter {name} has dtype {leaf.dtype}; optimizers take "
+                        f"{', '.join(_FLOATS)}{advice}")
+    if isinstance(leaf, np.ndarray) and not leaf.flags.writeable:
+        raise ValueError(f"parameter {name} is a read-only array. {_ADVICE}")
+
+
+def _listed(names: Iterable[str], others: Iterable[str]) -> str:
+    found = sorted(set(names) - set(others))
+    return (", ".join(found[:5]) + (", ..." if len(found) > 5 else "")) or "none"
+
+
+def _run_step(*arrays: Any, optimizer: Optimizer, kinds: tuple[int, ...], assigned: Any) -> Any:
+    remaining = iter(arrays)
+    gradients: list[Any] = []
+    for variable, kind in zip(assigned, kinds, strict=True):
+        parts = [next(remaining) for _ in range(kind)]
+        gradients.append(IndexedSlices(parts[0], parts[1], variable.shape) if kind == 2
+                         else parts[0] if parts else None)
+    optimizer._step(list(assigned), gradients)
+    return np.array(optimizer.steps)
+
+
+optimizer_step_op = nondifferentiable(
+    "OptimizerStep", _run_step, stateful=True,
+    shape_rule=lambda *specs, optimizer, kinds, assigned: _COUNT)
