@@ -1,8 +1,42 @@
 """Optimizers: gradient steps on variables and arrays, schedules, clipping, averages."""
 
-from cytape.optimizers.optimizer import *  # noqa: F403
-from cytape.optimizers.optimizer import __all__ as _of_optimizer
-from cytape.optimizers.update_rules import *  # noqa: F403
-from cytape.optimizers.update_rules import __all__ as _of_rules
+from cytape.optimizers.gradient_clipping import (
+    clip_by_global_norm,
+    clip_by_norm,
+    clip_by_value,
+    global_norm,
+)
+from cytape.optimizers.limited_memory import lbfgs
+from cytape.optimizers.optimizer import Optimizer
+from cytape.optimizers.parameter_averages import ParameterAverage
+from cytape.optimizers.rate_schedules import (
+    constant_schedule,
+    cosine_schedule,
+    exponential_schedule,
+    step_schedule,
+    warmup_schedule,
+)
+from cytape.optimizers.training_progress import progress
+from cytape.optimizers.update_rules import SGD, Adagrad, Adam, AdamW, Lion, RMSProp
 
-__all__ = sorted([*_of_optimizer, *_of_rules])  # noqa: PLE0605
+__all__ = [
+    "SGD",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Lion",
+    "Optimizer",
+    "ParameterAverage",
+    "RMSProp",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "constant_schedule",
+    "cosine_schedule",
+    "exponential_schedule",
+    "global_norm",
+    "lbfgs",
+    "progress",
+    "step_schedule",
+    "warmup_schedule",
+]

@@ -75,7 +75,7 @@ class Optimizer:
         if sum(value is not None for value in limits.values()) > 1:
             raise ValueError("pass one of clip_value, clip_norm and global_clip_norm, not several")
         self.learning_rate = learning_rate
-        self.weight_decay = _checked("weight_decay", weight_decay, 0.0, math.inf)
+        self.weight_decay = checked("weight_decay", weight_decay, 0.0, math.inf)
         self.steps = 0
         self._limits, self._decay_mask = limits, decay_mask
         self._leaves: list[Any] = []
@@ -112,21 +112,10 @@ class Optimizer:
             If there are none, or one twice; if an array is read-only; if the optimizer is bound to
             other parameters; if a loaded state does not fit.
         """
-        leaves = leaves_of_operand(parameters)
         if self._names is not None:
-            self._require_same(leaves)
+            self._require_same(leaves_of_operand(parameters))
             return
-        names = [name or "parameter" for name in nest.paths(parameters, "", expand=False)]
-        if len(names) != len(leaves):  # objects of registered classes
-            names = [f"[{i}]" for i in range(len(leaves))]
-        if not leaves:
-            raise ValueError("there are no parameters to update")
-        for name, leaf in zip(names, leaves, strict=True):
-            _require_parameter(name, leaf)
-        if len({id(leaf) for leaf in leaves}) < len(leaves):
-            twice = [name for name, leaf in zip(names, leaves, strict=True)
-                     if sum(leaf is other for other in leaves) > 1]
-            raise ValueError(f"parameters {', '.join(twice)} are the same object: pass it once")
+        names, leaves = named_parameters(parameters)
         decays = [self.weight_decay * bool(chosen) for chosen in self._chosen(parameters, leaves)]
         slots = [[np.full(leaf.shape, self._initial(slot), np.result_type(leaf.dtype, np.float32))
                   for slot in self.slot_names] for leaf in leaves]
@@ -373,7 +362,7 @@ class Optimizer:
                 raise ValueError(
                     f"parameter {name} is not the variable that the optimizer is bound to: use an "
                     "optimizer for each structure of parameters")
-            _require_parameter(name, leaf)
+            require_parameter(name, leaf)
             if (leaf.shape, leaf.dtype) != (bound.shape, bound.dtype):
                 raise ValueError(
                     f"parameter {name} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
@@ -391,7 +380,24 @@ class Optimizer:
         return chosen
 
 
-def _checked(name: str, value: float, low: float, high: float) -> float:
+def named_parameters(parameters: Any) -> tuple[list[str], list[Any]]:
+    """Return names and the leaves of parameters, which are checked."""
+    leaves = leaves_of_operand(parameters)
+    names = [name or "parameter" for name in nest.paths(parameters, "", expand=False)]
+    if len(names) != len(leaves):  # objects of registered classes
+        names = [f"[{i}]" for i in range(len(leaves))]
+    if not leaves:
+        raise ValueError("there are no parameters to update")
+    for name, leaf in zip(names, leaves, strict=True):
+        require_parameter(name, leaf)
+    if len({id(leaf) for leaf in leaves}) < len(leaves):
+        twice = [name for name, leaf in zip(names, leaves, strict=True)
+                 if sum(leaf is other for other in leaves) > 1]
+        raise ValueError(f"parameters {', '.join(twice)} are the same object: pass it once")
+    return names, leaves
+
+
+def checked(name: str, value: float, low: float, high: float) -> float:
     """Return a constant of a rule if it is at least `low` and below `high`."""
     if not low <= value < high:
         limit = "" if high == math.inf else f" and below {high:g}"
@@ -409,7 +415,8 @@ def _are_same(leaves: list[Any], others: list[Any]) -> bool:
     return len(leaves) == len(others) and all(map(operator.is_, leaves, others))
 
 
-def _require_parameter(name: str, leaf: Any) -> None:
+def require_parameter(name: str, leaf: Any) -> None:
+    """Raise for an object that optimizers cannot change in place."""
     if not isinstance(leaf, Variable) and type(leaf) is not np.ndarray:
         raise TypeError(f"parameter {name} is a {type(leaf).__name__}, which cannot be changed. "
                         f"{_ADVICE}")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from cytape.optimizers.optimizer import Optimizer, _checked
+from cytape.optimizers.optimizer import Optimizer, checked
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "RMSProp"]
 
@@ -47,7 +47,7 @@ class SGD(Optimizer):
     def __init__(self, learning_rate: _Rate = 0.01, momentum: float = 0.0, nesterov: bool = False,
                  **options: Any) -> None:
         super().__init__(learning_rate, **options)
-        self.momentum = _checked("momentum", momentum, 0.0, 1.0)
+        self.momentum = checked("momentum", momentum, 0.0, 1.0)
         self.nesterov = bool(nesterov)
         if nesterov and not momentum:
             raise ValueError("nesterov=True needs a momentum above 0")
@@ -80,8 +80,8 @@ class Adagrad(Optimizer):
     def __init__(self, learning_rate: _Rate = 0.01, initial_total: float = 0.1,
                  epsilon: float = 1e-7, **options: Any) -> None:
         super().__init__(learning_rate, **options)
-        self.initial_total = _checked("initial_total", initial_total, 0.0, math.inf)
-        self.epsilon = _checked("epsilon", epsilon, 0.0, math.inf)
+        self.initial_total = checked("initial_total", initial_total, 0.0, math.inf)
+        self.epsilon = checked("epsilon", epsilon, 0.0, math.inf)
 
     def _initial(self, slot: str) -> float:
         return self.initial_total
@@ -112,9 +112,9 @@ class RMSProp(Optimizer):
     def __init__(self, learning_rate: _Rate = 0.001, rho: float = 0.9, momentum: float = 0.0,
                  epsilon: float = 1e-7, **options: Any) -> None:
         super().__init__(learning_rate, **options)
-        self.rho = _checked("rho", rho, 0.0, 1.0)
-        self.momentum = _checked("momentum", momentum, 0.0, 1.0)
-        self.epsilon = _checked("epsilon", epsilon, 0.0, math.inf)
+        self.rho = checked("rho", rho, 0.0, 1.0)
+        self.momentum = checked("momentum", momentum, 0.0, 1.0)
+        self.epsilon = checked("epsilon", epsilon, 0.0, math.inf)
         if momentum:
             self.slot_names = ("square", "velocity")  # type: ignore[misc]
 
@@ -158,9 +158,9 @@ class Adam(Optimizer):
     def __init__(self, learning_rate: _Rate = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
                  epsilon: float = 1e-8, **options: Any) -> None:
         super().__init__(learning_rate, **options)
-        self.beta_1 = _checked("beta_1", beta_1, 0.0, 1.0)
-        self.beta_2 = _checked("beta_2", beta_2, 0.0, 1.0)
-        self.epsilon = _checked("epsilon", epsilon, 0.0, math.inf)
+        self.beta_1 = checked("beta_1", beta_1, 0.0, 1.0)
+        self.beta_2 = checked("beta_2", beta_2, 0.0, 1.0)
+        self.epsilon = checked("epsilon", epsilon, 0.0, math.inf)
 
     def _rule(self) -> tuple[str, dict[str, float]]:
         t = self.steps + 1
@@ -202,8 +202,8 @@ class Lion(Optimizer):
     def __init__(self, learning_rate: _Rate = 0.0001, beta_1: float = 0.9, beta_2: float = 0.99,
                  **options: Any) -> None:
         super().__init__(learning_rate, **options)
-        self.beta_1 = _checked("beta_1", beta_1, 0.0, 1.0)
-        self.beta_2 = _checked("beta_2", beta_2, 0.0, 1.0)
+        self.beta_1 = checked("beta_1", beta_1, 0.0, 1.0)
+        self.beta_2 = checked("beta_2", beta_2, 0.0, 1.0)
 
     def _rule(self) -> tuple[str, dict[str, float]]:
         return "lion", {"a": self.beta_1, "b": self.beta_2}
