@@ -7,9 +7,8 @@ from typing import Any as _Any
 
 import scipy.linalg as _scipys
 
+from cytape.ops.scipy_linalg import *  # noqa: F403
 from cytape.ops.submodules.linear_algebra import det as det
-from cytape.ops.submodules.linear_algebra import inv as inv
-from cytape.ops.submodules.matrix_equations import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:

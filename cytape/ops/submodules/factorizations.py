@@ -88,7 +88,7 @@ cholesky_back_op = composed(
     shape_rule=lambda lower, g: lower, batch=batch_axis.of_one_shape)
 
 
-def _cholesky_vjp(op, g):
+def cholesky_vjp(op, g):
     lower = _lower(op)
     if op.attrs["upper"]:
         g = adjoint(g)
@@ -98,7 +98,7 @@ def _cholesky_vjp(op, g):
     return _gradient_of_block(lower, g)  # in ops that know forward mode and batches
 
 
-def _cholesky_jvp(op, t):
+def cholesky_jvp(op, t):
     lower = _lower(op)
     half = adjoint(solve_op(lower, hermitian_part(t), triangle="lower"))
     inner = solve_op(lower, half, triangle="lower")
@@ -109,9 +109,9 @@ def _cholesky_jvp(op, t):
 cholesky_op = general(
     "Cholesky",
     forward=lambda a, *, upper: np.linalg.cholesky(a, upper=upper),
-    vjp=_cholesky_vjp,
-    jvp=_cholesky_jvp,
-    batched=_cholesky_jvp,
+    vjp=cholesky_vjp,
+    jvp=cholesky_jvp,
+    batched=cholesky_jvp,
     saved_inputs=(),
     saved_outputs=(0,),
     shape_rule=lambda a, **_: symbolic_spec(square_shape(a, "cholesky"), dtype_of(a)),

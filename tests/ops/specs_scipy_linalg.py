@@ -1,0 +1,112 @@
+"""Records of the functions of `scipy.linalg`; none without SciPy."""
+
+
+import numpy as np
+
+import cytape.numpy as cnp
+from tests.ops.matrices import hermitian, regular, squared
+from tests.ops.op_specs import OpSpec, case
+
+try:
+    from scipy import linalg
+
+    from cytape.ops.scipy_linalg.factored_systems import factors_op
+    from cytape.scipy import linalg as ours
+except ImportError:
+    SPECS = []
+else:
+    DTYPES = ("float64", "complex128")
+
+    def positive(function):
+        return lambda a, **options: function(cnp.matmul(a, cnp.transpose(a)), **options)
+
+    def native(function):  # which does not take another byte order
+        return lambda a: function(a.astype(a.dtype.newbyteorder("=")))
+
+    def of(function, part):
+        return lambda a, *others, **options: function(part(a), *others, **options)
+
+    def symmetric(a):
+        return (cnp.asarray(a) + cnp.swapaxes(a, -1, -2)) / 2
+
+    def cut(a):
+        return cnp.tril(cnp.triu(a, -2), 1)
+
+    def banded(a, b):
+        return ours.solve(cut(a), b, assume_a="banded")
+
+    def signed(rng, shape):
+        return regular(rng, shape) * np.array([1.0, -1.0, 1.0])
+
+    SPECS = [
+        OpSpec(
+            "ScipyLinalgSolveTriangular", ours.solve_triangular, linalg.solve_triangular,
+            [case((3, 3), (3, 2)), case((3, 3), (3,)), case((3, 3), (3, 2), lower=True),
+             case((3, 3), (3, 2), trans=1), case((3, 3), (3,), trans="C", lower=True),
+             case((3, 3), (3, 2), unit_diagonal=True),
+             case((3, 3), (3, 2), trans=1, unit_diagonal=True, lower=True),
+             case((2, 3, 3), (3, 2)), case((0, 0), (0, 2))],
+            regular, DTYPES),
+        *[OpSpec("ScipyLinalgSolve", ours.solve, linalg.solve,
+                 [case((3, 3), (3, 2), assume_a=structure), case((3, 3), (3,), assume_a=structure),
+                  case((2, 3, 3), (3, 2), assume_a=structure)], regular, DTYPES)
+          for structure in (None, "upper triangular", "diagonal", "tridiagonal")],
+        OpSpec("ScipyLinalgSolve", banded, lambda a, b: linalg.solve(cut(a), b),
+               [case((4, 4), (4, 2)), case((0, 0), (0, 2))], regular, DTYPES),
+        *[OpSpec("ScipyLinalgSolve" if name == "sym" else "scipy solve of Hermitian",
+                 of(ours.solve, part), of(linalg.solve, part),
+                 [case((3, 3), (3, 2), assume_a=name, lower=lower), case(
+                     (2, 3, 3), (3,), assume_a=name)], regular, DTYPES)
+          for name, part, lower in (
+              ("sym", symmetric, True), ("her", hermitian, False), ("pos", squared, True))],
+        OpSpec("ScipyLinalgFactors", lambda a: factors_op(
+            a, structure="gen", lower=False, check_finite=False)[0], native(
+                lambda a: linalg.lu_factor(a)[0]), [case((3, 3))], regular, DTYPES,
+               differentiable=False),
+        OpSpec("ScipyLinalgLuFactor", lambda a: ours.lu_factor(a)[0],
+               native(lambda a: linalg.lu_factor(a)[0]),
+               [case((3, 3)), case((4, 2)), case((2, 4)), case((2, 3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgRowOrder", lambda a: ours.lu(a, p_indices=True)[0],
+               native(lambda a: linalg.lu(a, p_indices=True)[0]), [case((3, 3))],
+               regular, DTYPES, differentiable=False),
+        *[OpSpec("ScipyLinalgSolvehBanded", ours.solveh_banded, linalg.solveh_banded,
+                 [case((3, 5), (5,), lower=lower), case((1, 5), (5, 2), lower=lower)],
+                 lambda rng, shape, lower=lower: rng.uniform(-0.5, 0.5, shape) + (
+                     6 * np.eye(shape[0])[:, :1][:: 1 if lower else -1]
+                     if shape[0] < 4 else 0), DTYPES)
+          for lower in (False, True)],
+        OpSpec(
+            "ScipyLinalgSolveBanded", lambda ab, b, l_and_u: ours.solve_banded(l_and_u, ab, b),
+            lambda ab, b, l_and_u: linalg.solve_banded(l_and_u, ab, b),
+            [case((3, 5), (5,), l_and_u=(1, 1)), case((4, 5), (5, 2), l_and_u=(2, 1)),
+             case((2, 5), (5, 2), l_and_u=(0, 1)), case((1, 5), (5, 2), l_and_u=(0, 0))],
+            lambda rng, shape: 2 + rng.uniform(-0.5, 0.5, shape), DTYPES),
+        OpSpec(
+            "ScipyLinalgSolveSylvester", ours.solve_sylvester, linalg.solve_sylvester,
+            [case((3, 3), (2, 2), (3, 2))], regular, DTYPES),
+        OpSpec(
+            "ScipyLinalgContinuousLyapunov", ours.solve_continuous_lyapunov,
+            linalg.solve_continuous_lyapunov, [case((3, 3), (3, 3)), case((2, 2, 2), (2, 2))],
+            regular, DTYPES),
+        *[OpSpec(
+            "ScipyLinalgDiscreteLyapunov", ours.solve_discrete_lyapunov,
+            linalg.solve_discrete_lyapunov, [case((3, 3), (3, 3), method=method)], regular, DTYPES)
+          for method in (None, "bilinear")],
+        OpSpec("ScipyLinalgCholesky", of(ours.cholesky, squared), of(linalg.cholesky, squared),
+               [case((3, 3), lower=True), case((2, 3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgExpmFrechet", lambda a, e: ours.expm_frechet(a, e)[1],
+               lambda a, e: linalg.expm_frechet(a, e)[1], [case((3, 3), (3, 3))],
+               lambda rng, shape: rng.uniform(-1, 1, shape), DTYPES),
+        OpSpec("ScipyLinalgLogm", ours.logm, native(linalg.logm), [case((3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgSignm", ours.signm, native(linalg.signm), [case((3, 3))],
+               signed, DTYPES, tolerance=100),
+        OpSpec("ScipyLinalgFractionalMatrixPower", lambda a: ours.fractional_matrix_power(a, 0.3),
+               native(lambda a: linalg.fractional_matrix_power(a, 0.3)), [case((3, 3))], regular,
+               DTYPES),
+        OpSpec("ScipyLinalgSqrtm", ours.sqrtm, native(linalg.sqrtm), [case((3, 3))], regular,
+               DTYPES),
+        OpSpec("ScipyLinalgExpm", ours.expm, native(linalg.expm), [case((3, 3)), case((2, 2, 2))],
+               lambda rng, shape: rng.uniform(-1, 1, shape), DTYPES),
+        *[OpSpec("scipy cholesky", positive(ours.cholesky), positive(linalg.cholesky),
+                 [case((3, 3), lower=lower)], regular, ("float64",)) for lower in (False, True)],
+    ]
