@@ -314,7 +314,7 @@ def test_an_error_in_a_rule_comes_out_and_leaves_nothing_broken(name):
 
 
 RUN_OTHERS = {
-    "DeferredVjp", "CholeskyBack", "LeastSquaresBack", "ProductsCurvature", "ScipyOdeint",
+    "DeferredVjp", "CholeskyBack", "LeastSquaresBack", "ProductsCurvature",
     "ScipyOptimizeSolution", "ScipyOptimizeLinearSolution"}
 OF_TESTS = ("Declared", "Doctest", "Walkthrough")  # how names begin that tests and examples declare
 

@@ -1,0 +1,132 @@
+"""Linear differential equations v' = J(t) v + b(t) along a solution, by collocation.
+
+All intervals of a grid are computed at once. The method is Radau IIA: Hairer and Wanner, "Solving
+Ordinary Differential Equations II" (1996), IV.5. It damps stiff components, and its transpose is a
+method for the adjoint equation.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import cytape.numpy as cnp
+from cytape.scipy.integrate.linearized_rhs import Linearization, RightHandSide
+
+N_STAGES = 4
+MOST_ROUNDS, MOST_INTERVALS = 60, 1 << 18
+
+
+def _radau(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes of Radau's quadrature on [0, 1], and the matrix of the method."""
+    polynomial = np.poly1d([1, 0]) ** (n - 1) * np.poly1d([1, -1]) ** n
+    nodes = np.sort(polynomial.deriv(n - 1).roots)
+    nodes[-1] = 1
+    powers = np.arange(n)
+    integrals = nodes[:, None] ** (powers + 1) / (powers + 1)
+    return nodes, np.linalg.solve((nodes[:, None] ** powers).T, integrals.T).T
+
+
+NODES, MATRIX = _radau(N_STAGES)
+WEIGHTS = MATRIX[-1]
+
+
+class LinearSteps:
+    """Steps of the linearized equation from each point of a grid to the next.
+
+    Attributes
+    ----------
+    steps : array or Tensor, shape (n_intervals, n, n)
+        The end of each interval depends by them on its start.
+    stages : array or Tensor, shape (n_intervals, n_stages * n, n)
+        The end depends on b at the nodes by the transposes of these.
+    states : array or Tensor
+        At the nodes.
+    at_nodes : Linearization
+        There.
+    """
+
+    def __init__(
+        self, rhs: RightHandSide, grid: Any, states: Callable, tensors: list,
+        is_recorded: bool,
+    ) -> None:
+        lengths = grid[1:] - grid[:-1]
+        times = cnp.ravel(grid[:-1, None] + lengths[:, None] * NODES)
+        self.grid = grid
+        self.states = states(times)
+        self.at_nodes = Linearization(rhs, times, self.states, tensors)
+        jacobian = self.at_nodes.jacobian()
+        if not is_recorded:
+            jacobian = np.asarray(jacobian)
+        n, count = jacobian.shape[-1], len(lengths)
+        jacobian = cnp.reshape(jacobian, (count, N_STAGES, n, n))
+        size = N_STAGES * n
+        coupling = cnp.einsum("kij,kipq->kjqip", lengths[:, None, None] * MATRIX, jacobian)
+        weights = np.kron(WEIGHTS[:, None], np.eye(n))
+        self.stages = cnp.linalg.solve(
+            np.eye(size) - cnp.reshape(coupling, (count, size, size)),
+            lengths[:, None, None] * weights)
+        self.steps = np.eye(n) + cnp.swapaxes(self.stages, 1, 2) @ cnp.reshape(
+            jacobian, (count, size, n))
+
+    def forced(self, tangents: list) -> Any:
+        """Return the contribution of b to the end of each interval, from tangents of tensors."""
+        b = cnp.reshape(self.at_nodes.jvp(tangents), (len(self.stages), -1))
+        return cnp.einsum("ksn,ks->kn", self.stages, b)
+
+    def march(self, start: Any, forced: Any) -> list:
+        """Return the solution at each point of the grid."""
+        found = [start]
+        for step, b in zip(self.steps, forced, strict=True):
+            found.append(step @ found[-1] + b)
+        return found
+
+    def march_back(self, jumps: list) -> list:
+        """Return the adjoint at each point of the grid; jumps are those of the points, or None."""
+        adjoint = jumps[-1]
+        found = [adjoint]
+        for step, jump in zip(cnp.swapaxes(self.steps, 1, 2)[::-1], jumps[-2::-1], strict=True):
+            adjoint = step @ adjoint
+            adjoint = adjoint if jump is None else adjoint + jump
+            found.append(adjoint)
+        return found[::-1]
+
+    def seeds(self, adjoints: Any) -> Any:
+        """Return the adjoint of b at each node, given the adjoint at the end of each interval."""
+        return cnp.reshape(
+            cnp.einsum("ksn,kn->ks", self.stages, adjoints), (-1, adjoints.shape[1]))
+
+
+def halved(grid: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+    """Return a grid with the middle of each chosen interval added."""
+    middle = (grid[:-1] + grid[1:]) / 2
+    if chosen is None:
+        found = np.empty(2 * len(grid) - 1)
+        found[::2], found[1::2] = grid, middle
+        return found
+    return np.insert(grid, 1 + np.flatnonzero(chosen), middle[chosen])
+
+
+def refined(
+    grid: np.ndarray, steps_on: Callable, errors: Callable, name: str,
+) -> LinearSteps:
+    """Return steps on a grid on which each step differs by little from two of half the length.
+
+    `errors` is called with the steps on a grid and on the halved one, and returns for each interval
+    the ratio of error to tolerance.
+    """
+    steps = steps_on(grid)
+    for _ in range(MOST_ROUNDS):
+        fine = steps_on(halved(grid))
+        lengths = np.abs(np.diff(grid))
+        resolvable = lengths > 1e-14 * np.maximum(np.abs(grid[1:]), lengths.sum())
+        chosen = resolvable & (errors(steps, fine) > 1)
+        if not chosen.any():
+            return steps
+        grid = halved(grid, chosen)
+        if len(grid) > MOST_INTERVALS:
+            break
+        steps = steps_on(grid)
+    raise RuntimeError(
+        f"{name}: the derivative of the solution needs steps that are too small; set larger "
+        "tolerances, or check whether the right-hand side is differentiable")

@@ -1,0 +1,148 @@
+"""Right-hand sides of differential equations, and their derivatives at many times at once.
+
+A state is a vector of real numbers here: a complex one is its real part and its imaginary part.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import cytape.numpy as cnp
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.gradient_tape import GradientTape, noting_detached
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.graph.batching.vmap import vmap
+from cytape.ops.calls.operands import is_tensor
+from cytape.ops.creation import identity_op
+from cytape.tensor import convert_to_tensor, nest
+from cytape.tensor.recording.state import how_left
+from cytape.tensor.tensor import data_of
+
+
+class RightHandSide:
+    """User's function `func(t, y, *args)`, with the tensors among the leaves of `args` separate.
+
+    Attributes
+    ----------
+    function : callable
+    tensors : list of Tensor
+        Of `args`.
+    """
+
+    def __init__(self, name: str, func: Callable, args: tuple, is_complex: bool) -> None:
+        self.name, self.is_complex = name, is_complex
+        self.function, self._args = func, args
+        leaves = nest.flatten(args)
+        self._moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+        self.tensors = [convert_to_tensor(leaves[i]) for i in self._moving]
+        self._leaves = [None if is_tensor(leaf) else leaf for leaf in leaves]
+        self._takes_batch = True
+
+    def arguments(self, tensors: list) -> tuple:
+        """Return `args` with given values in place of the tensors."""
+        leaves = list(self._leaves)
+        for i, leaf in zip(self._moving, tensors, strict=True):
+            leaves[i] = leaf
+        return nest.pack_sequence_as(self._args, leaves)
+
+    def of_values(self, function: Callable, tensors: list) -> Callable:
+        """Return `function(t, y, *args)` as a function of arrays, for SciPy."""
+        args = self.arguments([data_of(x)[()] for x in tensors])
+        name = self.name
+
+        def called(t: Any, y: Any) -> Any:
+            try:
+                return np.asarray(function(t, y, *args))
+            except DetachedError as error:
+                raise DetachedError(
+                    f"{name}: a function reads a tensor that is not among its arguments, so that "
+                    "its gradient would be lost: pass the tensor in `args`") from error
+
+        return called
+
+    def as_complex(self, state: Any) -> Any:
+        """Return a state as the user's function takes it."""
+        if not self.is_complex:
+            return state
+        n = state.shape[-1] // 2
+        return state[..., :n] + 1j * state[..., n:]
+
+    def as_real(self, state: Any) -> Any:
+        """Return a state as a vector of real numbers."""
+        if not self.is_complex:
+            return state
+        return cnp.concatenate([cnp.real(state), cnp.imag(state)], -1)
+
+    def __call__(self, t: Any, state: Any, tensors: list) -> Any:
+        """Return the derivative of one state."""
+        return self.as_real(cnp.asarray(
+            self.function(t, self.as_complex(state), *self.arguments(tensors))))
+
+    def at(self, times: Any, states: Any, tensors: list) -> Any:
+        """Return the derivatives of many states, one per row."""
+        if self._takes_batch and len(times) > 1:
+            try:
+                return vmap(lambda t, y: self(t, y, tensors))(times, states)
+            except SymbolicTensorError:  # the function branches by values, say
+                self._takes_batch = False
+        each = times.tolist() if isinstance(times, np.ndarray) else times
+        return cnp.stack([self(t, states[i], tensors) for i, t in enumerate(each)])
+
+
+class Linearization:
+    """Derivatives of a right-hand side at the rows of `states`."""
+
+    def __init__(self, rhs: RightHandSide, times: np.ndarray, states: Any, tensors: list) -> None:
+        self._rhs, self._times = rhs, times
+        self._states = identity_op(convert_to_tensor(states))
+        self._tensors = list(map(identity_op, tensors))
+        self._moving = [x for x in self._tensors if x.spec.trainable]
+        self._tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        with self._tape as tape:
+            tape.watch([self._states, *self._moving])
+            self._detached = noting_detached(tape)
+            self.values = cnp.asarray(rhs.at(times, self._states, self._tensors))
+
+    def _gradient(self, sources: list, seeds: Any) -> list:
+        found: list = [None] * len(sources)
+        if is_tensor(self.values):
+            found = self._tape.gradient(self.values, sources, [convert_to_tensor(seeds)])
+        if self._detached and any(x is None for x in found):
+            raise DetachedError(
+                f"{self._rhs.name}: the derivative of a function was lost: a value left its tensor "
+                f"by {how_left(self._detached)}. Compute with the tensors themselves")
+        return [cnp.zeros(x.shape, x.dtype) if g is None else g
+                for x, g in zip(sources, found, strict=True)]
+
+    def jacobian(self) -> Any:
+        """Return the Jacobians in the state, one per row."""
+        n = self._states.shape[1]
+        return cnp.stack([
+            self._gradient([self._states], np.broadcast_to(row, self._states.shape))[0]
+            for row in np.eye(n)], 1)
+
+    def vjp(self, seeds: Any) -> list:
+        """Return the gradients in the tensors, given one seed per row; None for integers."""
+        return self.with_integers(self._gradient(self._moving, seeds))
+
+    def vjp_with_states(self, seeds: Any) -> list:
+        """Return the gradients in the states, then those in the tensors except for integers."""
+        return self._gradient([self._states, *self._moving], seeds)
+
+    def with_integers(self, gradients: list) -> list:
+        """Return gradients of all tensors, None for integers."""
+        found = iter(gradients)
+        return [next(found) if x.spec.trainable else None for x in self._tensors]
+
+    def jvp(self, tangents: list) -> Any:
+        """Return the tangents of the values, given those of the tensors, None where zero."""
+        pairs = [(x, t) for x, t in zip(self._tensors, tangents, strict=True)
+                 if t is not None and x.spec.trainable]
+        if not pairs:
+            return np.zeros(self._states.shape)
+        with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
+            values = cnp.asarray(self._rhs.at(self._times, self._states, self._tensors))
+        if not is_tensor(values):
+            return np.zeros(self._states.shape)
+        return accumulator.jvp(values, unconnected_gradients="zero")

@@ -1,0 +1,245 @@
+"""`solve_ivp`: SciPy's values, gradients by both methods, times, events, stiff systems, errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError
+from cytape.testing import check_grads
+from tests import ways
+from tests.cases import each
+
+scipys = pytest.importorskip("scipy.integrate")
+ours = pytest.importorskip("cytape.scipy.integrate")
+
+TIMES = np.linspace(0.0, 3.0, 7)
+FINE = {"method": "DOP853", "rtol": 1e-10, "atol": 1e-10}
+WEIGHTS = np.sin(np.arange(14.0)).reshape(2, 7)
+POINT = np.array([1.0, 0.5, 1.1, 0.4])
+
+
+def lotka_volterra(t, y, birth, kill):
+    prey, predators = y
+    return [birth * prey - kill * prey * predators, prey * predators - predators + 0.1 * t]
+
+
+def fitted(p, **options):
+    found = ours.solve_ivp(
+        lotka_volterra, (0, 3), [p[0], p[1]], t_eval=TIMES, args=(p[2], p[3]), **FINE | options)
+    return cnp.sum(WEIGHTS * found.y)
+
+
+def decay(t, y, rate):
+    return -rate * y
+
+
+@each("method", ["RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA"])
+def test_values_are_scipys_and_gradients_as_accurate(method):
+    options = {"method": method, "rtol": 1e-6, "atol": 1e-6}
+    expected = scipys.solve_ivp(
+        lotka_volterra, (0, 3), POINT[:2], t_eval=TIMES, args=tuple(POINT[2:]), **options)
+    arrays = ours.solve_ivp(
+        lotka_volterra, (0, 3), POINT[:2], t_eval=TIMES, args=tuple(POINT[2:]), **options)
+    np.testing.assert_array_equal(arrays.y, expected.y)
+    found = ours.solve_ivp(
+        lotka_volterra, (0, 3), cytape.constant(POINT[:2]), t_eval=TIMES, args=tuple(POINT[2:]),
+        **options)
+    # The implicit methods get the exact Jacobian.
+    tolerance = 1e-5 if method in ("Radau", "BDF", "LSODA") else 0
+    np.testing.assert_allclose(found.y, expected.y, tolerance)
+    assert isinstance(found.y, cytape.Tensor) and found.success and found.status == 0
+    exact = cytape.grad(fitted)(POINT)
+    for gradient in ("adjoint", "forward") if method != "RK23" else ("adjoint",):
+        slope = cytape.grad(lambda p: fitted(p, gradient=gradient, **options))(POINT)  # noqa: B023
+        np.testing.assert_allclose(slope, exact, 2e-3 if method in ("BDF", "LSODA") else 1e-4)
+
+
+def test_derivatives_in_all_modes():
+    check_grads(fitted, [POINT], order=2)
+
+
+@each("mode", [mode for mode in ways.ALL_MODES if mode != "reverse_over_forward"])
+def test_crossings(mode):
+    names = [way for way in ways.WAYS if way not in ("loop", "branch")]
+    if mode in ("reverse", "value"):
+        names = list(ways.WAYS)
+    ways.check(fitted, fitted, POINT, ways=names, modes=[mode], rtol=1e-6, atol=1e-7)
+
+
+def test_ends_and_times():
+    def f(t0, t1, p):
+        t_eval = cnp.linspace(t0, t1, 4)
+        return ours.solve_ivp(
+            lotka_volterra, (t0, t1), [p[0], p[1]], t_eval=t_eval, args=(p[2], p[3]), **FINE).y
+
+    check_grads(f, [0.2, 2.0, POINT], order=1)
+    check_grads(f, [2.0, 0.2, POINT], order=1)  # backwards in time
+
+    def last(t0, t1):
+        found = ours.solve_ivp(decay, (t0, t1), [2.0], args=(3.0,), **FINE)
+        return found.y[0, -1] * found.t[-1]  # the solver's times
+
+    check_grads(last, [0.5, 1.0], order=2)
+
+
+def test_dense_output():
+    def f(rate, t):
+        found = ours.solve_ivp(
+            decay, (0, 2), [2.0], args=(cytape.convert_to_tensor(rate),), dense_output=True, **FINE)
+        return found.sol(t)[0], found.sol(cnp.stack([t, 0.5 * t]))[0]
+
+    check_grads(f, [0.7, 1.3], order=2)
+    sol = ours.solve_ivp(
+        decay, (0, 2), [2.0], args=(cytape.constant(1.0),), dense_output=True).sol
+    assert sol.t_max == 2
+    with pytest.raises(ValueError, match="beyond"):
+        sol(2.5)
+
+
+def test_events():
+    def hit(t, y, speed, gravity):
+        return y[0]
+
+    hit.terminal, hit.direction = True, -1
+
+    def peak(t, y, speed, gravity):
+        return y[1]
+
+    def flight(speed, gravity):
+        return ours.solve_ivp(
+            lambda t, y, speed, gravity: [y[1], -gravity + 0 * y[0]], (0, 100), [0.0, speed],
+            events=[hit, peak], args=(speed, gravity), **FINE)
+
+    def f(speed, gravity):
+        found = flight(speed, gravity)
+        return (found.t_events[0][0], found.y_events[0][0, 1], found.t_events[1][0],
+                found.y_events[1][0, 0], found.t[-1], found.y[1, -1])
+
+    expected = [6.0, -15.0, 3.0, 22.5, 6.0, -15.0]  # 2 v / g, -v, v / g, v**2 / 2 g
+    np.testing.assert_allclose(f(cytape.constant(15.0), 5.0), expected, 1e-9)
+    check_grads(f, [15.0, 5.0], order=1)
+    curvature = cytape.hessian(lambda v: f(v[0], v[1])[3])(np.array([15.0, 5.0]))
+    np.testing.assert_allclose(curvature, [[0.2, -0.6], [-0.6, 1.8]], 1e-7)
+    traced = cytape.function(cytape.grad(lambda v: flight(v, 5.0).t_events[0][0]))
+    np.testing.assert_allclose(traced(15.0), 0.4, 1e-9)
+
+
+def test_complex_states_and_single_precision():
+    def f(rate, start):
+        found = ours.solve_ivp(
+            lambda t, y, rate: 1j * rate * y + 0.1 * cnp.conj(y), (0, 1),
+            cnp.stack([start, 1j * start]), t_eval=[0.5, 1.0], args=(rate,), **FINE)
+        return cnp.real(found.y), cnp.imag(found.y)
+
+    check_grads(f, [0.7, 1.3], order=2)
+    start = np.array([1.0], np.float32)
+    slope = cytape.grad(lambda y, rate: ours.solve_ivp(
+        decay, (0, 1), y, args=(rate,), **FINE).y[0, -1], argnums=(0, 1))(start, np.float32(2))
+    assert [x.dtype for x in slope] == [np.float32, np.float32]
+    np.testing.assert_allclose([np.ravel(x)[0] for x in slope], [math.exp(-2), -math.exp(-2)], 1e-6)
+
+
+def robertson(t, y, k):
+    a, b, c = y
+    slow, fast = k[0] * a, k[1] * b * c
+    return [-slow + fast, slow - fast - k[2] * b * b, k[2] * b * b]
+
+
+def test_stiff_systems():
+    rates = np.array([0.04, 1e4, 3e7])
+
+    def f(rates, method="Radau", gradient="adjoint"):
+        found = ours.solve_ivp(
+            robertson, (0, 1e3), [1.0, 0.0, 0.0], method, [1.0, 1e3], args=(rates,), rtol=1e-8,
+            atol=1e-12, gradient=gradient)
+        return cnp.sum(found.y[0])
+
+    slope = cytape.grad(f)(rates)
+    differences = [
+        (f(rates + step) - f(rates - step)) / (2 * step.sum()) for step in np.diag(rates * 1e-3)]
+    np.testing.assert_allclose(slope, differences, 1e-5)
+    np.testing.assert_allclose(cytape.grad(lambda k: f(k, "BDF"))(rates), slope, 1e-4)
+    np.testing.assert_allclose(cytape.jvp(f, (rates,), (rates,))[1], slope @ rates, 1e-5)
+
+
+def test_functions_that_need_values():
+    def f(p):
+        def fun(t, y, rate):
+            push = math.sin(t) if t > 0.5 else 0.25  # floats of Python
+            return [-rate * y[0] + push if y[0] > 0 else rate + y[1], y[0] * push]
+
+        return ours.solve_ivp(fun, (0, 2), [p[0], 1.0], args=(p[1],), max_step=0.1, **FINE).y[:, -1]
+
+    check_grads(f, [np.array([0.3, 1.5])], order=1, rtol=1e-4)
+    with pytest.raises(DetachedError, match=r"value left its tensor by numpy"):
+        cytape.grad(lambda y: ours.solve_ivp(
+            lambda t, y: -cytape.convert_to_tensor(y).numpy(), (0, 1), y).y[0, -1])(np.ones(1))
+
+
+def test_parts_of_the_derivative_faster_than_the_solution():
+    def f(push):  # the solution is 0, whatever the steps
+        return ours.solve_ivp(
+            lambda t, y, push: [-y[0] + push * cnp.sin(50 * t)], (0, 10), [0.0], t_eval=[10.0],
+            args=(push,), rtol=1e-6).y[0, -1]
+
+    expected = (math.sin(500) - 50 * math.cos(500) + 50 * math.exp(-10)) / 2501
+    for slope in cytape.grad(f)(0.0), cytape.jvp(f, (0.0,), (1.0,))[1]:
+        np.testing.assert_allclose(slope, expected, 1e-5)
+
+
+def test_many_components():
+    n = 40
+    rng = np.random.default_rng(1)
+    matrix, start = 0.1 * rng.normal(size=(n, n)) - np.eye(n), rng.normal(size=n)
+
+    def f(matrix, start, method):
+        found = ours.solve_ivp(
+            lambda t, y, a: a @ y, (0, 1), start, method, [0.5, 1.0], args=(matrix,), rtol=1e-9,
+            atol=1e-9)
+        return cnp.sum(cnp.tanh(found.y))
+
+    slopes = [cytape.grad(f, argnums=(0, 1))(matrix, start, method)
+              for method in ("RK45", "LSODA")]
+    for one, other in zip(*slopes, strict=True):
+        np.testing.assert_allclose(one, other, 1e-4, 1e-6)
+    t = rng.normal(size=n)
+    tangent = cytape.jvp(lambda y: f(matrix, y, "RK45"), (start,), (t,))[1]
+    np.testing.assert_allclose(tangent, slopes[0][1] @ t, 1e-6)
+
+
+def test_structures_jacobians_and_results_without_steps():
+    def f(rates, scale):
+        return ours.solve_ivp(
+            lambda t, y, rates, scale, power: -rates["slow"] * y**power * scale, (0, 1), [2.0],
+            "Radau", args=({"slow": rates}, scale, 2), rtol=1e-9, atol=1e-9,
+            jac=lambda t, y, rates, scale, power: [[-2 * rates["slow"] * y[0] * scale]]).y[0, -1]
+
+    check_grads(f, [0.5, 1.5], order=1)
+    found = ours.solve_ivp(decay, (0, 1), cytape.constant([2.0]), t_eval=[0.0], args=(1.0,))
+    assert found.y.shape == (1, 1)
+    slope = cytape.grad(lambda y: ours.solve_ivp(
+        decay, (0, 1), y, t_eval=[0.0], args=(1.0,)).y[0, 0])(np.array([2.0]))
+    assert slope == 1
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="gradient must be"):
+        ours.solve_ivp(decay, (0, 1), [1.0], args=(1.0,), gradient="other")
+    for y0 in (np.ones(1), cytape.constant(np.ones(1))):
+        with pytest.raises(DetachedError, match=r"solve_ivp: .* `args`"):
+            cytape.grad(lambda k: ours.solve_ivp(
+                lambda t, y: -k * y, (0, 1), y0).y[0, -1])(2.0)  # noqa: B023
+    with pytest.raises(ValueError, match="method"):
+        ours.solve_ivp(decay, (0, 1), cytape.constant([1.0]), "RK99", args=(1.0,))
+    failed = ours.solve_ivp(
+        lambda t, y: y**2, (0, 2), cytape.constant([1.0]), rtol=1e-6, t_eval=[0.5, 1.5])
+    assert not failed.success and failed.status == -1
+    traced = cytape.function(lambda y: ours.solve_ivp(
+        lambda t, y: y**2, (0, 2), y, t_eval=[0.5, 1.5]).y)
+    with pytest.raises(RuntimeError, match="solve_ivp failed: Required step size"):
+        traced(np.ones(1))
+    with pytest.raises(TypeError, match="dense_output"):
+        cytape.function(lambda y: ours.solve_ivp(decay, (0, 1), y, dense_output=True).y)(np.ones(1))
