@@ -44,7 +44,10 @@ UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated fi
 rooms_to_come.append(UPDATES)
 _SPECIAL = "cytape.ops.special"  # imported when a tensor meets a ufunc of scipy.special
 rooms_by_prefix["Scipy"] = _SPECIAL
-rooms_by_prefix["ScipyFft"] = "cytape.ops.signals.cosine_transforms"
+rooms_by_prefix.update({
+    "ScipyFft": "cytape.ops.signals.cosine_transforms",
+    "ScipySignal": "cytape.ops.signals.linear_filters",
+    "ScipySignalConv": "cytape.ops.signals.convolutions"})
 rooms_by_prefix["ScipyLinalg"] = "cytape.ops.scipy_linalg"
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {
