@@ -9,6 +9,7 @@ __all__ = ["UPPER", "upper"]
 # Each has one calling module.
 UPPER = {
     "aggregate_indexed_slices": "cytape.ops.sparse_sums",
+    "identity_op": "cytape.ops.adjoints.conform",
     "custom_call_in_graph": "cytape.graph.tracing.traced_rules",
     "overriding_call": "cytape.graph.differentiation.overrides",
     "with_row_in_graph": "cytape.graph.control.element_stores",

@@ -160,13 +160,17 @@ cdef bint is_own(graph, x) noexcept:
 
 
 cdef object filled(Spec spec, int content):
+    cdef Recorder recorder
     cdef Value value
     cdef npy_intp i
     graph = building()
     if graph is not None:
-        value = (<SymbolicGraph>graph).value_at(number(graph, content, spec))
-        return conform.broadcast_to(
-            new_tensor(value), spec.shape if spec.known else spec.unknown)
+        tensor = new_tensor((<SymbolicGraph>graph).value_at(number(graph, content, spec)))
+        if spec.shape == ():
+            for recorder in recording() or ():
+                if recorder.transposes:  # it watches the seed, not the graph's one constant
+                    return upper("identity_op")(tensor)
+        return conform.broadcast_to(tensor, spec.shape if spec.known else spec.unknown)
     if spec.type_num == cnp.NPY_DOUBLE:
         value = new_value(spec)
         for i in range(spec.size):

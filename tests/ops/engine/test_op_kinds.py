@@ -19,7 +19,7 @@ from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.forward_mode import followed, tangent_of
 from tests.ops.test_op_table import SPECS
-from tests.ways import gradients, taped, watching
+from tests.ways import gradients, tangent, taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -308,6 +308,16 @@ def test_an_error_in_a_rule_comes_out_and_leaves_nothing_broken(name):
     with pytest.raises(ArithmeticError, match="from the rule"):
         gradient(op, V3)
     assert gradient(np.square, V3).tolist() == (2 * V3).tolist()
+
+
+def test_a_rule_that_takes_a_gradient_is_transposed_in_functions(name):
+    def rule(op, g):
+        return gradients(lambda a: cytape.grad(lambda x: x * a / 3)(2.0), op.inputs[0],
+                         output_gradients=cytape.convert_to_tensor(g))[0]
+
+    op = general(name, lambda a: a / 3, rule, shape_rule=lambda a: a)
+    for f in (op, cytape.function(op)):
+        np.testing.assert_allclose(tangent(f, cytape.constant(5.0)), 1 / 3)
 
 
 # -- the table -------------------------------------------------------------------------------------
