@@ -7,9 +7,22 @@ from typing import Any as _Any
 
 import scipy.optimize as _scipys
 
-from cytape.scipy.optimize.minimization import minimize
+from cytape.scipy.optimize.minimization import minimize, minimize_scalar
+from cytape.scipy.optimize.roots import root
+from cytape.scipy.optimize.scalar_roots import (
+    bisect,
+    brenth,
+    brentq,
+    fixed_point,
+    newton,
+    ridder,
+    root_scalar,
+    toms748,
+)
 
-__all__ = ["minimize"]
+__all__ = [
+    "bisect", "brenth", "brentq", "fixed_point", "minimize", "minimize_scalar", "newton", "ridder",
+    "root", "root_scalar", "toms748"]
 
 
 def __getattr__(name: str) -> _Any:

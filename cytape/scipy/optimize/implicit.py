@@ -7,12 +7,14 @@ factorised once for all of them; above `LARGEST_DENSE` unknowns it is only multi
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg
 from scipy.linalg import lapack
 
+import cytape.numpy as cnp
 from cytape.autodiff.custom.eager_derivatives import EagerCall
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.recorded_call import RecordedCall
@@ -59,22 +61,29 @@ class Equation:
         self.result: Any = None  # of the last call of the solver
         self._residual = residual
         self._system: Any = None
+        self._point: tuple = ()
 
     def residual(self, x: Any, *parameters: Any) -> Any:
         """Return the residual."""
         return called_in_graph(self.name, self._residual, (x, *parameters), 0)
 
     def system(self, x: np.ndarray, parameters: tuple) -> Any:
-        """Return the linear system of the Jacobian; the last one is kept."""
-        values = (x, *parameters)
-        known = self._system
-        if known is not None and all(map(np.array_equal, known[0], values)):
-            return known[1]
-        kind = (Diagonal if self.elementwise or x.ndim == 0 else
-                Dense if x.size <= LARGEST_DENSE else MatrixFree)
-        system = kind(self, lambda x: self.residual(x, *parameters), x)
-        self._system = values, system
-        return system
+        """Return the linear system of the Jacobian at a point; the last one is kept."""
+        if self._system is None or not all(map(np.array_equal, self._point, (x, *parameters))):
+            kind = (Diagonal if self.elementwise or x.ndim == 0 else
+                    Dense if x.size <= LARGEST_DENSE else MatrixFree)
+            self._system = kind(self, self._of_vector(x, parameters), np.ravel(x))
+            self._point = x, *parameters
+        return self._system
+
+    def refine_system(self, x: np.ndarray, parameters: tuple) -> None:
+        """Use the system of a point nearby, which is known, at another point."""
+        self._system = Refined(self._system, self._of_vector(x, parameters), np.ravel(x))
+        self._point = x, *parameters
+
+    def _of_vector(self, x, parameters):
+        return lambda vector: cnp.ravel(
+            self.residual(cnp.reshape(vector, x.shape), *parameters))
 
     def require_solution(self, x: np.ndarray, parameters: tuple) -> None:
         """Raise unless Newton's next step is negligible.
@@ -83,10 +92,10 @@ class Equation:
         """
         residual = np.asarray(self.residual(x, *parameters), float)
         try:
-            step = np.max(np.abs(self.system(x, parameters).solve(residual, False)), initial=0)
+            step = self.system(x, parameters).solve(residual.ravel(), False)
         except NotDifferentiableError:
-            step = np.inf
-        if not step <= NEGLIGIBLE * max(1, np.max(np.abs(x), initial=0)):
+            step = np.array(np.inf)
+        if not np.max(np.abs(step), initial=0) <= NEGLIGIBLE * max(1, np.max(np.abs(x), initial=0)):
             raise NotDifferentiableError(
                 f"{self.name} failed, so that its result has no derivative: {self.result.message}")
 
@@ -108,12 +117,7 @@ class Dense:
     """System with a factorised Jacobian."""
 
     def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
-        n = x.size
-        jacobian = np.empty((n, n), order="F")
-        for start in range(0, n, DIRECTIONS):
-            units = np.eye(min(DIRECTIONS, n - start), n, start)
-            jacobian[:, start : start + DIRECTIONS] = jvp(
-                residual, (x,), (units,), use_batch=True)[1].T
+        n, jacobian = x.size, jacobian_of(residual, x)
         with np.errstate(divide="ignore", invalid="ignore"):  # of scaled rows and columns
             self._rows = 1 / np.max(np.abs(jacobian), 1, initial=0)
             jacobian *= self._rows[:, None]
@@ -146,8 +150,9 @@ class MatrixFree:
 
     def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
         """Solve for one right-hand side."""
-        product = self._from_left if transposed else self._from_right
-        operator = scipy.sparse.linalg.LinearOperator((b.size, b.size), product, dtype=b.dtype)
+        operator = scipy.sparse.linalg.LinearOperator(
+            (b.size, b.size), partial(product, self._residual, self._x, transposed=transposed),
+            dtype=float)
         if self._equation.symmetric:
             found, info = scipy.sparse.linalg.cg(operator, b, rtol=TOLERANCE)
         else:
@@ -159,11 +164,38 @@ class MatrixFree:
                 f"unknowns, was not solved in {info} iterations")
         return found
 
-    def _from_left(self, v: np.ndarray) -> np.ndarray:
-        return np.asarray(product_from_left(self._residual, self._x, np.ravel(v)))
 
-    def _from_right(self, v: np.ndarray) -> np.ndarray:
-        return jvp(self._residual, (self._x,), (np.ravel(v),))[1]
+class Refined:
+    """System that is solved by the factors of a similar one, and products with the Jacobian."""
+
+    def __init__(self, similar: Any, residual: Callable, x: np.ndarray) -> None:
+        self._similar, self._residual, self._x = similar, residual, x
+
+    def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
+        """Solve for one right-hand side."""
+        found, error = np.zeros_like(b), b
+        while True:
+            found = found + self._similar.solve(error, transposed)
+            size, error = np.max(np.abs(error), initial=0), b - product(
+                self._residual, self._x, found, transposed)
+            if not np.max(np.abs(error), initial=0) < size / 2:  # to rounding errors
+                return found
+
+
+def product(residual: Callable, x: np.ndarray, v: np.ndarray, transposed: bool) -> np.ndarray:
+    """Return the product of a Jacobian, or its transpose, and a vector."""
+    v = np.ravel(v)
+    return np.array(product_from_left(residual, x, v) if transposed else jvp(
+        residual, (x,), (v,))[1])  # SciPy writes to it
+
+
+def jacobian_of(function: Callable, x: np.ndarray) -> np.ndarray:
+    """Return the Jacobian of a function of a vector, for arrays."""
+    parts = []
+    for start in range(0, max(x.size, 1), DIRECTIONS):
+        units = np.eye(min(DIRECTIONS, x.size - start), x.size, start)
+        parts.append(np.asarray(jvp(function, (x,), (units,), use_batch=True)[1]).T)
+    return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
 
 
 def not_isolated(equation: Equation, how: str) -> NotDifferentiableError:
@@ -233,7 +265,8 @@ def _solve_linear(b, x, is_solved, *parameters, equation, transposed):
     with building_into(None):
         if not is_solved:
             equation.require_solution(x, parameters)
-        return equation.system(x, parameters).solve(b, transposed)
+        solved = equation.system(x, parameters).solve(b.ravel(), transposed)
+        return solved.reshape(b.shape).astype(b.dtype, copy=False)
 
 
 def _negative(gradients):

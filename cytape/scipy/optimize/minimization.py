@@ -102,9 +102,47 @@ def minimize(
                    symmetric=limits is None or name not in WITH_BOUNDS)
 
 
+def minimize_scalar(
+    fun: Callable, bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None,
+    tol: Any = None, options: Any = None,
+) -> scipys.OptimizeResult:
+    """Minimise a function of one number, as `scipy.optimize.minimize_scalar`.
+
+    If `args` or `bounds` contain tensors, `x` and `fun` of the result are tensors, differentiable
+    in them.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.optimize import minimize_scalar
+    >>> cytape.grad(lambda a: minimize_scalar(
+    ...     lambda x, a: (x - a) ** 4 + x**2, args=(a,)).x)(2.0).round(6)
+    np.float64(0.80712)
+    """
+    given = separated(tuple_of(args), bounds, bracket)
+
+    def objective(x, *parameters):
+        return fun(x, *given.packed(parameters)[0])
+
+    def solve(_, *parameters):
+        args, bounds, bracket = given.packed(parameters)
+        return scipys.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
+
+    def residual(x, *parameters):
+        gradient = grad(objective)(x, *parameters)
+        if bounds is None:
+            return gradient
+        return x - cnp.clip(x - gradient, *given.packed(parameters)[1])
+
+    if not given.tensors:
+        return solve(None)
+    return minimum("minimize_scalar", objective, residual, solve, Unknowns(np.zeros(())),
+                   given.tensors, is_number=True)
+
+
 def minimum(
     name: str, objective: Callable, residual: Callable, solve: Callable, unknowns: Unknowns,
-    tensors: list, symmetric: bool = False,
+    tensors: list, symmetric: bool = False, is_number: bool = False,
 ) -> scipys.OptimizeResult:
     """Return a result of SciPy, in which `x` and `fun` are tensors if there are any."""
     if not tensors and not isinstance(unknowns.vector, Tensor):
@@ -112,8 +150,8 @@ def minimum(
         result.x = unknowns.unpack(result.x)
         return result
     equation = Equation(name, residual, solve, symmetric)
-    start = cnp.atleast_1d(cnp.asarray(unknowns.vector, float))
-    x, is_solved = solution(equation, start, tensors)
+    start = cnp.asarray(unknowns.vector, float)
+    x, is_solved = solution(equation, start if is_number else cnp.atleast_1d(start), tensors)
     result = equation.result if x.graph is None else scipys.OptimizeResult(success=is_solved)
     result.x = unknowns.unpack(x)
     result.fun = called_in_graph(name, objective, (x, *tensors), Spec.of((), float))
