@@ -1,0 +1,352 @@
+"""Integrals of functions: `quad`, `quad_vec`, `nquad` and the like.
+
+The derivative in an argument is the integral of the integrand's derivative, to the same tolerances;
+that in a limit is the integrand there (Leibniz's rule).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.integrate as _scipys
+
+import cytape.numpy as cnp
+from cytape.autodiff.gradient_tape import GradientTape, noting_detached
+from cytape.autodiff.wrapped_calls import record, values_at_call
+from cytape.errors import DetachedError
+from cytape.ops.calls.operands import is_tensor
+from cytape.ops.calls.symbolic import graph_for
+from cytape.ops.creation import identity_op
+from cytape.ops.engine.custom_op import GradientsIfNeeded
+from cytape.scipy.integrate.graph_calls import call_in_graph
+from cytape.tensor import convert_to_tensor, nest
+from cytape.tensor.recording.state import how_left
+from cytape.tensor.tensor import data_of
+from cytape.tensor.values.spec import symbolic_spec
+
+
+class Rule:
+    """A function of SciPy that integrates, with its options.
+
+    Parameters
+    ----------
+    call : callable
+        Takes the integrand and both limits; returns SciPy's results.
+    weight : callable
+        Factor of the integrand at a limit.
+    is_scalar : bool
+        Whether the integrand must be a number.
+    """
+
+    def __init__(self, name: str, call: Callable, weight: Callable, is_scalar: bool) -> None:
+        self.name, self._call, self._weight, self._is_scalar = name, call, weight, is_scalar
+
+    def integrate(self, function: Callable, a: Any, b: Any, tensors: list) -> tuple:
+        """Return SciPy's results, with the integral recorded; `function` is of x and tensors."""
+        arrays = [data_of(x)[()] for x in tensors]
+
+        def of_arrays(x: Any) -> Any:
+            value = function(x, *arrays)
+            try:
+                return np.asarray(value)[()] if is_tensor(value) else value
+            except DetachedError as error:
+                raise DetachedError(
+                    f"{self.name}: the integrand reads a tensor that is not among its arguments, "
+                    "so that its gradient would be lost: pass the tensor in `args`") from error
+
+        value, *others = self._call(of_arrays, *(
+            float(data_of(x)) if is_tensor(x) else x for x in (a, b)))
+        inputs = [convert_to_tensor(x) for x in (a, b)] + tensors
+        value = record(
+            self.name, convert_to_tensor(value), inputs,
+            partial(self._backward, function, (is_tensor(a), is_tensor(b)), values_at_call(inputs)))
+        return value, *others
+
+    def _backward(
+        self, function: Callable, moving: tuple, given: list, g: Any,
+    ) -> GradientsIfNeeded:
+        a, b, *tensors = given
+
+        def gradients(needs: tuple) -> list:
+            found: list = [None, None]
+            for i, sign in (0, -1.0), (1, 1.0):
+                if needs[i] and moving[i]:
+                    found[i] = sign * cnp.sum(g * self._at(function, given[i], tensors))
+            flat = self._of_tensors(function, a, b, tensors, g)
+            for x in tensors:
+                size = x.size if x.spec.trainable else 0
+                part = cnp.reshape(flat[:size], x.shape) if size else None
+                found.append(part if part is None else cnp.asarray(part, x.dtype))
+                flat = flat[size:]
+            return [x if x is None else convert_to_tensor(x) for x in found]
+
+        return GradientsIfNeeded(gradients)
+
+    def _at(self, function: Callable, limit: Any, tensors: list) -> Any:
+        if np.isinf(data_of(limit)):
+            return 0.0
+        return self._weight(limit) * cnp.asarray(function(limit, *tensors))
+
+    def _of_tensors(self, function: Callable, a: Any, b: Any, tensors: list, g: Any) -> Any:
+        """Return the gradients in the tensors, one after the other as a vector."""
+        size = sum(x.size for x in tensors if x.spec.trainable)
+        if not size:
+            return np.zeros(0)
+        if not self._is_scalar:
+            return self.integrate(
+                lambda x, g, *tensors: self._gradient(function, x, tensors, g), a, b,
+                [g, *tensors])[0]
+        known: dict[float, Any] = {}
+
+        def component(i: int, x: Any, *tensors: Any) -> Any:
+            if any(map(is_tensor, (x, *tensors))):
+                return self._gradient(function, x, tensors, 1.0)[i]
+            if x not in known:
+                known[x] = np.asarray(self._gradient(function, x, tensors, 1.0))
+            return known[x][i]
+
+        return g * cnp.stack([
+            self.integrate(partial(component, i), a, b, tensors)[0] for i in range(size)])
+
+    def _gradient(self, function: Callable, x: Any, tensors: tuple, seed: Any) -> Any:
+        sources = [identity_op(convert_to_tensor(t)) for t in tensors]
+        moving = [t for t in sources if t.spec.trainable]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(moving)
+            detached = noting_detached(tape)
+            value = cnp.asarray(function(x, *sources))
+        found: list = [None] * len(moving)
+        if is_tensor(value):
+            seed = cnp.asarray(seed, value.dtype) + cnp.zeros(value.shape, value.dtype)
+            found = tape.gradient(value, moving, [convert_to_tensor(seed)])
+        if detached and any(x is None for x in found):
+            raise DetachedError(
+                f"{self.name}: the derivative of the integrand was lost: a value left its tensor "
+                f"by {how_left(detached)}. Compute with the tensors themselves")
+        return cnp.concatenate([
+            cnp.zeros(t.size) if x is None else cnp.ravel(x)
+            for t, x in zip(moving, found, strict=True)])
+
+
+def _with_tensors(
+    name: str, function: Callable, args: Any, others: tuple, integrate: Callable,
+) -> Any:
+    """Call `integrate` with the function of x and the tensors in `args`, and with these.
+
+    `others` are further operands. Returns None if there are no tensors.
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    leaves = nest.flatten(args)
+    if not any(map(is_tensor, (*others, *leaves))):
+        return None
+    moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+
+    def packed(*operands: Any) -> Any:
+        filled = list(leaves)
+        n = len(operands) - len(moving)
+        for i, x in zip(moving, operands[n:], strict=True):
+            filled[i] = x
+        return function(*operands[:n], *nest.pack_sequence_as(args, filled))
+
+    graph = graph_for([x for x in (*others, *leaves) if is_tensor(x)])
+    tensors = [leaves[i] for i in moving]
+    leaves = [None if is_tensor(x) else x for x in leaves]
+    if graph is None:
+        return integrate(packed, *others, list(map(convert_to_tensor, tensors)))
+    real = np.dtype(float)
+    found = call_in_graph(
+        graph, name, lambda others, tensors: integrate(packed, *others, tensors)[:2],
+        (others, tensors), [symbolic_spec((), real)] * 2)
+    return tuple(found)
+
+
+def quad(
+    func: Callable, a: Any, b: Any, args: Any = (), full_output: Any = 0, *further: Any,
+    **options: Any,
+) -> Any:
+    """Integrate a function, as `scipy.integrate.quad`.
+
+    Has derivatives in the limits and in the tensors in `args`, which may be any structures. Tensors
+    that `func` reads must be among `args`. The derivative in an infinite limit is 0. Only the
+    integral is a tensor.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> from cytape.scipy.integrate import quad
+    >>> def f(rate, end):
+    ...     return quad(lambda x, rate: np.exp(-rate * x), 0, end, (rate,))[0]
+    >>> of_rate, of_end = cytape.grad(f, argnums=(0, 1))(1.0, 2.0)
+    >>> of_rate.round(9), of_end.round(9)  # 3 exp(-2) - 1, exp(-2)
+    (np.float64(-0.59399415), np.float64(0.135335283))
+    """
+    names = ("epsabs", "epsrel", "limit", "points", "weight", "wvar", "wopts", "maxp1", "limlst",
+             "complex_func")
+    options = {**dict(zip(names, further, strict=False)), **options}
+
+    def integrate(function: Callable, a: Any, b: Any, tensors: list) -> tuple:
+        if options.get("complex_func"):
+            if full_output:
+                raise TypeError("quad of tensors takes no full_output with complex_func")
+            parts = {**options, "complex_func": False}
+            found = [
+                Rule("quad", partial(call, options=parts), weight, True).integrate(
+                    lambda *given, part=part: part(cnp.asarray(function(*given))), a, b, tensors)
+                for part in (cnp.real, cnp.imag)]
+            return found[0][0] + 1j * found[1][0], found[0][1] + 1j * found[1][1]
+        return Rule("quad", partial(call, options=options), weight, True).integrate(
+            function, a, b, tensors)
+
+    def call(function: Callable, a: float, b: float, options: dict) -> tuple:
+        return _scipys.quad(function, a, b, (), full_output, **options)
+
+    kind, variable = options.get("weight"), options.get("wvar")
+
+    def weight(x: Any) -> Any:
+        if kind is None:
+            return 1.0
+        if kind == "cauchy":
+            return 1 / (x - variable)
+        return {"cos": cnp.cos, "sin": cnp.sin}[kind](variable * x)
+
+    if any(map(is_tensor, (a, b))) and kind not in (None, "cos", "sin", "cauchy"):
+        raise TypeError(
+            f"quad: the weight {kind!r} depends on the limits, which must be no tensors then")
+    if any(map(is_tensor, (variable, options.get("points")))):
+        raise TypeError("quad has no derivative in points and wvar: pass arrays")
+    found = _with_tensors("quad", func, args, (a, b), integrate)
+    if found is None:
+        return _detached("quad", lambda: _scipys.quad(func, a, b, args, full_output, **options))
+    return found
+
+
+def quad_vec(
+    f: Callable, a: Any, b: Any, *further: Any, args: Any = (), **options: Any,
+) -> Any:
+    """Integrate a function that returns arrays, as `scipy.integrate.quad_vec`.
+
+    Has derivatives as `quad` has.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> from cytape.scipy.integrate import quad_vec
+    >>> cytape.jacobian(lambda rates: quad_vec(
+    ...     lambda x, rates: rates * x, 0, 1, args=(rates,))[0])(np.ones(2))
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    def call(function: Callable, a: float, b: float) -> tuple:
+        return _scipys.quad_vec(function, a, b, *further, **options)
+
+    def integrate(function: Callable, a: Any, b: Any, tensors: list) -> tuple:
+        return Rule("quad_vec", call, lambda x: 1.0, False).integrate(function, a, b, tensors)
+
+    if graph_for([x for x in (a, b, *nest.flatten(args)) if is_tensor(x)]) is not None:
+        raise TypeError(
+            "quad_vec does not work in graphs and traced functions, where the shape of its result "
+            "must be known: call it by cytape.custom_jvp, or use quad")
+    found = _with_tensors("quad_vec", f, args, (a, b), integrate)
+    if found is None:
+        return _detached(
+            "quad_vec", lambda: _scipys.quad_vec(f, a, b, *further, args=args, **options))
+    return found
+
+
+def nquad(
+    func: Callable, ranges: Any, args: Any = (), opts: Any = None, full_output: bool = False,
+) -> Any:
+    """Integrate over several variables, as `scipy.integrate.nquad`.
+
+    Has derivatives in the tensors in `args` and in limits, as `quad` has. With tensors, `opts` is
+    one dict for all variables, and there is no `full_output`.
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    limits = [x for pair in ranges if not callable(pair) for x in pair]
+    if not any(map(is_tensor, (*limits, *nest.flatten(args)))):
+        return _detached("nquad", lambda: _scipys.nquad(func, ranges, args, opts, full_output))
+    if full_output or not (opts is None or isinstance(opts, dict)):
+        raise TypeError("nquad of tensors takes one dict as opts, and no full_output")
+    errors = [0.0]
+
+    def inner(level: int, *given: Any) -> Any:
+        """Integrate over the variables up to a level, the others given, before `args`."""
+        if level < 0:
+            return func(*given)
+        pair = ranges[level]
+        a, b = pair(*given) if callable(pair) else pair
+        value, error = quad(partial(inner, level - 1), a, b, given, **(opts or {}))[:2]
+        if not is_tensor(error):
+            errors[0] = max(errors[0], error)
+        return value
+
+    return inner(len(ranges) - 1, *args), errors[0]
+
+
+def dblquad(
+    func: Callable, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (),
+    epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
+) -> Any:
+    """Integrate over two variables, as `scipy.integrate.dblquad`, with the derivatives of `nquad`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.integrate import dblquad
+    >>> def f(c):
+    ...     return dblquad(lambda y, x, c: c * c * x * y, 0, 1, 0, lambda x: x, (c,))[0]
+    >>> cytape.grad(f)(2.0).round(9)  # c / 4
+    np.float64(0.5)
+    """
+    def inner_range(*given: Any) -> list:
+        return [f(given[0]) if callable(f) else f for f in (gfun, hfun)]
+
+    return nquad(
+        func, [inner_range, [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
+def tplquad(
+    func: Callable, a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
+    epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
+) -> Any:
+    """Integrate over three variables, as `scipy.integrate.tplquad`, with derivatives of `nquad`."""
+    def innermost_range(*given: Any) -> list:
+        return [f(given[1], given[0]) if callable(f) else f for f in (qfun, rfun)]
+
+    def inner_range(*given: Any) -> list:
+        return [f(given[0]) if callable(f) else f for f in (gfun, hfun)]
+
+    return nquad(
+        func, [innermost_range, inner_range, [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
+def fixed_quad(func: Callable, a: Any, b: Any, args: tuple = (), n: int = 5) -> tuple:
+    """Integrate by Gauss's quadrature of fixed order, as `scipy.integrate.fixed_quad`.
+
+    Has derivatives in the limits and in everything that `func` reads.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.integrate import fixed_quad
+    >>> cytape.grad(lambda c: fixed_quad(lambda x: c * x, 0, 1)[0])(1.0).round(9)
+    np.float64(0.5)
+    """
+    if not any(map(is_tensor, (a, b))) and (np.isinf(a) or np.isinf(b)):
+        return _scipys.fixed_quad(func, a, b, args, n)  # raises
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    value = (b - a) / 2.0 * cnp.sum(
+        weights * func((b - a) * (nodes + 1) / 2.0 + a, *args), axis=-1)
+    return value, None
+
+
+def _detached(name: str, call: Callable) -> Any:
+    try:
+        return call()
+    except DetachedError as error:
+        raise DetachedError(
+            f"{name}: the integrand reads a tensor that is not among its arguments, so that its "
+            "gradient would be lost: pass the tensor in `args`") from error
