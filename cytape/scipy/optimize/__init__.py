@@ -7,6 +7,13 @@ from typing import Any as _Any
 
 import scipy.optimize as _scipys
 
+from cytape.scipy.optimize.fitting import (
+    curve_fit,
+    least_squares,
+    linear_sum_assignment,
+    lsq_linear,
+    nnls,
+)
 from cytape.scipy.optimize.minimization import minimize, minimize_scalar
 from cytape.scipy.optimize.roots import root
 from cytape.scipy.optimize.scalar_roots import (
@@ -21,8 +28,9 @@ from cytape.scipy.optimize.scalar_roots import (
 )
 
 __all__ = [
-    "bisect", "brenth", "brentq", "fixed_point", "minimize", "minimize_scalar", "newton", "ridder",
-    "root", "root_scalar", "toms748"]
+    "bisect", "brenth", "brentq", "curve_fit", "fixed_point", "least_squares",
+    "linear_sum_assignment", "lsq_linear", "minimize", "minimize_scalar", "newton", "nnls",
+    "ridder", "root", "root_scalar", "toms748"]
 
 
 def __getattr__(name: str) -> _Any:

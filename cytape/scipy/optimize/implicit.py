@@ -218,6 +218,14 @@ def gradients_of(function: Callable, inputs: Sequence, seed: Any) -> list:
     return gradients
 
 
+def projected(gradient: Any, x: Any, bounds: Any) -> Any:
+    """Return the residual of the conditions for a minimum within bounds.
+
+    An unknown is at its bound if the bound is nearer than the unknown's gradient descent step.
+    """
+    return gradient if bounds is None else x - cnp.clip(x - gradient, *bounds)
+
+
 def product_from_left(residual: Callable, x: Any, v: Any) -> Any:
     """Return the product of a vector and the Jacobian of a function."""
     return gradients_of(residual, (x,), v)[0]

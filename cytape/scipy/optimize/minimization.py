@@ -12,7 +12,8 @@ from cytape.autodiff.forward_functional import hessian_vector_product
 from cytape.autodiff.functional import grad, value_and_grad
 from cytape.autodiff.jacobian_functional import hessian
 from cytape.autodiff.transform_arguments import name_of
-from cytape.scipy.optimize.implicit import Equation, called_in_graph, run, solution
+from cytape.errors import NotDifferentiableError
+from cytape.scipy.optimize.implicit import Equation, called_in_graph, projected, run, solution
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec
@@ -93,10 +94,11 @@ def minimize(
             **_functions(unknowns, fun, args, name, jac, hess, hessp))
 
     def residual(x, *parameters):
-        gradient = grad(objective)(x, *parameters)
-        if limits is None or name not in WITH_BOUNDS:
-            return gradient
-        return x - cnp.clip(x - gradient, *given.packed(parameters)[1])
+        if constraints != () and constraints != []:
+            raise NotDifferentiableError(
+                "minimize: a minimum with constraints other than bounds has no derivative here")
+        return projected(grad(objective)(x, *parameters), x, (
+            given.packed(parameters)[1] if name in WITH_BOUNDS else None))
 
     return minimum("minimize", objective, residual, solve, unknowns, given.tensors,
                    symmetric=limits is None or name not in WITH_BOUNDS)
@@ -129,10 +131,8 @@ def minimize_scalar(
         return scipys.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
 
     def residual(x, *parameters):
-        gradient = grad(objective)(x, *parameters)
-        if bounds is None:
-            return gradient
-        return x - cnp.clip(x - gradient, *given.packed(parameters)[1])
+        return projected(
+            grad(objective)(x, *parameters), x, given.packed(parameters)[1])
 
     if not given.tensors:
         return solve(None)
