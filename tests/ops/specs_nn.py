@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 
-from cytape.ops.neural import image_convolution, neural_ops
+from cytape.ops.neural import convolution, neural_ops, normalisation, pooling
 from cytape.ops.neural.cross_entropy import (
     softmax_cross_entropy_op,
     sparse_softmax_cross_entropy_op,
 )
-from cytape.ops.neural.image_convolution import Window
+from cytape.ops.neural.sliding_windows import Window
 from tests.ops.op_specs import (
     FLOATS,
     SINGLE_AND_DOUBLE,
@@ -19,7 +19,6 @@ from tests.ops.op_specs import (
     uniform,
 )
 
-UNARY = [case((3, 4)), case(()), case((0, 2))]
 NORMALISED = [
     case((3, 4), axis=-1), case((3, 4), axis=0), case((4,), axis=-1), case((0, 4), axis=1)]
 
@@ -63,9 +62,20 @@ WINDOWS = [
 IMAGE = (2, 5, 6, 3)
 
 
+# Signals, volumes, groups: a shape of images, one of filters, a window.
+OTHERS = [
+    ((2, 6, 3), (2, 3, 4), Window((2,), (2,), (2,), ((1, 0),))),
+    ((2, 3, 4, 2, 2), (2, 1, 2, 2, 3), Window(
+        (2, 1, 2), (1, 2, 1), (1, 1, 1), ((0, 1), (0, 0), (1, 0)))),
+    ((2, 4, 3, 4), (2, 2, 2, 6), Window((2, 2), (1, 1), (1, 1), ((1, 0), (0, 0)), 2)),
+    ((2, 5, 3), (3, 1, 3), Window((3,), (1,), (1,), ((1, 1),), 3)),
+    ((2, 4, 3, 2), (2, 2, 1, 4), Window((2, 2), (1, 1), (1, 2), ((0, 1), (1, 1)), 2)),
+]
+
+
 def visits(image_shape, window):
     """Return, for each position of the output, the pixels it sees with their kernel offsets."""
-    size = image_shape[1:3]
+    size = image_shape[1:-1]
     seen = {}
     for output in itertools.product(*map(range, window.output_size(size))):
         seen[output] = []
@@ -81,69 +91,85 @@ def visits(image_shape, window):
     return seen
 
 
+def whole(filters, groups):
+    """Return filters of all channels: those of other groups are zero."""
+    *kernel, channels, n_out = filters.shape
+    found = np.zeros((*kernel, channels * groups, n_out), filters.dtype)
+    for group in range(groups):
+        outputs = slice(group * n_out // groups, (group + 1) * n_out // groups)
+        found[..., group * channels:(group + 1) * channels, outputs] = filters[..., outputs]
+    return found
+
+
 def conv2d(image, filters, window):
-    size = window.output_size(image.shape[1:3])
+    size, filters = window.output_size(image.shape[1:-1]), whole(filters, window.groups)
     output = np.zeros((len(image), *size, filters.shape[-1]), np.result_type(image, filters))
-    for (i, j), seen in visits(image.shape, window).items():
-        for offset, (row, column) in seen:
-            output[:, i, j] += image[:, row, column] @ filters[offset]
+    for place, seen in visits(image.shape, window).items():
+        for offset, pixel in seen:
+            output[:, *place] += image[:, *pixel] @ filters[offset]
     return output
 
 
 def conv2d_input_gradient(filters, g, window, image_shape):
-    image = np.zeros(image_shape, np.result_type(filters, g))
-    for (i, j), seen in visits(image_shape, window).items():
-        for offset, (row, column) in seen:
-            image[:, row, column] += g[:, i, j] @ filters[offset].T
+    image, filters = np.zeros(image_shape, np.result_type(filters, g)), whole(
+        filters, window.groups)
+    for place, seen in visits(image_shape, window).items():
+        for offset, pixel in seen:
+            image[:, *pixel] += g[:, *place] @ filters[offset].T
     return image
 
 
 def conv2d_filter_gradient(image, g, window):
-    shape = (*window.kernel, image.shape[-1], g.shape[-1])
-    filters = np.zeros(shape, np.result_type(image, g))
-    for (i, j), seen in visits(image.shape, window).items():
-        for offset, (row, column) in seen:
-            filters[offset] += image[:, row, column].T @ g[:, i, j]
-    return filters
+    channels, n_out, groups = image.shape[-1], g.shape[-1], window.groups
+    filters = np.zeros((*window.kernel, channels, n_out), np.result_type(image, g))
+    for place, seen in visits(image.shape, window).items():
+        for offset, pixel in seen:
+            filters[offset] += image[:, *pixel].T @ g[:, *place]
+    own = [filters[..., i * channels // groups:(i + 1) * channels // groups,
+                   i * n_out // groups:(i + 1) * n_out // groups] for i in range(groups)]
+    return np.concatenate(own, -1)
 
 
 def max_pool(image, window):
-    size = (len(image), *window.output_size(image.shape[1:3]), image.shape[-1])
+    size = (len(image), *window.output_size(image.shape[1:-1]), image.shape[-1])
     values, origins = np.zeros(size, image.dtype), np.zeros(size, int)
-    for (i, j), seen in visits(image.shape, window).items():
+    for place, seen in visits(image.shape, window).items():
         for n, c in np.ndindex(size[0], size[-1]):
             pixels = [(n, *pixel, c) for _, pixel in seen]
             first = pixels[int(np.argmax([image[pixel] for pixel in pixels]))]
-            values[n, i, j, c] = image[first]
-            origins[n, i, j, c] = np.ravel_multi_index(first, image.shape)
+            values[n, *place, c] = image[first]
+            origins[n, *place, c] = np.ravel_multi_index(first, image.shape)
     return values, origins
 
 
 def avg_pool(image, window):
-    size = window.output_size(image.shape[1:3])
+    size = window.output_size(image.shape[1:-1])
     output = np.zeros((len(image), *size, image.shape[-1]), image.dtype)
-    for (i, j), seen in visits(image.shape, window).items():
-        output[:, i, j] = sum(image[:, row, column] for _, (row, column) in seen) / len(seen)
+    for place, seen in visits(image.shape, window).items():
+        output[:, *place] = sum(image[:, *pixel] for _, pixel in seen) / len(seen)
     return output
 
 
 def avg_pool_gradient(g, window, image_shape):
     image = np.zeros(image_shape, g.dtype)
-    for (i, j), seen in visits(image_shape, window).items():
-        for _, (row, column) in seen:
-            image[:, row, column] += g[:, i, j] / len(seen)
+    for place, seen in visits(image_shape, window).items():
+        for _, pixel in seen:
+            image[:, *pixel] += g[:, *place] / len(seen)
     return image
 
 
-def output_shape(window, channels):
-    return (IMAGE[0], *window.output_size(IMAGE[1:3]), channels)
+def output_shape(window, channels, image=IMAGE):
+    return (image[0], *window.output_size(image[1:-1]), channels)
+
+
+def normalised(x, axis, epsilon, centered):
+    x = np.asarray(x)
+    x = x - x.mean(axis, keepdims=True) if centered else x
+    reciprocal = 1 / np.sqrt((x * x).mean(axis, keepdims=True) + epsilon)
+    return x * reciprocal, reciprocal
 
 
 SPECS = [
-    OpSpec("Relu", neural_ops.relu, lambda x: np.maximum(x, 0), UNARY,
-           uniform(-2, 2, avoid=[0], margin=0.2)),
-    OpSpec("Sigmoid", neural_ops.sigmoid, lambda x: 1 / (1 + np.exp(-x)), UNARY),
-    OpSpec("Softplus", neural_ops.softplus, lambda x: np.log1p(np.exp(x)), UNARY),
     OpSpec("Softmax", neural_ops.softmax, softmax, NORMALISED),
     OpSpec("LogSoftmax", neural_ops.log_softmax, lambda x, axis: np.log(softmax(x, axis)),
            NORMALISED),
@@ -175,39 +201,54 @@ SPECS = [
         ],
     ),
     OpSpec(
-        "FusedBatchNorm", neural_ops.fused_batch_norm_op, batch_norm,
+        "FusedBatchNorm", normalisation.fused_batch_norm_op, batch_norm,
         [case((5, 3), (3,), (3,), epsilon=0.01), case((2, 2, 3, 2), (2,), (2,), epsilon=0.01)],
         dtypes=SINGLE_AND_DOUBLE,
     ),
     OpSpec(
-        "Conv2D", image_convolution.conv2d_op, conv2d,
+        "Normalize", normalisation.normalise_op, normalised,
+        [case((3, 4), axis=(-1,), epsilon=0.01, centered=True),
+         case((2, 3, 4), axis=(-3, -1), epsilon=0.01, centered=True),
+         case((3, 4), axis=(-1,), epsilon=0.01, centered=False),
+         case((0, 4), axis=(-1,), epsilon=0.01, centered=True)],
+    ),
+    OpSpec(
+        "Conv2D", convolution.conv2d_op, conv2d,
         [case(IMAGE, (*window.kernel, 3, 2), window=window) for window in WINDOWS]
-        + [case((0, *IMAGE[1:]), (*WINDOWS[0].kernel, 3, 2), window=WINDOWS[0])],
+        + [case((0, *IMAGE[1:]), (*WINDOWS[0].kernel, 3, 2), window=WINDOWS[0])]
+        + [case(image, filters, window=window) for image, filters, window in OTHERS],
         dtypes=(*FLOATS, "complex128"),
     ),
     OpSpec(
-        "Conv2DBackpropInput", image_convolution.conv2d_input_gradient_op, conv2d_input_gradient,
+        "Conv2DBackpropInput", convolution.conv2d_input_gradient_op, conv2d_input_gradient,
         [
             case((*window.kernel, 3, 2), output_shape(window, 2), window=window, image_shape=IMAGE)
             for window in WINDOWS
+        ] + [
+            case(filters, output_shape(window, filters[-1], image), window=window,
+                 image_shape=image) for image, filters, window in OTHERS
         ],
         dtypes=(*FLOATS, "complex128"),
     ),
     OpSpec(
-        "Conv2DBackpropFilter", image_convolution.conv2d_filter_gradient_op, conv2d_filter_gradient,
-        [case(IMAGE, output_shape(window, 2), window=window) for window in WINDOWS],
+        "Conv2DBackpropFilter", convolution.conv2d_filter_gradient_op, conv2d_filter_gradient,
+        [case(IMAGE, output_shape(window, 2), window=window) for window in WINDOWS]
+        + [case(image, output_shape(window, filters[-1], image), window=window)
+           for image, filters, window in OTHERS],
         dtypes=(*FLOATS, "complex128"),
     ),
     OpSpec(
-        "MaxPool", image_convolution.max_pool_op, max_pool,
-        [case(IMAGE, window=window) for window in WINDOWS], distinct(0.02),
+        "MaxPool", pooling.max_pool_op, max_pool,
+        [case(IMAGE, window=window) for window in WINDOWS]
+        + [case(image, window=window) for image, _, window in OTHERS[:2]], distinct(0.02),
     ),
     OpSpec(
-        "AvgPool", image_convolution.avg_pool_op, avg_pool,
-        [case(IMAGE, window=window) for window in WINDOWS],
+        "AvgPool", pooling.avg_pool_op, avg_pool,
+        [case(IMAGE, window=window) for window in WINDOWS]
+        + [case(image, window=window) for image, _, window in OTHERS[:2]],
     ),
     OpSpec(
-        "AvgPoolGrad", image_convolution.avg_pool_gradient_op, avg_pool_gradient,
+        "AvgPoolGrad", pooling.avg_pool_gradient_op, avg_pool_gradient,
         [case(output_shape(window, 3), window=window, image_shape=IMAGE) for window in WINDOWS],
     ),
 ]

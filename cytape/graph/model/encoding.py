@@ -24,7 +24,7 @@ import numpy as np
 
 from cytape.errors import GraphFileError
 from cytape.ops.calls.late import upper
-from cytape.ops.neural.image_convolution import Window
+from cytape.ops.neural.sliding_windows import Window
 from cytape.ops.python.draws import Stream, default_stream, numpys_stream
 from cytape.tensor.making import tensor_of_copy
 from cytape.tensor.tensor import Tensor
@@ -144,7 +144,7 @@ class Encoder:
         if isinstance(value, type) and value in _SCALAR_TYPE_NAMES:
             return {"scalar type": _SCALAR_TYPE_NAMES[value]}
         if type(value) is Window:
-            return {"window": [self.encode(pair) for pair in value]}
+            return {"window": [self.encode(part) for part in value]}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return self.encode(tuple(value))
         if type(value) is Stream:
@@ -253,17 +253,12 @@ class Decoder:
         return code
 
     def _window(self, codes: Any) -> Window:
-        kernel, strides, dilations, padding = map(self.decode, listed(codes, 4))
-        for pair, least in (kernel, 1), (strides, 1), (dilations, 1), *[
-            (ends, 0) for ends in (padding if type(padding) is tuple else [None])
-        ]:
-            if type(pair) is not tuple or len(pair) != 2 or any(
-                type(n) is not int or n < least for n in pair
-            ):
-                raise GraphFileError(f"{brief(codes)} is not a window")
-        if len(padding) != 2:
+        fields = [self.decode(code) for code in listed(codes)]
+        if len(fields) == 4:  # written before there were groups
+            fields.append(1)
+        if len(fields) != 5 or not _is_window(*fields):
             raise GraphFileError(f"{brief(codes)} is not a window")
-        return Window(kernel, strides, dilations, padding)
+        return Window(*fields)
 
     def _dict(self, pairs: Any) -> dict[Any, Any]:
         pairs = [listed(pair, 2) for pair in listed(pairs)]
@@ -356,3 +351,14 @@ def dtype_named(name: Any) -> np.dtype:
     if dtype.itemsize > _LARGEST_ITEM:
         raise GraphFileError(f"{name!r} has elements of {dtype.itemsize} bytes")
     return dtype
+
+
+def _is_window(kernel: Any, strides: Any, dilations: Any, padding: Any, groups: Any) -> bool:
+    parts = [(kernel, 1), (strides, 1), (dilations, 1), ((groups,), 1)]
+    if type(padding) is not tuple or type(kernel) is not tuple:
+        return False
+    parts += [(ends, 0) for ends in padding]
+    lengths = [len(part) if type(part) is tuple else 0 for part, _ in parts]
+    n = len(kernel)
+    return n > 0 and len(padding) == n and lengths == [n, n, n, 1, *[2] * n] and all(
+        type(number) is int and number >= least for part, least in parts for number in part)

@@ -1,53 +1,30 @@
-"""Activations, softmax, batch normalisation and dropout, under TensorFlow's names."""
+"""Softmax and dropout, under TensorFlow's names."""
 
-import functools
-import math
-import operator
 from contextlib import nullcontext
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-import cytape.ops.special_kernels.activations as activations
-from cytape.ops.adjoints.conform import count, countable, widened
-from cytape.ops.broadcasting import broadcast_to
+from cytape.ops.adjoints.conform import widened
 from cytape.ops.calls.operands import axis_in_batch, is_tensor
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.comparisons import isfinite, isnan
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import exp, log, maximum, where
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.op_kinds import elementwise, general
-from cytape.ops.neural.image_convolution import avg_pool2d, conv2d, max_pool2d
+from cytape.ops.engine.op_kinds import general
 from cytape.ops.python.draws import random_in_shape_of
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes import neural_shapes
-from cytape.ops.shaping import expand_dims, moveaxis, ndim, reshape, squeeze
+from cytape.ops.shaping import expand_dims, ndim, squeeze
 from cytape.tensor.values.plain_arrays import plain_array
 
 __all__ = [
-    "avg_pool2d",
-    "conv2d",
     "dropout",
-    "fused_batch_norm",
     "log_softmax",
     "logsumexp",
-    "max_pool2d",
-    "relu",
-    "sigmoid",
     "softmax",
-    "softplus",
 ]
-
-
-# -- activations ---------------------------------------------------------------------------------
-
-
-relu = elementwise(
-    "Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0, composition=lambda x: maximum(x, 0))
-softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
-# Not y * (1 - y), since 1 - y cancels.
-sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
 
 
 # -- softmax -------------------------------------------------------------------------------------
@@ -270,135 +247,6 @@ def logsumexp(a, axis=None, keepdims=False):
     """
     axis = tuple(range(ndim(a))) if axis is None else normalize_axis_tuple(axis, ndim(a))
     return log_sum_exp_op(a, axis=axis, keepdims=keepdims)
-
-
-# -- batch normalisation -------------------------------------------------------------------------
-#
-# Outputs: the normalised batch, its mean, its unbiased variance; for the backward pass also the
-# mean and the reciprocal standard deviation of the normalisation.
-
-
-def _channel_axes(spec):
-    """Return all axes but the last, and the number of elements along them."""
-    axes = tuple(range(spec.ndim - 1))
-    if None in spec.shape[:-1]:
-        return axes, count(spec, axes)
-    return axes, countable(math.prod(spec.shape[:-1]), spec.dtype)
-
-
-def _fused_batch_norm(x, scale, offset, *, epsilon):
-    x, scale, offset = map(plain_array, (x, scale, offset))
-    axes, count = tuple(range(x.ndim - 1)), math.prod(x.shape[:-1])
-    mean = x.mean(axes)
-    variance = x.var(axes)
-    rsqrt = 1 / np.sqrt(variance + epsilon)
-    y = (x - mean) * (rsqrt * scale) + offset
-    return y, mean, variance * (count / max(count - 1, 1)), mean, rsqrt
-
-
-def _less_one(count):
-    return maximum(count - 1, 1) if is_tensor(count) else max(count - 1, 1)
-
-
-def _sum_of_given(*terms):
-    """Return the sum of the terms that are not None, or None."""
-    terms = [term for term in terms if term is not None]
-    return functools.reduce(operator.add, terms) if terms else None
-
-
-def _fused_batch_norm_vjp(op, g, g_mean, g_variance, g_saved_mean, g_rsqrt):
-    axes, count = _channel_axes(op.input_specs[0])
-    mean, rsqrt = op.outputs[3], op.outputs[4]
-    centered = op.inputs[0] - mean
-    g, normalised = widened(g), widened(centered * rsqrt)
-    g_scale = sum(g * normalised, axes)
-    g_offset = sum(g, axes)
-    g_x = rsqrt * op.inputs[1] * (g - (g_offset + normalised * g_scale) / count)
-
-    g_mean = _sum_of_given(g_mean, g_saved_mean)
-    if g_mean is not None:
-        g_x = g_x + g_mean / count
-    if g_variance is not None:
-        g_x = g_x + g_variance * centered * (2 / _less_one(count))
-    if g_rsqrt is not None:
-        g_x = g_x - g_rsqrt * rsqrt**3 * centered / count
-    return g_x, g_scale, g_offset
-
-
-def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
-    axes, count = _channel_axes(op.input_specs[0])
-    mean, rsqrt = op.outputs[3], op.outputs[4]
-    centered = op.inputs[0] - mean
-    t_y = t_mean = t_variance = t_rsqrt = None
-    if t_x is not None:
-        t_x = widened(t_x)
-        t_mean = sum(t_x, axes) / count
-        covariance = sum(centered * t_x, axes)
-        t_variance = covariance * (2 / _less_one(count))
-        t_rsqrt = -(rsqrt**3) * covariance / count
-        t_y = op.inputs[1] * (rsqrt * (t_x - t_mean) + centered * t_rsqrt)
-    if t_scale is not None:
-        t_scale = centered * rsqrt * t_scale
-    if t_offset is not None:
-        t_offset = broadcast_to(t_offset, op.input_specs[0].extents)
-    return _sum_of_given(t_y, t_scale, t_offset), t_mean, t_variance, t_mean, t_rsqrt
-
-
-def _normalised(call):
-    """Normalise a batch: the channels of members are further channels."""
-    inputs = batch_axis.repeated(call)
-    if inputs is None or call.extent is None or not call.input_specs[0].known:
-        return NotImplemented
-    x, *others = inputs
-    channels = (call.extent, call.input_specs[0].shape[-1])
-    width = call.extent * channels[1]
-    y, *statistics = call.again([
-        reshape(moveaxis(x, 0, -2), (*call.input_specs[0].shape[:-1], width)),
-        *[reshape(other, (width,)) for other in others]])
-    return (moveaxis(reshape(y, (*call.input_specs[0].shape[:-1], *channels)), -2, 0),
-            *[reshape(each, channels) for each in statistics])
-
-
-fused_batch_norm_op = general(
-    "FusedBatchNorm",
-    forward=_fused_batch_norm,
-    vjp=_fused_batch_norm_vjp,
-    jvp=_fused_batch_norm_jvp,
-    saved_inputs=(0, 1),
-    saved_outputs=(3, 4),
-    optional_gradients=(1, 2, 3, 4),
-    optional_tangents=(0, 1, 2),
-    shape_rule=neural_shapes.fused_batch_norm,
-    batch=_normalised,
-    is_passed_over=True,
-)
-
-
-def fused_batch_norm(x, scale, offset, epsilon=0.001):
-    """Normalise a batch over all axes but the last, then scale and shift it, as in training.
-
-    Parameters
-    ----------
-    x : array_like
-        The batch, channels last.
-    scale, offset : array_like
-        One number per channel.
-    epsilon : float, optional
-        Added to the variance.
-
-    Returns
-    -------
-    y, mean, variance : Tensor or ndarray
-        The normalised batch, and the mean and the unbiased variance of each channel of `x`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> y, mean, variance = cytape.nn.fused_batch_norm(np.array([[1.0], [3.0]]), [1.0], [0.0])
-    >>> mean, variance
-    (array([2.]), array([2.]))
-    """
-    return fused_batch_norm_op(x, scale, offset, epsilon=epsilon)[:3]
 
 
 # -- dropout -------------------------------------------------------------------------------------

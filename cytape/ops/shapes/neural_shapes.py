@@ -15,6 +15,7 @@ __all__ = [
     "fused_batch_norm",
     "log_sum_exp",
     "max_pool",
+    "normalise",
     "require_real",
     "softmax",
     "sparse_cross_entropy",
@@ -75,6 +76,11 @@ def fused_batch_norm(x, scale, offset, *, epsilon):
     return spec_like(x, dtype), of_x, of_x, of_x, of_x
 
 
+def normalise(x, *, axis, epsilon, centered):
+    """Infer the specs of normalised values, and of their reciprocal standard deviations."""
+    return x, symbolic_spec(reduced_shape(x, axis, True), x.dtype)
+
+
 def _output_size(window, size):
     return tuple([
         None if n is None else m
@@ -100,8 +106,10 @@ def conv2d_input_gradient(filters, g, *, window, image_shape):
 
 def conv2d_filter_gradient(image, g, *, window):
     """Infer the spec of filters."""
+    channels = shape_of(image, "conv2d")[-1]
     return symbolic_spec(
-        (*window.kernel, shape_of(image, "conv2d")[-1], shape_of(g, "conv2d")[-1]),
+        (*window.kernel, None if channels is None else channels // window.groups,
+         shape_of(g, "conv2d")[-1]),
         np.result_type(image.dtype, g.dtype),
     )
 

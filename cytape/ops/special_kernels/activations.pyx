@@ -37,9 +37,11 @@ cdef extern from *:
         if (exponent == 0x1f) { size = digits ? NAN : INFINITY; }
         return h & 0x8000 ? -size : size;
     }
-    static inline void cytape_write_npy_half(char *memory, float x) {  /* not negative */
+    static inline void cytape_write_npy_half(char *memory, float x) {
+        const npy_half sign = signbit(x) ? 0x8000 : 0;
         npy_half h;
         int exponent;
+        x = fabsf(x);
         if (x != x) {
             h = 0x7e00;
         } else if (x >= 65520) {
@@ -50,7 +52,7 @@ cdef extern from *:
             const float digits = nearbyintf(ldexpf(frexpf(x, &exponent), 11));
             h = (npy_half)(((exponent + 14) << 10) + (int)digits - 1024);
         }
-        *(npy_half *)memory = h;
+        *(npy_half *)memory = h | sign;
     }
     #define CYTAPE_PLAIN(type) \\
         static inline type cytape_read_##type(const char *memory) { \\
@@ -85,6 +87,21 @@ cdef extern from *:
         ((CYTAPE_IS_POSITIVE(number, x) + (1 - CYTAPE_IS_POSITIVE(number, x)) * power) \\
          / (1 + power))
     #define CYTAPE_SOFTPLUS(number, x, power) (cytape_positive_part_##number(x) + power)
+    #define CYTAPE_SILU(number, x, power) (x * CYTAPE_SIGMOID(number, x, power))
+    /* x tanh(softplus(x)): a / (a + 2) with a = exp(x) (exp(x) + 2), by exp(-x) if x > 0 */
+    #define CYTAPE_MISH(number, x, power) \\
+        (x * (CYTAPE_IS_POSITIVE(number, x) * (1 + 2 * power) \\
+              + (1 - CYTAPE_IS_POSITIVE(number, x)) * power * (power + 2)) \\
+           / (CYTAPE_IS_POSITIVE(number, x) * (1 + 2 * power * (1 + power)) \\
+              + (1 - CYTAPE_IS_POSITIVE(number, x)) * (power * (power + 2) + 2)))
+
+    /* The error function of C, in one pass; erfc does not cancel for large negative x. */
+    #define CYTAPE_ERFC_npy_float erfcf
+    #define CYTAPE_ERFC_npy_double erfc
+    #define CYTAPE_ERFC_npy_longdouble erfcl
+    #define CYTAPE_GAUSSIAN_CDF(number, x, power) \\
+        ((number)0.5 * CYTAPE_ERFC_##number(x * (number)-0.70710678118654752440L))
+    #define CYTAPE_GELU(number, x, power) (x * CYTAPE_GAUSSIAN_CDF(number, x, power))
 
     #define CYTAPE_ACTIVATION(name, type, number, absolute, finish, n_loops) \\
         CYTAPE_FOR_CPU static void cytape_##name##_##type( \\
@@ -130,6 +147,10 @@ cdef extern from *:
         };
     CYTAPE_ACTIVATIONS(sigmoid, CYTAPE_SIGMOID, 1)
     CYTAPE_ACTIVATIONS(softplus, CYTAPE_SOFTPLUS, 2)
+    CYTAPE_ACTIVATIONS(silu, CYTAPE_SILU, 1)
+    CYTAPE_ACTIVATIONS(mish, CYTAPE_MISH, 1)
+    CYTAPE_ACTIVATIONS(gaussian_cdf, CYTAPE_GAUSSIAN_CDF, 0)
+    CYTAPE_ACTIVATIONS(gelu, CYTAPE_GELU, 0)
     static char cytape_types[] = {
         NPY_HALF, NPY_HALF, NPY_FLOAT, NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE,
         NPY_LONGDOUBLE, NPY_LONGDOUBLE,
@@ -147,6 +168,10 @@ cdef extern from *:
     char* cytape_types
     PyUFuncGenericFunction* cytape_sigmoid
     PyUFuncGenericFunction* cytape_softplus
+    PyUFuncGenericFunction* cytape_silu
+    PyUFuncGenericFunction* cytape_mish
+    PyUFuncGenericFunction* cytape_gaussian_cdf
+    PyUFuncGenericFunction* cytape_gelu
 
 cdef list kernels = [kernel_of(np.exp), kernel_of(np.log1p)]  # owners of the loops' data
 
@@ -171,3 +196,7 @@ cdef int enter_steps() except -1:
 enter_steps()
 sigmoid = ufunc(cytape_sigmoid, b"sigmoid")
 softplus = ufunc(cytape_softplus, b"softplus")
+silu = ufunc(cytape_silu, b"silu")
+mish = ufunc(cytape_mish, b"mish")
+gaussian_cdf = ufunc(cytape_gaussian_cdf, b"gaussian_cdf")
+gelu = ufunc(cytape_gelu, b"gelu")

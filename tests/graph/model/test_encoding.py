@@ -9,7 +9,7 @@ import pytest
 import cytape
 from cytape.errors import GraphFileError
 from cytape.graph.model.encoding import Decoder, Encoder, brief
-from cytape.ops.neural.image_convolution import Window
+from cytape.ops.neural.sliding_windows import Window
 from cytape.ops.python.draws import Stream, default_stream, numpys_stream
 from tests.cases import each
 
@@ -109,8 +109,9 @@ def test_messages_are_brief():
 @each("damage", [
     lambda w: w.__setitem__(0, {"tuple": [0, 1]}), lambda w: w.__setitem__(1, {"tuple": [1]}),
     lambda w: w.__setitem__(2, 3), lambda w: w.__setitem__(3, {"tuple": [{"tuple": [0, -1]}] * 2}),
-    lambda w: w.__setitem__(3, {"tuple": []}), lambda w: w.pop(),
-    lambda w: w.__setitem__(1, {"tuple": [1.0, 1.0]}),
+    lambda w: w.__setitem__(3, {"tuple": []}),
+    lambda w: w.__delitem__(slice(3, 5)), lambda w: w.__setitem__(4, 0),
+    lambda w: w.__setitem__(1, {"tuple": [1.0, 1.0]}), lambda w: w.__setitem__(3, 1),
 ])
 def test_windows_of_convolutions(damage):
     window = Window((3, 3), (1, 2), (1, 1), ((0, 1), (2, 0)))
@@ -119,3 +120,13 @@ def test_windows_of_convolutions(damage):
     damage(code["window"])
     with pytest.raises(GraphFileError):
         Decoder([], []).decode(code)
+
+
+def test_windows_of_other_ranks_and_of_older_files():
+    decoder = Decoder([], [])
+    for window in (Window((3,), (1,), (2,), ((0, 1),), 4),
+                   Window((1, 2, 3), (1, 1, 1), (1, 1, 1), ((0, 0),) * 3)):
+        code = Encoder().encode(window)
+        assert decoder.decode(code) == window
+    code["window"].pop()  # groups
+    assert decoder.decode(code) == window

@@ -9,24 +9,10 @@ from cytape import nn
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
 from cytape.ops.engine.op_kinds import OPS
-from cytape.testing import check_grads
 from tests.cases import each
 from tests.ways import gradient, watching
 
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
-
-
-# -- activations ---------------------------------------------------------------------------------
-
-
-def test_activations_at_extreme_values():
-    x = np.array([-1e4, -800.0, -40.0, 0.0, 40.0, 1e4, np.inf, -np.inf])
-    np.testing.assert_allclose(nn.sigmoid(x), special.expit(x), rtol=1e-12)
-    np.testing.assert_allclose(nn.softplus(x), np.logaddexp(x, 0), rtol=1e-12)
-    np.testing.assert_allclose(gradient(nn.softplus, x), special.expit(x), rtol=1e-12)
-    slope = special.expit(x) * special.expit(-x)
-    np.testing.assert_allclose(gradient(nn.sigmoid, x), slope, rtol=1e-12, atol=1e-16)
-    np.testing.assert_array_equal(gradient(nn.relu, x), x > 0)
 
 
 # -- softmax -------------------------------------------------------------------------------------
@@ -115,21 +101,7 @@ def test_D_1A_10_gradients_of_all_outputs_but_the_first_may_be_none(name, inputs
     assert [gradient is None for gradient in seen[0]] == [False] + [True] * len(others)
 
 
-# -- batch normalisation -------------------------------------------------------------------------
-
-
-def test_batch_norm_normalises_over_all_axes_but_the_last(rng):
-    x = rng.normal(3, 5, size=(4, 2, 3))
-    y, mean, variance = nn.fused_batch_norm(x, np.ones(3), np.full(3, 7.0), epsilon=0.0)
-    np.testing.assert_allclose(y.mean((0, 1)), 7)
-    np.testing.assert_allclose(y.std((0, 1)), 1)
-    np.testing.assert_allclose(mean, x.mean((0, 1)))
-    np.testing.assert_allclose(variance, x.var((0, 1), ddof=1))
-
-
-def test_the_statistics_of_a_batch_are_differentiable_without_the_batch(rng):
-    x = rng.normal(size=(4, 3))
-    check_grads(lambda x: nn.fused_batch_norm(x, np.ones(3), np.zeros(3))[1:], [x])
+# -- dropout -------------------------------------------------------------------------------------
 
 
 def test_dropout_drops_a_share_and_keeps_the_mean():

@@ -1,0 +1,219 @@
+"""Activations, under TensorFlow's names, each one elementwise op.
+
+Those with a kernel (`special_kernels/activations.pyx`) read their operand once. Derivatives at
+kinks: 0 at 0 for `relu`, and at both ends for `relu6`, `hard_tanh` and `hard_sigmoid`; at 0 that of
+the left side for `leaky_relu`, `elu`, `celu` and `selu`.
+"""
+
+import math
+
+import numpy as np
+
+import cytape.ops.special_kernels.activations as activations
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.elementwise import exp, maximum, square, tanh, where
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.joining import split
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_tanh",
+    "leaky_relu",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softsign",
+    "swish",
+]
+
+_DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def _composed(name, function, *partials):
+    """Declare an op whose function consists of ops if it is called with tensors."""
+    def forward(*operands):
+        return function(*[
+            np.asarray(x) if isinstance(x, (list, tuple)) else x for x in operands])[()]
+
+    return elementwise(name, forward, *partials, composition=function)
+
+
+relu = elementwise(
+    "Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0, composition=lambda x: maximum(x, 0))
+softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
+# Not y * (1 - y), since 1 - y cancels.
+sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
+log_sigmoid = _composed("LogSigmoid", lambda x: -softplus(-x), lambda y, x: sigmoid(-x))
+silu = swish = elementwise("Silu", activations.silu, lambda y, x: sigmoid(x) + y * sigmoid(-x))
+
+
+def _mish_partial(y, x):
+    t = tanh(softplus(x))
+    return t + x * (1 - t * t) * sigmoid(x)
+
+
+mish = elementwise("Mish", activations.mish, _mish_partial)
+
+_gaussian_cdf = elementwise(
+    "GaussianCdf", activations.gaussian_cdf,
+    lambda y, x: _DENSITY_AT_0 * exp(-0.5 * square(x)))
+_exact_gelu = elementwise(
+    "Gelu", activations.gelu,
+    lambda y, x: _gaussian_cdf(x) + x * (_DENSITY_AT_0 * exp(-0.5 * square(x))))
+
+
+def _inner(x):
+    return math.sqrt(8 / math.pi) * (x + 0.044715 * (x * x * x))
+
+
+def _approximate_gelu_partial(y, x):
+    slope = math.sqrt(8 / math.pi) * (1 + 3 * 0.044715 * (x * x))
+    share = sigmoid(_inner(x))
+    return share + x * (share * sigmoid(-_inner(x))) * slope
+
+
+# (1 + tanh(z)) / 2 is sigmoid(2 z).
+_approximate_gelu = _composed(
+    "ApproximateGelu", lambda x: x * sigmoid(_inner(x)), _approximate_gelu_partial)
+
+
+def gelu(features, approximate=False):
+    """Return the features times the Gaussian cumulative distribution at them.
+
+    Parameters
+    ----------
+    features : array_like
+    approximate : bool, optional
+        Whether to approximate that by ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``,
+        which is faster and differs by less than 0.0005.
+
+    Returns
+    -------
+    Tensor or ndarray
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.gelu(np.array([-1.0, 0.0, 1.0])).round(4)
+    array([-0.1587,  0.    ,  0.8413])
+    """
+    return (_approximate_gelu if approximate else _exact_gelu)(joined(features))
+
+
+def _left(x):
+    """Return the part of x that is not positive."""
+    return np.minimum(x, 0)
+
+
+_leaky_relu = _composed(
+    "LeakyRelu", lambda x, a: np.where(x > 0, x, a * x),
+    lambda y, x, a: where(x > 0, 1, a), lambda y, x, a: where(x > 0, 0, x))
+_elu = _composed(
+    "Elu", lambda x, a: np.where(x > 0, x, a * np.expm1(_left(x))),
+    lambda y, x, a: where(x > 0, 1, a * exp(_left(x))), lambda y, x, a: np.expm1(_left(x)))
+_celu = _composed(
+    "Celu", lambda x, a: np.where(x > 0, x, a * np.expm1(_left(x) / a)),
+    lambda y, x, a: exp(_left(x) / a),
+    lambda y, x, a: np.expm1(_left(x) / a) - _left(x) / a * exp(_left(x) / a))
+_selu = _composed(
+    "Selu",
+    lambda x: np.where(x > 0, _SELU_SCALE * x, _SELU_SCALE * _SELU_ALPHA * np.expm1(_left(x))),
+    lambda y, x: where(x > 0, _SELU_SCALE, _SELU_SCALE * _SELU_ALPHA * exp(_left(x))))
+softsign = _composed(
+    "Softsign", lambda x: x / (1 + np.abs(x)), lambda y, x: 1 / square(1 + np.abs(x)))
+
+
+def _limited(x, low, high):
+    return np.minimum(np.maximum(x, low), high)
+
+
+relu6 = _composed("Relu6", lambda x: _limited(x, 0, 6), lambda y, x: (x > 0) & (x < 6))
+hard_tanh = _composed("HardTanh", lambda x: _limited(x, -1, 1), lambda y, x: (x > -1) & (x < 1))
+hard_sigmoid = _composed(
+    "HardSigmoid", lambda x: _limited(x + 3, 0, 6) / 6,
+    lambda y, x: where((x > -3) & (x < 3), 1 / 6, 0))
+hard_silu = _composed(
+    "HardSilu", lambda x: x * (_limited(x + 3, 0, 6) / 6),
+    lambda y, x: where(x < 3, where(x > -3, (2 * x + 3) / 6, 0), 1))
+
+
+def leaky_relu(features, alpha=0.2):
+    """Return the features where they are positive, otherwise `alpha` times the features.
+
+    `alpha` broadcasts, and may be differentiated, too.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.leaky_relu(np.array([-1.0, 2.0]))
+    array([-0.2,  2. ])
+    """
+    return _leaky_relu(joined(features), joined(alpha))
+
+
+def elu(features, alpha=1.0):
+    """Return the features where they are positive, otherwise ``alpha * (exp(features) - 1)``.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.elu(np.array([-1.0, 2.0])).round(4)
+    array([-0.6321,  2.    ])
+    """
+    return _elu(joined(features), joined(alpha))
+
+
+def celu(features, alpha=1.0):
+    """Return the features where they are positive, otherwise ``alpha * (exp(x / alpha) - 1)``.
+
+    Its slope is continuous for every `alpha`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.celu(np.array([-1.0, 2.0]), 0.5).round(4)
+    array([-0.4323,  2.    ])
+    """
+    return _celu(joined(features), joined(alpha))
+
+
+def selu(features):
+    """Return the scaled exponential linear units of Klambauer et al. (2017).
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.selu(np.array([-1.0, 2.0])).round(4)
+    array([-1.1113,  2.1014])
+    """
+    return _selu(joined(features))
+
+
+def glu(features, axis=-1):
+    """Return the first half of the features along `axis` times the sigmoid of the second half.
+
+    Raises
+    ------
+    ValueError
+        If the axis has an odd extent.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.glu(np.array([1.0, 2.0, 0.0, 0.0]))
+    array([0.5, 1. ])
+    """
+    features = features if is_tensor(features) else np.asarray(features)
+    values, gates = split(joined(features), 2, axis)
+    return values * sigmoid(gates)

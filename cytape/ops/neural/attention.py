@@ -1,0 +1,110 @@
+"""Look-ups in tables of embeddings, and scaled dot-product attention."""
+
+import math
+
+import numpy as np
+
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.comparisons import any as any_of
+from cytape.ops.comparisons import logical_and
+from cytape.ops.constants import ones_like
+from cytape.ops.elementwise import where
+from cytape.ops.indexing import gather
+from cytape.ops.matrix_products import matmul
+from cytape.ops.neural.neural_ops import dropout, softmax
+from cytape.ops.rearranging import tril
+from cytape.ops.shaping import shape, swapaxes
+
+__all__ = ["embedding_lookup", "scaled_dot_product_attention"]
+
+
+def embedding_lookup(params, ids):
+    """Return the rows of a table at integers of any shape; `cytape.gather` by TensorFlow's name.
+
+    The gradient in the table is an `IndexedSlices`, which optimizers apply to its rows alone.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> table = cytape.Variable([[1.0, 2.0], [3.0, 4.0]])
+    >>> with cytape.GradientTape() as tape:
+    ...     loss = np.sum(cytape.nn.embedding_lookup(table, [1, 1]))
+    >>> tape.gradient(loss, table).indices
+    Tensor([1, 1], dtype=int64)
+    """
+    return gather(joined(params), ids)
+
+
+def scaled_dot_product_attention(
+    query, key, value, mask=None, is_causal=False, dropout_rate=0.0, scale=None, seed=None
+):
+    """Return means of values, weighted by the softmax of products of queries and keys.
+
+    Parameters
+    ----------
+    query : array_like
+        Of shape (..., queries, depth).
+    key : array_like
+        Of shape (..., keys, depth).
+    value : array_like
+        Of shape (..., keys, depth of values).
+    mask : array_like, optional
+        Broadcast to (..., queries, keys): booleans, true where a query may see a key, or numbers
+        that are added to the products.
+    is_causal : bool, optional
+        Whether query i sees the keys 0 to i only.
+    dropout_rate : float, optional
+        As for `dropout`, of the weights.
+    scale : float, optional
+        Factor of the products, by default ``1 / sqrt(depth)``.
+    seed : int, optional
+        As for `dropout`.
+
+    Returns
+    -------
+    Tensor or ndarray
+        Of shape (..., queries, depth of values); zeros for a query that sees no key.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> cytape.nn.scaled_dot_product_attention(x, x, x, is_causal=True).round(3)
+    array([[1.  , 0.  ],
+           [0.33, 0.67]])
+    """
+    query, key, value = _floating(query), _floating(key), _floating(value)
+    if scale is None:
+        depth = shape(query)[-1]
+        if depth is None:
+            raise ValueError(f"the depth of queries must be known, got shape {shape(query)}; or "
+                             "pass scale")
+        scale = 1 / math.sqrt(depth)
+    products = matmul(query * scale, swapaxes(key, -1, -2))
+    seen = _causal(products) if is_causal else None
+    if mask is not None:
+        mask = joined(mask) if is_tensor(mask) else np.asarray(mask)
+        if mask.dtype.kind == "b":
+            seen = mask if seen is None else logical_and(mask, seen)
+        else:
+            products = products + mask
+    if seen is not None:
+        products = where(seen, products, float(np.finfo(products.dtype).min))
+    weights = dropout(softmax(products), dropout_rate, seed)
+    result = matmul(weights, value)
+    return result if mask is None or seen is None else where(
+        any_of(seen, -1, keepdims=True), result, 0)
+
+
+def _causal(products):
+    """Return which keys each query sees."""
+    extents = shape(products)[-2:]
+    if None in extents:
+        return tril(ones_like(products)) > 0
+    return np.tri(*extents, dtype=bool)
+
+
+def _floating(x):
+    x = joined(x)
+    x = x if is_tensor(x) else np.asarray(x)
+    return x if x.dtype.kind == "f" else x.astype(np.float64)

@@ -1,0 +1,238 @@
+"""Losses of each element or each example; programs take the mean of the result.
+
+Each is stable for large and for tiny arguments: differences that cancel are avoided.
+"""
+
+import math
+
+import numpy as np
+
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.elementwise import exp, log, maximum, sqrt, square, subtract, tanh, where
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.neural.activation_functions import relu, sigmoid
+from cytape.ops.reductions import sum
+
+__all__ = [
+    "absolute_error",
+    "cosine_similarity",
+    "hinge_loss",
+    "huber_loss",
+    "kl_divergence",
+    "l2_loss",
+    "l2_normalize",
+    "log_cosh_loss",
+    "log_poisson_loss",
+    "sigmoid_cross_entropy_with_logits",
+    "squared_error",
+    "triplet_loss",
+]
+
+
+def _composed(name, function, *partials):
+    """Declare an op whose function consists of ops if it is called with tensors."""
+    return elementwise(
+        name, lambda *operands: function(*operands)[()], *partials, composition=function)
+
+
+# -- differences ---------------------------------------------------------------------------------
+
+_huber = _composed(
+    "Huber",
+    lambda z, d: np.where(np.abs(z) <= d, 0.5 * (z * z), d * (np.abs(z) - 0.5 * d)),
+    lambda y, z, d: np.minimum(np.maximum(z, -d), d),
+    lambda y, z, d: np.maximum(np.abs(z) - d, 0))
+
+
+def _log_cosh(z):
+    """Return log(cosh(z)); cosh(z) is 1 + 2 sinh(z / 2)**2, which does not cancel near 0."""
+    size = np.abs(z)
+    return np.where(
+        size < 1, np.log1p(2 * np.square(np.sinh(0.5 * np.minimum(size, 1)))),
+        size + np.log1p(np.exp(-2 * size)) - math.log(2))
+
+
+_log_cosh_op = _composed("LogCosh", _log_cosh, lambda y, z: tanh(z))
+
+
+def _difference(labels, predictions):
+    return subtract(_floating(predictions), _floating(labels))
+
+
+def squared_error(labels, predictions):
+    """Return the square of each error.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.squared_error([1.0, 2.0], [1.5, 0.0])
+    array([0.25, 4.  ])
+    """
+    return square(_difference(labels, predictions))
+
+
+def absolute_error(labels, predictions):
+    """Return the absolute value of each error.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.absolute_error([1.0, 2.0], [1.5, 0.0])
+    array([0.5, 2. ])
+    """
+    return np.abs(_difference(labels, predictions))
+
+
+def huber_loss(labels, predictions, delta=1.0):
+    """Return half the square of each error up to `delta`, and continue it linearly.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.huber_loss([1.0, 2.0], [1.5, 0.0])
+    array([0.125, 1.5  ])
+    """
+    return _huber(_difference(labels, predictions), delta)
+
+
+def log_cosh_loss(labels, predictions):
+    """Return the logarithm of the hyperbolic cosine of each error.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.log_cosh_loss([1.0, 0.0], [1.0, 1000.0]).round(4)
+    array([  0.    , 999.3069])
+    """
+    return _log_cosh_op(_difference(labels, predictions))
+
+
+# -- probabilities -------------------------------------------------------------------------------
+
+_sigmoid_cross_entropy = _composed(
+    "SigmoidCrossEntropyWithLogits",
+    lambda z, x: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))),
+    lambda y, z, x: -x, lambda y, z, x: (1 - z) * sigmoid(x) - z * sigmoid(-x))
+_relative_entropy = _composed(
+    "RelativeEntropy",
+    lambda p, q: np.where(
+        p > 0, p * (np.log(np.where(p > 0, p, 1)) - np.log(np.where(p > 0, q, 1))),
+        np.where((p == 0) & (q >= 0), 0 * p, np.inf)),
+    lambda y, p, q: log(p) - log(q) + 1, lambda y, p, q: -p / where(p > 0, q, 1))
+_log_poisson = _composed(
+    "LogPoisson", lambda k, x: np.exp(x) - k * x,
+    lambda y, k, x: -x, lambda y, k, x: exp(x) - k)
+
+
+def sigmoid_cross_entropy_with_logits(labels, logits):
+    """Return the cross-entropy between probabilities and the sigmoid of logits, element by element.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.sigmoid_cross_entropy_with_logits([1.0, 1.0, 0.0], [0.0, 1e4, 1e4]).round(4)
+    array([6.931e-01, 0.000e+00, 1.000e+04])
+    """
+    return _sigmoid_cross_entropy(_floating(labels), _floating(logits))
+
+
+def kl_divergence(labels, predictions, axis=-1):
+    """Return the sum of ``labels * log(labels / predictions)`` along `axis`.
+
+    A label of 0 adds 0; a prediction of 0 for another label gives infinity.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.kl_divergence([[0.0, 1.0]], [[0.5, 0.5]]).round(6)
+    array([0.693147])
+    """
+    return sum(_relative_entropy(_floating(labels), _floating(predictions)), axis)
+
+
+def log_poisson_loss(targets, log_input):
+    """Return the negative log-likelihood of counts, given the logarithm of their mean.
+
+    It is ``exp(log_input) - targets * log_input``, without the terms of the targets alone.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.log_poisson_loss([2.0], [0.0])
+    array([1.])
+    """
+    return _log_poisson(_floating(targets), _floating(log_input))
+
+
+def hinge_loss(labels, predictions):
+    """Return ``max(1 - labels * predictions, 0)``, for labels of -1 and 1.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.hinge_loss([1.0, -1.0], [0.25, -3.0])
+    array([0.75, 0.  ])
+    """
+    return relu(1 - _floating(labels) * _floating(predictions))
+
+
+# -- vectors -------------------------------------------------------------------------------------
+
+
+def l2_loss(x):
+    """Return half the sum of squares of all elements.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(cytape.nn.l2_loss([1.0, 3.0]))
+    5.0
+    """
+    return 0.5 * sum(square(_floating(x)))
+
+
+def l2_normalize(x, axis=-1, epsilon=1e-12):
+    """Return vectors divided by their lengths, or by the root of `epsilon` if that is larger.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.l2_normalize([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    x = _floating(x)
+    return x / sqrt(maximum(sum(square(x), axis, keepdims=True), epsilon))
+
+
+def cosine_similarity(labels, predictions, axis=-1):
+    """Return the cosine of the angle between vectors; 0 if one of them has the length 0.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.cosine_similarity([[1.0, 0.0]], [[3.0, 4.0]])
+    array([0.6])
+    """
+    return sum(l2_normalize(labels, axis) * l2_normalize(predictions, axis), axis)
+
+
+def triplet_loss(anchor, positive, negative, margin=1.0):
+    """Return ``max(|anchor - positive|**2 - |anchor - negative|**2 + margin, 0)``.
+
+    The squared distances are those of vectors along the last axis.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.triplet_loss([[0.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.5]])
+    array([0.75])
+    """
+    near = sum(squared_error(anchor, positive), -1)
+    return relu(near - sum(squared_error(anchor, negative), -1) + margin)
+
+
+def _floating(x):
+    x = joined(x)
+    x = x if is_tensor(x) else np.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)

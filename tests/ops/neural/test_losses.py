@@ -1,0 +1,63 @@
+"""Losses: extreme arguments, vectors of length 0, all ways; specs_activations.py has values."""
+
+import numpy as np
+from scipy import special
+
+from cytape import nn
+from cytape.testing import check_grads
+from tests.cases import each
+from tests.ways import check, gradient
+
+
+def test_log_cosh_near_0_and_far_away():
+    z = np.array([1e-9, 1e-3, 0.999999, 1.0, 50.0, 1e5])
+    expected = np.where(z < 1e-2, z**2 / 2 - z**4 / 12, np.logaddexp(z, -z) - np.log(2))
+    np.testing.assert_allclose(nn.log_cosh_loss(np.zeros(6), z), expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        gradient(lambda z: nn.log_cosh_loss(np.zeros(6), z), z), np.tanh(z), rtol=1e-12)
+
+
+def test_sigmoid_cross_entropy_of_certain_labels():
+    x = np.array([40.0, -40.0, 1e4, -1e4])
+    for label, sign in ((0.0, 1), (1.0, -1)):
+        labels = np.full(4, label)
+        found = nn.sigmoid_cross_entropy_with_logits(labels, x)
+        np.testing.assert_allclose(found, -special.log_expit(-sign * x), rtol=1e-12)
+        np.testing.assert_allclose(
+            gradient(lambda x, y=labels: nn.sigmoid_cross_entropy_with_logits(y, x), x),
+            sign * special.expit(sign * x), rtol=1e-12)
+
+
+def test_divergences_of_impossible_events():
+    p = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    q = np.array([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0]])
+    with np.errstate(divide="ignore"):
+        assert nn.kl_divergence(p, q).tolist() == [np.log(2), 0, np.inf]
+    slope = gradient(lambda q: nn.kl_divergence(p[:2], q), q[:2])
+    np.testing.assert_array_equal(slope, [[0, -2], [0, -1]])
+
+
+def test_vectors_of_length_0():
+    x = np.array([[0.0, 0.0], [3.0, 4.0]])
+    assert np.isfinite(gradient(nn.l2_normalize, x)).all()
+    assert nn.cosine_similarity(x, x).round(12).tolist() == [0, 1]
+    assert np.isfinite(gradient(lambda x: nn.cosine_similarity(x, x), x)).all()
+
+
+@each("loss", [nn.squared_error, nn.huber_loss, nn.log_cosh_loss, nn.log_poisson_loss,
+               nn.kl_divergence, nn.cosine_similarity, nn.hinge_loss, nn.absolute_error,
+               nn.sigmoid_cross_entropy_with_logits])
+def test_derivatives_in_labels_and_predictions(loss):
+    labels, predictions = np.array([[0.4, 0.6, 0.3]]), np.array([[0.9, 0.2, 2.0]])
+    check_grads(loss, [labels, predictions])
+    check(lambda x: np.sum(loss(labels, x) ** 2), lambda x: np.sum(loss(labels, x) ** 2),
+          predictions, ways=["function", "vmap", "graph"])
+    assert loss(labels.astype("f4"), predictions.astype("f4")).dtype == np.float32
+    assert loss([1, 0], [1, 1]).dtype == np.float64
+
+
+def test_triplets():
+    a, p, n = np.array([[0.0, 0.5]]), np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]])
+    assert nn.triplet_loss(a, p, n, 0.5) == [0.5]
+    assert nn.triplet_loss(a, a, n) == [0.0]
+    check_grads(nn.triplet_loss, [a, p, n])
