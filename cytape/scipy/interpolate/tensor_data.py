@@ -1,0 +1,61 @@
+"""Data of interpolators that hold tensors."""
+
+from typing import Any
+
+import numpy as np
+
+import cytape.numpy as cnp
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.tensor import data_of
+
+
+def tensors_of(*operands: Any) -> tuple | None:
+    """Return operands as tensors of floats, None unless one of them is a tensor."""
+    if not any(map(is_tensor, operands)):
+        return None
+    floats = []
+    for operand in map(joined, operands):
+        x = cnp.asarray(operand)
+        floats.append(convert_to_tensor(x if x.dtype.kind == "c" else x.astype(float)))
+    return together(*floats)
+
+
+def plain(x: Any, increasing: bool = False) -> Any:
+    """Return the value of a tensor for SciPy's checks; one of its shape in a graph."""
+    x = joined(x)
+    if not is_tensor(x):
+        return x
+    if x.graph is None:
+        return data_of(x)
+    if not x.spec.known:
+        raise TypeError(f"the shape of data that are interpolated must be known, got {x.shape}")
+    if increasing:
+        return np.arange(float(x.size)).reshape(x.shape)
+    return np.zeros(x.shape, x.dtype)
+
+
+def is_symbolic(*operands: Any) -> bool:
+    """Return whether the value of one of the operands is known only when a graph runs."""
+    return any(is_tensor(x) and x.graph is not None for x in operands)
+
+
+def column(x: Any, like: Any) -> Any:
+    """Return a vector with axes of length 1 added, as many axes as `like` has."""
+    return cnp.reshape(x, (-1,) + (1,) * (like.ndim - 1))
+
+
+def quotient(x: Any, y: Any) -> Any:
+    """Divide; 0 where the divisor is 0."""
+    is_zero = y == 0
+    return cnp.where(is_zero, 0.0, x / cnp.where(is_zero, 1.0, y))
+
+
+def to_axis(values: Any, n_query_axes: int, axis: int) -> Any:
+    """Move the axes of the query points to the interpolated axis, from the front."""
+    if axis == 0:
+        return values
+    order = list(range(values.ndim))
+    front, rest = order[:n_query_axes], order[n_query_axes:]
+    return cnp.transpose(values, rest[:axis] + front + rest[axis:])
