@@ -46,6 +46,7 @@ _SPECIAL = "cytape.ops.special"  # imported when a tensor meets a ufunc of scipy
 rooms_by_prefix["Scipy"] = _SPECIAL
 rooms_by_prefix.update({
     "ScipyFft": "cytape.ops.signals.cosine_transforms",
+    "ScipyNdimage": "cytape.ops.images.correlations",
     "ScipySignal": "cytape.ops.signals.linear_filters",
     "ScipySignalConv": "cytape.ops.signals.convolutions"})
 rooms_by_prefix["ScipyLinalg"] = "cytape.ops.scipy_linalg"

@@ -148,7 +148,7 @@ def _filled(array, widths, fill, options):
 # -- copies ----------------------------------------------------------------------------------------
 
 
-def _runs(positions):
+def runs_of_positions(positions):
     """Yield runs of padded positions whose source elements have equal steps, and these."""
     start, count = 0, len(positions)
     while start < count:
@@ -170,7 +170,7 @@ def _copies(results, operands, *, axis, width, mode):
     yield whole[middle], x
     positions = np.pad(np.arange(len(x)), width, mode)
     for end in slice(width[0]), after:
-        for run, taken in _runs(positions[end].tolist()):
+        for run, taken in runs_of_positions(positions[end].tolist()):
             yield whole[end][run], x[taken]
 
 
