@@ -18,6 +18,8 @@ from cytape.ops.elementwise import conjugate_op
 from cytape.ops.engine.op_kinds import op_of_name
 from cytape.ops.matrix_products import matmul_op
 from cytape.ops.shaping import transpose_op
+from cytape.ops.sparse_sums import densify
+from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.operators import install
 from cytape.tensor.tensor_methods import install_methods, install_refusals
@@ -45,6 +47,7 @@ def _functions(names):
     return {name: getattr(families, name) for name in names.split()}
 
 
+IndexedSlices._densify = densify
 install_conform(
     # Tensors made to fit a dtype or spec, and the same of batches of tangents.
     cast=conform.cast, sum_to=conform.sum_to, sum_to_op=conform.sum_to_op,

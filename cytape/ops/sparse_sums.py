@@ -98,6 +98,3 @@ def _concatenate(gradients):
         concatenate([astype(slices.indices, np.int64, copy=False) for slices in gradients]),
         next((s.dense_shape for s in gradients if s.dense_shape is not None), None),
     )
-
-
-IndexedSlices._densify = densify

@@ -184,7 +184,7 @@ class Optimizer:
         for leaf, gradient, slots, decay, name in zip(
                 leaves, gradients, self._slots, self._decays, self._names or (), strict=True):
             if gradient is not None:
-                jobs.append(Job(leaf, gradient, slots, name))
+                jobs.append(Job(leaf, gradient, slots, _called(name)))
                 decays.append(decay)
         loop, constants = self._rule()
         rate = self._rate()
@@ -196,7 +196,12 @@ class Optimizer:
 
     def _rate(self) -> float:
         rate = self.learning_rate
-        return float(rate(self.steps) if callable(rate) else rate)
+        rate = float(rate(self.steps) if callable(rate) else rate)
+        if not 0 <= rate < math.inf:
+            raise ValueError(
+                f"the learning rate must be finite and at least 0, got {rate} for step {self.steps}"
+            )
+        return rate
 
     def _scales(self, jobs: list[Any]) -> list[float]:
         """Return the factor of each gradient."""
@@ -216,7 +221,7 @@ class Optimizer:
                   if not isinstance(leaf, Variable)]
         if arrays:
             raise TypeError(
-                f"parameters {', '.join(arrays)} are arrays, which a graph keeps as constants: in "
+                f"{_called(arrays[0])} is an array, which a graph keeps as a constant: in "
                 "functions and graphs parameters must be cytape.Variable objects. Or return the "
                 "gradients, and call update outside")
         inputs: list[Any] = []
@@ -340,8 +345,12 @@ class Optimizer:
         self.steps = steps
 
     def save(self, file: str | PathLike[str] | IO[bytes]) -> None:
-        """Write the state to a file of the format of `numpy.savez`."""
-        np.savez(file, **self.state_dict())
+        """Write the state to a file of the format of `numpy.savez`, under exactly this name."""
+        if isinstance(file, (str, PathLike)):
+            with open(file, "wb") as stream:
+                np.savez(stream, **self.state_dict())
+        else:
+            np.savez(file, **self.state_dict())
 
     def load(self, file: str | PathLike[str] | IO[bytes]) -> None:
         """Read the state from a file; errors are those of `load_state_dict` and `numpy.load`."""
@@ -360,12 +369,12 @@ class Optimizer:
                 continue
             if isinstance(leaf, Variable) or isinstance(bound, Variable):
                 raise ValueError(
-                    f"parameter {name} is not the variable that the optimizer is bound to: use an "
+                    f"{_called(name)} is not the variable that the optimizer is bound to: use an "
                     "optimizer for each structure of parameters")
             require_parameter(name, leaf)
             if (leaf.shape, leaf.dtype) != (bound.shape, bound.dtype):
                 raise ValueError(
-                    f"parameter {name} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
+                    f"{_called(name)} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
                     f"was {bound.shape} and {bound.dtype}")
 
     def _chosen(self, parameters: Any, leaves: list[Any]) -> list[Any]:
@@ -383,7 +392,7 @@ class Optimizer:
 def named_parameters(parameters: Any) -> tuple[list[str], list[Any]]:
     """Return names and the leaves of parameters, which are checked."""
     leaves = leaves_of_operand(parameters)
-    names = [name or "parameter" for name in nest.paths(parameters, "", expand=False)]
+    names = nest.paths(parameters, "", expand=False)
     if len(names) != len(leaves):  # objects of registered classes
         names = [f"[{i}]" for i in range(len(leaves))]
     if not leaves:
@@ -418,14 +427,18 @@ def _are_same(leaves: list[Any], others: list[Any]) -> bool:
 def require_parameter(name: str, leaf: Any) -> None:
     """Raise for an object that optimizers cannot change in place."""
     if not isinstance(leaf, Variable) and type(leaf) is not np.ndarray:
-        raise TypeError(f"parameter {name} is a {type(leaf).__name__}, which cannot be changed. "
+        raise TypeError(f"{_called(name)} is a {type(leaf).__name__}, which cannot be changed. "
                         f"{_ADVICE}")
     if leaf.dtype.name not in _FLOATS or not leaf.dtype.isnative:
         advice = ": pass the real and the imaginary part" if leaf.dtype.kind == "c" else ""
-        raise TypeError(f"parameter {name} has dtype {leaf.dtype}; optimizers take "
+        raise TypeError(f"{_called(name)} has dtype {leaf.dtype}; optimizers take "
                         f"{', '.join(_FLOATS)}{advice}")
     if isinstance(leaf, np.ndarray) and not leaf.flags.writeable:
-        raise ValueError(f"parameter {name} is a read-only array. {_ADVICE}")
+        raise ValueError(f"{_called(name)} is a read-only array. {_ADVICE}")
+
+
+def _called(name: str) -> str:
+    return f"parameter {name}" if name else "the parameter"
 
 
 def _listed(names: Iterable[str], others: Iterable[str]) -> str:

@@ -5,7 +5,8 @@ from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 from cytape.core.interrupts cimport effort_so_far
-from cytape.tensor.recording.conversion_guards cimport ASSIGNED, detached, seen
+from cytape.tensor.recording.conversion_guards cimport (
+    ASSIGNED, converted, detached, seen)
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.values.plain_arrays cimport as_ndarray
 from cytape.tensor.values.value cimport Value, array_of, value_of_array
@@ -150,7 +151,10 @@ cdef class Job:
     cdef ndarray as_gradient(self, gradient):
         cdef ndarray array
         if isinstance(gradient, Tensor):
-            gradient = detached(gradient, (<Tensor>gradient).held, ASSIGNED)
+            if isinstance(self.parameter, Variable):
+                gradient = detached(gradient, (<Tensor>gradient).held, ASSIGNED)
+            else:
+                gradient = converted(gradient, (<Tensor>gradient).held, "NumPy")
         array = as_ndarray(plain_array(gradient))
         if array.dtype is self.width and cnp.PyArray_ISCARRAY_RO(array):
             return array
@@ -271,6 +275,32 @@ cdef npy_intp sum_repeated(ndarray indices, ndarray values, npy_intp n, npy_intp
     return last + 1 if n else 0
 
 
+cdef object owner_of(ndarray array):
+    """Return the object that owns the memory of an array."""
+    cdef object owner = array
+    while type(owner) is ndarray and owner.base is not None:
+        owner = owner.base
+    return owner
+
+
+cdef int keep_gradients(list jobs) except -1:
+    """Copy the gradients that a step would change, being parts of parameters."""
+    cdef Job job
+    cdef list arrays = [
+        (<Job>job).parameter for job in jobs if type((<Job>job).parameter) is ndarray]
+    if not arrays:
+        return 0
+    cdef set owners = {id(owner_of(array)) for array in arrays}
+    for job in jobs:
+        owner = owner_of(job.gradient)
+        if type(owner) is Value:  # never changes
+            continue
+        if id(owner) in owners or type(owner) is not ndarray and any([
+                np.may_share_memory(job.gradient, array) for array in arrays]):
+            job.gradient = job.gradient.copy()
+    return 0
+
+
 def run(str rule, list jobs, dict constants, list decays, list scales, double bound) -> None:
     """Run the jobs of a step.
 
@@ -292,6 +322,7 @@ def run(str rule, list jobs, dict constants, list decays, list scales, double bo
     step.a, step.a1 = constants.get("a", 0.0), 1 - constants.get("a", 0.0)
     step.b, step.b1 = constants.get("b", 0.0), 1 - constants.get("b", 0.0)
     step.c, step.d = constants.get("c", 1.0), constants.get("d", 0.0)
+    keep_gradients(jobs)
     for job, decay, scale in zip(jobs, decays, scales):
         step.decay, step.scale = decay, scale
         job.step = step

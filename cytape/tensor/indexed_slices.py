@@ -43,7 +43,7 @@ class IndexedSlices:
 
     __slots__ = ("values", "indices", "dense_shape", "__weakref__")
 
-    # Conversion to a dense tensor, by ops of a higher package: cytape.ops.sparse_sums sets it.
+    # Conversion to a dense tensor, by ops of a higher package: cytape.numpy.slots sets it.
     _densify: Any = None
 
     def __init__(

@@ -1,5 +1,8 @@
 """Sums of sparse gradients, and making them dense."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -95,3 +98,10 @@ def test_a_warning_of_many_elements_points_at_the_user(monkeypatch):
     with pytest.warns(UserWarning, match="4 elements") as caught:
         slices([1.0], [0]).to_tensor()
     assert caught[0].filename == __file__
+
+
+def test_slices_are_made_dense_in_a_fresh_process():
+    """No module that a program imports later is needed."""
+    script = ("import cytape; x = cytape.constant([1.0, 2.0])\n"
+              "assert cytape.grad(lambda x: cytape.gather(x, [1]).sum())(x).tolist() == [0, 1]")
+    subprocess.run([sys.executable, "-c", script], check=True)

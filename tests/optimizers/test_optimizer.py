@@ -115,6 +115,37 @@ def test_decay_masks(mask):
     assert scale == 2
 
 
+@each("rate", [float("nan"), -0.1, np.inf, lambda step: np.nan])
+def test_learning_rates_that_are_refused(rate):
+    p = np.ones(2)
+    with pytest.raises(ValueError, match="learning rate must be finite"):
+        SGD(rate).update(p, p)
+    assert p.tolist() == [1, 1]
+
+
+def test_a_recorded_gradient_of_an_array_is_refused():
+    w = np.ones(3)
+
+    def stepped(x):
+        SGD(0.1).update(w, x * np.ones(3))
+        return np.sum(w) * x
+
+    with pytest.raises(cytape.errors.DetachedError):
+        cytape.grad(stepped)(2.0)
+    assert w.tolist() == [1, 1, 1]
+
+
+def test_files_have_the_name_that_was_given(tmp_path):
+    opt, p = Adam(), np.zeros(2)
+    opt.update(p, np.ones(2))
+    opt.save(tmp_path / "state")
+    other = Adam()
+    other.load(tmp_path / "state")
+    other.build(p)
+    np.testing.assert_equal(other.state_dict(), opt.state_dict())
+    assert list(other.state_dict()) == ["kind", "steps", "mean", "square"]
+
+
 def test_state_round_trip_continues_as_if_nothing_had_happened():
     rng = np.random.default_rng(0)
     gradients = [like(structure(), x) for x in rng.normal(size=6)]
@@ -169,7 +200,7 @@ READ_ONLY = np.ones(2)
 READ_ONLY.flags.writeable = False
 REFUSED = [
     (cytape.constant([1.0]), TypeError, "is a Tensor, which cannot be changed"),
-    (1.0, TypeError, "is a float"),
+    (1.0, TypeError, "^the parameter is a float"),
     (np.ones(2, int), TypeError, "dtype int64"),
     (np.ones(2, complex), TypeError, "the real and the imaginary part"),
     (np.ones(2, ">f8"), TypeError, "dtype >f8"),
@@ -186,7 +217,7 @@ def test_parameters_that_are_refused(parameters, error, message):
 
 
 @each("gradients, error, message", [
-    ([np.ones(2), np.ones(2)], ValueError, r"\[1\] has the shape \(3,\)"),
+    ([np.ones(2), np.ones(2)], ValueError, r"parameter \[1\] has the shape \(3,\)"),
     ([np.ones(2), np.ones(3) * 1j], TypeError, "real numbers"),
     ([np.ones(2)], ValueError, "different structures|structure|length"),
     ([None, None], ValueError, "all are None"),

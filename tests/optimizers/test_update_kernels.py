@@ -89,6 +89,24 @@ def test_a_gradient_that_is_the_parameter_itself():
         np.testing.assert_array_equal(np.asarray(p), 0.5 * np.arange(100.0))
 
 
+def test_gradients_that_are_parts_of_parameters():
+    a, b = np.array([2.0, 2.0]), np.array([3.0, 3.0])
+    SGD(1.0).update([a, b], [b, a])
+    assert a.tolist() == [-1, -1]
+    assert b.tolist() == [1, 1]
+    w = np.arange(1.0, 5.0)
+    SGD(1.0).update(w[1:], w[:-1])
+    assert w.tolist() == [1, 1, 1, 1]
+    table = np.ones((3, 2))
+    SGD(1.0).update(table, cytape.IndexedSlices(table[:2], np.array([1, 2]), (3, 2)))
+    assert table[:, 0].tolist() == [1, 0, 0]
+    memory = bytearray(64)
+    left, right = (np.frombuffer(memory, count=4, offset=offset) for offset in (0, 8))
+    left[:] = [1, 2, 3, 4]
+    SGD(1.0).update(right, left)
+    assert right.tolist() == [1, 1, 1, -4]
+
+
 @each("array", [
     np.arange(12.0).reshape(3, 4).T, np.arange(24.0).reshape(4, 6)[:, ::2],
     np.arange(12.0)[::-1].reshape(4, 3), np.empty((4, 0)), np.array(2.0)])
