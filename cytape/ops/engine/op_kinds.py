@@ -125,7 +125,7 @@ def elementwise(
     Raises
     ------
     ValueError
-        If an op of cytape has the name, there are more than three inputs, or a ufunc has several
+        If an op of cytape has the name, there are more than four inputs, or a ufunc has several
         outputs, another number of inputs or a signature.
 
     Examples

@@ -18,14 +18,14 @@ cdef class PartialsOp(Op):
     cdef readonly int n_inputs
     cdef readonly tuple partials
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
-    cdef PyObject* program_of[3]  # MAX_INPUTS; the same, borrowed
+    cdef PyObject* program_of[4]  # MAX_INPUTS; the same, borrowed
     cdef list programs_of_ones   # those for an output's gradient of 1; each made at first use
     # By the inputs whose gradients they compute, one bit each, and a bit for an upstream gradient
     # of ones; made at first use.
     cdef list shared_programs
     cdef list tangent_programs   # by which inputs have a tangent, one bit each; made at first use
     cdef list gradient_tangent_programs  # by partial and registers with a tangent, one bit each
-    cdef Kept[3] saves           # MAX_INPUTS; per partial the values it reads: `kept_for`
+    cdef Kept[4] saves           # MAX_INPUTS; per partial the values it reads: `kept_for`
     cdef int require_elementwise(self, list arrays, Value out) except -1
     cdef int trace_partials(self) except -1
     cdef bint wants(self, BackwardCall* call, int i) except -1
@@ -34,7 +34,7 @@ cdef class PartialsOp(Op):
                              bint spare, bint of_ones) except -1
     cdef PyObject* program_of_ones(self, int i, Operands* operands, void* x) except NULL
     cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
-                                    unsigned int wanted, bint spare, bint of_ones) except? 8
+                                    unsigned int wanted, bint spare, bint of_ones) except? 64
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,

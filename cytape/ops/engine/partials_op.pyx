@@ -173,7 +173,7 @@ cdef class PartialsOp(Op):
         return True
 
     cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
-                                    unsigned int wanted, bint spare, bint of_ones) except? 8:
+                                    unsigned int wanted, bint spare, bint of_ones) except? 64:
         """Compute the gradients of several inputs in one pass over memory; return the others."""
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef PyObject* results[MAX_INPUTS]

@@ -11,7 +11,7 @@ from .ufunc_loops cimport Loop
 
 cdef enum:
     MAX_AXES = 64     # NumPy's
-    MAX_OPERANDS = 11
+    MAX_OPERANDS = 13
 
 cdef struct Walk:
     int n_axes                              # outer axes, outermost first

@@ -10,7 +10,7 @@ import scipy.special as special
 
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.gamma_functions import betaln
-from cytape.ops.special.shape_parameters import no_partial
+from cytape.ops.special.shape_parameters import is_complex, no_partial
 
 __all__ = [
     "erf", "erfc", "erfcinv", "erfcx", "erfinv", "expit", "log_expit", "log_ndtr", "logit", "ndtr",
@@ -20,12 +20,16 @@ _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_2_PI = math.sqrt(2 * math.pi)
 
 
-def _erfcx_partial(y, x):
+def erfcx_partial(y, x):
     """Return 2 x y - 2 / sqrt(pi), for large x by its asymptotic series (DLMF 7.12.1)."""
-    is_large = np.real(x) > 30
+    is_large = x > 15
+    if is_complex(x):
+        is_large = (np.abs(x) > 15) & (np.real(x) > -0.5 * np.abs(np.imag(x)))
     q = 1 / np.square(np.where(is_large, x, 1e4))
-    series = q * (1 - q * (3 / 2) * (1 - q * (5 / 2) * (1 - q * (7 / 2) * (1 - q * (9 / 2)))))
-    return np.where(is_large, -0.5 * _TWO_BY_ROOT_PI * series, 2 * x * y - _TWO_BY_ROOT_PI)
+    series = 1
+    for k in range(9, 0, -1):
+        series = 1 - (k + 0.5) * q * series
+    return np.where(is_large, -0.5 * _TWO_BY_ROOT_PI * q * series, 2 * x * y - _TWO_BY_ROOT_PI)
 
 
 def _normal_density(x):
@@ -43,7 +47,7 @@ def _log_ndtr_partial(y, x):
 
 erf = elementwise("ScipyErf", special.erf, lambda y, x: _TWO_BY_ROOT_PI * np.exp(-x * x))
 erfc = elementwise("ScipyErfc", special.erfc, lambda y, x: -_TWO_BY_ROOT_PI * np.exp(-x * x))
-erfcx = elementwise("ScipyErfcx", special.erfcx, _erfcx_partial)
+erfcx = elementwise("ScipyErfcx", special.erfcx, erfcx_partial)
 erfinv = elementwise("ScipyErfinv", special.erfinv, lambda y, x: np.exp(y * y) / _TWO_BY_ROOT_PI)
 erfcinv = elementwise(
     "ScipyErfcinv", special.erfcinv, lambda y, x: -np.exp(y * y) / _TWO_BY_ROOT_PI)

@@ -1,0 +1,204 @@
+"""Elliptic integrals of Legendre and Carlson, Jacobi's elliptic functions (DLMF 19 and 22).
+
+Derivatives of incomplete integrals in the parameter are integrals of Carlson, whose terms do not
+cancel: ``ellipkinc`` is the sine times ``elliprf(cos**2, 1 - m sin**2, 1)``.
+"""
+
+import math
+
+import numpy as np
+import scipy.special as special
+
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.elementary_functions import polynomial
+from cytape.ops.special.several_outputs import several
+
+__all__ = [
+    "agm", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc",
+    "elliprd", "elliprf", "elliprg", "elliprj"]
+
+# ---- integrals of Carlson --------------------------------------------------------------------
+
+
+def _of_near(x, y, z):
+    """Return the integral of -3/4 (t + y)**(-1/2) ((t + x) (t + z))**(-3/2) for x near z.
+
+    It is a series in ((x - z) / (x + z))**2, whose terms are integrals of powers of t + y and of
+    t + (x + z) / 2.
+    """
+    mean = 0.5 * (x + z)
+    square = np.square(0.5 * (x - z) / mean)
+    is_less = np.abs(y) < np.abs(mean)
+    ratio = np.where(is_less, 1 - y / mean, 1 - mean / np.where(is_less, 1, y))
+    total = 0
+    for k, factor in enumerate((1, 3 / 2, 15 / 8, 35 / 16, 315 / 128)):
+        n = 3 + 2 * k
+        power = special.hyp2f1(n - 0.5, np.where(is_less, 0.5, n), n + 0.5, ratio)
+        scale = np.where(is_less, np.sqrt(mean), mean**n * np.where(is_less, 1, y) ** (0.5 - n))
+        total = total + factor * square**k * power * scale / (n - 0.5)
+    return -0.75 * total / (mean * mean * mean)
+
+
+def _rd_in_first(r, x, y, z):
+    """Differentiate elliprd in x, by a difference quotient of two integrals if x is not near z."""
+    is_near = np.abs(x - z) < 0.05 * np.abs(x + z)
+    found = 0.5 * (elliprd(y, z, x) - r) / np.where(is_near, 1, x - z)
+    if isinstance(is_near, (np.ndarray, np.bool_)) and not np.any(is_near):
+        return found
+    return np.where(is_near, _of_near(
+        np.where(is_near, x, 1), np.where(is_near, y, 1), np.where(is_near, z, 1)), found)
+
+
+def _rd_in_last(r, x, y, z):
+    """Differentiate elliprd in z: it is homogeneous of degree -3/2."""
+    return -(1.5 * r + _times_slope(_rd_in_first, r, x, y, z)
+             + _times_slope(_rd_in_first, r, y, x, z)) / z
+
+
+def _times_slope(slope, r, x, *others):
+    """Return x times a derivative in x, 0 for x = 0, where it is infinite."""
+    is_0 = x == 0
+    return x * slope(r, np.where(is_0, 1, x), *others)
+
+
+elliprd = elementwise(
+    "ScipyElliprd", special.elliprd, _rd_in_first,
+    lambda r, x, y, z: _rd_in_first(r, y, x, z), _rd_in_last)
+elliprf = elementwise(
+    "ScipyElliprf", special.elliprf, lambda r, x, y, z: -elliprd(y, z, x) / 6,
+    lambda r, x, y, z: -elliprd(x, z, y) / 6, lambda r, x, y, z: -elliprd(x, y, z) / 6)
+
+
+def _rg_in_first(x, y, z):
+    is_0 = x == 0
+    return elliprf(x, y, z) / 4 - np.where(
+        is_0, 0, x * elliprd(y, z, np.where(is_0, 1, x)) / 12)
+
+
+elliprg = elementwise(
+    "ScipyElliprg", special.elliprg, lambda r, x, y, z: _rg_in_first(x, y, z),
+    lambda r, x, y, z: _rg_in_first(y, x, z), lambda r, x, y, z: _rg_in_first(z, x, y))
+
+_RC = [(n + 1) * math.prod(range(1, 2 * n + 2, 2)) / (
+    2**(n + 1) * math.factorial(n + 1) * (2 * n + 3)) for n in range(16)]
+
+
+def _rc_in_first(r, x, y):
+    """Differentiate elliprc in x, by a series in 1 - x / y where the closed form cancels."""
+    u = 1 - x / y
+    is_near = np.abs(u) < 0.1
+    near = polynomial(np.where(is_near, u, 0), _RC) / np.where(is_near, y, 1)**1.5
+    return np.where(
+        is_near, -near, 0.5 * (r - 1 / np.sqrt(x)) / np.where(is_near, 1, y - x))
+
+
+elliprc = elementwise(
+    "ScipyElliprc", special.elliprc, _rc_in_first,
+    lambda r, x, y: -(0.5 * r + _times_slope(_rc_in_first, r, x, y)) / y)
+
+
+def _rj_in_first(r, x, y, z, p):
+    return 0.5 * (r - elliprd(y, z, x)) / (p - x)
+
+
+def _rj_in_last(r, x, y, z, p):
+    """Differentiate elliprj in p: it is homogeneous of degree -3/2."""
+    total = 1.5 * r
+    for one, two, three in ((x, y, z), (y, x, z), (z, x, y)):
+        total = total + _times_slope(_rj_in_first, r, one, two, three, p)
+    return -total / p
+
+
+elliprj = elementwise(
+    "ScipyElliprj", special.elliprj, _rj_in_first,
+    lambda r, x, y, z, p: _rj_in_first(r, y, x, z, p),
+    lambda r, x, y, z, p: _rj_in_first(r, z, x, y, p), _rj_in_last)
+
+# ---- integrals of Legendre -------------------------------------------------------------------
+
+_COEFFICIENTS = [(math.comb(2 * k, k) / 4**k)**2 for k in range(17)]
+_K = [math.pi / 2 * k * a for k, a in enumerate(_COEFFICIENTS)][1:]
+_E = [-math.pi / 2 * k / (2 * k - 1) * a for k, a in enumerate(_COEFFICIENTS)][1:]
+
+
+def _near_or_away(m, series, away):
+    """Return a polynomial for m near 0, where the closed form, a quotient by m, cancels."""
+    is_near = np.abs(m) < 0.1
+    return np.where(
+        is_near, polynomial(np.where(is_near, m, 0), series), away / np.where(is_near, 1, m))
+
+
+def _k_in_parameter(k, m):
+    return _near_or_away(m, _K, 0.5 * (ellipe(m) / (1 - m) - k))
+
+
+def _e_in_parameter(e, m):
+    return _near_or_away(m, _E, 0.5 * (e - ellipk(m)))
+
+
+ellipk = elementwise("ScipyEllipk", special.ellipk, _k_in_parameter)
+ellipkm1 = elementwise(
+    "ScipyEllipkm1", special.ellipkm1,
+    lambda k, p: -_near_or_away(1 - p, _K, 0.5 * (ellipe(1 - p) / p - k)))
+ellipe = elementwise("ScipyEllipe", special.ellipe, _e_in_parameter)
+
+
+def _squares(phi, m):
+    """Return sin(phi) within half a turn, its cube and 1 - m sin(phi)**2; the half turns."""
+    turns = np.rint(phi / math.pi)
+    sine = np.sin(phi) * np.cos(math.pi * turns)
+    cosine = np.cos(phi)
+    return turns, sine * sine * sine, cosine * cosine, cosine * cosine + (1 - m) * sine * sine
+
+
+def _f_in_parameter(phi, m):
+    turns, cube, cosine, delta = _squares(phi, m)
+    m = np.where(turns == 0, 0, m)
+    return cube * elliprd(cosine, 1, delta) / 6 + 2 * turns * _k_in_parameter(ellipk(m), m)
+
+
+def _e_in_its_parameter(phi, m):
+    turns, cube, cosine, delta = _squares(phi, m)
+    m = np.where(turns == 0, 0, m)
+    return 2 * turns * _e_in_parameter(ellipe(m), m) - cube * elliprd(cosine, delta, 1) / 6
+
+
+ellipkinc = elementwise(
+    "ScipyEllipkinc", special.ellipkinc,
+    lambda y, phi, m: 1 / np.sqrt(_squares(phi, m)[3]),
+    lambda y, phi, m: _f_in_parameter(phi, m))
+ellipeinc = elementwise(
+    "ScipyEllipeinc", special.ellipeinc,
+    lambda y, phi, m: np.sqrt(_squares(phi, m)[3]),
+    lambda y, phi, m: _e_in_its_parameter(phi, m))
+
+
+def _jacobi_in_parameter(y, u, m):
+    sn, cn, dn, ph = y
+    slope = -dn * _f_in_parameter(ph, m)
+    return cn * slope, -sn * slope, -sn * (0.5 * sn + m * cn * slope) / dn, slope
+
+
+ellipj = several(
+    "ScipyEllipj", special.ellipj,
+    lambda y, u, m: (y[1] * y[2], -y[0] * y[2], -m * y[0] * y[1], y[2]), _jacobi_in_parameter)
+
+# ---- the mean --------------------------------------------------------------------------------
+
+
+def _mean_in_larger(y, larger, smaller):
+    m = (1 - smaller / larger) * (1 + smaller / larger)
+    k = math.pi / 2 * larger / y
+    return -4 / math.pi * np.square(y / larger) * _near_or_away(m, _E, 0.5 * (ellipe(m) - k))
+
+
+def _mean_in_first(y, a, b):
+    """Differentiate in the larger operand; in the smaller one by homogeneity of degree 1."""
+    a, b, y = np.abs(a), np.abs(b), np.abs(y)
+    is_larger = a >= b
+    slope = _mean_in_larger(y, np.where(is_larger, a, b), np.where(is_larger, b, a))
+    return np.where(is_larger, slope, (y - b * slope) / np.where(is_larger, 1, a))
+
+
+agm = elementwise(
+    "ScipyAgm", special.agm, _mean_in_first, lambda y, a, b: _mean_in_first(y, b, a))

@@ -1,0 +1,87 @@
+"""First derivatives of special functions against mpmath's at 50 digits.
+
+``python -m tests.ops.special.accuracy --points 3000 [names]`` prints per function and argument
+the largest relative error, and how many points lie beyond the tolerance. `references.py` has the
+functions of mpmath, the points and the tolerances.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import cytape
+from cytape.ops import special as ours
+from tests.ops.special.references import REFERENCES, mp
+
+DIGITS = 50
+
+
+def derivatives(name, arguments, place):
+    """Return derivatives in one argument: an array per output."""
+    function = getattr(ours, name)
+
+    def along(x):
+        return function(*arguments[:place], x, *arguments[place + 1:])
+
+    x = arguments[place]
+    with np.errstate(all="ignore"):
+        found = cytape.jvp(along, (x,), (np.ones_like(x),))[1]
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def expected(reference, arguments, place, i):
+    """Return the derivative of the reference at point i."""
+    point = [mp.mpmathify(complex(a[i])) if np.iscomplexobj(a) else mp.mpf(float(a[i]))
+             for a in arguments]
+    x = point[place]
+    with mp.workdps(DIGITS):  # of a factor of x, because the step of `diff` is an absolute one
+        return complex(mp.diff(
+            lambda t: reference(*point[:place], x * t, *point[place + 1:]), 1) / x)
+
+
+def errors(name, check, n, seed=0):
+    """Yield the argument, the output, the points and their relative errors."""
+    rng = np.random.default_rng(seed)
+    arguments = [sample(rng, n) for sample in check.samples]
+    references = check.reference if isinstance(check.reference, list) else [check.reference]
+    for place in check.places:
+        found = derivatives(name, arguments, place)
+        for output, reference in enumerate(references):
+            if reference is None:
+                continue
+            right = np.array([expected(reference, arguments, place, i) for i in range(n)])
+            size = np.abs(right)
+            with np.errstate(all="ignore"):
+                error = np.abs(found[output] - right) / np.where(size > 0, size, 1)
+            # the smallest and largest numbers of double precision, where SciPy's values end
+            fits = (size > 1e-290) & (size < 1e290)
+            yield place, output, arguments, found[output], right, np.where(fits, error, 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=int, default=100)
+    parser.add_argument("--worst", action="store_true", help="print the worst point")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    wrong = 0
+    for name, check in REFERENCES.items():
+        if options.names and name not in options.names:
+            continue
+        start = time.perf_counter()
+        for place, output, arguments, found, right, error in errors(name, check, options.points):
+            beyond = ~(error <= check.tolerance)
+            worst = np.argmax(np.where(np.isnan(error), np.inf, error))
+            wrong += beyond.sum()
+            print(f"{name:16} in {place} of output {output}: {error[worst]:8.1e}, beyond "
+                  f"{check.tolerance:.0e}: {beyond.sum()}", flush=True)
+            if options.worst and beyond.any():
+                point = [a[worst] for a in arguments]
+                print(f"    at {point}: {found[worst]}, expected {right[worst]}")
+        print(f"    {time.perf_counter() - start:.1f} s", flush=True)
+    print(f"{wrong} derivatives beyond their tolerances")
+
+
+if __name__ == "__main__":
+    main()
