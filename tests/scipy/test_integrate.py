@@ -77,4 +77,4 @@ def test_derivatives_in_captured_tensors_are_not_lost_silently():
                 lambda y, t: -k * y, y0, [0.0, 1.0])[-1, 0])(2.0)  # noqa: B023
     with pytest.raises(TypeError, match="full_output"):
         ours.odeint(lambda y, t: -y, cytape.constant(1.0), [0.0, 1.0], full_output=True)
-    assert ours.quad is scipys.quad and "odeint" in dir(ours)
+    assert ours.RK45 is scipys.RK45 and "odeint" in dir(ours)

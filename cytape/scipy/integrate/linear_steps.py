@@ -13,7 +13,7 @@ import numpy as np
 import cytape.numpy as cnp
 from cytape.scipy.integrate.linearized_rhs import Linearization, RightHandSide
 
-N_STAGES = 4
+N_STAGES = 5
 MOST_ROUNDS, MOST_INTERVALS = 60, 1 << 18
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import cytape.numpy as cnp
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
-from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.errors import DetachedError
 from cytape.graph.batching.vmap import vmap
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.creation import identity_op
@@ -84,7 +84,7 @@ class RightHandSide:
         if self._takes_batch and len(times) > 1:
             try:
                 return vmap(lambda t, y: self(t, y, tensors))(times, states)
-            except SymbolicTensorError:  # the function branches by values, say
+            except Exception:  # the function branches by values, say; its own errors come again
                 self._takes_batch = False
         each = times.tolist() if isinstance(times, np.ndarray) else times
         return cnp.stack([self(t, states[i], tensors) for i, t in enumerate(each)])

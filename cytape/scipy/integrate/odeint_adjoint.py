@@ -53,7 +53,8 @@ def odeint(func: Callable, y0: Any, t: Any, args: Any = (), **options: Any) -> A
     graph = graph_for(given)
     if graph is None:
         return call(y0, t, args)
-    spec = symbolic_spec((np.shape(t)[0], np.size(y0)), np.dtype(float))
+    n = y0.size if is_tensor(y0) and y0.spec.known else None if is_tensor(y0) else np.size(y0)
+    spec = symbolic_spec((np.shape(t)[0], n), np.dtype(float))
     return call_in_graph(graph, "odeint", call, (y0, t, args), [spec])[0]
 
 

@@ -23,12 +23,12 @@ def _operands(name: str, *operands: Any) -> tuple | None:
     return together(cnp.asarray(y), *others)
 
 
-def _along_last(y: Any, x: Any, axis: int) -> tuple:
+def _along_last(y: Any, x: Any, axis: int, any_length: bool = False) -> tuple:
     """Return samples with the integrated axis last, and the distances of their points, or None."""
     if np.ndim(y) == 0 or not -y.ndim <= axis < y.ndim:
         raise np.exceptions.AxisError(axis, np.ndim(y))
     length = y.shape[axis]
-    if length is None:
+    if length is None and not any_length:
         raise TypeError("the number of samples must be known, got an axis of unknown extent")
     y = cnp.moveaxis(y, axis, -1)
     if x is None:
@@ -38,7 +38,7 @@ def _along_last(y: Any, x: Any, axis: int) -> tuple:
         if x.ndim != y.ndim:
             raise ValueError(SHAPES_DIFFER)
         x = cnp.moveaxis(x, axis, -1)
-    if x.shape[-1] != length:
+    if None not in (x.shape[-1], length) and x.shape[-1] != length:
         raise ValueError(LENGTHS_DIFFER)
     return y, cnp.diff(x)
 
@@ -85,7 +85,7 @@ def cumulative_trapezoid(
     y, x, dx = given
     if cnp.shape(y)[axis] == 0:
         raise ValueError("At least one point is required along `axis`.")
-    y, d = _along_last(y, x, axis)
+    y, d = _along_last(y, x, axis, any_length=True)
     found = cnp.cumsum((dx if d is None else d) * (y[..., 1:] + y[..., :-1]) / 2.0, -1)
     if initial is not None:
         if initial != 0:

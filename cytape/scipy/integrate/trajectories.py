@@ -20,9 +20,7 @@ from cytape.tensor import convert_to_tensor
 from cytape.tensor.recording.state import unrecorded
 from cytape.tensor.tensor import data_of
 
-# Of the error of a solution, that of its derivatives adds no more than this part.
-SHARE = 0.1
-FINEST = 1e-12
+FINEST = 1e-12  # tolerance
 
 
 class Trajectory:
@@ -182,7 +180,7 @@ class Trajectory:
                              + np.einsum("kn,kn->k", of_halves[::2], middle))
                 found = np.fmax(
                     found, np.abs(of_steps - of_halves) / np.sum(np.abs(of_steps), initial=0))
-        return found / (SHARE * self._rtol)
+        return found / self._rtol
 
     # -- forward mode ----------------------------------------------------------------------------
 
@@ -216,7 +214,7 @@ class Trajectory:
         with np.errstate(invalid="ignore"):
             found = np.max(np.abs(whole - end) / scale, 1, initial=0) / np.max(
                 np.abs(before) / scale, initial=0)
-        return found / (SHARE * self._rtol)
+        return found / self._rtol
 
 
 def _sign(grid: np.ndarray) -> float:
