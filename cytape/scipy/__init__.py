@@ -13,7 +13,9 @@ except ImportError as _error:
         "cytape.scipy needs SciPy, an optional dependency: pip install 'cytape[scipy]'"
     ) from _error
 
-__all__ = ["fft", "integrate", "linalg", "ndimage", "optimize", "signal", "special", "stats"]
+__all__ = [
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "special",
+    "stats"]
 
 
 def __getattr__(name: str) -> _Any:
