@@ -47,6 +47,8 @@ rooms_by_prefix["Scipy"] = _SPECIAL
 rooms_by_prefix.update({
     "ScipyFft": "cytape.ops.signals.cosine_transforms",
     "ScipyNdimage": "cytape.ops.images.correlations",
+    "ScipyNdimageInterp": "cytape.ops.images.splines",
+    "ScipyNdimageSp": "cytape.ops.images.splines",
     "ScipySignal": "cytape.ops.signals.linear_filters",
     "ScipySignalConv": "cytape.ops.signals.convolutions"})
 rooms_by_prefix["ScipyLinalg"] = "cytape.ops.scipy_linalg"

@@ -1,12 +1,13 @@
 """Records of the functions of `scipy.ndimage`; none without SciPy."""
 
-from tests.ops.op_specs import OpSpec, case
+from tests.ops.op_specs import OpSpec, case, uniform
 
 try:
     import numpy as np
     import scipy.ndimage
 
-    from cytape.ops.images import boundaries, correlations
+    from cytape.ops.images import boundaries, correlations, splines
+    from cytape.ops.special_kernels import spline_taps
     from cytape.scipy import ndimage
 except ImportError:
     SPECS = []
@@ -37,6 +38,12 @@ else:
         windows = np.lib.stride_tricks.sliding_window_view(x, g.shape)
         return np.tensordot(windows, g, g.ndim)
 
+    TAPS = {"order": 3, "mode": "mirror", "derivative": (0, 0)}
+
+    def native_taps(function):
+        return lambda values, x, **options: function(
+            np.ascontiguousarray(values, float), np.ascontiguousarray(x, float), **options)
+
     SPECS = [
         record("ScipyNdimageCorrelate", "correlate", [
             case((4, 3), (3, 2)), case((5,), (2,), mode="wrap", origin=-1),
@@ -58,4 +65,21 @@ else:
             for mode in ("reflect", "mirror", "nearest", "wrap", "constant")], dtypes=REAL),
         OpSpec("ScipyNdimageWindowSums", correlations.window_sums_op, window_sums,
                [case((5, 4), (3, 3)), case((6,), (2,))], dtypes=REAL),
+        record("ScipyNdimageSpline", "spline_filter1d", [
+            case((5, 2), axis=0), case((6,), order=2, mode="reflect"),
+            case((3,), order=5, mode="grid-wrap")], ("float64",)),
+        record("map_coordinates", "map_coordinates", [
+            case((4, 5), (2, 3)), case((6,), (1, 2, 2), order=1, mode="wrap")], ("float64",),
+            domain=(uniform(-2, 2), uniform(0.1, 2.9, avoid=(1.0, 2.0)))),
+        OpSpec("ScipyNdimageInterpolate", splines.interpolate_op,
+               native_taps(spline_taps.interpolate),
+               [case((1, 4, 3), (1, 2, 5), **TAPS), case((2, 4, 3), (1, 2, 3), **TAPS),
+                case((2, 3, 3), (2, 2, 2), **{**TAPS, "order": 5, "derivative": (0, 1)})],
+               (uniform(-2, 2), uniform(0.1, 1.9)), ("float64",)),
+        OpSpec("ScipyNdimageSpread", splines.spread_op, native_taps(spline_taps.spread),
+               [case((1, 5), (1, 2, 5), shape=(4, 3), **TAPS),
+                case((2, 2), (2, 2, 2), shape=(3, 3), **TAPS)],
+               (uniform(-2, 2), uniform(0.1, 1.9)), ("float64",)),
+        record("shift", "shift", [case((4, 3), shift=0.3, order=1)], ("float64",)),
+        record("zoom", "zoom", [case((4, 3), zoom=1.5)], ("float64",)),
     ]

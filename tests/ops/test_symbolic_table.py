@@ -29,6 +29,7 @@ RAISES = {
     "apply_along_axis": "how many lines there are is not known",
     **dict.fromkeys(("convolve2d", "correlate2d"), "extents of both matrices must be known"),
     **dict.fromkeys(("ndimage convolve", "convolve1d"), "need to know the extents of the weights"),
+    **dict.fromkeys(("shift", "zoom"), "needs to know the extents of the image"),
     "lfilter": "needs to know the numbers of coefficients",
     "correlate": "the lengths of both operands must be known",
     "delete": "delete: the length of axis",

@@ -79,10 +79,11 @@ def filtered_axes(axes, n_axes):
         raise ValueError("axes must be an integer, iterable of integers, or None") from error
 
 
-def computed(function, x, output, is_complex=False):
+def computed(function, x, output, is_complex=False, rounds=False):
     """Call a function of an image in floating point; return its result in the dtype `output`.
 
     None stands for the dtype of the image, as in SciPy, which computes in double precision.
+    Integers are truncated, or rounded and clipped if `rounds` holds.
     """
     if is_tensor(output) or isinstance(output, np.ndarray):
         raise TypeError("output: expected a dtype if another argument is a tensor, got an array. "
@@ -94,6 +95,9 @@ def computed(function, x, output, is_complex=False):
         dtype = np.promote_types(dtype, np.complex64)
     computing = np.result_type(x.dtype if x.dtype.kind in "fc" else np.float64, dtype)
     result = function(x if x.dtype == computing else astype(x, computing))
+    if rounds and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        result = np.clip(np.trunc(result + np.copysign(0.5, result)), limits.min, limits.max)
     return result if result.dtype == dtype else astype(result, dtype)
 
 
@@ -104,6 +108,11 @@ def known_shape(x, function):
             f"{function} needs to know the extents of the image: give the placeholder a shape, or "
             "reshape the tensor to a known one")
     return x.shape
+
+
+def is_zero(cval):
+    """Return whether elements beyond the boundary certainly are 0."""
+    return isinstance(cval, (int, float, complex, np.number)) and cval == 0
 
 
 def integer(value):

@@ -22,12 +22,13 @@ from cytape.ops.images.boundaries import (
     filtered_axes,
     fold_op,
     integer,
+    is_zero,
     one_for_each,
 )
 from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.rearranging import flip, pad_op
-from cytape.ops.reductions import sum
 from cytape.ops.shaping import expand_dims, ndim, reshape
+from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.spec import spec_like, symbolic_spec
 
 __all__ = [
@@ -125,19 +126,22 @@ window_sums_op = multilinear(
                for n, m in zip(x.shape, g.shape, strict=True)]), np.result_type(x.dtype, g.dtype)))
 
 
+def _between_constants(x, cval, widths):
+    """Return an image between elements of the value `cval`, and the index of the image."""
+    padded = np.pad(convert_to_tensor(x), widths, constant_values=cval)
+    return padded, tuple([slice(before, -after or None) for before, after in widths])
+
+
 def _correlated(x, w, output, mode, cval, origins):
     """Correlate an image with weights of as many axes."""
     def function(x):
-        if PADDING[mode] is not None or not np.ndim(cval) and _is_zero(cval):
+        if PADDING[mode] is not None or is_zero(cval):
             return correlate_op(x, w, mode=mode, origins=origins)
-        return correlate_op(x - cval, w, mode=mode, origins=origins) + cval * sum(w)
+        x, inside = _between_constants(x, cval, _widths(w.shape, origins))
+        return correlate_op(x, w, mode="constant", origins=origins)[inside]
 
     is_complex = "c" in (x.dtype.kind, w.dtype.kind)
     return computed(function, x, output, is_complex)
-
-
-def _is_zero(cval):
-    return isinstance(cval, (int, float, complex, np.number)) and cval == 0
 
 
 def _by_weights(theirs, input, weights, output, mode, cval, origin, axes):
@@ -279,9 +283,13 @@ def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0
                "origin": integer(origin)}
 
     def function(x):
-        if PADDING[mode] is not None or _is_zero(cval):
+        if PADDING[mode] is not None or is_zero(cval):
             return uniform_op(x, **options)
-        return uniform_op(x - cval, **options) + cval
+        before = options["size"] // 2 + options["origin"]
+        x, inside = _between_constants(x, cval, tuple([
+            (before, options["size"] - 1 - before) if i == options["axis"] else (0, 0)
+            for i in range(ndim(x))]))
+        return uniform_op(x, **options)[inside]
 
     return computed(function, x, output, x.dtype.kind == "c")
 

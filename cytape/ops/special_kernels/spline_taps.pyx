@@ -1,0 +1,239 @@
+cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from libc.math cimport floor
+from libc.stdint cimport int64_t
+from numpy cimport ndarray, npy_intp
+
+import numpy as np
+
+cnp.import_array()
+
+cdef int64_t* effort = effort_so_far()
+MODES = {
+    "nearest": NEAREST, "wrap": WRAP, "reflect": REFLECT, "grid-mirror": REFLECT, "mirror": MIRROR,
+    "constant": CONSTANT, "grid-wrap": GRID_WRAP, "grid-constant": GRID_CONSTANT}
+
+
+def interpolate(coefficients, coordinates, int order, mode, derivative):
+    """Interpolate arrays by B-splines. Points beyond the boundary of "constant" get 0.
+
+    Parameters
+    ----------
+    coefficients : ndarray
+        Of float64 and shape ``(batch, *shape)``.
+    coordinates : ndarray
+        Of float64 and shape ``(batch or 1, axes, points)``, counted in elements.
+    order : int
+        From 0 to 5.
+    mode : str
+        A boundary mode of `scipy.ndimage.map_coordinates`.
+    derivative : sequence of int
+        How often to differentiate, along each axis.
+
+    Returns
+    -------
+    ndarray
+        Of float64 and shape ``(batch, points)``.
+
+    Raises
+    ------
+    ValueError
+        If shapes or dtypes do not fit, or an axis is empty.
+    """
+    cdef ndarray numbers = np.empty((len(coefficients), coordinates.shape[2]))
+    run(coefficients, coordinates, numbers, order, mode, derivative, False)
+    return numbers
+
+
+def spread(numbers, coordinates, shape, int order, mode, derivative):
+    """Return the transpose of `interpolate`, of an array of `shape`, applied to numbers of points.
+
+    Parameters
+    ----------
+    numbers : ndarray
+        Of float64 and shape ``(batch, points)``.
+    coordinates, order, mode, derivative
+        As for `interpolate`.
+    shape : tuple of int
+        Without the batch axis.
+
+    Returns
+    -------
+    ndarray
+        Of shape ``(batch, *shape)``.
+
+    Raises
+    ------
+    ValueError
+        As `interpolate`.
+    """
+    cdef ndarray coefficients = np.zeros((len(numbers), *shape))
+    run(coefficients, coordinates, numbers, order, mode, derivative, True)
+    return coefficients
+
+
+cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
+             bint spreads) except -1:
+    cdef ndarray elements = np.ascontiguousarray(of_elements)
+    cdef ndarray coordinates = np.ascontiguousarray(of_axes)
+    cdef ndarray points = np.ascontiguousarray(of_points)
+    cdef int n_axes = elements.ndim - 1, axis
+    cdef npy_intp[MOST_AXES] extents, strides
+    cdef int[MOST_AXES] times
+    cdef npy_intp stride = 1
+    if not (elements.dtype == coordinates.dtype == points.dtype == np.float64
+            and coordinates.ndim == 3 and points.ndim == 2 and 1 <= n_axes <= MOST_AXES
+            and len(coordinates) in (1, len(elements)) and len(points) == len(elements)
+            and coordinates.shape[1] == n_axes == len(derivative)
+            and coordinates.shape[2] == points.shape[1] and 0 <= order <= 5 and min(derivative) >= 0
+            and (elements.size or not points.size)):
+        raise ValueError(
+            f"expected float64 arrays of shapes (batch, *shape), (batch or 1, axes, points) and "
+            f"(batch, points), got {(<object>elements).shape}, {(<object>coordinates).shape} and "
+            f"{(<object>points).shape}, order {order} and derivative {derivative}")
+    for axis in range(n_axes - 1, -1, -1):
+        extents[axis], strides[axis] = elements.shape[axis + 1], stride
+        times[axis] = derivative[axis]
+        stride *= extents[axis]
+    cdef Mode boundary = MODES[mode]
+    cdef double* of_element = <double*>cnp.PyArray_DATA(elements)
+    cdef double* of_coordinate = <double*>cnp.PyArray_DATA(coordinates)
+    cdef double* of_point = <double*>cnp.PyArray_DATA(points)
+    cdef npy_intp n_batch = elements.shape[0], n_own = coordinates.shape[0]
+    cdef npy_intp n_points = points.shape[1], own, member, point
+    cdef npy_intp first, last
+    cdef Taps[MOST_AXES] taps
+    cdef double* place
+    cdef bint inside
+    effort[0] += points.nbytes
+    with nogil:
+        for own in range(n_own):
+            first = own
+            last = n_batch if n_own == 1 else own + 1
+            for point in range(n_points):
+                place = of_coordinate + own * n_axes * n_points + point
+                inside = True
+                for axis in range(n_axes):
+                    if not find_taps(&taps[axis], place[axis * n_points], extents[axis],
+                                     strides[axis], order, times[axis], boundary):
+                        inside = False
+                        break
+                for member in range(first, last):
+                    if not inside:
+                        if not spreads:
+                            of_point[member * n_points + point] = 0
+                    elif spreads:
+                        add(of_element + member * stride, taps, n_axes, order,
+                            of_point[member * n_points + point])
+                    else:
+                        of_point[member * n_points + point] = gathered(
+                            of_element + member * stride, taps, n_axes, order)
+    return 0
+
+
+cdef double gathered(double* elements, Taps* taps, int n_axes, int order) noexcept nogil:
+    """Sum the products of taps along all axes."""
+    cdef double total = 0
+    cdef int k
+    if n_axes == 1:
+        for k in range(order + 1):
+            total += taps.weights[k] * elements[taps.offsets[k]]
+        return total
+    for k in range(order + 1):
+        total += taps.weights[k] * gathered(
+            elements + taps.offsets[k], taps + 1, n_axes - 1, order)
+    return total
+
+
+cdef void add(double* elements, Taps* taps, int n_axes, int order, double number) noexcept nogil:
+    cdef int k
+    for k in range(order + 1):
+        if n_axes == 1:
+            elements[taps.offsets[k]] += taps.weights[k] * number
+        else:
+            add(elements + taps.offsets[k], taps + 1, n_axes - 1, order, taps.weights[k] * number)
+
+
+cdef bint find_taps(Taps* taps, double x, npy_intp n, npy_intp stride, int order, int times,
+                    Mode mode) noexcept nogil:
+    """Find elements and weights along an axis; return whether the point has any."""
+    cdef double slope = 1, unused, centre
+    cdef npy_intp start, place
+    cdef int k
+    if mode == NEAREST:  # far away all taps are the element at the end
+        x = -order - 2 if x < -order - 2 else n + order + 2 if x > n + order + 2 else x
+    elif mode == GRID_CONSTANT:
+        if not -order - 2 <= x <= n + order + 2:  # far away no element is a tap
+            return False
+    else:
+        x = mapped(x, n, mode, &slope)
+    if not x > -1 and (mode not in (NEAREST, GRID_CONSTANT) or x != x):
+        return False
+    centre = floor(x) if order & 1 else floor(x + 0.5)
+    start = <npy_intp>centre - order // 2
+    find_weights(taps.weights, x - centre + (0 if order & 1 else 0.5), order, times)
+    for k in range(order + 1):
+        place = start + k
+        for _ in range(times):
+            taps.weights[k] *= slope
+        if not 0 <= place < n:
+            if mode == GRID_CONSTANT:
+                place, taps.weights[k] = 0, 0
+            else:
+                place = <npy_intp>mapped(
+                    <double>place, n, MIRROR if mode in (CONSTANT, WRAP) else mode, &unused)
+        taps.offsets[k] = place * stride
+    return True
+
+
+cdef void find_weights(double* weights, double t, int order, int times) noexcept nogil:
+    """Write the weights of the taps: derivatives of the B-spline, by differences of lower orders.
+
+    de Boor, "A Practical Guide to Splines" (2001), chapters IX and X.
+    """
+    cdef int degree, k
+    weights[0] = 1
+    for k in range(1, order + 1):
+        weights[k] = 0
+    if times > order:
+        weights[0] = 0
+        return
+    for degree in range(1, order - times + 1):
+        for k in range(degree, -1, -1):
+            weights[k] = ((t + degree - k) * (weights[k - 1] if k else 0)
+                          + (1 - t + k) * (weights[k] if k < degree else 0)) / degree
+    for degree in range(order - times + 1, order + 1):
+        for k in range(degree, -1, -1):
+            weights[k] = (weights[k - 1] if k else 0) - (weights[k] if k < degree else 0)
+
+
+cdef double mapped(double x, npy_intp n, Mode mode, double* slope) noexcept nogil:
+    """Return the coordinate within an axis that stands for x, and its derivative; -1 for none."""
+    cdef npy_intp period
+    if 0 <= x <= n - 1 or x != x:
+        return x
+    if mode == CONSTANT:
+        return -1
+    if mode == NEAREST or n <= 1:
+        slope[0] = 0
+        return 0 if x < 0 else n - 1
+    if mode == WRAP or mode == GRID_WRAP:
+        period = n - 1 if mode == WRAP else n
+        if x < 0:
+            return x + period * (<npy_intp>((-x if mode == WRAP else -1 - x) / period) + 1)
+        return x - period * <npy_intp>(x / period)
+    period = 2 * n - 2 if mode == MIRROR else 2 * n
+    if x < 0:
+        if mode == MIRROR or x < -period:
+            x += period * <npy_intp>(-x / period)
+            if x >= 0:
+                return x
+        if x <= 1 - n if mode == MIRROR else x < -n:
+            return x + period
+        slope[0] = -1
+        return -x if mode == MIRROR else -x - 1
+    x -= period * <npy_intp>(x / period)
+    if x >= n:
+        slope[0] = -1
+        return period - x if mode == MIRROR else period - x - 1
+    return x
