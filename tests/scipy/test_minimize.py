@@ -56,7 +56,7 @@ def test_each_point_is_evaluated_once():
         return np.sum((x - 1) ** 4)
 
     result = ours.minimize(counted, np.zeros(3), method="BFGS")
-    assert type(result.x) is np.ndarray and type(result.fun) is float
+    assert type(result.x) is np.ndarray and type(result.fun) is np.float64
     assert len(points) == result.nfev
 
 
@@ -81,6 +81,7 @@ def test_users_derivatives_and_scipys_differences():
                     {"method": "Nelder-Mead"}):
         np.testing.assert_allclose(ours.minimize(f, np.zeros(2), **options).x, 1, atol=1e-4)
     assert set(kinds) == {np.ndarray}
+    np.testing.assert_allclose(ours.minimize(lambda x: (x - 3) ** 2, [0.0]).x, 3)
     both = ours.minimize(
         lambda x, a: (np.sum((x - a) ** 2), 2 * (x - a)), np.zeros(2), 1.0, jac=True)
     np.testing.assert_allclose(both.x, 1)

@@ -211,5 +211,32 @@ def test_failures():
         ours.newton(lambda x, a: x**2 + a, 1.0, args=(a,))
     with pytest.raises(DetachedError, match="root_scalar: .* `args`"), ways.watching(a):
         ours.root_scalar(lambda x: x - a, bracket=(0, 9))
+    with pytest.raises(DetachedError, match="root: .* `args`"), ways.watching(a):
+        ours.root(lambda x: x - a, [0.0, 0.0])
     with pytest.raises(TypeError, match="complex"):
         ours.newton(lambda x, a: x**2 + a, 1j, args=(a,), x1=2j)
+    with pytest.raises(TypeError, match="complex"):
+        ours.newton(lambda x, a: x**2 + a, 1.0, args=(a,), x1=2j)
+    with pytest.raises(NotDifferentiableError, match="2 equations with 1 unknowns"):
+        cytape.grad(lambda a: ours.root(
+            lambda x, a: cnp.concatenate([x - a, x - 2 * a]), [1.0], (a,), "lm").x[0])(3.0)
+
+
+def test_members_of_a_batch_that_differ():
+    def by_bracket(a):
+        return ours.root_scalar(lambda x, a: x**2 - a, (a,), bracket=[0, 10]).root
+
+    def by_newton(a):
+        return ours.root(lambda x, a: x**2 - a, [1.0], (a,), "newton").x[0]
+
+    def by_minimum(a):
+        return ours.minimize(
+            lambda x, a: cnp.sum((x**2 - a) ** 2), np.ones(1), (a,), tol=1e-9).x[0]
+
+    a = np.array([2.0, 3.5, 5.0])
+    for f in (by_bracket, by_newton, by_minimum):
+        for slopes in (cytape.vmap(cytape.grad(f)), cytape.function(cytape.vmap(cytape.grad(f))),
+                       cytape.grad(lambda a: cnp.sum(cytape.vmap(f)(a)))):  # noqa: B023
+            np.testing.assert_allclose(slopes(a), 0.5 / np.sqrt(a), 1e-6)
+        curvature = cytape.vmap(cytape.grad(cytape.grad(f)))
+        np.testing.assert_allclose(curvature(a), -0.25 * a**-1.5, 1e-5)

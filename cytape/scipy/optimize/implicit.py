@@ -61,7 +61,7 @@ class Equation:
         self.result: Any = None  # of the last call of the solver
         self._residual = residual
         self._system: Any = None
-        self._point: tuple = ()
+        self._point: list = []
 
     def residual(self, x: Any, *parameters: Any) -> Any:
         """Return the residual."""
@@ -70,16 +70,17 @@ class Equation:
     def system(self, x: np.ndarray, parameters: tuple) -> Any:
         """Return the linear system of the Jacobian at a point; the last one is kept."""
         if self._system is None or not all(map(np.array_equal, self._point, (x, *parameters))):
+            # Copies: graphs write the values of the next call to the same memory.
+            self._point = x, *parameters = [np.array(value) for value in (x, *parameters)]
             kind = (Diagonal if self.elementwise or x.ndim == 0 else
                     Dense if x.size <= LARGEST_DENSE else MatrixFree)
             self._system = kind(self, self._of_vector(x, parameters), np.ravel(x))
-            self._point = x, *parameters
         return self._system
 
     def refine_system(self, x: np.ndarray, parameters: tuple) -> None:
         """Use the system of a point nearby, which is known, at another point."""
+        self._point = x, *parameters = [np.array(value) for value in (x, *parameters)]
         self._system = Refined(self._system, self._of_vector(x, parameters), np.ravel(x))
-        self._point = x, *parameters
 
     def _of_vector(self, x, parameters):
         return lambda vector: cnp.ravel(
@@ -242,6 +243,8 @@ def run(name: str, solve: Callable, *args: Any) -> Any:
 
 def _solve(x0, *parameters, equation):
     equation.result = run(equation.name, equation.solve, x0, *parameters)
+    if np.iscomplexobj(equation.result.x):
+        raise TypeError(f"{equation.name}: only real solutions have derivatives, this is complex")
     x = np.array(equation.result.x, float).reshape(np.shape(x0))
     return x, np.array(equation.result.success, bool)
 
@@ -266,7 +269,8 @@ def lost(name: str, error: Exception) -> DetachedError:
     return DetachedError(
         f"{name}: the function takes a value out of a tensor, or reads a tensor that is not among "
         "its arguments, so that its derivative would be lost: compute with cytape.numpy, and pass "
-        f"the tensor in `args` ({error})")
+        "the tensor in `args`. Functions of arrays only need jac=False, for SciPy's differences, "
+        f"or `x1` of newton ({error})")
 
 
 def _solve_linear(b, x, is_solved, *parameters, equation, transposed):
@@ -318,4 +322,6 @@ def solution(equation: Equation, x0: Any, parameters: list) -> tuple:
 
     A tensor `x0` has no derivative, nor have integer parameters.
     """
-    return solution_op(x0, *parameters, equation=equation)
+    if np.iscomplexobj(x0):
+        raise TypeError(f"{equation.name}: only real unknowns have derivatives, got complex ones")
+    return solution_op(cnp.asarray(x0, float), *parameters, equation=equation)

@@ -32,11 +32,11 @@ class Objective:
         self._both = value_and_grad(fun)
         self._known: tuple = (None, None)
 
-    def value(self, x: np.ndarray) -> float:
+    def value(self, x: np.ndarray) -> np.floating:
         """Return the value; the gradient is kept."""
         value, gradient = self._both(x)
         self._known = x.tobytes(), np.asarray(gradient)
-        return float(value)
+        return np.reshape(value, ())[()]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient, that of the last call if it was at the same point."""
@@ -150,8 +150,8 @@ def minimum(
         result.x = unknowns.unpack(result.x)
         return result
     equation = Equation(name, residual, solve, symmetric)
-    start = cnp.asarray(unknowns.vector, float)
-    x, is_solved = solution(equation, start if is_number else cnp.atleast_1d(start), tensors)
+    start = unknowns.vector if is_number else cnp.atleast_1d(unknowns.vector)
+    x, is_solved = solution(equation, start, tensors)
     result = equation.result if x.graph is None else scipys.OptimizeResult(success=is_solved)
     result.x = unknowns.unpack(x)
     result.fun = called_in_graph(name, objective, (x, *tensors), Spec.of((), float))

@@ -52,8 +52,10 @@ def root(
 
     def residual(x, *parameters):
         value = fun(unknowns.unpack(x), *given.packed(parameters)[0])
-        value = unknowns.pack(value[0] if jac is True else value)
-        return cnp.reshape(cnp.asarray(value), np.shape(x))
+        value = cnp.asarray(unknowns.pack(value[0] if jac is True else value))
+        if value.spec.known if isinstance(value, Tensor) else True:
+            _require_as_many(np.size(value), np.size(x))
+        return cnp.reshape(value, np.shape(x))
 
     def solve(x0, *parameters):
         args, = given.packed(parameters)
@@ -63,14 +65,15 @@ def root(
         def function(x):
             value = fun(unknowns.unpack(x), *args)
             if jac is True:
-                return unknowns.pack(value[0]), value[1]
-            return unknowns.pack(value)
+                return np.asarray(unknowns.pack(value[0])), value[1]
+            return np.asarray(unknowns.pack(value))
 
         slope = jac
         if callable(jac):
             slope = lambda x: jac(unknowns.unpack(x), *args)  # noqa: E731
         elif jac is None and method.lower() in WITH_JACOBIANS:
-            slope = partial(jacobian_of, lambda x: cnp.asarray(function(x)))
+            slope = partial(jacobian_of, lambda x: cnp.asarray(
+                unknowns.pack(fun(unknowns.unpack(x), *args))))
         return scipys.root(function, x0, (), method, slope, tol, callback, options)
 
     equation = Equation("root", residual, solve)
@@ -79,13 +82,20 @@ def root(
                      else unknowns.vector)
         result.x = unknowns.unpack(result.x)
         return result
-    start = cnp.atleast_1d(cnp.asarray(unknowns.vector, float))
+    start = cnp.atleast_1d(unknowns.vector)
     if method.lower() in WITH_JACOBIANS:
         start = cnp.ravel(start)
     x, is_solved = solution(equation, start, given.tensors)
     result = equation.result if x.graph is None else scipys.OptimizeResult(success=is_solved)
     result.x = unknowns.unpack(x)
     return result
+
+
+def _require_as_many(equations, unknowns):
+    if equations != unknowns:
+        raise NotDifferentiableError(
+            f"root: {equations} equations with {unknowns} unknowns have no derivatives, which need "
+            "as many unknowns as equations: use least_squares")
 
 
 def _newton(equation, x0, parameters, tol, callback, maxiter=50, xtol=1.49012e-8):

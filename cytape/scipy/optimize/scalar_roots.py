@@ -178,7 +178,7 @@ def _solved(
         result = run(name, solve, start)
         return result.x, result.found
     equation = Equation(name, residual, solve, elementwise=elementwise)
-    x, is_solved = solution(equation, cnp.asarray(start, float), given.tensors)
+    x, is_solved = solution(equation, cnp.asarray(start), given.tensors)
     if x.graph is None:
         return x, equation.result.found
     return x, scipys.OptimizeResult(converged=is_solved)
