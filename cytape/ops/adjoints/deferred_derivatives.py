@@ -10,7 +10,7 @@ every op and shape. Its own derivative, and a tangent without a jvp, are built i
 from functools import partial
 
 from cytape.errors import InvalidGradientError
-from cytape.ops.adjoints.conform import broadcast_to, fill_like
+from cytape.ops.adjoints.conform import broadcast_to, fill_like, identity_op
 from cytape.ops.calls.op_call import NotSaved
 from cytape.ops.calls.operands import wide
 from cytape.ops.engine import batch_axis, tensor_vspace
@@ -35,11 +35,15 @@ def _gradients(*tensors, of, attrs, n_inputs, needs, seeded=None):
 
     `seeded`: which outputs have gradients; None for all.
     """
-    return _gradients_of(
+    return gradients_by_tape(
         _function(of, attrs), tensors[:n_inputs], needs, tensors[n_inputs:], seeded)
 
 
-def _gradients_of(function, inputs, needs, seeds, seeded=None):
+def gradients_by_tape(function, inputs, needs, seeds, seeded=None):
+    """Return the gradients of a function of tensors in those inputs that need them."""
+    ids = [x.id for x in inputs]
+    inputs = [  # an input that occurs twice gets a gradient for each place
+        identity_op(x) if x.id in ids[:i] else x for i, x in enumerate(inputs)]
     wanted = [x for x, needed in zip(inputs, needs, strict=True) if needed]
     recorder = Recorder()
     for x in wanted:
@@ -126,14 +130,14 @@ def composed(name, forward, composition, shape_rule, vjp_of_arrays=None, jvp=Non
         function = partial(composition, **op.attrs)
         seeded, gradients = [g is not None for g in seeds], [g for g in seeds if g is not None]
         if any(isinstance(x, Tensor) for x in (*op.inputs, *gradients)):
-            found = iter(_gradients_of(function, op.inputs, op.needs, gradients, seeded))
+            found = iter(gradients_by_tape(function, op.inputs, op.needs, gradients, seeded))
         elif vjp_of_arrays is not None:
             return vjp_of_arrays(op, *seeds)
         else:
             with building_into(None), unrecorded():
                 inputs, gradients = (list(map(tensor_of, arrays)) for arrays in (
                     op.inputs, gradients))
-                results = _gradients_of(function, inputs, op.needs, gradients, seeded)
+                results = gradients_by_tape(function, inputs, op.needs, gradients, seeded)
             found = iter([x.numpy() for x in results])
         return [next(found) if needed else None for needed in op.needs]
 

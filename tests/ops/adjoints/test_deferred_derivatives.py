@@ -7,6 +7,7 @@ import cytape
 from cytape import nn
 from cytape.graph import Graph
 from cytape.graph.run.interpreter import run
+from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.calls.tangents import fetch
 from cytape.ops.engine.op_kinds import find
 from cytape.testing import check_grads
@@ -110,3 +111,10 @@ def test_hessians_in_half_precision_of_ops_that_move_elements(name, transform):
     hessian = transform(lambda x: np.sum(REARRANGED[name](x) ** 2))
     x = np.array([1.0, 2.0, 3.0])
     np.testing.assert_allclose(hessian(x.astype("float16")), hessian(x), rtol=1e-2, atol=1e-2)
+
+
+def test_a_composed_op_of_one_tensor_twice():
+    op = composed("DeclaredTwice", np.multiply, lambda x, y: x * y, lambda x, y: x)
+    x = cytape.constant([2.0, 3.0])
+    for options in ({}, {"recorded": True}):
+        np.testing.assert_array_equal(ways.gradient(lambda x: op(x, x), x, **options), [4, 6])
