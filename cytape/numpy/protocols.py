@@ -45,6 +45,7 @@ rooms_to_come.append(UPDATES)
 _SPECIAL = "cytape.ops.special"  # imported when a tensor meets a ufunc of scipy.special
 rooms_by_prefix["Scipy"] = _SPECIAL
 rooms_by_prefix.update({
+    "ScipyDistance": "cytape.ops.submodules.point_distances",
     "ScipyFft": "cytape.ops.signals.cosine_transforms",
     "ScipyNdimage": "cytape.ops.images.correlations",
     "ScipyNdimageInterp": "cytape.ops.images.splines",

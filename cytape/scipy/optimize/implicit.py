@@ -61,7 +61,7 @@ class Equation:
         self.result: Any = None  # of the last call of the solver
         self._residual = residual
         self._system: Any = None
-        self._point: list = []
+        self._point: tuple = ()
 
     def residual(self, x: Any, *parameters: Any) -> Any:
         """Return the residual."""
@@ -71,7 +71,8 @@ class Equation:
         """Return the linear system of the Jacobian at a point; the last one is kept."""
         if self._system is None or not all(map(np.array_equal, self._point, (x, *parameters))):
             # Copies: graphs write the values of the next call to the same memory.
-            self._point = x, *parameters = [np.array(value) for value in (x, *parameters)]
+            self._point = tuple(map(np.array, (x, *parameters)))
+            x, parameters = self._point[0], self._point[1:]
             kind = (Diagonal if self.elementwise or x.ndim == 0 else
                     Dense if x.size <= LARGEST_DENSE else MatrixFree)
             self._system = kind(self, self._of_vector(x, parameters), np.ravel(x))
@@ -79,7 +80,8 @@ class Equation:
 
     def refine_system(self, x: np.ndarray, parameters: tuple) -> None:
         """Use the system of a point nearby, which is known, at another point."""
-        self._point = x, *parameters = [np.array(value) for value in (x, *parameters)]
+        self._point = tuple(map(np.array, (x, *parameters)))
+        x, parameters = self._point[0], self._point[1:]
         self._system = Refined(self._system, self._of_vector(x, parameters), np.ravel(x))
 
     def _of_vector(self, x, parameters):

@@ -32,7 +32,7 @@ class Objective:
         self._both = value_and_grad(fun)
         self._known: tuple = (None, None)
 
-    def value(self, x: np.ndarray) -> np.floating:
+    def value(self, x: np.ndarray) -> Any:
         """Return the value; the gradient is kept."""
         value, gradient = self._both(x)
         self._known = x.tobytes(), np.asarray(gradient)

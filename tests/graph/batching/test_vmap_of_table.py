@@ -35,6 +35,10 @@ LOOPED = {
     **dict.fromkeys([
         "ScipyLinalgSolveBanded", "ScipyLinalgSolveSylvester", "ScipyLinalgSolveTriangular",
         "ScipyLinalgSqrtm"], "SciPy solves one system at a time"),
+    **dict.fromkeys([
+        "ScipyDistanceAngles", "ScipyDistanceCondense", "ScipyDistanceEuclidean",
+        "ScipyDistanceEuclideanPairs", "ScipyDistanceSquare", "ScipyDistanceTable"],
+        "SciPy makes one table at a time"),
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "LeastSquaresBack": "the same",
     "polyfit": "the same",
