@@ -1,4 +1,4 @@
-"""Error functions, distribution functions of normal and t variables, logistic functions (DLMF 7).
+"""Error functions, normal distribution, density of t variables, logistic functions (DLMF 7).
 
 Ratios of densities to small probabilities are computed by `erfcx`, which does not underflow.
 """
@@ -10,11 +10,11 @@ import scipy.special as special
 
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.gamma_functions import betaln
-from cytape.ops.special.shape_parameters import is_complex, no_partial
+from cytape.ops.special.shape_parameters import is_complex
 
 __all__ = [
     "erf", "erfc", "erfcinv", "erfcx", "erfinv", "expit", "log_expit", "log_ndtr", "logit", "ndtr",
-    "ndtri", "stdtr"]
+    "ndtri", "ndtri_exp"]
 
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_2_PI = math.sqrt(2 * math.pi)
@@ -55,6 +55,8 @@ erfcinv = elementwise(
 ndtr = elementwise("ScipyNdtr", special.ndtr, lambda y, x: _normal_density(x))
 ndtri = elementwise("ScipyNdtri", special.ndtri, lambda y, x: _ROOT_2_PI * np.exp(0.5 * y * y))
 log_ndtr = elementwise("ScipyLogNdtr", special.log_ndtr, _log_ndtr_partial)
+ndtri_exp = elementwise(
+    "ScipyNdtriExp", special.ndtri_exp, lambda y, x: 1 / _log_ndtr_partial(x, y))
 
 
 def t_log_density(t, df):
@@ -75,10 +77,6 @@ def t_log_density(t, df):
         is_large, gammas + 0.5 * (powers - small) - math.log(_ROOT_2_PI),
         -0.5 * ((df + 1) * np.log1p(w / df) + np.log(df)) - betaln(0.5 * df, 0.5))
 
-
-stdtr = elementwise(
-    "ScipyStdtr", special.stdtr, no_partial("stdtr", "df"),
-    lambda y, df, t: np.exp(t_log_density(t, df)))
 
 expit = elementwise("ScipyExpit", special.expit, lambda y, x: y * expit(-x))
 log_expit = elementwise("ScipyLogExpit", special.log_expit, lambda y, x: expit(-x))

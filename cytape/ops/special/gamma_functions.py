@@ -1,7 +1,6 @@
-"""Gamma and beta functions, complete and incomplete, and their logarithms (DLMF 5 and 8).
+"""Gamma and beta functions, complete, and their logarithms (DLMF 5).
 
-`gammasgn` is a step function: its gradient is None. The incomplete functions have no derivatives in
-their shape parameters.
+`gammasgn` is a step function: its gradient is None.
 """
 
 import math
@@ -16,8 +15,8 @@ from cytape.ops.shaping import expand_dims
 from cytape.ops.special.shape_parameters import no_partial
 
 __all__ = [
-    "beta", "betainc", "betaincc", "betaln", "digamma", "gamma", "gammainc", "gammaincc",
-    "gammaln", "gammasgn", "multigammaln", "polygamma", "psi", "rgamma", "xlog1py", "xlogy"]
+    "beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "polygamma", "psi",
+    "rgamma", "xlog1py", "xlogy"]
 
 
 def _rgamma_partial(y, x):
@@ -56,39 +55,6 @@ xlogy = elementwise(
 xlog1py = elementwise(
     "ScipyXlog1py", special.xlog1py, lambda z, x, y: np.log1p(y),
     lambda z, x, y: x / np.where(x == 0, 1, 1 + y))
-
-
-def gamma_density(a, x):
-    """Return the derivative of `gammainc` in x; at 0 by a power, whose derivatives are finite."""
-    at_0 = x == 0
-    edge, inner = np.where(at_0, x, 1), np.where(at_0, 1, x)
-    return np.where(
-        at_0, np.power(edge, a - 1) * np.exp(-edge - gammaln(a)),
-        np.exp(xlogy(a - 1, inner) - inner - gammaln(a)))
-
-
-def beta_density(a, b, x):
-    """Return the derivative of `betainc` in x; at 0 and 1 by powers, as `gamma_density`."""
-    at_end = (x == 0) | (x == 1)
-    end, inner = np.where(at_end, x, 0.5), np.where(at_end, 0.5, x)
-    factor = np.exp(np.minimum(-betaln(a, b), 88))  # finite in float32, for the powers may be 0
-    return np.where(
-        at_end, np.power(end, a - 1) * np.power(1 - end, b - 1) * factor,
-        np.exp(xlogy(a - 1, inner) + xlog1py(b - 1, -inner) - betaln(a, b)))
-
-
-gammainc = elementwise(
-    "ScipyGammainc", special.gammainc,
-    no_partial("gammainc", "a"), lambda y, a, x: gamma_density(a, x))
-gammaincc = elementwise(
-    "ScipyGammaincc", special.gammaincc,
-    no_partial("gammaincc", "a"), lambda y, a, x: -gamma_density(a, x))
-betainc = elementwise(
-    "ScipyBetainc", special.betainc, no_partial("betainc", "a"), no_partial("betainc", "b"),
-    lambda y, a, b, x: beta_density(a, b, x))
-betaincc = elementwise(
-    "ScipyBetaincc", special.betaincc, no_partial("betaincc", "a"), no_partial("betaincc", "b"),
-    lambda y, a, b, x: -beta_density(a, b, x))
 
 
 def multigammaln(a, d):

@@ -7,10 +7,10 @@ from cytape.ops.adjoints.missing_derivatives import missing_op
 from cytape.tensor import Tensor
 
 
-def no_partial(function, argument):
+def no_partial(function, argument, kind="derivative"):
     """Return a partial that raises `NotDifferentiableError` unless it is multiplied by zero."""
     refusal = (
-        f"scipy.special.{function} has no derivative in its argument {argument}: pass "
+        f"scipy.special.{function} has no {kind} in its argument {argument}: pass "
         f"cytape.stop_gradient({argument}) if the gradient should stop there")
 
     def product(g):

@@ -29,7 +29,7 @@ from cytape.ops.special import (
     xlogy,
 )
 from cytape.ops.special.error_functions import t_log_density
-from cytape.ops.special.gamma_functions import beta_density, gamma_density
+from cytape.ops.special.incomplete_functions import beta_density, gamma_density
 
 __all__ = ["beta", "chi2", "gamma", "norm", "poisson", "t"]
 

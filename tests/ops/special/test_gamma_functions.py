@@ -11,10 +11,6 @@ mp = pytest.importorskip("mpmath")
 special = pytest.importorskip("scipy.special")
 
 
-def along(f):
-    return lambda x: cytape.jvp(f, (x,), (np.ones_like(x),))[1]
-
-
 POSITIVE = [1e-8, 0.3, 1.0, 1.4616, 2.0, 7.5, 40.0, 160.0]
 LEFT = [-0.5, -1.5, -2.3, -7.9]
 
@@ -39,32 +35,6 @@ def test_beta_functions():
     for b in (0.5, 1.0, 30.0):
         assert_derivative(lambda a: special.beta(a, b), lambda a: mp.beta(a, b), POSITIVE[:-2])  # noqa: B023
         assert_derivative(lambda a: special.betaln(b, a), lambda a: mp.log(mp.beta(a, b)), POSITIVE)  # noqa: B023
-
-
-def test_incomplete_functions_in_the_last_argument():
-    for a in (0.5, 1.0, 20.0):
-        for function, sign in ((special.gammainc, 1), (special.gammaincc, -1)):
-            assert_derivative(
-                lambda x: function(a, x),  # noqa: B023
-                lambda x: sign * mp.gammainc(a, 0, x, regularized=True), [1e-6, 0.3, 5.0, 60.0])  # noqa: B023
-        for function, sign in ((special.betainc, 1), (special.betaincc, -1)):
-            assert_derivative(
-                lambda x: function(a, 2.5, x),  # noqa: B023
-                lambda x: sign * mp.betainc(a, 2.5, 0, x, regularized=True),  # noqa: B023
-                [1e-6, 0.3, 0.9, 0.999])
-
-
-@each("call, derivatives", [
-    (lambda x: special.gammainc(1.0, x), [1, -1, 1]),
-    (lambda x: -special.gammaincc(2.0, x), [0, 1, -2]),
-    (lambda x: special.betainc(2.0, 3.0, x), [0, 12, -48]),
-    (lambda x: special.betaincc(3.0, 2.0, 1 - x), [0, 12, -48]),
-    (lambda x: special.betainc(2e3, 2e3, x), [0, 0, 0])])
-def test_incomplete_functions_at_the_ends_of_their_domain(call, derivatives):
-    backward = forward = call
-    for expected in derivatives:
-        backward, forward = cytape.grad(backward), along(forward)
-        np.testing.assert_allclose([backward(0.0), forward(0.0)], expected)
 
 
 def test_products_with_logarithms_at_zero():

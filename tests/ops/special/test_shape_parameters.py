@@ -1,4 +1,4 @@
-"""Derivatives in shape parameters: an error that names the argument, in all modes."""
+"""Derivatives that are missing: an error that names the argument, in all modes."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,16 @@ from tests.cases import each
 special = pytest.importorskip("scipy.special")
 
 
+def thrice(f):
+    return cytape.grad(cytape.grad(f))
+
+
 @each("call, name", [
-    (lambda a: special.gammainc(a, 2.0), "gammainc .* argument a"),
-    (lambda a: special.betainc(a, 1.0, 0.5), "betainc .* argument a"),
-    (lambda b: special.betainc(1.0, b, 0.5), "betainc .* argument b"),
-    (lambda b: special.betaincc(1.0, b, 0.5), "betaincc .* argument b"),
-    (lambda df: special.stdtr(df, 0.5), "stdtr .* argument df")])
+    (lambda v: special.jv(v, 2.0), "jv .* argument v"),
+    (lambda df: special.chndtr(2.0, df, 1.0), "chndtr .* argument df"),
+    (thrice(lambda a: special.gammainc(a, 2.0)), "gammainc has no third .* argument a"),
+    (thrice(lambda b: special.betainc(1.0, b, 0.5)), "betainc has no third .* argument b"),
+    (thrice(lambda df: special.stdtr(df, 0.5)), "stdtr has no third .* argument df")])
 def test_it_is_refused_in_every_mode(call, name):
     slope = cytape.grad(call)
     for derivative in (
@@ -27,5 +31,5 @@ def test_it_is_refused_in_every_mode(call, name):
 
 
 def test_it_may_be_stopped():
-    slope = cytape.grad(lambda a: special.gammainc(cytape.stop_gradient(a), a))(1.0)
-    np.testing.assert_allclose(slope, np.exp(-1.0))
+    slope = cytape.grad(lambda v: special.jv(cytape.stop_gradient(v), v))(1.0)
+    np.testing.assert_allclose(slope, special.jvp(1.0, 1.0))

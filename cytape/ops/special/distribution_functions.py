@@ -1,0 +1,231 @@
+"""Distribution functions of `scipy.special` by other parameters, and their inverses.
+
+They are those of `incomplete_functions`: chi-squared (`chdtr`), gamma (`gdtr`), F (`fdtr`), Poisson
+(`pdtr`), binomial (`bdtr`) and negative binomial (`nbdtr`). An inverse function has the derivatives
+of an implicit one: those of y in F(y; a) = p are 1 / density in p and -F_a / density in a.
+"""
+
+import numpy as np
+import scipy.special as special
+
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.bessel_functions import ive
+from cytape.ops.special.incomplete_functions import (
+    beta_density,
+    betainc_in_a,
+    betainc_in_b,
+    gamma_density,
+    gammainc_in_a,
+    odds,
+    odds_density,
+    stdtr_in_df,
+    t_log_density,
+)
+from cytape.ops.special.shape_parameters import no_partial
+
+__all__: list[str] = []
+
+
+def _of_integers(function):
+    """Return a binomial function that converts n to integers; SciPy warns of numbers of floats."""
+
+    def converting(k, n, p):
+        whole = np.asarray(n).astype(np.int64, casting="unsafe")
+        return function(k, whole if np.all(whole == n) else n, p)
+
+    return converting
+
+
+def _families(declared, convert=lambda function: function):
+    """Declare ops; a partial is an expression of the output and inputs, or a refused argument."""
+    __all__.extend(declared)
+    for name, partials in declared.items():
+        globals()[name] = elementwise(
+            "Scipy" + name.capitalize(), convert(getattr(special, name)),
+            *[no_partial(name, x) if isinstance(x, str) else x for x in partials])
+
+
+# ---- chi-squared and gamma
+
+
+def _chi_a(v, x):
+    return 0.5 * gammainc_in_a(0.5 * v, 0.5 * x)
+
+
+def _chi_x(v, x):
+    return 0.5 * gamma_density(0.5 * v, 0.5 * x)
+
+
+_families({
+    "chdtr": (lambda y, v, x: _chi_a(v, x), lambda y, v, x: _chi_x(v, x)),
+    "chdtrc": (lambda y, v, x: -_chi_a(v, x), lambda y, v, x: -_chi_x(v, x)),
+    "chdtri": (lambda x, v, p: -_chi_a(v, x) / _chi_x(v, x), lambda x, v, p: -1 / _chi_x(v, x)),
+    "chdtriv": (lambda v, p, x: 1 / _chi_a(v, x), lambda v, p, x: -_chi_x(v, x) / _chi_a(v, x)),
+    "gdtr": (
+        lambda y, a, b, x: x * gamma_density(b, a * x),
+        lambda y, a, b, x: gammainc_in_a(b, a * x), lambda y, a, b, x: a * gamma_density(b, a * x)),
+    "gdtrc": (
+        lambda y, a, b, x: -x * gamma_density(b, a * x),
+        lambda y, a, b, x: -gammainc_in_a(b, a * x),
+        lambda y, a, b, x: -a * gamma_density(b, a * x)),
+    "gdtrix": (
+        lambda x, a, b, p: -x / a,
+        lambda x, a, b, p: -gammainc_in_a(b, a * x) / (a * gamma_density(b, a * x)),
+        lambda x, a, b, p: 1 / (a * gamma_density(b, a * x))),
+    "gdtria": (
+        lambda a, p, b, x: 1 / (x * gamma_density(b, a * x)),
+        lambda a, p, b, x: -gammainc_in_a(b, a * x) / (x * gamma_density(b, a * x)),
+        lambda a, p, b, x: -a / x),
+    "gdtrib": (
+        lambda b, a, p, x: -x * gamma_density(b, a * x) / gammainc_in_a(b, a * x),
+        lambda b, a, p, x: 1 / gammainc_in_a(b, a * x),
+        lambda b, a, p, x: -a * gamma_density(b, a * x) / gammainc_in_a(b, a * x)),
+})
+
+
+def _noncentral_density(x, df, nc):
+    """Return the density of the noncentral chi-squared distribution; of nc = 0 the central one."""
+    is_central = nc == 0
+    n = np.where(is_central, 1, nc)
+    root = np.sqrt(x) - np.sqrt(n)
+    return np.where(
+        is_central, _chi_x(df, x),
+        0.5 * np.exp(-0.5 * root * root) * np.power(x / n, 0.25 * df - 0.5)
+        * ive(0.5 * df - 1, np.sqrt(x * n)))
+
+
+def _noncentral_nc(x, df, nc):
+    return -_noncentral_density(x, df + 2, nc)
+
+
+_families({
+    "chndtr": (lambda y, x, df, nc: _noncentral_density(x, df, nc), "df",
+               lambda y, x, df, nc: _noncentral_nc(x, df, nc)),
+    "chndtrix": (
+        lambda x, p, df, nc: 1 / _noncentral_density(x, df, nc), "df",
+        lambda x, p, df, nc: -_noncentral_nc(x, df, nc) / _noncentral_density(x, df, nc)),
+    "chndtrinc": (
+        lambda nc, x, df, p: -_noncentral_density(x, df, nc) / _noncentral_nc(x, df, nc), "df",
+        lambda nc, x, df, p: 1 / _noncentral_nc(x, df, nc)),
+})
+
+# ---- beta and F: odds n x / d of a beta variable with the shapes n / 2 and d / 2
+
+
+def _f_n(n, d, x):
+    a, b, z = 0.5 * n, 0.5 * d, n * x / d
+    return 0.5 * betainc_in_a(a, b, z) + x / d * odds_density(a, b, z)
+
+
+def _f_d(n, d, x):
+    a, b, z = 0.5 * n, 0.5 * d, n * x / d
+    return 0.5 * betainc_in_b(a, b, z) - z / d * odds_density(a, b, z)
+
+
+def _f_x(n, d, x):
+    return n / d * odds_density(0.5 * n, 0.5 * d, n * x / d)
+
+
+_families({
+    "btdtria": (
+        lambda a, p, b, x: 1 / betainc_in_a(a, b, odds(x)),
+        lambda a, p, b, x: -betainc_in_b(a, b, odds(x)) / betainc_in_a(a, b, odds(x)),
+        lambda a, p, b, x: -beta_density(a, b, x) / betainc_in_a(a, b, odds(x))),
+    "btdtrib": (
+        lambda b, a, p, x: -betainc_in_a(a, b, odds(x)) / betainc_in_b(a, b, odds(x)),
+        lambda b, a, p, x: 1 / betainc_in_b(a, b, odds(x)),
+        lambda b, a, p, x: -beta_density(a, b, x) / betainc_in_b(a, b, odds(x))),
+    "fdtr": (
+        lambda y, n, d, x: _f_n(n, d, x), lambda y, n, d, x: _f_d(n, d, x),
+        lambda y, n, d, x: _f_x(n, d, x)),
+    "fdtrc": (
+        lambda y, n, d, x: -_f_n(n, d, x), lambda y, n, d, x: -_f_d(n, d, x),
+        lambda y, n, d, x: -_f_x(n, d, x)),
+    "fdtri": (
+        lambda x, n, d, p: -_f_n(n, d, x) / _f_x(n, d, x),
+        lambda x, n, d, p: -_f_d(n, d, x) / _f_x(n, d, x), lambda x, n, d, p: 1 / _f_x(n, d, x)),
+    "fdtridfd": (
+        lambda d, n, p, x: -_f_n(n, d, x) / _f_d(n, d, x), lambda d, n, p, x: 1 / _f_d(n, d, x),
+        lambda d, n, p, x: -_f_x(n, d, x) / _f_d(n, d, x)),
+})
+
+# ---- counts, of which the integer part counts: k or fewer successes
+
+
+def _binomial_k(k, n, p):
+    """Differentiate `bdtr`, which is 1 - betainc(k + 1, n - k, p), in real k."""
+    return betainc_in_b(k + 1, n - k, odds(p)) - betainc_in_a(k + 1, n - k, odds(p))
+
+
+def _binomial_n(k, n, p):
+    return -betainc_in_b(k + 1, n - k, odds(p))
+
+
+def _binomial_p(k, n, p):
+    return -beta_density(k + 1, n - k, p)
+
+
+def _negative_k(k, n, p):
+    return betainc_in_b(n, k + 1, odds(p))
+
+
+def _negative_n(k, n, p):
+    return betainc_in_a(n, k + 1, odds(p))
+
+
+def _negative_p(k, n, p):
+    return beta_density(n, k + 1, p)
+
+
+_families({
+    "bdtr": (None, "n", lambda y, k, n, p: _binomial_p(np.floor(k), n, p)),
+    "bdtrc": (None, "n", lambda y, k, n, p: -_binomial_p(np.floor(k), n, p)),
+    "bdtri": (None, "n", lambda p, k, n, y: 1 / _binomial_p(np.floor(k), n, p)),
+}, _of_integers)
+_families({
+    "pdtr": (None, lambda y, k, m: -gamma_density(np.floor(k) + 1, m)),
+    "pdtrc": (None, lambda y, k, m: gamma_density(np.floor(k) + 1, m)),
+    "pdtri": (None, lambda m, k, p: -1 / gamma_density(np.floor(k) + 1, m)),
+    "pdtrik": (
+        lambda k, p, m: -1 / gammainc_in_a(k + 1, m),
+        lambda k, p, m: -gamma_density(k + 1, m) / gammainc_in_a(k + 1, m)),
+    "bdtrik": (
+        lambda k, y, n, p: 1 / _binomial_k(k, n, p),
+        lambda k, y, n, p: -_binomial_n(k, n, p) / _binomial_k(k, n, p),
+        lambda k, y, n, p: -_binomial_p(k, n, p) / _binomial_k(k, n, p)),
+    "bdtrin": (
+        lambda n, k, y, p: -_binomial_k(k, n, p) / _binomial_n(k, n, p),
+        lambda n, k, y, p: 1 / _binomial_n(k, n, p),
+        lambda n, k, y, p: -_binomial_p(k, n, p) / _binomial_n(k, n, p)),
+    "nbdtr": ("k", "n", lambda y, k, n, p: _negative_p(k, n, p)),
+    "nbdtrc": ("k", "n", lambda y, k, n, p: -_negative_p(k, n, p)),
+    "nbdtri": ("k", "n", lambda p, k, n, y: 1 / _negative_p(k, n, p)),
+    "nbdtrik": (
+        lambda k, y, n, p: 1 / _negative_k(k, n, p),
+        lambda k, y, n, p: -_negative_n(k, n, p) / _negative_k(k, n, p),
+        lambda k, y, n, p: -_negative_p(k, n, p) / _negative_k(k, n, p)),
+    "nbdtrin": (
+        lambda n, k, y, p: -_negative_k(k, n, p) / _negative_n(k, n, p),
+        lambda n, k, y, p: 1 / _negative_n(k, n, p),
+        lambda n, k, y, p: -_negative_p(k, n, p) / _negative_n(k, n, p)),
+})
+
+# ---- normal and t
+
+
+def _quantile_slope(q):
+    return np.sqrt(2 * np.pi) * np.exp(0.5 * q * q)
+
+
+_families({
+    "nrdtrimn": (
+        lambda m, p, s, x: -s * _quantile_slope((x - m) / s), lambda m, p, s, x: (m - x) / s,
+        lambda m, p, s, x: 1),
+    "nrdtrisd": (
+        lambda s, m, p, x: s / (m - x),
+        lambda s, m, p, x: -s * s / (x - m) * _quantile_slope((x - m) / s),
+        lambda s, m, p, x: s / (x - m)),
+    "stdtridf": (
+        lambda df, p, t: 1 / stdtr_in_df(df, t),
+        lambda df, p, t: -np.exp(t_log_density(t, df)) / stdtr_in_df(df, t)),
+})

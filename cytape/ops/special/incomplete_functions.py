@@ -1,0 +1,166 @@
+"""Incomplete gamma and beta functions, Student's t, and their inverses (DLMF 8).
+
+Derivatives in shape parameters are integrals over a tail of the distribution, by quadrature
+(`special_kernels.incomplete_integrals`); they have no third derivatives. Inverse functions have the
+derivatives of implicit functions. Functions that end in `_in_a` and the like are derivatives; those
+of the beta function take odds z = x / (1 - x), which are precise at both ends.
+"""
+
+import numpy as np
+import scipy.special as special
+
+import cytape.ops.special_kernels.incomplete_integrals as kernels
+import cytape.ops.special_kernels.t_integrals as t_integrals
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.error_functions import t_log_density
+from cytape.ops.special.gamma_functions import polygamma, psi
+from cytape.ops.special.shape_parameters import no_partial
+
+__all__ = [
+    "betainc", "betaincc", "betainccinv", "betaincinv", "gammainc", "gammaincc", "gammainccinv",
+    "gammaincinv", "stdtr", "stdtrit"]
+
+
+def _no_third(function, argument):
+    return no_partial(function, argument, "third derivative")
+
+
+def _gamma_density_in_x(y, a, x):
+    """Differentiate the density; at 0 by densities of lower shape, which give the limit."""
+    at_0 = x == 0
+    shape, zero, inner = np.where(at_0, a, 2), np.where(at_0, x, 1), np.where(at_0, 1, x)
+    return np.where(
+        at_0, gamma_density(shape - 1, zero) - gamma_density(shape, zero),
+        y * (a - 1 - inner) / inner)
+
+
+gamma_density = elementwise(
+    "ScipyGammaDensity", kernels.gamma_density,
+    lambda y, a, x: y * np.where(y == 0, 0, np.log(np.where(y == 0, 1, x)) - psi(a)),
+    _gamma_density_in_x)
+
+
+def _gamma_score(a, x):
+    return np.log(np.where(x > 0, x, 1)) - psi(a)
+
+
+gammainc_in_aa = elementwise(
+    "ScipyGammaincInAa", kernels.gammainc_aa, _no_third("gammainc", "a"),
+    lambda y, a, x: gamma_density(a, x) * (_gamma_score(a, x)**2 - polygamma(1, a)))
+gammainc_in_a = elementwise(
+    "ScipyGammaincInA", kernels.gammainc_a, lambda y, a, x: gammainc_in_aa(a, x),
+    lambda y, a, x: gamma_density(a, x) * _gamma_score(a, x))
+gammainc = elementwise(
+    "ScipyGammainc", special.gammainc, lambda y, a, x: gammainc_in_a(a, x),
+    lambda y, a, x: gamma_density(a, x))
+gammaincc = elementwise(
+    "ScipyGammaincc", special.gammaincc, lambda y, a, x: -gammainc_in_a(a, x),
+    lambda y, a, x: -gamma_density(a, x))
+gammaincinv = elementwise(
+    "ScipyGammaincinv", special.gammaincinv,
+    lambda y, a, p: -gammainc_in_a(a, y) / gamma_density(a, y),
+    lambda y, a, p: 1 / gamma_density(a, y))
+gammainccinv = elementwise(
+    "ScipyGammainccinv", special.gammainccinv,
+    lambda y, a, p: -gammainc_in_a(a, y) / gamma_density(a, y),
+    lambda y, a, p: -1 / gamma_density(a, y))
+
+
+def odds(x):
+    """Return x / (1 - x)."""
+    at_1 = x == 1
+    return np.where(at_1, np.inf, x / np.where(at_1, 1, 1 - x))
+
+
+def _scores(a, b, z):
+    """Return log(x) + psi(a + b) - psi(a), log(1 - x) + psi(a + b) - psi(b) for odds z."""
+    inner, both = np.where((z > 0) & (z < np.inf), z, 1), psi(a + b)
+    return both - psi(a) - np.log1p(1 / inner), both - psi(b) - np.log1p(inner)
+
+
+def _beta_density_in_x(y, a, b, x):
+    """Differentiate the density; at 0 and 1 by densities of lower shape, which give the limit."""
+    at_end = (x == 0) | (x == 1)
+    a_end, b_end, end = np.where(at_end, a, 2), np.where(at_end, b, 2), np.where(at_end, x, 0.5)
+    inner = np.where(at_end, 0.5, x)
+    return np.where(
+        at_end,
+        (a + b - 1) * (beta_density(a_end - 1, b_end, end) - beta_density(a_end, b_end - 1, end)),
+        y * ((a - 1) / inner - (b - 1) / (1 - inner)))
+
+
+beta_density = elementwise(
+    "ScipyBetaDensity", kernels.beta_density,
+    lambda y, a, b, x: y * np.where(y == 0, 0, _scores(a, b, odds(x))[0]),
+    lambda y, a, b, x: y * np.where(y == 0, 0, _scores(a, b, odds(x))[1]), _beta_density_in_x)
+
+
+def _odds_density_in_z(y, a, b, z):
+    at_0 = z == 0
+    shape, zero, inner = np.where(at_0, a, 2), np.where(at_0, z, 1), np.where(at_0, 1, z)
+    return np.where(
+        at_0, b * (odds_density(shape - 1, b + 1, zero) - odds_density(shape, b + 1, zero)),
+        y * ((a - 1) / inner - (a + b) / (1 + inner)))
+
+
+odds_density = elementwise(
+    "ScipyOddsDensity", kernels.odds_density,
+    lambda y, a, b, z: y * np.where(y == 0, 0, _scores(a, b, z)[0]),
+    lambda y, a, b, z: y * np.where(y == 0, 0, _scores(a, b, z)[1]), _odds_density_in_z)
+
+
+def _second(name, kernel, first, second, shapes):
+    """Declare a second derivative of `betainc`, in two shapes, of scores at these positions."""
+
+    def in_z(y, a, b, z):
+        scores, both = _scores(a, b, z), polygamma(1, a + b)
+        slope = both - polygamma(1, shapes(a, b)) if shapes else both
+        return odds_density(a, b, z) * (scores[first] * scores[second] + slope)
+
+    refusals = [_no_third("betainc", x) for x in "ab"]
+    return elementwise(name, kernel, *refusals, in_z)
+
+
+betainc_in_aa = _second("ScipyBetaincInAa", kernels.betainc_aa, 0, 0, lambda a, b: a)
+betainc_in_ab = _second("ScipyBetaincInAb", kernels.betainc_ab, 0, 1, None)
+betainc_in_bb = _second("ScipyBetaincInBb", kernels.betainc_bb, 1, 1, lambda a, b: b)
+betainc_in_a = elementwise(
+    "ScipyBetaincInA", kernels.betainc_a, lambda y, a, b, z: betainc_in_aa(a, b, z),
+    lambda y, a, b, z: betainc_in_ab(a, b, z),
+    lambda y, a, b, z: odds_density(a, b, z) * _scores(a, b, z)[0])
+betainc_in_b = elementwise(
+    "ScipyBetaincInB", kernels.betainc_b, lambda y, a, b, z: betainc_in_ab(a, b, z),
+    lambda y, a, b, z: betainc_in_bb(a, b, z),
+    lambda y, a, b, z: odds_density(a, b, z) * _scores(a, b, z)[1])
+betainc = elementwise(
+    "ScipyBetainc", special.betainc, lambda y, a, b, x: betainc_in_a(a, b, odds(x)),
+    lambda y, a, b, x: betainc_in_b(a, b, odds(x)), lambda y, a, b, x: beta_density(a, b, x))
+betaincc = elementwise(
+    "ScipyBetaincc", special.betaincc, lambda y, a, b, x: -betainc_in_a(a, b, odds(x)),
+    lambda y, a, b, x: -betainc_in_b(a, b, odds(x)), lambda y, a, b, x: -beta_density(a, b, x))
+betaincinv = elementwise(
+    "ScipyBetaincinv", special.betaincinv,
+    lambda y, a, b, p: -betainc_in_a(a, b, odds(y)) / beta_density(a, b, y),
+    lambda y, a, b, p: -betainc_in_b(a, b, odds(y)) / beta_density(a, b, y),
+    lambda y, a, b, p: 1 / beta_density(a, b, y))
+betainccinv = elementwise(
+    "ScipyBetainccinv", special.betainccinv,
+    lambda y, a, b, p: -betainc_in_a(a, b, odds(y)) / beta_density(a, b, y),
+    lambda y, a, b, p: -betainc_in_b(a, b, odds(y)) / beta_density(a, b, y),
+    lambda y, a, b, p: -1 / beta_density(a, b, y))
+
+
+t_density_in_df = elementwise(
+    "ScipyTDensityInDf", t_integrals.t_density_in_df, *2 * [_no_third("stdtr", "df")])
+stdtr_in_dfdf = elementwise(
+    "ScipyStdtrInDfdf", t_integrals.stdtr_dfdf, *2 * [_no_third("stdtr", "df")])
+stdtr_in_df = elementwise(
+    "ScipyStdtrInDf", t_integrals.stdtr_df, lambda y, df, t: stdtr_in_dfdf(df, t),
+    lambda y, df, t: t_density_in_df(df, t))
+stdtr = elementwise(
+    "ScipyStdtr", special.stdtr, lambda y, df, t: stdtr_in_df(df, t),
+    lambda y, df, t: np.exp(t_log_density(t, df)))
+stdtrit = elementwise(
+    "ScipyStdtrit", special.stdtrit,
+    lambda y, df, p: -stdtr_in_df(df, y) * np.exp(-t_log_density(y, df)),
+    lambda y, df, p: np.exp(-t_log_density(y, df)))

@@ -1,0 +1,17 @@
+# Differences of digamma functions, and powers over gamma and beta functions, that do not cancel for
+# parameters of any magnitude (DLMF 5.5.2, 5.11): logarithms are those of Stirling's formula with
+# its correction.
+
+cdef enum:
+    N_BERNOULLI = 8
+
+cdef double[N_BERNOULLI] digamma_terms  # B(2k) / (2k), k = 1, 2, ...
+
+cdef double excess(double z, double one_plus) noexcept nogil
+cdef double log_of(double z, double one_plus) noexcept nogil
+cdef double stirling(double a) noexcept nogil
+cdef double log_less_digamma(double a) noexcept nogil
+cdef double trigamma(double a) noexcept nogil
+cdef double digamma_rise(double a, double b) noexcept nogil
+cdef double power_of_gamma(double a, double x) noexcept nogil
+cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil

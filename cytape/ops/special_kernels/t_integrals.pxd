@@ -1,0 +1,8 @@
+# Derivatives of Student's t distribution in df, as ufuncs for float32 and float64.
+#
+#     stdtr_df(df, t), stdtr_dfdf   of stdtr(df, t)
+#     t_density_in_df(df, t)        of the density
+#
+# For small df they are derivatives of the incomplete beta function. For large df these cancel, and
+# the derivative of the density is integrated as in `incomplete_integrals`: from abs(t) to infinity,
+# or from 0 where the derivative of the density changes its sign beyond.

@@ -1,0 +1,126 @@
+import numpy as np
+
+cimport cython
+from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log1p
+
+from cytape.ops.special_kernels.incomplete_integrals cimport IN_A, IN_AA, beta_in_shape, beta_level
+from cytape.ops.special_kernels.stirling cimport (
+    N_BERNOULLI,
+    digamma_rise,
+    digamma_terms,
+    excess,
+    power_of_beta,
+    stirling,
+)
+
+cdef enum:
+    N_NODES = 24
+    N_NEWTON = 8
+
+cdef double EXTENT = 39  # the integrand falls to exp(-39) of its largest value
+cdef double ROOT_2_PI = 2.50662827463100050242
+cdef double[N_NODES] nodes, node_weights
+
+for _i, (_node, _weight) in enumerate(zip(*np.polynomial.legendre.leggauss(N_NODES))):
+    nodes[_i], node_weights[_i] = 0.5 + 0.5 * _node, 0.5 * _weight
+
+
+cdef inline double digamma_half(double df, bint is_slope) noexcept nogil:
+    """Return psi((df + 1) / 2) - psi(df / 2) - 1 / df for df >= 30, or the derivative."""
+    cdef double square = 1 / (df * df), power = 1, total = 0
+    cdef int k
+    for k in range(1, N_BERNOULLI + 1):
+        power *= 4
+        total += (power - 1) * digamma_terms[k - 1] * (-2 * k / df if is_slope else 1) * square
+        square /= df * df
+    return 2 * total
+
+
+cdef inline double t_score(
+        double df, double r, double one_less, double level, int order) noexcept nogil:
+    """Return the derivative of the density over the density; r is t**2 / (df + t**2)."""
+    cdef double score = 0.5 * (level + r / df - excess(-r, one_less))
+    if order == 1:
+        return score
+    return score * score + 0.5 * (
+        digamma_half(df, True) - r * (2 - r) / (df * df) + r * r / df)
+
+
+cdef double t_tail(double df, double t, int order) noexcept nogil:
+    """Integrate the derivative of the density from t > 0 to infinity, for df >= 30."""
+    cdef double level = digamma_half(df, False), r = t * t / (df + t * t), one_less = 1 - r
+    cdef double end, u, m, fall, total = 0, half = 0.5 * (df + 1)
+    cdef int i
+    if t_score(df, r, one_less, level, 1) > 0:  # near the centre: the integral from 0, negative
+        for i in range(N_NODES):
+            u = t * nodes[i]
+            m = u * u / df
+            total -= node_weights[i] * exp(half * (log1p(t * t / df) - log1p(m))) * t_score(
+                df, m / (1 + m), 1 / (1 + m), level, order)
+        return total * power_of_beta(0.5 * df, 0.5, one_less, r)
+    end = 1
+    for i in range(N_NEWTON):  # in the logarithm of t
+        m = r * expm1(2 * end)
+        fall = half * log1p(m) - end
+        end -= (fall - EXTENT) / (2 * half * (r + m) / (1 + m) - 1)
+    for i in range(N_NODES):
+        u = end * nodes[i]
+        m = r * expm1(2 * u)
+        fall = half * log1p(m) - u
+        total += node_weights[i] * exp(-fall) * t_score(
+            df, (r + m) / (1 + m), one_less / (1 + m), level, order)
+    return total * end * power_of_beta(0.5 * df, 0.5, one_less, r)
+
+
+cdef double t_in_shape(double df, double t, int order) noexcept nogil:
+    cdef double x, y, a = 0.5 * df, square = t * t, power, result
+    if df != df or t != t or df <= 0:
+        return NAN
+    if square == 0 or square == INFINITY or df == INFINITY:
+        return 0
+    x, y = df / (df + square), square / (df + square)
+    if df >= 30:
+        result = t_tail(df, fabs(t), order)
+    else:
+        power = power_of_beta(a, 0.5, x, y)
+        if order == 1:
+            result = 0.25 * beta_in_shape(a, 0.5, df / square, IN_A) + 0.5 * power / df
+        else:
+            result = 0.125 * beta_in_shape(a, 0.5, df / square, IN_AA) + 0.5 * power / df * (
+                beta_level(a, 0.5, x, y) + 0.5 * y - (0.5 * x + 1) / df)
+    return result if t < 0 else -result
+
+
+cdef double t_density_in_shape(double df, double t) noexcept nogil:
+    cdef double x, y, a = 0.5 * df, square = t * t, level
+    if df != df or t != t or df <= 0:
+        return NAN
+    if square == INFINITY or df == INFINITY:
+        return 0
+    x, y = df / (df + square), square / (df + square)
+    if df >= 30:
+        level = digamma_half(df, False)
+    else:
+        level = log1p(1 / df) + digamma_rise(a, 0.5) - 1 / df
+    return t_score(df, y, x, level, 1) / ROOT_2_PI * exp(
+        stirling(a + 0.5) - stirling(a) + a * log1p(1 / df) - 0.5 - (a + 0.5) * log1p(square / df))
+
+
+ctypedef fused real:
+    float
+    double
+
+
+@cython.ufunc
+cdef real stdtr_df(real df, real t) noexcept nogil:
+    return <real>t_in_shape(df, t, 1)
+
+
+@cython.ufunc
+cdef real t_density_in_df(real df, real t) noexcept nogil:
+    return <real>t_density_in_shape(df, t)
+
+
+@cython.ufunc
+cdef real stdtr_dfdf(real df, real t) noexcept nogil:
+    return <real>t_in_shape(df, t, 2)

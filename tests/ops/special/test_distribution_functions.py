@@ -1,0 +1,55 @@
+"""Distribution functions by other parameters: inverses, counts, noncentral and F distributions."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+
+special = pytest.importorskip("scipy.special")
+
+
+@each("function, position, inverse, arguments", [  # a function of arguments, and its inverse in one
+    ("chdtrc", 1, "chdtri", (3.0, 2.0)), ("chdtr", 0, "chdtriv", (3.0, 2.0)),
+    ("gdtr", 2, "gdtrix", (1.5, 2.0, 0.8)), ("gdtr", 0, "gdtria", (1.5, 2.0, 0.8)),
+    ("gdtr", 1, "gdtrib", (1.5, 2.0, 0.8)), ("fdtr", 2, "fdtri", (3.0, 5.0, 0.7)),
+    ("chndtr", 0, "chndtrix", (2.0, 3.0, 1.2))])
+def test_derivatives_of_inverses(function, position, inverse, arguments):
+    of = {"chdtriv": lambda p, v, x: (p, x), "gdtria": lambda p, a, b, x: (p, b, x),
+          "gdtrib": lambda p, a, b, x: (a, p, x), "chndtrix": lambda p, x, df, nc: (p, df, nc)}
+    put = of.get(inverse, lambda p, *given: (*given[:position], p))
+    function, inverse = getattr(special, function), getattr(special, inverse)
+
+    def identity(*given):
+        return inverse(*put(function(*given), *given))
+
+    argnums = [i for i in range(len(arguments)) if function is not special.chndtr or i != 1]
+    slopes = cytape.grad(identity, argnums=tuple(argnums))(*arguments)
+    np.testing.assert_allclose(slopes, [float(i == position) for i in argnums], atol=1e-7)
+
+
+def test_counts_take_their_integer_part():
+    slopes = [cytape.grad(special.pdtr, argnums=1)(k, 1.5) for k in (2.0, 2.7)]
+    assert slopes[0] == slopes[1] == pytest.approx(special.pdtr(1, 1.5) - special.pdtr(2, 1.5))
+    slope = cytape.grad(lambda p: special.bdtr(2, np.float64(5), p))(0.3)
+    np.testing.assert_allclose(slope, -5 * special.binom(4, 2) * 0.3**2 * 0.7**2)
+
+
+@each("x", [1e-8, 0.5, 1e4, 1e9])
+def test_the_f_distribution_is_precise_in_both_tails(x):
+    n, d = 3.0, 5.0
+    z = n * x / d
+    density = z**(n / 2) * (1 + z)**(-(n + d) / 2) / special.beta(n / 2, d / 2) / x
+    np.testing.assert_allclose(cytape.grad(special.fdtr, argnums=2)(n, d, x), density, 1e-12)
+    # of the reciprocal, with degrees of freedom exchanged
+    np.testing.assert_allclose(
+        cytape.grad(special.fdtr, argnums=(0, 1))(n, d, x),
+        cytape.grad(special.fdtrc, argnums=(1, 0))(d, n, 1 / x), 1e-12)
+
+
+def test_noncentral_of_zero_is_chi_squared():
+    np.testing.assert_allclose(
+        cytape.grad(special.chndtr)(2.0, 3.0, 0.0),
+        cytape.grad(special.chdtr, argnums=1)(3.0, 2.0))
+    small, slope = 1e-9, cytape.grad(special.chndtr, argnums=2)
+    np.testing.assert_allclose(slope(2.0, 3.0, 0.0), slope(2.0, 3.0, small), 1e-6)

@@ -1,0 +1,101 @@
+"""Records of distribution functions of `scipy.special` and their inverses; none without SciPy."""
+
+import numpy as np
+
+from tests.ops.op_specs import SINGLE_AND_DOUBLE, OpSpec, case, uniform
+
+try:
+    from scipy import special
+
+    from cytape.ops.special import distribution_functions, incomplete_functions
+    from cytape.ops.special_kernels import incomplete_integrals as kernels
+    from cytape.ops.special_kernels import t_integrals
+except ImportError:
+    SPECS = []
+else:
+    SHAPE, UNIT = uniform(1, 4), uniform(0.2, 0.8)
+    POSITIVE, SIGNED = uniform(0.4, 4), uniform(-2, 2)
+    COUNTS = np.array([[0.0], [2.0], [3.0]])  # not differentiated
+
+    def of_two(function, ref, domain, order=2, case_=None, name=None, flags=True, **options):
+        return OpSpec(
+            "Scipy" + (name or ref.__name__.capitalize()), function, ref,
+            [case_] if case_ else [case((3, 1), (1, 2)), case((), ())],
+            domain, SINGLE_AND_DOUBLE, order=order, differentiable=flags, **options)
+
+    def of_three(function, ref, domain, order=2, name=None, **options):
+        return OpSpec(
+            "Scipy" + (name or ref.__name__.capitalize()), function, ref,
+            [case((3, 1), (1, 2), (3, 2))], domain, ("float64",), order=order, **options)
+
+    def declared(name):
+        for module in (incomplete_functions, distribution_functions):
+            if name in module.__all__:
+                return getattr(module, name)
+        raise LookupError(name)
+
+    TWO = {
+        "gammainc": (SHAPE, POSITIVE), "gammaincc": (SHAPE, POSITIVE), "gammaincinv": (SHAPE, UNIT),
+        "gammainccinv": (SHAPE, UNIT), "stdtr": (SHAPE, SIGNED), "stdtrit": (SHAPE, UNIT),
+        "chdtr": (SHAPE, POSITIVE), "chdtrc": (SHAPE, POSITIVE), "chdtri": (SHAPE, UNIT),
+        "chdtriv": (UNIT, POSITIVE), "pdtrik": (uniform(0.7, 0.9), uniform(2, 4))}
+    THREE = {
+        "betainc": (SHAPE, SHAPE, UNIT), "betaincc": (SHAPE, SHAPE, UNIT),
+        "betaincinv": (SHAPE, SHAPE, UNIT), "betainccinv": (SHAPE, SHAPE, UNIT),
+        "gdtr": (POSITIVE, SHAPE, UNIT), "gdtrc": (POSITIVE, SHAPE, UNIT),
+        "gdtrix": (POSITIVE, SHAPE, UNIT), "gdtria": (UNIT, SHAPE, POSITIVE),
+        "gdtrib": (POSITIVE, UNIT, POSITIVE), "btdtria": (UNIT, SHAPE, UNIT),
+        "btdtrib": (SHAPE, UNIT, UNIT), "fdtr": (SHAPE, SHAPE, POSITIVE),
+        "fdtrc": (SHAPE, SHAPE, POSITIVE), "fdtri": (SHAPE, SHAPE, UNIT),
+        "fdtridfd": (SHAPE, uniform(0.55, 0.6), uniform(1.2, 1.4)),
+        "bdtrik": (uniform(0.4, 0.9), uniform(8, 9), uniform(0.3, 0.5)),
+        "bdtrin": (uniform(2, 4), UNIT, UNIT),
+        "nbdtrik": (uniform(0.5, 0.8), uniform(3, 4), uniform(0.2, 0.3)),
+        "nbdtrin": (uniform(2, 4), UNIT, UNIT), "nrdtrimn": (UNIT, POSITIVE, SIGNED),
+        "nrdtrisd": (uniform(-2, -1), uniform(0.6, 0.8), POSITIVE)}
+    SPECS = [
+        *[of_two(declared(name), getattr(special, name), domain, tolerance=50)
+          for name, domain in TWO.items()],
+        *[of_three(declared(name), getattr(special, name), domain, tolerance=50)
+          for name, domain in THREE.items()],
+        *[of_two(declared(name), getattr(special, name), (None, domain), case_=case(COUNTS, (3, 2)),
+                 flags=(False, True))
+          for name, domain in (("pdtr", POSITIVE), ("pdtrc", POSITIVE), ("pdtri", UNIT))],
+        *[OpSpec("Scipy" + name.capitalize(), declared(name), getattr(special, name),
+                 [case(COUNTS, 5, (3, 2))], UNIT, ("float64",),
+                 differentiable=(False, False, True))
+          for name in ("bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri")],
+        *[OpSpec("Scipy" + name.capitalize(), declared(name), getattr(special, name),
+                 [case(*inputs)], domain, ("float64",),
+                 differentiable=tuple(isinstance(x, tuple) for x in inputs), tolerance=50)
+          for name, inputs, domain in (
+              ("chndtr", ((3,), 3.0, (3,)), POSITIVE), ("chndtrix", ((3,), 3.0, (3,)), UNIT),
+              ("chndtrinc", ((3,), 3.0, (3,)), (uniform(3, 4), None, uniform(0.2, 0.4))))],
+        # SciPy solves it less precisely
+        of_two(declared("stdtridf"), special.stdtridf, (uniform(0.65, 0.68), uniform(0.55, 0.6)),
+               order=1, tolerance=1000),
+        # densities and derivatives
+        *[of_two(getattr(incomplete_functions, name), ref, domain, order, name=op, flags=flags)
+          for name, op, ref, domain, order, flags in (
+              ("gamma_density", "GammaDensity", kernels.gamma_density, (SHAPE, POSITIVE), 2, True),
+              ("stdtr_in_df", "StdtrInDf", t_integrals.stdtr_df, (SHAPE, SIGNED), 1,
+               (False, False)))],
+        *[of_two(getattr(incomplete_functions, name), ref, (SHAPE, domain), name=op,
+                 case_=case(2.5, (3, 2)), flags=(False, True))
+          for name, op, ref, domain in (
+              ("gammainc_in_a", "GammaincInA", kernels.gammainc_a, POSITIVE),
+              ("gammainc_in_aa", "GammaincInAa", kernels.gammainc_aa, POSITIVE),)],
+        *[of_three(getattr(incomplete_functions, name), ref, domain, order, name=op)
+          for name, op, ref, domain, order in (
+              ("beta_density", "BetaDensity", kernels.beta_density, (SHAPE, SHAPE, UNIT), 2),
+              ("odds_density", "OddsDensity", kernels.odds_density, (SHAPE, SHAPE, POSITIVE), 2))],
+        *[OpSpec(f"ScipyBetaincIn{x.capitalize()}",
+                 getattr(incomplete_functions, f"betainc_in_{x}"),
+                 getattr(kernels, f"betainc_{x}"), [case(1.7, 2.5, (3, 2))], POSITIVE, ("float64",),
+                 differentiable=(False, False, True)) for x in ("a", "b", "aa", "ab", "bb")],
+        *[OpSpec(f"Scipy{op}", getattr(incomplete_functions, name), ref, [case((3,), (3,))], SHAPE,
+                 dtypes=("float64",), differentiable=(False, False))
+          for name, op, ref in (
+              ("stdtr_in_dfdf", "StdtrInDfdf", t_integrals.stdtr_dfdf),
+              ("t_density_in_df", "TDensityInDf", t_integrals.t_density_in_df))],
+    ]
