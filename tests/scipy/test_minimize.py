@@ -60,6 +60,36 @@ def test_each_point_is_evaluated_once():
     assert len(points) == result.nfev
 
 
+@each("options", [
+    {}, {"maxiter": 3}, {"gtol": 1e-14}, {"norm": 2}, {"norm": 1, "gtol": 1e-3}])
+def test_bfgs_takes_the_steps_of_scipy(options):
+    start = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
+    for tol in (None, 1e-4):
+        expected = scipys.minimize(
+            rosen, start, method="BFGS", jac=scipys.rosen_der, options=options, tol=tol)
+        found = ours.minimize(rosen, start, options=options, tol=tol)
+        assert found.keys() == expected.keys()
+        assert (found.success, found.status, found.message) == (
+            expected.success, expected.status, expected.message)
+        if options.get("gtol") != 1e-14:  # where rounding errors decide
+            assert (found.nit, found.nfev) == (expected.nit, expected.nfev)
+        np.testing.assert_allclose(found.x, expected.x, 1e-5)
+        np.testing.assert_allclose(found.jac, expected.jac, atol=1e-4)
+        if options.get("gtol") != 1e-14:
+            np.testing.assert_allclose(found.hess_inv, expected.hess_inv, 1e-3)
+
+
+def test_bfgs_of_functions_that_are_not_finite():
+    for f, slope in (
+            (lambda x: np.sum(x), np.ones_like), (lambda x: np.sum(np.log(x)), lambda x: 1 / x),
+            (lambda x: np.sum(x) * np.nan, lambda x: np.full_like(x, np.nan))):
+        with np.errstate(all="ignore"):
+            expected = scipys.minimize(f, np.ones(2), jac=slope)
+            found = ours.minimize(f, np.ones(2))
+        assert (found.message, found.status, found.nit) == (
+            expected.message, expected.status, expected.nit)
+
+
 def test_functions_with_branches_that_depend_on_values():
     def f(x, a):
         return cnp.sum((x - a) ** 2) if x[0] > 1 else cnp.sum((x - 2 * a) ** 2)
@@ -208,6 +238,18 @@ def test_derivatives_in_captured_tensors_are_not_lost_silently():
             lambda x: cnp.sum((x - a) ** 2), np.zeros(2)).x)(cytape.constant(1.0))
     with pytest.raises(DetachedError):
         ours.minimize(lambda x: float(x[0]) ** 2, np.zeros(2))
+
+
+def test_minima_with_constraints_have_no_derivative():
+    constraint = {"type": "eq", "fun": lambda x: x[0] + x[1] - 1}
+    for constraints in (constraint, [constraint], scipys.LinearConstraint([[1, 1]], 1, 1)):
+        def f(a):
+            return ours.minimize(lambda x, a: cnp.sum((x - a) ** 2), [0.0, 0.0], (a,),
+                                 constraints=constraints)  # noqa: B023
+
+        np.testing.assert_allclose(f(0.3).x, 0.5, 1e-6)
+        with pytest.raises(NotDifferentiableError, match="constraints"):
+            cytape.grad(lambda a: f(a).x[0])(0.3)  # noqa: B023
 
 
 def test_errors_are_scipys():

@@ -14,6 +14,7 @@ from cytape.autodiff.jacobian_functional import hessian
 from cytape.autodiff.transform_arguments import name_of
 from cytape.errors import NotDifferentiableError
 from cytape.scipy.optimize.implicit import Equation, called_in_graph, projected, run, solution
+from cytape.scipy.optimize.quasi_newton import OPTIONS, bfgs
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec
@@ -30,11 +31,13 @@ class Objective:
 
     def __init__(self, fun: Callable) -> None:
         self._both = value_and_grad(fun)
+        self.n_calls = 0
         self._known: tuple = (None, None)
 
     def value(self, x: np.ndarray) -> Any:
         """Return the value; the gradient is kept."""
         value, gradient = self._both(x)
+        self.n_calls += 1
         self._known = x.tobytes(), np.asarray(gradient)
         return np.reshape(value, ())[()]
 
@@ -54,7 +57,8 @@ def minimize(
 
     The gradient, and the Hessian or its product with a vector if the method takes one, are exact,
     unless `jac`, `hess` or `hessp` is given (``jac=False``: SciPy's differences). `fun` computes
-    with NumPy's functions.
+    with NumPy's functions. The method "BFGS" takes SciPy's steps, by an update that is cheaper for
+    many unknowns.
 
     `x0` may be a structure (list, tuple, dict, ...) of arrays: `fun`, the callback and the result
     have it, too, and `bounds` have a pair ``(lower, upper)`` in place of each of its arrays.
@@ -79,6 +83,7 @@ def minimize(
     name = method.lower() if isinstance(method, str) else method
     limits = None if bounds is None else unknowns.limits(bounds)
     given = separated(args, limits)
+    is_constrained = not isinstance(constraints, (list, tuple)) or len(constraints) > 0
     if limits is not None and (unknowns.is_structure or separated(limits).tensors):
         bounds = None  # those of each solution
 
@@ -88,13 +93,17 @@ def minimize(
     def solve(x0, *parameters):
         args, limits = given.packed(parameters)
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
+        functions, exact = _functions(unknowns, fun, args, name, jac, hess, hessp)
+        if exact is not None and own is None and not is_constrained and (
+                callback is None and _is_plain_bfgs(name, x0, options)):
+            return bfgs(exact, np.asarray(x0, float), **(
+                {} if tol is None else {"gtol": tol}) | (options or {}))
         return scipys.minimize(
             x0=x0, method=method, bounds=own, constraints=constraints, tol=tol, options=options,
-            callback=_called_back(callback, unknowns),
-            **_functions(unknowns, fun, args, name, jac, hess, hessp))
+            callback=_called_back(callback, unknowns), **functions)
 
     def residual(x, *parameters):
-        if constraints != () and constraints != []:
+        if is_constrained:
             raise NotDifferentiableError(
                 "minimize: a minimum with constraints other than bounds has no derivative here")
         return projected(grad(objective)(x, *parameters), x, (
@@ -159,7 +168,7 @@ def minimum(
 
 
 def _functions(unknowns, fun, args, method, jac, hess, hessp):
-    """Return the functions of a vector that SciPy calls."""
+    """Return the functions of a vector that SciPy calls, and the exact objective if it is used."""
 
     def adapted(function, pack):
         if not callable(function):
@@ -173,8 +182,9 @@ def _functions(unknowns, fun, args, method, jac, hess, hessp):
     functions = {"fun": adapted(fun, packed_pair if jac is True else lambda value: value),
                  "jac": adapted(jac, unknowns.pack), "hess": adapted(hess, lambda matrix: matrix),
                  "hessp": adapted(hessp, unknowns.pack)}
+    exact = None
     if method in WITHOUT_GRADIENTS:
-        return functions
+        return functions, exact
 
     def objective(x):
         value = fun(unknowns.unpack(x), *args)
@@ -189,7 +199,13 @@ def _functions(unknowns, fun, args, method, jac, hess, hessp):
             functions["hess"] = hessian(objective)
         elif method in WITH_PRODUCTS:
             functions["hessp"] = hessian_vector_product(objective)
-    return functions
+    return functions, exact
+
+
+def _is_plain_bfgs(method, x0, options):
+    """Return whether the method of `quasi_newton` serves a call."""
+    return method in (None, "bfgs") and set(options or ()) <= OPTIONS and np.ndim(x0) == 1 and (
+        np.size(x0) > 0 and np.asarray(x0).dtype in (np.float64, np.int64))
 
 
 def _called_back(callback, unknowns):
