@@ -51,7 +51,11 @@ rooms_by_prefix.update({
     "ScipyNdimageInterp": "cytape.ops.images.splines",
     "ScipyNdimageSp": "cytape.ops.images.splines",
     "ScipySignal": "cytape.ops.signals.linear_filters",
-    "ScipySignalConv": "cytape.ops.signals.convolutions"})
+    "ScipySignalConv": "cytape.ops.signals.convolutions",
+    "ScipySignalDe": "cytape.ops.signals.resampling",
+    "ScipySignalOverlap": "cytape.ops.signals.spectra",
+    "ScipySignalSeg": "cytape.ops.signals.spectra",
+    "ScipySignalUp": "cytape.ops.signals.resampling"})
 rooms_by_prefix["ScipyLinalg"] = "cytape.ops.scipy_linalg"
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {

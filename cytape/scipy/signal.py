@@ -9,6 +9,8 @@ import scipy.signal as _scipys
 
 from cytape.ops.signals.convolutions import *  # noqa: F403
 from cytape.ops.signals.linear_filters import *  # noqa: F403
+from cytape.ops.signals.resampling import *  # noqa: F403
+from cytape.ops.signals.spectra import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:

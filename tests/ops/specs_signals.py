@@ -7,7 +7,7 @@ try:
     import scipy.fft
     import scipy.signal
 
-    from cytape.ops.signals import filter_products
+    from cytape.ops.signals import filter_products, spectra
     from cytape.scipy import fft, signal
 except ImportError:
     SPECS = []
@@ -52,6 +52,15 @@ else:
         n = x.shape[-1]
         return np.stack([np.sum(g[..., k:] * x[..., :max(n - k, 0)]) for k in range(n_lags)])
 
+    def segments(x, n, step):
+        return np.lib.stride_tricks.sliding_window_view(x, n, -1)[..., ::step, :]
+
+    def overlap_add(segments, step, length):
+        total = np.zeros((*segments.shape[:-2], length), segments.dtype)
+        for i, segment in enumerate(np.moveaxis(segments, -2, 0)):
+            total[..., i * step:i * step + segment.shape[-1]] += segment
+        return total
+
     SPECS = [
         convolution("convolve", [
             case((5,), (3,)), case((3,), (5,), mode="valid"), case((4, 3), (2, 3), mode="same"),
@@ -80,6 +89,17 @@ else:
         OpSpec("ScipySignalSections", lambda x, axis=-1: signal.sosfilt(SOS, x, axis),
                lambda x, axis=-1: scipy.signal.sosfilt(SOS, x, axis),
                [case((6,)), case((5, 2), axis=0)], dtypes=("float64",)),
+        OpSpec("ScipySignalDetrend", signal.detrend, native(scipy.signal.detrend),
+               [case((6,)), case((3, 5), type="constant"), case((6, 2), axis=0, bp=[3])],
+               dtypes=("float64", "complex128")),
+        OpSpec("ScipySignalUpfirdn", signal.upfirdn, native(scipy.signal.upfirdn),
+               [case((3,), (4,), up=2, down=3), case((4,), (3, 2), up=3, axis=0)],
+               dtypes=("float64", "float32", "complex128")),
+        OpSpec("ScipySignalSegments", spectra.segments_op, segments,
+               [case((7,), n=3, step=2), case((2, 6), n=2, step=3)], dtypes=FLOATS_AND_COMPLEX),
+        OpSpec("ScipySignalOverlapAdd", spectra.joined_op, overlap_add,
+               [case((3, 4), step=2, length=8), case((2, 2, 3), step=3, length=6)],
+               dtypes=NO_HALF),
         record("dct", TYPES, "ScipyFftCosineSine", FLOATS_AND_COMPLEX),
         *[record(name, TYPES) for name in ("idct", "dst", "idst")],
         record("fht", [case((6,), dln=0.2, mu=0.5), case((2, 5), dln=0.1, mu=1.0, bias=0.2)],

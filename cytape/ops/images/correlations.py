@@ -180,7 +180,7 @@ def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *
     >>> import cytape
     >>> from cytape.scipy.ndimage import correlate
     >>> cytape.grad(lambda x: np.sum(correlate(x, [1.0, 2.0, 4.0])))(np.ones(4))
-    array([8., 7., 7., 6.])
+    array([ 4.,  7.,  7., 10.])
     """
     return _by_weights(ndimage.correlate, input, weights, output, mode, cval, origin, axes)
 
@@ -194,7 +194,7 @@ def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *,
     >>> import cytape
     >>> from cytape.scipy.ndimage import convolve
     >>> cytape.grad(lambda x: np.sum(convolve(x, [1.0, 2.0, 4.0])))(np.ones(4))
-    array([6., 7., 7., 8.])
+    array([10.,  7.,  7.,  4.])
     """
     return _by_weights(ndimage.convolve, input, weights, output, mode, cval, origin, axes)
 

@@ -74,7 +74,7 @@ def _along(x, kind, type, n, axis, norm, orthogonalize):
         raise ValueError(f"invalid number of data points ({n}) specified")
     if n is not None and x.shape[axis] != n:
         x = cut_or_pad_op(x, axis=axis, n=n)
-    if orthogonalize is None:
+    if orthogonalize is None or x.dtype.kind == "c":  # SciPy ignores it for complex numbers
         orthogonalize = norm == "ortho"
     return transform_op(
         x, kind=kind, type=type, axis=axis, norm=norm, orthogonalize=bool(orthogonalize))

@@ -197,7 +197,8 @@ def lfilter_zi(b, a):
 
 
 sosfilt_op = multilinear(
-    "ScipySignalSections", lambda sos, x, axis: signal.sosfilt(np.array(sos), x, axis), None,
+    "ScipySignalSections",
+    lambda sos, x, axis: signal.sosfilt(np.array(sos, order="C"), x, axis), None,
     lambda op, sos, g: flip(sosfilt_op(
         sos, flip(g, op.attrs["axis"]), axis=op.attrs["axis"]), op.attrs["axis"]),
     shape_rule=lambda sos, x, axis: spec_like(x, np.result_type(sos.dtype, x.dtype)),
@@ -212,7 +213,7 @@ def _checked_sections(sos):
         signal.sosfilt(np.zeros(sos.shape), np.zeros(1))
     values = values_of(sos)
     if values is not None:
-        signal.sosfilt(np.array(values), np.zeros(1))
+        signal.sosfilt(np.array(values, order="C"), np.zeros(1))
     return sos
 
 

@@ -22,6 +22,15 @@ def test_gradient_is_the_transposed_matrix(name, type, norm, orthogonalize, n):
     np.testing.assert_allclose(found, matrix.T @ g, 1e-12, 1e-12)
 
 
+@each(name=["dct", "idst"], type=[1, 2, 3], norm=["ortho", None], orthogonalize=[True, False])
+def test_complex_numbers_have_the_gradient_of_the_matrix_that_scipy_applies(
+        name, type, norm, orthogonalize):
+    options = {"type": type, "norm": norm, "orthogonalize": orthogonalize}
+    matrix = getattr(scipy_fft, name)(np.eye(5) + 0j, axis=0, **options)
+    found = cytape.grad(lambda x: np.sum(np.real(getattr(fft, name)(x, **options))))(X[0, 0] + 0j)
+    np.testing.assert_allclose(found, matrix.T @ np.ones(5), 1e-12, 1e-12)
+
+
 @each(name=["dctn", "idctn", "dstn", "idstn"],
       options=[{}, {"axes": (1, 0)}, {"s": (3, 4), "axes": (0, 2)}, {"s": (3, 4)}, {"type": 1}])
 def test_several_axes(name, options):
