@@ -6,7 +6,7 @@ try:
     from scipy import special
 
     from cytape.ops import special as ours
-    from cytape.ops.special import elementary_functions, exponential_integrals
+    from cytape.ops.special import digamma_functions, elementary_functions, exponential_integrals
 except ImportError:
     SPECS = []
 else:
@@ -75,4 +75,90 @@ else:
         record("log_wright_bessel", POSITIVE, orders=(0.7, 1.5), dtypes=DOUBLE),
         record("wrightomega", SIGNED, dtypes=HOLOMORPHIC),
     ]
-    SPECS = [*ELEMENTARY, *INTEGRALS, *ELLIPTIC, *HYPERGEOMETRIC]
+
+    def ordered(name, *orders, domain=POSITIVE, dtypes=DOUBLE, **options):
+        """Make the record of a function whose last argument alone has a derivative."""
+        return record(name, domain, orders=orders, dtypes=dtypes, **options)
+
+    PROLATE, OBLATE = special.pro_cv(1, 2, 1.3), special.obl_cv(1, 2, 1.3)
+    def slope_record(letter):
+        function, name = getattr(ours, f"spherical_{letter}n"), f"spherical_{letter}n"
+        return OpSpec(
+            f"ScipySpherical{letter.upper()}nSlope", lambda z: function(2, z, derivative=True),
+            lambda z: getattr(special, name)(2, z, derivative=True), [case((3, 4))], POSITIVE,
+            DOUBLE)
+
+    COMPLEX = ("complex128",)
+    BESSEL = [
+        *[ordered(name, 1.5, dtypes=WITH_ORDERS) for name in ("jv", "yv", "iv", "kv", "kve")],
+        *[ordered(name, 1.5) for name in ("jve", "yve")],
+        *[ordered(name, 1.5, dtypes=COMPLEX) for name in (
+            "hankel1", "hankel2", "hankel1e", "hankel2e")],
+        ordered("kn", 2), *[record(name, POSITIVE) for name in ("k0e", "k1e")],
+        ordered("struve", 0.5), ordered("modstruve", 0.5),
+        *[record(name, POSITIVE, dtypes=DOUBLE) for name in (
+            "itstruve0", "it2struve0", "itmodstruve0", "itj0y0", "it2j0y0", "iti0k0", "it2i0k0")],
+        OpSpec("ScipyBesselpoly", lambda a: ours.besselpoly(a, 1.5, 2.0),
+               lambda a: special.besselpoly(a, 1.5, 2.0), [case((3, 4))], POSITIVE, DOUBLE),
+        record("airy", SIGNED, dtypes=HOLOMORPHIC), record("airye", POSITIVE),
+        record("itairy", SIGNED, dtypes=DOUBLE, tolerance=300.0),
+        *[record(name, SIGNED) for name in ("ber", "bei", "berp", "beip")],
+        *[record(name, POSITIVE) for name in ("ker", "kei", "kerp", "keip", "kelvin")],
+    ]
+    SPHERICAL = [
+        *[ordered(f"spherical_{letter}n", 2, dtypes=WITH_ORDERS) for letter in "jyik"],
+        *[slope_record(letter) for letter in "jyik"],
+        OpSpec("ScipySphHarmY", ours.sph_harm_y, special.sph_harm_y,
+               [case(3, 2, (3, 1), (4,)), case(3, 2, (), (), diff_n=1),
+                case(2, 0, (3,), (), diff_n=2)],
+               UNIT, DOUBLE, (False, False, True, True)),
+    ]
+    POLYNOMIALS = [
+        *[ordered(f"eval_{name}", 4, domain=UNIT, dtypes=WITH_ORDERS) for name in (
+            "chebyc", "chebys", "chebyt", "chebyu", "laguerre", "legendre", "sh_chebyt",
+            "sh_chebyu", "sh_legendre")],
+        ordered("eval_gegenbauer", 4, 0.7, domain=UNIT, dtypes=WITH_ORDERS),
+        ordered("eval_genlaguerre", 4, 0.7, domain=UNIT, dtypes=WITH_ORDERS),
+        ordered("eval_jacobi", 4, 0.7, 1.2, domain=UNIT, dtypes=WITH_ORDERS),
+        ordered("eval_sh_jacobi", 4, 2.7, 1.2, domain=UNIT, dtypes=WITH_ORDERS),
+        ordered("eval_hermite", 4), ordered("eval_hermitenorm", 4),
+        ordered("lpmv", 1.0, 3.5, domain=UNIT),
+    ]
+    WAVES = [
+        *[ordered(name, 1.5, domain=SIGNED) for name in ("pbdv", "pbvv", "pbwa")],
+        *[ordered(f"mathieu_{name}", 2.0, 1.5, domain=UNIT) for name in (
+            "cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2")],
+        *[record(name, UNIT, orders=(2.0,), dtypes=DOUBLE, order=1)
+          for name in ("mathieu_a", "mathieu_b")],
+        *[record(name, UNIT, orders=(1.0, 2.0), dtypes=DOUBLE, order=1)
+          for name in ("pro_cv", "obl_cv")],
+        *[ordered(f"pro_{name}{cv}", 1.0, 2.0, 1.3, *([PROLATE] if cv else ()), domain=domain)
+          for name, domain in (("ang1", UNIT), ("rad1", uniform(1.5, 3)), ("rad2", uniform(2, 3)))
+          for cv in ("", "_cv")],
+        *[ordered(f"obl_{name}{cv}", 1.0, 2.0, 1.3, *([OBLATE] if cv else ()), domain=UNIT)
+          for name in ("ang1", "rad1") for cv in ("", "_cv")],
+    ]
+    GAMMA = [
+        record("loggamma", POSITIVE), record("loggamma", POSITIVE, dtypes=COMPLEX, order=1),
+        record("zetac", uniform(1.5, 4)),
+        record("poch", POSITIVE, POSITIVE), record("binom", uniform(4.1, 6), uniform(1.1, 3)),
+        OpSpec("ScipyPsiStep", digamma_functions.psi_step, digamma_functions._psi_step,
+               [case((3, 1), (4,))], POSITIVE, BOTH),
+        OpSpec("ScipyRiemannZeta", ours.zeta, special.zeta, [case((3, 4))], uniform(1.5, 4), BOTH),
+        OpSpec("ScipyHurwitzZeta", ours.zeta, special.zeta, [case((3, 1), (4,))],
+               uniform(1.5, 4), DOUBLE),
+        OpSpec("ScipyLambertw", ours.lambertw, special.lambertw, [case((3, 4)), case((3,), -1)],
+               POSITIVE, WITH_ORDERS),
+        OpSpec("comb", ours.comb, special.comb, [case((3, 4), 2), case((3,), 2, repetition=True)],
+               uniform(3, 6), DOUBLE),
+        OpSpec("perm", ours.perm, special.perm, [case((3, 4), 2)], uniform(3, 6), DOUBLE),
+        OpSpec("factorial", ours.factorial, special.factorial, [case((3, 4))], POSITIVE, DOUBLE),
+        *[record(name, uniform(0.4, 1.5), dtypes=DOUBLE) for name in ("kolmogorov",)],
+        record("kolmogi", UNIT, dtypes=DOUBLE), record("tklmbda", SIGNED, uniform(-0.6, -0.2)),
+        *[record(name, UNIT, orders=(7,), dtypes=DOUBLE, order=1) for name in (
+            "smirnov", "smirnovi")],
+        record("ndtri_exp", uniform(-4, -0.2)),
+    ]
+    SPECS = [
+        *ELEMENTARY, *INTEGRALS, *ELLIPTIC, *HYPERGEOMETRIC, *BESSEL, *SPHERICAL, *POLYNOMIALS,
+        *WAVES, *GAMMA]

@@ -459,7 +459,9 @@ NOT_HOLOMORPHIC = {
     "linalg.vecdot", "matrix_norm", "nanstd", "nanvar",
     "norm", "pinv", "qr", "std", "svd", "svdvals", "var", "vdot", "vecdot", "vecmat", "vector_norm"}
 # SciPy's values for a tiny imaginary part have none.
-ROUNDED_TO_REAL = {"ScipyExpi", "ScipyHyp0f1", "ScipyShichi", "ScipySici"}
+ROUNDED_TO_REAL = {
+    "ScipyAiry", "ScipyExpi", "ScipyHyp0f1", "ScipyJv", "ScipyShichi", "ScipySici",
+    "ScipySphericalJn", "ScipySphericalYn", "ScipyYv"}
 COMPLEX_FOR_REAL = {"Eig", "FFT", "eigvals", "fft2", "fftn", "ifft2", "ifftn"}
 
 

@@ -1,17 +1,19 @@
-"""Bessel functions and modified Bessel functions (DLMF 10), which have no derivatives in the order.
+"""Bessel functions, modified ones and those of Hankel (DLMF 10), without derivatives in the order.
 
-`i0` here is SciPy's, and a ufunc; `numpy.i0` is in `cytape.ops.calculus.bessel`.
+`i0` here is SciPy's, and a ufunc; `numpy.i0` is in `cytape.ops.calculus.bessel`. Functions scaled
+by the exponential of a magnitude, such as `ive`, are not holomorphic: complex arguments of theirs
+have no derivative.
 """
 
 import numpy as np
 import scipy.special as special
 
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.shape_parameters import no_partial
+from cytape.ops.special.shape_parameters import in_last, of_real, real_order
 
 __all__ = [
-    "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k1", "kv", "y0", "y1",
-    "yn", "yv"]
+    "hankel1", "hankel1e", "hankel2", "hankel2e", "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1",
+    "jn", "jv", "jve", "k0", "k0e", "k1", "k1e", "kn", "kv", "kve", "y0", "y1", "yn", "yv", "yve"]
 
 
 def _over(y, x, sign, factor=1):
@@ -22,49 +24,60 @@ def _over(y, x, sign, factor=1):
     return np.where(is_near, factor * series, y / np.where(is_near, 1, x))
 
 
+def _neighbours(function, v, x, sign):
+    """Return half the sum, or difference, of a function of the orders v - 1 and v + 1."""
+    v = real_order(v)
+    return 0.5 * (function(v - 1, x) + sign * function(v + 1, x))
+
+
 j0 = elementwise("ScipyJ0", special.j0, lambda y, x: -j1(x))
 j1 = elementwise("ScipyJ1", special.j1, lambda y, x: j0(x) - _over(y, x, -1))
-jn = jv = elementwise(
-    "ScipyJv", special.jv,
-    no_partial("jv", "v"), lambda y, v, x: 0.5 * (jv(v - 1, x) - jv(v + 1, x)))
+jn = jv = in_last("jv", "v", lambda y, v, x: _neighbours(jv, v, x, -1))
+jve = in_last("jve", "v", of_real("jve", "z", lambda y, v, x: _neighbours(jve, v, x, -1)))
 y0 = elementwise("ScipyY0", special.y0, lambda y, x: -y1(x))
 y1 = elementwise("ScipyY1", special.y1, lambda y, x: y0(x) - y / x)
-yn = elementwise(
-    "ScipyYn", special.yn,
-    no_partial("yn", "n"), lambda y, n, x: 0.5 * (yn(n - 1, x) - yn(n + 1, x)))
-yv = elementwise(
-    "ScipyYv", special.yv,
-    no_partial("yv", "v"), lambda y, v, x: 0.5 * (yv(v - 1, x) - yv(v + 1, x)))
+yn = in_last("yn", "n", lambda y, n, x: _neighbours(yn, n, x, -1))
+yv = in_last("yv", "v", lambda y, v, x: _neighbours(yv, v, x, -1))
+yve = in_last("yve", "v", of_real("yve", "z", lambda y, v, x: _neighbours(yve, v, x, -1)))
 
 i0 = elementwise("ScipyI0", special.i0, lambda y, x: i1(x))
 i1 = elementwise("ScipyI1", special.i1, lambda y, x: i0(x) - _over(y, x, 1))
-iv = elementwise(
-    "ScipyIv", special.iv,
-    no_partial("iv", "v"), lambda y, v, x: 0.5 * (iv(v - 1, x) + iv(v + 1, x)))
-
-
-def _scaled(slope, y, v, x):
-    """Return the slope of y = exp(-abs(x)) Iv(x), for large x by an expansion in 1 / x.
-
-    The slope cancels there. The expansion is that of the logarithmic derivative, of which Bessel's
-    equation (DLMF 10.25.1) gives a Riccati equation.
-    """
-    is_large = abs(x) > 300 * (1 + v * v)
-    s = 1 / np.where(is_large, x, np.inf)
-    q, m = abs(s), 4 * v * v - 1
-    series = 1 - q * m / 4 * (1 + q * (1 - q * (m - 24) / 16 - q * q * (m - 12) / 4))
-    return np.where(is_large, -0.5 * s * y * series, slope - np.sign(x) * y)
-
-
-i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: _scaled(i1e(x), y, 0, x))
-i1e = elementwise(
-    "ScipyI1e", special.i1e,
-    lambda y, x: _scaled(i0e(x) - _over(y, x, 1, np.exp(-abs(x))), y, 1, x))
-ive = elementwise(
-    "ScipyIve", special.ive, no_partial("ive", "v"),
-    lambda y, v, x: _scaled(0.5 * (ive(v - 1, x) + ive(v + 1, x)), y, v, x))
+iv = in_last("iv", "v", lambda y, v, x: _neighbours(iv, v, x, 1))
 k0 = elementwise("ScipyK0", special.k0, lambda y, x: -k1(x))
 k1 = elementwise("ScipyK1", special.k1, lambda y, x: -k0(x) - y / x)
-kv = elementwise(
-    "ScipyKv", special.kv,
-    no_partial("kv", "v"), lambda y, v, x: -0.5 * (kv(v - 1, x) + kv(v + 1, x)))
+kn = in_last("kn", "n", lambda y, n, x: -0.5 * (kn(np.abs(n - 1), x) + kn(n + 1, x)))
+kv = in_last("kv", "v", lambda y, v, x: -_neighbours(kv, v, x, 1))
+hankel1 = in_last("hankel1", "v", lambda y, v, z: _neighbours(hankel1, v, z, -1))
+hankel2 = in_last("hankel2", "v", lambda y, v, z: _neighbours(hankel2, v, z, -1))
+
+
+# ---- functions scaled by exponentials --------------------------------------------------------
+
+
+def _scaled(slope, y, v, x, exponent):
+    """Return the slope of y = exp(-exponent x) F(x), for large x by an expansion in 1 / x.
+
+    `slope` is that of F, scaled: the difference to exponent times y cancels there. The expansion is
+    that of the logarithmic derivative, of which Bessel's equation (DLMF 10.25.1) gives a Riccati
+    equation. Exponents are 1, -1, i or -i.
+    """
+    is_large = np.abs(x) > 300 * (1 + np.abs(v) * np.abs(v))
+    s = 1 / np.where(is_large, x, np.inf)
+    q, m = np.conj(exponent) * s if isinstance(exponent, complex) else exponent * s, 4 * v * v - 1
+    series = 1 - q * m / 4 * (1 + q * (1 - q * (m - 24) / 16 - q * q * (m - 12) / 4))
+    return np.where(is_large, -0.5 * s * y * series, slope - exponent * y)
+
+
+i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: _scaled(i1e(x), y, 0, x, np.sign(x)))
+i1e = elementwise(
+    "ScipyI1e", special.i1e,
+    lambda y, x: _scaled(i0e(x) - _over(y, x, 1, np.exp(-abs(x))), y, 1, x, np.sign(x)))
+ive = in_last("ive", "v", of_real("ive", "z", lambda y, v, x: _scaled(
+        _neighbours(ive, v, x, 1), y, v, x, np.sign(x))))
+k0e = elementwise("ScipyK0e", special.k0e, lambda y, x: _scaled(-k1e(x), y, 0, x, -1))
+k1e = elementwise("ScipyK1e", special.k1e, lambda y, x: _scaled(-k0e(x) - y / x, y, 1, x, -1))
+kve = in_last("kve", "v", lambda y, v, x: _scaled(-_neighbours(kve, v, x, 1), y, v, x, -1))
+hankel1e = in_last("hankel1e", "v", lambda y, v, z: _scaled(
+    _neighbours(hankel1e, v, z, -1), y, v, z, 1j))
+hankel2e = in_last("hankel2e", "v", lambda y, v, z: _scaled(
+    _neighbours(hankel2e, v, z, -1), y, v, z, -1j))

@@ -12,11 +12,10 @@ from cytape.ops import reductions
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.shaping import expand_dims
-from cytape.ops.special.shape_parameters import no_partial
+from cytape.ops.special.digamma_functions import psi, psi_step
 
 __all__ = [
-    "beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "polygamma", "psi",
-    "rgamma", "xlog1py", "xlogy"]
+    "beta", "betaln", "gamma", "gammaln", "gammasgn", "multigammaln", "rgamma", "xlog1py", "xlogy"]
 
 
 def _rgamma_partial(y, x):
@@ -28,25 +27,17 @@ def _rgamma_partial(y, x):
     return np.where(is_left, reflected, -psi(right) * y)
 
 
-def _polygamma(n, x):
-    return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
-
-
 gamma = elementwise("ScipyGamma", special.gamma, lambda y, x: y * psi(x))
 rgamma = elementwise("ScipyRgamma", special.rgamma, _rgamma_partial)
 gammaln = elementwise("ScipyGammaln", special.gammaln, lambda y, x: psi(x))
 gammasgn = elementwise("ScipyGammasgn", special.gammasgn, None)
-psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: polygamma(1, x))
-polygamma = elementwise(
-    "ScipyPolygamma", _polygamma, no_partial("polygamma", "n"),
-    lambda y, n, x: polygamma(n + 1, x))
 
 beta = elementwise(
     "ScipyBeta", special.beta,
-    lambda y, a, b: y * (psi(a) - psi(a + b)), lambda y, a, b: y * (psi(b) - psi(a + b)))
+    lambda y, a, b: -y * psi_step(a, b), lambda y, a, b: -y * psi_step(b, a))
 betaln = elementwise(
     "ScipyBetaln", special.betaln,
-    lambda y, a, b: psi(a) - psi(a + b), lambda y, a, b: psi(b) - psi(a + b))
+    lambda y, a, b: -psi_step(a, b), lambda y, a, b: -psi_step(b, a))
 
 # 0 for x = 0, where 0 / y would be NaN for y = 0
 xlogy = elementwise(

@@ -1,34 +1,89 @@
-"""Hypergeometric functions and functions of Wright, differentiable in the argument (DLMF 13, 15).
+"""Hypergeometric functions, those of Wright, orthogonal polynomials (DLMF 13, 14, 15, 18).
 
-They have no derivatives in their parameters.
+They are differentiable in the argument, but not in parameters, orders and degrees. Degrees that are
+whole numbers are passed as integers, for which SciPy has other formulas.
 """
 
 import numpy as np
 import scipy.special as special
 
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.shape_parameters import no_partials, real_order
+from cytape.ops.special.shape_parameters import (
+    in_last,
+    no_partials,
+    op_name,
+    real_order,
+    whole_numbers,
+)
 
 __all__ = [
-    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "log_wright_bessel", "wright_bessel", "wrightomega"]
+    "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer",
+    "eval_genlaguerre", "eval_hermite", "eval_hermitenorm", "eval_jacobi", "eval_laguerre",
+    "eval_legendre", "eval_sh_chebyt", "eval_sh_chebyu", "eval_sh_jacobi", "eval_sh_legendre",
+    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "log_wright_bessel", "lpmv", "wright_bessel",
+    "wrightomega"]
 
-hyp0f1 = elementwise(
-    "ScipyHyp0f1", special.hyp0f1, *no_partials("hyp0f1", "v"),
-    lambda y, v, z: hyp0f1(real_order(v) + 1, z) / v)
-hyp1f1 = elementwise(
-    "ScipyHyp1f1", special.hyp1f1, *no_partials("hyp1f1", "a", "b"),
-    lambda y, a, b, x: a / b * hyp1f1(real_order(a) + 1, real_order(b) + 1, x))
-hyp2f1 = elementwise(
-    "ScipyHyp2f1", special.hyp2f1, *no_partials("hyp2f1", "a", "b", "c"),
-    lambda y, a, b, c, z: a * b / c * hyp2f1(
-        real_order(a) + 1, real_order(b) + 1, real_order(c) + 1, z))
-hyperu = elementwise(
-    "ScipyHyperu", special.hyperu, *no_partials("hyperu", "a", "b"),
-    lambda y, a, b, x: -a * hyperu(a + 1, b + 1, x))
-wright_bessel = elementwise(
-    "ScipyWrightBessel", special.wright_bessel, *no_partials("wright_bessel", "a", "b"),
-    lambda y, a, b, x: wright_bessel(a, a + b, x))
-log_wright_bessel = elementwise(
-    "ScipyLogWrightBessel", special.log_wright_bessel, *no_partials("log_wright_bessel", "a", "b"),
-    lambda y, a, b, x: np.exp(log_wright_bessel(a, a + b, x) - y))
+hyp0f1 = in_last("hyp0f1", "v", lambda y, v, z: hyp0f1(real_order(v) + 1, z) / v)
+hyp1f1 = in_last("hyp1f1", "ab", lambda y, a, b, x: (
+    a / b * hyp1f1(real_order(a) + 1, real_order(b) + 1, x)))
+hyp2f1 = in_last("hyp2f1", "abc", lambda y, a, b, c, z: (
+    a * b / c * hyp2f1(real_order(a) + 1, real_order(b) + 1, real_order(c) + 1, z)))
+hyperu = in_last("hyperu", "ab", lambda y, a, b, x: -a * hyperu(a + 1, b + 1, x))
+wright_bessel = in_last("wright_bessel", "ab", lambda y, a, b, x: wright_bessel(a, a + b, x))
+log_wright_bessel = in_last("log_wright_bessel", "ab", lambda y, a, b, x: (
+    np.exp(log_wright_bessel(a, a + b, x) - y)))
 wrightomega = elementwise("ScipyWrightomega", special.wrightomega, lambda y, z: y / (1 + y))
+
+
+# ---- orthogonal polynomials ------------------------------------------------------------------
+
+
+def _polynomial(name, parameters, slope):
+    """Declare a polynomial with the factor and polynomial of degree n - 1 of its derivative."""
+    function = getattr(special, f"eval_{name}")
+
+    def forward(n, *others):
+        return function(whole_numbers(n), *map(real_order, others[:-1]), others[-1])
+
+    def partial(y, n, *others):
+        n, *parameters = map(real_order, (n, *others[:-1]))
+        is_constant = n == 0
+        return np.where(is_constant, 0, slope(np.where(is_constant, 1, n), *parameters, others[-1]))
+
+    forward.__name__ = function.__name__
+    return elementwise(
+        op_name(f"eval_{name}"), forward, *no_partials(f"eval_{name}", "n", *parameters), partial)
+
+
+eval_gegenbauer = _polynomial(
+    "gegenbauer", ("alpha",), lambda n, alpha, x: 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x))
+eval_chebyt = _polynomial("chebyt", (), lambda n, x: n * eval_chebyu(n - 1, x))
+eval_chebyu = _polynomial("chebyu", (), lambda n, x: 2 * eval_gegenbauer(n - 1, 2, x))
+eval_chebyc = _polynomial("chebyc", (), lambda n, x: n * eval_chebys(n - 1, x))
+eval_chebys = _polynomial("chebys", (), lambda n, x: eval_gegenbauer(n - 1, 2, 0.5 * x))
+eval_sh_chebyt = _polynomial("sh_chebyt", (), lambda n, x: 2 * n * eval_sh_chebyu(n - 1, x))
+eval_sh_chebyu = _polynomial("sh_chebyu", (), lambda n, x: 4 * eval_gegenbauer(n - 1, 2, 2 * x - 1))
+eval_legendre = _polynomial("legendre", (), lambda n, x: eval_gegenbauer(n - 1, 1.5, x))
+eval_sh_legendre = _polynomial(
+    "sh_legendre", (), lambda n, x: 2 * eval_gegenbauer(n - 1, 1.5, 2 * x - 1))
+eval_jacobi = _polynomial("jacobi", ("alpha", "beta"), lambda n, alpha, beta, x: (
+    0.5 * (n + alpha + beta + 1) * eval_jacobi(n - 1, alpha + 1, beta + 1, x)))
+eval_sh_jacobi = _polynomial(
+    "sh_jacobi", ("p", "q"), lambda n, p, q, x: n * eval_sh_jacobi(n - 1, p + 2, q + 1, x))
+eval_genlaguerre = _polynomial(
+    "genlaguerre", ("alpha",), lambda n, alpha, x: -eval_genlaguerre(n - 1, alpha + 1, x))
+eval_laguerre = _polynomial("laguerre", (), lambda n, x: -eval_genlaguerre(n - 1, 1, x))
+eval_hermite = _polynomial("hermite", (), lambda n, x: 2 * n * eval_hermite(n - 1, x))
+eval_hermitenorm = _polynomial("hermitenorm", (), lambda n, x: n * eval_hermitenorm(n - 1, x))
+
+
+def _lpmv_partial(y, m, v, x):
+    """Differentiate by the orders m - 1 and m + 1; for m = 0 as a polynomial."""
+    is_0 = m == 0
+    order = np.where(is_0, 1, m)
+    root = np.sqrt((1 - x) * (1 + x))
+    return np.where(is_0, eval_gegenbauer(v - 1, 1.5, x), 0.5 / root * (
+        (v + order) * (v - order + 1) * lpmv(order - 1, v, x) - lpmv(order + 1, v, x)))
+
+
+lpmv = in_last("lpmv", "mv", _lpmv_partial)

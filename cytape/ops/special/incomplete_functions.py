@@ -12,8 +12,8 @@ import scipy.special as special
 import cytape.ops.special_kernels.incomplete_integrals as kernels
 import cytape.ops.special_kernels.t_integrals as t_integrals
 from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.digamma_functions import polygamma, psi
 from cytape.ops.special.error_functions import t_log_density
-from cytape.ops.special.gamma_functions import polygamma, psi
 from cytape.ops.special.shape_parameters import no_partial
 
 __all__ = [

@@ -1,9 +1,11 @@
 """Partial derivatives that are not implemented: in orders and shape parameters."""
 
 import numpy as np
+import scipy.special as special
 
 from cytape.errors import NotDifferentiableError
 from cytape.ops.adjoints.missing_derivatives import missing_op
+from cytape.ops.engine.op_kinds import elementwise
 from cytape.tensor import Tensor
 
 
@@ -24,6 +26,12 @@ def no_partials(function, *arguments):
     return [no_partial(function, argument) for argument in arguments]
 
 
+def of_real(function, argument, partial):
+    """Return a partial of a function that is not holomorphic: complex arguments are refused."""
+    refusal = no_partial(function, argument, "complex derivative (it is not holomorphic)")()
+    return lambda y, *xs: refusal if is_complex(xs[-1]) else partial(y, *xs)
+
+
 def is_complex(x):
     """Return whether an operand of a partial is complex; symbols stand for real arrays."""
     return isinstance(x, (np.ndarray, np.generic, Tensor)) and x.dtype.kind == "c"
@@ -32,3 +40,35 @@ def is_complex(x):
 def real_order(x):
     """Return an order or parameter as a real number; beside complex arguments it is complex."""
     return np.real(x) if is_complex(x) else x
+
+
+def in_last(name, orders, partial):
+    """Declare a ufunc of `scipy.special` with a derivative in the last one of its arguments only.
+
+    Graphs convert numbers to the dtype of the other operands: real orders may arrive as complex
+    numbers beside complex arguments.
+    """
+    ufunc = getattr(special, name)
+    forward = ufunc
+    if any("D" in types and "dD" in types for types in ufunc.types):
+        def forward(*operands):
+            *orders, x = operands
+            return ufunc(*map(real_order, orders), x)
+
+        forward.__name__ = name
+    return elementwise(op_name(name), forward, *no_partials(name, *orders), partial)
+
+
+def op_name(name):
+    """Return the name of the op of a function of `scipy.special`."""
+    return "Scipy" + "".join(map(str.capitalize, name.split("_")))
+
+
+def whole_numbers(n):
+    """Return real numbers that are all whole as integers, for which SciPy has other formulas."""
+    n = np.asarray(real_order(n))
+    if n.dtype.kind == "f":
+        rounded = np.rint(n)
+        if np.all(rounded == n):
+            return rounded.astype(np.int64)
+    return n

@@ -165,4 +165,139 @@ ELLIPTIC = {
          lambda u, m: mp.ellipfun("dn", u, m=m), None], flat(-3, 3), flat(0.001, 0.999)),
     "agm": check(mp.agm, spread(1e-3, 1e3, [1]), spread(1e-3, 1e3, [1])),
 }
-REFERENCES = {**ELEMENTARY, **INTEGRALS, **ELLIPTIC}
+
+
+def _struve_integral(x):
+    return mp.quad(lambda t: mp.struveh(0, t), [0, x])
+
+
+def _airye(function, sign):
+    return lambda x: function(x) * mp.exp(sign * 2 / mp.mpf(3) * x**mp.mpf("1.5"))
+
+
+def _spherical(function):
+    return lambda n, z: mp.sqrt(mp.pi / (2 * z)) * function(n + mp.mpf("0.5"), z)
+
+
+ORDER = flat(0, 6)
+BESSEL = {
+    **{name: check(lambda x, f=f, n=n: f(n, x), sample) for name, f, n, sample in [
+        ("j0", mp.besselj, 0, signed(1e-6, 60)), ("j1", mp.besselj, 1, signed(1e-6, 60)),
+        ("y0", mp.bessely, 0, spread(1e-6, 60)), ("y1", mp.bessely, 1, spread(1e-6, 60)),
+        ("i0", mp.besseli, 0, signed(1e-6, 300)), ("i1", mp.besseli, 1, signed(1e-6, 300)),
+        ("k0", mp.besselk, 0, spread(1e-6, 300)), ("k1", mp.besselk, 1, spread(1e-6, 300))]},
+    **{name: check(lambda x, f=f, n=n, s=s: f(n, x) * mp.exp(s * abs(x)), sample)
+       for name, f, n, s, sample in [
+           ("i0e", mp.besseli, 0, -1, signed(1e-6, 1e4)),
+           ("i1e", mp.besseli, 1, -1, signed(1e-6, 1e4)),
+           ("k0e", mp.besselk, 0, 1, spread(1e-6, 1e4)),
+           ("k1e", mp.besselk, 1, 1, spread(1e-6, 1e4))]},
+    **{name: check(f, ORDER, spread(1e-3, 60), places=(1,)) for name, f in [
+        ("jv", mp.besselj), ("jve", mp.besselj), ("yv", mp.bessely), ("yve", mp.bessely),
+        ("iv", mp.besseli), ("kv", mp.besselk), ("hankel1", mp.hankel1), ("hankel2", mp.hankel2)]},
+    "kn": check(mp.besselk, whole(0, 6), spread(1e-3, 60), places=(1,)),
+    "yn": check(mp.bessely, whole(0, 6), spread(1e-3, 60), places=(1,)),
+    "ive": check(lambda v, x: mp.besseli(v, x) * mp.exp(-x), ORDER, spread(1e-3, 1e4), places=(1,)),
+    "kve": check(lambda v, x: mp.besselk(v, x) * mp.exp(x), ORDER, spread(1e-3, 1e4), places=(1,)),
+    "hankel1e": check(lambda v, z: mp.hankel1(v, z) * mp.exp(-1j * z), ORDER, disc(1e-2, 1e3),
+                      places=(1,)),
+    "hankel2e": check(lambda v, z: mp.hankel2(v, z) * mp.exp(1j * z), ORDER, disc(1e-2, 1e3),
+                      places=(1,)),
+    "struve": check(mp.struveh, ORDER, spread(1e-3, 60), places=(1,)),
+    "modstruve": check(mp.struvel, ORDER, spread(1e-3, 60), places=(1,)),
+    "itstruve0": check(_struve_integral, spread(1e-3, 10)),
+    "itj0y0": check([lambda x: mp.quad(lambda t: mp.besselj(0, t), [0, x]), None], spread(1e-3, 9)),
+    "it2j0y0": check(
+        [lambda x: mp.quad(lambda t: (1 - mp.besselj(0, t)) / t, [0, x]), None], spread(1e-3, 9)),
+    "it2i0k0": check(
+        [lambda x: mp.quad(lambda t: (mp.besseli(0, t) - 1) / t, [0, x]), None], spread(1e-3, 9)),
+    "airy": check(
+        [mp.airyai, lambda x: mp.airyai(x, derivative=1), mp.airybi,
+         lambda x: mp.airybi(x, derivative=1)], signed(1e-3, 20)),
+    "airye": check(
+        [_airye(mp.airyai, 1), lambda x: _airye(lambda x: mp.airyai(x, derivative=1), 1)(x),
+         _airye(mp.airybi, -1), lambda x: _airye(lambda x: mp.airybi(x, derivative=1), -1)(x)],
+        spread(1e-3, 1e4)),
+    "ber": check(lambda x: mp.ber(0, x), signed(1e-3, 20)),
+    "bei": check(lambda x: mp.bei(0, x), signed(1e-3, 20)),
+    "ker": check(lambda x: mp.ker(0, x), spread(1e-3, 20)),
+    "kei": check(lambda x: mp.kei(0, x), spread(1e-3, 20)),
+    "berp": check(lambda x: mp.diff(lambda x: mp.ber(0, x), x), spread(1e-1, 20)),
+    "beip": check(lambda x: mp.diff(lambda x: mp.bei(0, x), x), spread(1e-1, 20)),
+    "kerp": check(lambda x: mp.diff(lambda x: mp.ker(0, x), x), spread(1e-1, 20)),
+    "keip": check(lambda x: mp.diff(lambda x: mp.kei(0, x), x), spread(1e-1, 20)),
+    "spherical_jn": check(_spherical(mp.besselj), whole(0, 6), spread(1e-2, 60), places=(1,)),
+    "spherical_yn": check(_spherical(mp.bessely), whole(0, 6), spread(1e-2, 60), places=(1,)),
+    "spherical_in": check(_spherical(mp.besseli), whole(0, 6), spread(1e-2, 60), places=(1,)),
+    "spherical_kn": check(
+        lambda n, z: mp.pi / 2 * mp.sqrt(2 / (mp.pi * z)) * mp.besselk(n + mp.mpf("0.5"), z),
+        whole(0, 6), spread(1e-2, 60), places=(1,)),
+    "sph_harm_y": check(
+        lambda n, m, *angles: mp.spherharm(int(n), int(m), *angles), whole(3, 6), whole(-3, 3),
+        flat(0.1, 3), flat(-3, 3), places=(2, 3)),
+}
+HYPERGEOMETRIC = {
+    "hyp0f1": check(mp.hyp0f1, flat(0.5, 6), flat(-20, 20), places=(1,)),
+    "hyp1f1": check(mp.hyp1f1, flat(0.5, 6), flat(0.5, 6), flat(-10, 10), places=(2,)),
+    "hyp2f1": check(
+        mp.hyp2f1, flat(0.5, 2), flat(0.5, 2), flat(0.5, 6), flat(-3, 0.9), places=(3,)),
+    "hyperu": check(mp.hyperu, flat(0.5, 3), flat(0.5, 3), spread(1e-2, 30), places=(2,)),
+    "wrightomega": check(lambda z: mp.lambertw(mp.exp(z)).real, flat(-30, 30)),
+    "lambertw": check(mp.lambertw, spread(1e-6, 1e6)),
+}
+DEGREE = whole(0, 12)
+INSIDE = flat(-1, 1, [-1 + 0.11, 1 - 0.11])
+POLYNOMIALS = {
+    **{f"eval_{name}": check(f, DEGREE, x, places=(1,)) for name, f, x in [
+        ("chebyt", mp.chebyt, INSIDE), ("chebyu", mp.chebyu, INSIDE),
+        ("legendre", mp.legendre, INSIDE), ("hermite", mp.hermite, flat(-4, 4)),
+        ("laguerre", lambda n, x: mp.laguerre(n, 0, x), spread(1e-3, 20)),
+        ("sh_legendre", lambda n, x: mp.legendre(n, 2 * x - 1), flat(0, 1)),
+        ("sh_chebyt", lambda n, x: mp.chebyt(n, 2 * x - 1), flat(0, 1)),
+        ("sh_chebyu", lambda n, x: mp.chebyu(n, 2 * x - 1), flat(0, 1)),
+        ("chebyc", lambda n, x: 2 * mp.chebyt(n, x / 2), flat(-2, 2)),
+        ("chebys", lambda n, x: mp.chebyu(n, x / 2), flat(-2, 2)),
+        ("hermitenorm", lambda n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.sqrt(2)**n, flat(-4, 4))]},
+    "eval_gegenbauer": check(mp.gegenbauer, DEGREE, flat(0.3, 3), INSIDE, places=(2,)),
+    "eval_genlaguerre": check(mp.laguerre, DEGREE, flat(0.3, 3), spread(1e-3, 20), places=(2,)),
+    "eval_jacobi": check(mp.jacobi, DEGREE, flat(0.3, 3), flat(0.3, 3), INSIDE, places=(3,)),
+    "eval_sh_jacobi": check(
+        lambda n, p, q, x: mp.jacobi(n, p - q, q - 1, 2 * x - 1) / mp.binomial(2 * n + p - 1, n),
+        DEGREE, flat(2, 4), flat(0.3, 1.9), flat(0, 1), places=(3,)),
+    "lpmv": check(lambda m, v, x: mp.legenp(v, m, x).real, whole(0, 3), whole(3, 8),
+                  flat(-0.99, 0.99), places=(2,)),
+}
+GAMMA = {
+    "gamma": check(mp.gamma, flat(-20, 150, [-3, -2, -1, 0, 1.4616])),
+    "rgamma": check(mp.rgamma, flat(-20, 150, [-3, -2, -1, 0, 1.4616])),
+    "gammaln": check(lambda x: mp.loggamma(x).real, spread(1e-6, 1e8)),
+    "loggamma": check(mp.loggamma, disc(1e-2, 1e3)),
+    "psi": check(lambda x: mp.psi(0, x), spread(1e-6, 1e4)),
+    "beta": check(mp.beta, spread(1e-6, 60), spread(1e-6, 60)),
+    "betaln": check(lambda a, b: mp.log(mp.beta(a, b)), spread(1e-6, 1e6), spread(1e-6, 1e6)),
+    "poch": check(mp.rf, spread(1e-6, 60), spread(1e-6, 60)),
+    "binom": check(mp.binomial, flat(1, 60), flat(-0.9, 60)),
+    "zetac": check(lambda x: mp.zeta(x) - 1, flat(-10, 40, [1])),
+    "zeta": check(mp.zeta, spread(1.01, 40), spread(1e-2, 1e2)),
+    "kolmogorov": check(
+        lambda x: 2 * mp.nsum(lambda k: (-1)**(k - 1) * mp.exp(-2 * k * k * x * x), [1, 60]),
+        flat(0.15, 4)),
+    "erf": check(mp.erf, signed(1e-6, 25)), "erfc": check(mp.erfc, signed(1e-6, 25)),
+    "ndtr": check(mp.ncdf, signed(1e-6, 30)),
+    "log_ndtr": check(lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), signed(1e-3, 30)),
+    "erfinv": check(mp.erfinv, flat(-1, 1, [0.9, -0.9])),
+    "ndtri": check(lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), flat(0.001, 0.999)),
+    "expit": check(lambda x: 1 / (1 + mp.exp(-x)), signed(1e-6, 300)),
+    "log_expit": check(lambda x: -mp.log1p(mp.exp(-x)), signed(1e-6, 300)),
+    "logit": check(lambda p: mp.log(p / (1 - p)), spread(1e-12, 0.999)),
+    "xlogy": check(lambda x, y: x * mp.log(y), signed(1e-3, 1e3), spread(1e-3, 1e3)),
+    "xlog1py": check(lambda x, y: x * mp.log1p(y), signed(1e-3, 1e3), spread(1e-3, 1e3)),
+}
+WAVES = {
+    "pbdv": check([mp.pcfd, None], flat(-3, 3), flat(-4, 4), places=(1,)),
+}
+REFERENCES = {
+    **ELEMENTARY, **INTEGRALS, **ELLIPTIC, **BESSEL, **HYPERGEOMETRIC, **POLYNOMIALS, **GAMMA,
+    **WAVES}
+SLOW = {  # functions of which mpmath takes long
+    "hankel1e", "hankel2e", "itstruve0", "keip", "kerp", "kn", "lpmv", "owens_t", "y1", "yn"}

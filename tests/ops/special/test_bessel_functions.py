@@ -1,5 +1,6 @@
 """Derivatives of Bessel functions against mpmath."""
 
+import numpy as np
 import pytest
 
 import cytape
@@ -56,3 +57,25 @@ def test_the_derivative_in_the_order_is_refused_by_name(transform):
     with pytest.raises(NotDifferentiableError, match=r"scipy\.special\.jv .* argument v"):
         transform(cytape.grad(lambda v: special.jv(v, 2.0)))(1.0)
     assert transform(cytape.grad(lambda v: 0.0 * special.jv(v, 2.0)))(1.0) == 0.0
+
+
+def test_scaled_functions_of_second_kind():
+    for v, name in ((0, "k0e"), (1, "k1e")):
+        for compare in (assert_derivative, assert_second_derivative):
+            for function in (getattr(special, name), lambda x: special.kve(v, x)):  # noqa: B023
+                compare(function, lambda x: mp.besselk(v, x) * mp.exp(x),  # noqa: B023
+                        [0.3, 299.0, 400.0, 1e6], 1e-9)
+
+
+def test_complex_arguments():
+    z, v = 1.5 + 0.7j, 1.25
+    for name, reference in (
+            ("jv", mp.besselj), ("yv", mp.bessely), ("iv", mp.besseli), ("kv", mp.besselk),
+            ("hankel1", mp.hankel1), ("hankel2e", lambda v, z: mp.hankel2(v, z) * mp.exp(1j * z))):
+        function = getattr(special, name)
+        expected = complex(mp.diff(lambda z: reference(v, z), z))  # noqa: B023
+        for transform in (lambda f: f, cytape.function):
+            found = cytape.jvp(transform(lambda z: function(v, z)), (z,), (1 + 0j,))[1]  # noqa: B023
+            np.testing.assert_allclose(found, expected, 1e-10)
+    with pytest.raises(NotDifferentiableError, match="complex"):
+        cytape.grad(lambda z: np.real(special.jve(v, z)))(z)

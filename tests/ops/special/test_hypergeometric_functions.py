@@ -1,4 +1,4 @@
-"""Hypergeometric functions: complex arguments, and parameters without a derivative."""
+"""Hypergeometric functions and polynomials: complex arguments, degree 0, refused parameters."""
 
 import re
 
@@ -32,3 +32,42 @@ def test_complex_arguments(name, parameters, reference):
     slope = cytape.grad(lambda z: np.real(getattr(special, name)(*parameters, z)))
     expected = complex(mp.diff(lambda z: reference(*parameters, z), z))
     np.testing.assert_allclose(slope(z), np.conj(expected), 1e-12)
+
+
+def test_degrees_along_an_axis():
+    n, x = np.arange(4)[:, None], np.array([-1.0, 0.3, 1.0])
+    found = cytape.grad(lambda x: np.sum(special.eval_legendre(n, x)))(x)
+    np.testing.assert_allclose(found, 1 + 3 * x + (15 * x * x - 3) / 2)
+    for _ in range(2):
+        found = cytape.grad(lambda x: np.sum(special.eval_chebyt(0, x)))(x)
+        np.testing.assert_array_equal(found, 0)
+
+
+def test_values_are_those_of_whole_degrees():
+    x = cytape.constant([0.3])
+    traced = cytape.function(lambda x: special.eval_legendre(40, x))
+    for y in (special.eval_legendre(40, x), traced(x), special.eval_hermite(40, x)):
+        assert y.dtype == np.float64
+    assert traced(x)[0] == special.eval_legendre(40, 0.3)
+
+
+def test_degrees_that_are_not_whole():
+    slope = cytape.grad(lambda x: special.eval_legendre(2.5, x))(0.3)
+    step = 1e-6
+    difference = special.eval_legendre(2.5, 0.3 + step) - special.eval_legendre(2.5, 0.3 - step)
+    assert slope == pytest.approx(difference / (2 * step))
+
+
+def test_associated_functions_at_the_ends():
+    with np.errstate(all="ignore"):
+        for v in (2.0, 3.0):
+            assert cytape.grad(lambda x: special.lpmv(0, v, x))(1.0) == v * (v + 1) / 2  # noqa: B023
+
+
+@each("name, place, argument", [
+    ("eval_jacobi", 1, "alpha"), ("eval_gegenbauer", 1, "alpha"), ("eval_legendre", 0, "n"),
+    ("lpmv", 1, "v")])
+def test_degrees_are_refused_by_name(name, place, argument):
+    function = getattr(special, name)
+    with pytest.raises(NotDifferentiableError, match=rf"\.{name} .* argument {argument}"):
+        cytape.grad(function, argnums=place)(*[1.0] * (function.nin - 1), 0.3)

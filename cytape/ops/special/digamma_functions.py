@@ -1,0 +1,111 @@
+"""Digamma, polygamma and zeta functions (DLMF 5.2, 5.15 and 25)."""
+
+import math
+
+import numpy as np
+import scipy.special as special
+
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.shape_parameters import no_partial
+
+__all__ = ["digamma", "polygamma", "psi", "zeta", "zetac"]
+
+_BERNOULLI = special.bernoulli(18)[2::2]
+
+
+def _polygamma(n, x):
+    return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
+
+
+psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: polygamma(1, x))
+polygamma = elementwise(
+    "ScipyPolygamma", _polygamma, no_partial("polygamma", "n"),
+    lambda y, n, x: polygamma(n + 1, x))
+
+
+def _psi_step(a, b):
+    """Return psi(a + b) - psi(a), for positive arguments by terms that do not cancel.
+
+    The recurrence leads to arguments above 8, where the asymptotic series (DLMF 5.11.2) converges.
+    """
+    c = a + b
+    is_regular = (a > 0) & (c > 0)
+    a, c, b, others = (
+        np.where(is_regular, a, 1), np.where(is_regular, c, 1), np.where(is_regular, b, 0), (a, c))
+    total = 0
+    for _ in range(8):
+        total = total + 1 / (a * c)
+        a, c = a + 1, c + 1
+    u, w = 1 / (a * a), 1 / (c * c)
+    series, mixed = 0, 1  # sum of the products of u and w of one degree
+    power = 1
+    for k, number in enumerate(_BERNOULLI[:7], 1):
+        series = series + number / (2 * k) * mixed
+        power = power * u
+        mixed = mixed * w + power
+    step = np.log1p(b / a) + b * (total + 0.5 / (a * c) + (a + c) * u * w * series)
+    return np.where(is_regular, step, special.psi(others[1]) - special.psi(others[0]))
+
+
+psi_step = elementwise(
+    "ScipyPsiStep", _psi_step, lambda y, a, b: polygamma(1, a + b) - polygamma(1, a),
+    lambda y, a, b: polygamma(1, a + b))
+
+# ---- zeta functions --------------------------------------------------------------------------
+
+
+def _zeta_slope(s, q):
+    """Differentiate Hurwitz's zeta function in s, by the formula of Euler and Maclaurin."""
+    total = 0
+    for _ in range(10):
+        total = total - np.log(q) * np.power(q, -s)
+        q = q + 1
+    log, tail = np.log(q), np.power(q, -s)
+    total = total - tail * (q * (log + 1 / (s - 1)) / (s - 1) + 0.5 * log)
+    rising, slope, power = s, 1, tail / q
+    for k, number in enumerate(_BERNOULLI[:8], 1):
+        factor = float(number / math.factorial(2 * k))
+        total = total + factor * power * (slope - log * rising)
+        for shift in (2 * k - 1, 2 * k):
+            rising, slope = rising * (s + shift), slope * (s + shift) + rising
+        power = power / (q * q)
+    return total
+
+
+def _riemann_slope(s):
+    """Differentiate Riemann's zeta function, left of 0 by its functional equation (DLMF 25.4.1)."""
+    is_left = s < 0
+    t = np.where(is_left, 1 - s, s)
+    slope = _zeta_slope(t, 1.0)
+    one = np.where(is_left, t, 2)
+    angle = 0.5 * math.pi * np.where(is_left, s, 0)
+    sine, cosine = np.sin(angle), np.cos(angle)
+    reflected = 2 * np.power(2 * math.pi, -one) * special.gamma(one) * (
+        _riemann(one) * (0.5 * math.pi * cosine + sine * (math.log(2 * math.pi) - psi(one)))
+        - sine * slope)
+    return np.where(is_left, reflected, slope)
+
+
+_riemann = elementwise(
+    "ScipyRiemannZeta", lambda x: special.zeta(x), lambda y, x: _riemann_slope(x))
+zetac = elementwise("ScipyZetac", special.zetac, lambda y, x: _riemann_slope(x))
+_hurwitz = elementwise(
+    "ScipyHurwitzZeta", lambda x, q: special.zeta(x, q), lambda y, x, q: _zeta_slope(x, q),
+    lambda y, x, q: -x * _hurwitz(x + 1, q))
+
+
+def zeta(x, q=None):
+    """Return the zeta function of Riemann, or of Hurwitz, as `scipy.special.zeta`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import zeta
+    >>> cytape.grad(zeta)(2.0).round(12)
+    np.float64(-0.937548254316)
+    """
+    x, q = joined(x), joined(q)
+    if not (is_tensor(x) or is_tensor(q)):
+        return special.zeta(x, q)
+    return _riemann(x) if q is None else _hurwitz(x, q)

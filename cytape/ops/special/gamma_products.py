@@ -1,0 +1,128 @@
+"""Quotients of gamma functions, and counts that they extend to real numbers (DLMF 5.2 and 26.3)."""
+
+import math
+
+import numpy as np
+import scipy.special as special
+
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.elementwise import where
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.digamma_functions import psi, psi_step
+from cytape.ops.special.elementary_functions import inside
+from cytape.ops.special.gamma_functions import gamma, rgamma
+
+__all__ = ["binom", "comb", "factorial", "lambertw", "loggamma", "perm", "poch"]
+
+loggamma = elementwise(
+    "ScipyLoggamma", special.loggamma, lambda y, x: inside(y == y, psi(x)))
+poch = elementwise(
+    "ScipyPoch", special.poch,
+    lambda y, z, m: y * psi_step(z, m), lambda y, z, m: y * psi(z + m))
+
+
+def _pole(x):
+    """Return whether gamma has a pole at x, and the derivative of its reciprocal at poles."""
+    is_pole = (x <= 0) & (x == np.floor(x))
+    x = np.where(is_pole, x, 0)
+    return is_pole, np.cos(math.pi * x) * gamma(1 - x)
+
+
+def _binom_in_n(y, n, k):
+    rest = n - k + 1
+    is_pole, slope = _pole(rest)
+    return np.where(
+        is_pole, np.where(is_pole, gamma(n + 1) * rgamma(k + 1), 0) * slope,
+        y * psi_step(np.where(is_pole, 1, rest), np.where(is_pole, 1, k)))
+
+
+def _binom_in_k(y, n, k):
+    rest = n - k + 1
+    (is_pole, slope), (is_low, low_slope) = _pole(rest), _pole(k + 1)
+    is_zero = is_pole | is_low
+    zero = gamma(n + 1) * np.where(is_low, rgamma(rest) * low_slope, -rgamma(k + 1) * slope)
+    return np.where(is_zero, np.where(is_zero, zero, 0), y * psi_step(
+        np.where(is_zero, 1, k + 1), np.where(is_zero, 1, n - 2 * k)))
+
+
+binom = elementwise("ScipyBinom", special.binom, _binom_in_n, _binom_in_k)
+
+_lambertw = elementwise(
+    "ScipyLambertw", lambda z, k, tol: special.lambertw(z, np.real(k), np.real(tol)),
+    lambda w, *_: np.exp(-w) / (1 + w), None, None)
+
+
+def lambertw(z, k=0, tol=1e-8):
+    """Return a branch of Lambert's function, complex, as `scipy.special.lambertw`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> from cytape.scipy.special import lambertw
+    >>> cytape.grad(lambda z: np.real(lambertw(z)))(0.0)
+    np.float64(1.0)
+    """
+    return _lambertw(z, k, tol)
+
+
+def _of_counts(function, N, k):
+    """Return a function of counts, 0 where there are none; its arguments are replaced there."""
+    exist = (k <= N) & (N >= 0) & (k >= 0)
+    return where(exist, function(where(exist, N, 1), where(exist, k, 1)), 0)
+
+
+def comb(N, k, *, exact=False, repetition=False):
+    """Return the number of combinations, as `scipy.special.comb`.
+
+    Tensors are taken with ``exact=False``; the derivative is that of `binom`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import comb
+    >>> cytape.grad(comb)(4.0, 1)
+    np.float64(1.0)
+    """
+    N, k = joined(N), joined(k)
+    if exact or not (is_tensor(N) or is_tensor(k)):
+        return special.comb(N, k, exact=exact, repetition=repetition)
+    if repetition:
+        return comb(N + k - 1, k)
+    return _of_counts(binom, N, k)
+
+
+def perm(N, k, exact=False):
+    """Return the number of partial permutations, as `scipy.special.perm`.
+
+    Tensors are taken with ``exact=False``; the derivative is that of `poch`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import perm
+    >>> cytape.grad(perm)(4.0, 1).round(12)
+    np.float64(1.0)
+    """
+    N, k = joined(N), joined(k)
+    if exact or not (is_tensor(N) or is_tensor(k)):
+        return special.perm(N, k, exact=exact)
+    return _of_counts(lambda N, k: poch(N - k + 1, k), N, k)
+
+
+def factorial(n, exact=False, extend="zero"):
+    """Return the factorial, as `scipy.special.factorial`.
+
+    Tensors are taken with ``exact=False``; the derivative is that of ``gamma(n + 1)``.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import factorial
+    >>> cytape.grad(factorial)(1.0).round(12)
+    np.float64(0.422784335098)
+    """
+    n = joined(n)
+    if exact or extend != "zero" or not is_tensor(n):
+        return special.factorial(n, exact=exact, extend=extend)
+    return where(n < 0, 0, gamma(where(n < 0, 0, n) + 1))

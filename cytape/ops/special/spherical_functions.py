@@ -1,0 +1,138 @@
+"""Spherical Bessel functions (DLMF 10.47) and spherical harmonics (DLMF 14.30)."""
+
+import numpy as np
+import scipy.special as special
+
+from cytape.ops import joining
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.shape_parameters import no_partial, real_order, whole_numbers
+
+__all__ = ["sph_harm_y", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
+
+
+def _spherical(letter, below, above):
+    """Declare a function and its derivative, that of orders n - 1 and n + 1 (DLMF 10.51.2)."""
+    function = getattr(special, f"spherical_{letter}n")
+    refusal = no_partial(f"spherical_{letter}n", "n")
+
+    def recur(_, n, z):
+        n = real_order(n)
+        lower = slope(np.maximum(n - 1, 0), z)
+        return (below * n * lower + above * (n + 1) * slope(n + 1, z)) / (2 * n + 1)
+
+    name = f"ScipySpherical{letter.upper()}n"
+    slope = elementwise(
+        f"{name}Slope", lambda n, z: function(whole_numbers(n), z, derivative=True), refusal, recur)
+    value = elementwise(
+        name, lambda n, z: function(whole_numbers(n), z), refusal,
+        lambda _, n, z: slope(real_order(n), z))
+    return value, slope
+
+
+_JN, _YN, _IN, _KN = (_spherical(*signs) for signs in (
+    ("j", 1, -1), ("y", 1, -1), ("i", 1, 1), ("k", -1, -1)))
+
+
+def spherical_jn(n, z, derivative=False):
+    """Return the spherical Bessel function of the first kind, as `scipy.special.spherical_jn`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import spherical_jn
+    >>> cytape.grad(lambda z: spherical_jn(2, z))(1.5) == spherical_jn(2, 1.5, derivative=True)
+    np.True_
+    """
+    return _JN[bool(derivative)](n, z)
+
+
+def spherical_yn(n, z, derivative=False):
+    """Return the spherical Bessel function of the second kind, as `scipy.special.spherical_yn`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import spherical_yn
+    >>> cytape.grad(lambda z: spherical_yn(2, z))(1.5) == spherical_yn(2, 1.5, derivative=True)
+    np.True_
+    """
+    return _YN[bool(derivative)](n, z)
+
+
+def spherical_in(n, z, derivative=False):
+    """Return the modified spherical Bessel function, as `scipy.special.spherical_in`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import spherical_in
+    >>> cytape.grad(lambda z: spherical_in(2, z))(1.5) == spherical_in(2, 1.5, derivative=True)
+    np.True_
+    """
+    return _IN[bool(derivative)](n, z)
+
+
+def spherical_kn(n, z, derivative=False):
+    """Return the modified spherical function of the second kind, as `scipy.special.spherical_kn`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import spherical_kn
+    >>> cytape.grad(lambda z: spherical_kn(2, z))(1.5) == spherical_kn(2, 1.5, derivative=True)
+    np.True_
+    """
+    return _KN[bool(derivative)](n, z)
+
+
+def _in_theta(function, n, m, theta, phi):
+    """Differentiate a function of harmonics in the polar angle, by the orders m - 1 and m + 1."""
+    n, m, theta, phi = map(real_order, (n, m, theta, phi))
+    turn = np.exp(1j * phi)
+    above, below = np.sqrt((n - m) * (n + m + 1.0)), np.sqrt((n + m) * (n - m + 1.0))
+    return 0.5 * (above * function(n, m + 1, theta, phi) / turn
+                  - below * function(n, m - 1, theta, phi) * turn)
+
+
+def _harmonic_in_theta(n, m, theta, phi):
+    return _in_theta(_harmonic, n, m, theta, phi)
+
+
+_harmonic = elementwise(
+    "ScipySphHarmY",
+    lambda n, m, theta, phi: special.sph_harm_y(
+        whole_numbers(n), whole_numbers(m), real_order(theta), real_order(phi)),
+    no_partial("sph_harm_y", "n"), no_partial("sph_harm_y", "m"),
+    lambda y, *given: _harmonic_in_theta(*given),
+    lambda y, n, m, theta, phi: 1j * m * y)
+
+
+def sph_harm_y(n, m, theta, phi, *, diff_n=0):
+    """Return spherical harmonics, as `scipy.special.sph_harm_y`, differentiable in the angles.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import sph_harm_y
+    >>> y, gradient = sph_harm_y(2, 1, cytape.constant(0.5), 0.3, diff_n=1)
+    >>> gradient.shape
+    (2,)
+    """
+    theta, phi = joined(theta), joined(phi)
+    if not (is_tensor(theta) or is_tensor(phi)):
+        return special.sph_harm_y(n, m, theta, phi, diff_n=diff_n)
+    y = _harmonic(n, m, theta, phi)
+    if diff_n == 0:
+        return y
+    if diff_n not in (1, 2):
+        raise ValueError(
+            f"diff_n is currently only implemented for orders 0, 1, and 2, received: {diff_n}.")
+    in_theta, in_phi = _harmonic_in_theta(n, m, theta, phi), 1j * m * y
+    gradient = joining.stack([in_theta, in_phi], -1)
+    if diff_n == 1:
+        return y, gradient
+    mixed = 1j * m * in_theta
+    twice = _in_theta(_harmonic_in_theta, n, m, theta, phi)
+    return y, gradient, joining.stack([
+        joining.stack([twice, mixed], -1), joining.stack([mixed, 1j * m * in_phi], -1)], -1)

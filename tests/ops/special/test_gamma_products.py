@@ -1,0 +1,40 @@
+"""Binomial coefficients at the zeros that poles make, counts outside of their range, branches."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+
+mp = pytest.importorskip("mpmath")
+special = pytest.importorskip("scipy.special")
+ours = pytest.importorskip("cytape.scipy.special")
+
+
+@each("n, k", [(3.0, 5.0), (3.0, -2.0), (4.0, 2.0), (2.5, 1.5), (40.0, 20.0)])
+def test_binomial_coefficients(n, k):
+    found = cytape.grad(special.binom, argnums=(0, 1))(n, k)
+    expected = [float(mp.diff(lambda n: mp.binomial(n, k), n)),
+                float(mp.diff(lambda k: mp.binomial(n, k), k))]
+    np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
+
+
+def test_counts():
+    N, k = np.array([5.5, 1.0]), np.array([2.0, 3.0])
+    for name in ("comb", "perm"):
+        function = getattr(ours, name)
+        found = function(cytape.constant(N), k)
+        np.testing.assert_allclose(found.numpy(), getattr(special, name)(N, k))
+        gradient = cytape.grad(lambda N: np.sum(function(N, k)))(N)  # noqa: B023
+        assert gradient[0] > 0 and gradient[1] == 0
+        assert function(5, 2, exact=True) == getattr(special, name)(5, 2, exact=True)
+    found = ours.factorial(cytape.constant([3.0, -1.0]))
+    np.testing.assert_allclose(found.numpy(), [6, 0])
+    assert ours.factorial(5, exact=True) == 120
+
+
+def test_branches_of_lambert():
+    for branch, z in ((0, 0.3), (-1, -0.2), (1, 2.0)):
+        found = cytape.jvp(lambda z: ours.lambertw(z, branch), (z + 0j,), (1 + 0j,))[1]  # noqa: B023
+        expected = complex(mp.diff(lambda z: mp.lambertw(z, branch), z))  # noqa: B023
+        np.testing.assert_allclose(found, expected, 1e-10)
