@@ -30,7 +30,7 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
         Function of arrays that returns an array: a ufunc of SciPy, or a function that broadcasts
         like a ufunc. A graph calls it in each run.
     *derivatives : callable or None
-        One per argument of `f`, at most three: the derivative with respect to that argument, a
+        One per argument of `f`, at most four: the derivative with respect to that argument, a
         function of all arguments. With functions of cytape, or made by `elementwise`, it can be
         differentiated itself. None: unknown, an error if it is needed.
 

@@ -20,33 +20,32 @@ __all__ = [
 # ---- integrals of Carlson --------------------------------------------------------------------
 
 
-def _of_near(x, y, z):
-    """Return the integral of -3/4 (t + y)**(-1/2) ((t + x) (t + z))**(-3/2) for x near z.
+def _slope_by_quadrature(x, y, z, p):
+    """Differentiate elliprj in x, by the trapezoidal rule in the logarithm of the variable t.
 
-    It is a series in ((x - z) / (x + z))**2, whose terms are integrals of powers of t + y and of
-    t + (x + z) / 2.
+    The integral of -3/4 (t + x)**(-3/2) ((t + y) (t + z))**(-1/2) / (t + p).
     """
-    mean = 0.5 * (x + z)
-    square = np.square(0.5 * (x - z) / mean)
-    is_less = np.abs(y) < np.abs(mean)
-    ratio = np.where(is_less, 1 - y / mean, 1 - mean / np.where(is_less, 1, y))
+    scale = np.abs(x) + np.abs(y) + np.abs(z) + np.abs(p)
+    x, y, z, p = x / scale, y / scale, z / scale, p / scale
     total = 0
-    for k, factor in enumerate((1, 3 / 2, 15 / 8, 35 / 16, 315 / 128)):
-        n = 3 + 2 * k
-        power = special.hyp2f1(n - 0.5, np.where(is_less, 0.5, n), n + 0.5, ratio)
-        scale = np.where(is_less, np.sqrt(mean), mean**n * np.where(is_less, 1, y) ** (0.5 - n))
-        total = total + factor * square**k * power * scale / (n - 0.5)
-    return -0.75 * total / (mean * mean * mean)
+    for w in range(-120, 34):
+        t = math.exp(0.5 * w)
+        total = total + t / (np.sqrt((t + x) * (t + y) * (t + z)) * (t + x) * (t + p))
+    return -0.375 * total / (np.sqrt(scale) * scale * scale)
+
+
+def _slope(difference, x, y, z, p):
+    """Return a quotient of a difference by p - x, by quadrature where x is near p."""
+    is_near = np.abs(p - x) < 0.02 * np.abs(p + x)
+    found = difference / np.where(is_near, 1, p - x)
+    if isinstance(is_near, (np.ndarray, np.bool_)) and not np.any(is_near):
+        return found
+    return np.where(is_near, _slope_by_quadrature(
+        *[np.where(is_near, operand, 1) for operand in (x, y, z, p)]), found)
 
 
 def _rd_in_first(r, x, y, z):
-    """Differentiate elliprd in x, by a difference quotient of two integrals if x is not near z."""
-    is_near = np.abs(x - z) < 0.05 * np.abs(x + z)
-    found = 0.5 * (elliprd(y, z, x) - r) / np.where(is_near, 1, x - z)
-    if isinstance(is_near, (np.ndarray, np.bool_)) and not np.any(is_near):
-        return found
-    return np.where(is_near, _of_near(
-        np.where(is_near, x, 1), np.where(is_near, y, 1), np.where(is_near, z, 1)), found)
+    return _slope(0.5 * (r - elliprd(y, z, x)), x, y, z, z)
 
 
 def _rd_in_last(r, x, y, z):
@@ -98,7 +97,7 @@ elliprc = elementwise(
 
 
 def _rj_in_first(r, x, y, z, p):
-    return 0.5 * (r - elliprd(y, z, x)) / (p - x)
+    return _slope(0.5 * (r - elliprd(y, z, x)), x, y, z, p)
 
 
 def _rj_in_last(r, x, y, z, p):

@@ -24,6 +24,7 @@ _ROOT_2_PI = math.sqrt(2 * math.pi)
 
 def _expn_partial(y, n, x):
     """Return -E[n - 1](x), by the recurrence (DLMF 8.19.12) where it does not cancel."""
+    n = np.trunc(n)  # as SciPy does
     is_low = n < 2
     return -np.where(
         is_low, (np.exp(-x) - (n - 1) * np.where(is_low, y, 0)) / x,

@@ -43,14 +43,18 @@ smirnovi = elementwise(
     lambda d, n, p: 1 / _smirnov_slope(n, d))
 
 
-def _tukey_density(p, lmbda):
-    return 1 / (np.power(p, lmbda - 1) + np.power(1 - p, lmbda - 1))
+def _tukey_density(p, x, lmbda):
+    """Return the density, 0 outside of the support, whose ends are 1 / lmbda for positive lmbda."""
+    return np.where(
+        np.abs(x) * lmbda >= 1, 0, 1 / (np.power(p, lmbda - 1) + np.power(1 - p, lmbda - 1)))
 
 
 def _tukey_in_shape(p, x, lmbda):
+    is_inside = np.abs(x) * lmbda < 1
+    p = np.where(is_inside, p, 0.5)
     slopes = [boxcox.partials[1](None, side, lmbda) for side in (p, 1 - p)]
-    return (slopes[1] - slopes[0]) * _tukey_density(p, lmbda)
+    return np.where(is_inside, (slopes[1] - slopes[0]) * _tukey_density(p, x, lmbda), 0)
 
 
 tklmbda = elementwise(
-    "ScipyTklmbda", special.tklmbda, lambda p, x, lmbda: _tukey_density(p, lmbda), _tukey_in_shape)
+    "ScipyTklmbda", special.tklmbda, _tukey_density, _tukey_in_shape)

@@ -17,7 +17,7 @@ def _spherical(letter, below, above):
     refusal = no_partial(f"spherical_{letter}n", "n")
 
     def recur(_, n, z):
-        n = real_order(n)
+        n = np.trunc(real_order(n))
         lower = slope(np.maximum(n - 1, 0), z)
         return (below * n * lower + above * (n + 1) * slope(n + 1, z)) / (2 * n + 1)
 

@@ -159,7 +159,7 @@ ELLIPTIC = {
     "elliprf": check(mp.elliprf, *[spread(1e-3, 1e3, [1])] * 3),
     "elliprd": check(mp.elliprd, *[spread(1e-3, 1e3, [1])] * 3),
     "elliprg": check(mp.elliprg, *[spread(1e-3, 1e3, [1])] * 3),
-    "elliprj": check(mp.elliprj, *[spread(1e-3, 1e3)] * 4),
+    "elliprj": check(mp.elliprj, *[spread(1e-3, 1e3, [1])] * 4),
     "ellipj": check(
         [lambda u, m: mp.ellipfun("sn", u, m=m), lambda u, m: mp.ellipfun("cn", u, m=m),
          lambda u, m: mp.ellipfun("dn", u, m=m), None], flat(-3, 3), flat(0.001, 0.999)),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from tests.cases import each
 from tests.ops.special.precise import assert_second_derivative
 
 mp = pytest.importorskip("mpmath")
@@ -31,6 +32,17 @@ def test_equal_arguments():
     np.testing.assert_allclose(
         cytape.grad(special.agm, argnums=(0, 1))(-3.0, -1.0),
         cytape.grad(special.agm, argnums=(0, 1))(3.0, 1.0))
+
+
+@each("point", [
+    (1, 1, 1, 1), (1, 1, 2, 2), (1, 2, 3, 3), (1, 2, 3, 1), (1, 2, 3, 3 + 3e-6), (0, 2, 3, 2.01)])
+def test_derivatives_of_the_third_kind_where_arguments_are_equal(point):
+    with np.errstate(all="ignore"):
+        found = cytape.grad(special.elliprj, argnums=(0, 1, 2, 3))(*map(float, point))
+    for i, slope in enumerate(found):
+        if point[i]:
+            expected = mp.diff(lambda x: mp.elliprj(*point[:i], x, *point[i + 1:]), point[i])  # noqa: B023
+            np.testing.assert_allclose(slope, float(expected), 1e-10)
 
 
 def test_an_argument_of_zero():

@@ -52,3 +52,11 @@ def test_complex_arguments():
         for z in points:
             found = cytape.jvp(function, (z,), (1 + 0j,))[1]
             np.testing.assert_allclose(found, complex(slope(mp.mpmathify(z))), 1e-10)
+
+
+def test_orders_are_truncated_as_in_scipy():
+    for name in ("expn", "yn", "kn"):
+        function = getattr(special, name)
+        with pytest.warns(RuntimeWarning, match="truncated"):
+            slope = cytape.grad(lambda x: function(1.83, x))(0.4)  # noqa: B023
+        assert slope == cytape.grad(lambda x: function(1, x))(0.4)  # noqa: B023

@@ -26,6 +26,16 @@ def test_densities_are_zero_in_the_tails():
     assert np.isfinite(cytape.grad(slope)(1e-3))
 
 
+def test_the_distribution_of_tukey_ends_for_positive_shapes():
+    for x in (0.83, -0.83):
+        assert cytape.grad(special.tklmbda, argnums=(0, 1))(x, 3.7) == (0, 0)
+    for x in (0.2, -0.2):
+        step = 1e-5
+        difference = special.tklmbda(x, 3.7 + step) - special.tklmbda(x, 3.7 - step)
+        assert cytape.grad(special.tklmbda, argnums=1)(x, 3.7) == pytest.approx(
+            difference / (2 * step), rel=1e-6)
+
+
 def test_the_second_derivative_of_smirnov_is_refused():
     slope = cytape.grad(lambda d: special.smirnov(7, d))
     with pytest.raises(NotDifferentiableError, match="smirnov"):
