@@ -14,6 +14,7 @@ from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import exp, maximum, square, tanh, where
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.joining import split
+from cytape.ops.kernels.fused_function import FusedFunction
 
 __all__ = [
     "celu",
@@ -40,12 +41,9 @@ _DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-def _composed(name, function, *partials):
-    """Declare an op whose function consists of ops if it is called with tensors."""
-    def forward(*operands):
-        return function(*[
-            np.asarray(x) if isinstance(x, (list, tuple)) else x for x in operands])[()]
-
+def composed(name, function, *partials):
+    """Declare an op of elements whose function consists of ufuncs, or of ops for tensors."""
+    forward = FusedFunction(function, len(partials))
     return elementwise(name, forward, *partials, composition=function)
 
 
@@ -54,7 +52,7 @@ relu = elementwise(
 softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
 # Not y * (1 - y), since 1 - y cancels.
 sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
-log_sigmoid = _composed("LogSigmoid", lambda x: -softplus(-x), lambda y, x: sigmoid(-x))
+log_sigmoid = composed("LogSigmoid", lambda x: -softplus(-x), lambda y, x: sigmoid(-x))
 silu = swish = elementwise("Silu", activations.silu, lambda y, x: sigmoid(x) + y * sigmoid(-x))
 
 
@@ -84,7 +82,7 @@ def _approximate_gelu_partial(y, x):
 
 
 # (1 + tanh(z)) / 2 is sigmoid(2 z).
-_approximate_gelu = _composed(
+_approximate_gelu = composed(
     "ApproximateGelu", lambda x: x * sigmoid(_inner(x)), _approximate_gelu_partial)
 
 
@@ -116,21 +114,21 @@ def _left(x):
     return np.minimum(x, 0)
 
 
-_leaky_relu = _composed(
+_leaky_relu = composed(
     "LeakyRelu", lambda x, a: np.where(x > 0, x, a * x),
     lambda y, x, a: where(x > 0, 1, a), lambda y, x, a: where(x > 0, 0, x))
-_elu = _composed(
+_elu = composed(
     "Elu", lambda x, a: np.where(x > 0, x, a * np.expm1(_left(x))),
     lambda y, x, a: where(x > 0, 1, a * exp(_left(x))), lambda y, x, a: np.expm1(_left(x)))
-_celu = _composed(
+_celu = composed(
     "Celu", lambda x, a: np.where(x > 0, x, a * np.expm1(_left(x) / a)),
     lambda y, x, a: exp(_left(x) / a),
     lambda y, x, a: np.expm1(_left(x) / a) - _left(x) / a * exp(_left(x) / a))
-_selu = _composed(
+_selu = composed(
     "Selu",
     lambda x: np.where(x > 0, _SELU_SCALE * x, _SELU_SCALE * _SELU_ALPHA * np.expm1(_left(x))),
     lambda y, x: where(x > 0, _SELU_SCALE, _SELU_SCALE * _SELU_ALPHA * exp(_left(x))))
-softsign = _composed(
+softsign = composed(
     "Softsign", lambda x: x / (1 + np.abs(x)), lambda y, x: 1 / square(1 + np.abs(x)))
 
 
@@ -138,12 +136,12 @@ def _limited(x, low, high):
     return np.minimum(np.maximum(x, low), high)
 
 
-relu6 = _composed("Relu6", lambda x: _limited(x, 0, 6), lambda y, x: (x > 0) & (x < 6))
-hard_tanh = _composed("HardTanh", lambda x: _limited(x, -1, 1), lambda y, x: (x > -1) & (x < 1))
-hard_sigmoid = _composed(
+relu6 = composed("Relu6", lambda x: _limited(x, 0, 6), lambda y, x: (x > 0) & (x < 6))
+hard_tanh = composed("HardTanh", lambda x: _limited(x, -1, 1), lambda y, x: (x > -1) & (x < 1))
+hard_sigmoid = composed(
     "HardSigmoid", lambda x: _limited(x + 3, 0, 6) / 6,
     lambda y, x: where((x > -3) & (x < 3), 1 / 6, 0))
-hard_silu = _composed(
+hard_silu = composed(
     "HardSilu", lambda x: x * (_limited(x + 3, 0, 6) / 6),
     lambda y, x: where(x < 3, where(x > -3, (2 * x + 3) / 6, 0), 1))
 

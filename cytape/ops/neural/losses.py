@@ -9,8 +9,7 @@ import numpy as np
 
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import exp, log, maximum, sqrt, square, subtract, tanh, where
-from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.neural.activation_functions import relu, sigmoid
+from cytape.ops.neural.activation_functions import composed, relu, sigmoid
 from cytape.ops.reductions import sum
 
 __all__ = [
@@ -29,15 +28,9 @@ __all__ = [
 ]
 
 
-def _composed(name, function, *partials):
-    """Declare an op whose function consists of ops if it is called with tensors."""
-    return elementwise(
-        name, lambda *operands: function(*operands)[()], *partials, composition=function)
-
-
 # -- differences ---------------------------------------------------------------------------------
 
-_huber = _composed(
+_huber = composed(
     "Huber",
     lambda z, d: np.where(np.abs(z) <= d, 0.5 * (z * z), d * (np.abs(z) - 0.5 * d)),
     lambda y, z, d: np.minimum(np.maximum(z, -d), d),
@@ -52,7 +45,7 @@ def _log_cosh(z):
         size + np.log1p(np.exp(-2 * size)) - math.log(2))
 
 
-_log_cosh_op = _composed("LogCosh", _log_cosh, lambda y, z: tanh(z))
+_log_cosh_op = composed("LogCosh", _log_cosh, lambda y, z: tanh(z))
 
 
 def _difference(labels, predictions):
@@ -109,17 +102,17 @@ def log_cosh_loss(labels, predictions):
 
 # -- probabilities -------------------------------------------------------------------------------
 
-_sigmoid_cross_entropy = _composed(
+_sigmoid_cross_entropy = composed(
     "SigmoidCrossEntropyWithLogits",
     lambda z, x: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))),
     lambda y, z, x: -x, lambda y, z, x: (1 - z) * sigmoid(x) - z * sigmoid(-x))
-_relative_entropy = _composed(
+_relative_entropy = composed(
     "RelativeEntropy",
     lambda p, q: np.where(
         p > 0, p * (np.log(np.where(p > 0, p, 1)) - np.log(np.where(p > 0, q, 1))),
         np.where((p == 0) & (q >= 0), 0 * p, np.inf)),
     lambda y, p, q: log(p) - log(q) + 1, lambda y, p, q: -p / where(p > 0, q, 1))
-_log_poisson = _composed(
+_log_poisson = composed(
     "LogPoisson", lambda k, x: np.exp(x) - k * x,
     lambda y, k, x: -x, lambda y, k, x: exp(x) - k)
 
