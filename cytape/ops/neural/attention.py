@@ -32,6 +32,11 @@ def embedding_lookup(params, ids):
     >>> tape.gradient(loss, table).indices
     Tensor([1, 1], dtype=int64)
     """
+    ids = joined(ids) if is_tensor(ids) else np.asarray(ids)
+    if ids.dtype.kind not in "iu":
+        if ids.size or ids.dtype.kind != "f":  # an empty list is an array of floats
+            raise TypeError(f"ids must be integers, got {ids.dtype}")
+        ids = ids.astype(np.intp)
     return gather(joined(params), ids)
 
 

@@ -325,7 +325,8 @@ def depthwise_conv2d(input, filter, strides, padding, data_format="NHWC", dilati
 
 
 def conv_transpose(
-    input, filters, output_shape=None, strides=1, padding="SAME", data_format=None, dilations=1
+    input, filters, output_shape=None, strides=1, padding="SAME", data_format=None, dilations=1,
+    groups=1,
 ):
     """Apply the transpose of a convolution in the images, which is its derivative.
 
@@ -334,11 +335,11 @@ def conv_transpose(
     input : array_like
         A batch of what the convolution returns.
     filters : array_like
-        Of shape (size along each axis, channels of the result, channels of `input`).
+        Of shape (size along each axis, channels of the result / groups, channels of `input`).
     output_shape : sequence of int, optional
         Sizes of the result along the axes of an image, or its whole shape. By default the smallest
         that the convolution maps to the size of `input`; for "SAME" that times the strides.
-    strides, padding, data_format, dilations
+    strides, padding, data_format, dilations, groups
         Those of the convolution, as `convolution` takes them.
 
     Returns
@@ -368,6 +369,9 @@ def conv_transpose(
     if None in of_input or shape(input)[layout.index("C")] != channels_in:
         raise ValueError(f"input must have known sizes and {channels_in} channels, as filters of "
                          f"shape {shape(filters)} have; got shape {shape(input)}")
+    if not isinstance(groups, int) or groups < 1 or channels_in % groups:
+        raise ValueError(
+            f"groups must be a divisor of the {channels_in} channels of input, got {groups!r}")
     strides, dilations = per_axis("strides", strides, layout), per_axis(
         "dilations", dilations, layout)
     if output_shape is None:
@@ -389,11 +393,12 @@ def conv_transpose(
     image_shape = [None] * len(layout)
     for axis, n in zip(axes, size, strict=True):
         image_shape[axis] = n
-    window = window_for(image_shape, tuple(kernel), strides, padding, dilations, layout)
+    window = window_for(image_shape, tuple(kernel), strides, padding, dilations, layout, groups)
     if window.output_size(size) != tuple(of_input):
         raise ValueError(
             f"a convolution maps images of size {size} to the size {window.output_size(size)}, not "
             f"to that of input, {tuple(of_input)}")
     return channels_last(
         lambda g: conv2d_input_gradient_op(
-            filters, g, window=window, image_shape=(shape(g)[0], *size, channels)), input, layout)
+            filters, g, window=window, image_shape=(shape(g)[0], *size, channels * groups)),
+        input, layout)

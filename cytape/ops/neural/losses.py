@@ -8,9 +8,21 @@ import math
 import numpy as np
 
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.ops.elementwise import exp, log, maximum, sqrt, square, subtract, tanh, where
+from cytape.ops.comparisons import floor
+from cytape.ops.elementwise import (
+    exp,
+    exp2,
+    log,
+    log2,
+    maximum,
+    sqrt,
+    square,
+    subtract,
+    tanh,
+    where,
+)
 from cytape.ops.neural.activation_functions import composed, relu, sigmoid
-from cytape.ops.reductions import sum
+from cytape.ops.reductions import max_op, sum
 
 __all__ = [
     "absolute_error",
@@ -195,7 +207,11 @@ def l2_normalize(x, axis=-1, epsilon=1e-12):
            [0. , 0. ]])
     """
     x = _floating(x)
-    return x / sqrt(maximum(sum(square(x), axis, keepdims=True), epsilon))
+    # A power of two below the largest element, so that squares do not overflow. It has no gradient,
+    # and the result does not depend on it.
+    scale = exp2(floor(log2(maximum(max_op(np.abs(x), axis=axis, keepdims=True), 1))))
+    x = x / scale
+    return x / sqrt(maximum(sum(square(x), axis, keepdims=True), epsilon / scale / scale))
 
 
 def cosine_similarity(labels, predictions, axis=-1):

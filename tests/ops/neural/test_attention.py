@@ -96,3 +96,7 @@ def test_embeddings_have_gradients_by_rows():
     np.testing.assert_array_equal(gradient.to_tensor(), expected)
     with pytest.raises(IndexError):
         nn.embedding_lookup(table, [4])
+    for ids in ([0.5], np.array([1.0]), [True]):
+        with pytest.raises(TypeError, match="ids must be integers"):
+            nn.embedding_lookup(table, ids)
+    assert nn.embedding_lookup(table, []).shape == (0, 2)

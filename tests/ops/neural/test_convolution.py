@@ -94,6 +94,7 @@ IMAGE, FILTERS = np.zeros((1, 4, 4, 2)), np.zeros((3, 3, 2, 5))
     (lambda: nn.depthwise_conv2d(IMAGE, FILTERS[0], 1, "SAME"), "filter"),
     (lambda: nn.conv_transpose(IMAGE, FILTERS), "5 channels"),
     (lambda: nn.conv_transpose(IMAGE, np.zeros((3, 3, 5, 2)), (5, 5)), "maps images"),
+    (lambda: nn.conv_transpose(IMAGE, np.zeros((3, 3, 5, 2)), groups=3), "divisor of the 2"),
     (lambda: nn.conv_transpose(IMAGE, np.zeros((3, 3, 5, 2)), (4, 4, 4)), "output_shape")])
 def test_bad_arguments_are_errors_that_name_them(call, named):
     with pytest.raises(ValueError, match=named):
@@ -149,10 +150,11 @@ def test_depthwise_filters(rng):
 @each("size, options", [
     ((6, 8), {"strides": 2}), ((5, 7), {"strides": 2, "output_shape": (5, 7)}),
     ((7, 5), {"strides": (2, 1), "padding": "VALID", "dilations": (1, 2)}),
-    ((7, 5), {"padding": [(1, 0), (2, 2)]}),
+    ((7, 5), {"padding": [(1, 0), (2, 2)]}), ((4, 6), {"groups": 2}),
 ])
 def test_transposes_are_adjoint(size, options, rng):
-    image, filters = rng.normal(size=(2, *size, 3)), rng.normal(size=(3, 2, 3, 4))
+    groups = options.get("groups", 1)
+    image, filters = rng.normal(size=(2, *size, 3 * groups)), rng.normal(size=(3, 2, 3, 4))
     of_conv = {name: value for name, value in options.items() if name != "output_shape"}
     output = nn.convolution(image, filters, **{"padding": "SAME"} | of_conv)
     g = rng.normal(size=output.shape)

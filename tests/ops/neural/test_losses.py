@@ -44,6 +44,19 @@ def test_vectors_of_length_0():
     assert np.isfinite(gradient(lambda x: nn.cosine_similarity(x, x), x)).all()
 
 
+@each("size", [1e200, 1.0, 1e-3])
+def test_lengths_do_not_overflow(size):
+    x = size * np.array([3.0, 4.0, 0.0])
+    np.testing.assert_allclose(nn.l2_normalize(x), [0.6, 0.8, 0])
+    slope = gradient(lambda x: nn.l2_normalize(x)[0], x)
+    np.testing.assert_allclose(slope, np.array([0.128, -0.096, 0]) / size, rtol=1e-9, atol=1e-300)
+
+
+def test_ways_of_normalisation():
+    check(lambda x: np.sum(nn.l2_normalize(x) ** 3), lambda x: np.sum(
+        (x / np.sqrt(np.sum(x**2))) ** 3), np.array([[0.3, -1.0, 20.0]]), ways=["function", "vmap"])
+
+
 @each("loss", [nn.squared_error, nn.huber_loss, nn.log_cosh_loss, nn.log_poisson_loss,
                nn.kl_divergence, nn.cosine_similarity, nn.hinge_loss, nn.absolute_error,
                nn.sigmoid_cross_entropy_with_logits])
