@@ -82,11 +82,11 @@ def test_derivatives_of_curves(name):
         def f(x, y, points):
             return getattr(ours, kind)(x, y, **options)(points)
 
-    order = 1 if name in ("steps", "straight") else 2
+    order = 2 if name in ("not-a-knot", "periodic", "pchip", "cubic") else 1
     if name == "steps":
         check_grads(lambda y: f(X, y, POINTS), [y], order=1)
     elif name == "knots":
-        check_grads(lambda y, points: f(X, y, points), [y, POINTS], order=2)
+        check_grads(lambda y, points: f(X, y, points), [y, POINTS], order=order)
     else:
         check_grads(f, [X, y, POINTS], order=order)
 
@@ -143,6 +143,10 @@ def test_piecewise_polynomials():
     check_grads(lambda y, d: ours.CubicHermiteSpline(X, y, d)(POINTS), [Y, np.cos(Y)], order=1)
     check_grads(lambda t, c: ours.BSpline(t, c, 2)(np.array([1.2, 1.7])),
                 [np.array([0.0, 0.1, 1.0, 2.0, 2.5, 3.0]), np.array([1.0, 3.0, 2.0])], order=2)
+    beyond = cytape.grad(lambda x: ours.CubicSpline(X, Y, extrapolate=False)(x))
+    assert np.isnan(beyond(9.0)) and np.isfinite(beyond(1.0))
+    of_steps = cytape.grad(lambda c: ours.BSpline(np.arange(5.0), c, 0)(1.5))(np.arange(4.0))
+    np.testing.assert_array_equal(of_steps, [0, 1, 0, 0])
     with pytest.raises(TypeError, match="roots is not supported"):
         ours.PPoly(cytape.constant(c), x).roots()
     assert ours.CubicSpline(X, Y).roots().shape == scipys.CubicSpline(X, Y).roots().shape
@@ -207,6 +211,17 @@ def test_grids():
         np.testing.assert_allclose(
             ours.interpn(axes, cytape.constant(values), outside, **options),
             scipys.interpn(axes, values, outside, **options), 1e-12)
+    for points_of in (points[:2, 0], points[:2, 1], points[:2, 2]), (0.3, 0.7, 0.9), np.meshgrid(
+            [0.3, 0.5], [0.6, 0.7], 0.2):
+        np.testing.assert_allclose(
+            ours.interpn(axes, cytape.constant(values), tuple(points_of)),
+            scipys.interpn(axes, values, tuple(points_of)), 1e-12)
+        np.testing.assert_allclose(
+            ours.RegularGridInterpolator(axes, cytape.constant(values))(tuple(points_of)),
+            scipys.RegularGridInterpolator(axes, values)(tuple(points_of)), 1e-12)
+    slope = cytape.grad(lambda p: cnp.sum(ours.interpn(
+        axes, values, p, bounds_error=False)[1]))(outside)
+    assert np.isfinite(slope[1]).all() and np.isnan(slope[0]).all()
     coordinates = tuple(cytape.constant(p) for p in points.T)
     np.testing.assert_allclose(
         ours.interpn(axes, values, coordinates), scipys.interpn(axes, values, points), 1e-12)
@@ -232,6 +247,12 @@ def test_scattered_points():
                 np.testing.assert_allclose(found, expected, 1e-10)
     check_grads(lambda p, v, x: ours.griddata(p, v, x), [points, values, xi], order=2, rtol=1e-5)
     check_grads(lambda v: ours.griddata(points, v, xi, "nearest"), [values], order=1)
+    grid = tuple(np.meshgrid([0.4, 0.5], [0.4, 0.5, 0.6]))
+    for method in ("linear", "nearest"):
+        expected = scipys.griddata(tuple(points.T), values, grid, method)
+        for v, x in (cytape.constant(values), grid), (values, tuple(map(cytape.constant, grid))):
+            np.testing.assert_allclose(
+                ours.griddata(tuple(points.T), v, x, method), expected, 1e-10)
     far = np.array([[7.0, 7.0]])
     assert np.isnan(ours.griddata(points, cytape.constant(values), far)).all()
     for method in ("nearest", "linear", "cubic"):
@@ -264,6 +285,17 @@ def test_crossings(name):
         lambda y: cnp.sum(cnp.sin(of_data(y))), lambda y: cnp.sum(cnp.sin(of_data(y))), Y,
         ways=ways.OF_KNOWN_EXTENTS,
         modes=["value", "reverse", "forward_over_reverse", "reverse_over_reverse"])
+
+
+def test_points_of_unknown_extents():
+    curve, steps = ours.make_interp_spline(X, Y), ours.interp1d(X, Y)
+    grid = ours.RegularGridInterpolator((X, X), np.outer(Y, Y))
+
+    def f(x):
+        return cnp.sum(ours.CubicSpline(X, Y)(x) + curve(x) * steps(x)) + cnp.sum(
+            grid(cnp.stack([x, x / 2], -1)))
+
+    ways.check(f, f, POINTS[0], ways=["unknown extents"])
 
 
 def test_errors_are_scipys():

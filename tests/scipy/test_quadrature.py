@@ -95,7 +95,9 @@ def test_infinite_limits_weights_and_points():
         lambda x, c: cnp.abs(x - 0.5) * c, 0, 1, (c,), points=[0.5])[0], [0.7], order=1)
     with pytest.raises(TypeError, match="'alg' depends on the limits"):
         ours.quad(cnp.exp, cytape.constant(0.0), 1, weight="alg", wvar=(0, 0))
-    with pytest.raises(TypeError, match="points and wvar"):
+    check_grads(lambda p: ours.quad(
+        lambda x, p: cnp.abs(x - p), 0, 1, (p,), points=cnp.stack([p]))[0], [0.4], order=1)
+    with pytest.raises(TypeError, match="no derivative in wvar"):
         ours.quad(cnp.exp, 0, 1, weight="cos", wvar=cytape.constant(1.0))
 
 
@@ -104,6 +106,16 @@ def test_singular_integrands_keep_their_accuracy():
         return ours.quad(lambda x, p: x**p, 0, 1, (power,))[0]
 
     np.testing.assert_allclose(cytape.grad(f)(-0.5), -4, 1e-7)
+
+
+def test_integrands_that_need_values():
+    def f(rate):
+        return ours.quad(
+            lambda x, rate: rate * math.sin(x) if x < 0.5 else rate**2 * x, 0, 1, (rate,),
+            points=[0.5])[0]
+
+    np.testing.assert_allclose(
+        cytape.grad(f)(2.0), 1 - math.cos(0.5) + 2 * 2.0 * 0.375, 1e-9)
 
 
 def test_complex_integrands():

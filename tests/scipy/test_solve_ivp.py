@@ -63,9 +63,9 @@ def test_derivatives_in_all_modes():
 
 @each("mode", [mode for mode in ways.ALL_MODES if mode != "reverse_over_forward"])
 def test_crossings(mode):
-    names = [way for way in ways.WAYS if way not in ("loop", "branch")]
-    if mode in ("reverse", "value"):
-        names = list(ways.WAYS)
+    names = list(ways.WAYS) if mode in ("reverse", "value") else ["eager", "function", "graph"]
+    if mode == "forward_over_reverse":
+        names += ["vmap", "unknown extents"]
     ways.check(fitted, fitted, POINT, ways=names, modes=[mode], rtol=1e-6, atol=1e-7)
 
 
@@ -123,6 +123,18 @@ def test_events():
     check_grads(f, [15.0, 5.0], order=1)
     curvature = cytape.hessian(lambda v: f(v[0], v[1])[3])(np.array([15.0, 5.0]))
     np.testing.assert_allclose(curvature, [[0.2, -0.6], [-0.6, 1.8]], 1e-7)
+    slow = {"method": "RK45", "rtol": 1e-8}  # the event is within the last step
+    slope = cytape.grad(lambda g: ours.solve_ivp(
+        lambda t, y, g: [y[1], -g], (0, 5), [1.0, 0.0], events=lambda t, y, g: y[0], args=(g,),
+        **slow).t_events[0][0])(9.8)
+    np.testing.assert_allclose(slope, -0.5 * math.sqrt(2 / 9.8**3), 1e-6)
+    hit_once = lambda t, y, g: y[0]  # noqa: E731
+    hit_once.terminal = True
+    for method in ("RK45", "Radau", "BDF", "LSODA"):
+        slope = cytape.grad(lambda g: ours.solve_ivp(
+            lambda t, y, g: [y[1], -g + 0 * y[0]], (0, 5), [1.0, 0.0], method, events=hit_once,  # noqa: B023
+            args=(g,), rtol=1e-8, atol=1e-10).t[-1])(9.8)
+        np.testing.assert_allclose(slope, -0.5 * math.sqrt(2 / 9.8**3), 1e-5)
     traced = cytape.function(cytape.grad(lambda v: flight(v, 5.0).t_events[0][0]))
     np.testing.assert_allclose(traced(15.0), 0.4, 1e-9)
 
@@ -134,7 +146,7 @@ def test_complex_states_and_single_precision():
             cnp.stack([start, 1j * start]), t_eval=[0.5, 1.0], args=(rate,), **FINE)
         return cnp.real(found.y), cnp.imag(found.y)
 
-    check_grads(f, [0.7, 1.3], order=2)
+    check_grads(f, [0.7, 1.3], order=1)
     start = np.array([1.0], np.float32)
     slope = cytape.grad(lambda y, rate: ours.solve_ivp(
         decay, (0, 1), y, args=(rate,), **FINE).y[0, -1], argnums=(0, 1))(start, np.float32(2))
@@ -153,14 +165,13 @@ def test_stiff_systems():
 
     def f(rates, method="Radau", gradient="adjoint"):
         found = ours.solve_ivp(
-            robertson, (0, 1e3), [1.0, 0.0, 0.0], method, [1.0, 1e3], args=(rates,), rtol=1e-8,
-            atol=1e-12, gradient=gradient)
+            robertson, (0, 100), [1.0, 0.0, 0.0], method, [1.0, 100.0], args=(rates,), rtol=1e-7,
+            atol=1e-11, gradient=gradient)
         return cnp.sum(found.y[0])
 
     slope = cytape.grad(f)(rates)
-    differences = [
-        (f(rates + step) - f(rates - step)) / (2 * step.sum()) for step in np.diag(rates * 1e-3)]
-    np.testing.assert_allclose(slope, differences, 1e-5)
+    difference = (f(1.001 * rates) - f(0.999 * rates)) / 0.002
+    np.testing.assert_allclose(slope @ rates, difference, 1e-5)
     np.testing.assert_allclose(cytape.grad(lambda k: f(k, "BDF"))(rates), slope, 1e-4)
     np.testing.assert_allclose(cytape.jvp(f, (rates,), (rates,))[1], slope @ rates, 1e-5)
 
@@ -223,6 +234,8 @@ def test_structures_jacobians_and_results_without_steps():
     slope = cytape.grad(lambda y: ours.solve_ivp(
         decay, (0, 1), y, t_eval=[0.0], args=(1.0,)).y[0, 0])(np.array([2.0]))
     assert slope == 1
+    empty = ours.solve_ivp(decay, (0, 1), cytape.constant([2.0]), t_eval=[], args=(1.0,))
+    assert len(empty.t) == len(empty.y) == 0
 
 
 def test_errors():
@@ -234,6 +247,8 @@ def test_errors():
                 lambda t, y: -k * y, (0, 1), y0).y[0, -1])(2.0)  # noqa: B023
     with pytest.raises(ValueError, match="method"):
         ours.solve_ivp(decay, (0, 1), cytape.constant([1.0]), "RK99", args=(1.0,))
+    with pytest.raises(TypeError, match="as a tuple"):
+        ours.solve_ivp(decay, (0, 1), [1.0], args=cytape.constant(1.0))
     failed = ours.solve_ivp(
         lambda t, y: y**2, (0, 2), cytape.constant([1.0]), rtol=1e-6, t_eval=[0.5, 1.5])
     assert not failed.success and failed.status == -1

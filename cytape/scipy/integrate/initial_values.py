@@ -76,6 +76,9 @@ def solve_ivp(
                 fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options)
         except DetachedError as error:
             raise _reads_others() from error
+    if getattr(args, "ndim", 1) == 0:
+        raise TypeError("Supplied 'args' cannot be unpacked. Please supply `args` as a tuple (e.g. "
+                        "`args=(x,)`)")
     args = () if args is None else tuple(args)
     graph = graph_for([x for x in given if is_tensor(x)])
     if graph is None:
@@ -143,8 +146,6 @@ def _solved(
         data_of(t_eval) if is_tensor(t_eval) else t_eval, True,
         [_event_of_values(rhs, event, tensors) for event in functions] or None, vectorized,
         **given)
-    if known.status == -1 and not len(known.t):
-        return known
     start = rhs.as_real(y0)
     solution = known.sol
     states = Interpolants(rhs, solution)
@@ -168,8 +169,9 @@ def _solved(
         for event, times, found in zip(
             functions, known.t_events or (), known.y_events or (), strict=True)]
     times = _output_times(known, t0, t1, t_eval, [t for t, _ in of_events])
-    known.t = times if is_tensor(times) else known.t
-    known.y = cnp.transpose(at(times, known.y.T))
+    if len(known.t):
+        known.t = times if is_tensor(times) else known.t
+        known.y = cnp.transpose(at(times, known.y.T))
     known.sol = Solution(solution, at) if dense_output else None
     if functions:
         known.t_events = [t for t, _ in of_events]
@@ -250,8 +252,11 @@ class Interpolants:
         self._is_polynomial = all(
             type(x).__name__ in ("RkDenseOutput", "RadauDenseOutput") for x in parts)
         if self._is_polynomial:
-            width = [1 if type(x).__name__ == "RadauDenseOutput" else x.t - x.t_old for x in parts]
-            self._coefficients = np.array([h * x.Q for h, x in zip(width, parts, strict=True)])
+            # Steps: a terminal event is within the last one.
+            self._lengths = np.array([x.t - x.t_old for x in parts])
+            self._coefficients = np.array([
+                x.Q if type(x).__name__ == "RadauDenseOutput" else h * x.Q
+                for h, x in zip(self._lengths, parts, strict=True)])
             self._starts = np.array([x.y_old for x in parts])
 
     def __call__(self, times: np.ndarray) -> np.ndarray:
@@ -263,7 +268,7 @@ class Interpolants:
         ends = self._solution.ts
         sign = 1 if self._solution.ascending else -1
         place = np.clip(np.searchsorted(sign * ends, sign * times) - 1, 0, len(ends) - 2)
-        x = (times - ends[place]) / (ends[place + 1] - ends[place])
+        x = (times - ends[place]) / self._lengths[place]
         powers = np.cumprod(np.tile(x[:, None], self._coefficients.shape[2]), 1)
         states = self._starts[place] + np.einsum("mnp,mp->mn", self._coefficients[place], powers)
         return np.asarray(self._rhs.as_real(states))

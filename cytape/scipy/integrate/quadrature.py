@@ -12,9 +12,11 @@ import numpy as np
 import scipy.integrate as _scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.wrapped_calls import record, values_at_call
 from cytape.errors import DetachedError
+from cytape.graph.batching.vmap import vmap
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
@@ -45,8 +47,10 @@ class Rule:
     def integrate(self, function: Callable, a: Any, b: Any, tensors: list) -> tuple:
         """Return SciPy's results, with the integral recorded; `function` is of x and tensors."""
         arrays = [data_of(x)[()] for x in tensors]
+        points: list = []
 
         def of_arrays(x: Any) -> Any:
+            points.append(x)
             value = function(x, *arrays)
             try:
                 return np.asarray(value)[()] if is_tensor(value) else value
@@ -60,11 +64,12 @@ class Rule:
         inputs = [convert_to_tensor(x) for x in (a, b)] + tensors
         value = record(
             self.name, convert_to_tensor(value), inputs,
-            partial(self._backward, function, (is_tensor(a), is_tensor(b)), values_at_call(inputs)))
+            partial(self._backward, function, (is_tensor(a), is_tensor(b)), points,
+                    values_at_call(inputs)))
         return value, *others
 
     def _backward(
-        self, function: Callable, moving: tuple, given: list, g: Any,
+        self, function: Callable, moving: tuple, points: list, given: list, g: Any,
     ) -> GradientsIfNeeded:
         a, b, *tensors = given
 
@@ -73,7 +78,7 @@ class Rule:
             for i, sign in (0, -1.0), (1, 1.0):
                 if needs[i] and moving[i]:
                     found[i] = sign * cnp.sum(g * self._at(function, given[i], tensors))
-            flat = self._of_tensors(function, a, b, tensors, g)
+            flat = self._of_tensors(function, points, a, b, tensors, g)
             for x in tensors:
                 size = x.size if x.spec.trainable else 0
                 part = cnp.reshape(flat[:size], x.shape) if size else None
@@ -88,7 +93,9 @@ class Rule:
             return 0.0
         return self._weight(limit) * cnp.asarray(function(limit, *tensors))
 
-    def _of_tensors(self, function: Callable, a: Any, b: Any, tensors: list, g: Any) -> Any:
+    def _of_tensors(
+        self, function: Callable, points: list, a: Any, b: Any, tensors: list, g: Any,
+    ) -> Any:
         """Return the gradients in the tensors, one after the other as a vector."""
         size = sum(x.size for x in tensors if x.spec.trainable)
         if not size:
@@ -97,7 +104,7 @@ class Rule:
             return self.integrate(
                 lambda x, g, *tensors: self._gradient(function, x, tensors, g), a, b,
                 [g, *tensors])[0]
-        known: dict[float, Any] = {}
+        known = self._gradients(function, points, tensors)
 
         def component(i: int, x: Any, *tensors: Any) -> Any:
             if any(map(is_tensor, (x, *tensors))):
@@ -108,6 +115,15 @@ class Rule:
 
         return g * cnp.stack([
             self.integrate(partial(component, i), a, b, tensors)[0] for i in range(size)])
+
+    def _gradients(self, function: Callable, points: list, tensors: list) -> dict:
+        """Return gradients at the points of the integral itself, computed at once if possible."""
+        try:
+            found = vmap(lambda x: self._gradient(function, x, tuple(tensors), 1.0))(
+                np.array(points))
+            return dict(zip(points, np.asarray(stop_gradient(found)), strict=True))
+        except Exception:  # the integrand branches by values, say; its own errors come again
+            return {}
 
     def _gradient(self, function: Callable, x: Any, tensors: tuple, seed: Any) -> Any:
         sources = [identity_op(convert_to_tensor(t)) for t in tensors]
@@ -214,8 +230,10 @@ def quad(
     if any(map(is_tensor, (a, b))) and kind not in (None, "cos", "sin", "cauchy"):
         raise TypeError(
             f"quad: the weight {kind!r} depends on the limits, which must be no tensors then")
-    if any(map(is_tensor, (variable, options.get("points")))):
-        raise TypeError("quad has no derivative in points and wvar: pass arrays")
+    if is_tensor(variable):
+        raise TypeError("quad has no derivative in wvar: pass an array")
+    if is_tensor(options.get("points")):  # on which the integral does not depend
+        options["points"] = data_of(convert_to_tensor(options["points"]))
     found = _with_tensors("quad", func, args, (a, b), integrate)
     if found is None:
         return _detached("quad", lambda: _scipys.quad(func, a, b, args, full_output, **options))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.integrate as _scipys
+from scipy import sparse
 
 from cytape.scipy.integrate.linearized_rhs import Linearization, RightHandSide
 from cytape.tensor.tensor import data_of
@@ -75,6 +76,14 @@ def by_sensitivities(
         change[:, n:] += rows[:, n:]
         return np.concatenate([np.asarray(rhs(t, y, given)), change.ravel()])
 
+    def jacobian(t: float, state: np.ndarray) -> Any:
+        """Return an approximation, without second derivatives, for Newton's method."""
+        at_t = Linearization(rhs, np.array([t]), state[None, :n], tensors)
+        of_state = np.asarray(at_t.jacobian())[0]
+        return sparse.block_diag([of_state, sparse.kron(of_state, sparse.eye(size))], "csc")
+
+    if options["method"] in ("Radau", "BDF"):
+        options = {**options, "jac": jacobian}
     first = np.concatenate([y0, np.eye(n, size).ravel()])
     found = np.broadcast_to(first, (len(times), len(first)))
     if len(times) and times[-1] != start:

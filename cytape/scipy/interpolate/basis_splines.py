@@ -7,8 +7,16 @@ import scipy.interpolate as _scipys
 
 import cytape.numpy as cnp
 from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.shaping import extents
 from cytape.scipy.interpolate.piecewise_polynomials import wrapped
-from cytape.scipy.interpolate.tensor_data import column, plain, quotient, tensors_of, to_axis
+from cytape.scipy.interpolate.tensor_data import (
+    column,
+    outside,
+    plain,
+    quotient,
+    tensors_of,
+    to_axis,
+)
 from cytape.scipy.linalg import solve_banded
 from cytape.tensor import convert_to_tensor
 
@@ -76,8 +84,8 @@ def evaluated(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, axis: i
                 values[j] = (1 - share) * values[j - 1] + share * values[j]
         value = values[k_nu]
     if not extrapolate:
-        value = cnp.where(column((flat < low) | (flat > high), value), np.nan, value)
-    return to_axis(cnp.reshape(value, x.shape + trailing), x.ndim, axis)
+        value = outside((flat < low) | (flat > high), np.nan, flat, value)
+    return to_axis(cnp.reshape(value, (*extents(x), *trailing)), x.ndim, axis)
 
 
 class BSpline(_scipys.BSpline):

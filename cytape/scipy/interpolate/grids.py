@@ -7,17 +7,18 @@ import numpy as np
 import scipy.interpolate as _scipys
 
 import cytape.numpy as cnp
-from cytape.ops.calls.operands import is_tensor, joined
-from cytape.scipy.interpolate.tensor_data import column, is_symbolic, plain, tensors_of
+from cytape.ops.calls.operands import is_tensor
+from cytape.ops.shaping import extents
+from cytape.scipy.interpolate.tensor_data import (
+    column,
+    coordinates,
+    is_symbolic,
+    outside,
+    plain,
+    tensors_of,
+)
 
 METHODS = ("linear", "nearest", "slinear")
-
-
-def joined_coordinates(xi: Any) -> Any:
-    """Return points, one per row, of an array or of a tuple of coordinates."""
-    if isinstance(xi, tuple) and any(map(is_tensor, xi)):
-        return cnp.stack(cnp.broadcast_arrays(*[cnp.asarray(joined(x), float) for x in xi]), -1)
-    return joined(xi)
 
 
 class RegularGridInterpolator(_scipys.RegularGridInterpolator):
@@ -55,17 +56,14 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
 
     def __call__(self, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
         """Return values, as SciPy's method does."""
-        xi = joined_coordinates(xi)
         if self.tensors is None and not is_tensor(xi):
             return super().__call__(xi, method, nu=nu)
         method = self.method if method is None else method
         _check_method(method)
         if nu is not None:
             raise TypeError("RegularGridInterpolator of tensors does not take nu: differentiate it")
-        xi = cnp.asarray(xi, float)
         n = len(self._grid)
-        if xi.ndim == 1:  # one point, or points of one coordinate
-            xi = cnp.reshape(xi, (-1, n) if n == 1 else (1, -1))
+        xi = coordinates(xi, n)
         if xi.shape[-1] != n:
             raise ValueError("The requested sample points xi have dimension "
                              f"{xi.shape[-1]} but this RegularGridInterpolator has dimension {n}")
@@ -96,8 +94,8 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
                 place, weight = place * axis.shape[0] + i, weight * part
             found = found + cnp.take(table, place, axis=0) * column(weight, table)
         if not self.bounds_error and self.fill_value is not None:
-            found = cnp.where(column(is_out, found), self.fill_value, found)
-        return cnp.reshape(found, xi.shape[:-1] + trailing)
+            found = outside(is_out, self.fill_value, cnp.sum(flat, 1), found)
+        return cnp.reshape(found, (*extents(xi)[:-1], *trailing))
 
 
 def _check_method(method: str) -> None:
@@ -120,6 +118,7 @@ def interpn(
     >>> cytape.grad(lambda x: interpn(([0.0, 1.0],), [0.0, 3.0], [x])[0])(0.5)
     np.float64(3.0)
     """
-    if not any(map(is_tensor, (values, *points, joined_coordinates(xi)))):
+    if not any(map(is_tensor, (values, *points, xi))):
         return _scipys.interpn(points, values, xi, method, bounds_error, fill_value)
-    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(
+        coordinates(xi, len(points)))

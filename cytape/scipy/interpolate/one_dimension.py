@@ -7,8 +7,16 @@ import scipy.interpolate as _scipys
 
 import cytape.numpy as cnp
 from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.shaping import extents
 from cytape.scipy.interpolate.basis_splines import make_interp_spline
-from cytape.scipy.interpolate.tensor_data import column, is_symbolic, plain, tensors_of, to_axis
+from cytape.scipy.interpolate.tensor_data import (
+    column,
+    is_symbolic,
+    outside,
+    plain,
+    tensors_of,
+    to_axis,
+)
 
 DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 
@@ -65,8 +73,8 @@ class interp1d(_scipys.interp1d):  # noqa: N801 (SciPy's name)
             # Steps are extrapolated as far as they go.
             fills = self.fills or ((ys[0], np.nan) if self.degree == "next" else (np.nan, ys[-1]))
             for fill, is_out in zip(fills, (below, above), strict=True):
-                value = cnp.where(column(is_out, value), fill, value)
-        value = cnp.reshape(value, points.shape + ys.shape[1:])
+                value = outside(is_out, fill, flat, value)
+        value = cnp.reshape(value, (*extents(points), *ys.shape[1:]))
         return to_axis(value, points.ndim, self.axis)
 
     def _inside(self, xs: Any, ys: Any, x: Any) -> Any:

@@ -11,7 +11,14 @@ from scipy.special import poch
 
 import cytape.numpy as cnp
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.scipy.interpolate.tensor_data import column, plain, tensors_of, to_axis
+from cytape.ops.shaping import extents
+from cytape.scipy.interpolate.tensor_data import (
+    column,
+    outside,
+    plain,
+    tensors_of,
+    to_axis,
+)
 
 MISSING = ("roots", "solve", "extend", "from_spline", "from_bernstein_basis")
 
@@ -59,8 +66,8 @@ def evaluated(c: Any, x: Any, points: Any, nu: int, extrapolate: Any, axis: int)
         coefficients_of_derivative(chosen, nu), column(flat - cnp.take(x, place), chosen[0]))
     if not extrapolate:
         low, high = cnp.minimum(x[0], x[-1]), cnp.maximum(x[0], x[-1])
-        value = cnp.where(column((flat < low) | (flat > high), value), np.nan, value)
-    return to_axis(cnp.reshape(value, points.shape + c.shape[2:]), points.ndim, axis)
+        value = outside((flat < low) | (flat > high), np.nan, flat, value)
+    return to_axis(cnp.reshape(value, (*extents(points), *c.shape[2:])), points.ndim, axis)
 
 
 class TensorPieces:

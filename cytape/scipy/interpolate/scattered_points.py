@@ -10,9 +10,14 @@ import scipy.interpolate as _scipys
 
 import cytape.numpy as cnp
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.scipy.interpolate.grids import joined_coordinates
 from cytape.scipy.interpolate.one_dimension import interp1d
-from cytape.scipy.interpolate.tensor_data import column, is_symbolic, plain, tensors_of
+from cytape.scipy.interpolate.tensor_data import (
+    coordinates,
+    is_symbolic,
+    outside,
+    plain,
+    tensors_of,
+)
 
 
 def _known(name: str, *operands: Any) -> list:
@@ -43,23 +48,22 @@ class LinearNDInterpolator(_scipys.LinearNDInterpolator):
     def __init__(
         self, points: Any, values: Any, fill_value: Any = np.nan, rescale: bool = False,
     ) -> None:
-        points, values = joined_coordinates(points), joined(values)
+        values = joined(values)
+        if not hasattr(points, "points"):  # no triangulation
+            points = coordinates(points)
         known = _known("LinearNDInterpolator", points)[0] if is_tensor(points) else points
         super().__init__(known, plain(values), fill_value, rescale)
-        if isinstance(points, tuple):
-            points = np.stack(np.broadcast_arrays(*points), -1)
-        points = getattr(points, "points", points)  # of a triangulation
+        points = getattr(points, "points", points)
         self.has_tensors = any(map(is_tensor, (points, values)))
         self._data = tensors_of(points, values) or (np.asarray(points), np.asarray(values))
         self._fill = fill_value
 
     def __call__(self, *args: Any) -> Any:
         """Return values, as SciPy's method does."""
-        xi = joined_coordinates(args if len(args) > 1 else args[0])
-        if not self.has_tensors and not is_tensor(xi):
+        if not self.has_tensors and not is_tensor(args):
             return super().__call__(*args)
         points, values = self._data
-        xi = cnp.asarray(xi, float)
+        xi = coordinates(args, points.shape[1])
         flat = cnp.reshape(xi, (-1, xi.shape[-1]))
         known, = _known("LinearNDInterpolator", flat)
         if getattr(self, "scale", None) is not None:
@@ -73,7 +77,7 @@ class LinearNDInterpolator(_scipys.LinearNDInterpolator):
         of_corners = cnp.take(values, corners, axis=0)
         found = cnp.sum(
             of_corners * cnp.reshape(shares, shares.shape + (1,) * (of_corners.ndim - 2)), 1)
-        found = cnp.where(column(simplex < 0, found), self._fill, found)
+        found = outside(simplex < 0, self._fill, cnp.sum(flat, 1), found)
         return cnp.reshape(found, xi.shape[:-1] + values.shape[1:])
 
 
@@ -95,7 +99,7 @@ class NearestNDInterpolator(_scipys.NearestNDInterpolator):
     tensors: Any = None  # values
 
     def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:
-        x, y = joined(x), joined(y)
+        x, y = coordinates(x), joined(y)
         known, = _known("NearestNDInterpolator", x)
         super().__init__(known, plain(y), rescale, tree_options)
         self.tensors = tensors_of(y)
@@ -103,10 +107,10 @@ class NearestNDInterpolator(_scipys.NearestNDInterpolator):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Return values, as SciPy's method does."""
-        xi = joined_coordinates(args if len(args) > 1 else args[0])
-        if self.tensors is None and not is_tensor(xi) and self._moving is None:
+        if self.tensors is None and not is_tensor(args) and self._moving is None:
             return super().__call__(*args, **options)
-        known, = _known("NearestNDInterpolator", cnp.asarray(xi, float))
+        xi = coordinates(args, self.points.shape[1])
+        known, = _known("NearestNDInterpolator", xi)
         positions = _scipys.NearestNDInterpolator.__new__(_scipys.NearestNDInterpolator)
         positions.__dict__.update(
             {**self.__dict__, "values": np.arange(len(self.values), dtype=float)})
@@ -141,17 +145,16 @@ def griddata(
     >>> cytape.grad(lambda v: griddata(points, v, np.array([[0.25, 0.25]]))[0])(np.ones(3))
     array([0.5 , 0.25, 0.25])
     """
-    points, xi_joined, values = joined_coordinates(points), joined_coordinates(xi), joined(values)
-    if not any(map(is_tensor, (points, values, xi_joined))):
+    if not any(map(is_tensor, (points, values, xi))):
         return _scipys.griddata(points, values, xi, method, fill_value, rescale)
-    if isinstance(points, tuple):
-        points = np.stack(np.broadcast_arrays(*points), -1)
-    if np.ndim(points) < 2 or np.shape(points)[-1] == 1:
+    points = coordinates(points)
+    if points.shape[-1] == 1:
         if isinstance(xi, tuple):
             xi, = xi
         fill = "extrapolate" if method == "nearest" else fill_value
         return interp1d(
-            cnp.reshape(points, (-1,)), values, method, 0, bounds_error=False, fill_value=fill)(xi)
+            cnp.reshape(points, (-1,)), joined(values), method, 0, bounds_error=False,
+            fill_value=fill)(xi)
     if method == "nearest":
         return NearestNDInterpolator(points, values, rescale)(xi)
     if method == "linear":

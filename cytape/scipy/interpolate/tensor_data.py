@@ -41,6 +41,27 @@ def is_symbolic(*operands: Any) -> bool:
     return any(is_tensor(x) and x.graph is not None for x in operands)
 
 
+def coordinates(points: Any, n: int | None = None) -> Any:
+    """Return points, one per row, of an array, or of a tuple of one array per dimension."""
+    if isinstance(points, tuple) and len(points) == 1:
+        points, = points
+    if isinstance(points, tuple):
+        return cnp.stack(
+            cnp.broadcast_arrays(*[cnp.asarray(joined(x), float) for x in points]), -1)
+    points = cnp.asarray(joined(points), float)
+    return cnp.reshape(points, (-1, n or 1)) if points.ndim == 1 else points
+
+
+def outside(is_out: Any, fill: Any, points: Any, values: Any) -> Any:
+    """Return values, those of some points replaced.
+
+    Where the fill value is NaN, so is the derivative in the point.
+    """
+    if not is_tensor(fill) and np.ndim(fill) == 0 and np.isnan(fill):
+        fill = column(points * cnp.where(is_out, np.nan, 0.0), values)
+    return cnp.where(column(is_out, values), fill, values)
+
+
 def column(x: Any, like: Any) -> Any:
     """Return a vector with axes of length 1 added, as many axes as `like` has."""
     return cnp.reshape(x, (-1,) + (1,) * (like.ndim - 1))
