@@ -13,7 +13,8 @@ from numpy.lib.array_utils import normalize_axis_index
 from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import operand, values_of
-from cytape.ops.elementwise import exp
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import exp, sqrt
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.images.boundaries import computed, filtered_axes, one_for_each
 from cytape.ops.images.correlations import correlate1d
@@ -240,4 +241,7 @@ def gaussian_gradient_magnitude(
         x, axes, mode, output, _gaussian_derivative(sigma, 1, cval, kwargs))
     if not parts:
         return _unchanged(x, output)
-    return computed(lambda parts: norm(parts, axis=0), stack(parts), None)
+    if parts[0].dtype.kind == "f":
+        return norm(stack(parts), axis=0)
+    total = sum(stack([part * part for part in parts]), 0, parts[0].dtype)
+    return astype(sqrt(total), total.dtype)

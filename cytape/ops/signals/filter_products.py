@@ -29,8 +29,11 @@ def _reversed_fir(c, g, axis):
 def _lags(g, x, *, axis, n_lags):
     g, x = np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1)
     n, axes = x.shape[-1], list(range(x.ndim))
-    sums = [np.einsum(g[..., k:], axes, x[..., :n - k], axes, []) if k <= n else 0
-            for k in range(n_lags)]
+    if x.ndim == 1:
+        sums = [np.dot(g[k:], x[:n - k]) if k <= n else 0 for k in range(n_lags)]
+    else:
+        sums = [np.einsum(g[..., k:], axes, x[..., :n - k], axes, []) if k <= n else 0
+                for k in range(n_lags)]
     return np.array(sums, np.result_type(g, x))
 
 

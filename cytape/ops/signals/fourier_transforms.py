@@ -7,6 +7,7 @@ import numpy as np
 import scipy.fft
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import conj
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.matrix_products import conj_if_complex
@@ -44,6 +45,8 @@ def along(transform, x, n, axis, norm):
         raise ValueError(f"invalid number of data points ({n}) specified")
     if transform in _REAL and x.dtype.kind == "c":
         raise TypeError("x must be a real sequence")
+    if x.dtype == np.float16:  # which SciPy does not keep
+        x = astype(x, np.float32)
     if transform in ("fft", "ifft"):
         return fourier.fft_op(x, n=n, axis=axis, norm=norm, inverse=transform == "ifft")
     if transform == "rfft":

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import operand
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import linear, structural
@@ -113,6 +114,7 @@ def _spectra(signals, fs, window, nperseg, noverlap, nfft, detrend, return_onesi
     if is_complex and return_onesided:
         warn("Input data is complex, switching to return_onesided=False")
     one_sided = return_onesided and not is_complex
+    signals = [x if x.dtype.kind in "fc" else astype(x, window.dtype) for x in signals]
     spectra = []
     for x in signals:
         if boundary is not None and n // 2:

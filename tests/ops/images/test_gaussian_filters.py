@@ -55,6 +55,13 @@ def test_the_magnitude_of_no_gradient_has_the_derivative_0():
     assert not slopes(np.ones((3, 3))).any()
 
 
+@each("dtype", ["uint8", "complex128"])
+def test_the_magnitude_of_other_dtypes_is_scipys(dtype):
+    x = (50 * np.abs(X) + (1j * X if dtype == "complex128" else 0)).astype(dtype)
+    found = ndimage.gaussian_gradient_magnitude(cytape.constant(x), 1.0)
+    np.testing.assert_allclose(found, scipy_ndimage.gaussian_gradient_magnitude(x, 1.0), 1e-12)
+
+
 def test_radii_of_symbolic_deviations():
     filtered = cytape.function(lambda sigma: ndimage.gaussian_filter(X, sigma, radius=2))
     np.testing.assert_allclose(

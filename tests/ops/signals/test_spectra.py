@@ -74,6 +74,16 @@ def test_densities(options):
     agree_with_scipy(lambda library, x: library.csd(x[0], x[1, :40], **options), [X])
 
 
+@each("dtype", ["uint8", "bool", "int64"])
+def test_integers_have_scipys_dtypes(dtype):
+    x = np.abs(9 * X).astype(dtype)
+    for name in ("welch", "stft"):
+        expected = getattr(scipy_signal, name)(x, nperseg=16)[-1]
+        found = getattr(signal, name)(cytape.constant(x), nperseg=16)[-1]
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, 1e-4, 1e-4)
+
+
 def test_medians():
     for function in (
             lambda library, x: library.welch(x, nperseg=16, average="median"),
