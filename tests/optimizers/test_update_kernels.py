@@ -25,6 +25,14 @@ def test_a_variable_that_nothing_else_refers_to_is_written_in_place(n):
     assert v.numpy().tolist() == [0.5] * n
 
 
+@each("n", [3, 5000])
+def test_an_updated_value_has_a_new_id(n):
+    v = cytape.Variable(np.ones(n))
+    before = v.value().id
+    SGD(0.5).update(v, np.ones(n))
+    assert v.value().id > before
+
+
 HOLDERS = {
     "value": lambda v: v.value(),
     "array": lambda v: v.numpy(),

@@ -64,13 +64,14 @@ cdef class FusedFunction:
                 array = x
         if array is None or cnp.PyArray_NBYTES(array) < WORTH_BLOCKS or not (
                 cnp.PyArray_TYPE(array) == cnp.NPY_DOUBLE
-                or cnp.PyArray_TYPE(array) == cnp.NPY_FLOAT) or not is_ready(array):
+                or cnp.PyArray_TYPE(array) == cnp.NPY_FLOAT) or (
+                not cnp.PyArray_ISCARRAY_RO(array)):  # NumPy's result has another order
             return None
         for x in operands:
             if type(x) is float or type(x) is int:
                 x = np.array(x, array.dtype)
             elif type(x) is not ndarray or cnp.PyArray_TYPE(x) != cnp.PyArray_TYPE(array) or (
-                    not is_ready(x) or cnp.PyArray_NDIM(x) and x.shape != (<object>array).shape):
+                    cnp.PyArray_NDIM(x) and x.shape != (<object>array).shape):
                 return None
             values.append(value_of_array(x))
         if not self.is_traced:
@@ -88,7 +89,3 @@ cdef class FusedFunction:
         effort[0] += result.nbytes
         self.program.run_on(&given, like, False)
         return result
-
-
-cdef bint is_ready(array) noexcept:
-    return cnp.PyArray_ISCARRAY_RO(array)
