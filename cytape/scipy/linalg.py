@@ -8,7 +8,6 @@ from typing import Any as _Any
 import scipy.linalg as _scipys
 
 from cytape.ops.scipy_linalg import *  # noqa: F403
-from cytape.ops.submodules.linear_algebra import det as det
 
 
 def __getattr__(name: str) -> _Any:

@@ -5,7 +5,7 @@ import numpy as np
 
 import cytape.numpy as cnp
 from tests.ops.matrices import hermitian, regular, squared
-from tests.ops.op_specs import OpSpec, case
+from tests.ops.op_specs import OpSpec, case, uniform
 
 try:
     from scipy import linalg
@@ -37,6 +37,12 @@ else:
 
     def signed(rng, shape):
         return regular(rng, shape) * np.array([1.0, -1.0, 1.0])
+
+    def sizes(result):
+        return result[0], cnp.absolute(result[1]) ** 2
+
+    def first(rng, shape):
+        return rng.uniform(-0.5, 0.5, shape) + 4 * (np.arange(shape[0]) == 0)
 
     SPECS = [
         OpSpec(
@@ -84,6 +90,24 @@ else:
         OpSpec(
             "ScipyLinalgSolveSylvester", ours.solve_sylvester, linalg.solve_sylvester,
             [case((3, 3), (2, 2), (3, 2))], regular, DTYPES),
+        OpSpec("ScipyLinalgEigh", lambda a: sizes(ours.eigh(hermitian(a))),
+               lambda a: sizes(linalg.eigh(hermitian(a))), [case((3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgEighSubset",
+               lambda a: sizes(ours.eigh(hermitian(a), subset_by_index=[0, 1])),
+               lambda a: sizes(linalg.eigh(hermitian(a), subset_by_index=[0, 1])), [case((3, 3))],
+               regular, DTYPES),
+        OpSpec("ScipyLinalgEighGeneral", lambda a, b: sizes(ours.eigh(hermitian(a), squared(b))),
+               lambda a, b: sizes(linalg.eigh(hermitian(a), squared(b))), [case((3, 3), (3, 3))],
+               regular, DTYPES),
+        OpSpec("ScipyLinalgPolarUnitary", ours.polar, native(linalg.polar),
+               [case((3, 3)), case((4, 2))], regular, DTYPES),
+        OpSpec("ScipyLinalgQrPivots", lambda a: ours.qr(a, mode="r", pivoting=True)[1],
+               native(lambda a: linalg.qr(a, mode="r", pivoting=True)[1]), [case((3, 3))], regular,
+               DTYPES, differentiable=False),
+        OpSpec("ScipyLinalgSolveToeplitz", lambda c, r, b: ours.solve_toeplitz((c, r), b),
+               lambda c, r, b: linalg.solve_toeplitz((c, r), b),
+               [case((4,), (4,), (4,)), case((4,), (4,), (4, 2))],
+               (first, uniform(-1, 1), uniform(-2, 2)), DTYPES),
         OpSpec(
             "ScipyLinalgContinuousLyapunov", ours.solve_continuous_lyapunov,
             linalg.solve_continuous_lyapunov, [case((3, 3), (3, 3)), case((2, 2, 2), (2, 2))],

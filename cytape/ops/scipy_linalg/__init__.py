@@ -10,4 +10,7 @@ from cytape.ops.scipy_linalg.factored_systems import *  # noqa: F403
 from cytape.ops.scipy_linalg.lu_factors import *  # noqa: F403
 from cytape.ops.scipy_linalg.matrix_equations import *  # noqa: F403
 from cytape.ops.scipy_linalg.matrix_functions import *  # noqa: F403
+from cytape.ops.scipy_linalg.orthogonal_factors import *  # noqa: F403
+from cytape.ops.scipy_linalg.patterned_matrices import *  # noqa: F403
+from cytape.ops.scipy_linalg.spectral_factors import *  # noqa: F403
 from cytape.ops.scipy_linalg.triangular_systems import *  # noqa: F403

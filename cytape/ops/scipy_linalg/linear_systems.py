@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.calls.operands import is_tensor
+from cytape.ops.calls.operands import is_tensor, values_of
 from cytape.ops.engine import batch_axis
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, squeeze
@@ -53,3 +53,9 @@ def in_stacks(jvp):
             t if t is None else batch_axis.with_axes(t, n_axes) for t in tangents])
 
     return batched
+
+
+def checked(check_finite, *xs):
+    """Raise SciPy's error for infinities and NaN in tensors with values, if asked to."""
+    if check_finite:
+        require_finite(*[x for x in map(values_of, xs) if x is not None])

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg as linalg
 
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.calls.operands import is_tensor, joined, operand
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.indexing import take_along_axis
@@ -16,6 +16,7 @@ from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import tril, triu
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, by_columns
 from cytape.ops.scipy_linalg.triangular_systems import solve_triangular_op
+from cytape.ops.shaping import ndim
 from cytape.ops.submodules.matrix_parts import (
     adjoint,
     dtype_of,
@@ -159,13 +160,16 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
            [-0.125 , -0.25  ]])
     """
     packed, pivots = lu_and_piv
-    packed, b = joined(packed), joined(b)
+    packed, b = map(operand, (packed, b))
     if not any_tensor(packed, b, pivots):
         return linalg.lu_solve((packed, pivots), b, trans, overwrite_b, check_finite)
     if trans not in (0, 1, 2):
         raise ValueError(f"trans must be 0, 1 or 2, got {trans}")
     packed, b = together(packed, b)
     pivots = pivots if is_tensor(pivots) else np.asarray(pivots)
+    n, height = packed.shape[-1], b.shape[max(ndim(b) - 2, 0)]
+    if height is not None and n is not None and height != n:
+        raise ValueError(f"Shapes of lu {packed.shape} and b {b.shape} are incompatible")
     order = order_op(pivots, n_rows=packed.shape[-1], inverse=trans != 0)
 
     def solve(packed, b):

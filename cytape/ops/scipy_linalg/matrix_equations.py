@@ -47,9 +47,13 @@ def _sylvester_jvp(op, ta, tb, tq):
 
 
 def _solve_sylvester(*matrices):
-    """Call SciPy's function, which computes with booleans in single precision."""
-    floats = [x if x.dtype.kind in "fc" else x.astype(float) for x in matrices]
-    return linalg.solve_sylvester(*floats).astype(dtype_of(*matrices), copy=False)
+    """Call SciPy's function with matrices of one dtype.
+
+    It computes with booleans in single precision. If only one matrix is complex it takes the real
+    Schur form of the other for triangular, and is wrong for complex eigenvalues.
+    """
+    dtype = dtype_of(*matrices)
+    return linalg.solve_sylvester(*[x.astype(dtype, copy=False) for x in matrices])
 
 
 def _spec_of_last(what, *specs):

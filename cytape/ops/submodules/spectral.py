@@ -68,7 +68,7 @@ def _eigh_spec(a, **_):
     return EighResult(symbolic_spec(shape[:-1], real_dtype(dtype)), symbolic_spec(shape, dtype))
 
 
-def _eigh_vjp(op, gw, gv):
+def eigh_vjp(op, gw, gv):
     w, v = op.outputs
     vh = adjoint(v)
     terms = []
@@ -80,7 +80,7 @@ def _eigh_vjp(op, gw, gv):
     return sum_of(terms)
 
 
-def _eigh_jvp(op, t):
+def eigh_jvp(op, t):
     w, v = op.outputs
     t, vh = hermitian_part(t), adjoint(v)
     moved = matmul(vh, matmul(t, v))
@@ -92,9 +92,9 @@ def _eigh_jvp(op, t):
 eigh_op = general(
     "HermitianEig",
     forward=lambda a, *, triangle, values_only=0: np.linalg.eigh(a, triangle),
-    vjp=_eigh_vjp,
-    jvp=_eigh_jvp,
-    batched=_eigh_jvp,
+    vjp=eigh_vjp,
+    jvp=eigh_jvp,
+    batched=eigh_jvp,
     saved_outputs=(0, 1),
     optional_gradients=(0, 1),
     shape_rule=_eigh_spec,
@@ -189,7 +189,7 @@ eig_op = general(
 )
 
 
-def _eig_of(a, **options):
+def eig_of(a, **options):
     a = joined(a)
     in_graph = is_tensor(a) and a.dtype.kind != "c" and identity(a).graph is not None
     return eig_op(a, always_complex=in_graph, **options)
@@ -208,7 +208,7 @@ def eig(a):
     array([[1., 0.],
            [0., 0.]])
     """
-    return _eig_of(a)
+    return eig_of(a)
 
 
 def eigvals(a):
@@ -221,7 +221,7 @@ def eigvals(a):
     array([[1., 0.],
            [0., 0.]])
     """
-    return _eig_of(a, values_only=1)[0] if is_tensor(a) else np.linalg.eigvals(a)
+    return eig_of(a, values_only=1)[0] if is_tensor(a) else np.linalg.eigvals(a)
 
 
 # -- singular values -------------------------------------------------------------------------------

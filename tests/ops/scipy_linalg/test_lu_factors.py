@@ -53,3 +53,5 @@ def test_errors():
         ours.lu_factor(cytape.constant(A * np.inf))
     with pytest.raises(ValueError, match="trans"):
         ours.lu_solve(ours.lu_factor(cytape.constant(A)), B, 3)
+    with pytest.raises(ValueError, match="incompatible"):
+        ours.lu_solve(ours.lu_factor(cytape.constant(A)), np.ones(2))

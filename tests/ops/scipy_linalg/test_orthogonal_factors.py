@@ -1,0 +1,70 @@
+"""QR factors, least squares, pseudoinverses, norms, determinants: SciPy's values and errors."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import NotDifferentiableError
+from cytape.testing import check_grads
+from tests.cases import each
+from tests.ops.matrices import hermitian, regular
+
+linalg = pytest.importorskip("scipy.linalg")
+ours = pytest.importorskip("cytape.scipy.linalg")
+
+A = regular(np.random.default_rng(0), (4, 4))
+Z = A + 0.3j * regular(np.random.default_rng(1), (4, 4))
+B = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 2.5], [2.0, 1.0]])
+CALLS = {
+    "qr": lambda m, a: m.qr(a), "economic": lambda m, a: m.qr(a[:, :3], mode="economic"),
+    "full": lambda m, a: m.qr(a[:, :3])[1], "r": lambda m, a: m.qr(a[:, :3], mode="r"),
+    "wide": lambda m, a: m.qr(a[:3], mode="r"),
+    "pivots": lambda m, a: m.qr(a, pivoting=True)[:2],
+    "det": lambda m, a: m.det(a), "norm": lambda m, a: m.norm(a),
+    "norms": lambda m, a: m.norm(a, 2, axis=0, keepdims=True),
+    "pinv": lambda m, a: m.pinv(a[:, :3]), "pinv atol": lambda m, a: m.pinv(a[:3], atol=0.1),
+    "pinv rtol": lambda m, a: m.pinv(a, rtol=1e-3), "pinvh": lambda m, a: m.pinvh(hermitian(a)),
+    "lstsq": lambda m, a: m.lstsq(a[:, :3], B)[:2], "lstsq vector": lambda m, a: m.lstsq(
+        a[:, :3], B[:, 0])[:2], "singular values": lambda m, a: m.lstsq(a[:3], B[:3])[3]}
+
+
+@each(name=CALLS, a=[A, Z])
+def test_values_and_derivatives(name, a):
+    def f(m, a):
+        result = CALLS[name](m, a)
+        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+    for found, expected in zip(f(ours, cytape.constant(a)), f(linalg, a), strict=True):
+        assert isinstance(found, cytape.Tensor) and found.dtype == expected.dtype
+        assert found.shape == np.shape(expected)
+        np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
+    for found, expected in zip(f(ours, a), f(linalg, a), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    check_grads(lambda a: f(ours, a), [a], order=1)
+    if name != "pinv atol":
+        cytape.function(lambda a: f(ours, a))(a)
+
+
+def test_ranks_and_pivots():
+    t = cytape.constant(A)
+    assert ours.qr(t, pivoting=True)[2].numpy().tolist() == linalg.qr(A, pivoting=True)[2].tolist()
+    assert int(ours.lstsq(t, B)[2]) == 4
+    for name in ("pinv", "pinvh"):
+        for a in (A, np.diag([1.0, 2.0, 0.0])):
+            found = getattr(ours, name)(cytape.constant(a), return_rank=True)[1]
+            assert int(found) == getattr(linalg, name)(a, return_rank=True)[1]
+
+
+def test_errors():
+    t = cytape.constant(A)
+    with pytest.raises(NotDifferentiableError, match="modes"):
+        ours.qr(t, mode="raw")
+    for call, message in [
+            (lambda: ours.qr(t, mode="x"), "Mode"), (lambda: ours.lstsq(t, B, lapack_driver="x"),
+                                                     "LAPACK driver"),
+            (lambda: ours.pinv(t, atol=-1.0), "positive"),
+            (lambda: cytape.function(lambda a: ours.pinv(a, atol=0.1))(A), "atol needs the values"),
+            *[(lambda f=f: f(t * np.nan), "infs or NaNs")
+              for f in (ours.qr, ours.pinv, ours.norm, ours.det, lambda a: ours.lstsq(a, B))]]:
+        with pytest.raises(ValueError, match=message):
+            call()
