@@ -57,6 +57,7 @@ rooms_by_prefix.update({
     "ScipySignalSeg": "cytape.ops.signals.spectra",
     "ScipySignalUp": "cytape.ops.signals.resampling"})
 rooms_by_prefix["ScipyLinalg"] = "cytape.ops.scipy_linalg"
+rooms_by_prefix["ScipySparse"] = "cytape.ops.sparse_matrices"
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {
     "calculus.binary_fractions": "frexp ldexp modf",

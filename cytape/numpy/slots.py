@@ -78,6 +78,8 @@ install(
         "astype": _astype,
         "array_function": array_function,
         "in_order": creation.result_in_order,
+        "sparse_product": lambda x, y: importlib.import_module(
+            "cytape.ops.sparse_matrices.sparse_tensors").product(x, y),
         "import_updates": lambda: importlib.import_module(UPDATES),
     },
 )

@@ -14,8 +14,8 @@ except ImportError as _error:
     ) from _error
 
 __all__ = [
-    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "spatial",
-    "special", "stats"]
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+    "spatial", "special", "stats"]
 
 
 def __getattr__(name: str) -> _Any:

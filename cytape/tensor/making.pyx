@@ -10,6 +10,8 @@ from .noted_views cimport note_foreign
 from .operators cimport functions
 from .tensor cimport new_tensor
 
+import sys
+
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
@@ -203,7 +205,18 @@ def tolist(Tensor self not None):
     return detached(self, self.held, ASKED).tolist()
 
 
+cdef bint is_asked_by_sparse_product() except -1:
+    """Return whether the caller is the product of a sparse matrix of SciPy, ``matrix @ tensor``."""
+    frame = sys._getframe(0)
+    return frame.f_code.co_name == "_matmul_dispatch" and frame.f_globals.get(
+        "__name__", "").startswith("scipy.sparse")
+
+
 def __array__(Tensor self not None, dtype=None, copy=None):
+    if is_asked_by_sparse_product():  # it returns NotImplemented then, and Python calls the tensor
+        array = np.empty((), object)
+        array[()] = self
+        return array
     try:
         array = converted(self, self.held, "NumPy")
     except SymbolicTensorError:

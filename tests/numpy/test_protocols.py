@@ -206,36 +206,23 @@ def test_an_error_names_the_way_out(call, advice):
             cytape.function(call)(np.ones(3))
 
 
-def test_sparse_matrices_of_scipy_are_refused_by_name():
+def test_other_operations_of_sparse_matrices_are_refused_by_name():
     sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.csr_array(np.eye(3))
-    says = "sparse csr_array of SciPy cannot be combined with tensors.*custom_gradient"
-    for call in (lambda t: t @ matrix, lambda t: t * matrix, lambda t: np.dot(matrix, t)):
+    says = "sparse csr_array of SciPy cannot be combined with tensors in this way.*matrix @ tensor"
+    for call in (lambda t: t * matrix, lambda t: np.add(matrix, t)):
         with pytest.raises(TypeError, match=says):
             call(cytape.constant([1.0, 2.0, 3.0]))
-    for call in (lambda t: matrix @ t, lambda t: matrix * t, lambda t: matrix.dot(t)):
-        for transform in (cytape.grad, cytape.function):
-            with pytest.raises(TypeError, match=f"(?s)test_protocols.py, line.*{says}"):
-                transform(lambda t: np.sum(call(t)))(np.ones(3))  # noqa: B023
-
-    def product(matrix):  # the advice of the error
-        return cytape.custom_gradient(
-            lambda x: (matrix @ cytape.stop_gradient(x).numpy(), product(matrix.T)))
-
-    def f(x):
-        return np.sum(product(2.0 * matrix)(x) ** 2)
-
-    x = np.array([1.0, 2.0, 3.0])
-    for transform in (lambda f: f, cytape.function):
-        np.testing.assert_array_equal(transform(cytape.grad(f))(x), 8 * x)
-        np.testing.assert_array_equal(transform(cytape.hessian(f))(x), 8 * np.eye(3))
+    for transform in (cytape.grad, cytape.function):
+        with pytest.raises(TypeError, match=f"(?s)test_protocols.py, line.*{says}"):
+            transform(lambda t: np.sum(matrix * t))(np.ones(3))
 
 
 def test_functions_of_scipy_are_named_with_the_line_that_calls_them_and_one_remedy():
     linalg, special = pytest.importorskip("scipy.linalg"), pytest.importorskip("scipy.special")
     stats = pytest.importorskip("scipy.stats")
     for call, name, remedy in (
-        (lambda t: linalg.solve(t, np.ones(2)), "scipy.linalg.solve", "custom_jvp"),
+        (lambda t: linalg.schur(t), "scipy.linalg.schur", "custom_jvp"),
         (lambda t: linalg.expm(t), "scipy.linalg.expm", "cytape.scipy.linalg.expm"),
         (lambda t: special.logsumexp(t), "scipy.special.logsumexp",
          "cytape.scipy.special.logsumexp"),

@@ -17,3 +17,4 @@ cdef struct Matrix:
 
 cdef class MatMulOp(MultilinearOp):
     cdef Value product(self, Value a, Value b, bint many_a, bint many_b)
+    cdef object other_product(self, x, y)

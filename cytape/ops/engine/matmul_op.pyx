@@ -6,9 +6,10 @@ from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.ufunc_loops cimport WORTH_THE_GIL, Loop
 from cytape.ops.kernels.dot_products cimport add_outer_loop, product_loop
 from cytape.ops.kernels.sums cimport add_sum
+from cytape.tensor.operators cimport functions
 from cytape.tensor.values.spec cimport spec_of_dims
 from cytape.tensor.recording.state cimport Counts, TangentRecorder, counts
-from cytape.tensor.tensor cimport new_tensor
+from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.values.value cimport (
     BYTES_OBJECT, array_of, copy_of_array, is_exclusive, is_one, new_value, shown_again)
 from libc.stdint cimport int32_t, int64_t
@@ -32,6 +33,12 @@ cdef Counts* recorders = counts()
 cdef int64_t* effort = effort_so_far()
 
 
+cdef bint is_sparse(x) except -1:
+    """Return whether an operand is a sparse matrix of SciPy."""
+    return type(x) is not ndarray and not isinstance(x, Tensor) and (
+        type(x).__module__.startswith("scipy.sparse"))
+
+
 @cython.final
 cdef class MatMulOp(MultilinearOp):
     def __cinit__(self, *_, **__):
@@ -49,15 +56,11 @@ cdef class MatMulOp(MultilinearOp):
         cdef PyObject* inputs[2]
         cdef bint is_plain
         if recorders.symbolic and graph_for((x, y)) is not None:
-            if opts_out(x) or opts_out(y):
-                return NotImplemented
-            return MultilinearOp.__call__(self, x, y)
+            return self.other_product(x, y)
         a = tensor_value(x)
         b = tensor_value(y)
         if a is None and b is None:
-            if opts_out(x) or opts_out(y):
-                return NotImplemented
-            return MultilinearOp.__call__(self, x, y)
+            return self.other_product(x, y)
         if a is None and type(x) is ndarray:
             a = value_of(x, False)
         elif b is None and type(y) is ndarray:
@@ -65,9 +68,7 @@ cdef class MatMulOp(MultilinearOp):
         if a is not None and b is not None:
             out = self.product(a, b, False, False)
         if out is None:
-            if opts_out(x) or opts_out(y):
-                return NotImplemented
-            return MultilinearOp.__call__(self, x, y)
+            return self.other_product(x, y)
         tensor = new_tensor(out)
         is_plain = type(x) is ndarray or type(y) is ndarray
         if recorders.entered and (not is_plain or is_followed((x, y))):
@@ -78,6 +79,14 @@ cdef class MatMulOp(MultilinearOp):
             inputs[0], inputs[1] = <PyObject*>a, <PyObject*>b
             self.tell_few(inputs, 2, out, NO_ATTRS)
         return tensor
+
+    cdef object other_product(self, x, y):
+        """Return the product of operands that are not all tensors or plain arrays."""
+        if opts_out(x) or opts_out(y):
+            return NotImplemented
+        if is_sparse(x) or is_sparse(y):
+            return functions["sparse_product"](x, y)
+        return MultilinearOp.__call__(self, x, y)
 
     cdef object infer(self, list inputs, dict attrs):
         cdef Spec a, b
