@@ -1,0 +1,1 @@
+"""Benchmarks of functions of SciPy on tensors: rows of times beside their limits."""
