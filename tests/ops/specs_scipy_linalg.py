@@ -11,6 +11,8 @@ try:
     from scipy import linalg
 
     from cytape.ops.scipy_linalg.factored_systems import factors_op
+    from cytape.ops.scipy_linalg.lu_factors import lu_back_op
+    from cytape.ops.scipy_linalg.spectral_factors import positive_sylvester_op
     from cytape.scipy import linalg as ours
 except ImportError:
     SPECS = []
@@ -44,6 +46,13 @@ else:
     def first(rng, shape):
         return rng.uniform(-0.5, 0.5, shape) + 4 * (np.arange(shape[0]) == 0)
 
+    def lu_gradient(packed, g):  # that of the product of the factors, inverted
+        lower = np.tril(packed, -1) + np.eye(3)
+        upper = np.triu(packed)
+        inner = np.tril(lower.conj().T @ np.tril(g, -1), -1) + np.triu(
+            np.triu(g) @ upper.conj().T)
+        return np.linalg.inv(lower.conj().T) @ inner @ np.linalg.inv(upper.conj().T)
+
     SPECS = [
         OpSpec(
             "ScipyLinalgSolveTriangular", ours.solve_triangular, linalg.solve_triangular,
@@ -72,6 +81,8 @@ else:
         OpSpec("ScipyLinalgLuFactor", lambda a: ours.lu_factor(a)[0],
                native(lambda a: linalg.lu_factor(a)[0]),
                [case((3, 3)), case((4, 2)), case((2, 4)), case((2, 3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgLuBack", lu_back_op, lu_gradient, [case((3, 3), (3, 3))], regular,
+               DTYPES),
         OpSpec("ScipyLinalgRowOrder", lambda a: ours.lu(a, p_indices=True)[0],
                native(lambda a: linalg.lu(a, p_indices=True)[0]), [case((3, 3))],
                regular, DTYPES, differentiable=False),
@@ -101,6 +112,12 @@ else:
                regular, DTYPES),
         OpSpec("ScipyLinalgPolarUnitary", ours.polar, native(linalg.polar),
                [case((3, 3)), case((4, 2))], regular, DTYPES),
+        OpSpec("ScipyLinalgPositiveSylvester",
+               lambda a, q: positive_sylvester_op(squared(a), q),
+               lambda a, q: linalg.solve_sylvester(squared(a), squared(a), q),
+               [case((3, 3), (3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgFunm", lambda a: ours.funm(a, np.exp), native(linalg.expm),
+               [case((3, 3))], lambda rng, shape: regular(rng, shape) / 4, DTYPES),
         OpSpec("ScipyLinalgQrPivots", lambda a: ours.qr(a, mode="r", pivoting=True)[1],
                native(lambda a: linalg.qr(a, mode="r", pivoting=True)[1]), [case((3, 3))], regular,
                DTYPES, differentiable=False),

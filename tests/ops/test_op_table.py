@@ -454,11 +454,12 @@ NOT_HOLOMORPHIC = {
     "Absolute", "Angle", "Cholesky", "Conjugate", "Gram", "HermitianEig", "IRFFT", "Imag",
     "LeastSquares", "LeastSquaresBack", "PseudoInverse", "PseudoInverseOfRank", "QR", "Real", "SVD",
     "ScipyLinalgCholesky", "ScipyLinalgContinuousLyapunov", "ScipyLinalgDiscreteLyapunov",
-    "ScipyLinalgEigh", "ScipyLinalgEighGeneral", "ScipyLinalgEighSubset", "ScipyLinalgPolarUnitary",
-    "ScipyLinalgSolvehBanded", "ScipySparseEigsh", "scipy solve of Hermitian",
-    "SignAndLogDeterminant", "Std", "Var", "VectorNorm", "cond", "correlate", "cov", "eig", "eigh",
-    "eigvalsh", "hfft", "irfft2", "irfftn", "linalg.vecdot", "matrix_norm", "nanstd", "nanvar",
-    "norm", "pinv", "qr", "std", "svd", "svdvals", "var", "vdot", "vecdot", "vecmat", "vector_norm"}
+    "ScipyLinalgEigh", "ScipyLinalgEighGeneral", "ScipyLinalgEighSubset", "ScipyLinalgLuBack",
+    "ScipyLinalgPolarUnitary", "ScipyLinalgPositiveSylvester", "ScipyLinalgSolvehBanded",
+    "ScipySparseEigsh", "SignAndLogDeterminant", "Std", "Var", "VectorNorm", "cond", "correlate",
+    "cov", "eig", "eigh", "eigvalsh", "hfft", "irfft2", "irfftn", "linalg.vecdot", "matrix_norm",
+    "nanstd", "nanvar", "norm", "pinv", "qr", "scipy solve of Hermitian", "std", "svd", "svdvals",
+    "var", "vdot", "vecdot", "vecmat", "vector_norm"}
 # SciPy's values for a tiny imaginary part have none.
 ROUNDED_TO_REAL = {
     "ScipyAiry", "ScipyExpi", "ScipyHyp0f1", "ScipyJv", "ScipyShichi", "ScipySici",

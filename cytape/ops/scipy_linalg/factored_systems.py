@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgWarning, lapack
 
 from cytape.ops.adjoints.conform import sum_to
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import is_tensor, joined, values_of
+from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.joining import concatenate, stack
@@ -33,7 +33,6 @@ from cytape.ops.submodules.matrix_parts import (
     dtype_of,
     hermitian_part,
     matmul,
-    rows,
     square_shape,
     sum_of,
     transposed,
@@ -229,14 +228,6 @@ def _solve_by_factor(a, b, **options):
         lambda a, b: solve_op(a, b, *factors, **options, is_adjoint=False), a, b)
 
 
-def _solve_diagonal(a, b, check_finite):
-    main = diagonal(a, 0, -2, -1)
-    values = values_of(main)
-    if values is not None and (values == 0).any():
-        raise LinAlgError("A singular matrix detected.")
-    return by_columns(lambda main, b: b / rows(main), main, b)
-
-
 def _band_of_three(a):
     """Return the three middle diagonals, as rows of a band."""
     corner = 0 * a[..., :1, 0]
@@ -277,7 +268,8 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
         structure = {"upper triangular": "lower triangular",
                      "lower triangular": "upper triangular"}.get(structure, structure)
     if structure == "diagonal":
-        return _solve_diagonal(a, b, check_finite)
+        return solve_banded(
+            (0, 0), diagonal(a, 0, -2, -1)[..., None, :], b, check_finite=check_finite)
     if structure.endswith("triangular"):
         return solve_triangular(
             a, b, lower=structure.startswith("lower"), check_finite=check_finite)

@@ -7,6 +7,7 @@ times the part of X below the diagonal, and dU the rest of X times U.
 import numpy as np
 import scipy.linalg as linalg
 
+from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined, operand
 from cytape.ops.engine import batch_axis
@@ -25,6 +26,7 @@ from cytape.ops.submodules.matrix_parts import (
     smaller,
     stacked_shape,
 )
+from cytape.ops.submodules.solving import BLOCK
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -64,24 +66,53 @@ def _sizes(op):
     return (m, n, None) if m is None or n is None else (m, n, min(m, n))
 
 
+def _inner_gradient(square, g):
+    """Return the gradient of the exchanged square, given that of its packed factors."""
+    lower, upper = _unit_lower(square), triu(square)
+    inner = tril(matmul(adjoint(lower), tril(g, -1)), -1) + triu(matmul(triu(g), adjoint(upper)))
+    inner = solve_triangular_op(adjoint(square), inner, lower=False, unit_diagonal=True)
+    return _from_right(inner, adjoint(square), True, False)
+
+
+def _by_blocks(square, g):
+    """Compute that gradient from the last block of columns to the first, mostly by products."""
+    if square.ndim > 2 or square.shape[-1] <= BLOCK:
+        return _inner_gradient(square, g)
+    g = g.astype(np.result_type(square, g))
+    for start in reversed(range(0, square.shape[0], BLOCK)):
+        own, rest = slice(start, start + BLOCK), slice(start + BLOCK, None)
+        below, right, block = square[rest, own], square[own, rest], square[own, own]
+        g[rest, own] -= g[rest, rest] @ adjoint(right)
+        g[own, rest] -= adjoint(below) @ g[rest, rest]
+        g[rest, own] = _from_right(g[rest, own], adjoint(block), True, False)
+        g[own, rest] = solve_triangular_op(
+            adjoint(block), g[own, rest], lower=False, unit_diagonal=True)
+        g[own, own] -= np.triu(adjoint(below) @ g[rest, own])
+        g[own, own] -= np.tril(g[own, rest] @ adjoint(right), -1)
+        g[own, own] = _inner_gradient(block, g[own, own])
+    return g
+
+
+lu_back_op = composed(
+    "ScipyLinalgLuBack", _by_blocks, _inner_gradient,
+    shape_rule=lambda square, g: symbolic_spec(g.shape, np.result_type(square.dtype, g.dtype)),
+    batch=batch_axis.of_one_shape)
+
+
 def _lu_vjp(op, g, _):
     (packed, pivots), (m, n, k) = op.outputs, _sizes(op)
     if k is None:
         return NotImplemented
     square, corner = packed[..., :k, :k], g[..., :k, :k]
     below, right = None, None
-    g_lower, g_upper = tril(corner, -1), triu(corner)
     if m > k:
         below = _from_right(g[..., k:, :], adjoint(square), True, False)
-        g_upper = g_upper - matmul(adjoint(packed[..., k:, :]), below)
+        corner = corner - triu(matmul(adjoint(packed[..., k:, :]), below))
     if n > k:
         right = solve_triangular_op(
             adjoint(square), g[..., k:], lower=False, unit_diagonal=True)
-        g_lower = g_lower - matmul(right, adjoint(packed[..., k:]))
-    lower, upper = _unit_lower(square), triu(square)
-    inner = tril(matmul(adjoint(lower), g_lower), -1) + triu(matmul(g_upper, adjoint(upper)))
-    inner = solve_triangular_op(adjoint(square), inner, lower=False, unit_diagonal=True)
-    result = _from_right(inner, adjoint(square), True, False)
+        corner = corner - tril(matmul(right, adjoint(packed[..., k:])), -1)
+    result = lu_back_op(square, corner)
     if below is not None:
         result = concatenate([result, below], -2)
     if right is not None:

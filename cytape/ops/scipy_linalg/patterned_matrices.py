@@ -21,6 +21,7 @@ from cytape.ops.scipy_linalg.linear_systems import any_tensor, by_columns, check
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape
 from cytape.ops.submodules.fourier import fft, ifft, irfft, rfft
 from cytape.ops.submodules.matrix_parts import dtype_of, sum_of
+from cytape.ops.submodules.stride_tricks import sliding_window_view
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -62,6 +63,8 @@ def toeplitz(c, r=None):
     r = conj_if_complex(c) if not r else r[0]
     m, n = _length(c), _length(r)
     values = concatenate([flip(c, -1), r[..., 1:]], -1)
+    if ndim(values) == 1 and m and n:
+        return flip(sliding_window_view(values, n), 0)
     return take(values, m - 1 - np.arange(m)[:, None] + np.arange(n), -1)
 
 

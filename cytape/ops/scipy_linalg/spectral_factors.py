@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg as linalg
 
 from cytape.errors import NotDifferentiableError
+from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import real, where
@@ -304,30 +305,53 @@ def svdvals(a, overwrite_a=False, check_finite=True):
     return svd(a, compute_uv=False, overwrite_a=overwrite_a, check_finite=check_finite)
 
 
+def _sylvester_of_positive(p, q):
+    """Solve p x + x p = q for Hermitian positive definite p, by its eigenvalues."""
+    w, v = np.linalg.eigh(p)
+    inner = adjoint(v) @ q @ v / (columns(w) + rows(w))
+    return v @ inner @ adjoint(v)
+
+
+# Its derivative is that of the general equation: the vectors of equal eigenvalues have none.
+positive_sylvester_op = composed(
+    "ScipyLinalgPositiveSylvester", _sylvester_of_positive,
+    lambda p, q: solve_sylvester_op(p, p, q),
+    shape_rule=lambda p, q: symbolic_spec(q.shape, dtype_of(p, q)), batch=batch_axis.of_one_shape)
+
+
 def _unitary(a):
     w, _, vh = linalg.svd(a, full_matrices=False, check_finite=False)
     return w @ vh
 
 
-def _unitary_jvp(op, t):
-    """Return the tangent of U with a = U P: U^H dU solves the equation of Sylvester with P."""
+def _unitary_parts(op, x):
+    """Return U, P and U^H x, for a = U P."""
     u = op.outputs[0]
-    p, inner = hermitian_part(matmul(adjoint(u), op.inputs[0])), matmul(adjoint(u), t)
-    turn = solve_sylvester_op(p, p, inner - adjoint(inner))
-    return matmul(u, turn) + adjoint(numpys_solve_op(p, adjoint(t - matmul(u, inner))))
+    return u, hermitian_part(matmul(adjoint(u), op.inputs[0])), matmul(adjoint(u), x)
+
+
+def _outside(op, u, p, x, inner):
+    """Return (x - U U^H x) P^-1, which is 0 for square matrices."""
+    if op.input_specs[0].shape[-1] == op.input_specs[0].shape[-2]:
+        return 0
+    return adjoint(numpys_solve_op(p, adjoint(x - matmul(u, inner))))
+
+
+def _unitary_jvp(op, t):
+    """Return the tangent of U with a = U P: P (U^H dU) + (U^H dU) P is twice a skew part."""
+    u, p, inner = _unitary_parts(op, t)
+    turn = positive_sylvester_op(p, inner - adjoint(inner))
+    return matmul(u, turn) + _outside(op, u, p, t, inner)
 
 
 def _unitary_vjp(op, g):
-    u = op.outputs[0]
-    p, inner = hermitian_part(matmul(adjoint(u), op.inputs[0])), matmul(adjoint(u), g)
-    turn = solve_sylvester_op(p, p, inner)
-    return matmul(u, turn - adjoint(turn)) + adjoint(
-        numpys_solve_op(p, adjoint(g - matmul(u, inner))))
+    u, p, inner = _unitary_parts(op, g)
+    turn = positive_sylvester_op(p, inner)
+    return matmul(u, turn - adjoint(turn)) + _outside(op, u, p, g, inner)
 
 
 unitary_op = general(
-    "ScipyLinalgPolarUnitary", _unitary, vjp=_unitary_vjp, jvp=_unitary_jvp,
-    batched=_unitary_jvp, saved_outputs=(0,),
+    "ScipyLinalgPolarUnitary", _unitary, vjp=_unitary_vjp, jvp=_unitary_jvp, saved_outputs=(0,),
     shape_rule=lambda a: symbolic_spec(stacked_shape(a, "polar"), dtype_of(a)),
     batch=batch_axis.stacked)
 

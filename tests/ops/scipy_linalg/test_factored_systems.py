@@ -98,6 +98,9 @@ def test_errors_and_warnings_are_scipys():
     for structure in ("gen", "sym", "diagonal", "upper triangular"):
         with pytest.raises(np.linalg.LinAlgError, match="singular"):
             ours.solve(zeros, np.ones(2), assume_a=structure)
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            cytape.function(
+                lambda a: ours.solve(a, np.ones(2), assume_a=structure))(zeros)  # noqa: B023
     with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
         ours.solve(-cytape.constant(np.eye(2)), np.ones(2), assume_a="pos")
     with pytest.raises(ValueError, match="not a recognized matrix structure"):

@@ -48,6 +48,19 @@ def test_all_ways():
                ways=ways.OF_KNOWN_EXTENTS)
 
 
+@each("imaginary", [0, 1j])
+def test_gradients_by_blocks(imaginary, monkeypatch):
+    rng = np.random.default_rng(0)
+    a, weights = (rng.normal(size=(2, 13, 13)) + imaginary * rng.normal(size=(2, 13, 13)))
+
+    def slopes():
+        return cytape.grad(lambda a: np.sum(np.real(np.conj(weights) * ours.lu_factor(a)[0])))(a)
+
+    whole = slopes()
+    monkeypatch.setattr("cytape.ops.scipy_linalg.lu_factors.BLOCK", 5)
+    np.testing.assert_allclose(slopes(), whole, 1e-9, 1e-9)
+
+
 def test_errors():
     with pytest.raises(ValueError, match="infs or NaNs"):
         ours.lu_factor(cytape.constant(A * np.inf))

@@ -8,6 +8,7 @@ from typing import Any as _Any
 import scipy.linalg as _scipys
 
 from cytape.ops.scipy_linalg import *  # noqa: F403
+from cytape.scipy.linalg.general_functions import funm as funm
 
 
 def __getattr__(name: str) -> _Any:
