@@ -79,6 +79,15 @@ def test_bfgs_takes_the_steps_of_scipy(options):
             np.testing.assert_allclose(found.hess_inv, expected.hess_inv, 1e-3)
 
 
+def test_bfgs_of_scipy_serves_where_it_has_no_line_search(monkeypatch):
+    from cytape.scipy.optimize import quasi_newton
+
+    assert quasi_newton.is_available()
+    found = ours.minimize(rosen, START)
+    monkeypatch.setattr(quasi_newton, "_line_search_wolfe12", None)
+    np.testing.assert_allclose(ours.minimize(rosen, START).x, found.x, 1e-6)
+
+
 def test_bfgs_of_functions_that_are_not_finite():
     for f, slope in (
             (lambda x: np.sum(x), np.ones_like), (lambda x: np.sum(np.log(x)), lambda x: 1 / x),

@@ -1,10 +1,10 @@
 """Distances between points, as in `scipy.spatial.distance`.
 
 SciPy computes the distances. A metric without a rule of its own is declared by its formula, in ops,
-for broadcast arrays of points. The gradient of a table of distances is computed from
-it for a few rows of the table at a time, so that no array of the size of all differences exists.
-Second derivatives and tangents do need that memory, except for the Euclidean distance, its square,
-"cosine" and "correlation".
+for broadcast arrays of points. Gradients of arrays are computed in compiled loops, or by the
+formula for a few rows of the table at a time, so that no array of the size of all differences
+exists. Second derivatives and tangents do need that memory, except for the Euclidean distance, its
+square, "cosine" and "correlation".
 
 At equal points the derivative of a distance is 0, of every order, as at the other kinks: equal
 coordinates ("cityblock", "canberra", ...), coordinates that are 0 ("canberra", "jensenshannon").
@@ -24,6 +24,7 @@ from cytape.ops.matrix_products import matmul
 from cytape.ops.rearranging import triu
 from cytape.ops.reductions import max, mean, sum
 from cytape.ops.shaping import expand_dims, moveaxis, reshape, swapaxes
+from cytape.ops.special_kernels.distance_slopes import METRICS, slopes
 from cytape.ops.submodules.solving import inv
 from cytape.ops.variance import var
 from cytape.tensor import convert_to_tensor
@@ -207,31 +208,49 @@ def _by_formula(x, y, *operands, metric, names, options):
         **dict(zip(names, operands, strict=True)), **dict(options))
 
 
-def _by_rows(op, g):
-    """Return the gradients of a table, computed for a few rows at a time."""
-    x, *others = op.inputs
+def _gradients(inputs, needs, attrs, g):
+    """Return the gradients of a table of arrays, if need be computed for a few rows at a time."""
+    metric, options = attrs["metric"], dict(attrs["options"])
+    if options.get("p") == np.inf:
+        metric = "chebyshev"
+    if metric in METRICS and not any(needs[2:]):
+        return (*slopes(inputs[0], inputs[1], g, metric, *inputs[2:], p=options.get("p", 2)),
+                *inputs[2:])
+    x, *others = inputs
     n_rows = np.maximum(1, AT_A_TIME // np.maximum(1, others[0].size))
     of_x, of_others = [], None
     with building_into(None), unrecorded():
         others = list(map(tensor_of, others))
-        for start in range(0, len(x), n_rows):
+        for start in range(0, len(x) or 1, n_rows):
             rows = slice(start, start + n_rows)
             first, *rest = gradients_by_tape(
-                lambda *inputs: _by_formula(*inputs, **op.attrs),
-                [tensor_of(x[rows]), *others], [True] * len(op.inputs), [tensor_of(g[rows])])
+                lambda *inputs: _by_formula(*inputs, **attrs),
+                [tensor_of(x[rows]), *others], [True] * len(inputs), [tensor_of(g[rows])])
             of_x.append(first.numpy())
             rest = [gradient.numpy() for gradient in rest]
             of_others = rest if of_others is None else [
                 total + gradient for total, gradient in zip(of_others, rest, strict=True)]
-    if not of_x:
-        return [np.zeros_like(value) for value in op.inputs]
     return [np.concatenate(of_x), *of_others]
+
+
+def _gradients_of_pairs(op, g):
+    x, *operands = op.inputs
+    own, other, *rest = _gradients(
+        [x, x, *operands], (True, *op.needs), op.attrs, np.triu(scipys.squareform(g)))
+    return [own + other, *rest]
 
 
 table_op = composed(
     "ScipyDistanceTable",
     lambda x, y, *operands, **attrs: scipys.cdist(x, y, **_given(operands, **attrs)),
-    _by_formula, _table_spec, vjp_of_arrays=_by_rows)
+    _by_formula, _table_spec,
+    vjp_of_arrays=lambda op, g: _gradients(op.inputs, op.needs, op.attrs, g))
+pairs_op = composed(
+    "ScipyDistancePairs",
+    lambda x, *operands, **attrs: scipys.pdist(x, **_given(operands, **attrs)),
+    lambda x, *operands, **attrs: condense_op(
+        _by_formula(x, x, *operands, **attrs), checks=False),
+    _pairs_spec, vjp_of_arrays=_gradients_of_pairs)
 
 
 def _angles(x, y, metric):
@@ -314,28 +333,37 @@ def _by_function(metric, pairs, shape, kwargs):
 
 
 def _table(name, x, y, kwargs):
+    """Return a table of distances; without y those of all pairs."""
     given = {key: value for key, value in kwargs.items() if value is not None}
     operands = [key for key in _OPERANDS if key in given]
     options = tuple([(key, value) for key, value in given.items() if key not in operands])
-    if name in ("euclidean", "sqeuclidean") and not given:
-        return euclidean_op(x, y, squared=name == "sqeuclidean")
-    if name in ("cosine", "correlation"):
-        if given:
-            raise TypeError(f"the metric {name!r} of tensors does not take {', '.join(given)}")
-        return angles_op(x, y, metric=name)
+    of_pairs = y is None
     if name == "seuclidean":
-        scale = sqrt(given["V"] if operands else var(concatenate([x, y]), 0, ddof=1))
-        return euclidean_op(x / scale, y / scale, squared=False)
+        scale = sqrt(given["V"] if operands else var(x if of_pairs else concatenate([x, y]), 0,
+                                                     ddof=1))
+        x, y, name, given = x / scale, None if of_pairs else y / scale, "euclidean", {}
+    if name == "minkowski" and given.get("p", 2) == 2 and not operands:
+        name, given = "euclidean", {}
+    if name in ("euclidean", "sqeuclidean") and not given:
+        squared = name == "sqeuclidean"
+        return euclidean_pairs_op(x, squared=squared) if of_pairs else (
+            euclidean_op(x, y, squared=squared))
+    if name in ("cosine", "correlation") and given:
+        raise TypeError(f"the metric {name!r} of tensors does not take {', '.join(given)}")
     if name not in FORMULAS:
-        return discrete_op(x, y, metric=name, options=options)
+        other = x if of_pairs else y
+        table = angles_op(x, other, metric=name) if name in ("cosine", "correlation") else (
+            discrete_op(x, other, metric=name, options=options))
+        return condense_op(table, checks=False) if of_pairs else table
     values = [_points(given[key]) for key in operands]
     if name == "mahalanobis" and not operands:
-        operands, values = ["VI"], [_inverse_covariance(x, y)]
-    return table_op(x, y, *values, metric=name, names=tuple(operands), options=options)
+        operands, values = ["VI"], [_inverse_covariance(
+            x if of_pairs else concatenate([x, y]))]
+    op, points = (pairs_op, [x]) if of_pairs else (table_op, [x, y])
+    return op(*points, *values, metric=name, names=tuple(operands), options=options)
 
 
-def _inverse_covariance(x, y):
-    points = concatenate([x, y])
+def _inverse_covariance(points):
     if points.spec.known and points.shape[0] <= points.shape[1]:
         scipys.pdist(np.zeros(points.shape), "mahalanobis")  # raises
     centred = points - mean(points, 0)
@@ -365,16 +393,10 @@ def pdist(X, metric="euclidean", *, out=None, **kwargs):
     X, name = _points(X), _metric(metric)
     if X.ndim != 2:
         scipys.pdist(np.zeros(X.shape))  # raises
-    if name in ("euclidean", "sqeuclidean") and not kwargs:
-        return euclidean_pairs_op(X, squared=name == "sqeuclidean")
     if name is None:
         pairs = [(X[i], X[j]) for i in range(len(X)) for j in range(i + 1, len(X))]
         return _by_function(metric, pairs, (len(pairs),), kwargs)
-    if name == "seuclidean" and kwargs.get("V") is None:
-        kwargs["V"] = var(X, 0, ddof=1)
-    if name == "mahalanobis" and kwargs.get("VI") is None:
-        kwargs["VI"] = _inverse_covariance(X, X[:0])
-    return condense_op(_table(name, X, X, kwargs), checks=False)
+    return _table(name, X, None, kwargs)
 
 
 square_op = linear(

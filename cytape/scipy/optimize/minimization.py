@@ -14,7 +14,7 @@ from cytape.autodiff.jacobian_functional import hessian
 from cytape.autodiff.transform_arguments import name_of
 from cytape.errors import NotDifferentiableError
 from cytape.scipy.optimize.implicit import Equation, called_in_graph, projected, run, solution
-from cytape.scipy.optimize.quasi_newton import OPTIONS, bfgs
+from cytape.scipy.optimize.quasi_newton import OPTIONS, bfgs, is_available
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec
@@ -95,7 +95,7 @@ def minimize(
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
         functions, exact = _functions(unknowns, fun, args, name, jac, hess, hessp)
         if exact is not None and own is None and not is_constrained and (
-                callback is None and _is_plain_bfgs(name, x0, options)):
+                callback is None and is_available() and _is_plain_bfgs(name, x0, options)):
             return bfgs(exact, np.asarray(x0, float), **(
                 {} if tol is None else {"gtol": tol}) | (options or {}))
         return scipys.minimize(

@@ -5,11 +5,20 @@ from typing import Any
 import numpy as np
 import scipy.optimize as scipys
 from scipy.linalg import blas
-from scipy.optimize._optimize import _line_search_wolfe12, _LineSearchError, _status_message
 
-__all__ = ["OPTIONS", "bfgs"]
+try:
+    from scipy.optimize._optimize import _line_search_wolfe12, _LineSearchError, _status_message
+except ImportError:  # a SciPy without these, whose own method is used then
+    _line_search_wolfe12 = None
+
+__all__ = ["OPTIONS", "bfgs", "is_available"]
 
 OPTIONS = {"gtol", "maxiter", "norm"}
+
+
+def is_available() -> bool:
+    """Return whether SciPy has the line search that the method takes from it."""
+    return _line_search_wolfe12 is not None
 
 
 def bfgs(

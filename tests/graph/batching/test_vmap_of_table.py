@@ -37,7 +37,8 @@ LOOPED = {
         "ScipyLinalgSqrtm"], "SciPy solves one system at a time"),
     **dict.fromkeys([
         "ScipyDistanceAngles", "ScipyDistanceCondense", "ScipyDistanceEuclidean",
-        "ScipyDistanceEuclideanPairs", "ScipyDistanceSquare", "ScipyDistanceTable"],
+        "ScipyDistanceEuclideanPairs", "ScipyDistancePairs", "ScipyDistanceSquare",
+        "ScipyDistanceTable"],
         "SciPy makes one table at a time"),
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "LeastSquaresBack": "the same",
