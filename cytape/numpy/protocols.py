@@ -44,6 +44,7 @@ UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated fi
 rooms_to_come.append(UPDATES)
 _SPECIAL = "cytape.ops.special"  # imported when a tensor meets a ufunc of scipy.special
 rooms_by_prefix["Scipy"] = _SPECIAL
+rooms_by_prefix["ScipyStats"] = "cytape.ops.sampling.quantile_functions"
 rooms_by_prefix.update({
     "ScipyDistance": "cytape.ops.submodules.point_distances",
     "ScipyFft": "cytape.ops.signals.cosine_transforms",

@@ -5,8 +5,9 @@ import numpy as np
 from tests.ops.op_specs import SINGLE_AND_DOUBLE, OpSpec, case, uniform
 
 try:
-    from scipy import special
+    from scipy import special, stats
 
+    from cytape.ops.sampling import quantile_functions as quantiles
     from cytape.ops.special import distribution_functions, incomplete_functions
     from cytape.ops.special_kernels import incomplete_integrals as kernels
     from cytape.ops.special_kernels import t_integrals
@@ -98,4 +99,23 @@ else:
           for name, op, ref in (
               ("stdtr_in_dfdf", "StdtrInDfdf", t_integrals.stdtr_dfdf),
               ("t_density_in_df", "TDensityInDf", t_integrals.t_density_in_df))],
+        # functions of scipy.stats
+        *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 1), (1, 2))], (domain, SHAPE),
+                 ("float64",), tolerance=50)
+          for op, function, ref, domain in (
+              ("SkewnormCdf", quantiles.skewnorm_cdf, stats.skewnorm.cdf, SIGNED),
+              ("SkewnormPpf", quantiles.skewnorm_ppf, stats.skewnorm.ppf, UNIT),
+              ("InvgaussPpf", quantiles.invgauss_ppf, stats.invgauss.ppf, UNIT),
+              ("InvgaussIsf", quantiles.invgauss_isf, stats.invgauss.isf, UNIT))],
+        *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 2), 2.5)], domain, ("float64",),
+                 differentiable=(True, False), tolerance=50)
+          for op, function, ref, domain in (
+              ("VonmisesCdf", quantiles.vonmises_cdf, stats.vonmises.cdf, SIGNED),
+              ("VonmisesPpf", quantiles.vonmises_ppf, stats.vonmises.ppf, UNIT),
+              ("VonmisesInKappa", quantiles.vonmises_cdf_in_kappa,
+               quantiles.vonmises_cdf_in_kappa.forward, SIGNED))],
+        OpSpec(
+            "ScipyStatsSteps", lambda *q: quantiles.steps_op(*q, name="poisson", method="ppf"),
+            stats.poisson.ppf,
+            [case((3, 1), (2,))], (UNIT, POSITIVE), ("float64",), differentiable=False),
     ]

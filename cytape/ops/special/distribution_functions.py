@@ -23,7 +23,11 @@ from cytape.ops.special.incomplete_functions import (
 )
 from cytape.ops.special.shape_parameters import no_partial
 
-__all__: list[str] = []
+__all__ = [
+    "bdtr", "bdtrc", "bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc",
+    "chdtri", "chdtriv", "chndtr", "chndtrinc", "chndtrix", "fdtr", "fdtrc", "fdtri", "fdtridfd",
+    "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "nbdtr", "nbdtrc", "nbdtri", "nbdtrik",
+    "nbdtrin", "nrdtrimn", "nrdtrisd", "pdtr", "pdtrc", "pdtri", "pdtrik", "stdtridf"]
 
 
 def _of_integers(function):
@@ -38,11 +42,11 @@ def _of_integers(function):
 
 def _families(declared, convert=lambda function: function):
     """Declare ops; a partial is an expression of the output and inputs, or a refused argument."""
-    __all__.extend(declared)
-    for name, partials in declared.items():
-        globals()[name] = elementwise(
+    return [
+        elementwise(
             "Scipy" + name.capitalize(), convert(getattr(special, name)),
             *[no_partial(name, x) if isinstance(x, str) else x for x in partials])
+        for name, partials in declared.items()]
 
 
 # ---- chi-squared and gamma
@@ -56,7 +60,7 @@ def _chi_x(v, x):
     return 0.5 * gamma_density(0.5 * v, 0.5 * x)
 
 
-_families({
+chdtr, chdtrc, chdtri, chdtriv, gdtr, gdtrc, gdtrix, gdtria, gdtrib = _families({
     "chdtr": (lambda y, v, x: _chi_a(v, x), lambda y, v, x: _chi_x(v, x)),
     "chdtrc": (lambda y, v, x: -_chi_a(v, x), lambda y, v, x: -_chi_x(v, x)),
     "chdtri": (lambda x, v, p: -_chi_a(v, x) / _chi_x(v, x), lambda x, v, p: -1 / _chi_x(v, x)),
@@ -98,7 +102,7 @@ def _noncentral_nc(x, df, nc):
     return -_noncentral_density(x, df + 2, nc)
 
 
-_families({
+chndtr, chndtrix, chndtrinc = _families({
     "chndtr": (lambda y, x, df, nc: _noncentral_density(x, df, nc), "df",
                lambda y, x, df, nc: _noncentral_nc(x, df, nc)),
     "chndtrix": (
@@ -126,7 +130,7 @@ def _f_x(n, d, x):
     return n / d * odds_density(0.5 * n, 0.5 * d, n * x / d)
 
 
-_families({
+btdtria, btdtrib, fdtr, fdtrc, fdtri, fdtridfd = _families({
     "btdtria": (
         lambda a, p, b, x: 1 / betainc_in_a(a, b, odds(x)),
         lambda a, p, b, x: -betainc_in_b(a, b, odds(x)) / betainc_in_a(a, b, odds(x)),
@@ -177,12 +181,14 @@ def _negative_p(k, n, p):
     return beta_density(n, k + 1, p)
 
 
-_families({
+bdtr, bdtrc, bdtri = _families({
     "bdtr": (None, "n", lambda y, k, n, p: _binomial_p(np.floor(k), n, p)),
     "bdtrc": (None, "n", lambda y, k, n, p: -_binomial_p(np.floor(k), n, p)),
     "bdtri": (None, "n", lambda p, k, n, y: 1 / _binomial_p(np.floor(k), n, p)),
 }, _of_integers)
-_families({
+(
+    pdtr, pdtrc, pdtri, pdtrik, bdtrik, bdtrin, nbdtr, nbdtrc, nbdtri, nbdtrik, nbdtrin,
+) = _families({
     "pdtr": (None, lambda y, k, m: -gamma_density(np.floor(k) + 1, m)),
     "pdtrc": (None, lambda y, k, m: gamma_density(np.floor(k) + 1, m)),
     "pdtri": (None, lambda m, k, p: -1 / gamma_density(np.floor(k) + 1, m)),
@@ -217,7 +223,7 @@ def _quantile_slope(q):
     return np.sqrt(2 * np.pi) * np.exp(0.5 * q * q)
 
 
-_families({
+nrdtrimn, nrdtrisd, stdtridf = _families({
     "nrdtrimn": (
         lambda m, p, s, x: -s * _quantile_slope((x - m) / s), lambda m, p, s, x: (m - x) / s,
         lambda m, p, s, x: 1),

@@ -7,10 +7,40 @@ from typing import Any as _Any
 
 import scipy.stats as _scipys
 
-from cytape.scipy.stats.multivariate import dirichlet, multivariate_normal
-from cytape.scipy.stats.univariate import beta, chi2, gamma, norm, poisson, t
+from cytape.scipy.stats.bounded import beta, truncnorm, uniform
+from cytape.scipy.stats.counts import bernoulli, binom, geom, nbinom, poisson
+from cytape.scipy.stats.half_line import (
+    chi2,
+    expon,
+    f,
+    gamma,
+    halfnorm,
+    invgamma,
+    invgauss,
+    lognorm,
+    pareto,
+    rayleigh,
+    weibull_max,
+    weibull_min,
+)
+from cytape.scipy.stats.multivariate import dirichlet, multinomial, multivariate_normal
+from cytape.scipy.stats.real_line import (
+    cauchy,
+    gumbel_l,
+    gumbel_r,
+    laplace,
+    logistic,
+    norm,
+    skewnorm,
+    t,
+    vonmises,
+)
 
-__all__ = ["beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "norm", "poisson", "t"]
+__all__ = [
+    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom",
+    "gumbel_l", "gumbel_r", "halfnorm", "invgamma", "invgauss", "laplace", "logistic", "lognorm",
+    "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "rayleigh",
+    "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_max", "weibull_min"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,4 +1,4 @@
-"""Distributions of vectors: multivariate normal and Dirichlet.
+"""Distributions of vectors: multivariate normal, Dirichlet and multinomial.
 
 Parameters with known values are checked by SciPy, which raises its errors.
 """
@@ -15,9 +15,10 @@ from cytape.ops.elementwise import exp, where
 from cytape.ops.joining import concatenate
 from cytape.ops.special import gammaln, xlogy
 from cytape.ops.submodules.solving import slogdet, solve
+from cytape.scipy.stats.distribution import Frozen, frozen, named
 from cytape.tensor import convert_to_tensor
 
-__all__ = ["dirichlet", "multivariate_normal"]
+__all__ = ["dirichlet", "multinomial", "multivariate_normal"]
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -58,13 +59,22 @@ class MultivariateNormal:
     array([-1., -2.])
     """
 
+    scipys = stats.multivariate_normal
+
     def __getattr__(self, name):
         """Return a method of SciPy's distribution."""
         return getattr(stats.multivariate_normal, name)
 
     def __call__(self, mean=None, cov=1, allow_singular=False, seed=None):
-        """Freeze the distribution, as SciPy does."""
-        return stats.multivariate_normal(mean, cov, allow_singular, seed)
+        """Freeze the distribution: SciPy's frozen one, with methods that take tensors."""
+        options = {"allow_singular": allow_singular}
+        if is_tensor(mean) or is_tensor(cov):
+            return Frozen(self, (mean, cov), options)
+        return frozen(self, ("pdf", "logpdf"), (mean, cov), options, seed=seed)
+
+    def __reduce__(self):
+        """Pickle by name."""
+        return named, ("multivariate_normal",)
 
     def logpdf(self, x, mean=None, cov=1, allow_singular=False):
         """Return the logarithm of the density, as SciPy's method does."""
@@ -92,8 +102,8 @@ class MultivariateNormal:
             return stats.multivariate_normal.pdf(x, mean, cov, allow_singular)
         return exp(self.logpdf(x, mean, cov, allow_singular))
 
-    def entropy(self, mean=None, cov=1):
-        """Return the entropy, as SciPy's method does."""
+    def entropy(self, mean=None, cov=1, allow_singular=True):
+        """Return the entropy, as SciPy's method does; it allows singular covariances."""
         mean, cov = joined(mean), joined(cov)
         if not is_tensor(mean) and not is_tensor(cov):
             return stats.multivariate_normal.entropy(mean, cov)
@@ -110,8 +120,11 @@ class MultivariateNormal:
 
         A singular covariance is regular with the projection on its null space added.
         """
-        n = np.size(mean) if mean is not None else np.shape(cov)[-1] if np.ndim(cov) else 1
         cov = convert_to_tensor(cov)
+        shapes = (() if mean is None else np.shape(mean)), cov.shape
+        if None in shapes[0]:
+            mean = mean.reshape(cov.shape[-1:]) if cov.ndim == 2 else mean
+        n = np.size(mean) if mean is not None else cov.shape[-1] if cov.ndim else 1
         if cov.ndim < 2:
             cov = cov * np.eye(n)
         cov = cov.reshape(cov.shape if cov.ndim == 2 else (n, n))
@@ -141,13 +154,19 @@ class Dirichlet:
     array([2., 4.])
     """
 
+    scipys = stats.dirichlet
+
     def __getattr__(self, name):
         """Return a method of SciPy's distribution."""
         return getattr(stats.dirichlet, name)
 
     def __call__(self, alpha, seed=None):
-        """Freeze the distribution, as SciPy does."""
-        return stats.dirichlet(alpha, seed)
+        """Freeze the distribution: SciPy's frozen one, with methods that take tensors."""
+        return frozen(self, ("pdf", "logpdf"), (joined(alpha),), {}, seed=seed)
+
+    def __reduce__(self):
+        """Pickle by name."""
+        return named, ("dirichlet",)
 
     def logpdf(self, x, alpha):
         """Return the logarithm of the density, as SciPy's method does."""
@@ -170,5 +189,56 @@ class Dirichlet:
         return exp(self.logpdf(x, alpha))
 
 
+class Multinomial:
+    """Multinomial distribution, as `scipy.stats.multinomial`.
+
+    The last probability is one minus the sum of the others, as in SciPy; its own derivative is 0.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> from cytape.scipy.stats import multinomial
+    >>> cytape.grad(lambda p: multinomial.logpmf([1, 3], 4, p))(np.array([0.5, 0.5]))
+    array([-4.,  0.])
+    """
+
+    scipys = stats.multinomial
+
+    def __getattr__(self, name):
+        """Return a method of SciPy's distribution."""
+        return getattr(stats.multinomial, name)
+
+    def __call__(self, n, p, seed=None):
+        """Freeze the distribution: SciPy's frozen one, with methods that take tensors."""
+        return frozen(self, ("pmf", "logpmf"), (n, joined(p)), {}, seed=seed)
+
+    def __reduce__(self):
+        """Pickle by name."""
+        return named, ("multinomial",)
+
+    def logpmf(self, x, n, p):
+        """Return the logarithm of the probability, as SciPy's method does."""
+        x, n, p = map(joined, (x, n, p))
+        if not any(map(is_tensor, (x, n, p))):
+            return stats.multinomial.logpmf(x, n, p)
+        x, n, p = map(convert_to_tensor, together(x, n, p))
+        others = p[..., :-1]
+        p = concatenate([others, 1 - reductions.sum(others, -1, keepdims=True)], -1)
+        counts, total = x.astype(p.dtype), n.astype(p.dtype)
+        value = gammaln(total + 1) + reductions.sum(xlogy(counts, p) - gammaln(counts + 1), -1)
+        is_possible = (np.all(x >= 0, -1) & np.all(np.floor(counts) == counts, -1)
+                       & (reductions.sum(counts, -1) == total))
+        is_valid = np.all((p >= 0) & (p <= 1), -1) & (n >= 0)
+        return where(is_valid, where(is_possible, value, -np.inf), np.nan)
+
+    def pmf(self, x, n, p):
+        """Return the probability, as SciPy's method does."""
+        if not any(map(is_tensor, (x, n, p))):
+            return stats.multinomial.pmf(x, n, p)
+        return exp(self.logpmf(x, n, p))
+
+
 dirichlet = Dirichlet()
+multinomial = Multinomial()
 multivariate_normal = MultivariateNormal()

@@ -1,0 +1,117 @@
+"""Ops of functions of `scipy.stats`: quantiles that it solves for, skew normal and von Mises."""
+
+import math
+
+import numpy as np
+import scipy.stats as stats
+
+from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
+from cytape.ops.special.bessel_functions import i0e, i1e
+from cytape.ops.special.error_functions import log_ndtr
+from cytape.ops.special.shape_parameters import no_partial
+
+
+def quantile(name, density, *in_shapes, method="ppf"):
+    """Declare SciPy's quantile function of a distribution as an op, with implicit derivatives.
+
+    Parameters
+    ----------
+    name : str
+        Of the distribution.
+    density : callable
+    *in_shapes : callable
+        Derivatives of the distribution function in the shape parameters. All functions take the
+        quantile and the shape parameters.
+    method : str
+        The function, "ppf" or "isf".
+    """
+    def slope_in(in_shape):
+        return lambda y, q, *shapes: -in_shape(y, *shapes) / density(y, *shapes)
+
+    sign = 1 if method == "ppf" else -1
+    return elementwise(
+        "ScipyStats" + name.capitalize() + method.capitalize(),
+        getattr(getattr(stats, name), method),
+        lambda y, q, *shapes: sign / density(y, *shapes), *map(slope_in, in_shapes))
+
+
+def _steps(q, *shapes, name, method):
+    return np.asarray(getattr(getattr(stats, name), method)(q, *shapes), float)
+
+
+steps_op = nondifferentiable("ScipyStatsSteps", _steps)  # quantiles of discrete distributions
+
+# ---- skew normal
+
+
+def skewnorm_log_density(z, a):
+    """Return the logarithm of the density."""
+    return 0.5 * (math.log(2 / math.pi) - z * z) + log_ndtr(a * z)
+
+
+def _skewnorm_density(z, a):
+    return np.exp(skewnorm_log_density(z, a))
+
+
+def _skewnorm_in_a(z, a):
+    s = 1 + a * a
+    return -np.exp(-0.5 * z * z * s) / (math.pi * s)
+
+
+skewnorm_cdf = elementwise(
+    "ScipyStatsSkewnormCdf", stats.skewnorm.cdf, lambda y, z, a: _skewnorm_density(z, a),
+    lambda y, z, a: _skewnorm_in_a(z, a))
+skewnorm_ppf = quantile("skewnorm", _skewnorm_density, _skewnorm_in_a)
+
+# ---- inverse Gaussian
+
+
+def _invgauss_density(x, mu):
+    return np.exp(-0.5 * np.square((x - mu) / mu) / x) / np.sqrt(2 * math.pi * x * x * x)
+
+
+def _invgauss_in_mu(x, mu):
+    return -2 / (mu * mu) * np.exp(2 / mu + log_ndtr(-(x / mu + 1) / np.sqrt(x)))
+
+
+invgauss_ppf = quantile("invgauss", _invgauss_density, _invgauss_in_mu)
+invgauss_isf = quantile("invgauss", _invgauss_density, _invgauss_in_mu, method="isf")
+
+# ---- von Mises
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+
+def _vonmises_density(z, kappa):
+    return np.exp(-2 * kappa * np.square(np.sin(0.5 * z))) / (2 * math.pi * i0e(kappa))
+
+
+def _vonmises_score(z, kappa):
+    """Return the derivative of the log density in kappa."""
+    return (1 - i1e(kappa) / i0e(kappa)) - 2 * np.square(np.sin(0.5 * z))
+
+
+def _integrated(z, kappa):
+    """Integrate the derivative of the density in kappa, to z from where it has the same sign."""
+    dtype = np.result_type(z, kappa)
+    z, kappa = np.broadcast_arrays(np.asarray(z, float), np.asarray(kappa, float))
+    angle = np.remainder(z + math.pi, 2 * math.pi) - math.pi
+    far = abs(angle)
+    is_near = _vonmises_score(far, kappa) > 0
+    squares = np.square(np.sin(0.5 * far)) + 20 / np.maximum(kappa, 1e-300)  # falls by exp(-40)
+    end = np.where(is_near, 0, 2 * np.arcsin(np.sqrt(np.minimum(squares, 1))))
+    half = 0.5 * (far - end)[..., None]  # negative for an integral from beyond
+    nodes = far[..., None] - half + half * _NODES
+    terms = _vonmises_density(nodes, kappa[..., None]) * _vonmises_score(nodes, kappa[..., None])
+    return (np.sign(angle) * half[..., 0] * (terms @ _WEIGHTS)).astype(dtype)
+
+
+vonmises_cdf_in_kappa = elementwise(
+    "ScipyStatsVonmisesInKappa", _integrated,
+    lambda y, z, kappa: _vonmises_density(z, kappa) * _vonmises_score(z, kappa),
+    no_partial("vonmises.cdf", "kappa", "second derivative"))
+vonmises_cdf = elementwise(
+    "ScipyStatsVonmisesCdf", stats.vonmises.cdf, lambda y, z, kappa: _vonmises_density(z, kappa),
+    lambda y, z, kappa: vonmises_cdf_in_kappa(z, kappa))
+vonmises_ppf = quantile(
+    "vonmises", _vonmises_density, lambda z, kappa: vonmises_cdf_in_kappa(z, kappa))

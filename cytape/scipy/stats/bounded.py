@@ -1,0 +1,79 @@
+"""Distributions on an interval: beta, uniform and truncated normal."""
+
+import scipy.stats as stats
+
+from cytape.ops.elementwise import exp, log, log1p, logaddexp, where
+from cytape.ops.special import (
+    betainc,
+    betaincc,
+    betainccinv,
+    betaincinv,
+    betaln,
+    log_ndtr,
+    ndtr,
+    ndtri_exp,
+    xlog1py,
+    xlogy,
+)
+from cytape.ops.special.incomplete_functions import beta_density
+from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution
+
+__all__ = ["beta", "truncnorm", "uniform"]
+
+beta = Distribution(
+    stats.beta, lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
+    lambda z, a, b: betainc(a, b, z), lambda z, a, b: betaincc(a, b, z),
+    pdf=lambda z, a, b: beta_density(a, b, z), ppf=lambda q, a, b: betaincinv(a, b, q),
+    isf=lambda q, a, b: betainccinv(a, b, q), support=(0, 1), moments={
+        "mean": lambda a, b: a / (a + b),
+        "var": lambda a, b: a * b / ((a + b)**2 * (a + b + 1))})
+uniform = Distribution(
+    stats.uniform, lambda z: 0 * z, lambda z: z, lambda z: 1 - z, log, lambda z: log1p(-z),
+    ppf=lambda q: q, isf=lambda q: 1 - q, support=(0, 1), open_ends="probabilities",
+    moments={"mean": lambda: 0.5, "var": lambda: 1 / 12, "entropy": lambda: 0.0})
+
+
+def _log_mass(a, b):
+    """Return the logarithm of the normal probability of a < x < b, without cancellation."""
+    is_right = a > 0  # the other tail has the same
+    a, b = where(is_right, -b, a), where(is_right, -a, b)
+    has_middle = b > 0
+    left = where(has_middle, -1.0, b)
+    last = log_ndtr(left)
+    in_tail = last + log1p(-exp(log_ndtr(where(has_middle, -2.0, a)) - last))
+    low, high = where(has_middle, a, -1.0), where(has_middle, b, 1.0)
+    return where(has_middle, log1p(-ndtr(low) - ndtr(-high)), in_tail)
+
+
+def _truncated_quantile(log_q, log_p, a, b):
+    """Return the quantile of a probability q and its complement p, in the nearer tail."""
+    mass, is_left = _log_mass(a, b), a < 0
+    left, right = where(is_left, a, -1.0), where(is_left, 1.0, b)
+    return where(
+        is_left, ndtri_exp(logaddexp(log_ndtr(left), log_q + mass)),
+        -ndtri_exp(logaddexp(log_ndtr(-right), log_p + mass)))
+
+
+def _truncated_logcdf(z, a, b):
+    return _log_mass(a, z) - _log_mass(a, b)
+
+
+def _truncated_logsf(z, a, b):
+    return _log_mass(z, b) - _log_mass(a, b)
+
+
+truncnorm = Distribution(
+    stats.truncnorm, lambda z, a, b: -0.5 * z * z - HALF_LOG_2PI - _log_mass(a, b),
+    lambda z, a, b: exp(_truncated_logcdf(z, a, b)), lambda z, a, b: exp(_truncated_logsf(z, a, b)),
+    _truncated_logcdf, _truncated_logsf,
+    ppf=lambda q, a, b: _truncated_quantile(log(q), log1p(-q), a, b),
+    isf=lambda q, a, b: _truncated_quantile(log1p(-q), log(q), a, b),
+    support=lambda a, b: (a, b), inside=lambda a, b: _between(a, b), open_ends="probabilities",
+    valid=lambda a, b: a < b)
+
+
+def _between(a, b):
+    """Return a point between bounds, one or both of which may be infinite."""
+    has_b = b < 1e300
+    return where(
+        a > -1e300, where(has_b, 0.5 * a + 0.5 * b, a + 1), where(has_b, b - 1, 0.0))

@@ -1,0 +1,260 @@
+"""Distributions of one variable: methods made of functions of the standardised variable.
+
+A declaration has functions of the standardised variable and of the shape parameters; location,
+scale, the support and invalid parameters are handled for all distributions alike. Logarithms of
+probabilities are computed directly where the probabilities underflow. Gradients are 0 outside of
+the support, and NaN for invalid parameters.
+"""
+
+import functools
+import math
+import sys
+
+import numpy as np
+import scipy.stats as stats
+
+from cytape.ops.adjoints.identity_groups import together
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.comparisons import floor
+from cytape.ops.elementwise import exp, log, log1p, sqrt, where
+from cytape.ops.sampling.quantile_functions import steps_op
+from cytape.tensor import convert_to_tensor
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+EULER = 0.57721566490153286061
+_MOMENTS = ("mean", "var", "std", "entropy")
+
+
+def _log(p, q):
+    """Return the logarithm of a probability, given that of the complement."""
+    is_small = p < 0.5
+    with np.errstate(divide="ignore"):
+        return where(is_small, log(where(is_small, p, 1)), log1p(-where(is_small, 0, q)))
+
+
+def _is_float64(x):
+    return x.dtype == np.float64 if type(x) is np.ndarray else type(x) in (float, int, np.float64)
+
+
+class Distribution:
+    """Distribution of SciPy whose densities, probabilities and quantiles are differentiable.
+
+    Parameters
+    ----------
+    scipys : scipy.stats.rv_continuous or rv_discrete
+        Other methods are this one's.
+    logpdf, cdf, sf : callable
+        Functions of the standardised variable and the shape parameters. Those of a discrete
+        distribution get integers.
+    logcdf, logsf : callable, optional
+        The default is the logarithm of `cdf` or `sf`, of the smaller one.
+    pdf : callable, optional
+        Density, say with finite derivatives at the ends of the support. The default is
+        ``exp(logpdf)``.
+    ppf, isf : callable, optional
+        Inverses of `cdf` and `sf`. The default of `isf` is ``ppf(1 - q)``. A discrete distribution
+        has SciPy's, which are steps.
+    support : tuple of float or callable
+        Ends of the support, or a function of the shape parameters that returns them.
+    inside : float or callable, optional
+        A point of the support, or a function of the shape parameters.
+    open_ends : bool or str
+        Whether the functions are not evaluated at the ends, or only "probabilities" are not.
+    valid : callable, optional
+        Returns whether the shape parameters are valid. The default is that they are positive.
+    moments : dict, optional
+        Functions of the shape parameters by name, "mean", "var" and "entropy", of scale 1.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.stats import norm
+    >>> cytape.grad(norm.logpdf, argnums=(1, 2))(3.0, 1.0, 2.0)
+    (np.float64(0.5), np.float64(0.0))
+    >>> cytape.grad(lambda mean: norm(mean, 2.0).logpdf(3.0))(1.0)
+    np.float64(0.5)
+    """
+
+    def __init__(
+            self, scipys, logpdf, cdf, sf, logcdf=None, logsf=None, pdf=None, ppf=None, isf=None,
+            support=(-np.inf, np.inf), inside=0.5, open_ends=False, valid=None, moments=None,
+            is_exact=False):
+        """Make a distribution of its functions; `is_exact` if SciPy's numbers are the same."""
+        self.scipys = scipys
+        self.is_discrete = isinstance(scipys, stats.rv_discrete)
+        self.support = support if callable(support) else lambda *_: support
+        self.is_whole_line = support == (-np.inf, np.inf)
+        self.inside = inside if callable(inside) else lambda *_: inside
+        self.open_ends, self.valid, self.is_exact = open_ends, valid, is_exact
+        density = "pmf" if self.is_discrete else "pdf"
+        functions = {  # with the values below the support, and above it
+            density: (pdf or (lambda *z: exp(logpdf(*z))), 0, 0),
+            f"log{density}": (logpdf, -np.inf, -np.inf),
+            "cdf": (cdf, 0, 1), "sf": (sf, 1, 0),
+            "logcdf": (logcdf or (lambda *z: _log(cdf(*z), sf(*z))), -np.inf, 0),
+            "logsf": (logsf or (lambda *z: _log(sf(*z), cdf(*z))), 0, -np.inf)}
+        methods = {name: self._method(name, *facts) for name, facts in functions.items()}
+        methods["ppf"] = self._quantiles("ppf", ppf)
+        methods["isf"] = self._quantiles("isf", isf or (lambda q, *shapes: ppf(1 - q, *shapes)))
+        moments = dict(moments or {})
+        if "var" in moments:
+            moments["std"] = lambda *shapes: sqrt(moments["var"](*shapes))
+        methods.update({name: self._moment(name, moments[name])
+                        for name in _MOMENTS if name in moments})
+        for name, method in methods.items():
+            numpys = getattr(scipys, name)
+            method.__name__, method.__doc__ = name, numpys.__doc__
+            setattr(self, name, method)
+        self.methods = frozenset(methods)
+
+    def __getattr__(self, name):
+        """Return a method of SciPy's distribution."""
+        return getattr(self.scipys, name)
+
+    def __call__(self, *args, **kwds):
+        """Freeze the distribution: SciPy's frozen one, with methods that take tensors."""
+        self.scipys._parse_args(*args, **kwds)  # raises errors
+        return frozen(self, self.methods.difference(_MOMENTS), args, kwds)
+
+    def __reduce__(self):
+        """Pickle by name."""
+        return named, (self.scipys.name,)
+
+    def _given(self, args, kwds, *x):
+        """Return operands, location, scale and shapes, all recorded together."""
+        shapes, loc, scale = self.scipys._parse_args(*args, **kwds)
+        given = list(map(joined, (*x, loc, scale, *shapes)))
+        if not any(map(is_tensor, given)):
+            return given
+        return together(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in given])
+
+    def _method(self, name, function, below, above):
+        is_density = name.endswith(("pdf", "pmf"))
+        numpys = getattr(self.scipys, name)
+        is_open = self.open_ends is True or self.open_ends == "probabilities" and not is_density
+
+        def method(x, *args, **kwds):
+            x, loc, scale, *shapes = given = self._given(args, kwds, x)
+            if not any(map(is_tensor, given)) and not (
+                    self.is_exact and all(map(_is_float64, given))):
+                return numpys(x, *args, **kwds)  # which takes longer than the formulas
+            scale, *shapes = self._validated(scale, shapes)
+            z = (x - loc) / scale
+            if self.is_whole_line:
+                return _rescaled(function(z, *shapes), scale, name)
+            low, high = self.support(*shapes)
+            is_below, is_above = (z <= low, z >= high) if is_open else (z < low, z > high)
+            if self.is_discrete:
+                whole = floor(z)
+                if is_density:
+                    is_below = is_below | (z > whole)
+                else:
+                    is_above = z >= high
+                z = whole
+            value = function(where(is_below | is_above, self.inside(*shapes), z), *shapes)
+            if not self.is_discrete:
+                value = _rescaled(value, scale, name)
+            return where(is_below, below, where(is_above, above, value))
+
+        return method
+
+    def _quantiles(self, name, function):
+        numpys = getattr(self.scipys, name)
+
+        def method(q, *args, **kwds):
+            q, loc, scale, *shapes = given = self._given(args, kwds, q)
+            if not any(map(is_tensor, given)):
+                return numpys(q, *args, **kwds)
+            scale, *shapes = self._validated(scale, shapes)
+            if self.is_discrete:
+                return loc + steps_op(*map(
+                    convert_to_tensor, (q, *shapes)), name=self.scipys.name, method=name)
+            with np.errstate(divide="ignore"):  # at the ends of the support
+                value = loc + scale * function(q, *shapes)
+            return value * where((q >= 0) & (q <= 1), np.ones_like(value), np.nan)
+
+        return method
+
+    def _moment(self, name, function):
+        numpys = getattr(self.scipys, name)
+
+        def method(*args, **kwds):
+            loc, scale, *shapes = given = self._given(args, kwds)
+            if not any(map(is_tensor, given)):
+                return numpys(*args, **kwds)
+            scale, *shapes = self._validated(scale, shapes)
+            value = function(*shapes)
+            if name == "mean":
+                return loc + scale * value
+            if name == "entropy":
+                return value if self.is_discrete else value + _log_scale(scale)
+            return value * (scale * scale if name == "var" else scale)
+
+        return method
+
+    def _validated(self, scale, shapes):
+        """Return parameters with NaN for invalid ones."""
+        valid = scale > 0
+        if self.valid is not None:
+            valid = valid & self.valid(*shapes)
+        else:
+            for shape in shapes:
+                valid = valid & (shape >= 0 if self.is_discrete else shape > 0)
+        if valid is not True and (is_tensor(valid) or not np.all(valid)):
+            scale, *shapes = [  # by a product, which makes gradients NaN, too
+                given * where(valid, np.ones_like(given), np.nan) for given in (scale, *shapes)]
+        return scale, *shapes
+
+
+def _rescaled(value, scale, name):
+    """Return a density of the variable, given that of the standardised one."""
+    if name == "logpdf":
+        return value - _log_scale(scale) if is_tensor(value) else value - log(scale)
+    return value / scale if name == "pdf" else value
+
+
+def _log_scale(scale):
+    """Return the logarithm; of a Python number one, which leaves single precision as it is."""
+    return math.log(scale) if type(scale) in (int, float) and scale > 0 else log(scale)
+
+
+class Frozen:
+    """Distribution with given parameters, some of which are tensors; its methods take the rest."""
+
+    def __init__(self, dist, args, kwds):
+        """Hold a distribution and its parameters."""
+        self.dist, self.args, self.kwds = dist, args, kwds
+
+    def __getattr__(self, name):
+        """Return a method of the distribution, with the parameters."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = getattr(self.dist, name)
+        if name in (*_MOMENTS, "median", "stats", "support"):
+            return functools.partial(method, *self.args, **self.kwds)
+        return lambda x, *args: method(x, *args, *self.args, **self.kwds)
+
+    def rvs(self, size=None, random_state=None):
+        """Draw samples, as SciPy does; they have no derivatives."""
+        return self.dist.rvs(*self.args, **self.kwds, size=size, random_state=random_state)
+
+
+def frozen(dist, names, args, kwds, **options):
+    """Return SciPy's frozen distribution, with methods that take tensors; of tensors `Frozen`."""
+    if any(map(is_tensor, (*args, *kwds.values()))):
+        return Frozen(dist, args, kwds)
+    result = dist.scipys(*args, **kwds, **options)
+    for name in names:
+        setattr(result, name, functools.partial(
+            _of_frozen, dist, name, getattr(result, name), args, kwds))
+    return result
+
+
+def _of_frozen(dist, name, numpys, args, kwds, x):
+    """Call a method of SciPy's frozen distribution, or of ours on a tensor."""
+    return getattr(dist, name)(x, *args, **kwds) if is_tensor(x) else numpys(x)
+
+
+def named(name):
+    """Return a distribution of `cytape.scipy.stats`, for pickle."""
+    return getattr(sys.modules[__package__], name)

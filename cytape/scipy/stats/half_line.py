@@ -1,0 +1,145 @@
+"""Distributions on a half-line: positive variables, `pareto` above 1, `weibull_max` below 0."""
+
+import math
+
+import numpy as np
+import scipy.stats as stats
+
+from cytape.ops.elementwise import exp, expm1, log, log1p, sqrt
+from cytape.ops.sampling.quantile_functions import invgauss_isf, invgauss_ppf
+from cytape.ops.special import (
+    erf,
+    fdtr,
+    fdtrc,
+    fdtri,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    log_ndtr,
+    ndtr,
+    ndtri,
+    psi,
+    xlogy,
+)
+from cytape.ops.special import gamma as gamma_function
+from cytape.ops.special.gamma_functions import betaln
+from cytape.ops.special.incomplete_functions import gamma_density, odds_density
+from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution
+
+__all__ = [
+    "chi2", "expon", "f", "gamma", "halfnorm", "invgamma", "invgauss", "lognorm", "pareto",
+    "rayleigh", "weibull_max", "weibull_min"]
+
+_POSITIVE = (0, np.inf)
+_LOG_2 = math.log(2)
+
+gamma = Distribution(
+    stats.gamma, lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
+    lambda z, a: gammaincc(a, z), pdf=lambda z, a: gamma_density(a, z),
+    ppf=lambda q, a: gammaincinv(a, q), isf=lambda q, a: gammainccinv(a, q), support=_POSITIVE,
+    moments={"mean": lambda a: a, "var": lambda a: a,
+             "entropy": lambda a: psi(a) * (1 - a) + a + gammaln(a)})
+chi2 = Distribution(
+    stats.chi2,
+    lambda z, df: xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - gammaln(0.5 * df) - _LOG_2,
+    lambda z, df: gammainc(0.5 * df, 0.5 * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z),
+    pdf=lambda z, df: 0.5 * gamma_density(0.5 * df, 0.5 * z),
+    ppf=lambda q, df: 2 * gammaincinv(0.5 * df, q), isf=lambda q, df: 2 * gammainccinv(0.5 * df, q),
+    support=_POSITIVE, moments={"mean": lambda df: df, "var": lambda df: 2 * df})
+invgamma = Distribution(
+    stats.invgamma, lambda z, a: -(a + 1) * log(z) - gammaln(a) - 1 / z,
+    lambda z, a: gammaincc(a, 1 / z), lambda z, a: gammainc(a, 1 / z),
+    ppf=lambda q, a: 1 / gammainccinv(a, q), isf=lambda q, a: 1 / gammaincinv(a, q),
+    support=_POSITIVE, open_ends=True)
+
+
+def _f_log_density(z, n, d):
+    return (0.5 * n * log(n / d) + xlogy(0.5 * n - 1, z) - 0.5 * (n + d) * log1p(n / d * z)
+            - betaln(0.5 * n, 0.5 * d))
+
+
+f = Distribution(
+    stats.f, _f_log_density, lambda z, n, d: fdtr(n, d, z), lambda z, n, d: fdtrc(n, d, z),
+    pdf=lambda z, n, d: n / d * odds_density(0.5 * n, 0.5 * d, n / d * z),
+    ppf=lambda q, n, d: fdtri(n, d, q), isf=lambda q, n, d: 1 / fdtri(d, n, q), support=_POSITIVE)
+expon = Distribution(
+    stats.expon, lambda z: -z, lambda z: -expm1(-z), lambda z: exp(-z), logsf=lambda z: -z,
+    ppf=lambda q: -log1p(-q), isf=lambda q: -log(q), support=_POSITIVE,
+    moments={"mean": lambda: 1.0, "var": lambda: 1.0, "entropy": lambda: 1.0})
+rayleigh = Distribution(
+    stats.rayleigh, lambda z: log(z) - 0.5 * z * z, lambda z: -expm1(-0.5 * z * z),
+    lambda z: exp(-0.5 * z * z), logsf=lambda z: -0.5 * z * z,
+    pdf=lambda z: z * exp(-0.5 * z * z), ppf=lambda q: sqrt(-2 * log1p(-q)),
+    isf=lambda q: sqrt(-2 * log(q)), support=_POSITIVE,
+    moments={"mean": lambda: math.sqrt(math.pi / 2), "var": lambda: (4 - math.pi) / 2,
+             "entropy": lambda: EULER / 2 + 1 - _LOG_2 / 2})
+halfnorm = Distribution(
+    stats.halfnorm, lambda z: _LOG_2 - HALF_LOG_2PI - 0.5 * z * z,
+    lambda z: erf(math.sqrt(0.5) * z), lambda z: 2 * ndtr(-z),
+    logsf=lambda z: _LOG_2 + log_ndtr(-z), ppf=lambda q: ndtri(0.5 * (1 + q)),
+    isf=lambda q: -ndtri(0.5 * q), support=_POSITIVE,
+    moments={"mean": lambda: math.sqrt(2 / math.pi), "var": lambda: 1 - 2 / math.pi,
+             "entropy": lambda: 0.5 * math.log(math.pi / 2) + 0.5})
+lognorm = Distribution(
+    stats.lognorm, lambda z, s: -0.5 * (log(z) / s)**2 - log(s) - log(z) - HALF_LOG_2PI,
+    lambda z, s: ndtr(log(z) / s), lambda z, s: ndtr(-log(z) / s),
+    lambda z, s: log_ndtr(log(z) / s), lambda z, s: log_ndtr(-log(z) / s),
+    ppf=lambda q, s: exp(s * ndtri(q)), isf=lambda q, s: exp(-s * ndtri(q)), support=_POSITIVE,
+    open_ends=True, moments={
+        "mean": lambda s: exp(0.5 * s * s), "var": lambda s: expm1(s * s) * exp(s * s),
+        "entropy": lambda s: HALF_LOG_2PI + 0.5 + log(s)})
+
+
+def _weibull_log_density(x, c):
+    return log(c) + xlogy(c - 1, x) - x**c
+
+
+def _weibull_var(c):
+    return gamma_function(1 + 2 / c) - gamma_function(1 + 1 / c)**2
+
+
+def _weibull_entropy(c):
+    return EULER * (1 - 1 / c) - log(c) + 1
+
+
+weibull_min = Distribution(
+    stats.weibull_min, _weibull_log_density, lambda z, c: -expm1(-z**c), lambda z, c: exp(-z**c),
+    logsf=lambda z, c: -z**c, pdf=lambda z, c: c * z**(c - 1) * exp(-z**c),
+    ppf=lambda q, c: (-log1p(-q))**(1 / c), isf=lambda q, c: (-log(q))**(1 / c),
+    support=_POSITIVE, moments={
+        "mean": lambda c: gamma_function(1 + 1 / c), "var": _weibull_var,
+        "entropy": _weibull_entropy})
+weibull_max = Distribution(
+    stats.weibull_max, lambda z, c: _weibull_log_density(-z, c), lambda z, c: exp(-(-z)**c),
+    lambda z, c: -expm1(-(-z)**c), lambda z, c: -(-z)**c,
+    pdf=lambda z, c: c * (-z)**(c - 1) * exp(-(-z)**c),
+    ppf=lambda q, c: -(-log(q))**(1 / c), isf=lambda q, c: -(-log1p(-q))**(1 / c),
+    support=(-np.inf, 0), inside=-0.5, moments={
+        "mean": lambda c: -gamma_function(1 + 1 / c), "var": _weibull_var,
+        "entropy": _weibull_entropy})
+
+
+def _invgauss_logcdf(z, mu):
+    root = 1 / sqrt(z)
+    a, b = log_ndtr(root * (z / mu - 1)), 2 / mu + log_ndtr(-root * (z / mu + 1))
+    return a + log1p(exp(b - a))
+
+
+def _invgauss_logsf(z, mu):
+    root = 1 / sqrt(z)
+    a, b = log_ndtr(-root * (z / mu - 1)), 2 / mu + log_ndtr(-root * (z / mu + 1))
+    return a + log1p(-exp(b - a))
+
+
+invgauss = Distribution(
+    stats.invgauss, lambda z, mu: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 * ((z - mu) / mu)**2 / z,
+    lambda z, mu: exp(_invgauss_logcdf(z, mu)), lambda z, mu: exp(_invgauss_logsf(z, mu)),
+    _invgauss_logcdf, _invgauss_logsf, ppf=invgauss_ppf, isf=invgauss_isf, support=_POSITIVE,
+    open_ends=True, moments={"mean": lambda mu: mu, "var": lambda mu: mu**3})
+pareto = Distribution(
+    stats.pareto, lambda z, b: log(b) - (b + 1) * log(z), lambda z, b: -expm1(-b * log(z)),
+    lambda z, b: z**-b, logsf=lambda z, b: -b * log(z), ppf=lambda q, b: exp(-log1p(-q) / b),
+    isf=lambda q, b: q**(-1 / b), support=(1, np.inf), inside=2.0,
+    moments={"entropy": lambda b: 1 + 1 / b - log(b)})

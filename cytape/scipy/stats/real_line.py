@@ -1,0 +1,114 @@
+"""Distributions on the whole real line."""
+
+import math
+
+import numpy as np
+import scipy.stats as stats
+
+from cytape.ops.elementwise import abs, arctan2, cos, exp, expm1, log, log1p, tan, where
+from cytape.ops.sampling.quantile_functions import (
+    skewnorm_cdf,
+    skewnorm_log_density,
+    skewnorm_ppf,
+    vonmises_cdf,
+    vonmises_ppf,
+)
+from cytape.ops.special import (
+    expit,
+    i0e,
+    i1e,
+    log_expit,
+    log_ndtr,
+    logit,
+    ndtr,
+    ndtri,
+    stdtr,
+    stdtrit,
+)
+from cytape.ops.special.error_functions import t_log_density
+from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution
+
+__all__ = [
+    "cauchy", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm", "skewnorm", "t", "vonmises"]
+
+_ROOT_2PI = math.sqrt(2 * math.pi)
+
+norm = Distribution(
+    stats.norm, lambda z: -0.5 * z * z - HALF_LOG_2PI, ndtr, lambda z: ndtr(-z),
+    log_ndtr, lambda z: log_ndtr(-z), lambda z: exp(-0.5 * z * z) / _ROOT_2PI,
+    ndtri, lambda q: -ndtri(q), is_exact=True,
+    moments={"mean": lambda: 0.0, "var": lambda: 1.0, "entropy": lambda: HALF_LOG_2PI + 0.5})
+
+
+def _t_ppf(q, df):
+    """Return the quantile; SciPy's `stdtrit` has the wrong sign at 0."""
+    at_0 = q == 0
+    return where(at_0, log(where(at_0, q, 1)), stdtrit(df, where(at_0, 0.5, q)))
+
+
+t = Distribution(
+    stats.t, t_log_density, lambda z, df: stdtr(df, z), lambda z, df: stdtr(df, -z),
+    ppf=_t_ppf, isf=lambda q, df: -_t_ppf(q, df))
+
+
+def _toward_centre(z):
+    """Return -abs(z), with a derivative at 0."""
+    return where(z < 0, z, -z)
+
+
+def _tail(z):
+    return 0.5 * exp(_toward_centre(z))
+
+
+def _laplace_ppf(q):
+    is_left = q < 0.5
+    return where(is_left, log(2 * where(is_left, q, 0.5)), -log(2 * where(is_left, 0.5, 1 - q)))
+
+
+laplace = Distribution(
+    stats.laplace, lambda z: -abs(z) - math.log(2),
+    lambda z: where(z < 0, _tail(z), 1 - _tail(z)), lambda z: where(z < 0, 1 - _tail(z), _tail(z)),
+    lambda z: where(z < 0, _toward_centre(z) - math.log(2), log1p(-_tail(z))),
+    lambda z: where(z < 0, log1p(-_tail(z)), _toward_centre(z) - math.log(2)),
+    ppf=_laplace_ppf, isf=lambda q: -_laplace_ppf(q),
+    moments={"mean": lambda: 0.0, "var": lambda: 2.0, "entropy": lambda: math.log(2) + 1})
+logistic = Distribution(
+    stats.logistic, lambda z: log_expit(z) + log_expit(-z), expit, lambda z: expit(-z),
+    log_expit, lambda z: log_expit(-z), ppf=logit, isf=lambda q: -logit(q),
+    moments={"mean": lambda: 0.0, "var": lambda: math.pi**2 / 3, "entropy": lambda: 2.0})
+
+
+def _cauchy_ppf(q):
+    """Return -cot(pi q), by a tangent that does not cancel in the middle and in the tails."""
+    is_tail = abs(q - 0.5) > 0.25
+    tail, middle = where(is_tail, q, 0.1), where(is_tail, 0.5, q)
+    sign = where(tail < 0.5, -1.0, 1.0)
+    return where(
+        is_tail, sign / tan(math.pi * where(tail < 0.5, tail, 1 - tail)),
+        tan(math.pi * (middle - 0.5)))
+
+
+cauchy = Distribution(
+    stats.cauchy, lambda z: -math.log(math.pi) - log1p(z * z),
+    lambda z: arctan2(1, -z) / math.pi, lambda z: arctan2(1, z) / math.pi,
+    ppf=_cauchy_ppf, isf=lambda q: -_cauchy_ppf(q),
+    moments={"entropy": lambda: math.log(4 * math.pi)})
+gumbel_r = Distribution(
+    stats.gumbel_r, lambda z: -z - exp(-z), lambda z: exp(-exp(-z)), lambda z: -expm1(-exp(-z)),
+    lambda z: -exp(-z), ppf=lambda q: -log(-log(q)), isf=lambda q: -log(-log1p(-q)),
+    moments={"mean": lambda: EULER, "var": lambda: math.pi**2 / 6, "entropy": lambda: EULER + 1})
+gumbel_l = Distribution(
+    stats.gumbel_l, lambda z: z - exp(z), lambda z: -expm1(-exp(z)), lambda z: exp(-exp(z)),
+    logsf=lambda z: -exp(z), ppf=lambda q: log(-log1p(-q)), isf=lambda q: log(-log(q)),
+    moments={"mean": lambda: -EULER, "var": lambda: math.pi**2 / 6, "entropy": lambda: EULER + 1})
+
+
+skewnorm = Distribution(
+    stats.skewnorm, skewnorm_log_density, skewnorm_cdf, lambda z, a: skewnorm_cdf(-z, -a),
+    ppf=skewnorm_ppf, isf=lambda q, a: -skewnorm_ppf(q, -a), valid=lambda a: abs(a) < np.inf)
+vonmises = Distribution(
+    stats.vonmises,
+    lambda z, kappa: kappa * (cos(z) - 1) - log(2 * math.pi * i0e(kappa)), vonmises_cdf,
+    lambda z, kappa: 1 - vonmises_cdf(z, kappa), ppf=vonmises_ppf,
+    valid=lambda kappa: kappa >= 0, moments={"entropy": lambda kappa: (
+        kappa * (1 - i1e(kappa) / i0e(kappa)) + log(2 * math.pi * i0e(kappa)))})

@@ -1,0 +1,268 @@
+"""Table of distributions: SciPy's values, derivatives by differences, quantiles, frozen ones."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each, sampled
+from tests.ways import WAYS, check
+
+stats = pytest.importorskip("scipy.stats")
+ours = pytest.importorskip("cytape.scipy.stats")
+
+SHAPES = {
+    "norm": (), "t": (3.5,), "laplace": (), "logistic": (), "cauchy": (), "gumbel_r": (),
+    "gumbel_l": (), "skewnorm": (1.5,), "vonmises": (2.5,), "gamma": (1.7,), "chi2": (3.3,),
+    "invgamma": (2.5,), "f": (3.5, 5.5), "expon": (), "rayleigh": (), "halfnorm": (),
+    "lognorm": (0.8,), "weibull_min": (1.7,), "weibull_max": (1.7,), "invgauss": (1.3,),
+    "pareto": (2.5,), "beta": (1.5, 2.5), "uniform": (), "truncnorm": (-0.7, 1.9)}
+COUNTS = {"poisson": (2.3,), "binom": (6, 0.3), "bernoulli": (0.3,), "nbinom": (2.5, 0.4),
+          "geom": (0.3,)}
+CONTINUOUS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
+DISCRETE = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
+POINTS = np.array([-40.0, -3.0, -1.2, -0.3, 0.0, 0.4, 0.9, 1.0, 1.6, 3.0, 25.0, np.nan])
+QUANTILES = np.array([-0.1, 0.0, 1e-9, 0.1, 0.5, 0.7, 0.999, 1.0, 1.1, np.nan])
+
+
+def given(name):
+    """Return shapes, a location and a scale; discrete distributions have no scale."""
+    return (*SHAPES[name], 0.1, 1.5) if name in SHAPES else (*COUNTS[name], 1)
+
+
+def calls(tables):
+    return [(name, method) for names, methods in tables for name in names for method in methods]
+
+
+@each("name, method", calls([(SHAPES, CONTINUOUS), (COUNTS, DISCRETE)]))
+def test_values_are_scipys(name, method):
+    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    x = POINTS if name in SHAPES else np.array([-1.0, 0.0, 1.0, 1.5, 2.0, 3.0, 7.0, 8.0, 20.0])
+    with np.errstate(all="ignore"):
+        wanted = expected(x, *given(name))
+        found = np.asarray(function(cytape.constant(x), *given(name)))
+        if method in ("logcdf", "logsf"):  # SciPy's are infinite where probabilities underflow
+            known = np.isfinite(wanted) & (wanted > -30)
+            np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+            found, wanted = found[known], wanted[known]
+        np.testing.assert_allclose(found, wanted, 1e-10, 1e-14)
+        np.testing.assert_array_equal(function(x, *given(name)), expected(x, *given(name)))
+
+
+@each("name, method", calls([(SHAPES, ["ppf", "isf"]), (COUNTS, ["ppf", "isf"])]))
+def test_quantiles_are_scipys(name, method):
+    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    with np.errstate(all="ignore"):
+        found = function(cytape.constant(QUANTILES), *given(name))
+        np.testing.assert_allclose(found, expected(QUANTILES, *given(name)), 1e-7)
+    np.testing.assert_array_equal(
+        function(QUANTILES, *given(name)), expected(QUANTILES, *given(name)))
+
+
+def differences(f, args, i):
+    """Return the derivative in one argument by a rule of order 4."""
+    def at(step):
+        return f(*args[:i], args[i] + step, *args[i + 1:])
+
+    h = 1e-3
+    return (8 * (at(h) - at(-h)) - at(2 * h) + at(-2 * h)) / (12 * h)
+
+
+def positions(name):
+    """Return positions of parameters with derivatives: not the number of trials."""
+    return [i for i in range(len(given(name)) - (name in COUNTS)) if (name, i) != ("binom", 0)]
+
+
+@sampled(3, call=calls([(SHAPES, [*CONTINUOUS, "ppf", "isf"]), (COUNTS, DISCRETE)]))
+def test_derivatives_are_differences(call):
+    name, method = call
+    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    q = 0.4 if name in SHAPES else 2.0
+    x = q if method in ("ppf", "isf") or name in COUNTS else float(
+        stats.__dict__[name].ppf(q, *given(name)))
+    x = 1.0 if name == "bernoulli" else x
+    args = (x, *given(name))
+    where = [i + 1 for i in positions(name)] + [0] * (name in SHAPES)
+    slopes = cytape.grad(function, argnums=tuple(where))(*args)
+    tangents = [cytape.jvp(
+        lambda v, i=i: function(*args[:i], v, *args[i + 1:]), (args[i],), (1.0,))[1] for i in where]
+    wanted = [differences(expected, args, i) for i in where]
+    np.testing.assert_allclose(slopes, wanted, 2e-6, 1e-8)
+    np.testing.assert_allclose(tangents, slopes, 1e-9, 1e-13)
+
+
+@each("call, ways", [
+    (lambda x: ours.gamma.cdf(x[0], x[1], scale=x[2]), WAYS),
+    (lambda x: ours.truncnorm.logcdf(x[0], -x[1], x[2]), ["function", "vmap"]),
+    (lambda x: ours.beta.ppf(0.3, x[1], x[2], x[0]), ["function", "graph"]),
+    (lambda x: ours.skewnorm(x[1], scale=x[2]).ppf(0.3 * x[0]), ["vmap", "loop"])])
+def test_all_ways(call, ways):
+    check(call, call, np.array([0.7, 1.3, 2.1]), ways=ways)
+
+
+@each("name", SHAPES)
+def test_gradients_are_zero_outside_of_the_support(name):
+    low, high = stats.__dict__[name].support(*given(name))
+    for x in [x for x in (low - 1, high + 1) if np.isfinite(x)]:
+        for method in CONTINUOUS:
+            function = getattr(getattr(ours, name), method)
+            slopes = cytape.grad(
+                function, argnums=tuple(range(len(given(name)) + 1)))(x, *given(name))
+            np.testing.assert_array_equal(slopes, 0)
+
+
+@each("name", [name for name in SHAPES if SHAPES[name]])
+def test_invalid_shapes_are_nan(name):
+    for i in range(len(SHAPES[name])):
+        args = list(given(name))
+        args[i] = -1.0 if name not in ("truncnorm", "skewnorm") else (
+            np.inf if name == "skewnorm" else (5.0, -5.0)[i])
+        function, expected = [getattr(where, name) for where in (ours, stats)]
+        for method, x in (("pdf", 0.5), ("logsf", 0.5), ("ppf", 0.5)):
+            with np.errstate(all="ignore"):
+                value, slope = cytape.value_and_grad(getattr(function, method))(x, *args)
+                assert np.isnan(value) and np.isnan(slope)
+                assert np.isnan(getattr(expected, method)(x, *args))
+
+
+@each("name", [*SHAPES, *COUNTS])
+@each("method", ["mean", "var", "std", "entropy"])
+def test_moments(name, method):
+    args = given(name)
+    if method not in getattr(ours, name).methods:
+        return
+    found = getattr(getattr(ours, name), method)(*map(cytape.constant, map(float, args)))
+    np.testing.assert_allclose(found, getattr(stats.__dict__[name], method)(*args), 1e-12)
+
+
+@each("f, x, expected", [
+    (ours.expon.logsf, 800.0, -1.0), (ours.logistic.logcdf, -800.0, 1.0),
+    (ours.laplace.logcdf, -800.0, 1.0), (ours.gumbel_r.logcdf, -5.0, np.exp(5.0)),
+    (lambda x: ours.weibull_min.logsf(x, 2.0), 50.0, -100.0),
+    (lambda x: ours.halfnorm.logsf(x), 40.0, -40.02496886),
+    (lambda x: ours.truncnorm.logcdf(x, -50.0, -45.0), -49.0, 49 + 1 / 49 - 2 / 49**3),
+    (lambda x: ours.lognorm.logsf(x, 1.0), np.exp(40.0), -40.02496886 * np.exp(-40.0)),
+    (lambda x: ours.cauchy.sf(x), 1e12, -1e-24 / np.pi),
+    (lambda x: ours.pareto.logsf(x, 3.0), 1e200, -3e-200)])
+def test_tails(f, x, expected):
+    np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-8)
+    np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-8)
+
+
+@each("method, expected", [("cdf", 0.25), ("sf", -0.25), ("logcdf", 0.5), ("logsf", -0.5)])
+def test_laplace_is_differentiable_at_its_centre(method, expected):
+    slopes = cytape.grad(getattr(ours.laplace, method), argnums=(0, 1))(1.0, 1.0, 2.0)
+    np.testing.assert_allclose(slopes, [expected, -expected])
+
+
+@each("name", ["norm", "expon", "uniform", "gamma", "laplace"])
+def test_quantiles_at_and_beyond_the_ends(name):
+    shapes = SHAPES[name]
+    with np.errstate(all="ignore"):
+        for q in (-0.5, 1.5):
+            slopes = cytape.grad(getattr(ours, name).ppf, argnums=(0, len(shapes) + 1))(
+                q, *shapes, 0.0)
+            np.testing.assert_array_equal(slopes, np.nan)
+        slope = cytape.grad(lambda q: getattr(ours, name).ppf(q, *shapes))(1.0)
+    assert slope == (1.0 if name == "uniform" else np.inf)
+
+
+@each("f, expected", [
+    (lambda p: ours.bernoulli.pmf(1, p), 1.0), (lambda p: ours.binom.pmf(1, 5, p), 5.0),
+    (lambda mu: ours.poisson.pmf(1, mu), 1.0), (lambda p: ours.nbinom.pmf(0, 1.0, p), 1.0)])
+def test_probabilities_of_counts_at_zero(f, expected):
+    assert cytape.grad(f)(0.0) == expected or f(0.0) != f(0.0)
+
+
+@each("kappa", [0.0, 0.5, 3.0, 40.0])
+def test_the_von_mises_distribution_function_in_kappa(kappa):
+    if kappa > 0:
+        args = np.array([-3.0, -0.4, 0.2, 1.0, 3.0, 8.0]), kappa
+        found = cytape.jvp(lambda k: ours.vonmises.cdf(args[0], k), (kappa,), (1.0,))[1]
+        h = 1e-4 * kappa
+        wanted = (stats.vonmises.cdf(args[0], kappa + h) - stats.vonmises.cdf(
+            args[0], kappa - h)) / (2 * h)
+        np.testing.assert_allclose(found, wanted, 1e-6, 1e-9)
+    assert cytape.grad(lambda k: ours.vonmises.cdf(0.0, k))(kappa) == 0
+
+
+def test_frozen_distributions():
+    mean, scale = cytape.constant(0.3), cytape.constant(1.7)
+    frozen = ours.norm(mean, scale=scale)
+    np.testing.assert_allclose(frozen.logpdf(2.0), stats.norm.logpdf(2.0, 0.3, 1.7))
+    np.testing.assert_allclose([frozen.mean(), frozen.std()], [0.3, 1.7])
+    np.testing.assert_allclose(frozen.ppf([0.2, 0.3]), stats.norm.ppf([0.2, 0.3], 0.3, 1.7))
+    assert frozen.rvs(size=3, random_state=0).shape == (3,)
+    np.testing.assert_allclose(
+        cytape.grad(lambda m, s: ours.norm(m, s).logpdf(2.0), argnums=(0, 1))(0.3, 1.7),
+        cytape.grad(lambda m, s: ours.norm.logpdf(2.0, m, s), argnums=(0, 1))(0.3, 1.7))
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        ours.norm(sigma=mean)
+
+
+def test_frozen_distributions_of_arrays_are_scipys():
+    frozen = ours.gamma(2.5, scale=2.0)
+    assert isinstance(frozen, type(stats.gamma(2.5)))
+    for one in (frozen, pickle.loads(pickle.dumps(frozen))):
+        assert one.logpdf(1.0) == stats.gamma(2.5, scale=2.0).logpdf(1.0)
+        np.testing.assert_allclose(
+            cytape.grad(one.logpdf)(1.0),
+            cytape.grad(lambda x: ours.gamma.logpdf(x, 2.5, scale=2.0))(1.0))
+
+
+@each("name, method", [("norm", "logpdf"), ("gamma", "cdf"), ("beta", "ppf"), ("t", "cdf")])
+def test_single_precision_stays(name, method):
+    function = getattr(getattr(ours, name), method)
+    x = cytape.constant(np.float32(0.4))
+    shapes = [np.float32(s) for s in SHAPES[name]]
+    value, slope = cytape.value_and_grad(function)(x, *shapes)
+    assert value.dtype == slope.dtype == np.float32
+    np.testing.assert_allclose(
+        value, getattr(stats.__dict__[name], method)(0.4, *SHAPES[name]), 1e-5)
+
+
+@each("name", COUNTS)
+def test_quantiles_of_counts_are_steps(name):
+    f = getattr(ours, name).ppf
+    q = cytape.constant(0.6)
+    with cytape.GradientTape() as tape:
+        tape.watch(q)
+        y = f(q, *COUNTS[name])
+    assert tape.gradient(y, q) is None
+    traced = cytape.function(lambda q: f(q, *COUNTS[name]))
+    assert traced(q) == f(0.6, *COUNTS[name])
+
+
+def test_multinomial():
+    x, p = np.array([2, 1, 3]), np.array([0.2, 0.5, 0.3])
+    for name in ("logpmf", "pmf"):
+        f, expected = getattr(ours.multinomial, name), getattr(stats.multinomial, name)(x, 6, p)
+        np.testing.assert_allclose(f(x, 6, cytape.constant(p)), expected, 1e-12)
+        assert f(x, 6, p) == expected
+    np.testing.assert_allclose(
+        cytape.grad(lambda p: ours.multinomial.logpmf(x, 6, p))(p), x / p - x[2] / p[2], 1e-12,
+        1e-12)
+    np.testing.assert_allclose(  # the last one is not used
+        ours.multinomial.logpmf(x, 6, cytape.constant([0.2, 0.5, 0.9])),
+        stats.multinomial.logpmf(x, 6, p))
+    np.testing.assert_allclose(
+        cytape.grad(lambda z: ours.multinomial.logpmf(
+            np.array([x, x[::-1]]), 6, np.exp(z) / np.sum(np.exp(z)))[1])(np.log(p)),
+        x[::-1] - 6 * p, 1e-12)
+    assert ours.multinomial.logpmf(x, 7, cytape.constant(p)) == -np.inf
+    assert ours.multinomial(6, p).n == 6
+
+
+def test_frozen_multivariate_distributions():
+    mean, cov = cytape.constant([0.5, 1.0]), np.eye(2)
+    x = np.array([0.1, 0.2])
+    np.testing.assert_allclose(
+        ours.multivariate_normal(mean, cov).logpdf(x),
+        stats.multivariate_normal(mean.numpy(), cov).logpdf(x))
+    alpha = cytape.constant([2.0, 3.0])
+    np.testing.assert_allclose(
+        ours.dirichlet(alpha).logpdf([0.3, 0.7]), stats.dirichlet([2.0, 3.0]).logpdf([0.3, 0.7]))
+    np.testing.assert_allclose(
+        ours.multivariate_normal(np.zeros(2)).logpdf(mean),
+        stats.multivariate_normal(np.zeros(2)).logpdf(mean.numpy()))
