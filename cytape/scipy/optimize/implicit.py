@@ -29,7 +29,9 @@ from cytape.tensor.values.spec import symbolic_spec
 
 LARGEST_DENSE = 2000  # unknowns; the Jacobian of as many takes 32 MB
 DIRECTIONS = 128  # columns of a Jacobian that are computed at a time
-NEGLIGIBLE = 1e-8  # step of Newton's method at a solution, relative to the largest unknown
+# Largest step of Newton's method from a solution, relative to the largest unknown, after a failure
+# of the solver and else.
+NEGLIGIBLE, NEAR = 1e-6, 1e-2
 TOLERANCE = 1e-12  # of iterative solvers, relative to the right-hand side
 
 
@@ -88,8 +90,8 @@ class Equation:
         return lambda vector: cnp.ravel(
             self.residual(cnp.reshape(vector, x.shape), *parameters))
 
-    def require_solution(self, x: np.ndarray, parameters: tuple) -> None:
-        """Raise unless Newton's next step is negligible.
+    def require_solution(self, x: np.ndarray, parameters: tuple, is_solved: bool) -> None:
+        """Raise if Newton's next step would move the solution far, or at all after a failure.
 
         SciPy also reports a failure at a solution that rounding errors keep from tolerances.
         """
@@ -97,10 +99,17 @@ class Equation:
         try:
             step = self.system(x, parameters).solve(residual.ravel(), False)
         except NotDifferentiableError:
+            if is_solved:
+                raise
             step = np.array(np.inf)
-        if not np.max(np.abs(step), initial=0) <= NEGLIGIBLE * max(1, np.max(np.abs(x), initial=0)):
+        size, scale = np.max(np.abs(step), initial=0), np.max(np.abs(x), initial=0)
+        if not is_solved and not size <= NEGLIGIBLE * scale:
             raise NotDifferentiableError(
                 f"{self.name} failed, so that its result has no derivative: {self.result.message}")
+        if not size <= NEAR * max(1, scale):
+            raise NotDifferentiableError(
+                f"the solution of {self.name} is too inaccurate for derivatives: a step of "
+                f"Newton's method moves it by {size:.1e}. Use smaller tolerances")
 
 
 class Diagonal:
@@ -277,8 +286,7 @@ def lost(name: str, error: Exception) -> DetachedError:
 
 def _solve_linear(b, x, is_solved, *parameters, equation, transposed):
     with building_into(None):
-        if not is_solved:
-            equation.require_solution(x, parameters)
+        equation.require_solution(x, parameters, bool(is_solved))
         solved = equation.system(x, parameters).solve(b.ravel(), transposed)
         return solved.reshape(b.shape).astype(b.dtype, copy=False)
 

@@ -12,10 +12,18 @@ from cytape.autodiff.forward_functional import hessian_vector_product
 from cytape.autodiff.functional import grad, value_and_grad
 from cytape.autodiff.jacobian_functional import hessian
 from cytape.autodiff.transform_arguments import name_of
-from cytape.errors import NotDifferentiableError
-from cytape.scipy.optimize.implicit import Equation, called_in_graph, projected, run, solution
+from cytape.scipy.optimize.constraints import Constraints, conditions, is_near, multipliers
+from cytape.scipy.optimize.implicit import (
+    Equation,
+    called_in_graph,
+    jacobian_of,
+    projected,
+    run,
+    solution,
+)
 from cytape.scipy.optimize.quasi_newton import OPTIONS, bfgs, is_available
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
+from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec
 
@@ -61,10 +69,11 @@ def minimize(
     many unknowns.
 
     `x0` may be a structure (list, tuple, dict, ...) of arrays: `fun`, the callback and the result
-    have it, too, and `bounds` have a pair ``(lower, upper)`` in place of each of its arrays.
+    have it, too, so have the functions of constraints, and `bounds` have a pair
+    ``(lower, upper)`` in place of each of its arrays.
 
-    If `args` or `bounds` contain tensors, `x` and `fun` of the result are tensors, differentiable
-    in them by the implicit function theorem, in no other result. If the method fails
+    If `args`, `bounds` or ``args`` of constraints contain tensors, `x` and `fun` of the result are
+    tensors, differentiable in them by the implicit function theorem. If the method fails
     (``success`` is False), their derivatives raise an error.
 
     Examples
@@ -82,8 +91,9 @@ def minimize(
     args, unknowns = tuple_of(args), Unknowns(x0)
     name = method.lower() if isinstance(method, str) else method
     limits = None if bounds is None else unknowns.limits(bounds)
-    given = separated(args, limits)
     is_constrained = not isinstance(constraints, (list, tuple)) or len(constraints) > 0
+    conditioned = Constraints(constraints, unknowns)
+    given = separated(args, limits, conditioned.args)
     if limits is not None and (unknowns.is_structure or separated(limits).tensors):
         bounds = None  # those of each solution
 
@@ -91,7 +101,7 @@ def minimize(
         return fun(unknowns.unpack(x), *given.packed(parameters)[0])
 
     def solve(x0, *parameters):
-        args, limits = given.packed(parameters)
+        args, limits, of_constraints = given.packed(parameters)
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
         functions, exact = _functions(unknowns, fun, args, name, jac, hess, hessp)
         if exact is not None and own is None and not is_constrained and (
@@ -99,16 +109,18 @@ def minimize(
             return bfgs(exact, np.asarray(x0, float), **(
                 {} if tol is None else {"gtol": tol}) | (options or {}))
         return scipys.minimize(
-            x0=x0, method=method, bounds=own, constraints=constraints, tol=tol, options=options,
-            callback=_called_back(callback, unknowns), **functions)
+            x0=x0, method=method, bounds=own, tol=tol, options=options,
+            constraints=conditioned.for_scipy(of_constraints, jac is None) if is_constrained else (
+                constraints), callback=_called_back(callback, unknowns), **functions)
+
+    def bounds_of(parameters):
+        return given.packed(parameters)[1] if name in WITH_BOUNDS else None
 
     def residual(x, *parameters):
-        if is_constrained:
-            raise NotDifferentiableError(
-                "minimize: a minimum with constraints other than bounds has no derivative here")
-        return projected(grad(objective)(x, *parameters), x, (
-            given.packed(parameters)[1] if name in WITH_BOUNDS else None))
+        return projected(grad(objective)(x, *parameters), x, bounds_of(parameters))
 
+    if is_constrained and (given.tensors or isinstance(unknowns.vector, Tensor)):
+        return _constrained(conditioned, given, objective, solve, unknowns, bounds_of)
     return minimum("minimize", objective, residual, solve, unknowns, given.tensors,
                    symmetric=limits is None or name not in WITH_BOUNDS)
 
@@ -149,9 +161,48 @@ def minimize_scalar(
                    given.tensors, is_number=True)
 
 
+def _constrained(constraints, given, objective, solve, unknowns, bounds_of):
+    """Return the result of a minimum with constraints, of which tensors have derivatives."""
+    n = np.size(unknowns.vector)
+    with np.errstate(all="ignore"):
+        limits = constraints.limits(np.ones(n), [
+            nest.map_structure(_plain, args) for args in constraints.args])
+
+    def with_multipliers(start, *parameters):
+        result = solve(start[:n], *parameters)
+        args = given.packed(parameters)[2]
+        slope = np.asarray(grad(objective)(result.x, *parameters))
+        bounds = bounds_of(parameters)
+        is_free = np.ones(n, bool)
+        for bound in () if bounds is None else bounds:
+            is_free &= ~is_near(result.x, bound)
+        weights = multipliers(
+            slope, jacobian_of(lambda x: constraints.values(x, args), result.x),
+            np.asarray(constraints.values(result.x, args)), limits, is_free)
+        return scipys.OptimizeResult(
+            {**result, "x": np.concatenate([result.x, weights])})
+
+    def residual(both, *parameters):
+        return conditions(
+            lambda x: objective(x, *parameters), constraints, both[:n], both[n:],
+            given.packed(parameters)[2], limits, bounds_of(parameters))
+
+    start = cnp.concatenate([cnp.ravel(unknowns.vector), np.zeros(limits[0].size)])
+    return minimum(
+        "minimize", lambda both, *parameters: objective(both[:n], *parameters), residual,
+        with_multipliers, unknowns, given.tensors, start=start,
+        unpack=lambda both: unknowns.unpack(both[:n]))
+
+
+def _plain(leaf):
+    """Return a stand-in for a tensor, to find out shapes."""
+    return np.ones(leaf.shape, leaf.dtype) if isinstance(leaf, Tensor) else leaf
+
+
 def minimum(
     name: str, objective: Callable, residual: Callable, solve: Callable, unknowns: Unknowns,
-    tensors: list, symmetric: bool = False, is_number: bool = False,
+    tensors: list, symmetric: bool = False, is_number: bool = False, start: Any = None,
+    unpack: Any = None,
 ) -> scipys.OptimizeResult:
     """Return a result of SciPy, in which `x` and `fun` are tensors if there are any."""
     if not tensors and not isinstance(unknowns.vector, Tensor):
@@ -159,10 +210,11 @@ def minimum(
         result.x = unknowns.unpack(result.x)
         return result
     equation = Equation(name, residual, solve, symmetric)
-    start = unknowns.vector if is_number else cnp.atleast_1d(unknowns.vector)
+    if start is None:
+        start = unknowns.vector if is_number else cnp.atleast_1d(unknowns.vector)
     x, is_solved = solution(equation, start, tensors)
     result = equation.result if x.graph is None else scipys.OptimizeResult(success=is_solved)
-    result.x = unknowns.unpack(x)
+    result.x = (unpack or unknowns.unpack)(x)
     result.fun = called_in_graph(name, objective, (x, *tensors), Spec.of((), float))
     return result
 
