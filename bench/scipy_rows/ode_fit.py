@@ -40,15 +40,15 @@ def change(t, y, a, b, c, d):
     return [(a - b * predators) * prey, (d * prey - c) * predators]
 
 
-def solve(rtol):
+def solve(rtol, method="RK45"):
     return lambda: scipy.integrate.solve_ivp(
-        change, (0.0, END), START, t_eval=TIMES, args=tuple(RATES), rtol=rtol, atol=rtol).y
+        change, (0.0, END), START, method, TIMES, args=tuple(RATES), rtol=rtol, atol=rtol).y
 
 
-def gradient(rtol):
+def gradient(rtol, method="RK45"):
     def loss(start, a, b, c, d):
         found = solve_ivp(
-            change, (0.0, END), start, t_eval=TIMES, args=(a, b, c, d), rtol=rtol, atol=rtol)
+            change, (0.0, END), start, method, TIMES, args=(a, b, c, d), rtol=rtol, atol=rtol)
         return cnp.sum((found.y - 1.0) ** 2)
 
     value_and_grad = cytape.value_and_grad(loss, argnums=(0, 1, 2, 3, 4))
@@ -129,6 +129,9 @@ def rows(effort):
         yield f"solve_ivp, rtol {rtol:g}", plain, None, "ms"
         yield f"its gradient, rtol {rtol:g}", ours, None, "ms"
         yield f"value and gradient over solve, rtol {rtol:g}", ours / plain, 4.0, "x"
+        for method, limit in (("DOP853", 4.0), ("LSODA", None), ("Radau", 4.0), ("BDF", 4.0)):
+            ours, plain = milliseconds([gradient(rtol, method), solve(rtol, method)], effort)
+            yield f"the same by {method} ({plain:.1f} ms)", ours / plain, limit, "x"
         yield f"odeint, rtol {rtol:g}", plain_odeint, None, "ms"
         yield f"its gradient, rtol {rtol:g}", ours_odeint, None, "ms"
         for name, other in zip(of_peers, others, strict=True):

@@ -298,6 +298,32 @@ def test_points_of_unknown_extents():
     ways.check(f, f, POINTS[0], ways=["unknown extents"])
 
 
+@each("name", ["not-a-knot", "pchip", "cubic", "BSpline", "grid"])
+def test_invalid_data_in_traced_functions(name):
+    if name == "grid":
+        def made(x):
+            return ours.RegularGridInterpolator((x,), Y)(np.array([[0.3], [2.2]]))
+    elif name == "BSpline":
+        def made(x):
+            return ours.BSpline(x, Y[:3], 2)(1.5)
+    else:
+        def made(x):
+            return getattr(ours, CURVES[name][0])(x, Y)(0.3)
+
+    traced = cytape.function(made)
+    np.testing.assert_allclose(traced(X), made(X), 1e-12)
+    assert np.isnan(traced(X[[0, 2, 1, 3, 4, 5]])).all()
+    if name == "grid":
+        np.testing.assert_allclose(traced(X[::-1].copy()), made(X[::-1]), 1e-12)
+        far = cytape.function(lambda p: ours.interpn((X,), Y, p))
+        assert np.isnan(far(np.array([[9.0]]))).all()
+
+
+def test_a_periodic_spline_of_other_data_in_a_traced_function():
+    traced = cytape.function(lambda y: ours.CubicSpline(X, y, bc_type="periodic")(0.3))
+    assert np.isfinite(traced(PERIODIC)) and np.isnan(traced(Y))
+
+
 def test_errors_are_scipys():
     with pytest.raises(ValueError, match="strictly increasing"):
         ours.CubicSpline(cytape.constant(X[::-1].copy()), Y)

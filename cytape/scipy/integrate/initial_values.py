@@ -248,30 +248,48 @@ class Interpolants:
 
     def __init__(self, rhs: RightHandSide, solution: Any) -> None:
         self._rhs, self._solution = rhs, solution
-        parts = solution.interpolants
-        self._is_polynomial = all(
-            type(x).__name__ in ("RkDenseOutput", "RadauDenseOutput") for x in parts)
-        if self._is_polynomial:
-            # Steps: a terminal event is within the last one.
-            self._lengths = np.array([x.t - x.t_old for x in parts])
-            self._coefficients = np.array([
-                x.Q if type(x).__name__ == "RadauDenseOutput" else h * x.Q
-                for h, x in zip(self._lengths, parts, strict=True)])
+        # SciPy's own method calls one interpolant after the other.
+        parts, kinds = solution.interpolants, {type(x).__name__ for x in solution.interpolants}
+        self._kind = kinds.pop() if len(kinds) == 1 else None
+        # Steps: a terminal event is within the last one.
+        self._lengths = np.array([x.t - x.t_old for x in parts])
+        self._from = np.array([x.t_old for x in parts])
+        if self._kind in ("RkDenseOutput", "RadauDenseOutput"):
             self._starts = np.array([x.y_old for x in parts])
+            self._coefficients = np.array([x.Q for x in parts])
+            if self._kind == "RkDenseOutput":
+                self._coefficients *= self._lengths[:, None, None]
+        elif self._kind == "Dop853DenseOutput":
+            self._starts = np.array([x.y_old for x in parts])
+            self._coefficients = np.array([x.F for x in parts])
+        elif self._kind == "LsodaDenseOutput":
+            self._from, self._lengths = (
+                np.array([getattr(x, name) for x in parts]) for name in ("t", "h"))
+            width = max(x.yh.shape[1] for x in parts)
+            table = np.zeros((len(parts), len(parts[0].yh), width))
+            for row, x in zip(table, parts, strict=True):
+                row[:, :x.yh.shape[1]] = x.yh
+            self._starts, self._coefficients = table[:, :, 0], table[:, :, 1:]
 
     def __call__(self, times: np.ndarray) -> np.ndarray:
         """Return the states."""
         if not len(times):
             return np.zeros((0, len(self._rhs.as_real(self._solution(self._solution.t_min)))))
-        if not self._is_polynomial:
+        if not hasattr(self, "_coefficients"):
             return np.asarray(self._rhs.as_real(self._solution(times).T))
         ends = self._solution.ts
         sign = 1 if self._solution.ascending else -1
         place = np.clip(np.searchsorted(sign * ends, sign * times) - 1, 0, len(ends) - 2)
-        x = (times - ends[place]) / self._lengths[place]
-        powers = np.cumprod(np.tile(x[:, None], self._coefficients.shape[2]), 1)
-        states = self._starts[place] + np.einsum("mnp,mp->mn", self._coefficients[place], powers)
-        return np.asarray(self._rhs.as_real(states))
+        coefficients = self._coefficients[place]
+        x = ((times - self._from[place]) / self._lengths[place])[:, None]
+        if self._kind == "Dop853DenseOutput":
+            states = np.zeros_like(coefficients[:, 0])
+            for i in range(coefficients.shape[1]):
+                states = (states + coefficients[:, -1 - i]) * (1 - x if i % 2 else x)
+        else:
+            powers = np.cumprod(np.tile(x, coefficients.shape[2]), 1)
+            states = np.einsum("mnp,mp->mn", coefficients, powers)
+        return np.asarray(self._rhs.as_real(self._starts[place] + states))
 
 
 class Solution:

@@ -32,7 +32,7 @@ WEIGHTS = MATRIX[-1]
 
 
 class LinearSteps:
-    """Steps of the linearized equation from each point of a grid to the next.
+    """Steps of the linearized equation from each point of a grid to the next, and further ones.
 
     Attributes
     ----------
@@ -48,10 +48,14 @@ class LinearSteps:
 
     def __init__(
         self, rhs: RightHandSide, grid: Any, states: Callable, tensors: list,
-        is_recorded: bool,
+        is_recorded: bool, finer: np.ndarray | None = None,
     ) -> None:
-        lengths = grid[1:] - grid[:-1]
-        times = cnp.ravel(grid[:-1, None] + lengths[:, None] * NODES)
+        starts, ends = grid[:-1], grid[1:]
+        if finer is not None:
+            starts, ends = (
+                np.append(part, more) for part, more in ((starts, finer[:-1]), (ends, finer[1:])))
+        lengths = ends - starts
+        times = cnp.ravel(starts[:, None] + lengths[:, None] * NODES)
         self.grid = grid
         self.states = states(times)
         self.at_nodes = Linearization(rhs, times, self.states, tensors)
@@ -77,7 +81,7 @@ class LinearSteps:
     def march(self, start: Any, forced: Any) -> list:
         """Return the solution at each point of the grid."""
         found = [start]
-        for step, b in zip(self.steps, forced, strict=True):
+        for step, b in zip(self.steps[:len(self.grid) - 1], forced, strict=False):
             found.append(step @ found[-1] + b)
         return found
 
@@ -85,7 +89,8 @@ class LinearSteps:
         """Return the adjoint at each point of the grid; jumps are those of the points, or None."""
         adjoint = jumps[-1]
         found = [adjoint]
-        for step, jump in zip(cnp.swapaxes(self.steps, 1, 2)[::-1], jumps[-2::-1], strict=True):
+        steps = cnp.swapaxes(self.steps[:len(jumps) - 1], 1, 2)
+        for step, jump in zip(steps[::-1], jumps[-2::-1], strict=True):
             adjoint = step @ adjoint
             adjoint = adjoint if jump is None else adjoint + jump
             found.append(adjoint)
@@ -93,18 +98,22 @@ class LinearSteps:
 
     def seeds(self, adjoints: Any) -> Any:
         """Return the adjoint of b at each node, given the adjoint at the end of each interval."""
-        return cnp.reshape(
-            cnp.einsum("ksn,kn->ks", self.stages, adjoints), (-1, adjoints.shape[1]))
+        count, n = adjoints.shape
+        found = cnp.einsum("ksn,kn->ks", self.stages[:count], adjoints)
+        further = np.zeros((len(self.stages) - count, found.shape[1]))
+        return cnp.reshape(cnp.concatenate([found, further]), (-1, n))
 
 
-def halved(grid: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+def halved(grid: np.ndarray, chosen: Any = slice(None)) -> np.ndarray:
     """Return a grid with the middle of each chosen interval added."""
     middle = (grid[:-1] + grid[1:]) / 2
-    if chosen is None:
-        found = np.empty(2 * len(grid) - 1)
-        found[::2], found[1::2] = grid, middle
-        return found
-    return np.insert(grid, 1 + np.flatnonzero(chosen), middle[chosen])
+    return np.insert(grid, np.arange(1, len(grid))[chosen], middle[chosen])
+
+
+def by_halves(parts: Any) -> tuple:
+    """Return parts of steps on a grid, and those of the first and the second halves of these."""
+    count = len(parts) // 3
+    return parts[:count], parts[count::2], parts[count + 1::2]
 
 
 def refined(
@@ -112,21 +121,19 @@ def refined(
 ) -> LinearSteps:
     """Return steps on a grid on which each step differs by little from two of half the length.
 
-    `errors` is called with the steps on a grid and on the halved one, and returns for each interval
-    the ratio of error to tolerance.
+    `errors` is called with the steps on a grid, followed by those on the halved grid, and returns
+    for each interval the ratio of error to tolerance.
     """
-    steps = steps_on(grid)
     for _ in range(MOST_ROUNDS):
-        fine = steps_on(halved(grid))
+        steps = steps_on(grid)
         lengths = np.abs(np.diff(grid))
         resolvable = lengths > 1e-14 * np.maximum(np.abs(grid[1:]), lengths.sum())
-        chosen = resolvable & (errors(steps, fine) > 1)
+        chosen = resolvable & (errors(steps) > 1)
         if not chosen.any():
             return steps
         grid = halved(grid, chosen)
         if len(grid) > MOST_INTERVALS:
             break
-        steps = steps_on(grid)
     raise RuntimeError(
         f"{name}: the derivative of the solution needs steps that are too small; set larger "
         "tolerances, or check whether the right-hand side is differentiable")

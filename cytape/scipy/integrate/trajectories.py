@@ -14,7 +14,7 @@ import numpy as np
 import cytape.numpy as cnp
 from cytape.autodiff.wrapped_calls import followed, record, values_at_call
 from cytape.ops.engine.custom_op import GradientsIfNeeded
-from cytape.scipy.integrate.linear_steps import LinearSteps, refined
+from cytape.scipy.integrate.linear_steps import LinearSteps, by_halves, halved, refined
 from cytape.scipy.integrate.linearized_rhs import RightHandSide
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.recording.state import unrecorded
@@ -77,10 +77,8 @@ class Trajectory:
         """Return steps as arrays."""
         key = grid.tobytes()
         if key not in self._kept:
-            steps = LinearSteps(self.rhs, grid, self.states, given[3:], False)
-            if len(self._kept) > 1:  # those on a grid and on the halved one
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = steps
+            self._kept = {key: LinearSteps(
+                self.rhs, grid, self.states, given[3:], False, halved(grid))}
         return self._kept[key]
 
     def _refined(self, given: list, errors: Callable, is_recorded: bool) -> tuple:
@@ -162,22 +160,22 @@ class Trajectory:
 
     def _errors_back(
         self, times: np.ndarray, g: np.ndarray, tensors: list, steps: LinearSteps,
-        fine: LinearSteps,
     ) -> np.ndarray:
         scale = self._scale(steps)
         jumps = jumps_at(positions(steps.grid, times), len(steps.grid), g)
         after = np.array(steps.march_back(jumps))[1:]
-        whole = np.einsum("kji,kj->ki", steps.steps, after)
-        middle = np.einsum("kji,kj->ki", fine.steps[1::2], after)
-        start = np.einsum("kji,kj->ki", fine.steps[::2], middle)
+        first, second = by_halves(steps.steps)[1:]
+        whole, middle = (
+            np.einsum("kji,kj->ki", x, after) for x in (steps.steps[:len(after)], second))
+        start = np.einsum("kji,kj->ki", first, middle)
         with np.errstate(invalid="ignore"):
             found = np.abs(whole - start) @ scale / np.max(np.abs(after) @ scale, initial=0)
             if tensors:
-                probe = [_probe(x) for x in tensors]
-                of_steps = np.einsum("kn,kn->k", np.asarray(steps.forced(probe)), after)
-                of_halves = np.asarray(fine.forced(probe))
-                of_halves = (np.einsum("kn,kn->k", of_halves[1::2], after)
-                             + np.einsum("kn,kn->k", of_halves[::2], middle))
+                parts = by_halves(np.asarray(steps.forced([_probe(x) for x in tensors])))
+                of_steps, of_first, of_second = (
+                    np.einsum("kn,kn->k", part, adjoint)
+                    for part, adjoint in zip(parts, (after, middle, after), strict=True))
+                of_halves = of_first + of_second
                 found = np.fmax(
                     found, np.abs(of_steps - of_halves) / np.sum(np.abs(of_steps), initial=0))
         return found / self._rtol
@@ -203,14 +201,15 @@ class Trajectory:
         return convert_to_tensor(rows + velocities[1:] * of_times[:, None])
 
     def _errors_forward(
-        self, start: np.ndarray, tangents: list, steps: LinearSteps, fine: LinearSteps,
+        self, start: np.ndarray, tangents: list, steps: LinearSteps,
     ) -> np.ndarray:
         scale = self._scale(steps)
-        b, of_halves = np.asarray(steps.forced(tangents)), np.asarray(fine.forced(tangents))
+        b, b_first, b_second = by_halves(np.asarray(steps.forced(tangents)))
+        _, first, second = by_halves(steps.steps)
         before = np.array(steps.march(start, b))
         whole = before[1:]
-        middle = np.einsum("kij,kj->ki", fine.steps[::2], before[:-1]) + of_halves[::2]
-        end = np.einsum("kij,kj->ki", fine.steps[1::2], middle) + of_halves[1::2]
+        middle = np.einsum("kij,kj->ki", first, before[:-1]) + b_first
+        end = np.einsum("kij,kj->ki", second, middle) + b_second
         with np.errstate(invalid="ignore"):
             found = np.max(np.abs(whole - end) / scale, 1, initial=0) / np.max(
                 np.abs(before) / scale, initial=0)

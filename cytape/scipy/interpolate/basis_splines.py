@@ -16,6 +16,7 @@ from cytape.scipy.interpolate.tensor_data import (
     quotient,
     tensors_of,
     to_axis,
+    where_valid,
 )
 from cytape.scipy.linalg import solve_banded
 from cytape.tensor import convert_to_tensor
@@ -112,7 +113,7 @@ class BSpline(_scipys.BSpline):
         tensors = tensors_of(t, c)
         if tensors is not None:
             t, c = tensors
-            self.tensors = t, cnp.moveaxis(c, axis, 0)
+            self.tensors = t, where_valid(cnp.moveaxis(c, axis, 0), t, repeated=True)
 
     @classmethod
     def made(cls, t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Any:
@@ -240,7 +241,7 @@ def make_interp_spline(
     if t is None:
         t = _knots(x, k, bool(left or right))
     if is_simple:
-        return BSpline.made(t, y, k, True, axis)
+        return BSpline.made(t, where_valid(y, x), k, True, axis)
     n = t.shape[0] - k - 1
     rows = []  # position of the first coefficient, and the factors of k + 1 of them
     for point, conditions in (x[:1], left), (x, [(0, None)]), (x[-1:], right):
@@ -258,7 +259,8 @@ def make_interp_spline(
         *[cnp.reshape(value, (1, *y.shape[1:])) for _, value in right]])
     banded = cnp.reshape(banded, (2 * k + 1, n))
     c = solve_banded((k, k), banded, cnp.reshape(values, (n, -1)))
-    return BSpline.made(t, cnp.reshape(c, (n, *y.shape[1:])), k, True, axis)
+    c = where_valid(cnp.reshape(c, (n, *y.shape[1:])), x)
+    return BSpline.made(t, c, k, True, axis)
 
 
 def _knots(x: Any, k: int, with_derivatives: bool) -> Any:

@@ -8,7 +8,13 @@ import scipy.interpolate as _scipys
 import cytape.numpy as cnp
 from cytape.ops.calls.operands import is_tensor
 from cytape.scipy.interpolate.piecewise_polynomials import TensorPieces, hermite_coefficients
-from cytape.scipy.interpolate.tensor_data import column, plain, quotient, tensors_of
+from cytape.scipy.interpolate.tensor_data import (
+    column,
+    plain,
+    quotient,
+    tensors_of,
+    where_valid,
+)
 from cytape.scipy.linalg import solve_banded
 
 
@@ -127,7 +133,10 @@ class CubicSpline(TensorPieces, _scipys.CubicSpline):
             values = iter(ends)
             bc = [kind if isinstance(given, str) else (given[0], next(values))
                   for kind, given in zip(bc, bc_type, strict=True)]
-        self.with_tensors(hermite_coefficients(x, y, spline_slopes(x, y, bc)), x)
+        c = hermite_coefficients(x, y, spline_slopes(x, y, bc))
+        if bc[0] == "periodic":
+            c = where_valid(c, x, cnp.all(cnp.abs(y[0] - y[-1]) <= 1e-15 * (1 + cnp.abs(y[0]))))
+        self.with_tensors(c, x)
 
 
 def _monotone_end(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:

@@ -16,6 +16,7 @@ from cytape.scipy.interpolate.tensor_data import (
     outside,
     plain,
     tensors_of,
+    where_valid,
 )
 
 METHODS = ("linear", "nearest", "slinear")
@@ -52,6 +53,11 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         values, *axes = tensors
         for i in self._descending_dimensions:
             axes[i], values = cnp.flip(axes[i]), cnp.flip(values, i)
+        for i, axis in enumerate(axes):
+            if is_symbolic(axis):
+                falls = axis[0] > axis[-1]
+                axes[i] = cnp.where(falls, cnp.flip(axis), axis)
+                values = where_valid(cnp.where(falls, cnp.flip(values, i), values), axes[i])
         self.tensors = values, *axes
 
     def __call__(self, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
@@ -93,8 +99,9 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
             for (i, part), axis in zip(corner, axes, strict=True):
                 place, weight = place * axis.shape[0] + i, weight * part
             found = found + cnp.take(table, place, axis=0) * column(weight, table)
-        if not self.bounds_error and self.fill_value is not None:
-            found = outside(is_out, self.fill_value, cnp.sum(flat, 1), found)
+        fill = np.nan if self.bounds_error else self.fill_value  # in a graph errors are NaN
+        if fill is not None and is_out is not False:
+            found = outside(is_out, fill, cnp.sum(flat, 1), found)
         return cnp.reshape(found, (*extents(xi)[:-1], *trailing))
 
 

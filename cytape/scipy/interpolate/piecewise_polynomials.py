@@ -18,6 +18,7 @@ from cytape.scipy.interpolate.tensor_data import (
     plain,
     tensors_of,
     to_axis,
+    where_valid,
 )
 
 MISSING = ("roots", "solve", "extend", "from_spline", "from_bernstein_basis")
@@ -167,7 +168,7 @@ class PPoly(TensorPieces, _scipys.PPoly):
         tensors = tensors_of(c, x)
         if tensors is not None:
             c, x = tensors
-            self.with_tensors(cnp.moveaxis(c, (axis, axis + 1), (0, 1)), x)
+            self.with_tensors(where_valid(cnp.moveaxis(c, (axis, axis + 1), (0, 1)), x), x)
 
 
 def hermite_coefficients(x: Any, y: Any, slopes: Any) -> Any:
@@ -175,7 +176,8 @@ def hermite_coefficients(x: Any, y: Any, slopes: Any) -> Any:
     dx = column(cnp.diff(x), y)
     slope = cnp.diff(y, axis=0) / dx
     t = (slopes[:-1] + slopes[1:] - 2 * slope) / dx
-    return cnp.stack([t / dx, (slope - slopes[:-1]) / dx - t, slopes[:-1], y[:-1]])
+    return where_valid(
+        cnp.stack([t / dx, (slope - slopes[:-1]) / dx - t, slopes[:-1], y[:-1]]), x)
 
 
 class CubicHermiteSpline(TensorPieces, _scipys.CubicHermiteSpline):

@@ -41,6 +41,18 @@ def is_symbolic(*operands: Any) -> bool:
     return any(is_tensor(x) and x.graph is not None for x in operands)
 
 
+def where_valid(coefficients: Any, x: Any, condition: Any = True, repeated: bool = False) -> Any:
+    """Return coefficients; in a graph NaN unless the points `x` increase and a condition holds.
+
+    Otherwise SciPy checks the data. With `repeated`, points may be equal.
+    """
+    if not is_symbolic(x, condition):
+        return coefficients
+    steps = cnp.diff(x)
+    is_valid = cnp.all(steps >= 0 if repeated else steps > 0) & condition
+    return cnp.where(is_valid, coefficients, np.nan)
+
+
 def coordinates(points: Any, n: int | None = None) -> Any:
     """Return points, one per row, of an array, or of a tuple of one array per dimension."""
     if isinstance(points, tuple) and len(points) == 1:
