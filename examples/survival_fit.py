@@ -64,8 +64,8 @@ def draw(parameters, path):
     for name, treated, colour in (("treated", 1.0, "tab:blue"), ("control", 0.0, "tab:orange")):
         chosen = IS_TREATED == treated
         at, survival = kaplan_meier(TIMES[chosen], IS_EVENT[chosen])
-        axes.step(np.append(0, at), np.append(1, survival), where="post", color=colour,
-                  label=f"{name}, Kaplan-Meier")
+        axes.step([0, *at, TIMES[chosen].max()], [1, *survival, survival[-1]], where="post",
+                  color=colour, label=f"{name}, Kaplan-Meier")
         axes.plot(t, distribution(parameters, treated).sf(t), "--", color=colour,
                   label=f"{name}, Weibull")
         censored = TIMES[chosen & ~IS_EVENT]

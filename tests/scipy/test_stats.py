@@ -248,6 +248,11 @@ def test_dirichlet():
         check_grads(lambda x: f(x, alpha), [x[:2]])  # noqa: B023
     with pytest.raises(ValueError, match="simplex"):
         ours.dirichlet.logpdf(cytape.constant(2 * x[:, 0] - 0.2), alpha)
+    unknown = cytape.function(
+        lambda alpha: ours.dirichlet.logpdf(x, alpha),
+        input_signature=[cytape.Spec.of((None,), float)])
+    with pytest.raises(ValueError, match="known number of components"):
+        unknown(alpha)
     assert ours.dirichlet(alpha).mean().shape == (3,) and ours.dirichlet.var is not None
 
 

@@ -27,7 +27,7 @@ cdef extern from *:
     #define CYTAPE_POP_OPTIONS
     #define CYTAPE_FOR_CPU
     #endif
-    #define CYTAPE_NODES 24
+    #define CYTAPE_NODES 20
 
     static double cytape_nodes[CYTAPE_NODES], cytape_weights[CYTAPE_NODES];
 
@@ -152,9 +152,9 @@ cdef extern from *:
         const double*) noexcept nogil
 
 cdef enum:
-    N_NEWTON = 4
+    N_NEWTON = 3
 
-cdef double EXTENT = 39  # the integrand falls to exp(-39) of its largest value
+cdef double EXTENT = 35  # the integrand falls to exp(-35) of its largest value
 cdef double WIDE = 3  # intervals of at least this extent are split
 
 for _i, (_node, _weight) in enumerate(zip(*np.polynomial.legendre.leggauss(N_NODES))):

@@ -176,6 +176,10 @@ class Dirichlet:
             if not is_tensor(x) and not is_tensor(alpha):
                 return value
         x, alpha = map(convert_to_tensor, together(x, alpha))
+        if None in (x.shape[0], alpha.shape[0]):
+            raise ValueError(
+                f"dirichlet takes points and alpha with a known number of components, got shapes "
+                f"{x.shape} and {alpha.shape}: give the placeholder or signature the extent")
         if x.shape[0] != alpha.shape[0]:
             x = concatenate([x, 1 - reductions.sum(x, 0, keepdims=True)])
         weights = alpha.reshape((-1,) + (1,) * (x.ndim - 1)) - 1

@@ -58,8 +58,8 @@ BETA = [  # a, b, odds; derivatives in a, in b, in a twice, in both, in b twice
 
 @each("a, x, first, second", GAMMA)
 def test_gamma(a, x, first, second):
-    np.testing.assert_allclose(
-        [kernels.gammainc_a(a, x), kernels.gammainc_aa(a, x)], [first, second], 1e-12)
+    np.testing.assert_allclose(kernels.gammainc_a(a, x), first, 1e-12)
+    np.testing.assert_allclose(kernels.gammainc_aa(a, x), second, 1e-11)
 
 
 @each("a, b, z, expected", BETA)
