@@ -20,7 +20,7 @@ from cytape.ops.engine.op_kinds import general
 from cytape.ops.reductions import mean as mean_of
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import neural_shapes
-from cytape.ops.shaping import moveaxis, ndim, reshape, shape
+from cytape.ops.shaping import moveaxis, ndim, reshape, shape, size
 from cytape.tensor.values.plain_arrays import plain_array
 
 __all__ = [
@@ -402,7 +402,7 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5):
         raise ValueError(
             f"group_norm takes a batch whose last axis, of the channels, has a known multiple of "
             f"groups = {groups}; got shape {extents}")
-    extents = x.spec.extents if is_tensor(x) and not x.spec.known else extents
+    extents = tuple(size(x, axis) if n is None else n for axis, n in enumerate(extents))
     parts = reshape(x, (*extents[:-1], groups, extents[-1] // groups))
     axes = (*range(1, len(extents) - 1), len(extents))
     y = reshape(_normalised_part(parts, axes, epsilon, None, None, True), extents)
