@@ -104,7 +104,7 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="one round of small arrays")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    effort = Effort(1, 0.0) if options.smoke else Effort(2, 0.01)
+    effort = Effort(1, 0.0) if options.smoke else Effort(4, 0.01)
     rows = []
     with np.errstate(all="ignore"):
         for name in options.names or functions():

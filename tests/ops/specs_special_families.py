@@ -1,5 +1,7 @@
 """Records of the functions of `scipy.special`, a line each; none without SciPy."""
 
+import numpy as np
+
 from tests.ops.op_specs import SINGLE_AND_DOUBLE, OpSpec, case, uniform
 
 try:
@@ -142,6 +144,7 @@ else:
         record("loggamma", POSITIVE), record("loggamma", POSITIVE, dtypes=COMPLEX, order=1),
         record("zetac", uniform(1.5, 4)),
         record("poch", POSITIVE, POSITIVE), record("binom", uniform(4.1, 6), uniform(1.1, 3)),
+        private("Trigamma", digamma_functions._trigamma_op, uniform(-3.8, 4, [-3, -2, -1, 0])),
         OpSpec("ScipyPsiStep", digamma_functions.psi_step, digamma_functions._psi_step,
                [case((3, 1), (4,))], POSITIVE, BOTH),
         OpSpec("ScipyRiemannZeta", ours.zeta, special.zeta, [case((3, 4))], uniform(1.5, 4), BOTH),
@@ -159,6 +162,18 @@ else:
             "smirnov", "smirnovi")],
         record("ndtri_exp", uniform(-4, -0.2)),
     ]
+    NONCENTRAL = [
+        record("nctdtr", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE, order=1),
+        record("nctdtrit", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE, order=1, tolerance=10.0),
+        record("ncfdtr", UNIT, UNIT, orders=(3.0, 5.0), dtypes=DOUBLE, order=1),
+        record("ncfdtri", UNIT, UNIT, orders=(3.0, 5.0), dtypes=DOUBLE, order=1, tolerance=1e3),
+        *[OpSpec(f"Scipy{name.capitalize()}", getattr(ours, name), getattr(special, name), [
+            case(*map(np.array, given))], SIGNED, DOUBLE, (False,) * len(given))
+          for name, given in (
+            ("chndtridf", (2.0, 0.4, 1.5)), ("nctdtridf", (0.4, 0.7, 1.2)),
+            ("nctdtrinc", (3.0, 0.4, 1.2)), ("ncfdtridfd", (3.0, 0.4, 0.7, 1.2)),
+            ("ncfdtridfn", (0.4, 5.0, 0.7, 1.2)), ("ncfdtrinc", (3.0, 5.0, 0.2, 1.2)))],
+    ]
     SPECS = [
-        *ELEMENTARY, *INTEGRALS, *ELLIPTIC, *HYPERGEOMETRIC, *BESSEL, *SPHERICAL, *POLYNOMIALS,
-        *WAVES, *GAMMA]
+        *NONCENTRAL, *ELEMENTARY, *INTEGRALS, *ELLIPTIC, *HYPERGEOMETRIC, *BESSEL, *SPHERICAL,
+        *POLYNOMIALS, *WAVES, *GAMMA]

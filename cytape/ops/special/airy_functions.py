@@ -53,7 +53,7 @@ airy = several("ScipyAiry", special.airy, lambda y, x: (y[1], x * y[0], y[3], x 
 airye = several("ScipyAirye", special.airye, _scaled)
 itairy = several(
     "ScipyItairy", special.itairy,
-    lambda y, x: (airy(x)[0], airy(x)[2], airy(-x)[0], airy(-x)[2]))
+    lambda y, x: (*airy(x)[::2], *airy(-x)[::2]))
 
 # Kelvin's functions are the real and imaginary part of w, where w'' = -w' / x + i w.
 

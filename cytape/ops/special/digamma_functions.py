@@ -18,21 +18,50 @@ def _polygamma(n, x):
     return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
 
 
-psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: polygamma(1, x))
+def _trigamma(x):
+    """Return polygamma(1, x), left of 1/2 by reflection (DLMF 5.15.6)."""
+    is_left = x < 0.5
+    z = np.where(is_left, 1 - x, x)
+    total = 0
+    for _ in range(8):
+        total = total + 1 / (z * z)
+        z = z + 1
+    q = 1 / (z * z)
+    series = 0
+    for number in _BERNOULLI[6::-1]:
+        series = (series + float(number)) * q
+    total = total + (1 + 0.5 / z + series) / z
+    sine = np.sin(math.pi * np.where(is_left, x, 0.5))
+    return np.where(is_left, np.square(math.pi / sine) - total, total)
+
+
+_trigamma_op = elementwise("ScipyTrigamma", _trigamma, lambda y, x: polygamma(2, x))
+psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: _trigamma_op(x))
 polygamma = elementwise(
     "ScipyPolygamma", _polygamma, no_partial("polygamma", "n"),
     lambda y, n, x: polygamma(n + 1, x))
 
 
 def _psi_step(a, b):
-    """Return psi(a + b) - psi(a), for positive arguments by terms that do not cancel.
+    """Return psi(a + b) - psi(a), by terms that do not cancel where the difference is small."""
+    start = special.psi(a)
+    step = special.psi(a + b) - start
+    cancels = np.abs(step) < 1e-3 * np.maximum(np.abs(start), 0.1)
+    cancels = cancels & (a > 0) & (a + b > 0)
+    if not np.any(cancels):
+        return step
+    a, b = np.broadcast_arrays(a, b)
+    step = np.array(step)
+    step[cancels] = _small_step(a[cancels], b[cancels])
+    return step[()]
+
+
+def _small_step(a, b):
+    """Return the difference for positive arguments.
 
     The recurrence leads to arguments above 8, where the asymptotic series (DLMF 5.11.2) converges.
     """
     c = a + b
-    is_regular = (a > 0) & (c > 0)
-    a, c, b, others = (
-        np.where(is_regular, a, 1), np.where(is_regular, c, 1), np.where(is_regular, b, 0), (a, c))
     total = 0
     for _ in range(8):
         total = total + 1 / (a * c)
@@ -44,13 +73,12 @@ def _psi_step(a, b):
         series = series + number / (2 * k) * mixed
         power = power * u
         mixed = mixed * w + power
-    step = np.log1p(b / a) + b * (total + 0.5 / (a * c) + (a + c) * u * w * series)
-    return np.where(is_regular, step, special.psi(others[1]) - special.psi(others[0]))
+    return np.log1p(b / a) + b * (total + 0.5 / (a * c) + (a + c) * u * w * series)
 
 
 psi_step = elementwise(
     "ScipyPsiStep", _psi_step, lambda y, a, b: polygamma(1, a + b) - polygamma(1, a),
-    lambda y, a, b: polygamma(1, a + b))
+    lambda y, a, b: _trigamma_op(a + b))
 
 # ---- zeta functions --------------------------------------------------------------------------
 
@@ -59,9 +87,11 @@ def _zeta_slope(s, q):
     """Differentiate Hurwitz's zeta function in s, by the formula of Euler and Maclaurin."""
     total = 0
     for _ in range(10):
-        total = total - np.log(q) * np.power(q, -s)
+        log = np.log(q)
+        total = total - log * np.exp(-s * log)
         q = q + 1
-    log, tail = np.log(q), np.power(q, -s)
+    log = np.log(q)
+    tail = np.exp(-s * log)
     total = total - tail * (q * (log + 1 / (s - 1)) / (s - 1) + 0.5 * log)
     rising, slope, power = s, 1, tail / q
     for k, number in enumerate(_BERNOULLI[:8], 1):

@@ -10,6 +10,8 @@ import scipy.special as special
 
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.bessel_functions import ive
+from cytape.ops.special.gamma_functions import betaln, gamma, gammaln, xlogy
+from cytape.ops.special.hypergeometric_functions import hyp1f1
 from cytape.ops.special.incomplete_functions import (
     beta_density,
     betainc_in_a,
@@ -234,4 +236,72 @@ nrdtrimn, nrdtrisd, stdtridf = _families({
     "stdtridf": (
         lambda df, p, t: 1 / stdtr_in_df(df, t),
         lambda df, p, t: -np.exp(t_log_density(t, df)) / stdtr_in_df(df, t)),
+})
+
+# ---- noncentral t and F, by confluent hypergeometric functions
+
+
+def _half_moment(nu, a, b):
+    """Return the integral of s**nu exp(-a s**2 / 2 + b s) over positive s."""
+    z = 0.5 * b * b / a
+    root = np.sqrt(2 / a)
+    return 0.5 * np.power(root, nu + 1) * (
+        gamma(0.5 * (nu + 1)) * hyp1f1(0.5 * (nu + 1), 0.5, z)
+        + b * root * gamma(0.5 * nu + 1) * hyp1f1(0.5 * nu + 1, 1.5, z))
+
+
+def _nct_slope(shift, df, nc, t):
+    """Return the density of noncentral t (shift 0), or minus the derivative in nc (shift -1)."""
+    return 2 / np.sqrt(2 * np.pi) * np.exp(
+        xlogy(0.5 * df, 0.5 * df) - gammaln(0.5 * df) - 0.5 * nc * nc) * _half_moment(
+            df + shift, df + t * t, t * nc)
+
+
+def _nct_t(df, nc, t):
+    return _nct_slope(0, df, nc, t)
+
+
+def _nct_nc(df, nc, t):
+    return -_nct_slope(-1, df, nc, t)
+
+
+def _ncf_weight(dfn, dfd, nc, f, power):
+    """Return a, a + b, z / (1 + z) of the odds z, and the central density times z**power."""
+    a, z = 0.5 * dfn, dfn * f / dfd
+    total = a + 0.5 * dfd
+    return a, total, z / (1 + z), np.exp(
+        xlogy(a - 1 + power, z) - total * np.log1p(z) - betaln(a, 0.5 * dfd) - 0.5 * nc)
+
+
+def _ncf_f(dfn, dfd, nc, f):
+    a, total, x, weight = _ncf_weight(dfn, dfd, nc, f, 0)
+    return weight * dfn / dfd * hyp1f1(total, a, 0.5 * nc * x)
+
+
+def _ncf_nc(dfn, dfd, nc, f):
+    a, total, x, weight = _ncf_weight(dfn, dfd, nc, f, 1)
+    return -0.5 * weight / a * hyp1f1(total, a + 1, 0.5 * nc * x)
+
+
+_families({
+    "nctdtr": (
+        "df", lambda y, df, nc, t: _nct_nc(df, nc, t), lambda y, df, nc, t: _nct_t(df, nc, t)),
+    "nctdtrit": (
+        "df", lambda t, df, nc, p: -_nct_nc(df, nc, t) / _nct_t(df, nc, t),
+        lambda t, df, nc, p: 1 / _nct_t(df, nc, t)),
+    "nctdtrinc": (
+        "df", lambda nc, df, p, t: 1 / _nct_nc(df, nc, t),
+        lambda nc, df, p, t: -_nct_t(df, nc, t) / _nct_nc(df, nc, t)),
+    "nctdtridf": ("p", "nc", "t"),
+    "ncfdtr": (
+        "dfn", "dfd", lambda y, m, n, nc, f: _ncf_nc(m, n, nc, f),
+        lambda y, m, n, nc, f: _ncf_f(m, n, nc, f)),
+    "ncfdtri": (
+        "dfn", "dfd", lambda f, m, n, nc, p: -_ncf_nc(m, n, nc, f) / _ncf_f(m, n, nc, f),
+        lambda f, m, n, nc, p: 1 / _ncf_f(m, n, nc, f)),
+    "ncfdtrinc": (
+        "dfn", "dfd", lambda nc, m, n, p, f: 1 / _ncf_nc(m, n, nc, f),
+        lambda nc, m, n, p, f: -_ncf_f(m, n, nc, f) / _ncf_nc(m, n, nc, f)),
+    "ncfdtridfd": ("dfn", "p", "nc", "f"), "ncfdtridfn": ("p", "dfd", "nc", "f"),
+    "chndtridf": ("x", "p", "nc"),
 })

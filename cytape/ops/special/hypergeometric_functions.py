@@ -47,6 +47,8 @@ def _polynomial(name, parameters, slope):
 
     def partial(y, n, *others):
         n, *parameters = map(real_order, (n, *others[:-1]))
+        if isinstance(n, (np.ndarray, np.generic)) and n.ndim == 0 and n != 0:
+            return slope(float(n), *parameters, others[-1])
         is_constant = n == 0
         return np.where(is_constant, 0, slope(np.where(is_constant, 1, n), *parameters, others[-1]))
 

@@ -66,7 +66,12 @@ def op_name(name):
 
 def whole_numbers(n):
     """Return real numbers that are all whole as integers, for which SciPy has other formulas."""
+    if type(n) is int:
+        return n
     n = np.asarray(real_order(n))
+    if n.ndim == 0 and n.dtype.kind == "f":
+        number = float(n)
+        return int(number) if number.is_integer() else number
     if n.dtype.kind == "f":
         rounded = np.rint(n)
         if np.all(rounded == n):

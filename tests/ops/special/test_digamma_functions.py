@@ -18,6 +18,14 @@ def test_steps_of_digamma():
         np.testing.assert_allclose(ours.psi_step(a, b), float(expected), 1e-12)
 
 
+def test_trigamma():
+    points = np.array([1e-8, 0.3, 1.0, 7.5, 1e6, -0.5, -3.2, -7.9])
+    with mp.workdps(40):
+        expected = [float(mp.psi(1, mp.mpf(x))) for x in points]
+    found = cytape.grad(lambda x: np.sum(special.psi(x)))(points)
+    np.testing.assert_allclose(found, expected, 1e-12)
+
+
 def test_second_derivatives_of_zeta():
     assert_second_derivative(special.zetac, lambda x: mp.zeta(x), [1.5, 3.0, 20.0])
     assert_second_derivative(

@@ -53,3 +53,19 @@ def test_noncentral_of_zero_is_chi_squared():
         cytape.grad(special.chdtr, argnums=1)(3.0, 2.0))
     small, slope = 1e-9, cytape.grad(special.chndtr, argnums=2)
     np.testing.assert_allclose(slope(2.0, 3.0, 0.0), slope(2.0, 3.0, small), 1e-6)
+
+
+@each("name, given", [
+    ("nctdtr", (3.0, 0.7, 1.2)), ("nctdtr", (3.0, 0.7, -1.2)), ("nctdtr", (5.0, 1.7, 0.0)),
+    ("nctdtrit", (3.0, 0.7, 0.4)), ("nctdtrinc", (3.0, 0.4, 1.2)), ("ncfdtr", (3.0, 5.0, 0.7, 1.2)),
+    ("ncfdtri", (3.0, 5.0, 0.7, 0.4)), ("ncfdtrinc", (3.0, 5.0, 0.2, 1.2))])
+def test_noncentral_distributions_against_differences(name, given):
+    function, step = getattr(special, name), 1e-4
+    for i in (-2, -1):
+        def along(x):
+            point = list(given)
+            point[i] = x  # noqa: B023
+            return function(*point)
+
+        difference = (along(given[i] + step) - along(given[i] - step)) / (2 * step)
+        assert cytape.grad(along)(given[i]) == pytest.approx(difference, rel=2e-4)
