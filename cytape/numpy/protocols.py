@@ -136,8 +136,14 @@ def ufunc_method(op, method, *inputs, **arguments):
     return methods[method](op, *inputs, **arguments)
 
 
+# Ufuncs that functions of `scipy.special` call, and these functions.
+_CALLED = {"_lambertw": "lambertw", "_riemann_zeta": "zeta", "_zeta": "zeta"}
+
+
 def _is_special(function):
-    return getattr(sys.modules.get("scipy.special"), function.__name__, None) is function
+    name = function.__name__
+    module = "scipy.special._ufuncs" if name in _CALLED else "scipy.special"
+    return getattr(sys.modules.get(module), name, None) is function
 
 
 def _version_of(function):
@@ -150,7 +156,8 @@ def _version_of(function):
         if ours is not None:
             NUMPY_FUNCTIONS[function] = ours
     elif ours is None and _is_special(function):
-        ours = getattr(importlib.import_module(_SPECIAL), function.__name__, None)
+        name = _CALLED.get(function.__name__, function.__name__)
+        ours = getattr(importlib.import_module(_SPECIAL), name, None)
     elif ours is None:
         package, _, name = getattr(function, "__module__", "").partition(".")
         if package == "numpy" and name in _SUBMODULES:
@@ -199,8 +206,6 @@ def _without_gradient(name, function, args, arguments):
         "Write it with functions that have one (docs/functions.md); or wrap it with "
         "cytape.custom_jvp or custom_gradient"
     )
-    if name.startswith("scipy.special."):
-        advice = f"Call what cytape.elementwise({name}, derivative) returns, instead of {name}"
     writes = True
     if arguments.get("out") is not None:
         name += " with out= (or as an operator like +=)"

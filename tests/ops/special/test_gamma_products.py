@@ -38,3 +38,18 @@ def test_branches_of_lambert():
         found = cytape.jvp(lambda z: ours.lambertw(z, branch), (z + 0j,), (1 + 0j,))[1]  # noqa: B023
         expected = complex(mp.diff(lambda z: mp.lambertw(z, branch), z))  # noqa: B023
         np.testing.assert_allclose(found, expected, 1e-10)
+
+
+def test_scipys_own_functions_take_tensors():
+    for function, expected in (
+            (special.lambertw, ours.lambertw), (special.zeta, ours.zeta),
+            (lambda x: special.zeta(x, 1.5), lambda x: ours.zeta(x, 1.5))):
+        assert cytape.jvp(function, (2.5,), (1.0,)) == cytape.jvp(expected, (2.5,), (1.0,))
+
+
+def test_complex_arguments():
+    for function, reference in (
+            (special.psi, lambda z: mp.psi(0, z)), (special.loggamma, mp.loggamma)):
+        for z in (1.5 + 0.7j, -2.3 + 0.4j):
+            found = cytape.jvp(function, (z,), (1 + 0j,))[1]
+            np.testing.assert_allclose(found, complex(mp.diff(reference, z)), 1e-10)
