@@ -240,3 +240,23 @@ def test_members_of_a_batch_that_differ():
             np.testing.assert_allclose(slopes(a), 0.5 / np.sqrt(a), 1e-6)
         curvature = cytape.vmap(cytape.grad(cytape.grad(f)))
         np.testing.assert_allclose(curvature(a), -0.25 * a**-1.5, 1e-5)
+
+
+def test_tensors_captured_in_traces_are_not_constants():
+    programs = (
+        lambda a: ours.brentq(lambda x: x**2 - a, 0, 10),
+        lambda a: ours.fixed_point(lambda x: 0.5 * (x + a / x), 1.0),
+        lambda a: ours.root(lambda x: x**2 - a, [1.0]).x[0],
+        lambda a: ours.minimize(lambda x: (x[0] - a) ** 2, [1.0]).x[0],
+        lambda a: ours.minimize_scalar(lambda x: (x - a) ** 2).x,
+        lambda a: ours.least_squares(lambda x: x - a, [1.0]).x[0],
+        lambda a: ours.curve_fit(lambda t, p: p * t - a, [1.0, 2.0], [1.0, 2.0])[0][0])
+    for program in programs:
+        def traced(a):
+            return cytape.function(lambda: program(a) * cytape.constant(1.0))()  # noqa: B023
+
+        with pytest.raises(DetachedError, match="`args`"):
+            cytape.grad(traced)(2.0)
+    # Functions of arrays run while a graph is built.
+    inside = cytape.function(lambda a: a * ours.minimize(lambda x: (x[0] - 3) ** 2, [1.0]).x[0])
+    np.testing.assert_allclose(inside(cytape.constant(2.0)), 6)

@@ -15,7 +15,14 @@ from cytape.autodiff.functional import grad
 from cytape.autodiff.jacobian_functional import jacfwd
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.scipy.linalg import solve_triangular
-from cytape.scipy.optimize.implicit import Equation, jacobian_of, projected, run, solution
+from cytape.scipy.optimize.implicit import (
+    Equation,
+    jacobian_of,
+    projected,
+    require_no_captures,
+    run,
+    solution,
+)
 from cytape.scipy.optimize.minimization import minimum
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor.tensor import Tensor
@@ -171,6 +178,7 @@ def curve_fit(
         return scipys.OptimizeResult(x=found[0], success=True, found=found)
 
     if not given.tensors:
+        require_no_captures("curve_fit", lambda p: f(np.asarray(xdata), *p), _start(f, p0))
         return run("curve_fit", solve, None).found
     if nan_policy == "omit":
         raise TypeError(
@@ -193,7 +201,7 @@ def curve_fit(
             residuals(p, *tensors), kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)))(p)
         return projected(gradient, p, given.packed(tensors)[3])
 
-    n = len(inspect.signature(f).parameters) - 1 if p0 is None else np.size(p0)
+    n = _start(f, p0).size
     equation = Equation("curve_fit", stationarity, solve)
     p, _ = solution(equation, np.zeros(n), given.tensors)
     covariance = _covariance(lambda p: residuals(p, *given.tensors), p, absolute_sigma)
@@ -201,6 +209,12 @@ def curve_fit(
         return p, covariance
     _, pcov, *rest = equation.result.found
     return (p, covariance if np.all(np.isfinite(pcov)) else pcov, *rest)
+
+
+def _start(f: Callable, p0: Any) -> np.ndarray:
+    if p0 is not None:
+        return np.ravel(p0)
+    return np.ones(len(inspect.signature(f).parameters) - 1)
 
 
 def _covariance(residuals: Callable, p: Any, is_absolute: bool) -> Any:

@@ -22,8 +22,8 @@ from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorE
 from cytape.ops.constants import zeros_like
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.python.python_ops import python_call_op
-from cytape.tensor import convert_to_tensor
-from cytape.tensor.recording.state import building_into
+from cytape.tensor import convert_to_tensor, nest
+from cytape.tensor.recording.state import building_into, current_graph
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -250,6 +250,24 @@ def run(name: str, solve: Callable, *args: Any) -> Any:
             return solve(*args)
     except (DetachedError, SymbolicTensorError) as error:
         raise lost(name, error) from error
+
+
+def require_no_captures(name: str, function: Callable, x: Any) -> None:
+    """Raise if a function of arrays reads a tensor while a graph is built.
+
+    It would be a constant of the graph, even if a tape outside of the graph records it.
+    """
+    if current_graph() is None:
+        return
+    try:
+        with np.errstate(all="ignore"):
+            leaves = nest.flatten(function(np.asarray(x, float)))
+    except (DetachedError, SymbolicTensorError) as error:
+        raise lost(name, error) from error
+    except Exception:  # of a point outside of the domain; the solver finds others
+        return
+    if any([isinstance(leaf, Tensor) for leaf in leaves]):
+        raise lost(name, TypeError("its result is a tensor for arrays"))
 
 
 def _solve(x0, *parameters, equation):

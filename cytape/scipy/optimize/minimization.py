@@ -18,6 +18,7 @@ from cytape.scipy.optimize.implicit import (
     called_in_graph,
     jacobian_of,
     projected,
+    require_no_captures,
     run,
     solution,
 )
@@ -156,7 +157,8 @@ def minimize_scalar(
             grad(objective)(x, *parameters), x, given.packed(parameters)[1])
 
     if not given.tensors:
-        return solve(None)
+        require_no_captures("minimize_scalar", objective, 0.5)
+        return run("minimize_scalar", solve, None)
     return minimum("minimize_scalar", objective, residual, solve, Unknowns(np.zeros(())),
                    given.tensors, is_number=True)
 
@@ -206,6 +208,7 @@ def minimum(
 ) -> scipys.OptimizeResult:
     """Return a result of SciPy, in which `x` and `fun` are tensors if there are any."""
     if not tensors and not isinstance(unknowns.vector, Tensor):
+        require_no_captures(name, objective, unknowns.vector)
         result = run(name, solve, unknowns.vector)
         result.x = unknowns.unpack(result.x)
         return result

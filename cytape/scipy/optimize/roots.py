@@ -9,7 +9,13 @@ import scipy.optimize as scipys
 
 import cytape.numpy as cnp
 from cytape.errors import NotDifferentiableError
-from cytape.scipy.optimize.implicit import Equation, jacobian_of, run, solution
+from cytape.scipy.optimize.implicit import (
+    Equation,
+    jacobian_of,
+    require_no_captures,
+    run,
+    solution,
+)
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor.tensor import Tensor
 
@@ -78,6 +84,7 @@ def root(
 
     equation = Equation("root", residual, solve)
     if not given.tensors and not isinstance(unknowns.vector, Tensor):
+        require_no_captures("root", lambda x: fun(unknowns.unpack(x), *args), unknowns.vector)
         result = run("root", solve, np.atleast_1d(unknowns.vector) if is_newton
                      else unknowns.vector)
         result.x = unknowns.unpack(result.x)

@@ -9,7 +9,7 @@ import scipy.optimize as scipys
 import cytape.numpy as cnp
 from cytape.autodiff.functional import grad
 from cytape.autodiff.wrapped_calls import Arguments
-from cytape.scipy.optimize.implicit import Equation, run, solution
+from cytape.scipy.optimize.implicit import Equation, require_no_captures, run, solution
 from cytape.scipy.optimize.unknowns import separated, tuple_of
 from cytape.tensor.tensor import Tensor
 
@@ -175,6 +175,7 @@ def _solved(
         return value[0] if is_pair else value
 
     if not given.tensors and not isinstance(start, Tensor):
+        require_no_captures(name, residual, np.asarray(start, float)[()] + 0.5)
         result = run(name, solve, start)
         return result.x, result.found
     equation = Equation(name, residual, solve, elementwise=elementwise)
