@@ -38,7 +38,12 @@ def _slope(difference, x, y, z, p):
     """Return a quotient of a difference by p - x, by quadrature where x is near p."""
     is_near = np.abs(p - x) < 0.02 * np.abs(p + x)
     found = difference / np.where(is_near, 1, p - x)
-    if isinstance(is_near, (np.ndarray, np.bool_)) and not np.any(is_near):
+    if isinstance(is_near, (np.ndarray, np.bool_)):
+        if np.any(is_near):
+            is_near = np.broadcast_to(is_near, np.shape(found))
+            found = np.array(found)
+            found[is_near] = _slope_by_quadrature(*[
+                np.broadcast_to(operand, found.shape)[is_near] for operand in (x, y, z, p)])
         return found
     return np.where(is_near, _slope_by_quadrature(
         *[np.where(is_near, operand, 1) for operand in (x, y, z, p)]), found)
