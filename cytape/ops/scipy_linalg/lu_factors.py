@@ -47,10 +47,12 @@ def _exchanged(x, order):
 
 def _order(pivots, *, n_rows, inverse=False):
     """Return the order of the rows that LAPACK's exchanges make, or its inverse."""
-    order = np.broadcast_to(np.arange(n_rows, dtype=np.int32), (*pivots.shape[:-1], n_rows)).copy()
+    order = np.empty((*pivots.shape[:-1], n_rows), np.int32)
     for i in np.ndindex(pivots.shape[:-1]):
-        for row, other in enumerate(pivots[i]):
-            order[(*i, [row, other])] = order[(*i, [other, row])]
+        places = list(range(n_rows))
+        for row, other in enumerate(pivots[i].tolist()):
+            places[row], places[other] = places[other], places[row]
+        order[i] = places
     return np.argsort(order, -1).astype(np.int32) if inverse else order
 
 
