@@ -10,6 +10,7 @@ from tests.ops.op_specs import OpSpec, case, uniform
 try:
     from scipy import linalg
 
+    from cytape.ops.adjoints.identity_groups import together
     from cytape.ops.scipy_linalg.factored_systems import factors_op
     from cytape.ops.scipy_linalg.lu_factors import lu_back_op
     from cytape.ops.scipy_linalg.spectral_factors import positive_sylvester_op
@@ -26,7 +27,11 @@ else:
         return lambda a: function(a.astype(a.dtype.newbyteorder("=")))
 
     def of(function, part):
-        return lambda a, *others, **options: function(part(a), *others, **options)
+        def called(*operands, **options):
+            a, *others = together(*operands)  # or the part of an untracked tensor is not recorded
+            return function(part(a), *others, **options)
+
+        return called
 
     def symmetric(a):
         return (cnp.asarray(a) + cnp.swapaxes(a, -1, -2)) / 2
@@ -34,8 +39,11 @@ else:
     def cut(a):
         return cnp.tril(cnp.triu(a, -2), 1)
 
-    def banded(a, b):
-        return ours.solve(cut(a), b, assume_a="banded")
+    def banded(a, b, **options):
+        return ours.solve(a, b, assume_a="banded", **options)
+
+    def general(function):
+        return lambda a, b: sizes(function(hermitian(a), squared(b)))
 
     def signed(rng, shape):
         return regular(rng, shape) * np.array([1.0, -1.0, 1.0])
@@ -66,7 +74,7 @@ else:
                  [case((3, 3), (3, 2), assume_a=structure), case((3, 3), (3,), assume_a=structure),
                   case((2, 3, 3), (3, 2), assume_a=structure)], regular, DTYPES)
           for structure in (None, "upper triangular", "diagonal", "tridiagonal")],
-        OpSpec("ScipyLinalgSolve", banded, lambda a, b: linalg.solve(cut(a), b),
+        OpSpec("ScipyLinalgSolve", of(banded, cut), of(linalg.solve, cut),
                [case((4, 4), (4, 2)), case((0, 0), (0, 2))], regular, DTYPES),
         *[OpSpec("ScipyLinalgSolve" if name == "sym" else "scipy solve of Hermitian",
                  of(ours.solve, part), of(linalg.solve, part),
@@ -107,13 +115,13 @@ else:
                lambda a: sizes(ours.eigh(hermitian(a), subset_by_index=[0, 1])),
                lambda a: sizes(linalg.eigh(hermitian(a), subset_by_index=[0, 1])), [case((3, 3))],
                regular, DTYPES),
-        OpSpec("ScipyLinalgEighGeneral", lambda a, b: sizes(ours.eigh(hermitian(a), squared(b))),
-               lambda a, b: sizes(linalg.eigh(hermitian(a), squared(b))), [case((3, 3), (3, 3))],
-               regular, DTYPES),
+        OpSpec("ScipyLinalgEighGeneral",
+               lambda a, b: general(ours.eigh)(*together(a, b)), general(linalg.eigh),
+               [case((3, 3), (3, 3))], regular, DTYPES),
         OpSpec("ScipyLinalgPolarUnitary", ours.polar, native(linalg.polar),
                [case((3, 3)), case((4, 2))], regular, DTYPES),
         OpSpec("ScipyLinalgPositiveSylvester",
-               lambda a, q: positive_sylvester_op(squared(a), q),
+               of(positive_sylvester_op, squared),
                lambda a, q: linalg.solve_sylvester(squared(a), squared(a), q),
                [case((3, 3), (3, 3))], regular, DTYPES),
         OpSpec("ScipyLinalgFunm", lambda a: ours.funm(a, np.exp), native(linalg.expm),

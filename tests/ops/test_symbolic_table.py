@@ -33,6 +33,7 @@ RAISES = {
     "lfilter": "needs to know the numbers of coefficients",
     "correlate": "the lengths of both operands must be known",
     "delete": "delete: the length of axis",
+    "ScipyLinalgRowOrder": "lu needs a matrix of known extents",
     "insert": "insert: the length of axis",
     "polyfit": "the number of points is not known",
     "resize": "the length of axis 0 is not known",

@@ -157,7 +157,7 @@ solveh_banded_op = general(
     "ScipyLinalgSolvehBanded",
     lambda band, b, lower, check_finite=False: linalg.solveh_banded(
         band, b, lower=lower, check_finite=check_finite),
-    vjp=_hermitian_vjp, jvp=_hermitian_jvp, batched=in_stacks(_hermitian_jvp), saved_inputs=(0,),
+    vjp=_hermitian_vjp, jvp=_hermitian_jvp, batched=in_stacks(_hermitian_jvp),
     saved_outputs=(0,), optional_tangents=(0, 1), shape_rule=_solution_spec,
     batch=batch_axis.aligned)
 

@@ -7,6 +7,7 @@ times the part of X below the diagonal, and dU the rest of X times U.
 import numpy as np
 import scipy.linalg as linalg
 
+from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined, operand
@@ -158,7 +159,7 @@ def _lu_spec(a, **_):
 
 
 lu_factor_op = general(
-    "ScipyLinalgLuFactor", _packed, vjp=_lu_vjp, jvp=_lu_jvp, saved_inputs=(),
+    "ScipyLinalgLuFactor", _packed, vjp=_lu_vjp, jvp=_lu_jvp,
     saved_outputs=(0, 1), optional_gradients=(1,), shape_rule=_lu_spec, batch=batch_axis.stacked)
 
 
@@ -235,6 +236,8 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False
         return linalg.lu(a, permute_l, overwrite_a, check_finite, p_indices)
     packed, pivots = lu_factor_op(a, check_finite=bool(check_finite))
     m, n = packed.shape[-2:]
+    if m is None or n is None:
+        raise SymbolicTensorError(f"lu needs a matrix of known extents, got shape {packed.shape}")
     k = min(m, n)
     lower = tril(packed[..., :k], -1) + np.eye(m, k, dtype=packed.dtype)
     upper = triu(packed[..., :k, :])

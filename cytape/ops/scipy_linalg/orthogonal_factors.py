@@ -53,10 +53,10 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
     if mode != "r":
         q, r = numpys_qr(a, "reduced" if mode == "economic" else "complete")
         return q, r, *pivots
-    r = numpys_qr(a, "r")
-    m, n = a.shape[-2:]
+    m, n = stacked_shape(a, "qr")[-2:]
     if m is None or n is None:
-        raise ValueError(f'qr: mode="r" needs a known shape, got {a.shape}')
+        return numpys_qr(a, "complete")[1], *pivots
+    r = numpys_qr(a, "r")
     if m > n:  # SciPy's has as many rows as the matrix
         r = concatenate([r, np.zeros((*a.shape[:-2], m - n, n), r.dtype)], -2)
     return r, *pivots

@@ -306,6 +306,8 @@ def _diagonal_sums(u, v):
 
 
 def _toeplitz_vjp(op, g):
+    if not all(spec.known for spec in op.input_specs):
+        return NotImplemented
     (c, r, _), x = op.inputs, op.outputs[0]
     first = concatenate([c[:1], r[1:]])  # SciPy does not read r[0]
     gb = toeplitz_op(conj_if_complex(first), conj_if_complex(c), g)
@@ -314,6 +316,8 @@ def _toeplitz_vjp(op, g):
 
 
 def _toeplitz_jvp(op, tc, tr, tb):
+    if not all(spec.known for spec in op.input_specs):
+        return NotImplemented
     (c, r, _), x = op.inputs, op.outputs[0]
     change = None
     if tc is not None or tr is not None:

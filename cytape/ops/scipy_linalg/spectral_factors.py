@@ -18,6 +18,7 @@ from cytape.ops.engine.op_kinds import general
 from cytape.ops.rearranging import diagonal
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, checked
 from cytape.ops.scipy_linalg.matrix_equations import solve_sylvester_op
+from cytape.ops.submodules.linear_algebra import identities_op
 from cytape.ops.submodules.matrix_parts import (
     adjoint,
     columns,
@@ -113,7 +114,7 @@ def _general_vjp(op, gw, gv):
     w, v, vh, factors = _general_parts(op)
     of_a, of_b = [], []
     if gw is not None:
-        of_a.append(columns(gw) * np.eye(op.input_specs[0].shape[-1], dtype=w.dtype))
+        of_a.append(columns(gw) * real(identities_op(v)))
     if gv is not None:
         inner = matmul(vh, gv)
         of_a.append(factors * inner)
@@ -324,34 +325,38 @@ def _unitary(a):
     return w @ vh
 
 
-def _unitary_parts(op, x):
-    """Return U, P and U^H x, for a = U P."""
-    u = op.outputs[0]
-    return u, hermitian_part(matmul(adjoint(u), op.inputs[0])), matmul(adjoint(u), x)
+def _of_tall(op, rule, x):
+    """Return a rule's result for matrices with at least as many rows as columns, or adjoints."""
+    m, n = op.input_specs[0].shape[-2:]
+    if m is None or n is None:
+        return NotImplemented
+    a, u = op.inputs[0], op.outputs[0]
+    if m < n:
+        return adjoint(_of_tall_matrix(rule, adjoint(a), adjoint(u), adjoint(x), False))
+    return _of_tall_matrix(rule, a, u, x, m == n)
 
 
-def _outside(op, u, p, x, inner):
-    """Return (x - U U^H x) P^-1, which is 0 for square matrices."""
-    if op.input_specs[0].shape[-1] == op.input_specs[0].shape[-2]:
-        return 0
-    return adjoint(numpys_solve_op(p, adjoint(x - matmul(u, inner))))
+def _of_tall_matrix(rule, a, u, x, is_square):
+    p, inner = hermitian_part(matmul(adjoint(u), a)), matmul(adjoint(u), x)
+    result = matmul(u, rule(p, inner))
+    if is_square:
+        return result
+    return result + adjoint(numpys_solve_op(p, adjoint(x - matmul(u, inner))))
 
 
-def _unitary_jvp(op, t):
-    """Return the tangent of U with a = U P: P (U^H dU) + (U^H dU) P is twice a skew part."""
-    u, p, inner = _unitary_parts(op, t)
-    turn = positive_sylvester_op(p, inner - adjoint(inner))
-    return matmul(u, turn) + _outside(op, u, p, t, inner)
+def _turn(p, inner):
+    """Return U^H dU with a = U P, of U^H da."""
+    return positive_sylvester_op(p, inner - adjoint(inner))
 
 
-def _unitary_vjp(op, g):
-    u, p, inner = _unitary_parts(op, g)
+def _turned_back(p, inner):
     turn = positive_sylvester_op(p, inner)
-    return matmul(u, turn - adjoint(turn)) + _outside(op, u, p, g, inner)
+    return turn - adjoint(turn)
 
 
 unitary_op = general(
-    "ScipyLinalgPolarUnitary", _unitary, vjp=_unitary_vjp, jvp=_unitary_jvp, saved_outputs=(0,),
+    "ScipyLinalgPolarUnitary", _unitary, vjp=lambda op, g: _of_tall(op, _turned_back, g),
+    jvp=lambda op, t: _of_tall(op, _turn, t), saved_outputs=(0,),
     shape_rule=lambda a: symbolic_spec(stacked_shape(a, "polar"), dtype_of(a)),
     batch=batch_axis.stacked)
 
@@ -374,10 +379,7 @@ def polar(a, side="right"):
         return linalg.polar(a, side)
     if side not in ("right", "left"):
         raise ValueError("`side` must be either 'right' or 'left'")
-    m, n = stacked_shape(a, "polar")[-2:]
-    if m is None or n is None:
-        raise ValueError(f"polar needs a known shape, got {a.shape}")
-    u = unitary_op(a) if m >= n else adjoint(unitary_op(adjoint(a)))
+    u = unitary_op(a)
     p = matmul(adjoint(u), a) if side == "right" else matmul(a, adjoint(u))
     return u, hermitian_part(p)
 
