@@ -29,12 +29,18 @@ else:
     def of(function, part):
         def called(*operands, **options):
             a, *others = together(*operands)  # or the part of an untracked tensor is not recorded
-            return function(part(a), *others, **options)
+            return function(part(cnp.asarray(a) * 1.0), *others, **options)
 
         return called
 
     def symmetric(a):
         return (cnp.asarray(a) + cnp.swapaxes(a, -1, -2)) / 2
+
+    def shifted(a):  # regular for ones, too
+        return a + np.eye(3, dtype=a.dtype)
+
+    def stable(a):
+        return a + 9 * np.eye(a.shape[-1], dtype=a.dtype)
 
     def cut(a):
         return cnp.tril(cnp.triu(a, -2), 1)
@@ -122,7 +128,7 @@ else:
                [case((3, 3)), case((4, 2))], regular, DTYPES),
         OpSpec("ScipyLinalgPositiveSylvester",
                of(positive_sylvester_op, squared),
-               lambda a, q: linalg.solve_sylvester(squared(a), squared(a), q),
+               of(lambda p, q: linalg.solve_sylvester(p, p, q), squared),
                [case((3, 3), (3, 3))], regular, DTYPES),
         OpSpec("ScipyLinalgFunm", lambda a: ours.funm(a, np.exp), native(linalg.expm),
                [case((3, 3))], lambda rng, shape: regular(rng, shape) / 4, DTYPES),
@@ -134,9 +140,9 @@ else:
                [case((4,), (4,), (4,)), case((4,), (4,), (4, 2))],
                (first, uniform(-1, 1), uniform(-2, 2)), DTYPES),
         OpSpec(
-            "ScipyLinalgContinuousLyapunov", ours.solve_continuous_lyapunov,
-            linalg.solve_continuous_lyapunov, [case((3, 3), (3, 3)), case((2, 2, 2), (2, 2))],
-            regular, DTYPES),
+            "ScipyLinalgContinuousLyapunov", of(ours.solve_continuous_lyapunov, stable),
+            of(linalg.solve_continuous_lyapunov, stable),
+            [case((3, 3), (3, 3)), case((2, 2, 2), (2, 2))], regular, DTYPES),
         *[OpSpec(
             "ScipyLinalgDiscreteLyapunov", ours.solve_discrete_lyapunov,
             linalg.solve_discrete_lyapunov, [case((3, 3), (3, 3), method=method)], regular, DTYPES)
@@ -146,12 +152,14 @@ else:
         OpSpec("ScipyLinalgExpmFrechet", lambda a, e: ours.expm_frechet(a, e)[1],
                lambda a, e: linalg.expm_frechet(a, e)[1], [case((3, 3), (3, 3))],
                lambda rng, shape: rng.uniform(-1, 1, shape), DTYPES),
-        OpSpec("ScipyLinalgLogm", ours.logm, native(linalg.logm), [case((3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgLogm", of(ours.logm, shifted), of(native(linalg.logm), shifted),
+               [case((3, 3))], regular, DTYPES),
         OpSpec("ScipyLinalgSignm", ours.signm, native(linalg.signm), [case((3, 3))],
                signed, DTYPES, tolerance=100),
-        OpSpec("ScipyLinalgFractionalMatrixPower", lambda a: ours.fractional_matrix_power(a, 0.3),
-               native(lambda a: linalg.fractional_matrix_power(a, 0.3)), [case((3, 3))], regular,
-               DTYPES),
+        OpSpec("ScipyLinalgFractionalMatrixPower",
+               of(lambda a: ours.fractional_matrix_power(a, 0.3), shifted),
+               of(native(lambda a: linalg.fractional_matrix_power(a, 0.3)), shifted),
+               [case((3, 3))], regular, DTYPES),
         OpSpec("ScipyLinalgSqrtm", ours.sqrtm, native(linalg.sqrtm), [case((3, 3))], regular,
                DTYPES),
         OpSpec("ScipyLinalgExpm", ours.expm, native(linalg.expm), [case((3, 3)), case((2, 2, 2))],

@@ -19,7 +19,7 @@ except ImportError:
     SPECS = []
 else:
     DTYPES = ("float64", "float32", "complex128", "complex64")
-    INDICES, INDPTR = np.array([0, 2, 1, 0, 2]), np.array([0, 2, 3, 5])
+    INDICES, INDPTR = np.array([0, 2, 1, 1, 2]), np.array([0, 2, 3, 5])
     PATTERN = Pattern(INDICES, INDPTR, (3, 3))
     OPTIONS = {"is_adjoint": False, "if_singular": "raise"}
 

@@ -17,7 +17,7 @@ from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate, stack
 from cytape.ops.matrix_products import conj_if_complex
-from cytape.ops.scipy_linalg.linear_systems import any_tensor, by_columns, in_stacks
+from cytape.ops.scipy_linalg.linear_systems import any_tensor, as_floats, by_columns, in_stacks
 from cytape.ops.shapes import shape_rules
 from cytape.ops.submodules.matrix_parts import adjoint, dtype_of, stacked_shape, sum_of, transposed
 from cytape.tensor.values.spec import symbolic_spec
@@ -80,7 +80,7 @@ def _banded_jvp(op, t_band, tb):
 solve_banded_op = general(
     "ScipyLinalgSolveBanded",
     lambda band, b, lower, upper, check_finite=False: linalg.solve_banded(
-        (lower, upper), band, b, check_finite=check_finite),
+        (lower, upper), *as_floats(band, b), check_finite=check_finite),
     vjp=_banded_vjp, jvp=_banded_jvp, batched=in_stacks(_banded_jvp), saved_inputs=(0,),
     saved_outputs=(0,), optional_tangents=(0, 1), shape_rule=_solution_spec,
     batch=batch_axis.aligned)
@@ -156,7 +156,7 @@ def _hermitian_jvp(op, t_band, tb):
 solveh_banded_op = general(
     "ScipyLinalgSolvehBanded",
     lambda band, b, lower, check_finite=False: linalg.solveh_banded(
-        band, b, lower=lower, check_finite=check_finite),
+        *as_floats(band, b), lower=lower, check_finite=check_finite),
     vjp=_hermitian_vjp, jvp=_hermitian_jvp, batched=in_stacks(_hermitian_jvp),
     saved_outputs=(0,), optional_tangents=(0, 1), shape_rule=_solution_spec,
     batch=batch_axis.aligned)

@@ -22,6 +22,11 @@ def by_columns(solve, a, b, *more):
     return squeeze(solve(a, expand_dims(b, 1), *more), -1)
 
 
+def as_floats(*arrays):
+    """Return arrays of floats or complex numbers: SciPy computes with booleans in float32."""
+    return [x if x.dtype.kind in "fc" else x.astype(float) for x in arrays]
+
+
 def require_finite(*arrays):
     """Raise SciPy's error for infinities and NaN."""
     for x in arrays:

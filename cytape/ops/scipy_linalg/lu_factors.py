@@ -16,7 +16,7 @@ from cytape.ops.engine.op_kinds import general, nondifferentiable
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import tril, triu
-from cytape.ops.scipy_linalg.linear_systems import any_tensor, by_columns
+from cytape.ops.scipy_linalg.linear_systems import any_tensor, as_floats, by_columns
 from cytape.ops.scipy_linalg.triangular_systems import solve_triangular_op
 from cytape.ops.shaping import ndim
 from cytape.ops.submodules.matrix_parts import (
@@ -148,7 +148,7 @@ def _lu_jvp(op, t):
 
 
 def _packed(a, *, check_finite):
-    packed, pivots = linalg.lu_factor(a, check_finite=check_finite)
+    packed, pivots = linalg.lu_factor(*as_floats(a), check_finite=check_finite)
     return packed.astype(dtype_of(a), copy=False), pivots
 
 

@@ -184,7 +184,8 @@ def _root_jvp(op, t):
 
 
 sqrtm_op = general(
-    "ScipyLinalgSqrtm", lambda a, *, is_real: _checked("sqrtm", linalg.sqrtm(a), is_real),
+    "ScipyLinalgSqrtm", lambda a, *, is_real: _checked(
+        "sqrtm", linalg.sqrtm(a.astype(dtype_of(a), copy=False)), is_real),
     vjp=_root_vjp, jvp=_root_jvp, batched=_root_jvp, saved_inputs=(), saved_outputs=(0,),
     shape_rule=_square_spec, batch=batch_axis.stacked)
 
@@ -213,7 +214,8 @@ def _sign_jvp(op, t):
 
 
 signm_op = general(
-    "ScipyLinalgSignm", lambda a, *, is_real: _checked("signm", linalg.signm(a), is_real),
+    "ScipyLinalgSignm", lambda a, *, is_real: _checked(
+        "signm", linalg.signm(a.astype(dtype_of(a), copy=False)), is_real),
     vjp=lambda op, g: adjoint(_sign_jvp(op, adjoint(g))), jvp=_sign_jvp, batched=_sign_jvp,
     saved_outputs=(0,), shape_rule=_square_spec, batch=batch_axis.stacked)
 

@@ -16,7 +16,7 @@ from cytape.ops.elementwise import real, where
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.rearranging import diagonal
-from cytape.ops.scipy_linalg.linear_systems import any_tensor, checked
+from cytape.ops.scipy_linalg.linear_systems import any_tensor, as_floats, checked
 from cytape.ops.scipy_linalg.matrix_equations import solve_sylvester_op
 from cytape.ops.submodules.linear_algebra import identities_op
 from cytape.ops.submodules.matrix_parts import (
@@ -58,7 +58,8 @@ def _subset_options(subset):
 
 def _eigh(a, *, lower, driver, subset=None, check_finite=False, values_only=0):
     return linalg.eigh(
-        a, lower=lower, driver=driver, check_finite=check_finite, **_subset_options(subset))
+        *as_floats(a), lower=lower, driver=driver, check_finite=check_finite,
+        **_subset_options(subset))
 
 
 eigh_op = general(
@@ -140,7 +141,7 @@ def _general_jvp(op, ta, tb):
 general_op = general(
     "ScipyLinalgEighGeneral",
     lambda a, b, *, lower, driver, check_finite=False: linalg.eigh(
-        a, b, lower=lower, driver=driver, check_finite=check_finite),
+        *as_floats(a, b), lower=lower, driver=driver, check_finite=check_finite),
     vjp=_general_vjp, jvp=_general_jvp, batched=_general_jvp, saved_outputs=(0, 1),
     optional_gradients=(0, 1), optional_tangents=(0, 1),
     shape_rule=lambda a, b, **_: tuple(
@@ -321,7 +322,7 @@ positive_sylvester_op = composed(
 
 
 def _unitary(a):
-    w, _, vh = linalg.svd(a, full_matrices=False, check_finite=False)
+    w, _, vh = linalg.svd(*as_floats(a), full_matrices=False, check_finite=False)
     return w @ vh
 
 

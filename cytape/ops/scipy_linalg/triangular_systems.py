@@ -10,6 +10,7 @@ from cytape.ops.engine.op_kinds import general
 from cytape.ops.rearranging import tril, triu
 from cytape.ops.scipy_linalg.linear_systems import (
     any_tensor,
+    as_floats,
     by_columns,
     in_stacks,
     solution_spec,
@@ -54,7 +55,7 @@ def _triangular_jvp(op, ta, tb):
 solve_triangular_op = general(
     "ScipyLinalgSolveTriangular",
     lambda a, b, lower, unit_diagonal, check_finite=False: linalg.solve_triangular(
-        a, b, lower=lower, unit_diagonal=unit_diagonal, check_finite=check_finite),
+        *as_floats(a, b), lower=lower, unit_diagonal=unit_diagonal, check_finite=check_finite),
     vjp=_triangular_vjp, jvp=_triangular_jvp, batched=in_stacks(_triangular_jvp),
     saved_inputs=(0,), saved_outputs=(0,), optional_tangents=(0, 1),
     shape_rule=solution_spec("solve_triangular"), batch=batch_axis.aligned)
@@ -90,7 +91,7 @@ def solve_triangular(
 cholesky_op = general(
     "ScipyLinalgCholesky",
     forward=lambda a, *, upper, check_finite: linalg.cholesky(
-        a, lower=not upper, check_finite=check_finite),
+        *as_floats(a), lower=not upper, check_finite=check_finite),
     vjp=cholesky_vjp, jvp=cholesky_jvp, batched=cholesky_jvp,
     saved_inputs=(), saved_outputs=(0,),
     shape_rule=lambda a, **_: symbolic_spec(square_shape(a, "cholesky"), dtype_of(a)),

@@ -44,4 +44,4 @@ def test_a_complex_matrix_and_a_real_one_with_complex_eigenvalues():
     a, b, q = np.array([[1 + 1j, 2], [0, 3]]), np.array([[0, 1], [-1, 0.5]]), np.eye(2)
     x = ours.solve_sylvester(cytape.constant(a), b, q).numpy()
     np.testing.assert_allclose(a @ x + x @ b, q, atol=1e-14)
-    check_grads(ours.solve_sylvester, [a, b, q])
+    check_grads(lambda *xs: ours.solve_sylvester(*map(cytape.convert_to_tensor, xs)), [a, b, q])
