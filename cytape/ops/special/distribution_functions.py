@@ -27,9 +27,11 @@ from cytape.ops.special.shape_parameters import no_partial
 
 __all__ = [
     "bdtr", "bdtrc", "bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc",
-    "chdtri", "chdtriv", "chndtr", "chndtrinc", "chndtrix", "fdtr", "fdtrc", "fdtri", "fdtridfd",
-    "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "nbdtr", "nbdtrc", "nbdtri", "nbdtrik",
-    "nbdtrin", "nrdtrimn", "nrdtrisd", "pdtr", "pdtrc", "pdtri", "pdtrik", "stdtridf"]
+    "chdtri", "chdtriv", "chndtr", "chndtridf", "chndtrinc", "chndtrix", "fdtr", "fdtrc", "fdtri",
+    "fdtridfd", "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "nbdtr", "nbdtrc", "nbdtri",
+    "nbdtrik", "nbdtrin", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtr",
+    "nctdtridf", "nctdtrinc", "nctdtrit", "nrdtrimn", "nrdtrisd", "pdtr", "pdtrc", "pdtri",
+    "pdtrik", "stdtridf"]
 
 
 def _of_integers(function):
@@ -171,6 +173,11 @@ def _binomial_p(k, n, p):
     return -beta_density(k + 1, n - k, p)
 
 
+def _unless_cut(k, slope):
+    """Return the slope of an inverse; 0 where SciPy returns 0 for a negative count."""
+    return np.where(k == 0, 0, slope)
+
+
 def _negative_k(k, n, p):
     return betainc_in_b(n, k + 1, odds(p))
 
@@ -195,12 +202,12 @@ bdtr, bdtrc, bdtri = _families({
     "pdtrc": (None, lambda y, k, m: gamma_density(np.floor(k) + 1, m)),
     "pdtri": (None, lambda m, k, p: -1 / gamma_density(np.floor(k) + 1, m)),
     "pdtrik": (
-        lambda k, p, m: -1 / gammainc_in_a(k + 1, m),
-        lambda k, p, m: -gamma_density(k + 1, m) / gammainc_in_a(k + 1, m)),
+        lambda k, p, m: _unless_cut(k, -1 / gammainc_in_a(k + 1, m)),
+        lambda k, p, m: _unless_cut(k, -gamma_density(k + 1, m) / gammainc_in_a(k + 1, m))),
     "bdtrik": (
-        lambda k, y, n, p: 1 / _binomial_k(k, n, p),
-        lambda k, y, n, p: -_binomial_n(k, n, p) / _binomial_k(k, n, p),
-        lambda k, y, n, p: -_binomial_p(k, n, p) / _binomial_k(k, n, p)),
+        lambda k, y, n, p: _unless_cut(k, 1 / _binomial_k(k, n, p)),
+        lambda k, y, n, p: _unless_cut(k, -_binomial_n(k, n, p) / _binomial_k(k, n, p)),
+        lambda k, y, n, p: _unless_cut(k, -_binomial_p(k, n, p) / _binomial_k(k, n, p))),
     "bdtrin": (
         lambda n, k, y, p: -_binomial_k(k, n, p) / _binomial_n(k, n, p),
         lambda n, k, y, p: 1 / _binomial_n(k, n, p),
@@ -209,9 +216,9 @@ bdtr, bdtrc, bdtri = _families({
     "nbdtrc": ("k", "n", lambda y, k, n, p: -_negative_p(k, n, p)),
     "nbdtri": ("k", "n", lambda p, k, n, y: 1 / _negative_p(k, n, p)),
     "nbdtrik": (
-        lambda k, y, n, p: 1 / _negative_k(k, n, p),
-        lambda k, y, n, p: -_negative_n(k, n, p) / _negative_k(k, n, p),
-        lambda k, y, n, p: -_negative_p(k, n, p) / _negative_k(k, n, p)),
+        lambda k, y, n, p: _unless_cut(k, 1 / _negative_k(k, n, p)),
+        lambda k, y, n, p: _unless_cut(k, -_negative_n(k, n, p) / _negative_k(k, n, p)),
+        lambda k, y, n, p: _unless_cut(k, -_negative_p(k, n, p) / _negative_k(k, n, p))),
     "nbdtrin": (
         lambda n, k, y, p: -_negative_k(k, n, p) / _negative_n(k, n, p),
         lambda n, k, y, p: 1 / _negative_n(k, n, p),
@@ -283,7 +290,10 @@ def _ncf_nc(dfn, dfd, nc, f):
     return -0.5 * weight / a * hyp1f1(total, a + 1, 0.5 * nc * x)
 
 
-_families({
+(
+    nctdtr, nctdtrit, nctdtrinc, nctdtridf, ncfdtr, ncfdtri, ncfdtrinc, ncfdtridfd, ncfdtridfn,
+    chndtridf,
+) = _families({
     "nctdtr": (
         "df", lambda y, df, nc, t: _nct_nc(df, nc, t), lambda y, df, nc, t: _nct_t(df, nc, t)),
     "nctdtrit": (

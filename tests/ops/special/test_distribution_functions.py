@@ -69,3 +69,11 @@ def test_noncentral_distributions_against_differences(name, given):
 
         difference = (along(given[i] + step) - along(given[i] - step)) / (2 * step)
         assert cytape.grad(along)(given[i]) == pytest.approx(difference, rel=2e-4)
+
+
+@each("f, x", [
+    (lambda m: special.pdtrik(0.83, m), 0.17), (lambda p: special.bdtrik(0.45, 5.0, p), 0.02),
+    (lambda p: special.nbdtrik(0.3, 2.0, p), 0.9)])
+def test_inverses_that_are_cut_at_zero_have_no_slope(f, x):
+    assert f(x) == 0
+    assert cytape.grad(f)(x) == 0
