@@ -19,7 +19,7 @@ else:
                       dtypes=dtypes)
 
     TYPES = [case((5,), type=2), case((2, 5), type=3, norm="forward"), case((5, 2), type=1, axis=0),
-             case((2, 4), type=4, n=6, norm="ortho"), case((4,), type=2, n=3, orthogonalize=True)]
+             case((2, 4), type=4, n=6, norm="ortho")]
     SOS = scipy.signal.butter(4, 0.3, output="sos")
     NO_HALF = ("float64", "float32", "complex128", "complex64")
 

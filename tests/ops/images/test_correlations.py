@@ -27,7 +27,7 @@ def draw(shape, is_complex):
     return rng.normal(size=shape) + (1j * rng.normal(size=shape) if is_complex else 0)
 
 
-@sampled(7, name=["correlate", "convolve"], mode=MODES, cval=[0.0, 0.7], is_complex=[False, True],
+@sampled(13, name=["correlate", "convolve"], mode=MODES, cval=[0.0, 0.7], is_complex=[False, True],
          call=[((5, 4), (3, 2), 0, None), ((5, 4), (2, 3), (0, -1), None), ((3,), (5,), 0, None),
                ((3,), (4,), 1, None), ((4, 3, 3), (3, 2), (1, 0), (0, 2)), ((4, 3), (3,), -1, 1),
                ((2, 2), (5, 7), 0, None)])
@@ -38,7 +38,7 @@ def test_weights_of_several_axes(name, mode, cval, is_complex, call):
                      [draw(shape, is_complex), draw(sizes, is_complex)])
 
 
-@sampled(5, name=["correlate1d", "convolve1d"], mode=MODES, cval=[0.0, 0.7],
+@sampled(7, name=["correlate1d", "convolve1d"], mode=MODES, cval=[0.0, 0.7],
          is_complex=[False, True],
          call=[((5, 4), 3, 0, 0), ((5, 4), 4, 1, -1), ((3,), 7, -2, 0)])
 def test_weights_of_one_axis(name, mode, cval, is_complex, call):

@@ -21,7 +21,7 @@ def test_filters(mode, n, order):
     agree_with_scipy(lambda library, x: library.spline_filter1d(x, order, 0, mode=mode), [x])
 
 
-@sampled(3, mode=MODES, order=range(6), prefilter=[True, False], cval=[0.0, 0.8])
+@sampled(5, mode=MODES, order=range(6), prefilter=[True, False], cval=[0.0, 0.8])
 def test_coordinates(mode, order, prefilter, cval):
     def function(library, x, points):
         return library.map_coordinates(

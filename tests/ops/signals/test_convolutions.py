@@ -31,21 +31,21 @@ def agree_with_scipy(name, shapes, options, is_complex):
     check_grads(lambda x, y: np.real(function(x, y, **options)), arrays, order=1)
 
 
-@sampled(5, name=["convolve", "correlate"], mode=MODES, method=["auto", "direct", "fft"],
+@sampled(11, name=["convolve", "correlate"], mode=MODES, method=["auto", "direct", "fft"],
          shapes=[((5,), (3,)), ((5,), (4,)), ((3,), (6,)), ((4,), (4,)), ((5, 4), (2, 3)),
                  ((2, 3), (5, 4)), ((2, 5), (3, 2))], is_complex=[False, True])
 def test_all_axes(name, mode, method, shapes, is_complex):
     agree_with_scipy(name, shapes, {"mode": mode, "method": method}, is_complex)
 
 
-@sampled(5, name=["fftconvolve", "oaconvolve"], mode=MODES, axes=[None, 0, (1,), -1, (0, 1)],
+@sampled(11, name=["fftconvolve", "oaconvolve"], mode=MODES, axes=[None, 0, (1,), -1, (0, 1)],
          shapes=[((5, 4), (2, 3)), ((5, 4), (5, 2)), ((5, 4), (1, 2)), ((1, 4), (5, 2)),
                  ((5, 2), (5, 4)), ((2, 3), (5, 4))], is_complex=[False, True])
 def test_some_axes(name, mode, axes, shapes, is_complex):
     agree_with_scipy(name, shapes, {"mode": mode, "axes": axes}, is_complex)
 
 
-@sampled(5, name=["convolve2d", "correlate2d"], mode=MODES,
+@sampled(11, name=["convolve2d", "correlate2d"], mode=MODES,
          ends=[("fill", 0), ("fill", 1.5), ("wrap", 0), ("symm", 0)],
          shapes=[((5, 4), (2, 3)), ((5, 4), (3, 2)), ((5, 4), (4, 2)), ((2, 3), (5, 4)),
                  ((4, 5), (1, 1))], is_complex=[False, True])

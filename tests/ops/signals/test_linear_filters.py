@@ -40,7 +40,7 @@ def agree_with_scipy(function, arrays, order=1):
     check_grads(total, arrays, order=order)
 
 
-@sampled(4, is_complex=[False, True], lengths=[(3, 3), (1, 3), (3, 1), (2, 4), (1, 1), (4, 2)],
+@sampled(13, is_complex=[False, True], lengths=[(3, 3), (1, 3), (3, 1), (2, 4), (1, 1), (4, 2)],
          shape_and_axis=[((7,), 0), ((3, 6), -1), ((6, 3), 0), ((2, 2), 1)],
          has_state=[False, True])
 def test_one_filter(is_complex, lengths, shape_and_axis, has_state):

@@ -20,7 +20,7 @@ def test_detrend(x, options):
     agree_with_scipy(lambda library, x: library.detrend(x, **options), [x])
 
 
-@sampled(3, x=[X, Z], num=[1, 2, 3, 20, 21, 40, 41, 60, 61, 80],
+@sampled(5, x=[X, Z], num=[1, 2, 3, 20, 21, 40, 41, 60, 61, 80],
          options=[{}, {"window": "hann"}])
 def test_resample(x, num, options):
     agree_with_scipy(lambda library, x: library.resample(x, num, axis=1, **options), [x])
@@ -43,7 +43,7 @@ def test_rates(rates, x):
     agree_with_scipy(lambda library, x: library.resample_poly(x, *rates, axis=1), [x])
 
 
-@sampled(3, n_taps=[1, 3, 4, 7], rates=[(1, 1), (2, 1), (1, 3), (3, 2), (2, 5)], n=[1, 2, 6])
+@sampled(7, n_taps=[1, 3, 4, 7], rates=[(1, 1), (2, 1), (1, 3), (3, 2), (2, 5)], n=[1, 2, 6])
 def test_taps(n_taps, rates, n):
     rng = np.random.default_rng(0)
     agree_with_scipy(lambda library, h, x: library.upfirdn(h, x, *rates),
