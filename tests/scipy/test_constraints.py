@@ -74,6 +74,7 @@ def test_derivatives_in_arguments_of_constraints():
     np.testing.assert_allclose(value, 2 * (x[0] - A[0]) + 0.4 * x[0] ** 3, 1e-6)
 
 
+@pytest.mark.exhaustive
 @each("method", ["SLSQP", "trust-constr", "COBYLA"])
 def test_methods_get_exact_jacobians(method):
     calls = []

@@ -32,6 +32,7 @@ def fitted(y, start=1.0, **options):
     return ours.least_squares(residuals, np.full(3, start), args=(y,), **FINE, **options)
 
 
+@pytest.mark.exhaustive
 @each("loss, scale", [
     ("linear", 1), ("soft_l1", 0.1), ("huber", 0.07), ("cauchy", 0.1), ("arctan", 0.1),
     (lambda z: cnp.stack([cnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2]), 0.1)])

@@ -33,6 +33,7 @@ def argmin(a, **options):
     return ours.minimize(bowl, np.zeros(2), (a,), **FINE, **options).x
 
 
+@pytest.mark.exhaustive
 @each("method", METHODS)
 def test_methods_get_the_exact_derivatives_that_they_take(method):
     jac, hess, hessp = scipys.rosen_der, scipys.rosen_hess, scipys.rosen_hess_prod

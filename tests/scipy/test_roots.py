@@ -162,6 +162,7 @@ def test_one_factorisation_for_all_derivatives(monkeypatch):
     check_grads(lambda a: ours.root(discretised, start, (a,), "newton").x, [0.5])
 
 
+@pytest.mark.exhaustive
 def test_many_unknowns_are_solved_for_without_a_matrix(monkeypatch):
     def f(a):
         return ours.root(discretised, np.linspace(0, 1, 8), (a,), tol=1e-12).x
