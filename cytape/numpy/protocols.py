@@ -58,6 +58,8 @@ rooms_by_prefix.update({
     "ScipySignalSeg": "cytape.ops.signals.spectra",
     "ScipySignalUp": "cytape.ops.signals.resampling"})
 rooms_by_prefix["ScipyLinalg"] = "cytape.ops.scipy_linalg"
+for _name in ("ScipyLinalgFunm", "ScipyLinalgIndependentVectors"):
+    rooms_by_prefix[_name] = "cytape.scipy.linalg.general_functions"
 rooms_by_prefix["ScipySparse"] = "cytape.ops.sparse_matrices"
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {

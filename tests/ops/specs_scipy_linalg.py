@@ -15,6 +15,7 @@ try:
     from cytape.ops.scipy_linalg.lu_factors import lu_back_op
     from cytape.ops.scipy_linalg.spectral_factors import positive_sylvester_op
     from cytape.scipy import linalg as ours
+    from cytape.scipy.linalg.general_functions import independent_op
 except ImportError:
     SPECS = []
 else:
@@ -130,6 +131,8 @@ else:
                of(positive_sylvester_op, squared),
                of(lambda p, q: linalg.solve_sylvester(p, p, q), squared),
                [case((3, 3), (3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgIndependentVectors", independent_op, lambda v: v.copy(),
+               [case((3, 3))], regular, DTYPES),
         OpSpec("ScipyLinalgFunm", lambda a: ours.funm(a, np.exp), native(linalg.expm),
                [case((3, 3))], lambda rng, shape: regular(rng, shape) / 4, DTYPES),
         OpSpec("ScipyLinalgQrPivots", lambda a: ours.qr(a, mode="r", pivoting=True)[1],

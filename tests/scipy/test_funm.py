@@ -31,6 +31,13 @@ def test_equal_eigenvalues():
     check_grads(lambda a: ours.funm(a, np.exp), [np.diag([1.0, 1.0, 2.0])], order=1)
 
 
+def test_dependent_eigenvectors():
+    for d in (0.0, 1e-4):
+        a = np.array([[1.0, 1.0, 0.3], [0.0, 1.0 + d, 0.5], [0.0, 0.0, 2.0]])
+        with pytest.raises(np.linalg.LinAlgError, match="eigenvectors are almost dependent"):
+            cytape.grad(lambda a: np.sum(ours.funm(a, np.exp)))(a)
+
+
 def test_tensors_that_the_function_reads_and_other_errors():
     for a in (lambda t: A, lambda t: t * A):
         with pytest.raises(DetachedError, match="funm: func reads a tensor"):

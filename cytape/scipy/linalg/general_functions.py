@@ -30,6 +30,22 @@ from cytape.ops.submodules.spectral import eig_op
 from cytape.tensor.values.spec import symbolic_spec
 
 CLOSE = 1e-5  # relative distance of eigenvalues whose divided difference is a derivative
+WORST = 1e3  # condition of eigenvectors, beyond which the derivative has few correct digits
+
+
+def _require_independent(v: Any) -> Any:
+    condition = max(np.atleast_1d(np.linalg.cond(v)), default=1.0) if v.size else 1.0
+    if not condition <= WORST:
+        raise np.linalg.LinAlgError(
+            f"funm: the eigenvectors are almost dependent (condition {condition:.1e}), so that the "
+            "derivative would not be accurate; expm, logm, sqrtm and their kin have rules for such "
+            "matrices")
+    return v.copy()
+
+
+independent_op = general(
+    "ScipyLinalgIndependentVectors", _require_independent, vjp=lambda op, g: g,
+    jvp=lambda op, t: t, saved_inputs=(), shape_rule=lambda v: v)
 
 
 def _theirs(a: Any, func: Any, *options: Any) -> Any:
@@ -54,6 +70,7 @@ def _direction(op: OpCall, e: Any) -> Any:
     """Return the derivative in a direction."""
     func = op.attrs["func"]
     w, v = eig_op(op.inputs[0], always_complex=True)
+    v = independent_op(v)
     values = func(w)
     differences = columns(w) - rows(w)
     scale = 1 + absolute(columns(w)) + absolute(rows(w))
@@ -80,8 +97,8 @@ funm_op = general(
 def funm(A: Any, func: Any, disp: bool = True) -> Any:  # noqa: N803 (SciPy's name)
     """Return a function of a matrix, as `scipy.linalg.funm`.
 
-    The derivative is that of a matrix with as many independent eigenvectors as rows. `func` must be
-    differentiable by cytape; tensors that it reads must be constants.
+    The derivative needs as many clearly independent eigenvectors as rows, and raises a LinAlgError
+    otherwise. `func` must be differentiable by cytape; tensors that it reads must be constants.
 
     Examples
     --------
