@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import operand
+from cytape.ops.creation import astype
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import linear, multilinear
@@ -100,11 +101,16 @@ def _window_sums(x, g):
     return sums
 
 
+def _as_float(x, like):
+    """Convert an image of integers, in whose dtype SciPy would correlate."""
+    return x if x.dtype.kind in "fc" else astype(x, like.dtype)
+
+
 def _sums_of_image(op, g, weights):
     shape = op.input_specs[0].shape
     if None in (*shape, *g.shape):
         return NotImplemented
-    padded = pad_op(weights, pad_width=tuple([(0, n - 1) for n in g.shape]))
+    padded = pad_op(_as_float(weights, g), pad_width=tuple([(0, n - 1) for n in g.shape]))
     return correlate_op(padded, flip(g), mode="constant",
                         origins=_origins(g.shape, [n - 1 for n in g.shape]))
 
@@ -113,7 +119,8 @@ def _sums_of_gradient(op, x, g):
     sizes = op.input_specs[1].shape
     if None in (*sizes, *g.shape):
         return NotImplemented
-    whole = correlate_op(x, g, mode="constant", origins=_origins(g.shape, [0] * len(g.shape)))
+    whole = correlate_op(
+        _as_float(x, g), g, mode="constant", origins=_origins(g.shape, [0] * len(g.shape)))
     return whole[tuple([slice(n) for n in sizes])]
 
 

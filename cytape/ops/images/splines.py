@@ -116,6 +116,10 @@ def spline_filter(input, order=3, output=np.float64, mode="mirror"):
 # Coefficients have a batch axis; coordinates have one of the same extent, or of 1.
 
 
+def _as_floats(*arrays):
+    return [x if x.dtype.kind in "fc" else x.astype(np.float64) for x in arrays]
+
+
 def _once_more(op, axis):
     """Return the attributes with one more derivative along an axis."""
     times = op.attrs["derivative"]
@@ -168,7 +172,8 @@ def _in_batch(call):
 
 interpolate_op = general(
     "ScipyNdimageInterpolate",
-    lambda c, x, *, order, mode, derivative: interpolate(c, x, order, mode, derivative),
+    lambda c, x, *, order, mode, derivative: interpolate(
+        *_as_floats(c, x), order, mode, derivative),
     vjp=_interpolate_vjp, jvp=_interpolate_jvp, optional_tangents=(0, 1),
     shape_rule=lambda c, x, **_: symbolic_spec((c.shape[0], x.shape[2]), np.float64),
     batch=_in_batch)
@@ -195,7 +200,7 @@ def _spread_jvp(op, tn, tx):
 spread_op = general(
     "ScipyNdimageSpread",
     lambda numbers, x, *, shape, order, mode, derivative: spread(
-        numbers, x, shape, order, mode, derivative),
+        *_as_floats(numbers, x), shape, order, mode, derivative),
     vjp=_spread_vjp, jvp=_spread_jvp, optional_tangents=(0, 1),
     shape_rule=lambda numbers, x, *, shape, **_: symbolic_spec(
         (numbers.shape[0], *shape), np.float64),
