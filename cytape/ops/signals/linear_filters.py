@@ -149,6 +149,9 @@ def lfilter(b, a, x, axis=-1, zi=None):
         if ndim(each) != 1 or each.shape[0] == 0:
             raise ValueError(f"Parameter {name} is not a non-empty 1d array, since "
                              f"{name}.shape={each.shape}!")
+    dtype = np.result_type(*[each.dtype for each in (b, a, x, zi) if each is not None])
+    if dtype.char not in "fdgFDG":  # SciPy raises its error
+        signal.lfilter(*np.ones((3, 1), dtype))
     axis = normalize_axis_index(axis, ndim(x))
     if zi is None:
         return lfilter_op(b, a, x, axis=axis)
