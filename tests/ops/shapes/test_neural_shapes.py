@@ -47,7 +47,7 @@ def test_layers_of_images_of_unknown_number_and_size(name, shape):
 
 def test_padding_to_the_same_size_needs_to_know_it():
     x = Graph().placeholder(FLOAT, (2, None, 5, 3))
-    with pytest.raises(SymbolicTensorError, match="height and width"):
+    with pytest.raises(SymbolicTensorError, match="size of the image"):
         nn.conv2d(x, FILTERS, 1, "SAME")
 
 
