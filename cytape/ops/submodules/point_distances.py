@@ -296,7 +296,12 @@ def _metric(metric):
 
 
 def _points(x):
-    return astype(convert_to_tensor(x), np.float64)
+    x = convert_to_tensor(x)
+    if x.dtype.kind == "c":
+        raise TypeError(
+            f"expected real points, weights and variances, got a tensor of {x.dtype}: give the "
+            "real and imaginary parts as two coordinates")
+    return astype(x, np.float64)
 
 
 def cdist(XA, XB, metric="euclidean", *, out=None, **kwargs):

@@ -167,5 +167,12 @@ def test_errors_are_scipys():
                       lambda x: ours.pdist(x, out=np.zeros(6))):
         with pytest.raises(TypeError, match="does not take out"):
             distances(x)
+    for distances in (
+            lambda z: ours.cdist(z, Y), lambda z: ours.cdist(Y, z, "cosine"), ours.pdist,
+            lambda z: ours.cdist(X, Y, "mahalanobis", VI=z[:3]),
+            lambda z: ours.euclidean(z[0], Y[0]), lambda z: ours.jensenshannon(z[0], Y[0])):
+        for call in (distances, cytape.function(distances)):
+            with pytest.raises(TypeError, match="expected real points.*complex128"):
+                call(cytape.constant(X + 1j))
     assert ways.gradients(lambda x: ours.cdist(x, Y, "hamming"), X) == [None]
     assert ours.directed_hausdorff is scipys.directed_hausdorff and "cdist" in dir(ours)
