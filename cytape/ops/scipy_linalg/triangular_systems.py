@@ -1,5 +1,6 @@
 """Triangular matrices, and the Cholesky factor: `solve_triangular`, `cholesky`, `cho_solve`."""
 
+import numpy as np  # noqa: F401 (examples)
 import scipy.linalg as linalg
 
 from cytape.ops.adjoints.conform import sum_to

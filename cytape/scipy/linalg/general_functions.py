@@ -16,6 +16,7 @@ from cytape.ops.calls.op_call import OpCall
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.creation import identity
 from cytape.ops.elementwise import absolute, real, where
+from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.submodules.matrix_parts import (
     adjoint,
@@ -45,7 +46,7 @@ def _require_independent(v: Any) -> Any:
 
 independent_op = general(
     "ScipyLinalgIndependentVectors", _require_independent, vjp=lambda op, g: g,
-    jvp=lambda op, t: t, saved_inputs=(), shape_rule=lambda v: v)
+    jvp=lambda op, t: t, saved_inputs=(), shape_rule=lambda v: v, batch=batch_axis.stacked)
 
 
 def _theirs(a: Any, func: Any, *options: Any) -> Any:

@@ -32,9 +32,19 @@ LOOPED = {
         "Fold", "FoldAtExtrema", "ProductsBack", "ProductsCurvature", "ProductsTangent", "ReduceAt",
         "SpreadOverSlices", "SpreadToExtrema", "SumsOfSlices"], "slices of each member's own"),
     "StackCorrelation": "windows of each member's own: a product of matrices for each",
+    "ScipyLinalgSolveToeplitz": "SciPy solves one system at a time",
     **dict.fromkeys([
-        "ScipyLinalgSolveBanded", "ScipyLinalgSolveSylvester", "ScipyLinalgSolveTriangular",
-        "ScipyLinalgSqrtm"], "SciPy solves one system at a time"),
+        "ScipyNdimageCorrelate", "ScipySignalConvolve", "convolve1d", "convolve2d", "correlate1d",
+        "correlate2d", "ndimage convolve"], "SciPy takes one array of weights for all images"),
+    "ScipyNdimageWindowSums": "gradients of weights that all share, for each member",
+    **dict.fromkeys([
+        "ScipySignalFilter", "ScipySignalFir", "ScipySignalUpfirdn", "lfilter"],
+        "SciPy takes the coefficients of one filter at a time"),
+    "ScipySignalLags": "gradients of coefficients that all share, for each member",
+    **dict.fromkeys([
+        "ScipySparseDeflatedSolve", "ScipySparseEigsh", "ScipySparseIterativeSolve",
+        "ScipySparseProduct", "ScipySparseSolve"], "SciPy takes one sparse matrix at a time"),
+    "ScipySparseSampledProduct": "gradients of the elements of a sparse matrix of each member",
     **dict.fromkeys([
         "ScipyDistanceAngles", "ScipyDistanceCondense", "ScipyDistanceEuclidean",
         "ScipyDistanceEuclideanPairs", "ScipyDistancePairs", "ScipyDistanceSquare",

@@ -325,7 +325,8 @@ def test_a_rule_that_takes_a_gradient_is_transposed_in_functions(name):
 
 RUN_OTHERS = {
     "DeferredVjp", "CholeskyBack", "LeastSquaresBack", "ProductsCurvature",
-    "ScipyDistanceTable", "ScipyDistanceAngles", "ScipyDistancePairs",
+    "ScipyDistanceTable", "ScipyDistanceAngles", "ScipyDistancePairs", "ScipyLinalgExpmFrechet",
+    "ScipyLinalgLuBack", "ScipyLinalgPositiveSylvester", "ScipySparseDeflatedSolve",
     "ScipyOptimizeSolution", "ScipyOptimizeLinearSolution"}
 OF_TESTS = ("Declared", "Doctest", "Walkthrough")  # how names begin that tests and examples declare
 
