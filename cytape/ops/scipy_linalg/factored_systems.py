@@ -208,8 +208,12 @@ def _solve_in_batch(call):
                   for x, mapped in zip(call.inputs, call.mapped, strict=True)]
         return call.again(inputs)
     inputs = batch_axis.repeated(call)
-    if inputs is None or a_spec.ndim != 2 or b_spec.ndim != 2:
+    if inputs is None or min(a_spec.ndim, b_spec.ndim) < 2:
         return NotImplemented
+    ndim = max(a_spec.ndim, b_spec.ndim)
+    inputs = [
+        batch_axis.with_axes(x, spec.ndim + ndim - (b_spec if i == 1 else a_spec).ndim)
+        for i, (x, spec) in enumerate(zip(inputs, call.input_specs, strict=True))]
     if call.attrs["structure"] == "gen":  # NumPy takes stacks
         a = adjoint(inputs[0]) if call.attrs["is_adjoint"] else inputs[0]
         return stacks_op(a, inputs[1])
