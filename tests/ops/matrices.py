@@ -24,7 +24,8 @@ def turning(rng, shape):
 
 def hermitian(a):
     """Return the Hermitian part of matrices, arrays or tensors."""
-    return (cnp.asarray(a) + cnp.conj(cnp.swapaxes(a, -1, -2))) / 2
+    half = cnp.asarray(a) / 2  # sums of integers would wrap
+    return half + cnp.conj(cnp.swapaxes(half, -1, -2))
 
 
 def squared(a):
