@@ -4,6 +4,7 @@ import numpy as np
 import scipy.special as special
 
 from cytape.ops import joining
+from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import no_partial, real_order, whole_numbers
@@ -88,9 +89,12 @@ def spherical_kn(n, z, derivative=False):
 
 def _in_theta(function, n, m, theta, phi):
     """Differentiate a function of harmonics in the polar angle, by the orders m - 1 and m + 1."""
-    n, m, theta, phi = map(real_order, (n, m, theta, phi))
+    n, m = 1.0 * real_order(n), 1.0 * real_order(m)  # small integers would overflow
+    theta, phi = real_order(theta), real_order(phi)
     turn = np.exp(1j * phi)
-    above, below = np.sqrt((n - m) * (n + m + 1.0)), np.sqrt((n + m) * (n - m + 1.0))
+    # Harmonics of |m| > n are 0, and so are their derivatives.
+    above = np.sqrt(np.maximum((n - m) * (n + m + 1), 0))
+    below = np.sqrt(np.maximum((n + m) * (n - m + 1), 0))
     return 0.5 * (above * function(n, m + 1, theta, phi) / turn
                   - below * function(n, m - 1, theta, phi) * turn)
 
@@ -119,7 +123,7 @@ def sph_harm_y(n, m, theta, phi, *, diff_n=0):
     >>> gradient.shape
     (2,)
     """
-    theta, phi = joined(theta), joined(phi)
+    theta, phi = together(joined(theta), joined(phi))
     if not (is_tensor(theta) or is_tensor(phi)):
         return special.sph_harm_y(n, m, theta, phi, diff_n=diff_n)
     y = _harmonic(n, m, theta, phi)

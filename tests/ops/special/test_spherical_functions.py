@@ -29,3 +29,9 @@ def test_harmonics_return_their_derivatives():
 def test_the_gradient_of_a_harmonic():
     slope = cytape.grad(lambda theta: np.real(ours.sph_harm_y(2, 1, theta, 0.4)))
     assert slope(0.7) == pytest.approx(special.sph_harm_y(2, 1, 0.7, 0.4, diff_n=1)[1][0].real)
+
+
+@each("n, m, third", [(3, 2, -4.034050225874251), (3, -3, -0.6019164829197381)])  # of mpmath
+def test_a_third_derivative_of_a_harmonic_of_the_largest_orders(n, m, third):
+    harmonic = lambda theta: np.real(ours.sph_harm_y(n, m, theta, 0.4))  # noqa: E731
+    assert cytape.grad(cytape.grad(cytape.grad(harmonic)))(0.7) == pytest.approx(third)
