@@ -110,6 +110,7 @@ class OpSpec:
     dtypes: Sequence[str] = FLOATS
     differentiable: bool | tuple[bool, ...] = True  # of the op, or of each input
     order: int = 2  # 1 where the vjp is linear code over an op that has no second derivative
+    third: bool = True  # False where third derivatives are refused by name
     tolerance: float = 1.0  # multiplies the tolerance of every dtype
 
     def __str__(self):

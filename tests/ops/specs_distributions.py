@@ -54,10 +54,13 @@ else:
         "nbdtrik": (uniform(0.5, 0.8), uniform(3, 4), uniform(0.2, 0.3)),
         "nbdtrin": (uniform(2, 4), UNIT, UNIT), "nrdtrimn": (UNIT, POSITIVE, SIGNED),
         "nrdtrisd": (uniform(-2, -1), uniform(0.6, 0.8), POSITIVE)}
+    OF_NO_SHAPE = {"nrdtrimn", "nrdtrisd"}  # of the normal distribution
     SPECS = [
-        *[of_two(declared(name), getattr(special, name), domain, tolerance=50)
+        *[of_two(declared(name), getattr(special, name), domain, tolerance=50,
+                 third=False)
           for name, domain in TWO.items()],
-        *[of_three(declared(name), getattr(special, name), domain, tolerance=50)
+        *[of_three(declared(name), getattr(special, name), domain, tolerance=50,
+                   third=name in OF_NO_SHAPE)
           for name, domain in THREE.items()],
         *[of_two(declared(name), getattr(special, name), (None, domain), case_=case(COUNTS, (3, 2)),
                  flags=(False, True))

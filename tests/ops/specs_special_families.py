@@ -8,7 +8,12 @@ try:
     from scipy import special
 
     from cytape.ops import special as ours
-    from cytape.ops.special import digamma_functions, elementary_functions, exponential_integrals
+    from cytape.ops.special import (
+        digamma_functions,
+        elementary_functions,
+        exponential_integrals,
+        kolmogorov_functions,
+    )
 except ImportError:
     SPECS = []
 else:
@@ -139,6 +144,9 @@ else:
           for cv in ("", "_cv")],
         *[ordered(f"obl_{name}{cv}", 1.0, 2.0, 1.3, *([OBLATE] if cv else ()), domain=UNIT)
           for name in ("ang1", "rad1") for cv in ("", "_cv")],
+        # SciPy's slopes are wrong for smaller arguments
+        *[ordered(f"obl_rad2{cv}", 1.0, 2.0, 1.3, *([OBLATE] if cv else ()), domain=uniform(2, 3))
+          for cv in ("", "_cv")],
     ]
     GAMMA = [
         record("loggamma", POSITIVE), record("loggamma", POSITIVE, dtypes=COMPLEX, order=1),
@@ -160,6 +168,8 @@ else:
         record("kolmogi", UNIT, dtypes=DOUBLE), record("tklmbda", SIGNED, uniform(-0.6, -0.2)),
         *[record(name, UNIT, orders=(7,), dtypes=DOUBLE, order=1) for name in (
             "smirnov", "smirnovi")],
+        OpSpec("ScipySmirnovSlope", kolmogorov_functions._smirnov_slope,
+               special._ufuncs._smirnovp, [case(7, (3, 4))], UNIT, DOUBLE, (False, False)),
         record("ndtri_exp", uniform(-4, -0.2)),
     ]
     NONCENTRAL = [

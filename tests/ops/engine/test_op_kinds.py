@@ -79,12 +79,12 @@ def test_elementwise_of_another_kind_of_ufunc(name, ufunc, n_partials):
         elementwise(name, ufunc, *[lambda *_: 1.0] * n_partials)
 
 
-def test_elementwise_has_at_most_three_inputs(name):
+def test_elementwise_has_at_most_four_inputs(name):
     partial = lambda y, *xs: 1  # noqa: E731
-    op = elementwise(name, lambda a, b, c: a + b + c, partial, partial, partial)
-    assert gradient(lambda x: op(x, x, x), V3).tolist() == [3.0, 3.0, 3.0]
-    with pytest.raises(ValueError, match="3 inputs"):
-        elementwise(name + "b", lambda *xs: sum(xs), *4 * [partial])
+    op = elementwise(name, lambda a, b, c, d: a + b + c + d, *4 * [partial])
+    assert gradient(lambda x: op(x, x, x, x), V3).tolist() == [4.0, 4.0, 4.0]
+    with pytest.raises(ValueError, match="4 inputs"):
+        elementwise(name + "b", lambda *xs: sum(xs), *5 * [partial])
     assert name + "b" not in OPS
 
 
