@@ -52,7 +52,8 @@ cdef extern from *:
             const number a = (number)step->a, a1 = (number)step->a1, b = (number)step->b; \\
             const number b1 = (number)step->b1, c = (number)step->c, d = (number)step->d; \\
             npy_intp i; \\
-            (void)first; (void)second; (void)a; (void)a1; (void)b; (void)b1; (void)c; (void)d; \\
+            (void)sizeof(real); (void)first; (void)second; \\
+            (void)a; (void)a1; (void)b; (void)b1; (void)c; (void)d; \\
             CYTAPE_INDEPENDENT \\
             for (i = 0; i < n; i++) { \\
                 const number p = from[i]; \\
