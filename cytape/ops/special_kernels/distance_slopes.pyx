@@ -92,7 +92,8 @@ cdef inline double sign(double x) noexcept nogil:
 
 
 cdef inline void add_cityblock(
-        double* x, double* y, double* w, double g, npy_intp d, double* gx, double* gy) noexcept nogil:
+        double* x, double* y, double* w, double g, npy_intp d, double* gx,
+        double* gy) noexcept nogil:
     cdef npy_intp k
     cdef double slope
     for k in range(d):
@@ -102,7 +103,8 @@ cdef inline void add_cityblock(
 
 
 cdef inline void add_chebyshev(
-        double* x, double* y, double* w, double g, npy_intp d, double* gx, double* gy) noexcept nogil:
+        double* x, double* y, double* w, double g, npy_intp d, double* gx,
+        double* gy) noexcept nogil:
     """Share the gradient among the coordinates with the largest difference."""
     cdef npy_intp k, n = 0
     cdef double largest = 0, size, slope
@@ -142,7 +144,8 @@ cdef inline void add_minkowski(double* x, double* y, double* w, double g, npy_in
 
 
 cdef inline void add_canberra(
-        double* x, double* y, double* w, double g, npy_intp d, double* gx, double* gy) noexcept nogil:
+        double* x, double* y, double* w, double g, npy_intp d, double* gx,
+        double* gy) noexcept nogil:
     cdef npy_intp k
     cdef double scale, rest
     for k in range(d):
@@ -155,7 +158,8 @@ cdef inline void add_canberra(
 
 
 cdef inline void add_braycurtis(
-        double* x, double* y, double* w, double g, npy_intp d, double* gx, double* gy) noexcept nogil:
+        double* x, double* y, double* w, double g, npy_intp d, double* gx,
+        double* gy) noexcept nogil:
     cdef npy_intp k
     cdef double upper = 0, lower = 0, slope, rest, scale
     for k in range(d):

@@ -6,7 +6,6 @@ from libc.stdint cimport int64_t
 
 from cytape.ops.special_kernels.stirling cimport (
     digamma_rise,
-    excess,
     log_less_digamma,
     log_of,
     power_of_beta,
@@ -85,7 +84,7 @@ cdef extern from *:
 
     /* z - log(1 + z) for abs(z) < 0.35, without cancellation. */
     static inline double cytape_excess(double z) {
-        const double ratio = z / (2 + z), square = ratio * ratio;  /* log(1 + z) = 2 artanh(ratio) */
+        const double ratio = z / (2 + z), square = ratio * ratio;  /* log1p(z) = 2 artanh(ratio) */
         return z * ratio - 2 * ratio * square * cytape_artanh_of(square);
     }
 
@@ -188,11 +187,11 @@ cdef double gamma_tail(double a, double x, double level, int order, int sign) no
     """Integrate from x to infinity (sign 1) or to 0 (sign -1), in log(t / x)."""
     cdef double rise = sign * (x - a), end, v, curvature, first, total
     cdef double power = power_of_gamma(a, x)
-    cdef int i
+    cdef int _i
     if power == 0:
         return 0
     end = 2 * EXTENT / (rise + sqrt(rise * rise + 2 * x * EXTENT))
-    for i in range(N_NEWTON):
+    for _i in range(N_NEWTON):
         v = x * expm1(sign * end)
         end -= (v - sign * a * end - EXTENT) / (sign * (v + x - a))
     curvature = trigamma(a) if order == 2 else 0
@@ -218,7 +217,7 @@ cdef double gamma_in_shape(double a, double x, int order) noexcept nogil:
 # ---- beta
 
 
-cdef inline double beta_level(double a, double b, double x, double y) noexcept nogil:
+cdef double beta_level(double a, double b, double x, double y) noexcept nogil:
     """Return log(x) + psi(a + b) - psi(a)."""
     return log_of((x * b - y * a) / a, x * (a + b) / a) + digamma_rise(a, b)
 
@@ -264,11 +263,11 @@ cdef double beta_tail(double a, double b, double x, double y, int which) noexcep
     cdef double in_a, in_b, first, total
     cdef double[6] weights
     cdef double power = power_of_beta(a, b, x, y)
-    cdef int i
+    cdef int _i
     if power == 0:
         return 0
     end = 2 * EXTENT / (fall_rate + sqrt(fall_rate * fall_rate + 2 * n * x * y * EXTENT))
-    for i in range(N_NEWTON):
+    for _i in range(N_NEWTON):
         if x < 0.5:
             m = x * expm1(-end)
             fall = a * end + n * log1p(m)

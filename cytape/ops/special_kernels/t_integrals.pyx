@@ -50,7 +50,7 @@ cdef double t_tail(double df, double t, int order) noexcept nogil:
     """Integrate the derivative of the density from t > 0 to infinity, for df >= 30."""
     cdef double level = digamma_half(df, False), r = t * t / (df + t * t), one_less = 1 - r
     cdef double end, u, m, fall, total = 0, half = 0.5 * (df + 1)
-    cdef int i
+    cdef int i, _i
     if t_score(df, r, one_less, level, 1) > 0:  # near the centre: the integral from 0, negative
         for i in range(N_NODES):
             u = t * nodes[i]
@@ -59,7 +59,7 @@ cdef double t_tail(double df, double t, int order) noexcept nogil:
                 df, m / (1 + m), 1 / (1 + m), level, order)
         return total * power_of_beta(0.5 * df, 0.5, one_less, r)
     end = 1
-    for i in range(N_NEWTON):  # in the logarithm of t
+    for _i in range(N_NEWTON):  # in the logarithm of t
         m = r * expm1(2 * end)
         fall = half * log1p(m) - end
         end -= (fall - EXTENT) / (2 * half * (r + m) / (1 + m) - 1)

@@ -25,9 +25,9 @@ NO_MASKS = (
 def no_sparse(str kind):
     """Return advice for an operation of a tensor and a sparse matrix of some class."""
     return (
-        f"a sparse {kind} of SciPy cannot be combined with tensors in this way, but in products, as "
-        "matrix @ tensor, and by the functions of cytape.scipy.sparse.linalg. Pass matrix.toarray() "
-        "if that is small enough")
+        f"a sparse {kind} of SciPy cannot be combined with tensors in this way, but in products, "
+        "as matrix @ tensor, and by the functions of cytape.scipy.sparse.linalg. Pass "
+        "matrix.toarray() if that is small enough")
 
 
 cdef enum:
