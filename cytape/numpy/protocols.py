@@ -44,10 +44,12 @@ UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated fi
 rooms_to_come.append(UPDATES)
 _SPECIAL = "cytape.ops.special"  # imported when a tensor meets a ufunc of scipy.special
 rooms_by_prefix["Scipy"] = _SPECIAL
-rooms_by_prefix["ScipyStats"] = "cytape.ops.sampling.quantile_functions"
 rooms_by_prefix.update({
     "ScipyDistance": "cytape.ops.submodules.point_distances",
     "ScipyFft": "cytape.ops.signals.cosine_transforms",
+    "ScipyLinalg": "cytape.ops.scipy_linalg",
+    "ScipyLinalgFun": "cytape.scipy.linalg.general_functions",
+    "ScipyLinalgIndependent": "cytape.scipy.linalg.general_functions",
     "ScipyNdimage": "cytape.ops.images.correlations",
     "ScipyNdimageInterp": "cytape.ops.images.splines",
     "ScipyNdimageSp": "cytape.ops.images.splines",
@@ -56,11 +58,9 @@ rooms_by_prefix.update({
     "ScipySignalDe": "cytape.ops.signals.resampling",
     "ScipySignalOverlap": "cytape.ops.signals.spectra",
     "ScipySignalSeg": "cytape.ops.signals.spectra",
-    "ScipySignalUp": "cytape.ops.signals.resampling"})
-rooms_by_prefix["ScipyLinalg"] = "cytape.ops.scipy_linalg"
-for _name in ("ScipyLinalgFunm", "ScipyLinalgIndependentVectors"):
-    rooms_by_prefix[_name] = "cytape.scipy.linalg.general_functions"
-rooms_by_prefix["ScipySparse"] = "cytape.ops.sparse_matrices"
+    "ScipySignalUp": "cytape.ops.signals.resampling",
+    "ScipySparse": "cytape.ops.sparse_matrices",
+    "ScipyStats": "cytape.ops.sampling.quantile_functions"})
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {
     "calculus.binary_fractions": "frexp ldexp modf",

@@ -16,8 +16,9 @@ import numpy as np
 
 import cytape
 from cytape.testing import check_grads
+from tests.ops.op_families import SPECS
 from tests.ops.op_specs import OpSpec
-from tests.ops.test_op_table import DIFFERENCES, SPECS, Call, inner
+from tests.ops.test_op_table import DIFFERENCES, Call, inner
 
 PAGE = Path(__file__).parents[2] / "docs" / "op_coverage.md"
 PEERS = Path(__file__).parent / "peer_coverage.toml"

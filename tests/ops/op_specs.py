@@ -1,7 +1,7 @@
 """The records that drive the op tests, one per op, and how to add yours.
 
 Put the records of a family into `tests/ops/specs_<family>.py` as a list named `SPECS`;
-`test_op_table.py` finds the file by its name. For example::
+`op_families.py` finds the file by its name. For example::
 
     from tests.ops.op_specs import OpSpec, case, distinct, uniform
 

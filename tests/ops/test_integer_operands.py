@@ -16,7 +16,8 @@ import cytape
 import cytape.numpy as cnp
 from cytape import nn
 from tests.cases import each, grouped, sampled
-from tests.ops.test_op_table import FAMILY_OF, SPECS, as_tuple, differentiable, is_sampled
+from tests.ops.op_families import FAMILY_OF, SPECS, is_sampled
+from tests.ops.test_op_table import as_tuple, differentiable
 from tests.tables import table
 from tests.ways import MODES, PLACES, derivatives
 

@@ -12,7 +12,7 @@ import cytape.numpy as cnp
 from cytape.errors import TapeStateError
 from cytape.ops.adjoints.identity_groups import together
 from tests.cases import each, grouped
-from tests.ops.test_op_table import FAMILY_OF, SPECS
+from tests.ops.op_families import FAMILY_OF, SPECS
 from tests.ways import gradients, watching
 
 # Each of their results comes from one operand alone: that of the other is not recorded.

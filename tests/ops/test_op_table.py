@@ -1,8 +1,6 @@
 """Tests that hold for every op: see op_specs.py for what is tested and how an op is added."""
 
-import importlib
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,25 +11,10 @@ from cytape.testing import check_grads, numerical_jvp
 from tests.cases import case as named
 from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
+from tests.ops.op_families import FAMILY_OF, NUMBER_OF, SPECS, is_sampled
 from tests.ops.op_specs import Case, OpSpec
 from tests.tables import table
 from tests.ways import dense, taped, watching
-
-FAMILIES = {
-    path.stem.removeprefix("specs_"): importlib.import_module(f"tests.ops.{path.stem}").SPECS
-    for path in sorted(Path(__file__).parent.glob("specs_*.py"))
-}
-SPECS: list[OpSpec] = [spec for specs in FAMILIES.values() for spec in specs]
-FAMILY_OF = {id(spec): family for family, specs in FAMILIES.items() for spec in specs}
-NUMBER_OF = {id(spec): number for number, spec in enumerate(SPECS)}
-# Many functions that are declared alike: of these most tables take one in eight by default.
-LARGE_FAMILIES = {"distributions", "special_families"}
-
-
-def is_sampled(spec):
-    """Return whether a record is in the sample of a large family, or its family is not large."""
-    return FAMILY_OF[id(spec)] not in LARGE_FAMILIES or NUMBER_OF[id(spec)] % 8 == 0
-
 
 # Relative and absolute, for values and gradients that took another route than the reference.
 TOLERANCES = {

@@ -15,7 +15,7 @@ import cytape
 from cytape import nn
 from cytape.errors import SymbolicTensorError
 from tests.cases import case, each
-from tests.ops.test_op_table import SPECS
+from tests.ops.op_families import SPECS
 from tests.ops.test_sampled_keywords import caller, functions, is_moving
 from tests.tables import table
 from tests.ways import run_in_graph

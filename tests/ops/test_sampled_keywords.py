@@ -16,7 +16,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.testing import check_grads
 from tests.cases import grouped
-from tests.ops.test_op_table import FAMILY_OF, SPECS
+from tests.ops.op_families import FAMILY_OF, SPECS
 
 SAMPLES, FIRST = 12, 2  # of each function: all, and those that are always run
 NAMESPACES = {"": (np, cnp), "linalg.": (np.linalg, cnp.linalg), "fft.": (np.fft, cnp.fft)}

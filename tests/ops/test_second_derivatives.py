@@ -11,7 +11,8 @@ from cytape.tensor import nest
 from tests.cases import case as named
 from tests.graph.batching.test_vmap_of_table import is_refused
 from tests.ops.forward_mode import as_tuple
-from tests.ops.test_op_table import DOUBLE, NARROWER, NUMBER_OF, Call, calls
+from tests.ops.op_families import NUMBER_OF
+from tests.ops.test_op_table import DOUBLE, NARROWER, Call, calls
 
 MOST = 24  # elements of the arguments and of the results
 TOLERANCES = {"float16": 0.05, "float32": 1e-3, "complex64": 1e-3}

@@ -6,7 +6,8 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each, grouped
-from tests.ops.test_op_table import FAMILY_OF, SPECS, as_tuple, is_sampled
+from tests.ops.op_families import FAMILY_OF, SPECS, is_sampled
+from tests.ops.test_op_table import as_tuple
 from tests.ways import PLACES, forward, reverse
 
 

@@ -18,7 +18,8 @@ from cytape.ops.calls.tangents import fetch
 from tests import ways
 from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, recorder_of
-from tests.ops.test_op_table import CASES, FAMILY_OF, Call, dense
+from tests.ops.op_families import FAMILY_OF
+from tests.ops.test_op_table import CASES, Call, dense
 
 # Ops that cannot be built without some extent, with their error messages.
 RAISES = {

@@ -11,7 +11,8 @@ from tests import ways
 from tests.cases import each
 from tests.ops import specs_symbolic
 from tests.ops.forward_mode import as_tuple
-from tests.ops.test_op_table import DOUBLE, SPECS, Call, assert_close, calls, dense, differentiable
+from tests.ops.op_families import SPECS
+from tests.ops.test_op_table import DOUBLE, Call, assert_close, calls, dense, differentiable
 from tests.ops.test_symbolic_table import NEEDS_VALUES
 
 N = 3

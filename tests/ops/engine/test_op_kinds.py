@@ -18,7 +18,7 @@ from cytape.ops.kernels.partial_tracer import partials_of
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.forward_mode import followed, tangent_of
-from tests.ops.test_op_table import SPECS
+from tests.ops.op_families import SPECS
 from tests.ways import gradients, tangent, taped, watching
 
 V3 = np.array([0.5, -1.0, 2.0])
