@@ -2,7 +2,8 @@
 
 The logarithms of the amplitude, the length scale and the noise maximise the likelihood of the
 observations. It is computed by one Cholesky factor (`cho_factor`), which its gradient reuses, and
-maximised by L-BFGS of SciPy. The picture has the mean and the band of two standard deviations.
+maximised by L-BFGS of SciPy. The picture has the mean of the function and a band of two standard
+deviations, to which the noise of observations is not added.
 
 Run it with ``python -m examples.gaussian_process``. It needs SciPy, and matplotlib for the picture.
 """
@@ -66,12 +67,12 @@ def draw(parameters, x, y, path):
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
     axes.fill_between(at, mean - 2 * deviation, mean + 2 * deviation, color="tab:blue", alpha=0.2,
-                      label="two standard deviations")
+                      label="two standard deviations of the function, without noise")
     axes.plot(at, mean, color="tab:blue", label="mean")
     axes.plot(x, y, ".", color="black", markersize=4, label="observations")
     axes.set_xlabel("x")
     axes.set_title("Gaussian process, hyperparameters by maximum likelihood")
-    axes.legend(loc="lower right")
+    figure.legend(loc="outside lower center", ncols=3)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=120)
 

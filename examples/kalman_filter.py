@@ -68,7 +68,7 @@ def draw(flows, means, variances, path):
     half = 1.645 * np.sqrt(variances)
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     axes.plot(years, flows, "o", markersize=3, color="tab:gray", label="annual flow")
-    axes.fill_between(years, means - half, means + half, alpha=0.3, label="90 % of the level")
+    axes.fill_between(years, means - half, means + half, alpha=0.3, label="90 % band of the level")
     axes.plot(years, means, label="filtered level")
     axes.set(xlabel="year", ylabel="flow of the Nile at Aswan, $10^8$ m$^3$")
     axes.legend()
@@ -82,7 +82,8 @@ def main(short=False, path=PICTURE):
     log_variances, errors, log_likelihood = fit(flows)
     for name, value, error in zip(("noise", "steps of the level"), log_variances, errors,
                                   strict=True):
-        print(f"variance of the {name}: {np.exp(value):.0f}, times or over {np.exp(error):.2f}")
+        print(f"variance of the {name}: {np.exp(value):.0f}, times or divided by "
+              f"{np.exp(error):.2f} (one standard error)")
     print(f"log-likelihood {log_likelihood:.4f}")
     _, means, variances = run_filter(log_variances, flows)
     draw(flows, means, variances, path)

@@ -71,7 +71,7 @@ def save_picture(times, counts, start, fitted):
                 populations(parameters, fine), counts, ("prey", "predators"),
                 ("tab:green", "tab:red"), strict=True):
             axis.plot(fine, model, color=colour, label=name)
-            axis.plot(times, data, ".", color=colour, alpha=0.5)
+            axis.plot(times, data, ".", color=colour, alpha=0.5, label=f"{name}, observed")
         axis.set(title=title, xlabel="time", ylim=(0, 1.6 * counts.max()))
     axes[0].set_ylabel("population")
     axes[0].legend(frameon=False)

@@ -100,6 +100,11 @@ def main(short=False):
         figure = Figure(figsize=(9, 2.2), layout="constrained")
         axes = figure.subplots()
         axes.imshow(np.hstack([half[:, ::-1], half]), cmap="gray_r", vmin=0, vmax=1)
+        nx, ny = beam.shape
+        axes.plot([0, 2 * nx - 1], [ny + 1, ny + 1], "^", color="tab:blue", label="supports",
+                  clip_on=False)
+        axes.plot(nx - 0.5, -2, "v", color="tab:red", label="load")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
         axes.set_axis_off()
         axes.set_title(f"the stiffest beam of half the mass (compliance {compliances[-1]:.0f}, "
                        f"evenly distributed {compliances[0]:.0f})")

@@ -90,8 +90,8 @@ def draw(means, entries, bounds, path):
     grid, density = posterior_of_mean()
     middle.plot(grid, density, label="exact")
     middle.plot(grid, norm.pdf(grid, means[0], np.linalg.norm(lower[0])), "--", label="Gaussian")
-    middle.set(xlabel="mean effect", ylabel="posterior density")
-    middle.legend()
+    middle.set(xlabel="mean effect", ylabel="posterior density", ylim=(0, 1.35 * density.max()))
+    middle.legend(loc="upper left")
     draws = means + np.random.default_rng(1).normal(size=(4000, N)) @ lower.T
     schools = draws[:, :1] + np.exp(draws[:, 1:2]) * draws[:, 2:]
     right.errorbar(np.arange(8), EFFECTS, ERRORS, fmt="o", label="data")
