@@ -8,7 +8,7 @@ try:
     from scipy import special, stats
 
     from cytape.ops.sampling import quantile_functions as quantiles
-    from cytape.ops.special import distribution_functions, incomplete_functions
+    from cytape.ops.special import distribution_functions, error_functions, incomplete_functions
     from cytape.ops.special_kernels import incomplete_integrals as kernels
     from cytape.ops.special_kernels import t_integrals
 except ImportError:
@@ -79,6 +79,11 @@ else:
         of_two(declared("stdtridf"), special.stdtridf, (uniform(0.65, 0.68), uniform(0.55, 0.6)),
                order=1, tolerance=1000),
         # densities and derivatives
+        *[OpSpec("Scipy" + op, getattr(error_functions, name), ref, [case((2, 3))], SIGNED)
+          for name, op, ref in (
+              ("_gaussian", "Gaussian", lambda x: np.exp(-x * x)),
+              ("_normal_density", "NormalDensity",
+               lambda x: np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)))],
         *[of_two(getattr(incomplete_functions, name), ref, domain, order, name=op, flags=flags)
           for name, op, ref, domain, order, flags in (
               ("gamma_density", "GammaDensity", kernels.gamma_density, (SHAPE, POSITIVE), 2, True),

@@ -136,6 +136,18 @@ def test_moments(name, method):
     np.testing.assert_allclose(found, getattr(stats.__dict__[name], method)(*args), 1e-12)
 
 
+@each("ends, slopes, curvatures", [  # log(1 - ndtr(a)) and its like
+    ((0.2, np.inf), (0.929415854, 0), (0.677930649, 0)),
+    ((-0.2, np.inf), (0.675073176, 0), (0.590738435, 0)),
+    ((-np.inf, -0.2), (0, -0.929415854), (0, 0.677930649))])
+def test_a_normal_distribution_truncated_at_one_end(ends, slopes, curvatures):
+    def f(inputs):
+        return ours.truncnorm.logpdf(np.sign(sum(ends)) * 0.5, inputs[0], inputs[1])
+
+    np.testing.assert_allclose(cytape.grad(f)(np.array(ends)), slopes, 1e-8)
+    np.testing.assert_allclose(cytape.hessian(f)(np.array(ends)), np.diag(curvatures), 1e-8)
+
+
 @each("f, x, expected", [
     (ours.expon.logsf, 800.0, -1.0), (ours.logistic.logcdf, -800.0, 1.0),
     (ours.laplace.logcdf, -800.0, 1.0), (ours.gumbel_r.logcdf, -5.0, np.exp(5.0)),

@@ -32,8 +32,12 @@ def erfcx_partial(y, x):
     return np.where(is_large, -0.5 * _TWO_BY_ROOT_PI * q * series, 2 * x * y - _TWO_BY_ROOT_PI)
 
 
-def _normal_density(x):
-    return np.exp(-0.5 * x * x) / _ROOT_2_PI
+# An op, as its partial is not NaN (0 times infinity) at infinity.
+_gaussian = elementwise(
+    "ScipyGaussian", lambda x: np.exp(-x * x), lambda y, x: np.where(y == 0, 0, -2 * x) * y)
+_normal_density = elementwise(
+    "ScipyNormalDensity", lambda x: np.exp(-0.5 * x * x) / _ROOT_2_PI,
+    lambda y, x: np.where(y == 0, 0, -x) * y)
 
 
 def _log_ndtr_partial(y, x):
@@ -45,8 +49,8 @@ def _log_ndtr_partial(y, x):
         _normal_density(right) / ndtr(right))
 
 
-erf = elementwise("ScipyErf", special.erf, lambda y, x: _TWO_BY_ROOT_PI * np.exp(-x * x))
-erfc = elementwise("ScipyErfc", special.erfc, lambda y, x: -_TWO_BY_ROOT_PI * np.exp(-x * x))
+erf = elementwise("ScipyErf", special.erf, lambda y, x: _TWO_BY_ROOT_PI * _gaussian(x))
+erfc = elementwise("ScipyErfc", special.erfc, lambda y, x: -_TWO_BY_ROOT_PI * _gaussian(x))
 erfcx = elementwise("ScipyErfcx", special.erfcx, erfcx_partial)
 erfinv = elementwise("ScipyErfinv", special.erfinv, lambda y, x: np.exp(y * y) / _TWO_BY_ROOT_PI)
 erfcinv = elementwise(

@@ -28,7 +28,8 @@ def _no_third(function, argument):
 def _gamma_density_in_x(y, a, x):
     """Differentiate the density; at 0 by densities of lower shape, which give the limit."""
     at_0 = x == 0
-    shape, zero, inner = np.where(at_0, a, 2), np.where(at_0, x, 1), np.where(at_0, 1, x)
+    shape, zero = np.where(at_0, a, 2), np.where(at_0, x, 1)
+    inner = np.where(at_0 | (x == np.inf), 1, x)  # the density is 0 at infinity
     return np.where(
         at_0, gamma_density(shape - 1, zero) - gamma_density(shape, zero),
         y * (a - 1 - inner) / inner)

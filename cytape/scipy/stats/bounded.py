@@ -2,7 +2,7 @@
 
 import scipy.stats as stats
 
-from cytape.ops.elementwise import exp, log, log1p, logaddexp, where
+from cytape.ops.elementwise import exp, log, log1p, logaddexp, maximum, where
 from cytape.ops.special import (
     betainc,
     betaincc,
@@ -40,7 +40,8 @@ def _log_mass(a, b):
     has_middle = b > 0
     left = where(has_middle, -1.0, b)
     last = log_ndtr(left)
-    in_tail = last + log1p(-exp(log_ndtr(where(has_middle, -2.0, a)) - last))
+    first = log_ndtr(where(has_middle, -2.0, maximum(a, -1e18)))  # finite, as is its slope
+    in_tail = last + log1p(-exp(first - last))
     low, high = where(has_middle, a, -1.0), where(has_middle, b, 1.0)
     return where(has_middle, log1p(-ndtr(low) - ndtr(-high)), in_tail)
 

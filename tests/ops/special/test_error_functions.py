@@ -63,6 +63,17 @@ def test_derivatives_of_the_log_density_of_t_in_all_degrees_of_freedom(t):
             compare(lambda t: t_log_density(t, df), lambda t: log_density_of_t(t, df), [t])  # noqa: B023
 
 
+@each(("f", "points"), [
+    (special.erf, [np.inf, -np.inf]), (special.erfc, [np.inf, -np.inf]),
+    (special.ndtr, [np.inf, -np.inf]), (special.log_ndtr, [np.inf]),
+    (lambda x: special.gammainc(2.5, x), [np.inf]),
+    (lambda x: special.gammaincc(0.5, x), [np.inf])])
+def test_derivatives_at_infinity_are_0(f, points):
+    slope = cytape.grad(f)
+    for x in points:
+        assert slope(x) == cytape.grad(slope)(x) == cytape.grad(cytape.grad(slope))(x) == 0
+
+
 def test_infinite_degrees_of_freedom_are_the_normal_distribution():
     found = [f(lambda t: special.stdtr(np.inf, t))(0.5) for f in (
         cytape.grad, lambda f: cytape.grad(cytape.grad(f)))]
