@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import operand
+from cytape.ops.calls.operands import is_tensor, operand
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import multilinear
@@ -18,6 +18,7 @@ from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.rearranging import flip, pad_op
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import ndim
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "oaconvolve"]
@@ -178,9 +179,11 @@ def oaconvolve(in1, in2, mode="full", axes=None):
 
 def _plane(theirs, in1, in2, mode, boundary, fillvalue, reverse):
     in1, in2 = together(*map(operand, (in1, in2)))
-    is_zero = boundary == "fill" and not np.ndim(fillvalue) and fillvalue == 0
+    fill = convert_to_tensor(fillvalue).reshape(()) if is_tensor(fillvalue) else None
+    is_zero = boundary == "fill" and fill is None and not np.ndim(fillvalue) and fillvalue == 0
     if not is_zero:
-        theirs(np.ones((1,) * ndim(in1)), np.ones((1,) * ndim(in2)), mode, boundary, fillvalue)
+        example = fillvalue if fill is None else np.zeros((), fill.dtype)
+        theirs(*[np.ones((1,) * ndim(x), x.dtype) for x in (in1, in2)], mode, boundary, example)
     if mode == "full" and not is_zero or mode == "same" and (not is_zero or reverse):
         if None in (*in1.shape, *in2.shape):
             raise SymbolicTensorError(
@@ -189,8 +192,13 @@ def _plane(theirs, in1, in2, mode, boundary, fillvalue, reverse):
                 "tensor to a known one")
         ends = [(m - 1, m - 1) if mode == "full" else
                 ((m - 1) // 2, m // 2)[::1 if reverse else -1] for m in in2.shape]
-        in1 = np.pad(in1, ends, _PADDING[boundary],
-                     **({"constant_values": fillvalue} if boundary == "fill" else {}))
+        if fill is not None and boundary == "fill":
+            fill = fill.astype(np.result_type(in1.dtype, in2.dtype))
+            outside = np.pad(np.zeros(in1.shape, bool), ends, constant_values=True)
+            in1 = np.pad(in1, ends) + fill * outside
+        else:
+            in1 = np.pad(in1, ends, _PADDING[boundary],
+                         **({"constant_values": fillvalue} if boundary == "fill" else {}))
         mode = "valid"
     elif mode == "valid" and reverse and in2.dtype.kind == "c" and all(
             m is not None and n is not None and m >= n

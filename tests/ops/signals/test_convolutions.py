@@ -87,6 +87,24 @@ def test_each_of_a_batch_has_its_own_operand():
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@each("name", ["convolve2d", "correlate2d"])
+@each("mode", MODES)
+def test_fill_values_may_be_tensors(name, mode):
+    x, y = np.arange(12.0).reshape(3, 4), np.arange(4.0).reshape(2, 2) - 1
+
+    def f(fill, xp):
+        return getattr(xp, name)(x.astype(np.float32), y, mode, "fill", fill)
+
+    tensor = cytape.constant(np.array([[1.5]]))
+    np.testing.assert_allclose(f(tensor, signal), f(1.5, scipy_signal), rtol=1e-14)
+    if mode != "valid":
+        zero, one = [f(fill, scipy_signal) for fill in (0, 1)]
+        check(lambda fill: np.sum(f(fill, signal)**2),
+              lambda fill: np.sum((zero + fill * (one - zero))**2), 1.5, rtol=1e-8)
+    with pytest.raises(ValueError):
+        f(cytape.constant([1.0, 2.0]), signal)
+
+
 @each("call", [lambda x: signal.convolve(x, x[:, :2], "most"), lambda x: signal.convolve(x, [1.0]),
                lambda x: signal.convolve(x, x, method="slow"), lambda x: signal.correlate(x, 1.0),
                lambda x: signal.fftconvolve(x, x, axes=()), lambda x: signal.convolve2d(x[0], x[0]),
