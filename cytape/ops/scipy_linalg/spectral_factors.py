@@ -401,6 +401,7 @@ def _not_unique(name, instead):
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
+    function.refuses_tensors = True
     function.__doc__ = (
         f"Return `scipy.linalg.{name}` of an array; raise for a tensor: the basis is not unique.")
     return function

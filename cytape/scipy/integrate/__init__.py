@@ -32,6 +32,9 @@ def solve_bvp(*args: _Any, **options: _Any) -> _Any:
     return _scipys.solve_bvp(*args, **options)
 
 
+solve_bvp.refuses_tensors = True  # type: ignore[attr-defined]  # not advised instead of SciPy's
+
+
 def __getattr__(name: str) -> _Any:
     return getattr(_scipys, name)
 

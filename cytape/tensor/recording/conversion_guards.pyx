@@ -206,7 +206,7 @@ cdef str instead_of_scipy(str caller):
             found = vars(found)[name]
     except (ImportError, KeyError, TypeError):
         found = None
-    if found is not None:
+    if found is not None and not getattr(found, "refuses_tensors", False):
         return f"Call cytape.{caller}, which has a derivative.\n"
     return (f"Call {caller} in a function that is decorated with cytape.custom_jvp, and write the "
             "rule for its derivative.\n")
