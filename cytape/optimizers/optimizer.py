@@ -65,8 +65,10 @@ class Optimizer:
     def __init__(
         self, learning_rate: float | Callable[[int], Any], *, weight_decay: float = 0.0,
         decay_mask: Any = None, clip_value: float | None = None, clip_norm: float | None = None,
-        global_clip_norm: float | None = None,
+        global_clip_norm: float | None = None, **unknown: Any,
     ) -> None:
+        for name in unknown:
+            raise TypeError(f"{type(self).__name__} got an unexpected keyword argument {name!r}")
         limits = {"clip_value": clip_value, "clip_norm": clip_norm,
                   "global_clip_norm": global_clip_norm}
         for name, value in limits.items():
@@ -77,6 +79,8 @@ class Optimizer:
         self.learning_rate = learning_rate
         self.weight_decay = checked("weight_decay", weight_decay, 0.0, math.inf)
         self.steps = 0
+        if not callable(learning_rate):
+            self._rate()  # raises if it is invalid
         self._limits, self._decay_mask = limits, decay_mask
         self._leaves: list[Any] = []
         self._names: list[str] | None = None  # of the parameters; None: not bound

@@ -119,8 +119,15 @@ def test_decay_masks(mask):
 def test_learning_rates_that_are_refused(rate):
     p = np.ones(2)
     with pytest.raises(ValueError, match="learning rate must be finite"):
-        SGD(rate).update(p, p)
+        optimizer = SGD(rate)
+        assert callable(rate)  # constants are refused by the constructor
+        optimizer.update(p, p)
     assert p.tolist() == [1, 1]
+
+
+def test_unknown_arguments_are_named():
+    with pytest.raises(TypeError, match="^Adam got an unexpected keyword argument 'lr'"):
+        Adam(lr=0.1)
 
 
 def test_a_recorded_gradient_of_an_array_is_refused():
