@@ -158,9 +158,17 @@ stdtr_in_dfdf = elementwise(
 stdtr_in_df = elementwise(
     "ScipyStdtrInDf", t_integrals.stdtr_df, lambda y, df, t: stdtr_in_dfdf(df, t),
     lambda y, df, t: t_density_in_df(df, t))
+
+
+def _t_density(t, df):
+    """Return the density of Student's t, with derivatives of 0 at infinity."""
+    is_end = np.isinf(t)
+    return np.where(is_end, 0, np.exp(t_log_density(np.where(is_end, 0, t), df)))
+
+
 stdtr = elementwise(
     "ScipyStdtr", special.stdtr, lambda y, df, t: stdtr_in_df(df, t),
-    lambda y, df, t: np.exp(t_log_density(t, df)))
+    lambda y, df, t: _t_density(t, df))
 stdtrit = elementwise(
     "ScipyStdtrit", special.stdtrit,
     lambda y, df, p: -stdtr_in_df(df, y) * np.exp(-t_log_density(y, df)),

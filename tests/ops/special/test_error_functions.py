@@ -67,7 +67,8 @@ def test_derivatives_of_the_log_density_of_t_in_all_degrees_of_freedom(t):
     (special.erf, [np.inf, -np.inf]), (special.erfc, [np.inf, -np.inf]),
     (special.ndtr, [np.inf, -np.inf]), (special.log_ndtr, [np.inf]),
     (lambda x: special.gammainc(2.5, x), [np.inf]),
-    (lambda x: special.gammaincc(0.5, x), [np.inf])])
+    (lambda x: special.gammaincc(0.5, x), [np.inf]),
+    (lambda t: special.stdtr(2.5, t), [np.inf, -np.inf])])
 def test_derivatives_at_infinity_are_0(f, points):
     slope = cytape.grad(f)
     for x in points:
