@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.integrate as _scipys
-from scipy.integrate._ivp.ivp import OdeResult
+from scipy.optimize import OptimizeResult
 
 import cytape.numpy as cnp
 from cytape.autodiff.custom.custom_gradient import stop_gradient
@@ -116,7 +116,7 @@ def _in_graph(
     t, y, *of_events = call_in_graph(graph, "solve_ivp", run, (t_span, y0, t_eval, args), [
         symbolic_spec((times,), real), symbolic_spec((n, times), dtype),
         *[symbolic_spec((None,), real)] * n_events, *[symbolic_spec((None, n), dtype)] * n_events])
-    return OdeResult(
+    return OptimizeResult(
         t=t, y=y, sol=None, t_events=of_events[:n_events] if n_events else None,
         y_events=of_events[n_events:] if n_events else None, success=True)
 
