@@ -53,10 +53,10 @@ bench-smoke: $(BUILT) $(TOOLS)  ## run every benchmark once, at its smallest siz
 	$(RUN) -m bench.ops --smoke
 	$(RUN) -m bench.peers --smoke
 
-bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.* and tables of pages
+bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*, docs/gradient_costs.svg
 	$(PEERS)/bin/python -m bench.peers \
 	    --json docs/peers.json --markdown docs/peers.md --plot docs/peers.svg
-	$(RUN) -m bench.peers_in_readme docs/peers.json README.md docs/from_autograd.md
+	$(RUN) -m bench.peer_pages docs/peers.json
 
 bench-ops: $(BUILT) $(PEERS)/installed  ## what the derivative of every op costs, with autograd beside; writes docs/op_prices.*
 	$(PEERS)/bin/python -m bench.ops --markdown docs/op_prices.md --plot docs/op_prices.svg

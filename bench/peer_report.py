@@ -179,10 +179,14 @@ def notes(environment):
 
 def draw(path, environment, results):
     """Save the picture as SVG."""
+    save_svg(picture(environment, results), path)
+
+
+def save_svg(figure, path):
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": "cytape"}):  # the same picture, the same file
-        picture(environment, results).savefig(path, format="svg", metadata={"Date": None})
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def picture(environment, results):
@@ -216,7 +220,8 @@ def draw_panel(axes, environment, results):
             [result.ratios.get(name, float("nan")) for result in results], rows, marker,
             label=name, color=color,
             markerfacecolor="white" if name in environment["compiled"] else color,
-            markersize=9 if name == "cytape" else 7, zorder=3)
+            markersize=9 if name == "cytape" else 7,
+            zorder=3 + name.startswith("cytape"))  # on top of dots that it meets
     axes.axvline(1, color="gray", linewidth=1)
     axes.set_yticks(rows, [result.name for result in results])
     axes.set_ylim(len(results) - 0.5, -0.5)

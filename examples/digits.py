@@ -222,8 +222,8 @@ def main():
     print(f"trained on {len(images):,} images, tested on {len(test_images)} others, in "
           f"{seconds:.1f} s; picture: {PICTURE}\n")
     print_speeds(parameters, images, labels)
-    print("(much of which is NumPy's work under either tape; where the ops are small, as in the\n"
-          "README's table, the tapes differ more)")
+    print("(much of which is NumPy's work under either tape; where the ops are small, as in\n"
+          "the table of docs/performance.md, the tapes differ more)")
     print(f"\n{'relative error of the gradients':44}{'largest':>16}")
     print(f"{'against central differences (40 weights)':44}{error:16.1e}")
     print(f"{'against the plain-Python tape (all weights)':44}{difference:16.1e}")

@@ -66,7 +66,3 @@ def test_the_functions_without_a_derivative_are_those_that_are_listed():
     assert names & with_version <= {"trace", "std", "var"}  # instead of others, and of options
     for module in ("fft", "linalg"):  # which have a version each
         assert set(dispatched(getattr(np, module)).values()) == set(functions_of(module))
-
-
-def test_the_front_page_has_examples():
-    assert ">>> " in (ROOT / "README.md").read_text()
