@@ -61,10 +61,11 @@ bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries
 bench-ops: $(BUILT) $(PEERS)/installed  ## what the derivative of every op costs, with autograd beside; writes docs/op_prices.*
 	$(PEERS)/bin/python -m bench.ops --markdown docs/op_prices.md --plot docs/op_prices.svg
 
-bench-scipy: $(BUILT) $(TOOLS)  ## gradients of SciPy's functions and steps of optimizers against their limits: ten minutes
+bench-scipy: $(BUILT) $(TOOLS)  ## gradients of SciPy's and nn's functions, steps of optimizers, against their limits: ten minutes
 	for rows in $(basename $(notdir $(wildcard bench/scipy_rows/[a-z]*.py))); do \
 	    $(RUN) -m bench.scipy_rows.$$rows; done
 	$(RUN) -m bench.optimizer_rows
+	$(RUN) -m bench.neural_rows
 
 bench-dependents: $(BUILT)  ## test suites of packages that use autograd, on autograd and on cytape; writes docs/dependents.json, docs/from_autograd.md
 	$(RUN) -m bench.dependents

@@ -23,6 +23,20 @@ def gelu(x):
     return x * gaussian_cdf(x)
 
 
+def silu_slope(x):
+    share = 1 / (1 + np.exp(-x))
+    return share * (1 + x * (1 - share))
+
+
+def mish_slope(x):
+    t = np.tanh(np.log1p(np.exp(x)))
+    return t + x * (1 - t * t) / (1 + np.exp(-x))
+
+
+def gelu_slope(x):
+    return gaussian_cdf(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
 def approximate_gelu(x):
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
@@ -42,7 +56,9 @@ SPECS = [
     OpSpec("LogSigmoid", activations.log_sigmoid, lambda x: -np.log1p(np.exp(-x)), UNARY),
     OpSpec("Silu", activations.silu, lambda x: x / (1 + np.exp(-x)), UNARY),
     OpSpec("Mish", activations.mish, lambda x: x * np.tanh(np.log1p(np.exp(x))), UNARY),
-    OpSpec("GaussianCdf", activations._gaussian_cdf, gaussian_cdf, UNARY),
+    OpSpec("SiluSlope", activations._silu_slope, silu_slope, UNARY),
+    OpSpec("MishSlope", activations._mish_slope, mish_slope, UNARY),
+    OpSpec("GeluSlope", activations._gelu_slope, gelu_slope, UNARY),
     OpSpec("Gelu", activations.gelu, gelu, UNARY),
     OpSpec("ApproximateGelu", activations._approximate_gelu, approximate_gelu, UNARY),
     OpSpec("LeakyRelu", activations.leaky_relu, lambda x, a: np.where(x > 0, x, a * x), BINARY,

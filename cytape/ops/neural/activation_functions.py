@@ -53,22 +53,24 @@ softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x)
 # Not y * (1 - y), since 1 - y cancels.
 sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
 log_sigmoid = composed("LogSigmoid", lambda x: -softplus(-x), lambda y, x: sigmoid(-x))
-silu = swish = elementwise("Silu", activations.silu, lambda y, x: sigmoid(x) + y * sigmoid(-x))
+_silu_slope = elementwise(
+    "SiluSlope", activations.silu_slope,
+    lambda y, x: sigmoid(x) * sigmoid(-x) * (2 - x * tanh(0.5 * x)))
+silu = swish = elementwise("Silu", activations.silu, lambda y, x: _silu_slope(x))
 
 
-def _mish_partial(y, x):
-    t = tanh(softplus(x))
-    return t + x * (1 - t * t) * sigmoid(x)
+def _mish_curvature(y, x):
+    t, share = tanh(softplus(x)), sigmoid(x)
+    return (1 - t * t) * share * (2 + x * (sigmoid(-x) - 2 * t * share))
 
 
-mish = elementwise("Mish", activations.mish, _mish_partial)
+_mish_slope = elementwise("MishSlope", activations.mish_slope, _mish_curvature)
+mish = elementwise("Mish", activations.mish, lambda y, x: _mish_slope(x))
 
-_gaussian_cdf = elementwise(
-    "GaussianCdf", activations.gaussian_cdf,
-    lambda y, x: _DENSITY_AT_0 * exp(-0.5 * square(x)))
-_exact_gelu = elementwise(
-    "Gelu", activations.gelu,
-    lambda y, x: _gaussian_cdf(x) + x * (_DENSITY_AT_0 * exp(-0.5 * square(x))))
+_gelu_slope = elementwise(
+    "GeluSlope", activations.gelu_slope,
+    lambda y, x: _DENSITY_AT_0 * exp(-0.5 * square(x)) * (2 - square(x)))
+_exact_gelu = elementwise("Gelu", activations.gelu, lambda y, x: _gelu_slope(x))
 
 
 def _inner(x):

@@ -94,6 +94,21 @@ cdef extern from *:
               + (1 - CYTAPE_IS_POSITIVE(number, x)) * power * (power + 2)) \\
            / (CYTAPE_IS_POSITIVE(number, x) * (1 + 2 * power * (1 + power)) \\
               + (1 - CYTAPE_IS_POSITIVE(number, x)) * (power * (power + 2) + 2)))
+    #define CYTAPE_SILU_SLOPE(number, x, power) \\
+        (CYTAPE_SIGMOID(number, x, power) + x * (power / ((1 + power) * (1 + power))))
+    #define CYTAPE_MISH_SLOPE(number, x, power) cytape_mish_slope_of_##number(x, power)
+    /* t + x (1 - t^2) sigmoid(x) for t = tanh(softplus(x)) = above / below */
+    #define CYTAPE_MISH_SLOPE_OF(number) \\
+        static inline number cytape_mish_slope_of_##number(number x, number power) { \\
+            const number right = CYTAPE_IS_POSITIVE(number, x), left = 1 - right; \\
+            const number above = right * (1 + 2 * power) + left * power * (power + 2); \\
+            const number below = above + 2 * (right * power * power + left); \\
+            const number rest = power * (right * power + left) * (1 + power); \\
+            return above / below + x * (4 * rest / (below * below)); \\
+        }
+    CYTAPE_MISH_SLOPE_OF(npy_float)
+    CYTAPE_MISH_SLOPE_OF(npy_double)
+    CYTAPE_MISH_SLOPE_OF(npy_longdouble)
 
     /* The error function of C, in one pass; erfc does not cancel for large negative x. */
     #define CYTAPE_ERFC_npy_float erfcf
@@ -102,8 +117,17 @@ cdef extern from *:
     #define CYTAPE_GAUSSIAN_CDF(number, x, power) \\
         ((number)0.5 * CYTAPE_ERFC_##number(x * (number)-0.70710678118654752440L))
     #define CYTAPE_GELU(number, x, power) (x * CYTAPE_GAUSSIAN_CDF(number, x, power))
+    #define CYTAPE_GELU_SLOPE(number, x, power) \\
+        (CYTAPE_GAUSSIAN_CDF(number, x, power) + x * (power * (number)0.39894228040143267794L))
 
-    #define CYTAPE_ACTIVATION(name, type, number, absolute, finish, n_loops) \\
+    /* Exponents. */
+    #define CYTAPE_MINUS_SIZE(number, x) (-CYTAPE_ABS_##number(x))
+    #define CYTAPE_MINUS_HALF_SQUARE(number, x) ((number)-0.5 * x * x)
+    #define CYTAPE_ABS_npy_float fabsf
+    #define CYTAPE_ABS_npy_double fabs
+    #define CYTAPE_ABS_npy_longdouble fabsl
+
+    #define CYTAPE_ACTIVATION(name, type, number, exponent, finish, n_loops) \\
         CYTAPE_FOR_CPU static void cytape_##name##_##type( \\
                 char **data, const npy_intp *n, const npy_intp *strides, void *loops) { \\
             number x[CYTAPE_BLOCK], power[CYTAPE_BLOCK]; \\
@@ -119,7 +143,7 @@ cdef extern from *:
                         x[i] = cytape_read_##type(from + i * strides[0]); \\
                     } \\
                 } \\
-                for (i = 0; i < count; i++) { power[i] = -absolute(x[i]); } \\
+                for (i = 0; i < count; i++) { power[i] = exponent(number, x[i]); } \\
                 for (i = 0; i < n_loops; i++) { \\
                     cytape_apply((const cytape_ufunc_loop *)loops + i, power, count, \\
                                  sizeof(number)); \\
@@ -134,23 +158,25 @@ cdef extern from *:
                 } \\
             } \\
         }
-    #define CYTAPE_ACTIVATIONS(name, finish, n_loops) \\
-        CYTAPE_ACTIVATION(name, npy_half, npy_float, fabsf, finish, n_loops) \\
-        CYTAPE_ACTIVATION(name, npy_float, npy_float, fabsf, finish, n_loops) \\
-        CYTAPE_ACTIVATION(name, npy_double, npy_double, fabs, finish, n_loops) \\
-        CYTAPE_ACTIVATION(name, npy_longdouble, npy_longdouble, fabsl, finish, n_loops) \\
+    #define CYTAPE_ACTIVATIONS(name, exponent, finish, n_loops) \\
+        CYTAPE_ACTIVATION(name, npy_half, npy_float, exponent, finish, n_loops) \\
+        CYTAPE_ACTIVATION(name, npy_float, npy_float, exponent, finish, n_loops) \\
+        CYTAPE_ACTIVATION(name, npy_double, npy_double, exponent, finish, n_loops) \\
+        CYTAPE_ACTIVATION(name, npy_longdouble, npy_longdouble, exponent, finish, n_loops) \\
         static PyUFuncGenericFunction cytape_##name[] = { \\
             (PyUFuncGenericFunction)cytape_##name##_npy_half, \\
             (PyUFuncGenericFunction)cytape_##name##_npy_float, \\
             (PyUFuncGenericFunction)cytape_##name##_npy_double, \\
             (PyUFuncGenericFunction)cytape_##name##_npy_longdouble, \\
         };
-    CYTAPE_ACTIVATIONS(sigmoid, CYTAPE_SIGMOID, 1)
-    CYTAPE_ACTIVATIONS(softplus, CYTAPE_SOFTPLUS, 2)
-    CYTAPE_ACTIVATIONS(silu, CYTAPE_SILU, 1)
-    CYTAPE_ACTIVATIONS(mish, CYTAPE_MISH, 1)
-    CYTAPE_ACTIVATIONS(gaussian_cdf, CYTAPE_GAUSSIAN_CDF, 0)
-    CYTAPE_ACTIVATIONS(gelu, CYTAPE_GELU, 0)
+    CYTAPE_ACTIVATIONS(sigmoid, CYTAPE_MINUS_SIZE, CYTAPE_SIGMOID, 1)
+    CYTAPE_ACTIVATIONS(softplus, CYTAPE_MINUS_SIZE, CYTAPE_SOFTPLUS, 2)
+    CYTAPE_ACTIVATIONS(silu, CYTAPE_MINUS_SIZE, CYTAPE_SILU, 1)
+    CYTAPE_ACTIVATIONS(silu_slope, CYTAPE_MINUS_SIZE, CYTAPE_SILU_SLOPE, 1)
+    CYTAPE_ACTIVATIONS(mish, CYTAPE_MINUS_SIZE, CYTAPE_MISH, 1)
+    CYTAPE_ACTIVATIONS(mish_slope, CYTAPE_MINUS_SIZE, CYTAPE_MISH_SLOPE, 1)
+    CYTAPE_ACTIVATIONS(gelu, CYTAPE_MINUS_SIZE, CYTAPE_GELU, 0)
+    CYTAPE_ACTIVATIONS(gelu_slope, CYTAPE_MINUS_HALF_SQUARE, CYTAPE_GELU_SLOPE, 1)
     static char cytape_types[] = {
         NPY_HALF, NPY_HALF, NPY_FLOAT, NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE,
         NPY_LONGDOUBLE, NPY_LONGDOUBLE,
@@ -169,9 +195,11 @@ cdef extern from *:
     PyUFuncGenericFunction* cytape_sigmoid
     PyUFuncGenericFunction* cytape_softplus
     PyUFuncGenericFunction* cytape_silu
+    PyUFuncGenericFunction* cytape_silu_slope
     PyUFuncGenericFunction* cytape_mish
-    PyUFuncGenericFunction* cytape_gaussian_cdf
+    PyUFuncGenericFunction* cytape_mish_slope
     PyUFuncGenericFunction* cytape_gelu
+    PyUFuncGenericFunction* cytape_gelu_slope
 
 cdef list kernels = [kernel_of(np.exp), kernel_of(np.log1p)]  # owners of the loops' data
 
@@ -197,6 +225,8 @@ enter_steps()
 sigmoid = ufunc(cytape_sigmoid, b"sigmoid")
 softplus = ufunc(cytape_softplus, b"softplus")
 silu = ufunc(cytape_silu, b"silu")
+silu_slope = ufunc(cytape_silu_slope, b"silu_slope")
 mish = ufunc(cytape_mish, b"mish")
-gaussian_cdf = ufunc(cytape_gaussian_cdf, b"gaussian_cdf")
+mish_slope = ufunc(cytape_mish_slope, b"mish_slope")
 gelu = ufunc(cytape_gelu, b"gelu")
+gelu_slope = ufunc(cytape_gelu_slope, b"gelu_slope")

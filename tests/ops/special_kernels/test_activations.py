@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import cytape
 import cytape.numpy as cnp
@@ -35,6 +36,28 @@ def test_values(dtype):
         np.testing.assert_allclose(
             found.astype(np.longdouble), values, rtol=4 * limits.eps,
             atol=float(limits.smallest_subnormal))
+
+
+def exact_slopes(x):
+    """Return the derivatives of silu, mish and gelu in long double."""
+    x = x.astype(np.longdouble)
+    share, rest, size = exact(x)[0], exact(-x)[0], np.exp(-np.abs(x))
+    above = np.where(x < 0, size * (2 + size), 1 + 2 * size)
+    below = np.where(x < 0, 2 + size * (2 + size), 1 + 2 * size + 2 * size**2)
+    steep = 4 * np.where(x < 0, 1, size**2) * (1 + size) ** 2 / below**2  # 1 - tanh(softplus)**2
+    density = np.exp(-x * x / 2) / np.sqrt(2 * np.longdouble(np.pi))
+    return (share + x * share * rest, above / below + x * steep * share,
+            special.ndtr(x.astype(float)) + x * density)
+
+
+@each("dtype", ["float16", "float32", "float64", "longdouble"])
+def test_slopes(dtype):
+    x = np.concatenate([np.linspace(-60, 60, 2001), np.linspace(-8, 8, 500)]).astype(dtype)
+    functions = (activations.silu_slope, activations.mish_slope, activations.gelu_slope)
+    for function, values in zip(functions, exact_slopes(x), strict=True):
+        eps = max(np.finfo(dtype).eps, np.finfo(float).eps)
+        np.testing.assert_allclose(
+            function(x).astype(np.longdouble), values, rtol=4 * eps, atol=4 * eps)
 
 
 def test_half_precision_is_rounded_once():
