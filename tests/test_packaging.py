@@ -1,5 +1,6 @@
 """The shape of the source tree: floors, C headers, test files, nothing generated in git."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -29,6 +30,8 @@ ROOMS_WITHIN = {
     "graph": ["model", "passes", "run", "sessions", "tracing", "nested", "control",
               "differentiation", "batching", "editor", "checkpoint", ""],
 }
+# Modules that gather the public names of their room and of the rooms within it.
+GATHERING = {PACKAGE / room / "__init__.py" for room in ("autodiff", "ops")}
 NO_TEST_FILE = {Path("errors.py"), Path("numpy/families.py")}  # declarations only
 
 STRING = re.compile(r'("""|\'\'\')(?:.|\n)*?\1')
@@ -87,7 +90,7 @@ def floor_within(dotted, home):
 
 
 @each("path", [p for p in SOURCES if p.relative_to(PACKAGE).parts[0] in ROOMS_WITHIN
-               and p.suffix != ".pyi"],  # a stub names types of all rooms
+               and p.suffix != ".pyi" and p not in GATHERING],  # a stub names types of all rooms
       ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_a_file_imports_only_from_its_inner_room_and_those_below(path):
     home, inner = path.relative_to(PACKAGE).parts[:2]
@@ -245,10 +248,23 @@ def test_nothing_generated_is_tracked():
     assert not listed.stdout
 
 
-def test_dir_lists_what_the_package_offers():
+def test_dir_lists_what_most_programs_need():
     listed = {name for name in dir(cytape) if not name.startswith("_")}
-    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
-    assert set(cytape.__all__) <= listed <= set(cytape.__all__) | rooms
+    assert listed == set(cytape.__all__)
+    assert len(listed) <= 42
+    assert all(name in cytape.__doc__ for name in listed)
+
+
+@each("module", ["autodiff", "graph", "ops", "tensor"])
+def test_public_names_of_modules_are_found_at_the_top_too(module):
+    module = importlib.import_module(f"cytape.{module}")
+    assert dir(module) == sorted(dir(module)) == sorted(module.__all__)
+    for name in {*module.__all__} - {"checkpoint", "hessian_vector_product"}:
+        assert getattr(cytape, name) is getattr(module, name)
+    assert cytape.checkpoint is cytape.autodiff.checkpoint  # not the module of graphs
+    assert cytape.hessian_vector_product is cytape.autodiff.hessian_vector_product
+    with pytest.raises(AttributeError, match="no attribute 'gardient'"):
+        cytape.gardient  # noqa: B018
 
 
 def test_the_version_is_that_of_the_metadata_read_when_it_is_asked_for():
@@ -268,7 +284,7 @@ def test_rarely_used_modules_are_imported_at_first_use():
         "import sys, numpy; numpys = {*sys.modules}; import cytape\n"
         "late = {'cytape.graph', 'cytape.testing', 'numpy.random', 'dataclasses', 'inspect',"
         " 'cytape.ops.submodules', 'numpy.fft'}\n"
-        "unused = {'bisect', 'string', 'cytape.autodiff.jet'}\n"
+        "unused = {'bisect', 'string', 'cytape.autodiff.jets'}\n"
         "assert not (late | unused) & ({*sys.modules} - numpys), {*sys.modules} - numpys\n"
         "cytape.numpy.random.random(); assert 'numpy.random' in sys.modules\n"
         "cytape.numpy.linalg; assert 'numpy.fft' not in sys.modules; cytape.numpy.fft\n"

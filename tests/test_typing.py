@@ -128,7 +128,7 @@ def test_the_core() -> None:
 
 
 def test_every_public_object_of_a_compiled_module_has_a_stub() -> None:
-    for package in (cytape, cytape.core, cytape.graph):
+    for package in (cytape, cytape.autodiff, cytape.core, cytape.graph, cytape.ops, cytape.tensor):
         for thing in (getattr(package, name) for name in package.__all__):
             bases = thing.__mro__ if isinstance(thing, type) else (thing,)
             modules = {base.__module__ for base in bases if hasattr(base, "__module__")}

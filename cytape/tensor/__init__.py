@@ -2,6 +2,7 @@
 
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import constant, convert_to_tensor, from_dlpack
+from cytape.tensor.structures import register_structure
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import Spec
 from cytape.tensor.variable import Variable
@@ -14,4 +15,9 @@ __all__ = [
     "constant",
     "convert_to_tensor",
     "from_dlpack",
+    "register_structure",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
