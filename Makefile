@@ -6,6 +6,7 @@ RUN := $(VENV)/bin/python
 CYTHON_SOURCES := $(shell find cytape -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 INSTALLED := $(VENV)/cytape-installed
 TOOLS := $(VENV)/tools-installed
+DOCS := $(VENV)/docs-installed
 BUILT := $(VENV)/cytape-built
 HINTS := build/lint/no-hints
 TRACED := build/coverage
@@ -16,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-memory test test-all mutants random-programs mutated-files bench bench-smoke bench-peers \
-    bench-ops bench-scipy bench-dependents bench-instructions lint coverage clean
+    bench-ops bench-scipy bench-dependents bench-instructions lint coverage docs docs-test clean
 
 help:  ## show the targets
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-18s %s\n", $$1, $$2 }' Makefile
@@ -91,6 +92,12 @@ coverage: $(BUILT) $(TOOLS)  ## run the tests on a build in build/coverage that 
 	    $(CURDIR)/$(RUN) -m tests.lines_run && \
 	    $(CURDIR)/$(RUN) -m coverage report --fail-under=97
 
+docs: $(BUILT) $(DOCS)  ## build the documentation site in build/site; warnings are errors
+	$(RUN) -m sphinx -c docs -d build/doctrees -j auto -q -W --keep-going . build/site
+
+docs-test: docs  ## look at the pages of the site in headless Chromium
+	$(RUN) -m pytest docs/site_tests
+
 clean:  ## delete everything that was built; .venv stays
 	rm -rf build dist cytape.egg-info .coverage $(INSTALLED) $(BUILT)
 	find cytape -name '*.so' -delete
@@ -110,6 +117,11 @@ $(INSTALLED): pyproject.toml setup.py | $(RUN)
 
 $(TOOLS): $(INSTALLED)
 	$(RUN) -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["test"], *extras["bench"], *extras["lint"], sep="\n")' \
+	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
+	touch $@
+
+$(DOCS): $(INSTALLED)
+	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \
 	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
 	touch $@
 

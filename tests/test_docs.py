@@ -11,7 +11,7 @@ from cytape.numpy.protocols import functions_of, numpy_functions
 from cytape.tensor.tensor_methods import name_class
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 @pytest.fixture(autouse=True)

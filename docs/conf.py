@@ -1,0 +1,61 @@
+"""Configuration of the documentation site, which ``make docs`` builds into build/site.
+
+The source folder is the repository: links between pages of docs/, README.md, CONTRIBUTING.md and
+CHANGELOG.md lead to pages of the site, links to other files to copies of them.
+"""
+
+import importlib.metadata
+
+project = "cytape"
+author = "the cytape developers"
+copyright = "the cytape developers, Apache-2.0"
+version = release = importlib.metadata.version("cytape")
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+]
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**.md", "docs/**.rst", "docs/**.ipynb",
+    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "examples/README.md", "examples/data/README.md",
+]
+exclude_patterns = [
+    ".*", "build", "dist", "bench", "cytape", "tests", "examples/output", "**/__pycache__",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
+nitpicky = True
+nitpick_ignore_regex = [  # names of other packages, and of types in words
+    (r"py:.*", r".*"),
+]
+default_role = "py:obj"
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+nb_execution_mode = "cache"
+nb_execution_cache_path = "../build/notebooks"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 60
+
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+autodoc_typehints = "none"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "cytape"
+html_static_path = ["_static"]
+html_extra_path = ["_root"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "cytape"},
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
