@@ -1,6 +1,8 @@
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
+from cytape.pictures.picture import Picture
 from cytape.tensor.recording.recorders import Recorder
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients as UnconnectedGradients
@@ -17,6 +19,8 @@ class GradientTape:
     def stop_recording(self) -> AbstractContextManager[None]: ...
     def reset(self) -> None: ...
     def recorded_ops(self) -> list[tuple[str, list[int | None], list[int | None]]]: ...
+    def draw(self, names: Mapping[str, Tensor] | None = None, most: int = 1000) -> Picture: ...
+    def _repr_svg_(self) -> str | None: ...
     def gradient(
         self,
         target: Any,

@@ -28,6 +28,7 @@ from cytape.tensor.unconnected_gradients import (
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
+MOST_SHOWN = 200  # operations of a tape that a notebook draws
 cdef object NONE = UnconnectedGradients.NONE
 
 
@@ -213,6 +214,32 @@ cdef class GradientTape:
         """
         return [] if self._recorder is None else self._recorder.recorded_ops()
 
+    def draw(self, names=None, most=1000):
+        """Return a picture of the recorded ops, a `Picture` that notebooks show.
+
+        Parameters
+        ----------
+        names : dict of str to Tensor, optional
+            Names of tensors in the picture.
+        most : int, optional
+            The largest number of boxes; a ValueError is raised if there are more.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> x = cytape.Variable([1.0, 2.0])
+        >>> with cytape.GradientTape() as tape:
+        ...     loss = (x * x).sum()
+        >>> "Multiply" in str(tape.draw({"loss": loss}))
+        True
+        """
+        from cytape.ops.calls.tape_drawing import diagram_of_tape
+
+        return diagram_of_tape(self._recorder, names or {}).draw(most)
+
+    def _repr_svg_(self):
+        return str(self.draw()) if len(self.recorded_ops()) <= MOST_SHOWN else None
+
     def gradient(self, target, sources, output_gradients=None,
                  unconnected_gradients=UnconnectedGradients.NONE):
         """Differentiate the sum of the targets with respect to each source.
@@ -306,9 +333,8 @@ cdef class GradientTape:
         >>> with cytape.GradientTape() as tape:
         ...     tape.watch(x)
         ...     y = x * x
-        >>> tape.jacobian(y, x).numpy()
-        array([[2., 0.],
-               [0., 4.]])
+        >>> tape.jacobian(y, x).numpy().tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
         """
         cdef list flat_sources, jacobians
         unconnected = self.check_jacobian_call(unconnected_gradients, experimental_use_pfor)
@@ -357,12 +383,8 @@ cdef class GradientTape:
         >>> with cytape.GradientTape() as tape:
         ...     tape.watch(x)
         ...     y = x * x
-        >>> tape.batch_jacobian(y, x).numpy()
-        array([[[2., 0.],
-                [0., 4.]],
-        <BLANKLINE>
-               [[6., 0.],
-                [0., 8.]]])
+        >>> tape.batch_jacobian(y, x).numpy().tolist()
+        [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
         """
         unconnected = self.check_jacobian_call(unconnected_gradients, experimental_use_pfor)
         require_tensor("target", target)

@@ -18,6 +18,7 @@ from cytape.graph.model.names import checked_name
 from cytape.graph.model.operation import Operation
 from cytape.ops.creation import constant_op
 from cytape.ops.engine.op_kinds import nondifferentiable
+from cytape.pictures.picture import Picture
 from cytape.tensor.making import tensor_of_copy
 from cytape.tensor.recording.state import building_into
 from cytape.tensor.tensor import Tensor, another
@@ -322,14 +323,63 @@ class Graph(Editable):
         >>> "Placeholder" in graph.to_dot()
         True
         """
-        from cytape.graph.model.drawing import to_dot
+        from cytape.graph.model.drawing import diagram_of
 
-        return to_dot(self)
+        return diagram_of(self).to_dot()
+
+    def draw(self, depth: int | None = None, most: int = 1000) -> Picture:
+        """Return a picture of the graph, which notebooks show.
+
+        It is drawn by the program ``dot`` of Graphviz if that is installed. Placeholders are
+        rounded, variables are cylinders, constants have a folded corner, results that nothing
+        reads have a double outline. Dashed arrows are control inputs.
+
+        Parameters
+        ----------
+        depth : int, optional
+            The number of nested scopes that are opened; each deeper scope is one box. By default
+            all are opened.
+        most : int, optional
+            The largest number of boxes.
+
+        Returns
+        -------
+        Picture
+            With the method `save`; ``str(picture)`` is its SVG.
+
+        Raises
+        ------
+        ValueError
+            If there are more boxes than `most`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> x = graph.placeholder("float64", (2,), name="x")
+        >>> with graph.name_scope("layer"):
+        ...     y = np.tanh(2.0 * x)
+        >>> picture = graph.draw()
+        >>> str(picture).startswith("<svg") and "Tanh" in str(picture)
+        True
+        >>> "Tanh" in str(graph.draw(depth=0))
+        False
+        """
+        from cytape.graph.model.drawing import diagram_of
+
+        return diagram_of(self, depth).draw(most, (
+            "fold scopes by depth=0 or more, or pass a larger `most`"))
 
     def _repr_svg_(self) -> str | None:
-        from cytape.graph.model.drawing import to_svg
+        from cytape.graph.model.drawing import diagram_of
+        from cytape.pictures.diagram import LARGEST
 
-        return to_svg(self)
+        for depth in (None, 1, 0):
+            diagram = diagram_of(self, depth)
+            if len(diagram.boxes) <= LARGEST:
+                return str(diagram.draw())
+        return None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.n_nodes} operations>"

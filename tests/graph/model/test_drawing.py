@@ -1,13 +1,13 @@
 """A graph as a drawing."""
 
 import re
-import stat
-import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from cytape.graph.model import drawing
+import cytape
+from cytape.pictures import diagram
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 VALUE = rf"(?:{STRING}|[\w.]+)"
@@ -54,7 +54,8 @@ def test_scopes_are_nested_boxes(graph):
     found = lines(graph)
     outer = found.index('subgraph "cluster_a/" {')
     inner = found.index('subgraph "cluster_a/b/" {')
-    assert outer < found.index('n2 [label="Sin"];') < inner < found.index('n1 [label="Tanh"];')
+    assert outer < found.index('n2 [label="Sin", peripheries=2];') < inner < (
+        found.index('n1 [label="Tanh", peripheries=2];'))
 
 
 def test_numbers_are_drawn_at_each_use(graph):
@@ -78,7 +79,7 @@ def test_control_inputs_are_dashed(graph):
 def test_devices_and_gradients_are_shown(graph):
     x = graph.placeholder("float64", (2,), name="x")
     with graph.device("cpu:1"), graph.differentiating(x.op):
-        np.tanh(x)
+        np.tanh(np.tanh(x))
     assert 'n1 [label="Tanh\\n@cpu:1", fillcolor="#d9ead3"];' in lines(graph)
 
 
@@ -88,44 +89,70 @@ def test_texts_are_quoted(graph):
     assert 'n0 [label="x\\nNoOp\\n@a\\"b\\\\c\\nd"];' in lines(graph)
 
 
+def test_unread_results_are_marked(graph):
+    np.tanh(graph.placeholder("float64", (2,), name="x"))
+    assert 'n1 [label="Tanh", peripheries=2];' in lines(graph)
+
+
+def drawn(svg):
+    """Return the keys of the boxes of a picture with their kinds, and its arrows."""
+    found = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}g")
+    boxes, arrows = {}, set()
+    for group in found:
+        if group.get("class") == "box":
+            boxes[group.get("data-key")] = group.get("data-kind")
+        elif group.get("class") == "arrow":
+            arrows.add((group.get("data-start"), group.get("data-end")))
+    return boxes, arrows
+
+
 @pytest.fixture
-def program(tmp_path, monkeypatch):
-    """Return a function that puts another ``dot`` into the place of the one there may be."""
+def no_dot(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    def put(body):
-        path = tmp_path / "dot"
-        path.write_text(f"#!{sys.executable}\nimport sys, time\n{body}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
-    return put
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there programs are not scripts")
-def test_a_picture_is_drawn_by_graphviz(graph, program):
-    graph.placeholder("float64", name="x")
-    program("print(sys.argv[1:], sys.stdin.read())")
-    assert graph._repr_svg_() == f"['-Tsvg'] {graph.to_dot()}\n"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there programs are not scripts")
-@pytest.mark.parametrize("body", ["sys.exit(1)", "time.sleep(60)"])
-def test_without_a_working_program_there_is_none(graph, program, monkeypatch, body):
-    monkeypatch.setattr(drawing, "SECONDS", 0.5)
-    program(body)
-    assert graph._repr_svg_() is None
+@pytest.mark.usefixtures("no_dot")
+def test_a_graph_is_drawn_without_graphviz(graph):
+    x = graph.placeholder("float64", (None, 3), name="x")
+    with graph.as_default():
+        w = cytape.get_variable("w", initializer=np.ones(3))
+        y = x * w + 1.0
+        [gradient] = cytape.gradients(np.sum(np.tanh(y)), [w])
+    svg = graph._repr_svg_()
+    assert svg == str(graph.draw())
+    boxes, arrows = drawn(svg)
+    assert {"input", "variable", "read", "op", "result", "derivative", "number"} == {
+        *boxes.values()}
+    for node in range(graph.n_nodes):
+        for symbol in graph.inputs_of(node):
+            source = f"n{graph.node_of(symbol)}"
+            assert source not in boxes or (source, f"n{node}") in arrows
+    assert boxes[f"n{gradient.op.node}"] == "result"
 
 
-def test_without_graphviz_there_is_none(graph, program):
-    assert graph._repr_svg_() is None
+@pytest.mark.usefixtures("no_dot")
+def test_scopes_are_folded(graph):
+    x = graph.placeholder("float64", (2,), name="x")
+    with graph.name_scope("a"):
+        y = np.tanh(x)
+    z = np.sin(y)
+    with graph.name_scope("a"), graph.name_scope("b"):
+        y = y + z  # in the scope again: the arrows form a circle
+    boxes, arrows = drawn(str(graph.draw(depth=0)))
+    assert sorted(boxes.values()) == ["input", "op", "scope", "scope"]
+    assert len(arrows) == 4
+    assert drawn(str(graph.draw(depth=9)))[0].keys() == {f"n{i}" for i in range(graph.n_nodes)}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there programs are not scripts")
-def test_large_graphs_are_not_drawn_unasked(graph, program, monkeypatch):
-    program("print('drawn')")
-    monkeypatch.setattr(drawing, "LARGEST", 2)
-    for _ in range(2):
+@pytest.mark.usefixtures("no_dot")
+def test_large_graphs_are_folded_or_refused(graph, monkeypatch):
+    monkeypatch.setattr(diagram, "LARGEST", 3)
+    with graph.name_scope("a"):
+        for _ in range(4):
+            graph.no_op()
+    assert list(drawn(graph._repr_svg_())[0].values()) == ["scope"]
+    with pytest.raises(ValueError, match="4 boxes, more than most=3: fold scopes by depth"):
+        graph.draw(most=3)
+    for _ in range(4):
         graph.no_op()
-    assert graph._repr_svg_() == "drawn\n"
-    graph.no_op()
     assert graph._repr_svg_() is None

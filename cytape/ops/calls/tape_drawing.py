@@ -1,0 +1,72 @@
+"""Drawings of tapes: recorded ops are boxes, tensors arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cytape.ops.calls.recorded_calls import Operand, recorded_calls
+from cytape.pictures.diagram import Diagram
+from cytape.pictures.diagram_parts import Arrow, Box
+
+__all__ = ["diagram_of_tape"]
+
+
+def diagram_of_tape(recorder: Any, names: Mapping[str, Any]) -> Diagram:
+    """Return the ops on a tape as a diagram.
+
+    Parameters
+    ----------
+    recorder : Recorder or None
+        None: nothing is recorded.
+    names : mapping of str to Tensor
+    """
+    calls = [] if recorder is None else recorded_calls(recorder)
+    named = {} if recorder is None else {x.id: x.name for x in recorder.variables}
+    variables = set(named)
+    named |= {x.id: name for name, x in names.items()}
+    read = {operand.id for call in calls for operand in call.inputs}
+    diagram = Diagram(f"tape of {len(calls)} operations" if calls else "tape without operations")
+    places: dict[int, str] = {}
+    for i, call in enumerate(calls):
+        key = f"op{i}"
+        attrs = ", ".join(
+            f"{name}={_short(value)}" for name, value in call.attrs.items()
+            if value is not None and value is not False)
+        label = f"{call.name}({attrs})" if attrs else call.name
+        given = [named[x.id] for x in call.outputs if x.id in named]
+        is_result = not any(x.id in read for x in call.outputs)
+        for k, operand in enumerate(call.inputs):
+            start = places.get(operand.id) if operand.id is not None else f"{key}_{k}"
+            if start is None:
+                start = places[operand.id] = f"x{operand.id}"
+                kind = "variable" if operand.id in variables else (
+                    "input" if recorder.is_known(operand.id) else "constant")
+                word = {"variable": "variable", "input": "watched", "constant": "constant"}[kind]
+                name = named.get(operand.id)
+                diagram.boxes.append(Box(
+                    start, f"{name}\n{word}" if name else word, kind, _text(operand)))
+            elif operand.id is None:
+                diagram.boxes.append(
+                    Box(start, operand.number, "number") if operand.number
+                    else Box(start, "constant", "constant", _text(operand)))
+            diagram.arrows.append(Arrow(start, key, _text(operand)))
+        diagram.boxes.append(Box(
+            key, "\n".join([*given, label]), "result" if is_result else "op",
+            "\n".join(map(_text, call.outputs))))
+        for operand in call.outputs:
+            if operand.id is not None:
+                places[operand.id] = key
+    return diagram
+
+
+def _text(operand: Operand) -> str:
+    if operand.spec is None:
+        return "?"
+    shape = operand.spec.shape
+    return f"{operand.spec.dtype} {'?' if shape is None else tuple(shape)}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 30 else text[:27] + "..."

@@ -1,0 +1,1 @@
+"""Pictures of programs as SVG: boxes and arrows, and curves."""

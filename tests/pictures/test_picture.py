@@ -1,0 +1,11 @@
+"""Pictures that notebooks show and that can be saved."""
+
+from cytape.pictures.picture import Picture
+
+
+def test_a_picture_is_saved(tmp_path):
+    picture = Picture("<svg>\u2202</svg>")
+    picture.save(tmp_path / "two.svg")
+    text = (tmp_path / "two.svg").read_text(encoding="utf-8")
+    assert text == str(picture) == picture._repr_svg_() == "<svg>\u2202</svg>"
+    assert repr(picture) == "<Picture of 12 characters>"
