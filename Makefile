@@ -77,7 +77,7 @@ bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind;
 lint: $(BUILT) $(TOOLS) $(HINTS)  ## ruff, mypy, cython-lint, Cython's warnings and performance hints, the C compiler's warnings
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape  # it looks for pycodestyle there
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape examples  # it looks for pycodestyle there
 
 coverage: $(BUILT) $(TOOLS)  ## run the tests on a build in build/coverage that notes lines of .py and .pyx
 	mkdir -p $(TRACED)

@@ -1,16 +1,12 @@
 """Tensor types that the tape has never heard of: exact ones in Python, C structs in Cython."""
 
-import importlib.util
 import itertools
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-import cytape
+from tests.outside import compiled
 
 # ---- vectors of fractions, in pure Python
 
@@ -127,19 +123,7 @@ def scalars(tmp_path_factory):
     """The module foreign_scalars, built like anybody's who depends on cytape."""
     folder = tmp_path_factory.mktemp("foreign")
     (folder / SOURCE.name).write_text(SOURCE.read_text())
-    (folder / "setup.py").write_text(
-        "from Cython.Build import cythonize\n"
-        "from setuptools import setup\n"
-        f"setup(name='foreign', ext_modules=cythonize('{SOURCE.name}', language_level=3))\n")
-    parent = str(Path(cytape.__file__).parents[1])
-    built = subprocess.run(
-        [sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder,
-        env=os.environ | {"PYTHONPATH": parent, "CFLAGS": "-O1"}, capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout + built.stderr
-    library, = (path for path in folder.iterdir() if path.suffix in {".so", ".pyd"})
-    spec = importlib.util.spec_from_file_location("foreign_scalars", library)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = compiled(folder, "foreign_scalars")
     yield module
     assert module.alive() == (0, 0)
 

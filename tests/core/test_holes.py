@@ -4,12 +4,7 @@ What a gradient goes through beyond the ops that it needs is what stands in the 
 size bounds its work, too: nothing here is timed.
 """
 
-import importlib.util
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +12,7 @@ import cytape
 from cytape.core import Tape, reference
 from cytape.tensor.recording.state import Recorder
 from tests.cases import each
+from tests.outside import compiled
 from tests.tables import table
 
 from .conftest import Numbers
@@ -297,19 +293,7 @@ cdef class Block:
 def block_type(tmp_path_factory):
     folder = tmp_path_factory.mktemp("blocks")
     (folder / "blocks.pyx").write_text(BLOCKS)
-    (folder / "setup.py").write_text(
-        "from Cython.Build import cythonize\nfrom setuptools import setup\n"
-        "setup(ext_modules=cythonize(['blocks.pyx'], language_level=3))\n")
-    parent = str(Path(cytape.__file__).parents[1])
-    built = subprocess.run(
-        [sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder,
-        env=os.environ | {"PYTHONPATH": parent, "CFLAGS": "-O1"}, capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout + built.stderr
-    library, = (path for path in folder.iterdir() if path.suffix in {".so", ".pyd"})
-    spec = importlib.util.spec_from_file_location("blocks", library)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Block
+    return compiled(folder, "blocks").Block
 
 
 @pytest.mark.parametrize("sizes", [
