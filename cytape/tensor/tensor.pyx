@@ -14,6 +14,7 @@ from .view_links cimport forget
 
 import numpy as np
 
+from cytape.pictures.html_text import described
 from cytape.tensor.references import reference_to
 from cytape.tensor.values.plain_arrays import install_tensor, refuse_masks
 
@@ -209,6 +210,11 @@ cdef class Tensor:
 
     def __str__(self):
         return repr(self) if is_symbolic(self.held) else str(array_of(seen(self, self.held)))
+
+    def _repr_html_(self):
+        about = getattr(self, "name", None) if type(self) is not Tensor else None
+        about = f"{about or ''} {self.held.spec.dtype} {shape_text(self.held.spec)}".strip()
+        return described(type(self).__name__, about, str(self))
 
     # ---- NumPy's protocols
 
@@ -469,6 +475,10 @@ def made_whole(Tensor tensor not None) -> Tensor:
     tensor.held.is_part = False
     leave(tensor)
     return tensor
+
+
+cdef str shape_text(spec):
+    return "of unknown shape" if spec.shape is None else str(spec.shape)
 
 
 cdef str as_text(str name, array):

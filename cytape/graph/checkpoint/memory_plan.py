@@ -10,12 +10,13 @@ import numpy as np
 from cytape.errors import MemoryBudgetError
 from cytape.graph.checkpoint.checkpoint_choice import chosen
 from cytape.graph.checkpoint.gradient_model import GradientModel
-from cytape.graph.checkpoint.memory_timeline import timeline
 from cytape.graph.checkpoint.recompute_schedule import Schedule, live_bytes, plain
 from cytape.graph.checkpoint.schedule_curve import FINE, Planner, Point
 from cytape.graph.differentiation.graph_gradients import as_list, flat, graph_of
 from cytape.graph.model.operation import Operation
 from cytape.ops.python.checkpoint_policy import check_budget
+from cytape.pictures.html_text import size_text, table
+from cytape.pictures.memory_timeline import timeline
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.cached_property import cached_property
 
@@ -88,6 +89,14 @@ class Plan:
     def __repr__(self) -> str:
         return (f"Plan(peak_bytes={self.peak_bytes}, plain_peak_bytes={self.plain_peak_bytes}, "
                 f"{len(self.checkpoints)} checkpoints, {len(self.recomputed_ops)} recomputed ops)")
+
+    def _repr_html_(self) -> str:
+        return table(
+            ["plan", "peak", "seconds (guessed)", "kept tensors", "recomputed operations"],
+            [["everything kept", size_text(self.plain_peak_bytes), f"{self.plain_seconds:.3g}",
+              "", "0"],
+             ["this plan", size_text(self.peak_bytes), f"{self.seconds:.3g}",
+              str(len(self.checkpoints)), str(len(self.recomputed_ops))]]) + self.picture()
 
     def pareto(self) -> list[tuple[int, float]]:
         """List the trade-off between memory and time.

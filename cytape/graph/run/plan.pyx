@@ -6,6 +6,13 @@ from numpy cimport npy_intp
 from .instructions cimport Instruction
 from .plan_compiler cimport compile
 
+from collections import Counter
+
+from cytape.pictures.html_text import described, size_text, table
+
+cdef enum:
+    MOST_SHOWN = 20  # kinds of ops in a notebook
+
 
 @cython.final
 cdef class Plan:
@@ -59,6 +66,18 @@ cdef class Plan:
     @property
     def nbytes(self) -> int:
         return self.size()
+
+    def __repr__(self):
+        return (f"<Plan of {self.n_instructions} instructions, {self.n_calls} of them calls of "
+                f"Python, peak_bytes={self.peak_bytes}>")
+
+    def _repr_html_(self):
+        cdef Code code = self.code
+        counts = Counter([code.graph.ops[code.code[i].node].name for i in range(code.n_code)])
+        return described("Plan", f"peak {size_text(self.peak_bytes)}, arena "
+                         f"{size_text(self.arena_bytes)}", repr(self)) + table(
+            ["op", "instructions"],
+            [(name, str(count)) for name, count in counts.most_common(MOST_SHOWN)])
 
     cdef Py_ssize_t size(self) except -1:
         cdef Code code = self.code

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from cytape.graph.checkpoint.memory_timeline import timeline
+from cytape.pictures.memory_timeline import timeline
 
 
 def test_a_drawing_is_xml_with_a_line_for_each_curve():
@@ -15,3 +15,8 @@ def test_a_drawing_is_xml_with_a_line_for_each_curve():
 
 def test_nothing_to_draw():
     assert timeline({}).startswith("<svg")
+
+
+def test_steps_of_different_lengths():
+    svg = timeline({"bytes": [4, 8]}, [1.0, 2.0, 5.0], "ms")
+    assert "4 ms" in svg and 'd="M40.0 120.0H180.0L180.0 40.0H600.0"' in svg
