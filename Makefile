@@ -6,7 +6,8 @@ RUN := $(VENV)/bin/python
 CYTHON_SOURCES := $(shell find cytape -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 INSTALLED := $(VENV)/cytape-installed
 TOOLS := $(VENV)/tools-installed
-DOCS := $(VENV)/docs-installed
+DOCS := $(VENV)/docs-extra
+TYPES := $(VENV)/types-extra
 BUILT := $(VENV)/cytape-built
 HINTS := build/lint/no-hints
 TRACED := build/coverage
@@ -74,9 +75,10 @@ bench-dependents: $(BUILT)  ## test suites of packages that use autograd, on aut
 bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind; fail if they are more than before
 	$(RUN) -m bench.instructions --check
 
-lint: $(BUILT) $(TOOLS) $(HINTS)  ## ruff, mypy, cython-lint, Cython's warnings and performance hints, the C compiler's warnings
+lint: $(BUILT) $(TOOLS) $(TYPES) $(HINTS)  ## ruff, mypy, pyright, cython-lint, Cython's warnings and performance hints, the C compiler's warnings
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
+	$(VENV)/bin/basedpyright
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape examples  # it looks for pycodestyle there
 
 coverage: $(BUILT) $(TOOLS)  ## run the tests on a build in build/coverage that notes lines of .py and .pyx
@@ -120,8 +122,8 @@ $(TOOLS): $(INSTALLED)
 	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
 	touch $@
 
-$(DOCS): $(INSTALLED)
-	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \
+$(VENV)/%-extra: $(INSTALLED)
+	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' \
 	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
 	touch $@
 

@@ -1,4 +1,4 @@
-"""Types of the public names, as mypy sees them when `make lint` runs it on the tests."""
+"""Types of the public names, as mypy and pyright see them when `make lint` runs these."""
 
 import ast
 import importlib
@@ -16,6 +16,7 @@ from cytape.core import OpType, Tape, VSpace
 from cytape.graph.tracing.functions import Function
 from cytape.ops.calls.op_call import OpCall
 from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.op_kinds import general
 from tests.cases import each
 
 PACKAGE = Path(cytape.__file__).parent
@@ -52,6 +53,16 @@ def test_tensors() -> None:
     assert float(x.sum()) == 3.0
 
 
+def test_names_of_modules_that_are_found_at_the_top_too() -> None:
+    assert_type(cytape.UnconnectedGradients("zero"), cytape.autodiff.UnconnectedGradients)
+    assert_type(cytape.convert_to_tensor(1.0), Tensor)
+    graph = cytape.Graph()
+    assert_type(graph, cytape.graph.Graph)
+    with graph.as_default():
+        assert_type(cytape.placeholder("float64", (2,)), Tensor)
+    assert isinstance(graph, cytape.Graph)
+
+
 def test_the_version() -> None:
     assert_type(cytape.__version__, str)
 
@@ -85,7 +96,7 @@ def test_ops() -> None:
     assert_type(cnp.sin(x), Tensor)
     assert_type(cnp.multiply(2.0, x), Tensor)
     assert_type(cytape.nn.relu(x), Tensor)
-    op = cytape.ops.engine.op_kinds.general("DeclaredTypedSquare", np.square)
+    op = general("DeclaredTypedSquare", np.square)
     assert_type(op, GeneralOp)
 
     @cytape.register_gradient("DeclaredTypedSquare")
