@@ -50,6 +50,17 @@ def test_ties_share_the_gradient_and_layouts():
         np.testing.assert_array_equal(one, other)
 
 
+@each(metric=METRICS)
+def test_blocks_of_columns(metric):
+    rng = np.random.default_rng(0)
+    x, y, g = rng.normal(size=(3, 2)), rng.normal(size=(531, 2)), rng.normal(size=(3, 531))
+    g[0, :260] = g[1] = g[2, 500:] = 0
+    gx, gy = slopes(x, y, g, metric)
+    columns = [slopes(x, y[[j]], g[:, [j]], metric) for j in range(531)]
+    np.testing.assert_allclose(gx, sum(column[0] for column in columns), 1e-10)
+    np.testing.assert_allclose(gy, np.concatenate([column[1] for column in columns]), 1e-12)
+
+
 @each("arrays", [(X[0], Y, G), (X, Y[:, :2], G), (X, Y, G.T), (X, Y.astype(np.float32), G),
                  (X, Y, G, "cityblock", W[:2])])
 def test_arrays_that_do_not_fit(arrays):
