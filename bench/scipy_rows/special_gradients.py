@@ -1,13 +1,15 @@
-"""Gradients of special functions beside the values of SciPy.
+"""Gradients of special functions beside the values of SciPy, and beside autograd's and JAX's.
 
-``python -m bench.scipy_rows.special_gradients [names]``
+``python -m bench.scipy_rows.special_gradients [--peers] [names]``
 
 The gradient of the sum, forward and backward pass, in all arguments with a derivative, over SciPy's
-call. Prints the functions above the limit, the slowest first. Arrays of functions that take long
-are smaller than 10**6 elements.
+call. Prints the functions above the limit. Slow functions have arrays of fewer elements. With
+``--peers`` prints the functions whose gradient takes longer than that of autograd or JAX (compiled,
+float64), where these are installed (.venv-peers) and have the function.
 """
 
 import argparse
+import importlib
 
 import numpy as np
 from scipy import special
@@ -15,10 +17,12 @@ from scipy import special
 import cytape
 from bench.timing import Effort, Program, best_seconds
 from cytape.errors import NotDifferentiableError
-from cytape.ops import special as ours
+from cytape.ops import special as rules
+from cytape.scipy import special as ours
 
 LIMIT = 4
-LARGEST, MOST_SECONDS = 1_000_000, 0.02
+SMALL, LARGEST = 1_000, 1_000_000
+SMALL_SECONDS, MOST_SECONDS = 0.002, 0.01  # of SciPy's call, for smaller arrays
 # Orders, degrees and parameters, which have no derivative; the others are all differentiated.
 LEADING = {
     **dict.fromkeys(
@@ -41,82 +45,176 @@ LEADING = {
     **dict.fromkeys(["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"], (3, 7)),
 }
 TRAILING = {"besselpoly": (1.5, 2.0)}
-SHIFT = {"pro_rad1": 1.0, "pro_rad2": 1.0, "pro_rad1_cv": 1.0, "pro_rad2_cv": 1.0, "zetac": 1.0}
-NONE = {"round", "gammasgn"}
+SHIFT = {
+    **dict.fromkeys(["pro_rad1", "pro_rad2", "pro_rad1_cv", "pro_rad2_cv"], 1.0),
+    **dict.fromkeys(["zetac", "zeta", "multigammaln"], 1.5)}
+NO_GRADIENT = {"round", "gammasgn"}
+OTHERS = {  # functions that are not ufuncs, and the number of their arguments
+    **dict.fromkeys([
+        "zeta", "lambertw", "factorial", "logsumexp", "softmax", "log_softmax"], 1),
+    **dict.fromkeys([
+        "polygamma", "multigammaln", "comb", "perm", "spherical_jn", "spherical_yn", "spherical_in",
+        "spherical_kn"], 2), "sph_harm_y": 4}
+LEADING |= {
+    **dict.fromkeys([f"spherical_{letter}n" for letter in "jyik"], (2,)), "polygamma": (1,),
+    "sph_harm_y": (3, 1)}
+TRAILING["multigammaln"] = (2,)
 
 
 def functions():
-    """Return the ufuncs of `scipy.special` with a rule."""
+    """Return the names of functions with derivatives."""
     return sorted({
-        name for name in special.__all__ if name not in NONE
-        and isinstance(getattr(special, name), np.ufunc) and hasattr(ours, name)})
+        name for name in special.__all__ if name not in NO_GRADIENT
+        and isinstance(getattr(special, name), np.ufunc) and hasattr(rules, name)} | set(OTHERS))
 
 
 def given(name, n):
+    """Return leading arguments, arrays of n elements, and trailing arguments."""
     rng = np.random.default_rng(0)
-    ufunc = getattr(special, name)
+    function = getattr(special, name)
     leading = LEADING.get(name, (4,) if name.startswith("eval_") else ())
     trailing = TRAILING.get(name, ())
+    n_arguments = OTHERS[name] if name in OTHERS else function.nin
     moving = [rng.uniform(0.1, 0.9, n) + SHIFT.get(name, 0)
-              for _ in range(ufunc.nin - len(leading) - len(trailing))]
-    if all("d" not in types for types in ufunc.types) or name.startswith("hankel"):
+              for _ in range(n_arguments - len(leading) - len(trailing))]
+    types = getattr(function, "types", "d")
+    if all("d" not in signature for signature in types) or name.startswith("hankel"):
         moving = [x + 0.1j for x in moving]
     return leading, moving, trailing
 
 
-def has_derivative(ufunc, operands, x):
-    try:
-        with cytape.GradientTape() as tape:
-            tape.watch(x)
-            y = ufunc(*[z[:1] if isinstance(z, cytape.Tensor) else z for z in operands])
-        tape.gradient(y, x)
-    except NotDifferentiableError:
-        return False
-    return True
+def forward_program(name, n):
+    """Return SciPy's call as a program."""
+    leading, moving, trailing = given(name, n)
+    return Program(lambda _: getattr(special, name)(*leading, *moving, *trailing))
 
 
-def programs(name, n):
-    ufunc = getattr(special, name)
+def gradient_program(name, n, chosen=None):
+    """Return a gradient in the chosen ones of the arrays, by default in all with a derivative."""
     leading, moving, trailing = given(name, n)
     sources = [cytape.constant(x) for x in moving]
-    operands = [*leading, *sources, *trailing]
+    function = getattr(ours, name)
 
-    def forward(_):
-        ufunc(*leading, *moving, *trailing)
-
-    def gradient(_):
+    def gradient(watched, operands):
         with cytape.GradientTape() as tape:
-            tape.watch(sources)
-            y = ufunc(*operands)
-        tape.gradient(y, sources)
+            tape.watch(watched)
+            y = function(*leading, *operands, *trailing)
+        return tape.gradient(y, watched)
 
-    sources[:] = [x for x in sources if has_derivative(ufunc, operands, x)]
-    return [Program(forward), Program(gradient)]
+    def has_derivative(i):
+        ones = [x[:1] for x in sources]
+        try:
+            gradient(ones[i], ones)
+        except NotDifferentiableError:
+            return False
+        return True
+
+    watched = [x for i, x in enumerate(sources)
+               if (has_derivative(i) if chosen is None else i in chosen)]
+    return Program(lambda _: gradient(watched, sources))
 
 
-def ratio(name, n, effort):
-    forward, gradient = best_seconds(programs(name, n), effort)
-    return gradient / forward, forward
+def seconds_of(name, n, effort):
+    """Return the seconds of SciPy's call and of the gradient."""
+    return best_seconds([forward_program(name, n), gradient_program(name, n)], effort)
+
+
+def sizes(name):
+    """Return two numbers of elements, of which the first takes SciPy at most SMALL_SECONDS."""
+    few = 100
+    seconds = best_seconds([forward_program(name, few)], Effort(3, 0))[0] / few
+    small = SMALL if seconds * SMALL < SMALL_SECONDS else few
+    seconds = best_seconds([forward_program(name, small)], Effort(3, 0))[0] / small
+    return small, max(small, min(LARGEST, int(MOST_SECONDS / seconds)))
+
+
+# ---- other libraries -------------------------------------------------------------------------
+
+
+def autograd_program(name, n, chosen):
+    """Return the gradient by autograd."""
+    import autograd
+    import autograd.numpy as anp
+    theirs = getattr(importlib.import_module("autograd.scipy.special"), name)
+    leading, moving, trailing = given(name, n)
+    gradient = autograd.grad(
+        lambda *xs: anp.sum(theirs(*leading, *xs, *trailing)), tuple(chosen))
+    return Program(lambda _: gradient(*moving))
+
+
+def jax_program(name, n, chosen):
+    """Return the gradient by JAX, compiled."""
+    import jax
+    jax.config.update("jax_enable_x64", True)
+    theirs = getattr(importlib.import_module("jax.scipy.special"), name)
+    leading, moving, trailing = given(name, n)
+    gradient = jax.jit(jax.grad(
+        lambda *xs: theirs(*leading, *xs, *trailing).sum(), tuple(chosen)))
+    arrays = [jax.numpy.asarray(x) for x in moving]
+    return Program(lambda _: jax.block_until_ready(gradient(*arrays)))
+
+
+PEERS = {"autograd": autograd_program, "jax": jax_program}
+
+
+def peer_program(peer, name, n):
+    """Return the gradient by another library in as many arguments as it can, and their places."""
+    places = range(len(given(name, 1)[1]))
+    for chosen in (list(places), *([place] for place in reversed(places))):
+        try:
+            program = PEERS[peer](name, n, chosen)
+            program.run(None)
+        except (ImportError, AttributeError):
+            break
+        except Exception:  # no rule, or none for these arguments
+            continue
+        return program, chosen
+    return None, None
+
+
+def peer_rows(names, effort):
+    """Print the functions whose gradient takes longer than that of another library."""
+    for peer in PEERS:
+        compared, slower = 0, 0
+        for name in names:
+            for n in sizes(name):
+                program, chosen = peer_program(peer, name, n)
+                if program is None:
+                    break
+                compared += 1
+                theirs, seconds = best_seconds([
+                    program, gradient_program(name, n, chosen)], effort)
+                if seconds > theirs:
+                    slower += 1
+                    print(f"{name:18} {n:9,} elements, argument {chosen}: {1e6 * seconds:9.0f} us, "
+                          f"{seconds / theirs:5.2f}x {peer}", flush=True)
+        print(f"gradients that take longer than those of {peer}: {slower} of {compared}")
 
 
 def main():
+    """Print the rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="one round of small arrays")
+    parser.add_argument("--peers", action="store_true", help="compare with autograd and JAX")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    effort = Effort(1, 0.0) if options.smoke else Effort(4, 0.01)
-    rows = []
+    effort = Effort(1, 0.0) if options.smoke else Effort(4, 0.005)
+    names = options.names or functions()
     with np.errstate(all="ignore"):
-        for name in options.names or functions():
-            small, seconds = ratio(name, 1_000, effort)
-            n = min(LARGEST, int(MOST_SECONDS / seconds * 1_000))
-            large = small if options.smoke or n <= 1_000 else ratio(name, n, effort)[0]
-            rows.append((max(small, large), name, small, large, n))
-    for most, name, small, large, n in sorted(rows, reverse=True):
-        if most > LIMIT or options.names:
-            print(f"{name:18} {small:6.1f}x at 10**3 elements, {large:6.1f}x at {max(n, 1000):,}")
-    above = sum(row[0] > LIMIT for row in rows)
-    print(f"special functions with a gradient above {LIMIT}x SciPy's call: {above} of {len(rows)}")
+        if options.peers:
+            peer_rows(names, effort)
+            return
+        above = 0
+        for name in names:
+            small, large = sizes(name)
+            rows = [(n, *seconds_of(name, n, effort))
+                    for n in ((small,) if options.smoke else (small, large))]
+            above += any(gradient > LIMIT * forward for _, forward, gradient in rows)
+            if options.names or any(gradient > LIMIT * forward for _, forward, gradient in rows):
+                print(f"{name:18}" + ",".join(
+                    f"{gradient / forward:7.1f}x of {1e6 * forward:7.0f} us at {n:9,} elements"
+                    for n, forward, gradient in rows), flush=True)
+    print(f"special functions with a gradient above {LIMIT}x SciPy's call: {above} of {len(names)}")
 
 
 if __name__ == "__main__":
