@@ -1,10 +1,11 @@
+cimport numpy as cnp
 from numpy cimport ndarray
 
 from cytape.tensor.recording.conversion_guards cimport (
     ASKED, converted, detached, examined, require_unrecorded)
 from cytape.tensor.recording.thread_stack cimport building
 from cytape.tensor.values.plain_arrays cimport as_ndarray, plain_array, require_plain
-from cytape.tensor.values.value cimport array_of, copy_of_array
+from cytape.tensor.values.value cimport array_of, copy_of_array, value_of_array
 
 from .noted_views cimport note_foreign
 from .operators cimport functions
@@ -116,13 +117,22 @@ cpdef Tensor convert_to_tensor(value, dtype=None):
     return constant(value, dtype)
 
 
-def from_dlpack(exporter) -> Tensor:
-    """Return a tensor with a copy of the data of an object with the DLPack protocol.
+def given(**arguments) -> dict:
+    """Return the arguments that are not None: NumPy 2.0 knows few of them."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def from_dlpack(x, /, *, device=None, copy=None) -> Tensor:
+    """Return a tensor with the data of an object with the DLPack protocol, as numpy.from_dlpack.
 
     Parameters
     ----------
-    exporter : object with ``__dlpack__`` and ``__dlpack_device__``
-        An array of another library, say, in the memory of this machine's processor.
+    x : object with ``__dlpack__`` and ``__dlpack_device__``
+        An array of another library, in the memory of this machine's processor.
+    device : {None, "cpu"}, optional
+    copy : bool, optional
+        If False, the tensor shares the memory, which must not change any more: gradients read it.
+        By default and if True the data are copied.
 
     Returns
     -------
@@ -139,8 +149,10 @@ def from_dlpack(exporter) -> Tensor:
     >>> from_dlpack(np.arange(3.0))
     Tensor([0., 1., 2.])
     """
-    require_plain(exporter)
-    return tensor_of_copy(np.from_dlpack(exporter))
+    if isinstance(x, ndarray):
+        require_plain(x)
+    array = as_ndarray(np.from_dlpack(x, **given(device=device, copy=None if copy else copy)))
+    return new_tensor(value_of_array(array) if copy is False else copy_of_array(array))
 
 
 # ---- methods of tensors: conversions, which are not recorded
@@ -243,13 +255,26 @@ class NoValue:
     __hash__ = None
 
 
-def __dlpack__(Tensor self not None, **arguments):
-    array = converted(self, self.held, "__dlpack__")
-    # NumPy exports read-only arrays only to consumers that support them; others get a copy.
-    try:
-        return array.__dlpack__(**arguments)
-    except BufferError:
-        return array.copy().__dlpack__(**arguments)
+def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """Export the data, shared and marked as read-only, or copied for consumers that might write.
+
+    These are consumers that do not know the mark, and PyTorch, which ignores it. JAX does not ask
+    for the mark, but never writes.
+    """
+    cdef ndarray array = converted(self, self.held, "__dlpack__")
+    cdef bint can_be_marked = max_version is not None and max_version[0] >= 1
+    consumer = sys._getframe(0).f_globals.get("__name__", "").partition(".")[0]
+    if copy is False and min((<object>array).strides, default=0) < 0:
+        raise BufferError(  # PyTorch would end the process
+            "a tensor with a reversed axis is exported as a copy only: pass copy=True or None")
+    if copy or copy is None and (not (<object>array).flags.forc or consumer == "torch"
+                                 or not can_be_marked and consumer != "jax"):
+        array, copy = array.copy(), None
+    elif consumer == "jax" and not can_be_marked:
+        array = array.view()
+        cnp.PyArray_ENABLEFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    return array.__dlpack__(**given(
+        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy))
 
 
 def __dlpack_device__(Tensor self not None):

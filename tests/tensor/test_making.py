@@ -1,4 +1,4 @@
-"""Tensors of what users have: numbers, lists, arrays, tensors, what speaks DLPack."""
+"""Tensors of what users have: numbers, lists, arrays, tensors."""
 
 from fractions import Fraction
 
@@ -8,8 +8,6 @@ import pytest
 import cytape
 from tests.cases import each
 from tests.ways import watching
-
-BIG = np.arange(10_000.0)
 
 
 @each("data, dtype", [
@@ -69,10 +67,3 @@ def test_convert_to_tensor_makes_slices_dense():
 def test_arrays_without_numbers_are_no_tensors(data, error):
     with pytest.raises(error):
         cytape.constant(data)
-
-
-def test_arrays_from_dlpack_are_copies():
-    array = BIG.copy()
-    tensor = cytape.from_dlpack(array)
-    array[:] = 0
-    np.testing.assert_array_equal(tensor.numpy(), BIG)

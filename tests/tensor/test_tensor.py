@@ -325,58 +325,6 @@ def test_a_copy_of_a_recorded_tensor_is_connected(make):
     np.testing.assert_array_equal(gradient(lambda x: make(x * x), x).numpy(), 2 * V3)
 
 
-# -- DLPack ----------------------------------------------------------------------------------------
-
-
-@each("array", [
-    np.array(1.5), V3, V23.T, BIG, np.array([1, 2], "int8"), np.array([True]), np.array([1j]),
-    np.zeros((0, 3))])
-def test_dlpack_out_and_in(array):
-    tensor = tensor_of(np.array(array))
-    for out in (np.from_dlpack(tensor), cytape.from_dlpack(tensor).numpy()):
-        np.testing.assert_array_equal(out, array)
-        assert out.dtype == array.dtype
-    assert tensor.__dlpack_device__() == array.__dlpack_device__()
-    into = cytape.from_dlpack(array)
-    assert type(into) is cytape.Tensor
-    np.testing.assert_array_equal(into.numpy(), array)
-
-
-def test_dlpack_does_not_copy_big_data():
-    tensor = cytape.constant(BIG)
-    out = np.from_dlpack(tensor)
-    assert np.shares_memory(out, tensor.numpy())
-    assert not out.flags.writeable
-    del tensor
-    np.testing.assert_array_equal(out, BIG)
-
-
-class OldConsumersView:
-    """Tensor as seen by a DLPack consumer that does not know the read-only flag."""
-
-    def __init__(self, tensor):
-        self.tensor = tensor
-
-    def __dlpack__(self, **arguments):
-        return self.tensor.__dlpack__()
-
-    def __dlpack_device__(self):
-        return self.tensor.__dlpack_device__()
-
-
-@each("array", [V3, BIG])
-def test_consumers_that_might_write_get_a_copy(array):
-    tensor = cytape.constant(array)
-    out = np.from_dlpack(OldConsumersView(tensor))
-    np.testing.assert_array_equal(out, array)
-    assert not np.shares_memory(out, tensor.numpy())
-
-
-def test_text_has_no_dlpack():
-    with pytest.raises(BufferError):
-        np.from_dlpack(cytape.constant("text"))
-
-
 # -- life ------------------------------------------------------------------------------------------
 
 

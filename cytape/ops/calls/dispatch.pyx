@@ -84,7 +84,9 @@ cdef ndarray_of(x):
     if value is not None:
         return array_of(value)
     require_plain(x)
-    return x
+    if cnp.PyArray_CheckAnyScalar(x) or isinstance(x, ndarray) or not hasattr(x, "__array__"):
+        return x
+    return np.asarray(x)  # else other libraries' classes would wrap NumPy's result
 
 
 cdef bint opts_out(x):
