@@ -11,7 +11,7 @@ from threading import get_ident
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.values.plain_arrays import no_sparse
 from cytape.tensor.values.user_warnings import (
-    is_asked_by_user, numpy_call, scipy_call, user_line, user_step)
+    is_asked_by_user, library_call, numpy_call, scipy_call, user_line, user_step)
 
 cdef Counts* recorders = counts()
 cdef str TO_FILL = (
@@ -70,6 +70,21 @@ cdef dict OF_SYMBOLIC = {
     "what wants an integer, as an index does,": INTEGER,
     "cytape.constant":
         "cytape.convert_to_tensor and cytape.identity take it as it is.\n",
+}
+cdef str PLOT = (
+    "Plot tensor.numpy(), or plot after the function that is differentiated or traced.\n")
+cdef str WRAP = (
+    "A call of another library's function has a derivative if cytape.custom_gradient wraps it: "
+    "docs/how_to/torch_and_jax.md has the lines for PyTorch and JAX.\n")
+# Advice for conversions in other libraries, by the library that the user's program called.
+cdef dict OF_LIBRARIES = {
+    "jax": WRAP, "torch": WRAP,
+    "matplotlib": PLOT, "mpl_toolkits": PLOT, "plotly": PLOT, "seaborn": PLOT,
+    "pandas":
+        "A table of pandas holds plain numbers. Operators give tensors: tensor * series, "
+        "tensor @ frame; write frame.to_numpy() @ tensor instead of frame @ tensor.\n",
+    "xarray":
+        "DataArray.data is the tensor; values, item(), float() and coordinates are conversions.\n",
 }
 IN_A_RULE = (
     "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative with respect "
@@ -184,6 +199,9 @@ cdef str asker(str cause):
     caller = scipy_call()
     if caller is not None:
         return f"{caller}, which takes plain arrays,"
+    library = library_call()
+    if library in OF_LIBRARIES:
+        return f"{library}, which takes plain arrays and numbers,"
     if cause != "NumPy":
         return cause
     caller = numpy_call()
@@ -214,6 +232,9 @@ cdef str instead_of_scipy(str caller):
 
 cdef str instead_of(str cause):
     """Return advice that replaces the conversion of a tensor."""
+    library = library_call()
+    if library in OF_LIBRARIES:
+        return OF_LIBRARIES[library]
     caller = (numpy_call() if cause == "NumPy" else None) or ""
     return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
 

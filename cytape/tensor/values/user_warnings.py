@@ -23,15 +23,41 @@ def _scipy() -> str:
     return "\0" if module is None else os.path.dirname(module.__file__ or "") + os.sep
 
 
+def _is_installed(frame: FrameType) -> bool:
+    """Return whether a frame belongs to an installed package, such as pandas."""
+    return frame.f_code.co_filename.replace(os.sep, "/").rpartition("-packages/")[1] != ""
+
+
 def user_line() -> str:
-    """Return the line of the user's program that called this package, as text."""
-    frame = sys._getframe(1)
+    """Return the line of the user's program that called this package, as text.
+
+    If another installed package made the call, its line follows in brackets.
+    """
+    frame: FrameType | None = sys._getframe(1)
     libraries = PACKAGE, NUMPY, _scipy()
-    while frame.f_code.co_filename.startswith(libraries):
-        if frame.f_back is None:
-            return ""
+    while frame is not None and frame.f_code.co_filename.startswith(libraries):
         frame = frame.f_back
-    return f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
+    if frame is None:
+        return ""
+    line = f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
+    user = frame
+    while user.f_back is not None and _is_installed(user):
+        user = user.f_back
+    if user is frame or _is_installed(user):
+        return line
+    return f"in {user.f_code.co_filename}, line {user.f_lineno} ({line})"
+
+
+def library_call() -> str:
+    """Return the name of the installed package that the user's program called; "" for none."""
+    frame: FrameType | None = sys._getframe(1)
+    found = ""
+    while frame is not None and (
+            frame.f_code.co_filename.startswith((PACKAGE, NUMPY)) or _is_installed(frame)):
+        if not frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
+            found = frame.f_globals.get("__name__", "").partition(".")[0]
+        frame = frame.f_back
+    return found
 
 
 def is_asked_by_user() -> bool:

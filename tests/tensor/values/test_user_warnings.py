@@ -98,3 +98,30 @@ def test_the_error_is_a_few_lines_of_what_was_passed_and_what_to_do(lose, words)
     assert "(shape (" in lines[0]
     stop = lines[1] if "NumPy, which asks" in lines[0] else lines[-1]  # if no function is known
     assert stop.startswith("If the gradient should stop here, say tensor.numpy()")
+
+
+def in_package(name, source):
+    """Return the function `call` of a module of an installed package, compiled from source."""
+    names = {"__name__": f"{name}.core"}
+    exec(compile(source, f"/usr/lib/python3/site-packages/{name}/core.py", "exec"), names)
+    return names["call"]
+
+
+@each("name, advice", [
+    ("pandas", "by pandas, which takes plain arrays and numbers, .*tensor @ frame"),
+    ("xarray", "by xarray.*DataArray.data"), ("matplotlib", "by matplotlib.*Plot tensor.numpy"),
+    ("torch", "by torch.*cytape.custom_gradient"), ("astropy", r"by float\(\) .*print with f"),
+])
+def test_the_user_s_line_is_named_where_other_packages_are_between(name, advice):
+    call = in_package(name, "def call(x): return float(x)")
+    place = rf"{advice[:3]}.* in {re.escape(__file__)}, line (\d+) \(in .*{name}/core.py, line 1\)"
+    with cytape.GradientTape() as tape:
+        x = cytape.constant(1.0)
+        tape.watch(x)
+        with pytest.raises(DetachedError, match=f"(?s){advice}") as error:
+            call(x)
+    line = int(re.search(place, str(error.value))[1])
+    assert line == inspect.currentframe().f_lineno - 2
+    graph = cytape.Graph()
+    with graph.as_default(), pytest.raises(SymbolicTensorError, match=f"(?s){advice}"):
+        call(graph.placeholder("float64", ()))
