@@ -2,7 +2,9 @@
 
 import ast
 import importlib
+import inspect
 from pathlib import Path
+from types import FunctionType
 from typing import Any, assert_type
 
 import numpy as np
@@ -174,3 +176,22 @@ def test_a_stub_describes_what_is_there(stub: Path) -> None:
             public = {n for n in vars(cls) if not n.startswith("_")
                       and (cls not in INSTANCES or n in there)}
             assert public - set(dir(cls.__base__)) <= described
+
+
+NAMESPACES = [
+    "cytape", *(f"cytape.{name}" for name in (
+        "autodiff", "core", "graph", "nn", "numpy", "numpy.fft", "numpy.linalg", "numpy.random",
+        "ops", "optimizers", "tensor", "testing")),
+    *(f"cytape.scipy.{name}" for name in (
+        "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+        "sparse.linalg", "spatial.distance", "special", "stats"))]
+
+
+@each("name", NAMESPACES)
+def test_every_public_function_says_what_it_returns(name: str) -> None:
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", None) or dir(module):
+        thing = inspect.unwrap(getattr(module, public))
+        if isinstance(thing, FunctionType) and thing.__module__.startswith("cytape."):
+            made = "<locals>" in thing.__code__.co_qualname  # by a function that is not annotated
+            assert made or public.startswith("_") or "return" in thing.__annotations__, public

@@ -1,6 +1,7 @@
 """Broadcasting functions: `broadcast_to`, `broadcast_arrays`."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ __all__ = ["broadcast_arrays", "broadcast_to"]
 _common_shape = lru_cache(np.broadcast_shapes)
 
 
-def broadcast_to(array, shape, subok=False):
+def broadcast_to(array, shape, subok=False) -> Any:
     """Broadcast to a shape, as `numpy.broadcast_to`.
 
     Examples
@@ -35,7 +36,7 @@ def broadcast_to(array, shape, subok=False):
     return broadcast_to_op(array, shape=(None,) if shape is None else shape)  # None is of the op
 
 
-def broadcast_arrays(*args, subok=False):
+def broadcast_arrays(*args, subok=False) -> Any:
     """Broadcast against each other, as `numpy.broadcast_arrays`.
 
     Examples

@@ -7,6 +7,8 @@ Derivatives at special points:
 - `nan_to_num`: replacements of NaN and infinities are constants.
 """
 
+from typing import Any
+
 import numpy as np
 
 import cytape.ops.special_kernels.extrema as extrema
@@ -51,7 +53,7 @@ _clip = elementwise(
 @numpy_function(np.clip, "a", "a_min", "a_max", "min", "max")
 def clip(
     a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **kwargs
-):
+) -> Any:
     """Limit values to an interval, as `numpy.clip`; the bounds may be differentiated too.
 
     The array gets the gradient where it is taken, also where it equals a bound; a bound gets it
@@ -114,7 +116,7 @@ _nan_to_num = general(
 
 
 @numpy_function(np.nan_to_num)
-def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None) -> Any:
     """Replace NaN and infinities by numbers, as `numpy.nan_to_num`; they get no gradient.
 
     Examples

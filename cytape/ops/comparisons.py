@@ -3,6 +3,8 @@
 Their gradient is None, not zero. `heaviside` is differentiable in its second operand.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.calls.operands import is_given, mask_for, operand, with_out
@@ -47,7 +49,7 @@ rint = _step("Rint", np.rint)
 _round = _plain_step("Round", np.round)
 
 
-def round(a, decimals=0, out=None):
+def round(a, decimals=0, out=None) -> Any:
     """Round to a number of decimals, as `numpy.round`.
 
     Examples
@@ -88,7 +90,7 @@ isin_op = nondifferentiable(
     shape_rule=lambda x, *_, **__: spec_like(x, np.dtype(bool)), batch=batch_axis.only(0))
 
 
-def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
+def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None) -> Any:
     """Return which elements are among others, as `numpy.isin`.
 
     Examples
@@ -102,7 +104,7 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None
 
 
 
-def fix(x, out=None):
+def fix(x, out=None) -> Any:
     """Round towards zero, as `numpy.fix`.
 
     Examples
@@ -116,7 +118,7 @@ def fix(x, out=None):
     return _fix(x)
 
 
-def isposinf(x, out=None):
+def isposinf(x, out=None) -> Any:
     """Return where elements are positive infinity, as `numpy.isposinf`.
 
     Examples
@@ -130,7 +132,7 @@ def isposinf(x, out=None):
     return _isposinf(x)
 
 
-def isneginf(x, out=None):
+def isneginf(x, out=None) -> Any:
     """Return where elements are negative infinity, as `numpy.isneginf`.
 
     Examples
@@ -165,7 +167,7 @@ any_op = nondifferentiable("Any", np.any,
 
 
 @numpy_function(np.all, "a", "axis", "where")
-def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
+def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue) -> Any:
     """Return whether all elements are true, as `numpy.all`.
 
     Examples
@@ -181,7 +183,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
 
 
 @numpy_function(np.any, "a", "axis", "where")
-def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
+def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue) -> Any:
     """Return whether any element is true, as `numpy.any`.
 
     Examples

@@ -1,5 +1,7 @@
 """Constant and uninitialised arrays: zeros, ones, full and empty, and their `_like` forms."""
 
+from typing import Any
+
 import numpy as np
 
 import cytape.ops.shapes.known_shapes as known_shapes
@@ -41,7 +43,7 @@ def _like(op, a, order, **options):
     return in_order(result, order) if order == "F" and type(result) is Tensor else result
 
 
-def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None) -> Any:
     """Return zeros of the same shape and dtype, as `numpy.zeros_like`.
 
     Examples
@@ -53,7 +55,7 @@ def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None)
     return _like(zeros_like_op, a, order, dtype=dtype, subok=subok, shape=shape, device=device)
 
 
-def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None) -> Any:
     """Return ones of the same shape and dtype, as `numpy.ones_like`.
 
     Examples
@@ -65,7 +67,7 @@ def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     return _like(ones_like_op, a, order, dtype=dtype, subok=subok, shape=shape, device=device)
 
 
-def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
+def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None) -> Any:
     """Return a tensor of the same shape and dtype and of any value, as `numpy.empty_like`.
 
     Examples
@@ -78,7 +80,7 @@ def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, d
         empty_like_op, prototype, order, dtype=dtype, subok=subok, shape=shape, device=device)
 
 
-def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None) -> Any:
     """Return a tensor of the same shape and dtype filled with a value, as `numpy.full_like`.
 
     It is differentiable in the value.
@@ -116,7 +118,7 @@ def _made(function, shape, order, **options):
     return in_order(tensor, "F") if order == "F" else tensor
 
 
-def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+def zeros(shape, dtype=float, order="C", *, device=None, like=None) -> Any:
     """Return zeros, as `numpy.zeros`; a tensor if a recorder or a graph is active.
 
     That is the case in functions that are differentiated, traced or mapped, and inside of tapes.
@@ -140,7 +142,7 @@ def zeros(shape, dtype=float, order="C", *, device=None, like=None):
     return _made(np.zeros, shape, order, dtype=dtype, device=device, like=like)
 
 
-def ones(shape, dtype=None, order="C", *, device=None, like=None):
+def ones(shape, dtype=None, order="C", *, device=None, like=None) -> Any:
     """Return ones, as `numpy.ones`; a tensor if a recorder or a graph is active (see `zeros`).
 
     Examples
@@ -152,7 +154,7 @@ def ones(shape, dtype=None, order="C", *, device=None, like=None):
     return _made(np.ones, shape, order, dtype=dtype, device=device, like=like)
 
 
-def empty(shape, dtype=float, order="C", *, device=None, like=None):
+def empty(shape, dtype=float, order="C", *, device=None, like=None) -> Any:
     """Return uninitialised values, as `numpy.empty`.
 
     A tensor if a recorder or a graph is active, see `zeros`.
@@ -175,7 +177,7 @@ full_op = structural(
 )  # fmt: skip
 
 
-def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None) -> Any:
     """Return an array filled with a number, an array or a tensor, as `numpy.full`.
 
     It is differentiable in a tensor. Filled with an array it is an array; with a number it is an

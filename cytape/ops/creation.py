@@ -1,6 +1,7 @@
 """Functions that make tensors from tensors: casts, copies, nested lists, coordinate grids."""
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ stop_gradient_op = nondifferentiable(
     batch=batch_axis.aligned, lowering="SHOWN", same_if_same_spec=True)
 
 
-def astype(x, dtype, /, *, copy=True, device=None):
+def astype(x, dtype, /, *, copy=True, device=None) -> Any:
     """Convert to another dtype, as `numpy.astype`.
 
     The gradient comes back in the dtype of `x`; integers and booleans have none.
@@ -84,7 +85,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 
 @numpy_function(np.copy)
-def copy(a, order="K", subok=False):
+def copy(a, order="K", subok=False) -> Any:
     """Return another tensor of the same value, as `numpy.copy`.
 
     Examples
@@ -123,7 +124,7 @@ def own_tensor(tensor):
     return identity_op(tensor) if is_part(tensor) else another(tensor)
 
 
-def identity(x, name=None):
+def identity(x, name=None) -> Any:
     """Return another tensor of the same value.
 
     Parameters
@@ -149,7 +150,7 @@ def identity(x, name=None):
     return result
 
 
-def checkpoint_name(x, name):
+def checkpoint_name(x, name) -> Any:
     """Name a value, for policies of `cytape.checkpoint`.
 
     Parameters
@@ -218,7 +219,7 @@ def _refuse_unknown(function, options):
         function(np.zeros(1), **options)
 
 
-def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
+def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options) -> Any:
     """Make a tensor of a tensor or of nested sequences that hold tensors, as `numpy.array`.
 
     `copy` and `order` decide, as in NumPy, whether the result is a copy. With an object dtype it is
@@ -278,7 +279,7 @@ def _array(object, dtype, ndmin=0):
 
 
 @numpy_function(np.asarray)
-def asarray(a, dtype=None, order=None, **options):
+def asarray(a, dtype=None, order=None, **options) -> Any:
     """Return a tensor unchanged, or make one of nested sequences, as `numpy.asarray`.
 
     Examples
@@ -309,7 +310,7 @@ def _grids(xi, swapped):
 
 
 @numpy_function(np.meshgrid, "xi")
-def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy") -> Any:
     """Coordinate grids from coordinate vectors, as `numpy.meshgrid`.
 
     Examples

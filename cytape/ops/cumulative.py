@@ -8,6 +8,7 @@ product of other elements.
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -287,7 +288,8 @@ def _as_multiplied(a, dtype):
 
 
 @numpy_function(np.prod, "a", "axis", "initial", "where")
-def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue,
+         where=_NoValue) -> Any:
     """Multiply the elements over the given axes, as `numpy.prod`.
 
     Examples
@@ -376,7 +378,7 @@ def _cumulative(op, a, axis, dtype):
 
 
 @numpy_function(np.cumsum)
-def cumsum(a, axis=None, dtype=None, out=None):
+def cumsum(a, axis=None, dtype=None, out=None) -> Any:
     """Return the cumulative sum along an axis, as `numpy.cumsum`.
 
     Examples
@@ -389,7 +391,7 @@ def cumsum(a, axis=None, dtype=None, out=None):
 
 
 @numpy_function(np.cumprod)
-def cumprod(a, axis=None, dtype=None, out=None):
+def cumprod(a, axis=None, dtype=None, out=None) -> Any:
     """Return the cumulative product along an axis, as `numpy.cumprod`.
 
     Examples

@@ -15,6 +15,7 @@ time: views, sums, elementwise and matrix products, which BLAS and plans compute
 
 import math
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -345,7 +346,7 @@ einsum_op = multilinear(
     shape_rule=_einsum_spec, batch=_in_batch, is_product=True)
 
 
-def einsum(*operands, out=None, optimize=False, **kwargs):
+def einsum(*operands, out=None, optimize=False, **kwargs) -> Any:
     """Evaluate Einstein's summation convention on the operands, as `numpy.einsum`.
 
     Examples
@@ -360,11 +361,11 @@ def einsum(*operands, out=None, optimize=False, **kwargs):
         return np.einsum(*operands, optimize=optimize, **kwargs)
     if not isinstance(operands[0], str):
         operands = _from_lists(operands)
-    subscripts, *operands = operands
-    operands = [x if type(x) is Tensor else operand(x) for x in operands]
+    subscripts, *given = operands
+    terms = [x if type(x) is Tensor else operand(x) for x in given]
     if kwargs:
-        operands = _converted(operands, **kwargs)
-    return _evaluate(subscripts, operands, optimize)
+        terms = _converted(terms, **kwargs)
+    return _evaluate(subscripts, terms, optimize)
 
 
 def _converted(operands, *, dtype=None, casting="safe", **others):

@@ -18,6 +18,7 @@ The gradient of a complex input is the output's times the conjugate of the parti
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ remainder = mod = elementwise(
     "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -_floored_quotient(z, x, y))
 
 
-def divmod(x1, x2, /, *out, **kwargs):
+def divmod(x1, x2, /, *out, **kwargs) -> Any:
     """Return quotient and remainder, as `numpy.divmod`; only the remainder is differentiable.
 
     Examples
@@ -220,7 +221,7 @@ where_op = enter(
 ).described(batch=batch_axis.aligned, moving=0b110)  # fmt: skip
 
 
-def where(condition, /, *x_and_y):
+def where(condition, /, *x_and_y) -> Any:
     """Take elements from `x` where the condition holds, from `y` elsewhere.
 
     An operand gets no gradient where it is not selected, not even NaN: elements that are not
@@ -293,7 +294,7 @@ conjugate_op = linear(
     shape_rule=shape_rules.elementwise(np.conjugate), batch=batch_axis.aligned)  # fmt: skip
 
 
-def conjugate(x, /, *out, **kwargs):
+def conjugate(x, /, *out, **kwargs) -> Any:
     """Conjugate complex numbers, as `numpy.conjugate`.
 
     Examples
@@ -323,7 +324,7 @@ def _conjugate_sign(x):
     return conj(sign(x)) if _is_complex_tensor(x) else sign(x)  # symbols stand for real arrays
 
 
-def sign(x, /, *out, **kwargs):
+def sign(x, /, *out, **kwargs) -> Any:
     """Sign of each element, as `numpy.sign`: of a complex number, itself over its magnitude.
 
     The sign of a real tensor is constant, its gradient is None.
@@ -366,7 +367,7 @@ fabs = elementwise("Fabs", np.fabs, lambda y, x: sign(x))
 copysign = elementwise("Copysign", np.copysign, lambda z, x, y: sign(x) * sign(z), None)
 
 
-def angle(z, deg=False):
+def angle(z, deg=False) -> Any:
     """Argument of complex numbers, as `numpy.angle`; its derivative at 0 is 0.
 
     Examples

@@ -2,6 +2,7 @@
 
 import operator
 import sys
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -229,7 +230,7 @@ def scatter_add(values, indices, shape):
     return scatter_add_op(values, indices, axis=0, mode="raise", size=shape[0])
 
 
-def gather(params, indices, axis=0):
+def gather(params, indices, axis=0) -> Any:
     """Take slices of `params` along an axis.
 
     The gradient with respect to `params` is an `IndexedSlices` where `axis` is 0.
@@ -263,7 +264,7 @@ def gather(params, indices, axis=0):
 
 
 @numpy_function(np.take, "a", "indices")
-def take(a, indices, axis=None, out=None, mode="raise"):
+def take(a, indices, axis=None, out=None, mode="raise") -> Any:
     """Take elements, or slices along an axis, as `numpy.take`.
 
     The gradient with respect to `a` is an `IndexedSlices` where `axis` is 0.
@@ -355,7 +356,7 @@ extracted_positions_op = nondifferentiable(
 
 
 @numpy_function(np.take_along_axis, "arr", "indices")
-def take_along_axis(arr, indices, axis=-1):
+def take_along_axis(arr, indices, axis=-1) -> Any:
     """Take one element for each index, from the line along `axis` at the index's place.
 
     See `numpy.take_along_axis`; the indices may come from `argmax` or `argsort`.
@@ -376,7 +377,7 @@ def take_along_axis(arr, indices, axis=-1):
 
 
 @numpy_function(np.compress, "condition", "a")
-def compress(condition, a, axis=None, out=None):
+def compress(condition, a, axis=None, out=None) -> Any:
     """Take the slices along an axis for which the condition holds, as `numpy.compress`.
 
     Examples
@@ -395,7 +396,7 @@ def compress(condition, a, axis=None, out=None):
 
 
 @numpy_function(np.extract, "condition", "arr")
-def extract(condition, arr):
+def extract(condition, arr) -> Any:
     """Take the elements for which the condition holds, as `numpy.extract`.
 
     Examples

@@ -3,6 +3,7 @@
 import math
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -131,7 +132,7 @@ stack_op = structural(
 )
 
 
-def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind") -> Any:
     """Join along an existing axis, as `numpy.concatenate`.
 
     Examples
@@ -149,7 +150,7 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
 concat = concatenate
 
 
-def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind") -> Any:
     """Join along a new axis, as `numpy.stack`.
 
     Examples
@@ -169,7 +170,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting)
 
 
-def vstack(tup, *, dtype=None, casting="same_kind"):
+def vstack(tup, *, dtype=None, casting="same_kind") -> Any:
     """Join row upon row, as `numpy.vstack`.
 
     Examples
@@ -182,7 +183,7 @@ def vstack(tup, *, dtype=None, casting="same_kind"):
     return concatenate([atleast_2d(a) for a in together(*tup)], 0, dtype=dtype, casting=casting)
 
 
-def hstack(tup, *, dtype=None, casting="same_kind"):
+def hstack(tup, *, dtype=None, casting="same_kind") -> Any:
     """Join side by side, as `numpy.hstack`.
 
     Examples
@@ -196,7 +197,7 @@ def hstack(tup, *, dtype=None, casting="same_kind"):
     return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
-def dstack(tup):
+def dstack(tup) -> Any:
     """Join along the third axis, as `numpy.dstack`.
 
     Examples
@@ -208,7 +209,7 @@ def dstack(tup):
     return concatenate([atleast_3d(a) for a in together(*tup)], 2)
 
 
-def column_stack(tup):
+def column_stack(tup) -> Any:
     """Join vectors as columns, and matrices side by side, as `numpy.column_stack`.
 
     Examples
@@ -222,7 +223,7 @@ def column_stack(tup):
     return concatenate(columns, 1)
 
 
-def append(arr, values, axis=None):
+def append(arr, values, axis=None) -> Any:
     """Join values to the end, as `numpy.append`.
 
     Examples
@@ -369,7 +370,7 @@ def _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven):
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
 
 
-def split(ary, indices_or_sections, axis=0):
+def split(ary, indices_or_sections, axis=0) -> Any:
     """Split into equal parts or at given indices, as `numpy.split`.
 
     Examples
@@ -384,7 +385,7 @@ def split(ary, indices_or_sections, axis=0):
     return _split(partial(np.split, axis=axis), ary, indices_or_sections, axis)
 
 
-def array_split(ary, indices_or_sections, axis=0):
+def array_split(ary, indices_or_sections, axis=0) -> Any:
     """Split into nearly equal parts or at given indices, as `numpy.array_split`.
 
     Examples
@@ -400,7 +401,7 @@ def array_split(ary, indices_or_sections, axis=0):
         partial(np.array_split, axis=axis), ary, indices_or_sections, axis, uneven=True)
 
 
-def hsplit(ary, indices_or_sections):
+def hsplit(ary, indices_or_sections) -> Any:
     """Split into parts side by side, as `numpy.hsplit`.
 
     Examples
@@ -414,7 +415,7 @@ def hsplit(ary, indices_or_sections):
     return _split(np.hsplit, ary, indices_or_sections, axis) if parts is None else parts
 
 
-def vsplit(ary, indices_or_sections):
+def vsplit(ary, indices_or_sections) -> Any:
     """Split into rows of parts, as `numpy.vsplit`.
 
     Examples
@@ -427,7 +428,7 @@ def vsplit(ary, indices_or_sections):
     return _split(np.vsplit, ary, indices_or_sections, 0) if parts is None else parts
 
 
-def dsplit(ary, indices_or_sections):
+def dsplit(ary, indices_or_sections) -> Any:
     """Split along the third axis, as `numpy.dsplit`.
 
     Examples
@@ -441,7 +442,7 @@ def dsplit(ary, indices_or_sections):
 
 
 @numpy_function(np.unstack)
-def unstack(x, /, *, axis=0):
+def unstack(x, /, *, axis=0) -> Any:
     """Split into the slices along an axis, as `numpy.unstack`.
 
     Examples

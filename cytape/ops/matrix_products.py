@@ -3,6 +3,7 @@
 import math
 import operator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -94,7 +95,7 @@ matmul_op = enter(MatMulOp(
         work=lambda x, y, out: math.prod(out) * x[-1])
 
 
-def matmul(x1, x2, /, out=None, **kwargs):
+def matmul(x1, x2, /, out=None, **kwargs) -> Any:
     """Multiply matrices, as `numpy.matmul`.
 
     Examples
@@ -162,7 +163,7 @@ tensordot_op = multilinear(
     shape_rule=shape_rules.tensordot, batch=_tensordot_in_batch, is_product=True)
 
 
-def tensordot(a, b, axes=2):
+def tensordot(a, b, axes=2) -> Any:
     """Sum products over the given axes of two arrays, as `numpy.tensordot`.
 
     Examples
@@ -205,7 +206,7 @@ def _contracted_axes(a_ndim, b_ndim, axes):
 
 
 @numpy_function(np.dot, "a", "b")
-def dot(a, b, out=None):
+def dot(a, b, out=None) -> Any:
     """Multiply two arrays, as `numpy.dot`.
 
     Examples
@@ -222,7 +223,7 @@ def dot(a, b, out=None):
 
 
 @numpy_function(np.inner, "a", "b")
-def inner(a, b, /):
+def inner(a, b, /) -> Any:
     """Sum products over the last axes, as `numpy.inner`.
 
     Examples
@@ -238,7 +239,7 @@ def inner(a, b, /):
     return tensordot(a, b, axes=(-1, -1))
 
 
-def outer(a, b, out=None):
+def outer(a, b, out=None) -> Any:
     """Return all products of an element of `a` and an element of `b`, as `numpy.outer`.
 
     Examples
@@ -259,7 +260,7 @@ def _as_line(x):
     return x if type(x) is Tensor and x.shape is not None and len(x.shape) == 1 else ravel(x)
 
 
-def vdot(a, b, /):
+def vdot(a, b, /) -> Any:
     """Sum the products of the conjugate of `a` and `b` over all elements, as `numpy.vdot`.
 
     Examples
@@ -272,7 +273,7 @@ def vdot(a, b, /):
     return matmul_op(conj_if_complex(_as_line(a)), _as_line(b))
 
 
-def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
+def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs) -> Any:
     """Sum the products of the conjugate of `x1` and `x2` over an axis, as `numpy.vecdot`.
 
     Examples
@@ -282,7 +283,7 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     array([3., 7.])
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
-        return np.vecdot(joined(x1), joined(x2), out, axis=axis, **kwargs)
+        return np.vecdot(joined(x1), joined(x2), out, axis=axis, **kwargs)  # type: ignore[call-overload]
     x1, x2 = together(*map(operand, as_operands(np.vecdot, (x1, x2), kwargs)))
     axis = operator.index(axis)
     if ndim(x1) == ndim(x2) == 1 and axis in (0, -1):
@@ -294,7 +295,7 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
 
 
 @numpy_function(np.kron, "a", "b")
-def kron(a, b):
+def kron(a, b) -> Any:
     """Return the Kronecker product, as `numpy.kron`.
 
     Examples

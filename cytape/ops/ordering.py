@@ -1,5 +1,7 @@
 """Orders, positions and counts: functions with integer results, which are not differentiable."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.calls.operands import is_tensor, operand, plain, with_out
@@ -103,7 +105,7 @@ count_nonzero_op = nondifferentiable(
     shape_rule=shape_rules.to_integers, batch=batch_axis.along_axis)
 
 
-def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> Any:
     """Return the positions that sort along an axis, as `numpy.argsort`.
 
     Examples
@@ -115,7 +117,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
     return argsort_op(a, axis=axis, kind=kind, order=order, stable=stable)
 
 
-def argpartition(a, kth, axis=-1, kind="introselect", order=None):
+def argpartition(a, kth, axis=-1, kind="introselect", order=None) -> Any:
     """Return the positions that partition along an axis, as `numpy.argpartition`.
 
     Examples
@@ -127,7 +129,7 @@ def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     return argpartition_op(a, kth=kth, axis=axis, kind=kind, order=order)
 
 
-def lexsort(keys, axis=-1):
+def lexsort(keys, axis=-1) -> Any:
     """Return the positions that sort by several keys, the last one first, as `numpy.lexsort`.
 
     Examples
@@ -142,7 +144,7 @@ def lexsort(keys, axis=-1):
     return lexsort_op(rows, axis=axis)
 
 
-def searchsorted(a, v, side="left", sorter=None):
+def searchsorted(a, v, side="left", sorter=None) -> Any:
     """Return where elements belong in a sorted array, as `numpy.searchsorted`.
 
     Examples
@@ -154,7 +156,7 @@ def searchsorted(a, v, side="left", sorter=None):
     return searchsorted_op(a, v, *(() if sorter is None else (sorter,)), side=side)
 
 
-def digitize(x, bins, right=False):
+def digitize(x, bins, right=False) -> Any:
     """Return the bin of each element, as `numpy.digitize`.
 
     Examples
@@ -166,7 +168,7 @@ def digitize(x, bins, right=False):
     return digitize_op(x, bins, right=right)
 
 
-def nonzero(a):
+def nonzero(a) -> Any:
     """Return the positions of the elements that are not zero, as `numpy.nonzero`.
 
     Examples
@@ -178,7 +180,7 @@ def nonzero(a):
     return nonzero_op(a)
 
 
-def flatnonzero(a):
+def flatnonzero(a) -> Any:
     """Return the positions in the flattened array that are not zero, as `numpy.flatnonzero`.
 
     Examples
@@ -191,7 +193,7 @@ def flatnonzero(a):
 
 
 @numpy_function(np.argwhere)
-def argwhere(a):
+def argwhere(a) -> Any:
     """Return a row of indices for each element that is not zero, as `numpy.argwhere`.
 
     Examples
@@ -204,7 +206,7 @@ def argwhere(a):
     return transpose(nonzero(a)) if ndim(a) else argwhere(ravel(a))[:, :0]
 
 
-def unravel_index(indices, shape, order="C"):
+def unravel_index(indices, shape, order="C") -> Any:
     """Turn positions in the flattened array into indices for each axis, as `numpy.unravel_index`.
 
     Examples
@@ -221,7 +223,7 @@ def unravel_index(indices, shape, order="C"):
 
 
 @numpy_function(np.ravel_multi_index)
-def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+def ravel_multi_index(multi_index, dims, mode="raise", order="C") -> Any:
     """Turn indices for each axis into positions in the flattened array.
 
     See `numpy.ravel_multi_index`.
@@ -241,7 +243,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
 
 
 @numpy_function(np.ix_)
-def ix_(*args):
+def ix_(*args) -> Any:
     """Make an open mesh of indices from sequences, as `numpy.ix_`.
 
     Examples
@@ -264,7 +266,7 @@ def ix_(*args):
     return tuple(parts)
 
 
-def argmax(a, axis=None, out=None, *, keepdims=False):
+def argmax(a, axis=None, out=None, *, keepdims=False) -> Any:
     """Return the index of the first maximum, as `numpy.argmax`.
 
     Examples
@@ -278,7 +280,7 @@ def argmax(a, axis=None, out=None, *, keepdims=False):
     return argmax_op(a, axis=axis, keepdims=bool(keepdims))
 
 
-def argmin(a, axis=None, out=None, *, keepdims=False):
+def argmin(a, axis=None, out=None, *, keepdims=False) -> Any:
     """Return the index of the first minimum, as `numpy.argmin`.
 
     Examples
@@ -292,7 +294,7 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
     return argmin_op(a, axis=axis, keepdims=bool(keepdims))
 
 
-def nanargmax(a, axis=None, out=None, *, keepdims=False):
+def nanargmax(a, axis=None, out=None, *, keepdims=False) -> Any:
     """Return the index of the first maximum that is not NaN, as `numpy.nanargmax`.
 
     Examples
@@ -306,7 +308,7 @@ def nanargmax(a, axis=None, out=None, *, keepdims=False):
     return nanargmax_op(a, axis=axis, keepdims=bool(keepdims))
 
 
-def nanargmin(a, axis=None, out=None, *, keepdims=False):
+def nanargmin(a, axis=None, out=None, *, keepdims=False) -> Any:
     """Return the index of the first minimum that is not NaN, as `numpy.nanargmin`.
 
     Examples
@@ -320,7 +322,7 @@ def nanargmin(a, axis=None, out=None, *, keepdims=False):
     return nanargmin_op(a, axis=axis, keepdims=bool(keepdims))
 
 
-def count_nonzero(a, axis=None, *, keepdims=False):
+def count_nonzero(a, axis=None, *, keepdims=False) -> Any:
     """Count the elements that are not zero, as `numpy.count_nonzero`.
 
     Examples

@@ -4,6 +4,7 @@ import itertools
 import math
 import sys
 from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -111,7 +112,7 @@ roll_op = structural(
 )  # fmt: skip
 
 
-def flip(m, axis=None):
+def flip(m, axis=None) -> Any:
     """Reverse the order of the elements along the given axes, as `numpy.flip`.
 
     Examples
@@ -123,7 +124,7 @@ def flip(m, axis=None):
     return flip_op(m, axis=axis)
 
 
-def fliplr(m):
+def fliplr(m) -> Any:
     """Reverse the order of the columns, as `numpy.fliplr`.
 
     Examples
@@ -135,7 +136,7 @@ def fliplr(m):
     return fliplr_op(m)
 
 
-def flipud(m):
+def flipud(m) -> Any:
     """Reverse the order of the rows, as `numpy.flipud`.
 
     Examples
@@ -148,7 +149,7 @@ def flipud(m):
     return flipud_op(m)
 
 
-def rot90(m, k=1, axes=(0, 1)):
+def rot90(m, k=1, axes=(0, 1)) -> Any:
     """Rotate by quarter turns in a plane, as `numpy.rot90`.
 
     Examples
@@ -161,7 +162,7 @@ def rot90(m, k=1, axes=(0, 1)):
     return rot90_op(m, k=k, axes=tuple(axes))
 
 
-def roll(a, shift, axis=None):
+def roll(a, shift, axis=None) -> Any:
     """Shift the elements cyclically, as `numpy.roll`.
 
     Examples
@@ -227,7 +228,7 @@ def _repeat_dynamically(a, repeats, axis):
     return convert_to_tensor(a)[index_along(axis, repeated_positions_op(a, repeats, axis=axis))]
 
 
-def tile(A, reps):  # noqa: N803 (NumPy's name)
+def tile(A, reps) -> Any:  # noqa: N803 (NumPy's name)
     """Repeat the whole array along each axis, as `numpy.tile`.
 
     Examples
@@ -242,7 +243,7 @@ def tile(A, reps):  # noqa: N803 (NumPy's name)
     return tile_op(A, reps=reps)
 
 
-def repeat(a, repeats, axis=None):
+def repeat(a, repeats, axis=None) -> Any:
     """Repeat each element after itself, as `numpy.repeat`.
 
     Examples
@@ -358,7 +359,7 @@ triu_op = structural(
 )  # fmt: skip
 
 
-def tril(m, k=0):
+def tril(m, k=0) -> Any:
     """Set the elements above a diagonal to zero, as `numpy.tril`.
 
     Examples
@@ -371,7 +372,7 @@ def tril(m, k=0):
     return tril_op(m, k=k)
 
 
-def triu(m, k=0):
+def triu(m, k=0) -> Any:
     """Set the elements below a diagonal to zero, as `numpy.triu`.
 
     Examples
@@ -398,7 +399,7 @@ diag_op = structural(
 )  # fmt: skip
 
 
-def diagonal(a, offset=0, axis1=0, axis2=1):
+def diagonal(a, offset=0, axis1=0, axis2=1) -> Any:
     """Return the diagonals of matrices, as `numpy.diagonal`.
 
     Examples
@@ -411,7 +412,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
 
 @numpy_function(np.diag)
-def diag(v, k=0):
+def diag(v, k=0) -> Any:
     """Return the diagonal of a matrix, or the matrix of a diagonal, as `numpy.diag`.
 
     Examples
@@ -429,7 +430,7 @@ def diag(v, k=0):
     raise ValueError("Input must be 1- or 2-d.")
 
 
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None) -> Any:
     """Sum along diagonals, as `numpy.trace`.
 
     Examples

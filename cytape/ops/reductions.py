@@ -11,6 +11,7 @@ of half precision are computed in single precision.
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -195,7 +196,8 @@ mean_op = enter(
 ).described(batch=batch_axis.along_axis, composition=_mean_by_sum)  # fmt: skip
 
 
-def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue,
+        where=_NoValue) -> Any:
     """Sum the elements over the given axes, as `numpy.sum`.
 
     Examples
@@ -217,7 +219,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, wh
     return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 
 
-def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue) -> Any:
     """Average over the given axes, as `numpy.mean`.
 
     Examples
@@ -403,7 +405,7 @@ extremes_op = general(
 )
 
 
-def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue) -> Any:
     """Return the maximum over the given axes, as `numpy.max`; elements that tie share the gradient.
 
     Examples
@@ -417,7 +419,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     return _extremes(np.max, max_op, maximum, a, axis, out, keepdims, initial, where)
 
 
-def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue) -> Any:
     """Return the minimum over the given axes, as `numpy.min`; elements that tie share the gradient.
 
     Examples

@@ -1,6 +1,7 @@
 """Shapes: queries, reshapes and transposes."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 
-def shape(a):
+def shape(a) -> Any:
     """Return the shape of an array or tensor, as `numpy.shape`.
 
     Examples
@@ -61,7 +62,7 @@ def shape_of_any(a):
     return shape_rules.shape_of(joined(a).spec, "this function")
 
 
-def ndim(a):
+def ndim(a) -> Any:
     """Return the number of axes of an array or tensor, as `numpy.ndim`.
 
     Examples
@@ -74,7 +75,7 @@ def ndim(a):
     return len(shape_of_any(a)) if n_axes is None else n_axes
 
 
-def isscalar(element):
+def isscalar(element) -> Any:
     """Return whether an object is a scalar, as `numpy.isscalar`; a 0-d tensor is one.
 
     Examples
@@ -89,7 +90,7 @@ def isscalar(element):
     return np.isscalar(element)
 
 
-def size(a, axis=None):
+def size(a, axis=None) -> Any:
     """Return the number of elements, in all or along the given axes, as `numpy.size`.
 
     A tensor for a symbolic tensor of unknown extents.
@@ -211,7 +212,7 @@ atleast_2d_op = _reshaping("AtLeast2D", np.atleast_2d, shape_rules.at_least(2))
 atleast_3d_op = _reshaping("AtLeast3D", np.atleast_3d, shape_rules.at_least(3))
 
 
-def reshape(a, /, shape, order="C", *, copy=None):
+def reshape(a, /, shape, order="C", *, copy=None) -> Any:
     """Arrange the same elements in another shape, as `numpy.reshape`.
 
     Examples
@@ -287,7 +288,7 @@ def reshape_unknown(a, shape, order="C"):
     return reshape_op(a, shape.tensor(), order=order)
 
 
-def ravel(a, order="C"):
+def ravel(a, order="C") -> Any:
     """Arrange all elements along one axis, as `numpy.ravel`.
 
     Examples
@@ -308,7 +309,7 @@ def ravel(a, order="C"):
     return reshape_op(a, shape=(-1,), order="C")  # a tuple: NumPy copies strided arrays for it
 
 
-def squeeze(a, axis=None):
+def squeeze(a, axis=None) -> Any:
     """Remove axes of length one, as `numpy.squeeze`.
 
     Examples
@@ -320,7 +321,7 @@ def squeeze(a, axis=None):
     return squeeze_op(a, axis=axis)
 
 
-def expand_dims(a, axis):
+def expand_dims(a, axis) -> Any:
     """Insert axes of length one, as `numpy.expand_dims`.
 
     Examples
@@ -340,7 +341,7 @@ def _atleast(op, n, arys):
     return results[0] if len(results) == 1 else results
 
 
-def atleast_1d(*arys):
+def atleast_1d(*arys) -> Any:
     """View with at least one axis, as `numpy.atleast_1d`.
 
     Examples
@@ -352,7 +353,7 @@ def atleast_1d(*arys):
     return _atleast(atleast_1d_op, 1, arys)
 
 
-def atleast_2d(*arys):
+def atleast_2d(*arys) -> Any:
     """View with at least two axes, as `numpy.atleast_2d`.
 
     Examples
@@ -364,7 +365,7 @@ def atleast_2d(*arys):
     return _atleast(atleast_2d_op, 2, arys)
 
 
-def atleast_3d(*arys):
+def atleast_3d(*arys) -> Any:
     """View with at least three axes, as `numpy.atleast_3d`.
 
     Examples
@@ -397,7 +398,7 @@ transpose_op = structural(
 )  # fmt: skip
 
 
-def transpose(a, axes=None):
+def transpose(a, axes=None) -> Any:
     """Put the axes in another order, by default the reverse, as `numpy.transpose`.
 
     Examples
@@ -433,7 +434,7 @@ swap_axes_op = structural(
 )  # fmt: skip
 
 
-def swapaxes(a, axis1, axis2):
+def swapaxes(a, axis1, axis2) -> Any:
     """Interchange two axes, as `numpy.swapaxes`.
 
     Examples
@@ -445,7 +446,7 @@ def swapaxes(a, axis1, axis2):
     return swap_axes_op(a, axis1=axis1, axis2=axis2)
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x, /) -> Any:
     """Interchange the last two axes, as `numpy.matrix_transpose`.
 
     Examples
@@ -459,7 +460,7 @@ def matrix_transpose(x, /):
     return swap_axes_op(x, axis1=-2, axis2=-1)
 
 
-def moveaxis(a, source, destination):
+def moveaxis(a, source, destination) -> Any:
     """Move axes to other positions, as `numpy.moveaxis`.
 
     Examples
@@ -471,7 +472,7 @@ def moveaxis(a, source, destination):
     return transpose_op(a, axes=_permutation(np.moveaxis, a, source, destination))
 
 
-def rollaxis(a, axis, start=0):
+def rollaxis(a, axis, start=0) -> Any:
     """Move one axis in front of another, as `numpy.rollaxis`.
 
     Examples

@@ -4,6 +4,8 @@ The derivative of `std` is 0 if all elements are equal; the formula would give N
 tested on the elements, since NumPy's `std` may differ from 0 by rounding of the mean.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.adjoints.identity_groups import together
@@ -185,7 +187,7 @@ def _ddof(ddof, correction):
 def var(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NoValue, mean=_NoValue,
     correction=_NoValue,
-):
+) -> Any:
     """Return the variance over the given axes, as `numpy.var`; it is real for complex input.
 
     Examples
@@ -204,7 +206,7 @@ def var(
 def std(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NoValue, mean=_NoValue,
     correction=_NoValue,
-):
+) -> Any:
     """Return the standard deviation, as `numpy.std`; its gradient is 0 where it is 0.
 
     Examples

@@ -3,6 +3,8 @@
 The gradient g of the real part of z is g + 0j, that of the imaginary part 1j * g.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.engine import batch_axis
@@ -22,7 +24,7 @@ imag_of_real_op = structural(
     shape_rule=shape_rules.same, batch=batch_axis.aligned)
 
 
-def real(val):
+def real(val) -> Any:
     """Return the real part, as `numpy.real`; real numbers are returned unchanged.
 
     Examples
@@ -34,7 +36,7 @@ def real(val):
     return val if type(val) is Tensor and val.dtype.kind != "c" else real_op(val)
 
 
-def imag(val):
+def imag(val) -> Any:
     """Return the imaginary part, as `numpy.imag`; zeros for real numbers.
 
     Examples

@@ -1,5 +1,7 @@
 """Ops on several tensors at once: sum of all, identity of each."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.calls.dispatch import partly_followed
@@ -47,7 +49,7 @@ tuple_op = general(
     passes_gradients=True)
 
 
-def add_n(inputs):
+def add_n(inputs) -> Any:
     """Add arrays of one shape and dtype, in one op.
 
     Parameters
@@ -92,7 +94,7 @@ def may_agree(shape, other):
     )
 
 
-def identity_n(*inputs):
+def identity_n(*inputs) -> Any:
     """Return the inputs unchanged, as the outputs of one op.
 
     If one output has a gradient, all inputs have: zeros if no target depends on them.

@@ -1,5 +1,7 @@
 """The modified Bessel function of order 0, `i0`, and the Kaiser window."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.calls.operands import plain
@@ -82,7 +84,7 @@ i0_op = elementwise("BesselI0", lambda x: _in_blocks(_i0, x), lambda y, x: i1_op
 
 
 @numpy_function(np.i0)
-def i0(x):
+def i0(x) -> Any:
     """Return the modified Bessel function of order 0, as `numpy.i0`.
 
     Examples
@@ -100,7 +102,7 @@ def i0(x):
 
 
 @numpy_function(np.kaiser, "M", "beta")
-def kaiser(M, beta):  # noqa: N803 (NumPy's name)
+def kaiser(M, beta) -> Any:  # noqa: N803 (NumPy's name)
     """Return the Kaiser window, as `numpy.kaiser`; it is differentiable in `beta`.
 
     Examples

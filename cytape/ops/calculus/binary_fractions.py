@@ -1,5 +1,7 @@
 """Parts of floating point numbers: `ldexp`, `frexp`, `modf`."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.adjoints.conform import as_operands
@@ -17,7 +19,7 @@ __all__ = ["frexp", "ldexp", "modf"]
 _ldexp = elementwise("Ldexp", np.ldexp, lambda z, x, n: exp2(n), None)
 
 
-def ldexp(x1, x2, /, *out, **kwargs):
+def ldexp(x1, x2, /, *out, **kwargs) -> Any:
     """Return ``x1 * 2**x2``, as `numpy.ldexp`.
 
     Examples
@@ -66,7 +68,7 @@ _modf = general(
 )  # fmt: skip
 
 
-def frexp(x, /, *out, **kwargs):
+def frexp(x, /, *out, **kwargs) -> Any:
     """Return mantissas and exponents of two, as `numpy.frexp`.
 
     Examples
@@ -80,7 +82,7 @@ def frexp(x, /, *out, **kwargs):
     return _parts_of_number(_frexp, x, out, kwargs)
 
 
-def modf(x, /, *out, **kwargs):
+def modf(x, /, *out, **kwargs) -> Any:
     """Return fractional and integral parts, as `numpy.modf`.
 
     Examples

@@ -3,6 +3,8 @@
 The steps that `unwrap` adds are constants: its derivative in `p` is 1.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
@@ -112,7 +114,7 @@ def _edge(x, a, axis):
 
 
 @numpy_function(np.diff, "a", "prepend", "append")
-def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
+def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue) -> Any:
     """Return differences of neighbours along an axis, as `numpy.diff`.
 
     Examples
@@ -143,7 +145,7 @@ def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
     return a
 
 
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(ary, to_end=None, to_begin=None) -> Any:
     """Return differences of consecutive elements of the flat array, as `numpy.ediff1d`.
 
     Examples
@@ -238,7 +240,7 @@ def _gradient_along(f, h, axis, edge_order):
 
 
 @numpy_function(np.gradient, "f", "varargs")
-def gradient(f, *varargs, axis=None, edge_order=1):
+def gradient(f, *varargs, axis=None, edge_order=1) -> Any:
     """Return central differences, as `numpy.gradient`; the distances may be differentiated too.
 
     Examples
@@ -267,7 +269,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
 
 
 @numpy_function(np.trapezoid, "y", "x", "dx")
-def trapezoid(y, x=None, dx=1.0, axis=-1):
+def trapezoid(y, x=None, dx=1.0, axis=-1) -> Any:
     """Integrate by the trapezoidal rule, as `numpy.trapezoid`.
 
     Examples
@@ -336,7 +338,7 @@ unwrap_op = general(
 
 
 @numpy_function(np.unwrap)
-def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
+def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi) -> Any:
     """Add multiples of the period where adjacent elements differ by more, as `numpy.unwrap`.
 
     Examples

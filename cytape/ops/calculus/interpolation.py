@@ -4,6 +4,8 @@ It is differentiable in `x`, in the points and in their values. At a point the d
 the slope on the right, at the last point the slope on the left; outside it is 0.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.adjoints.conform import stand_in
@@ -245,7 +247,7 @@ interp_op = general(
 
 
 @numpy_function(np.interp, "x", "xp", "fp", "left", "right", "period")
-def interp(x, xp, fp, left=None, right=None, period=None):
+def interp(x, xp, fp, left=None, right=None, period=None) -> Any:
     """Interpolate between points, as `numpy.interp`.
 
     At a point the derivative in `x` is that to the right.

@@ -5,6 +5,7 @@ of the polynomial is 0, it is infinite or NaN.
 """
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ polysub = _sum_or_difference("polysub", lambda x, y: x - y)
 
 
 @numpy_function(np.polymul, "a1", "a2")
-def polymul(a1, a2):
+def polymul(a1, a2) -> Any:
     """Return the product of polynomials, as `numpy.polymul`.
 
     In a graph leading zeros are kept, since values are unknown.
@@ -118,7 +119,7 @@ def polymul(a1, a2):
 
 
 @numpy_function(np.polydiv, "u", "v")
-def polydiv(u, v):
+def polydiv(u, v) -> Any:
     """Return the quotient and the remainder of polynomials, as `numpy.polydiv`.
 
     Examples
@@ -150,7 +151,7 @@ def polydiv(u, v):
 
 
 @numpy_function(np.polyder)
-def polyder(p, m=1):
+def polyder(p, m=1) -> Any:
     """Return the derivative of a polynomial, as `numpy.polyder`.
 
     Examples
@@ -171,7 +172,7 @@ def polyder(p, m=1):
 
 
 @numpy_function(np.polyint, "p", "k")
-def polyint(p, m=1, k=None):
+def polyint(p, m=1, k=None) -> Any:
     """Return an antiderivative of a polynomial, as `numpy.polyint`.
 
     Examples
@@ -196,7 +197,7 @@ def polyint(p, m=1, k=None):
 
 
 @numpy_function(np.polyval, "p", "x")
-def polyval(p, x):
+def polyval(p, x) -> Any:
     """Evaluate a polynomial, as `numpy.polyval`; coefficients may be arrays, along the first axis.
 
     Examples
@@ -269,7 +270,7 @@ poly_op = composed(
 
 
 @numpy_function(np.poly)
-def poly(seq_of_zeros):
+def poly(seq_of_zeros) -> Any:
     """Return the polynomial with given roots, as `numpy.poly`.
 
     Examples
@@ -299,7 +300,7 @@ def poly(seq_of_zeros):
 
 
 @numpy_function(np.polyfit, "x", "y", "w")
-def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False) -> Any:
     """Fit a polynomial by least squares, as `numpy.polyfit`.
 
     It is differentiable in the points, in their values and weights.
@@ -419,7 +420,7 @@ powers_op = general(
 
 
 @numpy_function(np.vander)
-def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
+def vander(x, N=None, increasing=False) -> Any:  # noqa: N803 (NumPy's name)
     """Return the powers of each element in a row, as `numpy.vander`.
 
     Examples
@@ -467,7 +468,7 @@ roots_op = general(
 
 
 @numpy_function(np.roots)
-def roots(p):
+def roots(p) -> Any:
     """Return the roots of a polynomial, as `numpy.roots`.
 
     Examples

@@ -1,5 +1,7 @@
 """Sequences, differentiable in their ends: `linspace`, `logspace`, `geomspace`, `arange`."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
@@ -75,7 +77,7 @@ def _with_axis_at(y, axis):
 
 @numpy_function(np.linspace, "start", "stop")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *,
-             device=None):
+             device=None) -> Any:
     """Return evenly spaced numbers between two ends, as `numpy.linspace`.
 
     Examples
@@ -104,7 +106,7 @@ def _count(num):
 
 
 @numpy_function(np.logspace, "start", "stop", "base")
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0) -> Any:
     """Return numbers with evenly spaced logarithms, as `numpy.logspace`.
 
     Examples
@@ -147,7 +149,7 @@ without_zero_op = general(
 
 
 @numpy_function(np.geomspace, "start", "stop")
-def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0) -> Any:
     """Return numbers in geometric progression, as `numpy.geomspace`.
 
     Examples
@@ -203,7 +205,7 @@ arange_op = general(
 arange_op.rule_takes_tensors = linspace_op.rule_takes_tensors = True
 
 
-def arange(*args, **options):
+def arange(*args, **options) -> Any:
     """Return evenly spaced numbers of a given step, as `numpy.arange`.
 
     It is differentiable in `start` and `step`. The length depends on values, so symbolic tensors
@@ -231,7 +233,7 @@ def arange(*args, **options):
                 "cytape.numpy.cumsum(ones(x.shape)) - 1")
     if is_tensor(start) or is_tensor(step):
         return arange_op(start, 1 if step is None else step, stop=bounds[1], dtype=dtype)
-    return convert_to_tensor(np.arange(*bounds, dtype)) if is_tensor(stop) else (
+    return convert_to_tensor(np.arange(*bounds, dtype=dtype)) if is_tensor(stop) else (
         np.arange(*args, **options))
 
 

@@ -4,6 +4,8 @@ Both are bilinear. The op "convolve" computes a given mode; overlaps that the mo
 "valid" omit get a gradient of 0.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
@@ -177,7 +179,7 @@ def _mode(mode):
 
 
 @numpy_function(np.convolve, "a", "v")
-def convolve(a, v, mode="full"):
+def convolve(a, v, mode="full") -> Any:
     """Convolve two sequences, as `numpy.convolve`.
 
     Examples
@@ -190,7 +192,7 @@ def convolve(a, v, mode="full"):
 
 
 @numpy_function(np.correlate, "a", "v")
-def correlate(a, v, mode="valid"):
+def correlate(a, v, mode="valid") -> Any:
     """Correlate two sequences, as `numpy.correlate`.
 
     Examples

@@ -1,5 +1,7 @@
 """Products of vectors with vectors and matrices: `cross`, `matvec`, `vecmat`."""
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -36,7 +38,7 @@ cross_op = multilinear(
 
 
 @numpy_function(np.cross, "a", "b")
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None) -> Any:
     """Return the cross product of vectors, as `numpy.cross`.
 
     Examples
@@ -87,7 +89,7 @@ def _fit(x1, x2, n_axes1, n_axes2, kwargs):
         x1.ndim == n_axes1 and x2.ndim == n_axes2 and None is not x1.shape[-1] == x2.shape[0])
 
 
-def matvec(x1, x2, /, out=None, **kwargs):
+def matvec(x1, x2, /, out=None, **kwargs) -> Any:
     """Multiply matrices with vectors, as `numpy.matvec`.
 
     Examples
@@ -108,7 +110,7 @@ def matvec(x1, x2, /, out=None, **kwargs):
     return squeeze(matmul_op(x1, expand_dims(x2, -1)), -1)
 
 
-def vecmat(x1, x2, /, out=None, **kwargs):
+def vecmat(x1, x2, /, out=None, **kwargs) -> Any:
     """Multiply the conjugates of vectors with matrices, as `numpy.vecmat`.
 
     Examples

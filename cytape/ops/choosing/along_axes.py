@@ -1,5 +1,7 @@
 """Functions applied along axes, one slice after the other."""
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -15,7 +17,7 @@ from cytape.tensor import convert_to_tensor
 __all__ = ["apply_along_axis", "apply_over_axes"]
 
 
-def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+def apply_along_axis(func1d, axis, arr, *args, **kwargs) -> Any:
     """Apply a function to the lines along an axis, as `numpy.apply_along_axis`.
 
     Examples
@@ -49,7 +51,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
 
 @numpy_function(np.apply_over_axes, "a")
-def apply_over_axes(func, a, axes):
+def apply_over_axes(func, a, axes) -> Any:
     """Apply a function over one axis after the other, as `numpy.apply_over_axes`.
 
     Examples

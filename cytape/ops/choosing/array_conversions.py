@@ -1,5 +1,7 @@
 """NumPy's conversions to arrays, such as `asanyarray`; tensors stay tensors."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
@@ -17,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def asanyarray(a, dtype=None, order=None, **options):
+def asanyarray(a, dtype=None, order=None, **options) -> Any:
     """Return a tensor unchanged, or make one of nested sequences, as `numpy.asanyarray`.
 
     Examples
@@ -32,7 +34,7 @@ def asanyarray(a, dtype=None, order=None, **options):
 
 
 @numpy_function(np.asarray_chkfinite)
-def asarray_chkfinite(a, dtype=None, order=None):
+def asarray_chkfinite(a, dtype=None, order=None) -> Any:
     """Return a tensor after a check that it has no NaN and no infinity.
 
     As `numpy.asarray_chkfinite`; symbolic tensors are not checked.
@@ -82,7 +84,7 @@ asfortranarray = _laid_out("asfortranarray", "F")
 
 
 @numpy_function(np.require)
-def require(a, dtype=None, requirements=None, **options):
+def require(a, dtype=None, requirements=None, **options) -> Any:
     """Return a tensor that meets requirements, as `numpy.require`: a copy where NumPy's is.
 
     Examples
@@ -100,7 +102,7 @@ def require(a, dtype=None, requirements=None, **options):
 
 
 @numpy_function(np.real_if_close)
-def real_if_close(a, tol=100):
+def real_if_close(a, tol=100) -> Any:
     """Return the real part if all imaginary parts are close to 0, as `numpy.real_if_close`.
 
     Symbolic tensors raise an error, since values are unknown.

@@ -1,5 +1,7 @@
 """Functions of NumPy that write to their first argument, as assignments if it is a tensor."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
@@ -46,7 +48,7 @@ def at(op, x, indices, *values):
 
 
 @numpy_function(np.copyto)
-def copyto(dst, src, casting="same_kind", where=True):
+def copyto(dst, src, casting="same_kind", where=True) -> Any:
     """Write values to an array, as `numpy.copyto`, or `x[...] = values` if it is a tensor.
 
     Examples
@@ -64,7 +66,7 @@ def copyto(dst, src, casting="same_kind", where=True):
 
 
 @numpy_function(np.fill_diagonal)
-def fill_diagonal(a, val, wrap=False):
+def fill_diagonal(a, val, wrap=False) -> Any:
     """Write to the diagonal of an array, as `numpy.fill_diagonal`.
 
     Examples
@@ -83,7 +85,7 @@ def fill_diagonal(a, val, wrap=False):
 
 
 @numpy_function(np.place)
-def place(arr, mask, vals):
+def place(arr, mask, vals) -> Any:
     """Write values one by one where a mask is true, as `numpy.place`.
 
     Examples
@@ -103,7 +105,7 @@ def place(arr, mask, vals):
 
 
 @numpy_function(np.put)
-def put(a, ind, v, mode="raise"):
+def put(a, ind, v, mode="raise") -> Any:
     """Write values at positions in the flattened array, as `numpy.put`.
 
     Examples
@@ -122,7 +124,7 @@ def put(a, ind, v, mode="raise"):
 
 
 @numpy_function(np.put_along_axis)
-def put_along_axis(arr, indices, values, axis):
+def put_along_axis(arr, indices, values, axis) -> Any:
     """Write one element for each index, to the line along `axis` at the index's place.
 
     See `numpy.put_along_axis`.
@@ -149,7 +151,7 @@ def put_along_axis(arr, indices, values, axis):
 
 
 @numpy_function(np.putmask)
-def putmask(a, mask, values):
+def putmask(a, mask, values) -> Any:
     """Write values to the elements where a mask is true, as `numpy.putmask`.
 
     Examples

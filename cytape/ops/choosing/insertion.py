@@ -1,6 +1,7 @@
 """Insertion and deletion of elements, `resize`, `trim_zeros`, and arrays of blocks."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -53,7 +54,7 @@ def _place(obj, n):
     return int(obj) % n
 
 
-def delete(arr, obj, axis=None):
+def delete(arr, obj, axis=None) -> Any:
     """Remove slices along an axis, as `numpy.delete`.
 
     Examples
@@ -78,7 +79,7 @@ def delete(arr, obj, axis=None):
     return getitem(arr, index_along(axis, left))
 
 
-def insert(arr, obj, values, axis=None):
+def insert(arr, obj, values, axis=None) -> Any:
     """Insert values before given positions along an axis, as `numpy.insert`.
 
     Examples
@@ -125,7 +126,7 @@ def _in_order(whole, axis, order):
 
 
 @numpy_function(np.resize)
-def resize(a, new_shape):
+def resize(a, new_shape) -> Any:
     """Repeat the elements to fill a new shape, as `numpy.resize`.
 
     Examples
@@ -158,7 +159,7 @@ resize_op = structural(
 
 
 @numpy_function(np.trim_zeros)
-def trim_zeros(filt, trim="fb", axis=None):
+def trim_zeros(filt, trim="fb", axis=None) -> Any:
     """Remove zeros at the ends, as `numpy.trim_zeros`.
 
     Symbolic tensors raise an error, since values are unknown.
@@ -204,7 +205,7 @@ def _zeros_before(line):
     return len(line)
 
 
-def diagflat(v, k=0):
+def diagflat(v, k=0) -> Any:
     """Return the matrix with the elements on a diagonal, as `numpy.diagflat`.
 
     Examples
@@ -239,7 +240,7 @@ def _depth(arrays, path=()):
 
 
 @numpy_function(np.block)
-def block(arrays):
+def block(arrays) -> Any:
     """Assemble an array from nested lists of blocks, as `numpy.block`.
 
     Examples

@@ -5,6 +5,8 @@ them (odd reflections, "linear_ramp", "mean"), or extrema and medians, with the 
 at ties; or a user's function writes them. The mode "empty" pads with zeros.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
@@ -53,7 +55,7 @@ padded_positions_op = nondifferentiable(
 
 
 @numpy_function(np.pad, "array", "kwargs")
-def pad(array, pad_width, mode="constant", **kwargs):
+def pad(array, pad_width, mode="constant", **kwargs) -> Any:
     """Add elements at the ends of the axes, as `numpy.pad`.
 
     Examples

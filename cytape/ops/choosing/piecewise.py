@@ -1,5 +1,7 @@
 """Elementwise choices between arrays; each array gets the gradient where it is selected."""
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.adjoints.conform import identity_op
@@ -26,7 +28,7 @@ _FEW = 4  # arrays; so few are selected one after the other, without stacking th
 
 
 @numpy_function(np.select, "condlist", "choicelist", "default")
-def select(condlist, choicelist, default=0):
+def select(condlist, choicelist, default=0) -> Any:
     """Take elements from the first array whose condition holds, as `numpy.select`.
 
     Examples
@@ -80,7 +82,7 @@ within_op = nondifferentiable(
 
 
 @numpy_function(np.choose, "a", "choices")
-def choose(a, choices, out=None, mode="raise"):
+def choose(a, choices, out=None, mode="raise") -> Any:
     """Take each element from the array with the number at its place, as `numpy.choose`.
 
     Examples
@@ -123,7 +125,7 @@ def _placed(values, condition, like):
     return index_add(values, like.spec, "@0", condition)
 
 
-def piecewise(x, condlist, funclist, *args, **kw):
+def piecewise(x, condlist, funclist, *args, **kw) -> Any:
     """Apply to each element the function whose condition holds, as `numpy.piecewise`.
 
     Examples
@@ -136,7 +138,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     """
     conditions = [condlist] if _is_one(condlist, x) else list(condlist)
     if not any(map(is_tensor, (x, *conditions, *funclist))):
-        returned = []
+        returned: list[Any] = []
         noting = [_noting(f, returned) if callable(f) else f for f in funclist]
         result = np.piecewise(x, condlist, noting, *args, **kw)
         if not is_tensor(returned):

@@ -5,6 +5,8 @@ correlation of its gradient with the reversed weights, folded back at the bounda
 weights is a sum over windows. All three are computed without an extended image where SciPy can.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.ndimage as ndimage
 from numpy.lib.array_utils import normalize_axis_index
@@ -177,7 +179,8 @@ def _convolving(w, origins):
 
 
 @numpy_function(ndimage.correlate, "input", "weights", "cval")
-def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *,
+                   axes=None) -> Any:
     """Correlate an image with weights, as `scipy.ndimage.correlate`.
 
     Derivatives in the image, the weights and `cval`.
@@ -193,7 +196,8 @@ def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *
 
 
 @numpy_function(ndimage.convolve, "input", "weights", "cval")
-def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *,
+                   axes=None) -> Any:
     """Convolve an image with weights, as `scipy.ndimage.convolve`.
 
     Examples
@@ -223,7 +227,7 @@ def _along_axis(theirs, input, weights, axis, output, mode, cval, origin):
 
 
 @numpy_function(ndimage.correlate1d, "input", "weights", "cval")
-def correlate1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
+def correlate1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0) -> Any:
     """Correlate lines along an axis with weights, as `scipy.ndimage.correlate1d`.
 
     Examples
@@ -237,7 +241,7 @@ def correlate1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, 
 
 
 @numpy_function(ndimage.convolve1d, "input", "weights", "cval")
-def convolve1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
+def convolve1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0) -> Any:
     """Convolve lines along an axis with weights, as `scipy.ndimage.convolve1d`.
 
     Examples
@@ -273,7 +277,7 @@ uniform_op = linear(
 
 
 @numpy_function(ndimage.uniform_filter1d, "input", "cval")
-def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
+def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0) -> Any:
     """Return means over windows along an axis, as `scipy.ndimage.uniform_filter1d`.
 
     Examples
@@ -302,7 +306,8 @@ def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0
 
 
 @numpy_function(ndimage.uniform_filter, "input", "cval")
-def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *,
+                   axes=None) -> Any:
     """Return means over windows, as `scipy.ndimage.uniform_filter`.
 
     Examples

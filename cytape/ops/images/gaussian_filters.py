@@ -5,6 +5,7 @@ standard deviation, while the number of weights is held.
 """
 
 import numbers
+from typing import Any
 
 import numpy as np
 import scipy.ndimage as ndimage
@@ -71,7 +72,7 @@ def _kernel(sigma, order, radius):
 @numpy_function(ndimage.gaussian_filter1d, "input", "sigma", "cval")
 def gaussian_filter1d(
         input, sigma, axis=-1, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *,
-        radius=None):
+        radius=None) -> Any:
     """Filter lines along an axis by a Gaussian, as `scipy.ndimage.gaussian_filter1d`.
 
     Examples
@@ -89,7 +90,7 @@ def gaussian_filter1d(
 @numpy_function(ndimage.gaussian_filter, "input", "sigma", "cval")
 def gaussian_filter(
         input, sigma, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None,
-        axes=None):
+        axes=None) -> Any:
     """Filter an image by a Gaussian, as `scipy.ndimage.gaussian_filter`.
 
     Derivatives in the image, `sigma` and `cval`. In a graph, a symbolic `sigma` needs `radius`.
@@ -128,7 +129,7 @@ def _derivative(theirs, input, axis, output, mode, cval, across):
 
 
 @numpy_function(ndimage.sobel, "input", "cval")
-def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):
+def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0) -> Any:
     """Return differences along an axis, smoothed across it, as `scipy.ndimage.sobel`.
 
     Examples
@@ -144,7 +145,7 @@ def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):
 
 
 @numpy_function(ndimage.prewitt, "input", "cval")
-def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):
+def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0) -> Any:
     """Return differences along an axis, summed across it, as `scipy.ndimage.prewitt`.
 
     Examples
@@ -175,7 +176,7 @@ def _total(x, output, parts):
 
 
 @numpy_function(ndimage.laplace, "input", "cval")
-def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
+def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None) -> Any:
     """Return the Laplacian by second differences, as `scipy.ndimage.laplace`.
 
     Examples
@@ -203,7 +204,8 @@ def _gaussian_derivative(widths, order, cval, options):
 
 
 @numpy_function(ndimage.gaussian_laplace, "input", "sigma", "cval")
-def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
+def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None,
+                     **kwargs) -> Any:
     """Return the Laplacian by derivatives of a Gaussian, as `scipy.ndimage.gaussian_laplace`.
 
     Examples
@@ -223,7 +225,8 @@ def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axe
 
 @numpy_function(ndimage.gaussian_gradient_magnitude, "input", "sigma", "cval")
 def gaussian_gradient_magnitude(
-        input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
+        input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None,
+                     **kwargs) -> Any:
     """Return the length of the gradient of the filtered image, as SciPy's function of that name.
 
     Where it is 0, the derivative is 0. As in SciPy, `sigma` smooths along all axes, also if `axes`

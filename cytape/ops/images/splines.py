@@ -5,6 +5,8 @@ in the coordinates are interpolations by derivatives of the splines, and the gra
 coefficients is the transpose of interpolation. At a kink, derivatives are those to the right.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.ndimage as ndimage
 from numpy.lib.array_utils import normalize_axis_index
@@ -76,7 +78,7 @@ def _filtered(x, order, axes, mode):
 
 
 @numpy_function(ndimage.spline_filter1d)
-def spline_filter1d(input, order=3, axis=-1, output=np.float64, mode="mirror"):
+def spline_filter1d(input, order=3, axis=-1, output=np.float64, mode="mirror") -> Any:
     """Return the coefficients of splines along an axis, as `scipy.ndimage.spline_filter1d`.
 
     Examples
@@ -94,7 +96,7 @@ def spline_filter1d(input, order=3, axis=-1, output=np.float64, mode="mirror"):
 
 
 @numpy_function(ndimage.spline_filter)
-def spline_filter(input, order=3, output=np.float64, mode="mirror"):
+def spline_filter(input, order=3, output=np.float64, mode="mirror") -> Any:
     """Return the coefficients of splines along all axes, as `scipy.ndimage.spline_filter`.
 
     Examples
@@ -251,7 +253,7 @@ def of_image(x, coordinates, output, order, mode, cval, prefilter):
 
 @numpy_function(ndimage.map_coordinates, "input", "coordinates", "cval")
 def map_coordinates(
-        input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
+        input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True) -> Any:
     """Interpolate an image at coordinates, as `scipy.ndimage.map_coordinates`.
 
     Derivatives in the image, the coordinates and `cval`.

@@ -5,6 +5,7 @@ computed in SciPy's order, so that points on the boundary stay on the same side 
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.ndimage as ndimage
@@ -51,7 +52,7 @@ def _affine(matrix, offset, shape):
 @numpy_function(ndimage.affine_transform, "input", "matrix", "offset", "cval")
 def affine_transform(
         input, matrix, offset=0.0, output_shape=None, output=None, order=3, mode="constant",
-        cval=0.0, prefilter=True):
+        cval=0.0, prefilter=True) -> Any:
     """Transform an image by a matrix and an offset, as `scipy.ndimage.affine_transform`.
 
     Derivatives in the image, the matrix, the offset and `cval`.
@@ -93,7 +94,7 @@ def affine_transform(
 
 
 @numpy_function(ndimage.shift, "input", "shift", "cval")
-def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
+def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True) -> Any:
     """Shift an image, as `scipy.ndimage.shift`.
 
     Derivatives in the image, the shift and `cval`.
@@ -117,7 +118,7 @@ def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilt
 
 @numpy_function(ndimage.zoom, "input", "cval")
 def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter=True, *,
-         grid_mode=False):
+         grid_mode=False) -> Any:
     """Zoom an image, as `scipy.ndimage.zoom`. The factors have no derivative.
 
     Examples
@@ -147,7 +148,7 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
 
 @numpy_function(ndimage.rotate, "input", "angle", "cval")
 def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="constant",
-           cval=0.0, prefilter=True):
+           cval=0.0, prefilter=True) -> Any:
     """Rotate an image in the plane of two axes, as `scipy.ndimage.rotate`.
 
     Derivatives in the image, the angle and `cval`. The extents of the result are held.

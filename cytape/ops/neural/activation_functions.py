@@ -6,6 +6,7 @@ the left side for `leaky_relu`, `elu`, `celu` and `selu`.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ _approximate_gelu = composed(
     "ApproximateGelu", lambda x: x * sigmoid(_inner(x)), _approximate_gelu_partial)
 
 
-def gelu(features, approximate=False):
+def gelu(features, approximate=False) -> Any:
     """Return the features times the Gaussian cumulative distribution at them.
 
     Parameters
@@ -148,7 +149,7 @@ hard_silu = composed(
     lambda y, x: where(x < 3, where(x > -3, (2 * x + 3) / 6, 0), 1))
 
 
-def leaky_relu(features, alpha=0.2):
+def leaky_relu(features, alpha=0.2) -> Any:
     """Return the features where they are positive, otherwise `alpha` times the features.
 
     `alpha` broadcasts, and may be differentiated, too.
@@ -162,7 +163,7 @@ def leaky_relu(features, alpha=0.2):
     return _leaky_relu(joined(features), joined(alpha))
 
 
-def elu(features, alpha=1.0):
+def elu(features, alpha=1.0) -> Any:
     """Return the features where they are positive, otherwise ``alpha * (exp(features) - 1)``.
 
     Examples
@@ -174,7 +175,7 @@ def elu(features, alpha=1.0):
     return _elu(joined(features), joined(alpha))
 
 
-def celu(features, alpha=1.0):
+def celu(features, alpha=1.0) -> Any:
     """Return the features where they are positive, otherwise ``alpha * (exp(x / alpha) - 1)``.
 
     Its slope is continuous for every `alpha`.
@@ -188,7 +189,7 @@ def celu(features, alpha=1.0):
     return _celu(joined(features), joined(alpha))
 
 
-def selu(features):
+def selu(features) -> Any:
     """Return the scaled exponential linear units of Klambauer et al. (2017).
 
     Examples
@@ -200,7 +201,7 @@ def selu(features):
     return _selu(joined(features))
 
 
-def glu(features, axis=-1):
+def glu(features, axis=-1) -> Any:
     """Return the first half of the features along `axis` times the sigmoid of the second half.
 
     Raises

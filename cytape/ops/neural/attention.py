@@ -1,6 +1,7 @@
 """Look-ups in tables of embeddings, and scaled dot-product attention."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from cytape.ops.shaping import shape, swapaxes
 __all__ = ["embedding_lookup", "scaled_dot_product_attention"]
 
 
-def embedding_lookup(params, ids):
+def embedding_lookup(params, ids) -> Any:
     """Return the rows of a table at integers of any shape; `cytape.gather` by TensorFlow's name.
 
     The gradient in the table is an `IndexedSlices`, which optimizers apply to its rows alone.
@@ -42,7 +43,7 @@ def embedding_lookup(params, ids):
 
 def scaled_dot_product_attention(
     query, key, value, mask=None, is_causal=False, dropout_rate=0.0, scale=None, seed=None
-):
+) -> Any:
     """Return means of values, weighted by the softmax of products of queries and keys.
 
     Parameters

@@ -7,6 +7,7 @@ its own, the products are summed offset by offset, without the matrix.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -176,7 +177,7 @@ conv2d_filter_gradient_op = multilinear(
 
 def convolution(
     input, filters, strides=1, padding="VALID", data_format=None, dilations=1, groups=1
-):
+) -> Any:
     """Convolve images with filters (a cross-correlation, as usual in neural networks).
 
     Parameters
@@ -254,7 +255,7 @@ def _of_rank(n, name, input, filters, strides, padding, data_format, dilations, 
     return convolution(input, filters, strides, padding, data_format, dilations, groups)
 
 
-def conv1d(input, filters, stride, padding, data_format="NWC", dilations=1, groups=1):
+def conv1d(input, filters, stride, padding, data_format="NWC", dilations=1, groups=1) -> Any:
     """Convolve signals of shape (batch, width, channels), as `convolution` does.
 
     Examples
@@ -268,7 +269,7 @@ def conv1d(input, filters, stride, padding, data_format="NWC", dilations=1, grou
         1, "conv1d", joined(input), filters, stride, padding, data_format, dilations, groups)
 
 
-def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1, groups=1):
+def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1, groups=1) -> Any:
     """Convolve images of shape (batch, height, width, channels), as `convolution` does.
 
     Examples
@@ -283,7 +284,7 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1, gr
         2, "conv2d", joined(input), filters, strides, padding, data_format, dilations, groups)
 
 
-def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=1, groups=1):
+def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=1, groups=1) -> Any:
     """Convolve volumes of shape (batch, depth, height, width, channels), as `convolution` does.
 
     Examples
@@ -297,7 +298,7 @@ def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=1, g
         3, "conv3d", joined(input), filters, strides, padding, data_format, dilations, groups)
 
 
-def depthwise_conv2d(input, filter, strides, padding, data_format="NHWC", dilations=1):
+def depthwise_conv2d(input, filter, strides, padding, data_format="NHWC", dilations=1) -> Any:
     """Convolve each channel of images with filters of its own.
 
     Parameters
@@ -327,7 +328,7 @@ def depthwise_conv2d(input, filter, strides, padding, data_format="NHWC", dilati
 def conv_transpose(
     input, filters, output_shape=None, strides=1, padding="SAME", data_format=None, dilations=1,
     groups=1,
-):
+) -> Any:
     """Apply the transpose of a convolution in the images, which is its derivative.
 
     Parameters

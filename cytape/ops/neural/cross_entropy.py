@@ -5,6 +5,7 @@ the forward pass; the backward pass is then one multiplication.
 """
 
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,7 @@ softmax_cross_entropy_op = general(
 )
 
 
-def softmax_cross_entropy_with_logits(labels, logits, axis=-1):
+def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
     """Return the cross-entropy between labels and the softmax of logits along `axis`.
 
     Parameters
@@ -188,7 +189,7 @@ sparse_softmax_cross_entropy_op = general(
 )
 
 
-def sparse_softmax_cross_entropy_with_logits(labels, logits):
+def sparse_softmax_cross_entropy_with_logits(labels, logits) -> Any:
     """Return the cross-entropy between classes and the softmax of logits along the last axis.
 
     Parameters

@@ -5,13 +5,14 @@ the number of outputs (times the size of the kernel, for filters).
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 __all__ = ["glorot_uniform", "he_normal", "lecun_normal", "orthogonal"]
 
 
-def glorot_uniform(shape, seed=None, dtype=np.float64):
+def glorot_uniform(shape, seed=None, dtype=np.float64) -> Any:
     """Return uniform weights of the variance 2 / (inputs + outputs), for `tanh` and `sigmoid`.
 
     Parameters
@@ -31,7 +32,7 @@ def glorot_uniform(shape, seed=None, dtype=np.float64):
     return np.random.default_rng(seed).uniform(-limit, limit, shape).astype(dtype)
 
 
-def he_normal(shape, seed=None, dtype=np.float64):
+def he_normal(shape, seed=None, dtype=np.float64) -> Any:
     """Return normal weights of the variance 2 / inputs, for `relu`; see `glorot_uniform`.
 
     Examples
@@ -42,7 +43,7 @@ def he_normal(shape, seed=None, dtype=np.float64):
     return _normal(shape, 2, seed, dtype)
 
 
-def lecun_normal(shape, seed=None, dtype=np.float64):
+def lecun_normal(shape, seed=None, dtype=np.float64) -> Any:
     """Return normal weights of the variance 1 / inputs, for `selu`; see `glorot_uniform`.
 
     Examples
@@ -53,7 +54,7 @@ def lecun_normal(shape, seed=None, dtype=np.float64):
     return _normal(shape, 1, seed, dtype)
 
 
-def orthogonal(shape, seed=None, gain=1.0, dtype=np.float64):
+def orthogonal(shape, seed=None, gain=1.0, dtype=np.float64) -> Any:
     """Return a random matrix with orthonormal rows or columns, whichever are fewer, times `gain`.
 
     Examples

@@ -4,6 +4,7 @@ Each is stable for large and for tiny arguments: differences that cancel are avo
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def _difference(labels, predictions):
     return subtract(_floating(predictions), _floating(labels))
 
 
-def squared_error(labels, predictions):
+def squared_error(labels, predictions) -> Any:
     """Return the square of each error.
 
     Examples
@@ -76,7 +77,7 @@ def squared_error(labels, predictions):
     return square(_difference(labels, predictions))
 
 
-def absolute_error(labels, predictions):
+def absolute_error(labels, predictions) -> Any:
     """Return the absolute value of each error.
 
     Examples
@@ -88,7 +89,7 @@ def absolute_error(labels, predictions):
     return np.abs(_difference(labels, predictions))
 
 
-def huber_loss(labels, predictions, delta=1.0):
+def huber_loss(labels, predictions, delta=1.0) -> Any:
     """Return half the square of each error up to `delta`, and continue it linearly.
 
     Examples
@@ -100,7 +101,7 @@ def huber_loss(labels, predictions, delta=1.0):
     return _huber(_difference(labels, predictions), delta)
 
 
-def log_cosh_loss(labels, predictions):
+def log_cosh_loss(labels, predictions) -> Any:
     """Return the logarithm of the hyperbolic cosine of each error.
 
     Examples
@@ -129,7 +130,7 @@ _log_poisson = composed(
     lambda y, k, x: -x, lambda y, k, x: exp(x) - k)
 
 
-def sigmoid_cross_entropy_with_logits(labels, logits):
+def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     """Return the cross-entropy between probabilities and the sigmoid of logits, element by element.
 
     Examples
@@ -141,7 +142,7 @@ def sigmoid_cross_entropy_with_logits(labels, logits):
     return _sigmoid_cross_entropy(_floating(labels), _floating(logits))
 
 
-def kl_divergence(labels, predictions, axis=-1):
+def kl_divergence(labels, predictions, axis=-1) -> Any:
     """Return the sum of ``labels * log(labels / predictions)`` along `axis`.
 
     A label of 0 adds 0; a prediction of 0 for another label gives infinity.
@@ -155,7 +156,7 @@ def kl_divergence(labels, predictions, axis=-1):
     return sum(_relative_entropy(_floating(labels), _floating(predictions)), axis)
 
 
-def log_poisson_loss(targets, log_input):
+def log_poisson_loss(targets, log_input) -> Any:
     """Return the negative log-likelihood of counts, given the logarithm of their mean.
 
     It is ``exp(log_input) - targets * log_input``, without the terms of the targets alone.
@@ -169,7 +170,7 @@ def log_poisson_loss(targets, log_input):
     return _log_poisson(_floating(targets), _floating(log_input))
 
 
-def hinge_loss(labels, predictions):
+def hinge_loss(labels, predictions) -> Any:
     """Return ``max(1 - labels * predictions, 0)``, for labels of -1 and 1.
 
     Examples
@@ -184,7 +185,7 @@ def hinge_loss(labels, predictions):
 # -- vectors -------------------------------------------------------------------------------------
 
 
-def l2_loss(x):
+def l2_loss(x) -> Any:
     """Return half the sum of squares of all elements.
 
     Examples
@@ -196,7 +197,7 @@ def l2_loss(x):
     return 0.5 * sum(square(_floating(x)))
 
 
-def l2_normalize(x, axis=-1, epsilon=1e-12):
+def l2_normalize(x, axis=-1, epsilon=1e-12) -> Any:
     """Return vectors divided by their lengths, or by the root of `epsilon` if that is larger.
 
     Examples
@@ -214,7 +215,7 @@ def l2_normalize(x, axis=-1, epsilon=1e-12):
     return x / sqrt(maximum(sum(square(x), axis, keepdims=True), epsilon / scale / scale))
 
 
-def cosine_similarity(labels, predictions, axis=-1):
+def cosine_similarity(labels, predictions, axis=-1) -> Any:
     """Return the cosine of the angle between vectors; 0 if one of them has the length 0.
 
     Examples
@@ -226,7 +227,7 @@ def cosine_similarity(labels, predictions, axis=-1):
     return sum(l2_normalize(labels, axis) * l2_normalize(predictions, axis), axis)
 
 
-def triplet_loss(anchor, positive, negative, margin=1.0):
+def triplet_loss(anchor, positive, negative, margin=1.0) -> Any:
     """Return ``max(|anchor - positive|**2 - |anchor - negative|**2 + margin, 0)``.
 
     The squared distances are those of vectors along the last axis.

@@ -1,6 +1,7 @@
 """Softmax and dropout, under TensorFlow's names."""
 
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -187,7 +188,7 @@ log_sum_exp_op = general(
 )
 
 
-def softmax(logits, axis=-1):
+def softmax(logits, axis=-1) -> Any:
     """Return ``exp(logits)`` divided by its sum along `axis`, without overflow.
 
     Parameters
@@ -209,7 +210,7 @@ def softmax(logits, axis=-1):
     return softmax_op(logits, axis=axis)
 
 
-def log_softmax(logits, axis=-1):
+def log_softmax(logits, axis=-1) -> Any:
     """Return the logarithm of the softmax along `axis`, without overflow or cancellation.
 
     Parameters and the shape of the result are those of `softmax`.
@@ -223,7 +224,7 @@ def log_softmax(logits, axis=-1):
     return log_softmax_op(logits, axis=axis)
 
 
-def logsumexp(a, axis=None, keepdims=False):
+def logsumexp(a, axis=None, keepdims=False) -> Any:
     """Return the logarithm of the sum of exponentials over the given axes, without overflow.
 
     Parameters
@@ -252,7 +253,7 @@ def logsumexp(a, axis=None, keepdims=False):
 # -- dropout -------------------------------------------------------------------------------------
 
 
-def dropout(x, rate, seed=None):
+def dropout(x, rate, seed=None) -> Any:
     """Set random elements to zero, and divide the others by the fraction that is kept.
 
     Parameters
@@ -291,7 +292,7 @@ def dropout(x, rate, seed=None):
     if rate == 0:
         return x
     precision = np.float32 if dtype in (np.float32, np.float16, np.complex64) else np.float64
-    graph = graph_for([x])
+    graph: Any = graph_for([x])
     with nullcontext() if graph is None else graph.name_scope("dropout"):
         kept = random_in_shape_of(x, np.dtype(precision), seed) >= rate
         return where(kept, x / (1 - rate), 0)

@@ -8,6 +8,7 @@ output, the reciprocal of that, is saved. The Jacobian is symmetric, so both mod
 import functools
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -141,7 +142,7 @@ fused_batch_norm_op = general(
 )
 
 
-def fused_batch_norm(x, scale, offset, epsilon=0.001):
+def fused_batch_norm(x, scale, offset, epsilon=0.001) -> Any:
     """Normalise a batch over all axes but the last, then scale and shift it, as in training.
 
     Parameters
@@ -170,7 +171,7 @@ def fused_batch_norm(x, scale, offset, epsilon=0.001):
 
 def batch_norm(
     x, scale, offset, moving_mean, moving_variance, *, training, momentum=0.99, epsilon=0.001
-):
+) -> Any:
     """Normalise a batch over all axes but the last, and return the statistics to keep.
 
     Parameters
@@ -212,7 +213,7 @@ def batch_norm(
             momentum * moving_variance + (1 - momentum) * variance)
 
 
-def batch_normalization(x, mean, variance, offset, scale, variance_epsilon):
+def batch_normalization(x, mean, variance, offset, scale, variance_epsilon) -> Any:
     """Return ``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``.
 
     Parameters
@@ -234,7 +235,7 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon):
     return y if offset is None else y + joined(offset)
 
 
-def moments(x, axes, keepdims=False):
+def moments(x, axes, keepdims=False) -> Any:
     """Return mean and variance along some axes.
 
     Examples
@@ -325,7 +326,7 @@ def _normalised_part(x, axis, epsilon, scale, offset, centered):
     return y if offset is None else y + joined(offset)
 
 
-def layer_norm(x, scale=None, offset=None, axis=-1, epsilon=1e-5):
+def layer_norm(x, scale=None, offset=None, axis=-1, epsilon=1e-5) -> Any:
     """Normalise along some axes, to the mean 0 and the variance 1; then scale and shift.
 
     Parameters
@@ -352,7 +353,7 @@ def layer_norm(x, scale=None, offset=None, axis=-1, epsilon=1e-5):
     return _normalised_part(x, axis, epsilon, scale, offset, True)
 
 
-def rms_norm(x, scale=None, axis=-1, epsilon=1e-6):
+def rms_norm(x, scale=None, axis=-1, epsilon=1e-6) -> Any:
     """Divide by the root of the mean square along some axes; then scale.
 
     Parameters are those of `layer_norm`.
@@ -366,7 +367,7 @@ def rms_norm(x, scale=None, axis=-1, epsilon=1e-6):
     return _normalised_part(x, axis, epsilon, scale, None, False)
 
 
-def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5):
+def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
     """Normalise each example over all its axes, for each group of channels; then scale and shift.
 
     Parameters

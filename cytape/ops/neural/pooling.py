@@ -3,6 +3,8 @@
 Max pooling also returns the position of each maximum; its derivative is a gather from there.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.calls.operands import joined
@@ -142,7 +144,7 @@ def _pool(op, input, ksize, strides, padding, data_format):
     return channels_last(lambda image: op(image, window=window), input, layout)
 
 
-def max_pool(input, ksize, strides, padding, data_format=None):
+def max_pool(input, ksize, strides, padding, data_format=None) -> Any:
     """Return the maxima over windows of images; of equal elements the first is taken.
 
     Parameters
@@ -180,7 +182,7 @@ def max_pool(input, ksize, strides, padding, data_format=None):
                  input, ksize, strides, padding, data_format)
 
 
-def avg_pool(input, ksize, strides, padding, data_format=None):
+def avg_pool(input, ksize, strides, padding, data_format=None) -> Any:
     """Return the means over windows of images; padding is not counted.
 
     Parameters, errors and the order of the axes are those of `max_pool`.
@@ -195,7 +197,7 @@ def avg_pool(input, ksize, strides, padding, data_format=None):
     return _pool(avg_pool_op, input, ksize, strides, padding, data_format)
 
 
-def max_pool2d(input, ksize, strides, padding, data_format="NHWC"):
+def max_pool2d(input, ksize, strides, padding, data_format="NHWC") -> Any:
     """Return the maxima over rectangles of images, as `max_pool` does.
 
     Examples
@@ -209,7 +211,7 @@ def max_pool2d(input, ksize, strides, padding, data_format="NHWC"):
     return max_pool(input, ksize, strides, padding, data_format)
 
 
-def avg_pool2d(input, ksize, strides, padding, data_format="NHWC"):
+def avg_pool2d(input, ksize, strides, padding, data_format="NHWC") -> Any:
     """Return the means over rectangles of images, as `avg_pool` does.
 
     Examples

@@ -153,67 +153,67 @@ def _triangular(u, left, mode, right):
 
 
 @distribution("", op=draws.uniform_op)
-def random(size=None, dtype=np.float64, *, seed=None):
+def random(size=None, dtype=np.float64, *, seed=None) -> Any:
     """Draw uniformly from [0, 1)."""
     return random.draw(size, seed, dtype=dtype)
 
 
 @distribution("2.0, 3.0", _between, draws.uniform_op, not_negative="")
-def uniform(low=0.0, high=1.0, size=None, *, seed=None):
+def uniform(low=0.0, high=1.0, size=None, *, seed=None) -> Any:
     """Draw uniformly from [low, high)."""
     return uniform.draw(size, seed, low, high)
 
 
 @distribution("", op=draws.normal_op)
-def standard_normal(size=None, dtype=np.float64, *, seed=None):
+def standard_normal(size=None, dtype=np.float64, *, seed=None) -> Any:
     """Draw from the normal distribution of mean 0 and variance 1."""
     return standard_normal.draw(size, seed, dtype=dtype)
 
 
 @distribution("1.0, 2.0", _moved, draws.normal_op, not_negative="scale")
-def normal(loc=0.0, scale=1.0, size=None, *, seed=None):
+def normal(loc=0.0, scale=1.0, size=None, *, seed=None) -> Any:
     """Draw from a normal distribution of mean `loc` and standard deviation `scale`."""
     return normal.draw(size, seed, loc, scale)
 
 
 @distribution("1.0, 2.0", lambda *drawn: exp(_moved(*drawn)), draws.normal_op, not_negative="sigma")
-def lognormal(mean=0.0, sigma=1.0, size=None, *, seed=None):
+def lognormal(mean=0.0, sigma=1.0, size=None, *, seed=None) -> Any:
     """Draw the exponential of a normal distribution of this mean and standard deviation."""
     return lognormal.draw(size, seed, mean, sigma)
 
 
 @distribution("", op=draws.exponential_op)
-def standard_exponential(size=None, dtype=np.float64, *, seed=None):
+def standard_exponential(size=None, dtype=np.float64, *, seed=None) -> Any:
     """Draw from the exponential distribution of mean 1."""
     return standard_exponential.draw(size, seed, dtype=dtype)
 
 
 @distribution("2.0", _scaled, draws.exponential_op, not_negative="scale")
-def exponential(scale=1.0, size=None, *, seed=None):
+def exponential(scale=1.0, size=None, *, seed=None) -> Any:
     """Draw from an exponential distribution of mean `scale`."""
     return exponential.draw(size, seed, scale)
 
 
 @distribution("2.0", lambda e, a: expm1(e / a), draws.exponential_op)
-def pareto(a, size=None, *, seed=None):
+def pareto(a, size=None, *, seed=None) -> Any:
     """Draw exp(e / a) - 1, where e is from the standard exponential distribution."""
     return pareto.draw(size, seed, a)
 
 
 @distribution("2.0", lambda e, a: power_of(-expm1(-e), 1 / a), draws.exponential_op)
-def power(a, size=None, *, seed=None):
+def power(a, size=None, *, seed=None) -> Any:
     """Draw (1 - exp(-e)) ** (1 / a), where e is from the standard exponential distribution."""
     return power.draw(size, seed, a)
 
 
 @distribution("2.0", lambda e, a: power_of(e, 1 / a), draws.exponential_op)
-def weibull(a, size=None, *, seed=None):
+def weibull(a, size=None, *, seed=None) -> Any:
     """Draw e ** (1 / a), where e is from the standard exponential distribution."""
     return weibull.draw(size, seed, a)
 
 
 @distribution("2.0", op=draws.standard_gamma_op, n_fixed=1, not_negative="shape")
-def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
+def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None) -> Any:
     """Draw from a gamma distribution of scale 1."""
     return standard_gamma.draw(size, seed, shape, dtype=dtype)
 
@@ -221,43 +221,43 @@ def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
 @distribution(
     "2.0, 3.0", lambda drawn, _, scale: _scaled(drawn, scale), draws.gamma_op, n_fixed=1,
     not_negative="shape scale")
-def gamma(shape, scale=1.0, size=None, *, seed=None):
+def gamma(shape, scale=1.0, size=None, *, seed=None) -> Any:
     """Draw from a gamma distribution."""
     return gamma.draw(size, seed, shape, scale)
 
 
 @distribution("1.0, 2.0", _moved, not_negative="scale")
-def gumbel(loc=0.0, scale=1.0, size=None, *, seed=None):
+def gumbel(loc=0.0, scale=1.0, size=None, *, seed=None) -> Any:
     """Draw from a Gumbel distribution."""
     return gumbel.draw(size, seed, loc, scale)
 
 
 @distribution("1.0, 2.0", _moved, not_negative="scale")
-def laplace(loc=0.0, scale=1.0, size=None, *, seed=None):
+def laplace(loc=0.0, scale=1.0, size=None, *, seed=None) -> Any:
     """Draw from a Laplace distribution."""
     return laplace.draw(size, seed, loc, scale)
 
 
 @distribution("1.0, 2.0", _moved, not_negative="scale")
-def logistic(loc=0.0, scale=1.0, size=None, *, seed=None):
+def logistic(loc=0.0, scale=1.0, size=None, *, seed=None) -> Any:
     """Draw from a logistic distribution."""
     return logistic.draw(size, seed, loc, scale)
 
 
 @distribution("2.0", _scaled, not_negative="scale")
-def rayleigh(scale=1.0, size=None, *, seed=None):
+def rayleigh(scale=1.0, size=None, *, seed=None) -> Any:
     """Draw from a Rayleigh distribution."""
     return rayleigh.draw(size, seed, scale)
 
 
 @distribution("")
-def standard_cauchy(size=None, *, seed=None):
+def standard_cauchy(size=None, *, seed=None) -> Any:
     """Draw from the Cauchy distribution of location 0 and scale 1."""
     return standard_cauchy.draw(size, seed)
 
 
 @distribution("0.0, 1.0, 4.0", _triangular, draws.uniform_op)
-def triangular(left, mode, right, size=None, *, seed=None):
+def triangular(left, mode, right, size=None, *, seed=None) -> Any:
     """Draw from a triangular distribution, whose distribution function is inverted."""
     return triangular.draw(size, seed, left, mode, right)
 
@@ -266,55 +266,55 @@ def triangular(left, mode, right, size=None, *, seed=None):
 
 
 @distribution("2.0, 3.0", n_fixed=2)
-def beta(a, b, size=None, *, seed=None):
+def beta(a, b, size=None, *, seed=None) -> Any:
     """Draw from a beta distribution."""
     return beta.draw(size, seed, a, b)
 
 
 @distribution("2.0", n_fixed=1)
-def chisquare(df, size=None, *, seed=None):
+def chisquare(df, size=None, *, seed=None) -> Any:
     """Draw from a chi-square distribution."""
     return chisquare.draw(size, seed, df)
 
 
 @distribution("[1.0, 2.0]", n_fixed=1, is_vector=True)
-def dirichlet(alpha, size=None, *, seed=None):
+def dirichlet(alpha, size=None, *, seed=None) -> Any:
     """Draw vectors from a Dirichlet distribution."""
     return dirichlet.draw(size, seed, alpha)
 
 
 @distribution("2.0, 3.0", n_fixed=2)
-def f(dfnum, dfden, size=None, *, seed=None):
+def f(dfnum, dfden, size=None, *, seed=None) -> Any:
     """Draw from an F distribution."""
     return f.draw(size, seed, dfnum, dfden)
 
 
 @distribution("2.0, 3.0", n_fixed=2)
-def noncentral_chisquare(df, nonc, size=None, *, seed=None):
+def noncentral_chisquare(df, nonc, size=None, *, seed=None) -> Any:
     """Draw from a noncentral chi-square distribution."""
     return noncentral_chisquare.draw(size, seed, df, nonc)
 
 
 @distribution("2.0, 3.0, 1.0", n_fixed=3)
-def noncentral_f(dfnum, dfden, nonc, size=None, *, seed=None):
+def noncentral_f(dfnum, dfden, nonc, size=None, *, seed=None) -> Any:
     """Draw from a noncentral F distribution."""
     return noncentral_f.draw(size, seed, dfnum, dfden, nonc)
 
 
 @distribution("3.0", n_fixed=1)
-def standard_t(df, size=None, *, seed=None):
+def standard_t(df, size=None, *, seed=None) -> Any:
     """Draw from Student's t distribution."""
     return standard_t.draw(size, seed, df)
 
 
 @distribution("0.5, 2.0", n_fixed=2)
-def vonmises(mu, kappa, size=None, *, seed=None):
+def vonmises(mu, kappa, size=None, *, seed=None) -> Any:
     """Draw from a von Mises distribution."""
     return vonmises.draw(size, seed, mu, kappa)
 
 
 @distribution("1.0, 2.0", n_fixed=2)
-def wald(mean, scale, size=None, *, seed=None):
+def wald(mean, scale, size=None, *, seed=None) -> Any:
     """Draw from a Wald distribution."""
     return wald.draw(size, seed, mean, scale)
 
@@ -323,48 +323,48 @@ def wald(mean, scale, size=None, *, seed=None):
 
 
 @distribution("4.0", n_fixed=1, not_negative="lam", counts=True)
-def poisson(lam=1.0, size=None, *, seed=None):
+def poisson(lam=1.0, size=None, *, seed=None) -> Any:
     """Draw from a Poisson distribution of mean `lam`."""
     return poisson.draw(size, seed, lam)
 
 
 @distribution("10, 0.5", n_fixed=2, not_negative="n p", counts=True)
-def binomial(n, p, size=None, *, seed=None):
+def binomial(n, p, size=None, *, seed=None) -> Any:
     """Draw from a binomial distribution: successes in `n` trials."""
     return binomial.draw(size, seed, n, p)
 
 
 @distribution("0.5", n_fixed=1, counts=True)
-def geometric(p, size=None, *, seed=None):
+def geometric(p, size=None, *, seed=None) -> Any:
     """Draw from a geometric distribution: trials up to the first success."""
     return geometric.draw(size, seed, p)
 
 
 @distribution("5, 4, 3", n_fixed=3, counts=True)
-def hypergeometric(ngood, nbad, nsample, size=None, *, seed=None):
+def hypergeometric(ngood, nbad, nsample, size=None, *, seed=None) -> Any:
     """Draw from a hypergeometric distribution."""
     return hypergeometric.draw(size, seed, ngood, nbad, nsample)
 
 
 @distribution("0.5", n_fixed=1, counts=True)
-def logseries(p, size=None, *, seed=None):
+def logseries(p, size=None, *, seed=None) -> Any:
     """Draw from a logarithmic series distribution."""
     return logseries.draw(size, seed, p)
 
 
 @distribution("9, [0.25, 0.75]", n_fixed=2, is_vector=True, counts=True)
-def multinomial(n, pvals, size=None, *, seed=None):
+def multinomial(n, pvals, size=None, *, seed=None) -> Any:
     """Draw vectors from a multinomial distribution."""
     return multinomial.draw(size, seed, n, pvals)
 
 
 @distribution("3, 0.5", n_fixed=2, counts=True)
-def negative_binomial(n, p, size=None, *, seed=None):
+def negative_binomial(n, p, size=None, *, seed=None) -> Any:
     """Draw from a negative binomial distribution."""
     return negative_binomial.draw(size, seed, n, p)
 
 
 @distribution("2.0", n_fixed=1, counts=True)
-def zipf(a, size=None, *, seed=None):
+def zipf(a, size=None, *, seed=None) -> Any:
     """Draw from a Zipf distribution."""
     return zipf.draw(size, seed, a)

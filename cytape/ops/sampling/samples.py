@@ -1,5 +1,7 @@
 """Random samples that are not rows of `distributions`: integers, choices, vectors, bytes."""
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -71,7 +73,7 @@ def _population(x, axis):
 
 
 @draws.drawing_function
-def permutation(x, axis=0, *, seed=None):
+def permutation(x, axis=0, *, seed=None) -> Any:
     """Permute slices along an axis at random, as `numpy.random.Generator.permutation`.
 
     Parameters
@@ -98,7 +100,7 @@ def permutation(x, axis=0, *, seed=None):
 
 
 @draws.drawing_function
-def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False):
+def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False) -> Any:
     """Choose slices along an axis at random, as `numpy.random.Generator.choice`.
 
     Parameters
@@ -153,7 +155,7 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
 
 @draws.drawing_function
 @numpy_function(np.random.multivariate_normal, "mean", "cov", added=["seed"])
-def multivariate_normal(mean, cov, size=None, check_valid="warn", tol=1e-8, *, seed=None):
+def multivariate_normal(mean, cov, size=None, check_valid="warn", tol=1e-8, *, seed=None) -> Any:
     """Draw vectors as `numpy.random.multivariate_normal`, differentiable in mean and covariance.
 
     A covariance that is a tensor, or any with a seed, is factored by Cholesky, whose derivative has
@@ -188,7 +190,7 @@ def multivariate_normal(mean, cov, size=None, check_valid="warn", tol=1e-8, *, s
 
 
 @draws.drawing_function
-def rand(*extents, seed=None):
+def rand(*extents, seed=None) -> Any:
     """Draw uniformly from [0, 1), as `numpy.random.rand`.
 
     Examples
@@ -201,7 +203,7 @@ def rand(*extents, seed=None):
 
 
 @draws.drawing_function
-def randn(*extents, seed=None):
+def randn(*extents, seed=None) -> Any:
     """Draw from the standard normal distribution, as `numpy.random.randn`.
 
     Examples
@@ -214,7 +216,7 @@ def randn(*extents, seed=None):
 
 
 @draws.drawing_function
-def random_sample(size=None, *, seed=None):
+def random_sample(size=None, *, seed=None) -> Any:
     """Draw uniformly from [0, 1), as `numpy.random.random_sample`.
 
     Examples
@@ -232,7 +234,7 @@ draws.drawing_functions |= {"ranf": ranf, "sample": sample}
 
 @draws.drawing_function
 @numpy_function(np.random.randint, "low", "high", added=["seed"])
-def randint(low, high=None, size=None, dtype=int, *, seed=None):
+def randint(low, high=None, size=None, dtype=int, *, seed=None) -> Any:
     """Draw integers below `high`, as `numpy.random.randint`.
 
     Examples
@@ -246,7 +248,7 @@ def randint(low, high=None, size=None, dtype=int, *, seed=None):
 
 @draws.drawing_function
 @numpy_function(np.random.random_integers, "low", "high", added=["seed"])
-def random_integers(low, high=None, size=None, *, seed=None):
+def random_integers(low, high=None, size=None, *, seed=None) -> Any:
     """Draw integers up to `high`, as `numpy.random.random_integers`, which is deprecated.
 
     Examples
@@ -264,7 +266,7 @@ def random_integers(low, high=None, size=None, *, seed=None):
 
 
 @draws.drawing_function
-def bytes(length):
+def bytes(length) -> Any:
     """Draw bytes, as `numpy.random.bytes`; not in a traced function, since no tensor holds bytes.
 
     Examples
@@ -279,7 +281,7 @@ def bytes(length):
 
 
 @draws.drawing_function
-def shuffle(x, *, seed=None):
+def shuffle(x, *, seed=None) -> Any:
     """Permute slices along the first axis at random, in place, as `numpy.random.shuffle`.
 
     A tensor is assigned to: its views change, too, and elements keep their derivatives.

@@ -4,6 +4,8 @@ Element i, j of the matrix is element u + i - j, j of the band, u being the numb
 above the main one. Elements of the band that lie outside of the matrix have the gradient 0.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as linalg
 from numpy.linalg import LinAlgError
@@ -86,7 +88,7 @@ solve_banded_op = general(
     batch=batch_axis.aligned)
 
 
-def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_finite=True):
+def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_finite=True) -> Any:
     """Solve equations with a banded matrix, as `scipy.linalg.solve_banded`.
 
     Examples
@@ -163,7 +165,7 @@ solveh_banded_op = general(
 
 
 def solveh_banded(
-        ab, b, overwrite_ab=False, overwrite_b=False, lower=False, check_finite=True):
+        ab, b, overwrite_ab=False, overwrite_b=False, lower=False, check_finite=True) -> Any:
     """Solve equations with a positive definite banded matrix, as `scipy.linalg.solveh_banded`.
 
     Examples

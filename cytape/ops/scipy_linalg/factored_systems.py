@@ -4,6 +4,7 @@ The factor is an operand of the op that solves, without a derivative: that is in
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.linalg as linalg
@@ -241,7 +242,7 @@ def _band_of_three(a):
 
 
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=True,
-          assume_a=None, transposed=False):
+          assume_a=None, transposed=False) -> Any:
     """Solve linear equations, as `scipy.linalg.solve`; derivatives reuse the factor.
 
     Without `assume_a`, tensors are solved as general matrices.
@@ -285,7 +286,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
         a, b, structure=structure, lower=bool(lower), check_finite=bool(check_finite))
 
 
-def inv(a, overwrite_a=False, check_finite=True, *, assume_a=None, lower=False):
+def inv(a, overwrite_a=False, check_finite=True, *, assume_a=None, lower=False) -> Any:
     """Invert matrices, as `scipy.linalg.inv`.
 
     Examples

@@ -4,6 +4,8 @@ The derivative is that of the factors for the same row exchanges. With X = L^-1 
 times the part of X below the diagonal, and dU the rest of X times U.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as linalg
 
@@ -163,7 +165,7 @@ lu_factor_op = general(
     saved_outputs=(0, 1), optional_gradients=(1,), shape_rule=_lu_spec, batch=batch_axis.stacked)
 
 
-def lu_factor(a, overwrite_a=False, check_finite=True):
+def lu_factor(a, overwrite_a=False, check_finite=True) -> Any:
     """Return the packed LU factors of matrices for `lu_solve`, as `scipy.linalg.lu_factor`.
 
     Examples
@@ -181,7 +183,7 @@ def lu_factor(a, overwrite_a=False, check_finite=True):
     return lu_factor_op(a, check_finite=bool(check_finite))
 
 
-def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
+def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True) -> Any:
     """Solve equations, given the factors of `lu_factor`, as `scipy.linalg.lu_solve`.
 
     Examples
@@ -220,7 +222,7 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     return by_columns(solve, packed, b)
 
 
-def lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False):
+def lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False) -> Any:
     """Return the LU factors of matrices, as `scipy.linalg.lu`; row exchanges have no derivative.
 
     Examples

@@ -3,6 +3,8 @@
 Each backward pass solves the adjoint equation by SciPy's solver of the same name.
 """
 
+from typing import Any
+
 import numpy as np  # noqa: F401 (examples)
 import scipy.linalg as linalg
 
@@ -78,7 +80,7 @@ solve_sylvester_op = general(
     batch=batch_axis.aligned)
 
 
-def solve_sylvester(a, b, q):
+def solve_sylvester(a, b, q) -> Any:
     """Solve ``a x + x b = q``, as `scipy.linalg.solve_sylvester`.
 
     Examples
@@ -125,7 +127,7 @@ continuous_op = general(
     batch=batch_axis.aligned)
 
 
-def solve_continuous_lyapunov(a, q):
+def solve_continuous_lyapunov(a, q) -> Any:
     """Solve ``a x + x a^H = q``, as `scipy.linalg.solve_continuous_lyapunov`.
 
     Examples
@@ -172,7 +174,7 @@ discrete_op = general(
     batch=batch_axis.aligned)
 
 
-def solve_discrete_lyapunov(a, q, method=None):
+def solve_discrete_lyapunov(a, q, method=None) -> Any:
     """Solve ``a x a^H - x + q = 0``, as `scipy.linalg.solve_discrete_lyapunov`.
 
     Examples

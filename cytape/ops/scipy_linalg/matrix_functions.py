@@ -5,6 +5,8 @@ L(A, E), the derivative of f at A in direction E, is a block of f([[A, E], [0, A
 tr(B L(A, E)) = tr(L(A, B) E). The exponential, square root and sign have cheaper rules.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as linalg
 
@@ -62,7 +64,7 @@ expm_op = general(
     batch=batch_axis.stacked)
 
 
-def expm(A):  # noqa: N803 (SciPy's name)
+def expm(A) -> Any:  # noqa: N803 (SciPy's name)
     """Return the exponential of a matrix, as `scipy.linalg.expm`.
 
     Examples
@@ -76,7 +78,7 @@ def expm(A):  # noqa: N803 (SciPy's name)
     return expm_op(A) if is_tensor(A) else linalg.expm(A)
 
 
-def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):  # noqa: N803
+def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True) -> Any:  # noqa: N803
     """Return the derivative of the exponential at A in direction E, as `scipy.linalg.expm_frechet`.
 
     Examples
@@ -135,7 +137,7 @@ power_op = _function_op(
     "fractional_matrix_power", lambda a, t: linalg.fractional_matrix_power(a, t))
 
 
-def logm(A, **options):  # noqa: N803
+def logm(A, **options) -> Any:  # noqa: N803
     """Return the logarithm of a matrix, as `scipy.linalg.logm`.
 
     In a graph that of a real matrix must be real.
@@ -153,7 +155,7 @@ def logm(A, **options):  # noqa: N803
     return logm_op(A, is_real=_stays_real(A))
 
 
-def fractional_matrix_power(A, t):  # noqa: N803
+def fractional_matrix_power(A, t) -> Any:  # noqa: N803
     """Return a power of a matrix, as `scipy.linalg.fractional_matrix_power`.
 
     A tensor as the exponent gives the exponential of its product with the logarithm.
@@ -190,7 +192,7 @@ sqrtm_op = general(
     shape_rule=_square_spec, batch=batch_axis.stacked)
 
 
-def sqrtm(A, **options):  # noqa: N803
+def sqrtm(A, **options) -> Any:  # noqa: N803
     """Return the square root of a matrix, as `scipy.linalg.sqrtm`.
 
     In a graph that of a real matrix must be real.
@@ -220,7 +222,7 @@ signm_op = general(
     saved_outputs=(0,), shape_rule=_square_spec, batch=batch_axis.stacked)
 
 
-def signm(A, **options):  # noqa: N803
+def signm(A, **options) -> Any:  # noqa: N803
     """Return the sign of a matrix, as `scipy.linalg.signm`.
 
     Examples

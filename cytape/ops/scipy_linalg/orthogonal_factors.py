@@ -1,5 +1,7 @@
 """QR factors, least squares, pseudoinverses, norms and determinants by SciPy's names."""
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as linalg
 
@@ -27,7 +29,7 @@ pivots_op = nondifferentiable(
         (*stacked_shape(a, "qr")[:-2], stacked_shape(a, "qr")[-1]), np.int32))
 
 
-def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
+def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True) -> Any:
     """Return the QR factors of matrices, as `scipy.linalg.qr`; pivots have no derivative.
 
     Examples
@@ -63,7 +65,7 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
 
 
 def lstsq(a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite=True,
-          lapack_driver=None):
+          lapack_driver=None) -> Any:
     """Return a least-squares solution of linear equations, as `scipy.linalg.lstsq`.
 
     The derivative is that of matrices of the same rank.
@@ -106,7 +108,7 @@ def _cutoff(name, a, atol, rtol):
     return rtol + (atol / largest if largest else 0)
 
 
-def pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True):
+def pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True) -> Any:
     """Return the pseudoinverse of a matrix, as `scipy.linalg.pinv`.
 
     The derivative is that of matrices of the same rank.
@@ -126,7 +128,7 @@ def pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True):
     return _pinv("pinv", a, atol, rtol, return_rank, check_finite, hermitian=False)
 
 
-def pinvh(a, atol=None, rtol=None, lower=True, return_rank=False, check_finite=True):
+def pinvh(a, atol=None, rtol=None, lower=True, return_rank=False, check_finite=True) -> Any:
     """Return the pseudoinverse of a Hermitian matrix, as `scipy.linalg.pinvh`.
 
     Examples
@@ -155,7 +157,7 @@ def _pinv(name, a, atol, rtol, return_rank, check_finite, hermitian):
     return result, np.sum(s > cutoff * np.max(s, axis=-1, keepdims=True), axis=-1)
 
 
-def norm(a, ord=None, axis=None, keepdims=False, check_finite=True):  # noqa: A002
+def norm(a, ord=None, axis=None, keepdims=False, check_finite=True) -> Any:  # noqa: A002
     """Return a norm of a matrix or vector, as `scipy.linalg.norm`.
 
     Examples
@@ -172,7 +174,7 @@ def norm(a, ord=None, axis=None, keepdims=False, check_finite=True):  # noqa: A0
     return numpys_norm(a, ord, axis, keepdims)
 
 
-def det(a, overwrite_a=False, check_finite=True):
+def det(a, overwrite_a=False, check_finite=True) -> Any:
     """Return the determinants of matrices, as `scipy.linalg.det`.
 
     Examples

@@ -3,6 +3,8 @@
 Element i, j of a Toeplitz matrix is c[i - j] on and below the diagonal, and r[j - i] above it.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as linalg
 from numpy.linalg import LinAlgError
@@ -47,7 +49,7 @@ def _length(x):
 # -- of one or two vectors -------------------------------------------------------------------------
 
 
-def toeplitz(c, r=None):
+def toeplitz(c, r=None) -> Any:
     """Return a Toeplitz matrix, as `scipy.linalg.toeplitz`.
 
     Examples
@@ -68,7 +70,7 @@ def toeplitz(c, r=None):
     return take(values, m - 1 - np.arange(m)[:, None] + np.arange(n), -1)
 
 
-def hankel(c, r=None):
+def hankel(c, r=None) -> Any:
     """Return a Hankel matrix, as `scipy.linalg.hankel`.
 
     Examples
@@ -87,7 +89,7 @@ def hankel(c, r=None):
     return take(values, np.arange(_length(c))[:, None] + np.arange(_length(r)))
 
 
-def circulant(c):
+def circulant(c) -> Any:
     """Return a circulant matrix, as `scipy.linalg.circulant`.
 
     Examples
@@ -112,7 +114,7 @@ def _below(first_row, below):
     return concatenate([first_row[..., None, :], rest], -2)
 
 
-def companion(a):
+def companion(a) -> Any:
     """Return the companion matrix of a polynomial, as `scipy.linalg.companion`.
 
     Examples
@@ -136,7 +138,7 @@ def companion(a):
     return _below(first, 0 * first[..., 1:] + 1)
 
 
-def leslie(f, s):
+def leslie(f, s) -> Any:
     """Return a Leslie matrix, as `scipy.linalg.leslie`.
 
     Examples
@@ -158,7 +160,7 @@ def leslie(f, s):
     return _below(f, s)
 
 
-def fiedler(a):
+def fiedler(a) -> Any:
     """Return the Fiedler matrix, of absolute differences, as `scipy.linalg.fiedler`.
 
     Examples
@@ -175,7 +177,7 @@ def fiedler(a):
     return a if a.size == 0 else absolute(a[..., :, None] - a[..., None, :])
 
 
-def convolution_matrix(a, n, mode="full"):
+def convolution_matrix(a, n, mode="full") -> Any:
     """Return the matrix of a convolution, as `scipy.linalg.convolution_matrix`.
 
     Examples
@@ -206,7 +208,7 @@ def convolution_matrix(a, n, mode="full"):
     return take(padded, np.where((places < 0) | (places > length), length, places), -1)
 
 
-def block_diag(*arrs):
+def block_diag(*arrs) -> Any:
     """Return a matrix of blocks on its diagonal, as `scipy.linalg.block_diag`.
 
     Examples
@@ -234,7 +236,7 @@ def block_diag(*arrs):
     return concatenate(rows, -2)
 
 
-def khatri_rao(a, b):
+def khatri_rao(a, b) -> Any:
     """Return the products of the columns of two matrices, as `scipy.linalg.khatri_rao`.
 
     Examples
@@ -256,7 +258,7 @@ def khatri_rao(a, b):
     return reshape(c, (*c.shape[:-3], c.shape[-3] * c.shape[-2], c.shape[-1]))
 
 
-def diagsvd(s, M, N):  # noqa: N803 (SciPy's names)
+def diagsvd(s, M, N) -> Any:  # noqa: N803 (SciPy's names)
     """Return the matrix of singular values, as `scipy.linalg.diagsvd`.
 
     Examples
@@ -353,7 +355,7 @@ def _columns_of(what, solve, c, r, b):
     return by_columns(lambda c, b, r: solve(c, r, b), c, b, r)
 
 
-def solve_toeplitz(c_or_cr, b, check_finite=True):
+def solve_toeplitz(c_or_cr, b, check_finite=True) -> Any:
     """Solve equations with a Toeplitz matrix, as `scipy.linalg.solve_toeplitz`.
 
     Examples
@@ -373,7 +375,7 @@ def solve_toeplitz(c_or_cr, b, check_finite=True):
         c, r, b, check_finite=bool(check_finite)), c, r, b)
 
 
-def matmul_toeplitz(c_or_cr, x, check_finite=False, workers=None):
+def matmul_toeplitz(c_or_cr, x, check_finite=False, workers=None) -> Any:
     """Multiply with a Toeplitz matrix by Fourier transforms, as `scipy.linalg.matmul_toeplitz`.
 
     Examples
@@ -391,7 +393,7 @@ def matmul_toeplitz(c_or_cr, x, check_finite=False, workers=None):
     return _columns_of("matmul_toeplitz", _product, c, r, x)
 
 
-def solve_circulant(c, b, singular="raise", tol=None, caxis=-1, baxis=0, outaxis=0):
+def solve_circulant(c, b, singular="raise", tol=None, caxis=-1, baxis=0, outaxis=0) -> Any:
     """Solve equations with a circulant matrix, as `scipy.linalg.solve_circulant`.
 
     In graphs near singular matrices are not detected.

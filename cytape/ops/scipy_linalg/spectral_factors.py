@@ -5,6 +5,8 @@ equal values are 0, and a Hermitian matrix is differentiated as such. With a sec
 vectors of equal values get the tangent that is symmetric in them.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as linalg
 
@@ -152,7 +154,7 @@ general_op = general(
 
 
 def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, type=1,
-         check_finite=True, subset_by_index=None, subset_by_value=None, driver=None):
+         check_finite=True, subset_by_index=None, subset_by_value=None, driver=None) -> Any:
     """Return eigenvalues and vectors of Hermitian matrices, as `scipy.linalg.eigh`.
 
     Examples
@@ -192,7 +194,7 @@ def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwr
 
 
 def eigvalsh(a, b=None, *, lower=True, overwrite_a=False, overwrite_b=False, type=1,
-             check_finite=True, subset_by_index=None, subset_by_value=None, driver=None):
+             check_finite=True, subset_by_index=None, subset_by_value=None, driver=None) -> Any:
     """Return eigenvalues of Hermitian matrices, as `scipy.linalg.eigvalsh`.
 
     Examples
@@ -226,7 +228,7 @@ def _as_complex(w):
 
 
 def eig(a, b=None, left=False, right=True, overwrite_a=False, overwrite_b=False, check_finite=True,
-        homogeneous_eigvals=False):
+        homogeneous_eigvals=False) -> Any:
     """Return eigenvalues and right eigenvectors, as `scipy.linalg.eig`.
 
     Examples
@@ -247,7 +249,7 @@ def eig(a, b=None, left=False, right=True, overwrite_a=False, overwrite_b=False,
     return (_as_complex(w), v) if right else _as_complex(w)
 
 
-def eigvals(a, b=None, overwrite_a=False, check_finite=True, homogeneous_eigvals=False):
+def eigvals(a, b=None, overwrite_a=False, check_finite=True, homogeneous_eigvals=False) -> Any:
     """Return eigenvalues, as `scipy.linalg.eigvals`.
 
     Examples
@@ -270,7 +272,7 @@ def eigvals(a, b=None, overwrite_a=False, check_finite=True, homogeneous_eigvals
 
 
 def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True,
-        lapack_driver="gesdd"):
+        lapack_driver="gesdd") -> Any:
     """Return singular values and vectors, as `scipy.linalg.svd` with the driver "gesdd".
 
     Examples
@@ -293,7 +295,7 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
     return tuple(found) if compute_uv else found
 
 
-def svdvals(a, overwrite_a=False, check_finite=True):
+def svdvals(a, overwrite_a=False, check_finite=True) -> Any:
     """Return singular values, as `scipy.linalg.svdvals`.
 
     Examples
@@ -362,7 +364,7 @@ unitary_op = general(
     batch=batch_axis.stacked)
 
 
-def polar(a, side="right"):
+def polar(a, side="right") -> Any:
     """Return the polar factors of a matrix, as `scipy.linalg.polar`.
 
     The derivative is that of matrices of full rank.

@@ -1,5 +1,7 @@
 """Triangular matrices, and the Cholesky factor: `solve_triangular`, `cholesky`, `cho_solve`."""
 
+from typing import Any
+
 import numpy as np  # noqa: F401 (examples)
 import scipy.linalg as linalg
 
@@ -63,7 +65,8 @@ solve_triangular_op = general(
 
 
 def solve_triangular(
-        a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True):
+        a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False,
+        check_finite=True) -> Any:
     """Solve equations with a triangular matrix, as `scipy.linalg.solve_triangular`.
 
     Examples
@@ -99,7 +102,7 @@ cholesky_op = general(
     batch=batch_axis.stacked)
 
 
-def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
+def cholesky(a, lower=False, overwrite_a=False, check_finite=True) -> Any:
     """Return the Cholesky factor of a matrix, as `scipy.linalg.cholesky`.
 
     Examples
@@ -116,7 +119,7 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     return cholesky_op(a, upper=not lower, check_finite=bool(check_finite))
 
 
-def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
+def cho_factor(a, lower=False, overwrite_a=False, check_finite=True) -> Any:
     """Return the Cholesky factor for `cho_solve`, with zeros beside it, and `lower`.
 
     Examples
@@ -132,7 +135,7 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
     return cholesky(a, lower, check_finite=check_finite), lower
 
 
-def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
+def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True) -> Any:
     """Solve equations, given a Cholesky factor, as `scipy.linalg.cho_solve`.
 
     Examples

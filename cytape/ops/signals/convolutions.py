@@ -4,6 +4,8 @@ All are one bilinear op, the convolution by one of SciPy's methods. Overlaps tha
 omits get a gradient of 0.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.signal as signal
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -118,7 +120,7 @@ def _called(theirs, in1, in2, mode, method, axes=None, reverse=False):
 
 
 @numpy_function(signal.convolve, "in1", "in2")
-def convolve(in1, in2, mode="full", method="auto"):
+def convolve(in1, in2, mode="full", method="auto") -> Any:
     """Convolve two arrays, as `scipy.signal.convolve`.
 
     Examples
@@ -134,7 +136,7 @@ def convolve(in1, in2, mode="full", method="auto"):
 
 
 @numpy_function(signal.correlate, "in1", "in2")
-def correlate(in1, in2, mode="full", method="auto"):
+def correlate(in1, in2, mode="full", method="auto") -> Any:
     """Correlate two arrays, as `scipy.signal.correlate`.
 
     Examples
@@ -150,7 +152,7 @@ def correlate(in1, in2, mode="full", method="auto"):
 
 
 @numpy_function(signal.fftconvolve, "in1", "in2")
-def fftconvolve(in1, in2, mode="full", axes=None):
+def fftconvolve(in1, in2, mode="full", axes=None) -> Any:
     """Convolve two arrays by Fourier transforms, as `scipy.signal.fftconvolve`.
 
     Examples
@@ -164,7 +166,7 @@ def fftconvolve(in1, in2, mode="full", axes=None):
 
 
 @numpy_function(signal.oaconvolve, "in1", "in2")
-def oaconvolve(in1, in2, mode="full", axes=None):
+def oaconvolve(in1, in2, mode="full", axes=None) -> Any:
     """Convolve a long array with a short one by overlapping blocks, as `scipy.signal.oaconvolve`.
 
     Examples
@@ -209,7 +211,7 @@ def _plane(theirs, in1, in2, mode, boundary, fillvalue, reverse):
 
 
 @numpy_function(signal.convolve2d, "in1", "in2", "fillvalue")
-def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
+def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0) -> Any:
     """Convolve two matrices, as `scipy.signal.convolve2d`.
 
     Examples
@@ -223,7 +225,7 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
 
 
 @numpy_function(signal.correlate2d, "in1", "in2", "fillvalue")
-def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
+def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0) -> Any:
     """Correlate two matrices, as `scipy.signal.correlate2d`.
 
     Examples

@@ -5,6 +5,8 @@ up to the weight of an element at an end (Strang, "The discrete cosine transform
 weights are 1 if `orthogonalize` holds.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.fft
 from numpy.lib.array_utils import normalize_axis_index
@@ -133,7 +135,7 @@ hankel_op = linear(
 
 
 @numpy_function(scipy.fft.fht)
-def fht(a, dln, mu, offset=0.0, bias=0.0):
+def fht(a, dln, mu, offset=0.0, bias=0.0) -> Any:
     """Return the fast Hankel transform, as `scipy.fft.fht`.
 
     Examples
@@ -147,7 +149,7 @@ def fht(a, dln, mu, offset=0.0, bias=0.0):
 
 
 @numpy_function(scipy.fft.ifht)
-def ifht(A, dln, mu, offset=0.0, bias=0.0):  # noqa: N803 (SciPy's name)
+def ifht(A, dln, mu, offset=0.0, bias=0.0) -> Any:  # noqa: N803 (SciPy's name)
     """Return the inverse of `fht`, as `scipy.fft.ifht`.
 
     Examples

@@ -5,6 +5,8 @@ da * y``. So tangents come from the same filter, and gradients from the filter t
 (Giles, "Collected matrix derivative results" (2008), by the argument for linear systems).
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.signal as signal
 from numpy.lib.array_utils import normalize_axis_index
@@ -131,7 +133,7 @@ def _final_state(b, a, x, y, zi, axis):
 
 
 @numpy_function(signal.lfilter, "b", "a", "x", "zi")
-def lfilter(b, a, x, axis=-1, zi=None):
+def lfilter(b, a, x, axis=-1, zi=None) -> Any:
     """Filter signals along an axis, as `scipy.signal.lfilter`.
 
     Derivatives in the coefficients, the signal and the initial state.
@@ -175,7 +177,7 @@ def lfilter(b, a, x, axis=-1, zi=None):
 
 
 @numpy_function(signal.lfilter_zi, "b", "a")
-def lfilter_zi(b, a):
+def lfilter_zi(b, a) -> Any:
     """Return the state of a filter after a long step, as `scipy.signal.lfilter_zi`.
 
     Examples
@@ -221,7 +223,7 @@ def _checked_sections(sos):
 
 
 @numpy_function(signal.sosfilt, "sos", "x", "zi")
-def sosfilt(sos, x, axis=-1, zi=None):
+def sosfilt(sos, x, axis=-1, zi=None) -> Any:
     """Filter signals by sections of second order, as `scipy.signal.sosfilt`.
 
     Derivatives in the coefficients, the signal and the initial state. If the coefficients or the
@@ -259,7 +261,7 @@ def sosfilt(sos, x, axis=-1, zi=None):
 
 
 @numpy_function(signal.sosfilt_zi, "sos")
-def sosfilt_zi(sos):
+def sosfilt_zi(sos) -> Any:
     """Return the states of sections after a long step, as `scipy.signal.sosfilt_zi`.
 
     Examples
@@ -308,7 +310,7 @@ def _both_ways(x, axis, padtype, padlen, n_taps, run, gain):
 
 
 @numpy_function(signal.filtfilt, "b", "a", "x")
-def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=None):
+def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=None) -> Any:
     """Filter signals forward and backward, as `scipy.signal.filtfilt`.
 
     Tensors need the method "pad".
@@ -334,7 +336,7 @@ def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=N
 
 
 @numpy_function(signal.sosfiltfilt, "sos", "x")
-def sosfiltfilt(sos, x, axis=-1, padtype="odd", padlen=None):
+def sosfiltfilt(sos, x, axis=-1, padtype="odd", padlen=None) -> Any:
     """Filter signals by sections forward and backward, as `scipy.signal.sosfiltfilt`.
 
     Examples

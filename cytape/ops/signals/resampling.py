@@ -5,6 +5,7 @@ All are linear in the signal. Filters, windows and fits are SciPy's.
 
 import math
 import operator
+from typing import Any
 
 import numpy as np
 import scipy.fft
@@ -55,7 +56,7 @@ detrend_op = linear(
 
 
 @numpy_function(signal.detrend)
-def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):
+def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False) -> Any:
     """Remove a constant or a line, or lines between breaks, as `scipy.signal.detrend`.
 
     Examples
@@ -72,7 +73,7 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):
 
 @numpy_function(signal.savgol_filter, "x", "cval")
 def savgol_filter(x, window_length, polyorder, deriv=0, delta=1.0, axis=-1, mode="interp",
-                  cval=0.0):
+                  cval=0.0) -> Any:
     """Smooth signals by local polynomials, as `scipy.signal.savgol_filter`.
 
     Examples
@@ -106,7 +107,7 @@ def savgol_filter(x, window_length, polyorder, deriv=0, delta=1.0, axis=-1, mode
 
 
 @numpy_function(signal.hilbert)
-def hilbert(x, N=None, axis=-1):  # noqa: N803 (SciPy's name)
+def hilbert(x, N=None, axis=-1) -> Any:  # noqa: N803 (SciPy's name)
     """Return the analytic signal of real signals, as `scipy.signal.hilbert`.
 
     Examples
@@ -186,7 +187,7 @@ upfirdn_op = multilinear(
 
 
 @numpy_function(signal.upfirdn, "h", "x")
-def upfirdn(h, x, up=1, down=1, axis=-1, mode="constant", cval=0):
+def upfirdn(h, x, up=1, down=1, axis=-1, mode="constant", cval=0) -> Any:
     """Raise the rate, filter and lower the rate, as `scipy.signal.upfirdn`.
 
     Tensors need zeros beyond the ends: ``mode="constant", cval=0``.
@@ -211,11 +212,13 @@ def upfirdn(h, x, up=1, down=1, axis=-1, mode="constant", cval=0):
     return upfirdn_op(h, x, up=up, down=down, axis=normalize_axis_index(axis, ndim(x)))
 
 
-_BACKGROUNDS = {"mean": np.mean, "median": np.median, "minimum": np.min, "maximum": np.max}
+_BACKGROUNDS: dict[str, Any] = {
+    "mean": np.mean, "median": np.median, "minimum": np.min, "maximum": np.max}
 
 
 @numpy_function(signal.resample_poly, "x", "window")
-def resample_poly(x, up, down, axis=0, window=("kaiser", 5.0), padtype="constant", cval=None):
+def resample_poly(x, up, down, axis=0, window=("kaiser", 5.0), padtype="constant",
+                  cval=None) -> Any:
     """Resample signals by a filter and two rates, as `scipy.signal.resample_poly`.
 
     Tensors need a `padtype` of "constant", with zeros, "mean", "median", "minimum" or "maximum".
@@ -267,7 +270,7 @@ def resample_poly(x, up, down, axis=0, window=("kaiser", 5.0), padtype="constant
 
 
 @numpy_function(signal.decimate)
-def decimate(x, q, n=None, ftype="iir", axis=-1, zero_phase=True):
+def decimate(x, q, n=None, ftype="iir", axis=-1, zero_phase=True) -> Any:
     """Filter signals and keep every q-th sample, as `scipy.signal.decimate`.
 
     Examples
@@ -309,7 +312,7 @@ def _window(window, n):
 
 
 @numpy_function(signal.resample)
-def resample(x, num, t=None, axis=0, window=None, domain="time"):
+def resample(x, num, t=None, axis=0, window=None, domain="time") -> Any:
     """Resample periodic signals by Fourier transforms, as `scipy.signal.resample`.
 
     Examples

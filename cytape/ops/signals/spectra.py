@@ -3,6 +3,8 @@
 A signal is cut into overlapping segments, a view, whose transpose adds overlapping segments up.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.fft
 import scipy.signal as signal
@@ -167,7 +169,7 @@ def _along_last(x, axis, function):
 
 @numpy_function(signal.stft)
 def stft(x, fs=1.0, window="hann_periodic", nperseg=256, noverlap=None, nfft=None, detrend=False,
-         return_onesided=True, boundary="zeros", padded=True, axis=-1, scaling="spectrum"):
+         return_onesided=True, boundary="zeros", padded=True, axis=-1, scaling="spectrum") -> Any:
     """Return Fourier transforms of short times, as `scipy.signal.stft`.
 
     Examples
@@ -189,7 +191,7 @@ def stft(x, fs=1.0, window="hann_periodic", nperseg=256, noverlap=None, nfft=Non
 @numpy_function(signal.istft)
 def istft(Zxx, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None,  # noqa: N803
           nfft=None, input_onesided=True, boundary=True, time_axis=-1, freq_axis=-2,
-          scaling="spectrum"):
+          scaling="spectrum") -> Any:
     """Return signals from Fourier transforms of short times, as `scipy.signal.istft`.
 
     Examples
@@ -276,7 +278,8 @@ def _density(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided
 
 @numpy_function(signal.csd, "x", "y")
 def csd(x, y, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=None,
-        detrend="constant", return_onesided=True, scaling="density", axis=-1, average="mean"):
+        detrend="constant", return_onesided=True, scaling="density", axis=-1,
+        average="mean") -> Any:
     """Return the cross power spectral density by Welch's method, as `scipy.signal.csd`.
 
     Examples
@@ -293,7 +296,8 @@ def csd(x, y, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=
 
 @numpy_function(signal.welch)
 def welch(x, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=None,
-          detrend="constant", return_onesided=True, scaling="density", axis=-1, average="mean"):
+          detrend="constant", return_onesided=True, scaling="density", axis=-1,
+          average="mean") -> Any:
     """Return the power spectral density by Welch's method, as `scipy.signal.welch`.
 
     Examples
@@ -309,7 +313,7 @@ def welch(x, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=N
 
 @numpy_function(signal.periodogram)
 def periodogram(x, fs=1.0, window="boxcar", nfft=None, detrend="constant", return_onesided=True,
-                scaling="density", axis=-1):
+                scaling="density", axis=-1) -> Any:
     """Return the power spectral density of whole signals, as `scipy.signal.periodogram`.
 
     Examples
@@ -333,7 +337,7 @@ def periodogram(x, fs=1.0, window="boxcar", nfft=None, detrend="constant", retur
 
 @numpy_function(signal.coherence, "x", "y")
 def coherence(x, y, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=None,
-              detrend="constant", axis=-1):
+              detrend="constant", axis=-1) -> Any:
     """Return the coherence of two signals by Welch's method, as `scipy.signal.coherence`.
 
     Examples
@@ -353,7 +357,8 @@ def coherence(x, y, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None,
 
 @numpy_function(signal.spectrogram)
 def spectrogram(x, fs=1.0, window=("tukey_periodic", 0.25), nperseg=None, noverlap=None, nfft=None,
-                detrend="constant", return_onesided=True, scaling="density", axis=-1, mode="psd"):
+                detrend="constant", return_onesided=True, scaling="density", axis=-1,
+                mode="psd") -> Any:
     """Return spectra of consecutive segments, as `scipy.signal.spectrogram`.
 
     Examples
@@ -390,7 +395,7 @@ def _response(coefficients, frequencies):
 
 @numpy_function(signal.freqz, "b", "a")
 def freqz(b, a=1, worN=512, whole=False, plot=None, fs=2 * np.pi,  # noqa: N803 (SciPy's name)
-          include_nyquist=False):
+          include_nyquist=False) -> Any:
     """Return frequencies and the response of a filter there, as `scipy.signal.freqz`.
 
     Examples
@@ -413,7 +418,7 @@ def freqz(b, a=1, worN=512, whole=False, plot=None, fs=2 * np.pi,  # noqa: N803 
 
 
 @numpy_function(signal.freqz_sos)
-def freqz_sos(sos, worN=512, whole=False, fs=2 * np.pi):  # noqa: N803 (SciPy's name)
+def freqz_sos(sos, worN=512, whole=False, fs=2 * np.pi) -> Any:  # noqa: N803 (SciPy's name)
     """Return frequencies and the response of sections there, as `scipy.signal.freqz_sos`.
 
     Examples

@@ -1,5 +1,7 @@
 """Constructors of sparse matrices by SciPy's names, with a tensor as the values."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sparse
 
@@ -98,7 +100,7 @@ def _diagonals(diagonals, offsets, shape, dtype):
         tuple(shape))
 
 
-def diags_array(diagonals, /, *, offsets=0, shape=None, format=None, dtype=None):  # noqa: A002
+def diags_array(diagonals, /, *, offsets=0, shape=None, format=None, dtype=None) -> Any:  # noqa: A002
     """Return a matrix of its diagonals, as `scipy.sparse.diags_array`.
 
     Examples
@@ -115,7 +117,7 @@ def diags_array(diagonals, /, *, offsets=0, shape=None, format=None, dtype=None)
     return sparse.diags_array(diagonals, offsets=offsets, shape=shape, format=format, **given)
 
 
-def diags(diagonals, offsets=0, shape=None, format=None, dtype=None):  # noqa: A002
+def diags(diagonals, offsets=0, shape=None, format=None, dtype=None) -> Any:  # noqa: A002
     """Return a matrix of its diagonals, as `scipy.sparse.diags`.
 
     Examples

@@ -5,6 +5,8 @@ perpendicular to v. It is the solution of a system with v as one more row and co
 regular if w differs from all other eigenvalues. Only the Hermitian part of dA counts.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.sparse import linalg as sparse_linalg
@@ -106,7 +108,7 @@ eigsh_op = general(
 
 def eigsh(A, k=6, M=None, sigma=None, which="LM", v0=None, ncv=None, maxiter=None,  # noqa: N803
           tol=0, return_eigenvectors=True, Minv=None, OPinv=None, mode="normal",  # noqa: N803
-          **options):
+          **options) -> Any:
     """Return some eigenvalues and vectors of a Hermitian matrix, as `scipy.sparse.linalg.eigsh`.
 
     Derivatives of a vector need an eigenvalue that differs from all others.

@@ -6,6 +6,7 @@ factors the transpose, which needs no copy.
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -118,7 +119,7 @@ def checked_system(name, A, b):  # noqa: N803 (SciPy's name)
     return SparseTensor(data, matrix.pattern), b
 
 
-def spsolve(A, b, permc_spec=None, use_umfpack=True):  # noqa: N803
+def spsolve(A, b, permc_spec=None, use_umfpack=True) -> Any:  # noqa: N803
     """Solve sparse equations, as `scipy.sparse.linalg.spsolve`; derivatives reuse the factors.
 
     Examples
@@ -170,7 +171,7 @@ class SparseFactors:
 
 
 def splu(A, permc_spec=None, diag_pivot_thresh=None, relax=None, panel_size=None,  # noqa: N803
-         options=None):
+         options=None) -> Any:
     """Factor a sparse matrix, as `scipy.sparse.linalg.splu`.
 
     The method `solve` of the factors takes tensors.
@@ -194,7 +195,7 @@ def splu(A, permc_spec=None, diag_pivot_thresh=None, relax=None, panel_size=None
         sparse_tensor(A), {name: x for name, x in given.items() if x is not None}, theirs)
 
 
-def factorized(A):  # noqa: N803
+def factorized(A) -> Any:  # noqa: N803
     """Return a function that solves equations with a matrix, as `scipy.sparse.linalg.factorized`.
 
     Examples

@@ -1,6 +1,7 @@
 """Digamma, polygamma and zeta functions (DLMF 5.2, 5.15 and 25)."""
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.special as special
@@ -125,7 +126,7 @@ _hurwitz = elementwise(
     lambda y, x, q: -x * _hurwitz(x + 1, q))
 
 
-def zeta(x, q=None):
+def zeta(x, q=None) -> Any:
     """Return the zeta function of Riemann, or of Hurwitz, as `scipy.special.zeta`.
 
     Examples

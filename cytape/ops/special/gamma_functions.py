@@ -4,6 +4,7 @@
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.special as special
@@ -48,7 +49,7 @@ xlog1py = elementwise(
     lambda z, x, y: x / np.where(x == 0, 1, 1 + y))
 
 
-def multigammaln(a, d):
+def multigammaln(a, d) -> Any:
     """Return the logarithm of the multivariate gamma function, as `scipy.special.multigammaln`.
 
     Examples
@@ -61,7 +62,8 @@ def multigammaln(a, d):
     a = joined(a)
     if not is_tensor(a):
         return special.multigammaln(a, d)
-    if not np.isscalar(d) or np.floor(d) != d:
+    one_number: bool = np.isscalar(d)
+    if not one_number or np.floor(d) != d:
         raise ValueError("d should be a positive integer (dimension)")
     if a.graph is None and np.any(a <= 0.5 * (d - 1)):
         raise ValueError(f"condition a ({a.numpy()}) > 0.5 * (d-1) ({0.5 * (d - 1)}) not met")

@@ -1,6 +1,7 @@
 """Quotients of gamma functions, and counts that they extend to real numbers (DLMF 5.2 and 26.3)."""
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.special as special
@@ -52,7 +53,7 @@ _lambertw = elementwise(
     lambda w, *_: np.exp(-w) / (1 + w), None, None)
 
 
-def lambertw(z, k=0, tol=1e-8):
+def lambertw(z, k=0, tol=1e-8) -> Any:
     """Return a branch of Lambert's function, complex, as `scipy.special.lambertw`.
 
     Examples
@@ -72,7 +73,7 @@ def _of_counts(function, N, k):
     return where(exist, function(where(exist, N, 1), where(exist, k, 1)), 0)
 
 
-def comb(N, k, *, exact=False, repetition=False):
+def comb(N, k, *, exact=False, repetition=False) -> Any:
     """Return the number of combinations, as `scipy.special.comb`.
 
     Tensors are taken with ``exact=False``; the derivative is that of `binom`.
@@ -92,7 +93,7 @@ def comb(N, k, *, exact=False, repetition=False):
     return _of_counts(binom, N, k)
 
 
-def perm(N, k, exact=False):
+def perm(N, k, exact=False) -> Any:
     """Return the number of partial permutations, as `scipy.special.perm`.
 
     Tensors are taken with ``exact=False``; the derivative is that of `poch`.
@@ -110,7 +111,7 @@ def perm(N, k, exact=False):
     return _of_counts(lambda N, k: poch(N - k + 1, k), N, k)
 
 
-def factorial(n, exact=False, extend="zero"):
+def factorial(n, exact=False, extend="zero") -> Any:
     """Return the factorial, as `scipy.special.factorial`.
 
     Tensors are taken with ``exact=False``; the derivative is that of ``gamma(n + 1)``.

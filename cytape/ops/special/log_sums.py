@@ -3,6 +3,8 @@
 The ops are those of `cytape.nn`; only weighted sums are composed here.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.special as special
 
@@ -18,7 +20,7 @@ from cytape.ops.shaping import ndim, squeeze
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 
 
-def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False) -> Any:
     """Return the logarithm of a weighted sum of exponentials, as `scipy.special.logsumexp`.
 
     Examples
@@ -59,7 +61,7 @@ def _axes(x, axis):
     return tuple(range(ndim(x))) if axis is None else axis
 
 
-def softmax(x, axis=None):
+def softmax(x, axis=None) -> Any:
     """Return exponentials divided by their sum, as `scipy.special.softmax`.
 
     Examples
@@ -73,7 +75,7 @@ def softmax(x, axis=None):
     return neural_ops.softmax(x, _axes(x, axis)) if is_tensor(x) else special.softmax(x, axis)
 
 
-def log_softmax(x, axis=None):
+def log_softmax(x, axis=None) -> Any:
     """Return the logarithm of `softmax`, as `scipy.special.log_softmax`.
 
     Examples

@@ -1,5 +1,7 @@
 """Spherical Bessel functions (DLMF 10.47) and spherical harmonics (DLMF 14.30)."""
 
+from typing import Any
+
 import numpy as np
 import scipy.special as special
 
@@ -35,7 +37,7 @@ _JN, _YN, _IN, _KN = (_spherical(*signs) for signs in (
     ("j", 1, -1), ("y", 1, -1), ("i", 1, 1), ("k", -1, -1)))
 
 
-def spherical_jn(n, z, derivative=False):
+def spherical_jn(n, z, derivative=False) -> Any:
     """Return the spherical Bessel function of the first kind, as `scipy.special.spherical_jn`.
 
     Examples
@@ -48,7 +50,7 @@ def spherical_jn(n, z, derivative=False):
     return _JN[bool(derivative)](n, z)
 
 
-def spherical_yn(n, z, derivative=False):
+def spherical_yn(n, z, derivative=False) -> Any:
     """Return the spherical Bessel function of the second kind, as `scipy.special.spherical_yn`.
 
     Examples
@@ -61,7 +63,7 @@ def spherical_yn(n, z, derivative=False):
     return _YN[bool(derivative)](n, z)
 
 
-def spherical_in(n, z, derivative=False):
+def spherical_in(n, z, derivative=False) -> Any:
     """Return the modified spherical Bessel function, as `scipy.special.spherical_in`.
 
     Examples
@@ -74,7 +76,7 @@ def spherical_in(n, z, derivative=False):
     return _IN[bool(derivative)](n, z)
 
 
-def spherical_kn(n, z, derivative=False):
+def spherical_kn(n, z, derivative=False) -> Any:
     """Return the modified spherical function of the second kind, as `scipy.special.spherical_kn`.
 
     Examples
@@ -112,7 +114,7 @@ _harmonic = elementwise(
     lambda y, n, m, theta, phi: 1j * m * y)
 
 
-def sph_harm_y(n, m, theta, phi, *, diff_n=0):
+def sph_harm_y(n, m, theta, phi, *, diff_n=0) -> Any:
     """Return spherical harmonics, as `scipy.special.sph_harm_y`, differentiable in the angles.
 
     Examples

@@ -1,5 +1,7 @@
 """Weighted averages, covariances and ranges: `average`, `cov`, `corrcoef`, `ptp`."""
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
@@ -43,7 +45,7 @@ _INCONSISTENT = "Shape of weights must be consistent with shape of a along speci
 
 
 @numpy_function(np.ptp)
-def ptp(a, axis=None, out=None, keepdims=_NoValue):
+def ptp(a, axis=None, out=None, keepdims=_NoValue) -> Any:
     """Return the maximum minus the minimum, as `numpy.ptp`.
 
     Examples
@@ -60,7 +62,7 @@ def ptp(a, axis=None, out=None, keepdims=_NoValue):
 
 
 @numpy_function(np.average, "a", "weights")
-def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
+def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue) -> Any:
     """Return the weighted average over the given axes, as `numpy.average`.
 
     Examples
@@ -161,7 +163,7 @@ gram_op = general(
 
 @numpy_function(np.cov, "m", "y", "fweights", "aweights")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *,
-        dtype=None):
+        dtype=None) -> Any:
     """Return the covariance matrix, as `numpy.cov`.
 
     A number for a single variable. In a graph with an unknown number of variables it is a matrix,
@@ -247,7 +249,7 @@ def _weights_of_observations(rows, fweights, aweights):
 
 
 @numpy_function(np.corrcoef, "x", "y")
-def corrcoef(x, y=None, rowvar=True, *, dtype=None):
+def corrcoef(x, y=None, rowvar=True, *, dtype=None) -> Any:
     """Return the matrix of correlation coefficients, as `numpy.corrcoef`.
 
     Examples

@@ -5,6 +5,7 @@ the elements are differentiable in it.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ weighted_bincount_op = multilinear(
 )
 
 
-def bincount(x, /, weights=None, minlength=0):
+def bincount(x, /, weights=None, minlength=0) -> Any:
     """Count small integers, or add up their weights, as `numpy.bincount`.
 
     Examples
@@ -160,7 +161,7 @@ def _divide_range(bins, range):
 
 
 @numpy_function(np.histogram, "a", "bins", "weights")
-def histogram(a, bins=10, range=None, density=None, weights=None):
+def histogram(a, bins=10, range=None, density=None, weights=None) -> Any:
     """Count in bins, or add up weights there, as `numpy.histogram`.
 
     Examples
@@ -194,7 +195,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 
 
 @numpy_function(np.histogramdd, "sample", "bins", "weights")
-def histogramdd(sample, bins=10, range=None, density=None, weights=None):
+def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> Any:
     """Count points in cells, or add up weights there, as `numpy.histogramdd`.
 
     Examples
@@ -256,7 +257,7 @@ def _known_bins(bins):
 
 
 @numpy_function(np.histogram2d, "x", "y", "bins", "weights")
-def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
+def histogram2d(x, y, bins=10, range=None, density=None, weights=None) -> Any:
     """Count points of a plane in cells, or add up weights, as `numpy.histogram2d`.
 
     Examples

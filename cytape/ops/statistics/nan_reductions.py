@@ -5,6 +5,8 @@ derivatives at ties and zeros are those of that reduction. A slice of NaN only h
 and no gradient.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops import cumulative, reductions
@@ -41,7 +43,7 @@ def _there(a, given):
 
 @numpy_function(np.nansum, "a", "initial", "where")
 def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
-           where=_NoValue):
+           where=_NoValue) -> Any:
     """Sum what is not NaN, as `numpy.nansum`.
 
     Examples
@@ -56,7 +58,7 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVal
 
 @numpy_function(np.nanprod, "a", "initial", "where")
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
-            where=_NoValue):
+            where=_NoValue) -> Any:
     """Multiply what is not NaN, as `numpy.nanprod`.
 
     Examples
@@ -70,7 +72,7 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVa
 
 
 @numpy_function(np.nancumsum)
-def nancumsum(a, axis=None, dtype=None, out=None):
+def nancumsum(a, axis=None, dtype=None, out=None) -> Any:
     """Return the cumulative sum with NaN as 0, as `numpy.nancumsum`.
 
     Examples
@@ -83,7 +85,7 @@ def nancumsum(a, axis=None, dtype=None, out=None):
 
 
 @numpy_function(np.nancumprod)
-def nancumprod(a, axis=None, dtype=None, out=None):
+def nancumprod(a, axis=None, dtype=None, out=None) -> Any:
     """Return the cumulative product with NaN as 1, as `numpy.nancumprod`.
 
     Examples
@@ -144,7 +146,7 @@ def _warn_if(condition, message):
 
 
 @numpy_function(np.nanmean, "a", "where")
-def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoValue):
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoValue) -> Any:
     """Average what is not NaN, as `numpy.nanmean`.
 
     Examples
@@ -191,7 +193,7 @@ def _dtype_of_result(a, dtype):
 
 @numpy_function(np.nanvar, "a", "where", "mean")
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
-           mean=_NoValue, correction=_NoValue):
+           mean=_NoValue, correction=_NoValue) -> Any:
     """Return the variance of what is not NaN, as `numpy.nanvar`.
 
     Examples
@@ -211,7 +213,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
 
 @numpy_function(np.nanstd, "a", "where", "mean")
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
-           mean=_NoValue, correction=_NoValue):
+           mean=_NoValue, correction=_NoValue) -> Any:
     """Return the standard deviation of what is not NaN, as `numpy.nanstd`.
 
     Its gradient is 0 where it is 0.

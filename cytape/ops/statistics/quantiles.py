@@ -9,6 +9,7 @@ unlike in NumPy, a single quantile that is NaN has the same dtype as other quant
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -450,7 +451,7 @@ def _median(a, axis, keepdims, skip_nan):
 
 
 @numpy_function(np.median)
-def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False) -> Any:
     """Return the median over the given axes, as `numpy.median`.
 
     Examples
@@ -463,7 +464,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 @numpy_function(np.nanmedian)
-def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue):
+def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue) -> Any:
     """Return the median of what is not NaN, as `numpy.nanmedian`.
 
     Examples

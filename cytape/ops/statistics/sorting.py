@@ -5,6 +5,8 @@ of sort; `unique` takes the first one. The elements on each side of a partition 
 `argpartition`, which NumPy leaves undefined.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -92,7 +94,7 @@ def _along_last(op, a, axis, **attrs):
 
 
 @numpy_function(np.sort)
-def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+def sort(a, axis=-1, kind=None, order=None, *, stable=None) -> Any:
     """Sort along an axis, as `numpy.sort`; each element keeps its derivative.
 
     Examples
@@ -107,7 +109,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
 
 
 @numpy_function(np.partition)
-def partition(a, kth, axis=-1, kind="introselect", order=None):
+def partition(a, kth, axis=-1, kind="introselect", order=None) -> Any:
     """Move the k-th smallest elements to their sorted positions, as `numpy.partition`.
 
     Examples
@@ -129,7 +131,7 @@ def _partition(a, kth):
     return take_along(a, positions, unique=True)
 
 
-def sort_complex(a):
+def sort_complex(a) -> Any:
     """Sort by the real part, then by the imaginary part, as `numpy.sort_complex`.
 
     Examples
@@ -232,7 +234,7 @@ def _unique(ar, axis=None, equal_nan=True):
 
 @numpy_function(np.unique)
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *,
-           equal_nan=True, sorted=True):
+           equal_nan=True, sorted=True) -> Any:
     """Return each element once, sorted, as `numpy.unique`.
 
     The gradient goes to the first of equal elements.

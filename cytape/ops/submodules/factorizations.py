@@ -11,6 +11,7 @@ Conventions where derivatives are not unique:
   to the others.
 """
 
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,7 @@ cholesky_op = general(
 )
 
 
-def cholesky(a, /, *, upper=False):
+def cholesky(a, /, *, upper=False) -> Any:
     """Return the Cholesky factors of Hermitian matrices, as `numpy.linalg.cholesky`.
 
     Examples
@@ -216,7 +217,7 @@ qr_op = general(
 
 
 @numpy_function(np.linalg.qr)
-def qr(a, mode="reduced"):
+def qr(a, mode="reduced") -> Any:
     """Return the factors Q and R of matrices, as `numpy.linalg.qr`.
 
     For derivatives the left square of R must be regular. The mode "raw" has no derivative.

@@ -8,6 +8,8 @@ represent two have weights of 1/2 or 2.
 Transforms along several axes are composed of those along one, as in NumPy.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
@@ -171,7 +173,7 @@ irfft_op = linear(
 
 
 @numpy_function(np.fft.fft)
-def fft(a, n=None, axis=-1, norm=None, out=None):
+def fft(a, n=None, axis=-1, norm=None, out=None) -> Any:
     """Return the Fourier transform along an axis, as `numpy.fft.fft`.
 
     Examples
@@ -184,7 +186,7 @@ def fft(a, n=None, axis=-1, norm=None, out=None):
 
 
 @numpy_function(np.fft.ifft)
-def ifft(a, n=None, axis=-1, norm=None, out=None):
+def ifft(a, n=None, axis=-1, norm=None, out=None) -> Any:
     """Return the inverse Fourier transform along an axis, as `numpy.fft.ifft`.
 
     Examples
@@ -197,7 +199,7 @@ def ifft(a, n=None, axis=-1, norm=None, out=None):
 
 
 @numpy_function(np.fft.rfft)
-def rfft(a, n=None, axis=-1, norm=None, out=None):
+def rfft(a, n=None, axis=-1, norm=None, out=None) -> Any:
     """Return half of the Fourier transform of real numbers, as `numpy.fft.rfft`.
 
     Examples
@@ -210,7 +212,7 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
 
 
 @numpy_function(np.fft.irfft)
-def irfft(a, n=None, axis=-1, norm=None, out=None):
+def irfft(a, n=None, axis=-1, norm=None, out=None) -> Any:
     """Return the real numbers with a given half of a spectrum, as `numpy.fft.irfft`.
 
     Examples
@@ -223,7 +225,7 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
 
 
 @numpy_function(np.fft.hfft)
-def hfft(a, n=None, axis=-1, norm=None, out=None):
+def hfft(a, n=None, axis=-1, norm=None, out=None) -> Any:
     """Return the real spectrum of a Hermitian signal, of which half is given, as `numpy.fft.hfft`.
 
     Examples
@@ -237,7 +239,7 @@ def hfft(a, n=None, axis=-1, norm=None, out=None):
 
 
 @numpy_function(np.fft.ihfft)
-def ihfft(a, n=None, axis=-1, norm=None, out=None):
+def ihfft(a, n=None, axis=-1, norm=None, out=None) -> Any:
     """Return half of the Hermitian signal that has a real spectrum, as `numpy.fft.ihfft`.
 
     Examples
@@ -286,7 +288,7 @@ def _lengths_and_axes(a, s, axes):
 
 
 @numpy_function(np.fft.fftn)
-def fftn(a, s=None, axes=None, norm=None, out=None):
+def fftn(a, s=None, axes=None, norm=None, out=None) -> Any:
     """Return the Fourier transform along several axes, as `numpy.fft.fftn`.
 
     Examples
@@ -301,7 +303,7 @@ def fftn(a, s=None, axes=None, norm=None, out=None):
 
 
 @numpy_function(np.fft.ifftn)
-def ifftn(a, s=None, axes=None, norm=None, out=None):
+def ifftn(a, s=None, axes=None, norm=None, out=None) -> Any:
     """Return the inverse Fourier transform along several axes, as `numpy.fft.ifftn`.
 
     Examples
@@ -316,7 +318,7 @@ def ifftn(a, s=None, axes=None, norm=None, out=None):
 
 
 @numpy_function(np.fft.rfftn)
-def rfftn(a, s=None, axes=None, norm=None, out=None):
+def rfftn(a, s=None, axes=None, norm=None, out=None) -> Any:
     """Transform by `rfft` along the last axis and `fft` along others, as `numpy.fft.rfftn`.
 
     Examples
@@ -334,7 +336,7 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
 
 
 @numpy_function(np.fft.irfftn)
-def irfftn(a, s=None, axes=None, norm=None, out=None):
+def irfftn(a, s=None, axes=None, norm=None, out=None) -> Any:
     """Transform by `ifft` along all axes but the last, and `irfft` there, as `numpy.fft.irfftn`.
 
     Examples
@@ -355,7 +357,7 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
 
 
 @numpy_function(np.fft.fft2)
-def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+def fft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> Any:
     """Transform by `fftn` along two axes, as `numpy.fft.fft2`.
 
     Examples
@@ -368,7 +370,7 @@ def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
 
 
 @numpy_function(np.fft.ifft2)
-def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> Any:
     """Transform by `ifftn` along two axes, as `numpy.fft.ifft2`.
 
     Examples
@@ -381,7 +383,7 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
 
 
 @numpy_function(np.fft.rfft2)
-def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> Any:
     """Transform by `rfftn` along two axes, as `numpy.fft.rfft2`.
 
     Examples
@@ -393,7 +395,7 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     return rfftn(a, s, axes, norm)
 
 
-def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> Any:
     """Transform by `irfftn` along two axes, as `numpy.fft.irfft2`.
 
     Examples
@@ -427,7 +429,7 @@ def _shifted(x, axes, inverse):
     return shift_op(x, axes=axes, inverse=inverse)
 
 
-def fftshift(x, axes=None):
+def fftshift(x, axes=None) -> Any:
     """Put the frequency 0 in the middle, as `numpy.fft.fftshift`.
 
     Examples
@@ -439,7 +441,7 @@ def fftshift(x, axes=None):
     return _shifted(x, axes, False)
 
 
-def ifftshift(x, axes=None):
+def ifftshift(x, axes=None) -> Any:
     """Undo `fftshift`, as `numpy.fft.ifftshift`.
 
     Examples

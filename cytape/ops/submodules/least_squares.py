@@ -4,6 +4,8 @@ The derivatives are those of Golub and Pereyra, "The differentiation of pseudo-i
 nonlinear least squares problems whose variables separate" (1973): for a rank that does not change.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
@@ -134,7 +136,7 @@ def _without_small_part(a, cutoff, hermitian):
 
 
 @numpy_function(np.linalg.pinv)
-def pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
+def pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue) -> Any:
     """Return the pseudoinverse of matrices, as `numpy.linalg.pinv`.
 
     The derivative is that of matrices of the same rank.
@@ -305,7 +307,7 @@ lstsq_op = general(
 
 
 @numpy_function(np.linalg.lstsq, "a", "b")
-def lstsq(a, b, rcond=None):
+def lstsq(a, b, rcond=None) -> Any:
     """Return a least-squares solution of linear equations, as `numpy.linalg.lstsq`.
 
     The derivative is that of matrices of the same rank.

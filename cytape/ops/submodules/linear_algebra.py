@@ -2,6 +2,7 @@
 
 import operator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ identities_op = nondifferentiable(
 
 
 @numpy_function(np.linalg.matrix_power)
-def matrix_power(a, n):
+def matrix_power(a, n) -> Any:
     """Return powers of matrices, as `numpy.linalg.matrix_power`.
 
     Examples
@@ -109,7 +110,7 @@ def _chain(arrays, splits, i, j):
 
 
 @numpy_function(np.linalg.multi_dot, "arrays")
-def multi_dot(arrays, *, out=None):
+def multi_dot(arrays, *, out=None) -> Any:
     """Multiply a chain of matrices in the cheapest order, as `numpy.linalg.multi_dot`.
 
     If extents are unknown, from left to right.
@@ -146,7 +147,7 @@ def multi_dot(arrays, *, out=None):
 
 
 @numpy_function(np.linalg.cross, "x1", "x2")
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1, x2, /, *, axis=-1) -> Any:
     """Return cross products of vectors of three components, as `numpy.linalg.cross`.
 
     Examples
@@ -171,7 +172,7 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 @numpy_function(np.linalg.outer, "x1", "x2")
-def outer(x1, x2, /):
+def outer(x1, x2, /) -> Any:
     """Return all products of elements of two vectors, as `numpy.linalg.outer`.
 
     Examples
@@ -189,7 +190,7 @@ def outer(x1, x2, /):
     return products.outer(x1, x2)
 
 
-def diagonal(x, /, *, offset=0):
+def diagonal(x, /, *, offset=0) -> Any:
     """Return the diagonals of matrices, as `numpy.linalg.diagonal`.
 
     Examples
@@ -201,7 +202,7 @@ def diagonal(x, /, *, offset=0):
     return rearranging.diagonal(x, offset, -2, -1)
 
 
-def trace(x, /, *, offset=0, dtype=None):
+def trace(x, /, *, offset=0, dtype=None) -> Any:
     """Sum along the diagonals of matrices, as `numpy.linalg.trace`.
 
     Examples
@@ -213,7 +214,7 @@ def trace(x, /, *, offset=0, dtype=None):
     return rearranging.trace(x, offset, -2, -1, dtype)
 
 
-def matmul(x1, x2, /):
+def matmul(x1, x2, /) -> Any:
     """Multiply matrices, as `numpy.linalg.matmul`.
 
     Examples
@@ -225,7 +226,7 @@ def matmul(x1, x2, /):
     return products.matmul(x1, x2)
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x, /) -> Any:
     """Transpose matrices, as `numpy.linalg.matrix_transpose`.
 
     Examples
@@ -237,7 +238,7 @@ def matrix_transpose(x, /):
     return shaping.matrix_transpose(x)
 
 
-def tensordot(x1, x2, /, *, axes=2):
+def tensordot(x1, x2, /, *, axes=2) -> Any:
     """Sum products over the given axes of two arrays, as `numpy.linalg.tensordot`.
 
     Examples
@@ -250,7 +251,7 @@ def tensordot(x1, x2, /, *, axes=2):
     return products.tensordot(x1, x2, axes)
 
 
-def vecdot(x1, x2, /, *, axis=-1):
+def vecdot(x1, x2, /, *, axis=-1) -> Any:
     """Sum the products of the conjugate of `x1` and `x2`, as `numpy.linalg.vecdot`.
 
     Examples

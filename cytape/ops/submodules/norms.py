@@ -3,6 +3,8 @@
 At zero, where a norm has no derivative, the gradient is 0. For an infinite element it is its sign.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError
@@ -127,7 +129,7 @@ vector_norm_op = general(
 )
 
 
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(x, ord=None, axis=None, keepdims=False) -> Any:
     """Return a norm of vectors or matrices, as `numpy.linalg.norm`.
 
     Examples
@@ -211,7 +213,7 @@ def _extremum(ord, x, axis, keepdims=True):
 
 
 @numpy_function(np.linalg.vector_norm)
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2) -> Any:
     """Return a norm of vectors, as `numpy.linalg.vector_norm`.
 
     Examples
@@ -227,7 +229,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return _norm_of_vectors(x, 2 if ord is None else ord, axes, bool(keepdims))
 
 
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(x, /, *, keepdims=False, ord="fro") -> Any:
     """Return a norm of matrices, as `numpy.linalg.matrix_norm`.
 
     Examples
@@ -240,7 +242,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 
 @numpy_function(np.linalg.cond)
-def cond(x, p=None):
+def cond(x, p=None) -> Any:
     """Return the condition number of matrices, as `numpy.linalg.cond`.
 
     Examples

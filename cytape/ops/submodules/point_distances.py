@@ -10,6 +10,8 @@ At equal points the derivative of a distance is 0, of every order, as at the oth
 coordinates ("cityblock", "canberra", ...), coordinates that are 0 ("canberra", "jensenshannon").
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.spatial.distance as scipys
 
@@ -304,7 +306,7 @@ def _points(x):
     return astype(x, np.float64)
 
 
-def cdist(XA, XB, metric="euclidean", *, out=None, **kwargs):
+def cdist(XA, XB, metric="euclidean", *, out=None, **kwargs) -> Any:
     """Return the distances between two collections of points, as `scipy.spatial.distance.cdist`.
 
     They are differentiable in the points, and in the weights `w`, the variances `V` and the matrix
@@ -375,7 +377,7 @@ def _inverse_covariance(points):
     return inv(matmul(swapaxes(centred, 0, 1), centred) / (len(points) - 1))
 
 
-def pdist(X, metric="euclidean", *, out=None, **kwargs):
+def pdist(X, metric="euclidean", *, out=None, **kwargs) -> Any:
     """Return the distances between all pairs of points, as `scipy.spatial.distance.pdist`.
 
     Derivatives are those of `cdist`.
@@ -422,7 +424,7 @@ def _square_shape(size):
     return (n, n) if size else (1, 1)
 
 
-def squareform(X, force="no", checks=True):
+def squareform(X, force="no", checks=True) -> Any:
     """Convert a vector of distances to a matrix, or back, as `scipy.spatial.distance.squareform`.
 
     Of a matrix the elements above the diagonal are read, which have the gradient.

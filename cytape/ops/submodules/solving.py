@@ -5,6 +5,7 @@ mode algorithmic differentiation" (2008).
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -138,7 +139,7 @@ solve_op = general(
 
 
 @numpy_function(np.linalg.solve, "a", "b")
-def solve(a, b):
+def solve(a, b) -> Any:
     """Solve linear equations, as `numpy.linalg.solve`.
 
     Examples
@@ -198,7 +199,7 @@ inv_op = general(
 )
 
 
-def inv(a):
+def inv(a) -> Any:
     """Invert matrices, as `numpy.linalg.inv`.
 
     Examples
@@ -274,7 +275,7 @@ det_op = general(
 )
 
 
-def det(a):
+def det(a) -> Any:
     """Return the determinants of matrices, as `numpy.linalg.det`.
 
     Its gradient, the cofactors, exists for singular matrices, too; second derivatives need the
@@ -330,7 +331,7 @@ slogdet_op = general(
 )
 
 
-def slogdet(a):
+def slogdet(a) -> Any:
     """Return sign and logarithm of the magnitude of determinants, as `numpy.linalg.slogdet`.
 
     Examples
@@ -354,7 +355,7 @@ def _size_of(lengths):
 
 
 @numpy_function(np.linalg.tensorinv)
-def tensorinv(a, ind=2):
+def tensorinv(a, ind=2) -> Any:
     """Invert a linear map of tensors, as `numpy.linalg.tensorinv`.
 
     Examples
@@ -373,7 +374,7 @@ def tensorinv(a, ind=2):
 
 
 @numpy_function(np.linalg.tensorsolve, "a", "b")
-def tensorsolve(a, b, axes=None):
+def tensorsolve(a, b, axes=None) -> Any:
     """Solve equations of tensors, as `numpy.linalg.tensorsolve`.
 
     Examples

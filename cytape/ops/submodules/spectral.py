@@ -17,6 +17,8 @@ complex valued SVD" (2019). Conventions where derivatives are not unique:
   gradient is Hermitian, and only the Hermitian part of a tangent counts.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops import reductions
@@ -108,7 +110,7 @@ def _triangle(UPLO):  # noqa: N803 (NumPy's name)
     return UPLO.upper()
 
 
-def eigh(a, UPLO="L"):  # noqa: N803
+def eigh(a, UPLO="L") -> Any:  # noqa: N803
     """Return eigenvalues and eigenvectors of Hermitian matrices, as `numpy.linalg.eigh`.
 
     Examples
@@ -122,7 +124,7 @@ def eigh(a, UPLO="L"):  # noqa: N803
 
 
 @numpy_function(np.linalg.eigvalsh)
-def eigvalsh(a, UPLO="L"):  # noqa: N803
+def eigvalsh(a, UPLO="L") -> Any:  # noqa: N803
     """Return eigenvalues of Hermitian matrices, as `numpy.linalg.eigvalsh`.
 
     Examples
@@ -195,7 +197,7 @@ def eig_of(a, **options):
     return eig_op(a, always_complex=in_graph, **options)
 
 
-def eig(a):
+def eig(a) -> Any:
     """Return eigenvalues and right eigenvectors, as `numpy.linalg.eig`.
 
     NumPy's results are real if no eigenvalue of a real matrix is complex. In a graph they are
@@ -211,7 +213,7 @@ def eig(a):
     return eig_of(a)
 
 
-def eigvals(a):
+def eigvals(a) -> Any:
     """Return eigenvalues, as `numpy.linalg.eigvals`; in a graph they are complex.
 
     Examples
@@ -321,7 +323,7 @@ svd_op = general(
 
 
 @numpy_function(np.linalg.svd)
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False) -> Any:
     """Return singular values and vectors, as `numpy.linalg.svd`.
 
     Examples
@@ -346,7 +348,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     return SVDResult(u, s, adjoint(u * columns(signs)))
 
 
-def svdvals(x, /):
+def svdvals(x, /) -> Any:
     """Return singular values, as `numpy.linalg.svdvals`.
 
     Examples
@@ -372,7 +374,7 @@ matrix_rank_op = nondifferentiable(
 )
 
 
-def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):  # noqa: N803 (NumPy's name)
+def matrix_rank(A, tol=None, hermitian=False, *, rtol=None) -> Any:  # noqa: N803 (NumPy's name)
     """Return the rank of matrices, as `numpy.linalg.matrix_rank`: integers without a gradient.
 
     Examples

@@ -1,11 +1,11 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, SupportsIndex, final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 class UnknownShape(tuple[int | None, ...]):
-    tensor: Callable[[], Any] | None
+    tensor: Any  # a function, or None
 
 @final
 class Spec:
