@@ -5,6 +5,13 @@ CHANGELOG.md lead to pages of the site, links to other files to copies of them.
 """
 
 import importlib.metadata
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reference_pages
+
+reference_pages.write(Path(__file__).parent / "reference" / "generated")
 
 project = "cytape"
 author = "the cytape developers"
@@ -15,7 +22,6 @@ extensions = [
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
 ]
 root_doc = "docs/index"
 include_patterns = [

@@ -60,7 +60,7 @@ def gradients(
           take the most time.
         - ``"memory"``: about sqrt(n) of the bottlenecks, tensors on which all that comes later
           depends and which depend on all that came before. Only those with more than 1024 elements
-            count; ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` changes that number.
+          count; ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` changes that number.
         - ``"auto"``: the best choice of `plan`. Or a plan, or the checkpoints of one.
     memory_budget : int or float, optional
         For ``"auto"``, as `plan` takes it.

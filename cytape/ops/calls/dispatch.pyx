@@ -233,7 +233,7 @@ cdef Tensor origin_of(x):
 
 cdef str documentation(Op op):
     """Return the text of `help` for an op: the beginning of its forward function's docstring."""
-    doc = op.forward.__doc__
+    doc = getattr(op.forward, "function", op.forward).__doc__  # of a FusedFunction
     return None if doc is None else beginning(doc)
 
 

@@ -48,12 +48,24 @@ def composed(name, function, *partials):
     return elementwise(name, forward, *partials, composition=function)
 
 
+def _relu(features):
+    """Return the maximum of each feature and 0."""
+    return np.maximum(features, 0)
+
+
 relu = elementwise(
-    "Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0, composition=lambda x: maximum(x, 0))
+    "Relu", _relu, lambda y, x: x > 0, composition=lambda x: maximum(x, 0))
 softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
 # Not y * (1 - y), since 1 - y cancels.
 sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
-log_sigmoid = composed("LogSigmoid", lambda x: -softplus(-x), lambda y, x: sigmoid(-x))
+
+
+def _log_sigmoid(features):
+    """Return the logarithm of `sigmoid`, without overflow."""
+    return -softplus(-features)
+
+
+log_sigmoid = composed("LogSigmoid", _log_sigmoid, lambda y, x: sigmoid(-x))
 _silu_slope = elementwise(
     "SiluSlope", activations.silu_slope,
     lambda y, x: sigmoid(x) * sigmoid(-x) * (2 - x * tanh(0.5 * x)))
@@ -131,22 +143,46 @@ _selu = composed(
     "Selu",
     lambda x: np.where(x > 0, _SELU_SCALE * x, _SELU_SCALE * _SELU_ALPHA * np.expm1(_left(x))),
     lambda y, x: where(x > 0, _SELU_SCALE, _SELU_SCALE * _SELU_ALPHA * exp(_left(x))))
-softsign = composed(
-    "Softsign", lambda x: x / (1 + np.abs(x)), lambda y, x: 1 / square(1 + np.abs(x)))
+
+
+def _softsign(features):
+    """Return ``features / (1 + abs(features))``."""
+    return features / (1 + np.abs(features))
+
+
+softsign = composed("Softsign", _softsign, lambda y, x: 1 / square(1 + np.abs(x)))
 
 
 def _limited(x, low, high):
     return np.minimum(np.maximum(x, low), high)
 
 
-relu6 = composed("Relu6", lambda x: _limited(x, 0, 6), lambda y, x: (x > 0) & (x < 6))
-hard_tanh = composed("HardTanh", lambda x: _limited(x, -1, 1), lambda y, x: (x > -1) & (x < 1))
+def _relu6(features):
+    """Return the features, limited to the range from 0 to 6."""
+    return _limited(features, 0, 6)
+
+
+def _hard_tanh(features):
+    """Return the features, limited to the range from -1 to 1."""
+    return _limited(features, -1, 1)
+
+
+def _hard_sigmoid(features):
+    """Return ``(features + 3) / 6``, limited to the range from 0 to 1."""
+    return _limited(features + 3, 0, 6) / 6
+
+
+def _hard_silu(features):
+    """Return the features times `hard_sigmoid`."""
+    return features * (_limited(features + 3, 0, 6) / 6)
+
+
+relu6 = composed("Relu6", _relu6, lambda y, x: (x > 0) & (x < 6))
+hard_tanh = composed("HardTanh", _hard_tanh, lambda y, x: (x > -1) & (x < 1))
 hard_sigmoid = composed(
-    "HardSigmoid", lambda x: _limited(x + 3, 0, 6) / 6,
-    lambda y, x: where((x > -3) & (x < 3), 1 / 6, 0))
+    "HardSigmoid", _hard_sigmoid, lambda y, x: where((x > -3) & (x < 3), 1 / 6, 0))
 hard_silu = composed(
-    "HardSilu", lambda x: x * (_limited(x + 3, 0, 6) / 6),
-    lambda y, x: where(x < 3, where(x > -3, (2 * x + 3) / 6, 0), 1))
+    "HardSilu", _hard_silu, lambda y, x: where(x < 3, where(x > -3, (2 * x + 3) / 6, 0), 1))
 
 
 def leaky_relu(features, alpha=0.2) -> Any:

@@ -16,6 +16,7 @@ _BERNOULLI = special.bernoulli(18)[2::2]
 
 
 def _polygamma(n, x):
+    """Return the n-th derivative of `digamma`."""
     return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
 
 

@@ -41,6 +41,7 @@ def _of_integers(function):
         whole = np.asarray(n).astype(np.int64, casting="unsafe")
         return function(k, whole if np.all(whole == n) else n, p)
 
+    converting.__doc__ = function.__doc__
     return converting
 
 

@@ -52,7 +52,7 @@ def _polynomial(name, parameters, slope):
         is_constant = n == 0
         return np.where(is_constant, 0, slope(np.where(is_constant, 1, n), *parameters, others[-1]))
 
-    forward.__name__ = function.__name__
+    forward.__name__, forward.__doc__ = function.__name__, function.__doc__
     return elementwise(
         op_name(f"eval_{name}"), forward, *no_partials(f"eval_{name}", "n", *parameters), partial)
 

@@ -55,7 +55,7 @@ def in_last(name, orders, partial):
             *orders, x = operands
             return ufunc(*map(real_order, orders), x)
 
-        forward.__name__ = name
+        forward.__name__, forward.__doc__ = name, ufunc.__doc__
     return elementwise(op_name(name), forward, *no_partials(name, *orders), partial)
 
 
