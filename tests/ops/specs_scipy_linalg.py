@@ -13,6 +13,7 @@ try:
     from cytape.ops.adjoints.identity_groups import together
     from cytape.ops.scipy_linalg.factored_systems import factors_op
     from cytape.ops.scipy_linalg.lu_factors import lu_back_op
+    from cytape.ops.scipy_linalg.orthogonal_factors import cofactors_op
     from cytape.ops.scipy_linalg.spectral_factors import positive_sylvester_op
     from cytape.scipy import linalg as ours
     from cytape.scipy.linalg.general_functions import independent_op
@@ -93,6 +94,11 @@ else:
             a, structure="gen", lower=False, check_finite=False)[0], native(
                 lambda a: linalg.lu_factor(a)[0]), [case((3, 3))], regular, DTYPES,
                differentiable=False),
+        OpSpec("ScipyLinalgDeterminant", ours.det, np.linalg.det,
+               [case((3, 3)), case((2, 3, 3))], regular, DTYPES, tolerance=10),
+        OpSpec("ScipyLinalgCofactors", lambda a: cofactors_op(a, np.linalg.det(a)),
+               lambda a: np.linalg.det(a)[..., None, None] * np.swapaxes(np.linalg.inv(a), -1, -2),
+               [case((3, 3)), case((2, 3, 3))], regular, DTYPES, tolerance=10),
         OpSpec("ScipyLinalgLuFactor", lambda a: ours.lu_factor(a)[0],
                native(lambda a: linalg.lu_factor(a)[0]),
                [case((3, 3)), case((4, 2)), case((2, 4)), case((2, 3, 3))], regular, DTYPES),

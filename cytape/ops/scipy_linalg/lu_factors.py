@@ -21,6 +21,7 @@ from cytape.ops.rearranging import tril, triu
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, as_floats, by_columns
 from cytape.ops.scipy_linalg.triangular_systems import solve_triangular_op
 from cytape.ops.shaping import ndim
+from cytape.ops.special_kernels.small_matrices import lu_gradient
 from cytape.ops.submodules.matrix_parts import (
     adjoint,
     dtype_of,
@@ -79,8 +80,14 @@ def _inner_gradient(square, g):
     return _from_right(inner, adjoint(square), True, False)
 
 
+AT_ONCE = 160  # rows; larger matrices are faster by blocks
+
+
 def _by_blocks(square, g):
     """Compute that gradient from the last block of columns to the first, mostly by products."""
+    has_kernel = square.dtype == g.dtype and g.dtype.char in "fd"
+    if has_kernel and (square.ndim > 2 or square.shape[-1] <= AT_ONCE):
+        return lu_gradient(square, g)
     if square.ndim > 2 or square.shape[-1] <= BLOCK:
         return _inner_gradient(square, g)
     g = g.astype(np.result_type(square, g))
@@ -94,7 +101,7 @@ def _by_blocks(square, g):
             adjoint(block), g[own, rest], lower=False, unit_diagonal=True)
         g[own, own] -= np.triu(adjoint(below) @ g[rest, own])
         g[own, own] -= np.tril(g[own, rest] @ adjoint(right), -1)
-        g[own, own] = _inner_gradient(block, g[own, own])
+        g[own, own] = _by_blocks(block, g[own, own])
     return g
 
 

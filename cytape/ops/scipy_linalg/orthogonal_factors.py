@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as linalg
+from numpy.linalg import LinAlgError
 
 from cytape.errors import NotDifferentiableError
 from cytape.ops.calls.operands import is_tensor, joined, operand, values_of
@@ -17,7 +18,7 @@ from cytape.ops.submodules.least_squares import lstsq as numpys_lstsq
 from cytape.ops.submodules.least_squares import pinv as numpys_pinv
 from cytape.ops.submodules.matrix_parts import columns, dtype_of, stacked_shape
 from cytape.ops.submodules.norms import norm as numpys_norm
-from cytape.ops.submodules.solving import det as numpys_det
+from cytape.ops.submodules.solving import determinant_ops
 from cytape.ops.submodules.spectral import svd as numpys_svd
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -174,6 +175,21 @@ def norm(a, ord=None, axis=None, keepdims=False, check_finite=True) -> Any:  # n
     return numpys_norm(a, ord, axis, keepdims)
 
 
+def _inverse(a):
+    """Invert matrices in three quarters of the operations of `numpy.linalg.inv`."""
+    if a.ndim > 2:
+        return np.linalg.inv(a)
+    factor, invert = linalg.get_lapack_funcs(("getrf", "getri"), (a,))
+    packed, pivots, _ = factor(a)
+    inverse, failed = invert(packed, pivots, lwork=64 * len(a), overwrite_lu=True)
+    if failed:
+        raise LinAlgError("Singular matrix")
+    return inverse.astype(dtype_of(a), copy=False)
+
+
+det_op, cofactors_op = determinant_ops("ScipyLinalg", _inverse)
+
+
 def det(a, overwrite_a=False, check_finite=True) -> Any:
     """Return the determinants of matrices, as `scipy.linalg.det`.
 
@@ -189,4 +205,4 @@ def det(a, overwrite_a=False, check_finite=True) -> Any:
     if not is_tensor(a):
         return linalg.det(a, overwrite_a, check_finite)
     checked(check_finite, a)
-    return numpys_det(a)
+    return det_op(a)

@@ -86,6 +86,28 @@ cdef extern from *:
         for (i = 0; i < n * n; i++) { g[i] /= 2; }
     }
 
+    /* The elimination backwards, row by row: the gradient of the packed factors becomes that of
+       the matrix. The transpose has columns of U in its rows. */
+    CYTAPE_FOR_CPU static void cytape_lu(const double *packed, const double *transpose, double *g,
+                                         npy_intp n) {
+        npy_intp i, j, k;
+        for (i = n - 1; i >= 0; i--) {
+            double *const row = g + i * n;
+            for (j = i + 1; j < n; j++) {
+                const double factor = packed[j * n + i], *const other = g + j * n;
+                CYTAPE_APART
+                for (k = i; k < n; k++) { row[k] -= factor * other[k]; }
+            }
+            for (j = n - 1; j >= 0; j--) {
+                const double *const column = transpose + j * n;
+                const double factor = j < i ? row[j] / column[j] : row[j];
+                row[j] = factor;
+                CYTAPE_APART
+                for (k = 0; k < (j < i ? j : i); k++) { row[k] -= factor * column[k]; }
+            }
+        }
+    }
+
     #define CYTAPE_SMALL 64
 
     /* Gauss and Jordan's elimination in place, with the largest of each column as the pivot;
@@ -148,6 +170,8 @@ cdef extern from *:
     char* cytape_types
     void** cytape_no_data
     void cytape_cholesky(const double* lower, double* g, npy_intp n) noexcept nogil
+    void cytape_lu(const double* packed, const double* transpose, double* g,
+                   npy_intp n) noexcept nogil
 
 cdef double LEAST = 1e-290, MOST = 1e290  # determinants that are divided by
 cdef int64_t* effort = effort_so_far()
@@ -180,23 +204,42 @@ def cholesky_gradient(lower, g):
     TypeError
         If they are not square matrices of one such dtype and shape.
     """
-    if lower.dtype != g.dtype or lower.shape != g.shape or not takes(g):
+    return gradients(lower, g, True)
+
+
+def lu_gradient(packed, g):
+    """Return the gradients of matrices, given those of their packed factors L and U.
+
+    The matrices are those whose rows have been exchanged. Parameters, dtypes, the result and errors
+    are those of `cholesky_gradient`.
+    """
+    return gradients(packed, g, False)
+
+
+cdef ndarray gradients(given, g, bint symmetric):
+    if given.dtype != g.dtype or given.shape != g.shape or not takes(g):
         raise TypeError(
             "expected square matrices and gradients of one shape and one dtype, float32 or "
-            f"float64, not of shapes {lower.shape} and {g.shape} and dtypes {lower.dtype} and "
+            f"float64, not of shapes {given.shape} and {g.shape} and dtypes {given.dtype} and "
             f"{g.dtype}: convert them first")
-    cdef ndarray factors = np.ascontiguousarray(lower, float)
+    cdef ndarray factors = np.ascontiguousarray(given, float)
+    cdef ndarray transposed = factors if symmetric else (
+        np.ascontiguousarray(factors.swapaxes(-1, -2)))
     cdef ndarray result = np.array(g, float, order="C")
     cdef npy_intp n = result.shape[result.ndim - 1]
     cdef npy_intp size = n * n
     cdef npy_intp i
-    cdef double* of_lower = <double*>cnp.PyArray_DATA(factors)
+    cdef double* of_factors = <double*>cnp.PyArray_DATA(factors)
+    cdef double* of_transposed = <double*>cnp.PyArray_DATA(transposed)
     cdef double* of_result = <double*>cnp.PyArray_DATA(result)
     effort[0] += result.size * n
     with nogil:
         for i in range(result.size // size if size else 0):
-            mirror(of_result + i * size, n)
-            cytape_cholesky(of_lower + i * size, of_result + i * size, n)
+            if symmetric:
+                mirror(of_result + i * size, n)
+                cytape_cholesky(of_factors + i * size, of_result + i * size, n)
+            else:
+                cytape_lu(of_factors + i * size, of_transposed + i * size, of_result + i * size, n)
     return result.astype(g.dtype, copy=False)
 
 

@@ -35,7 +35,7 @@ from cytape.ops.submodules.matrix_parts import (
     square_shape,
     stacked_shape,
 )
-from cytape.ops.submodules.solving import BLOCK, opposite, solve_op
+from cytape.ops.submodules.solving import BLOCK, opposite, quick_inverse, solve_op
 from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = ["cholesky", "qr"]
@@ -56,10 +56,7 @@ def _gradient_of_block(lower, g):
     return adjoint(solve_op(lower_h, half, triangle="upper"))
 
 
-def _gradient_of_small(lower, g):
-    if lower.dtype == g.dtype and g.dtype.char in "fd":
-        return cholesky_gradient(lower, g)
-    return _gradient_of_block(np.tril(lower), g)
+AT_ONCE = 256  # rows; larger matrices are faster by blocks
 
 
 def _by_blocks(lower, g):
@@ -67,18 +64,22 @@ def _by_blocks(lower, g):
 
     Murray, "Differentiation of the Cholesky decomposition" (2016): a tenth of the arithmetic.
     """
-    if lower.shape[-1] <= BLOCK:
-        return _gradient_of_small(lower, g)
+    n, has_kernel = lower.shape[-1], lower.dtype == g.dtype and g.dtype.char in "fd"
+    if has_kernel and n <= AT_ONCE:
+        return cholesky_gradient(lower, g)
+    if n <= BLOCK:
+        return _gradient_of_block(np.tril(lower), g)
     g = np.tril(g)  # becomes the gradient in the lower triangle, for both triangles
-    for stop in range(lower.shape[-1], 0, -BLOCK):
+    for stop in range(n, 0, -BLOCK):
         start = max(stop - BLOCK, 0)
         block = (..., slice(start, stop), slice(start, stop))
         left, below = (..., slice(start, stop), slice(start)), (..., slice(stop, None), block[2])
         corner = (..., slice(stop, None), slice(start))
-        g[below] = g[below] @ np.linalg.inv(np.tril(lower[block]))
-        g[corner] -= g[below] @ lower[left]
-        g[block] -= np.tril(adjoint(g[below]) @ lower[below])
-        g[block] = _gradient_of_small(lower[block], g[block])
+        if stop < n:
+            g[below] = g[below] @ quick_inverse(np.tril(lower[block]))
+            g[corner] -= g[below] @ lower[left]
+            g[block] -= np.tril(adjoint(g[below]) @ lower[below])
+        g[block] = _by_blocks(lower[block], g[block])
         g[left] -= adjoint(g[below]) @ lower[corner] + 2 * g[block] @ lower[left]
         g[block] = np.tril(g[block]) + np.tril(g[block], -1)
     return hermitian_part(g)

@@ -215,21 +215,6 @@ def inv(a) -> Any:
 # -- determinants ----------------------------------------------------------------------------------
 
 
-def _cofactors(a, det):
-    """Return the derivatives of determinants in the elements, also of singular matrices."""
-    cofactors = small_matrices.cofactors(a, det) if _is_small(a) else None
-    if cofactors is not None:
-        return cofactors
-    try:
-        inverse = np.linalg.inv(a)
-    except LinAlgError:
-        u, s, vh = np.linalg.svd(a)
-        others = np.where(np.eye(s.shape[-1], dtype=bool), 1, columns(s)).prod(-1)
-        return ((np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
-                * ((u * columns(others)) @ vh).conj())  # fmt: skip
-    return transposed(in_matrix(det) * inverse)
-
-
 def _inverse_in_rule(op):
     return inv_op(op.inputs[0], singular="raise", exact=False)
 
@@ -244,35 +229,53 @@ def _cofactors_jvp(op, t, _):
     return total(c * t) * x - matmul(matmul(x, transposed(t)), c)
 
 
-# The determinant is an input, to avoid computing it again; the derivative is in the matrix.
-cofactors_op = general(
-    "Cofactors",
-    forward=_cofactors,
-    vjp=_cofactors_vjp,
-    jvp=_cofactors_jvp,
-    batched=_cofactors_jvp,
-    saved_inputs=(0,),
-    saved_outputs=(0,),
-    optional_tangents=(1,),
-    shape_rule=lambda a, det: symbolic_spec(square_shape(a, "det"), dtype_of(a)),
-    batch=batch_axis.stacked,
-)
+def determinant_ops(prefix, invert):
+    """Declare the determinant and its derivatives, by a function that inverts large matrices."""
+
+    def forward(a, det):
+        cofactors = small_matrices.cofactors(a, det) if _is_small(a) else None
+        if cofactors is not None:
+            return cofactors
+        try:
+            inverse = invert(a)
+        except LinAlgError:  # singular matrices have cofactors, too
+            u, s, vh = np.linalg.svd(a)
+            others = np.where(np.eye(s.shape[-1], dtype=bool), 1, columns(s)).prod(-1)
+            return ((np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+                    * ((u * columns(others)) @ vh).conj())  # fmt: skip
+        return transposed(in_matrix(det) * inverse)
+
+    # The determinant is an input, to avoid computing it again; the derivative is in the matrix.
+    cofactors = general(
+        prefix + "Cofactors",
+        forward=forward,
+        vjp=_cofactors_vjp,
+        jvp=_cofactors_jvp,
+        batched=_cofactors_jvp,
+        saved_inputs=(0,),
+        saved_outputs=(0,),
+        optional_tangents=(1,),
+        shape_rule=lambda a, det: symbolic_spec(square_shape(a, "det"), dtype_of(a)),
+        batch=batch_axis.stacked,
+    )
+
+    def jvp(op, t):
+        return reductions.sum(cofactors(op.inputs[0], op.outputs[0]) * t, (-2, -1))
+
+    det = general(
+        prefix + "Determinant",
+        forward=np.linalg.det,
+        vjp=lambda op, g: in_matrix(g) * conj_if_complex(cofactors(op.inputs[0], op.outputs[0])),
+        jvp=jvp,
+        batched=jvp,
+        saved_outputs=(0,),
+        shape_rule=lambda a: symbolic_spec(square_shape(a, "det")[:-2], dtype_of(a)),
+        batch=batch_axis.stacked,
+    )
+    return det, cofactors
 
 
-def _det_jvp(op, t):
-    return reductions.sum(cofactors_op(op.inputs[0], op.outputs[0]) * t, (-2, -1))
-
-
-det_op = general(
-    "Determinant",
-    forward=np.linalg.det,
-    vjp=lambda op, g: in_matrix(g) * conj_if_complex(cofactors_op(op.inputs[0], op.outputs[0])),
-    jvp=_det_jvp,
-    batched=_det_jvp,
-    saved_outputs=(0,),
-    shape_rule=lambda a: symbolic_spec(square_shape(a, "det")[:-2], dtype_of(a)),
-    batch=batch_axis.stacked,
-)
+det_op, cofactors_op = determinant_ops("", np.linalg.inv)
 
 
 def det(a) -> Any:

@@ -58,6 +58,7 @@ def test_gradients_by_blocks(imaginary, monkeypatch):
 
     whole = slopes()
     monkeypatch.setattr("cytape.ops.scipy_linalg.lu_factors.BLOCK", 5)
+    monkeypatch.setattr("cytape.ops.scipy_linalg.lu_factors.AT_ONCE", 5)
     np.testing.assert_allclose(slopes(), whole, 1e-9, 1e-9)
 
 

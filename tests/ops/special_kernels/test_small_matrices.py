@@ -9,6 +9,7 @@ from cytape.ops.special_kernels.small_matrices import (
     cofactors,
     cross,
     inverse,
+    lu_gradient,
 )
 from tests.cases import each
 
@@ -58,6 +59,20 @@ def test_the_gradient_of_a_factor_is_the_transpose_of_its_tangent(n, stack):
     np.testing.assert_allclose(np.sum(found * change), np.sum(g * tangent), rtol=1e-11)
 
 
+@each(n=SIDES, stack=[(), (3,), (2, 2)], dtype=["float32", "float64"])
+def test_the_gradient_of_packed_factors_is_the_transpose_of_their_tangent(n, stack, dtype):
+    packed, g = (drawn(*stack, n, n) / n + np.eye(n)).astype(dtype), drawn(*stack, n, n)
+    change, eye = drawn(*stack, n, n + 1)[..., :n], np.eye(n)
+    lower, upper = np.tril(packed.astype(float), -1) + eye, np.triu(packed.astype(float))
+    inside = np.linalg.solve(lower, change) @ np.linalg.inv(upper)
+    tangent = lower @ np.tril(inside, -1) + np.triu(inside) @ upper
+    found = lu_gradient(packed, g.astype(dtype))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(
+        np.sum(found * change), np.sum(g * tangent),
+        rtol=1e-11 if dtype == "float64" else 1e-4, atol=0 if dtype == "float64" else 1e-5)
+
+
 def test_nothing_above_the_diagonals_is_read():
     lower, g = np.linalg.cholesky(definite(5, 5)), drawn(5, 5)
     above = np.triu(np.full((5, 5), np.nan), 1)
@@ -80,6 +95,8 @@ def test_single_precision_is_rounded_at_the_end():
 def test_other_factors_are_refused(arguments):
     with pytest.raises(TypeError, match="square matrices and gradients of one shape"):
         cholesky_gradient(*arguments)
+    with pytest.raises(TypeError, match="square matrices and gradients of one shape"):
+        lu_gradient(*arguments)
 
 
 # -- inverses --------------------------------------------------------------------------------------
