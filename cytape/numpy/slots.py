@@ -43,6 +43,16 @@ def _conjugate(tensor, *args, **arguments):
     return conjugate_op(tensor, *args, **arguments)
 
 
+def _namespace(tensor, /, *, api_version=None):
+    np.empty(0).__array_namespace__(api_version=api_version)  # or NumPy's error
+    return importlib.import_module("cytape.numpy.array_api")
+
+
+def _to_device(tensor, device, /, *, stream=None):
+    np.empty(0).to_device(device, stream=stream)  # or NumPy's error
+    return tensor
+
+
 def _functions(names):
     return {name: getattr(families, name) for name in names.split()}
 
@@ -94,6 +104,8 @@ install_methods(
         "mT": property(families.matrix_transpose),
         "real": property(families.real),
         "imag": property(families.imag),
+        "__array_namespace__": _namespace,
+        "to_device": _to_device,
         "__copy__": creation.copy,
         "__deepcopy__": lambda tensor, memo: creation.copy(tensor),
         "__round__": lambda tensor, ndigits=None: families.round(tensor, ndigits or 0),

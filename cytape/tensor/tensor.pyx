@@ -150,8 +150,8 @@ cdef class Tensor:
 
     @property
     def device(self) -> str:
-        """The device label of a symbolic tensor, "" for none."""
-        return self.op.device if is_symbolic(self.held) else ""
+        """The device label of a symbolic tensor; "cpu" without one, and for other tensors."""
+        return is_symbolic(self.held) and self.op.device or "cpu"
 
     def consumers(self) -> list:
         """Return the operations that take a symbolic tensor as an input.

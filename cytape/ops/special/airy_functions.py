@@ -1,8 +1,8 @@
 """Airy and Kelvin functions, each with its derivative among the outputs (DLMF 9 and 10.61)."""
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import polynomial
 from cytape.ops.special.several_outputs import several

@@ -6,8 +6,8 @@ have no derivative.
 """
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import in_last, of_real, real_order
 

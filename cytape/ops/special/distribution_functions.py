@@ -6,8 +6,8 @@ of an implicit one: those of y in F(y; a) = p are 1 / density in p and -F_a / de
 """
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.bessel_functions import ive
 from cytape.ops.special.gamma_functions import betaln, gamma, gammaln, xlogy

@@ -6,8 +6,8 @@
 import math
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 
 __all__ = [

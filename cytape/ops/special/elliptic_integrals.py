@@ -7,8 +7,8 @@ cancel: ``ellipkinc`` is the sine times ``elliprf(cos**2, 1 - m sin**2, 1)``.
 import math
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import polynomial
 from cytape.ops.special.several_outputs import several

@@ -6,8 +6,8 @@ Ratios of densities to small probabilities are computed by `erfcx`, which does n
 import math
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.gamma_functions import betaln
 from cytape.ops.special.shape_parameters import is_complex

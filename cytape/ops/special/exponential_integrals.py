@@ -6,8 +6,8 @@ DLMF 6 and 7, 25.12.
 import math
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import log1p_over, polynomial
 from cytape.ops.special.error_functions import erf, erfcx_partial

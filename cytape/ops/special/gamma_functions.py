@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops import reductions
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise

@@ -5,8 +5,8 @@ whole numbers are passed as integers, for which SciPy has other formulas.
 """
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import (
     in_last,

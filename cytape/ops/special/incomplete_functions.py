@@ -7,9 +7,9 @@ of the beta function take odds z = x / (1 - x), which are precise at both ends.
 """
 
 import numpy as np
-import scipy.special as special
 
 import cytape.ops.special_kernels.incomplete_integrals as kernels
+import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.t_integrals as t_integrals
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import polygamma, psi

@@ -6,8 +6,8 @@ The distributions of Smirnov have first derivatives only.
 import math
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import boxcox
 from cytape.ops.special.shape_parameters import no_partial

@@ -6,8 +6,8 @@ The ops are those of `cytape.nn`; only weighted sums are composed here.
 from typing import Any
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import isfinite

@@ -1,8 +1,8 @@
 """Partial derivatives that are not implemented: in orders and shape parameters."""
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.errors import NotDifferentiableError
 from cytape.ops.adjoints.missing_derivatives import missing_op
 from cytape.ops.engine.op_kinds import elementwise

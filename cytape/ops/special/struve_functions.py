@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.bessel_functions import i0, j0, k0, y0
 from cytape.ops.special.elementary_functions import polynomial

@@ -7,8 +7,8 @@ equation. There are no derivatives in orders and parameters, except of character
 import math
 
 import numpy as np
-import scipy.special as special
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.several_outputs import several
 from cytape.ops.special.shape_parameters import no_partial, no_partials, op_name

@@ -59,7 +59,7 @@ def test_devices_replace_each_other(graph):
         with graph.device(None):
             anywhere = graph.constant(1.0)
     after = graph.constant(1.0)
-    assert [x.device for x in (outer, inner, anywhere, after)] == ["cpu:0", "cpu:1", "", ""]
+    assert [x.device for x in (outer, inner, anywhere, after)] == ["cpu:0", "cpu:1", "cpu", "cpu"]
 
 
 def test_a_device_is_a_label(graph):

@@ -91,7 +91,7 @@ def test_tensors_with_values_have_none():
             getattr(x, attribute)
     with pytest.raises(AttributeError, match="only symbolic tensors"):
         x.consumers()
-    assert (x.graph, x.device) == (None, "")
+    assert (x.graph, x.device) == (None, "cpu")
     assert cytape.Variable(1.0, name="v").name == "v"
 
 
