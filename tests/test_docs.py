@@ -1,7 +1,10 @@
 """The pages of the documentation: the examples give what they show, the links lead somewhere."""
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +32,22 @@ def pages_with(text):
     )  # fmt: skip
 
 
+@pytest.fixture
+def compiled_modules(page, tmp_path, monkeypatch):
+    """Build the Cython modules of a page: blocks that begin with the name of a file."""
+    blocks = re.findall(r"```(?:cython|python)\n(# (\w+\.pyx?)\b(?s:.*?))```", page.read_text())
+    for block, name in blocks:
+        (tmp_path / name).write_text(block)
+    if any(name == "setup.py" for _, name in blocks):
+        built = subprocess.run(
+            [sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=tmp_path,
+            env=os.environ | {"CFLAGS": "-O0 -w"}, capture_output=True, text=True)
+        assert built.returncode == 0, built.stdout + built.stderr
+        monkeypatch.syspath_prepend(tmp_path)
+
+
 @pages_with(">>> ")
+@pytest.mark.usefixtures("compiled_modules")
 def test_examples_give_the_results_they_show(page):
     text = page.read_text()
     unfenced = text.replace("```", "")  # else a fence would belong to the result above it

@@ -325,7 +325,7 @@ def test_a_rule_that_takes_a_gradient_is_transposed_in_functions(name):
 
 # Their vjps record other ops, which forward mode transposes, as it does the vjps of `composed` ops.
 RUN_OTHERS = {"DeferredVjp", "ScipyOptimizeSolution", "ScipyOptimizeLinearSolution"}
-OF_TESTS = ("Declared", "Doctest", "Walkthrough")  # how names begin that tests and examples declare
+OF_TESTS = ("Declared", "Doctest", "HowTo")  # how names begin that tests and examples declare
 
 
 def test_every_op_of_the_package_has_the_rules_of_its_kind():
