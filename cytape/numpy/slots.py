@@ -132,6 +132,8 @@ _IN_MEMORY = {
 }
 install_refusals({
     **{name: f"works in the memory of an array: {instead}" for name, instead in _IN_MEMORY.items()},
+    **dict.fromkeys(("ctypes", "flags", "strides"),
+                    "describes the memory of an array: pass x.numpy() to functions that read it"),
     "numerator":  # Python shows it above the TypeError that this module raises
         "the statistics module asks for: call mean, median, var or std of cytape.numpy",
 })

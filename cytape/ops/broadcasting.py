@@ -48,6 +48,11 @@ def broadcast_arrays(*args, subok=False) -> Any:
     if not all([type(a) is Tensor for a in args]):
         if not any(map(is_tensor, args)):
             return np.broadcast_arrays(*args, subok=subok)
+        others = [not is_tensor(a) and np.asarray(a).dtype.hasobject for a in args]
+        if any(others):  # as matplotlib's None among numbers
+            common = _common_shape(*map(np.shape, args))
+            return tuple([(np.broadcast_to if other else broadcast_to)(a, common)
+                          for a, other in zip(args, others, strict=True)])
         args = tensors_if_any(args)
     shapes = [a.shape or shape_of_any(a) for a in args]
     if any([None in shape for shape in shapes]):

@@ -8,8 +8,9 @@ from tests.cases import each
 
 @each("name, words", [
     ("sort", "np.sort"), ("partition", "np.partition"), ("resize", "np.resize"), ("flat", "ravel"),
-    ("fill", r"x\[\.\.\.\] = value"), ("put", r"x\[index\] = values"), ("view", "astype")])
-def test_in_place_methods_name_their_replacement(name, words):
+    ("fill", r"x\[\.\.\.\] = value"), ("put", r"x\[index\] = values"), ("view", "astype"),
+    ("strides", r"x.numpy\(\)")])
+def test_attributes_of_memory_name_their_replacement(name, words):
     x = cytape.constant([3.0, 1.0, 2.0])
     with pytest.raises(AttributeError, match=f"no '{name}'.*{words}"):
         getattr(x, name)
