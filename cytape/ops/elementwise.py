@@ -320,7 +320,13 @@ def _is_complex_tensor(x):
 
 def _conjugate_sign(x):
     if isinstance(x, (np.ndarray, np.generic)):
-        return np.conj(np.sign(x))
+        length = np.absolute(x) if x.dtype.kind == "c" else np.inf
+        if not np.isfinite(length).all():
+            return np.conj(np.sign(x))
+        result = np.empty_like(x)  # NumPy's sign takes ten times as long
+        result.real = component_over_length(x.real, length)
+        result.imag = -component_over_length(x.imag, length)
+        return result
     return conj(sign(x)) if _is_complex_tensor(x) else sign(x)  # symbols stand for real arrays
 
 
