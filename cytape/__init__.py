@@ -13,6 +13,8 @@ Recording under your control:
 - `checkpoint`, `recompute_grad`, `checkpointed_scan`: less memory for more time
 - `function`: record once, run without Python; `cond`, `while_loop`, `scan`: control flow there
 
+`profile` measures time and memory of each operation.
+
 Derivatives of your own: `custom_gradient`, `custom_jvp`, `elementwise`, `numpy_function`.
 
 Modules: `numpy` and `scipy` (their functions, on tensors), `nn`, `optimizers`, `testing`, `errors`,
@@ -77,6 +79,7 @@ __all__ = [
     "numpy",
     "numpy_function",
     "optimizers",
+    "profile",
     "recompute_grad",
     "scan",
     "scipy",
@@ -99,7 +102,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("cytape")
     else:
-        for room in ("autodiff", "ops", "tensor", "graph"):
+        for room in ("autodiff", "ops", "tensor", "graph", "profiling"):
             module = importlib.import_module(f"cytape.{room}")
             if name in module.__all__:
                 value = getattr(module, name)

@@ -42,6 +42,8 @@ from cytape.graph import switch_case as switch_case
 from cytape.graph import vmap as vmap
 from cytape.graph import while_loop as while_loop
 from cytape.ops import *
+from cytape.profiling import Profile as Profile
+from cytape.profiling import profile as profile
 from cytape.tensor import *
 
 __version__: str

@@ -347,6 +347,7 @@ cdef bint prepare_call(OpStore store, VSpace vspace, State* state, index_t op,
         if slot == NO_INDEX or state.tensors[slot].count == 0:
             continue
         any_gradient = True
+        call.output_id = store.slots[slot].id
         gradient = aggregate(vspace, &state.arrivals, slot)
         if state.tensors[slot].is_source:
             vspace.retain(gradient)

@@ -38,6 +38,7 @@ cdef struct BackwardCall:
     int32_t n_refs
     int32_t n_outputs
     int32_t n_inputs
+    id_t output_id            # of an output whose gradient arrived
     void** output_gradients   # NULL: none arrived; the call takes over the references
     const char* needed        # per input: 0, NEEDED or WANTED
     void** arrived            # per input: the one gradient that arrived for it so far, or NULL

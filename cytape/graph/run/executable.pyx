@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t
 
 from cytape.graph.passes.early_sums cimport LARGE
 
+from .plan cimport tracer
 from .value_op cimport check_fed
 
 from cytape.graph.passes import optimise
@@ -94,7 +95,8 @@ cdef class Executable:
             If a placeholder is needed that is not fed, or something fed does not fit.
         """
         cdef list given = [value_of(x, False) for x in values]
-        return [new_tensor(value) for value in self.plan_for(given).run_traced(given, trace)]
+        return [new_tensor(value)
+                for value in self.plan_for(given).run_traced(given, trace or tracer)]
 
     cdef list run_values(self, list values):
         return self.plan_for(values).run_values(values)

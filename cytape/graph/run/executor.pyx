@@ -155,7 +155,7 @@ cdef class Frame:
                     self.run_all(True, None)
                 else:
                     clear_trouble()
-            return self.results()
+            return self.results() if trace is None else trace.keep(self.results())
         finally:
             clear_stacks(self.stacks, self.n_stacks)
             for i in range(len(self.objects)):

@@ -3,6 +3,9 @@
 from .executor cimport Frame
 from .plan_code cimport Code
 
+# The trace of runs whose caller gives none; None: they are not traced.
+cdef object tracer
+
 cdef class Plan:
     cdef readonly Code code
     cdef Frame idle              # None while it is in use

@@ -14,6 +14,15 @@ cdef enum:
     MOST_SHOWN = 20  # kinds of ops in a notebook
 
 
+cdef object tracer = None
+
+
+def set_tracer(trace):
+    """Set the trace of all runs whose caller gives none, in all threads; None ends tracing."""
+    global tracer
+    tracer = trace
+
+
 @cython.final
 cdef class Plan:
     """A piece of a graph compiled to instructions and a layout of memory, ready to run.
@@ -109,10 +118,10 @@ cdef class Plan:
             As for `Executable.run`; values must have the shapes and dtypes of the feeds.
         """
         cdef list given = [value_of(x, False) for x in values]
-        return [new_tensor(value) for value in self.run_traced(given, trace)]
+        return [new_tensor(value) for value in self.run_traced(given, trace or tracer)]
 
     cdef list run_values(self, list values):
-        return self.run_traced(values, None)
+        return self.run_traced(values, tracer)
 
     cdef list run_traced(self, list values, trace):
         cdef Frame frame = self.idle

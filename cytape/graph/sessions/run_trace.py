@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from cytape.pictures.trace_events import Span, trace_json
 
 if TYPE_CHECKING:
     from cytape.ops.calls.symbolic import SymbolicGraph
@@ -96,6 +97,10 @@ class RunTrace:
         self.events.append(
             OpEvent(node, graph.ops[node].name, name, start, end - start, nbytes, live_bytes))
 
+    def keep(self, results: list[Any]) -> list[Any]:
+        """Return the results of a run, whose memory a profile follows."""
+        return results
+
     @property
     def peak_bytes(self) -> int:
         """The most bytes of intermediate and fetched values at any time."""
@@ -115,20 +120,11 @@ class RunTrace:
         >>> json.loads(RunTrace().to_chrome_trace())["traceEvents"]
         []
         """
-        origin = min((event.start for event in self.events), default=0.0)
-        records: list[dict] = []
-        for event in self.events:
-            at = (event.start - origin) * 1e6
-            common = {"pid": 0, "tid": 0, "ts": at}
-            records.append({
-                **common, "ph": "X", "cat": "op", "name": event.op_type,
-                "dur": event.seconds * 1e6,
-                "args": {"name": event.name, "node": event.node, "bytes": event.nbytes},
-            })
-            records.append({
-                **common, "ph": "C", "name": "memory", "args": {"live bytes": event.live_bytes},
-            })
-        return json.dumps({"traceEvents": records, "displayTimeUnit": "ns"})
+        return trace_json(
+            [Span(event.op_type, "op", event.start, event.start + event.seconds,
+                  {"name": event.name, "node": event.node, "bytes": event.nbytes})
+             for event in self.events],
+            [(event.start, event.live_bytes) for event in self.events])
 
     def table(self, n_rows: int = 20) -> str:
         """Return a table of the op types with the longest times.
