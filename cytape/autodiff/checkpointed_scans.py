@@ -39,6 +39,7 @@ from cytape.core.schedules import Action, Kind, reversal, sweep
 from cytape.errors import TapeStateError
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
+from cytape.ops.python.progress_reports import Progress, progress_of
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.recording.state import current_graph, possible_modes, stop_recording
@@ -55,6 +56,7 @@ def checkpointed_scan(
     snapshots: int,
     *,
     storage: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int | None], Any] | bool | None = None,
 ) -> Any:
     """Apply a step many times, and store few of the states for the gradient.
 
@@ -76,6 +78,9 @@ def checkpointed_scan(
         An existing directory in which to keep the snapshots but for the first, as .npy files in a
         directory of their own. They are removed when they have been used, or when no gradient can
         be asked for any more.
+    progress : callable or bool, optional
+        Called with the number of steps that are done and of all, at most ten times a second and at
+        the end; in the gradient again, from 0. True: a bar, by tqdm if that is installed.
 
     Returns
     -------
@@ -138,17 +143,22 @@ def checkpointed_scan(
                              "snapshots to files")
         from cytape.graph.control.control_flow import scanned
 
-        return scanned(step, state, n, snapshots)
+        return scanned(step, state, n, snapshots, progress)
+    reports = progress_of(progress, n)
     backward, _ = possible_modes()
     if not backward or n < 2:
-        return _advanced(step, lent(state), n)
+        return _advanced(step, lent(state), n, reports)
     state = nest.map_structure(value_of, state)
-    return _advanced(step, _Scan(step, n, snapshots, storage).run(state), 1)
+    return _advanced(step, _Scan(step, n, snapshots, storage, reports).run(state), 1, reports)
 
 
-def _advanced(step: Callable[[Any], Any], state: Any, n: int) -> Any:
+def _advanced(
+    step: Callable[[Any], Any], state: Any, n: int, reports: Progress | None = None
+) -> Any:
     for _ in range(n):
         state = step(owned(state))
+        if reports is not None:
+            reports.step()
     return state
 
 
@@ -162,11 +172,14 @@ class _Scan:
         At least 2.
     n_snapshots : int
     storage : path or None
+    reports : Progress or None
     """
 
     def __init__(
-        self, step: Callable[[Any], Any], n: int, n_snapshots: int, storage: Any
+        self, step: Callable[[Any], Any], n: int, n_snapshots: int, storage: Any,
+        reports: Progress | None,
     ) -> None:
+        self.reports = reports
         self.step, self.n, self.n_snapshots = step, n, n_snapshots
         self.stored = sweep(n, n_snapshots)
         self.storage = storage
@@ -183,7 +196,8 @@ class _Scan:
         with self.streams.finding():
             # Not a method: the call and this object would refer to each other.
             first_run = FirstRun(
-                partial(_sweep, self.step, self.stored, self.streams, self.storage),
+                partial(_sweep, self.step, self.stored, self.streams, self.storage,
+                        reports=self.reports),
                 (self.start, self.n - 1), {})
         self.first_run = first_run
         assigned = first_run.assigned_since()
@@ -216,6 +230,8 @@ class _Scan:
         total: list[Any] = [None] * len(self.elsewhere)
         of_state: list[Any] = list(gradients)
         state: Any = None
+        if self.reports is not None:
+            self.reports.begin(1)  # the last step was not part of this
         for kind, i, stop in self.actions():
             if kind is Kind.RESTORE:
                 state = snapshots.restore(i)
@@ -228,6 +244,8 @@ class _Scan:
             else:
                 of_state, terms = self.reversed_step(state, of_state)
                 state = None
+                if self.reports is not None:
+                    self.reports.step()
                 for k, term in enumerate(terms):
                     if term is not None:
                         total[k] = term if total[k] is None else total[k] + term
@@ -299,7 +317,8 @@ class _Scan:
 
 
 def _sweep(
-    step: Callable, stored: Sequence[int], streams: Any, storage: Any, state: Any, stop: int
+    step: Callable, stored: Sequence[int], streams: Any, storage: Any, state: Any, stop: int,
+    reports: Progress | None = None,
 ) -> tuple[Any, _Snapshots]:
     """Advance from the first state; return the last one and the stored ones."""
     snapshots = _Snapshots(streams, storage)
@@ -307,7 +326,7 @@ def _sweep(
     for i in range(stop):
         if i in to_store:
             snapshots.store(i, state)
-        state = _advanced(step, state, 1)
+        state = _advanced(step, state, 1, reports)
     if stop in to_store:
         snapshots.store(stop, state)
     return state, snapshots

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -27,6 +27,8 @@ class GradientTape:
         sources: Any,
         output_gradients: Any = None,
         unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
+        *,
+        progress: Callable[[int, int | None], Any] | bool | None = None,
     ) -> Any: ...
     def jacobian(
         self,

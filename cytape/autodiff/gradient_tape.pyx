@@ -18,6 +18,7 @@ from cytape.autodiff.jacobian_rows import columns, element_seeds, member_seeds, 
 from cytape.autodiff.recorded_call import gradients_by
 from cytape.autodiff.seeds import convert_output_gradients, zeros
 from cytape.errors import TapeStateError
+from cytape.ops.python.progress_reports import progress_of
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.recording import state
 from cytape.tensor.unconnected_gradients import (
@@ -149,10 +150,8 @@ cdef class GradientTape:
 
         Raises
         ------
-        TapeStateError
-            If the tape was never entered or, not being persistent, has served.
-        ValueError
-            If its ``with`` block has been left.
+        TapeStateError, ValueError
+            If the tape was never entered, was left or, not being persistent, has served.
 
         Examples
         --------
@@ -171,11 +170,6 @@ cdef class GradientTape:
 
     def reset(self):
         """Drop everything recorded and watched so far, and continue to record.
-
-        Raises
-        ------
-        TapeStateError, ValueError
-            As for `stop_recording`.
 
         Examples
         --------
@@ -241,7 +235,7 @@ cdef class GradientTape:
         return str(self.draw()) if len(self.recorded_ops()) <= MOST_SHOWN else None
 
     def gradient(self, target, sources, output_gradients=None,
-                 unconnected_gradients=UnconnectedGradients.NONE):
+                 unconnected_gradients=UnconnectedGradients.NONE, *, progress=None):
         """Differentiate the sum of the targets with respect to each source.
 
         Parameters
@@ -255,6 +249,9 @@ cdef class GradientTape:
             ones.
         unconnected_gradients : {"none", "zero"} or UnconnectedGradients
             Result for a source that the target does not depend on.
+        progress : callable or bool, optional
+            Called with the number of ops that are done and of those on the tape, at most ten times
+            a second and at the end. True: a bar, by tqdm if that is installed.
 
         Returns
         -------
@@ -267,10 +264,8 @@ cdef class GradientTape:
             If the tape was never entered or, not being persistent, has served before.
         InvalidGradientError
             If `output_gradients` do not fit the targets in number, shape or dtype.
-        TypeError
-            If a target or source is no tensor.
-        ValueError
-            If `unconnected_gradients` is another word.
+        TypeError, ValueError
+            If a target or source is no tensor; if `unconnected_gradients` is another word.
 
         Examples
         --------
@@ -289,7 +284,11 @@ cdef class GradientTape:
         flat_sources = self.flat_sources(sources)
         if output_gradients is not None:
             seeds = convert_output_gradients(targets, output_gradients)
-        gradients = gradients_of(self.take_recorder(), targets, flat_sources, seeds, False)
+        reports = None if progress is None else progress_of(progress, self._recorder.num_ops)
+        gradients = gradients_of(self.take_recorder(), targets, flat_sources, seeds, False,
+                                 None if reports is None else reports.step)
+        if reports is not None:
+            reports.finish()
         if unconnected_gradients is not NONE:
             gradients = [
                 zeros(source.spec.extents, source.dtype) if gradient is None else gradient

@@ -19,7 +19,7 @@ from cytape.tensor.recording.state import MOST_DETACHED, how_left, unrecorded
 
 def gradients_by(recorder, target, list sources, seed):
     """Return the gradients of a target weighted by a seed; the tape is kept for others."""
-    return gradients_of(recorder, [target], sources, [seed], True)
+    return gradients_of(recorder, [target], sources, [seed], True, None)
 
 
 cdef bint is_connected(column) except -1:
@@ -67,7 +67,7 @@ cdef class RecordedCall:
         cdef Py_ssize_t i
         # If values were taken from tensors, gradients may be requested again.
         keep = keep or bool(self.recorder.detached)
-        found = gradients_of(self.recorder, outputs, self.sources, seeds, keep)
+        found = gradients_of(self.recorder, outputs, self.sources, seeds, keep, None)
         connected = [gradient is not None for gradient in found]
         if False in connected:
             self.report(connected)
@@ -155,7 +155,7 @@ cdef class RecordedCall:
         """Return per source whether a target depends on it; None if the backward pass fails."""
         try:
             with unrecorded():
-                found = gradients_of(self.recorder, targets, sources, None, True)
+                found = gradients_of(self.recorder, targets, sources, None, True, None)
         except Exception:
             return None
         return [gradient is not None for gradient in found]

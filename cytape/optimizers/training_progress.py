@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any, TextIO
+
+from cytape.ops.python.progress_reports import line_of, print_line, tqdm_class
 
 __all__ = ["progress"]
 
@@ -45,11 +46,8 @@ def progress(
     if total is None and isinstance(iterable, Sized):
         total = len(iterable)
     if not plain:
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            pass
-        else:
+        tqdm = tqdm_class()
+        if tqdm is not None:
             return tqdm(iterable, total=total, file=file)
     return _Lines(iterable, total, file, interval)
 
@@ -78,8 +76,7 @@ class _Lines:
         self._print(done)
 
     def _print(self, done: int) -> None:
-        part = f"/{self._total}  {100 * done // self._total} %" if self._total else ""
-        print(f"{done}{part}{self._shown}", file=self._file or sys.stderr, flush=True)
+        print_line(line_of(done, self._total) + self._shown, self._file)
 
 
 def _short(value: Any) -> str:

@@ -30,6 +30,7 @@ from cytape.graph.tracing.functions import Function
 from cytape.ops.adjoints.identity_groups import may_agree
 from cytape.ops.calls.symbolic import graph_for, in_graph
 from cytape.ops.creation import constant_op
+from cytape.ops.python.progress_reports import progress_of
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.recording.state import building_into, current_graph, stop_recording, unrecorded
@@ -217,6 +218,7 @@ def while_loop(
     checkpoints: Any = None,
     memory_budget: int | None = None,
     name: str | None = None,
+    progress: Callable[[int, int | None], Any] | bool | None = None,
 ) -> Any:
     """Call a function on its own results, while a condition holds.
 
@@ -259,6 +261,9 @@ def while_loop(
         Instead of `checkpoints`: how many bytes both may take.
     name : str, optional
         Of the op in the graph.
+    progress : callable or bool, optional
+        Called with the number of iterations that are done and of all (`maximum_iterations`, or
+        None), at most ten times a second and at the end. True: a bar, by tqdm if that is installed.
 
     Returns
     -------
@@ -303,9 +308,11 @@ def while_loop(
     require_function("cond", cond)
     require_function("body", body)
     check_parallel_iterations(parallel_iterations)
+    reports = progress_of(progress, maximum_iterations)
     if maximum_iterations is not None:
         maximum_iterations = _checked_maximum(maximum_iterations)
     kept = _checked_checkpoints(checkpoints, memory_budget)
+    body = body if reports is None else reports.counting(body)
     program = Program(cond, body, loop_vars, shape_invariants)
     with nullcontext() if back_prop else stop_recording():
         if kept is not None and not (
@@ -316,6 +323,8 @@ def while_loop(
             ))(program.packed(program.starts))
         else:
             result = _looped(program, maximum_iterations, kept, name)
+    if reports is not None:
+        reports.anywhere("end")
     if not back_prop:
         result = without_gradients(result)
     if not return_same_structure and isinstance(loop_vars, (list, tuple)) and len(loop_vars) == 1:
@@ -323,11 +332,13 @@ def while_loop(
     return result
 
 
-def scanned(step: Callable[[Any], Any], state: Any, n: int, snapshots: int) -> Any:
+def scanned(
+    step: Callable[[Any], Any], state: Any, n: int, snapshots: int, progress: Any
+) -> Any:
     """Add `checkpointed_scan` to a graph."""
     _, state = while_loop(
         lambda i, _: True, lambda i, state: (i + 1, step(state)), (np.array(0), state),
-        maximum_iterations=n, checkpoints=snapshots)
+        maximum_iterations=n, checkpoints=snapshots, progress=progress)
     return state
 
 

@@ -29,6 +29,7 @@ from cytape.ops.adjoints.identity_groups import may_agree
 from cytape.ops.calls.symbolic import graph_for, in_graph
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.joining import concatenate, stack, unstack
+from cytape.ops.python.progress_reports import progress_of
 from cytape.ops.shaping import size
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -103,6 +104,7 @@ def map_fn(
 def scan(
     fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *, reverse: bool = False,
     parallel_iterations: int = 10, back_prop: bool = True, name: str | None = None,
+    progress: Callable[[int, int | None], Any] | bool | None = None,
 ) -> Any:
     """Accumulate the elements of tensors by a function, and stack all accumulated values.
 
@@ -122,6 +124,9 @@ def scan(
         Whether to begin with the last element.
     parallel_iterations, back_prop, name
         As for `map_fn`.
+    progress : callable or bool, optional
+        Called with the number of calls of `fn` that are done and of all (None if unknown), at most
+        ten times a second and at the end. True: a bar, by tqdm if that is installed.
 
     Returns
     -------
@@ -147,7 +152,10 @@ def scan(
     """
     sequence = _Sequence("scan", fn, elems, parallel_iterations, back_prop, reverse, name)
     first, start = sequence.started(initializer)
-    _, found = sequence.run(sequence.accumulate(start, keep=True), start)
+    step, reports = sequence.accumulate(start, keep=True), progress_of(progress, sequence.length)
+    _, found = sequence.run(step if reports is None else reports.counting(step), start)
+    if reports is not None:
+        reports.anywhere("end")
     if initializer is None:
         parts = [(stack([x]), y) for x, y in zip(first, found, strict=True)]
         found = [concatenate(part[::-1] if reverse else part) for part in parts]
@@ -325,14 +333,15 @@ class _Sequence:
             ragged_kept=ragged_places(trace, len(start), n_results),
             assigned=tuple(body.assigned.values()) if body.stateful else None).call()
         name_result(graph, self._name, values)
-        n, length = len(start), self._length(tensors)
+        n, length = len(start), self.length
         stacks = [ensure_shape(x, x.shape and (length, *x.shape[1:]))
                   for x in values[n : n + n_results]]
         return values[:n], nest.pack_sequence_as(structure, stacks)
 
-    def _length(self, tensors: list[Tensor]) -> int | None:
-        """Return the number of slices of each tensor, None if it is unknown."""
-        lengths = [x.shape[0] for x in tensors if x.shape is not None]
+    @property
+    def length(self) -> int | None:
+        """The number of slices of each tensor, None if it is unknown."""
+        lengths = [x.shape[0] for x in self._tensors if x.shape is not None]
         return next((n for n in lengths if n is not None), None)
 
     def _count(self, tensors: list[Tensor]) -> Tensor:

@@ -6,5 +6,9 @@ from cytape.tensor.recording.state cimport Recorder
 cdef class TensorVSpace(VSpace):
     pass
 
+cdef class CountingVSpace(TensorVSpace):
+    cdef object report
+
 # `compute_gradients`, for C.
-cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds, bint keep)
+cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds, bint keep,
+                       report)  # called after each backward call, or None

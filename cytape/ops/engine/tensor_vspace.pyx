@@ -38,7 +38,6 @@ cdef inline void* new_reference(object gradient) noexcept:
     return <void*><PyObject*>gradient
 
 
-@cython.final
 cdef class TensorVSpace(VSpace):
     """Gradients that are tensors or indexed slices; infos are specs.
 
@@ -211,6 +210,16 @@ cdef object sum_of(list terms):
 tensor_vspace = TensorVSpace()
 
 
+@cython.final
+cdef class CountingVSpace(TensorVSpace):
+    """A `TensorVSpace` that calls a function after each backward call."""
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        (<VSpace>tensor_vspace).backward(call)
+        self.report()
+        return 0
+
+
 def compute_gradients(Recorder recorder not None, list targets, list sources, list seeds=None,
                       bint keep=False) -> list:
     """Differentiate the sum of the targets on a recorder.
@@ -243,17 +252,19 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
     >>> compute_gradients(recorder, [y, x], [x], [None, cytape.constant(10.0)])
     [Tensor(16.)]
     """
-    return gradients_of(recorder, targets, sources, seeds, keep)
+    return gradients_of(recorder, targets, sources, seeds, keep, None)
 
 
-cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds, bint keep):
+cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds, bint keep,
+                       report):
     cdef Py_ssize_t n = len(targets), m = len(sources), n_targets = 0, n_sources = 0, i, j
     cdef Tensor handle
     for handle in targets:
         if is_symbolic(handle.held) and building() is None:
             with building_into(handle.held.owner):
-                return gradients_of(recorder, targets, sources, seeds, keep)
+                return gradients_of(recorder, targets, sources, seeds, keep, report)
     cdef SymbolicGraph graph = building()
+    cdef VSpace vspace = tensor_vspace
     cdef id_t* ids
     cdef void** infos
     cdef void** results
@@ -284,8 +295,11 @@ cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds
             if seeds is not None and seeds[i] is not None:
                 row[n_targets] = new_reference(seeds[i])
             n_targets += 1
-        recorder.gradient(tensor_vspace, ids, n_targets, row, infos, ids + n, n_sources, True,
-                          keep, results)
+        if report is not None:
+            vspace = CountingVSpace()
+            (<CountingVSpace>vspace).report = report
+        recorder.gradient(vspace, ids, n_targets, row, infos, ids + n, n_sources, True, keep,
+                          results)
         gradients = []
         j = 0
         for handle in sources:
