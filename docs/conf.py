@@ -27,6 +27,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**.md", "docs/**.rst", "docs/**.ipynb",
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "examples/README.md", "examples/data/README.md",
+    "examples/intervals/README.md",
 ]
 exclude_patterns = [
     ".*", "build", "dist", "bench", "cytape", "tests", "examples/output", "**/__pycache__",
