@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from cytape.pictures.html_text import size_text, table
 from cytape.pictures.memory_timeline import timeline
+from cytape.pictures.picture import Picture
 from cytape.pictures.trace_events import Span, trace_json
 from cytape.profiling import op_hooks
 from cytape.profiling.op_hooks import Event
@@ -176,6 +177,12 @@ class Profile:
     def _repr_html_(self) -> str:
         return table(HEAD, map(_cells, self.rows[:20]), self._summary())
 
+    def draw(self) -> Picture:
+        """Return a picture of the bytes in memory over time, which notebooks show."""
+        memory = _thinned(self.memory) or [(0.0, 0)]
+        times = [time * 1e3 for time, _ in memory] + [self.seconds * 1e3]
+        return Picture(timeline({"results of ops": [nbytes for _, nbytes in memory]}, times, "ms"))
+
     def to_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write all calls, and the bytes in memory, to a file for ``chrome://tracing`` or Perfetto.
 
@@ -217,16 +224,14 @@ class Profile:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     p.to_html(os.path.join(folder, "profile.html"))
         """
-        memory = _thinned(self.memory)
-        times = [time * 1e3 for time, _ in memory] + [self.seconds * 1e3]
-        curve = timeline({"results of ops": [nbytes for _, nbytes in memory]}, times, "ms")
         rows = ([row.name, f"{row.file}:{row.line}" if row.file else "", *_cells(row)[2:]]
                 for row in self.rows)
         Path(path).write_text("\n".join([
             "<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width"><title>Profile</title>',
             f"<style>{STYLE}</style></head><body>", "<h1>Profile</h1>",
-            f"<p>{escape(self._summary())}</p>", "<h2>Memory</h2>", curve, "<h2>Ops</h2>",
+            f"<p>{escape(self._summary())}</p>",
+            "<h2>Memory</h2>", str(self.draw()), "<h2>Ops</h2>",
             table(HEAD, rows), "</body></html>", ""]), encoding="utf-8")
 
 
@@ -271,8 +276,12 @@ def _place(file: str, line: int) -> str:
 
 
 def _cells(row: OpRow) -> list[str]:
-    return [row.name, _place(row.file, row.line), str(row.calls), f"{row.forward * 1e3:.4g}",
-            f"{row.backward * 1e3:.4g}", f"{row.nbytes:,}"]
+    return [row.name, _place(row.file, row.line), str(row.calls), _milliseconds(row.forward),
+            _milliseconds(row.backward), f"{row.nbytes:,}"]
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{round(seconds * 1e3, 4):.4g}"
 
 
 def _with_outer(events: list[Event]) -> Iterator[tuple[Event, Event | None, bool, float]]:

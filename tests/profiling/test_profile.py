@@ -256,6 +256,7 @@ def test_texts():
 
 def test_an_unused_profile():
     p = cytape.profile()
+    ElementTree.fromstring(str(p.draw()))
     assert p.rows == [] and p.op_seconds == 0 and p.memory == [] and "0 ops" in p._repr_html_()
 
 

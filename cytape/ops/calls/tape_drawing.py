@@ -39,7 +39,7 @@ def diagram_of_tape(recorder: Any, names: Mapping[str, Any]) -> Diagram:
         for k, operand in enumerate(call.inputs):
             start = places.get(operand.id) if operand.id is not None else f"{key}_{k}"
             if start is None:
-                start = places[operand.id] = f"x{operand.id}"
+                start = places[operand.id] = f"x{len(places)}"
                 kind = "variable" if operand.id in variables else (
                     "input" if recorder.is_known(operand.id) else "constant")
                 word = {"variable": "variable", "input": "watched", "constant": "constant"}[kind]
