@@ -14,12 +14,15 @@ from cytape.errors import NotDifferentiableError
 from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.creation import stop_gradient_op
 from cytape.ops.elementwise import real, where
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
-from cytape.ops.rearranging import diagonal
+from cytape.ops.rearranging import diagonal, tril, triu
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, as_floats, checked
 from cytape.ops.scipy_linalg.matrix_equations import solve_sylvester_op
+from cytape.ops.scipy_linalg.triangular_systems import solve_triangular_op
+from cytape.ops.submodules.factorizations import cholesky_op
 from cytape.ops.submodules.linear_algebra import identities_op
 from cytape.ops.submodules.matrix_parts import (
     adjoint,
@@ -153,6 +156,25 @@ general_op = general(
     batch=batch_axis.stacked)
 
 
+_DRIVERS = {None: "evd", "gvd": "evd", "gv": "ev"}  # of the problem that LAPACK reduces it to
+
+
+def _by_cholesky(a, b, type, lower, driver, check_finite):
+    """Solve a b v = w v (type 2) or b a v = w v (type 3), as LAPACK does."""
+    linalg.eigh(np.eye(1), np.eye(1), type=type, driver=driver)  # raises SciPy's errors
+    checked(check_finite, a, b)
+    factor = cholesky_op(b, upper=not lower)
+    factor = factor if lower else adjoint(factor)
+    half, rest = (tril(a), tril(a, -1)) if lower else (triu(a), triu(a, 1))
+    symmetric = hermitian_part(a)  # the value has one triangle, the derivative is Hermitian
+    a = symmetric + stop_gradient_op(half + adjoint(rest) - symmetric)
+    w, v = eigh_op(matmul(matmul(adjoint(factor), a), factor), lower=lower,
+                   driver=_DRIVERS.get(driver))
+    if type == 3:
+        return w, matmul(factor, v)
+    return w, solve_triangular_op(adjoint(factor), v, lower=False, unit_diagonal=False)
+
+
 def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, type=1,
          check_finite=True, subset_by_index=None, subset_by_value=None, driver=None) -> Any:
     """Return eigenvalues and vectors of Hermitian matrices, as `scipy.linalg.eigh`.
@@ -185,11 +207,11 @@ def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwr
         else:
             w, v = subset_op(a, subset=subset, **options)
     else:
-        if type != 1 or subset is not None:
+        if subset is not None:
             raise NotDifferentiableError(
-                "eigh of tensors a and b solves a v = w b v (type=1), for all eigenvalues: for "
-                "other types pass the product of the matrices, and index the result for a subset")
-        w, v = general_op(*together(a, b), **options)
+                "eigh of tensors a and b computes all eigenvalues: index the result for a subset")
+        a, b = together(a, b)
+        w, v = general_op(a, b, **options) if type == 1 else _by_cholesky(a, b, type, **options)
     return w if eigvals_only else (w, v)
 
 

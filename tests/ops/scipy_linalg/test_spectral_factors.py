@@ -35,6 +35,9 @@ CALLS = {
     "by value": lambda m, a: values_and_sizes(m.eigh(hermitian(a), subset_by_value=[0, 5])),
     "general": lambda m, a: values_and_sizes(m.eigh(hermitian(a), squared(a + 1))),
     "general values": lambda m, a: m.eigvalsh(hermitian(a), squared(a + 1)),
+    "type 2": lambda m, a: values_and_sizes(m.eigh(hermitian(a), squared(a + 1), type=2)),
+    "type 3": lambda m, a: values_and_sizes(
+        m.eigh(hermitian(a), squared(a + 1), type=3, lower=False, driver="gv")),
     "eig": lambda m, a: values_and_sizes(m.eig(a)), "eigvals": lambda m, a: m.eigvals(a),
     "eig alone": lambda m, a: m.eig(a, right=False),
     "svd": lambda m, a: m.svd(a[:3])[1], "svdvals": lambda m, a: m.svdvals(a),
@@ -53,6 +56,17 @@ def test_values_and_derivatives(name, a):
         assert isinstance(found, cytape.Tensor) and found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
     check_grads(lambda a: f(ours, a), [a], order=1 if a is Z else 2)
+
+
+@each("lower", [True, False])
+def test_other_types_read_one_triangle(lower):
+    (a, b), place = (hermitian(Z), squared(Z + 1)), np.triu_indices(4, 1)
+    a[place if lower else place[::-1]] += 5
+    for n in (2, 3):
+        for found, expected in zip(
+                ours.eigh(cytape.constant(a), b, type=n, lower=lower),
+                linalg.eigh(a, b, type=n, lower=lower), strict=True):
+            np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
 
 
 @each("name", ["by index", "general", "polar"])
@@ -100,13 +114,14 @@ def test_bases_of_subspaces_say_why_they_have_no_derivative(name):
 
 def test_errors():
     t = cytape.constant(A)
-    for call in (lambda: ours.eigh(t, A, type=2), lambda: ours.eigh(t, A, subset_by_index=[0, 1]),
+    for call in (lambda: ours.eigh(t, A, subset_by_index=[0, 1]),
                  lambda: ours.eig(t, A), lambda: ours.eig(t, left=True),
                  lambda: ours.eigvals(t, homogeneous_eigvals=True)):
         with pytest.raises(NotDifferentiableError, match="eig"):
             call()
     for call, message in [
             (lambda: ours.eigh(t, subset_by_index=[0, 1], subset_by_value=[0, 1]), "subset"),
+            (lambda: ours.eigh(t, A, type=4), "type"), (lambda: ours.eigh(t, A, type=2, driver="x"), "x"),
             (lambda: ours.svd(t, lapack_driver="x"), "lapack_driver"),
             (lambda: ours.polar(t, "x"), "side"), (lambda: ours.eigh(t * np.nan), "infs or NaNs"),
             (lambda: ours.svd(t * np.nan), "infs or NaNs")]:
