@@ -44,7 +44,8 @@ from cytape.ops.submodules.spectral import eig_of, eigh_jvp, eigh_vjp
 from cytape.ops.submodules.spectral import svd as numpys_svd
 from cytape.tensor.values.spec import symbolic_spec
 
-__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "null_space", "orth", "polar", "svd", "svdvals"]
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "hessenberg", "null_space", "orth", "polar",
+           "schur", "svd", "svdvals"]
 
 
 # -- Hermitian matrices ----------------------------------------------------------------------------
@@ -409,27 +410,34 @@ def polar(a, side="right") -> Any:
     return u, hermitian_part(p)
 
 
-# -- bases of subspaces ----------------------------------------------------------------------------
+# -- results that are not unique -------------------------------------------------------------------
 
 
-def _not_unique(name, instead):
+def _not_unique(name, reason):
     theirs = getattr(linalg, name)
 
     def function(A, *args, **options):  # noqa: N803
         if is_tensor(A):
             raise NotDifferentiableError(
-                f"{name} has no derivative: its result is a basis of a subspace, and rotations of "
-                f"the basis span it, too. The projection on the subspace is unique: {instead}; "
-                f"or pass {name} the values of the tensor, A.numpy()")
+                f"{name} has no derivative: {reason}; or pass {name} the values of the tensor, "
+                "A.numpy()")
         return theirs(A, *args, **options)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
     function.refuses_tensors = True
     function.__doc__ = (
-        f"Return `scipy.linalg.{name}` of an array; raise for a tensor: the basis is not unique.")
+        f"Return `scipy.linalg.{name}` of an array; raise for a tensor: the result is not unique.")
     return function
 
 
-null_space = _not_unique("null_space", "numpy.eye(n) - pinv(A) @ A")
-orth = _not_unique("orth", "A @ pinv(A)")
+_BASIS = ("its result is a basis of a subspace, and rotations of the basis span it, too. The "
+          "projection on the subspace is unique: ")
+null_space = _not_unique("null_space", _BASIS + "numpy.eye(n) - pinv(A) @ A")
+orth = _not_unique("orth", _BASIS + "A @ pinv(A)")
+schur = _not_unique(
+    "schur", "the phases of its vectors and the order of the eigenvalues are arbitrary. Call eig, "
+    "eigvals, eigh of a Hermitian matrix, or a function of the matrix, such as expm or sqrtm")
+hessenberg = _not_unique(
+    "hessenberg", "it is one of many similar matrices of that form. Pass the matrix itself to eig, "
+    "solve or a function of the matrix")

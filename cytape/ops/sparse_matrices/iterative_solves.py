@@ -4,10 +4,13 @@ A derivative is one more solution, by the same method to the same tolerance, of 
 equations in reverse mode. It raises an error if that does not converge.
 """
 
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.sparse import linalg as sparse_linalg
 
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined, operand
 from cytape.ops.engine.op_kinds import general
@@ -109,10 +112,30 @@ def matrix_of(name, A):  # noqa: N803 (SciPy's name)
     return matrix.data, matrix.pattern, None
 
 
+@contextmanager
+def _reading(name, A):  # noqa: N803
+    """Explain the error of a LinearOperator that reads a recorded tensor."""
+    try:
+        yield
+    except (DetachedError, SymbolicTensorError) as error:
+        if not isinstance(A, sparse_linalg.LinearOperator):
+            raise
+        raise type(error)(
+            f"{name}: the LinearOperator reads a tensor that is recorded or symbolic, but it is a "
+            f"constant to {name}, so that the gradient would be lost. Pass the matrix as a tensor "
+            "or by cytape.scipy.sparse.csr_array; or solve by cytape.scipy.optimize.root(lambda "
+            "x, p: product(x, p) - b, x0, args=(p,)), which has derivatives in p; or read "
+            "tensor.numpy() if the derivative should stop there") from error
+
+
 def _method(name):
     theirs = getattr(sparse_linalg, name)
 
     def method(A, b, x0=None, **options):  # noqa: N803
+        with _reading(name, A):
+            return solved(A, b, x0, **options)
+
+    def solved(A, b, x0=None, **options):  # noqa: N803
         if not isinstance(A, SparseTensor) and not any_tensor(A, b, x0):
             return theirs(A, b, x0, **options)
         for key in options:

@@ -125,12 +125,13 @@ def eigsh(A, k=6, M=None, sigma=None, which="LM", v0=None, ncv=None, maxiter=Non
     given = {
         "k": k, "M": M, "sigma": sigma, "which": which, "v0": v0, "ncv": ncv, "maxiter": maxiter,
         "tol": tol, "Minv": Minv, "OPinv": OPinv, "mode": mode, **options}
-    if not isinstance(A, SparseTensor) and not is_tensor(A):
+    if not any(isinstance(x, SparseTensor) or is_tensor(x) for x in (A, M)):
         return sparse_linalg.eigsh(A, return_eigenvectors=return_eigenvectors, **given)
     if M is not None:
         raise NotDifferentiableError(
-            "eigsh of tensors solves A v = w v, without M: pass A multiplied by the inverse of the "
-            "Cholesky factor of M from both sides")
+            "eigsh of tensors solves A v = w v, without M: call cytape.scipy.linalg.eigh("
+            "A.toarray(), M.toarray()), or pass A multiplied by the inverse of the Cholesky factor "
+            "of M from both sides")
     for name, x in given.items():
         if is_tensor(x):
             raise TypeError(f"eigsh: {name} has no derivative and must be constant; pass "

@@ -7,6 +7,7 @@ from typing import Any as _Any
 
 import scipy.sparse.linalg as _scipys
 
+from cytape.ops.sparse_matrices.dense_advice import *  # noqa: F403
 from cytape.ops.sparse_matrices.iterative_solves import *  # noqa: F403
 from cytape.ops.sparse_matrices.sparse_eigenvectors import *  # noqa: F403
 from cytape.ops.sparse_matrices.sparse_solves import factorized as factorized

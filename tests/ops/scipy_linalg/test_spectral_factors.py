@@ -112,6 +112,13 @@ def test_bases_of_subspaces_say_why_they_have_no_derivative(name):
         getattr(ours, name)(cytape.constant(a))
 
 
+@each("name", ["schur", "hessenberg"])
+def test_forms_that_are_not_unique_are_scipys_of_arrays_only(name):
+    np.testing.assert_array_equal(getattr(ours, name)(A), getattr(linalg, name)(A))
+    with pytest.raises(NotDifferentiableError, match=f"{name} has no derivative.*eig"):
+        getattr(ours, name)(cytape.constant(A))
+
+
 def test_errors():
     t = cytape.constant(A)
     for call in (lambda: ours.eigh(t, A, subset_by_index=[0, 1]),
@@ -121,7 +128,8 @@ def test_errors():
             call()
     for call, message in [
             (lambda: ours.eigh(t, subset_by_index=[0, 1], subset_by_value=[0, 1]), "subset"),
-            (lambda: ours.eigh(t, A, type=4), "type"), (lambda: ours.eigh(t, A, type=2, driver="x"), "x"),
+            (lambda: ours.eigh(t, A, type=4), "type"),
+            (lambda: ours.eigh(t, A, type=2, driver="x"), "unknown"),
             (lambda: ours.svd(t, lapack_driver="x"), "lapack_driver"),
             (lambda: ours.polar(t, "x"), "side"), (lambda: ours.eigh(t * np.nan), "infs or NaNs"),
             (lambda: ours.svd(t * np.nan), "infs or NaNs")]:

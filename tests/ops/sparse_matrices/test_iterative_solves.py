@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
@@ -89,3 +90,13 @@ def test_errors():
             call()
     with pytest.raises(TypeError, match="M has no derivative"):
         linalg.cg(t, B, M=t)
+
+
+@each("place", [cytape.grad, lambda f: cytape.grad(cytape.function(f))])
+def test_an_operator_must_not_read_recorded_tensors(place):
+    def f(d):
+        product = scipys_linalg.LinearOperator((4, 4), matvec=lambda x: d * x, dtype=float)
+        return np.sum(linalg.cg(product, B)[0])
+
+    with pytest.raises((DetachedError, SymbolicTensorError), match="optimize.root"):
+        place(f)(B)
