@@ -4,6 +4,8 @@ The names are those of `cytape.numpy`. Functions that create arrays always make 
 of the standard computes with one type of arrays. `sort` and `argsort` take ``descending``.
 """
 
+import importlib as _importlib
+import sys as _sys
 from collections.abc import Callable as _Callable
 from functools import wraps as _wraps
 from typing import Any as _Any
@@ -23,8 +25,13 @@ def _tensors(name: str) -> _Callable[..., _Any]:
     return make
 
 
-arange, asarray, empty, eye, full, linspace, nextafter, ones, zeros = map(_tensors, (
-    "arange", "asarray", "empty", "eye", "full", "linspace", "nextafter", "ones", "zeros"))
+arange, empty, eye, full, linspace, nextafter, ones, zeros = map(_tensors, (
+    "arange", "empty", "eye", "full", "linspace", "nextafter", "ones", "zeros"))
+
+
+def asarray(obj: _Any, /, **options: _Any) -> _Any:
+    """Return a tensor, with the options of `numpy.asarray`."""
+    return _numpy.asarray(_convert_to_tensor(obj), **options)
 
 
 def sort(x: _Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> _Any:
@@ -42,6 +49,8 @@ def argsort(x: _Any, /, *, axis: int = -1, descending: bool = False, stable: boo
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "special" and "scipy" in _sys.modules:  # functions of scipy.special look here
+        return _importlib.import_module("cytape.ops.special")
     return getattr(_numpy, name)
 
 

@@ -224,6 +224,12 @@ def test_the_namespace_of_a_tensor():
     assert array_api.__array_namespace_info__().devices() == ["cpu"]
 
 
+def test_an_array_that_would_lose_its_meaning_is_an_error():
+    for array in (np.ma.array([1.0]), np.array([None])):
+        with pytest.raises(TypeError):
+            array_api.asarray(array)
+
+
 def test_devices():
     x = cytape.constant([1.0])
     assert x.device == "cpu" and x.to_device("cpu") is x

@@ -99,12 +99,12 @@ def test_a_number_is_told_of_arrays_where_it_is_stored_in_one(convert, cause, ad
     ("linalg", "orth", lambda f, x: f(np.diag(x))),
     ("linalg", "null_space", lambda f, x: f(np.diag(x))),
     ("integrate", "solve_bvp", lambda f, x: f(None, None, x, np.ones((1, 2)))),
-    ("spatial", "KDTree", lambda f, x: f(x[:, None]))])
+    ("spatial", "KDTree", lambda f, x: f(x[:, None])), ("stats", "skew", lambda f, x: f(x))])
 def test_functions_and_classes_of_scipy_are_named(module, name, call):
     f = getattr(pytest.importorskip(f"scipy.{module}"), name)
     name = rf"scipy\.{module}\.{name}"
     advice = rf"{name} in a function that is decor"
-    if not name.endswith(("KDTree", "orth", "null_space", "solve_bvp")):
+    if not name.endswith(("KDTree", "orth", "null_space", "solve_bvp", "skew")):
         advice = rf"cytape\.{name}, which has a derivative"
     message = rf"(?s)by {name}, which takes plain arrays.*\nCall {advice}"
     with pytest.raises(DetachedError, match=message):

@@ -34,7 +34,8 @@ import scipy.integrate, scipy.special
 import cytape
 from cytape.scipy.special import gammaln
 x = np.array([0.3, 0.5, 0.9, 0.1])
-for f in (gammaln, lambda x: np.reshape(scipy.special.logsumexp(x), (1,)),
+for f in (gammaln, scipy.special.gammaln, lambda x: scipy.special.xlogy(x, x),
+          lambda x: np.reshape(scipy.special.logsumexp(x), (1,)),
           lambda x: np.reshape(scipy.integrate.trapezoid(x * x), (1,))):
     gradient = cytape.grad(lambda x: f(x)[0])(x)
     steps = [x + 1e-6 * e for e in np.eye(4)], [x - 1e-6 * e for e in np.eye(4)]
