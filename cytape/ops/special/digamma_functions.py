@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
+import cytape.ops.special_kernels.stirling as stirling
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import no_partial
@@ -20,66 +21,13 @@ def _polygamma(n, x):
     return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
 
 
-def _trigamma(x):
-    """Return polygamma(1, x), left of 1/2 by reflection (DLMF 5.15.6)."""
-    is_left = x < 0.5
-    z = np.where(is_left, 1 - x, x)
-    total = 0
-    for _ in range(8):
-        total = total + 1 / (z * z)
-        z = z + 1
-    q = 1 / (z * z)
-    series = 0
-    for number in _BERNOULLI[6::-1]:
-        series = (series + float(number)) * q
-    total = total + (1 + 0.5 / z + series) / z
-    sine = np.sin(math.pi * np.where(is_left, x, 0.5))
-    return np.where(is_left, np.square(math.pi / sine) - total, total)
-
-
-_trigamma_op = elementwise("ScipyTrigamma", _trigamma, lambda y, x: polygamma(2, x))
+_trigamma_op = elementwise("ScipyTrigamma", stirling.polygamma_1, lambda y, x: polygamma(2, x))
 psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: _trigamma_op(x))
 polygamma = elementwise(
     "ScipyPolygamma", _polygamma, no_partial("polygamma", "n"),
     lambda y, n, x: polygamma(n + 1, x))
-
-
-def _psi_step(a, b):
-    """Return psi(a + b) - psi(a), by terms that do not cancel where the difference is small."""
-    start = special.psi(a)
-    step = special.psi(a + b) - start
-    cancels = np.abs(step) < 1e-3 * np.maximum(np.abs(start), 0.1)
-    cancels = cancels & (a > 0) & (a + b > 0)
-    if not np.any(cancels):
-        return step
-    a, b = np.broadcast_arrays(a, b)
-    step = np.array(step)
-    step[cancels] = _small_step(a[cancels], b[cancels])
-    return step[()]
-
-
-def _small_step(a, b):
-    """Return the difference for positive arguments.
-
-    The recurrence leads to arguments above 8, where the asymptotic series (DLMF 5.11.2) converges.
-    """
-    c = a + b
-    total = 0
-    for _ in range(8):
-        total = total + 1 / (a * c)
-        a, c = a + 1, c + 1
-    u, w = 1 / (a * a), 1 / (c * c)
-    series, mixed = 0, 1  # sum of the products of u and w of one degree
-    power = 1
-    for k, number in enumerate(_BERNOULLI[:7], 1):
-        series = series + number / (2 * k) * mixed
-        power = power * u
-        mixed = mixed * w + power
-    return np.log1p(b / a) + b * (total + 0.5 / (a * c) + (a + c) * u * w * series)
-
-
 psi_step = elementwise(
-    "ScipyPsiStep", _psi_step, lambda y, a, b: polygamma(1, a + b) - polygamma(1, a),
+    "ScipyPsiStep", stirling.psi_step, lambda y, a, b: polygamma(1, a + b) - polygamma(1, a),
     lambda y, a, b: _trigamma_op(a + b))
 
 # ---- zeta functions --------------------------------------------------------------------------

@@ -1,6 +1,12 @@
 # Differences of digamma functions, and powers over gamma and beta functions, that do not cancel for
 # parameters of any magnitude (DLMF 5.5.2, 5.11): logarithms are those of Stirling's formula with
-# its correction.
+# its correction. As ufuncs: polygamma_1(x), of complex numbers, too, and psi_step(a, b).
+
+ctypedef float complex complex64
+ctypedef double complex complex128
+ctypedef fused number:
+    double
+    complex128
 
 cdef enum:
     N_BERNOULLI = 8
@@ -11,7 +17,7 @@ cdef double excess(double z, double one_plus) noexcept nogil
 cdef double log_of(double z, double one_plus) noexcept nogil
 cdef double stirling(double a) noexcept nogil
 cdef double log_less_digamma(double a) noexcept nogil
-cdef double trigamma(double a) noexcept nogil
+cdef number trigamma(number a) noexcept nogil
 cdef double digamma_rise(double a, double b) noexcept nogil
 cdef double power_of_gamma(double a, double x) noexcept nogil
 cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil

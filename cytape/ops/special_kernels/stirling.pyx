@@ -1,4 +1,8 @@
-from libc.math cimport exp, lgamma, log, log1p, sqrt
+cimport cython
+from libc.math cimport M_PI, exp, lgamma, log, log1p, rint, sin, sqrt, tan
+
+cdef extern from "<complex.h>" nogil:
+    complex128 csin(complex128)
 
 cdef enum:
     N_ODD = 15
@@ -6,6 +10,9 @@ cdef enum:
 cdef double ROOT_2_PI = 2.50662827463100050242
 digamma_terms[:] = [
     1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., 1 / 12., -3617 / 8160.]
+cdef double[N_BERNOULLI] trigamma_terms  # B(2k)
+for _i in range(N_BERNOULLI):
+    trigamma_terms[_i] = (2 * _i + 2) * digamma_terms[_i]
 cdef double[N_ODD] odd  # 1 / k, k = 3, 5, ...
 for _i in range(N_ODD):
     odd[_i] = 1 / (2 * _i + 3)
@@ -54,20 +61,39 @@ cdef double log_less_digamma(double a) noexcept nogil:
     return total if shift == 0 else total + shift - log(a / start)
 
 
-cdef double trigamma(double a) noexcept nogil:
-    cdef double shift = 0, square, total = 0
+cdef number trigamma(number a) noexcept nogil:
+    """Return polygamma(1, a), left of 1/2 by reflection (DLMF 5.15.6)."""
+    cdef number shift = 0, square, total = 0
     cdef int k
-    while a < 10:
-        shift += 1 / (a * a)
-        a += 1
+    if real_part(a) < 0.5:
+        square = M_PI / sine_of_turns(a)
+        return square * square - trigamma(1 - a)
+    while real_part(a) < 8:
+        shift = shift + 1 / (a * a)
+        a = a + 1
     square = 1 / (a * a)
     for k in range(N_BERNOULLI - 1, -1, -1):
-        total = total * square + (2 * k + 2) * digamma_terms[k]
-    return shift + 1 / a + 0.5 * square + total * square / a
+        total = total * square + trigamma_terms[k]
+    return shift + (1 + 0.5 / a + total * square) / a
+
+
+cdef inline double real_part(number a) noexcept nogil:
+    if number is complex128:
+        return a.real
+    else:
+        return a
+
+
+cdef inline number sine_of_turns(number a) noexcept nogil:
+    """Return sin(pi a) or its negative, without a rounding error of multiples of pi."""
+    if number is complex128:
+        return csin(M_PI * (a - rint(a.real)))
+    else:
+        return sin(M_PI * (a - rint(a)))
 
 
 cdef double digamma_rise(double a, double b) noexcept nogil:
-    """Return psi(a + b) - psi(a) - log(1 + b / a), precise for small b, too."""
+    """Return psi(a + b) - psi(a) - log(1 + b / a) for b > -1/2, precise for small b, too."""
     cdef double start = a, shift = 0, p, q, value = 0, slope = 0
     cdef int k
     while a < 10:
@@ -82,8 +108,17 @@ cdef double digamma_rise(double a, double b) noexcept nogil:
     return value if shift == 0 else value + shift + log1p(b / a) - log1p(b / start)
 
 
+cdef double digamma(double a) noexcept nogil:
+    """Return psi(a), with an absolute error of the rounding."""
+    if a <= 0:
+        return digamma(1 - a) - M_PI / tan(M_PI * (a - rint(a)))
+    return log(a) - log_less_digamma(a)
+
+
 cdef double power_of_gamma(double a, double x) noexcept nogil:
     """Return x**a exp(-x) / gamma(a), which is x times the density."""
+    if a < 10 and x < 10:
+        return exp(a * log(x) - x - lgamma(a))
     return sqrt(a) / ROOT_2_PI * exp(-stirling(a) - a * excess((x - a) / a, x / a))
 
 
@@ -93,3 +128,35 @@ cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil
     return sqrt(b / (a + b)) * sqrt(a) / ROOT_2_PI * exp(
         stirling(a + b) - stirling(a) - stirling(b)
         - a * excess(d / a, x * (a + b) / a) - b * excess(-d / b, y * (a + b) / b))
+
+
+ctypedef fused argument:
+    float
+    double
+    complex64
+    complex128
+
+
+@cython.ufunc
+cdef argument polygamma_1(argument x) noexcept nogil:
+    """Return polygamma(1, x)."""
+    if argument is float or argument is double:
+        return <argument>trigamma(<double>x)
+    else:
+        return <argument>trigamma(<complex128>x)
+
+
+ctypedef fused real:
+    float
+    double
+
+
+@cython.ufunc
+cdef real psi_step(real a, real b) noexcept nogil:
+    """Return psi(a + b) - psi(a), by terms that do not cancel where the difference is small."""
+    cdef double start = a, end = start + b
+    if start > 0 and end > 0:
+        if b > 0:
+            return <real>(log1p(b / start) + digamma_rise(start, b))
+        return <real>(-log1p(-b / end) - digamma_rise(end, -b))
+    return <real>(digamma(end) - digamma(start))
