@@ -14,6 +14,7 @@ try:
         exponential_integrals,
         kolmogorov_functions,
     )
+    from cytape.ops.special_kernels import stirling
 except ImportError:
     SPECS = []
 else:
@@ -153,7 +154,7 @@ else:
         record("zetac", uniform(1.5, 4)),
         record("poch", POSITIVE, POSITIVE), record("binom", uniform(4.1, 6), uniform(1.1, 3)),
         private("Trigamma", digamma_functions._trigamma_op, uniform(-3.8, 4, [-3, -2, -1, 0])),
-        OpSpec("ScipyPsiStep", digamma_functions.psi_step, digamma_functions._psi_step,
+        OpSpec("ScipyPsiStep", digamma_functions.psi_step, stirling.psi_step,
                [case((3, 1), (4,))], POSITIVE, BOTH),
         OpSpec("ScipyRiemannZeta", ours.zeta, special.zeta, [case((3, 4))], uniform(1.5, 4), BOTH),
         OpSpec("ScipyHurwitzZeta", ours.zeta, special.zeta, [case((3, 1), (4,))],

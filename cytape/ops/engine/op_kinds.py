@@ -103,7 +103,8 @@ def _declares_own(frame):
 
 
 def elementwise(
-    name: str, forward: Callable, *partials: Callable | None, **facts: Any
+    name: str, forward: Callable, *partials: Callable | None, together: Callable | None = None,
+    **facts: Any,
 ) -> ElementwiseOp:
     """Declare an op that acts on each element (after broadcasting).
 
@@ -119,6 +120,9 @@ def elementwise(
         Inputs are passed in the output's dtype. A boolean result selects the gradient where it is
         true (multiplication would make 0 * inf NaN). A partial may also return a function that maps
         the gradient to the product.
+    together : callable, optional
+        Returns all partials, which share most of their computation. Called with arrays where the
+        gradients of several inputs are wanted.
     **facts
         As for `linear`.
 
@@ -145,7 +149,9 @@ def elementwise(
             f"{forward.signature}; functions of several outputs or with a signature must be "
             "declared as general"
         )
-    return enter(ElementwiseOp(name, forward, partials).described(**facts))
+    op = ElementwiseOp(name, forward, partials).described(**facts)
+    op.together = together
+    return enter(op)
 
 
 def linear(

@@ -17,6 +17,7 @@ from cytape.ops.calls.symbolic cimport SymbolicGraph
 cdef class PartialsOp(Op):
     cdef readonly int n_inputs
     cdef readonly tuple partials
+    cdef public object together  # function that returns all partials of arrays, or None
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
     cdef PyObject* program_of[4]  # MAX_INPUTS; the same, borrowed
     cdef list programs_of_ones   # those for an output's gradient of 1; each made at first use

@@ -63,7 +63,7 @@ cdef class PartialsOp(Op):
         cdef int i
         programs = []
         for i, partial in enumerate(self.partials):
-            program = None if partial is None else trace(partial, self.n_inputs)
+            program = None if partial is None or self.together else trace(partial, self.n_inputs)
             programs.append(program)
             if partial is not None:
                 self.saves[i].inputs = all_inputs if program is None else program.reads >> 1
@@ -271,17 +271,17 @@ cdef class PartialsOp(Op):
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1:
         """Run the backward pass on whole arrays or recorded tensors, for every dtype."""
         cdef int i
-        cdef Spec spec
         output = None
         if call.n_refs > 1 + call.n_inputs:
             output = restored(<object>saved_output_ref(call), plain)
         inputs = [operand(<object>input_ref(call, i), <Spec>output_ref(call, 0), plain)
                   for i in range(call.n_inputs)]
-        for i in range(call.n_inputs):
-            if self.wants(call, i):
-                spec = spec_of_ref(<object>input_ref(call, i))
-                product = times(gradient, conjugate(self.partials[i](output, *inputs)))
-                give(self, call, i, conform.sum_to(product, spec))
+        wanted = [i for i in range(call.n_inputs) if self.wants(call, i)]
+        slopes = plain and len(wanted) > 1 and self.together and self.together(output, *inputs)
+        for i in wanted:
+            product = times(gradient, conjugate(
+                slopes[i] if slopes else self.partials[i](output, *inputs)))
+            give(self, call, i, conform.sum_to(product, spec_of_ref(<object>input_ref(call, i))))
         return 0
 
     # ---- forward mode

@@ -30,9 +30,9 @@ def _neighbours(function, v, x, sign):
     return 0.5 * (function(v - 1, x) + sign * function(v + 1, x))
 
 
-def _higher(function, y, v, x):
-    """Return the derivative of y = Y, K or H, less the higher order, which does not cancel."""
-    return v / x * y - function(real_order(v) + 1, x)
+def _lower(function, y, v, x, sign=1):
+    """Return the derivative of y = Y, K (of sign -1) or H, by the lower order: SciPy is faster."""
+    return sign * function(real_order(v) - 1, x) - v / x * y
 
 
 j0 = elementwise("ScipyJ0", special.j0, lambda y, x: -j1(x))
@@ -42,8 +42,8 @@ jve = in_last("jve", "v", of_real("jve", "z", lambda y, v, x: _neighbours(jve, v
 y0 = elementwise("ScipyY0", special.y0, lambda y, x: -y1(x))
 y1 = elementwise("ScipyY1", special.y1, lambda y, x: y0(x) - y / x)
 yn = in_last("yn", "n", lambda y, n, x: _neighbours(yn, np.trunc(n), x, -1))
-yv = in_last("yv", "v", lambda y, v, x: _higher(yv, y, v, x))
-yve = in_last("yve", "v", of_real("yve", "z", lambda y, v, x: _higher(yve, y, v, x)))
+yv = in_last("yv", "v", lambda y, v, x: _lower(yv, y, v, x))
+yve = in_last("yve", "v", of_real("yve", "z", lambda y, v, x: _lower(yve, y, v, x)))
 
 i0 = elementwise("ScipyI0", special.i0, lambda y, x: i1(x))
 i1 = elementwise("ScipyI1", special.i1, lambda y, x: i0(x) - _over(y, x, 1))
@@ -52,9 +52,9 @@ k0 = elementwise("ScipyK0", special.k0, lambda y, x: -k1(x))
 k1 = elementwise("ScipyK1", special.k1, lambda y, x: -k0(x) - y / x)
 kn = in_last("kn", "n", lambda y, n, x: (
     -0.5 * (kn(np.abs(np.trunc(n) - 1), x) + kn(np.trunc(n) + 1, x))))
-kv = in_last("kv", "v", lambda y, v, x: _higher(kv, y, v, x))
-hankel1 = in_last("hankel1", "v", lambda y, v, z: _higher(hankel1, y, v, z))
-hankel2 = in_last("hankel2", "v", lambda y, v, z: _higher(hankel2, y, v, z))
+kv = in_last("kv", "v", lambda y, v, x: _lower(kv, y, v, x, -1))
+hankel1 = in_last("hankel1", "v", lambda y, v, z: _lower(hankel1, y, v, z))
+hankel2 = in_last("hankel2", "v", lambda y, v, z: _lower(hankel2, y, v, z))
 
 
 # ---- functions scaled by exponentials --------------------------------------------------------
@@ -82,8 +82,8 @@ ive = in_last("ive", "v", of_real("ive", "z", lambda y, v, x: _scaled(
         _neighbours(ive, v, x, 1), y, v, x, np.sign(x))))
 k0e = elementwise("ScipyK0e", special.k0e, lambda y, x: _scaled(-k1e(x), y, 0, x, -1))
 k1e = elementwise("ScipyK1e", special.k1e, lambda y, x: _scaled(-k0e(x) - y / x, y, 1, x, -1))
-kve = in_last("kve", "v", lambda y, v, x: _scaled(_higher(kve, y, v, x), y, v, x, -1))
+kve = in_last("kve", "v", lambda y, v, x: _scaled(_lower(kve, y, v, x, -1), y, v, x, -1))
 hankel1e = in_last("hankel1e", "v", lambda y, v, z: _scaled(
-    _higher(hankel1e, y, v, z), y, v, z, 1j))
+    _lower(hankel1e, y, v, z), y, v, z, 1j))
 hankel2e = in_last("hankel2e", "v", lambda y, v, z: _scaled(
-    _higher(hankel2e, y, v, z), y, v, z, -1j))
+    _lower(hankel2e, y, v, z), y, v, z, -1j))

@@ -18,12 +18,14 @@ from cytape.ops.special.incomplete_functions import (
     betainc_in_b,
     gamma_density,
     gammainc_in_a,
+    negative,
     odds,
     odds_density,
     stdtr_in_df,
     t_log_density,
 )
 from cytape.ops.special.shape_parameters import no_partial
+from cytape.ops.special_kernels.incomplete_integrals import gammainc_slopes, odds_slopes
 
 __all__ = [
     "bdtr", "bdtrc", "bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc",
@@ -45,12 +47,20 @@ def _of_integers(function):
     return converting
 
 
-def _families(declared, convert=lambda function: function):
-    """Declare ops; a partial is an expression of the output and inputs, or a refused argument."""
+def _families(declared, convert=lambda function: function, together=None):
+    """Declare ops; a partial is an expression of the output and inputs, or a refused argument.
+
+    `together` has, by name, functions of the inputs that return all partials.
+    """
+
+    def shared(slopes):
+        return slopes and (lambda y, *given: slopes(*given))
+
     return [
         elementwise(
             "Scipy" + name.capitalize(), convert(getattr(special, name)),
-            *[no_partial(name, x) if isinstance(x, str) else x for x in partials])
+            *[no_partial(name, x) if isinstance(x, str) else x for x in partials],
+            together=shared((together or {}).get(name)))
         for name, partials in declared.items()]
 
 
@@ -63,6 +73,15 @@ def _chi_a(v, x):
 
 def _chi_x(v, x):
     return 0.5 * gamma_density(0.5 * v, 0.5 * x)
+
+
+def _chi_slopes(v, x):
+    return [0.5 * slope for slope in gammainc_slopes(0.5 * v, 0.5 * x)]
+
+
+def _gamma_slopes(a, b, x):
+    in_b, density = gammainc_slopes(b, a * x)
+    return x * density, in_b, a * density
 
 
 chdtr, chdtrc, chdtri, chdtriv, gdtr, gdtrc, gdtrix, gdtria, gdtrib = _families({
@@ -89,7 +108,9 @@ chdtr, chdtrc, chdtri, chdtriv, gdtr, gdtrc, gdtrix, gdtria, gdtrib = _families(
         lambda b, a, p, x: -x * gamma_density(b, a * x) / gammainc_in_a(b, a * x),
         lambda b, a, p, x: 1 / gammainc_in_a(b, a * x),
         lambda b, a, p, x: -a * gamma_density(b, a * x) / gammainc_in_a(b, a * x)),
-})
+}, together={
+    "chdtr": _chi_slopes, "chdtrc": lambda *given: negative(_chi_slopes(*given)),
+    "gdtr": _gamma_slopes, "gdtrc": lambda *given: negative(_gamma_slopes(*given))})
 
 
 def _noncentral_density(x, df, nc):
@@ -119,6 +140,13 @@ chndtr, chndtrix, chndtrinc = _families({
 })
 
 # ---- beta and F: odds n x / d of a beta variable with the shapes n / 2 and d / 2
+
+
+def _f_slopes(n, d, x):
+    """Return the derivatives in all arguments, of arrays."""
+    ratio = n / d
+    in_a, in_b, in_z = odds_slopes(0.5 * n, 0.5 * d, ratio * x)
+    return 0.5 * in_a + x / d * in_z, 0.5 * in_b - ratio * x / d * in_z, ratio * in_z
 
 
 def _f_n(n, d, x):
@@ -156,7 +184,7 @@ btdtria, btdtrib, fdtr, fdtrc, fdtri, fdtridfd = _families({
     "fdtridfd": (
         lambda d, n, p, x: -_f_n(n, d, x) / _f_d(n, d, x), lambda d, n, p, x: 1 / _f_d(n, d, x),
         lambda d, n, p, x: -_f_x(n, d, x) / _f_d(n, d, x)),
-})
+}, together={"fdtr": _f_slopes, "fdtrc": lambda *given: negative(_f_slopes(*given))})
 
 # ---- counts, of which the integer part counts: k or fewer successes
 

@@ -41,6 +41,11 @@ gamma_density = elementwise(
     _gamma_density_in_x)
 
 
+def negative(slopes):
+    """Return the negative of each array."""
+    return [-slope for slope in slopes]
+
+
 def _gamma_score(a, x):
     return np.log(np.where(x > 0, x, 1)) - psi(a)
 
@@ -53,10 +58,11 @@ gammainc_in_a = elementwise(
     lambda y, a, x: gamma_density(a, x) * _gamma_score(a, x))
 gammainc = elementwise(
     "ScipyGammainc", special.gammainc, lambda y, a, x: gammainc_in_a(a, x),
-    lambda y, a, x: gamma_density(a, x))
+    lambda y, a, x: gamma_density(a, x), together=lambda y, *given: kernels.gammainc_slopes(*given))
 gammaincc = elementwise(
     "ScipyGammaincc", special.gammaincc, lambda y, a, x: -gammainc_in_a(a, x),
-    lambda y, a, x: -gamma_density(a, x))
+    lambda y, a, x: -gamma_density(a, x),
+    together=lambda y, *given: negative(kernels.gammainc_slopes(*given)))
 gammaincinv = elementwise(
     "ScipyGammaincinv", special.gammaincinv,
     lambda y, a, p: -gammainc_in_a(a, y) / gamma_density(a, y),
@@ -135,10 +141,12 @@ betainc_in_b = elementwise(
     lambda y, a, b, z: odds_density(a, b, z) * _scores(a, b, z)[1])
 betainc = elementwise(
     "ScipyBetainc", special.betainc, lambda y, a, b, x: betainc_in_a(a, b, odds(x)),
-    lambda y, a, b, x: betainc_in_b(a, b, odds(x)), lambda y, a, b, x: beta_density(a, b, x))
+    lambda y, a, b, x: betainc_in_b(a, b, odds(x)), lambda y, a, b, x: beta_density(a, b, x),
+    together=lambda y, *given: kernels.betainc_slopes(*given))
 betaincc = elementwise(
     "ScipyBetaincc", special.betaincc, lambda y, a, b, x: -betainc_in_a(a, b, odds(x)),
-    lambda y, a, b, x: -betainc_in_b(a, b, odds(x)), lambda y, a, b, x: -beta_density(a, b, x))
+    lambda y, a, b, x: -betainc_in_b(a, b, odds(x)), lambda y, a, b, x: -beta_density(a, b, x),
+    together=lambda y, *given: negative(kernels.betainc_slopes(*given)))
 betaincinv = elementwise(
     "ScipyBetaincinv", special.betaincinv,
     lambda y, a, b, p: -betainc_in_a(a, b, odds(y)) / beta_density(a, b, y),
@@ -168,7 +176,7 @@ def _t_density(t, df):
 
 stdtr = elementwise(
     "ScipyStdtr", special.stdtr, lambda y, df, t: stdtr_in_df(df, t),
-    lambda y, df, t: _t_density(t, df))
+    lambda y, df, t: _t_density(t, df), together=lambda y, *given: t_integrals.stdtr_slopes(*given))
 stdtrit = elementwise(
     "ScipyStdtrit", special.stdtrit,
     lambda y, df, p: -stdtr_in_df(df, y) * np.exp(-t_log_density(y, df)),

@@ -163,7 +163,7 @@ for _i, (_node, _weight) in enumerate(zip(*np.polynomial.legendre.leggauss(N_NOD
 # ---- gamma
 
 
-cdef double gamma_series(double a, double x, int order) noexcept nogil:
+cdef double gamma_series(double a, double x, double power, int order) noexcept nogil:
     cdef double level = log(x) - log(a + 1) + log_less_digamma(a + 1)
     cdef double term = 1, first = 0, second = 0, k = 0, over
     cdef double value = 1, slope = 0, curve = 0
@@ -180,13 +180,13 @@ cdef double gamma_series(double a, double x, int order) noexcept nogil:
         slope += level * value
     else:
         slope = (level * level - trigamma(a + 1)) * value + 2 * level * slope + curve
-    return power_of_gamma(a, x) / a * slope
+    return power / a * slope
 
 
-cdef double gamma_tail(double a, double x, double level, int order, int sign) noexcept nogil:
+cdef double gamma_tail(
+        double a, double x, double power, double level, int order, int sign) noexcept nogil:
     """Integrate from x to infinity (sign 1) or to 0 (sign -1), in log(t / x)."""
     cdef double rise = sign * (x - a), end, v, curvature, first, total
-    cdef double power = power_of_gamma(a, x)
     cdef int _i
     if power == 0:
         return 0
@@ -202,16 +202,16 @@ cdef double gamma_tail(double a, double x, double level, int order, int sign) no
     return -total * power
 
 
-cdef double gamma_in_shape(double a, double x, int order) noexcept nogil:
+cdef double gamma_in_shape(double a, double x, double power, int order) noexcept nogil:
     cdef double level
     if a != a or x != x or a <= 0 or x < 0:
         return NAN
     if x == 0 or x == INFINITY or a == INFINITY:
         return 0 if x != a else NAN
     if x < 2:
-        return gamma_series(a, x, order)
+        return gamma_series(a, x, power, order)
     level = log_of((x - a) / a, x / a) + log_less_digamma(a)
-    return gamma_tail(a, x, level, order, 1 if level > 0 else -1)
+    return gamma_tail(a, x, power, level, order, 1 if level > 0 else -1)
 
 
 # ---- beta
@@ -222,47 +222,49 @@ cdef double beta_level(double a, double b, double x, double y) noexcept nogil:
     return log_of((x * b - y * a) / a, x * (a + b) / a) + digamma_rise(a, b)
 
 
-cdef double beta_series(double a, double b, double x, double y, int which) noexcept nogil:
+cdef void beta_series(
+        double a, double b, double x, double y, double power, bint second,
+        double* slopes) noexcept nogil:
     """Sum the series in x (DLMF 8.17.7), which needs small x and b x."""
     # log(x) + psi(a + b) - psi(a + 1), and psi(a + b) - psi(b)
     cdef double in_a = log(x) + log1p((b - 1) / (a + 1)) + digamma_rise(a + 1, b - 1) if b > 0.5 \
         else log(x) + log1p(b / (a + 1)) + digamma_rise(a + 1, b) - 1 / (a + b)
     cdef double in_b = log1p(a / b) + digamma_rise(b, a)
     cdef double term = 1, term_b = 0, term_bb = 0, k = 0, ratio, over
-    cdef double value = 1, s_a = 0, s_b = 0, s_aa = 0, s_ab = 0, s_bb = 0, result
+    cdef double value = 1, s_a = 0, s_b = 0, s_aa = 0, s_ab = 0, s_bb = 0, both
     while fabs(term) + fabs(term_b) + fabs(term_bb) > 1e-18 and k < 1000:
         k += 1
         ratio = x / k
-        term_bb = (term_bb * (k - b) - 2 * term_b) * ratio
+        if second:
+            term_bb = (term_bb * (k - b) - 2 * term_b) * ratio
         term_b = (term_b * (k - b) - term) * ratio
         term *= (k - b) * ratio
         over = 1 / (a + k)
         # a / (a + k) and its derivatives in a: k / (a + k)**2, -2 k / (a + k)**3
         value += term * a * over
         s_b += term_b * a * over
-        s_bb += term_bb * a * over
         s_a += term * over * over * k
-        s_ab += term_b * over * over * k
-        s_aa -= 2 * term * over * over * over * k
-    if which == IN_A:
-        result = in_a * value + s_a
-    elif which == IN_B:
-        result = in_b * value + s_b
-    elif which == IN_AA:
-        result = (in_a * in_a + trigamma(a + b) - trigamma(a + 1)) * value + 2 * in_a * s_a + s_aa
-    elif which == IN_AB:
-        result = (in_a * in_b + trigamma(a + b)) * value + in_a * s_b + in_b * s_a + s_ab
-    else:
-        result = (in_b * in_b + trigamma(a + b) - trigamma(b)) * value + 2 * in_b * s_b + s_bb
-    return power_of_beta(a, b, x, y) * exp(-b * log1p(-x)) / a * result
+        if second:
+            s_bb += term_bb * a * over
+            s_ab += term_b * over * over * k
+            s_aa -= 2 * term * over * over * over * k
+    power *= exp(-b * log1p(-x)) / a
+    if not second:
+        slopes[IN_A], slopes[IN_B] = power * (in_a * value + s_a), power * (in_b * value + s_b)
+        return
+    both = trigamma(a + b)
+    slopes[IN_AA] = power * (
+        (in_a * in_a + both - trigamma(a + 1)) * value + 2 * in_a * s_a + s_aa)
+    slopes[IN_AB] = power * ((in_a * in_b + both) * value + in_a * s_b + in_b * s_a + s_ab)
+    slopes[IN_BB] = power * ((in_b * in_b + both - trigamma(b)) * value + 2 * in_b * s_b + s_bb)
 
 
-cdef double beta_tail(double a, double b, double x, double y, int which) noexcept nogil:
+cdef double beta_tail(
+        double a, double b, double x, double y, double power, int which) noexcept nogil:
     """Integrate from 0 to x, in u = logit(x) - logit(t)."""
     cdef double fall_rate = y * a - x * b, n = a + b, end, m, fall, rate
     cdef double in_a, in_b, first, total
     cdef double[6] weights
-    cdef double power = power_of_beta(a, b, x, y)
     cdef int _i
     if power == 0:
         return 0
@@ -300,20 +302,46 @@ cdef int exchanged(int which) noexcept nogil:
         IN_BB if which == IN_AA else IN_AA if which == IN_BB else IN_AB)
 
 
-cdef double beta_in_shape(double a, double b, double z, int which) noexcept nogil:
-    cdef double x, y
-    if a != a or b != b or z != z or a <= 0 or b <= 0 or z < 0:
-        return NAN
-    x, y = z / (1 + z) if z < 1e300 else 1, 1 / (1 + z)
+cdef void beta_in_shapes(
+        double a, double b, double x, double y, double power, unsigned int wanted,
+        double* slopes) noexcept nogil:
+    """Compute wanted derivatives of one order, one bit each, and maybe others; y is 1 - x."""
+    cdef double[5] of_complement
+    cdef int which
+    for which in range(5):
+        slopes[which] = NAN
+    if a != a or b != b or x != x or a <= 0 or b <= 0 or x < 0 or x > 1:
+        return
     if x == 0 or y == 0 or a == INFINITY or b == INFINITY:
-        return 0
-    if z <= 1 and b * x <= 2:
-        return beta_series(a, b, x, y, which)
-    if z > 1 and a * y <= 2:
-        return -beta_series(b, a, y, x, exchanged(which))
-    if (beta_level(b, a, y, x) > 0) if which in (IN_B, IN_BB) else (beta_level(a, b, x, y) < 0):
-        return beta_tail(a, b, x, y, which)
-    return -beta_tail(b, a, y, x, exchanged(which))
+        for which in range(5):
+            slopes[which] = 0
+    elif x <= y and b * x <= 2:
+        beta_series(a, b, x, y, power, wanted >= 1 << IN_AA, slopes)
+    elif x > y and a * y <= 2:
+        beta_series(b, a, y, x, power, wanted >= 1 << IN_AA, of_complement)
+        for which in range(5):
+            slopes[which] = -of_complement[exchanged(which)]
+    else:
+        for which in range(5):
+            if not wanted >> which & 1:
+                continue
+            if (beta_level(b, a, y, x) > 0) if which in (IN_B, IN_BB) else (
+                    beta_level(a, b, x, y) < 0):
+                slopes[which] = beta_tail(a, b, x, y, power, which)
+            else:
+                slopes[which] = -beta_tail(b, a, y, x, power, exchanged(which))
+
+
+cdef inline double beta_in_shape(double a, double b, double z, int which) noexcept nogil:
+    cdef double[5] slopes
+    cdef double x = of_odds(z), y = 1 / (1 + z)
+    beta_in_shapes(a, b, x, y, power_of_beta(a, b, x, y), 1 << which, slopes)
+    return slopes[which]
+
+
+cdef inline double of_odds(double z) noexcept nogil:
+    """Return z / (1 + z)."""
+    return z if z != z else 1 if z > 1e300 else z / (1 + z)
 
 
 # ---- densities
@@ -326,7 +354,7 @@ cdef inline double at_edge(double power, double value) noexcept nogil:
     return 0 if power > 0 or power == <int64_t>power else INFINITY if power > -1 else NAN
 
 
-cdef double density_of_gamma(double a, double x) noexcept nogil:
+cdef double density_of_gamma(double a, double x, double power) noexcept nogil:
     if a != a or x != x:
         return NAN
     if x == 0:
@@ -335,20 +363,20 @@ cdef double density_of_gamma(double a, double x) noexcept nogil:
         return NAN
     if x == INFINITY or a == INFINITY:
         return 0 if x != a else NAN
-    return power_of_gamma(a, x) / x
+    return power / x
 
 
-cdef double density_of_beta(double a, double b, double x) noexcept nogil:
+cdef double density_of_beta(double a, double b, double x, double power) noexcept nogil:
     if a != a or b != b or x != x:
         return NAN
     if x == 0 or x == 1:
         return at_edge(a - 1, b) if x == 0 else at_edge(b - 1, a)
     if a <= 0 or b <= 0 or x < 0 or x > 1:
         return NAN
-    return power_of_beta(a, b, x, 1 - x) / (x * (1 - x))
+    return power / (x * (1 - x))
 
 
-cdef double density_of_odds(double a, double b, double z) noexcept nogil:
+cdef double density_of_odds(double a, double b, double z, double power) noexcept nogil:
     if a != a or b != b or z != z:
         return NAN
     if z == 0:
@@ -357,7 +385,7 @@ cdef double density_of_odds(double a, double b, double z) noexcept nogil:
         return NAN
     if z == INFINITY:
         return 0
-    return power_of_beta(a, b, z / (1 + z), 1 / (1 + z)) / z
+    return power / z
 
 
 ctypedef fused real:
@@ -367,27 +395,34 @@ ctypedef fused real:
 
 @cython.ufunc
 cdef real gamma_density(real a, real x) noexcept nogil:
-    return <real>density_of_gamma(a, x)
+    return <real>density_of_gamma(a, x, power_of_gamma(a, x))
 
 
 @cython.ufunc
 cdef real gammainc_a(real a, real x) noexcept nogil:
-    return <real>gamma_in_shape(a, x, 1)
+    return <real>gamma_in_shape(a, x, power_of_gamma(a, x), 1)
+
+
+@cython.ufunc
+cdef (real, real) gammainc_slopes(real a, real x) noexcept nogil:
+    """Return the derivatives in a and in x."""
+    cdef double power = power_of_gamma(a, x)
+    return <real>gamma_in_shape(a, x, power, 1), <real>density_of_gamma(a, x, power)
 
 
 @cython.ufunc
 cdef real gammainc_aa(real a, real x) noexcept nogil:
-    return <real>gamma_in_shape(a, x, 2)
+    return <real>gamma_in_shape(a, x, power_of_gamma(a, x), 2)
 
 
 @cython.ufunc
 cdef real beta_density(real a, real b, real x) noexcept nogil:
-    return <real>density_of_beta(a, b, x)
+    return <real>density_of_beta(a, b, x, power_of_beta(a, b, x, 1 - <double>x))
 
 
 @cython.ufunc
 cdef real odds_density(real a, real b, real z) noexcept nogil:
-    return <real>density_of_odds(a, b, z)
+    return <real>density_of_odds(a, b, z, power_of_beta(a, b, of_odds(z), 1 / (1 + <double>z)))
 
 
 @cython.ufunc
@@ -398,6 +433,24 @@ cdef real betainc_a(real a, real b, real z) noexcept nogil:
 @cython.ufunc
 cdef real betainc_b(real a, real b, real z) noexcept nogil:
     return <real>beta_in_shape(a, b, z, IN_B)
+
+
+@cython.ufunc
+cdef (real, real, real) betainc_slopes(real a, real b, real x) noexcept nogil:
+    """Return the derivatives in a, b and x."""
+    cdef double[5] slopes
+    cdef double y = 1 - <double>x, power = power_of_beta(a, b, x, y)
+    beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
+    return <real>slopes[IN_A], <real>slopes[IN_B], <real>density_of_beta(a, b, x, power)
+
+
+@cython.ufunc
+cdef (real, real, real) odds_slopes(real a, real b, real z) noexcept nogil:
+    """Return the derivatives in a, b and z."""
+    cdef double[5] slopes
+    cdef double x = of_odds(z), y = 1 / (1 + <double>z), power = power_of_beta(a, b, x, y)
+    beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
+    return <real>slopes[IN_A], <real>slopes[IN_B], <real>density_of_odds(a, b, z, power)
 
 
 @cython.ufunc

@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport M_PI, exp, lgamma, log, log1p, rint, sin, sqrt, tan
+from libc.math cimport INFINITY, M_PI, NAN, exp, lgamma, log, log1p, rint, sin, sqrt, tan
 
 cdef extern from "<complex.h>" nogil:
     complex128 csin(complex128)
@@ -65,6 +65,8 @@ cdef number trigamma(number a) noexcept nogil:
     """Return polygamma(1, a), left of 1/2 by reflection (DLMF 5.15.6)."""
     cdef number shift = 0, square, total = 0
     cdef int k
+    if a != a:
+        return a
     if real_part(a) < 0.5:
         square = M_PI / sine_of_turns(a)
         return square * square - trigamma(1 - a)
@@ -116,15 +118,21 @@ cdef double digamma(double a) noexcept nogil:
 
 
 cdef double power_of_gamma(double a, double x) noexcept nogil:
-    """Return x**a exp(-x) / gamma(a), which is x times the density."""
+    """Return x**a exp(-x) / gamma(a), which is x times the density; NaN outside."""
+    if a != a or x != x or not (0 < a < INFINITY and 0 < x < INFINITY):
+        return NAN
     if a < 10 and x < 10:
         return exp(a * log(x) - x - lgamma(a))
     return sqrt(a) / ROOT_2_PI * exp(-stirling(a) - a * excess((x - a) / a, x / a))
 
 
 cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil:
-    """Return x**a y**b / beta(a, b), which is x y times the density."""
+    """Return x**a y**b / beta(a, b), which is x y times the density; NaN outside."""
     cdef double d = x * b - y * a
+    if d != d or not (0 < a < INFINITY and 0 < b < INFINITY and x >= 0 and y >= 0):
+        return NAN
+    if x == 0 or y == 0:
+        return 0
     return sqrt(b / (a + b)) * sqrt(a) / ROOT_2_PI * exp(
         stirling(a + b) - stirling(a) - stirling(b)
         - a * excess(d / a, x * (a + b) / a) - b * excess(-d / b, y * (a + b) / b))
@@ -155,6 +163,8 @@ ctypedef fused real:
 cdef real psi_step(real a, real b) noexcept nogil:
     """Return psi(a + b) - psi(a), by terms that do not cancel where the difference is small."""
     cdef double start = a, end = start + b
+    if end != end:
+        return <real>end
     if start > 0 and end > 0:
         if b > 0:
             return <real>(log1p(b / start) + digamma_rise(start, b))

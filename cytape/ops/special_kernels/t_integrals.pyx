@@ -3,7 +3,7 @@ import numpy as np
 cimport cython
 from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log1p
 
-from cytape.ops.special_kernels.incomplete_integrals cimport IN_A, IN_AA, beta_in_shape, beta_level
+from cytape.ops.special_kernels.incomplete_integrals cimport IN_A, IN_AA, beta_in_shapes, beta_level
 from cytape.ops.special_kernels.stirling cimport (
     N_BERNOULLI,
     digamma_rise,
@@ -46,7 +46,7 @@ cdef inline double t_score(
         digamma_half(df, True) - r * (2 - r) / (df * df) + r * r / df)
 
 
-cdef double t_tail(double df, double t, int order) noexcept nogil:
+cdef double t_tail(double df, double t, double power, int order) noexcept nogil:
     """Integrate the derivative of the density from t > 0 to infinity, for df >= 30."""
     cdef double level = digamma_half(df, False), r = t * t / (df + t * t), one_less = 1 - r
     cdef double end, u, m, fall, total = 0, half = 0.5 * (df + 1)
@@ -57,7 +57,7 @@ cdef double t_tail(double df, double t, int order) noexcept nogil:
             m = u * u / df
             total -= node_weights[i] * exp(half * (log1p(t * t / df) - log1p(m))) * t_score(
                 df, m / (1 + m), 1 / (1 + m), level, order)
-        return total * power_of_beta(0.5 * df, 0.5, one_less, r)
+        return total * power
     end = 1
     for _i in range(N_NEWTON):  # in the logarithm of t
         m = r * expm1(2 * end)
@@ -69,26 +69,49 @@ cdef double t_tail(double df, double t, int order) noexcept nogil:
         fall = half * log1p(m) - u
         total += node_weights[i] * exp(-fall) * t_score(
             df, (r + m) / (1 + m), one_less / (1 + m), level, order)
-    return total * end * power_of_beta(0.5 * df, 0.5, one_less, r)
+    return total * end * power
 
 
-cdef double t_in_shape(double df, double t, int order) noexcept nogil:
-    cdef double x, y, a = 0.5 * df, square = t * t, power, result
+cdef double t_in_shape(double df, double t, double power, int order) noexcept nogil:
+    """Differentiate in df; `power` is that of the beta function, abs(t) times the density."""
+    cdef double x, y, a = 0.5 * df, square = t * t, result
+    cdef double[5] slopes
     if df != df or t != t or df <= 0:
         return NAN
     if square == 0 or square == INFINITY or df == INFINITY:
         return 0
     x, y = df / (df + square), square / (df + square)
     if df >= 30:
-        result = t_tail(df, fabs(t), order)
+        result = t_tail(df, fabs(t), power, order)
+    elif order == 1:
+        beta_in_shapes(a, 0.5, x, y, power, 1 << IN_A, slopes)
+        result = 0.25 * slopes[IN_A] + 0.5 * power / df
     else:
-        power = power_of_beta(a, 0.5, x, y)
-        if order == 1:
-            result = 0.25 * beta_in_shape(a, 0.5, df / square, IN_A) + 0.5 * power / df
-        else:
-            result = 0.125 * beta_in_shape(a, 0.5, df / square, IN_AA) + 0.5 * power / df * (
-                beta_level(a, 0.5, x, y) + 0.5 * y - (0.5 * x + 1) / df)
+        beta_in_shapes(a, 0.5, x, y, power, 1 << IN_AA, slopes)
+        result = 0.125 * slopes[IN_AA] + 0.5 * power / df * (
+            beta_level(a, 0.5, x, y) + 0.5 * y - (0.5 * x + 1) / df)
     return result if t < 0 else -result
+
+
+cdef double t_power(double df, double t) noexcept nogil:
+    """Return abs(t) times the density."""
+    cdef double square = t * t
+    if square == INFINITY or df == INFINITY:
+        return 0
+    return power_of_beta(0.5 * df, 0.5, df / (df + square), square / (df + square))
+
+
+cdef double t_density(double df, double t, double power) noexcept nogil:
+    if df != df or t != t or df <= 0:
+        return NAN
+    if df == INFINITY:
+        return exp(-0.5 * t * t) / ROOT_2_PI
+    if t * t == INFINITY:
+        return 0
+    if fabs(t) < 1e-150:
+        return exp(stirling(0.5 * df + 0.5) - stirling(0.5 * df) + 0.5 * df * log1p(1 / df)
+                   - 0.5) / ROOT_2_PI
+    return power / fabs(t)
 
 
 cdef double t_density_in_shape(double df, double t) noexcept nogil:
@@ -113,7 +136,14 @@ ctypedef fused real:
 
 @cython.ufunc
 cdef real stdtr_df(real df, real t) noexcept nogil:
-    return <real>t_in_shape(df, t, 1)
+    return <real>t_in_shape(df, t, t_power(df, t), 1)
+
+
+@cython.ufunc
+cdef (real, real) stdtr_slopes(real df, real t) noexcept nogil:
+    """Return the derivatives in df and in t."""
+    cdef double power = t_power(df, t)
+    return <real>t_in_shape(df, t, power, 1), <real>t_density(df, t, power)
 
 
 @cython.ufunc
@@ -123,4 +153,4 @@ cdef real t_density_in_df(real df, real t) noexcept nogil:
 
 @cython.ufunc
 cdef real stdtr_dfdf(real df, real t) noexcept nogil:
-    return <real>t_in_shape(df, t, 2)
+    return <real>t_in_shape(df, t, t_power(df, t), 2)

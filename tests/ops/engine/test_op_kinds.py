@@ -79,6 +79,23 @@ def test_elementwise_of_another_kind_of_ufunc(name, ufunc, n_partials):
         elementwise(name, ufunc, *[lambda *_: 1.0] * n_partials)
 
 
+def test_elementwise_with_partials_of_several_inputs_together(name):
+    calls = []
+
+    def together(z, x, y):
+        calls.append((x, y))
+        return 3 * x, 5 * y  # not the partials below, to tell them apart
+
+    op = elementwise(
+        name, lambda x, y: x * y, lambda z, x, y: y, lambda z, x, y: x, together=together)
+    x, y = cytape.constant(V3), cytape.constant(V3[:1])
+    assert [g.tolist() for g in gradients(op, x, y)] == [(3 * V3).tolist(), [15 * 0.5]]
+    assert len(calls) == 1
+    assert cytape.grad(lambda x: np.sum(op(x, y)))(x).tolist() == [0.5] * 3
+    check_grads(lambda x: op(x, x), (x,), order=2, modes=["forward"])
+    assert len(calls) == 1
+
+
 def test_elementwise_has_at_most_four_inputs(name):
     partial = lambda y, *xs: 1  # noqa: E731
     op = elementwise(name, lambda a, b, c, d: a + b + c + d, *4 * [partial])
