@@ -98,7 +98,7 @@ docs: $(BUILT) $(DOCS)  ## build the documentation site in build/site; warnings 
 	$(RUN) -m sphinx -c docs -d build/doctrees -j auto -q -W --keep-going . build/site
 
 docs-test: docs  ## look at the pages of the site in headless Chromium
-	$(RUN) -m pytest docs/site_tests
+	$(RUN) -m pytest tests/site
 
 clean:  ## delete everything that was built; .venv stays
 	rm -rf build dist cytape.egg-info .coverage $(INSTALLED) $(BUILT)

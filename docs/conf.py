@@ -10,6 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import reference_pages
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 
 reference_pages.write(Path(__file__).parent / "reference" / "generated")
 
@@ -26,8 +28,7 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = [
     "docs/**.md", "docs/**.rst", "docs/**.ipynb",
-    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "examples/README.md", "examples/data/README.md",
-    "examples/intervals/README.md",
+    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "examples/**README.md",
 ]
 exclude_patterns = [
     ".*", "build", "dist", "bench", "cytape", "tests", "examples/output", "**/__pycache__",
@@ -40,6 +41,7 @@ nitpick_ignore_regex = [  # names of other packages, and of types in words
 default_role = "py:obj"
 
 myst_heading_anchors = 4
+html_math_renderer = "mathml"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 nb_execution_mode = "cache"
 nb_execution_cache_path = "../build/notebooks"
@@ -50,15 +52,19 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 autodoc_typehints = "none"
 
+toc_object_entries_show_parents = "hide"
+
 html_theme = "pydata_sphinx_theme"
 html_title = "cytape"
 html_static_path = ["_static"]
 html_extra_path = ["_root"]
 html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "cytape"},
+    "logo": {"text": "cytape", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -66,3 +72,15 @@ html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
 }
+
+
+def visit_math(writer, node):
+    """Write a formula as MathML, which browsers show without a script from another host."""
+    is_block = isinstance(node, nodes.math_block)
+    formula = tex2mathml(node.astext(), as_block=is_block)
+    writer.body.append(f'<div class="math">{formula}</div>' if is_block else formula)
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -56,6 +56,12 @@ np.testing.assert_array_equal = faster(np.testing.assert_array_equal, equal)
 MORE = 4  # times as many examples of random programs where `make test-all` runs whole tables
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Leave out the pages of the documentation, which `make docs-test` looks at, unless asked."""
+    if collection_path.name == "site" and not any("site" in arg for arg in config.args):
+        return True
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session):
     """Compile a share of the tests: each worker of pytest-xdist imports all of them.
