@@ -50,11 +50,6 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
         if an argument is a tensor or a variable, or the result is being recorded by a tape. It can
         be pickled if `fun` can.
 
-    Warns
-    -----
-    UnconnectedGradientWarning
-        In a call, if the result does not depend on an argument to be differentiated.
-
     Raises
     ------
     TypeError
@@ -66,6 +61,11 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
         out of a tensor by ``numpy()``, ``item()`` or ``tolist()``: the derivative was lost there.
     ValueError
         In a call, if there is no argument at such a position, or `fun` returns None.
+
+    Warns
+    -----
+    UnconnectedGradientWarning
+        In a call, if the result does not depend on an argument to be differentiated.
 
     See Also
     --------

@@ -73,6 +73,16 @@ class Adagrad(Optimizer):
     epsilon : float, optional
     **options
         As for `SGD`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> w, opt = np.array([3.0, -2.0]), cytape.optimizers.Adagrad(1.0)
+    >>> for _ in range(100):
+    ...     opt.update(w, cytape.grad(lambda w: np.sum(w**2))(w))
+    >>> bool(np.abs(w).max() < 1e-2)
+    True
     """
 
     slot_names: ClassVar[tuple[str, ...]] = ("total",)
@@ -105,6 +115,16 @@ class RMSProp(Optimizer):
     epsilon : float, optional
     **options
         As for `SGD`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> w, opt = np.array([3.0, -2.0]), cytape.optimizers.RMSProp(0.01)
+    >>> for _ in range(400):
+    ...     opt.update(w, cytape.grad(lambda w: np.sum(w**2))(w))
+    >>> bool(np.abs(w).max() < 1e-2)
+    True
     """
 
     slot_names: ClassVar[tuple[str, ...]] = ("square",)
@@ -173,6 +193,16 @@ class AdamW(Adam):
     """Adam with a weight decay of 0.01, unless another one is given.
 
     Parameters are those of `Adam`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> w, opt = np.array([3.0, -2.0]), cytape.optimizers.AdamW(0.1)
+    >>> for _ in range(200):
+    ...     opt.update(w, cytape.grad(lambda w: np.sum(w**2))(w))
+    >>> bool(np.abs(w).max() < 1e-2)
+    True
     """
 
     def __init__(self, learning_rate: _Rate = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
@@ -195,6 +225,15 @@ class Lion(Optimizer):
         At least 0 and below 1.
     **options
         As for `SGD`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> w, opt = np.array([3.0, -2.0]), cytape.optimizers.Lion(0.01)
+    >>> opt.update(w, cytape.grad(lambda w: np.sum(w**2))(w))
+    >>> w
+    array([ 2.99, -1.99])
     """
 
     slot_names: ClassVar[tuple[str, ...]] = ("mean",)
