@@ -48,6 +48,9 @@ gradients.""",
 Recompute values in the backward pass instead of storing them.""",
         "checkpoint recompute_grad checkpoint_sequential checkpointed_scan checkpoint_name"
         " saved_values cytape.graph.checkpoint"),
+    "profiles": ("Profiles", """
+Measure the time and memory of each op in a block of a program.""",
+        "profile cytape.profiling"),
     "custom": ("Derivatives of your own", """
 Give a function, or an operation, the derivative that it lacks, or another one.""",
         "custom_gradient custom_jvp elementwise numpy_function record_operation register_gradient"
@@ -107,7 +110,8 @@ def exported(module):
         theirs = importlib.import_module(module.removeprefix("cytape."))
         names = sorted({*(names or ()), *dir(found), *getattr(theirs, "__all__", ())})
         names = [name for name in names
-                 if getattr(found, name, None) is not getattr(theirs, name, None)]
+                 if getattr(found, name, None) is not getattr(theirs, name, None)
+                 and not hasattr(getattr(found, name), "refuses_tensors")]
     elif names is None:
         names = [name for name in dir(found) if module == "cytape.autograd.extend"
                  or getattr(getattr(found, name), "__module__", None) == module]
