@@ -1,6 +1,7 @@
 """The tutorial: every cell runs, and the notebook is committed without results."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -8,6 +9,14 @@ import numpy as np
 import pytest
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorial.ipynb"
+
+
+def test_links_lead_to_pages():
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    text = "".join(line for cell in cells if cell["cell_type"] == "markdown"
+                   for line in cell["source"])
+    links = re.findall(r"\]\(([^):#]+)\)", text)
+    assert len(links) >= 5 and not [link for link in links if not (NOTEBOOK.parent / link).exists()]
 
 
 def test_cells_run_within_ten_seconds():
