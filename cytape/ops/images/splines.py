@@ -11,6 +11,7 @@ import numpy as np
 import scipy.ndimage as ndimage
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calls.operands import operand
@@ -23,8 +24,8 @@ from cytape.ops.engine.op_kinds import general, linear
 from cytape.ops.images.boundaries import computed, is_zero, known_shape
 from cytape.ops.joining import stack
 from cytape.ops.reductions import sum
-from cytape.ops.shaping import extents, ndim, reshape
-from cytape.ops.special_kernels.spline_taps import interpolate, spread
+from cytape.ops.shaping import expand_dims, extents, ndim, reshape
+from cytape.ops.special_kernels.spline_taps import interpolate, slopes, spread
 from cytape.ops.submodules.matrix_parts import sum_of
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -122,21 +123,18 @@ def _as_floats(*arrays):
     return [x if x.dtype.kind in "fc" else x.astype(np.float64) for x in arrays]
 
 
-def _once_more(op, axis):
+def _once_more(attrs, axis):
     """Return the attributes with one more derivative along an axis."""
-    times = op.attrs["derivative"]
-    return {**op.attrs, "derivative": tuple([n + (i == axis) for i, n in enumerate(times)])}
+    times = attrs["derivative"]
+    return {**attrs, "derivative": tuple([n + (i == axis) for i, n in enumerate(times)])}
 
 
 def _slopes(op, c, x, numbers):
     """Return gradients of coordinates: numbers times interpolations by derivatives."""
     attrs = {name: value for name, value in op.attrs.items() if name != "shape"}
-    parts = [numbers * interpolate_op(c, x, **{**attrs, **{
-        "derivative": _once_more(op, axis)["derivative"]}})
-        for axis in range(len(attrs["derivative"]))]
-    slopes = stack(parts, 1)
+    result = expand_dims(numbers, 1) * slopes_op(c, x, **attrs)
     n_own = op.input_specs[1].shape[0]
-    return sum(slopes, 0, keepdims=True) if n_own == 1 else slopes
+    return sum(result, 0, keepdims=True) if n_own == 1 else result
 
 
 def _interpolate_vjp(op, g):
@@ -152,7 +150,7 @@ def _interpolate_jvp(op, tc, tx):
     c, x = op.inputs
     terms = [None if tc is None else interpolate_op(tc, x, **op.attrs)]
     if tx is not None:
-        terms += [tx[:, axis] * interpolate_op(c, x, **_once_more(op, axis))
+        terms += [tx[:, axis] * interpolate_op(c, x, **_once_more(op.attrs, axis))
                   for axis in range(len(op.attrs["derivative"]))]
     return sum_of(terms)
 
@@ -181,6 +179,16 @@ interpolate_op = general(
     batch=_in_batch)
 
 
+slopes_op = composed(
+    "ScipyNdimageSlopes",
+    lambda c, x, *, order, mode, derivative: slopes(*_as_floats(c, x), order, mode, derivative),
+    lambda c, x, **attrs: stack([
+        interpolate_op(c, x, **_once_more(attrs, axis))
+        for axis in range(len(attrs["derivative"]))], 1),
+    shape_rule=lambda c, x, **_: symbolic_spec((c.shape[0], *x.shape[1:]), np.float64),
+    batch=_in_batch)
+
+
 def _spread_vjp(op, h):
     numbers, x = op.inputs
     if op.input_specs[1].shape[0] is None:
@@ -194,7 +202,7 @@ def _spread_jvp(op, tn, tx):
     numbers, x = op.inputs
     terms = [None if tn is None else spread_op(tn, x, **op.attrs)]
     if tx is not None:
-        terms += [spread_op(numbers * tx[:, axis], x, **_once_more(op, axis))
+        terms += [spread_op(numbers * tx[:, axis], x, **_once_more(op.attrs, axis))
                   for axis in range(len(op.attrs["derivative"]))]
     return sum_of(terms)
 

@@ -24,3 +24,4 @@ cdef enum Mode:
 cdef struct Taps:
     npy_intp[MOST_TAPS] offsets  # in elements
     double[MOST_TAPS] weights
+    double[MOST_TAPS] slopes  # weights of one more derivative

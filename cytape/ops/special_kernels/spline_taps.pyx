@@ -1,13 +1,19 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
-from libc.math cimport floor
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 import numpy as np
 
 cnp.import_array()
 
+cdef enum Task:
+    INTERPOLATES
+    DIFFERENTIATES
+    SPREADS
+
+cdef double[6] RECIPROCALS = [0, 1, 0.5, 1.0 / 3, 0.25, 0.2]
 cdef int64_t* effort = effort_so_far()
 MODES = {
     "nearest": NEAREST, "wrap": WRAP, "reflect": REFLECT, "grid-mirror": REFLECT, "mirror": MIRROR,
@@ -41,7 +47,25 @@ def interpolate(coefficients, coordinates, int order, mode, derivative):
         If shapes or dtypes do not fit, or an axis is empty.
     """
     cdef ndarray numbers = np.empty((len(coefficients), coordinates.shape[2]))
-    run(coefficients, coordinates, numbers, order, mode, derivative, False)
+    run(coefficients, coordinates, numbers, order, mode, derivative, INTERPOLATES)
+    return numbers
+
+
+def slopes(coefficients, coordinates, int order, mode, derivative):
+    """Return the derivatives of `interpolate` along all axes, which take the same parameters.
+
+    Returns
+    -------
+    ndarray
+        Of float64 and shape ``(batch, axes, points)``.
+
+    Raises
+    ------
+    ValueError
+        As `interpolate`.
+    """
+    cdef ndarray numbers = np.empty((len(coefficients), *coordinates.shape[1:]))
+    run(coefficients, coordinates, numbers, order, mode, derivative, DIFFERENTIATES)
     return numbers
 
 
@@ -68,12 +92,12 @@ def spread(numbers, coordinates, shape, int order, mode, derivative):
         As `interpolate`.
     """
     cdef ndarray coefficients = np.zeros((len(numbers), *shape))
-    run(coefficients, coordinates, numbers, order, mode, derivative, True)
+    run(coefficients, coordinates, numbers, order, mode, derivative, SPREADS)
     return coefficients
 
 
 cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
-             bint spreads) except -1:
+             Task task) except -1:
     cdef ndarray elements = np.ascontiguousarray(of_elements)
     cdef ndarray coordinates = np.ascontiguousarray(of_axes)
     cdef ndarray points = np.ascontiguousarray(of_points)
@@ -82,10 +106,11 @@ cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
     cdef int[MOST_AXES] times
     cdef npy_intp stride = 1
     if not (elements.dtype == coordinates.dtype == points.dtype == np.float64
-            and coordinates.ndim == 3 and points.ndim == 2 and 1 <= n_axes <= MOST_AXES
+            and coordinates.ndim == 3
+            and points.ndim == 2 + (task == DIFFERENTIATES) and 1 <= n_axes <= MOST_AXES
             and len(coordinates) in (1, len(elements)) and len(points) == len(elements)
             and coordinates.shape[1] == n_axes == len(derivative)
-            and coordinates.shape[2] == points.shape[1] and 0 <= order <= 5 and min(derivative) >= 0
+            and coordinates.shape[2] == points.shape[points.ndim - 1] and 0 <= order <= 5 and min(derivative) >= 0
             and (elements.size or not points.size)):
         raise ValueError(
             f"expected float64 arrays of shapes (batch, *shape), (batch or 1, axes, points) and "
@@ -100,10 +125,11 @@ cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
     cdef double* of_coordinate = <double*>cnp.PyArray_DATA(coordinates)
     cdef double* of_point = <double*>cnp.PyArray_DATA(points)
     cdef npy_intp n_batch = elements.shape[0], n_own = coordinates.shape[0]
-    cdef npy_intp n_points = points.shape[1], own, member, point
+    cdef npy_intp n_points = coordinates.shape[2], own, member, point
     cdef npy_intp first, last
     cdef Taps[MOST_AXES] taps
     cdef double* place
+    cdef double number
     cdef bint inside
     effort[0] += points.nbytes
     with nogil:
@@ -115,33 +141,40 @@ cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
                 inside = True
                 for axis in range(n_axes):
                     if not find_taps(&taps[axis], place[axis * n_points], extents[axis],
-                                     strides[axis], order, times[axis], boundary):
+                                     strides[axis], order, times[axis], boundary,
+                                     task == DIFFERENTIATES):
                         inside = False
                         break
                 for member in range(first, last):
-                    if not inside:
-                        if not spreads:
-                            of_point[member * n_points + point] = 0
-                    elif spreads:
-                        add(of_element + member * stride, taps, n_axes, order,
-                            of_point[member * n_points + point])
-                    else:
-                        of_point[member * n_points + point] = gathered(
-                            of_element + member * stride, taps, n_axes, order)
+                    if task == SPREADS:
+                        if inside:
+                            add(of_element + member * stride, taps, n_axes, order,
+                                of_point[member * n_points + point])
+                        continue
+                    for axis in range(n_axes if task == DIFFERENTIATES else 1):
+                        number = gathered(
+                            of_element + member * stride, taps, n_axes, order,
+                            axis if task == DIFFERENTIATES else -1) if inside else 0
+                        if task == DIFFERENTIATES:
+                            of_point[(member * n_axes + axis) * n_points + point] = number
+                        else:
+                            of_point[member * n_points + point] = number
     return 0
 
 
-cdef double gathered(double* elements, Taps* taps, int n_axes, int order) noexcept nogil:
-    """Sum the products of taps along all axes."""
+cdef double gathered(double* elements, Taps* taps, int n_axes, int order,
+                     int sloping) noexcept nogil:
+    """Sum the products of taps along all axes, with slopes along the axis `sloping`."""
     cdef double total = 0
+    cdef double* weights = &taps.slopes[0] if sloping == 0 else &taps.weights[0]
     cdef int k
     if n_axes == 1:
         for k in range(order + 1):
-            total += taps.weights[k] * elements[taps.offsets[k]]
+            total += weights[k] * elements[taps.offsets[k]]
         return total
     for k in range(order + 1):
-        total += taps.weights[k] * gathered(
-            elements + taps.offsets[k], taps + 1, n_axes - 1, order)
+        total += weights[k] * gathered(
+            elements + taps.offsets[k], taps + 1, n_axes - 1, order, sloping - 1)
     return total
 
 
@@ -155,30 +188,35 @@ cdef void add(double* elements, Taps* taps, int n_axes, int order, double number
 
 
 cdef bint find_taps(Taps* taps, double x, npy_intp n, npy_intp stride, int order, int times,
-                    Mode mode) noexcept nogil:
+                    Mode mode, bint with_slopes) noexcept nogil:
     """Find elements and weights along an axis; return whether the point has any."""
-    cdef double slope = 1, unused, centre
-    cdef npy_intp start, place
+    cdef double slope = 1, unused, t
+    cdef npy_intp centre, start, place
     cdef int k
     if mode == NEAREST:  # far away all taps are the element at the end
         x = -order - 2 if x < -order - 2 else n + order + 2 if x > n + order + 2 else x
     elif mode == GRID_CONSTANT:
         if not -order - 2 <= x <= n + order + 2:  # far away no element is a tap
             return False
-    else:
+    elif not 0 <= x <= n - 1:
         x = mapped(x, n, mode, &slope)
     if not x > -1 and (mode not in (NEAREST, GRID_CONSTANT) or x != x):
         return False
-    centre = floor(x) if order & 1 else floor(x + 0.5)
-    start = <npy_intp>centre - order // 2
-    find_weights(taps.weights, x - centre + (0 if order & 1 else 0.5), order, times)
+    t = x if order & 1 else x + 0.5
+    centre = <npy_intp>t
+    centre -= centre > t  # the cast rounds to 0, and is faster than floor
+    start = centre - order // 2
+    t -= centre
+    find_weights(taps.weights, &taps.slopes[0] if with_slopes else NULL, t, order, times)
     for k in range(order + 1):
         place = start + k
         for _ in range(times):
             taps.weights[k] *= slope
+        for _ in range(times + 1 if with_slopes else 0):
+            taps.slopes[k] *= slope
         if not 0 <= place < n:
             if mode == GRID_CONSTANT:
-                place, taps.weights[k] = 0, 0
+                place, taps.weights[k], taps.slopes[k] = 0, 0, 0
             else:
                 place = <npy_intp>mapped(
                     <double>place, n, MIRROR if mode in (CONSTANT, WRAP) else mode, &unused)
@@ -186,23 +224,41 @@ cdef bint find_taps(Taps* taps, double x, npy_intp n, npy_intp stride, int order
     return True
 
 
-cdef void find_weights(double* weights, double t, int order, int times) noexcept nogil:
+cdef void find_weights(double* weights, double* slopes, double t, int order,
+                       int times) noexcept nogil:
     """Write the weights of the taps: derivatives of the B-spline, by differences of lower orders.
 
-    de Boor, "A Practical Guide to Splines" (2001), chapters IX and X.
+    `slopes`, if not NULL, gets the weights of one more derivative. de Boor, "A Practical Guide to
+    Splines" (2001), chapters IX and X.
     """
     cdef int degree, k
-    weights[0] = 1
+    if order == 1 and times == 0:  # the same in few operations
+        weights[0], weights[1] = 1 - t, t
+        if slopes != NULL:
+            slopes[0], slopes[1] = -1, 1
+        return
+    weights[0] = times <= order
     for k in range(1, order + 1):
         weights[k] = 0
-    if times > order:
-        weights[0] = 0
-        return
     for degree in range(1, order - times + 1):
+        if slopes != NULL and degree == order - times:
+            memcpy(slopes, weights, (order + 1) * sizeof(double))
         for k in range(degree, -1, -1):
             weights[k] = ((t + degree - k) * (weights[k - 1] if k else 0)
-                          + (1 - t + k) * (weights[k] if k < degree else 0)) / degree
-    for degree in range(order - times + 1, order + 1):
+                          + (1 - t + k) * (weights[k] if k < degree else 0)) * RECIPROCALS[degree]
+    if slopes != NULL and times >= order:
+        for k in range(order + 1):
+            slopes[k] = 0
+    elif slopes != NULL:
+        differences(slopes, order, order - times)
+    if times <= order:
+        differences(weights, order, order - times + 1)
+
+
+cdef void differences(double* weights, int order, int first) noexcept nogil:
+    """Differentiate weights in the orders from `first` on."""
+    cdef int degree, k
+    for degree in range(first, order + 1):
         for k in range(degree, -1, -1):
             weights[k] = (weights[k - 1] if k else 0) - (weights[k] if k < degree else 0)
 

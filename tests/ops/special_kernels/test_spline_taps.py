@@ -23,6 +23,11 @@ def test_numbers_are_scipys_and_the_transpose_is_exact(mode, order, shape):
         y = spline_taps.interpolate(c, x[None], order, mode, times)
         if not any(times):
             np.testing.assert_allclose(y, expected, 1e-12, 1e-12)
+        slopes = spline_taps.slopes(c, x[None], order, mode, times)
+        for axis in range(n_axes):
+            more = tuple([n + (i == axis) for i, n in enumerate(times)])
+            np.testing.assert_array_equal(
+                slopes[:, axis], spline_taps.interpolate(c, x[None], order, mode, more))
         spread = spline_taps.spread(g, x[None], shape, order, mode, times)
         np.testing.assert_allclose(np.sum(spread * c), np.sum(y * g), 1e-9, 1e-9)
         assert max(times) <= order or not y.any()
