@@ -44,11 +44,13 @@ def _conjugate(tensor, *args, **arguments):
 
 
 def _namespace(tensor, /, *, api_version=None):
+    """Return `cytape.numpy.array_api`, the namespace of the array API standard."""
     np.empty(0).__array_namespace__(api_version=api_version)  # or NumPy's error
     return importlib.import_module("cytape.numpy.array_api")
 
 
 def _to_device(tensor, device, /, *, stream=None):
+    """Return the tensor itself; "cpu" is the only device."""
     np.empty(0).to_device(device, stream=stream)  # or NumPy's error
     return tensor
 

@@ -84,7 +84,7 @@ cdef ndarray_of(x):
     if value is not None:
         return array_of(value)
     require_plain(x)
-    if cnp.PyArray_CheckAnyScalar(x) or isinstance(x, ndarray) or not hasattr(x, "__array__"):
+    if isinstance(x, ndarray) or cnp.PyArray_CheckAnyScalar(x) or not hasattr(x, "__array__"):
         return x
     return np.asarray(x)  # else other libraries' classes would wrap NumPy's result
 
