@@ -18,7 +18,7 @@ def _product(data, x, *, pattern, transposed=False):
 
 
 def _sampled(u, v, *, pattern):
-    left, right = u[pattern.rows], v[pattern.indices]
+    left, right = u.take(pattern.rows, 0), v.take(pattern.indices, 0)  # faster than an index
     return left * right if u.ndim == 1 else np.einsum("ij,ij->i", left, right)
 
 
