@@ -35,6 +35,7 @@ def dense_rows():
         ('solve, "pos"', lambda m, p, b: m.solve(p, b, assume_a="pos"), "pb"),
         ('solve, "sym"', lambda m, s, b: m.solve(s, b, assume_a="sym"), "sb"),
         ("solve_triangular", lambda m, a, b: m.solve_triangular(a, b), "ab"),
+        ("solve_triangular of a vector", lambda m, a, c: m.solve_triangular(a, c), "ac"),
         ("solve_banded", lambda m, band, b: m.solve_banded((1, 1), band, b), ("band", "b")),
         ("cholesky", lambda m, p: m.cholesky(p, lower=True), "p"),
         ("lu_factor", lambda m, a: m.lu_factor(a)[0], "a"),

@@ -39,13 +39,18 @@ def _triangle(x, lower, unit_diagonal, **_):
     return tril(x, -int(unit_diagonal)) if lower else triu(x, int(unit_diagonal))
 
 
+def _outer(columns, rows):
+    """Return the product; a multiplication takes half the time if there is one column."""
+    return columns * rows if columns.shape[-1] == 1 else matmul(columns, rows)
+
+
 def _triangular_vjp(op, g):
     a, x = op.inputs[0], op.outputs[0]
     unit, lower = op.attrs["unit_diagonal"], op.attrs["lower"]
     gb = solve_triangular_op(adjoint(a), g, lower=not lower, unit_diagonal=unit)
     needs_a, needs_b = op.needs
     return (
-        sum_to(_triangle(-matmul(gb, adjoint(x)), lower, unit), op.input_specs[0])
+        sum_to(_triangle(_outer(-gb, adjoint(x)), lower, unit), op.input_specs[0])
         if needs_a else None, sum_to(gb, op.input_specs[1]) if needs_b else None)
 
 
