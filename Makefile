@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-CYTHON_SOURCES := $(shell find cytape -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+CYTHON_SOURCES := $(shell find cytape pxd -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 INSTALLED := $(VENV)/cytape-installed
 TOOLS := $(VENV)/tools-installed
 DOCS := $(VENV)/docs-extra
@@ -108,13 +108,12 @@ $(RUN):
 	$(PYTHON) -m venv $(VENV)
 
 # Cython does not notice that its directives have changed: a new setup.py starts from no C files.
-# No build isolation: the extension modules are compiled against the NumPy they run with.
+# The package is found in this folder, by a .pth file: an editable install would take longer.
 $(INSTALLED): pyproject.toml setup.py | $(RUN)
 	rm -rf build/c build/lint $(TRACED)
-	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
+	$(RUN) -c 'import tomllib; table = tomllib.load(open("pyproject.toml", "rb")); print(*table["build-system"]["requires"], *table["project"]["optional-dependencies"]["examples"], sep="\n")' \
 	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
-	CYTAPE_BUILT_IN_PLACE=1 $(RUN) -m pip install -q --no-compile --disable-pip-version-check \
-	    --no-build-isolation -e '.[examples]'
+	echo '$(CURDIR)' >"$$($(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cytape.pth"
 	touch $@
 
 $(TOOLS): $(INSTALLED)
@@ -134,7 +133,7 @@ $(PEERS)/installed: bench/peer-requirements.txt | $(RUN)
 	touch $@
 
 $(BUILT): $(INSTALLED) $(CYTHON_SOURCES)
-	$(RUN) setup.py -q build_ext --inplace
+	$(RUN) setup.py -q egg_info build_ext --inplace
 	touch $@
 
 $(HINTS): $(INSTALLED) $(CYTHON_SOURCES)

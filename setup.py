@@ -47,14 +47,16 @@ SHARED = "cytape._cyutility"  # what each module would have of Cython's own: fun
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 # Profilers read the names of functions, in the source tree; wheels go without.
 LINKED = [] if "--inplace" in sys.argv or os.name == "nt" else ["-Wl,-s"]
+SHORT_NUMPY = "pxd"  # declarations that Cython finds before NumPy's own
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
 
 def flags(path):
     """Return the compiler's flags for a module.
 
-    -O3 saves one instruction in fourteen of an op, and takes longer. Debug symbols would be two
-    thirds of the wheel. Warnings about generated C say nothing to users.
+    -O3 saves one instruction in fourteen of an op, and takes longer. Processors schedule
+    instructions themselves. Debug symbols would be two thirds of the wheel. Warnings about
+    generated C say nothing to users.
     """
     if os.name == "nt":
         return []
@@ -66,7 +68,8 @@ def flags(path):
     level = next((level for level, parts in LEVELS.items() if not parts.isdisjoint(places)), "-O3")
     aligned = ["-falign-functions=32"] if path.parent == INTERPRETER else []
     roots = ["-fno-math-errno", "-fno-trapping-math"] if path == WITHOUT_ERRNO else []
-    return [level, "-Wno-all", "-w", "-g0", "-fno-asynchronous-unwind-tables", *aligned, *roots]
+    return [level, "-fno-schedule-insns2", "-Wno-all", "-w", "-g0",
+            "-fno-asynchronous-unwind-tables", *aligned, *roots]
 
 
 def extensions(build_dir, **options):
@@ -82,8 +85,10 @@ def extensions(build_dir, **options):
     modules.append(Extension(SHARED, [shared.as_posix()], extra_compile_args=flags(shared)))
     gc.set_threshold(1_000_000)  # half of Cython's time went into looking for garbage
     modules = cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
+                        include_path=[SHORT_NUMPY],
                         shared_utility_qualified_name=SHARED,
                         nthreads=os.cpu_count() if len(modules) > 2 else 0, **options)
+    modules.sort(key=lambda module: -Path(module.sources[0]).stat().st_size)  # no long job last
     if DEBUG:
         for path in (Path(source) for module in modules for source in module.sources):
             text, is_new = TRACE_LINE.subn('#include "lines_run.h"', path.read_text())
@@ -93,7 +98,5 @@ def extensions(build_dir, **options):
 
 
 if __name__ == "__main__":
-    # An editable install would compile everything once more, beside `build_ext --inplace`.
-    in_place = os.environ.get("CYTAPE_BUILT_IN_PLACE") == "1"
-    setup(ext_modules=[] if in_place else extensions("." if DEBUG else "build/c"),
+    setup(ext_modules=extensions("." if DEBUG else "build/c"),
           options={"build_ext": {"parallel": os.cpu_count()}})
