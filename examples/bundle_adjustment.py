@@ -8,6 +8,7 @@ Run it with ``python -m examples.bundle_adjustment``. It needs SciPy, and matplo
 it saves.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -120,4 +121,4 @@ def main(short=False):
 
 
 if __name__ == "__main__":
-    main()
+    main("--short" in sys.argv)

@@ -59,36 +59,19 @@ def loss_and_gradients(parameters, images, labels):
     return loss, tape.gradient(loss, parameters)
 
 
-class Adam:
-    def __init__(self, parameters):
-        self.parameters = parameters
-        self.means = [np.zeros(p.shape) for p in parameters]
-        self.squares = [np.zeros(p.shape) for p in parameters]
-        self.steps = 0
-
-    def step(self, gradients, learning_rate):
-        self.steps += 1
-        rate = learning_rate * (1 - 0.999**self.steps) ** 0.5 / (1 - 0.9**self.steps)
-        slots = zip(self.parameters, gradients, self.means, self.squares, strict=True)
-        for p, gradient, mean, square in slots:
-            g = gradient.numpy()
-            mean += 0.1 * (g - mean)
-            square += 0.001 * (g**2 - square)
-            p.assign_sub(rate * mean / (np.sqrt(square) + 1e-8))
-
-
 def train(parameters, images, labels, epochs=30, batch_size=32, learning_rate=0.01, seed=0):
     """Yield the mean loss of every epoch; the learning rate falls linearly to zero."""
     rng = np.random.default_rng(seed)
-    adam = Adam(parameters)
+    adam = cytape.optimizers.Adam(learning_rate)
     starts = range(0, len(images), batch_size)
     for epoch in range(epochs):
         order = rng.permutation(len(images))
         losses = []
+        adam.learning_rate = learning_rate * (1 - epoch / epochs)
         for start in starts:
             batch = order[start : start + batch_size]
             loss, gradients = loss_and_gradients(parameters, images[batch], labels[batch])
-            adam.step(gradients, learning_rate * (1 - epoch / epochs))
+            adam.update(parameters, gradients)
             losses.append(loss.item())
         yield np.mean(losses)
 

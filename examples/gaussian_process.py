@@ -8,6 +8,7 @@ deviations, to which the noise of observations is not added.
 Run it with ``python -m examples.gaussian_process``. It needs SciPy, and matplotlib for the picture.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -93,4 +94,4 @@ def main(short=False):
 
 
 if __name__ == "__main__":
-    main()
+    main("--short" in sys.argv)

@@ -8,6 +8,7 @@ standard errors. It prints both variances and saves a picture of data, level and
 Run it with ``python -m examples.kalman_filter``: some seconds. The picture needs matplotlib.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -92,4 +93,4 @@ def main(short=False, path=PICTURE):
 
 
 if __name__ == "__main__":
-    main()
+    main("--short" in sys.argv)

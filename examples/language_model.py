@@ -7,6 +7,7 @@ prints the loss on held-out text and a sample, and saves a picture of the losses
 Run it with ``python -m examples.language_model``: one to two minutes. The picture needs matplotlib.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -133,4 +134,4 @@ def main(short=False):
 
 
 if __name__ == "__main__":
-    main()
+    main("--short" in sys.argv)

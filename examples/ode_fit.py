@@ -6,6 +6,7 @@ come from the adjoint equation, which `cytape.scipy.integrate.solve_ivp` solves 
 Run it with ``python -m examples.ode_fit``. It needs SciPy, and matplotlib for the picture it saves.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -96,4 +97,4 @@ def main(short=False):
 
 
 if __name__ == "__main__":
-    main()
+    main("--short" in sys.argv)

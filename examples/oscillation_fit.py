@@ -81,4 +81,4 @@ def main(short=False, picture=PICTURE):
 
 
 if __name__ == "__main__":
-    main(picture=Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURE)
+    main("--short" in sys.argv)

@@ -11,6 +11,7 @@ Run it with ``python -m examples.topology_optimisation``. It needs SciPy, and ma
 picture.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -115,4 +116,4 @@ def main(short=False):
 
 
 if __name__ == "__main__":
-    main()
+    main("--short" in sys.argv)

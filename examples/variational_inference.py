@@ -52,18 +52,14 @@ def fit(n_steps, n_draws=32, seed=0):
     """Maximise the bound by Adam with a falling rate; return means, factor entries and bounds."""
     rng = np.random.default_rng(seed)
     parameters = [np.zeros(N), np.zeros(len(LOWER[0]))]
-    moments = [[np.zeros_like(p), np.zeros_like(p)] for p in parameters]
+    adam = cytape.optimizers.Adam(
+        lambda done: 0.05 * min(1, 2 * (1 - (done + 1) / n_steps)), beta_2=0.99)
     step = cytape.function(cytape.value_and_grad(bound, argnums=(0, 1)))
     bounds = []
-    for k in range(1, n_steps + 1):
+    for _ in range(n_steps):
         value, gradients = step(*parameters, rng.normal(size=(n_draws, N)))
         bounds.append(float(value))
-        rate = 0.05 * min(1, 2 * (1 - k / n_steps))
-        for p, (first, second), g in zip(parameters, moments, map(np.asarray, gradients),
-                                         strict=True):
-            first += 0.1 * (g - first)
-            second += 0.01 * (g * g - second)
-            p += rate * first / (1 - 0.9**k) / (np.sqrt(second / (1 - 0.99**k)) + 1e-8)
+        adam.update(parameters, [-gradient for gradient in gradients])  # uphill
     return *parameters, np.array(bounds)
 
 
