@@ -35,9 +35,7 @@ exclude_patterns = [
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 nitpicky = True
-nitpick_ignore_regex = [  # names of other packages, and of types in words
-    (r"py:.*", r".*"),
-]
+nitpick_ignore_regex = [("py:.*", r"(?!cytape\.).*")]  # arguments, and names of other packages
 default_role = "py:obj"
 
 myst_heading_anchors = 4
@@ -82,5 +80,14 @@ def visit_math(writer, node):
     raise nodes.SkipNode
 
 
+def resolve_name_at_the_top(app, env, node, content):
+    """Resolve cytape.gather, say, which has its entry as cytape.ops.gather."""
+    package, _, name = node.get("reftarget", "").rpartition(".")
+    if package == "cytape" and node.get("refdomain") == "py":
+        return env.domains.python_domain.resolve_xref(
+            env, node["refdoc"], app.builder, "obj", reference_pages.home(name), node, content)
+
+
 def setup(app):
+    app.connect("missing-reference", resolve_name_at_the_top)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -67,7 +67,7 @@ arrays they return NumPy's results; with a tensor they return tensors. Names wit
 `cytape.optimizers` changes parameters along their gradients.""",
         "cytape.optimizers"),
     **{f"scipy_{name}": (f"scipy.{name}", f"""
-`cytape.scipy.{name}` has the names and signatures of `scipy.{name}`. Called with plain arrays the
+``cytape.scipy.{name}`` has the names and signatures of `scipy.{name}`. Called with plain arrays the
 functions return SciPy's results; with a tensor they return tensors. Names without a derivative are
 SciPy's own and are not listed.""", entries)
        for name, entries in {
@@ -79,9 +79,9 @@ SciPy's own and are not listed.""", entries)
            "spatial": "cytape.scipy.spatial.distance", "special": "cytape.scipy.special",
            "stats": "cytape.scipy.stats"}.items()},
     "autograd": ("Autograd's interface", """
-`cytape.autograd` has the names of autograd, for programs that were written with it.
+``cytape.autograd`` has the names of autograd, for programs that were written with it.
 ``cytape.autograd.numpy`` and ``cytape.autograd.scipy`` have the functions of `cytape.numpy` and
-`cytape.scipy`.""",
+``cytape.scipy``.""",
         "cytape.autograd.differential_operators cytape.autograd.extend cytape.autograd.builtins"
         " cytape.autograd.misc.fixed_points cytape.autograd.misc.flatten"
         " cytape.autograd.misc.optimizers cytape.autograd.test_util"),
@@ -225,6 +225,8 @@ def write(folder: Path):
         title, introduction, _ = PAGES[page]
         lines = [title, "=" * len(title), introduction, ""]
         for module, names in sections.items():
+            if module:
+                lines += [f".. py:module:: {module}", ""]
             if module and len(sections) > 1:
                 lines += [module, "-" * len(module), ""]
             lines += [".. list-table::", "   :class: names", ""]

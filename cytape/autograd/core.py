@@ -234,7 +234,7 @@ def defvjp_argnums(fun, vjpmaker, _makers=None):
     Parameters
     ----------
     fun : primitive
-        Or a function of `cytape.autograd.numpy` or `scipy`: a primitive takes its place there.
+        Or a function of ``cytape.autograd.numpy`` or `scipy`: a primitive takes its place there.
     vjpmaker : callable
         Called with a tuple of numbers of arguments, the result, the arguments and the keywords;
         returns a function of the result's gradient, of which it returns one per number.

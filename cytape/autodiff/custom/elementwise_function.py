@@ -59,8 +59,8 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
     -----
     Derivatives read their closures as the `grad_fn` of `custom_gradient` does.
 
-    Graphs with such a function cannot be saved to a file; `cytape.ops.declare.elementwise` gives it
-    a name.
+    Graphs with such a function cannot be saved to a file; ``cytape.ops.declare.elementwise`` gives
+    it a name.
 
     Examples
     --------
