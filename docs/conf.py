@@ -57,6 +57,7 @@ html_title = "cytape"
 html_static_path = ["_static"]
 html_extra_path = ["_root"]
 html_css_files = ["site.css"]
+html_sidebars = {"docs/tutorial": []}
 html_favicon = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False

@@ -153,7 +153,9 @@ def resolve(full):
 def paragraphs(found):
     """Return the signature at the head of a docstring, or "", and the paragraphs after it."""
     texts = [" ".join(text.split()) for text in (found.__doc__ or "").strip().split("\n\n")]
-    head = texts.pop(0) if re.match(r"\w+\(", texts[0]) else ""
+    head = ""
+    while texts and re.fullmatch(r"\w+\(.*\)( -> .*)?", texts[0]):  # SciPy's ufuncs have two
+        head = texts.pop(0)
     return head[head.find("("):] if head else "", texts
 
 
