@@ -143,12 +143,12 @@ def autograd_program(name, n, chosen):
 
 
 def jax_program(name, n, chosen):
-    """Return the gradient by JAX, compiled."""
+    """Return the value and the gradient by JAX, compiled."""
     import jax
     jax.config.update("jax_enable_x64", True)
     theirs = getattr(importlib.import_module("jax.scipy.special"), name)
     leading, moving, trailing = given(name, n)
-    gradient = jax.jit(jax.grad(
+    gradient = jax.jit(jax.value_and_grad(
         lambda *xs: theirs(*leading, *xs, *trailing).sum(), tuple(chosen)))
     arrays = [jax.numpy.asarray(x) for x in moving]
     return Program(lambda _: jax.block_until_ready(gradient(*arrays)))
@@ -182,12 +182,13 @@ def peer_rows(names, effort):
                 if program is None:
                     break
                 compared += 1
-                theirs, seconds = best_seconds([
-                    program, gradient_program(name, n, chosen)], effort)
+                theirs, seconds, scipys = best_seconds([
+                    program, gradient_program(name, n, chosen), forward_program(name, n)], effort)
                 if seconds > theirs:
                     slower += 1
                     print(f"{name:18} {n:9,} elements, argument {chosen}: {1e6 * seconds:9.0f} us, "
-                          f"{seconds / theirs:5.2f}x {peer}", flush=True)
+                          f"{seconds / theirs:5.2f}x {peer}; SciPy's call {scipys / theirs:.2f}x",
+                          flush=True)
         print(f"gradients that take longer than those of {peer}: {slower} of {compared}")
 
 

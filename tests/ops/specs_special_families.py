@@ -13,8 +13,9 @@ try:
         elementary_functions,
         exponential_integrals,
         kolmogorov_functions,
+        struve_functions,
     )
-    from cytape.ops.special_kernels import stirling
+    from cytape.ops.special_kernels import square_angles, stirling
 except ImportError:
     SPECS = []
 else:
@@ -62,8 +63,12 @@ else:
         record("dawsn", SIGNED, dtypes=HOLOMORPHIC), record("erfi", UNIT, dtypes=HOLOMORPHIC),
         record("wofz", SIGNED, dtypes=("complex128",)), record("owens_t", SIGNED, SIGNED),
         record("voigt_profile", SIGNED, POSITIVE, POSITIVE),
-        private("SinSquare", exponential_integrals._sin_square, SIGNED),
-        private("CosSquare", exponential_integrals._cos_square, SIGNED),
+        private("SinOver", exponential_integrals._sin_over, SIGNED),
+        private("SinhOver", exponential_integrals._sinh_over, SIGNED),
+        private("Struve0", struve_functions._struve0, uniform(-7, 7)),
+        private("Modstruve0", struve_functions._modstruve0, uniform(-7, 7)),
+        OpSpec("ScipySquareAngles", exponential_integrals._of_square,
+               square_angles.sine_cosine_of_square, [case((3, 4))], SIGNED, BOTH),
     ]
     ELLIPTIC = [
         record("ellipk", UNIT), record("ellipkm1", UNIT), record("ellipe", UNIT),

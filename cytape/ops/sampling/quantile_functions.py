@@ -102,8 +102,11 @@ def _integrated(z, kappa):
     end = np.where(is_near, 0, 2 * np.arcsin(np.sqrt(np.minimum(squares, 1))))
     half = 0.5 * (far - end)[..., None]  # negative for an integral from beyond
     nodes = far[..., None] - half + half * _NODES
-    terms = _vonmises_density(nodes, kappa[..., None]) * _vonmises_score(nodes, kappa[..., None])
-    return (np.sign(angle) * half[..., 0] * (terms @ _WEIGHTS)).astype(dtype)
+    kappa = kappa[..., None]
+    squares = 2 * np.square(np.sin(0.5 * nodes))
+    terms = np.exp(-kappa * squares) * (1 - i1e(kappa) / i0e(kappa) - squares)
+    return (np.sign(angle) * half[..., 0] * (terms @ _WEIGHTS) / (
+        2 * math.pi * i0e(kappa[..., 0]))).astype(dtype)
 
 
 vonmises_cdf_in_kappa = elementwise(

@@ -11,7 +11,7 @@ import numpy as np
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import polynomial
-from cytape.ops.special.several_outputs import several
+from cytape.ops.special.several_outputs import several, with_slopes
 
 __all__ = [
     "agm", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc",
@@ -20,23 +20,23 @@ __all__ = [
 # ---- integrals of Carlson --------------------------------------------------------------------
 
 
+_TIMES = np.exp(0.5 * np.arange(-120, 34))
+
+
 def _slope_by_quadrature(x, y, z, p):
     """Differentiate elliprj in x, by the trapezoidal rule in the logarithm of the variable t.
 
     The integral of -3/4 (t + x)**(-3/2) ((t + y) (t + z))**(-1/2) / (t + p).
     """
     scale = np.abs(x) + np.abs(y) + np.abs(z) + np.abs(p)
-    x, y, z, p = x / scale, y / scale, z / scale, p / scale
-    total = 0
-    for w in range(-120, 34):
-        t = math.exp(0.5 * w)
-        total = total + t / (np.sqrt((t + x) * (t + y) * (t + z)) * (t + x) * (t + p))
+    x, y, z, p = [np.expand_dims(u / scale, -1) + _TIMES for u in (x, y, z, p)]
+    total = np.sum(_TIMES / (np.sqrt(x * y * z) * x * p), -1)
     return -0.375 * total / (np.sqrt(scale) * scale * scale)
 
 
 def _slope(difference, x, y, z, p):
     """Return a quotient of a difference by p - x, by quadrature where x is near p."""
-    is_near = np.abs(p - x) < 0.02 * np.abs(p + x)
+    is_near = np.abs(p - x) < 0.005 * np.abs(p + x)
     found = difference / np.where(is_near, 1, p - x)
     if isinstance(is_near, (np.ndarray, np.bool_)):
         if np.any(is_near):
@@ -49,28 +49,35 @@ def _slope(difference, x, y, z, p):
         *[np.where(is_near, operand, 1) for operand in (x, y, z, p)]), found)
 
 
-def _rd_in_first(r, x, y, z):
-    return _slope(0.5 * (r - elliprd(y, z, x)), x, y, z, z)
-
-
-def _rd_in_last(r, x, y, z):
-    """Differentiate elliprd in z: it is homogeneous of degree -3/2."""
-    return -(1.5 * r + _times_slope(_rd_in_first, r, x, y, z)
-             + _times_slope(_rd_in_first, r, y, x, z)) / z
-
-
-def _times_slope(slope, r, x, *others):
+def _times(x, slope):
     """Return x times a derivative in x, 0 for x = 0, where it is infinite."""
     is_0 = x == 0
-    return x * slope(r, np.where(is_0, 1, x), *others)
+    return x * np.where(is_0, 1, slope)
 
 
-elliprd = elementwise(
-    "ScipyElliprd", special.elliprd, _rd_in_first,
-    lambda r, x, y, z: _rd_in_first(r, y, x, z), _rd_in_last)
+def _rd_slopes(r, x, y, z):
+    """Differentiate elliprd, in z by homogeneity of degree -3/2."""
+    in_x = _slope(0.5 * (r - elliprd(y, z, x)), x, y, z, z)
+    in_y = _slope(0.5 * (r - elliprd(x, z, y)), y, x, z, z)
+    return in_x, in_y, -(1.5 * r + _times(x, in_x) + _times(y, in_y)) / z
+
+
+elliprd = with_slopes("ScipyElliprd", special.elliprd, _rd_slopes)
 elliprf = elementwise(
     "ScipyElliprf", special.elliprf, lambda r, x, y, z: -elliprd(y, z, x) / 6,
-    lambda r, x, y, z: -elliprd(x, z, y) / 6, lambda r, x, y, z: -elliprd(x, y, z) / 6)
+    lambda r, x, y, z: -elliprd(x, z, y) / 6, lambda r, x, y, z: -elliprd(x, y, z) / 6,
+    together=lambda r, *given: _rf_slopes(r, *given))
+
+
+def _rf_slopes(r, x, y, z):
+    """Differentiate elliprf, in the largest operand by homogeneity of degree -1/2."""
+    low, high = np.minimum(x, y), np.maximum(x, y)
+    middle, last = np.minimum(high, z), np.maximum(high, z)
+    low, middle = np.minimum(low, middle), np.maximum(low, middle)
+    in_low, in_middle = -elliprd(middle, last, low) / 6, -elliprd(low, last, middle) / 6
+    in_last = -(0.5 * r + _times(low, in_low) + _times(middle, in_middle)) / last
+    return [np.where(u == low, in_low, np.where(u == middle, in_middle, in_last))
+            for u in (x, y, z)]
 
 
 def _rg_in_first(x, y, z):
@@ -98,36 +105,30 @@ def _rc_in_first(r, x, y):
 
 elliprc = elementwise(
     "ScipyElliprc", special.elliprc, _rc_in_first,
-    lambda r, x, y: -(0.5 * r + _times_slope(_rc_in_first, r, x, y)) / y)
+    lambda r, x, y: -(0.5 * r + _times(x, _rc_in_first(r, x, y))) / y)
 
 
-def _rj_in_first(r, x, y, z, p):
-    return _slope(0.5 * (r - elliprd(y, z, x)), x, y, z, p)
-
-
-def _rj_in_last(r, x, y, z, p):
-    """Differentiate elliprj in p: it is homogeneous of degree -3/2."""
-    total = 1.5 * r
+def _rj_slopes(r, x, y, z, p):
+    """Differentiate elliprj, in p by homogeneity of degree -3/2."""
+    total, slopes = 1.5 * r, []
     for one, two, three in ((x, y, z), (y, x, z), (z, x, y)):
-        total = total + _times_slope(_rj_in_first, r, one, two, three, p)
-    return -total / p
+        slopes.append(_slope(0.5 * (r - elliprd(two, three, one)), one, two, three, p))
+        total = total + _times(one, slopes[-1])
+    return *slopes, -total / p
 
 
-elliprj = elementwise(
-    "ScipyElliprj", special.elliprj, _rj_in_first,
-    lambda r, x, y, z, p: _rj_in_first(r, y, x, z, p),
-    lambda r, x, y, z, p: _rj_in_first(r, z, x, y, p), _rj_in_last)
+elliprj = with_slopes("ScipyElliprj", special.elliprj, _rj_slopes)
 
 # ---- integrals of Legendre -------------------------------------------------------------------
 
-_COEFFICIENTS = [(math.comb(2 * k, k) / 4**k)**2 for k in range(17)]
+_COEFFICIENTS = [(math.comb(2 * k, k) / 4**k)**2 for k in range(8)]
 _K = [math.pi / 2 * k * a for k, a in enumerate(_COEFFICIENTS)][1:]
 _E = [-math.pi / 2 * k / (2 * k - 1) * a for k, a in enumerate(_COEFFICIENTS)][1:]
 
 
 def _near_or_away(m, series, away):
     """Return a polynomial for m near 0, where the closed form, a quotient by m, cancels."""
-    is_near = np.abs(m) < 0.1
+    is_near = np.abs(m) < 0.01
     return np.where(
         is_near, polynomial(np.where(is_near, m, 0), series), away / np.where(is_near, 1, m))
 
@@ -196,13 +197,15 @@ def _mean_in_larger(y, larger, smaller):
     return -4 / math.pi * np.square(y / larger) * _near_or_away(m, _E, 0.5 * (ellipe(m) - k))
 
 
-def _mean_in_first(y, a, b):
+def _mean_slopes(y, a, b):
     """Differentiate in the larger operand; in the smaller one by homogeneity of degree 1."""
     a, b, y = np.abs(a), np.abs(b), np.abs(y)
+    larger, smaller = np.maximum(a, b), np.minimum(a, b)
+    in_larger = _mean_in_larger(y, larger, smaller)
+    in_smaller = (y - larger * in_larger) / smaller
     is_larger = a >= b
-    slope = _mean_in_larger(y, np.where(is_larger, a, b), np.where(is_larger, b, a))
-    return np.where(is_larger, slope, (y - b * slope) / np.where(is_larger, 1, a))
+    return np.where(is_larger, in_larger, in_smaller), np.where(is_larger, in_smaller, in_larger)
 
 
-agm = elementwise(
-    "ScipyAgm", special.agm, _mean_in_first, lambda y, a, b: _mean_in_first(y, b, a))
+agm = elementwise("ScipyAgm", special.agm, lambda *given: _mean_slopes(*given)[0],
+                  lambda *given: _mean_slopes(*given)[1])

@@ -11,8 +11,9 @@ import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import log1p_over, polynomial
 from cytape.ops.special.error_functions import erf, erfcx_partial
-from cytape.ops.special.several_outputs import several
+from cytape.ops.special.several_outputs import several, with_slopes
 from cytape.ops.special.shape_parameters import is_complex, no_partial
+from cytape.ops.special_kernels.square_angles import sine_cosine_of_square
 
 __all__ = [
     "dawsn", "erfi", "exp1", "expi", "expn", "fresnel", "modfresnelm", "modfresnelp", "owens_t",
@@ -35,18 +36,29 @@ exp1 = elementwise("ScipyExp1", special.exp1, lambda y, x: -np.exp(-x) / x)
 expi = elementwise("ScipyExpi", special.expi, lambda y, x: np.exp(x) / x)
 expn = elementwise("ScipyExpn", special.expn, no_partial("expn", "n"), _expn_partial)
 
-_SERIES = [1 / math.factorial(2 * k + 1) for k in range(9)]
+_SERIES = [(2 * k + 2) / math.factorial(2 * k + 3) for k in range(9)]
 
 
-def _over(function, sign, x):
-    """Return function(x) / x for the sine (of sign -1) or hyperbolic sine, near 0 by the series."""
-    is_near = np.abs(x) < 0.5
-    near, away = np.where(is_near, x, 0), np.where(is_near, 1, x)
-    return np.where(is_near, polynomial(sign * near * near, _SERIES), function(away) / away)
+def _over(function, slope, sign):
+    """Declare function(x) / x for the sine (of sign -1) or the hyperbolic sine.
+
+    The derivative near 0 is a series, which does not cancel.
+    """
+
+    def partial(y, x):
+        is_near = np.abs(x) < 0.5
+        near, away = np.where(is_near, x, 0), np.where(is_near, 1, x)
+        series = sign * near * polynomial(sign * near * near, _SERIES)
+        return np.where(is_near, series, (slope(away) - y) / away)
+
+    return elementwise(
+        f"Scipy{function.__name__.capitalize()}Over",
+        lambda x: np.where(x == 0, 1, function(x) / np.where(x == 0, 1, x)), partial)
 
 
-sici = several("ScipySici", special.sici, lambda y, x: (_over(np.sin, -1, x), np.cos(x) / x))
-shichi = several("ScipyShichi", special.shichi, lambda y, x: (_over(np.sinh, 1, x), np.cosh(x) / x))
+_sin_over, _sinh_over = _over(np.sin, np.cos, -1), _over(np.sinh, np.cosh, 1)
+sici = several("ScipySici", special.sici, lambda y, x: (_sin_over(x), np.cos(x) / x))
+shichi = several("ScipyShichi", special.shichi, lambda y, x: (_sinh_over(x), np.cosh(x) / x))
 
 
 def spence_partial(y, z):
@@ -61,27 +73,11 @@ spence = elementwise("ScipySpence", special.spence, spence_partial)
 # ---- sines and cosines of squares ------------------------------------------------------------
 
 
-def _turns(x):
-    """Return the square of x modulo 4, without the rounding error of the square."""
-    if np.iscomplexobj(x):
-        return x * x
-    square = x * x
-    with np.errstate(over="ignore", invalid="ignore"):
-        high = x * (2.0**(12 if x.dtype == np.float32 else 27) + 1)
-        high = high - (high - x)
-        low = x - high
-        error = (high * high - square) + 2 * high * low + low * low
-    return np.fmod(square, 4) + np.where(np.isfinite(error), error, 0)
-
-
-_sin_square = elementwise(
-    "ScipySinSquare", lambda x: np.sin(0.5 * math.pi * _turns(x)),
-    lambda y, x: math.pi * x * _cos_square(x))
-_cos_square = elementwise(
-    "ScipyCosSquare", lambda x: np.cos(0.5 * math.pi * _turns(x)),
-    lambda y, x: -math.pi * x * _sin_square(x))
-fresnel = several(
-    "ScipyFresnel", special.fresnel, lambda y, x: (_sin_square(x), _cos_square(x)))
+# sine and cosine of pi x**2 / 2
+_of_square = several(
+    "ScipySquareAngles", sine_cosine_of_square,
+    lambda y, x: (math.pi * x * y[1], -math.pi * x * y[0]))
+fresnel = several("ScipyFresnel", special.fresnel, lambda y, x: _of_square(x))
 
 
 def _modified_fresnel(sign):
@@ -127,22 +123,17 @@ owens_t = elementwise(
 # its derivative in sigma is sigma times the second one in x. Without sigma it is Cauchy's density.
 
 
-def _profile(partial_of_cauchy, partial):
-    def choose(y, x, sigma, gamma):
-        is_cauchy = sigma == 0
-        scale = math.sqrt(0.5) / np.where(is_cauchy, 1, sigma)
-        return np.where(
-            is_cauchy, partial_of_cauchy(x, gamma, 1 / (x * x + np.where(is_cauchy, gamma, 1)**2)),
-            partial((x + 1j * gamma) * scale, scale))
-
-    return choose
-
-
-def _or_series(z, coefficients, power, near):
-    """Return a derivative of w by its asymptotic series where real parts of others cancel."""
+def _is_large(z):
+    """Return where real parts of derivatives of w cancel, and asymptotic series converge."""
     x, y = np.real(z), np.imag(z)
     size = np.abs(z)
-    is_large = (size > 7) & ((y > 1) | (y > 1e15 * size**6 * np.exp(-x * x)))
+    return (size > 7) & ((y > 1) | (y > 1e15 * size**6 * np.exp(-x * x)))
+
+
+def _or_series(is_large, z, coefficients, power, near):
+    """Return a derivative of w, by its asymptotic series for large z."""
+    if isinstance(is_large, (np.ndarray, np.bool_)) and not np.any(is_large):
+        return near
     q = 1 / np.where(is_large, z, 1e4)
     series = 1j / _ROOT_PI * q**power * polynomial(q * q, coefficients)
     return np.where(is_large, series, near)
@@ -152,23 +143,20 @@ _ODD = [math.prod(range(1, 2 * k + 2, 2)) / 2**k for k in range(23)]
 _EVEN = [2 * (k + 1) * c for k, c in enumerate(_ODD)]
 
 
-def _slope(z):
-    return _or_series(z, _ODD, 2, 2 * z * wofz(z) - 2j / _ROOT_PI) * -1
+def _profile_slopes(_, x, sigma, gamma):
+    is_cauchy = sigma == 0
+    scale = math.sqrt(0.5) / np.where(is_cauchy, 1, sigma)
+    z = (x + 1j * gamma) * scale
+    w, is_large = wofz(z), _is_large(z)
+    half = z * w - 1j / _ROOT_PI
+    slope = -_or_series(is_large, z, _ODD, 2, 2 * half)
+    curvature = _or_series(is_large, z, _EVEN, 3, 4 * z * half - 2 * w)
+    q = 1 / (x * x + np.where(is_cauchy, gamma, 1)**2)
+    square = scale * scale / _ROOT_PI
+    return (
+        np.where(is_cauchy, -2 / math.pi * gamma * x * q * q, np.real(slope) * square),
+        np.where(is_cauchy, 0, np.real(curvature) * (math.sqrt(0.5) * square)),
+        np.where(is_cauchy, (x * x - gamma * gamma) * q * q / math.pi, -np.imag(slope) * square))
 
 
-def _curvature(z):
-    w = wofz(z)
-    return _or_series(z, _EVEN, 3, 4 * z * (z * w - 1j / _ROOT_PI) - 2 * w)
-
-
-voigt_profile = elementwise(
-    "ScipyVoigtProfile", special.voigt_profile,
-    _profile(
-        lambda x, gamma, q: -2 / math.pi * gamma * x * q * q,
-        lambda z, scale: np.real(_slope(z)) * (scale * scale / _ROOT_PI)),
-    _profile(
-        lambda x, gamma, q: 0,
-        lambda z, scale: np.real(_curvature(z)) * (scale * scale / (_ROOT_PI * math.sqrt(2)))),
-    _profile(
-        lambda x, gamma, q: (x * x - gamma * gamma) * q * q / math.pi,
-        lambda z, scale: -np.imag(_slope(z)) * (scale * scale / _ROOT_PI)))
+voigt_profile = with_slopes("ScipyVoigtProfile", special.voigt_profile, _profile_slopes)

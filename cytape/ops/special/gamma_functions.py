@@ -67,5 +67,6 @@ def multigammaln(a, d) -> Any:
         raise ValueError("d should be a positive integer (dimension)")
     if a.graph is None and np.any(a <= 0.5 * (d - 1)):
         raise ValueError(f"condition a ({a.numpy()}) > 0.5 * (d-1) ({0.5 * (d - 1)}) not met")
-    terms = gammaln(expand_dims(a, -1) - 0.5 * np.arange(int(d)))
-    return reductions.sum(terms, -1) + d * (d - 1) * 0.25 * math.log(math.pi)
+    shifts = 0.5 * np.arange(int(d)).reshape(-1, *[1] * a.ndim)
+    terms = gammaln(expand_dims(a, 0) - shifts)
+    return reductions.sum(terms, 0) + d * (d - 1) * 0.25 * math.log(math.pi)

@@ -84,8 +84,11 @@ def _lpmv_partial(y, m, v, x):
     is_0 = m == 0
     order = np.where(is_0, 1, m)
     root = np.sqrt((1 - x) * (1 + x))
-    return np.where(is_0, eval_gegenbauer(v - 1, 1.5, x), 0.5 / root * (
-        (v + order) * (v - order + 1) * lpmv(order - 1, v, x) - lpmv(order + 1, v, x)))
+    slope = 0.5 / root * (
+        (v + order) * (v - order + 1) * lpmv(order - 1, v, x) - lpmv(order + 1, v, x))
+    if isinstance(is_0, (np.ndarray, np.bool_)) and not np.any(is_0):
+        return slope
+    return np.where(is_0, eval_gegenbauer(v - 1, 1.5, x), slope)
 
 
 lpmv = in_last("lpmv", "mv", _lpmv_partial)

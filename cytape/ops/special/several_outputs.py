@@ -1,4 +1,4 @@
-"""Ufuncs of several outputs, declared by a row of partial derivatives per input."""
+"""Ufuncs of several outputs, and those whose partial derivatives are computed at once."""
 
 import functools
 import operator
@@ -9,9 +9,15 @@ from cytape.ops.adjoints.conform import broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.adjoints.missing_derivatives import ANY_INPUTS
 from cytape.ops.adjoints.tangent_batches import broadcast_batch_like, is_known
 from cytape.ops.engine import batch_axis
-from cytape.ops.engine.op_kinds import ANY_OUTPUT, general
+from cytape.ops.engine.op_kinds import ANY_OUTPUT, elementwise, general
 from cytape.ops.shapes import shape_rules
 from cytape.tensor.values.spec import spec_like
+
+
+def with_slopes(name, ufunc, slopes):
+    """Declare an elementwise op by a function that returns all its partial derivatives."""
+    partials = [lambda *given, i=i: slopes(*given)[i] for i in range(ufunc.nin)]
+    return elementwise(name, ufunc, *partials, together=slopes)
 
 
 def several(name, ufunc, *rows):
