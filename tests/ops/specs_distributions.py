@@ -82,8 +82,9 @@ else:
         *[OpSpec("Scipy" + op, getattr(error_functions, name), ref, [case((2, 3))], SIGNED)
           for name, op, ref in (
               ("_gaussian", "Gaussian", lambda x: np.exp(-x * x)),
+              ("log_ndtr_slope", "LogNdtrSlope", error_functions._log_ndtr_slope),
               ("_normal_density", "NormalDensity",
-               lambda x: np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)))],
+               lambda x: np.exp(-0.5 * x * x) / float(np.sqrt(2 * np.pi))))],
         *[of_two(getattr(incomplete_functions, name), ref, domain, order, name=op, flags=flags)
           for name, op, ref, domain, order, flags in (
               ("gamma_density", "GammaDensity", kernels.gamma_density, (SHAPE, POSITIVE), 2, True),

@@ -159,6 +159,7 @@ else:
         record("zetac", uniform(1.5, 4)),
         record("poch", POSITIVE, POSITIVE), record("binom", uniform(4.1, 6), uniform(1.1, 3)),
         private("Trigamma", digamma_functions._trigamma_op, uniform(-3.8, 4, [-3, -2, -1, 0])),
+        private("PrecisePsi", digamma_functions.precise_psi, uniform(-3.8, 4, [-3, -2, -1, 0])),
         OpSpec("ScipyPsiStep", digamma_functions.psi_step, stirling.psi_step,
                [case((3, 1), (4,))], POSITIVE, BOTH),
         OpSpec("ScipyRiemannZeta", ours.zeta, special.zeta, [case((3, 4))], uniform(1.5, 4), BOTH),
@@ -179,10 +180,10 @@ else:
         record("ndtri_exp", uniform(-4, -0.2)),
     ]
     NONCENTRAL = [
-        record("nctdtr", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE, order=1),
-        record("nctdtrit", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE, order=1, tolerance=10.0),
-        record("ncfdtr", UNIT, UNIT, orders=(3.0, 5.0), dtypes=DOUBLE, order=1),
-        record("ncfdtri", UNIT, UNIT, orders=(3.0, 5.0), dtypes=DOUBLE, order=1, tolerance=1e3),
+        record("nctdtr", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE),
+        record("nctdtrit", UNIT, UNIT, orders=(3.0,), dtypes=DOUBLE, tolerance=10.0),
+        record("ncfdtr", UNIT, UNIT, orders=(3.0, 5.0), dtypes=DOUBLE),
+        record("ncfdtri", UNIT, UNIT, orders=(3.0, 5.0), dtypes=DOUBLE, tolerance=1e3),
         *[OpSpec(f"Scipy{name.capitalize()}", getattr(ours, name), getattr(special, name), [
             case(*map(np.array, given))], SIGNED, DOUBLE, (False,) * len(given))
           for name, given in (

@@ -459,7 +459,7 @@ NOT_HOLOMORPHIC = {
 ROUNDED_TO_REAL = {
     "ScipyAiry", "ScipyExpi", "ScipyHyp0f1", "ScipyJv", "ScipyShichi", "ScipySici",
     "ScipySphericalJn", "ScipySphericalYn", "ScipyYv"}
-COMPLEX_FOR_REAL = {"Eig", "FFT", "eigvals", "fft2", "fftn", "ifft2", "ifftn"}
+COMPLEX_FOR_REAL = {"Eig", "FFT", "ScipyLambertw", "eigvals", "fft2", "fftn", "ifft2", "ifftn"}
 
 
 @calls(["float64"], moving=1, turn=0, keep=lambda spec: (

@@ -148,6 +148,21 @@ def test_a_normal_distribution_truncated_at_one_end(ends, slopes, curvatures):
     np.testing.assert_allclose(cytape.hessian(f)(np.array(ends)), np.diag(curvatures), 1e-8)
 
 
+def test_values_where_scipys_probabilities_underflow():
+    for value, expected in [
+            (ours.gumbel_r.logsf(cytape.constant(800.0)), -800.0),
+            (ours.weibull_min.logcdf(cytape.constant(1e-200), 2.5), -500 * np.log(10)),
+            (ours.cauchy.logpdf(cytape.constant(1e200)), -np.log(np.pi) - 400 * np.log(10))]:
+        np.testing.assert_allclose(value, expected, 1e-14)
+
+
+@each("method", CONTINUOUS)
+def test_a_normal_distribution_truncated_nowhere(method):
+    found = cytape.grad(getattr(ours.truncnorm, method), argnums=(0, 1, 2))(0.3, -np.inf, np.inf)
+    expected = cytape.grad(getattr(ours.norm, method))(0.3)
+    np.testing.assert_allclose(found, [expected, 0, 0], 1e-12)
+
+
 @each("f, x, expected", [
     (ours.expon.logsf, 800.0, -1.0), (ours.logistic.logcdf, -800.0, 1.0),
     (ours.laplace.logcdf, -800.0, 1.0), (ours.gumbel_r.logcdf, -5.0, np.exp(5.0)),
@@ -156,7 +171,15 @@ def test_a_normal_distribution_truncated_at_one_end(ends, slopes, curvatures):
     (lambda x: ours.truncnorm.logcdf(x, -50.0, -45.0), -49.0, 49 + 1 / 49 - 2 / 49**3),
     (lambda x: ours.lognorm.logsf(x, 1.0), np.exp(40.0), -40.02496886 * np.exp(-40.0)),
     (lambda x: ours.cauchy.sf(x), 1e12, -1e-24 / np.pi),
-    (lambda x: ours.pareto.logsf(x, 3.0), 1e200, -3e-200)])
+    (lambda x: ours.pareto.logsf(x, 3.0), 1e200, -3e-200),
+    (ours.cauchy.logpdf, 1e200, -2e-200), (ours.cauchy.logcdf, -1e200, 1e-200),
+    (ours.cauchy.logsf, 1e200, -1e-200), (ours.gumbel_r.logsf, 800.0, -1.0),
+    (ours.gumbel_r.logsf, -800.0, 0.0), (ours.gumbel_r.cdf, -800.0, 0.0),
+    (ours.gumbel_r.pdf, -800.0, 0.0), (ours.gumbel_l.logcdf, -800.0, 1.0),
+    (ours.gumbel_l.sf, 800.0, 0.0), (ours.rayleigh.logcdf, 1e-200, 2e200),
+    (lambda x: ours.weibull_min.logcdf(x, 2.5), 1e-200, 2.5e200),
+    (lambda c: ours.weibull_min.logcdf(1e-200, c), 2.5, -200 * np.log(10)),
+    (lambda x: ours.weibull_max.logsf(x, 2.5), -1e-200, -2.5e200)])
 def test_tails(f, x, expected):
     np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-8)
     np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-8)

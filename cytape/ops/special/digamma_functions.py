@@ -21,7 +21,21 @@ def _polygamma(n, x):
     return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
 
 
+def _precise_psi(x):
+    """Return psi, left of 0 by reflection (DLMF 5.5.4), for more digits near poles than SciPy's."""
+    y = special.psi(x)
+    if np.iscomplexobj(x):
+        return y
+    remainder = x - np.rint(x)
+    is_left = (x < 0) & (remainder != 0)
+    if not np.any(is_left):
+        return y
+    return np.where(is_left, special.psi(1 - x) - math.pi / np.tan(
+        math.pi * np.where(is_left, remainder, 0.5)), y)
+
+
 _trigamma_op = elementwise("ScipyTrigamma", stirling.polygamma_1, lambda y, x: polygamma(2, x))
+precise_psi = elementwise("ScipyPrecisePsi", _precise_psi, lambda y, x: _trigamma_op(x))
 psi = digamma = elementwise("ScipyPsi", special.psi, lambda y, x: _trigamma_op(x))
 polygamma = elementwise(
     "ScipyPolygamma", _polygamma, no_partial("polygamma", "n"),

@@ -47,6 +47,20 @@ def _of_integers(function):
     return converting
 
 
+# Ends of SciPy's search, which it returns where a parameter has no solution.
+_SEARCHED = {
+    "chndtrinc": (1e-300, np.inf), "fdtridfd": (1e-100, 1e100), "ncfdtrinc": (0, np.inf),
+    "stdtridf": (1e-100, 1e10)}
+
+
+def _if_found(name, partial):
+    """Return a partial derivative that is NaN at the ends of the search."""
+    if name not in _SEARCHED:
+        return partial
+    low, high = _SEARCHED[name]
+    return lambda y, *xs: np.where((y > low) & (y < high), partial(y, *xs), np.nan)
+
+
 def _families(declared, convert=lambda function: function, together=None):
     """Declare ops; a partial is an expression of the output and inputs, or a refused argument.
 
@@ -59,7 +73,8 @@ def _families(declared, convert=lambda function: function, together=None):
     return [
         elementwise(
             "Scipy" + name.capitalize(), convert(getattr(special, name)),
-            *[no_partial(name, x) if isinstance(x, str) else x for x in partials],
+            *[no_partial(name, x) if isinstance(x, str) else x and _if_found(name, x)
+              for x in partials],
             together=shared((together or {}).get(name)))
         for name, partials in declared.items()]
 
@@ -186,7 +201,7 @@ btdtria, btdtrib, fdtr, fdtrc, fdtri, fdtridfd = _families({
         lambda d, n, p, x: -_f_x(n, d, x) / _f_d(n, d, x)),
 }, together={"fdtr": _f_slopes, "fdtrc": lambda *given: negative(_f_slopes(*given))})
 
-# ---- counts, of which the integer part counts: k or fewer successes
+# ---- counts: k or fewer successes; SciPy takes the integer part of k and n
 
 
 def _binomial_k(k, n, p):
@@ -199,7 +214,8 @@ def _binomial_n(k, n, p):
 
 
 def _binomial_p(k, n, p):
-    return -beta_density(k + 1, n - k, p)
+    is_all = k == n  # of probability 1
+    return np.where(is_all, 0, -beta_density(k + 1, np.where(is_all, 1, n - k), p))
 
 
 def _unless_cut(k, slope):
@@ -220,9 +236,10 @@ def _negative_p(k, n, p):
 
 
 bdtr, bdtrc, bdtri = _families({
-    "bdtr": (None, "n", lambda y, k, n, p: _binomial_p(np.floor(k), n, p)),
-    "bdtrc": (None, "n", lambda y, k, n, p: -_binomial_p(np.floor(k), n, p)),
-    "bdtri": (None, "n", lambda p, k, n, y: 1 / _binomial_p(np.floor(k), n, p)),
+    "bdtr": (None, "n", lambda y, k, n, p: _binomial_p(np.floor(k), np.trunc(n), p)),
+    "bdtrc": (None, "n", lambda y, k, n, p: -_binomial_p(np.floor(k), np.trunc(n), p)),
+    "bdtri": (None, "n", lambda p, k, n, y: np.where(p == p, 1 / _binomial_p(
+        np.floor(k), np.trunc(n), p), np.nan)),
 }, _of_integers)
 (
     pdtr, pdtrc, pdtri, pdtrik, bdtrik, bdtrin, nbdtr, nbdtrc, nbdtri, nbdtrik, nbdtrin,
@@ -241,9 +258,9 @@ bdtr, bdtrc, bdtri = _families({
         lambda n, k, y, p: -_binomial_k(k, n, p) / _binomial_n(k, n, p),
         lambda n, k, y, p: 1 / _binomial_n(k, n, p),
         lambda n, k, y, p: -_binomial_p(k, n, p) / _binomial_n(k, n, p)),
-    "nbdtr": ("k", "n", lambda y, k, n, p: _negative_p(k, n, p)),
-    "nbdtrc": ("k", "n", lambda y, k, n, p: -_negative_p(k, n, p)),
-    "nbdtri": ("k", "n", lambda p, k, n, y: 1 / _negative_p(k, n, p)),
+    "nbdtr": ("k", "n", lambda y, k, n, p: _negative_p(np.trunc(k), np.trunc(n), p)),
+    "nbdtrc": ("k", "n", lambda y, k, n, p: -_negative_p(np.trunc(k), np.trunc(n), p)),
+    "nbdtri": ("k", "n", lambda p, k, n, y: 1 / _negative_p(np.trunc(k), np.trunc(n), p)),
     "nbdtrik": (
         lambda k, y, n, p: _unless_cut(k, 1 / _negative_k(k, n, p)),
         lambda k, y, n, p: _unless_cut(k, -_negative_n(k, n, p) / _negative_k(k, n, p)),

@@ -17,7 +17,7 @@ __all__ = [
     "ndtri", "ndtri_exp"]
 
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
-_ROOT_2_PI = math.sqrt(2 * math.pi)
+_ROOT_2PI = math.sqrt(2 * math.pi)
 
 
 def erfcx_partial(y, x):
@@ -36,19 +36,35 @@ def erfcx_partial(y, x):
 _gaussian = elementwise(
     "ScipyGaussian", lambda x: np.exp(-x * x), lambda y, x: np.where(y == 0, 0, -2 * x) * y)
 _normal_density = elementwise(
-    "ScipyNormalDensity", lambda x: np.exp(-0.5 * x * x) / _ROOT_2_PI,
+    "ScipyNormalDensity", lambda x: np.exp(-0.5 * x * x) / _ROOT_2PI,
     lambda y, x: np.where(y == 0, 0, -x) * y)
 
 
-def _log_ndtr_partial(y, x):
+def _log_ndtr_slope(x):
     """Return density / probability, left of 0 by `erfcx`, which does not underflow."""
     is_left = x < 0
     left, right = np.where(is_left, x, 0), np.where(is_left, 0, x)
-    return np.where(
-        is_left, math.sqrt(2 / math.pi) / erfcx(-math.sqrt(0.5) * left),
-        _normal_density(right) / ndtr(right))
+    with np.errstate(divide="ignore", over="ignore"):  # at infinity, and of squares
+        return np.where(
+            is_left, math.sqrt(2 / math.pi) / special.erfcx(-math.sqrt(0.5) * left),
+            np.exp(-0.5 * right * right) / _ROOT_2PI / special.ndtr(right))
 
 
+_CURVATURE = [-1, 1, -6, 50, -518, 6354, -89782]
+
+
+def _log_ndtr_curvature(s, x):
+    """Return -s (x + s); far left by an asymptotic series in 1 / x**2, as x and s cancel."""
+    is_far = x < -30
+    q = 1 / np.square(np.where(is_far, x, -30))
+    near = np.where(is_far | (s == 0), 0, x)  # at infinity s is 0
+    series = 0
+    for coefficient in reversed(_CURVATURE):
+        series = series * q + coefficient
+    return np.where(is_far, series, -s * (near + s))
+
+
+log_ndtr_slope = elementwise("ScipyLogNdtrSlope", _log_ndtr_slope, _log_ndtr_curvature)
 erf = elementwise("ScipyErf", special.erf, lambda y, x: _TWO_BY_ROOT_PI * _gaussian(x))
 erfc = elementwise("ScipyErfc", special.erfc, lambda y, x: -_TWO_BY_ROOT_PI * _gaussian(x))
 erfcx = elementwise("ScipyErfcx", special.erfcx, erfcx_partial)
@@ -57,10 +73,10 @@ erfcinv = elementwise(
     "ScipyErfcinv", special.erfcinv, lambda y, x: -np.exp(y * y) / _TWO_BY_ROOT_PI)
 
 ndtr = elementwise("ScipyNdtr", special.ndtr, lambda y, x: _normal_density(x))
-ndtri = elementwise("ScipyNdtri", special.ndtri, lambda y, x: _ROOT_2_PI * np.exp(0.5 * y * y))
-log_ndtr = elementwise("ScipyLogNdtr", special.log_ndtr, _log_ndtr_partial)
+ndtri = elementwise("ScipyNdtri", special.ndtri, lambda y, x: _ROOT_2PI * np.exp(0.5 * y * y))
+log_ndtr = elementwise("ScipyLogNdtr", special.log_ndtr, lambda y, x: log_ndtr_slope(x))
 ndtri_exp = elementwise(
-    "ScipyNdtriExp", special.ndtri_exp, lambda y, x: 1 / _log_ndtr_partial(x, y))
+    "ScipyNdtriExp", special.ndtri_exp, lambda y, x: 1 / log_ndtr_slope(y))
 
 
 def t_log_density(t, df):
@@ -78,7 +94,7 @@ def t_log_density(t, df):
     for k in range(7, 0, -1):
         powers = -small * v * (powers + 1 / k - small / (k + 1))
     return np.where(
-        is_large, gammas + 0.5 * (powers - small) - math.log(_ROOT_2_PI),
+        is_large, gammas + 0.5 * (powers - small) - math.log(_ROOT_2PI),
         -0.5 * ((df + 1) * np.log1p(w / df) + np.log(df)) - betaln(0.5 * df, 0.5))
 
 

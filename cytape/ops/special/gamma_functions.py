@@ -13,7 +13,7 @@ from cytape.ops import reductions
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.shaping import expand_dims
-from cytape.ops.special.digamma_functions import psi, psi_step
+from cytape.ops.special.digamma_functions import precise_psi, psi, psi_step
 
 __all__ = [
     "beta", "betaln", "gamma", "gammaln", "gammasgn", "multigammaln", "rgamma", "xlog1py", "xlogy"]
@@ -28,9 +28,9 @@ def _rgamma_partial(y, x):
     return np.where(is_left, reflected, -psi(right) * y)
 
 
-gamma = elementwise("ScipyGamma", special.gamma, lambda y, x: y * psi(x))
+gamma = elementwise("ScipyGamma", special.gamma, lambda y, x: y * precise_psi(x))
 rgamma = elementwise("ScipyRgamma", special.rgamma, _rgamma_partial)
-gammaln = elementwise("ScipyGammaln", special.gammaln, lambda y, x: psi(x))
+gammaln = elementwise("ScipyGammaln", special.gammaln, lambda y, x: precise_psi(x))
 gammasgn = elementwise("ScipyGammasgn", special.gammasgn, None)
 
 beta = elementwise(

@@ -128,6 +128,7 @@ def sph_harm_y(n, m, theta, phi, *, diff_n=0) -> Any:
     theta, phi = together(joined(theta), joined(phi))
     if not (is_tensor(theta) or is_tensor(phi)):
         return special.sph_harm_y(n, m, theta, phi, diff_n=diff_n)
+    n, m = (np.asarray(x) if isinstance(x, (list, tuple)) else x for x in (n, m))
     y = _harmonic(n, m, theta, phi)
     if diff_n == 0:
         return y

@@ -75,6 +75,7 @@ truncnorm = Distribution(
 
 def _between(a, b):
     """Return a point between bounds, one or both of which may be infinite."""
-    has_b = b < 1e300
+    has_a, has_b = a > -1e300, b < 1e300
+    low, high = where(has_a, a, 0.0), where(has_b, b, 0.0)
     return where(
-        a > -1e300, where(has_b, 0.5 * a + 0.5 * b, a + 1), where(has_b, b - 1, 0.0))
+        has_a, where(has_b, 0.5 * low + 0.5 * high, low + 1), where(has_b, high - 1, 0.0))

@@ -16,8 +16,9 @@ import scipy.stats as stats
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import floor
-from cytape.ops.elementwise import exp, log, log1p, sqrt, where
+from cytape.ops.elementwise import exp, log, log1p, minimum, sqrt, where
 from cytape.ops.sampling.quantile_functions import steps_op
+from cytape.ops.special import exprel
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -30,6 +31,14 @@ def _log(p, q):
     is_small = p < 0.5
     with np.errstate(divide="ignore"):
         return where(is_small, log(where(is_small, p, 1)), log1p(-where(is_small, 0, q)))
+
+
+def log_of_hazard(log_v):
+    """Return log(1 - exp(-v)), the logarithm of the probability of a cumulative hazard v."""
+    is_small = log_v < 0
+    small, large = where(is_small, log_v, -1.0), where(is_small, 0.0, log_v)
+    return where(
+        is_small, small + log(exprel(-exp(small))), log1p(-exp(-exp(minimum(large, 7.0)))))
 
 
 def _is_float64(x):

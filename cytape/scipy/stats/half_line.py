@@ -26,7 +26,7 @@ from cytape.ops.special import (
 from cytape.ops.special import gamma as gamma_function
 from cytape.ops.special.gamma_functions import betaln
 from cytape.ops.special.incomplete_functions import gamma_density, odds_density
-from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution
+from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
 
 __all__ = [
     "chi2", "expon", "f", "gamma", "halfnorm", "invgamma", "invgauss", "lognorm", "pareto",
@@ -70,8 +70,8 @@ expon = Distribution(
     moments={"mean": lambda: 1.0, "var": lambda: 1.0, "entropy": lambda: 1.0})
 rayleigh = Distribution(
     stats.rayleigh, lambda z: log(z) - 0.5 * z * z, lambda z: -expm1(-0.5 * z * z),
-    lambda z: exp(-0.5 * z * z), logsf=lambda z: -0.5 * z * z,
-    pdf=lambda z: z * exp(-0.5 * z * z), ppf=lambda q: sqrt(-2 * log1p(-q)),
+    lambda z: exp(-0.5 * z * z), lambda z: log_of_hazard(2 * log(z) - _LOG_2),
+    lambda z: -0.5 * z * z, pdf=lambda z: z * exp(-0.5 * z * z), ppf=lambda q: sqrt(-2 * log1p(-q)),
     isf=lambda q: sqrt(-2 * log(q)), support=_POSITIVE,
     moments={"mean": lambda: math.sqrt(math.pi / 2), "var": lambda: (4 - math.pi) / 2,
              "entropy": lambda: EULER / 2 + 1 - _LOG_2 / 2})
@@ -106,7 +106,8 @@ def _weibull_entropy(c):
 
 weibull_min = Distribution(
     stats.weibull_min, _weibull_log_density, lambda z, c: -expm1(-z**c), lambda z, c: exp(-z**c),
-    logsf=lambda z, c: -z**c, pdf=lambda z, c: c * z**(c - 1) * exp(-z**c),
+    lambda z, c: log_of_hazard(c * log(z)), lambda z, c: -z**c,
+    pdf=lambda z, c: c * z**(c - 1) * exp(-z**c),
     ppf=lambda q, c: (-log1p(-q))**(1 / c), isf=lambda q, c: (-log(q))**(1 / c),
     support=_POSITIVE, moments={
         "mean": lambda c: gamma_function(1 + 1 / c), "var": _weibull_var,
@@ -114,6 +115,7 @@ weibull_min = Distribution(
 weibull_max = Distribution(
     stats.weibull_max, lambda z, c: _weibull_log_density(-z, c), lambda z, c: exp(-(-z)**c),
     lambda z, c: -expm1(-(-z)**c), lambda z, c: -(-z)**c,
+    lambda z, c: log_of_hazard(c * log(-z)),
     pdf=lambda z, c: c * (-z)**(c - 1) * exp(-(-z)**c),
     ppf=lambda q, c: -(-log(q))**(1 / c), isf=lambda q, c: -(-log1p(-q))**(1 / c),
     support=(-np.inf, 0), inside=-0.5, moments={

@@ -5,7 +5,21 @@ import math
 import numpy as np
 import scipy.stats as stats
 
-from cytape.ops.elementwise import abs, arctan2, cos, exp, expm1, log, log1p, tan, where
+from cytape.ops.elementwise import (
+    abs,
+    arctan,
+    arctan2,
+    cos,
+    exp,
+    expm1,
+    hypot,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    tan,
+    where,
+)
 from cytape.ops.sampling.quantile_functions import (
     skewnorm_cdf,
     skewnorm_log_density,
@@ -26,7 +40,7 @@ from cytape.ops.special import (
     stdtrit,
 )
 from cytape.ops.special.error_functions import t_log_density
-from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution
+from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
 
 __all__ = [
     "cauchy", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm", "skewnorm", "t", "vonmises"]
@@ -88,18 +102,41 @@ def _cauchy_ppf(q):
         tan(math.pi * (middle - 0.5)))
 
 
+def _cauchy_logcdf(z):
+    """Return log(arctan(1 / v) / pi) for v = -z, on the left by log(v), as squares overflow."""
+    is_left = z < -1
+    left, right = where(is_left, z, -1.0), where(is_left, 0.0, z)
+    log_v = log(-left)
+    u = exp(-minimum(log_v, 40.0))  # beyond, the angle is its tangent
+    return where(
+        is_left, log(arctan(u) / u) - log_v - math.log(math.pi),
+        log1p(-arctan2(1, right) / math.pi))
+
+
 cauchy = Distribution(
-    stats.cauchy, lambda z: -math.log(math.pi) - log1p(z * z),
+    stats.cauchy, lambda z: -math.log(math.pi) - 2 * log(hypot(1, z)),
     lambda z: arctan2(1, -z) / math.pi, lambda z: arctan2(1, z) / math.pi,
+    _cauchy_logcdf, lambda z: _cauchy_logcdf(-z),
     ppf=_cauchy_ppf, isf=lambda q: -_cauchy_ppf(q),
     moments={"entropy": lambda: math.log(4 * math.pi)})
+
+
+def _above(z):
+    """Return z, or at least -7, below which exp(-exp(-z)) is 0."""
+    return maximum(z, -7.0)
+
+
 gumbel_r = Distribution(
-    stats.gumbel_r, lambda z: -z - exp(-z), lambda z: exp(-exp(-z)), lambda z: -expm1(-exp(-z)),
-    lambda z: -exp(-z), ppf=lambda q: -log(-log(q)), isf=lambda q: -log(-log1p(-q)),
+    stats.gumbel_r, lambda z: -z - exp(-z), lambda z: exp(-exp(-_above(z))),
+    lambda z: -expm1(-exp(-_above(z))), lambda z: -exp(-z),
+    lambda z: log_of_hazard(-_above(z)), lambda z: exp(-_above(z) - exp(-_above(z))),
+    ppf=lambda q: -log(-log(q)), isf=lambda q: -log(-log1p(-q)),
     moments={"mean": lambda: EULER, "var": lambda: math.pi**2 / 6, "entropy": lambda: EULER + 1})
-gumbel_l = Distribution(
-    stats.gumbel_l, lambda z: z - exp(z), lambda z: -expm1(-exp(z)), lambda z: exp(-exp(z)),
-    logsf=lambda z: -exp(z), ppf=lambda q: log(-log1p(-q)), isf=lambda q: log(-log(q)),
+gumbel_l = Distribution(  # of -z, the other one
+    stats.gumbel_l, lambda z: z - exp(z), lambda z: -expm1(-exp(-_above(-z))),
+    lambda z: exp(-exp(-_above(-z))), lambda z: log_of_hazard(-_above(-z)), lambda z: -exp(z),
+    lambda z: exp(-_above(-z) - exp(-_above(-z))),
+    ppf=lambda q: log(-log1p(-q)), isf=lambda q: log(-log(q)),
     moments={"mean": lambda: -EULER, "var": lambda: math.pi**2 / 6, "entropy": lambda: EULER + 1})
 
 

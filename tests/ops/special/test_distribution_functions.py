@@ -1,5 +1,7 @@
 """Distribution functions by other parameters: inverses, counts, noncentral and F distributions."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,37 @@ def test_counts_take_their_integer_part():
     assert slopes[0] == slopes[1] == pytest.approx(special.pdtr(1, 1.5) - special.pdtr(2, 1.5))
     slope = cytape.grad(lambda p: special.bdtr(2, np.float64(5), p))(0.3)
     np.testing.assert_allclose(slope, -5 * special.binom(4, 2) * 0.3**2 * 0.7**2)
+
+
+@each("name, k, n", [
+    ("bdtr", 2.0, 5.7), ("bdtrc", 2.3, 5.7), ("bdtri", 2.0, 5.7), ("nbdtr", 2.5, 3.7),
+    ("nbdtrc", 2.5, 3.7), ("nbdtri", 2.5, 3.7)])
+def test_numbers_of_trials_are_truncated(name, k, n):
+    f = getattr(special, name)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        slopes = [cytape.grad(lambda p: f(*kn, p))(0.3) for kn in ((k, n), (int(k), int(n)))]  # noqa: B023
+        step = 1e-6
+        difference = (f(k, n, 0.3 + step) - f(k, n, 0.3 - step)) / (2 * step)
+    assert slopes[0] == slopes[1] == pytest.approx(difference, rel=1e-6)
+
+
+def test_all_trials_have_a_constant_probability():
+    assert cytape.grad(lambda p: special.bdtr(3, 3, p))(0.4) == 0
+    with np.errstate(all="ignore"):
+        assert np.isnan(cytape.grad(lambda p: special.bdtri(3, 3, p))(0.4))
+
+
+@each("f, x, end", [  # no parameter gives these probabilities
+    (lambda p: special.fdtridfd(3.0, p, 1.2), 0.99, 1e100),
+    (lambda p: special.stdtridf(p, 0.17), 0.6, 1e10),
+    (lambda p: special.stdtridf(p, 1.2), 0.4, -1e100),
+    (lambda p: special.chndtrinc(1.0, 2.0, p), 0.4, 0.0),
+    (lambda p: special.ncfdtrinc(2.3, 0.33, p, 0.15), 0.62, 0.0)])
+def test_inverses_at_the_ends_of_the_search_have_no_slope(f, x, end):
+    with np.errstate(all="ignore"):
+        value, slope = cytape.value_and_grad(f)(x)
+    assert value == pytest.approx(end, abs=1e-300) and np.isnan(slope)
 
 
 @each("x", [1e-8, 0.5, 1e4, 1e9])

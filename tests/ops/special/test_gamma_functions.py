@@ -19,6 +19,11 @@ def test_complete_functions():
     assert_derivative(special.gamma, mp.gamma, [*POSITIVE, *LEFT])
     assert_derivative(special.gammaln, mp.loggamma, [*POSITIVE, 1e10])
     assert_derivative(special.psi, mp.digamma, [*POSITIVE, *LEFT, 1e6])
+    near = [-1 + 1e-7, -3 - 1e-6, -1e-8]  # poles
+    for function, reference in (
+            (special.gamma, mp.gamma), (special.gammaln, lambda x: mp.loggamma(x).real),
+            (special.psi, mp.digamma)):
+        assert_derivative(function, reference, near)
     assert_derivative(lambda x: special.psi(x), mp.digamma, POSITIVE)
     assert_second_derivative(special.gammaln, mp.loggamma, POSITIVE)
     for n in (1, 3):

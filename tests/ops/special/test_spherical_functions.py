@@ -24,6 +24,10 @@ def test_harmonics_return_their_derivatives():
     with pytest.raises(ValueError, match="orders 0, 1, and 2"):
         ours.sph_harm_y(3, -1, cytape.constant(theta), 0.0, diff_n=3)
     assert isinstance(ours.sph_harm_y(3, -1, theta, phi), np.ndarray)
+    found = ours.sph_harm_y([3, 2], [-1, 2], cytape.constant(theta), phi, diff_n=2)
+    for one, expected in zip(
+            found, special.sph_harm_y([3, 2], [-1, 2], theta, phi, diff_n=2), strict=True):
+        np.testing.assert_allclose(one.numpy(), expected, 1e-10, 1e-14)
 
 
 def test_the_gradient_of_a_harmonic():
