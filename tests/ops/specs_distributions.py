@@ -114,6 +114,7 @@ else:
           for op, function, ref, domain in (
               ("SkewnormCdf", quantiles.skewnorm_cdf, stats.skewnorm.cdf, SIGNED),
               ("SkewnormPpf", quantiles.skewnorm_ppf, stats.skewnorm.ppf, UNIT),
+              ("ExponnormPpf", quantiles.exponnorm_ppf, stats.exponnorm.ppf, UNIT),
               ("InvgaussPpf", quantiles.invgauss_ppf, stats.invgauss.ppf, UNIT),
               ("InvgaussIsf", quantiles.invgauss_isf, stats.invgauss.isf, UNIT))],
         *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 2), 2.5)], domain, ("float64",),

@@ -189,3 +189,7 @@ def test_the_gradient_of_a_remainder_is_the_quotient_of_numpy(dtype, traced):
     with np.errstate(over="ignore", invalid="ignore"):
         found = (cytape.function(gradient) if traced else gradient)(y, x)
         np.testing.assert_array_equal(found, -np.floor_divide(x, y))
+
+
+def test_the_derivative_of_expm1_does_not_cancel():
+    np.testing.assert_allclose(cytape.grad(cnp.expm1)(-30.0), np.exp(-30.0), 1e-15)

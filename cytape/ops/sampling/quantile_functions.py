@@ -1,4 +1,4 @@
-"""Ops of functions of `scipy.stats`: quantiles that it solves for, skew normal and von Mises."""
+"""Ops of functions of `scipy.stats`: quantiles that it solves for, and functions they need."""
 
 import math
 
@@ -7,7 +7,7 @@ import scipy.stats as stats
 
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
 from cytape.ops.special.bessel_functions import i0e, i1e
-from cytape.ops.special.error_functions import log_ndtr
+from cytape.ops.special.error_functions import log_ndtr, log_ndtr_slope
 from cytape.ops.special.shape_parameters import no_partial
 
 
@@ -62,6 +62,22 @@ skewnorm_cdf = elementwise(
     "ScipyStatsSkewnormCdf", stats.skewnorm.cdf, lambda y, z, a: _skewnorm_density(z, a),
     lambda y, z, a: _skewnorm_in_a(z, a))
 skewnorm_ppf = quantile("skewnorm", _skewnorm_density, _skewnorm_in_a)
+
+# ---- exponentially modified normal
+
+
+def exponnorm_log_excess(z, k):
+    """Return the logarithm of ndtr(z) less the distribution function, k times the density."""
+    return (0.5 / k - z) / k + log_ndtr(z - 1 / k)
+
+
+def _exponnorm_in_k(z, k):
+    return -np.exp(exponnorm_log_excess(z, k)) * (
+        z - 1 / k + log_ndtr_slope(z - 1 / k)) / (k * k)
+
+
+exponnorm_ppf = quantile(
+    "exponnorm", lambda z, k: np.exp(exponnorm_log_excess(z, k)) / k, _exponnorm_in_k)
 
 # ---- inverse Gaussian
 

@@ -1,8 +1,8 @@
-"""Distributions on an interval: beta, uniform and truncated normal."""
+"""Distributions on an interval."""
 
 import scipy.stats as stats
 
-from cytape.ops.elementwise import exp, log, log1p, logaddexp, maximum, where
+from cytape.ops.elementwise import exp, expm1, log, log1p, logaddexp, maximum, sqrt, where
 from cytape.ops.special import (
     betainc,
     betaincc,
@@ -18,7 +18,7 @@ from cytape.ops.special import (
 from cytape.ops.special.incomplete_functions import beta_density
 from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution
 
-__all__ = ["beta", "truncnorm", "uniform"]
+__all__ = ["beta", "loguniform", "powerlaw", "triang", "truncnorm", "uniform"]
 
 beta = Distribution(
     stats.beta, lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
@@ -31,6 +31,45 @@ uniform = Distribution(
     stats.uniform, lambda z: 0 * z, lambda z: z, lambda z: 1 - z, log, lambda z: log1p(-z),
     ppf=lambda q: q, isf=lambda q: 1 - q, support=(0, 1), open_ends="probabilities",
     moments={"mean": lambda: 0.5, "var": lambda: 1 / 12, "entropy": lambda: 0.0})
+
+
+loguniform = Distribution(
+    stats.loguniform, lambda z, a, b: -log(z) - log(log(b) - log(a)),
+    lambda z, a, b: (log(z) - log(a)) / (log(b) - log(a)),
+    lambda z, a, b: (log(b) - log(z)) / (log(b) - log(a)),
+    ppf=lambda q, a, b: exp(log(a) + q * (log(b) - log(a))),
+    isf=lambda q, a, b: exp(log(b) - q * (log(b) - log(a))),
+    support=lambda a, b: (a, b), inside=lambda a, b: exp(0.5 * (log(a) + log(b))),
+    valid=lambda a, b: (a > 0) & (b > a))
+powerlaw = Distribution(
+    stats.powerlaw, lambda z, a: log(a) + xlogy(a - 1, z), lambda z, a: z**a,
+    lambda z, a: -expm1(a * log(z)), logcdf=lambda z, a: a * log(z),
+    ppf=lambda q, a: q**(1 / a), isf=lambda q, a: exp(log1p(-q) / a), support=(0, 1),
+    open_ends="probabilities", moments={
+        "mean": lambda a: a / (a + 1), "var": lambda a: a / (a + 2) / (a + 1)**2})
+
+
+def _triangle(left, right):
+    """Return a function that is `left` below the mode, and `right` above, of 1 - z and 1 - c."""
+    def function(z, c):
+        is_left = (z < c) | (c == 1)
+        return where(
+            is_left, left(where(is_left, z, 0.5), where(is_left, c, 0.5)),
+            right(where(is_left, 0.5, 1 - z), where(is_left, 0.5, 1 - c)))
+
+    return function
+
+
+_triangular_density = _triangle(lambda z, c: 2 * z / c, lambda z, c: 2 * z / c)
+_triangular_ppf = _triangle(lambda q, c: sqrt(q * c), lambda q, c: 1 - sqrt(q * c))
+triang = Distribution(
+    stats.triang, lambda z, c: log(_triangular_density(z, c)),
+    _triangle(lambda z, c: z * z / c, lambda z, c: 1 - z * z / c),
+    _triangle(lambda z, c: 1 - z * z / c, lambda z, c: z * z / c),
+    pdf=_triangular_density, ppf=_triangular_ppf,
+    isf=lambda q, c: 1 - _triangular_ppf(q, 1 - c), support=(0, 1),
+    valid=lambda c: (c >= 0) & (c <= 1), moments={
+        "mean": lambda c: (c + 1) / 3, "var": lambda c: (1 - c + c * c) / 18})
 
 
 def _log_mass(a, b):

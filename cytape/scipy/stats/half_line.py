@@ -5,10 +5,25 @@ import math
 import numpy as np
 import scipy.stats as stats
 
-from cytape.ops.elementwise import exp, expm1, log, log1p, sqrt
+from cytape.ops.elementwise import (
+    abs,
+    arctan2,
+    exp,
+    expm1,
+    hypot,
+    log,
+    log1p,
+    maximum,
+    sqrt,
+    tan,
+    where,
+)
 from cytape.ops.sampling.quantile_functions import invgauss_isf, invgauss_ppf
 from cytape.ops.special import (
+    boxcox,
+    boxcox1p,
     erf,
+    expit,
     fdtr,
     fdtrc,
     fdtri,
@@ -17,30 +32,48 @@ from cytape.ops.special import (
     gammainccinv,
     gammaincinv,
     gammaln,
+    log_expit,
     log_ndtr,
+    logit,
     ndtr,
     ndtri,
     psi,
     xlogy,
 )
 from cytape.ops.special import gamma as gamma_function
+from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.gamma_functions import betaln
 from cytape.ops.special.incomplete_functions import gamma_density, odds_density
 from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
 
 __all__ = [
-    "chi2", "expon", "f", "gamma", "halfnorm", "invgamma", "invgauss", "lognorm", "pareto",
-    "rayleigh", "weibull_max", "weibull_min"]
+    "chi", "chi2", "erlang", "expon", "f", "fisk", "gamma", "genpareto", "halfcauchy", "halfnorm",
+    "invgamma", "invgauss", "lognorm", "lomax", "maxwell", "pareto", "rayleigh", "weibull_max",
+    "weibull_min"]
 
 _POSITIVE = (0, np.inf)
 _LOG_2 = math.log(2)
 
-gamma = Distribution(
-    stats.gamma, lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
+gamma, erlang = [Distribution(
+    scipys, lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
     lambda z, a: gammaincc(a, z), pdf=lambda z, a: gamma_density(a, z),
     ppf=lambda q, a: gammaincinv(a, q), isf=lambda q, a: gammainccinv(a, q), support=_POSITIVE,
     moments={"mean": lambda a: a, "var": lambda a: a,
              "entropy": lambda a: psi(a) * (1 - a) + a + gammaln(a)})
+    for scipys in (stats.gamma, stats.erlang)]
+chi = Distribution(
+    stats.chi,
+    lambda z, df: xlogy(df - 1, z) - 0.5 * z * z + (1 - 0.5 * df) * _LOG_2 - gammaln(0.5 * df),
+    lambda z, df: gammainc(0.5 * df, 0.5 * z * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z * z),
+    ppf=lambda q, df: sqrt(2 * gammaincinv(0.5 * df, q)),
+    isf=lambda q, df: sqrt(2 * gammainccinv(0.5 * df, q)), support=_POSITIVE)
+maxwell = Distribution(
+    stats.maxwell, lambda z: 0.5 * math.log(2 / math.pi) + 2 * log(z) - 0.5 * z * z,
+    lambda z: gammainc(1.5, 0.5 * z * z), lambda z: gammaincc(1.5, 0.5 * z * z),
+    pdf=lambda z: math.sqrt(2 / math.pi) * z * z * exp(-0.5 * z * z),
+    ppf=lambda q: sqrt(2 * gammaincinv(1.5, q)), isf=lambda q: sqrt(2 * gammainccinv(1.5, q)),
+    support=_POSITIVE, moments={
+        "mean": lambda: 2 * math.sqrt(2 / math.pi), "var": lambda: 3 - 8 / math.pi})
 chi2 = Distribution(
     stats.chi2,
     lambda z, df: xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - gammaln(0.5 * df) - _LOG_2,
@@ -140,6 +173,47 @@ invgauss = Distribution(
     lambda z, mu: exp(_invgauss_logcdf(z, mu)), lambda z, mu: exp(_invgauss_logsf(z, mu)),
     _invgauss_logcdf, _invgauss_logsf, ppf=invgauss_ppf, isf=invgauss_isf, support=_POSITIVE,
     open_ends=True, moments={"mean": lambda mu: mu, "var": lambda mu: mu**3})
+lomax = Distribution(
+    stats.lomax, lambda z, c: log(c) - (c + 1) * log1p(z), lambda z, c: -expm1(-c * log1p(z)),
+    lambda z, c: exp(-c * log1p(z)), logsf=lambda z, c: -c * log1p(z),
+    ppf=lambda q, c: expm1(-log1p(-q) / c), isf=lambda q, c: expm1(-log(q) / c), support=_POSITIVE)
+fisk = Distribution(  # whose logarithm is logistic
+    stats.fisk, lambda z, c: log(c) + xlogy(c - 1, z) + 2 * log_expit(-c * log(z)),
+    lambda z, c: expit(c * log(z)), lambda z, c: expit(-c * log(z)),
+    lambda z, c: log_expit(c * log(z)), lambda z, c: log_expit(-c * log(z)),
+    ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=_POSITIVE,
+    open_ends="probabilities")
+
+
+def _halfcauchy_ppf(q):
+    """Return tan(pi q / 2), on the right by that of the complement, which is infinite at 1."""
+    is_right = q > 0.5
+    left, right = where(is_right, 0.5, q), where(is_right, 1 - q, 0.5)
+    return where(is_right, 1 / tan(math.pi / 2 * right), tan(math.pi / 2 * left))
+
+
+halfcauchy = Distribution(
+    stats.halfcauchy, lambda z: math.log(2 / math.pi) - 2 * log(hypot(1, z)),
+    lambda z: 2 / math.pi * arctan2(z, 1), lambda z: 2 / math.pi * arctan2(1, z),
+    ppf=_halfcauchy_ppf, isf=lambda q: 1 / tan(math.pi / 2 * q), support=_POSITIVE)
+
+
+def _excess(z, c):
+    """Return the cumulative hazard of `genpareto`."""
+    return z * log1p_over(c * z)
+
+
+def _excess_ends(c):
+    is_bounded = c < 0
+    return 0.0, where(is_bounded, -1 / where(is_bounded, c, -1.0), np.inf)
+
+
+genpareto = Distribution(
+    stats.genpareto, lambda z, c: -(c + 1) * _excess(z, c), lambda z, c: -expm1(-_excess(z, c)),
+    lambda z, c: exp(-_excess(z, c)), lambda z, c: log_of_hazard(log(_excess(z, c))),
+    lambda z, c: -_excess(z, c), ppf=lambda q, c: -boxcox1p(-q, -c),
+    isf=lambda q, c: -boxcox(q, -c), support=_excess_ends,
+    inside=lambda c: 0.5 / maximum(-c, 1.0), valid=lambda c: abs(c) < np.inf)
 pareto = Distribution(
     stats.pareto, lambda z, b: log(b) - (b + 1) * log(z), lambda z, b: -expm1(-b * log(z)),
     lambda z, b: z**-b, logsf=lambda z, b: -b * log(z), ppf=lambda q, b: exp(-log1p(-q) / b),

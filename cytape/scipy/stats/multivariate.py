@@ -1,4 +1,4 @@
-"""Distributions of vectors: multivariate normal, Dirichlet and multinomial.
+"""Distributions of vectors: multivariate normal and t, Dirichlet and multinomial.
 
 Parameters with known values are checked by SciPy, which raises its errors.
 """
@@ -11,14 +11,14 @@ import scipy.stats as stats
 from cytape.ops import reductions
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.ops.elementwise import exp, where
+from cytape.ops.elementwise import exp, log, log1p, where
 from cytape.ops.joining import concatenate
 from cytape.ops.special import gammaln, xlogy
 from cytape.ops.submodules.solving import slogdet, solve
 from cytape.scipy.stats.distribution import Frozen, frozen, named
 from cytape.tensor import convert_to_tensor
 
-__all__ = ["dirichlet", "multinomial", "multivariate_normal"]
+__all__ = ["dirichlet", "multinomial", "multivariate_normal", "multivariate_t"]
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -142,6 +142,58 @@ class MultivariateNormal:
         return n, mean, projection @ cov @ projection + (np.eye(n) - projection), rank, projection
 
 
+class MultivariateT(MultivariateNormal):
+    """Multivariate t distribution, as `scipy.stats.multivariate_t`; the shape is a regular matrix.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> from cytape.scipy.stats import multivariate_t
+    >>> cytape.grad(multivariate_t.logpdf)(np.array([1.0, 2.0]), np.zeros(2), np.eye(2), 5.0)
+    array([-0.7, -1.4])
+    """
+
+    scipys = stats.multivariate_t
+
+    def __getattr__(self, name):
+        """Return a method of SciPy's distribution."""
+        return getattr(stats.multivariate_t, name)
+
+    def __call__(self, loc=None, shape=1, df=1, allow_singular=False, seed=None):
+        """Freeze the distribution: SciPy's frozen one, with methods that take tensors."""
+        return frozen(
+            self, ("logpdf", "pdf"), (loc, shape, df), {}, allow_singular=allow_singular, seed=seed)
+
+    def __reduce__(self):
+        """Pickle by name."""
+        return named, ("multivariate_t",)
+
+    def logpdf(self, x, loc=None, shape=1, df=1):
+        """Return the logarithm of the density, as SciPy's method does."""
+        x, loc, shape, df = map(joined, (x, loc, shape, df))
+        if not any(map(is_tensor, (x, loc, shape, df))):
+            return stats.multivariate_t.logpdf(x, loc, shape, df)
+        x, loc, shape, df = together(x, loc, shape, df)
+        n, loc, shape, _, _ = self._parameters(loc, shape, False)
+        deviation = self._points(x, n) - loc
+        whitened = solve(shape, deviation.reshape((-1, n)).T).T.reshape(deviation.shape)
+        distance = reductions.sum(deviation * whitened, -1)
+        return np.squeeze(
+            gammaln(0.5 * (df + n)) - gammaln(0.5 * df) - 0.5 * n * log(math.pi * df)
+            - 0.5 * slogdet(shape).logabsdet - 0.5 * (df + n) * log1p(distance / df))
+
+    def pdf(self, x, loc=None, shape=1, df=1, allow_singular=False):
+        """Return the density, as SciPy's method does."""
+        if not any(map(is_tensor, (x, loc, shape, df))):
+            return stats.multivariate_t.pdf(x, loc, shape, df, allow_singular)
+        return exp(self.logpdf(x, loc, shape, df))
+
+    def entropy(self, loc=None, shape=1, df=1):
+        """Return SciPy's entropy, which has no derivatives."""
+        return stats.multivariate_t.entropy(loc, shape, df)
+
+
 class Dirichlet:
     """Dirichlet distribution, as `scipy.stats.dirichlet`.
 
@@ -246,3 +298,4 @@ class Multinomial:
 dirichlet = Dirichlet()
 multinomial = Multinomial()
 multivariate_normal = MultivariateNormal()
+multivariate_t = MultivariateT()

@@ -1,4 +1,4 @@
-"""Distributions on the whole real line."""
+"""Distributions on the whole real line, and `genextreme`, whose shape may end it on one side."""
 
 import math
 
@@ -21,6 +21,8 @@ from cytape.ops.elementwise import (
     where,
 )
 from cytape.ops.sampling.quantile_functions import (
+    exponnorm_log_excess,
+    exponnorm_ppf,
     skewnorm_cdf,
     skewnorm_log_density,
     skewnorm_ppf,
@@ -28,6 +30,7 @@ from cytape.ops.sampling.quantile_functions import (
     vonmises_ppf,
 )
 from cytape.ops.special import (
+    boxcox,
     expit,
     i0e,
     i1e,
@@ -39,11 +42,13 @@ from cytape.ops.special import (
     stdtr,
     stdtrit,
 )
+from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.error_functions import t_log_density
 from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
 
 __all__ = [
-    "cauchy", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm", "skewnorm", "t", "vonmises"]
+    "cauchy", "exponnorm", "genextreme", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm",
+    "skewnorm", "t", "vonmises"]
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
@@ -140,6 +145,40 @@ gumbel_l = Distribution(  # of -z, the other one
     moments={"mean": lambda: -EULER, "var": lambda: math.pi**2 / 6, "entropy": lambda: EULER + 1})
 
 
+def _extreme(z, c):
+    """Return log(v) of the distribution function exp(-v), at most 7, where that is 0."""
+    return minimum(-z * log1p_over(-c * z), 7.0)
+
+
+def _extreme_log_density(z, c):
+    log_v = -z * log1p_over(-c * z)
+    return (1 - c) * log_v - exp(log_v)
+
+
+def _extreme_ends(c):
+    is_right = c > 0
+    return (where(is_right | (c == 0), -np.inf, 1 / where(is_right | (c == 0), -1.0, c)),
+            where(is_right, 1 / where(is_right, c, 1.0), np.inf))
+
+
+genextreme = Distribution(
+    stats.genextreme, lambda z, c: _extreme_log_density(z, c),
+    lambda z, c: exp(-exp(_extreme(z, c))), lambda z, c: -expm1(-exp(_extreme(z, c))),
+    lambda z, c: -exp(-z * log1p_over(-c * z)), lambda z, c: log_of_hazard(_extreme(z, c)),
+    lambda z, c: exp((1 - c) * _extreme(z, c) - exp(_extreme(z, c))),
+    ppf=lambda q, c: -boxcox(-log(q), c), isf=lambda q, c: -boxcox(-log1p(-q), c),
+    support=_extreme_ends, inside=0.0, open_ends=True, valid=lambda c: abs(c) < np.inf)
+
+
+def _exponnorm_sf(z, k):
+    return ndtr(-z) + exp(exponnorm_log_excess(z, k))
+
+
+exponnorm = Distribution(
+    stats.exponnorm, lambda z, k: exponnorm_log_excess(z, k) - log(k),
+    lambda z, k: ndtr(z) - exp(exponnorm_log_excess(z, k)), _exponnorm_sf,
+    ppf=exponnorm_ppf, isf=lambda q, k: exponnorm_ppf(1 - q, k),
+    moments={"mean": lambda k: k, "var": lambda k: 1 + k * k})
 skewnorm = Distribution(
     stats.skewnorm, skewnorm_log_density, skewnorm_cdf, lambda z, a: skewnorm_cdf(-z, -a),
     ppf=skewnorm_ppf, isf=lambda q, a: -skewnorm_ppf(q, -a), valid=lambda a: abs(a) < np.inf)
