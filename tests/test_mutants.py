@@ -12,7 +12,7 @@ from tests.mutants.table import ROOT, read_tables
 MUTANTS = read_tables()
 by_name = {mutant.name: mutant for mutant in MUTANTS}
 ROOMS = {"core", "tensor", "ops", "submodules", "autodiff", "graph", "passes", "numpy", "nn",
-         "optimizers", "testing", "autograd"}
+         "optimizers", "pictures", "profiling", "testing", "autograd"}
 
 
 @each("name", by_name)

@@ -115,3 +115,20 @@ def test_memory_is_followed_until_it_is_freed(log):
     assert log.memory[-1][1] == -8000
     del matrix
     assert sum(nbytes for _, nbytes in log.memory) == 0
+
+
+def test_views_of_arguments_are_not_memory(log):
+    x = cytape.constant(np.ones(1000))
+    x[10:]
+    x.reshape(10, 100)
+    assert log.memory == []
+
+
+def test_hooks_cost_nothing_afterwards():
+    add = type(cytape.numpy.add)
+    before = add.__flags__
+    outer, _ = op_hooks.begin()
+    inner, is_new = op_hooks.begin()
+    assert inner is outer and not is_new and add.__flags__ != before
+    op_hooks.end(outer)
+    assert add.__flags__ == before
