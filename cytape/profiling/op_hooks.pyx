@@ -3,16 +3,15 @@
 a. `install` replaces the C functions that classes of ops are called by: `tp_call` of the type, and
    the entries of the table of C methods. Without a profile there is no check anywhere.
 b. A hook measures a call, and appends an event to the `Log` of its thread, if it has one.
-c. A class that is imported meanwhile copies the hooks into its tables, and keeps them. They find the
-   functions of its base class and do nothing else without a profile.
+c. A class that is imported meanwhile copies the hooks into its tables, and keeps them. They find
+   the functions of its base class and do nothing else without a profile.
 d. The memory of results is followed by weak references to their values.
 """
 
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall, VSpace
 from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.calls.dispatch cimport Op
-from cytape.ops.engine.tensor_vspace cimport TensorVSpace
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.recording.state cimport building
 from cytape.tensor.tensor cimport Tensor
@@ -289,7 +288,6 @@ cdef int hooked_backward(VSpace space, BackwardCall* call) except -1:
     cdef Log log = logs.get(threading.get_ident())
     cdef double start, end
     cdef Py_ssize_t nbytes = 0
-    cdef Value value
     cdef int i
     if log is None:
         return original_backward(space, call)

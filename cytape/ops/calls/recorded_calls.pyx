@@ -5,7 +5,7 @@
 
 from cpython.ref cimport PyObject
 from cytape.core.op_store cimport Op as StoredOp
-from cytape.core.typedefs cimport NO_INDEX, index_t
+from cytape.core.typedefs cimport index_t
 from cytape.tensor.recording.state cimport Recorder
 from cytape.tensor.values.spec cimport Spec
 from cytape.tensor.values.value cimport Value, array_of
@@ -65,12 +65,10 @@ def recorded_calls(Recorder recorder not None) -> list:
     >>> call.name, call.inputs[1].number, call.outputs[0].spec.shape
     ('Multiply', '3.0', (2,))
     """
-    cdef index_t op = 0, n_in, n_out
-    cdef StoredOp* entry
+    cdef index_t op = 0, n_out
     cdef list found = []
     for op, (name, inputs, outputs) in zip(live_ops(recorder), recorder.recorded_ops()):
-        entry = &recorder.table.ops[op]
-        n_in, n_out = entry.n_inputs, entry.n_outputs
+        n_out = recorder.table.ops[op].n_outputs
         made = [Operand(id, spec_or_none(ref_at(recorder, op, i)))
                 for i, id in enumerate(outputs)]
         if recorder.table.ops[op].kind == NULL or recorder.table.ops[op].kind.owner == NULL:
