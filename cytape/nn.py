@@ -18,7 +18,10 @@ from cytape.ops.neural.normalisation import *  # noqa: F403
 from cytape.ops.neural.normalisation import __all__ as _of_normalisation
 from cytape.ops.neural.pooling import *  # noqa: F403
 from cytape.ops.neural.pooling import __all__ as _of_pooling
+from cytape.ops.neural.sequence_losses import *  # noqa: F403
+from cytape.ops.neural.sequence_losses import __all__ as _of_sequence_losses
 
 __all__ = sorted([  # noqa: PLE0605
     *_of_activation_functions, *_of_attention, *_of_convolution, *_of_cross_entropy,
-    *_of_initial_weights, *_of_losses, *_of_neural_ops, *_of_normalisation, *_of_pooling])
+    *_of_initial_weights, *_of_losses, *_of_neural_ops, *_of_normalisation, *_of_pooling,
+    *_of_sequence_losses])

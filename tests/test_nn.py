@@ -9,7 +9,7 @@ from tests.cases import each
 
 FAMILIES = [import_module(f"cytape.ops.neural.{name}") for name in (
     "activation_functions", "attention", "convolution", "cross_entropy", "initial_weights",
-    "losses", "neural_ops", "normalisation", "pooling")]
+    "losses", "neural_ops", "normalisation", "pooling", "sequence_losses")]
 
 
 def test_it_has_the_functions_of_the_op_families_and_nothing_else():
@@ -34,6 +34,7 @@ CALLS = {
     "conv_transpose": (SIGNAL, np.ones((2, 3, 2))),
     "convolution": (SIGNAL, np.ones((2, 1, 4)), 2, "VALID", None, 1, 2),
     "cosine_similarity": (X, Y),
+    "ctc_loss": (np.array([[1]]), np.ones((3, 1, 2)), np.array([1]), np.array([3])),
     "depthwise_conv2d": (IMAGE, np.ones((2, 2, 2, 3)), 1, "SAME"),
     "dropout": (np.eye(3), 0.5, 3),
     "embedding_lookup": (X, np.array([1, 1, 0])),

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from cytape.ops.neural import convolution, neural_ops, normalisation, pooling
+from cytape.ops.neural import convolution, neural_ops, normalisation, pooling, sequence_losses
 from cytape.ops.neural.cross_entropy import (
     softmax_cross_entropy_op,
     sparse_softmax_cross_entropy_op,
@@ -25,6 +25,17 @@ NORMALISED = [
 
 def softmax(x, axis):
     return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+
+
+def ctc_loss(log_shares, sequences):
+    """Add all alignments of the two examples of SEQUENCES up."""
+    def total(i, n_steps, labels):
+        return np.log(sum(
+            np.exp(sum(log_shares[t, i, c] for t, c in enumerate(alignment)))
+            for alignment in itertools.product(range(3), repeat=n_steps)
+            if [c for c, _ in itertools.groupby(alignment) if c] == labels))
+
+    return -np.stack([total(0, 4, [1, 1]), total(1, 3, [2])])
 
 
 def log_sum_exp(x, axis=None, keepdims=False):
@@ -169,7 +180,12 @@ def normalised(x, axis, epsilon, centered):
     return x * reciprocal, reciprocal
 
 
+SEQUENCES = sequence_losses.Sequences(np.array([[1, 1], [2, 0]]), np.array([2, 1]),
+                                      np.array([4, 3]), 0)
+
 SPECS = [
+    OpSpec("CtcLoss", sequence_losses.ctc_op, ctc_loss, [case((4, 2, 3), sequences=SEQUENCES)],
+           dtypes=SINGLE_AND_DOUBLE),
     OpSpec("Softmax", neural_ops.softmax, softmax, NORMALISED),
     OpSpec("LogSoftmax", neural_ops.log_softmax, lambda x, axis: np.log(softmax(x, axis)),
            NORMALISED),
