@@ -6,6 +6,7 @@ from cytape.tensor.tensor import Tensor
 
 @final
 class ElementwiseOp(Op):
+    together: Callable[..., Any] | None
     def __init__(
         self, name: str, forward: Callable[..., Any],
         partials: tuple[Callable[..., Any] | None, ...],

@@ -110,7 +110,8 @@ cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
             and points.ndim == 2 + (task == DIFFERENTIATES) and 1 <= n_axes <= MOST_AXES
             and len(coordinates) in (1, len(elements)) and len(points) == len(elements)
             and coordinates.shape[1] == n_axes == len(derivative)
-            and coordinates.shape[2] == points.shape[points.ndim - 1] and 0 <= order <= 5 and min(derivative) >= 0
+            and coordinates.shape[2] == points.shape[points.ndim - 1]
+            and 0 <= order <= 5 and min(derivative) >= 0
             and (elements.size or not points.size)):
         raise ValueError(
             f"expected float64 arrays of shapes (batch, *shape), (batch or 1, axes, points) and "
