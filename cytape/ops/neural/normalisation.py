@@ -265,13 +265,6 @@ def _normalise(x, *, axis, epsilon, centered):
     return (wide * reciprocal).astype(x.dtype, copy=False), reciprocal.astype(x.dtype, copy=False)
 
 
-def _normalised_of_tensor(x, *, axis, epsilon, centered):
-    if centered:
-        x = x - mean_of(x, axis, keepdims=True)
-    reciprocal = 1 / sqrt(mean_of(x * x, axis, keepdims=True) + epsilon)
-    return x * reciprocal
-
-
 def _along(op, t, axis):
     """Multiply by the derivative of the normalised values."""
     y, reciprocal = op.outputs

@@ -13,9 +13,6 @@ from cytape.scipy.optimize.implicit import Equation, require_no_captures, run, s
 from cytape.scipy.optimize.unknowns import separated, tuple_of
 from cytape.tensor.tensor import Tensor
 
-XTOL = 2e-12  # SciPy's tolerances
-RTOL = 4 * np.finfo(float).eps
-
 
 def root_scalar(
     f: Callable, args: Any = (), method: Any = None, bracket: Any = None, fprime: Any = None,
