@@ -1,5 +1,5 @@
 """Profiles of programs: time and memory of each op."""
 
-from cytape.profiling.profile import Profile, profile
+from cytape.profiling.profiles import Profile, profile
 
 __all__ = ["Profile", "profile"]

@@ -229,5 +229,7 @@ def test_parameters_that_there_are_not_and_too_many_arguments_are_errors():
                 pass
             with pytest.raises((TypeError, ValueError)):
                 function(*[x] * max(n, 1), bogus=1)
+            if name == "broadcast_arrays":  # takes any number of objects
+                continue
             with pytest.raises((TypeError, ValueError, IndexError)):
                 function(*[x] * max(n, 1), *[None] * 12)

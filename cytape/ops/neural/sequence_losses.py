@@ -5,6 +5,8 @@ logarithms of forward and backward sums, for all examples at once. The labels of
 interleaved with blanks; a state of the sums is a position in that sequence.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.adjoints.deferred_derivatives import composed
@@ -99,7 +101,8 @@ ctc_op = composed(
     vjp_of_arrays=_gradient)
 
 
-def ctc_loss(labels, logits, label_length, logit_length, logits_time_major=True, blank_index=0):
+def ctc_loss(labels, logits, label_length, logit_length, logits_time_major=True,
+             blank_index=0) -> Any:
     """Return the negative logarithm of the probability of each example's labels.
 
     The probability is the sum over all alignments of the labels with the times. It takes time and

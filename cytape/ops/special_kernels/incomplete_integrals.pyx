@@ -334,14 +334,19 @@ cdef void beta_in_shapes(
 
 cdef inline double beta_in_shape(double a, double b, double z, int which) noexcept nogil:
     cdef double[5] slopes
-    cdef double x = of_odds(z), y = 1 / (1 + z)
+    cdef double x = of_odds(z), y = rest_of_odds(z)
     beta_in_shapes(a, b, x, y, power_of_beta(a, b, x, y), 1 << which, slopes)
     return slopes[which]
 
 
 cdef inline double of_odds(double z) noexcept nogil:
-    """Return z / (1 + z)."""
-    return z if z != z else 1 if z > 1e300 else z / (1 + z)
+    """Return z / (1 + z), of negative odds NaN."""
+    return NAN if z != z or z < 0 else 1 if z > 1e300 else z / (1 + z)
+
+
+cdef inline double rest_of_odds(double z) noexcept nogil:
+    """Return 1 / (1 + z), of negative odds NaN."""
+    return NAN if z != z or z < 0 else 1 / (1 + z)
 
 
 # ---- densities
@@ -422,7 +427,7 @@ cdef real beta_density(real a, real b, real x) noexcept nogil:
 
 @cython.ufunc
 cdef real odds_density(real a, real b, real z) noexcept nogil:
-    return <real>density_of_odds(a, b, z, power_of_beta(a, b, of_odds(z), 1 / (1 + <double>z)))
+    return <real>density_of_odds(a, b, z, power_of_beta(a, b, of_odds(z), rest_of_odds(z)))
 
 
 @cython.ufunc
@@ -439,6 +444,8 @@ cdef real betainc_b(real a, real b, real z) noexcept nogil:
 cdef (real, real, real) betainc_slopes(real a, real b, real x) noexcept nogil:
     """Return the derivatives in a, b and x."""
     cdef double[5] slopes
+    if x == INFINITY or x == -INFINITY:  # 1 - x would be one, too
+        x = NAN
     cdef double y = 1 - <double>x, power = power_of_beta(a, b, x, y)
     beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
     return <real>slopes[IN_A], <real>slopes[IN_B], <real>density_of_beta(a, b, x, power)
@@ -448,7 +455,7 @@ cdef (real, real, real) betainc_slopes(real a, real b, real x) noexcept nogil:
 cdef (real, real, real) odds_slopes(real a, real b, real z) noexcept nogil:
     """Return the derivatives in a, b and z."""
     cdef double[5] slopes
-    cdef double x = of_odds(z), y = 1 / (1 + <double>z), power = power_of_beta(a, b, x, y)
+    cdef double x = of_odds(z), y = rest_of_odds(z), power = power_of_beta(a, b, x, y)
     beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
     return <real>slopes[IN_A], <real>slopes[IN_B], <real>density_of_odds(a, b, z, power)
 

@@ -234,7 +234,7 @@ def test_a_gradient_without_a_device_is_added_last(graph):
     assert evaluate(dx) == 6.0
     found = sums(graph, before)
     assert found[0] == (CPU, [CPU, GPU])
-    assert sorted(found[1][1]) == ["", CPU]
+    assert sorted(found[1][1]) == [CPU, "cpu"]
 
 
 def test_sums_of_pairs_are_on_the_device_of_the_op(graph):

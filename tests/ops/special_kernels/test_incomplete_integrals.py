@@ -82,5 +82,7 @@ def test_no_argument_warns():
         for x in (0.0, 1.0, np.inf, -np.inf, np.nan, -1.0, 1e-300, 1e300):
             kernels.gamma_density([0.5, 1.0, 2.0, np.nan], x)
             kernels.gammainc_a([0.5, 200.0, 0.0, np.nan], x)
-            for function in (kernels.betainc_a, kernels.betainc_bb, kernels.odds_density):
+            kernels.gammainc_slopes([0.5, 200.0, 0.0, np.nan], x)
+            for function in (kernels.betainc_a, kernels.betainc_bb, kernels.odds_density,
+                             kernels.betainc_slopes, kernels.odds_slopes):
                 function([0.5, 200.0, 0.0, np.nan], [[0.7], [300.0]], x)

@@ -201,7 +201,7 @@ def test_a_trace_for_chrome(tmp_path):
     records = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     calls = [record for record in records if record["ph"] == "X"]
     assert [record["name"] for record in calls] == ["Sin", "Sum", "Sum", "Sin"]
-    assert calls[0]["args"]["line"].startswith("test_profile.py:")
+    assert calls[0]["args"]["line"].startswith("test_profiles.py:")
     assert calls[0]["args"]["bytes"] == 8 * N
     assert max(r["args"]["live bytes"] for r in records if r["ph"] == "C") == p.peak_bytes
     assert all(record["ts"] >= 0 for record in records)
