@@ -89,7 +89,7 @@ def show_progress(text, done):
 
 def draw(losses, accuracies, images, labels, predictions, path):
     """Save the learning curve and 24 predictions, the wrong ones first."""
-    from matplotlib.figure import Figure  # only the picture needs the extra "examples"
+    from matplotlib.figure import Figure  # only the picture needs matplotlib
 
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     left, right = figure.subfigures(1, 2)

@@ -61,7 +61,7 @@ def prediction(parameters, x, y, at):
 
 
 def draw(parameters, x, y, path):
-    from matplotlib.figure import Figure  # only the picture needs the extra "examples"
+    from matplotlib.figure import Figure  # only the picture needs matplotlib
 
     at = np.linspace(0, 10, 400)
     mean, deviation = prediction(parameters, x, y, at)

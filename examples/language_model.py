@@ -103,7 +103,7 @@ def write(parameters, characters, start, n, temperature=0.7, seed=0):
 
 
 def draw(losses, held_out, path=PICTURE):
-    from matplotlib.figure import Figure  # only the picture needs the extra "examples"
+    from matplotlib.figure import Figure  # only the picture needs matplotlib
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()

@@ -1,16 +1,18 @@
 """Pictures of a tape, a graph and a profile: those of docs/how_to/see_inside.md.
 
-``python examples/see_inside.py`` writes them again.
+They are written to examples/output; ``python examples/see_inside.py docs/how_to`` writes those of
+the page again.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 
 import cytape
 
-PAGES = Path(__file__).parents[1] / "docs" / "how_to"
+OUTPUT = Path(__file__).parent / "output"
 
 
 def fit():
@@ -50,7 +52,8 @@ def profiled():
     return p
 
 
-def main(folder=PAGES):
+def main(folder=OUTPUT):
+    folder.mkdir(exist_ok=True)
     os.environ["PATH"] = ""  # without Graphviz, so that all machines draw the same
     tape, names = fit()
     tape.draw(names).save(folder / "see_inside_tape.svg")
@@ -59,7 +62,8 @@ def main(folder=PAGES):
     p = profiled()
     p.draw().save(folder / "see_inside_profile.svg")
     print(p)
+    print(f"pictures: {folder}/see_inside_*.svg")
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:]))

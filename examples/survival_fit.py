@@ -56,7 +56,7 @@ def kaplan_meier(times, is_event):
 
 def draw(parameters, path):
     """Save Kaplan-Meier curves and the fitted survival functions."""
-    from matplotlib.figure import Figure  # only the picture needs the extra "examples"
+    from matplotlib.figure import Figure  # only the picture needs matplotlib
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()

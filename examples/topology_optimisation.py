@@ -95,7 +95,7 @@ def main(short=False):
     print(f"compliance of even densities {compliances[0]:.1f}, after {len(history)} steps "
           f"{compliances[-1]:.1f}")
     if not short:
-        from matplotlib.figure import Figure  # only the picture needs the extra "examples"
+        from matplotlib.figure import Figure  # only the picture needs matplotlib
 
         half = (beam.filter @ history[-1][1]).reshape(beam.shape).T
         figure = Figure(figsize=(9, 2.2), layout="constrained")

@@ -76,7 +76,7 @@ def posterior_of_mean():
 
 def draw(means, entries, bounds, path):
     """Save the course of the bound, the mean effect's posterior and the effects of the schools."""
-    from matplotlib.figure import Figure  # only the picture needs the extra "examples"
+    from matplotlib.figure import Figure  # only the picture needs matplotlib
 
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)

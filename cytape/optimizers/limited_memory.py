@@ -72,8 +72,8 @@ def lbfgs(
         from scipy.optimize import minimize
     except ImportError as error:
         raise ImportError(
-            "cytape.optimizers.lbfgs needs SciPy, an optional dependency: pip install "
-            "'cytape[scipy]'") from error
+            "cytape.optimizers.lbfgs needs SciPy, an optional dependency: pip install scipy"
+        ) from error
     _, leaves = named_parameters(parameters)
     of_variables = isinstance(leaves[0], Variable)
     if any(isinstance(leaf, Variable) != of_variables for leaf in leaves):

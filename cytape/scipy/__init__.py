@@ -1,4 +1,4 @@
-"""SciPy's functions on tensors, by SciPy's names and signatures (``pip install cytape[scipy]``).
+"""SciPy's functions on tensors, by SciPy's names and signatures (``pip install scipy``).
 
 Called with plain arrays they return SciPy's results; with a tensor they return tensors.
 """
@@ -10,8 +10,7 @@ try:
     import scipy as _scipy  # noqa: F401
 except ImportError as _error:
     raise ImportError(
-        "cytape.scipy needs SciPy, an optional dependency: pip install 'cytape[scipy]'"
-    ) from _error
+        "cytape.scipy needs SciPy, an optional dependency: pip install scipy") from _error
 
 __all__ = [
     "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",

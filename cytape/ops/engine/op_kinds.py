@@ -63,7 +63,7 @@ def remedy(name):
     """Return advice about a name under which no op is declared."""
     if name.startswith(tuple(rooms_by_prefix)):
         return ("import the module that declares it; cytape's own ops of such names need SciPy, an "
-                "optional dependency: pip install 'cytape[scipy]'")
+                "optional dependency: pip install scipy")
     return "import the module that declares it"
 
 
