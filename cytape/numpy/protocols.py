@@ -148,11 +148,11 @@ def _is_special(function):
     return getattr(sys.modules.get(module), name, None) is function
 
 
-def _version_of(function):
+def version_of(function):
     """Return cytape's version of a NumPy function, None if there is none."""
     ours = NUMPY_FUNCTIONS.get(function)
     if ours is None and isinstance(function, np.ufunc) and function.__name__ == "clip":
-        return _version_of(np.clip)  # of the method of arrays
+        return version_of(np.clip)  # of the method of arrays
     if ours is None and getattr(np, function.__name__, None) is function:
         ours = later(function.__name__)
         if ours is not None:
@@ -170,7 +170,7 @@ def _version_of(function):
 def numpy_functions():
     """Return the functions of NumPy that accept tensors, and cytape's versions of them."""
     for name in LATER:
-        _version_of(getattr(np, name))
+        version_of(getattr(np, name))
     return NUMPY_FUNCTIONS
 
 
@@ -254,17 +254,14 @@ def _without_gradient(name, function, args, arguments):
 
 
 def array_ufunc(ufunc, method, inputs, arguments):
-    """Implement `Tensor.__array_ufunc__`."""
-    ours = _version_of(ufunc)
+    """Implement `Tensor.__array_ufunc__`, which itself calls cytape's versions of ufuncs."""
+    ours = version_of(ufunc)
     out = arguments.get("out")
     if out is not None and any(isinstance(x, Tensor) for x in out):
         is_call = method == "__call__"
         function = ufunc if is_call else getattr(ufunc, method)
         return _into(function, inputs, arguments, broadcast=is_call)
-    if method == "__call__":
-        if ours is not None and out is None:
-            return ours(*inputs, **arguments)
-    elif method == "at" or out is None and (
+    if method == "at" or method != "__call__" and out is None and (
             isinstance(ours, ElementwiseOp) or method == "outer" and ours is not None):
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)
     module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
@@ -305,7 +302,7 @@ def array_function(function, args, arguments):
         names, place = from_out
         arguments = {**dict(zip(names, args[place:], strict=False)), **arguments}
         args = args[:place]
-    ours = _version_of(function)
+    ours = version_of(function)
     if isinstance(arguments.get("out"), Tensor):
         return _into(ours or function, args, arguments, broadcast=False)
     if function in _WRITTEN and not isinstance(

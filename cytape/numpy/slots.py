@@ -9,7 +9,14 @@ import importlib
 import numpy as np
 
 from cytape.numpy import families
-from cytape.numpy.protocols import UPDATES, array_function, array_ufunc, later, ufunc_method
+from cytape.numpy.protocols import (
+    UPDATES,
+    array_function,
+    array_ufunc,
+    later,
+    ufunc_method,
+    version_of,
+)
 from cytape.ops import creation, indexing
 from cytape.ops.adjoints import conform, deferred_derivatives, tangent_batches
 from cytape.ops.adjoints.memory_order import order_in_memory
@@ -89,6 +96,7 @@ install(
         "array_ufunc": array_ufunc,
         "astype": _astype,
         "array_function": array_function,
+        "version_of": version_of,
         "in_order": creation.result_in_order,
         "sparse_product": lambda x, y: importlib.import_module(
             "cytape.ops.sparse_matrices.sparse_tensors").product(x, y),

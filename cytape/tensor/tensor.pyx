@@ -221,7 +221,10 @@ cdef class Tensor:
     _data = property(refuse_masks)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
-        return functions["array_ufunc"](ufunc, method, inputs, arguments)
+        if method != "__call__" or arguments.get("out") is not None or (
+                ours := functions["version_of"](ufunc)) is None:
+            return functions["array_ufunc"](ufunc, method, inputs, arguments)
+        return ours(*inputs, **arguments)  # in C, so that NumPy's warnings name the user's line
 
     def __array_function__(self, function, types, args, arguments):
         return functions["array_function"](function, args, arguments)

@@ -257,3 +257,14 @@ def test_the_length_of_what_has_an_unknown_one():
     for f in (len, lambda x: sum(a for a in x)):
         with pytest.raises(TypeError, match=r"cytape\.numpy\.size\(tensor, 0\)"):
             cytape.function(f, input_signature=signature)(np.ones(3))
+
+
+def test_warnings_of_ufuncs_name_the_line_of_the_call():
+    v = cytape.Variable([0.0])
+    with pytest.warns(RuntimeWarning, match="divide by zero") as caught:
+        np.log(v)
+        np.log(v, out=None)
+        cnp.log(v)
+    lines = [warning.lineno for warning in caught]
+    assert [warning.filename for warning in caught] == 3 * [__file__]
+    assert lines == [lines[0], lines[0] + 1, lines[0] + 2]
