@@ -229,7 +229,7 @@ cdef class GradientTape:
         """
         from cytape.ops.calls.tape_drawing import diagram_of_tape
 
-        return diagram_of_tape(self._recorder, names or {}).draw(most)
+        return diagram_of_tape(self._recorder, {} if names is None else names).draw(most)
 
     def _repr_svg_(self):
         return str(self.draw()) if len(self.recorded_ops()) <= MOST_SHOWN else None

@@ -30,7 +30,7 @@ class Picture:
         self._svg = svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file, as SVG.
+        """Write the picture to a file, as SVG; raises if its name does not end in ".svg".
 
         Examples
         --------
@@ -41,6 +41,9 @@ class Picture:
         ...     os.path.getsize(path)
         6
         """
+        if not os.fspath(path).lower().endswith(".svg"):
+            raise ValueError(
+                f"pictures are saved as SVG: the name must end in '.svg', got {os.fspath(path)!r}")
         Path(path).write_text(self._svg, encoding="utf-8")
 
     def _repr_svg_(self) -> str:

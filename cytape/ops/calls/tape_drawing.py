@@ -18,15 +18,22 @@ def diagram_of_tape(recorder: Any, names: Mapping[str, Any]) -> Diagram:
     Parameters
     ----------
     recorder : Recorder or None
-        None: nothing is recorded.
+        None: it was freed, as the gradient has been taken.
     names : mapping of str to Tensor
     """
+    if not isinstance(names, Mapping):
+        raise TypeError(
+            "names must be a dict of str to Tensor, as in tape.draw({'loss': loss}), got "
+            f"{type(names).__name__}; without names the whole tape is drawn")
     calls = [] if recorder is None else recorded_calls(recorder)
     named = {} if recorder is None else {x.id: x.name for x in recorder.variables}
     variables = set(named)
     named |= {x.id: name for name, x in names.items()}
     read = {operand.id for call in calls for operand in call.inputs}
-    diagram = Diagram(f"tape of {len(calls)} operations" if calls else "tape without operations")
+    diagram = Diagram(
+        "tape whose gradient has been taken: draw before it, or use persistent=True"
+        if recorder is None else
+        f"tape of {len(calls)} operations" if calls else "tape without operations")
     places: dict[int, str] = {}
     for i, call in enumerate(calls):
         key = f"op{i}"

@@ -45,7 +45,7 @@ def test_drawing_leaves_the_tape_as_it_was():
     ElementTree.fromstring(tape._repr_svg_())
     assert tape.recorded_ops() == before
     assert tape.gradient(loss, x) is not None
-    assert "tape without operations" in str(tape.draw())  # consumed
+    assert "tape whose gradient has been taken" in str(tape.draw())
 
 
 def test_inside_the_block_nothing_is_recorded():
@@ -97,3 +97,14 @@ def test_long_tapes_are_refused_and_not_shown():
     with pytest.raises(ValueError, match="1002 boxes, more than most=1000"):
         tape.draw()
     assert sys.getrefcount(y) == 2
+
+
+def test_names_must_be_a_dict_and_a_consumed_tape_says_so():
+    v = cytape.Variable([1.0, 2.0])
+    with cytape.GradientTape() as tape:
+        y = np.sum(v * v)
+    for wrong in (y, v, [y]):
+        with pytest.raises(TypeError, match="names must be a dict of str to Tensor"):
+            tape.draw(wrong)
+    tape.gradient(y, v)
+    assert "gradient has been taken: draw before it" in str(tape.draw())
