@@ -40,3 +40,7 @@ __all__ = [
     "step_schedule",
     "warmup_schedule",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

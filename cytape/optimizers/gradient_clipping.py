@@ -107,5 +107,9 @@ def _scaled_values(values: Any, factor: Any) -> Any:
 
 
 def _require_positive(limit: float) -> None:
+    if isinstance(limit, dict) or np.ndim(limit):
+        raise TypeError(
+            f"the limit of a norm must be a number, got {type(limit).__name__}: the gradients come "
+            "first, as in clip_by_norm(gradients, 1.0)")
     if not limit > 0:
         raise ValueError(f"the limit of a norm must be positive, got {limit}")

@@ -68,7 +68,9 @@ class Optimizer:
         global_clip_norm: float | None = None, **unknown: Any,
     ) -> None:
         for name in unknown:
-            raise TypeError(f"{type(self).__name__} got an unexpected keyword argument {name!r}")
+            raise TypeError(
+                f"{type(self).__name__} got an unexpected keyword argument {name!r}" + (
+                    ": the learning rate is called learning_rate" if name == "lr" else ""))
         limits = {"clip_value": clip_value, "clip_norm": clip_norm,
                   "global_clip_norm": global_clip_norm}
         for name, value in limits.items():
@@ -168,12 +170,17 @@ class Optimizer:
         {'slope': array([0.9, 2.1]), 'offset': Variable(0.5)}
         """
         leaves = leaves_of_operand(parameters)
-        if self._names is None or not _are_same(leaves, self._leaves):
-            self.build(parameters)
-            self._leaves = leaves
         flat = nest.flatten_up_to(parameters, gradients, expand=False)
         if len(flat) != len(leaves):
             flat = leaves_of_operand(gradients)
+        if any(isinstance(gradient, Variable) and not isinstance(leaf, Variable)
+               for leaf, gradient in zip(leaves, flat, strict=False)):
+            raise TypeError(
+                "the gradient of a parameter that is no Variable is a Variable: write opt.update(variables, gradients), or "
+                "opt.apply_gradients(zip(gradients, variables))")
+        if self._names is None or not _are_same(leaves, self._leaves):
+            self.build(parameters)
+            self._leaves = leaves
         if all(gradient is None for gradient in flat):
             raise ValueError(
                 "no parameter has a gradient: all are None. Does the loss depend on the "
@@ -200,7 +207,14 @@ class Optimizer:
 
     def _rate(self) -> float:
         rate = self.learning_rate
-        rate = float(rate(self.steps) if callable(rate) else rate)
+        rate = rate(self.steps) if callable(rate) else rate
+        try:
+            rate = float(rate)
+        except TypeError:
+            raise TypeError(
+                f"the learning rate must be a number or a function of the step, got {rate!r}; "
+                "parameters are passed to update, as in opt.update(parameters, gradients)"
+            ) from None
         if not 0 <= rate < math.inf:
             raise ValueError(
                 f"the learning rate must be finite and at least 0, got {rate} for step {self.steps}"
@@ -280,6 +294,11 @@ class Optimizer:
         >>> v
         Variable(1.)
         """
+        if not callable(loss):
+            raise TypeError(
+                f"the loss must be a function without arguments, got {type(loss).__name__}: write "
+                "opt.minimize(lambda: ..., variables), or take the gradient of a tape and call "
+                "opt.update(variables, gradients)")
         leaves = leaves_of_operand(variables)
         for leaf in leaves:
             if not isinstance(leaf, Variable):

@@ -14,8 +14,6 @@ from cytape.optimizers.optimizer import Optimizer, checked
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "RMSProp"]
 
-_Rate = float | Callable[[int], Any]
-
 
 class SGD(Optimizer):
     """Gradient descent, with momentum if that is not 0.
@@ -44,7 +42,8 @@ class SGD(Optimizer):
     True
     """
 
-    def __init__(self, learning_rate: _Rate = 0.01, momentum: float = 0.0, nesterov: bool = False,
+    def __init__(self, learning_rate: float | Callable[[int], Any] = 0.01,
+                 momentum: float = 0.0, nesterov: bool = False,
                  **options: Any) -> None:
         super().__init__(learning_rate, **options)
         self.momentum = checked("momentum", momentum, 0.0, 1.0)
@@ -87,7 +86,8 @@ class Adagrad(Optimizer):
 
     slot_names: ClassVar[tuple[str, ...]] = ("total",)
 
-    def __init__(self, learning_rate: _Rate = 0.01, initial_total: float = 0.1,
+    def __init__(self, learning_rate: float | Callable[[int], Any] = 0.01,
+                 initial_total: float = 0.1,
                  epsilon: float = 1e-7, **options: Any) -> None:
         super().__init__(learning_rate, **options)
         self.initial_total = checked("initial_total", initial_total, 0.0, math.inf)
@@ -129,7 +129,8 @@ class RMSProp(Optimizer):
 
     slot_names: ClassVar[tuple[str, ...]] = ("square",)
 
-    def __init__(self, learning_rate: _Rate = 0.001, rho: float = 0.9, momentum: float = 0.0,
+    def __init__(self, learning_rate: float | Callable[[int], Any] = 0.001,
+                 rho: float = 0.9, momentum: float = 0.0,
                  epsilon: float = 1e-7, **options: Any) -> None:
         super().__init__(learning_rate, **options)
         self.rho = checked("rho", rho, 0.0, 1.0)
@@ -175,7 +176,8 @@ class Adam(Optimizer):
 
     slot_names: ClassVar[tuple[str, ...]] = ("mean", "square")
 
-    def __init__(self, learning_rate: _Rate = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
+    def __init__(self, learning_rate: float | Callable[[int], Any] = 0.001,
+                 beta_1: float = 0.9, beta_2: float = 0.999,
                  epsilon: float = 1e-8, **options: Any) -> None:
         super().__init__(learning_rate, **options)
         self.beta_1 = checked("beta_1", beta_1, 0.0, 1.0)
@@ -205,7 +207,8 @@ class AdamW(Adam):
     True
     """
 
-    def __init__(self, learning_rate: _Rate = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
+    def __init__(self, learning_rate: float | Callable[[int], Any] = 0.001,
+                 beta_1: float = 0.9, beta_2: float = 0.999,
                  epsilon: float = 1e-8, weight_decay: float = 0.01, **options: Any) -> None:
         super().__init__(
             learning_rate, beta_1, beta_2, epsilon, weight_decay=weight_decay, **options)
@@ -238,7 +241,8 @@ class Lion(Optimizer):
 
     slot_names: ClassVar[tuple[str, ...]] = ("mean",)
 
-    def __init__(self, learning_rate: _Rate = 0.0001, beta_1: float = 0.9, beta_2: float = 0.99,
+    def __init__(self, learning_rate: float | Callable[[int], Any] = 0.0001,
+                 beta_1: float = 0.9, beta_2: float = 0.99,
                  **options: Any) -> None:
         super().__init__(learning_rate, **options)
         self.beta_1 = checked("beta_1", beta_1, 0.0, 1.0)

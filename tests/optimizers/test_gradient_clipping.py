@@ -66,3 +66,10 @@ def test_functions_and_derivatives():
 def test_refused_arguments(call):
     with pytest.raises(ValueError, match=r"must be|all are None"):
         call()
+
+
+@each("clip", [clip_by_norm, clip_by_global_norm])
+@each("swapped", [np.ones(2), [np.ones(1)], {"w": np.ones(2)}, cytape.constant([1.0])])
+def test_a_limit_that_is_no_number_is_refused(clip, swapped):
+    with pytest.raises(TypeError, match="gradients come first"):
+        clip(1.0, swapped)

@@ -341,3 +341,24 @@ def test_an_outer_gradient_does_not_pass_through_a_step():
         cytape.grad(lambda x: (Lion().update(v, x * 1.0), v.value())[1])(3.0)
     with pytest.raises(NotImplementedError):
         Optimizer(0.1).update(np.ones(1), np.ones(1))
+
+
+def test_arguments_in_another_order_are_refused():
+    opt, v, w = SGD(), cytape.Variable([1.0]), np.ones(1)
+    swapped = [
+        lambda: opt.update([w], [v]), lambda: opt.update({"w": w}, {"w": v}),
+        lambda: opt.apply_gradients(zip([v], [w], strict=True))]
+    for call in swapped:
+        with pytest.raises(TypeError, match=r"opt\.update\(variables, gradients\)"):
+            call()
+    opt.update([v], [w])  # not bound to the arrays
+    with pytest.raises(TypeError, match="must be a number or a function of the step"):
+        SGD([v], 0.1)
+    with pytest.raises(TypeError, match="called learning_rate"):
+        SGD(lr=0.1)
+    with pytest.raises(TypeError, match="must be a function without arguments, got Tensor"):
+        opt.minimize(v * v, [v])
+
+
+def test_the_module_lists_its_public_names():
+    assert dir(cytape.optimizers) == sorted(cytape.optimizers.__all__)
