@@ -3,6 +3,8 @@
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.tensor cimport Tensor
 
+import numpy as np
+
 from cytape.tensor.structures import pack_parts, parts_of
 
 
@@ -28,9 +30,15 @@ cdef bint has_only_tensors(structure) except -1:
 
 cdef int require_tensor_leaf(str role, leaf) except -1:
     if not isinstance(leaf, Tensor):
-        advice = "" if not hasattr(leaf, "__dict__") else (
-            ". Pass the tensors that the object has, as in [model.weights, model.bias], or "
-            "register its class with cytape.register_structure")
+        advice = ""
+        if hasattr(leaf, "__dict__"):
+            advice = (
+                ". Pass the tensors that the object has, as in [model.weights, model.bias], or "
+                "register its class with cytape.register_structure")
+        elif isinstance(leaf, (np.ndarray, np.number, float, complex)):
+            advice = (
+                ". Before the tape's block make x a cytape.Variable, or a cytape.constant(x) that "
+                "tape.watch(x) adds to the tape")
         raise TypeError(
             f"a {role} must be a tensor or a variable, got {type(leaf).__name__}: "
             f"gradients belong to the tensors that were computed with{advice}")

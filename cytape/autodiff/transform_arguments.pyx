@@ -115,7 +115,9 @@ def checked_argnums(argnums):
     try:
         argnums = tuple(map(operator.index, argnums))
     except TypeError:
-        raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
+        raise TypeError(
+            f"argnums must be an int or a sequence of ints, got {argnums!r}. To differentiate f at "
+            "x, call the function that is returned: write grad(f)(x), not grad(f, x)") from None
     return argnums
 
 

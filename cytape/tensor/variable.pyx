@@ -79,7 +79,12 @@ cdef class Variable(Tensor):
     Variable([0.8, 1.6])
     """
 
-    def __cinit__(self, initial_value, bint trainable=True, name=None, dtype=None):
+    def __cinit__(self, initial_value, trainable=True, name=None, dtype=None):
+        if not isinstance(trainable, (bool, np.bool_)):
+            raise TypeError(
+                f"trainable must be a bool, got {trainable!r}" + (
+                    f". To name the variable, pass name={trainable!r}"
+                    if isinstance(trainable, str) else ""))
         graph = building()
         value = initial_value
         if callable(initial_value):

@@ -26,4 +26,6 @@ def test_targets_and_sources_must_be_tensors(wrong):
     for target, sources in ((wrong, x), ([y, wrong], x), (y, wrong), (y, [x, wrong])):
         with pytest.raises(TypeError, match=type(wrong).__name__):
             tape.gradient(target, sources)
+    with pytest.raises(TypeError, match=r"make x a cytape\.Variable, or a cytape\.constant"):
+        tape.gradient(np.float64(2.0), x)
     assert float(tape.gradient(y, x)) == 6.0

@@ -278,3 +278,9 @@ def test_an_error_leaves_no_recorder_behind(call):
         y = cytape.grad(f)(v) * v
     assert float(tape.gradient(y, v)) == -8.0
     assert type(cnp.sin(v.value())) is cytape.Tensor
+
+
+@each("transform", [*BY_ARGNUMS, cytape.vmap])
+def test_an_array_in_place_of_argnums_is_answered_with_the_form_of_the_call(transform):
+    with pytest.raises(TypeError, match=r"write (grad|vmap)\(f\)\(x\)"):
+        transform(cube, np.ones(2))

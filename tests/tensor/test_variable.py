@@ -464,3 +464,10 @@ def test_values_that_were_held_for_a_block_die():
             raise ZeroDivisionError
     assert live_tensors() == n_tensors
     assert v.tolist() == 5.0
+
+
+@each("wrong", ["w", None, 2])
+def test_trainable_must_be_a_bool(wrong):
+    with pytest.raises(TypeError, match="trainable must be a bool" + ".*name='w'" * (wrong == "w")):
+        cytape.Variable(V3, wrong)
+    assert cytape.Variable(V3, np.bool_(False)).trainable is False

@@ -25,7 +25,8 @@ def checked_axes(axes: Any, name: str) -> Any:
             operator.index(axis)
         except TypeError:
             raise TypeError(
-                f"{name} must be an integer, None, or a structure of these, got {axes!r}") from None
+                f"{name} must be an integer, None, or a structure of these, got {axes!r}"
+                + ("; to map f over x, write vmap(f)(x)" if name == "in_axes" else "")) from None
         if isinstance(axis, bool):
             raise TypeError(f"{name} must be an integer or None, got {axis}")
     return axes

@@ -133,6 +133,8 @@ _log_poisson = composed(
 def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     """Return the cross-entropy between probabilities and the sigmoid of logits, element by element.
 
+    The labels come first, then the logits.
+
     Examples
     --------
     >>> import cytape
