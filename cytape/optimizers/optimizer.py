@@ -176,8 +176,8 @@ class Optimizer:
         if any(isinstance(gradient, Variable) and not isinstance(leaf, Variable)
                for leaf, gradient in zip(leaves, flat, strict=False)):
             raise TypeError(
-                "the gradient of a parameter that is no Variable is a Variable: write opt.update(variables, gradients), or "
-                "opt.apply_gradients(zip(gradients, variables))")
+                "a Variable stands in the place of a gradient: write opt.update(variables, "
+                "gradients), or opt.apply_gradients(zip(gradients, variables))")
         if self._names is None or not _are_same(leaves, self._leaves):
             self.build(parameters)
             self._leaves = leaves

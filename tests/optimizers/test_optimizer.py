@@ -349,7 +349,7 @@ def test_arguments_in_another_order_are_refused():
         lambda: opt.update([w], [v]), lambda: opt.update({"w": w}, {"w": v}),
         lambda: opt.apply_gradients(zip([v], [w], strict=True))]
     for call in swapped:
-        with pytest.raises(TypeError, match=r"opt\.update\(variables, gradients\)"):
+        with pytest.raises(TypeError, match="in the place of a gradient"):
             call()
     opt.update([v], [w])  # not bound to the arrays
     with pytest.raises(TypeError, match="must be a number or a function of the step"):
