@@ -49,7 +49,8 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes a Jacobian in reverse mode: fast for few results.
 
     The function runs once, then one backward pass for each element of the result; in traced
-    functions and graphs with known extents, one pass for all of them.
+    functions and graphs with known extents, one pass for all of them. `jacobian` is the same
+    function, by autograd's name.
 
     Parameters
     ----------

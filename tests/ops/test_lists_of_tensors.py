@@ -86,5 +86,5 @@ def test_comparisons_of_lists_of_symbols_of_any_shape_say_so(compare):
     lambda t: np.sum([t, t]), lambda t: np.array([t, 1.0]), lambda t: np.concatenate([[t], [t]]),
     lambda t: np.mean([[t], [t]]), lambda t: np.append([t], [t])])
 def test_numpys_own_functions_refuse_them(f):
-    with pytest.raises(DetachedError, match="stack or array"):
+    with pytest.raises(DetachedError, match=r"Write cytape\.numpy\.array"):
         cytape.grad(lambda t: cnp.sum(f(t)))(2.0)

@@ -365,8 +365,8 @@ cdef int require_unfollowed(Variable variable, value, str what) except -1:
             bool(followers_of(value.id, (<Tensor>value).held.id, False))):
         raise DetachedError(
             f"{what}: the value is being recorded, and no gradient flows into assignments of "
-            "variables. Say variable.assign(...) if it should stop here; or fill what "
-            "cytape.numpy.zeros makes")
+            "variables. Fill what cytape.numpy.zeros makes; or say variable.assign(...) if the "
+            "gradient should stop here")
     return 0
 
 

@@ -23,9 +23,9 @@ cdef str NUMBER = (
 # Advice for conversions, by the converting function or the function of NumPy.
 cdef dict ADVICE = {
     "NumPy":
-        "Call functions of cytape.numpy, or those of NumPy that take tensors, not a method of an "
-        "array; cytape.numpy.random draws random numbers. Make one tensor of those in a list with "
-        "cytape.numpy.stack or array.\n" + TO_FILL,
+        "Write cytape.numpy.array([...]) or cytape.numpy.stack([...]), not numpy.array, for a list of "
+        "tensors. Call functions of cytape.numpy, or those of NumPy that take tensors, not a method "
+        "of an array; cytape.numpy.random draws random numbers.\n" + TO_FILL,
     "float()": NUMBER,
     "float(), to store it in an array,": TO_FILL,
     "int()": NUMBER,
@@ -266,10 +266,8 @@ cdef str lost_by(tensor, str cause):
         return what + IN_A_RULE
     if scipy is not None:
         return what + instead_of_scipy(scipy).rstrip()
-    stop = "If the gradient should stop here, say tensor.numpy() or tensor.item()"
-    if cause == "NumPy" and numpy_call() is None:  # as by numpy.asarray(tensor)
-        return f"{what}{stop}.\n{instead_of(cause).rstrip()}"
-    return f"{what}{instead_of(cause)}{stop}"
+    return (f"{what}{instead_of(cause)}"
+            "If the gradient should stop here, say tensor.numpy() or tensor.item()")
 
 
 cdef ndarray converted(tensor, Value held, str cause):
