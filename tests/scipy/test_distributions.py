@@ -183,10 +183,29 @@ def test_a_normal_distribution_truncated_nowhere(method):
     (ours.gumbel_l.sf, 800.0, 0.0), (ours.rayleigh.logcdf, 1e-200, 2e200),
     (lambda x: ours.weibull_min.logcdf(x, 2.5), 1e-200, 2.5e200),
     (lambda c: ours.weibull_min.logcdf(1e-200, c), 2.5, -200 * np.log(10)),
-    (lambda x: ours.weibull_max.logsf(x, 2.5), -1e-200, -2.5e200)])
+    (lambda x: ours.weibull_max.logsf(x, 2.5), -1e-200, -2.5e200),
+    (ours.halfcauchy.logsf, 1e160, -1e-160), (ours.halfcauchy.logsf, 1e-9, -2 / np.pi),
+    (lambda x: ours.loguniform.logcdf(x, 1.0, 2.0), 1 + 2**-30, 2.0**30),
+    (lambda b: ours.loguniform.cdf(1 + 2**-30, 1.0, b), 1 + 2**-29, -2.0**28)])
 def test_tails(f, x, expected):
     np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-8)
     np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-8)
+
+
+@each("name", SHAPES)
+@each("method", CONTINUOUS)
+@each("x", [-np.inf, np.inf])
+def test_values_at_infinity(name, method, x):
+    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    with np.errstate(all="ignore"):
+        wanted = expected(x, *given(name))
+        if not np.isnan(wanted) and name != "vonmises":
+            np.testing.assert_array_equal(function(cytape.constant(x), *given(name)), wanted)
+        if name in ("genpareto", "exponnorm", "fisk"):
+            shapes = (0.3,) if name == "genpareto" else given(name)
+            value, *slopes = cytape.value_and_grad(function, argnums=(0, 1))(x, *shapes)
+            assert value == (wanted if np.isfinite(wanted) else value)
+            np.testing.assert_array_equal(slopes, 0)
 
 
 @each("method, expected", [("cdf", 0.25), ("sf", -0.25), ("logcdf", 0.5), ("logsf", -0.5)])

@@ -33,12 +33,19 @@ uniform = Distribution(
     moments={"mean": lambda: 0.5, "var": lambda: 1 / 12, "entropy": lambda: 0.0})
 
 
+def _log_ratio(b, a):
+    """Return log(b / a) without overflow, and without cancellation for b next to a."""
+    is_near = b < 2 * a
+    near = where(is_near, b, a)
+    return where(is_near, log1p((near - a) / a), log(b) - log(a))
+
+
 loguniform = Distribution(
-    stats.loguniform, lambda z, a, b: -log(z) - log(log(b) - log(a)),
-    lambda z, a, b: (log(z) - log(a)) / (log(b) - log(a)),
-    lambda z, a, b: (log(b) - log(z)) / (log(b) - log(a)),
-    ppf=lambda q, a, b: exp(log(a) + q * (log(b) - log(a))),
-    isf=lambda q, a, b: exp(log(b) - q * (log(b) - log(a))),
+    stats.loguniform, lambda z, a, b: -log(z) - log(_log_ratio(b, a)),
+    lambda z, a, b: _log_ratio(z, a) / _log_ratio(b, a),
+    lambda z, a, b: _log_ratio(b, z) / _log_ratio(b, a),
+    ppf=lambda q, a, b: exp(log(a) + q * _log_ratio(b, a)),
+    isf=lambda q, a, b: exp(log(b) - q * _log_ratio(b, a)),
     support=lambda a, b: (a, b), inside=lambda a, b: exp(0.5 * (log(a) + log(b))),
     valid=lambda a, b: (a > 0) & (b > a))
 powerlaw = Distribution(

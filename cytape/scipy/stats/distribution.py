@@ -92,7 +92,7 @@ class Distribution:
         self.scipys = scipys
         self.is_discrete = isinstance(scipys, stats.rv_discrete)
         self.support = support if callable(support) else lambda *_: support
-        self.is_whole_line = support == (-np.inf, np.inf)
+        self.is_whole_line = support == (-np.inf, np.inf) and not open_ends
         self.inside = inside if callable(inside) else lambda *_: inside
         self.open_ends, self.valid, self.is_exact = open_ends, valid, is_exact
         density = "pmf" if self.is_discrete else "pdf"
@@ -152,7 +152,8 @@ class Distribution:
             if self.is_whole_line:
                 return _rescaled(function(z, *shapes), scale, name)
             low, high = self.support(*shapes)
-            is_below, is_above = (z <= low, z >= high) if is_open else (z < low, z > high)
+            is_below, is_above = (z <= low, z >= high) if is_open else (
+                (z < low) | (z == -np.inf), (z > high) | (z == np.inf))
             if self.is_discrete:
                 whole = floor(z)
                 if is_density:

@@ -7,6 +7,7 @@ import scipy.stats as stats
 
 from cytape.ops.elementwise import (
     abs,
+    arctan,
     arctan2,
     exp,
     expm1,
@@ -45,6 +46,7 @@ from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.gamma_functions import betaln
 from cytape.ops.special.incomplete_functions import gamma_density, odds_density
 from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
+from cytape.scipy.stats.real_line import cauchy_logcdf
 
 __all__ = [
     "chi", "chi2", "erlang", "expon", "f", "fisk", "gamma", "genpareto", "halfcauchy", "halfnorm",
@@ -192,10 +194,17 @@ def _halfcauchy_ppf(q):
     return where(is_right, 1 / tan(math.pi / 2 * right), tan(math.pi / 2 * left))
 
 
+def _halfcauchy_logsf(z):
+    is_tail = z > 1
+    tail, middle = where(is_tail, z, 1.0), where(is_tail, 0.5, z)
+    return where(
+        is_tail, _LOG_2 + cauchy_logcdf(-tail), log1p(-2 / math.pi * arctan(middle)))
+
+
 halfcauchy = Distribution(
     stats.halfcauchy, lambda z: math.log(2 / math.pi) - 2 * log(hypot(1, z)),
     lambda z: 2 / math.pi * arctan2(z, 1), lambda z: 2 / math.pi * arctan2(1, z),
-    ppf=_halfcauchy_ppf, isf=lambda q: 1 / tan(math.pi / 2 * q), support=_POSITIVE)
+    logsf=_halfcauchy_logsf, ppf=_halfcauchy_ppf, isf=lambda q: 1 / tan(math.pi / 2 * q), support=_POSITIVE)
 
 
 def _excess(z, c):

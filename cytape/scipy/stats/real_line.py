@@ -107,7 +107,7 @@ def _cauchy_ppf(q):
         tan(math.pi * (middle - 0.5)))
 
 
-def _cauchy_logcdf(z):
+def cauchy_logcdf(z):
     """Return log(arctan(1 / v) / pi) for v = -z, on the left by log(v), as squares overflow."""
     is_left = z < -1
     left, right = where(is_left, z, -1.0), where(is_left, 0.0, z)
@@ -121,7 +121,7 @@ def _cauchy_logcdf(z):
 cauchy = Distribution(
     stats.cauchy, lambda z: -math.log(math.pi) - 2 * log(hypot(1, z)),
     lambda z: arctan2(1, -z) / math.pi, lambda z: arctan2(1, z) / math.pi,
-    _cauchy_logcdf, lambda z: _cauchy_logcdf(-z),
+    cauchy_logcdf, lambda z: cauchy_logcdf(-z),
     ppf=_cauchy_ppf, isf=lambda q: -_cauchy_ppf(q),
     moments={"entropy": lambda: math.log(4 * math.pi)})
 
@@ -177,7 +177,7 @@ def _exponnorm_sf(z, k):
 exponnorm = Distribution(
     stats.exponnorm, lambda z, k: exponnorm_log_excess(z, k) - log(k),
     lambda z, k: ndtr(z) - exp(exponnorm_log_excess(z, k)), _exponnorm_sf,
-    ppf=exponnorm_ppf, isf=lambda q, k: exponnorm_ppf(1 - q, k),
+    ppf=exponnorm_ppf, isf=lambda q, k: exponnorm_ppf(1 - q, k), open_ends=True,
     moments={"mean": lambda k: k, "var": lambda k: 1 + k * k})
 skewnorm = Distribution(
     stats.skewnorm, skewnorm_log_density, skewnorm_cdf, lambda z, a: skewnorm_cdf(-z, -a),
