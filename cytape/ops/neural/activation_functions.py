@@ -73,8 +73,10 @@ silu = swish = elementwise("Silu", activations.silu, lambda y, x: _silu_slope(x)
 
 
 def _mish_curvature(y, x):
-    t, share = tanh(softplus(x)), sigmoid(x)
-    return (1 - t * t) * share * (2 + x * (sigmoid(-x) - 2 * t * share))
+    r, share = sigmoid(-x), sigmoid(x)
+    scale = 1 + r * r
+    t, root = share * (1 + r) / scale, 2 * r / scale  # tanh(softplus(x)), sqrt(1 - t * t)
+    return root * root * share * (2 + x * (r - 2 * t * share))
 
 
 _mish_slope = elementwise("MishSlope", activations.mish_slope, _mish_curvature)

@@ -154,6 +154,10 @@ def ctc_loss(labels, logits, label_length, logit_length, logits_time_major=True,
                         f"{labels.dtype}, {n_labels.dtype} and {n_steps.dtype}")
     n_times, _, n_classes = shape(logits)
     used = labels[np.arange(labels.shape[1]) < n_labels[:, None]]
+    if not -n_classes <= blank_index < n_classes:
+        raise ValueError(
+            f"ctc_loss takes a blank_index from {-n_classes} to {n_classes - 1} of logits with "
+            f"{n_classes} classes, got {blank_index}")
     blank = blank_index % n_classes
     if (n_labels < 0).any() or (n_labels > labels.shape[1]).any() or (n_steps < 1).any() or (
             n_steps > n_times).any() or ((used < 0) | (used >= n_classes) | (used == blank)).any():

@@ -72,6 +72,12 @@ def test_the_approximation_of_gelu_is_close():
     assert 1e-4 < np.abs(nn.gelu(x) - nn.gelu(x, approximate=True)).max() < 5e-4
 
 
+@each("x, expected", [
+    (19.0, -4.520351104468879e-15), (15.0, -1.0480522954513246e-11), (0.0, 0.64)])
+def test_the_curvature_of_mish_does_not_cancel(x, expected):
+    np.testing.assert_allclose(cytape.grad(cytape.grad(nn.mish))(x), expected, 1e-12)
+
+
 def everything(x):
     return np.sum(sum(f(x) for f in (
         nn.gelu, nn.silu, nn.mish, nn.elu, nn.celu, nn.selu, nn.leaky_relu, nn.softsign,

@@ -70,6 +70,14 @@ def test_errors(change):
         nn.ctc_loss(**{**given, **change})
 
 
+@each("blank", [2, 7, -3])
+def test_the_blank_is_a_class(blank):
+    with pytest.raises(ValueError, match="blank_index from -2 to 1 of logits with 2 classes"):
+        nn.ctc_loss([[1]], np.zeros((5, 1, 2)), [1], [5], blank_index=blank)
+    with pytest.raises(ValueError, match="0 classes"):
+        nn.ctc_loss([[1]], np.zeros((5, 1, 0)), [1], [5])
+
+
 def test_labels_are_integers():
     with pytest.raises(TypeError, match="integers"):
         nn.ctc_loss([[1.0]], LOGITS[:, :1], [1], [5])
