@@ -204,7 +204,8 @@ def _halfcauchy_logsf(z):
 halfcauchy = Distribution(
     stats.halfcauchy, lambda z: math.log(2 / math.pi) - 2 * log(hypot(1, z)),
     lambda z: 2 / math.pi * arctan2(z, 1), lambda z: 2 / math.pi * arctan2(1, z),
-    logsf=_halfcauchy_logsf, ppf=_halfcauchy_ppf, isf=lambda q: 1 / tan(math.pi / 2 * q), support=_POSITIVE)
+    logsf=_halfcauchy_logsf, ppf=_halfcauchy_ppf, isf=lambda q: 1 / tan(math.pi / 2 * q),
+    support=_POSITIVE)
 
 
 def _excess(z, c):
