@@ -24,6 +24,7 @@ export is found here, too: `cytape.placeholder` is `cytape.graph.placeholder`.
 """
 
 import importlib
+import importlib.util
 from typing import Any
 
 from cytape import core, errors, nn, numpy
@@ -82,7 +83,6 @@ __all__ = [
     "profile",
     "recompute_grad",
     "scan",
-    "scipy",
     "stop_gradient",
     "testing",
     "value_and_grad",
@@ -99,6 +99,8 @@ def __getattr__(name: str) -> Any:
     """
     if name in ("autograd", "graph", "optimizers", "scipy", "testing"):
         return importlib.import_module(f"cytape.{name}")
+    if name.startswith("_") and name != "__version__":  # which tools ask for: no reason to import
+        raise AttributeError(f"module 'cytape' has no attribute {name!r}")
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("cytape")
     else:
@@ -114,4 +116,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    scipy = ["scipy"] if importlib.util.find_spec("scipy") else []  # it needs SciPy
+    return sorted([*__all__, *scipy, "__version__"])

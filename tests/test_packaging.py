@@ -251,9 +251,20 @@ def test_nothing_generated_is_tracked():
 
 def test_dir_lists_what_most_programs_need():
     listed = {name for name in dir(cytape) if not name.startswith("_")}
-    assert listed == set(cytape.__all__)
+    assert listed == {*cytape.__all__, "scipy"}  # which a star import leaves out: it needs SciPy
     assert len(listed) <= 42
     assert all(name in cytape.__doc__ for name in listed)
+
+
+def test_all_names_can_be_imported_without_scipy_and_private_ones_import_nothing():
+    script = (
+        "import sys; sys.modules['scipy'] = None\n"
+        "import cytape\n"
+        "assert not hasattr(cytape, '__wrapped__') and 'cytape.graph' not in sys.modules\n"
+        "from cytape import *\n"
+        "assert grad(lambda x: x * x)(3.0) == 6.0\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @each("module", ["autodiff", "graph", "ops", "tensor"])
