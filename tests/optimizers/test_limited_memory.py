@@ -63,5 +63,5 @@ def test_refused_arguments(monkeypatch):
     with pytest.raises(TypeError, match="not a mixture"):
         lbfgs(lambda: 0.0, [cytape.Variable(1.0), np.ones(1)])
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(ImportError, match=r"cytape\[scipy\]"):
+    with pytest.raises(ImportError, match="pip install scipy"):
         lbfgs(lambda: 0.0, [cytape.Variable(1.0)])

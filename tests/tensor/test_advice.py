@@ -63,7 +63,7 @@ def test_a_branch_is_not_told_of_extents_but_functions_that_take_them_are():
 @each(("convert", "told"), [
     (lambda x: 1 in x[None], r"the operator in, in .*\nif, while, assert, in"),
     (lambda x: [1, 2][x], r"what wants an integer, as an index does, in .*\nFor an array at such"),
-    (lambda x: np.asarray(x), r"NumPy, which asks for an array, in .*\nCall functions of"),
+    (np.asarray, r"NumPy, which asks for an array, in .*\nWrite cytape\.numpy\.array\("),
     (lambda x: float(x), r"float\(\) in .*\nCompute with functions"),
     (lambda x: V2[x], r"NumPy, which .* in .*\nFor an array at such an index write"),
     (lambda x: V2[x[None] > 0], r"NumPy, which .* in .*\nFor an array where a mask holds write"),

@@ -23,9 +23,9 @@ cdef str NUMBER = (
 # Advice for conversions, by the converting function or the function of NumPy.
 cdef dict ADVICE = {
     "NumPy":
-        "Write cytape.numpy.array([...]) or cytape.numpy.stack([...]), not numpy.array, for a list of "
-        "tensors. Call functions of cytape.numpy, or those of NumPy that take tensors, not a method "
-        "of an array; cytape.numpy.random draws random numbers.\n" + TO_FILL,
+        "Write cytape.numpy.array([...]) or cytape.numpy.stack([...]), not numpy.array, for a list "
+        "of tensors. Call functions of cytape.numpy, or those of NumPy that take tensors, not a "
+        "method of an array; cytape.numpy.random draws random numbers.\n" + TO_FILL,
     "float()": NUMBER,
     "float(), to store it in an array,": TO_FILL,
     "int()": NUMBER,

@@ -124,7 +124,8 @@ def test_the_programs_of_tangents_fit():
                 if trace_gradient_tangent(partial, op.n_inputs, present) is None:
                     no_gradient_tangent.add(name)
     assert no_tangent - NO_UFUNCS == set()
-    assert no_gradient_tangent - NO_UFUNCS == {"Sinc"}  # differentiates a series twice
+    assert no_gradient_tangent - NO_UFUNCS == {
+        "MishSlope", "Sinc"}  # a long formula that does not cancel; a series, differentiated twice
 
 
 GRADIENT_BIT, OUTPUT_BIT, FIRST_BIT, SECOND_BIT = 1, 2, 4, 8  # of `trace_gradient_tangent`
