@@ -37,7 +37,7 @@ cdef class ForwardAccumulator:
     --------
     The derivative of ``x * x`` at 3, along a tangent of 10; `x` has id 1, the result id 2:
 
-    >>> from cytape.core import VSpace
+    >>> from cytape.core import ForwardAccumulator, VSpace
     >>> class Numbers(VSpace):
     ...     def aggregate_gradients(self, gradients): return sum(gradients)
     >>> accumulator = ForwardAccumulator(Numbers())

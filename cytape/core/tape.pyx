@@ -44,6 +44,7 @@ cdef class Tape(OpStore):
     --------
     Ids are chosen by the caller; `VSpace` shows how to differentiate the recorded ops.
 
+    >>> from cytape.core import Tape
     >>> tape = Tape()
     >>> tape.watch(1)
     >>> tape.record("Square", [2], [1], ["float64"], lambda: "what backward needs")
@@ -222,6 +223,7 @@ cdef class Tape(OpStore):
 
         Examples
         --------
+        >>> from cytape.core import Tape
         >>> tape = Tape()
         >>> tape.watch(1)
         >>> tape.record("Multiply", [3], [1, 2], ["float64"] * 2, lambda: None)
@@ -313,6 +315,7 @@ cdef class Tape(OpStore):
         --------
         The derivatives of ``x * y`` and ``y * y`` at ``x = 2``, ``y = 3``; these have ids 0 and 1:
 
+        >>> from cytape.core import Tape
         >>> from cytape.core import VSpace
         >>> class Numbers(VSpace):
         ...     def num_elements(self, gradient): return 1

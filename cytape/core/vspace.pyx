@@ -28,6 +28,7 @@ def is_trainable(dtype) -> bool:
 
     Examples
     --------
+    >>> from cytape.core import is_trainable
     >>> is_trainable("float32"), is_trainable("int64"), is_trainable(float)
     (True, False, False)
     """
@@ -54,6 +55,7 @@ cdef class OpType:
 
     Examples
     --------
+    >>> from cytape.core import OpType
     >>> OpType("SoftmaxCrossEntropyWithLogits", optional_gradients=(1,))
     OpType('SoftmaxCrossEntropyWithLogits', optional_gradients=(1,))
     """
@@ -102,6 +104,7 @@ cdef class VSpace:
     --------
     Plain numbers as tensors, recorded under ids of one's own choice:
 
+    >>> from cytape.core import VSpace
     >>> from cytape.core import Tape
     >>> class Numbers(VSpace):
     ...     def num_elements(self, gradient): return 1

@@ -172,6 +172,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> bool(np.all(cytape.constant([1.0, 0.0])))
     False
@@ -188,6 +189,7 @@ def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> bool(np.any(cytape.constant([1.0, 0.0])))
     True

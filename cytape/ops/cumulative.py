@@ -294,6 +294,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue,
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
@@ -383,6 +384,7 @@ def cumsum(a, axis=None, dtype=None, out=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(lambda x: np.cumsum(x).sum())(np.array([1.0, 2.0, 3.0]))
     array([3., 2., 1.])
@@ -396,6 +398,7 @@ def cumprod(a, axis=None, dtype=None, out=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])

@@ -271,6 +271,7 @@ def take(a, indices, axis=None, out=None, mode="raise") -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.take(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1, 1], axis=1).numpy()
     array([[2., 2.],

@@ -211,6 +211,7 @@ def dot(a, b, out=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> float(np.dot(cytape.constant([1.0, 2.0]), [3.0, 4.0]))
     11.0

@@ -110,6 +110,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.argsort(cytape.constant([3.0, 1.0, 2.0])).numpy()
     array([1, 2, 0])
@@ -122,6 +123,7 @@ def argpartition(a, kth, axis=-1, kind="introselect", order=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> int(np.argpartition(cytape.constant([3.0, 1.0, 2.0]), 0)[0])
     1
@@ -149,6 +151,7 @@ def searchsorted(a, v, side="left", sorter=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> int(np.searchsorted(cytape.constant([1.0, 2.0, 3.0]), 2.5))
     2
@@ -173,6 +176,7 @@ def nonzero(a) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.nonzero(cytape.constant([0.0, 2.0]))[0].numpy()
     array([1])
@@ -271,6 +275,7 @@ def argmax(a, axis=None, out=None, *, keepdims=False) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> int(np.argmax(cytape.constant([1.0, 3.0, 2.0])))
     1
@@ -285,6 +290,7 @@ def argmin(a, axis=None, out=None, *, keepdims=False) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> int(np.argmin(cytape.constant([2.0, 1.0, 3.0])))
     1

@@ -248,6 +248,7 @@ def repeat(a, repeats, axis=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.repeat(cytape.constant([1.0, 2.0]), 2).numpy()
     array([1., 1., 2., 2.])
@@ -404,6 +405,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.diagonal(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
     array([1., 4.])
@@ -435,6 +437,7 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> float(np.trace(cytape.constant([[1.0, 2.0], [3.0, 4.0]])))
     5.0

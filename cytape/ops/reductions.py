@@ -202,6 +202,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue,
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(np.sum)(np.array([1.0, 2.0]))
     array([1., 1.])
@@ -224,6 +225,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue) 
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(np.mean)(np.array([1.0, 2.0]))
     array([0.5, 0.5])
@@ -410,6 +412,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(np.max)(np.array([1.0, 3.0, 3.0]))
     array([0. , 0.5, 0.5])
@@ -424,6 +427,7 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(np.min)(np.array([1.0, 3.0, 1.0]))
     array([0.5, 0. , 0.5])

@@ -293,6 +293,7 @@ def ravel(a, order="C") -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.ravel(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
     array([1., 2., 3., 4.])
@@ -314,6 +315,7 @@ def squeeze(a, axis=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.squeeze(cytape.constant([[1.0, 2.0]])).shape
     (2,)
@@ -403,6 +405,7 @@ def transpose(a, axes=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.transpose(cytape.constant([[1.0, 2.0]])).shape
     (2, 1)
@@ -439,6 +442,7 @@ def swapaxes(a, axis1, axis2) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.swapaxes(cytape.constant([[1.0, 2.0]]), 0, 1).shape
     (2, 1)
@@ -451,6 +455,7 @@ def matrix_transpose(x, /) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> np.matrix_transpose(cytape.constant([[[1.0, 2.0]]])).shape
     (1, 2, 1)

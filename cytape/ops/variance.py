@@ -192,6 +192,7 @@ def var(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(np.var)(np.array([1.0, 3.0]))
     array([-1.,  1.])
@@ -211,6 +212,7 @@ def std(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cytape import grad
     >>> grad(np.std)(np.array([1.0, 3.0]))
     array([-0.5,  0.5])

@@ -22,6 +22,7 @@ def clip_by_value(gradients: Any, low: float, high: float) -> Any:
 
     Examples
     --------
+    >>> from cytape.optimizers import clip_by_value
     >>> import numpy as np
     >>> clip_by_value({"w": np.array([-3.0, 0.5]), "b": None}, -1.0, 1.0)
     {'w': array([-1. ,  0.5]), 'b': None}
@@ -36,6 +37,7 @@ def clip_by_norm(gradients: Any, limit: float) -> Any:
 
     Examples
     --------
+    >>> from cytape.optimizers import clip_by_norm
     >>> import numpy as np
     >>> clip_by_norm([np.array([3.0, 4.0]), np.array([0.5])], 1.0)
     [array([0.6, 0.8]), array([0.5])]
@@ -49,6 +51,7 @@ def global_norm(gradients: Any) -> Any:
 
     Examples
     --------
+    >>> from cytape.optimizers import global_norm
     >>> import numpy as np
     >>> float(global_norm([np.array([3.0]), None, np.array([[4.0]])]))
     5.0
@@ -66,6 +69,7 @@ def clip_by_global_norm(gradients: Any, limit: float) -> tuple[Any, Any]:
 
     Examples
     --------
+    >>> from cytape.optimizers import clip_by_global_norm
     >>> import numpy as np
     >>> clipped, norm = clip_by_global_norm([np.array([3.0]), np.array([4.0])], 1.0)
     >>> clipped, float(norm)

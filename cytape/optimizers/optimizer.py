@@ -162,6 +162,7 @@ class Optimizer:
 
         Examples
         --------
+        >>> import numpy as np
         >>> import cytape
         >>> w = {"slope": np.array([1.0, 2.0]), "offset": cytape.Variable(0.5)}
         >>> opt = cytape.optimizers.SGD(0.1)
@@ -318,6 +319,7 @@ class Optimizer:
 
         Examples
         --------
+        >>> import numpy as np
         >>> import cytape
         >>> opt = cytape.optimizers.SGD(0.1, momentum=0.9)
         >>> opt.update({"w": np.zeros(2)}, {"w": np.ones(2)})

@@ -21,6 +21,7 @@ def constant_schedule(rate: float) -> Schedule:
 
     Examples
     --------
+    >>> from cytape.optimizers import constant_schedule
     >>> constant_schedule(0.1)(1000)
     0.1
     """
@@ -44,6 +45,7 @@ def step_schedule(boundaries: Sequence[int], rates: Sequence[float]) -> Schedule
 
     Examples
     --------
+    >>> from cytape.optimizers import step_schedule
     >>> schedule = step_schedule([100, 200], [0.1, 0.01, 0.001])
     >>> schedule(99), schedule(100), schedule(500)
     (0.1, 0.01, 0.001)
@@ -62,6 +64,7 @@ def exponential_schedule(rate: float, steps: int, factor: float) -> Schedule:
 
     Examples
     --------
+    >>> from cytape.optimizers import exponential_schedule
     >>> exponential_schedule(0.1, steps=10, factor=0.5)(20)
     0.025
     """
@@ -83,6 +86,7 @@ def cosine_schedule(rate: float, steps: int, final: float = 0.0, warmup: int = 0
 
     Examples
     --------
+    >>> from cytape.optimizers import cosine_schedule
     >>> schedule = cosine_schedule(1.0, steps=10, warmup=2)
     >>> [round(schedule(step), 3) for step in (0, 1, 2, 6, 10, 11)]
     [0.5, 1.0, 1.0, 0.5, 0.0, 0.0]
@@ -110,6 +114,7 @@ def warmup_schedule(schedule: float | Schedule, steps: int) -> Schedule:
 
     Examples
     --------
+    >>> from cytape.optimizers import warmup_schedule
     >>> schedule = warmup_schedule(0.1, 4)
     >>> schedule(0), schedule(3), schedule(100)
     (0.025, 0.1, 0.1)

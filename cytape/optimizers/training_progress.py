@@ -37,6 +37,7 @@ def progress(
 
     Examples
     --------
+    >>> from cytape.optimizers import progress
     >>> import sys
     >>> bar = progress(range(3), file=sys.stdout, plain=True)
     >>> for step in bar:

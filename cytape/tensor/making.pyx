@@ -60,6 +60,7 @@ cpdef Tensor constant(value, dtype=None, name=None):
 
     Examples
     --------
+    >>> from cytape import constant
     >>> constant([[1, 2], [3, 4]], dtype="float32")
     Tensor([[1., 2.],
             [3., 4.]], dtype=float32)
@@ -168,6 +169,7 @@ def numpy(Tensor self not None):
 
     Examples
     --------
+    >>> from cytape import constant
     >>> constant([1.0, 2.0]).numpy()
     array([1., 2.])
     """
@@ -195,6 +197,7 @@ def item(Tensor self not None, *index):
 
     Examples
     --------
+    >>> from cytape import constant
     >>> constant([[1.0, 2.0]]).item(0, 1)
     2.0
     """
@@ -211,6 +214,7 @@ def tolist(Tensor self not None):
 
     Examples
     --------
+    >>> from cytape import constant
     >>> constant([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """

@@ -71,6 +71,7 @@ cdef class Variable(Tensor):
 
     Examples
     --------
+    >>> from cytape import Variable
     >>> import cytape
     >>> v = Variable([1.0, 2.0])
     >>> with cytape.GradientTape() as tape:
@@ -115,6 +116,7 @@ cdef class Variable(Tensor):
 
         Examples
         --------
+        >>> from cytape import Variable
         >>> v = Variable(1.0)
         >>> before = v.value()
         >>> _ = v.assign(5.0)
@@ -145,6 +147,7 @@ cdef class Variable(Tensor):
 
         Examples
         --------
+        >>> from cytape import Variable
         >>> Variable([1.0, 2.0]).assign([3, 4])
         Variable([3., 4.])
         """
@@ -164,6 +167,7 @@ cdef class Variable(Tensor):
 
         Examples
         --------
+        >>> from cytape import Variable
         >>> Variable([1.0, 2.0]).assign_add(1)
         Variable([2., 3.])
         """
@@ -178,6 +182,7 @@ cdef class Variable(Tensor):
 
         Examples
         --------
+        >>> from cytape import Variable
         >>> Variable([1.0, 2.0]).assign_sub(1)
         Variable([0., 1.])
         """

@@ -119,6 +119,7 @@ def gelu(features, approximate=False) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.gelu(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1587,  0.    ,  0.8413])
@@ -194,6 +195,7 @@ def leaky_relu(features, alpha=0.2) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.leaky_relu(np.array([-1.0, 2.0]))
     array([-0.2,  2. ])
@@ -206,6 +208,7 @@ def elu(features, alpha=1.0) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.elu(np.array([-1.0, 2.0])).round(4)
     array([-0.6321,  2.    ])
@@ -220,6 +223,7 @@ def celu(features, alpha=1.0) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.celu(np.array([-1.0, 2.0]), 0.5).round(4)
     array([-0.4323,  2.    ])
@@ -232,6 +236,7 @@ def selu(features) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.selu(np.array([-1.0, 2.0])).round(4)
     array([-1.1113,  2.1014])
@@ -249,6 +254,7 @@ def glu(features, axis=-1) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.glu(np.array([1.0, 2.0, 0.0, 0.0]))
     array([0.5, 1. ])

@@ -26,6 +26,7 @@ def embedding_lookup(params, ids) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> table = cytape.Variable([[1.0, 2.0], [3.0, 4.0]])
     >>> with cytape.GradientTape() as tape:
@@ -73,6 +74,7 @@ def scaled_dot_product_attention(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> cytape.nn.scaled_dot_product_attention(x, x, x, is_causal=True).round(3)

@@ -214,6 +214,7 @@ def convolution(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> signal = np.arange(5.0).reshape(1, 5, 1)
     >>> cytape.nn.convolution(signal, np.ones((2, 1, 1)), padding="CAUSAL")[0, :, 0]
@@ -260,6 +261,7 @@ def conv1d(input, filters, stride, padding, data_format="NWC", dilations=1, grou
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> signal = np.arange(4.0).reshape(1, 4, 1)
     >>> cytape.nn.conv1d(signal, np.ones((3, 1, 1)), stride=1, padding="SAME")[0, :, 0]
@@ -274,6 +276,7 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1, gr
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> image = np.arange(9.0).reshape(1, 3, 3, 1)
     >>> cytape.nn.conv2d(image, np.ones((2, 2, 1, 1)), strides=1, padding="VALID")[0, :, :, 0]
@@ -289,6 +292,7 @@ def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=1, g
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> volume = np.ones((1, 2, 3, 3, 1))
     >>> cytape.nn.conv3d(volume, np.ones((2, 2, 2, 1, 1)), 1, "VALID").shape
@@ -310,6 +314,7 @@ def depthwise_conv2d(input, filter, strides, padding, data_format="NHWC", dilati
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> image = np.ones((1, 2, 2, 3))
     >>> filters = np.arange(3.0) * np.ones((2, 2, 1, 3))
@@ -354,6 +359,7 @@ def conv_transpose(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> signal = np.array([1.0, 2.0]).reshape(1, 2, 1)
     >>> cytape.nn.conv_transpose(signal, np.ones((2, 1, 1)), strides=2)[0, :, 0]

@@ -24,6 +24,7 @@ def glorot_uniform(shape, seed=None, dtype=np.float64) -> Any:
 
     Examples
     --------
+    >>> from cytape.nn import glorot_uniform
     >>> glorot_uniform((2, 4), seed=0).shape
     (2, 4)
     """
@@ -37,6 +38,8 @@ def he_normal(shape, seed=None, dtype=np.float64) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cytape.nn import he_normal
     >>> he_normal((3, 3, 8, 16), seed=0, dtype=np.float32).dtype
     dtype('float32')
     """
@@ -48,6 +51,7 @@ def lecun_normal(shape, seed=None, dtype=np.float64) -> Any:
 
     Examples
     --------
+    >>> from cytape.nn import lecun_normal
     >>> lecun_normal((2, 4), seed=0).shape
     (2, 4)
     """
@@ -59,6 +63,7 @@ def orthogonal(shape, seed=None, gain=1.0, dtype=np.float64) -> Any:
 
     Examples
     --------
+    >>> from cytape.nn import orthogonal
     >>> w = orthogonal((4, 2), seed=0)
     >>> (w.T @ w).round(6) + 0.0
     array([[1., 0.],

@@ -203,6 +203,7 @@ def softmax(logits, axis=-1) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.softmax(np.array([1e4, 1e4]))
     array([0.5, 0.5])
@@ -217,6 +218,7 @@ def log_softmax(logits, axis=-1) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.log_softmax(np.array([1e4, 0.0]))
     array([     0., -10000.])
@@ -242,6 +244,7 @@ def logsumexp(a, axis=None, keepdims=False) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> float(cytape.nn.logsumexp(np.array([1e4, -np.inf])))
     10000.0
@@ -279,6 +282,7 @@ def dropout(x, rate, seed=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> y = cytape.nn.dropout(np.ones(100), rate=0.5)
     >>> sorted(set(y.tolist()))

@@ -161,6 +161,7 @@ def fused_batch_norm(x, scale, offset, epsilon=0.001) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> y, mean, variance = cytape.nn.fused_batch_norm(np.array([[1.0], [3.0]]), [1.0], [0.0])
     >>> mean, variance
@@ -195,6 +196,7 @@ def batch_norm(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> y, mean, variance = cytape.nn.batch_norm(
     ...     np.array([[1.0], [3.0]]), np.ones(1), np.zeros(1), np.zeros(1), np.ones(1),
@@ -224,6 +226,7 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon) -> A
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.batch_normalization(np.array([1.0, 5.0]), 3.0, 4.0, None, 2.0, 0.0)
     array([-2.,  2.])
@@ -240,6 +243,7 @@ def moments(x, axes, keepdims=False) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> mean, variance = cytape.nn.moments(np.array([[1.0, 2.0], [3.0, 6.0]]), axes=[0])
     >>> mean, variance
@@ -338,6 +342,7 @@ def layer_norm(x, scale=None, offset=None, axis=-1, epsilon=1e-5) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.layer_norm(np.array([[1.0, 3.0], [5.0, 5.0]]), epsilon=0.0 + 1e-12).round(3)
     array([[-1.,  1.],
@@ -353,6 +358,7 @@ def rms_norm(x, scale=None, axis=-1, epsilon=1e-6) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.rms_norm(np.array([1.0, 7.0]), epsilon=0.0)
     array([0.2, 1.4])
@@ -386,6 +392,7 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> cytape.nn.group_norm(np.array([[1.0, 3.0, 5.0, 5.0]]), groups=2).round(3)
     array([[-1.,  1.,  0.,  0.]])

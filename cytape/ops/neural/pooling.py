@@ -173,6 +173,7 @@ def max_pool(input, ksize, strides, padding, data_format=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> signal = np.array([1.0, 3.0, 2.0, 0.0]).reshape(1, 4, 1)
     >>> cytape.nn.max_pool(signal, ksize=2, strides=2, padding="VALID")[0, :, 0]
@@ -189,6 +190,7 @@ def avg_pool(input, ksize, strides, padding, data_format=None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> signal = np.array([1.0, 3.0, 2.0, 0.0]).reshape(1, 4, 1)
     >>> cytape.nn.avg_pool(signal, ksize=2, strides=2, padding="VALID")[0, :, 0]
@@ -202,6 +204,7 @@ def max_pool2d(input, ksize, strides, padding, data_format="NHWC") -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> image = np.arange(16.0).reshape(1, 4, 4, 1)
     >>> cytape.nn.max_pool2d(image, ksize=2, strides=2, padding="VALID")[0, :, :, 0]
@@ -216,6 +219,7 @@ def avg_pool2d(input, ksize, strides, padding, data_format="NHWC") -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> image = np.arange(16.0).reshape(1, 4, 4, 1)
     >>> cytape.nn.avg_pool2d(image, ksize=2, strides=2, padding="VALID")[0, :, :, 0]

@@ -133,6 +133,7 @@ def ctc_loss(labels, logits, label_length, logit_length, logits_time_major=True,
 
     Examples
     --------
+    >>> import numpy as np
     >>> import cytape
     >>> logits = np.log([[[0.4, 0.6]], [[0.5, 0.5]]])  # two times, one example, a blank and a label
     >>> np.exp(-cytape.nn.ctc_loss([[1]], logits, [1], [2])).round(3)  # 1 - 0.4 * 0.5
