@@ -1,6 +1,6 @@
 cimport cython
 cimport numpy as cnp
-from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
+from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject_Call
 from cpython.ref cimport PyObject
 
 from cytape.tensor.recording.conversion_guards cimport (
@@ -224,7 +224,8 @@ cdef class Tensor:
         if method != "__call__" or arguments.get("out") is not None or (
                 ours := functions["version_of"](ufunc)) is None:
             return functions["array_ufunc"](ufunc, method, inputs, arguments)
-        return ours(*inputs, **arguments)  # in C, so that NumPy's warnings name the user's line
+        # In C, so that NumPy's warnings name the user's line; CPython's function, for vectorcalls.
+        return PyObject_Call(ours, inputs, arguments)
 
     def __array_function__(self, function, types, args, arguments):
         return functions["array_function"](function, args, arguments)
