@@ -2,6 +2,7 @@
 
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -369,3 +370,41 @@ def test_the_multivariate_t_distribution():
     np.testing.assert_allclose(frozen.logpdf(x), stats.multivariate_t.logpdf(x, loc, shape, df))
     frozen = ours.multivariate_t(loc, shape, df)
     np.testing.assert_allclose(frozen.logpdf(cytape.constant(x)), frozen.logpdf(x))
+
+
+@each("df", [1e-3, 50.0, 1e6, 1e8, np.inf])
+def test_the_multivariate_t_distribution_in_its_degrees_of_freedom(df):
+    x, shape = np.array([0.3, -1.0]), np.array([[2.0, 0.3], [0.3, 1.0]])
+    value, slope = cytape.value_and_grad(
+        lambda df: ours.multivariate_t.logpdf(x, np.zeros(2), shape, df))(df)
+    distance, n = x @ np.linalg.solve(shape, x), 2
+
+    def log_density(v):  # SciPy's differences of gammaln cancel for a large df
+        return (mpmath.loggamma((v + n) / 2) - mpmath.loggamma(v / 2)
+                - n / 2 * mpmath.log(v * mpmath.pi) - mpmath.log(np.linalg.det(shape)) / 2
+                - (v + n) / 2 * mpmath.log1p(distance / v))
+
+    with mpmath.workdps(60):
+        v = mpmath.mpf(min(df, 1e30))
+        assert float(value) == pytest.approx(float(log_density(v)), rel=1e-10)
+        right = float(mpmath.diff(log_density, v, h=v / 10**15))
+    assert slope == pytest.approx(right, rel=max(1e-10, 1e-15 * df), abs=1e-30)
+
+
+def test_the_multivariate_t_distribution_of_shapes_and_numbers_that_scipy_takes_or_refuses():
+    x, t = np.array([0.3, -1.0]), cytape.constant([0.3, -1.0])
+    singular, lower = np.ones((2, 2)), np.array([[2.0, 9.0], [0.3, 1.0]])
+    for f, scipys in ((d.logpdf, s.logpdf) for d, s in (
+            (ours.multivariate_t, stats.multivariate_t),
+            (ours.multivariate_normal, stats.multivariate_normal))):
+        np.testing.assert_allclose(f(t, None, lower), scipys(x, None, lower), 1e-12)
+    f, scipys = ours.multivariate_t, stats.multivariate_t
+    np.testing.assert_allclose(
+        f.logpdf(t, None, singular, 3.0), scipys.logpdf(x, None, singular, 3.0), 1e-12)
+    np.testing.assert_allclose(
+        f.pdf(t, None, singular, 3.0, True), scipys.pdf(x, None, singular, 3.0, True), 1e-12)
+    with pytest.raises(np.linalg.LinAlgError):
+        f.pdf(t, None, singular, 3.0)
+    for df in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="must be greater than zero"):
+            f.logpdf(t, None, np.eye(2), df)

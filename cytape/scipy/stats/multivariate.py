@@ -11,9 +11,10 @@ import scipy.stats as stats
 from cytape.ops import reductions
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.ops.elementwise import exp, log, log1p, where
+from cytape.ops.elementwise import exp, log, log1p, minimum, where
 from cytape.ops.joining import concatenate
-from cytape.ops.special import gammaln, xlogy
+from cytape.ops.rearranging import tril
+from cytape.ops.special import betaln, gammaln, xlogy
 from cytape.ops.submodules.solving import slogdet, solve
 from cytape.scipy.stats.distribution import Frozen, frozen, named
 from cytape.tensor import convert_to_tensor
@@ -132,6 +133,9 @@ class MultivariateNormal:
         if not _is_known(mean, cov):
             return n, mean, cov, n, None
         known = cov.numpy()
+        if known.shape == (n, n) and not np.allclose(known, known.T, equal_nan=True):
+            cov = tril(cov) + tril(cov, -1).T  # SciPy reads this triangle
+            known = cov.numpy()
         if _is_regular(_value(mean), known, n):
             return n, mean, cov, n, None
         rank = stats.multivariate_normal(_value(mean), known, allow_singular).cov_object.rank
@@ -143,7 +147,9 @@ class MultivariateNormal:
 
 
 class MultivariateT(MultivariateNormal):
-    """Multivariate t distribution, as `scipy.stats.multivariate_t`; the shape is a regular matrix.
+    """Multivariate t distribution, as `scipy.stats.multivariate_t`.
+
+    From df = 1e15 on it is computed as at 1e15, where it is the normal distribution.
 
     Examples
     --------
@@ -171,23 +177,32 @@ class MultivariateT(MultivariateNormal):
 
     def logpdf(self, x, loc=None, shape=1, df=1):
         """Return the logarithm of the density, as SciPy's method does."""
-        x, loc, shape, df = map(joined, (x, loc, shape, df))
-        if not any(map(is_tensor, (x, loc, shape, df))):
+        if not any(map(is_tensor, map(joined, (x, loc, shape, df)))):
             return stats.multivariate_t.logpdf(x, loc, shape, df)
-        x, loc, shape, df = together(x, loc, shape, df)
-        n, loc, shape, _, _ = self._parameters(loc, shape, False)
+        return self._log_density(x, loc, shape, df, True)
+
+    def _log_density(self, x, loc, shape, df, allow_singular):
+        x, loc, shape, df = together(*map(joined, (x, loc, shape, df)))
+        n, loc, shape, _, projection = self._parameters(loc, shape, allow_singular)
+        if _is_known(df) and not _value(df) > 0:
+            stats.multivariate_t(df=_value(df))  # raises SciPy's error
+        df = minimum(where(df > 0, df, np.nan), 1e15)
         deviation = self._points(x, n) - loc
+        if projection is not None:
+            deviation = deviation @ projection
         whitened = solve(shape, deviation.reshape((-1, n)).T).T.reshape(deviation.shape)
         distance = reductions.sum(deviation * whitened, -1)
+        half = 0.5 * n
+        # Differences of gammaln would cancel for a large df.
+        gammas = gammaln(half) - betaln(0.5 * df, half) - half * log(math.pi * df)
         return np.squeeze(
-            gammaln(0.5 * (df + n)) - gammaln(0.5 * df) - 0.5 * n * log(math.pi * df)
-            - 0.5 * slogdet(shape).logabsdet - 0.5 * (df + n) * log1p(distance / df))
+            gammas - 0.5 * slogdet(shape).logabsdet - (0.5 * df + half) * log1p(distance / df))
 
     def pdf(self, x, loc=None, shape=1, df=1, allow_singular=False):
         """Return the density, as SciPy's method does."""
         if not any(map(is_tensor, (x, loc, shape, df))):
             return stats.multivariate_t.pdf(x, loc, shape, df, allow_singular)
-        return exp(self.logpdf(x, loc, shape, df))
+        return exp(self._log_density(x, loc, shape, df, allow_singular))
 
     def entropy(self, loc=None, shape=1, df=1):
         """Return SciPy's entropy, which has no derivatives."""
