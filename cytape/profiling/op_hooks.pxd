@@ -21,6 +21,7 @@ cdef class Log:
     cdef readonly list memory     # (seconds, bytes taken or freed)
     cdef dict event_of            # id of a result -> the place of its call among the events
     cdef dict held                # id of an owner of memory -> [number of values in it, bytes]
+    cdef int n_profiles           # that are running
     cdef dict alive               # id of a reference to a value -> it, and the id of the owner
     cdef int note_forward(self, Operator op, result, double start) except -1
     cdef int note_memory(self, value, double when) except -1

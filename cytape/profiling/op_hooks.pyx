@@ -354,28 +354,23 @@ cdef int install(bint is_on) except -1:
     return 0
 
 
-def begin():
-    """Return the log of this thread; the first one installs the hooks.
-
-    Returns
-    -------
-    Log
-        That of an outer profile, if there is one.
-    bool
-        Whether it is new, so that its owner calls `end`.
-    """
-    thread = threading.get_ident()
-    if thread in logs:
-        return logs[thread], False
-    if not logs:
-        find_originals()
-        install(True)
-    log = logs[thread] = Log()
-    return log, True
+def begin() -> Log:
+    """Return the log of this thread for one more profile; the first one installs the hooks."""
+    cdef Log log = logs.get(threading.get_ident())
+    if log is None:
+        if not logs:
+            find_originals()
+            install(True)
+        log = logs[threading.get_ident()] = Log()
+    log.n_profiles += 1
+    return log
 
 
 def end(Log log not None):
-    """End a log; the last one removes the hooks."""
+    """End a profile; the last one of a log ends it, and the last log removes the hooks."""
+    log.n_profiles -= 1
+    if log.n_profiles:
+        return
     for thread, other in list(logs.items()):
         if other is log:
             del logs[thread]

@@ -15,12 +15,12 @@ from time import perf_counter
 from types import TracebackType
 from typing import NamedTuple
 
-from cytape.pictures.html_text import size_text, table
-from cytape.pictures.memory_timeline import timeline
-from cytape.pictures.picture import Picture
-from cytape.pictures.trace_events import Span, trace_json
 from cytape.profiling import op_hooks
 from cytape.profiling.op_hooks import Event
+from cytape.tensor.pictures.html_text import size_text, table
+from cytape.tensor.pictures.memory_timeline import timeline
+from cytape.tensor.pictures.picture import Picture
+from cytape.tensor.pictures.trace_events import Span, trace_json
 
 __all__ = ["OpRow", "Profile", "profile"]
 
@@ -77,7 +77,7 @@ class Profile:
     def __enter__(self) -> Profile:
         if self._log is not None:
             raise ValueError("this profile is running already: make another one for a block inside")
-        self._log, self._is_owner = op_hooks.begin()
+        self._log = op_hooks.begin()
         self._first = len(self._log.events), len(self._log.memory)
         self._start = perf_counter()
         return self
@@ -90,8 +90,7 @@ class Profile:
         log, self._log = self._log, None
         if log is None:
             return
-        if self._is_owner:
-            op_hooks.end(log)
+        op_hooks.end(log)
         first_event, first_memory = self._first
         before = sum(nbytes for _, nbytes in log.memory[:first_memory])
         self._events = log.events[first_event:]

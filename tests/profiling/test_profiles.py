@@ -145,6 +145,21 @@ def test_profiles_are_nested():
     assert check(again).keys() == {"Log", "Add"}
 
 
+def test_profiles_may_overlap():
+    x = cytape.constant(X)
+    first, second = cytape.profile(), cytape.profile()
+    first.__enter__()
+    np.sin(x)
+    second.__enter__()
+    np.cos(x)
+    first.__exit__()
+    np.exp(x)
+    second.__exit__()
+    np.tanh(x)
+    found = [sorted(row.name for row in profile.rows) for profile in (first, second)]
+    assert found == [["Cos", "Sin"], ["Cos", "Exp"]]
+
+
 def test_a_running_profile_is_not_entered():
     with cytape.profile() as p, pytest.raises(ValueError, match="make another one"), p:
         pass
