@@ -2,7 +2,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from cytape.pictures.picture import Picture
+from cytape.tensor.pictures.picture import Picture
 from cytape.tensor.recording.recorders import Recorder
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients as UnconnectedGradients

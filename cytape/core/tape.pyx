@@ -315,8 +315,7 @@ cdef class Tape(OpStore):
         --------
         The derivatives of ``x * y`` and ``y * y`` at ``x = 2``, ``y = 3``; these have ids 0 and 1:
 
-        >>> from cytape.core import Tape
-        >>> from cytape.core import VSpace
+        >>> from cytape.core import Tape, VSpace
         >>> class Numbers(VSpace):
         ...     def num_elements(self, gradient): return 1
         ...     def aggregate_gradients(self, gradients): return sum(gradients)

@@ -104,8 +104,7 @@ cdef class VSpace:
     --------
     Plain numbers as tensors, recorded under ids of one's own choice:
 
-    >>> from cytape.core import VSpace
-    >>> from cytape.core import Tape
+    >>> from cytape.core import Tape, VSpace
     >>> class Numbers(VSpace):
     ...     def num_elements(self, gradient): return 1
     ...     def aggregate_gradients(self, gradients): return sum(gradients)

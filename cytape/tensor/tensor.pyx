@@ -14,7 +14,7 @@ from .view_links cimport forget
 
 import numpy as np
 
-from cytape.pictures.html_text import described
+from cytape.tensor.pictures.html_text import described
 from cytape.tensor.references import reference_to
 from cytape.tensor.values.plain_arrays import install_tensor, refuse_masks
 

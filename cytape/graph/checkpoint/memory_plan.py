@@ -15,8 +15,8 @@ from cytape.graph.checkpoint.schedule_curve import FINE, Planner, Point
 from cytape.graph.differentiation.graph_gradients import as_list, flat, graph_of
 from cytape.graph.model.operation import Operation
 from cytape.ops.python.checkpoint_policy import check_budget
-from cytape.pictures.html_text import size_text, table
-from cytape.pictures.memory_timeline import timeline
+from cytape.tensor.pictures.html_text import size_text, table
+from cytape.tensor.pictures.memory_timeline import timeline
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.cached_property import cached_property
 

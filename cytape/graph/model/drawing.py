@@ -7,8 +7,8 @@ from typing import Any
 from cytape.graph.model.graph_variables import ASSIGNMENTS, read_variable_op, variable_handle_op
 from cytape.graph.model.listing import call_text, is_number, short, spec_text
 from cytape.ops.calls.dispatch import Lowering
-from cytape.pictures.diagram import Diagram
-from cytape.pictures.diagram_parts import Arrow, Box
+from cytape.tensor.pictures.diagram import Diagram
+from cytape.tensor.pictures.diagram_parts import Arrow, Box
 
 _KINDS = {  # by op, or by its lowering
     Lowering.UNFED: "input",

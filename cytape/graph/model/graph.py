@@ -18,8 +18,8 @@ from cytape.graph.model.names import checked_name
 from cytape.graph.model.operation import Operation
 from cytape.ops.creation import constant_op
 from cytape.ops.engine.op_kinds import nondifferentiable
-from cytape.pictures.picture import Picture
 from cytape.tensor.making import tensor_of_copy
+from cytape.tensor.pictures.picture import Picture
 from cytape.tensor.recording.state import building_into
 from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.values.plain_arrays import plain_array
@@ -373,7 +373,7 @@ class Graph(Editable):
 
     def _repr_svg_(self) -> str | None:
         from cytape.graph.model.drawing import diagram_of
-        from cytape.pictures.diagram import LARGEST
+        from cytape.tensor.pictures.diagram import LARGEST
 
         for depth in (None, 1, 0):
             diagram = diagram_of(self, depth)

@@ -8,7 +8,7 @@ from .plan_compiler cimport compile
 
 from collections import Counter
 
-from cytape.pictures.html_text import described, size_text, table
+from cytape.tensor.pictures.html_text import described, size_text, table
 
 cdef enum:
     MOST_SHOWN = 20  # kinds of ops in a notebook

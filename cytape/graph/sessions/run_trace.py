@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cytape.pictures.trace_events import Span, trace_json
+from cytape.tensor.pictures.trace_events import Span, trace_json
 
 if TYPE_CHECKING:
     from cytape.ops.calls.symbolic import SymbolicGraph

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cytape.ops.calls.recorded_calls import Operand, recorded_calls
-from cytape.pictures.diagram import Diagram
-from cytape.pictures.diagram_parts import Arrow, Box
+from cytape.tensor.pictures.diagram import Diagram
+from cytape.tensor.pictures.diagram_parts import Arrow, Box
 
 __all__ = ["diagram_of_tape"]
 

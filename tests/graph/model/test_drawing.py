@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.pictures import diagram
+from cytape.tensor.pictures import diagram
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 VALUE = rf"(?:{STRING}|[\w.]+)"

@@ -1,7 +1,7 @@
 """Diagrams in the language of Graphviz; tests/graph/model/test_drawing.py checks its grammar."""
 
-from cytape.pictures.diagram_parts import Arrow, Box
-from cytape.pictures.dot_language import dot_text
+from cytape.tensor.pictures.diagram_parts import Arrow, Box
+from cytape.tensor.pictures.dot_language import dot_text
 
 
 def test_scopes_are_clusters():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cytape.pictures.diagram_parts import KINDS, Arrow, Box
+from cytape.tensor.pictures.diagram_parts import KINDS, Arrow, Box
 
 __all__ = ["dot_text"]
 

@@ -1,6 +1,6 @@
 """Boxes and arrows."""
 
-from cytape.pictures.diagram_parts import KINDS, Box
+from cytape.tensor.pictures.diagram_parts import KINDS, Box
 
 
 def test_boxes_are_ops_by_default():

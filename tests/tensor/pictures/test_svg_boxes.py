@@ -3,8 +3,8 @@
 import re
 from xml.etree import ElementTree
 
-from cytape.pictures.diagram_parts import KINDS, Arrow, Box
-from cytape.pictures.svg_boxes import svg_text
+from cytape.tensor.pictures.diagram_parts import KINDS, Arrow, Box
+from cytape.tensor.pictures.svg_boxes import svg_text
 
 
 def texts(svg):

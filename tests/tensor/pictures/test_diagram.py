@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cytape.pictures import diagram
-from cytape.pictures.diagram import Diagram
-from cytape.pictures.diagram_parts import Arrow, Box
+from cytape.tensor.pictures import diagram
+from cytape.tensor.pictures.diagram import Diagram
+from cytape.tensor.pictures.diagram_parts import Arrow, Box
 
 PICTURE = Diagram("two", [Box("x", 'a "<&"', "input"), Box("y", "b")], [Arrow("x", "y", "f<8>")])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from cytape.pictures.diagram_parts import KINDS, Arrow, Box
-from cytape.pictures.layered_layout import layered
+from cytape.tensor.pictures.diagram_parts import KINDS, Arrow, Box
+from cytape.tensor.pictures.layered_layout import layered
 
 __all__ = ["svg_text"]
 

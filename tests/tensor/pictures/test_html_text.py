@@ -9,7 +9,7 @@ import cytape
 from cytape.graph import checkpoint
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.plan import Plan
-from cytape.pictures.html_text import described, size_text, table
+from cytape.tensor.pictures.html_text import described, size_text, table
 
 
 def parsed(html):

@@ -10,10 +10,10 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cytape.pictures.diagram_parts import Arrow, Box
-from cytape.pictures.dot_language import dot_text
-from cytape.pictures.picture import Picture
-from cytape.pictures.svg_boxes import svg_text
+from cytape.tensor.pictures.diagram_parts import Arrow, Box
+from cytape.tensor.pictures.dot_language import dot_text
+from cytape.tensor.pictures.picture import Picture
+from cytape.tensor.pictures.svg_boxes import svg_text
 
 __all__ = ["Diagram"]
 

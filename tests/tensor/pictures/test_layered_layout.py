@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from cytape.pictures.layered_layout import layered
+from cytape.tensor.pictures.layered_layout import layered
 
 
 def overlapping(layout, sizes):

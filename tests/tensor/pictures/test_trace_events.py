@@ -2,7 +2,7 @@
 
 import json
 
-from cytape.pictures.trace_events import Span, trace_json
+from cytape.tensor.pictures.trace_events import Span, trace_json
 
 
 def test_times_are_microseconds_since_the_first():

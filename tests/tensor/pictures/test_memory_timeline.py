@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from cytape.pictures.memory_timeline import timeline
+from cytape.tensor.pictures.memory_timeline import timeline
 
 
 def test_a_drawing_is_xml_with_a_line_for_each_curve():

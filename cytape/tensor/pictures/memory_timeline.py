@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from cytape.pictures.html_text import size_text
+from cytape.tensor.pictures.html_text import size_text
 
 __all__ = ["timeline"]
 

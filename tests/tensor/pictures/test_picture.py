@@ -2,7 +2,7 @@
 
 import pytest
 
-from cytape.pictures.picture import Picture
+from cytape.tensor.pictures.picture import Picture
 
 
 def test_a_picture_is_saved(tmp_path):
