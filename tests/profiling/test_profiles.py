@@ -10,6 +10,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.profiling.op_hooks import Event
+from cytape.profiling.profiles import _rows_of
 
 N = 1000
 X = np.linspace(0.0, 1.0, N)
@@ -158,6 +160,12 @@ def test_profiles_may_overlap():
     np.tanh(x)
     found = [sorted(row.name for row in profile.rows) for profile in (first, second)]
     assert found == [["Cos", "Sin"], ["Cos", "Exp"]]
+
+
+def test_the_time_of_a_call_is_without_the_calls_inside():
+    events = [Event("forward", "Inner", "f.py", 1, 2.0, 5.0, 8),
+              Event("forward", "Outer", "f.py", 1, 0.0, 10.0, 8)]
+    assert [(row.name, row.forward) for row in _rows_of(events)] == [("Outer", 7.0), ("Inner", 3.0)]
 
 
 def test_a_running_profile_is_not_entered():
