@@ -39,6 +39,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, squeeze
 from cytape.ops.special_kernels.ties import shared_among_ties
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.values.user_warnings import warning_user
 
 __all__ = ["amax", "amin", "max", "mean", "min", "sum"]
 
@@ -168,7 +169,9 @@ def _sum(x, *, axis, dtype=None, keepdims=False, **options):
 
 
 def _mean(x, *, axis, dtype=None, keepdims=False, **options):
-    if (options or dtype or type(x) is not np.ndarray or x.dtype.char not in "fdFD" or not x.size
+    if not x.size:
+        return warning_user(np.mean, x, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+    if (options or dtype or type(x) is not np.ndarray or x.dtype.char not in "fdFD"
             or not x.ndim or not isinstance(axis, (int, tuple, type(None)))):
         return np.mean(x, axis=axis, dtype=dtype, keepdims=keepdims, **options)
     total = np.add.reduce(x, axis=axis, keepdims=keepdims)

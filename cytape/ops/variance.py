@@ -32,6 +32,7 @@ from cytape.ops.reductions import (
 )
 from cytape.ops.shapes import shape_rules
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.values.user_warnings import warning_user
 
 __all__ = ["std", "var"]
 
@@ -128,9 +129,19 @@ def _std_of_tensor(x, **attrs):
     return variance if variance is NotImplemented else sqrt(variance)
 
 
+def _warning_user(function):
+    """Return NumPy's function; its warnings on too few elements name the user's line."""
+    def forward(x, *, ddof, **options):
+        if min(x.shape, default=1) <= ddof:
+            return warning_user(function, x, ddof=ddof, **options)
+        return function(x, ddof=ddof, **options)
+
+    return forward
+
+
 var_op = general(
     "Var",
-    forward=np.var,
+    forward=_warning_user(np.var),
     vjp=_var_vjp,
     jvp=_var_jvp,
     batched=_var_jvp,
@@ -142,7 +153,7 @@ var_op = general(
 
 std_op = general(
     "Std",
-    forward=np.std,
+    forward=_warning_user(np.std),
     vjp=_std_vjp,
     jvp=_std_jvp,
     batched=_std_jvp,

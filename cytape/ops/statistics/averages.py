@@ -207,7 +207,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     elif found is None:
         freedom = maximum(freedom, 0.0)
     weighted = rows if weights is None else rows * weights
-    mean = reductions.sum(weighted, 1, keepdims=True) / count
+    with np.errstate(divide="ignore", invalid="ignore"):  # without observations
+        mean = reductions.sum(weighted, 1, keepdims=True) / count
     rows = rows - mean
     with np.errstate(divide="ignore", invalid="ignore"):
         c = (gram_op(rows) if weights is None else

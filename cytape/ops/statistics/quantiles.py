@@ -41,6 +41,7 @@ from cytape.ops.shaping import (
 from cytape.ops.statistics.averages import weights_along
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
+from cytape.tensor.values.user_warnings import warning_user
 
 __all__ = [
     "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
@@ -323,7 +324,11 @@ _FORWARD = {
 
 
 def _quantiles(x, q, *, function, **attrs):
-    y, shape = _FORWARD[function](x, q, **attrs), (*q.shape, *x.shape[:-1])
+    forward, shape = _FORWARD[function], (*q.shape, *x.shape[:-1])
+    if x.size and not (attrs["skip_nan"] and np.isnan(x).all(-1).any()):
+        y = forward(x, q, **attrs)
+    else:
+        y = warning_user(forward, x, q, **attrs)
     if np.shape(y) != shape:  # NumPy drops the axes of q if there are no elements
         return np.broadcast_to(y, shape)
     if y.dtype == x.dtype != q.dtype and x.size and np.isnan(y).any():  # and the dtype for NaN

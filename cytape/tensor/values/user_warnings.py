@@ -2,9 +2,12 @@
 
 import os
 import sys
+import threading
 import warnings
+from collections.abc import Callable
 from opcode import opname
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +18,7 @@ ONLY_OBJECTS = {"CClass": "c_", "RClass": "r_", "MGridClass": "mgrid", "OGridCla
 
 
 _shown: dict[str, dict] = {}  # by file: the warnings shown, by line
+_catching = threading.Lock()  # `catch_warnings` sets and restores what all threads share
 
 
 def _scipy() -> str:
@@ -141,3 +145,13 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def warning_user(function: Callable, *args: Any, **options: Any) -> Any:
+    """Call a function of NumPy's that warns of its argument, and issue its warnings by `warn`."""
+    with _catching, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function(*args, **options)
+    for message in dict.fromkeys((str(found.message), found.category) for found in caught):
+        warn(*message)
+    return result
