@@ -79,10 +79,11 @@ class _Members:
         Return the nodes blocked on a value whose shape differs between members, and that value.
         """
         graph, waiting, awaited = self._graph, [], set[int]()
+        in_order = True  # whether no stateful node is blocked, so that the next one may run
         for node in self._nodes if nodes is None else nodes:
             symbols, outputs = graph.inputs_of(node), graph.outputs_of(node)
-            called = None
-            if awaited.isdisjoint(symbols):
+            called, stateful = None, graph.ops[node].stateful
+            if awaited.isdisjoint(symbols) and (in_order or not stateful):
                 inputs = [self.values[symbol] for symbol in symbols]
                 context = graph.contexts[graph.context_of(node)]
                 with nullcontext() if context.recorded else stop_recording():
@@ -90,6 +91,7 @@ class _Members:
             if called is None:
                 waiting.append(node)
                 awaited.update(outputs)
+                in_order = in_order and not stateful
                 continue
             results, mapped = called
             self._let_go(symbols)

@@ -91,18 +91,21 @@ class Progress:
     """
 
     def __init__(self, report: Callable[[int, int | None], Any], total: int | None) -> None:
-        self._report, self.total = report, total
+        self._report, self._total_of_one = report, total
         self.begin()
 
-    def begin(self, done: int = 0) -> None:
-        """Start to count anew."""
-        self.done, self._reported = done, -1
-        self._last = monotonic()
+    def begin(self, done: int = 0, members: int = 1) -> None:
+        """Start to count anew, all steps of so many members of a batch."""
+        self._restart(done)
+        self.total = None if self._total_of_one is None else self._total_of_one * members
+
+    def _restart(self, done: int) -> None:
+        self.done, self._reported, self._last = done, -1, monotonic()
 
     def step(self) -> None:
         """Count a step."""
         if self.done == self.total:
-            self.begin()  # the loop of a graph, in another run
+            self._restart(0)  # the loop of a graph, in another run
         self.done += 1
         if self.done == self.total:
             self.end()
@@ -126,13 +129,13 @@ class Progress:
         self._reported = self.done
         self._report(self.done, self.total)
 
-    def anywhere(self, method: str) -> None:
+    def anywhere(self, method: str, **arguments: int) -> None:
         """Call a method, or add a node that calls it to the graph that is being built."""
         graph = current_graph()
         if graph is None:
-            getattr(self, method)()
+            getattr(self, method)(**arguments)
         else:
-            graph.build(python_values_op, call=_Call(self, method))
+            graph.build(python_values_op, call=_Call(self, method, arguments))
 
     def counting(self, function: Callable) -> Callable:
         """Begin, and return a function that counts its calls as steps."""
@@ -152,11 +155,20 @@ class _Call(PythonCall):
 
     name = "progress"
 
-    def __init__(self, progress: Progress, method: str) -> None:
-        self._call = getattr(progress, method)
+    def __init__(self, progress: Progress, method: str, arguments: dict[str, int]) -> None:
+        self._progress, self._method, self._arguments = progress, method, arguments
 
     def run(self, *arrays: Any) -> list:
-        self._call()
+        getattr(self._progress, self._method)(**self._arguments)
+        return []
+
+    def for_members(self, extent: int | None) -> Any:
+        if self._method == "step" or extent is None:
+            return NotImplemented
+        arguments = dict(self._arguments)
+        if self._method == "begin":
+            arguments["members"] = extent * arguments.get("members", 1)
+        self._progress.anywhere(self._method, **arguments)
         return []
 
     def result_specs(self, specs: Sequence[Spec]) -> list[Spec]:

@@ -69,6 +69,10 @@ class PythonCall:
         """Return the specs of the results, for those of the inputs."""
         raise NotImplementedError
 
+    def for_members(self, extent: int | None) -> Any:
+        """Call the function once for all members of a batch, or return NotImplemented."""
+        return NotImplemented
+
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
         """Return a gradient or None per input, given those of the results; `op` is an `OpCall`."""
         raise NotImplementedError
@@ -114,7 +118,8 @@ python_call_op = general(
     repeated=lambda inputs, outputs, attrs: given_results_op(
         *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else [])
 python_values_op = nondifferentiable(
-    "PythonValues", _run, shape_rule=_result_specs, stateful=True)
+    "PythonValues", _run, shape_rule=_result_specs, stateful=True,
+    batch=lambda call: call.attrs["call"].for_members(call.extent))
 given_results_op = general(
     "GivenResults", lambda *arrays, call, n_results: list(arrays[len(arrays) - n_results:]),
     shape_rule=lambda *specs, call, n_results: list(specs[len(specs) - n_results:]),

@@ -136,8 +136,28 @@ def test_scans(calls, wrap):
         assert float(f(x)) == 24.0
         assert calls.taken() == each(3)
     assert cytape.grad(f)(x).tolist() == [24.0, 12.0, 8.0, 6.0]
-    calls.taken()
-    assert np.asarray(cytape.vmap(f)(cnp.stack([x, x]))).tolist() == [24.0, 24.0]
+
+
+LOOPS = [
+    lambda x, calls: cytape.scan(lambda y, e: y * e, cnp.stack([x] * 5), progress=calls)[-1],
+    lambda x, calls: loop(x, calls, 4),
+    lambda x, calls: cytape.checkpointed_scan(np.sin, x, 4, 2, progress=calls)]
+
+
+@pytest.mark.parametrize("f", LOOPS, ids=["scan", "while_loop", "checkpointed_scan"])
+@pytest.mark.parametrize("wrap", [lambda f: f, cytape.function], ids=["eager", "traced"])
+def test_steps_of_all_members_of_a_batch_are_counted(calls, f, wrap):
+    x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    rows = wrap(cytape.vmap(lambda x: f(x, calls)))
+    elements = wrap(cytape.vmap(cytape.vmap(lambda x: f(x, calls))))
+    expected = [f(row, None) for row in x]
+    for _ in range(2):
+        np.testing.assert_allclose(rows(x), expected)
+        assert calls.taken() == each(12)
+        np.testing.assert_allclose(elements(x), expected)
+        assert calls.taken() == each(24)
+    cytape.vmap(lambda x: f(x, calls), chunk_size=2)(x)
+    assert calls.taken() == [*each(8), *each(4)]
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, cytape.function], ids=["eager", "traced"])
