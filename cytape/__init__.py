@@ -92,6 +92,13 @@ __all__ = [
 ]
 
 
+_ELSEWHERE = {  # names of other libraries
+    "Parameter": "Variable", "array": "constant", "asarray": "convert_to_tensor",
+    "compile": "function", "gradient": "GradientTape.gradient", "jit": "function",
+    "no_grad": "GradientTape.stop_recording", "reduce_max": "numpy.max",
+    "reduce_mean": "numpy.mean", "reduce_sum": "numpy.sum", "vectorized_map": "vmap"}
+
+
 def __getattr__(name: str) -> Any:
     """Import graphs, other libraries' names and rare functions at first use.
 
@@ -110,7 +117,11 @@ def __getattr__(name: str) -> Any:
                 value = getattr(module, name)
                 break
         else:
-            raise AttributeError(f"module 'cytape' has no attribute {name!r}")
+            rooms = (nn, numpy, importlib.import_module("cytape.optimizers"))
+            found = [f"{room.__name__}.{name}" for room in rooms if hasattr(room, name)]
+            found = [f"cytape.{_ELSEWHERE[name]}"] if name in _ELSEWHERE else found
+            raise AttributeError(f"module 'cytape' has no attribute {name!r}" + (
+                f": see {found[0]}" if found else ""))
     globals()[name] = value
     return value
 

@@ -41,7 +41,8 @@ def compiled_modules(page, tmp_path, monkeypatch):
     if any(name == "setup.py" for _, name in blocks):
         built = subprocess.run(
             [sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=tmp_path,
-            env=os.environ | {"CFLAGS": "-O0 -w"}, capture_output=True, text=True)
+            env=os.environ | {"CFLAGS": "-O0 -w", "PYTHONPATH": str(ROOT)}, capture_output=True,
+            text=True)
         assert built.returncode == 0, built.stdout + built.stderr
         monkeypatch.syspath_prepend(tmp_path)
 

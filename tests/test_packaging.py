@@ -291,6 +291,15 @@ def test_the_version_is_that_of_the_metadata_read_when_it_is_asked_for():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_sources_that_are_not_compiled_say_what_to_run(tmp_path):
+    for path in ("__init__.py", "core/__init__.py"):
+        (tmp_path / "cytape" / path).parent.mkdir(exist_ok=True)
+        (tmp_path / "cytape" / path).write_bytes((PACKAGE / path).read_bytes())
+    run = subprocess.run(
+        [sys.executable, "-c", "import cytape"], cwd=tmp_path, capture_output=True, text=True)
+    assert re.search("ImportError: .* `make build` .* or `pip install .`", run.stderr)
+
+
 def test_rarely_used_modules_are_imported_at_first_use():
     script = (
         "import sys, numpy; numpys = {*sys.modules}; import cytape\n"

@@ -140,7 +140,44 @@ _IN_MEMORY = {
     "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
             "same bits, at which the gradient stops",
 }
+_GRADIENTS = (
+    "gradients are results: compute the loss under `with cytape.GradientTape() as tape:`, then "
+    "call tape.gradient(loss, x); or cytape.grad(f)(x) of a function f")
+_OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX and MyGrad
+    **dict.fromkeys(("backward", "grad", "grad_fn", "is_leaf", "retain_grad"), _GRADIENTS),
+    **dict.fromkeys(("requires_grad", "requires_grad_"),
+                    "tapes watch each cytape.Variable, and tensors by tape.watch(x)"),
+    **dict.fromkeys(("cpu", "cuda", "to", "type"),
+                    "tensors are in main memory; write x.astype(dtype) for another dtype"),
+    **{name: f"write x.astype({dtype})" for name, dtype in {
+        "bool": "bool", "double": "np.float64", "float": "np.float32", "half": "np.float16",
+        "int": "np.int32", "long": "np.int64"}.items()},
+    **{name: f"write np.{name}(x)" for name in (
+        "abs cos cosh exp expm1 floor log log10 log1p log2 sign sin sinh sqrt square tan "
+        "tanh").split()},
+    **{name: f"write np.{name}(x, y)" for name in ("maximum", "minimum")},
+    **{name: f"write cytape.nn.{name}(x)" for name in "log_softmax relu sigmoid softmax".split()},
+    **dict.fromkeys(("bmm", "matmul", "mm"), "write x @ y"),
+    "clone": "write x.copy()",
+    "data": "write x.numpy(), or to change a variable v.assign(value)",
+    "detach": "write cytape.stop_gradient(x), or x.numpy() for an array",
+    "dim": "write x.ndim",
+    "expand": "write np.broadcast_to(x, shape)",
+    "norm": "write np.linalg.norm(x)",
+    "numel": "write x.size",
+    "pow": "write x ** y",
+    "permute": "write x.transpose(axes)",
+    "t": "write x.T",
+    "unsqueeze": "write np.expand_dims(x, axis)",
+    "zero_": "write x[...] = 0",
+    **dict.fromkeys(("eval", "read_value"), "write x.numpy(), or v.value() of a variable"),
+    **dict.fromkeys(("get_shape", "set_shape"), "write x.shape"),
+    "block_until_ready": "nothing is to be waited for",
+    "null_grad": _GRADIENTS,
+}
 install_refusals({
+    **{name: f"tensors of other libraries have; {instead}"
+       for name, instead in _OF_OTHER_LIBRARIES.items()},
     **{name: f"works in the memory of an array: {instead}" for name, instead in _IN_MEMORY.items()},
     **dict.fromkeys(("ctypes", "flags", "strides"),
                     "describes the memory of an array: pass x.numpy() to functions that read it"),

@@ -52,10 +52,11 @@ def install_refusals(dict instead):
         Begins with what the attribute does, after "which".
     """
     refused.update(instead)
-    install_methods({name: property(partial(refuse, name)) for name in instead})
+    install_methods({
+        name: property(*[partial(refuse, name)] * 2) for name in instead})  # also if assigned to
 
 
-def refuse(str name, tensor):
+def refuse(str name, tensor, value=None):
     raise AttributeError(f"a tensor has no {name!r}, which {refused[name]}")
 
 

@@ -1,8 +1,12 @@
 """Attributes that tensors do not have: what an error names instead, and what is listed."""
 
+import re
+
+import numpy as np
 import pytest
 
 import cytape
+from cytape.numpy.slots import _OF_OTHER_LIBRARIES
 from tests.cases import each
 
 
@@ -15,6 +19,31 @@ def test_attributes_of_memory_name_their_replacement(name, words):
     with pytest.raises(AttributeError, match=f"no '{name}'.*{words}"):
         getattr(x, name)
     assert not hasattr(x, name) and name not in dir(x)
+
+
+@each("name", list(_OF_OTHER_LIBRARIES))
+def test_attributes_of_other_libraries_name_their_replacement(name):
+    x, v = cytape.constant([3.0, 1.0]), cytape.Variable([1.0, 2.0])
+    names = {"np": np, "cytape": cytape, "x": x, "y": x, "v": v, "f": np.sum, "axis": 0,
+             "axes": [0], "shape": (1, 2), "dtype": int}
+    for tensor in (x, v):
+        with pytest.raises(AttributeError, match=f"no '{name}', which .* other libraries") as error:
+            getattr(tensor, name)
+        with pytest.raises(AttributeError, match=f"no '{name}'"):
+            setattr(tensor, name, True)
+        assert not hasattr(tensor, name) and name not in dir(tensor)
+    calls = r"(?:write|or) ((?:np|cytape|x|v)\b[^;, ]*(?:, \w+\))?)"
+    for instead in re.findall(calls, str(error.value)):
+        eval(instead, names)
+
+
+@each("name, instead", [
+    ("jit", "cytape.function"), ("array", "cytape.constant"), ("exp", "cytape.numpy.exp"),
+    ("relu", "cytape.nn.relu"), ("Adam", "cytape.optimizers.Adam"), ("linalg", "numpy.linalg"),
+    ("no_grad", "GradientTape.stop_recording")])
+def test_names_of_other_libraries_are_found(name, instead):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': see .*{instead}$"):
+        getattr(cytape, name)
 
 
 @each("name", ["assign", "assign_add", "assign_sub", "name", "op", "value_index"])
