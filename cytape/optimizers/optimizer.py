@@ -174,7 +174,10 @@ class Optimizer:
         flat = nest.flatten_up_to(parameters, gradients, expand=False)
         if len(flat) != len(leaves):
             flat = leaves_of_operand(gradients)
-        if any(isinstance(gradient, Variable) and not isinstance(leaf, Variable)
+        if any(isinstance(gradient, Variable) and (
+                not isinstance(leaf, Variable) or gradient.trainable and not leaf.trainable
+                or any(gradient is x for x in self._leaves)
+                and not any(leaf is x for x in self._leaves))
                for leaf, gradient in zip(leaves, flat, strict=False)):
             raise TypeError(
                 "a Variable stands in the place of a gradient: write opt.update(variables, "

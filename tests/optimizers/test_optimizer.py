@@ -352,6 +352,13 @@ def test_arguments_in_another_order_are_refused():
         with pytest.raises(TypeError, match="in the place of a gradient"):
             call()
     opt.update([v], [w])  # not bound to the arrays
+    summed, fixed = cytape.Variable([0.5]), cytape.Variable([0.5], trainable=False)
+    for call in (lambda: opt.update([summed], [v]), lambda: SGD().update([fixed], [v])):
+        with pytest.raises(TypeError, match="in the place of a gradient"):
+            call()
+    opt.update([v], [summed])  # a gradient may be a variable
+    opt.update([v], [fixed])
+    opt.update([v], [v])  # of v * v / 2
     with pytest.raises(TypeError, match="must be a number or a function of the step"):
         SGD([v], 0.1)
     with pytest.raises(TypeError, match="called learning_rate"):
