@@ -260,23 +260,21 @@ class NoValue:
 
 
 def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """Export the data, shared and marked as read-only, or copied for consumers that might write.
+    """Export a copy of the data; if `copy` is False the data, shared and marked as read-only.
 
-    These are consumers that do not know the mark, and PyTorch, which ignores it. JAX does not ask
-    for the mark, but never writes.
+    Consumers may write to what they get: PyTorch ignores the mark. JAX cannot ask for shared data,
+    but never writes to them, also not to those of donated arrays: it always shares.
     """
     cdef ndarray array = converted(self, self.held, "__dlpack__")
-    cdef bint can_be_marked = max_version is not None and max_version[0] >= 1
     consumer = sys._getframe(0).f_globals.get("__name__", "").partition(".")[0]
     if copy is False and min((<object>array).strides, default=0) < 0:
         raise BufferError(  # PyTorch would end the process
             "a tensor with a reversed axis is exported as a copy only: pass copy=True or None")
-    if copy or copy is None and (not (<object>array).flags.forc or consumer == "torch"
-                                 or not can_be_marked and consumer != "jax"):
-        array, copy = array.copy(), None
-    elif consumer == "jax" and not can_be_marked:
+    if copy is None and consumer == "jax" and (<object>array).flags.forc:
         array = array.view()
-        cnp.PyArray_ENABLEFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+        cnp.PyArray_ENABLEFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)  # NumPy exports no others to it
+    elif copy is not False:
+        array, copy = array.copy(), None
     return array.__dlpack__(**given(
         stream=stream, max_version=max_version, dl_device=dl_device, copy=copy))
 
