@@ -95,7 +95,7 @@ __all__ = [
 _ELSEWHERE = {  # names of other libraries
     "Parameter": "Variable", "array": "constant", "asarray": "convert_to_tensor",
     "compile": "function", "gradient": "GradientTape.gradient", "jit": "function",
-    "no_grad": "GradientTape.stop_recording", "reduce_max": "numpy.max",
+    "no_grad": "GradientTape.stop_recording", "optim": "optimizers", "reduce_max": "numpy.max",
     "reduce_mean": "numpy.mean", "reduce_sum": "numpy.sum", "vectorized_map": "vmap"}
 
 

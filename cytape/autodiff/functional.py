@@ -210,7 +210,7 @@ def _scalar_output(fun: Callable, run: RecordedCall) -> Tensor:
     if not output.spec.known or output.spec.size != 1:
         raise TypeError(
             f"{name_of(fun)} must return a scalar, got shape {output.shape}: sum it to one, or use "
-            "vjp, jacfwd or GradientTape.jacobian"
+            "jacobian or vjp, or elementwise_grad if each element depends on one of the argument"
         )
     if not output.spec.trainable:
         raise TypeError(

@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import IO, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -89,6 +89,13 @@ class Optimizer:
         self._slots: list[list[np.ndarray]] = []
         self._decays: list[float] = []
         self._loaded: dict[str, Any] | None = None  # state that waits for parameters
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}" + (
+                ": gradients are not kept, pass them, as in opt.update(parameters, gradients)"
+                if name in ("step", "zero_grad") else ""))
 
     # -- methods of subclasses --------------------------------------------------------------------
 

@@ -359,6 +359,10 @@ def test_arguments_in_another_order_are_refused():
     opt.update([v], [summed])  # a gradient may be a variable
     opt.update([v], [fixed])
     opt.update([v], [v])  # of v * v / 2
+    with pytest.raises(AttributeError, match=r"pass them, as in opt.update\("):
+        opt.step()
+    with pytest.raises(AttributeError, match="^SGD has no attribute 'stepp'$"):
+        opt.stepp  # noqa: B018
     with pytest.raises(TypeError, match="must be a number or a function of the step"):
         SGD([v], 0.1)
     with pytest.raises(TypeError, match="called learning_rate"):

@@ -40,7 +40,7 @@ def test_attributes_of_other_libraries_name_their_replacement(name):
 @each("name, instead", [
     ("jit", "cytape.function"), ("array", "cytape.constant"), ("exp", "cytape.numpy.exp"),
     ("relu", "cytape.nn.relu"), ("Adam", "cytape.optimizers.Adam"), ("linalg", "numpy.linalg"),
-    ("no_grad", "GradientTape.stop_recording")])
+    ("no_grad", "GradientTape.stop_recording"), ("optim", "optimizers")])
 def test_names_of_other_libraries_are_found(name, instead):
     with pytest.raises(AttributeError, match=f"no attribute '{name}': see .*{instead}$"):
         getattr(cytape, name)
