@@ -93,7 +93,7 @@ CHANGES = {
     "delitem": lambda t: operator.delitem(t, 0),
     "numpy": lambda t: operator.setitem(t.numpy(), 0, 1.0), "fill": lambda t: t.numpy().fill(1.0),
     "asarray": lambda t: operator.setitem(np.asarray(t), 0, 1.0),
-    "dlpack": lambda t: operator.setitem(np.from_dlpack(t), 0, 1.0)}
+    "dlpack": lambda t: operator.setitem(np.from_dlpack(t, copy=False), 0, 1.0)}
 
 
 @each("change", CHANGES.values(), ids=CHANGES)
