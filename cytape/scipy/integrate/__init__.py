@@ -7,7 +7,7 @@ from typing import Any as _Any
 
 import scipy.integrate as _scipys
 
-from cytape.ops.calls.operands import is_tensor as _is_tensor
+from cytape.scipy.integrate.boundary_values import solve_bvp as solve_bvp
 from cytape.scipy.integrate.initial_values import solve_ivp as solve_ivp
 from cytape.scipy.integrate.odeint_adjoint import odeint as odeint
 from cytape.scipy.integrate.quadrature import dblquad as dblquad
@@ -21,18 +21,6 @@ from cytape.scipy.integrate.sampled import cumulative_trapezoid as cumulative_tr
 from cytape.scipy.integrate.sampled import romb as romb
 from cytape.scipy.integrate.sampled import simpson as simpson
 from cytape.scipy.integrate.sampled import trapezoid as trapezoid
-
-
-def solve_bvp(*args: _Any, **options: _Any) -> _Any:
-    """Solve a boundary value problem, as `scipy.integrate.solve_bvp`; takes no tensors."""
-    if any(map(_is_tensor, (*args, *options.values()))):
-        raise TypeError(
-            "solve_bvp has no derivatives: pass tensor.numpy(), or solve by collocation with "
-            "cytape.scipy.optimize.root, which has them")
-    return _scipys.solve_bvp(*args, **options)
-
-
-solve_bvp.refuses_tensors = True  # type: ignore[attr-defined]  # not advised instead of SciPy's
 
 
 def __getattr__(name: str) -> _Any:

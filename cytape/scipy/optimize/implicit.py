@@ -75,10 +75,14 @@ class Equation:
             # Copies: graphs write the values of the next call to the same memory.
             self._point = tuple(map(np.array, (x, *parameters)))
             x, parameters = self._point[0], self._point[1:]
-            kind = (Diagonal if self.elementwise or x.ndim == 0 else
-                    Dense if x.size <= LARGEST_DENSE else MatrixFree)
-            self._system = kind(self, self._of_vector(x, parameters), np.ravel(x))
+            self._system = self.kind_of_system(x)(self, self._of_vector(x, parameters), np.ravel(x))
         return self._system
+
+    def kind_of_system(self, x: np.ndarray) -> Callable:
+        """Return the class of the linear system of the Jacobian."""
+        if self.elementwise or x.ndim == 0:
+            return Diagonal
+        return Dense if x.size <= LARGEST_DENSE else MatrixFree
 
     def refine_system(self, x: np.ndarray, parameters: tuple) -> None:
         """Use the system of a point nearby, which is known, at another point."""
