@@ -8,6 +8,7 @@ try:
     from scipy import special
 
     from cytape.ops import special as ours
+    from cytape.ops.engine.op_kinds import find
     from cytape.ops.special import (
         digamma_functions,
         elementary_functions,
@@ -101,6 +102,11 @@ else:
             lambda z: getattr(special, name)(2, z, derivative=True), [case((3, 4))], POSITIVE,
             DOUBLE)
 
+    def derivative_record(name):
+        op = find("ScipyEval" + "".join(map(str.capitalize, name.split("_"))) + "Derivative")
+        return OpSpec(op.name, op, op.forward, [case(4, 1, (3, 4)), case(4, 2, ())],
+                      (UNIT,) * 3, WITH_ORDERS, (False, False, True))
+
     COMPLEX = ("complex128",)
     BESSEL = [
         *[ordered(name, 1.5, dtypes=WITH_ORDERS) for name in ("jv", "yv", "iv", "kv", "kve")],
@@ -135,6 +141,9 @@ else:
         ordered("eval_jacobi", 4, 0.7, 1.2, domain=UNIT, dtypes=WITH_ORDERS),
         ordered("eval_sh_jacobi", 4, 2.7, 1.2, domain=UNIT, dtypes=WITH_ORDERS),
         ordered("eval_hermite", 4), ordered("eval_hermitenorm", 4),
+        *[derivative_record(name) for name in (
+            "chebyc", "chebys", "chebyt", "chebyu", "hermitenorm", "legendre", "sh_chebyt",
+            "sh_chebyu", "sh_legendre")],
         ordered("lpmv", 1.0, 3.5, domain=UNIT),
     ]
     WAVES = [

@@ -4,17 +4,22 @@ They are differentiable in the argument, but not in parameters, orders and degre
 whole numbers are passed as integers, for which SciPy has other formulas.
 """
 
+from typing import Any
+
 import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
+from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import (
     in_last,
+    no_partial,
     no_partials,
     op_name,
     real_order,
     whole_numbers,
 )
+from cytape.ops.special_kernels.polynomial_ufuncs import by_degrees, derivatives
 
 __all__ = [
     "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer",
@@ -59,15 +64,27 @@ def _polynomial(name, parameters, slope):
 
 eval_gegenbauer = _polynomial(
     "gegenbauer", ("alpha",), lambda n, alpha, x: 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x))
-eval_chebyt = _polynomial("chebyt", (), lambda n, x: n * eval_chebyu(n - 1, x))
-eval_chebyu = _polynomial("chebyu", (), lambda n, x: 2 * eval_gegenbauer(n - 1, 2, x))
-eval_chebyc = _polynomial("chebyc", (), lambda n, x: n * eval_chebys(n - 1, x))
-eval_chebys = _polynomial("chebys", (), lambda n, x: eval_gegenbauer(n - 1, 2, 0.5 * x))
-eval_sh_chebyt = _polynomial("sh_chebyt", (), lambda n, x: 2 * n * eval_sh_chebyu(n - 1, x))
-eval_sh_chebyu = _polynomial("sh_chebyu", (), lambda n, x: 4 * eval_gegenbauer(n - 1, 2, 2 * x - 1))
-eval_legendre = _polynomial("legendre", (), lambda n, x: eval_gegenbauer(n - 1, 1.5, x))
-eval_sh_legendre = _polynomial(
-    "sh_legendre", (), lambda n, x: 2 * eval_gegenbauer(n - 1, 1.5, 2 * x - 1))
+
+
+def _family(name, **family):
+    """Declare polynomials with a kernel for their derivatives of all orders."""
+    function = f"eval_{name}"
+    derivative = elementwise(
+        op_name(f"{function}_derivative"), derivatives(name, special.hyp2f1, **family),
+        no_partial(function, "n"), None, lambda y, n, j, x: derivative(n, j + 1, x))
+    return elementwise(
+        op_name(function), by_degrees(getattr(special, function)), no_partial(function, "n"),
+        lambda y, n, x: derivative(n, 1, x))
+
+
+eval_chebyt = _family("chebyt")
+eval_chebyu = _family("chebyu", a=1)
+eval_chebyc = _family("chebyc", amplitude=2, scale=0.5)
+eval_chebys = _family("chebys", a=1, scale=0.5)
+eval_sh_chebyt = _family("sh_chebyt", scale=2, shift=-1)
+eval_sh_chebyu = _family("sh_chebyu", a=1, scale=2, shift=-1)
+eval_legendre = _family("legendre", a=0.5)
+eval_sh_legendre = _family("sh_legendre", a=0.5, scale=2, shift=-1)
 eval_jacobi = _polynomial("jacobi", ("alpha", "beta"), lambda n, alpha, beta, x: (
     0.5 * (n + alpha + beta + 1) * eval_jacobi(n - 1, alpha + 1, beta + 1, x)))
 eval_sh_jacobi = _polynomial(
@@ -76,7 +93,25 @@ eval_genlaguerre = _polynomial(
     "genlaguerre", ("alpha",), lambda n, alpha, x: -eval_genlaguerre(n - 1, alpha + 1, x))
 eval_laguerre = _polynomial("laguerre", (), lambda n, x: -eval_genlaguerre(n - 1, 1, x))
 eval_hermite = _polynomial("hermite", (), lambda n, x: 2 * n * eval_hermite(n - 1, x))
-eval_hermitenorm = _polynomial("hermitenorm", (), lambda n, x: n * eval_hermitenorm(n - 1, x))
+_hermitenorm = _family("hermitenorm", is_hermite=True)
+
+
+def eval_hermitenorm(n, x) -> Any:
+    """Return polynomials of Hermite, as `scipy.special.eval_hermitenorm`.
+
+    Of tensors, they are NaN for degrees that are not whole.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import eval_hermitenorm
+    >>> cytape.grad(eval_hermitenorm, argnums=1)(2, 3.0)
+    np.float64(6.0)
+    """
+    n, x = joined(n), joined(x)
+    if is_tensor(n) or is_tensor(x):
+        return _hermitenorm(n, x)
+    return special.eval_hermitenorm(n, x)
 
 
 def _lpmv_partial(y, m, v, x):
