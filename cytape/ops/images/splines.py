@@ -219,6 +219,7 @@ spread_op = general(
 
 # -- images ----------------------------------------------------------------------------------------
 
+MOST_MAPPED = 2.0**52  # SciPy returns `cval` for NaN
 MARGIN = 12  # elements by which SciPy extends images whose splines have no exact boundary
 
 
@@ -241,10 +242,13 @@ def interpolated(x, coordinates, order, mode, cval, prefilter):
         derivative=(0,) * n_axes)
     if has_cval:
         return result + cval
-    if mode == "constant" and not is_zero(cval):
-        last = np.array(known_shape(x, "interpolation")[1:])[:, None] - 1
-        inside = all_true((coordinates >= 0) & (coordinates <= last), 0)
-        result = where(inside, result, cval)
+    if mode not in ("nearest", "grid-constant") and not is_zero(cval):
+        if mode == "constant":
+            last = np.array(known_shape(x, "interpolation")[1:])[:, None] - 1
+            is_inside = (coordinates >= 0) & (coordinates <= last)
+        else:
+            is_inside = np.abs(coordinates) < MOST_MAPPED
+        result = result + where(all_true(is_inside, 0), 0.0, cval)
     return result
 
 

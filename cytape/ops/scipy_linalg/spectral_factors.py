@@ -212,6 +212,9 @@ def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwr
             raise NotDifferentiableError(
                 "eigh of tensors a and b computes all eigenvalues: index the result for a subset")
         a, b = together(a, b)
+        sides = (*a.shape[-2:], *b.shape[-2:])
+        if None not in sides and (len(sides) < 4 or len(set(sides)) > 1):
+            linalg.eigh(*[np.zeros(x.shape[-2:]) for x in (a, b)])  # raises SciPy's error
         w, v = general_op(a, b, **options) if type == 1 else _by_cholesky(a, b, type, **options)
     return w if eigvals_only else (w, v)
 

@@ -1,5 +1,6 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
+from libc.math cimport NAN, fabs
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
@@ -13,6 +14,7 @@ cdef enum Task:
     DIFFERENTIATES
     SPREADS
 
+cdef double MOST_MAPPED = 2.0**52
 cdef double[6] RECIPROCALS = [0, 1, 0.5, 1.0 / 3, 0.25, 0.2]
 cdef int64_t* effort = effort_so_far()
 MODES = {
@@ -22,6 +24,9 @@ MODES = {
 
 def interpolate(coefficients, coordinates, int order, mode, derivative):
     """Interpolate arrays by B-splines. Points beyond the boundary of "constant" get 0.
+
+    Points without a place, which are NaN or too large to be mapped, have NaN as derivatives. Their
+    values are NaN in the modes "nearest" and "grid-constant", and else 0.
 
     Parameters
     ----------
@@ -130,8 +135,8 @@ cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
     cdef npy_intp first, last
     cdef Taps[MOST_AXES] taps
     cdef double* place
-    cdef double number
-    cdef bint inside
+    cdef double number, missing = 0
+    cdef bint inside, differentiates = task == DIFFERENTIATES or max(derivative) > 0
     effort[0] += points.nbytes
     with nogil:
         for own in range(n_own):
@@ -146,6 +151,12 @@ cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
                                      task == DIFFERENTIATES):
                         inside = False
                         break
+                if not inside:
+                    missing = 0
+                    for axis in range(n_axes):
+                        if has_no_place(place[axis * n_points], boundary) and (
+                                differentiates or boundary in (NEAREST, GRID_CONSTANT)):
+                            missing = NAN
                 for member in range(first, last):
                     if task == SPREADS:
                         if inside:
@@ -155,7 +166,7 @@ cdef int run(of_elements, of_axes, of_points, int order, mode, derivative,
                     for axis in range(n_axes if task == DIFFERENTIATES else 1):
                         number = gathered(
                             of_element + member * stride, taps, n_axes, order,
-                            axis if task == DIFFERENTIATES else -1) if inside else 0
+                            axis if task == DIFFERENTIATES else -1) if inside else missing
                         if task == DIFFERENTIATES:
                             of_point[(member * n_axes + axis) * n_points + point] = number
                         else:
@@ -188,12 +199,19 @@ cdef void add(double* elements, Taps* taps, int n_axes, int order, double number
             add(elements + taps.offsets[k], taps + 1, n_axes - 1, order, taps.weights[k] * number)
 
 
+cdef bint has_no_place(double x, Mode mode) noexcept nogil:
+    """Return whether a coordinate is NaN, or too large for its position in the period."""
+    return x != x or not fabs(x) < MOST_MAPPED and mode not in (NEAREST, CONSTANT, GRID_CONSTANT)
+
+
 cdef bint find_taps(Taps* taps, double x, npy_intp n, npy_intp stride, int order, int times,
                     Mode mode, bint with_slopes) noexcept nogil:
     """Find elements and weights along an axis; return whether the point has any."""
     cdef double slope = 1, unused, t
     cdef npy_intp centre, start, place
     cdef int k
+    if has_no_place(x, mode):
+        return False
     if mode == NEAREST:  # far away all taps are the element at the end
         x = -order - 2 if x < -order - 2 else n + order + 2 if x > n + order + 2 else x
     elif mode == GRID_CONSTANT:
@@ -201,7 +219,7 @@ cdef bint find_taps(Taps* taps, double x, npy_intp n, npy_intp stride, int order
             return False
     elif not 0 <= x <= n - 1:
         x = mapped(x, n, mode, &slope)
-    if not x > -1 and (mode not in (NEAREST, GRID_CONSTANT) or x != x):
+    if not x > -1 and mode not in (NEAREST, GRID_CONSTANT):
         return False
     t = x if order & 1 else x + 0.5
     centre = <npy_intp>t
@@ -267,7 +285,7 @@ cdef void differences(double* weights, int order, int first) noexcept nogil:
 cdef double mapped(double x, npy_intp n, Mode mode, double* slope) noexcept nogil:
     """Return the coordinate within an axis that stands for x, and its derivative; -1 for none."""
     cdef npy_intp period
-    if 0 <= x <= n - 1 or x != x:
+    if 0 <= x <= n - 1:
         return x
     if mode == CONSTANT:
         return -1

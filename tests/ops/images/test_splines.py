@@ -60,6 +60,18 @@ def test_constants_beyond_the_boundary():
     assert slope == 4
 
 
+@each("mode", MODES)
+def test_coordinates_that_are_nan(mode):
+    nan = np.array([[1.2, np.nan], [np.nan, 1.0]])
+
+    def f(x, library=ndimage):
+        return library.map_coordinates(X, x, order=1, mode=mode, cval=2.0)
+
+    np.testing.assert_array_equal(f(cytape.constant(nan)), f(nan, scipy_ndimage))
+    assert np.isnan(cytape.grad(lambda x: np.sum(f(x)))(nan)).all()
+    assert np.isnan(cytape.jvp(f, (nan,), (np.ones((2, 2)),))[1]).all()
+
+
 def test_all_ways_agree():
     points = np.array([[0.3, 1.2, 1.6]])
     taps = np.stack([scipy_ndimage.map_coordinates(row, points) for row in np.eye(4)], -1)

@@ -129,6 +129,8 @@ def test_errors():
     for call, message in [
             (lambda: ours.eigh(t, subset_by_index=[0, 1], subset_by_value=[0, 1]), "subset"),
             (lambda: ours.eigh(t, A, type=4), "type"),
+            (lambda: ours.eigh(t, np.eye(2), type=2), "wrong b dimensions"),
+            (lambda: ours.eigh(t[:2], A, type=3), 'expected square "a"'),
             (lambda: ours.eigh(t, A, type=2, driver="x"), "unknown"),
             (lambda: ours.svd(t, lapack_driver="x"), "lapack_driver"),
             (lambda: ours.polar(t, "x"), "side"), (lambda: ours.eigh(t * np.nan), "infs or NaNs"),

@@ -49,11 +49,17 @@ def test_derivatives_are_central_differences(mode, order):
 
 @each("point", [np.nan, np.inf, -np.inf, 1e300])
 def test_points_that_are_nowhere(point):
-    for mode in ("constant", "grid-constant", "nearest"):
-        x = np.full((1, 1, 1), point)
+    x, is_nan = np.full((1, 1, 1), point), np.isnan(point)
+    for mode in spline_taps.MODES:
         y = spline_taps.interpolate(np.ones((1, 4)), x, 3, mode, (0,))
-        expected = mode == "nearest" and not np.isnan(point)
-        np.testing.assert_allclose(y, [[float(expected)]], 1e-14)
+        expected = float(mode == "nearest")
+        if is_nan and mode in ("nearest", "grid-constant"):
+            expected = np.nan
+        np.testing.assert_allclose(y, [[expected]], 1e-14)
+        has_slope = not is_nan and mode in ("constant", "grid-constant", "nearest")
+        for slope in (spline_taps.interpolate(np.ones((1, 4)), x, 3, mode, (1,)),
+                      spline_taps.slopes(np.ones((1, 4)), x, 3, mode, (0,))):
+            np.testing.assert_array_equal(slope.ravel(), [0.0 if has_slope else np.nan])
 
 
 @each("change", [
