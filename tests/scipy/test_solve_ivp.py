@@ -258,3 +258,39 @@ def test_errors():
         traced(np.ones(1))
     with pytest.raises(TypeError, match="dense_output"):
         cytape.function(lambda y: ours.solve_ivp(decay, (0, 1), y, dense_output=True).y)(np.ones(1))
+
+
+def test_later_gradients_are_traced_and_the_same():
+    offset = 0.0
+
+    def f(rates, power, end):
+        found = ours.solve_ivp(
+            lambda t, y, rates, power: [-rates["a"] * y[0] ** power + offset, rates["b"] * y[0]],
+            (0, end), [1.0, 0.0], args=(rates, power), rtol=1e-8, atol=1e-8)
+        return found.y[0, -1] + found.y[1, -1]
+
+    rates = {"a": np.float64(2.0), "b": np.array(0.5)}
+    for power in (cytape.constant(1), 1):
+        for end in (1.0, 1.5, 3.0):
+            expected = [-np.exp(-2 * end) * end, (1 - np.exp(-2 * end)) / 2]
+            expected[0] += 0.5 * (np.exp(-2 * end) * (1 + 2 * end) - 1) / 4
+            for _ in range(4):
+                found = cytape.grad(f)(rates, power, end)
+                np.testing.assert_allclose([found["a"], found["b"]], expected, 1e-6)
+                tangent = cytape.jvp(
+                    lambda a: f({"a": a, "b": 0.5}, power, end), (2.0,), (1.0,))[1]  # noqa: B023
+                np.testing.assert_allclose(tangent, expected[0], 1e-6)
+    before = cytape.grad(f)(rates, 1, 1.0)["b"]
+    offset = 1.0  # y[0] = exp(-2 t) / 2 + 1 / 2
+    assert cytape.grad(f)(rates, 1, 1.0)["b"] > before + 0.1
+
+
+def test_later_gradients_that_would_be_lost():
+    def f(k):
+        return ours.solve_ivp(
+            lambda t, y, k: -cytape.convert_to_tensor(k).numpy() * y, (0, 1), [1.0],
+            args=(k,)).y[0, -1]
+
+    for _ in range(5):
+        with pytest.raises(DetachedError, match="value left its tensor"):
+            cytape.grad(f)(2.0)

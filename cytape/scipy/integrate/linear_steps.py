@@ -6,12 +6,17 @@ method for the adjoint equation.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import cytape.numpy as cnp
-from cytape.scipy.integrate.linearized_rhs import Linearization, RightHandSide
+from cytape.scipy.integrate.linearized_rhs import (
+    Linearization,
+    RightHandSide,
+    TracedLinearization,
+)
 
 N_STAGES = 5
 MOST_ROUNDS, MOST_INTERVALS = 60, 1 << 18
@@ -58,20 +63,13 @@ class LinearSteps:
         times = cnp.ravel(starts[:, None] + lengths[:, None] * NODES)
         self.grid = grid
         self.states = states(times)
-        self.at_nodes = Linearization(rhs, times, self.states, tensors)
-        jacobian = self.at_nodes.jacobian()
-        if not is_recorded:
-            jacobian = np.asarray(jacobian)
-        n, count = jacobian.shape[-1], len(lengths)
-        jacobian = cnp.reshape(jacobian, (count, N_STAGES, n, n))
-        size = N_STAGES * n
-        coupling = cnp.einsum("kij,kipq->kjqip", lengths[:, None, None] * MATRIX, jacobian)
-        weights = np.kron(WEIGHTS[:, None], np.eye(n))
-        self.stages = cnp.linalg.solve(
-            np.eye(size) - cnp.reshape(coupling, (count, size, size)),
-            lengths[:, None, None] * weights)
-        self.steps = np.eye(n) + cnp.swapaxes(self.stages, 1, 2) @ cnp.reshape(
-            jacobian, (count, size, n))
+        if is_recorded:
+            self.at_nodes: Any = Linearization(rhs, times, self.states, tensors)
+            self.stages, self.steps = _matrices(self.at_nodes, lengths)
+        else:
+            self.at_nodes = TracedLinearization(rhs, times, self.states, tensors)
+            self.stages, self.steps = map(np.asarray, self.at_nodes.call(
+                _matrices_at, lengths))
 
     def forced(self, tangents: list) -> Any:
         """Return the contribution of b to the end of each interval, from tangents of tensors."""
@@ -102,6 +100,28 @@ class LinearSteps:
         found = cnp.einsum("ksn,kn->ks", self.stages[:count], adjoints)
         further = np.zeros((len(self.stages) - count, found.shape[1]))
         return cnp.reshape(cnp.concatenate([found, further]), (-1, n))
+
+
+@cache
+def _weights(n: int) -> np.ndarray:
+    return np.kron(WEIGHTS[:, None], np.eye(n))
+
+
+def _matrices(at_nodes: Linearization, lengths: Any) -> tuple:
+    """Return the stages and steps of intervals."""
+    jacobian = at_nodes.jacobian()
+    n = jacobian.shape[-1]
+    size = N_STAGES * n
+    jacobian = cnp.reshape(jacobian, (-1, N_STAGES, n, n))
+    lengths = lengths[:, None, None]
+    coupling = cnp.einsum("kij,kipq->kjqip", lengths * MATRIX, jacobian)
+    stages = cnp.linalg.solve(
+        np.eye(size) - cnp.reshape(coupling, (-1, size, size)), lengths * _weights(n))
+    return stages, np.eye(n) + cnp.swapaxes(stages, 1, 2) @ cnp.reshape(jacobian, (-1, size, n))
+
+
+def _matrices_at(rhs, times, states, tensors, lengths):
+    return _matrices(Linearization(rhs, times, states, tensors), lengths)
 
 
 def halved(grid: np.ndarray, chosen: Any = slice(None)) -> np.ndarray:

@@ -3,7 +3,9 @@
 A state is a vector of real numbers here: a complex one is its real part and its imaginary part.
 """
 
+import copy
 from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.errors import DetachedError
 from cytape.graph.batching.vmap import vmap
+from cytape.graph.tracing.kept_traces import identity_of, kept
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.creation import identity_op
 from cytape.tensor import convert_to_tensor, nest
@@ -38,6 +41,22 @@ class RightHandSide:
         self.tensors = [convert_to_tensor(leaves[i]) for i in self._moving]
         self._leaves = [None if is_tensor(leaf) else leaf for leaf in leaves]
         self._takes_batch = True
+        self._identity: Any = None
+
+    @cached_property
+    def without_tensors(self) -> "RightHandSide":
+        """The same function, for traces, which must not keep the tensors."""
+        other = copy.copy(self)
+        other.tensors, other._args = [], nest.pack_sequence_as(self._args, self._leaves)
+        return other
+
+    def kept(self, plain: Callable) -> Callable:
+        """Return `plain(rhs, *arrays)` as a function of arrays, which may be traced."""
+        if self._identity is None:
+            trainable = [x.spec.trainable for x in self.tensors]
+            self._identity = identity_of(
+                self.function, self.without_tensors._args, self._moving, trainable, self.is_complex)
+        return kept(partial(plain, self.without_tensors), self._identity)
 
     def arguments(self, tensors: list) -> tuple:
         """Return `args` with given values in place of the tensors."""
@@ -81,7 +100,7 @@ class RightHandSide:
 
     def at(self, times: Any, states: Any, tensors: list) -> Any:
         """Return the derivatives of many states, one per row."""
-        if self._takes_batch and len(times) > 1:
+        if self._takes_batch and times.shape[0] != 1:
             try:
                 return vmap(lambda t, y: self(t, y, tensors))(times, states)
             except Exception:  # the function branches by values, say; its own errors come again
@@ -96,7 +115,7 @@ class Linearization:
     def __init__(self, rhs: RightHandSide, times: np.ndarray, states: Any, tensors: list) -> None:
         self._rhs, self._times = rhs, times
         self._states = identity_op(convert_to_tensor(states))
-        self._tensors = list(map(identity_op, tensors))
+        self._tensors = [identity_op(convert_to_tensor(x)) for x in tensors]
         self._moving = [x for x in self._tensors if x.spec.trainable]
         self._tape = GradientTape(persistent=True, watch_accessed_variables=False)
         with self._tape as tape:
@@ -146,3 +165,33 @@ class Linearization:
         if not is_tensor(values):
             return np.zeros(self._states.shape)
         return accumulator.jvp(values, unconnected_gradients="zero")
+
+
+class TracedLinearization:
+    """The same with arrays, by traces where these are kept."""
+
+    def __init__(
+        self, rhs: RightHandSide, times: np.ndarray, states: np.ndarray, tensors: list,
+    ) -> None:
+        self._rhs = rhs
+        self._at = times, states, [data_of(x) for x in tensors]
+
+    def call(self, function: Callable, *arrays: Any) -> Any:
+        """Call a function of the right-hand side, times, states, tensors and further arrays."""
+        return self._rhs.kept(function)(*self._at, *arrays)
+
+    def vjp(self, seeds: Any) -> list:
+        """Return the gradients in the tensors, given one seed per row; None for integers."""
+        return self.call(_vjp, seeds)
+
+    def jvp(self, tangents: list) -> Any:
+        """Return the tangents of the values, given those of the tensors, None where zero."""
+        return self.call(_jvp, [None if x is None else data_of(x) for x in tangents])
+
+
+def _vjp(rhs, times, states, tensors, seeds):
+    return Linearization(rhs, times, states, tensors).vjp(seeds)
+
+
+def _jvp(rhs, times, states, tensors, tangents):
+    return Linearization(rhs, times, states, tensors).jvp(tangents)

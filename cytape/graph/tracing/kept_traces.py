@@ -1,0 +1,168 @@
+"""Traces of computations with a user's function, kept while its globals and closure are the same.
+
+SciPy's functions call a user's function that is not declared a `function`, so its globals and
+closure may change between calls. Each call compares them by value, and a function that reads
+anything that cannot be compared is called without a trace.
+"""
+
+import dis
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from cytape.graph.tracing.functions import Function
+from cytape.ops.python.bound_names import codes, names_of, package_of, unbound, values_of
+
+CALLS_BEFORE = 2  # tracing takes as long as several calls
+MOST_KEPT = 64
+MOST_BYTES = 1 << 12  # of arrays that are compared
+PACKAGES = {"numpy", "scipy", "cytape", "math", "cmath", "builtins", "operator"}
+# Functions whose results change, or that have side effects.
+IMPURE = {"random", "print", "open", "input", "globals", "locals", "vars", "eval", "exec"}
+DISPATCHED = np.ufunc, type(np.sum)
+
+_kept: OrderedDict = OrderedDict()
+_pure: dict = {}  # by address of codes, with these: hashes of codes are slow
+
+
+class Unknown(Exception):
+    """The function reads an object that cannot be compared."""
+
+
+class Kept:
+    """A computation that is traced from its third call on."""
+
+    def __init__(self, plain: Callable, codes: list) -> None:
+        self._plain, self._codes, self._count = plain, codes, 0  # addresses of codes stay theirs
+        self._traced: Any = None
+        self._takes_symbols = True
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the trace; without one, or if it fails, the computation itself."""
+        self._count += 1
+        if self._count > CALLS_BEFORE and self._takes_symbols:
+            try:
+                if self._traced is None:
+                    self._traced = Function(self._plain, reduce_retracing=True, max_traces=8)
+                return self._traced(*args)
+            except Exception:  # the function branches by values, say; its own errors come again
+                self._takes_symbols, self._traced = False, None
+        return self._plain(*args)
+
+
+class Identity:
+    """Hashable key of all values that calls of functions read, and the codes that it names."""
+
+    def __init__(self, key: tuple, codes: list) -> None:
+        self.key, self.codes = key, codes
+
+
+def identity_of(*reads: Any) -> Identity | None:
+    """Return the identity of functions and structures of numbers and arrays, None if unknown."""
+    known: dict = {}
+    try:
+        return Identity(tuple([_identity(x, known) for x in reads]), list(known.values()))
+    except Unknown:
+        return None
+
+
+def kept(plain: Callable, reads: Identity | None) -> Callable:
+    """Return a computation with arrays, which may be traced.
+
+    Parameters
+    ----------
+    plain : callable
+        A function or a partial. It takes arrays and structures of them, and depends on its code and
+        on `reads` besides.
+    reads : Identity or None
+    """
+    if reads is None:
+        return plain
+    function = plain.func if isinstance(plain, partial) else plain
+    code = function.__code__
+    key = id(code), reads.key
+    found = _kept.get(key)
+    if found is None:
+        found = _kept[key] = Kept(plain, [code, *reads.codes])
+        if len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    else:
+        _kept.move_to_end(key)
+    return found
+
+
+def _identity(x: Any, known: dict) -> Any:
+    """Return a hashable object that differs if calls of functions that read x may differ.
+
+    `known` collects the codes of functions, by the functions' addresses.
+    """
+    kind = type(x)
+    if kind is float:
+        return x.hex()  # 0.0 == -0.0
+    if x is None or x is unbound or kind in (int, bool, str):
+        return kind, x
+    if kind is FunctionType:
+        return _identity_of_function(x, known)
+    if isinstance(x, np.generic):
+        return x.dtype, x.tobytes()
+    if kind is np.ndarray:
+        if x.dtype.kind in "biufc" and x.nbytes <= MOST_BYTES:
+            return x.dtype, x.shape, x.tobytes()
+    elif kind in (tuple, list):
+        return kind, tuple([_identity(item, known) for item in x])
+    elif kind is dict:
+        return kind, tuple([(_identity(k, known), _identity(v, known)) for k, v in x.items()])
+    elif kind is partial:
+        return partial, _identity([x.func, x.args, x.keywords], known)
+    elif kind is ModuleType or kind is type:
+        if _package(x.__name__ if kind is ModuleType else x.__module__) in PACKAGES:
+            return x
+    elif kind is BuiltinFunctionType:
+        if isinstance(x.__self__, ModuleType) and _package(x.__self__.__name__) in PACKAGES:
+            return x
+    elif kind in DISPATCHED or kind.__module__.startswith("cytape.ops.") and not _draws(x):
+        return x  # of NumPy; ops
+    raise Unknown
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _draws(x: Any) -> bool:
+    """Return whether a function of a package draws random numbers."""
+    module = getattr(x, "__module__", "")
+    return "random" in module or "sampling" in module
+
+
+def _identity_of_function(x: FunctionType, known: dict) -> Any:
+    if x.__closure__ is None and package_of(x) in PACKAGES and not _draws(x):
+        return x
+    if id(x) in known:
+        return id(x.__code__)
+    if x.__dict__ or not _is_pure(x):
+        raise Unknown
+    known[id(x)] = x.__code__
+    return id(x.__code__), tuple([_identity(value, known) for value in values_of(x)])
+
+
+def _is_pure(function: FunctionType) -> bool:
+    """Return whether a function assigns to local variables only, and calls nothing impure."""
+    code = function.__code__
+    found = _pure.get(id(code))
+    if found is None:
+        inner = codes(code)
+        steps = [(step.opname, step.argval) for each in inner
+                 for step in dis.get_instructions(each)]
+        is_pure = not names_of(function).written and not any(
+            name in ("STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME")
+            or name == "STORE_DEREF" and value in code.co_freevars for name, value in steps
+        ) and not any(IMPURE.intersection(each.co_names) for each in inner)
+        if len(_pure) >= 1000:
+            _pure.clear()
+        found = _pure[id(code)] = is_pure, code
+    return found[0]

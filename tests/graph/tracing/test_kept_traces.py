@@ -1,0 +1,159 @@
+"""Kept traces: reused while all that a function reads is the same."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.tracing import kept_traces
+from cytape.graph.tracing.kept_traces import CALLS_BEFORE, identity_of, kept
+from tests.cases import each
+
+LEVEL = 1.0
+
+
+def doubled(function, x):
+    return cnp.asarray(function(x)) * 2
+
+
+def call(function, x=3.0):
+    return kept(functools.partial(doubled, function), identity_of(function))(np.array(x))
+
+
+def traced(function):
+    """Call a function until it would be traced; return whether it was."""
+    for _ in range(CALLS_BEFORE + 2):
+        call(function)
+    identity = identity_of(function)
+    return identity is not None and kept(
+        functools.partial(doubled, function), identity)._traced is not None
+
+
+def of_cell(k):
+    return lambda x: k * x
+
+
+def of_global(k):
+    global LEVEL
+    LEVEL = k
+    return read_global
+
+
+def read_global(x):
+    return LEVEL * x
+
+
+ARRAY, ITEMS, TABLE = np.zeros(1), [0.0], {"k": 0.0}
+
+
+def of_array(k):
+    ARRAY[0] = k
+    return lambda x: ARRAY[0] * x
+
+
+def of_list(k):
+    ITEMS[0] = k
+    return lambda x: ITEMS[0] * x
+
+
+def of_dict(k):
+    TABLE["k"] = k
+    return lambda x: TABLE["k"] * x
+
+
+def of_default(k):
+    return lambda x, k=k: k * x
+
+
+def of_partial(k):
+    return functools.partial(lambda k, x: k * x, k)
+
+
+def of_inner_function(k):
+    return lambda x: of_cell(k)(x)
+
+
+def of_function_in_cell(k):
+    f = of_cell(k)
+    return lambda x: f(x)
+
+
+def of_gradient(k):
+    return cytape.grad(lambda x: k * x * x / 2)
+
+
+MADE = [of_cell, of_global, of_array, of_list, of_dict, of_default, of_partial, of_inner_function,
+        of_function_in_cell, of_gradient]
+
+
+@each("make", MADE)
+def test_values_that_change_are_seen(make):
+    for k in (2.0, 5.0, 2.0, -0.0, 0.0):
+        for _ in range(CALLS_BEFORE + 2):
+            np.testing.assert_allclose(call(make(k)), 2 * k * 3.0)
+    assert np.signbit(call(make(-0.0))) and not np.signbit(call(make(0.0)))
+
+
+def test_traces_are_kept_for_functions_made_anew():
+    calls = kept_traces.MOST_KEPT
+    for _ in range(calls):
+        call(of_cell(7.0))
+    found = kept(functools.partial(doubled, of_cell(7.0)), identity_of(of_cell(7.0)))
+    assert found._count >= calls and found._traced.experimental_get_tracing_count() == 1
+    assert traced(lambda x: np.sin(x) + math.pi + cnp.exp(x))
+
+
+class Model:
+    k = 2.0
+
+    def rate(self, x):
+        return self.k * x
+
+
+COUNT = 0
+
+
+def counted(x):
+    global COUNT
+    COUNT += 1
+    return x * COUNT
+
+
+def imported(x):
+    import math as module
+
+    return x * module.pi
+
+
+MODEL, VECTORIZED, draw = Model(), np.vectorize(lambda x: MODEL.k * x), cnp.random.random
+
+
+@each("function", [
+    MODEL.rate, lambda x: MODEL.k * x, counted, imported, lambda x: x * np.random.random(),
+    lambda x: x * draw(), lambda x: VECTORIZED(x), lambda x: print(end="") or x,
+    lambda x: x if x > 0 else -x])
+def test_functions_that_are_called_each_time(function):
+    assert not traced(function)
+
+
+def test_a_large_array_is_read_each_time():
+    large = np.ones(kept_traces.MOST_BYTES)
+    assert not traced(lambda x: x * large[0])
+
+
+def test_errors_of_the_function_are_its_own():
+    def failing(x):
+        raise ValueError("of the user")
+
+    for _ in range(CALLS_BEFORE + 2):
+        with pytest.raises(ValueError, match="of the user"):
+            call(failing)
+
+
+def test_traces_are_dropped_in_the_order_of_their_use():
+    for k in range(kept_traces.MOST_KEPT + 5):
+        call(of_cell(float(k)))
+    assert len(kept_traces._kept) <= kept_traces.MOST_KEPT
