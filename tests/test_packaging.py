@@ -26,7 +26,7 @@ ROOMS_WITHIN = {
     "tensor": ["pictures", "values", "recording", ""],
     "ops": ["kernels", "special_kernels", "shapes", "calls", "engine", "adjoints", "python", "",
             "neural", "special", "updates", "calculus", "choosing", "statistics", "submodules",
-            "sampling", "images", "signals", "scipy_linalg", "sparse_matrices"],
+            "probabilities", "sampling", "images", "signals", "scipy_linalg", "sparse_matrices"],
     "autodiff": ["", "custom"],
     "graph": ["model", "passes", "run", "sessions", "tracing", "nested", "control",
               "differentiation", "batching", "editor", "checkpoint", ""],

@@ -60,7 +60,8 @@ rooms_by_prefix.update({
     "ScipySignalSeg": "cytape.ops.signals.spectra",
     "ScipySignalUp": "cytape.ops.signals.resampling",
     "ScipySparse": "cytape.ops.sparse_matrices",
-    "ScipyStats": "cytape.ops.sampling.quantile_functions"})
+    "ScipyStats": "cytape.ops.sampling.quantile_functions",
+    "ScipyTail": "cytape.ops.probabilities.log_probabilities"})
 # Functions by the module that is imported at the first call or look-up of one of them.
 _MODULES = {
     "calculus.binary_fractions": "frexp ldexp modf",

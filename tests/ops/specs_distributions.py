@@ -7,6 +7,8 @@ from tests.ops.op_specs import SINGLE_AND_DOUBLE, OpSpec, case, uniform
 try:
     from scipy import special, stats
 
+    from cytape.ops.probabilities import log_probabilities as logs
+    from cytape.ops.probabilities import tail_logarithms as tails
     from cytape.ops.sampling import quantile_functions as quantiles
     from cytape.ops.special import distribution_functions, error_functions, incomplete_functions
     from cytape.ops.special_kernels import incomplete_integrals as kernels
@@ -28,6 +30,9 @@ else:
         return OpSpec(
             "Scipy" + (name or ref.__name__.capitalize()), function, ref,
             [case((3, 1), (1, 2), (3, 2))], domain, ("float64",), order=order, **options)
+
+    def log_of(name):
+        return lambda *x: np.log(getattr(special, name)(*x))
 
     def declared(name):
         for module in (incomplete_functions, distribution_functions):
@@ -103,11 +108,39 @@ else:
                  getattr(incomplete_functions, f"betainc_in_{x}"),
                  getattr(kernels, f"betainc_{x}"), [case(1.7, 2.5, (3, 2))], POSITIVE, ("float64",),
                  differentiable=(False, False, True)) for x in ("a", "b", "aa", "ab", "bb")],
-        *[OpSpec(f"Scipy{op}", getattr(incomplete_functions, name), ref, [case((3,), (3,))], SHAPE,
+        *[OpSpec(f"Scipy{op}", getattr(logs, name, None) or getattr(incomplete_functions, name),
+                 ref, [case((3,), (3,))], SHAPE,
                  dtypes=("float64",), differentiable=(False, False))
           for name, op, ref in (
               ("stdtr_in_dfdf", "StdtrInDfdf", t_integrals.stdtr_dfdf),
+              ("t_score", "TailTScore", t_integrals.t_score_df),
               ("t_density_in_df", "TDensityInDf", t_integrals.t_density_in_df))],
+        # logarithms, and derivatives over probabilities
+        *[of_two(getattr(logs, f"log_{name}"), log_of(name),
+                 (SHAPE, domain), name=f"TailLog{name.capitalize()}", third=False, tolerance=50)
+          for name, domain in (
+              ("gammainc", POSITIVE), ("gammaincc", POSITIVE), ("stdtr", SIGNED))],
+        *[of_three(function, ref, (SHAPE, SHAPE, domain), name=name, third=False, tolerance=50)
+          for name, function, ref, domain in (
+              ("TailLogBetainc", logs.log_betainc, log_of("betainc"), UNIT),
+              ("TailLogBetaincc", logs.log_betaincc, log_of("betaincc"), UNIT),
+              ("TailLogOdds", logs.log_odds,
+               lambda a, b, z: np.log(special.betainc(a, b, z / (1 + z))), POSITIVE),
+              ("TailLogOddsc", logs.log_oddsc,
+               lambda a, b, z: np.log(special.betaincc(a, b, z / (1 + z))), POSITIVE))],
+        *[OpSpec(f"Scipy{op}", function, ref, [case(*inputs)], domain, ("float64",),
+                 differentiable=tuple(isinstance(x, tuple) for x in inputs), tolerance=50)
+          for op, function, ref, inputs, domain in (
+              ("TailGammaOver", logs.gamma_over, tails.gamma_x, ((3,), (3,), (3,)), SHAPE),
+              ("TailGammaAOver", logs.gamma_a_over, tails.gamma_a, (1.7, (3,), (3,)), SHAPE),
+              ("TailGammaAaOver", logs.gamma_aa_over, tails.gamma_aa, (1.7, (3,), (3,)), SHAPE),
+              ("TailOddsOver", logs.odds_over, tails.beta_z, ((3,), (3,), (3,), (3,)), SHAPE),
+              *[(f"TailBeta{x.capitalize()}Over", getattr(logs, f"beta_{x}_over"),
+                 getattr(tails, f"beta_{x}"), (1.7, 2.5, (3,), (3,)), SHAPE)
+                for x in ("a", "b", "aa", "ab", "bb")],
+              ("TailTOver", logs.t_over, tails.t_t, (1.7, (3,), (3,)), SHAPE),
+              ("TailTDfOver", logs.t_df_over, tails.t_df, (1.7, (3,), (3,)), SHAPE),
+              ("TailTDfdfOver", logs.t_dfdf_over, tails.t_dfdf, (1.7, 2.5, (3,)), SHAPE))],
         # functions of scipy.stats
         *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 1), (1, 2))], (domain, SHAPE),
                  ("float64",), tolerance=50)
@@ -115,6 +148,7 @@ else:
               ("SkewnormCdf", quantiles.skewnorm_cdf, stats.skewnorm.cdf, SIGNED),
               ("SkewnormPpf", quantiles.skewnorm_ppf, stats.skewnorm.ppf, UNIT),
               ("ExponnormPpf", quantiles.exponnorm_ppf, stats.exponnorm.ppf, UNIT),
+              ("ExponnormIsf", quantiles.exponnorm_isf, stats.exponnorm.isf, UNIT),
               ("InvgaussPpf", quantiles.invgauss_ppf, stats.invgauss.ppf, UNIT),
               ("InvgaussIsf", quantiles.invgauss_isf, stats.invgauss.isf, UNIT))],
         *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 2), 2.5)], domain, ("float64",),

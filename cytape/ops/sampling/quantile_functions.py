@@ -5,13 +5,14 @@ import math
 import numpy as np
 import scipy.stats as stats
 
+import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
 from cytape.ops.special.bessel_functions import i0e, i1e
 from cytape.ops.special.error_functions import log_ndtr, log_ndtr_slope
 from cytape.ops.special.shape_parameters import no_partial
 
 
-def quantile(name, density, *in_shapes, method="ppf"):
+def quantile(name, density, *in_shapes, method="ppf", function=None):
     """Declare SciPy's quantile function of a distribution as an op, with implicit derivatives.
 
     Parameters
@@ -24,6 +25,8 @@ def quantile(name, density, *in_shapes, method="ppf"):
         quantile and the shape parameters.
     method : str
         The function, "ppf" or "isf".
+    function : callable, optional
+        The default is SciPy's.
     """
     def slope_in(in_shape):
         return lambda y, q, *shapes: -in_shape(y, *shapes) / density(y, *shapes)
@@ -31,7 +34,7 @@ def quantile(name, density, *in_shapes, method="ppf"):
     sign = 1 if method == "ppf" else -1
     return elementwise(
         "ScipyStats" + name.capitalize() + method.capitalize(),
-        getattr(getattr(stats, name), method),
+        function or getattr(getattr(stats, name), method),
         lambda y, q, *shapes: sign / density(y, *shapes), *map(slope_in, in_shapes))
 
 
@@ -76,8 +79,29 @@ def _exponnorm_in_k(z, k):
         z - 1 / k + log_ndtr_slope(z - 1 / k)) / (k * k)
 
 
-exponnorm_ppf = quantile(
-    "exponnorm", lambda z, k: np.exp(exponnorm_log_excess(z, k)) / k, _exponnorm_in_k)
+def _exponnorm_isf(q, k):
+    """Return SciPy's quantile; of small q by Newton's method for log(q), which is concave."""
+    with np.errstate(all="ignore"):
+        is_tail = (q > 0) & (q < 1e-6)
+        z = stats.exponnorm.isf(q, k)
+        if not np.any(is_tail):
+            return z
+        log_q = np.log(np.where(is_tail, q, 1e-6))
+        tail = np.maximum(0.5 / k - k * log_q, -special.ndtri_exp(log_q))
+        for _ in range(20):
+            excess = (0.5 / k - tail) / k + special.log_ndtr(tail - 1 / k)
+            log_sf = np.logaddexp(special.log_ndtr(-tail), excess)
+            tail = tail + k * (log_sf - log_q) * np.exp(log_sf - excess)
+        return np.where(is_tail, tail, z)
+
+
+def _exponnorm_density(z, k):
+    return np.exp(exponnorm_log_excess(z, k)) / k
+
+
+exponnorm_ppf = quantile("exponnorm", _exponnorm_density, _exponnorm_in_k)
+exponnorm_isf = quantile(
+    "exponnorm", _exponnorm_density, _exponnorm_in_k, method="isf", function=_exponnorm_isf)
 
 # ---- inverse Gaussian
 

@@ -21,7 +21,7 @@ __all__ = [
     "gammaincinv", "stdtr", "stdtrit"]
 
 
-def _no_third(function, argument):
+def no_third(function, argument):
     return no_partial(function, argument, "third derivative")
 
 
@@ -46,16 +46,16 @@ def negative(slopes):
     return [-slope for slope in slopes]
 
 
-def _gamma_score(a, x):
+def gamma_score(a, x):
     return np.log(np.where(x > 0, x, 1)) - psi(a)
 
 
 gammainc_in_aa = elementwise(
-    "ScipyGammaincInAa", kernels.gammainc_aa, _no_third("gammainc", "a"),
-    lambda y, a, x: gamma_density(a, x) * (_gamma_score(a, x)**2 - polygamma(1, a)))
+    "ScipyGammaincInAa", kernels.gammainc_aa, no_third("gammainc", "a"),
+    lambda y, a, x: gamma_density(a, x) * (gamma_score(a, x)**2 - polygamma(1, a)))
 gammainc_in_a = elementwise(
     "ScipyGammaincInA", kernels.gammainc_a, lambda y, a, x: gammainc_in_aa(a, x),
-    lambda y, a, x: gamma_density(a, x) * _gamma_score(a, x))
+    lambda y, a, x: gamma_density(a, x) * gamma_score(a, x))
 gammainc = elementwise(
     "ScipyGammainc", special.gammainc, lambda y, a, x: gammainc_in_a(a, x),
     lambda y, a, x: gamma_density(a, x), together=lambda y, *given: kernels.gammainc_slopes(*given))
@@ -79,7 +79,7 @@ def odds(x):
     return np.where(at_1, np.inf, x / np.where(at_1, 1, 1 - x))
 
 
-def _scores(a, b, z):
+def beta_scores(a, b, z):
     """Return log(x) + psi(a + b) - psi(a), log(1 - x) + psi(a + b) - psi(b) for odds z."""
     inner, both = np.where((z > 0) & (z < np.inf), z, 1), psi(a + b)
     return both - psi(a) - np.log1p(1 / inner), both - psi(b) - np.log1p(inner)
@@ -98,8 +98,8 @@ def _beta_density_in_x(y, a, b, x):
 
 beta_density = elementwise(
     "ScipyBetaDensity", kernels.beta_density,
-    lambda y, a, b, x: y * np.where(y == 0, 0, _scores(a, b, odds(x))[0]),
-    lambda y, a, b, x: y * np.where(y == 0, 0, _scores(a, b, odds(x))[1]), _beta_density_in_x)
+    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(a, b, odds(x))[0]),
+    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(a, b, odds(x))[1]), _beta_density_in_x)
 
 
 def _odds_density_in_z(y, a, b, z):
@@ -112,19 +112,19 @@ def _odds_density_in_z(y, a, b, z):
 
 odds_density = elementwise(
     "ScipyOddsDensity", kernels.odds_density,
-    lambda y, a, b, z: y * np.where(y == 0, 0, _scores(a, b, z)[0]),
-    lambda y, a, b, z: y * np.where(y == 0, 0, _scores(a, b, z)[1]), _odds_density_in_z)
+    lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(a, b, z)[0]),
+    lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(a, b, z)[1]), _odds_density_in_z)
 
 
 def _second(name, kernel, first, second, shapes):
     """Declare a second derivative of `betainc`, in two shapes, of scores at these positions."""
 
     def in_z(y, a, b, z):
-        scores, both = _scores(a, b, z), polygamma(1, a + b)
+        scores, both = beta_scores(a, b, z), polygamma(1, a + b)
         slope = both - polygamma(1, shapes(a, b)) if shapes else both
         return odds_density(a, b, z) * (scores[first] * scores[second] + slope)
 
-    refusals = [_no_third("betainc", x) for x in "ab"]
+    refusals = [no_third("betainc", x) for x in "ab"]
     return elementwise(name, kernel, *refusals, in_z)
 
 
@@ -134,11 +134,11 @@ betainc_in_bb = _second("ScipyBetaincInBb", kernels.betainc_bb, 1, 1, lambda a, 
 betainc_in_a = elementwise(
     "ScipyBetaincInA", kernels.betainc_a, lambda y, a, b, z: betainc_in_aa(a, b, z),
     lambda y, a, b, z: betainc_in_ab(a, b, z),
-    lambda y, a, b, z: odds_density(a, b, z) * _scores(a, b, z)[0])
+    lambda y, a, b, z: odds_density(a, b, z) * beta_scores(a, b, z)[0])
 betainc_in_b = elementwise(
     "ScipyBetaincInB", kernels.betainc_b, lambda y, a, b, z: betainc_in_ab(a, b, z),
     lambda y, a, b, z: betainc_in_bb(a, b, z),
-    lambda y, a, b, z: odds_density(a, b, z) * _scores(a, b, z)[1])
+    lambda y, a, b, z: odds_density(a, b, z) * beta_scores(a, b, z)[1])
 betainc = elementwise(
     "ScipyBetainc", special.betainc, lambda y, a, b, x: betainc_in_a(a, b, odds(x)),
     lambda y, a, b, x: betainc_in_b(a, b, odds(x)), lambda y, a, b, x: beta_density(a, b, x),
@@ -160,9 +160,9 @@ betainccinv = elementwise(
 
 
 t_density_in_df = elementwise(
-    "ScipyTDensityInDf", t_integrals.t_density_in_df, *2 * [_no_third("stdtr", "df")])
+    "ScipyTDensityInDf", t_integrals.t_density_in_df, *2 * [no_third("stdtr", "df")])
 stdtr_in_dfdf = elementwise(
-    "ScipyStdtrInDfdf", t_integrals.stdtr_dfdf, *2 * [_no_third("stdtr", "df")])
+    "ScipyStdtrInDfdf", t_integrals.stdtr_dfdf, *2 * [no_third("stdtr", "df")])
 stdtr_in_df = elementwise(
     "ScipyStdtrInDf", t_integrals.stdtr_df, lambda y, df, t: stdtr_in_dfdf(df, t),
     lambda y, df, t: t_density_in_df(df, t))

@@ -103,13 +103,13 @@ cdef extern from *:
             double a, double x, double level, double curvature, double start, double width,
             int order) {
         double terms[CYTAPE_NODES];
-        const double second = order == 2, first = order == 1;
+        const double second = order == 2, first = order == 1, value = order == 0;
         int i;
         for (i = 0; i < CYTAPE_NODES; i++) {
             const double v = start + width * cytape_nodes[i], score = level + v;
             const double fall = (x - a) * v + x * cytape_rest(v, cytape_exp(v));
-            terms[i] = cytape_weights[i] * (first * score + second * (score * score - curvature))
-                * cytape_exp(fall < 700 ? -fall : -700);
+            terms[i] = cytape_weights[i] * cytape_exp(fall < 700 ? -fall : -700)
+                * (value + first * score + second * (score * score - curvature));
         }
         return width * cytape_sum(terms);
     }
@@ -176,7 +176,9 @@ cdef double gamma_series(double a, double x, double power, int order) noexcept n
         value += term
         slope -= term * first
         curve += term * (first * first + second)
-    if order == 1:
+    if order == 0:
+        slope = value
+    elif order == 1:
         slope += level * value
     else:
         slope = (level * level - trigamma(a + 1)) * value + 2 * level * slope + curve
@@ -249,6 +251,7 @@ cdef void beta_series(
             s_ab += term_b * over * over * k
             s_aa -= 2 * term * over * over * over * k
     power *= exp(-b * log1p(-x)) / a
+    slopes[VALUE] = power * value
     if not second:
         slopes[IN_A], slopes[IN_B] = power * (in_a * value + s_a), power * (in_b * value + s_b)
         return
@@ -285,7 +288,7 @@ cdef double beta_tail(
     for i in range(6):
         weights[i] = 0
     weights[which] = 1
-    if which >= IN_AA:
+    if which >= IN_AA and which != VALUE:
         weights[5] = trigamma(n)
         weights[5] -= 0 if which == IN_AB else trigamma(a if which == IN_AA else b)
     in_a, in_b = beta_level(a, b, x, y), beta_level(b, a, y, x)
@@ -299,14 +302,14 @@ cdef double beta_tail(
 cdef int exchanged(int which) noexcept nogil:
     """Return the derivative when a and b are exchanged."""
     return IN_B if which == IN_A else IN_A if which == IN_B else (
-        IN_BB if which == IN_AA else IN_AA if which == IN_BB else IN_AB)
+        IN_BB if which == IN_AA else IN_AA if which == IN_BB else which)
 
 
 cdef void beta_in_shapes(
         double a, double b, double x, double y, double power, unsigned int wanted,
         double* slopes) noexcept nogil:
     """Compute wanted derivatives of one order, one bit each, and maybe others; y is 1 - x."""
-    cdef double[5] of_complement
+    cdef double[6] of_complement
     cdef int which
     for which in range(5):
         slopes[which] = NAN
@@ -332,19 +335,19 @@ cdef void beta_in_shapes(
                 slopes[which] = -beta_tail(b, a, y, x, power, exchanged(which))
 
 
-cdef inline double beta_in_shape(double a, double b, double z, int which) noexcept nogil:
-    cdef double[5] slopes
+cdef double beta_in_shape(double a, double b, double z, int which) noexcept nogil:
+    cdef double[6] slopes
     cdef double x = of_odds(z), y = rest_of_odds(z)
     beta_in_shapes(a, b, x, y, power_of_beta(a, b, x, y), 1 << which, slopes)
     return slopes[which]
 
 
-cdef inline double of_odds(double z) noexcept nogil:
+cdef double of_odds(double z) noexcept nogil:
     """Return z / (1 + z), of negative odds NaN."""
     return NAN if z != z or z < 0 else 1 if z > 1e300 else z / (1 + z)
 
 
-cdef inline double rest_of_odds(double z) noexcept nogil:
+cdef double rest_of_odds(double z) noexcept nogil:
     """Return 1 / (1 + z), of negative odds NaN."""
     return NAN if z != z or z < 0 else 1 / (1 + z)
 
@@ -443,7 +446,7 @@ cdef real betainc_b(real a, real b, real z) noexcept nogil:
 @cython.ufunc
 cdef (real, real, real) betainc_slopes(real a, real b, real x) noexcept nogil:
     """Return the derivatives in a, b and x."""
-    cdef double[5] slopes
+    cdef double[6] slopes
     if x == INFINITY or x == -INFINITY:  # 1 - x would be one, too
         x = NAN
     cdef double y = 1 - <double>x, power = power_of_beta(a, b, x, y)
@@ -454,7 +457,7 @@ cdef (real, real, real) betainc_slopes(real a, real b, real x) noexcept nogil:
 @cython.ufunc
 cdef (real, real, real) odds_slopes(real a, real b, real z) noexcept nogil:
     """Return the derivatives in a, b and z."""
-    cdef double[5] slopes
+    cdef double[6] slopes
     cdef double x = of_odds(z), y = rest_of_odds(z), power = power_of_beta(a, b, x, y)
     beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
     return <real>slopes[IN_A], <real>slopes[IN_B], <real>density_of_odds(a, b, z, power)

@@ -21,3 +21,5 @@ cdef number trigamma(number a) noexcept nogil
 cdef double digamma_rise(double a, double b) noexcept nogil
 cdef double power_of_gamma(double a, double x) noexcept nogil
 cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil
+cdef double log_power_of_gamma(double a, double x) noexcept nogil
+cdef double log_power_of_beta(double a, double b, double x, double y) noexcept nogil

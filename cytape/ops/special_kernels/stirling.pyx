@@ -7,7 +7,7 @@ cdef extern from "<complex.h>" nogil:
 cdef enum:
     N_ODD = 15
 
-cdef double ROOT_2_PI = 2.50662827463100050242
+cdef double ROOT_2_PI = 2.50662827463100050242, LOG_ROOT_2_PI = 0.91893853320467274178
 digamma_terms[:] = [
     1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., 1 / 12., -3617 / 8160.]
 cdef double[N_BERNOULLI] trigamma_terms  # B(2k)
@@ -40,7 +40,7 @@ cdef double stirling(double a) noexcept nogil:
     cdef double square, total = 0
     cdef int k
     if a < 10:
-        return lgamma(a) - (a - 0.5) * log(a) + a - 0.91893853320467274178
+        return lgamma(a) - (a - 0.5) * log(a) + a - LOG_ROOT_2_PI
     square = 1 / (a * a)
     for k in range(N_BERNOULLI - 1, -1, -1):
         total = total * square + digamma_terms[k] / (2 * k + 1)
@@ -126,6 +126,11 @@ cdef double power_of_gamma(double a, double x) noexcept nogil:
     return sqrt(a) / ROOT_2_PI * exp(-stirling(a) - a * excess((x - a) / a, x / a))
 
 
+cdef double log_power_of_gamma(double a, double x) noexcept nogil:
+    """Return the logarithm for positive finite numbers."""
+    return 0.5 * log(a) - LOG_ROOT_2_PI - stirling(a) - a * excess((x - a) / a, x / a)
+
+
 cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil:
     """Return x**a y**b / beta(a, b), which is x y times the density; NaN outside."""
     cdef double d = x * b - y * a
@@ -136,6 +141,14 @@ cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil
     return sqrt(b / (a + b)) * sqrt(a) / ROOT_2_PI * exp(
         stirling(a + b) - stirling(a) - stirling(b)
         - a * excess(d / a, x * (a + b) / a) - b * excess(-d / b, y * (a + b) / b))
+
+
+cdef double log_power_of_beta(double a, double b, double x, double y) noexcept nogil:
+    """Return the logarithm for positive finite numbers."""
+    cdef double d = x * b - y * a
+    return (0.5 * log(b / (a + b)) + 0.5 * log(a) - LOG_ROOT_2_PI
+            + stirling(a + b) - stirling(a) - stirling(b)
+            - a * excess(d / a, x * (a + b) / a) - b * excess(-d / b, y * (a + b) / b))
 
 
 ctypedef fused argument:

@@ -6,3 +6,7 @@
 # For small df they are derivatives of the incomplete beta function. For large df these cancel, and
 # the derivative of the density is integrated as in `incomplete_integrals`: from abs(t) to infinity,
 # or from 0 where the derivative of the density changes its sign beyond.
+
+cdef double t_in_shape(double df, double t, double power, int order) noexcept nogil
+cdef double t_power(double df, double t) noexcept nogil
+cdef double t_density(double df, double t, double power) noexcept nogil

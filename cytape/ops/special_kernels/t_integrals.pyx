@@ -3,7 +3,13 @@ import numpy as np
 cimport cython
 from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log1p
 
-from cytape.ops.special_kernels.incomplete_integrals cimport IN_A, IN_AA, beta_in_shapes, beta_level
+from cytape.ops.special_kernels.incomplete_integrals cimport (
+    IN_A,
+    IN_AA,
+    VALUE,
+    beta_in_shapes,
+    beta_level,
+)
 from cytape.ops.special_kernels.stirling cimport (
     N_BERNOULLI,
     digamma_rise,
@@ -40,6 +46,8 @@ cdef inline double t_score(
         double df, double r, double one_less, double level, int order) noexcept nogil:
     """Return the derivative of the density over the density; r is t**2 / (df + t**2)."""
     cdef double score = 0.5 * (level + r / df - excess(-r, one_less))
+    if order == 0:
+        return 1
     if order == 1:
         return score
     return score * score + 0.5 * (
@@ -48,10 +56,11 @@ cdef inline double t_score(
 
 cdef double t_tail(double df, double t, double power, int order) noexcept nogil:
     """Integrate the derivative of the density from t > 0 to infinity, for df >= 30."""
-    cdef double level = digamma_half(df, False), r = t * t / (df + t * t), one_less = 1 - r
-    cdef double end, u, m, fall, total = 0, half = 0.5 * (df + 1)
+    cdef double level = digamma_half(df, False), r = t * t / (df + t * t)
+    cdef double one_less = df / (df + t * t), end, u, m, fall, total = 0, half = 0.5 * (df + 1)
     cdef int i, _i
-    if t_score(df, r, one_less, level, 1) > 0:  # near the centre: the integral from 0, negative
+    # near the centre: the integral from 0, negative
+    if order > 0 and t_score(df, r, one_less, level, 1) > 0:
         for i in range(N_NODES):
             u = t * nodes[i]
             m = u * u / df
@@ -75,7 +84,7 @@ cdef double t_tail(double df, double t, double power, int order) noexcept nogil:
 cdef double t_in_shape(double df, double t, double power, int order) noexcept nogil:
     """Differentiate in df; `power` is that of the beta function, abs(t) times the density."""
     cdef double x, y, a = 0.5 * df, square = t * t, result
-    cdef double[5] slopes
+    cdef double[6] slopes
     if df != df or t != t or df <= 0:
         return NAN
     if square == 0 or square == INFINITY or df == INFINITY:
@@ -83,9 +92,9 @@ cdef double t_in_shape(double df, double t, double power, int order) noexcept no
     x, y = df / (df + square), square / (df + square)
     if df >= 30:
         result = t_tail(df, fabs(t), power, order)
-    elif order == 1:
+    elif order < 2:
         beta_in_shapes(a, 0.5, x, y, power, 1 << IN_A, slopes)
-        result = 0.25 * slopes[IN_A] + 0.5 * power / df
+        result = 0.5 * slopes[VALUE] if order == 0 else 0.25 * slopes[IN_A] + 0.5 * power / df
     else:
         beta_in_shapes(a, 0.5, x, y, power, 1 << IN_AA, slopes)
         result = 0.125 * slopes[IN_AA] + 0.5 * power / df * (
@@ -114,8 +123,8 @@ cdef double t_density(double df, double t, double power) noexcept nogil:
     return power / fabs(t)
 
 
-cdef double t_density_in_shape(double df, double t) noexcept nogil:
-    cdef double x, y, a = 0.5 * df, square = t * t, level
+cdef double score_of_density(double df, double t) noexcept nogil:
+    cdef double x, y, square = t * t, level
     if df != df or t != t or df <= 0:
         return NAN
     if square == INFINITY or df == INFINITY:
@@ -124,8 +133,13 @@ cdef double t_density_in_shape(double df, double t) noexcept nogil:
     if df >= 30:
         level = digamma_half(df, False)
     else:
-        level = log1p(1 / df) + digamma_rise(a, 0.5) - 1 / df
-    return t_score(df, y, x, level, 1) / ROOT_2_PI * exp(
+        level = log1p(1 / df) + digamma_rise(0.5 * df, 0.5) - 1 / df
+    return t_score(df, y, x, level, 1)
+
+
+cdef double t_density_in_shape(double df, double t) noexcept nogil:
+    cdef double a = 0.5 * df, square = t * t, score = score_of_density(df, t)
+    return score if not score else score / ROOT_2_PI * exp(
         stirling(a + 0.5) - stirling(a) + a * log1p(1 / df) - 0.5 - (a + 0.5) * log1p(square / df))
 
 
@@ -144,6 +158,12 @@ cdef (real, real) stdtr_slopes(real df, real t) noexcept nogil:
     """Return the derivatives in df and in t."""
     cdef double power = t_power(df, t)
     return <real>t_in_shape(df, t, power, 1), <real>t_density(df, t, power)
+
+
+@cython.ufunc
+cdef real t_score_df(real df, real t) noexcept nogil:
+    """Return the derivative of the log density in df; 0 where t**2 overflows."""
+    return <real>score_of_density(df, t)
 
 
 @cython.ufunc

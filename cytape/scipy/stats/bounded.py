@@ -3,6 +3,7 @@
 import scipy.stats as stats
 
 from cytape.ops.elementwise import exp, expm1, log, log1p, logaddexp, maximum, sqrt, where
+from cytape.ops.probabilities.log_probabilities import log_betainc, log_betaincc
 from cytape.ops.special import (
     betainc,
     betaincc,
@@ -23,6 +24,7 @@ __all__ = ["beta", "loguniform", "powerlaw", "triang", "truncnorm", "uniform"]
 beta = Distribution(
     stats.beta, lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
     lambda z, a, b: betainc(a, b, z), lambda z, a, b: betaincc(a, b, z),
+    lambda z, a, b: log_betainc(a, b, z), lambda z, a, b: log_betaincc(a, b, z),
     pdf=lambda z, a, b: beta_density(a, b, z), ppf=lambda q, a, b: betaincinv(a, b, q),
     isf=lambda q, a, b: betainccinv(a, b, q), support=(0, 1), moments={
         "mean": lambda a, b: a / (a + b),
@@ -56,25 +58,36 @@ powerlaw = Distribution(
         "mean": lambda a: a / (a + 1), "var": lambda a: a / (a + 2) / (a + 1)**2})
 
 
-def _triangle(left, right):
-    """Return a function that is `left` below the mode, and `right` above, of 1 - z and 1 - c."""
-    def function(z, c):
-        is_left = (z < c) | (c == 1)
-        return where(
-            is_left, left(where(is_left, z, 0.5), where(is_left, c, 0.5)),
-            right(where(is_left, 0.5, 1 - z), where(is_left, 0.5, 1 - c)))
-
-    return function
+def _triangular_density(z, c):
+    is_left = (z < c) | (c == 1)
+    return where(
+        is_left, 2 * z / where(is_left, c, 0.5), 2 * (1 - z) / where(is_left, 0.5, 1 - c))
 
 
-_triangular_density = _triangle(lambda z, c: 2 * z / c, lambda z, c: 2 * z / c)
-_triangular_ppf = _triangle(lambda q, c: sqrt(q * c), lambda q, c: 1 - sqrt(q * c))
+def _triangular_probability(z, c, p, d, excess):
+    """Return the probability below z, without cancellation; p is 1 - z, d is 1 - c."""
+    is_left = (excess < 0) | (d == 0)
+    d = where(is_left, 0.5, d)
+    rest = p * p / d
+    return where(
+        is_left, z * z / where(is_left, c, 0.5),
+        where(rest < 0.5, 1 - rest, (excess + z * p) / d))
+
+
+def _triangular_quantile(q, c, p):
+    """Return the quantile of a probability q and its complement p."""
+    is_left = q < c
+    product = where(is_left, q * c, 0.25)
+    rest = where(is_left, 0.25, p * (1 - c))
+    return where(is_left, sqrt(product), (q + c * p) / (1 + sqrt(rest)))
+
+
 triang = Distribution(
     stats.triang, lambda z, c: log(_triangular_density(z, c)),
-    _triangle(lambda z, c: z * z / c, lambda z, c: 1 - z * z / c),
-    _triangle(lambda z, c: 1 - z * z / c, lambda z, c: z * z / c),
-    pdf=_triangular_density, ppf=_triangular_ppf,
-    isf=lambda q, c: 1 - _triangular_ppf(q, 1 - c), support=(0, 1),
+    lambda z, c: _triangular_probability(z, c, 1 - z, 1 - c, z - c),
+    lambda z, c: _triangular_probability(1 - z, 1 - c, z, c, c - z), pdf=_triangular_density,
+    ppf=lambda q, c: _triangular_quantile(q, c, 1 - q),
+    isf=lambda q, c: _triangular_quantile(1 - q, c, q), support=(0, 1),
     valid=lambda c: (c >= 0) & (c <= 1), moments={
         "mean": lambda c: (c + 1) / 3, "var": lambda c: (1 - c + c * c) / 18})
 

@@ -4,6 +4,12 @@ import numpy as np
 import scipy.stats as stats
 
 from cytape.ops.elementwise import exp, expm1, log, log1p, where
+from cytape.ops.probabilities.log_probabilities import (
+    log_betainc,
+    log_betaincc,
+    log_gammainc,
+    log_gammaincc,
+)
 from cytape.ops.special import (
     bdtr,
     bdtrc,
@@ -25,12 +31,22 @@ _COUNTS = (0, np.inf)
 poisson = Distribution(
     stats.poisson, lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu,
     lambda k, mu: gammaincc(k + 1, mu), lambda k, mu: gammainc(k + 1, mu),
+    lambda k, mu: log_gammaincc(k + 1, mu), lambda k, mu: log_gammainc(k + 1, mu),
     pdf=lambda k, mu: gamma_density(k + 1, mu), support=_COUNTS, inside=1,
     moments={"mean": lambda mu: mu, "var": lambda mu: mu})
+
+
+def _rest(k, n):
+    """Return n - k, positive also beyond the support."""
+    return where(k < n, n - k, 1)
+
+
 binom = Distribution(
     stats.binom, lambda k, n, p: (
         gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)),
-    bdtr, bdtrc, pdf=lambda k, n, p: beta_density(k + 1, n - k + 1, p) / (n + 1),
+    bdtr, bdtrc, lambda k, n, p: log_betaincc(k + 1, _rest(k, n), p),
+    lambda k, n, p: log_betainc(k + 1, _rest(k, n), p),
+    pdf=lambda k, n, p: beta_density(k + 1, n - k + 1, p) / (n + 1),
     support=lambda n, p: (0, n), inside=0,
     valid=lambda n, p: (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1),
     moments={"mean": lambda n, p: n * p, "var": lambda n, p: n * p * (1 - p)})
@@ -44,6 +60,7 @@ nbinom = Distribution(
     stats.nbinom, lambda k, n, p: (
         gammaln(n + k) - gammaln(k + 1) - gammaln(n) + n * log(p) + xlog1py(k, -p)),
     lambda k, n, p: betainc(n, k + 1, p), lambda k, n, p: betaincc(n, k + 1, p),
+    lambda k, n, p: log_betainc(n, k + 1, p), lambda k, n, p: log_betaincc(n, k + 1, p),
     pdf=lambda k, n, p: beta_density(n, k + 1, p) * p / (n + k), support=_COUNTS, inside=1,
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     moments={"mean": lambda n, p: n * (1 - p) / p, "var": lambda n, p: n * (1 - p) / (p * p)})

@@ -19,6 +19,12 @@ from cytape.ops.elementwise import (
     tan,
     where,
 )
+from cytape.ops.probabilities.log_probabilities import (
+    log_gammainc,
+    log_gammaincc,
+    log_odds,
+    log_oddsc,
+)
 from cytape.ops.sampling.quantile_functions import invgauss_isf, invgauss_ppf
 from cytape.ops.special import (
     boxcox,
@@ -58,7 +64,8 @@ _LOG_2 = math.log(2)
 
 gamma, erlang = [Distribution(
     scipys, lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
-    lambda z, a: gammaincc(a, z), pdf=lambda z, a: gamma_density(a, z),
+    lambda z, a: gammaincc(a, z), lambda z, a: log_gammainc(a, z),
+    lambda z, a: log_gammaincc(a, z), lambda z, a: gamma_density(a, z),
     ppf=lambda q, a: gammaincinv(a, q), isf=lambda q, a: gammainccinv(a, q), support=_POSITIVE,
     moments={"mean": lambda a: a, "var": lambda a: a,
              "entropy": lambda a: psi(a) * (1 - a) + a + gammaln(a)})
@@ -67,11 +74,14 @@ chi = Distribution(
     stats.chi,
     lambda z, df: xlogy(df - 1, z) - 0.5 * z * z + (1 - 0.5 * df) * _LOG_2 - gammaln(0.5 * df),
     lambda z, df: gammainc(0.5 * df, 0.5 * z * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z * z),
+    lambda z, df: log_gammainc(0.5 * df, 0.5 * z * z),
+    lambda z, df: log_gammaincc(0.5 * df, 0.5 * z * z),
     ppf=lambda q, df: sqrt(2 * gammaincinv(0.5 * df, q)),
     isf=lambda q, df: sqrt(2 * gammainccinv(0.5 * df, q)), support=_POSITIVE)
 maxwell = Distribution(
     stats.maxwell, lambda z: 0.5 * math.log(2 / math.pi) + 2 * log(z) - 0.5 * z * z,
     lambda z: gammainc(1.5, 0.5 * z * z), lambda z: gammaincc(1.5, 0.5 * z * z),
+    lambda z: log_gammainc(1.5, 0.5 * z * z), lambda z: log_gammaincc(1.5, 0.5 * z * z),
     pdf=lambda z: math.sqrt(2 / math.pi) * z * z * exp(-0.5 * z * z),
     ppf=lambda q: sqrt(2 * gammaincinv(1.5, q)), isf=lambda q: sqrt(2 * gammainccinv(1.5, q)),
     support=_POSITIVE, moments={
@@ -80,12 +90,14 @@ chi2 = Distribution(
     stats.chi2,
     lambda z, df: xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - gammaln(0.5 * df) - _LOG_2,
     lambda z, df: gammainc(0.5 * df, 0.5 * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z),
+    lambda z, df: log_gammainc(0.5 * df, 0.5 * z), lambda z, df: log_gammaincc(0.5 * df, 0.5 * z),
     pdf=lambda z, df: 0.5 * gamma_density(0.5 * df, 0.5 * z),
     ppf=lambda q, df: 2 * gammaincinv(0.5 * df, q), isf=lambda q, df: 2 * gammainccinv(0.5 * df, q),
     support=_POSITIVE, moments={"mean": lambda df: df, "var": lambda df: 2 * df})
 invgamma = Distribution(
     stats.invgamma, lambda z, a: -(a + 1) * log(z) - gammaln(a) - 1 / z,
     lambda z, a: gammaincc(a, 1 / z), lambda z, a: gammainc(a, 1 / z),
+    lambda z, a: log_gammaincc(a, 1 / z), lambda z, a: log_gammainc(a, 1 / z),
     ppf=lambda q, a: 1 / gammainccinv(a, q), isf=lambda q, a: 1 / gammaincinv(a, q),
     support=_POSITIVE, open_ends=True)
 
@@ -97,6 +109,8 @@ def _f_log_density(z, n, d):
 
 f = Distribution(
     stats.f, _f_log_density, lambda z, n, d: fdtr(n, d, z), lambda z, n, d: fdtrc(n, d, z),
+    lambda z, n, d: log_odds(0.5 * n, 0.5 * d, n / d * z),
+    lambda z, n, d: log_oddsc(0.5 * n, 0.5 * d, n / d * z),
     pdf=lambda z, n, d: n / d * odds_density(0.5 * n, 0.5 * d, n / d * z),
     ppf=lambda q, n, d: fdtri(n, d, q), isf=lambda q, n, d: 1 / fdtri(d, n, q), support=_POSITIVE)
 expon = Distribution(

@@ -15,12 +15,15 @@ from cytape.ops.elementwise import (
     hypot,
     log,
     log1p,
+    logaddexp,
     maximum,
     minimum,
     tan,
     where,
 )
+from cytape.ops.probabilities.log_probabilities import log_stdtr
 from cytape.ops.sampling.quantile_functions import (
+    exponnorm_isf,
     exponnorm_log_excess,
     exponnorm_ppf,
     skewnorm_cdf,
@@ -67,6 +70,7 @@ def _t_ppf(q, df):
 
 t = Distribution(
     stats.t, t_log_density, lambda z, df: stdtr(df, z), lambda z, df: stdtr(df, -z),
+    lambda z, df: log_stdtr(df, z), lambda z, df: log_stdtr(df, -z),
     ppf=_t_ppf, isf=lambda q, df: -_t_ppf(q, df))
 
 
@@ -170,14 +174,23 @@ genextreme = Distribution(
     support=_extreme_ends, inside=0.0, open_ends=True, valid=lambda c: abs(c) < np.inf)
 
 
-def _exponnorm_sf(z, k):
-    return ndtr(-z) + exp(exponnorm_log_excess(z, k))
+def _exponnorm_logcdf(z, k):
+    is_left = z < 0
+    left, right = where(is_left, z, -1.0), where(is_left, 0.0, z)
+    log_p = log_ndtr(left)
+    return where(
+        is_left, log_p + log1p(-exp(exponnorm_log_excess(left, k) - log_p)),
+        log1p(-exp(_exponnorm_logsf(right, k))))
+
+
+def _exponnorm_logsf(z, k):
+    return logaddexp(log_ndtr(-z), exponnorm_log_excess(z, k))
 
 
 exponnorm = Distribution(
     stats.exponnorm, lambda z, k: exponnorm_log_excess(z, k) - log(k),
-    lambda z, k: ndtr(z) - exp(exponnorm_log_excess(z, k)), _exponnorm_sf,
-    ppf=exponnorm_ppf, isf=lambda q, k: exponnorm_ppf(1 - q, k), open_ends=True,
+    lambda z, k: exp(_exponnorm_logcdf(z, k)), lambda z, k: exp(_exponnorm_logsf(z, k)),
+    _exponnorm_logcdf, _exponnorm_logsf, ppf=exponnorm_ppf, isf=exponnorm_isf, open_ends=True,
     moments={"mean": lambda k: k, "var": lambda k: 1 + k * k})
 skewnorm = Distribution(
     stats.skewnorm, skewnorm_log_density, skewnorm_cdf, lambda z, a: skewnorm_cdf(-z, -a),

@@ -1,0 +1,1 @@
+"""Logarithms of probabilities in tails where the probabilities underflow."""

@@ -1,0 +1,138 @@
+"""Logarithms of incomplete gamma and beta functions and of Student's t, finite in their tails.
+
+The derivatives of log(P) are those of P over P. They are ops of the operands and of log(P) itself,
+``P_a(a, x) * exp(-log(P))``, in tails by integrals that do not underflow
+(`tail_logarithms`); the same op serves P and its complement. Shapes have no third
+derivatives.
+"""
+
+import numpy as np
+
+import cytape.ops.probabilities.tail_logarithms as kernels
+import cytape.ops.special_kernels.special_ufuncs as special
+import cytape.ops.special_kernels.t_integrals as t_integrals
+from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.digamma_functions import polygamma
+from cytape.ops.special.incomplete_functions import (
+    beta_density,
+    beta_scores,
+    gamma_score,
+    no_third,
+    odds,
+)
+
+
+def _minus(y, *_):
+    """Differentiate a multiple of exp(-log(P)) in log(P)."""
+    return -y
+
+
+def _logarithm(name, kernel, p, q, *partials):
+    """Declare log(p), of two functions that are each other's complements."""
+    return elementwise(name, lambda *x: kernel(*x, p(*x), q(*x)), *partials)
+
+
+# ---- gamma
+
+gamma_over = elementwise(
+    "ScipyTailGammaOver", kernels.gamma_x, lambda h, a, x, _: h * gamma_score(a, x),
+    lambda h, a, x, _: h * ((a - 1) / x - 1), _minus)
+gamma_aa_over = elementwise(
+    "ScipyTailGammaAaOver", kernels.gamma_aa, no_third("gammainc", "a"),
+    lambda _, a, x, y: gamma_over(a, x, y) * (gamma_score(a, x)**2 - polygamma(1, a)), _minus)
+gamma_a_over = elementwise(
+    "ScipyTailGammaAOver", kernels.gamma_a, lambda _, a, x, y: gamma_aa_over(a, x, y),
+    lambda _, a, x, y: gamma_over(a, x, y) * gamma_score(a, x), _minus)
+log_gammainc = _logarithm(
+    "ScipyTailLogGammainc", kernels.log_gamma, special.gammainc, special.gammaincc,
+    lambda y, a, x: gamma_a_over(a, x, y), lambda y, a, x: gamma_over(a, x, y))
+log_gammaincc = _logarithm(
+    "ScipyTailLogGammaincc", kernels.log_gamma, special.gammaincc, special.gammainc,
+    lambda y, a, x: -gamma_a_over(a, x, y), lambda y, a, x: -gamma_over(a, x, y))
+
+# ---- beta, of odds z = x / (1 - x)
+
+odds_over = elementwise(
+    "ScipyTailOddsOver", kernels.beta_z, lambda h, a, b, z, _: h * beta_scores(a, b, z)[0],
+    lambda h, a, b, z, _: h * beta_scores(a, b, z)[1],
+    lambda h, a, b, z, _: h * ((a - 1) / z - (a + b) / (1 + z)), _minus)
+
+
+def _second(name, kernel, first, second, shapes):
+    """Declare a second derivative in two shapes, of scores at these positions."""
+
+    def in_z(_, a, b, z, y):
+        scores, slope = beta_scores(a, b, z), polygamma(1, a + b)
+        for shape in shapes(a, b):
+            slope = slope - polygamma(1, shape)
+        return odds_over(a, b, z, y) * (scores[first] * scores[second] + slope)
+
+    return elementwise(name, kernel, *[no_third("betainc", x) for x in "ab"], in_z, _minus)
+
+
+beta_aa_over = _second("ScipyTailBetaAaOver", kernels.beta_aa, 0, 0, lambda a, b: [a])
+beta_ab_over = _second("ScipyTailBetaAbOver", kernels.beta_ab, 0, 1, lambda a, b: [])
+beta_bb_over = _second("ScipyTailBetaBbOver", kernels.beta_bb, 1, 1, lambda a, b: [b])
+beta_a_over = elementwise(
+    "ScipyTailBetaAOver", kernels.beta_a, lambda _, *given: beta_aa_over(*given),
+    lambda _, *given: beta_ab_over(*given),
+    lambda _, a, b, z, y: odds_over(a, b, z, y) * beta_scores(a, b, z)[0], _minus)
+beta_b_over = elementwise(
+    "ScipyTailBetaBOver", kernels.beta_b, lambda _, *given: beta_ab_over(*given),
+    lambda _, *given: beta_bb_over(*given),
+    lambda _, a, b, z, y: odds_over(a, b, z, y) * beta_scores(a, b, z)[1], _minus)
+
+
+def _density_over(a, b, x, y):
+    """Return the density over exp(y), also at the ends."""
+    is_tail = y < -60
+    inner = np.where(is_tail, x, 0.5)
+    return np.where(
+        is_tail, odds_over(a, b, odds(inner), y) / (1 - inner)**2,
+        beta_density(a, b, x) * np.exp(-np.where(is_tail, 0, y)))
+
+
+def _of_odds(function):
+    return lambda a, b, z: function(a, b, z / (1 + z))
+
+
+def _of_rest(function):
+    """Return a function of odds by one of the complement, 1 / (1 + z)."""
+    return lambda a, b, z: function(b, a, 1 / (1 + z))
+
+
+def _log_beta(name, p, q, sign):
+    return elementwise(
+        name, lambda a, b, x: kernels.log_beta(a, b, odds(x), p(a, b, x), q(a, b, x)),
+        lambda y, a, b, x: sign * beta_a_over(a, b, odds(x), y),
+        lambda y, a, b, x: sign * beta_b_over(a, b, odds(x), y),
+        lambda y, a, b, x: sign * _density_over(a, b, x, y))
+
+
+def _log_odds(name, p, q, sign):
+    return _logarithm(
+        name, kernels.log_beta, p, q, lambda y, a, b, z: sign * beta_a_over(a, b, z, y),
+        lambda y, a, b, z: sign * beta_b_over(a, b, z, y),
+        lambda y, a, b, z: sign * odds_over(a, b, z, y))
+
+
+log_betainc = _log_beta("ScipyTailLogBetainc", special.betainc, special.betaincc, 1)
+log_betaincc = _log_beta("ScipyTailLogBetaincc", special.betaincc, special.betainc, -1)
+log_odds = _log_odds("ScipyTailLogOdds", _of_odds(special.betainc), _of_rest(special.betainc), 1)
+log_oddsc = _log_odds("ScipyTailLogOddsc", _of_rest(special.betainc), _of_odds(special.betainc), -1)
+
+# ---- Student's t
+
+t_score = elementwise(
+    "ScipyTailTScore", t_integrals.t_score_df, *2 * [no_third("stdtr", "df")])
+t_over = elementwise(
+    "ScipyTailTOver", kernels.t_t, lambda h, df, t, _: h * t_score(df, t),
+    lambda h, df, t, _: -h * (1 + 1 / df) * t / (1 + t * t / df), _minus)
+t_dfdf_over = elementwise(
+    "ScipyTailTDfdfOver", kernels.t_dfdf, *2 * [no_third("stdtr", "df")], _minus)
+t_df_over = elementwise(
+    "ScipyTailTDfOver", kernels.t_df, lambda _, *given: t_dfdf_over(*given),
+    lambda _, df, t, y: t_over(df, t, y) * t_score(df, t), _minus)
+log_stdtr = _logarithm(
+    "ScipyTailLogStdtr", kernels.log_t, special.stdtr, lambda df, t: special.stdtr(df, -t),
+    lambda y, df, t: t_df_over(df, t, y), lambda y, df, t: t_over(df, t, y))
