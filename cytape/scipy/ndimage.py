@@ -9,6 +9,8 @@ import scipy.ndimage as _scipys
 
 from cytape.ops.images.correlations import *  # noqa: F403
 from cytape.ops.images.gaussian_filters import *  # noqa: F403
+from cytape.ops.images.grey_morphology import *  # noqa: F403
+from cytape.ops.images.rank_filters import *  # noqa: F403
 from cytape.ops.images.splines import *  # noqa: F403
 from cytape.ops.images.transforms import *  # noqa: F403
 

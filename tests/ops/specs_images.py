@@ -6,7 +6,7 @@ try:
     import numpy as np
     import scipy.ndimage
 
-    from cytape.ops.images import boundaries, correlations, splines
+    from cytape.ops.images import boundaries, correlations, rank_filters, splines
     from cytape.ops.special_kernels import spline_taps
     from cytape.scipy import ndimage
 except ImportError:
@@ -83,6 +83,16 @@ else:
                [case((1, 5), (1, 2, 5), shape=(4, 3), **TAPS),
                 case((2, 2), (2, 2, 2), shape=(3, 3), **TAPS)],
                (uniform(-2, 2), uniform(0.1, 1.9)), ("float64",)),
+        OpSpec("ScipyNdimageExtremum", rank_filters.extremum_op, rank_filters.extremum_op.forward,
+               [case((4, 3), axis=0, size=3, is_minimum=True),
+                case((5,), axis=0, size=2, is_minimum=False)], dtypes=REAL,
+               differentiable=False),
+        OpSpec("ScipyNdimageChoice", rank_filters.choice_op, rank_filters.choice_op.forward,
+               [case((4, 3), footprint=((True, True), (True, False)), rank=1),
+                case((5,), (3,), footprint=(True, True, True), rank=-1)], dtypes=REAL,
+               differentiable=False),
+        record("median_filter", "median_filter", [case((4, 3), size=3)], ("float64",)),
+        record("maximum_filter", "maximum_filter", [case((4, 3), size=2)], ("float64",)),
         record("shift", "shift", [case((4, 3), shift=0.3, order=1)], ("float64",)),
         record("zoom", "zoom", [case((4, 3), zoom=1.5)], ("float64",)),
     ]
