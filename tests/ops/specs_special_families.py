@@ -15,6 +15,7 @@ try:
         exponential_integrals,
         kolmogorov_functions,
         struve_functions,
+        wave_functions,
     )
     from cytape.ops.special_kernels import square_angles, stirling
 except ImportError:
@@ -150,10 +151,12 @@ else:
         *[ordered(name, 1.5, domain=SIGNED) for name in ("pbdv", "pbvv", "pbwa")],
         *[ordered(f"mathieu_{name}", 2.0, 1.5, domain=UNIT) for name in (
             "cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2")],
-        *[record(name, UNIT, orders=(2.0,), dtypes=DOUBLE, order=1)
-          for name in ("mathieu_a", "mathieu_b")],
-        *[record(name, UNIT, orders=(1.0, 2.0), dtypes=DOUBLE, order=1)
-          for name in ("pro_cv", "obl_cv")],
+        *[record(name, UNIT, orders=(2.0,), dtypes=DOUBLE) for name in ("mathieu_a", "mathieu_b")],
+        *[record(name, UNIT, orders=(1.0, 2.0), dtypes=DOUBLE) for name in ("pro_cv", "obl_cv")],
+        *[OpSpec(op, slope, slope.forward,
+                 [case(*((4.0, 2.0) if "Math" in op else (6.0, 1.0, 2.0)), (3, 4))], UNIT, DOUBLE,
+                 (False,) * (2 if "Math" in op else 3) + (op[-1].isupper(),), order=1)
+          for op, slope in wave_functions.slopes.items()],
         *[ordered(f"pro_{name}{cv}", 1.0, 2.0, 1.3, *([PROLATE] if cv else ()), domain=domain)
           for name, domain in (("ang1", UNIT), ("rad1", uniform(1.5, 3)), ("rad2", uniform(2, 3)))
           for cv in ("", "_cv")],

@@ -1,13 +1,15 @@
 """Parabolic cylinder, Mathieu and spheroidal wave functions (DLMF 12, 28 and 30).
 
 Each ufunc returns a function and its derivative; the second derivative is that of the differential
-equation. There are no derivatives in orders and parameters, except of characteristic values.
+equation. There are no derivatives in orders and parameters, except of characteristic values. Those
+are right also where SciPy's value is not, as Mathieu's for large q.
 """
 
 import math
 
 import numpy as np
 
+import cytape.ops.special_kernels.characteristic_values as characteristic_values
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.several_outputs import several
@@ -28,6 +30,23 @@ def _with_slope(name, parameters, equation):
 
     return several(
         op_name(name), getattr(special, name), *map(refused, parameters), equation)
+
+
+slopes = {}  # of characteristic values, by names of ops
+
+
+def _characteristic_value(name, arguments, kernel, sign):
+    """Declare a value and its derivatives in the last argument, which take the value, too."""
+    *orders, last = arguments
+    refused = no_partials(name, *orders)
+    op = f"{op_name(name)}In{last.upper()}"
+    slopes[op + last] = second = elementwise(
+        op + last, lambda *given: kernel(*given, sign, 2), None, *refused,
+        no_partial(name, last, "third derivative"))
+    slopes[op] = first = elementwise(
+        op, lambda *given: kernel(*given, sign, 1), None, *refused,
+        lambda _, *given: second(*given))
+    return elementwise(op_name(name), getattr(special, name), *refused, first)
 
 
 # ---- parabolic cylinder functions ------------------------------------------------------------
@@ -51,26 +70,8 @@ def _radial(value):
     return lambda y, m, q, x: (y[1], (value(m, q) - 2 * q * np.cosh(2 * x)) * y[0])
 
 
-def _in_q(function):
-    """Differentiate a characteristic value: the mean of 2 cos(2 x) y**2, over that of y**2."""
-    angles = (np.arange(48) + 0.5) * (90 / 48)
-
-    def partial(_, m, q):
-        above = below = 0
-        for angle in angles:
-            square = np.square(function(m, q, angle)[0])
-            above, below = above + 2 * math.cos(2 * _DEGREE * angle) * square, below + square
-        return above / below
-
-    return partial
-
-
-mathieu_a = elementwise(
-    "ScipyMathieuA", special.mathieu_a, no_partial("mathieu_a", "m"),
-    lambda y, m, q: _in_q(mathieu_cem)(y, m, q))
-mathieu_b = elementwise(
-    "ScipyMathieuB", special.mathieu_b, no_partial("mathieu_b", "m"),
-    lambda y, m, q: _in_q(mathieu_sem)(y, m, q))
+mathieu_a = _characteristic_value("mathieu_a", "mq", characteristic_values.mathieu_in_q, 1)
+mathieu_b = _characteristic_value("mathieu_b", "mq", characteristic_values.mathieu_in_q, -1)
 mathieu_cem = _with_slope("mathieu_cem", "mq", _angular(mathieu_a))
 mathieu_sem = _with_slope("mathieu_sem", "mq", _angular(mathieu_b))
 mathieu_modcem1 = _with_slope("mathieu_modcem1", "mq", _radial(mathieu_a))
@@ -79,21 +80,6 @@ mathieu_modsem1 = _with_slope("mathieu_modsem1", "mq", _radial(mathieu_b))
 mathieu_modsem2 = _with_slope("mathieu_modsem2", "mq", _radial(mathieu_b))
 
 # ---- spheroidal wave functions ---------------------------------------------------------------
-
-_NODES, _WEIGHTS = special.roots_sh_legendre(40)
-
-
-def _in_c(sign, function):
-    """Differentiate a characteristic value: the mean of 2 c x**2 y**2, over that of y**2."""
-
-    def partial(_, m, n, c):
-        above = below = 0
-        for x, weight in zip(_NODES, _WEIGHTS, strict=True):
-            square = weight * np.square(function(m, n, c, float(x))[0])
-            above, below = above + float(x)**2 * square, below + square
-        return sign * 2 * c * above / below
-
-    return partial
 
 
 def _equation(sign, turn):
@@ -109,12 +95,8 @@ def _equation(sign, turn):
     return rows
 
 
-pro_cv = elementwise(
-    "ScipyProCv", special.pro_cv, *no_partials("pro_cv", "m", "n"),
-    lambda y, m, n, c: _in_c(1, pro_ang1)(y, m, n, c))
-obl_cv = elementwise(
-    "ScipyOblCv", special.obl_cv, *no_partials("obl_cv", "m", "n"),
-    lambda y, m, n, c: _in_c(-1, obl_ang1)(y, m, n, c))
+pro_cv = _characteristic_value("pro_cv", "mnc", characteristic_values.spheroidal_in_c, 1)
+obl_cv = _characteristic_value("obl_cv", "mnc", characteristic_values.spheroidal_in_c, -1)
 pro_ang1 = _with_slope("pro_ang1", "mnc", _equation(1, 1))
 pro_ang1_cv = _with_slope(
     "pro_ang1_cv", ("m", "n", "c", "cv"), _equation(1, 1))
