@@ -6,6 +6,7 @@ Tangents follow a linear recurrence, gradients the same one backwards. At a tie,
 
 import numpy as np
 
+from cytape.ops.calculus.fold_loops import fold_slices
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
@@ -15,7 +16,6 @@ from cytape.ops.joining import concatenate
 from cytape.ops.linear_recurrences import recurrence_op
 from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.shaping import moveaxis
-from cytape.ops.special_kernels.fold_loops import fold_slices
 from cytape.tensor.values.spec import spec_like
 
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from cytape.ops.special_kernels.fold_loops import fold_slices
+from cytape.ops.calculus.fold_loops import fold_slices
 from tests.cases import each
 
 STARTS = np.array([0, 1, 5, 6, 30])
