@@ -239,7 +239,7 @@ def make_interp_spline(
         for order, value in _conditions(side, y.shape[1:])] for side in sides)
     is_simple = k == 0 or (k == 1 and t is None)
     if t is None:
-        t = _knots(x, k, bool(left or right))
+        t = spline_knots(x, k, bool(left or right))
     if is_simple:
         return BSpline.made(t, where_valid(y, x), k, True, axis)
     n = t.shape[0] - k - 1
@@ -263,7 +263,7 @@ def make_interp_spline(
     return BSpline.made(t, c, k, True, axis)
 
 
-def _knots(x: Any, k: int, with_derivatives: bool) -> Any:
+def spline_knots(x: Any, k: int, with_derivatives: bool) -> Any:
     """Return SciPy's knots for interpolation at some points."""
     if k == 0:
         return cnp.concatenate([x, x[-1:]])

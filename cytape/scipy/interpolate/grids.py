@@ -9,6 +9,14 @@ import scipy.interpolate as _scipys
 import cytape.numpy as cnp
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.shaping import extents
+from cytape.scipy.interpolate.basis_splines import (
+    basis,
+    intervals,
+    make_interp_spline,
+    spline_knots,
+)
+from cytape.scipy.interpolate.cubic_splines import monotone_slopes
+from cytape.scipy.interpolate.piecewise_polynomials import hermite_coefficients
 from cytape.scipy.interpolate.tensor_data import (
     column,
     coordinates,
@@ -19,14 +27,45 @@ from cytape.scipy.interpolate.tensor_data import (
     where_valid,
 )
 
-METHODS = ("linear", "nearest", "slinear")
+DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}
+
+
+def _coefficients(values: Any, axes: list, k: int) -> Any:
+    """Return the coefficients of the products of B-splines that interpolate on a grid."""
+    for i, x in enumerate(axes):
+        c = make_interp_spline(x, cnp.moveaxis(values, i, 0), k).c
+        values = cnp.moveaxis(c, 0, i)
+    return values
+
+
+def _taps(x: Any, points: Any, k: int, nu: int) -> list:
+    """Return the places and factors of the k + 1 coefficients that count at each point."""
+    t = spline_knots(x, k, False)
+    place = intervals(t, k, points)
+    factors = basis(points, t, k, place, nu) if nu <= k else [0 * points] * (k + 1)
+    return [(place - k + j, factor) for j, factor in enumerate(factors)]
+
+
+def _monotone(x: Any, y: Any, points: Any, has_own: bool) -> Any:
+    """Interpolate along the first axis; with `has_own`, data of each point along the second."""
+    c = hermite_coefficients(x, y, monotone_slopes(x, y))
+    last = x.shape[0] - 2
+    place = cnp.clip(cnp.searchsorted(x, points, side="right") - 1, 0, last)
+    distance = points - cnp.take(x, place)
+    if has_own:
+        c = cnp.swapaxes(c, 1, 2)
+        c = cnp.reshape(c, (4, -1, *c.shape[3:]))
+        place = place + (last + 1) * (cnp.cumsum(cnp.ones_like(place)) - 1)
+    c = cnp.take(c, place, axis=1)
+    distance = column(distance, c[0])
+    return ((c[0] * distance + c[1]) * distance + c[2]) * distance + c[3]
 
 
 class RegularGridInterpolator(_scipys.RegularGridInterpolator):
     """Interpolation on a grid, as `scipy.interpolate.RegularGridInterpolator`.
 
-    The methods "linear", "slinear" and "nearest" have derivatives in the values, the grid and the
-    points of a call.
+    Has derivatives in the values, the grid and the points of a call. `solver` has no effect on
+    tensors: the systems are solved along one axis after the other.
 
     Examples
     --------
@@ -43,13 +82,16 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         self, points: Any, values: Any, method: str = "linear", bounds_error: bool = True,
         fill_value: Any = np.nan, **options: Any,
     ) -> None:
+        tensors, known = tensors_of(values, *points), tuple(plain(x, True) for x in points)
+        is_spline = tensors is not None and method in DEGREES
+        if is_spline:  # SciPy need not solve
+            self._validate_grid_dimensions(known, method)
         super().__init__(
-            tuple(plain(x, True) for x in points), plain(values), method, bounds_error,
-            plain(fill_value), **options)
-        tensors = tensors_of(values, *points)
+            known, plain(values), "linear" if is_spline else method, bounds_error,
+            plain(fill_value), **({} if is_spline else options))
+        self.method = method
         if tensors is None:
             return
-        _check_method(method)
         values, *axes = tensors
         for i in self._descending_dimensions:
             axes[i], values = cnp.flip(axes[i]), cnp.flip(values, i)
@@ -65,9 +107,14 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         if self.tensors is None and not is_tensor(xi):
             return super().__call__(xi, method, nu=nu)
         method = self.method if method is None else method
-        _check_method(method)
-        if nu is not None:
-            raise TypeError("RegularGridInterpolator of tensors does not take nu: differentiate it")
+        if method not in self._ALL_METHODS:
+            raise ValueError(f"Method '{method}' is not defined")
+        if method in self._SPLINE_METHODS:
+            self._validate_grid_dimensions(self._grid, method)
+        if nu is not None and method not in DEGREES:
+            raise ValueError(f"Can only compute derivatives for methods {set(DEGREES)}, got "
+                             f"{method = }.")
+        method = method.removesuffix("_legacy")
         n = len(self._grid)
         xi = coordinates(xi, n)
         if xi.shape[-1] != n:
@@ -78,9 +125,15 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         if self.bounds_error and not is_symbolic(flat):
             self._prepare_xi(plain(flat))  # raises SciPy's error
         corners, is_out = [], False
+        k, trailing = DEGREES.get(method, 0), values.shape[n:]
+        if k:
+            values = _coefficients(values, axes, k)
         for i, axis in enumerate(axes):
             x, size = flat[:, i], axis.shape[0]
             is_out = is_out | (x < axis[0]) | (x > axis[-1])
+            if k:
+                corners.append(_taps(axis, x, k, 0 if nu is None else int(nu[i])))
+                continue
             place = cnp.clip(cnp.searchsorted(axis, x, side="right") - 1, 0, max(size - 2, 0))
             if size == 1:
                 corners.append([(place, cnp.ones_like(x))])
@@ -92,8 +145,13 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
             else:
                 corners.append([(place, 1 - share), (place + 1, share)])
         found: Any = 0.0
-        trailing = values.shape[n:]
         table = cnp.reshape(values, (-1, *trailing))
+        if method == "pchip":
+            found, corners = cnp.moveaxis(values, n - 1, 0), [()]
+            for i in range(n - 1, -1, -1):
+                found = _monotone(axes[i], found, flat[:, i], i < n - 1)
+                if i:
+                    found = cnp.moveaxis(found, i, 0)
         for corner in product(*corners):
             place, weight = 0, 1.0
             for (i, part), axis in zip(corner, axes, strict=True):
@@ -103,13 +161,6 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         if fill is not None and is_out is not False:
             found = outside(is_out, fill, cnp.sum(flat, 1), found)
         return cnp.reshape(found, (*extents(xi)[:-1], *trailing))
-
-
-def _check_method(method: str) -> None:
-    if method not in METHODS:
-        raise TypeError(
-            f"RegularGridInterpolator of tensors has the methods {', '.join(METHODS)}, got "
-            f"{method!r}: interpolate along one axis after the other with make_interp_spline")
 
 
 def interpn(
