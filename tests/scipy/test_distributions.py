@@ -21,9 +21,13 @@ SHAPES = {
     "pareto": (2.5,), "beta": (1.5, 2.5), "uniform": (), "truncnorm": (-0.7, 1.9),
     "genextreme": (0.3,), "exponnorm": (1.2,), "erlang": (2.0,), "chi": (3.3,), "maxwell": (),
     "lomax": (2.5,), "fisk": (2.5,), "halfcauchy": (), "genpareto": (-0.3,),
-    "loguniform": (0.2, 3.0), "powerlaw": (1.7,), "triang": (0.3,)}
+    "loguniform": (0.2, 3.0), "powerlaw": (1.7,), "triang": (0.3,),
+    "arcsine": (), "truncexpon": (1.7,), "betaprime": (1.7, 2.5), "burr": (1.7, 2.5),
+    "burr12": (1.7, 2.5), "gompertz": (0.7,), "halflogistic": (), "invweibull": (1.7,),
+    "levy": (), "nakagami": (1.3,), "rice": (0.8,), "genlogistic": (1.7,),
+    "johnsonsu": (0.5, 1.3)}
 COUNTS = {"poisson": (2.3,), "binom": (6, 0.3), "bernoulli": (0.3,), "nbinom": (2.5, 0.4),
-          "geom": (0.3,)}
+          "geom": (0.3,), "planck": (0.6,), "zipf": (2.5,)}
 CONTINUOUS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
 DISCRETE = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
 POINTS = np.array([-40.0, -3.0, -1.2, -0.3, 0.0, 0.4, 0.9, 1.0, 1.6, 3.0, 25.0, np.nan])
@@ -121,7 +125,7 @@ def test_gradients_are_zero_outside_of_the_support(name):
 def test_invalid_shapes_are_nan(name):
     for i in range(len(SHAPES[name])):
         args = list(given(name))
-        args[i] = {"truncnorm": (5.0, -5.0)[i % 2]}.get(
+        args[i] = {"truncnorm": (5.0, -5.0)[i % 2], "johnsonsu": np.nan}.get(
             name, np.inf if name in ("skewnorm", "genextreme", "genpareto") else -1.0)
         function, expected = [getattr(where, name) for where in (ours, stats)]
         for method, x in (("pdf", 0.5), ("logsf", 0.5), ("ppf", 0.5)):

@@ -7,9 +7,21 @@ from typing import Any as _Any
 
 import scipy.stats as _scipys
 
-from cytape.scipy.stats.bounded import beta, loguniform, powerlaw, triang, truncnorm, uniform
-from cytape.scipy.stats.counts import bernoulli, binom, geom, nbinom, poisson
+from cytape.scipy.stats.bounded import (
+    arcsine,
+    beta,
+    loguniform,
+    powerlaw,
+    triang,
+    truncexpon,
+    truncnorm,
+    uniform,
+)
+from cytape.scipy.stats.counts import bernoulli, binom, geom, nbinom, planck, poisson, zipf
 from cytape.scipy.stats.half_line import (
+    betaprime,
+    burr,
+    burr12,
     chi,
     chi2,
     erlang,
@@ -18,15 +30,21 @@ from cytape.scipy.stats.half_line import (
     fisk,
     gamma,
     genpareto,
+    gompertz,
     halfcauchy,
+    halflogistic,
     halfnorm,
     invgamma,
     invgauss,
+    invweibull,
+    levy,
     lognorm,
     lomax,
     maxwell,
+    nakagami,
     pareto,
     rayleigh,
+    rice,
     weibull_max,
     weibull_min,
 )
@@ -40,8 +58,10 @@ from cytape.scipy.stats.real_line import (
     cauchy,
     exponnorm,
     genextreme,
+    genlogistic,
     gumbel_l,
     gumbel_r,
+    johnsonsu,
     laplace,
     logistic,
     norm,
@@ -51,12 +71,14 @@ from cytape.scipy.stats.real_line import (
 )
 
 __all__ = [
-    "bernoulli", "beta", "binom", "cauchy", "chi", "chi2", "dirichlet", "erlang", "expon",
-    "exponnorm", "f", "fisk", "gamma", "genextreme", "genpareto", "geom", "gumbel_l", "gumbel_r",
-    "halfcauchy", "halfnorm", "invgamma", "invgauss", "laplace", "logistic", "lognorm",
-    "loguniform", "lomax", "maxwell", "multinomial", "multivariate_normal", "multivariate_t",
-    "nbinom", "norm", "pareto", "poisson", "powerlaw", "rayleigh", "skewnorm", "t", "triang",
-    "truncnorm", "uniform", "vonmises", "weibull_max", "weibull_min"]
+    "arcsine", "bernoulli", "beta", "betaprime", "binom", "burr", "burr12", "cauchy", "chi",
+    "chi2", "dirichlet", "erlang", "expon", "exponnorm", "f", "fisk", "gamma", "genextreme",
+    "genlogistic", "genpareto", "geom", "gompertz", "gumbel_l", "gumbel_r", "halfcauchy",
+    "halflogistic", "halfnorm", "invgamma", "invgauss", "invweibull", "johnsonsu", "laplace",
+    "levy", "logistic", "lognorm", "loguniform", "lomax", "maxwell", "multinomial",
+    "multivariate_normal", "multivariate_t", "nakagami", "nbinom", "norm", "pareto", "planck",
+    "poisson", "powerlaw", "rayleigh", "rice", "skewnorm", "t", "triang", "truncexpon",
+    "truncnorm", "uniform", "vonmises", "weibull_max", "weibull_min", "zipf"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,8 +1,22 @@
 """Distributions on an interval."""
 
+import math
+
 import scipy.stats as stats
 
-from cytape.ops.elementwise import exp, expm1, log, log1p, logaddexp, maximum, sqrt, where
+from cytape.ops.elementwise import (
+    arcsin,
+    cos,
+    exp,
+    expm1,
+    log,
+    log1p,
+    logaddexp,
+    maximum,
+    sin,
+    sqrt,
+    where,
+)
 from cytape.ops.probabilities.log_probabilities import log_betainc, log_betaincc
 from cytape.ops.special import (
     betainc,
@@ -19,7 +33,8 @@ from cytape.ops.special import (
 from cytape.ops.special.incomplete_functions import beta_density
 from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution
 
-__all__ = ["beta", "loguniform", "powerlaw", "triang", "truncnorm", "uniform"]
+__all__ = [
+    "arcsine", "beta", "loguniform", "powerlaw", "triang", "truncexpon", "truncnorm", "uniform"]
 
 beta = Distribution(
     stats.beta, lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
@@ -138,3 +153,15 @@ def _between(a, b):
     low, high = where(has_a, a, 0.0), where(has_b, b, 0.0)
     return where(
         has_a, where(has_b, 0.5 * low + 0.5 * high, low + 1), where(has_b, high - 1, 0.0))
+
+
+arcsine = Distribution(
+    stats.arcsine, lambda z: -0.5 * (log(z) + log1p(-z)) - math.log(math.pi),
+    lambda z: 2 / math.pi * arcsin(sqrt(z)), lambda z: 2 / math.pi * arcsin(sqrt(1 - z)),
+    ppf=lambda q: sin(0.5 * math.pi * q)**2, isf=lambda q: cos(0.5 * math.pi * q)**2,
+    support=(0, 1), open_ends="probabilities")
+truncexpon = Distribution(
+    stats.truncexpon, lambda z, b: -z - log(-expm1(-b)), lambda z, b: expm1(-z) / expm1(-b),
+    lambda z, b: exp(-z) * expm1(z - b) / expm1(-b), ppf=lambda q, b: -log1p(q * expm1(-b)),
+    isf=lambda q, b: -log1p((1 - q) * expm1(-b)), support=lambda b: (0.0, b),
+    inside=lambda b: 0.5 * b, open_ends="probabilities")

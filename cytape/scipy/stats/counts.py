@@ -20,11 +20,12 @@ from cytape.ops.special import (
     gammaln,
     xlog1py,
     xlogy,
+    zeta,
 )
 from cytape.ops.special.incomplete_functions import beta_density, gamma_density
 from cytape.scipy.stats.distribution import Distribution
 
-__all__ = ["bernoulli", "binom", "geom", "nbinom", "poisson"]
+__all__ = ["bernoulli", "binom", "geom", "nbinom", "planck", "poisson", "zipf"]
 
 _COUNTS = (0, np.inf)
 
@@ -69,3 +70,11 @@ geom = Distribution(
     lambda k, p: exp(k * log1p(-p)), logsf=lambda k, p: k * log1p(-p), support=(1, np.inf),
     inside=1, valid=lambda p: (p > 0) & (p <= 1),
     moments={"mean": lambda p: 1 / p, "var": lambda p: (1 - p) / (p * p)})
+planck = Distribution(
+    stats.planck, lambda k, rate: log(-expm1(-rate)) - rate * k,
+    lambda k, rate: -expm1(-rate * (k + 1)), lambda k, rate: exp(-rate * (k + 1)),
+    logsf=lambda k, rate: -rate * (k + 1), support=_COUNTS, inside=1, valid=lambda rate: rate > 0)
+zipf = Distribution(
+    stats.zipf, lambda k, a: -a * log(k) - log(zeta(a, 1)),
+    lambda k, a: 1 - zeta(a, k + 1) / zeta(a, 1), lambda k, a: zeta(a, k + 1) / zeta(a, 1),
+    support=(1, np.inf), inside=1, valid=lambda a: a > 1)

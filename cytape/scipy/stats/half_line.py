@@ -9,6 +9,7 @@ from cytape.ops.elementwise import (
     abs,
     arctan,
     arctan2,
+    arctanh,
     exp,
     expm1,
     hypot,
@@ -17,6 +18,7 @@ from cytape.ops.elementwise import (
     maximum,
     sqrt,
     tan,
+    tanh,
     where,
 )
 from cytape.ops.probabilities.log_probabilities import (
@@ -27,9 +29,14 @@ from cytape.ops.probabilities.log_probabilities import (
 )
 from cytape.ops.sampling.quantile_functions import invgauss_isf, invgauss_ppf
 from cytape.ops.special import (
+    betainccinv,
+    betaincinv,
     boxcox,
     boxcox1p,
+    chndtr,
+    chndtrix,
     erf,
+    erfinv,
     expit,
     fdtr,
     fdtrc,
@@ -39,6 +46,7 @@ from cytape.ops.special import (
     gammainccinv,
     gammaincinv,
     gammaln,
+    i0e,
     log_expit,
     log_ndtr,
     logit,
@@ -55,9 +63,10 @@ from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, l
 from cytape.scipy.stats.real_line import cauchy_logcdf
 
 __all__ = [
-    "chi", "chi2", "erlang", "expon", "f", "fisk", "gamma", "genpareto", "halfcauchy", "halfnorm",
-    "invgamma", "invgauss", "lognorm", "lomax", "maxwell", "pareto", "rayleigh", "weibull_max",
-    "weibull_min"]
+    "betaprime", "burr", "burr12", "chi", "chi2", "erlang", "expon", "f", "fisk", "gamma",
+    "genpareto", "gompertz", "halfcauchy", "halflogistic", "halfnorm", "invgamma", "invgauss",
+    "invweibull", "levy", "lognorm", "lomax", "maxwell", "nakagami", "pareto", "rayleigh", "rice",
+    "weibull_max", "weibull_min"]
 
 _POSITIVE = (0, np.inf)
 _LOG_2 = math.log(2)
@@ -243,3 +252,67 @@ pareto = Distribution(
     lambda z, b: z**-b, logsf=lambda z, b: -b * log(z), ppf=lambda q, b: exp(-log1p(-q) / b),
     isf=lambda q, b: q**(-1 / b), support=(1, np.inf), inside=2.0,
     moments={"entropy": lambda b: 1 + 1 / b - log(b)})
+
+
+def _burr(sign):
+    """Return logarithms of the distribution function and density of `burr`, or of 1 / z of it."""
+    def log_p(z, c, d):
+        return d * log_expit(sign * c * log(z))
+
+    def log_density(z, c, d):
+        return log(c) + log(d) - log(z) + log_expit(-sign * c * log(z)) + log_p(z, c, d)
+
+    return log_p, log_density
+
+
+_burr_logcdf, _burr_log_density = _burr(1)
+_burr12_logsf, _burr12_log_density = _burr(-1)
+burr = Distribution(
+    stats.burr, _burr_log_density, lambda z, c, d: exp(_burr_logcdf(z, c, d)),
+    lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf,
+    ppf=lambda q, c, d: expm1(-log(q) / d)**(-1 / c),
+    isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=_POSITIVE, open_ends=True)
+burr12 = Distribution(
+    stats.burr12, _burr12_log_density, lambda z, c, d: -expm1(_burr12_logsf(z, c, d)),
+    lambda z, c, d: exp(_burr12_logsf(z, c, d)), logsf=_burr12_logsf,
+    ppf=lambda q, c, d: expm1(-log1p(-q) / d)**(1 / c),
+    isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=_POSITIVE, open_ends=True)
+gompertz = Distribution(
+    stats.gompertz, lambda z, c: log(c) + z - c * expm1(z), lambda z, c: -expm1(-c * expm1(z)),
+    lambda z, c: exp(-c * expm1(z)), logsf=lambda z, c: -c * expm1(z),
+    ppf=lambda q, c: log1p(-log1p(-q) / c), isf=lambda q, c: log1p(-log(q) / c), support=_POSITIVE)
+halflogistic = Distribution(
+    stats.halflogistic, lambda z: _LOG_2 + log_expit(z) + log_expit(-z), lambda z: tanh(0.5 * z),
+    lambda z: 2 * expit(-z), logsf=lambda z: _LOG_2 + log_expit(-z),
+    ppf=lambda q: 2 * arctanh(q), isf=lambda q: -logit(0.5 * q), support=_POSITIVE)
+invweibull = Distribution(
+    stats.invweibull, lambda z, c: log(c) - (c + 1) * log(z) - z**-c, lambda z, c: exp(-z**-c),
+    lambda z, c: -expm1(-z**-c), lambda z, c: -z**-c, lambda z, c: log_of_hazard(-c * log(z)),
+    ppf=lambda q, c: (-log(q))**(-1 / c), isf=lambda q, c: (-log1p(-q))**(-1 / c),
+    support=_POSITIVE, open_ends=True)
+levy = Distribution(
+    stats.levy, lambda z: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 / z, lambda z: 2 * ndtr(-1 / sqrt(z)),
+    lambda z: erf(sqrt(0.5 / z)), lambda z: _LOG_2 + log_ndtr(-1 / sqrt(z)),
+    ppf=lambda q: ndtri(0.5 * q)**-2, isf=lambda q: 0.5 * erfinv(q)**-2, support=_POSITIVE,
+    open_ends=True)
+nakagami = Distribution(
+    stats.nakagami, lambda z, nu: (
+        _LOG_2 + nu * log(nu) - gammaln(nu) + xlogy(2 * nu - 1, z) - nu * z * z),
+    lambda z, nu: gammainc(nu, nu * z * z), lambda z, nu: gammaincc(nu, nu * z * z),
+    lambda z, nu: log_gammainc(nu, nu * z * z), lambda z, nu: log_gammaincc(nu, nu * z * z),
+    ppf=lambda q, nu: sqrt(gammaincinv(nu, q) / nu),
+    isf=lambda q, nu: sqrt(gammainccinv(nu, q) / nu), support=_POSITIVE)
+betaprime = Distribution(
+    stats.betaprime, lambda z, a, b: xlogy(a - 1, z) - (a + b) * log1p(z) - betaln(a, b),
+    lambda z, a, b: exp(log_odds(a, b, z)), lambda z, a, b: exp(log_oddsc(a, b, z)),
+    lambda z, a, b: log_odds(a, b, z), lambda z, a, b: log_oddsc(a, b, z),
+    lambda z, a, b: odds_density(a, b, z),
+    lambda q, a, b: betaincinv(a, b, q) / betainccinv(b, a, q),
+    lambda q, a, b: betainccinv(a, b, q) / betaincinv(b, a, q), support=_POSITIVE,
+    open_ends="probabilities")
+rice = Distribution(
+    stats.rice, lambda z, b: log(z) - 0.5 * (z - b)**2 + log(i0e(z * b)),
+    lambda z, b: chndtr(z * z, 2.0, b * b), lambda z, b: 1 - chndtr(z * z, 2.0, b * b),
+    pdf=lambda z, b: z * exp(-0.5 * (z - b)**2) * i0e(z * b),
+    ppf=lambda q, b: sqrt(chndtrix(q, 2.0, b * b)), support=_POSITIVE, open_ends="probabilities",
+    valid=lambda b: b >= 0)

@@ -7,6 +7,7 @@ import scipy.stats as stats
 
 from cytape.ops.elementwise import (
     abs,
+    arcsinh,
     arctan,
     arctan2,
     cos,
@@ -18,6 +19,7 @@ from cytape.ops.elementwise import (
     logaddexp,
     maximum,
     minimum,
+    sinh,
     tan,
     where,
 )
@@ -50,8 +52,8 @@ from cytape.ops.special.error_functions import t_log_density
 from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
 
 __all__ = [
-    "cauchy", "exponnorm", "genextreme", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm",
-    "skewnorm", "t", "vonmises"]
+    "cauchy", "exponnorm", "genextreme", "genlogistic", "gumbel_l", "gumbel_r", "johnsonsu",
+    "laplace", "logistic", "norm", "skewnorm", "t", "vonmises"]
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
@@ -201,3 +203,20 @@ vonmises = Distribution(
     lambda z, kappa: 1 - vonmises_cdf(z, kappa), ppf=vonmises_ppf,
     valid=lambda kappa: kappa >= 0, moments={"entropy": lambda kappa: (
         kappa * (1 - i1e(kappa) / i0e(kappa)) + log(2 * math.pi * i0e(kappa)))})
+genlogistic = Distribution(
+    stats.genlogistic, lambda z, c: log(c) + log_expit(-z) + c * log_expit(z),
+    lambda z, c: exp(c * log_expit(z)), lambda z, c: -expm1(c * log_expit(z)),
+    lambda z, c: c * log_expit(z), ppf=lambda q, c: -log(expm1(-log(q) / c)),
+    isf=lambda q, c: -log(expm1(-log1p(-q) / c)))
+
+
+def _johnsonsu(function, sign=1):
+    return lambda z, a, b: function(sign * (a + b * arcsinh(z)))
+
+
+johnsonsu = Distribution(
+    stats.johnsonsu, lambda z, a, b: (
+        log(b) - log(hypot(1, z)) - 0.5 * (a + b * arcsinh(z))**2 - HALF_LOG_2PI),
+    _johnsonsu(ndtr), _johnsonsu(ndtr, -1), _johnsonsu(log_ndtr), _johnsonsu(log_ndtr, -1),
+    ppf=lambda q, a, b: sinh((ndtri(q) - a) / b), isf=lambda q, a, b: sinh((-ndtri(q) - a) / b),
+    valid=lambda a, b: (b > 0) & (a == a))
