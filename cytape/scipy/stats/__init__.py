@@ -69,16 +69,18 @@ from cytape.scipy.stats.real_line import (
     t,
     vonmises,
 )
+from cytape.scipy.stats.summaries import entropy, gmean, kurtosis, sem, skew, variation, zscore
 
 __all__ = [
     "arcsine", "bernoulli", "beta", "betaprime", "binom", "burr", "burr12", "cauchy", "chi",
-    "chi2", "dirichlet", "erlang", "expon", "exponnorm", "f", "fisk", "gamma", "genextreme",
-    "genlogistic", "genpareto", "geom", "gompertz", "gumbel_l", "gumbel_r", "halfcauchy",
-    "halflogistic", "halfnorm", "invgamma", "invgauss", "invweibull", "johnsonsu", "laplace",
-    "levy", "logistic", "lognorm", "loguniform", "lomax", "maxwell", "multinomial",
-    "multivariate_normal", "multivariate_t", "nakagami", "nbinom", "norm", "pareto", "planck",
-    "poisson", "powerlaw", "rayleigh", "rice", "skewnorm", "t", "triang", "truncexpon",
-    "truncnorm", "uniform", "vonmises", "weibull_max", "weibull_min", "zipf"]
+    "chi2", "dirichlet", "entropy", "erlang", "expon", "exponnorm", "f", "fisk", "gamma",
+    "genextreme", "genlogistic", "genpareto", "geom", "gmean", "gompertz", "gumbel_l",
+    "gumbel_r", "halfcauchy", "halflogistic", "halfnorm", "invgamma", "invgauss", "invweibull",
+    "johnsonsu", "kurtosis", "laplace", "levy", "logistic", "lognorm", "loguniform", "lomax",
+    "maxwell", "multinomial", "multivariate_normal", "multivariate_t", "nakagami", "nbinom",
+    "norm", "pareto", "planck", "poisson", "powerlaw", "rayleigh", "rice", "sem", "skew",
+    "skewnorm", "t", "triang", "truncexpon", "truncnorm", "uniform", "variation", "vonmises",
+    "weibull_max", "weibull_min", "zipf", "zscore"]
 
 
 def __getattr__(name: str) -> _Any:
