@@ -17,7 +17,7 @@ try:
         struve_functions,
         wave_functions,
     )
-    from cytape.ops.special_kernels import square_angles, stirling
+    from cytape.ops.special_kernels import square_angles, stirling, zeta_sums
 except ImportError:
     SPECS = []
 else:
@@ -175,6 +175,9 @@ else:
         OpSpec("ScipyPsiStep", digamma_functions.psi_step, stirling.psi_step,
                [case((3, 1), (4,))], POSITIVE, BOTH),
         OpSpec("ScipyRiemannZeta", ours.zeta, special.zeta, [case((3, 4))], uniform(1.5, 4), BOTH),
+        OpSpec("ScipyZetaDerivative", digamma_functions._zeta_derivative,
+               zeta_sums.zeta_derivative, [case(1, (3, 4), 1.5), case(2, (3, 1), (4,))],
+               uniform(1.5, 4), BOTH, (False, True, True)),
         OpSpec("ScipyHurwitzZeta", ours.zeta, special.zeta, [case((3, 1), (4,))],
                uniform(1.5, 4), DOUBLE),
         OpSpec("ScipyLambertw", ours.lambertw, special.lambertw, [case((3, 4)), case((3,), -1)],

@@ -10,10 +10,9 @@ import cytape.ops.special_kernels.stirling as stirling
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import no_partial
+from cytape.ops.special_kernels.zeta_sums import zeta_derivative
 
 __all__ = ["digamma", "polygamma", "psi", "zeta", "zetac"]
-
-_BERNOULLI = special.bernoulli(18)[2::2]
 
 
 def _polygamma(n, x):
@@ -47,31 +46,19 @@ psi_step = elementwise(
 # ---- zeta functions --------------------------------------------------------------------------
 
 
-def _zeta_slope(s, q):
-    """Differentiate Hurwitz's zeta function in s, by the formula of Euler and Maclaurin."""
-    total = 0
-    for _ in range(10):
-        log = np.log(q)
-        total = total - log * np.exp(-s * log)
-        q = q + 1
-    log = np.log(q)
-    tail = np.exp(-s * log)
-    total = total - tail * (q * (log + 1 / (s - 1)) / (s - 1) + 0.5 * log)
-    rising, slope, power = s, 1, tail / q
-    for k, number in enumerate(_BERNOULLI[:8], 1):
-        factor = float(number / math.factorial(2 * k))
-        total = total + factor * power * (slope - log * rising)
-        for shift in (2 * k - 1, 2 * k):
-            rising, slope = rising * (s + shift), slope * (s + shift) + rising
-        power = power / (q * q)
-    return total
+_zeta_derivative = elementwise(
+    "ScipyZetaDerivative", zeta_derivative, None,
+    lambda y, k, s, q: _zeta_derivative(k + 1, s, q),
+    lambda y, k, s, q: -k * _zeta_derivative(k - 1, s + 1, q) - s * _zeta_derivative(k, s + 1, q))
 
 
 def _riemann_slope(s):
     """Differentiate Riemann's zeta function, left of 0 by its functional equation (DLMF 25.4.1)."""
     is_left = s < 0
+    if not is_tensor(is_left) and not np.any(is_left):
+        return _zeta_derivative(1, s, 1)
     t = np.where(is_left, 1 - s, s)
-    slope = _zeta_slope(t, 1.0)
+    slope = _zeta_derivative(1, t, 1)
     one = np.where(is_left, t, 2)
     angle = 0.5 * math.pi * np.where(is_left, s, 0)
     sine, cosine = np.sin(angle), np.cos(angle)
@@ -85,7 +72,7 @@ _riemann = elementwise(
     "ScipyRiemannZeta", lambda x: special.zeta(x), lambda y, x: _riemann_slope(x))
 zetac = elementwise("ScipyZetac", special.zetac, lambda y, x: _riemann_slope(x))
 _hurwitz = elementwise(
-    "ScipyHurwitzZeta", lambda x, q: special.zeta(x, q), lambda y, x, q: _zeta_slope(x, q),
+    "ScipyHurwitzZeta", lambda x, q: special.zeta(x, q), lambda y, x, q: _zeta_derivative(1, x, q),
     lambda y, x, q: -x * _hurwitz(x + 1, q))
 
 
