@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from cytape.ops.adjoints.conform import as_operands
+from cytape.ops.calculus.powers_of_two import over_powers_of_two
 from cytape.ops.calls.operands import is_tensor, is_written, joined
 from cytape.ops.creation import result_in_order
 from cytape.ops.elementwise import exp2
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import elementwise, general, multilinear
 from cytape.ops.shapes import shape_rules
-from cytape.ops.special_kernels.powers_of_two import over_powers_of_two
 from cytape.tensor import Tensor
 
 __all__ = ["frexp", "ldexp", "modf"]

@@ -7,6 +7,7 @@ element, which multiplies a tangent before it is summed, or a gradient after it 
 
 import numpy as np
 
+from cytape.ops.calculus.slice_extrema import fold_at_extrema, spread, spread_to_extrema
 from cytape.ops.calls.operands import axis_in_batch, wide
 from cytape.ops.constants import zeros_like
 from cytape.ops.cumulative import begins_op, partials, products_back_op, products_tangent_op, times
@@ -18,7 +19,6 @@ from cytape.ops.linear_recurrences import recurrence_op
 from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis
-from cytape.ops.special_kernels.slice_extrema import fold_at_extrema, spread, spread_to_extrema
 from cytape.tensor.values.spec import symbolic_spec
 
 from .ufunc_folds import fold_op, result_dtype, slopes_of_fold

@@ -1,10 +1,9 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
+from cytape.ops.special_kernels.ties cimport in_c_order, lines_of
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from numpy cimport ndarray, npy_intp
-
-from .ties cimport in_c_order, lines_of
 
 import numpy as np
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.special_kernels.powers_of_two import over_powers_of_two
+from cytape.ops.calculus.powers_of_two import over_powers_of_two
 from tests.cases import each
 
 

@@ -1,11 +1,10 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
+from cytape.ops.special_kernels.ties cimport in_c_order
 from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
-
-from .ties cimport in_c_order
 
 cnp.import_array()
 

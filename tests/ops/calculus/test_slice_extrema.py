@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.ops.special_kernels.slice_extrema import fold_at_extrema, spread, spread_to_extrema
+from cytape.ops.calculus.slice_extrema import fold_at_extrema, spread, spread_to_extrema
 from tests.cases import each
 
 RNG = np.random.default_rng(0)
