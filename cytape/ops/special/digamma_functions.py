@@ -23,12 +23,10 @@ def _polygamma(n, x):
 def _precise_psi(x):
     """Return psi, left of 0 by reflection (DLMF 5.5.4), for more digits near poles than SciPy's."""
     y = special.psi(x)
-    if np.iscomplexobj(x):
+    if np.iscomplexobj(x) or not np.any(x < 0):
         return y
     remainder = x - np.rint(x)
     is_left = (x < 0) & (remainder != 0)
-    if not np.any(is_left):
-        return y
     return np.where(is_left, special.psi(1 - x) - math.pi / np.tan(
         math.pi * np.where(is_left, remainder, 0.5)), y)
 

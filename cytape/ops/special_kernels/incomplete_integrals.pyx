@@ -231,7 +231,7 @@ cdef void beta_series(
     # log(x) + psi(a + b) - psi(a + 1), and psi(a + b) - psi(b)
     cdef double in_a = log(x) + log1p((b - 1) / (a + 1)) + digamma_rise(a + 1, b - 1) if b > 0.5 \
         else log(x) + log1p(b / (a + 1)) + digamma_rise(a + 1, b) - 1 / (a + b)
-    cdef double in_b = log1p(a / b) + digamma_rise(b, a)
+    cdef double in_b = digamma_rise(b, a, False)
     cdef double term = 1, term_b = 0, term_bb = 0, k = 0, ratio, over
     cdef double value = 1, s_a = 0, s_b = 0, s_aa = 0, s_ab = 0, s_bb = 0, both
     while fabs(term) + fabs(term_b) + fabs(term_bb) > 1e-18 and k < 1000:

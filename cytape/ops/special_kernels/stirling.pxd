@@ -18,7 +18,7 @@ cdef double log_of(double z, double one_plus) noexcept nogil
 cdef double stirling(double a) noexcept nogil
 cdef double log_less_digamma(double a) noexcept nogil
 cdef number trigamma(number a) noexcept nogil
-cdef double digamma_rise(double a, double b) noexcept nogil
+cdef double digamma_rise(double a, double b, bint less_log=*) noexcept nogil
 cdef double power_of_gamma(double a, double x) noexcept nogil
 cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil
 cdef double log_power_of_gamma(double a, double x) noexcept nogil

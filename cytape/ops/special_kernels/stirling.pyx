@@ -94,8 +94,11 @@ cdef inline number sine_of_turns(number a) noexcept nogil:
         return sin(M_PI * (a - rint(a)))
 
 
-cdef double digamma_rise(double a, double b) noexcept nogil:
-    """Return psi(a + b) - psi(a) - log(1 + b / a) for b > -1/2, precise for small b, too."""
+cdef double digamma_rise(double a, double b, bint less_log=True) noexcept nogil:
+    """Return psi(a + b) - psi(a) - log(1 + b / a) for b > -1/2, precise for small b, too.
+
+    Without `less_log` the logarithm is not subtracted.
+    """
     cdef double start = a, shift = 0, p, q, value = 0, slope = 0
     cdef int k
     while a < 10:
@@ -107,7 +110,9 @@ cdef double digamma_rise(double a, double b) noexcept nogil:
         value = value * p + digamma_terms[k]
     slope = slope * q + value
     value = 0.5 * b / (a * (a + b)) + slope * b * (2 * a + b) * p * q
-    return value if shift == 0 else value + shift + log1p(b / a) - log1p(b / start)
+    if shift != 0 or not less_log:
+        value += shift + log1p(b / a)
+    return value - log1p(b / start) if shift != 0 and less_log else value
 
 
 cdef double digamma(double a) noexcept nogil:
@@ -180,6 +185,6 @@ cdef real psi_step(real a, real b) noexcept nogil:
         return <real>end
     if start > 0 and end > 0:
         if b > 0:
-            return <real>(log1p(b / start) + digamma_rise(start, b))
-        return <real>(-log1p(-b / end) - digamma_rise(end, -b))
+            return <real>digamma_rise(start, b, False)
+        return <real>-digamma_rise(end, -b, False)
     return <real>(digamma(end) - digamma(start))

@@ -133,7 +133,7 @@ cdef double score_of_density(double df, double t) noexcept nogil:
     if df >= 30:
         level = digamma_half(df, False)
     else:
-        level = log1p(1 / df) + digamma_rise(0.5 * df, 0.5) - 1 / df
+        level = digamma_rise(0.5 * df, 0.5, False) - 1 / df
     return t_score(df, y, x, level, 1)
 
 
