@@ -26,6 +26,7 @@ from cytape.ops.special.incomplete_functions import (
 )
 from cytape.ops.special.shape_parameters import no_partial
 from cytape.ops.special_kernels.incomplete_integrals import gammainc_slopes, odds_slopes
+from cytape.ops.special_kernels.noncentral_sums import noncentral_densities
 
 __all__ = [
     "bdtr", "bdtrc", "bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc",
@@ -143,6 +144,11 @@ def _noncentral_nc(x, df, nc):
     return -_noncentral_density(x, df + 2, nc)
 
 
+def _noncentral_slopes(x, df, nc):
+    density, raised = noncentral_densities(x, df, nc)
+    return density, no_partial("chndtr", "df")(), -raised
+
+
 chndtr, chndtrix, chndtrinc = _families({
     "chndtr": (lambda y, x, df, nc: _noncentral_density(x, df, nc), "df",
                lambda y, x, df, nc: _noncentral_nc(x, df, nc)),
@@ -152,7 +158,7 @@ chndtr, chndtrix, chndtrinc = _families({
     "chndtrinc": (
         lambda nc, x, df, p: -_noncentral_density(x, df, nc) / _noncentral_nc(x, df, nc), "df",
         lambda nc, x, df, p: 1 / _noncentral_nc(x, df, nc)),
-})
+}, together={"chndtr": _noncentral_slopes})
 
 # ---- beta and F: odds n x / d of a beta variable with the shapes n / 2 and d / 2
 
