@@ -124,7 +124,8 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         flat = cnp.reshape(xi, (-1, n))
         if self.bounds_error and not is_symbolic(flat):
             self._prepare_xi(plain(flat))  # raises SciPy's error
-        corners, is_out = [], False
+        corners: list = []
+        is_out: Any = False
         k, trailing = DEGREES.get(method, 0), values.shape[n:]
         if k:
             values = _coefficients(values, axes, k)
