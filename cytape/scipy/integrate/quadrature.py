@@ -12,11 +12,11 @@ import numpy as np
 import scipy.integrate as _scipys
 
 import cytape.numpy as cnp
-from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.wrapped_calls import record, values_at_call
 from cytape.errors import DetachedError
 from cytape.graph.batching.vmap import vmap
+from cytape.graph.tracing.kept_traces import identity_of, kept
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
@@ -102,15 +102,15 @@ class Rule:
             return np.zeros(0)
         if not self._is_scalar:
             return self.integrate(
-                lambda x, g, *tensors: self._gradient(function, x, tensors, g), a, b,
+                lambda x, g, *tensors: _gradient(self.name, function, x, tensors, g), a, b,
                 [g, *tensors])[0]
         known = self._gradients(function, points, tensors)
 
         def component(i: int, x: Any, *tensors: Any) -> Any:
             if any(map(is_tensor, (x, *tensors))):
-                return self._gradient(function, x, tensors, 1.0)[i]
+                return _gradient(self.name, function, x, tensors, 1.0)[i]
             if x not in known:
-                known[x] = np.asarray(self._gradient(function, x, tensors, 1.0))
+                known[x] = np.asarray(_gradient(self.name, function, x, tensors, 1.0))
             return known[x][i]
 
         return g * cnp.stack([
@@ -119,30 +119,35 @@ class Rule:
     def _gradients(self, function: Callable, points: list, tensors: list) -> dict:
         """Return gradients at the points of the integral itself, computed at once if possible."""
         try:
-            found = vmap(lambda x: self._gradient(function, x, tuple(tensors), 1.0))(
-                np.array(points))
-            return dict(zip(points, np.asarray(stop_gradient(found)), strict=True))
+            found = kept(partial(_gradients, self.name, function), identity_of(function))(
+                np.array(points), [data_of(x) for x in tensors])
+            return dict(zip(points, np.asarray(found), strict=True))
         except Exception:  # the integrand branches by values, say; its own errors come again
             return {}
 
-    def _gradient(self, function: Callable, x: Any, tensors: tuple, seed: Any) -> Any:
-        sources = [identity_op(convert_to_tensor(t)) for t in tensors]
-        moving = [t for t in sources if t.spec.trainable]
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(moving)
-            detached = noting_detached(tape)
-            value = cnp.asarray(function(x, *sources))
-        found: list = [None] * len(moving)
-        if is_tensor(value):
-            seed = cnp.asarray(seed, value.dtype) + cnp.zeros(value.shape, value.dtype)
-            found = tape.gradient(value, moving, [convert_to_tensor(seed)])
-        if detached and any(x is None for x in found):
-            raise DetachedError(
-                f"{self.name}: the derivative of the integrand was lost: a value left its tensor "
-                f"by {how_left(detached)}. Compute with the tensors themselves")
-        return cnp.concatenate([
-            cnp.zeros(t.size) if x is None else cnp.ravel(x)
-            for t, x in zip(moving, found, strict=True)])
+
+def _gradients(name: str, function: Callable, points: Any, tensors: list) -> Any:
+    return vmap(lambda x: _gradient(name, function, x, tuple(tensors), 1.0))(points)
+
+
+def _gradient(name: str, function: Callable, x: Any, tensors: tuple, seed: Any) -> Any:
+    sources = [identity_op(convert_to_tensor(t)) for t in tensors]
+    moving = [t for t in sources if t.spec.trainable]
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(moving)
+        detached = noting_detached(tape)
+        value = cnp.asarray(function(x, *sources))
+    found: list = [None] * len(moving)
+    if is_tensor(value):
+        seed = cnp.asarray(seed, value.dtype) + cnp.zeros(value.shape, value.dtype)
+        found = tape.gradient(value, moving, [convert_to_tensor(seed)])
+    if detached and any(x is None for x in found):
+        raise DetachedError(
+            f"{name}: the derivative of the integrand was lost: a value left its tensor "
+            f"by {how_left(detached)}. Compute with the tensors themselves")
+    return cnp.concatenate([
+        cnp.zeros(t.size) if x is None else cnp.ravel(x)
+        for t, x in zip(moving, found, strict=True)])
 
 
 def _with_tensors(
@@ -168,6 +173,7 @@ def _with_tensors(
     graph = graph_for([x for x in (*others, *leaves) if is_tensor(x)])
     tensors = [leaves[i] for i in moving]
     leaves = [None if is_tensor(x) else x for x in leaves]
+    args = nest.pack_sequence_as(args, leaves)  # `packed` keeps no tensors
     if graph is None:
         return integrate(packed, *others, list(map(convert_to_tensor, tensors)))
     real = np.dtype(float)
