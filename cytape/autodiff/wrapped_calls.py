@@ -60,6 +60,7 @@ class Arguments:
 
     Attributes
     ----------
+    args : tuple
     tensors : list of Tensor
     is_tensor : list of bool
         Per leaf.
@@ -68,13 +69,13 @@ class Arguments:
     def __init__(self, args: tuple, leaves: list) -> None:
         self.is_tensor = list(map(is_tensor, leaves))
         self.tensors = list(filter(is_tensor, leaves))
-        self._args = args
+        self.args = args
         self._leaves = leaves
 
     def without_tensors(self) -> Arguments:
         """Return the arguments without their tensors, for storage where tensors must not be."""
         leaves = [None if is_tensor(leaf) else leaf for leaf in self._leaves]
-        arguments = Arguments(nest.pack_sequence_as(self._args, leaves), leaves)
+        arguments = Arguments(nest.pack_sequence_as(self.args, leaves), leaves)
         arguments.is_tensor = self.is_tensor
         return arguments
 
@@ -82,7 +83,7 @@ class Arguments:
         """Return the arguments with the tensors replaced, and optionally the rest."""
         remaining = iter(xs)
         return nest.pack_sequence_as(
-            self._args,
+            self.args,
             [next(remaining) if moving else still(leaf)
              for moving, leaf in zip(self.is_tensor, self._leaves, strict=True)],
         )

@@ -261,3 +261,31 @@ def test_tensors_captured_in_traces_are_not_constants():
     # Functions of arrays run while a graph is built.
     inside = cytape.function(lambda a: a * ours.minimize(lambda x: (x[0] - 3) ** 2, [1.0]).x[0])
     np.testing.assert_allclose(inside(cytape.constant(2.0)), 6)
+
+
+def test_later_solutions_are_traced_and_the_same():
+    level = 1.0
+
+    def square_root(a):  # of a * level
+        return ours.root(lambda x, a: [x[0] ** 2 - a * level, x[1] - x[0]], [1.0, 1.0], (a,)).x[1]
+
+    def mean(y):
+        return ours.minimize(lambda x, y: np.sum((x - level * y) ** 2), [0.0], (y,)).x[0]
+
+    def fit(y):
+        return ours.least_squares(
+            lambda x, y: (x - level * y) ** 3 + (x - level * y), [0.0], args=(y,)).x[0]
+
+    def curve(y):
+        return ours.curve_fit(lambda x, p: level * p + 0 * x, np.arange(2.0), y)[0][0]
+
+    y = np.array([4.0, 4.0])
+    for level in (1.0, 2.0, 1.0):
+        for _ in range(5):
+            root = 2 * np.sqrt(level)
+            np.testing.assert_allclose(cytape.grad(square_root)(4.0), level / (2 * root), 1e-6)
+            np.testing.assert_allclose(
+                cytape.grad(cytape.grad(square_root))(4.0), -level**2 / (4 * root**3), 1e-6)
+            np.testing.assert_allclose(cytape.grad(mean)(y), [level / 2] * 2, 1e-6)
+            np.testing.assert_allclose(cytape.grad(fit)(y), [level / 2] * 2, 1e-6)
+            np.testing.assert_allclose(cytape.grad(curve)(y), [1 / level / 2] * 2, 1e-6)

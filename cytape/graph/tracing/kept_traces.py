@@ -60,6 +60,10 @@ class Identity:
     def __init__(self, key: tuple, codes: list) -> None:
         self.key, self.codes = key, codes
 
+    def of(self, part: str) -> "Identity":
+        """Return the identity of one of several functions that read the same values."""
+        return Identity((part, self.key), self.codes)
+
 
 def identity_of(*reads: Any) -> Identity | None:
     """Return the identity of functions and structures of numbers and arrays, None if unknown."""

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ import cytape.numpy as cnp
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import grad
 from cytape.autodiff.jacobian_functional import jacfwd
+from cytape.graph.tracing.kept_traces import identity_of
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.scipy.linalg import solve_triangular
 from cytape.scipy.optimize.implicit import (
     Equation,
-    jacobian_of,
+    kept_jacobian,
     projected,
     require_no_captures,
     run,
@@ -75,9 +75,11 @@ def least_squares(
             bound if np.ndim(bound) == 0 and not isinstance(bound, (dict, list, tuple))
             else unknowns.pack(bound) for bound in bounds])
     given = separated(tuple_of(args), kwargs or {}, bounds)
+    plain = given.without_tensors()
+    reads = fun, plain.args, plain.is_tensor, unknowns.outline, loss, f_scale
 
     def residuals(x, *parameters):
-        args, kwargs, _ = given.packed(parameters)
+        args, kwargs, _ = plain.packed(parameters)
         return cnp.atleast_1d(cnp.asarray(fun(unknowns.unpack(x), *args, **kwargs)))
 
     def solve(x0, *parameters):
@@ -87,8 +89,9 @@ def least_squares(
             slope = lambda x: jac(unknowns.unpack(x), *args, **kwargs)  # noqa: E731
         elif jac is None:
             function = lambda x: residuals(x, *parameters)  # noqa: E731
-            slope = partial(jacobian_of, function) if jac_sparsity is None else SparseJacobian(
-                function, jac_sparsity)
+            slope = kept_jacobian(
+                residuals, identity_of("least_squares", *reads), parameters
+            ) if jac_sparsity is None else SparseJacobian(function, jac_sparsity)
         sparsity = None if jac is None and method != "lm" else jac_sparsity
         return scipys.least_squares(
             lambda x: fun(unknowns.unpack(x), *args, **kwargs), x0, slope, bounds, method, ftol,
@@ -99,11 +102,12 @@ def least_squares(
         return _cost(residuals(x, *parameters), loss, f_scale)
 
     def stationarity(x, *parameters):
-        return projected(grad(cost)(x, *parameters), x, given.packed(parameters)[2])
+        return projected(grad(cost)(x, *parameters), x, plain.packed(parameters)[2])
 
     is_free = not separated(bounds).tensors and all([
         np.all(np.isinf(bound)) for bound in bounds])
-    result = minimum("least_squares", cost, stationarity, solve, unknowns, given.tensors, is_free)
+    result = minimum("least_squares", cost, stationarity, solve, unknowns, given.tensors, is_free,
+                     reads=reads)
     if isinstance(result.get("fun"), Tensor):
         result.cost = result.fun
         result.fun = residuals(unknowns.pack(result.x), *given.tensors)
@@ -162,11 +166,14 @@ def curve_fit(
     if hasattr(bounds, "lb"):
         bounds = bounds.lb, bounds.ub
     given = separated(xdata, ydata, sigma, bounds)
+    plain = given.without_tensors()
+
+    def model(p, x):
+        return cnp.asarray(f(x, *[p[i] for i in range(p.shape[0])]))
 
     def slope(x, *parameters):
-        return jacobian_of(
-            lambda q: cnp.asarray(f(x, *[q[i] for i in range(len(parameters))])),
-            np.asarray(parameters, float))
+        reads = identity_of("curve_fit", f) if isinstance(x, np.ndarray) else None
+        return kept_jacobian(model, reads, [x])(np.asarray(parameters, float))
 
     def solve(_, *tensors):
         xdata, ydata, sigma, bounds = given.packed(tensors)
@@ -185,10 +192,10 @@ def curve_fit(
             "curve_fit of tensors does not take nan_policy='omit': select the data before")
 
     def residuals(p, *tensors):
-        x, y, sigma, _ = given.packed(tensors)
+        x, y, sigma, _ = plain.packed(tensors)
         if isinstance(x, (list, tuple, np.ndarray)):
             x = cnp.asarray(x, float)
-        error = cnp.asarray(f(x, *[p[i] for i in range(n)])) - cnp.asarray(y, float)
+        error = model(p, x) - cnp.asarray(y, float)
         if sigma is None:
             return error
         sigma = cnp.asarray(sigma, float)
@@ -197,12 +204,12 @@ def curve_fit(
         return solve_triangular(cnp.linalg.cholesky(sigma), error, lower=True)
 
     def stationarity(p, *tensors):
-        gradient = grad(lambda p: _cost(
-            residuals(p, *tensors), kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)))(p)
-        return projected(gradient, p, given.packed(tensors)[3])
+        gradient = grad(lambda p: _cost(residuals(p, *tensors), *robust))(p)
+        return projected(gradient, p, plain.packed(tensors)[3])
 
-    n = _start(f, p0).size
-    equation = Equation("curve_fit", stationarity, solve)
+    n, robust = _start(f, p0).size, (kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0))
+    equation = Equation("curve_fit", stationarity, solve, reads=identity_of(
+        "curve_fit", f, plain.args, plain.is_tensor, robust))
     p, _ = solution(equation, np.zeros(n), given.tensors)
     covariance = _covariance(lambda p: residuals(p, *given.tensors), p, absolute_sigma)
     if p.graph is not None:

@@ -19,6 +19,7 @@ from cytape.autodiff.custom.eager_derivatives import EagerCall
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
+from cytape.graph.tracing.kept_traces import Identity, kept
 from cytape.ops.constants import zeros_like
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.python.python_ops import python_call_op
@@ -52,12 +53,15 @@ class Equation:
         Whether the Jacobian is symmetric.
     elementwise : bool
         Whether the Jacobian is diagonal.
+    reads : Identity, optional
+        Of all that `residual` reads, which holds no tensors then, so that its traces can be kept.
     """
 
     def __init__(
         self, name: str, residual: Callable, solve: Callable, symmetric: bool = False,
-        elementwise: bool = False,
+        elementwise: bool = False, reads: Identity | None = None,
     ) -> None:
+        self._reads = reads
         self.name, self.solve = name, solve
         self.symmetric, self.elementwise = symmetric, elementwise
         self.result: Any = None  # of the last call of the solver
@@ -68,6 +72,17 @@ class Equation:
     def residual(self, x: Any, *parameters: Any) -> Any:
         """Return the residual."""
         return called_in_graph(self.name, self._residual, (x, *parameters), 0)
+
+    def call(self, function: Callable, x: np.ndarray, parameters: Sequence, *arrays: Any) -> Any:
+        """Call a function of the residual, the unknowns and parameters, which may be traced."""
+        return kept(partial(function, self._residual), self._reads)(x, list(parameters), *arrays)
+
+    def jacobian(self) -> np.ndarray:
+        """Return the Jacobian at the last point."""
+        x, *parameters = self._point
+        if x.size > DIRECTIONS:
+            return jacobian_of(self._of_vector(x, parameters), np.ravel(x))
+        return np.array(self.call(jacobian_at, x, parameters))
 
     def system(self, x: np.ndarray, parameters: tuple) -> Any:
         """Return the linear system of the Jacobian at a point; the last one is kept."""
@@ -99,7 +114,7 @@ class Equation:
 
         SciPy also reports a failure at a solution that rounding errors keep from tolerances.
         """
-        residual = np.asarray(self.residual(x, *parameters), float)
+        residual = np.asarray(self.call(_residual_at, x, parameters), float)
         try:
             step = self.system(x, parameters).solve(residual.ravel(), False)
         except NotDifferentiableError:
@@ -133,7 +148,7 @@ class Dense:
     """System with a factorised Jacobian."""
 
     def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
-        n, jacobian = x.size, jacobian_of(residual, x)
+        n, jacobian = x.size, equation.jacobian()
         with np.errstate(divide="ignore", invalid="ignore"):  # of scaled rows and columns
             self._rows = 1 / np.max(np.abs(jacobian), 1, initial=0)
             jacobian *= self._rows[:, None]
@@ -212,6 +227,39 @@ def jacobian_of(function: Callable, x: np.ndarray) -> np.ndarray:
         units = np.eye(min(DIRECTIONS, x.size - start), x.size, start)
         parts.append(np.asarray(jvp(function, (x,), (units,), use_batch=True)[1]).T)
     return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+
+
+def jacobian_at(function: Callable, x: Any, parameters: list) -> Any:
+    """Return the Jacobian of a function of unknowns of any shape, at parameters."""
+    return cnp.transpose(jvp(
+        lambda vector: cnp.ravel(function(cnp.reshape(vector, x.shape), *parameters)),
+        (cnp.ravel(x),), (np.eye(x.size),), use_batch=True)[1])
+
+
+def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequence) -> Callable:
+    """Return the Jacobian of a function in its first argument, as a function of arrays.
+
+    `reads` are those of a solver, to whose residual the function belongs.
+    """
+    call = kept(partial(jacobian_at, function), reads and reads.of("jacobian"))
+    parameters = list(parameters)
+
+    def jacobian(x: np.ndarray) -> np.ndarray:
+        if x.size > DIRECTIONS:
+            return jacobian_of(lambda x: function(x, *parameters), x)
+        return np.array(call(x, parameters))
+
+    return jacobian
+
+
+def _residual_at(residual, x, parameters):
+    return residual(x, *parameters)
+
+
+def _gradients_at(residual, x, parameters, weights):
+    return gradients_of(
+        lambda *parameters: residual(x, *parameters),
+        list(map(convert_to_tensor, parameters)), weights)
 
 
 def not_isolated(equation: Equation, how: str) -> NotDifferentiableError:
@@ -322,6 +370,8 @@ def _vjp(op, g, _):
     equation = op.attrs["equation"]
     weights = linear_solution_op(
         g, x, is_solved, *parameters, equation=equation, transposed=True)
+    if not any(isinstance(value, Tensor) for value in (g, x, *parameters)):  # nothing records
+        return (None, *_negative(equation.call(_gradients_at, x, parameters, np.asarray(weights))))
     return (None, *_negative(gradients_of(
         lambda *parameters: equation.residual(x, *parameters), parameters, weights)))
 

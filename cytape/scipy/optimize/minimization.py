@@ -12,6 +12,7 @@ from cytape.autodiff.forward_functional import hessian_vector_product
 from cytape.autodiff.functional import grad, value_and_grad
 from cytape.autodiff.jacobian_functional import hessian
 from cytape.autodiff.transform_arguments import name_of
+from cytape.graph.tracing.kept_traces import identity_of
 from cytape.scipy.optimize.constraints import Constraints, conditions, is_near, multipliers
 from cytape.scipy.optimize.implicit import (
     Equation,
@@ -95,11 +96,12 @@ def minimize(
     is_constrained = not isinstance(constraints, (list, tuple)) or len(constraints) > 0
     conditioned = Constraints(constraints, unknowns)
     given = separated(args, limits, conditioned.args)
+    plain = given.without_tensors()
     if limits is not None and (unknowns.is_structure or separated(limits).tensors):
         bounds = None  # those of each solution
 
     def objective(x, *parameters):
-        return fun(unknowns.unpack(x), *given.packed(parameters)[0])
+        return fun(unknowns.unpack(x), *plain.packed(parameters)[0])
 
     def solve(x0, *parameters):
         args, limits, of_constraints = given.packed(parameters)
@@ -115,15 +117,17 @@ def minimize(
                 constraints), callback=_called_back(callback, unknowns), **functions)
 
     def bounds_of(parameters):
-        return given.packed(parameters)[1] if name in WITH_BOUNDS else None
+        return plain.packed(parameters)[1] if name in WITH_BOUNDS else None
 
     def residual(x, *parameters):
         return projected(grad(objective)(x, *parameters), x, bounds_of(parameters))
 
     if is_constrained and (given.tensors or isinstance(unknowns.vector, Tensor)):
         return _constrained(conditioned, given, objective, solve, unknowns, bounds_of)
-    return minimum("minimize", objective, residual, solve, unknowns, given.tensors,
-                   symmetric=limits is None or name not in WITH_BOUNDS)
+    return minimum(
+        "minimize", objective, residual, solve, unknowns, given.tensors,
+        symmetric=limits is None or name not in WITH_BOUNDS,
+        reads=(fun, plain.args, plain.is_tensor, unknowns.outline, name in WITH_BOUNDS))
 
 
 def minimize_scalar(
@@ -204,15 +208,19 @@ def _plain(leaf):
 def minimum(
     name: str, objective: Callable, residual: Callable, solve: Callable, unknowns: Unknowns,
     tensors: list, symmetric: bool = False, is_number: bool = False, start: Any = None,
-    unpack: Any = None,
+    unpack: Any = None, reads: tuple | None = None,
 ) -> scipys.OptimizeResult:
-    """Return a result of SciPy, in which `x` and `fun` are tensors if there are any."""
+    """Return a result of SciPy, in which `x` and `fun` are tensors if there are any.
+
+    `reads` are all values that `residual` depends on, if these are known.
+    """
     if not tensors and not isinstance(unknowns.vector, Tensor):
         require_no_captures(name, objective, unknowns.vector)
         result = run(name, solve, unknowns.vector)
         result.x = unknowns.unpack(result.x)
         return result
-    equation = Equation(name, residual, solve, symmetric)
+    identity = None if reads is None else identity_of(name, *reads)
+    equation = Equation(name, residual, solve, symmetric, reads=identity)
     if start is None:
         start = unknowns.vector if is_number else cnp.atleast_1d(unknowns.vector)
     x, is_solved = solution(equation, start, tensors)

@@ -1,7 +1,6 @@
 """Roots and fixed points, with exact Jacobians and implicit derivatives."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,10 @@ import scipy.optimize as scipys
 
 import cytape.numpy as cnp
 from cytape.errors import NotDifferentiableError
+from cytape.graph.tracing.kept_traces import identity_of
 from cytape.scipy.optimize.implicit import (
     Equation,
-    jacobian_of,
+    kept_jacobian,
     require_no_captures,
     run,
     solution,
@@ -54,11 +54,16 @@ def root(
     """
     args, unknowns = tuple_of(args), Unknowns(x0)
     given = separated(args)
+    plain = given.without_tensors()
+    reads = identity_of("root", fun, plain.args, plain.is_tensor, unknowns.outline, jac is True)
     is_newton = method.lower() == "newton"
 
+    def values(x, *parameters):
+        value = fun(unknowns.unpack(x), *plain.packed(parameters)[0])
+        return cnp.asarray(unknowns.pack(value[0] if jac is True else value))
+
     def residual(x, *parameters):
-        value = fun(unknowns.unpack(x), *given.packed(parameters)[0])
-        value = cnp.asarray(unknowns.pack(value[0] if jac is True else value))
+        value = values(x, *parameters)
         if value.spec.known if isinstance(value, Tensor) else True:
             _require_as_many(np.size(value), np.size(x))
         return cnp.reshape(value, np.shape(x))
@@ -78,11 +83,10 @@ def root(
         if callable(jac):
             slope = lambda x: jac(unknowns.unpack(x), *args)  # noqa: E731
         elif jac is None and method.lower() in WITH_JACOBIANS:
-            slope = partial(jacobian_of, lambda x: cnp.asarray(
-                unknowns.pack(fun(unknowns.unpack(x), *args))))
+            slope = kept_jacobian(values, reads, parameters)
         return scipys.root(function, x0, (), method, slope, tol, callback, options)
 
-    equation = Equation("root", residual, solve)
+    equation = Equation("root", residual, solve, reads=reads)
     if not given.tensors and not isinstance(unknowns.vector, Tensor):
         require_no_captures("root", lambda x: fun(unknowns.unpack(x), *args), unknowns.vector)
         result = run("root", solve, np.atleast_1d(unknowns.vector) if is_newton

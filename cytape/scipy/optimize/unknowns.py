@@ -38,6 +38,11 @@ class Unknowns:
         """Whether the starting point is a structure."""
         return self._structure is not None
 
+    @property
+    def outline(self) -> tuple | None:
+        """Structure and shapes, None for an array."""
+        return None if self._structure is None else (self._structure, self._shapes)
+
     def unpack(self, x: Any) -> Any:
         """Return a vector in the structure of the starting point."""
         if self._structure is None:
