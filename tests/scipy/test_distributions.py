@@ -190,6 +190,14 @@ def test_a_normal_distribution_truncated_nowhere(method):
     (lambda c: ours.weibull_min.logcdf(1e-200, c), 2.5, -200 * np.log(10)),
     (lambda x: ours.weibull_max.logsf(x, 2.5), -1e-200, -2.5e200),
     (ours.halfcauchy.logsf, 1e160, -1e-160), (ours.halfcauchy.logsf, 1e-9, -2 / np.pi),
+    (lambda x: ours.invgamma.logsf(x, 2.5), 1e200, -2.5e-200),
+    (lambda x: ours.invgamma.logsf(x, 2.5), 1e-200, 0.0),
+    (lambda x: ours.johnsonsu.logsf(x, 0.5, 1.5), 1e200, -1.03847504e-197),
+    (lambda x: ours.chi.logcdf(x, 2.5), 1e-200, 2.5e200), (ours.maxwell.logcdf, 1e-200, 3e200),
+    (lambda df: ours.chi.logcdf(1e-200, df), 2.5, -461.14986542),
+    (lambda x: ours.nakagami.logcdf(x, 1.5), 1e-200, 3e200),
+    (lambda x: ours.levy.sf(x), 1e200, -np.sqrt(0.5 / np.pi) * 1e-300),
+    (lambda n: ours.binom.cdf(2, n, 0.3), 5.0, -0.08756339408),
     (lambda x: ours.loguniform.logcdf(x, 3.0, 4.0), 3 + 2**-28, 2.0**28),
     (lambda b: ours.loguniform.cdf(3 + 2**-29, 3.0, b), 3 + 2**-28, -2.0**27)])
 def test_tails(f, x, expected):

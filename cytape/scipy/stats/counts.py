@@ -11,8 +11,6 @@ from cytape.ops.probabilities.log_probabilities import (
     log_gammaincc,
 )
 from cytape.ops.special import (
-    bdtr,
-    bdtrc,
     betainc,
     betaincc,
     gammainc,
@@ -45,7 +43,8 @@ def _rest(k, n):
 binom = Distribution(
     stats.binom, lambda k, n, p: (
         gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)),
-    bdtr, bdtrc, lambda k, n, p: log_betaincc(k + 1, _rest(k, n), p),
+    lambda k, n, p: betaincc(k + 1, _rest(k, n), p), lambda k, n, p: betainc(k + 1, _rest(k, n), p),
+    lambda k, n, p: log_betaincc(k + 1, _rest(k, n), p),
     lambda k, n, p: log_betainc(k + 1, _rest(k, n), p),
     pdf=lambda k, n, p: beta_density(k + 1, n - k + 1, p) / (n + 1),
     support=lambda n, p: (0, n), inside=0,
