@@ -14,6 +14,7 @@ from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import logaddexp, where
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate
+from cytape.ops.neural.alignment_sums import forward_sums, state_shares
 from cytape.ops.neural.neural_ops import log_softmax
 from cytape.ops.shaping import ndim, shape, swapaxes
 from cytape.tensor.values.spec import symbolic_spec
@@ -74,29 +75,36 @@ def _loss(log_shares, *, sequences):
     return -_ends(sums[-1], sequences.n_labels)
 
 
+def _as_kernel_takes(scores, sequences):
+    return (np.ascontiguousarray(scores, np.float64), sequences.skips.view(np.uint8),
+            sequences.n_steps.astype(np.int64))
+
+
+def _loss_of_arrays(log_shares, *, sequences):
+    if not len(log_shares) or not len(sequences.states):
+        return _loss(log_shares, sequences=sequences)
+    sums = forward_sums(*_as_kernel_takes(sequences.scores(log_shares), sequences))
+    return -_ends(sums[-1], sequences.n_labels).astype(log_shares.dtype)
+
+
 def _gradient(op, g):
     (log_shares,), sequences = op.inputs, op.attrs["sequences"]
-    states, n_labels, n_steps = sequences.states, sequences.n_labels, sequences.n_steps
-    scores, skips = sequences.scores(log_shares), sequences.skips.astype(log_shares.dtype)
-    before = _forward_sums(scores, sequences)
-    after, place = np.full(states.shape, _NEVER, scores.dtype), np.arange(len(states))
+    states, n_labels = sequences.states, sequences.n_labels
+    scores, skips, n_steps = _as_kernel_takes(sequences.scores(log_shares), sequences)
+    sums = forward_sums(scores, skips, n_steps)
+    after, place = np.full(states.shape, _NEVER), np.arange(len(states))
     after[place, 2 * n_labels] = 0
     after[place, np.maximum(2 * n_labels - 1, 0)] = 0
-    total, result = _ends(before[-1], n_labels)[:, None], np.zeros_like(log_shares)
-    for t in range(len(scores) - 1, -1, -1):
-        weights = np.exp(np.minimum(before[t] + after - total, 0)) * -g[:, None]
-        weights[(t >= n_steps) | (total[:, 0] < _NEVER / 2)] = 0
-        for i in range(states.shape[1]):
-            result[t, place, states[:, i]] += weights[:, i]
-        following = after + scores[t]
-        shifted = np.where(_later(skips, -2) > 0, _later(following, -2), _NEVER)
-        sums = np.logaddexp(np.logaddexp(following, _later(following, -1)), shifted)
-        after = np.where((t < n_steps)[:, None], sums, after)
+    weights = state_shares(scores, skips, n_steps, sums, after, _ends(sums[-1], n_labels))
+    weights *= -g[:, None]
+    result = np.zeros_like(log_shares)
+    for i in range(states.shape[1]):
+        result[:, place, states[:, i]] += weights[:, :, i]
     return [result]
 
 
 ctc_op = composed(
-    "CtcLoss", _loss, _loss,
+    "CtcLoss", _loss_of_arrays, _loss,
     shape_rule=lambda log_shares, **_: symbolic_spec((log_shares.shape[1],), log_shares.dtype),
     vjp_of_arrays=_gradient)
 
