@@ -14,6 +14,7 @@ try:
         elementary_functions,
         exponential_integrals,
         kolmogorov_functions,
+        spherical_functions,
         struve_functions,
         wave_functions,
     )
@@ -128,6 +129,9 @@ else:
     SPHERICAL = [
         *[ordered(f"spherical_{letter}n", 2, dtypes=WITH_ORDERS) for letter in "jyik"],
         *[slope_record(letter) for letter in "jyik"],
+        OpSpec("ScipySphLegendreP", spherical_functions._legendre,
+               lambda *given: special.sph_legendre_p(*given)[0],
+               [case(3, 2, (3, 4)), case(3, -1, ())], UNIT, DOUBLE, (False, False, True)),
         OpSpec("ScipySphHarmY", ours.sph_harm_y, special.sph_harm_y,
                [case(3, 2, (3, 1), (4,)), case(3, 2, (), (), diff_n=1),
                 case(2, 0, (3,), (), diff_n=2)],

@@ -9,7 +9,7 @@ from cytape.ops import joining
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.shape_parameters import no_partial, real_order, whole_numbers
+from cytape.ops.special.shape_parameters import no_partial, no_partials, real_order, whole_numbers
 
 __all__ = ["sph_harm_y", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
 
@@ -89,28 +89,35 @@ def spherical_kn(n, z, derivative=False) -> Any:
     return _KN[bool(derivative)](n, z)
 
 
-def _in_theta(function, n, m, theta, phi):
-    """Differentiate a function of harmonics in the polar angle, by the orders m - 1 and m + 1."""
+def _in_theta(function, n, m, theta):
+    """Differentiate Legendre functions in the polar angle, by the orders m - 1 and m + 1."""
     n, m = 1.0 * real_order(n), 1.0 * real_order(m)  # small integers would overflow
-    theta, phi = real_order(theta), real_order(phi)
-    turn = np.exp(1j * phi)
-    # Harmonics of |m| > n are 0, and so are their derivatives.
+    theta = real_order(theta)
+    # Functions of |m| > n are 0, and so are their derivatives.
     above = np.sqrt(np.maximum((n - m) * (n + m + 1), 0))
     below = np.sqrt(np.maximum((n + m) * (n - m + 1), 0))
-    return 0.5 * (above * function(n, m + 1, theta, phi) / turn
-                  - below * function(n, m - 1, theta, phi) * turn)
+    return 0.5 * (above * function(n, m + 1, theta) - below * function(n, m - 1, theta))
 
 
-def _harmonic_in_theta(n, m, theta, phi):
-    return _in_theta(_harmonic, n, m, theta, phi)
+def _legendre_in_theta(n, m, theta):
+    return _in_theta(_legendre, n, m, theta)
 
 
+def _turn(m, phi):
+    return np.exp(1j * (real_order(m) * real_order(phi)))
+
+
+_legendre = elementwise(
+    "ScipySphLegendreP",
+    lambda n, m, theta: special.sph_legendre_p(
+        whole_numbers(n), whole_numbers(m), real_order(theta))[0],
+    *no_partials("sph_legendre_p", "n", "m"), lambda y, *given: _legendre_in_theta(*given))
 _harmonic = elementwise(
     "ScipySphHarmY",
     lambda n, m, theta, phi: special.sph_harm_y(
         whole_numbers(n), whole_numbers(m), real_order(theta), real_order(phi)),
-    no_partial("sph_harm_y", "n"), no_partial("sph_harm_y", "m"),
-    lambda y, *given: _harmonic_in_theta(*given),
+    *no_partials("sph_harm_y", "n", "m"),
+    lambda y, n, m, theta, phi: _turn(m, phi) * _legendre_in_theta(n, m, theta),
     lambda y, n, m, theta, phi: 1j * m * y)
 
 
@@ -135,11 +142,12 @@ def sph_harm_y(n, m, theta, phi, *, diff_n=0) -> Any:
     if diff_n not in (1, 2):
         raise ValueError(
             f"diff_n is currently only implemented for orders 0, 1, and 2, received: {diff_n}.")
-    in_theta, in_phi = _harmonic_in_theta(n, m, theta, phi), 1j * m * y
+    turn = _turn(m, phi)
+    in_theta, in_phi = turn * _legendre_in_theta(n, m, theta), 1j * m * y
     gradient = joining.stack([in_theta, in_phi], -1)
     if diff_n == 1:
         return y, gradient
     mixed = 1j * m * in_theta
-    twice = _in_theta(_harmonic_in_theta, n, m, theta, phi)
+    twice = turn * _in_theta(_legendre_in_theta, n, m, theta)
     return y, gradient, joining.stack([
         joining.stack([twice, mixed], -1), joining.stack([mixed, 1j * m * in_phi], -1)], -1)
