@@ -165,3 +165,12 @@ def test_derivatives_that_would_be_lost():
     with pytest.raises(DetachedError, match="value left its tensor"):
         cytape.grad(lambda k: ours.quad(
             lambda x, k: x * cytape.convert_to_tensor(k).numpy(), 0, 1, (k,))[0])(2.0)
+
+
+def test_cubature_of_tensors_that_the_function_reads():
+    def f(rate, power):
+        return ours.cubature(
+            lambda x, power: np.exp(-rate * x[:, 0]) * x[:, 1] ** power, [0, 0], [1, 1],
+            args=(power,)).estimate
+
+    check_grads(f, [1.3, 2.0], order=1)

@@ -3,6 +3,7 @@
 Names without derivatives here are SciPy's own.
 """
 
+from types import FunctionType as _FunctionType
 from typing import Any as _Any
 
 import scipy.optimize as _scipys
@@ -26,6 +27,7 @@ from cytape.scipy.optimize.scalar_roots import (
     root_scalar,
     toms748,
 )
+from cytape.scipy.optimize.without_derivatives import without_derivatives as _without_derivatives
 
 __all__ = [
     "bisect", "brenth", "brentq", "curve_fit", "fixed_point", "least_squares",
@@ -34,7 +36,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    return getattr(_scipys, name)
+    found = getattr(_scipys, name)
+    return _without_derivatives(found) if isinstance(found, _FunctionType) else found
 
 
 def __dir__() -> list[str]:

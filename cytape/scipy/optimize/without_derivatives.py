@@ -1,0 +1,55 @@
+"""Functions of SciPy that have no derivative, with an error for recorded tensors."""
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from cytape.errors import DetachedError
+from cytape.tensor import nest
+from cytape.tensor.tensor import Tensor
+
+REPLACEMENTS = {
+    **dict.fromkeys(("brent", "golden", "fminbound"), "minimize_scalar"),
+    **dict.fromkeys(("fsolve", "anderson", "broyden1", "broyden2", "newton_krylov"), "root"),
+    "leastsq": "least_squares"}
+
+
+@functools.cache
+def without_derivatives(function: FunctionType) -> Callable:
+    """Return a function of SciPy that compares no recorded tensors, which would lose gradients."""
+    name = function.__name__
+    other = REPLACEMENTS.get(name, "minimize" if name.startswith("fmin") else None)
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            args, options = nest.map_structure(_of_arrays, (args, options))
+            return function(*args, **options)
+        except DetachedError as error:
+            advice = "" if other is None else f": cytape.scipy.optimize.{other} has one"
+            raise DetachedError(
+                f"scipy.optimize.{name} has no derivative, but an argument or a function depends "
+                f"on a recorded tensor{advice}. For the value, pass stop_gradient(tensor)"
+            ) from error
+
+    return call
+
+
+def _of_arrays(leaf: Any) -> Any:
+    """Return an array for a tensor, and a function that returns arrays for one of the user's."""
+    if not isinstance(leaf, FunctionType):
+        return _array(leaf)
+
+    @functools.wraps(leaf)
+    def called(*args: Any, **options: Any) -> Any:
+        found = leaf(*args, **options)
+        return nest.map_structure(_array, found) if type(found) in (Tensor, list, tuple) else found
+
+    return called
+
+
+def _array(leaf: Any) -> Any:
+    return np.asarray(leaf)[()] if isinstance(leaf, Tensor) else leaf
