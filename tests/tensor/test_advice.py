@@ -104,7 +104,7 @@ def test_functions_and_classes_of_scipy_are_named(module, name, call):
     f = getattr(pytest.importorskip(f"scipy.{module}"), name)
     name = rf"scipy\.{module}\.{name}"
     advice = rf"{name} in a function that is decor"
-    if not name.endswith(("KDTree", "orth", "null_space", "skew")):
+    if not name.endswith(("KDTree", "orth", "null_space")):
         advice = rf"cytape\.{name}, which has a derivative"
     message = rf"(?s)by {name}, which takes plain arrays.*\nCall {advice}"
     with pytest.raises(DetachedError, match=message):
