@@ -7,13 +7,15 @@ import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.ops.elementwise import where
+from cytape.ops.comparisons import floor, rint
+from cytape.ops.elementwise import power, sinc, where
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import psi, psi_step
 from cytape.ops.special.elementary_functions import inside
 from cytape.ops.special.gamma_functions import gamma, rgamma
 
-__all__ = ["binom", "comb", "factorial", "lambertw", "loggamma", "perm", "poch"]
+__all__ = [
+    "binom", "comb", "diric", "factorial", "factorial2", "lambertw", "loggamma", "perm", "poch"]
 
 loggamma = elementwise(
     "ScipyLoggamma", special.loggamma, lambda y, x: inside(y == y, psi(x)))
@@ -127,3 +129,45 @@ def factorial(n, exact=False, extend="zero") -> Any:
     if exact or extend != "zero" or not is_tensor(n):
         return special.factorial(n, exact=exact, extend=extend)
     return where(n < 0, 0, gamma(where(n < 0, 0, n) + 1))
+
+
+def factorial2(n, exact=False, extend="zero") -> Any:
+    """Return the double factorial, as `scipy.special.factorial2`.
+
+    Tensors are taken with ``exact=False`` and ``extend="complex"``.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import factorial2
+    >>> cytape.grad(lambda n: factorial2(n, extend="complex"))(2.0).round(12)
+    np.float64(0.890384527257)
+    """
+    n = joined(n)
+    if not is_tensor(n):
+        return special.factorial2(n, exact=exact, extend=extend)
+    if exact or extend != "complex":
+        raise ValueError(
+            "scipy.special.factorial2 takes tensors with exact=False and extend='complex' only, "
+            f"got exact={exact!r} and extend={extend!r}")
+    return power(2.0, n / 2) * gamma(n / 2 + 1) * math.sqrt(2 / math.pi)
+
+
+def diric(x, n) -> Any:
+    """Return the periodic sinc function, as `scipy.special.diric`; n has no derivative.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import diric
+    >>> cytape.grad(diric)(3.141592653589793, 2).round(12)
+    np.float64(-0.5)
+    """
+    x, n = joined(x), joined(n)
+    if not (is_tensor(x) or is_tensor(n)):
+        return special.diric(x, n)
+    whole, x = floor(n), x / (2 * math.pi)
+    turns = rint(x)  # the rest is at most a half, where no sinc vanishes
+    sign = 1 - 2 * (turns * (whole - 1) % 2)
+    value = sign * sinc(whole * (x - turns)) / sinc(x - turns)
+    return where((n > 0) & (whole == n), value, np.nan)

@@ -25,8 +25,8 @@ __all__ = [
     "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer",
     "eval_genlaguerre", "eval_hermite", "eval_hermitenorm", "eval_jacobi", "eval_laguerre",
     "eval_legendre", "eval_sh_chebyt", "eval_sh_chebyu", "eval_sh_jacobi", "eval_sh_legendre",
-    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "log_wright_bessel", "lpmv", "wright_bessel",
-    "wrightomega"]
+    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "legendre_p", "log_wright_bessel", "lpmv",
+    "wright_bessel", "wrightomega"]
 
 hyp0f1 = in_last("hyp0f1", "v", lambda y, v, z: hyp0f1(real_order(v) + 1, z) / v)
 hyp1f1 = in_last("hyp1f1", "ab", lambda y, a, b, x: (
@@ -66,10 +66,13 @@ eval_gegenbauer = _polynomial(
     "gegenbauer", ("alpha",), lambda n, alpha, x: 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x))
 
 
+_derivatives = {}
+
+
 def _family(name, **family):
     """Declare polynomials with a kernel for their derivatives of all orders."""
     function = f"eval_{name}"
-    derivative = elementwise(
+    _derivatives[name] = derivative = elementwise(
         op_name(f"{function}_derivative"), derivatives(name, special.hyp2f1, **family),
         no_partial(function, "n"), None, lambda y, n, j, x: derivative(n, j + 1, x))
     return elementwise(
@@ -94,6 +97,24 @@ eval_genlaguerre = _polynomial(
 eval_laguerre = _polynomial("laguerre", (), lambda n, x: -eval_genlaguerre(n - 1, 1, x))
 eval_hermite = _polynomial("hermite", (), lambda n, x: 2 * n * eval_hermite(n - 1, x))
 _hermitenorm = _family("hermitenorm", is_hermite=True)
+
+
+def legendre_p(n, z, *, diff_n=0) -> Any:
+    """Return a Legendre polynomial and its derivatives, as `scipy.special.legendre_p`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.scipy.special import legendre_p
+    >>> cytape.jacobian(lambda z: legendre_p(2, z, diff_n=1))(0.5)
+    array([1.5, 3. ])
+    """
+    n, z = joined(n), joined(z)
+    if not (is_tensor(n) or is_tensor(z)):
+        return special.legendre_p(n, z, diff_n=diff_n)
+    special.legendre_p(0, 0.5, diff_n=diff_n)  # raises errors
+    return np.stack([eval_legendre(n, z), *[
+        _derivatives["legendre"](n, order, z) for order in range(1, diff_n + 1)]])
 
 
 def eval_hermitenorm(n, x) -> Any:

@@ -33,6 +33,35 @@ def test_counts():
     assert ours.factorial(5, exact=True) == 120
 
 
+@each("n", [-1.5, 0.5, 3.0, 4.6, 1.2 + 0.3j])
+def test_double_factorials(n):
+    def function(n):
+        return ours.factorial2(n, extend="complex")
+
+    value, slope = cytape.jvp(function, (n,), (1.0,))
+    np.testing.assert_allclose(value, special.factorial2(n, extend="complex"), 1e-13)
+    np.testing.assert_allclose(slope, value * (np.log(2) + special.psi(n / 2 + 1)) / 2, 1e-12)
+    assert ours.factorial2(7, exact=True) == 105
+    with pytest.raises(ValueError, match="extend='complex' only, got"):
+        ours.factorial2(cytape.constant(3.0))
+
+
+@each("n", [1, 2, 5, 6])
+@each("x", [0.0, 1e-9, 0.03, 1.7, np.pi, 2 * np.pi - 1e-6, 2 * np.pi, -4.0, 20.0, 6 * np.pi])
+def test_the_periodic_sinc(n, x):
+    def sum_of_exponentials(x):
+        return mp.fsum(mp.cos((k - mp.mpf(n - 1) / 2) * x) for k in range(n)) / n
+
+    with mp.workdps(40):
+        expected = [float(mp.diff(sum_of_exponentials, x, order)) for order in range(3)]
+    np.testing.assert_allclose(ours.diric(cytape.constant(x), n), expected[0], 1e-13, 1e-14)
+    np.testing.assert_allclose(cytape.grad(ours.diric)(x, n), expected[1], 1e-11, 1e-14)
+    np.testing.assert_allclose(
+        cytape.grad(cytape.grad(ours.diric))(x, n), expected[2], 1e-10, 1e-12)
+    assert ours.diric(x, n) == special.diric(x, n)
+    assert np.isnan(ours.diric(cytape.constant(x), n + 0.5))
+
+
 def test_branches_of_lambert():
     for branch, z in ((0, 0.3), (-1, -0.2), (1, 2.0)):
         found = cytape.jvp(lambda z: ours.lambertw(z, branch), (z + 0j,), (1 + 0j,))[1]  # noqa: B023

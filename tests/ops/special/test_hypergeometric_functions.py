@@ -71,3 +71,17 @@ def test_degrees_are_refused_by_name(name, place, argument):
     function = getattr(special, name)
     with pytest.raises(NotDifferentiableError, match=rf"\.{name} .* argument {argument}"):
         cytape.grad(function, argnums=place)(*[1.0] * (function.nin - 1), 0.3)
+
+
+def test_legendre_polynomials_with_derivatives():
+    ours = pytest.importorskip("cytape.scipy.special")
+    n, z = np.array([[0], [3], [20]]), np.array([-1.0, 0.3, 1.0, 1.2])
+    for order in (0, 1, 2):
+        expected = special.legendre_p(n, z, diff_n=order)
+        found, slopes = cytape.jvp(
+            lambda z: ours.legendre_p(n, z, diff_n=order), (z,), (np.ones(4),))  # noqa: B023
+        np.testing.assert_allclose(found, expected, 1e-10, 1e-13)
+        np.testing.assert_allclose(slopes[:-1], expected[1:], 1e-10, 1e-13)
+    np.testing.assert_array_equal(ours.legendre_p(n, z), special.legendre_p(n, z))
+    with pytest.raises(NotImplementedError, match="diff_n"):
+        ours.legendre_p(n, cytape.constant(z), diff_n=3)
