@@ -6,6 +6,7 @@ anything that cannot be compared is called without a trace.
 """
 
 import dis
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -34,24 +35,32 @@ class Unknown(Exception):
 
 
 class Kept:
-    """A computation that is traced from its third call on."""
+    """Computations of one identity, which are traced from the third call on."""
 
-    def __init__(self, plain: Callable, codes: list) -> None:
-        self._plain, self._codes, self._count = plain, codes, 0  # addresses of codes stay theirs
+    def __init__(self, codes: list) -> None:
+        self._codes, self._count = codes, 0  # addresses of codes stay theirs
         self._traced: Any = None
         self._takes_symbols = True
+        self._caller = threading.local()
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, plain: Callable, *args: Any) -> Any:
         """Run the trace; without one, or if it fails, the computation itself."""
         self._count += 1
         if self._count > CALLS_BEFORE and self._takes_symbols:
+            self._caller.plain = plain  # an earlier closure may have changed since its call
             try:
                 if self._traced is None:
-                    self._traced = Function(self._plain, reduce_retracing=True, max_traces=8)
+                    self._traced = Function(
+                        self._call_plain, reduce_retracing=True, max_traces=8)
                 return self._traced(*args)
             except Exception:  # the function branches by values, say; its own errors come again
                 self._takes_symbols, self._traced = False, None
-        return self._plain(*args)
+            finally:
+                del self._caller.plain
+        return plain(*args)
+
+    def _call_plain(self, *args: Any) -> Any:
+        return self._caller.plain(*args)
 
 
 class Identity:
@@ -70,7 +79,7 @@ def identity_of(*reads: Any) -> Identity | None:
     known: dict = {}
     try:
         return Identity(tuple([_identity(x, known) for x in reads]), list(known.values()))
-    except Unknown:
+    except (Unknown, RecursionError):  # a list may contain itself
         return None
 
 
@@ -91,12 +100,12 @@ def kept(plain: Callable, reads: Identity | None) -> Callable:
     key = id(code), reads.key
     found = _kept.get(key)
     if found is None:
-        found = _kept[key] = Kept(plain, [code, *reads.codes])
+        found = _kept[key] = Kept([code, *reads.codes])
         if len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
     else:
         _kept.move_to_end(key)
-    return found
+    return partial(found, plain)
 
 
 def _identity(x: Any, known: dict) -> Any:

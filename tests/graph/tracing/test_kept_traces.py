@@ -29,7 +29,7 @@ def traced(function):
         call(function)
     identity = identity_of(function)
     return identity is not None and kept(
-        functools.partial(doubled, function), identity)._traced is not None
+        functools.partial(doubled, function), identity).func._traced is not None
 
 
 def of_cell(k):
@@ -57,6 +57,10 @@ def of_array(k):
 def of_list(k):
     ITEMS[0] = k
     return lambda x: ITEMS[0] * x
+
+
+def of_item(items):
+    return lambda x: items[0] * x
 
 
 def of_dict(k):
@@ -97,11 +101,20 @@ def test_values_that_change_are_seen(make):
     assert np.signbit(call(make(-0.0))) and not np.signbit(call(make(0.0)))
 
 
+def test_closures_of_earlier_functions_may_change():
+    first = [7.5]
+    for _ in range(CALLS_BEFORE + 1):
+        call(of_item(first))
+    first[0] = 9.0
+    assert call(of_item([7.5])) == 2 * 7.5 * 3
+    np.testing.assert_array_equal(call(of_item([7.5]), np.ones(2)), [15, 15])  # traced again
+
+
 def test_traces_are_kept_for_functions_made_anew():
     calls = kept_traces.MOST_KEPT
     for _ in range(calls):
         call(of_cell(7.0))
-    found = kept(functools.partial(doubled, of_cell(7.0)), identity_of(of_cell(7.0)))
+    found = kept(functools.partial(doubled, of_cell(7.0)), identity_of(of_cell(7.0))).func
     assert found._count >= calls and found._traced.experimental_get_tracing_count() == 1
     assert traced(lambda x: np.sin(x) + math.pi + cnp.exp(x))
 
@@ -137,6 +150,12 @@ MODEL, VECTORIZED, draw = Model(), np.vectorize(lambda x: MODEL.k * x), cnp.rand
     lambda x: x if x > 0 else -x])
 def test_functions_that_are_called_each_time(function):
     assert not traced(function)
+
+
+def test_a_list_that_contains_itself():
+    items = [2.0]
+    items.append(items)
+    assert not traced(lambda x: items[0] * x)
 
 
 def test_a_large_array_is_read_each_time():
