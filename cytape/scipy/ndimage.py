@@ -10,6 +10,7 @@ import scipy.ndimage as _scipys
 from cytape.ops.images.correlations import *  # noqa: F403
 from cytape.ops.images.gaussian_filters import *  # noqa: F403
 from cytape.ops.images.grey_morphology import *  # noqa: F403
+from cytape.ops.images.measurements import *  # noqa: F403
 from cytape.ops.images.rank_filters import *  # noqa: F403
 from cytape.ops.images.splines import *  # noqa: F403
 from cytape.ops.images.transforms import *  # noqa: F403

@@ -9,6 +9,7 @@ import scipy.signal as _scipys
 
 from cytape.ops.signals.convolutions import *  # noqa: F403
 from cytape.ops.signals.linear_filters import *  # noqa: F403
+from cytape.ops.signals.rank_order import *  # noqa: F403
 from cytape.ops.signals.resampling import *  # noqa: F403
 from cytape.ops.signals.spectra import *  # noqa: F403
 
