@@ -63,24 +63,39 @@ from cytape.scipy.stats.real_line import (
     gumbel_r,
     johnsonsu,
     laplace,
+    loggamma,
     logistic,
+    moyal,
     norm,
     skewnorm,
     t,
     vonmises,
 )
-from cytape.scipy.stats.summaries import entropy, gmean, kurtosis, sem, skew, variation, zscore
+from cytape.scipy.stats.summaries import (
+    entropy,
+    gmean,
+    hmean,
+    kurtosis,
+    moment,
+    pmean,
+    sem,
+    skew,
+    variation,
+    zmap,
+    zscore,
+)
 
 __all__ = [
     "arcsine", "bernoulli", "beta", "betaprime", "binom", "burr", "burr12", "cauchy", "chi",
     "chi2", "dirichlet", "entropy", "erlang", "expon", "exponnorm", "f", "fisk", "gamma",
     "genextreme", "genlogistic", "genpareto", "geom", "gmean", "gompertz", "gumbel_l",
-    "gumbel_r", "halfcauchy", "halflogistic", "halfnorm", "invgamma", "invgauss", "invweibull",
-    "johnsonsu", "kurtosis", "laplace", "levy", "logistic", "lognorm", "loguniform", "lomax",
-    "maxwell", "multinomial", "multivariate_normal", "multivariate_t", "nakagami", "nbinom",
-    "norm", "pareto", "planck", "poisson", "powerlaw", "rayleigh", "rice", "sem", "skew",
-    "skewnorm", "t", "triang", "truncexpon", "truncnorm", "uniform", "variation", "vonmises",
-    "weibull_max", "weibull_min", "zipf", "zscore"]
+    "gumbel_r", "halfcauchy", "halflogistic", "halfnorm", "hmean", "invgamma", "invgauss",
+    "invweibull", "johnsonsu", "kurtosis", "laplace", "levy", "loggamma", "logistic",
+    "lognorm", "loguniform", "lomax", "maxwell", "moment", "moyal", "multinomial",
+    "multivariate_normal", "multivariate_t", "nakagami", "nbinom", "norm", "pareto", "planck",
+    "pmean", "poisson", "powerlaw", "rayleigh", "rice", "sem", "skew", "skewnorm", "t",
+    "triang", "truncexpon", "truncnorm", "uniform", "variation", "vonmises", "weibull_max",
+    "weibull_min", "zipf", "zmap", "zscore"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -17,8 +17,9 @@ from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import floor
 from cytape.ops.elementwise import exp, log, log1p, minimum, sqrt, where
+from cytape.ops.probabilities.log_probabilities import log_gammainc
 from cytape.ops.sampling.quantile_functions import steps_op
-from cytape.ops.special import exprel
+from cytape.ops.special import exprel, gammaln
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -39,6 +40,14 @@ def log_of_hazard(log_v):
     small, large = where(is_small, log_v, -1.0), where(is_small, 0.0, log_v)
     return where(
         is_small, small + log(exprel(-exp(small))), log1p(-exp(-exp(minimum(large, 7.0)))))
+
+
+def log_gamma_cdf(a, x, log_x):
+    """Return log(gammainc(a, x)), for small x by its logarithm, as x and slopes underflow."""
+    is_tail = log_x < -40
+    return where(
+        is_tail, a * where(is_tail, log_x, -40.0) - gammaln(a + 1),
+        log_gammainc(a, where(is_tail, 1.0, x)))
 
 
 def _is_float64(x):

@@ -59,7 +59,13 @@ from cytape.ops.special import gamma as gamma_function
 from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.gamma_functions import betaln
 from cytape.ops.special.incomplete_functions import gamma_density, odds_density
-from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
+from cytape.scipy.stats.distribution import (
+    EULER,
+    HALF_LOG_2PI,
+    Distribution,
+    log_gamma_cdf,
+    log_of_hazard,
+)
 from cytape.scipy.stats.real_line import cauchy_logcdf
 
 __all__ = [
@@ -70,15 +76,6 @@ __all__ = [
 
 _POSITIVE = (0, np.inf)
 _LOG_2 = math.log(2)
-
-
-def _log_gammainc(a, x, log_x):
-    """Return log(gammainc(a, x)), for small x by its logarithm, as x and slopes underflow."""
-    is_tail = log_x < -40
-    return where(
-        is_tail, a * where(is_tail, log_x, -40.0) - gammaln(a + 1),
-        log_gammainc(a, where(is_tail, 1.0, x)))
-
 
 gamma, erlang = [Distribution(
     scipys, lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
@@ -92,14 +89,14 @@ chi = Distribution(
     stats.chi,
     lambda z, df: xlogy(df - 1, z) - 0.5 * z * z + (1 - 0.5 * df) * _LOG_2 - gammaln(0.5 * df),
     lambda z, df: gammainc(0.5 * df, 0.5 * z * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z * z),
-    lambda z, df: _log_gammainc(0.5 * df, 0.5 * z * z, 2 * log(z) - _LOG_2),
+    lambda z, df: log_gamma_cdf(0.5 * df, 0.5 * z * z, 2 * log(z) - _LOG_2),
     lambda z, df: log_gammaincc(0.5 * df, 0.5 * z * z),
     ppf=lambda q, df: sqrt(2 * gammaincinv(0.5 * df, q)),
     isf=lambda q, df: sqrt(2 * gammainccinv(0.5 * df, q)), support=_POSITIVE)
 maxwell = Distribution(
     stats.maxwell, lambda z: 0.5 * math.log(2 / math.pi) + 2 * log(z) - 0.5 * z * z,
     lambda z: gammainc(1.5, 0.5 * z * z), lambda z: gammaincc(1.5, 0.5 * z * z),
-    lambda z: _log_gammainc(1.5, 0.5 * z * z, 2 * log(z) - _LOG_2),
+    lambda z: log_gamma_cdf(1.5, 0.5 * z * z, 2 * log(z) - _LOG_2),
     lambda z: log_gammaincc(1.5, 0.5 * z * z),
     pdf=lambda z: math.sqrt(2 / math.pi) * z * z * exp(-0.5 * z * z),
     ppf=lambda q: sqrt(2 * gammaincinv(1.5, q)), isf=lambda q: sqrt(2 * gammainccinv(1.5, q)),
@@ -117,7 +114,7 @@ invgamma = Distribution(
     stats.invgamma, lambda z, a: -(a + 1) * log(z) - gammaln(a) - 1 / z,
     lambda z, a: gammaincc(a, 1 / z), lambda z, a: gammainc(a, 1 / z),
     lambda z, a: log_gammaincc(a, 1 / z),
-    lambda z, a: _log_gammainc(a, 1 / maximum(z, 1e-100), -log(z)),
+    lambda z, a: log_gamma_cdf(a, 1 / maximum(z, 1e-100), -log(z)),
     ppf=lambda q, a: 1 / gammainccinv(a, q), isf=lambda q, a: 1 / gammaincinv(a, q),
     support=_POSITIVE, open_ends=True)
 
@@ -310,7 +307,7 @@ nakagami = Distribution(
     stats.nakagami, lambda z, nu: (
         _LOG_2 + nu * log(nu) - gammaln(nu) + xlogy(2 * nu - 1, z) - nu * z * z),
     lambda z, nu: gammainc(nu, nu * z * z), lambda z, nu: gammaincc(nu, nu * z * z),
-    lambda z, nu: _log_gammainc(nu, nu * z * z, log(nu) + 2 * log(z)),
+    lambda z, nu: log_gamma_cdf(nu, nu * z * z, log(nu) + 2 * log(z)),
     lambda z, nu: log_gammaincc(nu, nu * z * z),
     ppf=lambda q, nu: sqrt(gammaincinv(nu, q) / nu),
     isf=lambda q, nu: sqrt(gammainccinv(nu, q) / nu), support=_POSITIVE)

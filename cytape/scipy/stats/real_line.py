@@ -23,7 +23,7 @@ from cytape.ops.elementwise import (
     tan,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_stdtr
+from cytape.ops.probabilities.log_probabilities import log_gammaincc, log_stdtr
 from cytape.ops.sampling.quantile_functions import (
     exponnorm_isf,
     exponnorm_log_excess,
@@ -37,6 +37,10 @@ from cytape.ops.sampling.quantile_functions import (
 from cytape.ops.special import (
     boxcox,
     expit,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
     i0e,
     i1e,
     log_expit,
@@ -49,11 +53,17 @@ from cytape.ops.special import (
 )
 from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.error_functions import t_log_density
-from cytape.scipy.stats.distribution import EULER, HALF_LOG_2PI, Distribution, log_of_hazard
+from cytape.scipy.stats.distribution import (
+    EULER,
+    HALF_LOG_2PI,
+    Distribution,
+    log_gamma_cdf,
+    log_of_hazard,
+)
 
 __all__ = [
     "cauchy", "exponnorm", "genextreme", "genlogistic", "gumbel_l", "gumbel_r", "johnsonsu",
-    "laplace", "logistic", "norm", "skewnorm", "t", "vonmises"]
+    "laplace", "loggamma", "logistic", "moyal", "norm", "skewnorm", "t", "vonmises"]
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
@@ -220,3 +230,51 @@ johnsonsu = Distribution(
     _johnsonsu(ndtr), _johnsonsu(ndtr, -1), _johnsonsu(log_ndtr), _johnsonsu(log_ndtr, -1),
     ppf=lambda q, a, b: sinh((ndtri(q) - a) / b), isf=lambda q, a, b: sinh((-ndtri(q) - a) / b),
     valid=lambda a, b: (b > 0) & (a == a))
+
+
+def _loggamma_logpdf(z, c):
+    return c * z - exp(z) - gammaln(c)
+
+
+def _loggamma_pdf(z, c):
+    return exp(_loggamma_logpdf(minimum(z, 700.0), c))
+
+
+def _loggamma_logcdf(z, c):
+    return log_gamma_cdf(c, exp(minimum(z, 700.0)), z)
+
+
+def _loggamma_sf(z, c):
+    return gammaincc(c, exp(minimum(z, 700.0)))
+
+
+def _loggamma_logsf(z, c):
+    return log_gammaincc(c, exp(z))
+
+
+def _loggamma_quantile(inverse, c, q, log_q):
+    """Return the logarithm of a quantile of gamma, by that of q where the quantile underflows."""
+    tail = (log_q + gammaln(c + 1)) / c
+    is_tail = tail < -100
+    return where(is_tail, tail, log(inverse(c, where(is_tail, 0.5, q))))
+
+
+loggamma = Distribution(
+    stats.loggamma, _loggamma_logpdf, lambda z, c: exp(_loggamma_logcdf(z, c)), _loggamma_sf,
+    _loggamma_logcdf, _loggamma_logsf, _loggamma_pdf,
+    lambda q, c: _loggamma_quantile(gammaincinv, c, q, log(q)),
+    lambda q, c: _loggamma_quantile(gammainccinv, c, q, log1p(-q)), open_ends=True)
+
+
+def _mirrored(function):
+    """Return a function of `moyal`, whose variable is -z - log(2) of a `loggamma` variable."""
+    return lambda z: function(-z - math.log(2), 0.5)
+
+
+moyal = Distribution(
+    stats.moyal, _mirrored(_loggamma_logpdf), _mirrored(_loggamma_sf),
+    lambda z: exp(_mirrored(_loggamma_logcdf)(z)), _mirrored(_loggamma_logsf),
+    _mirrored(_loggamma_logcdf), _mirrored(_loggamma_pdf),
+    lambda q: -math.log(2) - _loggamma_quantile(gammainccinv, 0.5, q, log1p(-q)),
+    lambda q: -math.log(2) - _loggamma_quantile(gammaincinv, 0.5, q, log(q)),
+    open_ends=True)

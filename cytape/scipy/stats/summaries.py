@@ -6,9 +6,12 @@ import numpy as np
 import scipy.stats as stats
 
 from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.elementwise import where
 from cytape.ops.special import entr, rel_entr
 
-__all__ = ["entropy", "gmean", "kurtosis", "sem", "skew", "variation", "zscore"]
+__all__ = [
+    "entropy", "gmean", "hmean", "kurtosis", "moment", "pmean", "sem", "skew", "variation", "zmap",
+    "zscore"]
 
 _ONLY = {"nan_policy": "propagate", "bias": True, "weights": None, "dtype": None}
 
@@ -36,7 +39,7 @@ def _summary(name, function):
         operands = [np.reshape(x, -1) if axis is None and np.ndim(x) else x
                     for x in given.values()]
         result = function(*operands, axis=0 if axis is None else axis)
-        if name == "zscore":
+        if name in ("zmap", "zscore"):
             return result if axis is not None else np.reshape(result, np.shape(first))
         if axis is None and keepdims:
             return np.reshape(result, (1,) * np.ndim(first))
@@ -69,8 +72,28 @@ def _deviation(a, ddof, axis):
     return np.std(a, axis, ddof=ddof, keepdims=True)
 
 
+def _gmean(a, axis):
+    return np.exp(_mean(np.log(a), axis))
+
+
+def _pmean(a, p, axis):
+    stats.pmean([1.0], p)  # raises errors
+    return _gmean(a, axis) if p == 0 else _mean(where(a < 0, np.nan, a)**p, axis)**(1 / p)
+
+
+def _moment(a, order, center, axis):
+    if np.ndim(order):
+        raise ValueError(
+            f"scipy.stats.moment takes tensors with a single order only, got order={order!r}")
+    stats.moment([1.0], order)  # raises errors
+    return _mean((a - (_mean(a, axis) if center is None else center))**order, axis)
+
+
 entropy = _summary("entropy", _entropy)
-gmean = _summary("gmean", lambda a, axis: np.exp(_mean(np.log(a), axis)))
+gmean = _summary("gmean", _gmean)
+hmean = _summary("hmean", lambda a, axis: _pmean(a, -1, axis))
+moment = _summary("moment", _moment)
+pmean = _summary("pmean", _pmean)
 skew = _summary("skew", _standardised_moment(3))
 kurtosis = _summary("kurtosis", lambda a, fisher, axis: (
     _standardised_moment(4)(a, axis) - (3 if fisher else 0)))
@@ -78,3 +101,5 @@ sem = _summary("sem", lambda a, ddof, axis: _deviation(a, ddof, axis) / a.shape[
 variation = _summary("variation", lambda a, ddof, axis: _deviation(a, ddof, axis) / _mean(a, axis))
 zscore = _summary("zscore", lambda a, ddof, axis: (
     (a - _mean(a, axis)) / _deviation(a, ddof, axis)))
+zmap = _summary("zmap", lambda scores, compare, ddof, axis: (
+    (scores - _mean(compare, axis)) / _deviation(compare, ddof, axis)))
