@@ -25,7 +25,8 @@ SHAPES = {
     "arcsine": (), "truncexpon": (1.7,), "betaprime": (1.7, 2.5), "burr": (1.7, 2.5),
     "burr12": (1.7, 2.5), "gompertz": (0.7,), "halflogistic": (), "invweibull": (1.7,),
     "levy": (), "nakagami": (1.3,), "rice": (0.8,), "genlogistic": (1.7,),
-    "johnsonsu": (0.5, 1.3), "loggamma": (1.7,), "moyal": ()}
+    "johnsonsu": (0.5, 1.3), "loggamma": (1.7,), "moyal": (),
+    "gengamma": (1.7, 2.5)}
 COUNTS = {"poisson": (2.3,), "binom": (6, 0.3), "bernoulli": (0.3,), "nbinom": (2.5, 0.4),
           "geom": (0.3,), "planck": (0.6,), "zipf": (2.5,)}
 CONTINUOUS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
@@ -126,7 +127,7 @@ def test_gradients_are_zero_outside_of_the_support(name):
 def test_invalid_shapes_are_nan(name):
     for i in range(len(SHAPES[name])):
         args = list(given(name))
-        args[i] = {"truncnorm": (5.0, -5.0)[i % 2], "johnsonsu": np.nan}.get(
+        args[i] = {"truncnorm": (5.0, -5.0)[i % 2], "johnsonsu": np.nan, "gengamma": 0.0}.get(
             name, np.inf if name in ("skewnorm", "genextreme", "genpareto") else -1.0)
         function, expected = [getattr(where, name) for where in (ours, stats)]
         for method, x in (("pdf", 0.5), ("logsf", 0.5), ("ppf", 0.5)):
@@ -425,3 +426,17 @@ def test_the_multivariate_t_distribution_of_shapes_and_numbers_that_scipy_takes_
     for df in (0.0, -1.0, np.nan):
         with pytest.raises(ValueError, match="must be greater than zero"):
             f.logpdf(t, None, np.eye(2), df)
+
+
+@each("method", [*CONTINUOUS, "ppf", "isf"])
+def test_generalised_gamma_variables_of_a_negative_power(method):
+    x = np.array([0.0, 0.2, 0.8])
+    function, expected = [getattr(where.gengamma, method) for where in (ours, stats)]
+    with np.errstate(all="ignore"):
+        found = function(cytape.constant(x), 1.7, -1.3)
+        wanted = expected(x, 1.7, -1.3)
+        np.testing.assert_allclose(found[1:], wanted[1:], 1e-9)
+        np.testing.assert_array_equal(found[0], wanted[0])
+    slope = cytape.grad(lambda c: function(0.8, 1.7, c))(-1.3)
+    difference = (expected(0.8, 1.7, -1.3 + 1e-5) - expected(0.8, 1.7, -1.3 - 1e-5)) / 2e-5
+    assert slope == pytest.approx(difference, rel=1e-6)

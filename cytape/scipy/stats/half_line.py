@@ -66,13 +66,13 @@ from cytape.scipy.stats.distribution import (
     log_gamma_cdf,
     log_of_hazard,
 )
-from cytape.scipy.stats.real_line import cauchy_logcdf
+from cytape.scipy.stats.real_line import cauchy_logcdf, loggamma_quantile
 
 __all__ = [
     "betaprime", "burr", "burr12", "chi", "chi2", "erlang", "expon", "f", "fisk", "gamma",
-    "genpareto", "gompertz", "halfcauchy", "halflogistic", "halfnorm", "invgamma", "invgauss",
-    "invweibull", "levy", "lognorm", "lomax", "maxwell", "nakagami", "pareto", "rayleigh", "rice",
-    "weibull_max", "weibull_min"]
+    "gengamma", "genpareto", "gompertz", "halfcauchy", "halflogistic", "halfnorm", "invgamma",
+    "invgauss", "invweibull", "levy", "lognorm", "lomax", "maxwell", "nakagami", "pareto",
+    "rayleigh", "rice", "weibull_max", "weibull_min"]
 
 _POSITIVE = (0, np.inf)
 _LOG_2 = math.log(2)
@@ -325,3 +325,37 @@ rice = Distribution(
     pdf=lambda z, b: z * exp(-0.5 * (z - b)**2) * i0e(z * b),
     ppf=lambda q, b: sqrt(chndtrix(q, 2.0, b * b)), support=_POSITIVE, open_ends="probabilities",
     valid=lambda b: b >= 0)
+
+
+def _gengamma_log_density(z, a, c):
+    is_end = (c < 0) & (z == 0)
+    z = where(is_end, 1.0, z)
+    return where(is_end, -np.inf, log(abs(c)) + xlogy(c * a - 1, z) - z**c - gammaln(a))
+
+
+def _by_sign(positive, negative):
+    """Return a function of `gengamma`, whose power z**c decreases for a negative c."""
+    return lambda z, a, c: where(c > 0, positive(z, a, c), negative(z, a, c))
+
+
+def _gengamma_quantile(positive, negative):
+    return lambda q, a, c: exp(where(c > 0, positive(q, a), negative(q, a)) / c)
+
+
+def _log_lower(q, a):
+    return loggamma_quantile(gammaincinv, a, q, log(q))
+
+
+def _log_upper(q, a):
+    return loggamma_quantile(gammainccinv, a, q, log1p(-q))
+
+
+_GENGAMMA = [
+    [lambda z, a, c: gammainc(a, z**c), lambda z, a, c: gammaincc(a, z**c)],
+    [lambda z, a, c: log_gamma_cdf(a, z**c, c * log(z)), lambda z, a, c: log_gammaincc(a, z**c)]]
+gengamma = Distribution(
+    stats.gengamma, _gengamma_log_density,
+    *[_by_sign(*pair[::step]) for pair in _GENGAMMA for step in (1, -1)],
+    ppf=_gengamma_quantile(_log_lower, _log_upper), isf=_gengamma_quantile(_log_upper, _log_lower),
+    support=_POSITIVE, open_ends="probabilities",
+    valid=lambda a, c: (a > 0) & (c != 0) & (abs(c) < np.inf))

@@ -252,7 +252,7 @@ def _loggamma_logsf(z, c):
     return log_gammaincc(c, exp(z))
 
 
-def _loggamma_quantile(inverse, c, q, log_q):
+def loggamma_quantile(inverse, c, q, log_q):
     """Return the logarithm of a quantile of gamma, by that of q where the quantile underflows."""
     tail = (log_q + gammaln(c + 1)) / c
     is_tail = tail < -100
@@ -262,8 +262,8 @@ def _loggamma_quantile(inverse, c, q, log_q):
 loggamma = Distribution(
     stats.loggamma, _loggamma_logpdf, lambda z, c: exp(_loggamma_logcdf(z, c)), _loggamma_sf,
     _loggamma_logcdf, _loggamma_logsf, _loggamma_pdf,
-    lambda q, c: _loggamma_quantile(gammaincinv, c, q, log(q)),
-    lambda q, c: _loggamma_quantile(gammainccinv, c, q, log1p(-q)), open_ends=True)
+    lambda q, c: loggamma_quantile(gammaincinv, c, q, log(q)),
+    lambda q, c: loggamma_quantile(gammainccinv, c, q, log1p(-q)), open_ends=True)
 
 
 def _mirrored(function):
@@ -275,6 +275,6 @@ moyal = Distribution(
     stats.moyal, _mirrored(_loggamma_logpdf), _mirrored(_loggamma_sf),
     lambda z: exp(_mirrored(_loggamma_logcdf)(z)), _mirrored(_loggamma_logsf),
     _mirrored(_loggamma_logcdf), _mirrored(_loggamma_pdf),
-    lambda q: -math.log(2) - _loggamma_quantile(gammainccinv, 0.5, q, log1p(-q)),
-    lambda q: -math.log(2) - _loggamma_quantile(gammaincinv, 0.5, q, log(q)),
+    lambda q: -math.log(2) - loggamma_quantile(gammainccinv, 0.5, q, log1p(-q)),
+    lambda q: -math.log(2) - loggamma_quantile(gammaincinv, 0.5, q, log(q)),
     open_ends=True)
