@@ -23,9 +23,10 @@ from cytape.ops.joining import concatenate, stack
 from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.rearranging import flip, index_along
 from cytape.ops.reductions import sum
-from cytape.ops.shaping import ndim, reshape
+from cytape.ops.shaping import moveaxis, ndim, reshape
 from cytape.ops.signals.filter_products import fir_op, lags_op
 from cytape.ops.submodules.cut_or_pad import cut_or_pad_op
+from cytape.ops.submodules.least_squares import lstsq
 from cytape.ops.submodules.matrix_parts import real_dtype, sum_of
 from cytape.tensor.values.spec import spec_like
 
@@ -309,11 +310,49 @@ def _both_ways(x, axis, padtype, padlen, n_taps, run, gain):
     return _part(x, axis, edge, edge + n)
 
 
+def _by_gustafsson(b, a, x, irlen):
+    """Filter both ways from the initial states for which the order of the ways does not matter.
+
+    Gustafsson, "Determining the initial states in forward-backward filtering" (1996). Names are
+    those of SciPy: `observed` is the output of each initial state.
+    """
+    order, n = max(b.shape[0], a.shape[0]) - 1, x.shape[-1]
+    if order == 0:
+        return (b[0] / a[0])**2 * x
+    if n is None:
+        raise SymbolicTensorError("filtfilt needs to know the length of the signal")
+    m = n if irlen is None or n <= 2 * irlen else irlen
+    state = np.eye(1, order)[0]
+    first = lfilter(b, a, np.zeros(m), zi=state)[0]
+    observed = stack([concatenate([np.zeros(k), first[:m - k]]) for k in range(order)], -1)
+    back = flip(observed, 0)
+    filtered = lfilter(b, a, back, 0)
+    filtered_back = flip(filtered, 0)
+
+    def combined(left, right):
+        if m == n:
+            return concatenate([left, right], 1)
+        zeros = np.zeros((m, order))
+        return concatenate([concatenate([left, zeros], 1), concatenate([zeros, right], 1)])
+
+    def ends(y):
+        return y if m == n else concatenate([y[..., :m], y[..., -m:]], -1)
+
+    forward_first = flip(lfilter(b, a, flip(lfilter(b, a, x), -1)), -1)
+    backward_first = lfilter(b, a, flip(lfilter(b, a, flip(x, -1)), -1))
+    differences = ends(backward_first - forward_first)
+    states = lstsq(combined(filtered_back - observed, back - filtered),
+                   reshape(differences, (-1, differences.shape[-1])).T, rcond=None)[0]
+    moved = reshape((combined(filtered_back, back) @ states).T, differences.shape)
+    if m < n:
+        middle = np.zeros((*x.shape[:-1], n - 2 * m))
+        moved = concatenate([moved[..., :m], middle, moved[..., m:]], -1)
+    return forward_first + moved
+
+
 @numpy_function(signal.filtfilt, "b", "a", "x")
 def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=None) -> Any:
     """Filter signals forward and backward, as `scipy.signal.filtfilt`.
-
-    Tensors need the method "pad".
 
     Examples
     --------
@@ -322,14 +361,12 @@ def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=N
     >>> cytape.grad(lambda x: np.sum(filtfilt([1.0], [1.0, -0.5], x)))(np.ones(9)).shape
     (9,)
     """
-    if method == "gust":
-        raise NotImplementedError(
-            "filtfilt of tensors takes method='pad' only: initial states chosen by Gustafsson's "
-            "method have no derivative here")
-    if method != "pad":
+    if method not in ("pad", "gust"):
         raise ValueError("method must be 'pad' or 'gust'.")
     b, a, x = together(*map(operand, (b, a, x)))
     b, a = (reshape(each, (1,)) if ndim(each) == 0 else each for each in (b, a))
+    if method == "gust":
+        return moveaxis(_by_gustafsson(b, a, moveaxis(x, axis, -1), irlen), -1, axis)
     return _both_ways(
         x, normalize_axis_index(axis, ndim(x)), padtype, padlen, max(b.shape[0], a.shape[0]),
         lambda x: lfilter(b, a, x, axis), sum(b) / sum(a))

@@ -145,9 +145,23 @@ def test_errors_are_scipys(call):
         call(cytape.constant(X))
 
 
+@each("irlen", [None, 3, 40])
+def test_initial_states_by_gustafsson(irlen):
+    b, a, x = np.array([0.2, 0.3, 0.1]), np.array([2.0, -0.8, 0.3]), X.T[:, :2]
+
+    def f(library, b, a, x):
+        return library.filtfilt(b, a, x, 0, method="gust", irlen=irlen)
+
+    expected = f(scipy_signal, b, a, x)
+    np.testing.assert_allclose(f(signal, b, a, cytape.constant(x)), expected, 1e-9, 1e-12)
+    np.testing.assert_allclose(
+        cytape.function(lambda b, a, x: f(signal, b, a, x))(b, a, x), expected, 1e-9, 1e-12)
+    check_grads(lambda b, a, x: f(signal, b, a, x), [b, a, x], order=1)
+    slope = cytape.grad(lambda x: np.sum(f(signal, [2.0], [0.5], x)))(x)
+    np.testing.assert_allclose(slope, np.full(x.shape, 16.0))
+
+
 def test_unsupported_calls_raise_early_errors():
-    with pytest.raises(NotImplementedError, match="method='pad'"):
-        signal.filtfilt([1.0], [1.0, 0.5], cytape.constant(X), method="gust")
     unknown = cytape.Spec.of((None,), float)
     with pytest.raises(SymbolicTensorError, match="length of the signal"):
         cytape.function(lambda x: signal.sosfiltfilt(SOS, x), input_signature=[unknown])(X[0])
