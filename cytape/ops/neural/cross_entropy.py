@@ -118,6 +118,8 @@ softmax_cross_entropy_op = general(
 def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
     """Return the cross-entropy between labels and the softmax of logits along `axis`.
 
+    The labels come first, then the logits, which PyTorch exchanges. Their values are not checked.
+
     Parameters
     ----------
     labels : array_like
@@ -149,7 +151,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
 def _sparse_cross_entropy(logits, labels, *, axis):
     logits, labels = plain_array(logits), plain_array(labels)
     if labels.dtype.kind not in "iu":
-        raise TypeError(f"labels must be integers, got {labels.dtype}")
+        raise TypeError(
+            f"labels, which come first, must be integers, got {labels.dtype}; logits come second")
     if labels.shape != logits.shape[:-1]:
         raise ValueError(
             f"labels must have the shape of logits without the last axis, got {labels.shape} "

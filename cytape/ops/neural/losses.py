@@ -1,6 +1,7 @@
 """Losses of each element or each example; programs take the mean of the result.
 
 Each is stable for large and for tiny arguments: differences that cancel are avoided.
+The operands of a loss of each element have the same shape, or one of them is a scalar.
 """
 
 import math
@@ -24,6 +25,7 @@ from cytape.ops.elementwise import (
 )
 from cytape.ops.neural.activation_functions import composed, relu, sigmoid
 from cytape.ops.reductions import max_op, sum
+from cytape.ops.shapes.shape_rules import may_fit
 
 __all__ = [
     "absolute_error",
@@ -62,7 +64,8 @@ _log_cosh_op = composed("LogCosh", _log_cosh, lambda y, z: tanh(z))
 
 
 def _difference(labels, predictions):
-    return subtract(_floating(predictions), _floating(labels))
+    labels, predictions = _alike(labels, predictions)
+    return subtract(predictions, labels)
 
 
 def squared_error(labels, predictions) -> Any:
@@ -133,7 +136,7 @@ _log_poisson = composed(
 def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     """Return the cross-entropy between probabilities and the sigmoid of logits, element by element.
 
-    The labels come first, then the logits.
+    The labels come first, then the logits, which PyTorch exchanges. Their values are not checked.
 
     Examples
     --------
@@ -141,7 +144,7 @@ def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     >>> cytape.nn.sigmoid_cross_entropy_with_logits([1.0, 1.0, 0.0], [0.0, 1e4, 1e4]).round(4)
     array([6.931e-01, 0.000e+00, 1.000e+04])
     """
-    return _sigmoid_cross_entropy(_floating(labels), _floating(logits))
+    return _sigmoid_cross_entropy(*_alike(labels, logits))
 
 
 def kl_divergence(labels, predictions, axis=-1) -> Any:
@@ -155,7 +158,7 @@ def kl_divergence(labels, predictions, axis=-1) -> Any:
     >>> cytape.nn.kl_divergence([[0.0, 1.0]], [[0.5, 0.5]]).round(6)
     array([0.693147])
     """
-    return sum(_relative_entropy(_floating(labels), _floating(predictions)), axis)
+    return sum(_relative_entropy(*_alike(labels, predictions)), axis)
 
 
 def log_poisson_loss(targets, log_input) -> Any:
@@ -169,7 +172,7 @@ def log_poisson_loss(targets, log_input) -> Any:
     >>> cytape.nn.log_poisson_loss([2.0], [0.0])
     array([1.])
     """
-    return _log_poisson(_floating(targets), _floating(log_input))
+    return _log_poisson(*_alike(targets, log_input))
 
 
 def hinge_loss(labels, predictions) -> Any:
@@ -181,7 +184,8 @@ def hinge_loss(labels, predictions) -> Any:
     >>> cytape.nn.hinge_loss([1.0, -1.0], [0.25, -3.0])
     array([0.75, 0.  ])
     """
-    return relu(1 - _floating(labels) * _floating(predictions))
+    labels, predictions = _alike(labels, predictions)
+    return relu(1 - labels * predictions)
 
 
 # -- vectors -------------------------------------------------------------------------------------
@@ -240,11 +244,23 @@ def triplet_loss(anchor, positive, negative, margin=1.0) -> Any:
     >>> cytape.nn.triplet_loss([[0.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.5]])
     array([0.75])
     """
-    near = sum(squared_error(anchor, positive), -1)
-    return relu(near - sum(squared_error(anchor, negative), -1) + margin)
+    anchor = _floating(anchor)
+    near = sum(square(anchor - _floating(positive)), -1)
+    return relu(near - sum(square(anchor - _floating(negative)), -1) + margin)
 
 
 def _floating(x):
     x = joined(x)
     x = x if is_tensor(x) else np.asarray(x)
     return x if x.dtype.kind in "fc" else x.astype(np.float64)
+
+
+def _alike(labels, predictions):
+    """Return floating operands; refuse shapes that differ, which would broadcast unnoticed."""
+    labels, predictions = _floating(labels), _floating(predictions)
+    shapes = labels.shape, predictions.shape
+    if shapes[0] != shapes[1] and () not in shapes and not may_fit(*shapes):
+        raise ValueError(
+            "labels and predictions must have the same shape, or one must be a scalar, got "
+            f"{shapes[0]} and {shapes[1]}: reshape one of them, or say cytape.numpy.broadcast_to")
+    return labels, predictions

@@ -57,7 +57,8 @@ def cross_entropy(logits, labels, *, axis):
 def sparse_cross_entropy(logits, labels, *, axis):
     """Infer the specs of the loss, and of its gradient in the logits."""
     if labels.dtype.kind not in "iu":
-        raise TypeError(f"labels must be integers, got {labels.dtype}")
+        raise TypeError(
+            f"labels, which come first, must be integers, got {labels.dtype}; logits come second")
     shape = shape_of(logits, "sparse_softmax_cross_entropy_with_logits")
     if not may_fit(shape[:-1], labels.shape):
         raise ValueError(

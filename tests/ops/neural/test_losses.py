@@ -1,8 +1,10 @@
 """Losses: extreme arguments, vectors of length 0, all ways; specs_activations.py has values."""
 
 import numpy as np
+import pytest
 from scipy import special
 
+import cytape
 from cytape import nn
 from cytape.testing import check_grads
 from tests.cases import each
@@ -74,3 +76,30 @@ def test_triplets():
     assert nn.triplet_loss(a, p, n, 0.5) == [0.5]
     assert nn.triplet_loss(a, a, n) == [0.0]
     check_grads(nn.triplet_loss, [a, p, n])
+
+
+@each("loss", [nn.squared_error, nn.huber_loss, nn.log_cosh_loss, nn.log_poisson_loss,
+               nn.kl_divergence, nn.hinge_loss, nn.absolute_error,
+               nn.sigmoid_cross_entropy_with_logits])
+def test_shapes_that_would_broadcast_are_refused(loss):
+    for labels, logits in ((np.ones(4), np.ones((4, 1))), (np.ones(1), np.ones(4))):
+        for call in (loss, cytape.function(loss), lambda y, x: cytape.grad(
+                lambda x: np.sum(loss(y, x)))(x)):
+            with pytest.raises(ValueError, match=r"same shape.*, got \(\d,\) and \(4.*: reshape"):
+                call(labels, logits)
+
+
+@each("shapes, fit", [
+    (((None,), (3,)), True), ((None, (3,)), True), (((None,), (None, 1)), False)])
+def test_unknown_extents(shapes, fit):
+    signature = [cytape.Spec.of(shape, float) for shape in shapes]
+    loss = cytape.function(nn.squared_error, input_signature=signature)
+    if fit:
+        assert loss(np.ones(3), np.zeros(3)).tolist() == [1, 1, 1]
+    else:
+        with pytest.raises(ValueError, match="same shape"):
+            loss(np.ones(3), np.ones((3, 1)))
+
+
+def test_a_scalar_fits():
+    assert nn.squared_error(1, [1.0, 3.0]).tolist() == [0, 4]
