@@ -90,7 +90,8 @@ def scipy_call() -> str | None:
     """Return the name of SciPy's function that the user's program called, if any.
 
     A constructor, and operators and methods of a sparse matrix, are named by their class; methods
-    of an object that the module exports, such as `scipy.stats.norm`, by the object.
+    of an object that the module exports, such as `scipy.stats.norm`, by the object, and those of a
+    distribution with fixed parameters, by the distribution.
     """
     frame: FrameType | None = sys._getframe(1)
     scipy, called, decorated = _scipy(), None, None
@@ -108,13 +109,14 @@ def scipy_call() -> str | None:
     if called.f_code.co_name == "__ua_function__":  # calls of scipy.fft go through a backend
         return f"{public}.{called.f_locals['method'].__name__}"
     names, owner = [called.f_code.co_name], called.f_locals.get("self")
-    for inner in ("func", "hypotest_fun_in"):  # of decorators that call the function later
+    for inner in ("func", "fun", "hypotest_fun_in"):  # of decorators that call the function later
         if names[0].endswith("wrapper") and inner in called.f_locals:
-            return f"{public}.{called.f_locals[inner].__name__}"
+            names = [called.f_locals[inner].__name__]
     if owner is not None:
         hidden = public == "scipy.sparse" or names[0] in ("__call__", "__init__")
         module = vars(sys.modules[public]).items()
-        name = next((name for name, x in module if x is owner), type(owner).__name__)
+        name = next((name for name, x in module if x is owner), None) or (
+            owner.dist.name if hasattr(owner, "dist") else type(owner).__name__)
         names = [name, *names[hidden:]]
     return ".".join([public, *names])
 
