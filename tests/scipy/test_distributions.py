@@ -191,6 +191,9 @@ def test_a_normal_distribution_truncated_nowhere(method):
     (lambda x: ours.weibull_min.logcdf(x, 2.5), 1e-200, 2.5e200),
     (lambda c: ours.weibull_min.logcdf(1e-200, c), 2.5, -200 * np.log(10)),
     (lambda x: ours.weibull_max.logsf(x, 2.5), -1e-200, -2.5e200),
+    (lambda q: ours.truncexpon.isf(q, 50.0), 1e-20, -9.8107746979e19),
+    (lambda b: ours.truncexpon.ppf(1.0, b), 50.0, 1.0),
+    (lambda q: ours.genlogistic.ppf(q, 0.01), 1e-4, 1e6),
     (ours.halfcauchy.logsf, 1e160, -1e-160), (ours.halfcauchy.logsf, 1e-9, -2 / np.pi),
     (lambda x: ours.invgamma.logsf(x, 2.5), 1e200, -2.5e-200),
     (lambda x: ours.invgamma.logsf(x, 2.5), 1e-200, 0.0),
@@ -208,6 +211,27 @@ def test_a_normal_distribution_truncated_nowhere(method):
 def test_tails(f, x, expected):
     np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-8)
     np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-8)
+
+
+@each("method, x, expected", [
+    (lambda q: ours.truncexpon.isf(q, 50.0), 1e-20, 46.032598007573434),
+    (lambda q: ours.truncexpon.isf(q, 800.0), 1e-20, 46.05170185988091),
+    (lambda q: ours.truncexpon.ppf(q, 50.0), 1.0, 50.0),
+    (lambda q: ours.truncexpon.isf(q, 800.0), 0.0, 800.0),
+    (lambda q: ours.genlogistic.ppf(q, 0.01), 1e-4, -921.0340371976183),
+    (lambda q: ours.genlogistic.isf(q, 0.001), 0.9, -2302.585092994046),
+    (ours.halflogistic.logsf, 1e-10, -5.000000000125e-11),
+    (ours.halfnorm.logsf, 1e-20, -7.978845608028654e-21),
+    (ours.levy.logcdf, 6.4e39, -9.973557010035817e-21),
+    (ours.arcsine.isf, 1 - 1e-10, 2.467401508579721e-20), (ours.arcsine.isf, 1.0, 0.0),
+    (lambda z: ours.burr.pdf(z, 2.0, 0.5), 0.0, 1.0),
+    (lambda z: ours.burr.logpdf(z, 2.0, 0.5), 0.0, 0.0),
+    (lambda z: ours.burr.pdf(z, 1.0, 0.5), 0.0, np.inf),
+    (lambda z: ours.burr12.pdf(z, 1.0, 3.0), 0.0, 3.0),
+    (lambda z: ours.burr12.logpdf(z, 1.0, 3.0), 0.0, np.log(3.0))])
+def test_values_at_and_near_the_ends(method, x, expected):
+    with np.errstate(divide="ignore", over="ignore"):
+        np.testing.assert_allclose(method(cytape.constant(x)), expected, 1e-13)
 
 
 @each("name", SHAPES)

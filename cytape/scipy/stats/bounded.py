@@ -158,10 +158,25 @@ def _between(a, b):
 arcsine = Distribution(
     stats.arcsine, lambda z: -0.5 * (log(z) + log1p(-z)) - math.log(math.pi),
     lambda z: 2 / math.pi * arcsin(sqrt(z)), lambda z: 2 / math.pi * arcsin(sqrt(1 - z)),
-    ppf=lambda q: sin(0.5 * math.pi * q)**2, isf=lambda q: cos(0.5 * math.pi * q)**2,
+    ppf=lambda q: sin(0.5 * math.pi * q)**2,
+    isf=lambda q: where(q > 0.5, sin(0.5 * math.pi * (1 - q))**2, cos(0.5 * math.pi * q)**2),
     support=(0, 1), open_ends="probabilities")
+
+
+def _exponential_quantile(q, p, b):
+    """Return the quantile of a probability q and its complement p, up to the end b."""
+    mass = -q * expm1(-b)
+    is_left, is_wide = mass < 0.5, b > 80
+    q, p = where(is_left, 0.5, q), where(is_left, 0.5, p)
+    narrow, wide = where(is_wide, 80.0, b), where(is_wide, b, 80.0)
+    return -where(is_left, log1p(-where(is_left, mass, 0.0)), where(
+        is_wide, logaddexp(log(where(is_wide, p, 0.5)), log(q) - wide),
+        log(p + q * exp(-narrow))))
+
+
 truncexpon = Distribution(
     stats.truncexpon, lambda z, b: -z - log(-expm1(-b)), lambda z, b: expm1(-z) / expm1(-b),
-    lambda z, b: exp(-z) * expm1(z - b) / expm1(-b), ppf=lambda q, b: -log1p(q * expm1(-b)),
-    isf=lambda q, b: -log1p((1 - q) * expm1(-b)), support=lambda b: (0.0, b),
+    lambda z, b: exp(-z) * expm1(z - b) / expm1(-b),
+    ppf=lambda q, b: _exponential_quantile(q, 1 - q, b),
+    isf=lambda q, b: _exponential_quantile(1 - q, q, b), support=lambda b: (0.0, b),
     inside=lambda b: 0.5 * b, open_ends="probabilities")

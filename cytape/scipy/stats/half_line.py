@@ -141,10 +141,18 @@ rayleigh = Distribution(
     isf=lambda q: sqrt(-2 * log(q)), support=_POSITIVE,
     moments={"mean": lambda: math.sqrt(math.pi / 2), "var": lambda: (4 - math.pi) / 2,
              "entropy": lambda: EULER / 2 + 1 - _LOG_2 / 2})
+
+
+def _log_erfc(x):
+    is_small = x < 0.7
+    small, large = where(is_small, x, 0.0), where(is_small, 1.0, x)
+    return where(is_small, log1p(-erf(small)), _LOG_2 + log_ndtr(-math.sqrt(2) * large))
+
+
 halfnorm = Distribution(
     stats.halfnorm, lambda z: _LOG_2 - HALF_LOG_2PI - 0.5 * z * z,
     lambda z: erf(math.sqrt(0.5) * z), lambda z: 2 * ndtr(-z),
-    logsf=lambda z: _LOG_2 + log_ndtr(-z), ppf=lambda q: ndtri(0.5 * (1 + q)),
+    logsf=lambda z: _log_erfc(math.sqrt(0.5) * z), ppf=lambda q: ndtri(0.5 * (1 + q)),
     isf=lambda q: -ndtri(0.5 * q), support=_POSITIVE,
     moments={"mean": lambda: math.sqrt(2 / math.pi), "var": lambda: 1 - 2 / math.pi,
              "entropy": lambda: 0.5 * math.log(math.pi / 2) + 0.5})
@@ -263,35 +271,63 @@ pareto = Distribution(
 
 
 def _burr(sign):
-    """Return logarithms of the distribution function and density of `burr`, or of 1 / z of it."""
+    """Return functions of `burr`, or of 1 / z of it: log of the probability, logpdf and pdf."""
     def log_p(z, c, d):
         return d * log_expit(sign * c * log(z))
 
-    def log_density(z, c, d):
+    def split(z, c, d):
+        """Return z left of 1 with the power of z in the density, which may be 0, and z right."""
+        is_left = z < 1
+        return (is_left, where(is_left, z, 0.5), (c * d if sign > 0 else c) - 1,
+                where(is_left, 1.0, z))
+
+    def right_log_density(z, c, d):
         return log(c) + log(d) - log(z) + log_expit(-sign * c * log(z)) + log_p(z, c, d)
 
-    return log_p, log_density
+    def log_density(z, c, d):
+        is_left, left, power, right = split(z, c, d)
+        return where(
+            is_left, log(c) + log(d) + xlogy(power, left) - (d + 1) * log1p(left**c),
+            right_log_density(right, c, d))
+
+    def density(z, c, d):
+        is_left, left, power, right = split(z, c, d)
+        return where(
+            is_left, c * d * left**power * exp(-(d + 1) * log1p(left**c)),
+            exp(right_log_density(right, c, d)))
+
+    return log_p, log_density, density
 
 
-_burr_logcdf, _burr_log_density = _burr(1)
-_burr12_logsf, _burr12_log_density = _burr(-1)
+_burr_logcdf, _burr_log_density, _burr_density = _burr(1)
+_burr12_logsf, _burr12_log_density, _burr12_density = _burr(-1)
 burr = Distribution(
     stats.burr, _burr_log_density, lambda z, c, d: exp(_burr_logcdf(z, c, d)),
-    lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf,
+    lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf, pdf=_burr_density,
     ppf=lambda q, c, d: expm1(-log(q) / d)**(-1 / c),
-    isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=_POSITIVE, open_ends=True)
+    isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=_POSITIVE,
+    open_ends="probabilities")
 burr12 = Distribution(
     stats.burr12, _burr12_log_density, lambda z, c, d: -expm1(_burr12_logsf(z, c, d)),
-    lambda z, c, d: exp(_burr12_logsf(z, c, d)), logsf=_burr12_logsf,
+    lambda z, c, d: exp(_burr12_logsf(z, c, d)), logsf=_burr12_logsf, pdf=_burr12_density,
     ppf=lambda q, c, d: expm1(-log1p(-q) / d)**(1 / c),
-    isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=_POSITIVE, open_ends=True)
+    isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=_POSITIVE,
+    open_ends="probabilities")
 gompertz = Distribution(
     stats.gompertz, lambda z, c: log(c) + z - c * expm1(z), lambda z, c: -expm1(-c * expm1(z)),
     lambda z, c: exp(-c * expm1(z)), logsf=lambda z, c: -c * expm1(z),
     ppf=lambda q, c: log1p(-log1p(-q) / c), isf=lambda q, c: log1p(-log(q) / c), support=_POSITIVE)
+
+
+def _halflogistic_logsf(z):
+    is_small = z < 1
+    small, large = where(is_small, z, 0.0), where(is_small, 1.0, z)
+    return where(is_small, log1p(-tanh(0.5 * small)), _LOG_2 + log_expit(-large))
+
+
 halflogistic = Distribution(
     stats.halflogistic, lambda z: _LOG_2 + log_expit(z) + log_expit(-z), lambda z: tanh(0.5 * z),
-    lambda z: 2 * expit(-z), logsf=lambda z: _LOG_2 + log_expit(-z),
+    lambda z: 2 * expit(-z), logsf=_halflogistic_logsf,
     ppf=lambda q: 2 * arctanh(q), isf=lambda q: -logit(0.5 * q), support=_POSITIVE)
 invweibull = Distribution(
     stats.invweibull, lambda z, c: log(c) - (c + 1) * log(z) - z**-c, lambda z, c: exp(-z**-c),
@@ -300,7 +336,7 @@ invweibull = Distribution(
     support=_POSITIVE, open_ends=True)
 levy = Distribution(
     stats.levy, lambda z: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 / z, lambda z: 2 * ndtr(-1 / sqrt(z)),
-    lambda z: erf(1 / sqrt(2 * z)), lambda z: _LOG_2 + log_ndtr(-1 / sqrt(z)),
+    lambda z: erf(1 / sqrt(2 * z)), lambda z: _log_erfc(1 / sqrt(2 * z)),
     ppf=lambda q: ndtri(0.5 * q)**-2, isf=lambda q: 0.5 * erfinv(q)**-2, support=_POSITIVE,
     open_ends=True)
 nakagami = Distribution(

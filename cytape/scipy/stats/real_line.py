@@ -213,11 +213,18 @@ vonmises = Distribution(
     lambda z, kappa: 1 - vonmises_cdf(z, kappa), ppf=vonmises_ppf,
     valid=lambda kappa: kappa >= 0, moments={"entropy": lambda kappa: (
         kappa * (1 - i1e(kappa) / i0e(kappa)) + log(2 * math.pi * i0e(kappa)))})
+
+
+def _genlogistic_quantile(log_q, c):
+    u = -log_q / c
+    return -u - log(-expm1(-u))  # without overflow of exp(u)
+
+
 genlogistic = Distribution(
     stats.genlogistic, lambda z, c: log(c) + log_expit(-z) + c * log_expit(z),
     lambda z, c: exp(c * log_expit(z)), lambda z, c: -expm1(c * log_expit(z)),
-    lambda z, c: c * log_expit(z), ppf=lambda q, c: -log(expm1(-log(q) / c)),
-    isf=lambda q, c: -log(expm1(-log1p(-q) / c)))
+    lambda z, c: c * log_expit(z), ppf=lambda q, c: _genlogistic_quantile(log(q), c),
+    isf=lambda q, c: _genlogistic_quantile(log1p(-q), c))
 
 
 def _johnsonsu(function, sign=1):
