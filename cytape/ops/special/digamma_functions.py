@@ -69,9 +69,17 @@ def _riemann_slope(s):
 _riemann = elementwise(
     "ScipyRiemannZeta", lambda x: special.zeta(x), lambda y, x: _riemann_slope(x))
 zetac = elementwise("ScipyZetac", special.zetac, lambda y, x: _riemann_slope(x))
+
+
+def _in_domain(x):
+    """Return x, or NaN where it is below 1, as is SciPy's value; a product, for all orders."""
+    return x * np.where(x < 1, np.nan, np.ones_like(x))
+
+
 _hurwitz = elementwise(
-    "ScipyHurwitzZeta", lambda x, q: special.zeta(x, q), lambda y, x, q: _zeta_derivative(1, x, q),
-    lambda y, x, q: -x * _hurwitz(x + 1, q))
+    "ScipyHurwitzZeta", lambda x, q: special.zeta(x, q),
+    lambda y, x, q: _zeta_derivative(1, _in_domain(x), q),
+    lambda y, x, q: -x * _hurwitz(_in_domain(x) + 1, q))
 
 
 def zeta(x, q=None) -> Any:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from tests.cases import each
 from tests.ops.special.precise import assert_second_derivative
 
 mp = pytest.importorskip("mpmath")
@@ -37,3 +38,11 @@ def test_zeta_of_arrays():
         assert ours.zeta(*given) == special.zeta(*given)
     slope = cytape.function(cytape.grad(ours.zeta, argnums=1))(3.0, 2.0)
     assert slope == pytest.approx(-3 * special.zeta(4.0, 2.0))
+
+
+@each("s", [0.5, -2.5])
+def test_derivatives_of_zeta_are_nan_where_scipys_value_is(s):
+    for i in (0, 1):
+        slope = cytape.grad(ours.zeta, argnums=i)
+        curvature = cytape.grad(slope, argnums=i)
+        assert np.isnan([special.zeta(s, 1.5), slope(s, 1.5), curvature(s, 1.5)]).all()
