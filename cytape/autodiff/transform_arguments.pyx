@@ -66,6 +66,10 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
         value = fun(*args, **kwargs)
     except Exception as error:
         note_lists(error, fun, args)
+        note = str(error.__cause__)  # SciPy's optimizers raise an error of their own from it
+        if isinstance(error.__cause__, DetachedError) and note not in getattr(
+                error, "__notes__", ()):
+            error.add_note(note)
         raise
     if has_aux:
         if not (isinstance(value, tuple) and len(value) == 2):

@@ -267,6 +267,16 @@ def test_errors_are_scipys():
         with pytest.raises(expected.type) as found:
             ours.minimize(rosen, **case)
         assert str(found.value) == str(expected.value)
-    assert ours.linprog is scipys.linprog and "minimize" in dir(ours)
+    assert ours.Bounds is scipys.Bounds and "minimize" in dir(ours)
     with pytest.raises(TypeError, match="must return a scalar"):
         ours.minimize(lambda x: x * 2, np.zeros(2))
+
+
+def test_scipys_own_minimizer_names_the_version_with_a_derivative_last():
+    def smallest(p):
+        return scipys.minimize(lambda x: np.sum((x - p) ** 2), np.zeros(2)).fun
+
+    with pytest.raises(ValueError, match="scalar value") as error:
+        cytape.grad(smallest)(np.ones(2))
+    [note] = error.value.__notes__
+    assert "Call cytape.scipy.optimize.minimize, which has a derivative" in note
