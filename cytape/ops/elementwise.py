@@ -152,9 +152,8 @@ arctan = atan = elementwise("Arctan", np.arctan, lambda y, x: 1 / (1 + x * x))
 sinh = elementwise("Sinh", np.sinh, lambda y, x: cosh(x))
 cosh = elementwise("Cosh", np.cosh, lambda y, x: sinh(x))
 tanh = elementwise("Tanh", np.tanh, lambda y, x: 1 - y * y)
-arcsinh = asinh = elementwise(  # by hypot, as squares overflow; that of complex numbers has none
-    "Arcsinh", np.arcsinh,
-    lambda y, x: 1 / (sqrt(x * x + 1) if y.dtype.kind == "c" else hypot(1, x)))
+arcsinh = asinh = elementwise(  # sqrt(x * x + 1) would overflow
+    "Arcsinh", np.arcsinh, lambda y, x: 1 / cosh(y))
 # Product of roots: the root of the product has the wrong sign left of the imaginary axis.
 arccosh = acosh = elementwise("Arccosh", np.arccosh, lambda y, x: 1 / (sqrt(x - 1) * sqrt(x + 1)))
 arctanh = atanh = elementwise("Arctanh", np.arctanh, lambda y, x: 1 / ((1 - x) * (1 + x)))

@@ -169,7 +169,7 @@ def _sum(x, *, axis, dtype=None, keepdims=False, **options):
 
 
 def _mean(x, *, axis, dtype=None, keepdims=False, **options):
-    if not x.size:
+    if type(x) is np.ndarray and not x.size:
         return warning_user(np.mean, x, axis=axis, dtype=dtype, keepdims=keepdims, **options)
     if (options or dtype or type(x) is not np.ndarray or x.dtype.char not in "fdFD"
             or not x.ndim or not isinstance(axis, (int, tuple, type(None)))):

@@ -139,7 +139,7 @@ else:
                  getattr(tails, f"beta_{x}"), (1.7, 2.5, (3,), (3,)), SHAPE)
                 for x in ("a", "b", "aa", "ab", "bb")],
               ("TailTOver", logs.t_over, tails.t_t, (1.7, (3,), (3,)), SHAPE),
-              ("TailTDfOver", logs.t_df_over, tails.t_df, (1.7, (3,), (3,)), SHAPE),
+              ("TailTDfOver", logs.t_df_over, tails.t_df, (1.7, 2.5, (3,)), SHAPE),
               ("TailTDfdfOver", logs.t_dfdf_over, tails.t_dfdf, (1.7, 2.5, (3,)), SHAPE))],
         # functions of scipy.stats
         *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 1), (1, 2))], (domain, SHAPE),

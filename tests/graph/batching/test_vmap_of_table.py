@@ -37,6 +37,7 @@ LOOPED = {
     **dict.fromkeys([
         "ScipyNdimageCorrelate", "ScipySignalConvolve", "convolve1d", "convolve2d", "correlate1d",
         "correlate2d", "ndimage convolve"], "SciPy takes one array of weights for all images"),
+    **dict.fromkeys(["maximum_filter", "median_filter"], "elements of each member's own windows"),
     "ScipyNdimageWindowSums": "gradients of weights that all share, for each member",
     **dict.fromkeys([
         "ScipySignalFilter", "ScipySignalFir", "ScipySignalUpfirdn", "lfilter"],
