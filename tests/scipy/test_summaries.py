@@ -14,6 +14,7 @@ X = np.array([[0.3, 1.2, 2.1], [0.9, 0.4, 3.5], [2.2, 1.1, 0.7], [1.4, 2.6, 0.2]
 
 @each("name, options", [
     ("entropy", {}), ("entropy", {"base": 2, "axis": 1}), ("entropy", {"qk": X[::-1]}),
+    ("entropy", {"qk": X[0]}),
     ("gmean", {}), ("gmean", {"keepdims": True}), ("skew", {}), ("skew", {"axis": -1}),
     ("kurtosis", {"fisher": False}), ("kurtosis", {"axis": None}), ("sem", {}),
     ("sem", {"ddof": 0, "axis": 1}), ("variation", {"ddof": 1}), ("zscore", {}),
@@ -33,6 +34,8 @@ def test_summaries(name, options):
 def test_options_without_derivatives_are_refused():
     with pytest.raises(ValueError, match="nan_policy='propagate' only"):
         ours.skew(cytape.constant(X), nan_policy="omit")
+    with pytest.raises(ValueError, match="weights=None only"):
+        ours.gmean(cytape.constant(X), weights=np.ones(X.shape))
     with pytest.raises(ValueError, match="bias=True only"):
         ours.kurtosis(cytape.constant(X), bias=False)
     with pytest.raises(ValueError, match="single order only"):

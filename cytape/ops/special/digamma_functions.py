@@ -51,8 +51,11 @@ _zeta_derivative = elementwise(
 
 
 def _riemann_slope(s):
-    """Differentiate Riemann's zeta function, left of 0 by its functional equation (DLMF 25.4.1)."""
-    is_left = s < 0
+    """Differentiate Riemann's zeta function, by its functional equation left of -1.
+
+    See DLMF 25.4.1. The pole of zeta at 1 would cancel in it near 0.
+    """
+    is_left = s < -1
     if not is_tensor(is_left) and not np.any(is_left):
         return _zeta_derivative(1, s, 1)
     t = np.where(is_left, 1 - s, s)

@@ -30,7 +30,7 @@ def _summary(name, function):
             return scipys(*args, **kwds)
         for option, value in _ONLY.items():
             found = given.pop(option, value)
-            if found is not value and found != value:
+            if found is not value and not np.array_equal(found, value):
                 raise ValueError(
                     f"scipy.stats.{name} takes tensors with {option}={value!r} only, got "
                     f"{option}={found!r}")
@@ -62,6 +62,8 @@ def _standardised_moment(order):
 
 
 def _entropy(pk, qk, base, axis):
+    if qk is not None:
+        pk, qk = np.broadcast_arrays(pk, qk)
     pk = pk / np.sum(pk, axis, keepdims=True)
     terms = entr(pk) if qk is None else rel_entr(pk, qk / np.sum(qk, axis, keepdims=True))
     value = np.sum(terms, axis, keepdims=True)

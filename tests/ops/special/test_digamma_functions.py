@@ -33,6 +33,14 @@ def test_second_derivatives_of_zeta():
         lambda x: ours.zeta(x, 2.5), lambda x: mp.zeta(x, 2.5), [1.5, 3.0, 20.0])
 
 
+def test_slopes_of_zeta_near_0():
+    for s in (-1e-12, -1e-6, -0.5, -1.0, -1.5):
+        for f in (ours.zeta, ours.zetac):
+            slope = cytape.grad(f)
+            assert slope(s) == pytest.approx(float(mp.zeta(s, 1, 1)), rel=1e-12)
+            assert cytape.grad(slope)(s) == pytest.approx(float(mp.zeta(s, 1, 2)), rel=1e-12)
+
+
 def test_zeta_of_arrays():
     for given in ((2.0,), (2.0, 1.5)):
         assert ours.zeta(*given) == special.zeta(*given)
