@@ -37,7 +37,7 @@ _ELSEWHERE = {  # names of PyTorch
     "l1_loss": "absolute_error", "mse_loss": "squared_error"}
 
 if not _TYPE_CHECKING:  # a checker knows the names
-    def __getattr__(name: str):
+    def __getattr__(name: str) -> None:
         advice = ""
         if name in _ELSEWHERE:
             advice = f": see cytape.nn.{_ELSEWHERE[name]}, which takes the labels first"

@@ -6,7 +6,7 @@
 #     gamma_a(a, x, log_p), gamma_aa, gamma_x, and the like
 #         a derivative of the distribution function, divided by p, one of both tails
 #
-# Below exp(LEAST), where p may underflow, p is the tail integral of `incomplete_integrals` times the
-# density, whose logarithm is known, and derivatives are ratios of such integrals.
+# Below exp(LEAST), where p may underflow, p is the tail integral of `incomplete_integrals` times
+# the density, whose logarithm is known, and derivatives are ratios of such integrals.
 
 cdef double LEAST

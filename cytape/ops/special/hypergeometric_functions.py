@@ -66,7 +66,7 @@ eval_gegenbauer = _polynomial(
     "gegenbauer", ("alpha",), lambda n, alpha, x: 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x))
 
 
-_derivatives = {}
+_derivatives: dict = {}
 
 
 def _family(name, **family):

@@ -32,7 +32,7 @@ def _with_slope(name, parameters, equation):
         op_name(name), getattr(special, name), *map(refused, parameters), equation)
 
 
-slopes = {}  # of characteristic values, by names of ops
+slopes: dict = {}  # of characteristic values, by names of ops
 
 
 def _characteristic_value(name, arguments, kernel, sign):

@@ -39,9 +39,9 @@ cdef inline double part_beside(Matrix* a, long k) noexcept nogil:
 cdef long end_of_rows(Matrix* a, double value, long k, int step, long* last) noexcept nogil:
     """Return the row from k on beyond which v is negligible, and the last row where v may grow."""
     cdef double size = 1, beside, room, p = fabs(a.p)
-    cdef int i
+    cdef int _i
     last[0] = k
-    for i in range(N_ROWS):
+    for _i in range(N_ROWS):
         if size < NEGLIGIBLE or (step < 0 and k == 0):
             return k
         beside = p * part_beside(a, k if step > 0 else k - 1)
@@ -86,12 +86,12 @@ cdef double in_p(Matrix* a, long row, double value, double low, double high, int
     """
     cdef double height, norm, pivot, residual
     cdef long start, last, end, negatives
-    cdef Sweep s, best, back
-    cdef int i, order_now = 1
+    cdef Sweep s, best
+    cdef int _i, order_now = 1
     if low == -INFINITY or high == INFINITY:
         return NAN
     value = min(max(value, low), high)
-    for i in range(N_CORRECTIONS):
+    for _i in range(N_CORRECTIONS):
         start = end_of_rows(a, value, row, -1, &last)
         end = end_of_rows(a, value, row, 1, &last)
         if start < 0 or end < 0:

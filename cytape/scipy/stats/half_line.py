@@ -389,7 +389,7 @@ def _log_upper(q, a):
 _GENGAMMA = [
     [lambda z, a, c: gammainc(a, z**c), lambda z, a, c: gammaincc(a, z**c)],
     [lambda z, a, c: log_gamma_cdf(a, z**c, c * log(z)), lambda z, a, c: log_gammaincc(a, z**c)]]
-gengamma = Distribution(
+gengamma = Distribution(  # type: ignore[misc]
     stats.gengamma, _gengamma_log_density,
     *[_by_sign(*pair[::step]) for pair in _GENGAMMA for step in (1, -1)],
     ppf=_gengamma_quantile(_log_lower, _log_upper), isf=_gengamma_quantile(_log_upper, _log_lower),
