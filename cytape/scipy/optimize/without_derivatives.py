@@ -35,6 +35,7 @@ def without_derivatives(function: FunctionType) -> Callable:
                 f"on a recorded tensor{advice}. For the value, pass stop_gradient(tensor)"
             ) from error
 
+    call.refuses_tensors = True  # type: ignore[attr-defined]  # not advised instead of SciPy's
     return call
 
 
