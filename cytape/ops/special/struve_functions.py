@@ -36,7 +36,7 @@ def _of_order_0(function, below, sign):
         is_near = np.abs(x) < 5
         near = np.where(is_near, x, 0)
         y = near * polynomial(near * near, series)
-        return y if np.all(is_near) else np.where(is_near, y, function(0, x))
+        return y if np.all(is_near) else np.where(is_near, y, function(y.dtype.type(0), x))
 
     return elementwise(
         f"Scipy{function.__name__.capitalize()}0", forward, lambda y, x: below(-1, x))

@@ -33,3 +33,10 @@ def test_orders_are_refused_by_name():
 def test_polynomials_of_order_zero():
     found = cytape.grad(lambda a: special.besselpoly(a, 1.5, 0.0))(1e-3)
     assert found == pytest.approx(-1e-3 / 4.5 * 2, rel=1e-5)
+
+
+def test_slopes_have_the_type_of_the_argument():
+    for f in (special.itstruve0, special.itmodstruve0):
+        for x in (0.5, 7.0):  # on both sides of where the series ends
+            slope = cytape.function(cytape.grad(lambda x: np.sum(f(x))))  # noqa: B023
+            assert slope(np.full(3, x, np.float32)).dtype == np.float32
