@@ -98,13 +98,10 @@ def kept(plain: Callable, reads: Identity | None) -> Callable:
     function = plain.func if isinstance(plain, partial) else plain
     code = function.__code__
     key = id(code), reads.key
-    found = _kept.get(key)
-    if found is None:
-        found = _kept[key] = Kept([code, *reads.codes])
-        if len(_kept) > MOST_KEPT:
-            _kept.popitem(last=False)
-    else:
-        _kept.move_to_end(key)
+    found = _kept.pop(key, None) or Kept([code, *reads.codes])
+    _kept[key] = found  # the last one in the order of use, whatever other threads do
+    if len(_kept) > MOST_KEPT:
+        _kept.popitem(last=False)
     return partial(found, plain)
 
 
