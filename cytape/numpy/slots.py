@@ -172,7 +172,7 @@ _OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX
     "zero_": "write x[...] = 0",
     **dict.fromkeys(("eval", "read_value"), "write x.numpy(), or v.value() of a variable"),
     **dict.fromkeys(("get_shape", "set_shape"), "write x.shape"),
-    "block_until_ready": "nothing is to be waited for",
+    "block_until_ready": "results are complete when a call returns",
     "null_grad": _GRADIENTS,
 }
 install_refusals({

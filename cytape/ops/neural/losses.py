@@ -262,5 +262,6 @@ def _alike(labels, predictions):
     if shapes[0] != shapes[1] and () not in shapes and not may_fit(*shapes):
         raise ValueError(
             "labels and predictions must have the same shape, or one must be a scalar, got "
-            f"{shapes[0]} and {shapes[1]}: reshape one of them, or say cytape.numpy.broadcast_to")
+            f"{shapes[0]} and {shapes[1]}: reshape one of them, or write "
+            "cytape.numpy.broadcast_to(x, shape)")
     return labels, predictions
