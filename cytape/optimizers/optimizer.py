@@ -29,7 +29,7 @@ __all__ = ["Optimizer"]
 
 _FLOATS = ("float16", "float32", "float64")
 _ADVICE = "Pass cytape.Variable objects, or arrays of NumPy, which are changed in place"
-_COUNT = Spec.of((), np.int64)
+COUNT = Spec.of((), np.int64)
 
 
 class Optimizer:
@@ -54,7 +54,7 @@ class Optimizer:
 
     Attributes
     ----------
-    learning_rate : float or callable
+    learning_rate, weight_decay
         May be set between steps.
     steps : int
         The number of steps done.
@@ -87,7 +87,7 @@ class Optimizer:
         self._leaves: list[Any] = []
         self._names: list[str] | None = None  # of the parameters; None: not bound
         self._slots: list[list[np.ndarray]] = []
-        self._decays: list[float] = []
+        self._decays: list[bool] = []
         self._loaded: dict[str, Any] | None = None  # state that waits for parameters
 
     if not TYPE_CHECKING:  # type checkers know the attributes
@@ -129,7 +129,7 @@ class Optimizer:
             self._require_same(leaves_of_operand(parameters))
             return
         names, leaves = named_parameters(parameters)
-        decays = [self.weight_decay * bool(chosen) for chosen in self._chosen(parameters, leaves)]
+        decays = [bool(chosen) for chosen in self._chosen(parameters, leaves)]
         slots = [[np.full(leaf.shape, self._initial(slot), np.result_type(leaf.dtype, np.float32))
                   for slot in self.slot_names] for leaf in leaves]
         self._leaves, self._names, self._slots, self._decays = leaves, names, slots, decays
@@ -207,7 +207,7 @@ class Optimizer:
                 leaves, gradients, self._slots, self._decays, self._names or (), strict=True):
             if gradient is not None:
                 jobs.append(Job(leaf, gradient, slots, _called(name)))
-                decays.append(decay)
+                decays.append(self.weight_decay * decay)
         loop, constants = self._rule()
         rate = self._rate()
         constants["rate"] = rate * constants.get("rate", 1.0)
@@ -246,13 +246,7 @@ class Optimizer:
 
     def _built(self, leaves: list[Any], gradients: list[Any]) -> Tensor:
         """Add a step to the graph that is being built."""
-        arrays = [name for name, leaf in zip(self._names or (), leaves, strict=True)
-                  if not isinstance(leaf, Variable)]
-        if arrays:
-            raise TypeError(
-                f"{_called(arrays[0])} is an array, which a graph keeps as a constant: in "
-                "functions and graphs parameters must be cytape.Variable objects. Or return the "
-                "gradients, and call update outside")
+        require_variables(self._names or [], leaves)
         inputs: list[Any] = []
         kinds = []
         for gradient in gradients:
@@ -472,6 +466,15 @@ def require_parameter(name: str, leaf: Any) -> None:
         raise ValueError(f"{_called(name)} is a read-only array. {_ADVICE}")
 
 
+def require_variables(names: list[str], leaves: list[Any]) -> None:
+    """Raise for parameters of a graph that are arrays."""
+    for name, leaf in zip(names, leaves, strict=True):
+        if not isinstance(leaf, Variable):
+            raise TypeError(
+                f"{_called(name)} is an array, which a graph keeps as a constant: in functions and "
+                "graphs parameters must be cytape.Variable objects. Or call update outside")
+
+
 def _called(name: str) -> str:
     return f"parameter {name}" if name else "the parameter"
 
@@ -494,4 +497,4 @@ def _run_step(*arrays: Any, optimizer: Optimizer, kinds: tuple[int, ...], assign
 
 optimizer_step_op = nondifferentiable(
     "OptimizerStep", _run_step, stateful=True,
-    shape_rule=lambda *specs, optimizer, kinds, assigned: _COUNT)
+    shape_rule=lambda *specs, optimizer, kinds, assigned: COUNT)

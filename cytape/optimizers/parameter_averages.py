@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cytape.optimizers.optimizer import named_parameters
+from cytape.errors import TapeStateError
+from cytape.ops.engine.op_kinds import nondifferentiable
+from cytape.optimizers.optimizer import COUNT, named_parameters, require_variables
+from cytape.tensor.recording.state import current_graph
 from cytape.tensor.structures import pack_parts
 from cytape.tensor.variable import Variable
 
@@ -47,37 +50,47 @@ class ParameterAverage:
         self.updates = 0
         self._means: list[np.ndarray] = []
 
-    def update(self, parameters: Any) -> None:
-        """Add the present values.
+    def update(self, parameters: Any) -> Any:
+        """Add the present values; in a graph (`cytape.function`) those of each run.
 
         Parameters
         ----------
         parameters : structure of Variable or ndarray
-            Of the same shapes in each call.
+            Of the same shapes in each call. In a graph they are variables.
+
+        Returns
+        -------
+        None or Tensor
+            While a graph is built, the number of updates, which a `Session` fetches to make one.
         """
-        leaves = self._leaves(parameters)
+        names, leaves = self._named(parameters)
+        if current_graph() is not None:
+            require_variables(names, leaves)
+            return average_update_op(*leaves, average=self)
+        self._add(list(map(_value, leaves)))
+        return None
+
+    def _add(self, values: list[np.ndarray]) -> None:
         if not self._means:
-            self._means = [np.zeros(leaf.shape, np.result_type(leaf.dtype, np.float32))
-                           for leaf in leaves]
+            self._means = [np.zeros(value.shape, np.result_type(value.dtype, np.float32))
+                           for value in values]
         self.updates += 1
         weight = 1 / self.updates
         if self.decay is not None:
             weight = (1 - self.decay) / (1 - self.decay**self.updates)
-        for mean, leaf in zip(self._means, leaves, strict=True):
-            mean += weight * (_value(leaf) - mean)
+        for mean, value in zip(self._means, values, strict=True):
+            mean += weight * (value - mean)
 
     def values(self, parameters: Any) -> Any:
         """Return the averages as arrays, in the structure of the parameters."""
-        leaves = self._leaves(parameters)
-        self._require_updates()
+        leaves = self._leaves_to_average(parameters)
         return pack_parts(parameters, [
             mean.astype(leaf.dtype) for mean, leaf in zip(self._means, leaves, strict=True)])
 
     @contextmanager
     def swapped(self, parameters: Any) -> Iterator[None]:
         """Give the parameters the averages for a block, and their own values after it."""
-        leaves = self._leaves(parameters)
-        self._require_updates()
+        leaves = self._leaves_to_average(parameters)
         before = [_value(leaf).copy() for leaf in leaves]
         try:
             for leaf, mean in zip(leaves, self._means, strict=True):
@@ -109,17 +122,23 @@ class ParameterAverage:
             raise ValueError(f"the averages have the shapes {shapes[1]}, in the state {shapes[0]}")
         self.updates, self._means = operator.index(np.asarray(state["updates"])[()]), means
 
-    def _leaves(self, parameters: Any) -> list[Any]:
-        _, leaves = named_parameters(parameters)
+    def _named(self, parameters: Any) -> tuple[list[str], list[Any]]:
+        names, leaves = named_parameters(parameters)
         shapes = [leaf.shape for leaf in leaves]
         if self._means and shapes != [mean.shape for mean in self._means]:
             raise ValueError(f"the averages are those of parameters of the shapes "
                              f"{[mean.shape for mean in self._means]}, got {shapes}")
-        return leaves
+        return names, leaves
 
-    def _require_updates(self) -> None:
+    def _leaves_to_average(self, parameters: Any) -> list[Any]:
+        if current_graph() is not None:
+            raise TapeStateError(
+                "a graph would keep the present averages as constants: call values and swapped "
+                "outside of functions and graphs; functions may be called within swapped")
+        leaves = self._named(parameters)[1]
         if not self.updates:
             raise ValueError("there are no averages yet: call update after each step")
+        return leaves
 
 
 def _value(leaf: Any) -> np.ndarray:
@@ -131,3 +150,13 @@ def _assign(leaf: Any, value: np.ndarray) -> None:
         leaf.assign(value.astype(leaf.dtype, copy=False))
     else:
         leaf[...] = value
+
+
+def _run_update(*values: np.ndarray, average: ParameterAverage) -> Any:
+    average._add(list(values))
+    return np.array(average.updates)
+
+
+average_update_op = nondifferentiable(
+    "ParameterAverageUpdate", _run_update, stateful=True,
+    shape_rule=lambda *specs, average: COUNT)

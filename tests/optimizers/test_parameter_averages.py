@@ -31,6 +31,27 @@ def test_averages(decay, dtype):
     np.testing.assert_array_equal(before, values[-1])
 
 
+def test_functions_average_the_values_of_each_run():
+    v, average = cytape.Variable(1.0), ParameterAverage()
+
+    @cytape.function
+    def step():
+        v.assign(2 * v)
+        average.update(v)
+        return v.value()
+
+    assert [float(step()) for _ in range(3)] == [2.0, 4.0, 8.0]
+    assert (average.updates, float(average.values(v))) == (3, pytest.approx(14 / 3))
+    with average.swapped(v):
+        assert float(step()) == pytest.approx(28 / 3)
+    assert float(v) == 8.0
+    with pytest.raises(TypeError, match="is an array, which a graph keeps as a constant"):
+        cytape.function(lambda: average.update(np.array(1.0)))()
+    for refused in (average.values, lambda v: average.swapped(v).__enter__()):
+        with pytest.raises(cytape.errors.TapeStateError, match="outside of functions and graphs"):
+            cytape.function(lambda refused=refused: refused(v))()
+
+
 def test_states():
     first, second = ParameterAverage(), ParameterAverage()
     for value in (1.0, 3.0):
