@@ -54,9 +54,18 @@ class SGD(Optimizer):
             self.slot_names = ("velocity",)  # type: ignore[misc]
 
     def _rule(self) -> tuple[str, dict[str, float]]:
-        if not self.momentum:
+        if not _has_velocity(self):
             return "descent", {}
         return "momentum", {"a": self.momentum, "b": float(self.nesterov)}
+
+
+def _has_velocity(optimizer: SGD | RMSProp) -> bool:
+    """Return whether the optimizer was made with a momentum."""
+    has_velocity = "velocity" in optimizer.slot_names
+    if optimizer.momentum and not has_velocity:
+        raise ValueError("momentum was 0 when the optimizer was made, so it has no velocity: make "
+                         "another optimizer")
+    return has_velocity
 
 
 class Adagrad(Optimizer):
@@ -140,7 +149,7 @@ class RMSProp(Optimizer):
             self.slot_names = ("square", "velocity")  # type: ignore[misc]
 
     def _rule(self) -> tuple[str, dict[str, float]]:
-        loop = "rmsprop_momentum" if self.momentum else "rmsprop"
+        loop = "rmsprop_momentum" if _has_velocity(self) else "rmsprop"
         return loop, {"a": self.momentum, "b": self.rho, "d": self.epsilon}
 
 

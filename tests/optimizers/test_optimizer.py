@@ -115,6 +115,14 @@ def test_decay_masks(mask):
     assert scale == 2
 
 
+def test_weight_decay_may_be_set_between_steps():
+    w, opt = np.ones(2), SGD(0.5)
+    opt.update(w, np.zeros(2))
+    opt.weight_decay = 0.5
+    opt.update(w, np.zeros(2))
+    assert w.tolist() == [0.75, 0.75]
+
+
 @each("rate", [float("nan"), -0.1, np.inf, lambda step: np.nan])
 def test_learning_rates_that_are_refused(rate):
     p = np.ones(2)

@@ -122,3 +122,12 @@ def test_a_gradient_that_is_not_a_number_reaches_the_parameter():
         make().update(p, np.array([np.nan, 0.5]))
         assert np.isnan(p[0])
         assert np.isfinite(p[1])
+
+
+@each("rule", [SGD, RMSProp])
+def test_a_momentum_that_is_set_later_is_refused(rule):
+    w, opt = np.ones(2), rule(0.1)
+    opt.momentum = 0.9
+    with pytest.raises(ValueError, match="momentum was 0 when the optimizer was made"):
+        opt.update(w, np.ones(2))
+    assert w.tolist() == [1, 1]
