@@ -150,7 +150,12 @@ else:
               ("ExponnormPpf", quantiles.exponnorm_ppf, stats.exponnorm.ppf, UNIT),
               ("ExponnormIsf", quantiles.exponnorm_isf, stats.exponnorm.isf, UNIT),
               ("InvgaussPpf", quantiles.invgauss_ppf, stats.invgauss.ppf, UNIT),
-              ("InvgaussIsf", quantiles.invgauss_isf, stats.invgauss.isf, UNIT))],
+              ("InvgaussIsf", quantiles.invgauss_isf, stats.invgauss.isf, UNIT),
+              ("RicePpf", quantiles.rice_ppf, stats.rice.ppf, UNIT),
+              ("RiceIsf", quantiles.rice_isf, stats.rice.isf, UNIT),
+              *[(f"Rice{side}", op, op.forward, domain) for side, op, domain in (
+                  ("Upper", quantiles.rice_upper, uniform(4, 5)),
+                  ("Lower", quantiles.rice_lower, uniform(0.4, 1)))])],
         *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 2), 2.5)], domain, ("float64",),
                  differentiable=(True, False), tolerance=50)
           for op, function, ref, domain in (

@@ -1,5 +1,7 @@
 """Summaries of samples: SciPy's values, derivatives by differences, refused options."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -15,9 +17,12 @@ X = np.array([[0.3, 1.2, 2.1], [0.9, 0.4, 3.5], [2.2, 1.1, 0.7], [1.4, 2.6, 0.2]
 @each("name, options", [
     ("entropy", {}), ("entropy", {"base": 2, "axis": 1}), ("entropy", {"qk": X[::-1]}),
     ("entropy", {"qk": X[0]}),
-    ("gmean", {}), ("gmean", {"keepdims": True}), ("skew", {}), ("skew", {"axis": -1}),
+    ("gmean", {}), ("gmean", {"keepdims": True}), ("gmean", {"weights": X[::-1], "axis": (0, 1)}),
+    ("hmean", {"weights": X[:, :1]}), ("pmean", {"p": 2, "weights": X[0], "axis": 1}),
+    ("skew", {}), ("skew", {"axis": -1}),
     ("kurtosis", {"fisher": False}), ("kurtosis", {"axis": None}), ("sem", {}),
-    ("sem", {"ddof": 0, "axis": 1}), ("variation", {"ddof": 1}), ("zscore", {}),
+    ("sem", {"ddof": 0, "axis": 1}), ("sem", {"axis": (0, 1)}),
+    ("variation", {"ddof": 1}), ("zscore", {}),
     ("zscore", {"axis": None, "ddof": 1}), ("hmean", {}), ("hmean", {"axis": 1, "keepdims": True}),
     ("pmean", {"p": 2.5}), ("pmean", {"p": 0, "axis": None}), ("moment", {"order": 3}),
     ("moment", {"order": 2, "center": 0.3}), ("zmap", {"compare": X[1:]**2}),
@@ -34,8 +39,8 @@ def test_summaries(name, options):
 def test_options_without_derivatives_are_refused():
     with pytest.raises(ValueError, match="nan_policy='propagate' only"):
         ours.skew(cytape.constant(X), nan_policy="omit")
-    with pytest.raises(ValueError, match="weights=None only"):
-        ours.gmean(cytape.constant(X), weights=np.ones(X.shape))
+    with pytest.raises(ValueError, match="`base` must be a positive number"):
+        ours.entropy(cytape.constant(X), base=-1)
     with pytest.raises(ValueError, match="bias=True only"):
         ours.kurtosis(cytape.constant(X), bias=False)
     with pytest.raises(ValueError, match="single order only"):
@@ -51,3 +56,29 @@ def test_means_of_negative_numbers_are_nan():
     step = np.array([1e-6, 0, 0])
     expected = (stats.zmap(X[0], X[1] + step) - stats.zmap(X[0], X[1] - step))[1] / 2e-6
     np.testing.assert_allclose(slopes[0], expected, 1e-7)
+
+
+def test_slopes_at_a_zero_are_infinite_in_that_element_only():
+    x = np.array([0.0, 1.0, 2.0])
+    np.testing.assert_allclose(
+        cytape.grad(ours.entropy)(x), [np.inf, np.log(2) * 2 / 9, -np.log(2) / 9])
+    slopes = cytape.grad(lambda p: ours.entropy(p, np.ones(3)))(x)
+    np.testing.assert_allclose(slopes, [-np.inf, -np.log(2) * 2 / 9, np.log(2) / 9])
+    np.testing.assert_array_equal(cytape.grad(ours.gmean)(x), [np.inf, 0, 0])
+
+
+def test_weights_of_a_mean_have_derivatives():
+    slopes = cytape.grad(lambda w: ours.gmean(np.exp(X[0]), weights=w))(X[1])
+    mean = X[0] @ X[1] / np.sum(X[1])
+    np.testing.assert_allclose(slopes, np.exp(mean) * (X[0] - mean) / np.sum(X[1]))
+
+
+@each("name", ["entropy", "gmean", "hmean", "moment", "sem", "skew", "variation"])
+def test_numbers_and_more_degrees_of_freedom_than_elements(name):
+    of_many = {"ddof": 5} if name in ("sem", "variation") else {}
+    for x, options in ((np.array(3.0), {}), (X, of_many)):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            np.testing.assert_allclose(
+                getattr(ours, name)(cytape.constant(x), **options),
+                getattr(stats, name)(x, **options), 1e-12, 1e-12)

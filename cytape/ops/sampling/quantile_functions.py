@@ -117,9 +117,69 @@ def _invgauss_in_mu(x, mu):
 invgauss_ppf = quantile("invgauss", _invgauss_density, _invgauss_in_mu)
 invgauss_isf = quantile("invgauss", _invgauss_density, _invgauss_in_mu, method="isf")
 
-# ---- von Mises
+# ---- Rice
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+
+def _rice_integral(sign):
+    """Return a function for the logarithm of an integral of the density, times exp(d**2 / 2).
+
+    It is the integral from z away from b, of a distance d: above z (of sign 1) or below.
+    """
+    def integral(z, b):
+        dtype = np.result_type(z, b)
+        z, b = np.asarray(z, float)[..., None], np.asarray(b, float)[..., None]
+        distance = abs(z - b)
+        width = 80 / (distance + np.sqrt(np.square(distance) + 80))  # falls by exp(-40)
+        half = 0.5 * (width if sign > 0 else np.minimum(width, z))
+        step = half + half * _NODES
+        x = z + sign * step
+        terms = x * special.i0e(b * x) * np.exp(-step * (distance + 0.5 * step))
+        return np.log(half[..., 0] * (terms @ _WEIGHTS)).astype(dtype)
+
+    return integral
+
+
+def _rice_logarithm(name, sign):
+    def over(y, z, b, bessel):
+        return z * bessel(z * b) * np.exp(-y)
+
+    return elementwise(
+        name, _rice_integral(sign), lambda y, z, b: z - b - sign * over(y, z, b, i0e),
+        lambda y, z, b: sign * over(y, z, b, i1e) - (z - b))
+
+
+rice_upper = _rice_logarithm("ScipyStatsRiceUpper", 1)
+rice_lower = _rice_logarithm("ScipyStatsRiceLower", -1)
+
+
+def _rice_density(z, b):
+    return z * np.exp(-0.5 * np.square(z - b)) * i0e(z * b)
+
+
+def _rice_in_b(z, b):
+    return -z * np.exp(-0.5 * np.square(z - b)) * i1e(z * b)
+
+
+def _rice_isf(q, b):
+    """Return SciPy's quantile; of small q by Newton's method for log(q), which is concave."""
+    with np.errstate(all="ignore"):
+        is_tail = (q > 0) & (q < 1e-3)
+        log_q = np.log(np.where(is_tail, q, 1e-3))
+        tail = b + np.sqrt(-2 * log_q)
+        for _ in range(12):
+            integral = rice_upper.forward(tail, b)
+            tail = tail + (integral - 0.5 * np.square(tail - b) - log_q) * np.exp(integral) / (
+                tail * special.i0e(tail * b))
+        return np.where(is_tail, tail, stats.rice.isf(q, b))
+
+
+rice_ppf = quantile("rice", _rice_density, _rice_in_b)
+rice_isf = quantile("rice", _rice_density, _rice_in_b, method="isf", function=_rice_isf)
+
+# ---- von Mises
+
 
 
 def _vonmises_density(z, kappa):

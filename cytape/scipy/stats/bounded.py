@@ -5,7 +5,7 @@ import math
 import scipy.stats as stats
 
 from cytape.ops.elementwise import (
-    arcsin,
+    arctan2,
     cos,
     exp,
     expm1,
@@ -157,7 +157,8 @@ def _between(a, b):
 
 arcsine = Distribution(
     stats.arcsine, lambda z: -0.5 * (log(z) + log1p(-z)) - math.log(math.pi),
-    lambda z: 2 / math.pi * arcsin(sqrt(z)), lambda z: 2 / math.pi * arcsin(sqrt(1 - z)),
+    lambda z: 2 / math.pi * arctan2(sqrt(z), sqrt(1 - z)),
+    lambda z: 2 / math.pi * arctan2(sqrt(1 - z), sqrt(z)),
     ppf=lambda q: sin(0.5 * math.pi * q)**2,
     isf=lambda q: where(q > 0.5, sin(0.5 * math.pi * (1 - q))**2, cos(0.5 * math.pi * q)**2),
     support=(0, 1), open_ends="probabilities")

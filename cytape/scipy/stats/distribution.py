@@ -19,7 +19,7 @@ from cytape.ops.comparisons import floor
 from cytape.ops.elementwise import exp, log, log1p, minimum, sqrt, where
 from cytape.ops.probabilities.log_probabilities import log_gammainc
 from cytape.ops.sampling.quantile_functions import steps_op
-from cytape.ops.special import exprel, gammaln
+from cytape.ops.special import exprel, gammaln, log_expit
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -48,6 +48,19 @@ def log_gamma_cdf(a, x, log_x):
     return where(
         is_tail, a * where(is_tail, log_x, -40.0) - gammaln(a + 1),
         log_gammainc(a, where(is_tail, 1.0, x)))
+
+
+def near_end(z, c):
+    """Return whether z is near the end 1 / c of a support, there 1 - c z and c, elsewhere z."""
+    u = 1 - c * z
+    is_near = (c > 0) & (u < 0.1)
+    return is_near, where(is_near, u, 0.5), where(is_near, c, 1.0), where(is_near, 0.0, z)
+
+
+def log_softplus(y):
+    """Return log(log1p(exp(y))), without underflow."""
+    is_small = y < -36
+    return where(is_small, y, log(-log_expit(-where(is_small, 0.0, y))))
 
 
 def _is_float64(x):

@@ -16,6 +16,7 @@ from cytape.ops.elementwise import (
     log,
     log1p,
     maximum,
+    minimum,
     sqrt,
     tan,
     tanh,
@@ -27,14 +28,19 @@ from cytape.ops.probabilities.log_probabilities import (
     log_odds,
     log_oddsc,
 )
-from cytape.ops.sampling.quantile_functions import invgauss_isf, invgauss_ppf
+from cytape.ops.sampling.quantile_functions import (
+    invgauss_isf,
+    invgauss_ppf,
+    rice_isf,
+    rice_lower,
+    rice_ppf,
+    rice_upper,
+)
 from cytape.ops.special import (
     betainccinv,
     betaincinv,
     boxcox,
     boxcox1p,
-    chndtr,
-    chndtrix,
     erf,
     erfinv,
     expit,
@@ -65,6 +71,7 @@ from cytape.scipy.stats.distribution import (
     Distribution,
     log_gamma_cdf,
     log_of_hazard,
+    near_end,
 )
 from cytape.scipy.stats.real_line import cauchy_logcdf, loggamma_quantile
 
@@ -219,9 +226,9 @@ lomax = Distribution(
     lambda z, c: exp(-c * log1p(z)), logsf=lambda z, c: -c * log1p(z),
     ppf=lambda q, c: expm1(-log1p(-q) / c), isf=lambda q, c: expm1(-log(q) / c), support=_POSITIVE)
 fisk = Distribution(  # whose logarithm is logistic
-    stats.fisk, lambda z, c: log(c) + xlogy(c - 1, z) + 2 * log_expit(-c * log(z)),
-    lambda z, c: expit(c * log(z)), lambda z, c: expit(-c * log(z)),
-    lambda z, c: log_expit(c * log(z)), lambda z, c: log_expit(-c * log(z)),
+    stats.fisk, lambda z, c: _burr_log_density(z, c, 1.0), lambda z, c: expit(c * log(z)),
+    lambda z, c: expit(-c * log(z)), lambda z, c: log_expit(c * log(z)),
+    lambda z, c: log_expit(-c * log(z)), lambda z, c: _burr_density(z, c, 1.0),
     ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=_POSITIVE,
     open_ends="probabilities")
 
@@ -257,10 +264,24 @@ def _excess_ends(c):
     return 0.0, where(is_bounded, -1 / where(is_bounded, c, -1.0), np.inf)
 
 
+def _split(near, far):
+    """Return a function that has a power of the distance to the right end of a support there."""
+    def function(z, c):
+        is_near, u, end, z = near_end(z, -c)
+        return where(is_near, near(u, 1 / end), far(z, c))
+
+    return function
+
+
 genpareto = Distribution(
-    stats.genpareto, lambda z, c: -(c + 1) * _excess(z, c), lambda z, c: -expm1(-_excess(z, c)),
-    lambda z, c: exp(-_excess(z, c)), lambda z, c: log_of_hazard(log(_excess(z, c))),
-    lambda z, c: -_excess(z, c), ppf=lambda q, c: -boxcox1p(-q, -c),
+    stats.genpareto,
+    _split(lambda u, power: xlogy(power - 1, u), lambda z, c: -(c + 1) * _excess(z, c)),
+    _split(lambda u, power: 1 - u**power, lambda z, c: -expm1(-_excess(z, c))),
+    _split(lambda u, power: u**power, lambda z, c: exp(-_excess(z, c))),
+    _split(lambda u, power: log1p(-u**power), lambda z, c: log_of_hazard(log(_excess(z, c)))),
+    lambda z, c: -_excess(z, c),
+    _split(lambda u, power: u**(power - 1), lambda z, c: exp(-(c + 1) * _excess(z, c))),
+    ppf=lambda q, c: -boxcox1p(-q, -c),
     isf=lambda q, c: -boxcox(q, -c), support=_excess_ends,
     inside=lambda c: 0.5 / maximum(-c, 1.0), valid=lambda c: abs(c) < np.inf)
 pareto = Distribution(
@@ -313,9 +334,18 @@ burr12 = Distribution(
     ppf=lambda q, c, d: expm1(-log1p(-q) / d)**(1 / c),
     isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=_POSITIVE,
     open_ends="probabilities")
+
+
+def _gompertz_hazard(z, c):
+    """Return the cumulative hazard, at most 800, where the probability is 0."""
+    return c * expm1(minimum(z, log1p(800 / c)))
+
+
 gompertz = Distribution(
-    stats.gompertz, lambda z, c: log(c) + z - c * expm1(z), lambda z, c: -expm1(-c * expm1(z)),
-    lambda z, c: exp(-c * expm1(z)), logsf=lambda z, c: -c * expm1(z),
+    stats.gompertz, lambda z, c: log(c) + z - c * expm1(z),
+    lambda z, c: -expm1(-_gompertz_hazard(z, c)), lambda z, c: exp(-_gompertz_hazard(z, c)),
+    logsf=lambda z, c: -c * expm1(z),
+    pdf=lambda z, c: (c + _gompertz_hazard(z, c)) * exp(-_gompertz_hazard(z, c)),
     ppf=lambda q, c: log1p(-log1p(-q) / c), isf=lambda q, c: log1p(-log(q) / c), support=_POSITIVE)
 
 
@@ -329,9 +359,18 @@ halflogistic = Distribution(
     stats.halflogistic, lambda z: _LOG_2 + log_expit(z) + log_expit(-z), lambda z: tanh(0.5 * z),
     lambda z: 2 * expit(-z), logsf=_halflogistic_logsf,
     ppf=lambda q: 2 * arctanh(q), isf=lambda q: -logit(0.5 * q), support=_POSITIVE)
+
+
+def _inverse_power(z, c):
+    """Return z**-c, at most exp(7.5), where the density is 0."""
+    return exp(minimum(-c * log(z), 7.5))
+
+
 invweibull = Distribution(
-    stats.invweibull, lambda z, c: log(c) - (c + 1) * log(z) - z**-c, lambda z, c: exp(-z**-c),
-    lambda z, c: -expm1(-z**-c), lambda z, c: -z**-c, lambda z, c: log_of_hazard(-c * log(z)),
+    stats.invweibull, lambda z, c: log(c) - (c + 1) * log(z) - z**-c,
+    lambda z, c: exp(-_inverse_power(z, c)), lambda z, c: -expm1(-_inverse_power(z, c)),
+    lambda z, c: -z**-c, lambda z, c: log_of_hazard(-c * log(z)),
+    lambda z, c: c * _inverse_power(z, c) / z * exp(-_inverse_power(z, c)),
     ppf=lambda q, c: (-log(q))**(-1 / c), isf=lambda q, c: (-log1p(-q))**(-1 / c),
     support=_POSITIVE, open_ends=True)
 levy = Distribution(
@@ -355,11 +394,31 @@ betaprime = Distribution(
     lambda q, a, b: betaincinv(a, b, q) / betainccinv(b, a, q),
     lambda q, a, b: betainccinv(a, b, q) / betaincinv(b, a, q), support=_POSITIVE,
     open_ends="probabilities")
+
+
+def _rice_smaller(z, b):
+    """Return whether z is at most b, and the logarithm of the probability on its side."""
+    is_left, square = z <= b, (z - b)**2
+    return is_left, where(
+        is_left, rice_lower(where(is_left, z, b), b), rice_upper(where(is_left, b, z), b)
+    ) - 0.5 * square
+
+
+def _rice_logcdf(z, b):
+    is_left, log_p = _rice_smaller(z, b)
+    return where(is_left, log_p, log1p(-exp(log_p)))
+
+
+def _rice_logsf(z, b):
+    is_left, log_p = _rice_smaller(z, b)
+    return where(is_left, log1p(-exp(log_p)), log_p)
+
+
 rice = Distribution(
     stats.rice, lambda z, b: log(z) - 0.5 * (z - b)**2 + log(i0e(z * b)),
-    lambda z, b: chndtr(z * z, 2.0, b * b), lambda z, b: 1 - chndtr(z * z, 2.0, b * b),
-    pdf=lambda z, b: z * exp(-0.5 * (z - b)**2) * i0e(z * b),
-    ppf=lambda q, b: sqrt(chndtrix(q, 2.0, b * b)), support=_POSITIVE, open_ends="probabilities",
+    lambda z, b: exp(_rice_logcdf(z, b)), lambda z, b: exp(_rice_logsf(z, b)), _rice_logcdf,
+    _rice_logsf, lambda z, b: z * exp(-0.5 * (z - b)**2) * i0e(z * b),
+    rice_ppf, rice_isf, support=_POSITIVE, open_ends="probabilities",
     valid=lambda b: b >= 0)
 
 

@@ -50,6 +50,7 @@ from cytape.ops.special import (
     ndtri,
     stdtr,
     stdtrit,
+    xlogy,
 )
 from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.error_functions import t_log_density
@@ -59,6 +60,8 @@ from cytape.scipy.stats.distribution import (
     Distribution,
     log_gamma_cdf,
     log_of_hazard,
+    log_softplus,
+    near_end,
 )
 
 __all__ = [
@@ -167,8 +170,17 @@ def _extreme(z, c):
 
 
 def _extreme_log_density(z, c):
+    is_near, u, end, z = near_end(z, c)
     log_v = -z * log1p_over(-c * z)
-    return (1 - c) * log_v - exp(log_v)
+    return where(
+        is_near, xlogy(1 / end - 1, u) - u**(1 / end), (1 - c) * log_v - exp(log_v))
+
+
+def _extreme_density(z, c):
+    is_near, u, end, z = near_end(z, c)
+    log_v = _extreme(z, c)
+    return where(
+        is_near, u**(1 / end - 1) * exp(-u**(1 / end)), exp((1 - c) * log_v - exp(log_v)))
 
 
 def _extreme_ends(c):
@@ -178,12 +190,13 @@ def _extreme_ends(c):
 
 
 genextreme = Distribution(
-    stats.genextreme, lambda z, c: _extreme_log_density(z, c),
+    stats.genextreme, _extreme_log_density,
     lambda z, c: exp(-exp(_extreme(z, c))), lambda z, c: -expm1(-exp(_extreme(z, c))),
     lambda z, c: -exp(-z * log1p_over(-c * z)), lambda z, c: log_of_hazard(_extreme(z, c)),
-    lambda z, c: exp((1 - c) * _extreme(z, c) - exp(_extreme(z, c))),
+    _extreme_density,
     ppf=lambda q, c: -boxcox(-log(q), c), isf=lambda q, c: -boxcox(-log1p(-q), c),
-    support=_extreme_ends, inside=0.0, open_ends=True, valid=lambda c: abs(c) < np.inf)
+    support=_extreme_ends, inside=0.0, open_ends="probabilities",
+    valid=lambda c: abs(c) < np.inf)
 
 
 def _exponnorm_logcdf(z, k):
@@ -223,7 +236,8 @@ def _genlogistic_quantile(log_q, c):
 genlogistic = Distribution(
     stats.genlogistic, lambda z, c: log(c) + log_expit(-z) + c * log_expit(z),
     lambda z, c: exp(c * log_expit(z)), lambda z, c: -expm1(c * log_expit(z)),
-    lambda z, c: c * log_expit(z), ppf=lambda q, c: _genlogistic_quantile(log(q), c),
+    lambda z, c: c * log_expit(z), lambda z, c: log_of_hazard(log(c) + log_softplus(-z)),
+    ppf=lambda q, c: _genlogistic_quantile(log(q), c),
     isf=lambda q, c: _genlogistic_quantile(log1p(-q), c))
 
 

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import scipy.stats as stats
 
+from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import where
 from cytape.ops.special import entr, rel_entr
@@ -13,11 +14,12 @@ __all__ = [
     "entropy", "gmean", "hmean", "kurtosis", "moment", "pmean", "sem", "skew", "variation", "zmap",
     "zscore"]
 
-_ONLY = {"nan_policy": "propagate", "bias": True, "weights": None, "dtype": None}
+_ONLY = {"nan_policy": "propagate", "bias": True, "dtype": None}
+_SAMPLES = ("a", "pk", "qk", "weights", "scores", "compare")
 
 
 def _summary(name, function):
-    """Return a function of SciPy that takes tensors along one axis."""
+    """Return a function of SciPy that takes tensors."""
     scipys = getattr(stats, name)
     signature = inspect.signature(scipys)
 
@@ -30,16 +32,22 @@ def _summary(name, function):
             return scipys(*args, **kwds)
         for option, value in _ONLY.items():
             found = given.pop(option, value)
-            if found is not value and not np.array_equal(found, value):
+            if is_tensor(found) or found is not value and not np.array_equal(found, value):
                 raise ValueError(
                     f"scipy.stats.{name} takes tensors with {option}={value!r} only, got "
                     f"{option}={found!r}")
         axis, keepdims = given.pop("axis"), given.pop("keepdims", False)
         first = next(iter(given.values()))
-        operands = [np.reshape(x, -1) if axis is None and np.ndim(x) else x
-                    for x in given.values()]
-        result = function(*operands, axis=0 if axis is None else axis)
-        if name in ("zmap", "zscore"):
+        is_score = name in ("zmap", "zscore")
+        # A number is a sample of one element.
+        is_number = np.ndim(first) == 0 and not is_score
+        samples = [parameter for parameter in given if parameter in _SAMPLES]
+        if "weights" in samples and given["weights"] is not None:
+            given[samples[0]], given["weights"] = np.broadcast_arrays(first, given["weights"])
+        if axis is None or is_number:
+            given.update({x: np.reshape(given[x], -1) for x in samples if given[x] is not None})
+        result = function(**given, axis=0 if axis is None else axis)
+        if is_score:
             return result if axis is not None else np.reshape(result, np.shape(first))
         if axis is None and keepdims:
             return np.reshape(result, (1,) * np.ndim(first))
@@ -49,8 +57,14 @@ def _summary(name, function):
     return summary
 
 
-def _mean(x, axis):
-    return np.mean(x, axis, keepdims=True)
+def _mean(x, axis, weights=None):
+    if weights is None:
+        return np.mean(x, axis, keepdims=True)
+    return np.sum(x * weights, axis, keepdims=True) / np.sum(weights, axis, keepdims=True)
+
+
+def _count(x, axis):
+    return np.sum(np.ones_like(x), axis, keepdims=True)
 
 
 def _standardised_moment(order):
@@ -62,25 +76,48 @@ def _standardised_moment(order):
 
 
 def _entropy(pk, qk, base, axis):
+    if base is not None and not is_tensor(base):
+        stats.entropy([1.0], base=base)  # raises errors
     if qk is not None:
         pk, qk = np.broadcast_arrays(pk, qk)
-    pk = pk / np.sum(pk, axis, keepdims=True)
-    terms = entr(pk) if qk is None else rel_entr(pk, qk / np.sum(qk, axis, keepdims=True))
-    value = np.sum(terms, axis, keepdims=True)
+        qk = _normalised(qk, axis)
+    pk = _normalised(pk, axis)
+    total = np.sum(pk, axis, keepdims=True)
+    value = np.sum(entr(pk) if qk is None else rel_entr(pk, qk), axis, keepdims=True) / total
+    if qk is None:
+        value = value + np.log(total)
+    else:
+        value = value + np.log(np.sum(qk, axis, keepdims=True) / total)
     return value if base is None else value / np.log(base)
+
+
+def _normalised(p, axis):
+    """Return weights of the sum 1, as constants; an infinite slope would spread by the sum."""
+    return p / stop_gradient(np.sum(p, axis, keepdims=True))
 
 
 def _deviation(a, ddof, axis):
     return np.std(a, axis, ddof=ddof, keepdims=True)
 
 
-def _gmean(a, axis):
-    return np.exp(_mean(np.log(a), axis))
+def _scale(a, ddof, axis):
+    return where(ddof > _count(a, axis), np.nan, _deviation(a, ddof, axis))
 
 
-def _pmean(a, p, axis):
+def _gmean(a, axis, weights=None):
+    """Return the geometric mean; the powers of zeros apart, as their slopes are infinite."""
+    is_zero = a == 0
+    share = 1 / _count(a, axis) if weights is None else weights / np.sum(
+        weights, axis, keepdims=True)
+    return np.exp(_mean(np.log(where(is_zero, 1, a)), axis, weights)) * np.prod(
+        where(is_zero, where(is_zero, a, 1)**share, 1), axis, keepdims=True)
+
+
+def _pmean(a, p, axis, weights=None):
     stats.pmean([1.0], p)  # raises errors
-    return _gmean(a, axis) if p == 0 else _mean(where(a < 0, np.nan, a)**p, axis)**(1 / p)
+    if p == 0:
+        return _gmean(a, axis, weights)
+    return _mean(where(a < 0, np.nan, a)**p, axis, weights)**(1 / p)
 
 
 def _moment(a, order, center, axis):
@@ -93,15 +130,14 @@ def _moment(a, order, center, axis):
 
 entropy = _summary("entropy", _entropy)
 gmean = _summary("gmean", _gmean)
-hmean = _summary("hmean", lambda a, axis: _pmean(a, -1, axis))
+hmean = _summary("hmean", lambda a, axis, weights: _pmean(a, -1, axis, weights))
 moment = _summary("moment", _moment)
 pmean = _summary("pmean", _pmean)
 skew = _summary("skew", _standardised_moment(3))
 kurtosis = _summary("kurtosis", lambda a, fisher, axis: (
     _standardised_moment(4)(a, axis) - (3 if fisher else 0)))
-sem = _summary("sem", lambda a, ddof, axis: _deviation(a, ddof, axis) / a.shape[axis]**0.5)
-variation = _summary("variation", lambda a, ddof, axis: _deviation(a, ddof, axis) / _mean(a, axis))
-zscore = _summary("zscore", lambda a, ddof, axis: (
-    (a - _mean(a, axis)) / _deviation(a, ddof, axis)))
+sem = _summary("sem", lambda a, ddof, axis: _deviation(a, ddof, axis) / _count(a, axis)**0.5)
+variation = _summary("variation", lambda a, ddof, axis: _scale(a, ddof, axis) / _mean(a, axis))
+zscore = _summary("zscore", lambda a, ddof, axis: (a - _mean(a, axis)) / _scale(a, ddof, axis))
 zmap = _summary("zmap", lambda scores, compare, ddof, axis: (
-    (scores - _mean(compare, axis)) / _deviation(compare, ddof, axis)))
+    (scores - _mean(compare, axis)) / _scale(compare, ddof, axis)))

@@ -1,0 +1,119 @@
+"""Distributions in their tails, at the ends of their supports and at infinity."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+from tests.scipy.test_distributions import CONTINUOUS, SHAPES, given
+
+stats = pytest.importorskip("scipy.stats")
+ours = pytest.importorskip("cytape.scipy.stats")
+
+
+def test_values_where_scipys_probabilities_underflow():
+    for value, expected in [
+            (ours.gumbel_r.logsf(cytape.constant(800.0)), -800.0),
+            (ours.weibull_min.logcdf(cytape.constant(1e-200), 2.5), -500 * np.log(10)),
+            (ours.cauchy.logpdf(cytape.constant(1e200)), -np.log(np.pi) - 400 * np.log(10))]:
+        np.testing.assert_allclose(value, expected, 1e-14)
+
+
+@each("f, x, expected", [
+    (ours.expon.logsf, 800.0, -1.0), (ours.logistic.logcdf, -800.0, 1.0),
+    (ours.laplace.logcdf, -800.0, 1.0), (ours.gumbel_r.logcdf, -5.0, np.exp(5.0)),
+    (lambda x: ours.weibull_min.logsf(x, 2.0), 50.0, -100.0),
+    (lambda x: ours.halfnorm.logsf(x), 40.0, -40.02496886),
+    (lambda x: ours.truncnorm.logcdf(x, -50.0, -45.0), -49.0, 49 + 1 / 49 - 2 / 49**3),
+    (lambda x: ours.lognorm.logsf(x, 1.0), np.exp(40.0), -40.02496886 * np.exp(-40.0)),
+    (lambda x: ours.cauchy.sf(x), 1e12, -1e-24 / np.pi),
+    (lambda x: ours.pareto.logsf(x, 3.0), 1e200, -3e-200),
+    (ours.cauchy.logpdf, 1e200, -2e-200), (ours.cauchy.logcdf, -1e200, 1e-200),
+    (ours.cauchy.logsf, 1e200, -1e-200), (ours.gumbel_r.logsf, 800.0, -1.0),
+    (ours.gumbel_r.logsf, -800.0, 0.0), (ours.gumbel_r.cdf, -800.0, 0.0),
+    (ours.gumbel_r.pdf, -800.0, 0.0), (ours.gumbel_l.logcdf, -800.0, 1.0),
+    (ours.gumbel_l.sf, 800.0, 0.0), (ours.rayleigh.logcdf, 1e-200, 2e200),
+    (lambda x: ours.weibull_min.logcdf(x, 2.5), 1e-200, 2.5e200),
+    (lambda c: ours.weibull_min.logcdf(1e-200, c), 2.5, -200 * np.log(10)),
+    (lambda x: ours.weibull_max.logsf(x, 2.5), -1e-200, -2.5e200),
+    (lambda q: ours.truncexpon.isf(q, 50.0), 1e-20, -9.8107746979e19),
+    (lambda b: ours.truncexpon.ppf(1.0, b), 50.0, 1.0),
+    (lambda q: ours.genlogistic.ppf(q, 0.01), 1e-4, 1e6),
+    (ours.arcsine.sf, 1e-120, -1e60 / np.pi), (ours.arcsine.logcdf, 1e-120, 5e119),
+    (lambda x: ours.gompertz.sf(x, 0.5), 800.0, 0.0),
+    (lambda c: ours.gompertz.pdf(800.0, c), 2.0, 0.0),
+    (lambda x: ours.invweibull.cdf(x, 2.0), 1e-120, 0.0),
+    (lambda x: ours.invweibull.pdf(x, 2.0), 1e-120, 0.0),
+    (lambda x: ours.rice.cdf(x, 1.0), 1e60, 0.0),
+    (lambda x: ours.rice.logsf(x, 1.0), 12.0, -11.04936032),
+    (lambda b: ours.rice.logsf(12.0, b), 1.0, 10.57845212),
+    (lambda x: ours.rice.logcdf(x, 40.0), 1e-5, 200000.003995),
+    (lambda b: ours.rice.isf(1e-20, b), 1.0, 0.95057779),
+    (lambda x: ours.genlogistic.logsf(x, 0.5), 800.0, -1.0),
+    (lambda c: ours.genlogistic.logsf(800.0, c), 0.5, 2.0),
+    (lambda x: ours.genextreme.pdf(x, 0.5), 2.0, -0.5),
+    (lambda x: ours.genextreme.pdf(x, 1.0), 1.0, 1.0),
+    (lambda x: ours.genpareto.pdf(x, -0.5), 2.0, -0.5),
+    (lambda x: ours.genpareto.sf(x, -1.0), 1.0, -1.0), (lambda x: ours.fisk.pdf(x, 1.0), 0.0, -2.0),
+    (ours.halfcauchy.logsf, 1e160, -1e-160), (ours.halfcauchy.logsf, 1e-9, -2 / np.pi),
+    (lambda x: ours.invgamma.logsf(x, 2.5), 1e200, -2.5e-200),
+    (lambda x: ours.invgamma.logsf(x, 2.5), 1e-200, 0.0),
+    (lambda x: ours.johnsonsu.logsf(x, 0.5, 1.5), 1e200, -1.03847504e-197),
+    (lambda x: ours.chi.logcdf(x, 2.5), 1e-200, 2.5e200), (ours.maxwell.logcdf, 1e-200, 3e200),
+    (lambda df: ours.chi.logcdf(1e-200, df), 2.5, -461.14986542),
+    (lambda x: ours.nakagami.logcdf(x, 1.5), 1e-200, 3e200),
+    (lambda x: ours.levy.sf(x), 1e200, -np.sqrt(0.5 / np.pi) * 1e-300),
+    (lambda x: ours.loggamma.logcdf(x, 2.5), -800.0, 2.5), (ours.moyal.logsf, 2000.0, -0.5),
+    (lambda x: ours.loggamma.pdf(x, 2.5), 800.0, 0.0), (ours.moyal.cdf, -2000.0, 0.0),
+    (lambda q: ours.loggamma.ppf(q, 1e-3), 0.25, 4e3),
+    (lambda n: ours.binom.cdf(2, n, 0.3), 5.0, -0.08756339408),
+    (lambda x: ours.loguniform.logcdf(x, 3.0, 4.0), 3 + 2**-28, 2.0**28),
+    (lambda b: ours.loguniform.cdf(3 + 2**-29, 3.0, b), 3 + 2**-28, -2.0**27)])
+def test_tails(f, x, expected):
+    np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-8)
+    np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-8)
+
+
+@each("method, x, expected", [
+    (lambda q: ours.truncexpon.isf(q, 50.0), 1e-20, 46.032598007573434),
+    (lambda q: ours.truncexpon.isf(q, 800.0), 1e-20, 46.05170185988091),
+    (lambda q: ours.truncexpon.ppf(q, 50.0), 1.0, 50.0),
+    (lambda q: ours.truncexpon.isf(q, 800.0), 0.0, 800.0),
+    (lambda q: ours.genlogistic.ppf(q, 0.01), 1e-4, -921.0340371976183),
+    (lambda q: ours.genlogistic.isf(q, 0.001), 0.9, -2302.585092994046),
+    (ours.halflogistic.logsf, 1e-10, -5.000000000125e-11),
+    (ours.halfnorm.logsf, 1e-20, -7.978845608028654e-21),
+    (ours.levy.logcdf, 6.4e39, -9.973557010035817e-21),
+    (ours.arcsine.isf, 1 - 1e-10, 2.467401508579721e-20), (ours.arcsine.isf, 1.0, 0.0),
+    (lambda z: ours.burr.pdf(z, 2.0, 0.5), 0.0, 1.0),
+    (lambda z: ours.burr.logpdf(z, 2.0, 0.5), 0.0, 0.0),
+    (lambda z: ours.burr.pdf(z, 1.0, 0.5), 0.0, np.inf),
+    (lambda z: ours.burr12.pdf(z, 1.0, 3.0), 0.0, 3.0), (lambda z: ours.fisk.pdf(z, 1.0), 0.0, 1.0),
+    (lambda z: ours.genextreme.pdf(z, 1.0), 1.0, 1.0),
+    (lambda z: ours.genextreme.logpdf(z, 1.0), 1.0, 0.0),
+    (lambda z: ours.genpareto.pdf(z, -1.0), 1.0, 1.0),
+    (lambda z: ours.genpareto.pdf(z, -2.0), 0.5, np.inf),
+    (lambda z: ours.rice.logsf(z, 1.0), 12.0, -62.56796338812345),
+    (lambda z: ours.rice.logcdf(z, 40.0), 1e-5, -823.7189980905252),
+    (lambda q: ours.rice.isf(q, 1.0), 1e-20, 10.388304068729777),
+    (lambda z: ours.genlogistic.logsf(z, 0.5), 800.0, -800.6931471805599),
+    (lambda z: ours.burr12.logpdf(z, 1.0, 3.0), 0.0, np.log(3.0))])
+def test_values_at_and_near_the_ends(method, x, expected):
+    with np.errstate(divide="ignore", over="ignore"):
+        np.testing.assert_allclose(method(cytape.constant(x)), expected, 1e-13)
+
+
+@each("name", SHAPES)
+@each("method", CONTINUOUS)
+@each("x", [-np.inf, np.inf])
+def test_values_at_infinity(name, method, x):
+    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    with np.errstate(all="ignore"):
+        wanted = expected(x, *given(name))
+        if not np.isnan(wanted) and name != "vonmises":
+            np.testing.assert_array_equal(function(cytape.constant(x), *given(name)), wanted)
+        if name in ("genpareto", "exponnorm", "fisk"):
+            shapes = (0.3,) if name == "genpareto" else given(name)
+            value, *slopes = cytape.value_and_grad(function, argnums=(0, 1))(x, *shapes)
+            assert value == (wanted if np.isfinite(wanted) else value)
+            np.testing.assert_array_equal(slopes, 0)
