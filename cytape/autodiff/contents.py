@@ -67,6 +67,7 @@ class Contents:
         self._arrays: list[tuple[str, np.ndarray, bytes]] = []
         self._others: list[tuple[str, Any, Mapping]] = []
         left = [] if found else [("", rule)]
+        package = package_of(rule)
         for x, values in found.values():
             if type(x) is MethodType:
                 left.append(("", x.__self__))
@@ -74,7 +75,8 @@ class Contents:
                 kind = type(value)
                 if kind is np.ndarray:
                     self._arrays.append((labels_of(x)[i], value, sample_of(value)))
-                elif kind not in PLAIN and id(value) not in found:
+                elif kind not in PLAIN and id(value) not in found and not (
+                        kind is ModuleType and package_of(value) != package):
                     left.append((labels_of(x)[i], value))
         if left:
             self._scope = Scope(rule)

@@ -32,6 +32,7 @@ __all__ = [
     "Arguments",
     "Call",
     "call_with_own",
+    "copied",
     "followed",
     "is_plain_tensor",
     "is_tensor",
@@ -72,9 +73,13 @@ class Arguments:
         self.args = args
         self._leaves = leaves
 
-    def without_tensors(self) -> Arguments:
-        """Return the arguments without their tensors, for storage where tensors must not be."""
-        leaves = [None if is_tensor(leaf) else leaf for leaf in self._leaves]
+    def without_tensors(self, copies: bool = False) -> Arguments:
+        """Return the arguments without their tensors, for storage where tensors must not be.
+
+        With copies of arrays, later writes do not change them.
+        """
+        leaves = [None if is_tensor(leaf) else copied(leaf) if copies else leaf
+                  for leaf in self._leaves]
         arguments = Arguments(nest.pack_sequence_as(self.args, leaves), leaves)
         arguments.is_tensor = self.is_tensor
         return arguments
@@ -110,8 +115,12 @@ def _kept_leaf(leaf: Any) -> Any:
 
 def lent(structure: Any) -> Any:
     """Return arguments for a function that may change its arrays and tensors in place."""
-    return nest.map_structure(
-        lambda leaf: leaf.copy(order="K") if isinstance(leaf, np.ndarray) else own(leaf), structure)
+    return nest.map_structure(lambda leaf: own(copied(leaf)), structure)
+
+
+def copied(leaf: Any) -> Any:
+    """Return a copy of an array; other objects unchanged."""
+    return leaf.copy(order="K") if isinstance(leaf, np.ndarray) else leaf
 
 
 def call_with_own(f: Callable, args: tuple, kwargs: dict) -> Any:

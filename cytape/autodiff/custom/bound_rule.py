@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -10,7 +11,7 @@ from cytape.autodiff.contents import Contents
 from cytape.errors import TapeStateError
 from cytape.ops.python.bound_names import Bindings, function_of, names_of, unbound
 
-__all__ = ["BoundRule", "bound"]
+__all__ = ["BoundRule", "bound", "noting", "restored"]
 
 
 def bound(what: str, rule: Callable) -> Callable:
@@ -32,10 +33,23 @@ def bound(what: str, rule: Callable) -> Callable:
     callable
         Raises `TapeStateError` if something was written to.
     """
-    if type(rule) is FunctionType and _names_nothing(rule):
+    if type(rule) is BoundRule or type(rule) is FunctionType and _names_nothing(rule):
         return rule
     as_now = BoundRule(what, rule)
     return rule if as_now.is_constant() else as_now
+
+
+def restored(rule: Callable) -> Callable:
+    """Return the user's function of a rule, with its state at the call if it is a bound one."""
+    return rule.function() if type(rule) is BoundRule else rule
+
+
+def noting(rules: Iterable, f: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose writes count as those of rules, bound ones among them."""
+    for rule in rules:
+        if type(rule) is BoundRule:
+            f = partial(rule.noting, f)
+    return f(*args, **kwargs)
 
 
 def _names_nothing(rule: FunctionType) -> bool:
@@ -53,10 +67,10 @@ class BoundRule:
         The user's, through which the random generators that it draws from are found.
     """
 
-    __slots__ = ("_bindings", "_contents", "_what", "_written", "rule")
+    __slots__ = ("_bindings", "_contents", "_is_noting", "_what", "_written", "rule")
 
     def __init__(self, what: str, rule: Callable) -> None:
-        self.rule, self._what = rule, what
+        self.rule, self._what, self._is_noting = rule, what, False
         self._bindings = Bindings(rule, copies=False)
         self._contents = Contents(rule, self._bindings.found)
         function = function_of(rule)  # names of objects that the rule itself writes to
@@ -74,18 +88,23 @@ class BoundRule:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the rule."""
+        return self.noting(self.function(), *args, **kwargs)
+
+    def function(self) -> Callable:
+        """Return the rule with its state at the call; raise if something was written to."""
         written = {*self._contents.changed()} - self._written
-        if written:
+        if written and not self._is_noting:
             raise TapeStateError(
                 f"{self._what} reads {min(written)!r}, which was changed in place since the call, "
                 "so the derivative would be that of other numbers. Read a copy made before the "
                 "call (x = x.copy()), or pass the array as an argument")
-        return self.noting(self._bindings.function(self._written), *args, **kwargs)
+        return self._bindings.function(self._written)
 
     def noting(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
         """Call a function whose writes count as the rule's own."""
-        before = self.changed()
+        before, was_noting, self._is_noting = self.changed(), self._is_noting, True
         try:
             return f(*args, **kwargs)
         finally:
+            self._is_noting = was_noting
             self._written.update(self.changed() - before)

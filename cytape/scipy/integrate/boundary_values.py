@@ -5,7 +5,7 @@ differentiated by the implicit function theorem: Kierzenka and Shampine, "A BVP 
 residual control and the Matlab PSE" (2001). The Jacobian of the equations is sparse.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.optimize import OptimizeResult
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import noting
 from cytape.autodiff.forward_functional import jvp
 from cytape.errors import NotDifferentiableError
 from cytape.ops.calls.operands import is_tensor, joined
@@ -23,6 +24,7 @@ from cytape.scipy.integrate.graph_calls import call_in_graph
 from cytape.scipy.interpolate import CubicHermiteSpline
 from cytape.scipy.optimize.implicit import (
     Equation,
+    held,
     not_isolated,
     require_no_captures,
     run,
@@ -69,31 +71,32 @@ def solve_bvp(
         n_unknown = () if p is None else (p,)
         require_no_captures("solve_bvp", lambda x: fun(x, np.asarray(y), *n_unknown, *args), x)
         return run("solve_bvp", _by_scipy, functions, x, y, p, args, {**options, "S": S})
-    call = partial(_solved, functions, options=options)
+    call = partial(_solved, options=options)
     graph = graph_for(given)
     if graph is None:
-        return call(x, y, p, args)
-    return _in_graph(graph, call, x, y, p, args)
+        return call(functions, x, y, p, args)
+    return _in_graph(graph, call, functions, x, y, p, args)
 
 
-def _by_scipy(functions: tuple, x: Any, y: Any, p: Any, args: tuple, options: dict) -> Any:
+def _by_scipy(functions: Sequence, x: Any, y: Any, p: Any, args: tuple, options: dict) -> Any:
     fun, bc, fun_jac, bc_jac = [
         f if f is None or not args else lambda *given, f=f: f(*given, *args) for f in functions]
     return _scipys.solve_bvp(fun, bc, x, y, p, fun_jac=fun_jac, bc_jac=bc_jac, **options)
 
 
-def _solved(functions: tuple, x: Any, y: Any, p: Any, args: tuple, *, options: dict) -> Any:
+def _solved(functions: Sequence, x: Any, y: Any, p: Any, args: tuple, *, options: dict) -> Any:
     """Solve a problem with eager tensors."""
-    fun, bc = functions[:2]
+    given = separated(args)
+    plain, rules = given.without_tensors(copies=True), held("solve_bvp", functions[:2], given)
+    fun, bc = rules
     x, (y, p) = cnp.asarray(x, float), (
         data_of(z) if is_tensor(z) else z for z in (y, p))
     values = nest.map_structure(
         lambda leaf: data_of(convert_to_tensor(leaf))[()] if is_tensor(leaf) else leaf, args)
-    found = run("solve_bvp", _by_scipy, functions, data_of(convert_to_tensor(x)), y, p, values,
-                options)
+    found = noting(rules, run, "solve_bvp", _by_scipy, functions, data_of(convert_to_tensor(x)),
+                   y, p, values, options)
     (n, m), k = found.y.shape, 0 if p is None else len(found.p)
     places = (found.x - found.x[0]) / (found.x[-1] - found.x[0])
-    given = separated(args)
 
     def mesh(ends: Any) -> Any:
         return ends[0] + (ends[1] - ends[0]) * places
@@ -105,7 +108,7 @@ def _solved(functions: tuple, x: Any, y: Any, p: Any, args: tuple, *, options: d
         return cnp.reshape(cnp.asarray(fun(x, y, *others)), (n, -1))
 
     def residual(z: Any, ends: Any, *tensors: Any) -> Any:
-        x, (y, of_p), (args,) = mesh(ends), split(z), given.packed(tensors)
+        x, (y, of_p), (args,) = mesh(ends), split(z), plain.packed(tensors)
         others = (*of_p, *args)
         f, h = slopes(x, y, *others), x[1:] - x[:-1]
         middle = (y[:, 1:] + y[:, :-1]) / 2 - h / 8 * (f[:, 1:] - f[:, :-1])
@@ -130,7 +133,9 @@ def _solved(functions: tuple, x: Any, y: Any, p: Any, args: tuple, *, options: d
     return found
 
 
-def _in_graph(graph: Any, call: Callable, x: Any, y: Any, p: Any, args: tuple) -> Any:
+def _in_graph(
+    graph: Any, call: Callable, functions: tuple, x: Any, y: Any, p: Any, args: tuple,
+) -> Any:
     def solved(*arguments: Any) -> list:
         found = call(*arguments)
         if not found.success:
@@ -139,7 +144,7 @@ def _in_graph(graph: Any, call: Callable, x: Any, y: Any, p: Any, args: tuple) -
 
     real, n = np.dtype(float), np.shape(y)[0]
     of_p = () if p is None else (symbolic_spec(np.shape(p), real),)
-    x, y, yp, *others = call_in_graph(graph, "solve_bvp", solved, (x, y, p, args), [
+    x, y, yp, *others = call_in_graph(graph, "solve_bvp", solved, functions, (x, y, p, args), [
         symbolic_spec((None,), real), *[symbolic_spec((n, None), real)] * 2, *of_p])
     return OptimizeResult(
         x=x, y=y, yp=yp, p=others[0] if others else None, sol=None, success=True)

@@ -9,6 +9,7 @@ import scipy.integrate as _scipys
 from scipy.optimize import OptimizeResult
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import noting
 from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.errors import DetachedError
@@ -67,9 +68,6 @@ def solve_ivp(
     leaves = [] if args is None else nest.flatten(args)
     t_span, y0, t_eval = tuple(t_span), joined(y0), joined(t_eval)
     given = [*t_span, y0, t_eval, *leaves]
-    call = partial(
-        _solved, fun, method=method, events=events, vectorized=vectorized, gradient=gradient,
-        options=options)
     if not any(map(is_tensor, given)):
         try:
             return _scipys.solve_ivp(
@@ -80,12 +78,15 @@ def solve_ivp(
         raise TypeError("Supplied 'args' cannot be unpacked. Please supply `args` as a tuple (e.g. "
                         "`args=(x,)`)")
     args = () if args is None else tuple(args)
+    users = fun, options.pop("jac", None), *_event_list(events)
+    call = partial(
+        _solved, method=method, vectorized=vectorized, gradient=gradient, options=options)
     graph = graph_for([x for x in given if is_tensor(x)])
     if graph is None:
-        return call(t_span, y0, t_eval, args, dense_output=dense_output)
+        return call(users, t_span, y0, t_eval, args, dense_output=dense_output)
     if dense_output:
         raise TypeError("solve_ivp: dense_output is not supported in graphs and traced functions")
-    return _in_graph(graph, call, t_span, y0, t_eval, args, events)
+    return _in_graph(graph, call, users, t_span, y0, t_eval, args)
 
 
 def _reads_others() -> DetachedError:
@@ -99,7 +100,7 @@ def _event_list(events: Any) -> list:
 
 
 def _in_graph(
-    graph: Any, call: Callable, t_span: tuple, y0: Any, t_eval: Any, args: tuple, events: Any,
+    graph: Any, call: Callable, users: tuple, t_span: tuple, y0: Any, t_eval: Any, args: tuple,
 ) -> Any:
     def run(*arguments: Any) -> list:
         found = call(*arguments, dense_output=False)
@@ -107,13 +108,13 @@ def _in_graph(
             raise RuntimeError(f"solve_ivp failed: {found.message}")
         return [found.t, found.y, *(found.t_events or ()), *(found.y_events or ())]
 
-    functions = _event_list(events)
+    _, _, *functions = users
     n_events, real = len(functions), np.dtype(float)
     dtype = np.result_type(cnp.asarray(y0).dtype, real)
     n = np.shape(y0)[0]
     ends = any(getattr(event, "terminal", False) for event in functions)
     times = None if t_eval is None or ends else np.shape(t_eval)[0]
-    t, y, *of_events = call_in_graph(graph, "solve_ivp", run, (t_span, y0, t_eval, args), [
+    t, y, *of_events = call_in_graph(graph, "solve_ivp", run, users, (t_span, y0, t_eval, args), [
         symbolic_spec((times,), real), symbolic_spec((n, times), dtype),
         *[symbolic_spec((None,), real)] * n_events, *[symbolic_spec((None, n), dtype)] * n_events])
     return OptimizeResult(
@@ -122,10 +123,11 @@ def _in_graph(
 
 
 def _solved(
-    fun: Callable, t_span: tuple, y0: Any, t_eval: Any, args: tuple, *, dense_output: bool,
-    method: Any, events: Any, vectorized: bool, gradient: str, options: dict,
+    users: Sequence, t_span: tuple, y0: Any, t_eval: Any, args: tuple, *, dense_output: bool,
+    method: Any, vectorized: bool, gradient: str, options: dict,
 ) -> Any:
-    """Solve a problem with eager tensors."""
+    """Solve a problem with eager tensors, given the right-hand side, its Jacobian and events."""
+    fun, jac, *functions = users
     y0 = cnp.asarray(y0)
     y0 = convert_to_tensor(y0 if y0.dtype.kind == "c" else y0.astype(float))
     t0, t1 = (convert_to_tensor(cnp.asarray(t, float)) for t in t_span)
@@ -133,19 +135,15 @@ def _solved(
         t_eval = cnp.asarray(t_eval, float)
     rhs = RightHandSide("solve_ivp", fun, args, y0.dtype.kind == "c")
     tensors = rhs.tensors
-    functions = _event_list(events)
-    given = {**options}
-    if callable(options.get("jac")):
-        given["jac"] = rhs.of_values(options["jac"], tensors)
-    elif method in IMPLICIT and options.get("jac") is None:
-        given["jac"] = _exact_jacobian(rhs, float(data_of(t0)), data_of(y0), tensors)
-    if given.get("jac", 0) is None:
-        del given["jac"]
-    known = _scipys.solve_ivp(
-        rhs.of_values(fun, tensors), (data_of(t0), data_of(t1)), data_of(y0), method,
-        data_of(t_eval) if is_tensor(t_eval) else t_eval, True,
+    if callable(jac):
+        jac = rhs.of_values(jac, tensors)
+    elif method in IMPLICIT and jac is None:
+        jac = _exact_jacobian(rhs, float(data_of(t0)), data_of(y0), tensors)
+    known = noting(
+        [rhs.function], _scipys.solve_ivp, rhs.of_values(fun, tensors), (data_of(t0), data_of(t1)),
+        data_of(y0), method, data_of(t_eval) if is_tensor(t_eval) else t_eval, True,
         [_event_of_values(rhs, event, tensors) for event in functions] or None, vectorized,
-        **given)
+        **options, **({} if jac is None else {"jac": jac}))
     start = rhs.as_real(y0)
     solution = known.sol
     states = Interpolants(rhs, solution)

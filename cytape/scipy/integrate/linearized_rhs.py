@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import bound, restored
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
+from cytape.autodiff.wrapped_calls import copied
 from cytape.errors import DetachedError
 from cytape.graph.batching.vmap import vmap
 from cytape.graph.tracing.kept_traces import identity_of, kept
@@ -26,6 +28,18 @@ from cytape.tensor.tensor import data_of
 class RightHandSide:
     """User's function `func(t, y, *args)`, with the tensors among the leaves of `args` separate.
 
+    Derivatives, which may be taken later, call the function with its closure, its globals and the
+    arrays in `args` as they are now.
+
+    Parameters
+    ----------
+    name : str
+    func : callable
+    args : tuple
+    is_complex : bool
+    state_first : bool, optional
+        Whether users' functions take the state before the time.
+
     Attributes
     ----------
     function : callable
@@ -33,13 +47,15 @@ class RightHandSide:
         Of `args`.
     """
 
-    def __init__(self, name: str, func: Callable, args: tuple, is_complex: bool) -> None:
-        self.name, self.is_complex = name, is_complex
-        self.function, self._args = func, args
-        leaves = nest.flatten(args)
+    def __init__(
+        self, name: str, func: Callable, args: tuple, is_complex: bool, state_first: bool = False,
+    ) -> None:
+        self.name, self.is_complex, self._state_first = name, is_complex, state_first
+        self.function, self._args = bound(f"the function of {name}", func), args
+        self._given = leaves = nest.flatten(args)
         self._moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         self.tensors = [convert_to_tensor(leaves[i]) for i in self._moving]
-        self._leaves = [None if is_tensor(leaf) else leaf for leaf in leaves]
+        self._leaves = [None if is_tensor(leaf) else copied(leaf) for leaf in leaves]
         self._takes_batch = True
         self._identity: Any = None
 
@@ -55,24 +71,26 @@ class RightHandSide:
         if self._identity is None:
             trainable = [x.spec.trainable for x in self.tensors]
             self._identity = identity_of(
-                self.function, self.without_tensors._args, self._moving, trainable, self.is_complex)
+                restored(self.function), self.without_tensors._args, self._moving, trainable,
+                self.is_complex, self._state_first)
         return kept(partial(plain, self.without_tensors), self._identity)
 
-    def arguments(self, tensors: list) -> tuple:
+    def arguments(self, tensors: list, leaves: list | None = None) -> tuple:
         """Return `args` with given values in place of the tensors."""
-        leaves = list(self._leaves)
+        leaves = list(self._leaves if leaves is None else leaves)
         for i, leaf in zip(self._moving, tensors, strict=True):
             leaves[i] = leaf
         return nest.pack_sequence_as(self._args, leaves)
 
-    def of_values(self, function: Callable, tensors: list) -> Callable:
-        """Return `function(t, y, *args)` as a function of arrays, for SciPy."""
-        args = self.arguments([data_of(x)[()] for x in tensors])
-        name = self.name
+    def of_values(self, function: Callable, tensors: list, is_later: bool = False) -> Callable:
+        """Return a user's function of t, y and args as a function of arrays, for SciPy."""
+        args = self.arguments(
+            [data_of(x)[()] for x in tensors], self._leaves if is_later else self._given)
+        name, state_first = self.name, self._state_first
 
         def called(t: Any, y: Any) -> Any:
             try:
-                return np.asarray(function(t, y, *args))
+                return np.asarray(function(y, t, *args) if state_first else function(t, y, *args))
             except DetachedError as error:
                 raise DetachedError(
                     f"{name}: a function reads a tensor that is not among its arguments, so that "
@@ -95,8 +113,9 @@ class RightHandSide:
 
     def __call__(self, t: Any, state: Any, tensors: list) -> Any:
         """Return the derivative of one state."""
-        return self.as_real(cnp.asarray(
-            self.function(t, self.as_complex(state), *self.arguments(tensors))))
+        y = self.as_complex(state)
+        t, y = (y, t) if self._state_first else (t, y)
+        return self.as_real(cnp.asarray(self.function(t, y, *self.arguments(tensors))))
 
     def at(self, times: Any, states: Any, tensors: list) -> Any:
         """Return the derivatives of many states, one per row."""

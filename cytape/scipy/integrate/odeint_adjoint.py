@@ -1,6 +1,6 @@
 """`odeint` of tensors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import scipy.integrate as _scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import noting
 from cytape.errors import DetachedError
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.calls.symbolic import graph_for
@@ -49,39 +50,36 @@ def odeint(func: Callable, y0: Any, t: Any, args: Any = (), **options: Any) -> A
                 "would be lost: pass the tensor in `args`") from error
     if options.get("full_output"):
         raise TypeError("odeint of tensors does not take full_output")
-    call = partial(_solved, func, options=options)
     graph = graph_for(given)
+    users = func, options.pop("Dfun", None)
+    call = partial(_solved, options=options)
     if graph is None:
-        return call(y0, t, args)
+        return call(users, y0, t, args)
     n = y0.size if is_tensor(y0) and y0.spec.known else None if is_tensor(y0) else np.size(y0)
     spec = symbolic_spec((np.shape(t)[0], n), np.dtype(float))
-    return call_in_graph(graph, "odeint", call, (y0, t, args), [spec])[0]
+    return call_in_graph(graph, "odeint", call, users, (y0, t, args), [spec])[0]
 
 
-def _solved(func: Callable, y0: Any, t: Any, args: tuple, *, options: dict) -> Any:
+def _solved(users: Sequence, y0: Any, t: Any, args: tuple, *, options: dict) -> Any:
     """Solve a problem with eager tensors."""
     y0 = convert_to_tensor(cnp.ravel(cnp.asarray(y0, float)))
     t = convert_to_tensor(cnp.asarray(t, float))
-    options = dict(options)
-
-    def in_order(function: Callable) -> Callable:
-        return function if tfirst else lambda t, y, *args: function(y, t, *args)
-
+    options, (func, jacobian) = dict(options), users
     tfirst = options.pop("tfirst", False)
-    rhs = RightHandSide("odeint", in_order(func), args, False)
-    if callable(options.get("Dfun")):
-        options["Dfun"] = rhs.of_values(in_order(options["Dfun"]), rhs.tensors)
-    of_values, start, times = rhs.of_values(rhs.function, rhs.tensors), data_of(y0), data_of(t)
+    rhs = RightHandSide("odeint", func, args, False, state_first=not tfirst)
+    if callable(jacobian):
+        options["Dfun"] = rhs.of_values(jacobian, rhs.tensors)
+    start, times = data_of(y0), data_of(t)
 
-    def solved(times: np.ndarray) -> Any:
-        return _scipys.odeint(of_values, start, times, tfirst=True, **options)
+    def solved(function: Callable, times: np.ndarray) -> Any:
+        return _scipys.odeint(function, start, times, tfirst=True, **options)
 
     def states(at: np.ndarray) -> np.ndarray:
         sign = 1.0 if times[-1] >= times[0] else -1.0
         points, places = np.unique(sign * np.append(at, times[0]), return_inverse=True)
-        return solved(sign * points)[places[:-1]]
+        return solved(rhs.of_values(rhs.function, rhs.tensors, True), sign * points)[places[:-1]]
 
-    found = solved(times)
+    found = noting([rhs.function], solved, rhs.of_values(func, rhs.tensors), times)
     trajectory = Trajectory(
         rhs, states, times, options.get("rtol") or RTOL,
         np.asarray(options.get("atol") or ATOL))

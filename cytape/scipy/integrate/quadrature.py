@@ -4,7 +4,8 @@ The derivative in an argument is the integral of the integrand's derivative, to 
 that in a limit is the integrand there (Leibniz's rule).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 import scipy.integrate as _scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import bound, noting, restored
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
-from cytape.autodiff.wrapped_calls import record, values_at_call
+from cytape.autodiff.wrapped_calls import copied, followed, record, values_at_call
 from cytape.errors import DetachedError
 from cytape.graph.batching.vmap import vmap
 from cytape.graph.tracing.kept_traces import identity_of, kept
@@ -26,6 +28,67 @@ from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.recording.state import how_left
 from cytape.tensor.tensor import data_of
 from cytape.tensor.values.spec import symbolic_spec
+
+
+class Integrand:
+    """User's function of x and `args`, with the tensors among the leaves of `args` separate.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        Derivatives, which are taken later, call it as it is now.
+    args : tuple
+    """
+
+    def __init__(self, name: str, function: Callable, args: tuple) -> None:
+        leaves = nest.flatten(args)
+        self.moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+        self.tensors = [leaves[i] for i in self.moving]
+        self._now, self._given = function, leaves
+        self.function = bound(f"the function of {name}", function)
+        self.leaves = [None if is_tensor(leaf) else copied(leaf) for leaf in leaves]
+        self._args = nest.pack_sequence_as(args, self.leaves)  # keeps no tensors
+
+    def _packed(self, tensors: Sequence, leaves: list) -> tuple:
+        leaves = list(leaves)
+        for i, x in zip(self.moving, tensors, strict=True):
+            leaves[i] = x
+        return nest.pack_sequence_as(self._args, leaves)
+
+    def of_arrays(self, arrays: list) -> Callable:
+        """Return the function of x, for SciPy's call."""
+        return _with_args(self._now, self._packed(arrays, self._given))
+
+    def __call__(self, x: Any, *tensors: Any) -> Any:
+        """Return the value, given the tensors."""
+        return self.function(x, *self._packed(tensors, self.leaves))
+
+
+def _with_args(function: Callable, args: Sequence) -> Callable:
+    return (lambda x: function(x, *args)) if args else function
+
+
+class Components(dict):
+    """Component of the gradient of an integrand, by points; computed at further points.
+
+    Parameters
+    ----------
+    gradient : callable
+        Returns all components at a point.
+    columns : list of Components
+        Of all components.
+    known : iterable of (float, float)
+    """
+
+    def __init__(self, gradient: Callable, columns: list, known: Iterable) -> None:
+        super().__init__(known)
+        self._gradient, self._columns = gradient, columns
+
+    def __missing__(self, x: float) -> float:
+        for column, value in zip(self._columns, np.asarray(self._gradient(x)), strict=True):
+            column[x] = value
+        return self[x]
 
 
 class Rule:
@@ -47,11 +110,15 @@ class Rule:
     def integrate(self, function: Callable, a: Any, b: Any, tensors: list) -> tuple:
         """Return SciPy's results, with the integral recorded; `function` is of x and tensors."""
         arrays = [data_of(x)[()] for x in tensors]
+        of_x = function.of_arrays(arrays) if isinstance(function, Integrand) else _with_args(
+            function, arrays)
         points: list = []
 
         def of_arrays(x: Any) -> Any:
             points.append(x)
-            value = function(x, *arrays)
+            value = of_x(x)
+            if isinstance(value, float | np.ndarray):
+                return value
             try:
                 return np.asarray(value)[()] if is_tensor(value) else value
             except DetachedError as error:
@@ -59,8 +126,7 @@ class Rule:
                     f"{self.name}: the integrand reads a tensor that is not among its arguments, "
                     "so that its gradient would be lost: pass the tensor in `args`") from error
 
-        value, *others = self._call(of_arrays, *(
-            float(data_of(x)) if is_tensor(x) else x for x in (a, b)))
+        value, *others = self._call(of_arrays, *map(_number, (a, b)))
         inputs = [convert_to_tensor(x) for x in (a, b)] + tensors
         value = record(
             self.name, convert_to_tensor(value), inputs,
@@ -78,7 +144,7 @@ class Rule:
             for i, sign in (0, -1.0), (1, 1.0):
                 if needs[i] and moving[i]:
                     found[i] = sign * cnp.sum(g * self._at(function, given[i], tensors))
-            flat = self._of_tensors(function, points, a, b, tensors, g)
+            flat = self._of_tensors(function, points, given, g)
             for x in tensors:
                 size = x.size if x.spec.trainable else 0
                 part = cnp.reshape(flat[:size], x.shape) if size else None
@@ -93,44 +159,57 @@ class Rule:
             return 0.0
         return self._weight(limit) * cnp.asarray(function(limit, *tensors))
 
-    def _of_tensors(
-        self, function: Callable, points: list, a: Any, b: Any, tensors: list, g: Any,
-    ) -> Any:
+    def _of_tensors(self, function: Callable, points: list, given: list, g: Any) -> Any:
         """Return the gradients in the tensors, one after the other as a vector."""
-        size = sum(x.size for x in tensors if x.spec.trainable)
+        a, b, *tensors = given
+        size = sum([x.size for x in tensors if x.spec.trainable])
         if not size:
             return np.zeros(0)
         if not self._is_scalar:
             return self.integrate(
                 lambda x, g, *tensors: _gradient(self.name, function, x, tensors, g), a, b,
                 [g, *tensors])[0]
-        known = self._gradients(function, points, tensors)
+        columns = self._components(function, points, tensors, size)
+        if not followed([*given, g]):
+            limits = [*map(_number, (a, b))]
+            return data_of(g) * np.array([
+                self._call(column.__getitem__, *limits)[0] for column in columns])
 
         def component(i: int, x: Any, *tensors: Any) -> Any:
             if any(map(is_tensor, (x, *tensors))):
                 return _gradient(self.name, function, x, tensors, 1.0)[i]
-            if x not in known:
-                known[x] = np.asarray(_gradient(self.name, function, x, tensors, 1.0))
-            return known[x][i]
+            return columns[i][x]
 
         return g * cnp.stack([
             self.integrate(partial(component, i), a, b, tensors)[0] for i in range(size)])
 
-    def _gradients(self, function: Callable, points: list, tensors: list) -> dict:
-        """Return gradients at the points of the integral itself, computed at once if possible."""
-        try:
-            found = kept(partial(_gradients, self.name, function), identity_of(function))(
-                np.array(points), [data_of(x) for x in tensors])
-            return dict(zip(points, np.asarray(found), strict=True))
-        except Exception:  # the integrand branches by values, say; its own errors come again
-            return {}
+    def _components(
+        self, function: Callable, points: list, tensors: list, size: int,
+    ) -> list[Components]:
+        """Return components of the gradient, known at the points of the integral if possible."""
+        found: Any = [()] * size
+        arrays = [data_of(x) for x in tensors]
+        with suppress(Exception):  # the integrand branches by values, say; its errors come again
+            reads = isinstance(function, Integrand) and identity_of(
+                restored(function.function), function.leaves, function.moving)
+            found = np.transpose(kept(partial(_gradients, self.name, function), reads or None)(
+                np.array(points), arrays)).tolist()
+        columns: list = []
+        columns += [Components(
+            partial(_gradient, self.name, function, tensors=arrays, seed=1.0), columns, column)
+            for column in (zip(points, values, strict=bool(values)) for values in found)]
+        return columns
+
+
+def _number(limit: Any) -> Any:
+    return float(data_of(limit)) if is_tensor(limit) else limit
 
 
 def _gradients(name: str, function: Callable, points: Any, tensors: list) -> Any:
     return vmap(lambda x: _gradient(name, function, x, tuple(tensors), 1.0))(points)
 
 
-def _gradient(name: str, function: Callable, x: Any, tensors: tuple, seed: Any) -> Any:
+def _gradient(name: str, function: Callable, x: Any, tensors: Sequence, seed: Any) -> Any:
     sources = [identity_op(convert_to_tensor(t)) for t in tensors]
     moving = [t for t in sources if t.spec.trainable]
     with GradientTape(watch_accessed_variables=False) as tape:
@@ -151,36 +230,29 @@ def _gradient(name: str, function: Callable, x: Any, tensors: tuple, seed: Any) 
 
 
 def _with_tensors(
-    name: str, function: Callable, args: Any, others: tuple, integrate: Callable,
+    name: str, function: Callable, args: Any, limits: tuple, integrate: Callable,
 ) -> Any:
-    """Call `integrate` with the function of x and the tensors in `args`, and with these.
+    """Call `integrate` with an integrand, both limits and the tensors in `args`.
 
-    `others` are further operands. Returns None if there are no tensors.
+    Returns None if there are no tensors.
     """
     args = args if isinstance(args, tuple) else (args,)
-    leaves = nest.flatten(args)
-    if not any(map(is_tensor, (*others, *leaves))):
+    given = [x for x in (*limits, *nest.flatten(args)) if is_tensor(x)]
+    if not given:
         return None
-    moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
 
-    def packed(*operands: Any) -> Any:
-        filled = list(leaves)
-        n = len(operands) - len(moving)
-        for i, x in zip(moving, operands[n:], strict=True):
-            filled[i] = x
-        return function(*operands[:n], *nest.pack_sequence_as(args, filled))
+    def call(users: Sequence, limits: tuple, args: tuple) -> tuple:
+        integrand = Integrand(name, users[0], args)
+        return noting([integrand.function], integrate, integrand, *limits,
+                      list(map(convert_to_tensor, integrand.tensors)))
 
-    graph = graph_for([x for x in (*others, *leaves) if is_tensor(x)])
-    tensors = [leaves[i] for i in moving]
-    leaves = [None if is_tensor(x) else x for x in leaves]
-    args = nest.pack_sequence_as(args, leaves)  # `packed` keeps no tensors
+    graph = graph_for(given)
     if graph is None:
-        return integrate(packed, *others, list(map(convert_to_tensor, tensors)))
+        return call((function,), limits, args)
     real = np.dtype(float)
-    found = call_in_graph(
-        graph, name, lambda others, tensors: integrate(packed, *others, tensors)[:2],
-        (others, tensors), [symbolic_spec((), real)] * 2)
-    return tuple(found)
+    return tuple(call_in_graph(
+        graph, name, lambda *given: call(*given)[:2], (function,), (limits, args),
+        [symbolic_spec((), real)] * 2))
 
 
 def quad(
@@ -294,7 +366,8 @@ def nquad(
         return _detached("nquad", lambda: _scipys.nquad(func, ranges, args, opts, full_output))
     if full_output or not (opts is None or isinstance(opts, dict)):
         raise TypeError("nquad of tensors takes one dict as opts, and no full_output")
-    errors = [0.0]
+    errors, func = [0.0], bound("the function of nquad", func)
+    ranges = [bound("a range of nquad", x) if callable(x) else copied(x) for x in ranges]
 
     def inner(level: int, *given: Any) -> Any:
         """Integrate over the variables up to a level, the others given, before `args`."""

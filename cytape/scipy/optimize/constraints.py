@@ -7,6 +7,7 @@ import numpy as np
 import scipy.optimize as scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.functional import grad
 from cytape.scipy.optimize.implicit import jacobian_of, projected
 from cytape.scipy.optimize.unknowns import Unknowns, tuple_of
@@ -29,6 +30,8 @@ class Constraints:
     ----------
     args : list of tuple
         Additional arguments of each constraint, which may contain tensors.
+    functions : list
+        Function and Jacobian of the first constraint, of the second one and so on; None if missing.
     """
 
     def __init__(self, constraints: Any, unknowns: Unknowns) -> None:
@@ -37,56 +40,53 @@ class Constraints:
         self._unknowns = unknowns
         self.args = [tuple_of(item.get("args", ())) if isinstance(item, dict) else ()
                      for item in self._items]
+        self.functions: list = []
+        for item in self._items:
+            self.functions += [
+                item.get(name) if isinstance(item, dict) else getattr(item, name, None)
+                for name in ("fun", "jac")]
 
     def for_scipy(self, all_args: list, with_jacobians: bool) -> list:
         """Return constraints of a vector, with exact Jacobians unless Jacobians are given."""
-        return [self._adapted(item, args, with_jacobians)
-                for item, args in zip(self._items, all_args, strict=True)]
+        return [self._adapted(i, args, with_jacobians) for i, args in enumerate(all_args)]
 
-    def _adapted(self, item: Any, args: tuple, with_jacobians: bool) -> Any:
-        if isinstance(item, dict):
-            if not callable(item.get("fun")):
-                return item  # SciPy raises
-            function, slope = self._function(item, args), item.get("jac")
-            if callable(slope):
-                slope = self._of_vector(item["jac"], args)
-            elif slope is None and with_jacobians:
-                slope = lambda x: jacobian_of(function, x)  # noqa: E731
-            rest = {key: value for key, value in item.items() if key not in ("jac", "args")}
-            return rest | {"fun": self._of_vector(item["fun"], args)} | (
-                {} if slope is None else {"jac": slope})
-        if not isinstance(item, scipys.NonlinearConstraint):
-            return item
-        function, slope = self._function(item, args), item.jac
-        if slope == "2-point" and with_jacobians:
+    def _adapted(self, i: int, args: tuple, with_jacobians: bool) -> Any:
+        item = self._items[i]
+        fun, slope = map(restored, self.functions[2 * i:2 * i + 2])
+        if not callable(fun):
+            return item  # linear, or SciPy raises
+        function = self._function(i, args)
+        if callable(slope):
+            slope = self._of_vector(slope, args)
+        elif with_jacobians and slope == (None if isinstance(item, dict) else "2-point"):
             slope = lambda x: jacobian_of(function, x)  # noqa: E731
-        elif callable(slope):
-            slope = self._of_vector(item.jac, args)
+        if isinstance(item, dict):
+            rest = {key: value for key, value in item.items() if key not in ("jac", "args")}
+            return rest | {"fun": self._of_vector(fun, args)} | (
+                {} if slope is None else {"jac": slope})
         return scipys.NonlinearConstraint(
-            self._of_vector(item.fun, args), item.lb, item.ub, slope, item.hess,
-            item.keep_feasible)
+            self._of_vector(fun, args), item.lb, item.ub, slope, item.hess, item.keep_feasible)
 
     def _of_vector(self, function: Callable, args: tuple) -> Callable:
         return lambda x: function(self._unknowns.unpack(x), *args)
 
-    def _function(self, item: Any, args: tuple) -> Callable:
+    def _function(self, i: int, args: tuple) -> Callable:
+        item, function = self._items[i], self.functions[2 * i]
         if isinstance(item, scipys.LinearConstraint):
             matrix = item.A.toarray() if hasattr(item.A, "toarray") else np.atleast_2d(item.A)
             return lambda x: cnp.matmul(matrix, x)
-        function = item["fun"] if isinstance(item, dict) else item.fun
         return lambda x: cnp.atleast_1d(cnp.asarray(function(self._unknowns.unpack(x), *args)))
 
     def values(self, x: Any, all_args: list) -> Any:
         """Return the values of all constraints."""
         return cnp.concatenate([
-            cnp.ravel(self._function(item, args)(x))
-            for item, args in zip(self._items, all_args, strict=True)])
+            cnp.ravel(self._function(i, args)(x)) for i, args in enumerate(all_args)])
 
     def limits(self, x: np.ndarray, all_args: list) -> tuple:
         """Return the lower and upper limits of all values."""
         sides: tuple = [], []
-        for item, args in zip(self._items, all_args, strict=True):
-            size = np.size(self._function(item, args)(x))
+        for i, (item, args) in enumerate(zip(self._items, all_args, strict=True)):
+            size = np.size(self._function(i, args)(x))
             if isinstance(item, dict):
                 limits = (0.0, 0.0 if item["type"].lower() == "eq" else np.inf)
             else:

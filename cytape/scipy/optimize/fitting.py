@@ -9,6 +9,7 @@ import scipy.optimize as scipys
 import scipy.sparse
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import grad
 from cytape.autodiff.jacobian_functional import jacfwd
@@ -17,6 +18,7 @@ from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.scipy.linalg import solve_triangular
 from cytape.scipy.optimize.implicit import (
     Equation,
+    held,
     kept_jacobian,
     projected,
     require_no_captures,
@@ -75,23 +77,24 @@ def least_squares(
             bound if np.ndim(bound) == 0 and not isinstance(bound, (dict, list, tuple))
             else unknowns.pack(bound) for bound in bounds])
     given = separated(tuple_of(args), kwargs or {}, bounds)
-    plain = given.without_tensors()
-    reads = fun, plain.args, plain.is_tensor, unknowns.outline, loss, f_scale
+    plain = given.without_tensors(copies=True)
+    rules = held("least_squares", [fun, jac, loss], given)
+    reads = identity_of(
+        "least_squares", fun, plain.args, plain.is_tensor, unknowns.outline, loss, f_scale)
 
     def residuals(x, *parameters):
         args, kwargs, _ = plain.packed(parameters)
-        return cnp.atleast_1d(cnp.asarray(fun(unknowns.unpack(x), *args, **kwargs)))
+        return cnp.atleast_1d(cnp.asarray(rules[0](unknowns.unpack(x), *args, **kwargs)))
 
     def solve(x0, *parameters):
-        args, kwargs, bounds = given.packed(parameters)
+        (args, kwargs, bounds), (fun, jac, loss) = given.packed(parameters), map(restored, rules)
         slope = jac
         if callable(jac):
             slope = lambda x: jac(unknowns.unpack(x), *args, **kwargs)  # noqa: E731
         elif jac is None:
             function = lambda x: residuals(x, *parameters)  # noqa: E731
-            slope = kept_jacobian(
-                residuals, identity_of("least_squares", *reads), parameters
-            ) if jac_sparsity is None else SparseJacobian(function, jac_sparsity)
+            slope = kept_jacobian(residuals, reads, parameters) if jac_sparsity is None else (
+                SparseJacobian(function, jac_sparsity))
         sparsity = None if jac is None and method != "lm" else jac_sparsity
         return scipys.least_squares(
             lambda x: fun(unknowns.unpack(x), *args, **kwargs), x0, slope, bounds, method, ftol,
@@ -99,7 +102,7 @@ def least_squares(
             tr_options or {}, sparsity, max_nfev, verbose, **options)
 
     def cost(x, *parameters):
-        return _cost(residuals(x, *parameters), loss, f_scale)
+        return _cost(residuals(x, *parameters), rules[2], f_scale)
 
     def stationarity(x, *parameters):
         return projected(grad(cost)(x, *parameters), x, plain.packed(parameters)[2])
@@ -107,7 +110,7 @@ def least_squares(
     is_free = not separated(bounds).tensors and all([
         np.all(np.isinf(bound)) for bound in bounds])
     result = minimum("least_squares", cost, stationarity, solve, unknowns, given.tensors, is_free,
-                     reads=reads)
+                     reads=reads, rules=rules)
     if isinstance(result.get("fun"), Tensor):
         result.cost = result.fun
         result.fun = residuals(unknowns.pack(result.x), *given.tensors)
@@ -166,17 +169,19 @@ def curve_fit(
     if hasattr(bounds, "lb"):
         bounds = bounds.lb, bounds.ub
     given = separated(xdata, ydata, sigma, bounds)
-    plain = given.without_tensors()
+    plain, rules = given.without_tensors(copies=True), held("curve_fit", [f, jac], given)
 
     def model(p, x):
-        return cnp.asarray(f(x, *[p[i] for i in range(p.shape[0])]))
+        return cnp.asarray(rules[0](x, *[p[i] for i in range(p.shape[0])]))
+
+    reads = identity_of("curve_fit", f)
 
     def slope(x, *parameters):
-        reads = identity_of("curve_fit", f) if isinstance(x, np.ndarray) else None
-        return kept_jacobian(model, reads, [x])(np.asarray(parameters, float))
+        return kept_jacobian(model, reads if isinstance(x, np.ndarray) else None, [x])(
+            np.asarray(parameters, float))
 
     def solve(_, *tensors):
-        xdata, ydata, sigma, bounds = given.packed(tensors)
+        (xdata, ydata, sigma, bounds), (f, jac) = given.packed(tensors), map(restored, rules)
         if sigma is not None and np.ndim(sigma) == 0:  # which SciPy does not take beside `jac`
             sigma = np.full(np.shape(ydata), sigma)
         found = scipys.curve_fit(
@@ -209,7 +214,7 @@ def curve_fit(
 
     n, robust = _start(f, p0).size, (kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0))
     equation = Equation("curve_fit", stationarity, solve, reads=identity_of(
-        "curve_fit", f, plain.args, plain.is_tensor, robust))
+        "curve_fit", f, plain.args, plain.is_tensor, robust), rules=rules)
     p, _ = solution(equation, np.zeros(n), given.tensors)
     covariance = _covariance(lambda p: residuals(p, *given.tensors), p, absolute_sigma)
     if p.graph is not None:
@@ -305,12 +310,14 @@ def _linear(name: str, A: Any, b: Any, bounds: Any, solve: Callable) -> scipys.O
     if not given.tensors:
         return solve(A, b, bounds)
 
+    plain = given.without_tensors(copies=True)
+
     def error(x, *tensors):
-        A, b, _ = given.packed(tensors)
+        A, b, _ = plain.packed(tensors)
         return cnp.asarray(A) @ x - cnp.asarray(b)
 
     def stationarity(x, *tensors):
-        A, _, bounds = given.packed(tensors)
+        A, _, bounds = plain.packed(tensors)
         return projected(cnp.asarray(A).T @ error(x, *tensors), x, bounds)
 
     equation = Equation(name, stationarity, lambda _, *tensors: solve(*given.packed(tensors)))

@@ -15,9 +15,11 @@ import scipy.sparse.linalg
 from scipy.linalg import lapack
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import bound, noting
 from cytape.autodiff.custom.eager_derivatives import EagerCall
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.recorded_call import RecordedCall
+from cytape.autodiff.wrapped_calls import Arguments
 from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
 from cytape.graph.tracing.kept_traces import Identity, kept
 from cytape.ops.constants import zeros_like
@@ -55,13 +57,15 @@ class Equation:
         Whether the Jacobian is diagonal.
     reads : Identity, optional
         Of all that `residual` reads, which holds no tensors then, so that its traces can be kept.
+    rules : sequence of callable
+        The user's functions that `residual` calls, as `held` returns them.
     """
 
     def __init__(
         self, name: str, residual: Callable, solve: Callable, symmetric: bool = False,
-        elementwise: bool = False, reads: Identity | None = None,
+        elementwise: bool = False, reads: Identity | None = None, rules: Sequence = (),
     ) -> None:
-        self._reads = reads
+        self._reads, self.rules = reads, rules
         self.name, self.solve = name, solve
         self.symmetric, self.elementwise = symmetric, elementwise
         self.result: Any = None  # of the last call of the solver
@@ -304,6 +308,15 @@ def run(name: str, solve: Callable, *args: Any) -> Any:
         raise lost(name, error) from error
 
 
+def held(name: str, functions: Sequence, given: Arguments) -> list:
+    """Return the user's functions of a solver, which its derivatives call later, as they are now.
+
+    Without tensors there are no derivatives.
+    """
+    return [bound(f"a function of {name}", f) if given.tensors and callable(f) else f
+            for f in functions]
+
+
 def require_no_captures(name: str, function: Callable, x: Any) -> None:
     """Raise if a function of arrays reads a tensor while a graph is built.
 
@@ -323,7 +336,7 @@ def require_no_captures(name: str, function: Callable, x: Any) -> None:
 
 
 def _solve(x0, *parameters, equation):
-    equation.result = run(equation.name, equation.solve, x0, *parameters)
+    equation.result = noting(equation.rules, run, equation.name, equation.solve, x0, *parameters)
     if np.iscomplexobj(equation.result.x):
         raise TypeError(f"{equation.name}: only real solutions have derivatives, this is complex")
     x = np.array(equation.result.x, float).reshape(np.shape(x0))

@@ -1,22 +1,24 @@
 """Minimisation of functions, with exact gradients and Hessians."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.optimize as scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.forward_functional import hessian_vector_product
 from cytape.autodiff.functional import grad, value_and_grad
 from cytape.autodiff.jacobian_functional import hessian
 from cytape.autodiff.transform_arguments import name_of
-from cytape.graph.tracing.kept_traces import identity_of
+from cytape.graph.tracing.kept_traces import Identity, identity_of
 from cytape.scipy.optimize.constraints import Constraints, conditions, is_near, multipliers
 from cytape.scipy.optimize.implicit import (
     Equation,
     called_in_graph,
+    held,
     jacobian_of,
     projected,
     require_no_captures,
@@ -96,16 +98,19 @@ def minimize(
     is_constrained = not isinstance(constraints, (list, tuple)) or len(constraints) > 0
     conditioned = Constraints(constraints, unknowns)
     given = separated(args, limits, conditioned.args)
-    plain = given.without_tensors()
+    plain = given.without_tensors(copies=True)
+    rules = held("minimize", [fun, jac, hess, hessp], given)
+    conditioned.functions = held("minimize", conditioned.functions, given)
     if limits is not None and (unknowns.is_structure or separated(limits).tensors):
         bounds = None  # those of each solution
 
     def objective(x, *parameters):
-        return fun(unknowns.unpack(x), *plain.packed(parameters)[0])
+        return rules[0](unknowns.unpack(x), *plain.packed(parameters)[0])
 
     def solve(x0, *parameters):
         args, limits, of_constraints = given.packed(parameters)
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
+        fun, jac, hess, hessp = map(restored, rules)
         functions, exact = _functions(unknowns, fun, args, name, jac, hess, hessp)
         if exact is not None and own is None and not is_constrained and (
                 callback is None and is_available() and _is_plain_bfgs(name, x0, options)):
@@ -123,11 +128,15 @@ def minimize(
         return projected(grad(objective)(x, *parameters), x, bounds_of(parameters))
 
     if is_constrained and (given.tensors or isinstance(unknowns.vector, Tensor)):
-        return _constrained(conditioned, given, objective, solve, unknowns, bounds_of)
+        return _constrained(
+            conditioned, given, objective, solve, unknowns, bounds_of,
+            [*rules, *conditioned.functions])
     return minimum(
         "minimize", objective, residual, solve, unknowns, given.tensors,
         symmetric=limits is None or name not in WITH_BOUNDS,
-        reads=(fun, plain.args, plain.is_tensor, unknowns.outline, name in WITH_BOUNDS))
+        reads=identity_of(
+            "minimize", fun, plain.args, plain.is_tensor, unknowns.outline, name in WITH_BOUNDS),
+        rules=rules)
 
 
 def minimize_scalar(
@@ -148,28 +157,29 @@ def minimize_scalar(
     np.float64(0.80712)
     """
     given = separated(tuple_of(args), bounds, bracket)
+    plain, rules = given.without_tensors(copies=True), held("minimize_scalar", [fun], given)
 
     def objective(x, *parameters):
-        return fun(x, *given.packed(parameters)[0])
+        return rules[0](x, *plain.packed(parameters)[0])
 
     def solve(_, *parameters):
-        args, bounds, bracket = given.packed(parameters)
+        (args, bounds, bracket), (fun,) = given.packed(parameters), map(restored, rules)
         return scipys.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
 
     def residual(x, *parameters):
         return projected(
-            grad(objective)(x, *parameters), x, given.packed(parameters)[1])
+            grad(objective)(x, *parameters), x, plain.packed(parameters)[1])
 
     if not given.tensors:
         require_no_captures("minimize_scalar", objective, 0.5)
         return run("minimize_scalar", solve, None)
     return minimum("minimize_scalar", objective, residual, solve, Unknowns(np.zeros(())),
-                   given.tensors, is_number=True)
+                   given.tensors, is_number=True, rules=rules)
 
 
-def _constrained(constraints, given, objective, solve, unknowns, bounds_of):
+def _constrained(constraints, given, objective, solve, unknowns, bounds_of, rules):
     """Return the result of a minimum with constraints, of which tensors have derivatives."""
-    n = np.size(unknowns.vector)
+    n, plain = np.size(unknowns.vector), given.without_tensors(copies=True)
     with np.errstate(all="ignore"):
         limits = constraints.limits(np.ones(n), [
             nest.map_structure(_plain, args) for args in constraints.args])
@@ -191,13 +201,13 @@ def _constrained(constraints, given, objective, solve, unknowns, bounds_of):
     def residual(both, *parameters):
         return conditions(
             lambda x: objective(x, *parameters), constraints, both[:n], both[n:],
-            given.packed(parameters)[2], limits, bounds_of(parameters))
+            plain.packed(parameters)[2], limits, bounds_of(parameters))
 
     start = cnp.concatenate([cnp.ravel(unknowns.vector), np.zeros(limits[0].size)])
     return minimum(
         "minimize", lambda both, *parameters: objective(both[:n], *parameters), residual,
         with_multipliers, unknowns, given.tensors, start=start,
-        unpack=lambda both: unknowns.unpack(both[:n]))
+        unpack=lambda both: unknowns.unpack(both[:n]), rules=rules)
 
 
 def _plain(leaf):
@@ -208,19 +218,18 @@ def _plain(leaf):
 def minimum(
     name: str, objective: Callable, residual: Callable, solve: Callable, unknowns: Unknowns,
     tensors: list, symmetric: bool = False, is_number: bool = False, start: Any = None,
-    unpack: Any = None, reads: tuple | None = None,
+    unpack: Any = None, reads: Identity | None = None, rules: Sequence = (),
 ) -> scipys.OptimizeResult:
     """Return a result of SciPy, in which `x` and `fun` are tensors if there are any.
 
-    `reads` are all values that `residual` depends on, if these are known.
+    `reads` and `rules` are those of an `Equation`.
     """
     if not tensors and not isinstance(unknowns.vector, Tensor):
         require_no_captures(name, objective, unknowns.vector)
         result = run(name, solve, unknowns.vector)
         result.x = unknowns.unpack(result.x)
         return result
-    identity = None if reads is None else identity_of(name, *reads)
-    equation = Equation(name, residual, solve, symmetric, reads=identity)
+    equation = Equation(name, residual, solve, symmetric, reads=reads, rules=rules)
     if start is None:
         start = unknowns.vector if is_number else cnp.atleast_1d(unknowns.vector)
     x, is_solved = solution(equation, start, tensors)

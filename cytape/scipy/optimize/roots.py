@@ -7,10 +7,12 @@ import numpy as np
 import scipy.optimize as scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import restored
 from cytape.errors import NotDifferentiableError
 from cytape.graph.tracing.kept_traces import identity_of
 from cytape.scipy.optimize.implicit import (
     Equation,
+    held,
     kept_jacobian,
     require_no_captures,
     run,
@@ -54,12 +56,12 @@ def root(
     """
     args, unknowns = tuple_of(args), Unknowns(x0)
     given = separated(args)
-    plain = given.without_tensors()
+    plain, rules = given.without_tensors(copies=True), held("root", [fun, jac], given)
     reads = identity_of("root", fun, plain.args, plain.is_tensor, unknowns.outline, jac is True)
     is_newton = method.lower() == "newton"
 
     def values(x, *parameters):
-        value = fun(unknowns.unpack(x), *plain.packed(parameters)[0])
+        value = rules[0](unknowns.unpack(x), *plain.packed(parameters)[0])
         return cnp.asarray(unknowns.pack(value[0] if jac is True else value))
 
     def residual(x, *parameters):
@@ -69,7 +71,7 @@ def root(
         return cnp.reshape(value, np.shape(x))
 
     def solve(x0, *parameters):
-        args, = given.packed(parameters)
+        (args,), (fun, jac) = given.packed(parameters), map(restored, rules)
         if is_newton:
             return _newton(equation, x0, parameters, tol, callback, **(options or {}))
 
@@ -86,7 +88,7 @@ def root(
             slope = kept_jacobian(values, reads, parameters)
         return scipys.root(function, x0, (), method, slope, tol, callback, options)
 
-    equation = Equation("root", residual, solve, reads=reads)
+    equation = Equation("root", residual, solve, reads=reads, rules=rules)
     if not given.tensors and not isinstance(unknowns.vector, Tensor):
         require_no_captures("root", lambda x: fun(unknowns.unpack(x), *args), unknowns.vector)
         result = run("root", solve, np.atleast_1d(unknowns.vector) if is_newton

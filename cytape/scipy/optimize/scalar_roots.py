@@ -7,9 +7,10 @@ import numpy as np
 import scipy.optimize as scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.functional import grad
 from cytape.autodiff.wrapped_calls import Arguments
-from cytape.scipy.optimize.implicit import Equation, require_no_captures, run, solution
+from cytape.scipy.optimize.implicit import Equation, held, require_no_captures, run, solution
 from cytape.scipy.optimize.unknowns import separated, tuple_of
 from cytape.tensor.tensor import Tensor
 
@@ -36,10 +37,11 @@ def root_scalar(
     np.float64(0.083333333333)
     """
     given = separated(tuple_of(args), (bracket, x0, x1))
-    is_pair = fprime is True
+    is_pair, rules = fprime is True, held("root_scalar", [f, fprime, fprime2], given)
 
     def solve(_, *parameters):
         args, (bracket, x0, x1) = given.packed(parameters)
+        f, fprime, fprime2 = map(restored, rules)
         slopes = {"fprime": _with(fprime, args), "fprime2": _with(fprime2, args)}
         by_newton = method is None and bracket is None and x1 is None or (
             isinstance(method, str) and method.lower() in ("newton", "halley"))
@@ -51,7 +53,7 @@ def root_scalar(
             _with(f, args), (), method, bracket, x0=x0, x1=x1, xtol=xtol, rtol=rtol,
             maxiter=maxiter, options=options, **slopes))
 
-    x, found = _solved("root_scalar", f, given, np.zeros(()), solve, is_pair)
+    x, found = _solved("root_scalar", rules, given, np.zeros(()), solve, is_pair)
     found.root = x
     return found
 
@@ -74,9 +76,10 @@ def newton(
     np.float64(0.25)
     """
     given = separated(tuple_of(args), x1)
+    rules = held("newton", [func, fprime, fprime2], given)
 
     def solve(x0, *parameters):
-        args, x1 = given.packed(parameters)
+        (args, x1), (func, fprime, fprime2) = given.packed(parameters), map(restored, rules)
         function, slope = _with(func, args), _with(fprime, args)
         if fprime is None and x1 is None:
             slope = _slope(function)
@@ -87,7 +90,7 @@ def newton(
         return scipys.OptimizeResult(
             x=root, success=np.all(rest[0]), message="some roots have not converged", found=rest)
 
-    x, rest = _solved("newton", func, given, x0, solve)
+    x, rest = _solved("newton", rules, given, x0, solve)
     return (x, *rest) if full_output else x
 
 
@@ -101,13 +104,14 @@ def _bracketing(name: str, **defaults: Any) -> Callable:
         options.update(zip(names, positional, strict=False))
         full_output = options.pop("full_output", False)
         given = separated(tuple_of(args), (a, b))
+        rules = held(name, [f], given)
 
         def solve(_, *parameters):
             args, ends = given.packed(parameters)
-            _, found = theirs(_with(f, args), *ends, full_output=True, **options)
+            _, found = theirs(_with(restored(rules[0]), args), *ends, full_output=True, **options)
             return _described(found)
 
-        x, found = _solved(name, f, given, np.zeros(()), solve)
+        x, found = _solved(name, rules, given, np.zeros(()), solve)
         return (x, found) if full_output else x
 
     solver.__name__ = solver.__qualname__ = name
@@ -151,31 +155,34 @@ def fixed_point(
     np.float64(0.25)
     """
     given = separated(tuple_of(args))
+    rules = held("fixed_point", [func], given)
 
     def solve(x0, *parameters):
         args, = given.packed(parameters)
         return scipys.OptimizeResult(success=True, found=None, x=scipys.fixed_point(
-            func, x0, args, xtol, maxiter, method))
+            restored(rules[0]), x0, args, xtol, maxiter, method))
 
-    return _solved("fixed_point", lambda x, *args: x - cnp.asarray(func(x, *args)), given, x0,
-                   solve, elementwise=False)[0]
+    return _solved("fixed_point", rules, given, x0, solve, elementwise=False)[0]
 
 
 def _solved(
-    name: str, f: Callable, given: Arguments, start: Any, solve: Callable, is_pair: bool = False,
+    name: str, rules: list, given: Arguments, start: Any, solve: Callable, is_pair: bool = False,
     elementwise: bool = True,
 ) -> tuple:
-    """Return a solution of f(x, *args) = 0, and the rest of the solver's result."""
+    """Return a root or fixed point of the first of the user's functions, and other results."""
+    plain = given.without_tensors(copies=True)
 
     def residual(x, *parameters):
-        value = f(x, *given.packed(parameters)[0])
+        value = rules[0](x, *plain.packed(parameters)[0])
+        if name == "fixed_point":
+            return x - cnp.asarray(value)
         return value[0] if is_pair else value
 
     if not given.tensors and not isinstance(start, Tensor):
         require_no_captures(name, residual, np.asarray(start, float)[()] + 0.5)
         result = run(name, solve, start)
         return result.x, result.found
-    equation = Equation(name, residual, solve, elementwise=elementwise)
+    equation = Equation(name, residual, solve, elementwise=elementwise, rules=rules)
     x, is_solved = solution(equation, cnp.asarray(start), given.tensors)
     if x.graph is None:
         return x, equation.result.found
