@@ -48,6 +48,7 @@ from cytape.autodiff import (
     value_and_grad,
     vjp,
 )
+from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.tensor import Tensor, Variable, constant
 
 __all__ = [
@@ -92,13 +93,6 @@ __all__ = [
 ]
 
 
-_ELSEWHERE = {  # names of other libraries
-    "Parameter": "Variable", "array": "constant", "asarray": "convert_to_tensor",
-    "compile": "function", "gradient": "GradientTape.gradient", "jit": "function",
-    "no_grad": "GradientTape.stop_recording", "optim": "optimizers", "reduce_max": "numpy.max",
-    "reduce_mean": "numpy.mean", "reduce_sum": "numpy.sum", "vectorized_map": "vmap"}
-
-
 def __getattr__(name: str) -> Any:
     """Import graphs, other libraries' names and rare functions at first use.
 
@@ -118,10 +112,8 @@ def __getattr__(name: str) -> Any:
                 break
         else:
             rooms = (nn, numpy, importlib.import_module("cytape.optimizers"))
-            found = [f"{room.__name__}.{name}" for room in rooms if hasattr(room, name)]
-            found = [f"cytape.{_ELSEWHERE[name]}"] if name in _ELSEWHERE else found
-            raise AttributeError(f"module 'cytape' has no attribute {name!r}" + (
-                f": see {found[0]}" if found else ""))
+            found = [f"see {room.__name__}.{name}" for room in rooms if hasattr(room, name)]
+            raise _no_attribute("cytape", name, "".join(found[:1]))
     globals()[name] = value
     return value
 

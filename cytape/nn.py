@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.ops.neural.activation_functions import *  # noqa: F403
 from cytape.ops.neural.activation_functions import __all__ as _of_activation_functions
 from cytape.ops.neural.attention import *  # noqa: F403
@@ -28,19 +29,6 @@ __all__ = sorted([  # noqa: PLE0605
     *_of_initial_weights, *_of_losses, *_of_neural_ops, *_of_normalisation, *_of_pooling,
     *_of_sequence_losses])
 
-_ELSEWHERE = {  # names of PyTorch
-    "BCEWithLogitsLoss": "sigmoid_cross_entropy_with_logits",
-    "CrossEntropyLoss": "sparse_softmax_cross_entropy_with_logits",
-    "L1Loss": "absolute_error", "MSELoss": "squared_error",
-    "binary_cross_entropy_with_logits": "sigmoid_cross_entropy_with_logits",
-    "cross_entropy": "sparse_softmax_cross_entropy_with_logits",
-    "l1_loss": "absolute_error", "mse_loss": "squared_error"}
-
 if not _TYPE_CHECKING:  # a checker knows the names
     def __getattr__(name: str) -> None:
-        advice = ""
-        if name in _ELSEWHERE:
-            advice = f": see cytape.nn.{_ELSEWHERE[name]}, which takes the labels first"
-        elif name == "Linear":
-            advice = ": write x @ weights + bias, with Variables"
-        raise AttributeError(f"module 'cytape.nn' has no attribute {name!r}{advice}")
+        raise _no_attribute("cytape.nn", name)

@@ -19,6 +19,7 @@ from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import vjp
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import UnconnectedGradientWarning
+from cytape.names_elsewhere import advising
 from cytape.tensor import nest
 from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor
@@ -30,6 +31,7 @@ __all__ = ["check_grads", "numerical_grad", "numerical_jvp"]
 _TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-4, 1e-4), 8: (1e-6, 1e-7)}
 
 
+@advising
 def check_grads(
     f: Callable,
     args: Sequence[Any],

@@ -3,7 +3,6 @@
 from importlib import import_module
 
 import numpy as np
-import pytest
 
 import cytape
 from tests.cases import each
@@ -20,15 +19,6 @@ def test_it_has_the_functions_of_the_op_families_and_nothing_else():
             assert getattr(cytape.nn, name) is getattr(family, name)
     public = {name for name in vars(cytape.nn) if not name.startswith("_")}
     assert public == set(cytape.nn.__all__)
-
-
-@each("name, advice", [
-    ("CrossEntropyLoss", "sparse_softmax_cross_entropy_with_logits, which takes the labels first"),
-    ("mse_loss", "squared_error, "), ("Linear", "x @ weights")])
-def test_names_of_pytorch_are_found(name, advice):
-    with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{advice}"):
-        getattr(cytape.nn, name)
-    assert all(hasattr(cytape.nn, instead) for instead in cytape.nn._ELSEWHERE.values())
 
 
 IMAGE, FILTERS = np.ones((1, 4, 4, 2)), np.ones((3, 3, 2, 5))

@@ -19,6 +19,7 @@ from cytape.autodiff.transform_arguments import (
     output_of,
     require_result,
 )
+from cytape.names_elsewhere import advising
 from cytape.tensor import nest
 from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor
@@ -26,6 +27,7 @@ from cytape.tensor.tensor import Tensor
 __all__ = ["grad", "value_and_grad", "vjp"]
 
 
+@advising
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
     """Make the function that computes the gradient of a scalar-valued function.
 
@@ -91,6 +93,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
     return Transformed(_grad, fun, checked_argnums(argnums), has_aux)
 
 
+@advising
 def value_and_grad(
     fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable:

@@ -10,7 +10,7 @@ from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.values.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
 
-from .tape_arguments cimport in_places, leaves_of, require_tensor, require_tensor_leaf
+from .tape_arguments cimport in_places, leaves_of, require_tensor, require_tensor_leaf, warn_of_none
 
 from functools import partial
 
@@ -277,7 +277,7 @@ cdef class GradientTape:
         array([2., 4.])
         """
         cdef list targets, flat_sources, gradients, seeds = None
-        self.usable_recorder(True)
+        cdef Recorder recorder = self.usable_recorder(True)
         if unconnected_gradients is not NONE:
             unconnected_gradients = parse_unconnected(unconnected_gradients)
         targets = self.flat_targets(target)
@@ -289,10 +289,11 @@ cdef class GradientTape:
                                  None if reports is None else reports.step)
         if reports is not None:
             reports.finish()
-        if unconnected_gradients is not NONE:
-            gradients = [
-                zeros(source.spec.extents, source.dtype) if gradient is None else gradient
-                for gradient, source in zip(gradients, flat_sources, strict=True)]
+        if unconnected_gradients is NONE:
+            warn_of_none(recorder, gradients, targets, flat_sources)
+        else:
+            gradients = [zeros(x.spec.extents, x.dtype) if gradient is None else gradient
+                         for gradient, x in zip(gradients, flat_sources, strict=True)]
         return gradients[0] if isinstance(sources, Tensor) else in_places(sources, gradients)
 
     def jacobian(self, target, sources, unconnected_gradients=UnconnectedGradients.NONE,

@@ -29,6 +29,7 @@ from cytape.autodiff.transform_arguments import (
     require_result,
 )
 from cytape.errors import SymbolicTensorError
+from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.tangent_batches import unit_directions_op
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import diagonal
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@advising
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes a Jacobian in reverse mode: fast for few results.
 
@@ -101,6 +103,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
 jacobian = jacrev  # autograd's name
 
 
+@advising
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes a Jacobian in forward mode: fast for few inputs.
 
@@ -181,6 +184,7 @@ def batch_jacobian(fun: Callable, argnum: int = 0) -> Callable:
     return Transformed(_batch_jacobian, fun, checked_argnum(argnum))
 
 
+@advising
 def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that differentiates each element of a result in its own element.
 
@@ -222,6 +226,7 @@ def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callabl
     return Transformed(_elementwise_grad, fun, checked_argnums(argnums))
 
 
+@advising
 def hessian(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes the Hessian of a function.
 

@@ -22,6 +22,7 @@ from cytape.autodiff.wrapped_calls import (
     with_tensors,
 )
 from cytape.errors import TapeStateError
+from cytape.names_elsewhere import advising
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
 from cytape.ops.python.checkpoint_policy import NOTHING, Policy
@@ -161,6 +162,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     return recomputed
 
 
+@advising
 def checkpoint(
     f: Callable | None = None, *arguments: Any, policy: str | Sequence[str] | None = None
 ) -> Callable:

@@ -14,6 +14,7 @@ from cytape.autograd.builtins import type as type
 from cytape.autograd.core import primitive as primitive
 from cytape.autograd.differential_operators import *  # noqa: F403
 from cytape.autograd.numpy import numpy_vspaces as _numpy_vspaces  # noqa: F401  (registers spaces)
+from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.tensor.tensor_methods import name_class as _name_class
 
 
@@ -21,7 +22,7 @@ def __getattr__(name: str) -> _Any:
     """Import the modules that few programs use."""
     if name in ("misc", "scipy", "test_util"):
         return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _no_attribute(__name__, name)
 
 
 class _Alias:

@@ -9,6 +9,8 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from cytape.names_elsewhere import NAMES as _NAMES
+from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.numpy.own_names import numpys as _numpys
 from cytape.ops.python.draws import drawing_functions as _drawing_functions
 from cytape.ops.python.draws import seed as seed
@@ -27,6 +29,8 @@ def _functions() -> dict[str, _Any]:
 def __getattr__(name: str) -> _Any:
     function = _functions().get(name)
     if function is None:
+        if name in _NAMES[__name__]:
+            raise _no_attribute(__name__, name)
         return _numpys(_numpy.random, name)
     globals()[name] = function
     return function

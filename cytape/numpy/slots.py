@@ -170,10 +170,11 @@ _OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX
     "t": "write x.T",
     "unsqueeze": "write np.expand_dims(x, axis)",
     "zero_": "write x[...] = 0",
+    **dict.fromkeys(("add_", "div_", "mul_", "sub_"), "write x += y, x -= y, x *= y or x /= y"),
     **dict.fromkeys(("eval", "read_value"), "write x.numpy(), or v.value() of a variable"),
     **dict.fromkeys(("get_shape", "set_shape"), "write x.shape"),
     "block_until_ready": "results are complete when a call returns",
-    "null_grad": _GRADIENTS,
+    **dict.fromkeys(("clear_graph", "creator", "null_grad"), _GRADIENTS),
 }
 install_refusals({
     **{name: f"tensors of other libraries have; {instead}"

@@ -62,6 +62,7 @@ def test_D_2_01_watching_anything_else_is_an_error_that_names_the_type(wrong):
             tape.watch(wrong)
 
 
+@pytest.mark.filterwarnings("ignore:the gradient is None")
 def test_D_2_02_trainable_variables_are_watched_when_read():
     v = cytape.Variable(2.0)
     fixed = cytape.Variable(2.0, trainable=False)
@@ -75,6 +76,7 @@ def test_D_2_02_trainable_variables_are_watched_when_read():
     assert float(tape.gradient(z, fixed)) == 4.0
 
 
+@pytest.mark.filterwarnings("ignore:the gradient is None")
 def test_D_2_03_only_watched_variables_count_without_watch_accessed_variables():
     v, w = cytape.Variable(2.0), cytape.Variable(5.0)
     with cytape.GradientTape(watch_accessed_variables=False, persistent=True) as tape:

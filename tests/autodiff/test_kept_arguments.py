@@ -262,6 +262,7 @@ def rule_that_writes(primals, tangents):
 WRITING = [writing_with_gradient, writing_for_a_gradient, writing_with_jvp]
 
 
+@pytest.mark.filterwarnings("ignore:the gradient is None")
 @each("f", WRITING, ids=["gradient", "in gradient", "jvp"])
 @each("recorded", ["no", "tape", "both"])
 def test_functions_may_write_to_their_arrays(recorded, f):

@@ -281,6 +281,30 @@ def test_a_tape_goes_on_returning_none():
         assert cytape.gradients_function(lambda x: cytape.constant(1.0))(X) == [None]
 
 
+def test_a_tape_that_watched_neither_source_nor_target_warns():
+    w = cytape.Variable(X)
+    with cytape.GradientTape() as tape:
+        loss = np.sum(w**2)
+    w = w - 0.1 * tape.gradient(loss, w)  # a tensor from here on
+    with cytape.GradientTape() as tape:
+        loss = np.sum(w**2)
+    with pytest.warns(UnconnectedGradientWarning, match=r"write w\.assign_sub\(g\)"):
+        assert tape.gradient(loss, w) is None
+
+
+@each("target, sources, zero", [
+    ("unseen", "seen", "none"), ("seen", "unseen", "none"), ("seen", "pair", "none"),
+    ("unseen", "unseen", "zero"), ("unseen", "integer", "none"), ("unseen", "no", "none"),
+    ("no", "unseen", "none")])
+def test_a_tape_that_watched_one_of_them_is_silent(target, sources, zero):
+    given = {"seen": cytape.constant(2.0), "unseen": cytape.constant(3.0), "no": [],
+             "integer": cytape.constant(3)}
+    given["pair"] = given["seen"], given["unseen"]
+    with cytape.GradientTape() as tape:
+        tape.watch(given["seen"])
+    tape.gradient(given[target], given[sources], unconnected_gradients=zero)
+
+
 # -- once for each place ---------------------------------------------------------------------------
 
 

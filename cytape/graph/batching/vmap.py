@@ -21,6 +21,7 @@ from cytape.graph.batching.members import Value, of_all_members
 from cytape.graph.control.function_checks import lent
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.conform import broadcast_to, cast, fill_like
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.calls.symbolic import graph_for, in_graph
@@ -37,6 +38,7 @@ from cytape.tensor.variable import Variable
 __all__ = ["vmap"]
 
 
+@advising
 def vmap(
     fun: Callable, in_axes: Any = 0, out_axes: Any = 0, chunk_size: int | None = None
 ) -> Callable:

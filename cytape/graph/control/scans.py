@@ -234,7 +234,9 @@ class _Sequence:
         shape = self._tensors[0].shape
         for place, tensor in zip(places, self._tensors, strict=True):
             if tensor.shape == ():
-                raise ValueError(f"{place} must have a first axis, got a scalar")
+                raise ValueError(f"{place} must have a first axis, got a scalar: "
+                                 "write scan(fn, elems, initializer), where JAX has scan(f, init, "
+                                 "xs), and return the state only")
             if shape is not None and tensor.shape is not None and (
                     not may_agree(tensor.shape[:1], shape[:1])):
                 raise ValueError(

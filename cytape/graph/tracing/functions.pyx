@@ -26,6 +26,7 @@ from cytape.graph.tracing.signature import (
     is_object,
     shapes_agree,
 )
+from cytape.names_elsewhere import advising
 from cytape.ops.python.checkpoint_policy import Automatic, Policy, check_budget
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -43,6 +44,7 @@ cdef enum:
 cdef tuple KINDS_OF_CHECKPOINTS = ("auto", "memory", "speed", "collection")
 
 
+@advising
 def function(
     f=None, *, input_signature=None, reduce_retracing=False, grad_func=None, python_grad_func=None,
     name=None, max_traces=128, max_bytes=1 << 30, checkpoints=None, memory_budget=None,

@@ -50,6 +50,7 @@ def test_a_gradient(make, persistent):
     assert np.array_equal(tape.gradient(y, x), 6.0 * V3**2)
 
 
+@pytest.mark.filterwarnings("ignore:the gradient is None")
 def test_every_tape_records_that_follows_an_input_and_records_now():
     x = cytape.constant(V3)
     tapes = [cytape.GradientTape() for _ in range(4)]

@@ -140,6 +140,7 @@ def test_variables_are_followed_when_an_op_reads_them(square, recorder):
     assert [w.id for w in recorder.variables] == [v.id]
 
 
+@pytest.mark.filterwarnings("ignore:the gradient is None")
 @squares
 @pytest.mark.parametrize("persistent", [False, True])
 def test_every_tape_has_an_entry_of_its_own(square, persistent):

@@ -22,6 +22,7 @@ def custom(x, backward, n_outputs=1, scale=2.0):
     return outputs
 
 
+@pytest.mark.filterwarnings("ignore:the gradient is None")
 def test_a_closure_is_recorded_by_all_tapes_that_follow_an_input():
     x = cytape.constant(V3)
     with cytape.GradientTape() as a, cytape.GradientTape() as b, cytape.GradientTape() as c:

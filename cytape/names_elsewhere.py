@@ -1,0 +1,143 @@
+"""Advice for names and keywords of other libraries that programs ask of this package."""
+
+import functools
+import sys
+from collections.abc import Callable
+from opcode import opname
+from typing import Any, TypeVar
+
+__all__ = ["KEYWORDS", "NAMES", "advising", "no_attribute"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_GRADIENTS_ONLY_IN_TAPES = (
+    "operations are recorded only in a block `with cytape.GradientTape()` or a function that grad "
+    "differentiates: outside of these nothing needs to be turned off; within, there is "
+    "`with tape.stop_recording()`, and cytape.stop_gradient(x)")
+_CPU = "arrays are in main memory and operations run on the CPU: leave the line out"
+_DRAWS = ("draws need no keys: cytape.numpy.random.seed(0), then "
+          "cytape.numpy.random.normal(size=(3, 2)); or numpy.random.default_rng(0)")
+_LAYERS = ("there are no classes of layers: keep weights in a dict or dataclass, each a "
+           "cytape.Variable, and write functions, x @ weights + bias (see docs/training.md)")
+_STRUCTURES = ("grad, optimizers and function take lists, dicts and dataclasses of arrays as they "
+               "are; write {name: f(x) for name, x in parameters.items()}")
+_SEVERAL = ("write cytape.grad(f, argnums=(0, 1)) for several arguments, or pass one dict of "
+            "parameters")
+_DATA = ("shuffle with rng.permutation(len(x)), and slice arrays: x[order[i : i + 32]] "
+         "(docs/training.md)")
+# By the module that is asked, then by the name: what to write.
+NAMES: dict[str, dict[str, str]] = {
+    "cytape": {
+        **{theirs: f"see cytape.{ours}" for theirs, ours in {
+            "Array": "Tensor", "Parameter": "Variable", "array": "constant",
+            "as_tensor": "convert_to_tensor", "asarray": "convert_to_tensor",
+            "astensor": "convert_to_tensor", "cast": "numpy.astype", "cat": "numpy.concatenate",
+            "check_grads": "testing.check_grads", "compile": "function",
+            "custom_vjp": "custom_gradient", "defvjp": "custom_gradient",
+            "defjvp": "custom_jvp", "extend": "autograd.extend, or custom_gradient",
+            "experimental": "numpy", "flatten": "autograd.misc.flatten",
+            "fori_loop": "while_loop, or write a loop of Python",
+            "from_numpy": "convert_to_tensor", "func": "grad, vjp, jvp, jacrev, jacfwd, vmap",
+            "grad_and_value": "value_and_grad, which returns the value first",
+            "gradient": "GradientTape.gradient", "holomorphic_grad": "autograd.holomorphic_grad",
+            "hvp": "hessian_vector_product", "jit": "function", "linearize": "jvp",
+            "losses": "nn", "make_hvp": "hessian_vector_product", "make_jvp": "jvp",
+            "math": "numpy", "misc": "autograd.misc", "nnet": "nn",
+            "operation_base": "custom_gradient", "optim": "optimizers",
+            "execute_op": "custom_gradient", "pmap": "vmap", "primitive": "custom_gradient",
+            "reduce_max": "numpy.max", "reduce_mean": "numpy.mean", "reduce_min": "numpy.min",
+            "reduce_prod": "numpy.prod", "reduce_sum": "numpy.sum", "remat": "checkpoint",
+            "signal": "scipy.signal, numpy.fft", "test_util": "testing", "TensorSpec": "Spec",
+            "vectorized_map": "vmap"}.items()},
+        **dict.fromkeys(("enable_grad", "inference_mode", "no_autodiff", "no_grad",
+                         "set_grad_enabled"), _GRADIENTS_ONLY_IN_TAPES),
+        **dict.fromkeys(("block_until_ready", "config", "cuda", "device_get", "device_put",
+                         "devices", "local_devices"), _CPU),
+        **dict.fromkeys(("manual_seed", "rand", "randint", "randn", "random", "set_seed"), _DRAWS),
+        **dict.fromkeys(("multigrad", "multigrad_dict"), _SEVERAL),
+        **dict.fromkeys(("tree", "tree_map", "tree_util"), _STRUCTURES),
+        **dict.fromkeys(("data", "utils"), _DATA),
+        "compat": "names of graphs are here and in cytape.graph: cytape.placeholder, Session",
+        "debug": "print(f'{x}') shows values in eager code; in a cytape.function call "
+                 "cytape.numpy_function(print, [x], specs=())",
+        "eval_shape": "cytape.function(f).get_concrete_function(x).graph shows the shapes",
+        "executing_eagerly": "everything runs eagerly outside of a cytape.function and a Graph",
+        "keras": "see cytape.optimizers and cytape.nn; " + _LAYERS,
+        "lax": "see cytape.stop_gradient, cond, while_loop, scan, and cytape.nn for convolutions",
+        "make_jaxpr": "print(cytape.function(f).get_concrete_function(x).graph)",
+        "multi_matmul": "see cytape.numpy.linalg.multi_dot",
+        "one_hot": "write numpy.eye(n)[labels]",
+        "print": "write print(f'{x}')",
+        "set_default_dtype": "dtypes are those of NumPy: float64 for Python's numbers, and that of "
+                             "an array for its results",
+    },
+    "cytape.nn": {
+        **{theirs: f"see cytape.nn.{ours}, which takes the labels first" for theirs, ours in {
+            "BCEWithLogitsLoss": "sigmoid_cross_entropy_with_logits",
+            "CrossEntropyLoss": "sparse_softmax_cross_entropy_with_logits",
+            "L1Loss": "absolute_error", "MSELoss": "squared_error",
+            "binary_cross_entropy_with_logits": "sigmoid_cross_entropy_with_logits",
+            "cross_entropy": "sparse_softmax_cross_entropy_with_logits",
+            "l1_loss": "absolute_error", "mse_loss": "squared_error",
+            "softmax_crossentropy": "sparse_softmax_cross_entropy_with_logits"}.items()},
+        **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "Conv1d", "Conv2d", "Dense", "Embedding",
+                         "GRU", "LSTM", "LayerNorm", "Linear", "MaxPool2d", "Module", "ModuleList",
+                         "RNN", "ReLU", "Sequential", "Transformer",
+                         "Dropout"), _LAYERS),
+        "Parameter": "see cytape.Variable",
+        "functional": "its functions are here: cytape.nn.relu",
+        "init": "see cytape.nn.glorot_uniform and the other initial weights",
+        "one_hot": "write numpy.eye(n)[labels]",
+        "tanh": "write numpy.tanh(x)",
+        "utils": "optimizers take clip_norm and global_clip_norm; see "
+                 "cytape.optimizers.clip_by_global_norm",
+    },
+    "cytape.autograd": {
+        "Function": "see cytape.custom_gradient",
+        "backward": "see cytape.GradientTape",
+        "functional": "see cytape.jacobian, hessian, vjp and jvp",
+        "multigrad": _SEVERAL,
+    },
+    "cytape.numpy.random": dict.fromkeys(("PRNGKey", "key", "split", "fold_in"), _DRAWS),
+}
+# Keywords of other libraries: what the parameter is called, or what to write.
+KEYWORDS = {
+    "args": "write check_grads(f, [x]), where autograd has check_grads(f)(x)",
+    "argnum": "the positions of the arguments to differentiate are called argnums",
+    "autograph": "write cytape.cond and cytape.while_loop where Python's would read a tensor",
+    "in_dims": "the parameter is called in_axes",
+    "jit_compile": "leave it out",
+    "out_dims": "the parameter is called out_axes",
+    "static_argnames": "leave it out: there is a trace for each value of a Python number or string",
+    "static_argnums": "leave it out: there is a trace for each value of a Python number or string",
+    "use_reentrant": "leave it out",
+}
+
+
+def no_attribute(module: str, name: str, found: str = "") -> Exception:
+    """Return the error for a name that a module lacks, with advice.
+
+    It is an ImportError for ``from module import name``, where Python replaces an AttributeError,
+    and the advice with it. found: the replacement for a name without an entry in `NAMES`.
+    """
+    advice = NAMES.get(module, {}).get(name, found)
+    advice = f": {advice}" if advice else ""
+    frame = sys._getframe(2)  # of the program that asks the module's `__getattr__`
+    if opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM":
+        return ImportError(f"cannot import name {name!r} from {module!r}{advice}", name=name)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")
+
+
+def advising(function: _F) -> _F:
+    """Decorate a function so that errors for keywords of other libraries name the one here."""
+    @functools.wraps(function)
+    def advised(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if str(error).startswith(f"{function.__name__}() "):
+                for name, advice in KEYWORDS.items():
+                    if repr(name) in str(error):
+                        error.add_note(advice)
+            raise
+
+    return advised  # type: ignore[return-value]

@@ -1,0 +1,72 @@
+"""Advice for names and keywords of other libraries."""
+
+import importlib
+import re
+
+import pytest
+
+import cytape
+from cytape.names_elsewhere import KEYWORDS, NAMES
+from cytape.testing import check_grads
+from tests.cases import each
+
+
+def resolved(dotted):
+    """Import the module at the head of a dotted name, and return the object."""
+    found, *names = cytape, *dotted.split(".")[1:]
+    for name in names:
+        found = getattr(found, name)
+    return found
+
+
+def test_the_advice_names_what_exists():
+    for advice in [text for names in NAMES.values() for text in names.values()]:
+        for dotted in re.findall(r"\bcytape(?:\.\w+)+", advice):
+            resolved(dotted)
+
+
+@each("module", sorted(NAMES))
+def test_each_name_is_missing_and_has_its_advice(module):
+    asked = importlib.import_module(module)
+    for name, advice in NAMES[module].items():
+        with pytest.raises(AttributeError, match=re.escape(f"attribute {name!r}: {advice}")):
+            getattr(asked, name)
+        assert not hasattr(asked, name)
+
+
+@each("line, advice", [
+    ("from cytape import jit", "see cytape.function"),
+    ("from cytape import exp", "see cytape.numpy.exp"),
+    ("from cytape.nn import CrossEntropyLoss", "takes the labels first"),
+    ("from cytape.autograd import multigrad", "argnums"),
+    ("from cytape.numpy.random import PRNGKey", "need no keys")])
+def test_imports_of_missing_names_have_the_advice(line, advice):
+    with pytest.raises(ImportError, match=f"cannot import name.*{advice}"):
+        exec(line, {})
+
+
+def test_a_name_that_no_library_has_is_an_ordinary_error():
+    with pytest.raises(AttributeError, match="^module 'cytape' has no attribute 'nonsense'$"):
+        cytape.nonsense  # noqa: B018
+
+
+@each("call, keyword", [
+    (lambda: cytape.grad(abs, argnum=1), "argnum"),
+    (lambda: cytape.vmap(abs, in_dims=0), "in_dims"),
+    (lambda: cytape.function(abs, static_argnums=1), "static_argnums"),
+    (lambda: check_grads(abs), "args")])
+def test_keywords_of_other_libraries_have_advice(call, keyword):
+    with pytest.raises(TypeError, match=keyword) as caught:
+        call()
+    assert caught.value.__notes__ == [KEYWORDS[keyword]]
+
+
+def test_errors_of_other_origin_have_no_advice():
+    with pytest.raises(TypeError, match="argnums must be") as caught:
+        cytape.grad(abs, argnums="argnum")
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_the_module_tensor_is_no_function():
+    with pytest.raises(TypeError, match=r"cytape\.constant\(x\)"):
+        cytape.tensor([1.0, 2.0])
