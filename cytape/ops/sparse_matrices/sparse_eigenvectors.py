@@ -15,15 +15,15 @@ from cytape.errors import NotDifferentiableError
 from cytape.ops import reductions
 from cytape.ops.adjoints.deferred_derivatives import composed
 from cytape.ops.calls.operands import is_tensor
-from cytape.ops.elementwise import real
+from cytape.ops.elementwise import absolute, real
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate, stack
 from cytape.ops.matrix_products import conj_if_complex
+from cytape.ops.ordering import argsort
 from cytape.ops.sparse_matrices.iterative_solves import matrix_of
 from cytape.ops.sparse_matrices.sparse_products import product_op, sampled_op
 from cytape.ops.sparse_matrices.sparse_solves import spsolve
 from cytape.ops.sparse_matrices.sparse_tensors import SparseTensor, from_elements
-from cytape.ops.statistics.sorting import sort
 from cytape.ops.submodules.matrix_parts import columns, dtype_of, real_dtype
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -144,5 +144,13 @@ def eigsh(A, k=6, M=None, sigma=None, which="LM", v0=None, ncv=None, maxiter=Non
     w, v = eigsh_op(data, pattern=pattern, options=tuple(given.items()))
     if return_eigenvectors:
         return w, v
-    w = sort(w)
-    return w[::-1] if sigma is None and which in ("SM", "SA") else w  # as in SciPy
+    return w[argsort(_last_sought(w, data.dtype.kind == "c", sigma, which))]
+
+
+def _last_sought(w, is_complex, sigma, which):
+    """Return the keys by which SciPy sorts eigenvalues that it computes without vectors."""
+    if sigma is not None:
+        if not is_complex:
+            return w
+        w = 1 / (w - sigma)
+    return {"LM": absolute(w), "SM": -absolute(w), "SA": -w}.get(which, w)

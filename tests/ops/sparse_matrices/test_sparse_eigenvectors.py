@@ -43,6 +43,17 @@ def test_values_and_derivatives(options, turn):
     check_grads(lambda main: f(main, cytape.constant(off)), [MAIN], order=1)
 
 
+@each(options=[
+    {}, {"which": "SM"}, {"which": "SA"}, {"which": "LA"}, {"sigma": 0.2},
+    {"sigma": 0.2, "which": "LA"}, {"sigma": 0.2, "which": "SM"}], turn=[0, 0.3j])
+def test_values_of_both_signs_have_the_order_of_scipy(options, turn):
+    options, main = {**START, **options, "k": 3, "return_eigenvectors": False}, MAIN - 7
+    off = OFF * (1 + turn)
+    np.testing.assert_allclose(
+        linalg.eigsh(matrix(cytape.constant(main), off), **options),
+        scipys_linalg.eigsh(matrix(main, off, scipys), **options), 1e-9)
+
+
 def test_in_functions_and_of_dense_matrices():
     def f(a):
         w, v = linalg.eigsh((a + a.T) / 2, k=1, **START)
