@@ -18,7 +18,9 @@ import scipy.spatial.distance as scipys
 from cytape.ops.adjoints.deferred_derivatives import composed, gradients_by_tape
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.constants import ones_like
 from cytape.ops.creation import astype
+from cytape.ops.cumulative import cumsum
 from cytape.ops.elementwise import absolute, log, power, sqrt, where
 from cytape.ops.engine.op_kinds import general, linear, nondifferentiable
 from cytape.ops.joining import concatenate, stack
@@ -85,8 +87,9 @@ def _canberra(x, y, w=None):
     return sum(_weighted(terms, w), 0)
 
 
-def _braycurtis(x, y, w=None):
-    return sum(_weighted(absolute(x - y), w), 0) / sum(_weighted(absolute(x + y), w), 0)
+def _braycurtis(x, y, w=None, added=0.0):
+    return sum(_weighted(absolute(x - y), w), 0) / (
+        sum(_weighted(absolute(x + y), w), 0) + added)
 
 
 def _mahalanobis(x, y, VI):
@@ -202,12 +205,20 @@ def _given(operands, metric, names, options):
     return {"metric": metric, **dict(zip(names, operands, strict=True)), **dict(options)}
 
 
-def _by_formula(x, y, *operands, metric, names, options):
+def _by_formula(x, y, *operands, metric, names, options, **more):
     operands = [value if name == "VI" else reshape(value, (-1, 1, 1))
                 for name, value in zip(names, operands, strict=True)]
     return FORMULAS[metric](
         expand_dims(swapaxes(x, 0, 1), 2), expand_dims(swapaxes(y, 0, 1), 1),
-        **dict(zip(names, operands, strict=True)), **dict(options))
+        **dict(zip(names, operands, strict=True)), **dict(options), **more)
+
+
+def _pairs_by_formula(x, *operands, **attrs):
+    more = {}
+    if attrs["metric"] == "braycurtis":  # not 0 / 0 for a point of zeros and itself
+        places = cumsum(ones_like(x[:, 0]))
+        more["added"] = places == expand_dims(places, 1)
+    return condense_op(_by_formula(x, x, *operands, **attrs, **more), checks=False)
 
 
 def _gradients(inputs, needs, attrs, g):
@@ -250,9 +261,7 @@ table_op = composed(
 pairs_op = composed(
     "ScipyDistancePairs",
     lambda x, *operands, **attrs: scipys.pdist(x, **_given(operands, **attrs)),
-    lambda x, *operands, **attrs: condense_op(
-        _by_formula(x, x, *operands, **attrs), checks=False),
-    _pairs_spec, vjp_of_arrays=_gradients_of_pairs)
+    _pairs_by_formula, _pairs_spec, vjp_of_arrays=_gradients_of_pairs)
 
 
 def _angles(x, y, metric):

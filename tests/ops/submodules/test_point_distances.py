@@ -68,6 +68,14 @@ def test_derivatives_at_equal_points_are_finite(metric, options):
         metric in ("cosine", "correlation", "mahalanobis", "seuclidean"))
 
 
+def test_one_point_of_zeros_has_derivatives():
+    points = X[:3] * [[0], [1], [1]]
+    expected = np.sum([cytape.hessian(lambda x, i=i, j=j: cnp.sum(ours.cdist(
+        x[i:i + 1], x[j:j + 1], "braycurtis")))(points) for i, j in ((0, 1), (0, 2), (1, 2))], 0)
+    np.testing.assert_allclose(
+        cytape.hessian(lambda x: cnp.sum(ours.pdist(x, "braycurtis")))(points), expected, 1e-12)
+
+
 @each("metric", ["euclidean", "cityblock", "cosine", "mahalanobis"])
 def test_derivatives_on_all_ways(metric):
     def f(x):
