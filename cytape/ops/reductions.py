@@ -25,6 +25,7 @@ from cytape.ops.calls.operands import (
     is_tensor,
     mask_for,
     only_numpy,
+    values_of,
     wide,
     with_out,
 )
@@ -39,7 +40,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, squeeze
 from cytape.ops.special_kernels.ties import shared_among_ties
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.values.user_warnings import warning_user
+from cytape.tensor.values.user_warnings import warn, warning_user
 
 __all__ = ["amax", "amin", "max", "mean", "min", "sum"]
 
@@ -151,6 +152,12 @@ def masked_mean(a, axis, n, there, dtype=None):
     return astype(total / n, dtype, copy=False)
 
 
+def warn_if(condition, message):
+    """Warn if a condition on counts, an array or an eager tensor, holds anywhere."""
+    if np.any(values_of(condition)):
+        warn(message, RuntimeWarning)
+
+
 def as_kept(x, axis, keepdims):
     """Drop the reduced axes unless `keepdims`."""
     if keepdims or not ndim(x):
@@ -240,6 +247,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue) 
             return np.mean(a, axis, dtype, out, keepdims, where=where)
         a = convert_to_tensor(a)
         n = n_there(a, axis, there := mask_for(a, where))
+        warn_if(n == 0, "Mean of empty slice")
         return as_kept(masked_mean(a, axis, n, there, dtype), axis, keepdims)
     return mean_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
 

@@ -29,6 +29,7 @@ from cytape.ops.reductions import (
     reduced_axes,
     sum,
     summed,
+    warn_if,
 )
 from cytape.ops.shapes import shape_rules
 from cytape.tensor import convert_to_tensor
@@ -173,6 +174,7 @@ def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
     a = astype(a, wide(own if cut or dtype is None else result), copy=False)
     there = mask_for(a, where) if is_given(where) else True
     n = n_there(a, axis, there)
+    warn_if(n <= ddof, "Degrees of freedom <= 0 for slice")
     if mean is None:  # as in NumPy, only then the imaginary part is lost
         mean = masked_mean(real(a) if cut else a, axis, n, there)
     variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)

@@ -29,3 +29,14 @@ def test_correction_is_ddof():
     for given in (x, cytape.constant(x)):
         with pytest.raises(ValueError, match="ddof and correction can't be provided"):
             ops.var(given, ddof=1, correction=1)
+
+
+@each("function, message", [
+    (np.mean, "Mean of empty slice"), (np.var, "Degrees of freedom"),
+    (np.std, "Degrees of freedom")])
+def test_a_mask_that_selects_nothing_warns_as_in_numpy(function, message):
+    x, mask = np.ones((2, 2)), np.array([[True, False], [True, False]])
+    for given in (x, cytape.constant(x)):
+        with pytest.warns(RuntimeWarning) as caught:
+            function(given, axis=0, where=mask)
+        assert message in str(caught[0].message)

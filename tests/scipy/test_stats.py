@@ -1,5 +1,7 @@
 """Distributions: SciPy's values, derivatives in all parameters, tails, invalid parameters."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -254,6 +256,16 @@ def test_dirichlet():
     with pytest.raises(ValueError, match="known number of components"):
         unknown(alpha)
     assert ours.dirichlet(alpha).mean().shape == (3,) and ours.dirichlet.var is not None
+
+
+@each("call, advice", [
+    (lambda x: ours.norm.fit(x), "cytape.scipy.optimize.minimize"),
+    (lambda x: ours.gaussian_kde(x), "norm.pdf"), (lambda x: ours.pearsonr(x, x), "corrcoef"),
+    (lambda x: ours.norm.interval(0.9, x), "ppf"),
+    (lambda x: ours.norm(x, 1.0).expect(lambda t: t), "cytape.scipy.integrate.quad")])
+def test_functions_without_a_derivative_say_what_to_write(call, advice):
+    with pytest.raises(TypeError, match=re.escape(advice)):
+        cytape.grad(call)(np.array([0.3, 1.2, 2.0]))
 
 
 @each("call", [

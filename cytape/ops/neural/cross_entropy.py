@@ -21,8 +21,17 @@ from cytape.tensor.values.plain_arrays import plain_array
 __all__ = ["softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits"]
 
 
+def require_logits(labels, logits):
+    """Raise an error if the dtypes of arrays show that labels and logits are exchanged."""
+    if logits.dtype.kind in "biu" and labels.dtype.kind == "f":
+        raise TypeError(
+            f"logits, which come second, must be floating point numbers, got {logits.dtype}; "
+            "labels come first")
+
+
 def _cross_entropy(logits, labels, *, axis):
     logits, labels = plain_array(logits), plain_array(labels)
+    require_logits(labels, logits)
     if labels.shape != logits.shape:
         raise ValueError(
             f"labels and logits must have the same shape, got {labels.shape} and {logits.shape}"
@@ -118,7 +127,7 @@ softmax_cross_entropy_op = general(
 def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
     """Return the cross-entropy between labels and the softmax of logits along `axis`.
 
-    The labels come first, then the logits, which PyTorch exchanges. Their values are not checked.
+    The labels come first, then the logits, which PyTorch exchanges. Values are not checked.
 
     Parameters
     ----------
@@ -138,6 +147,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
     ------
     ValueError
         If the shapes differ.
+    TypeError
+        If labels are floating point numbers and logits integers: they are exchanged.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.calls.operands import operand
 from cytape.ops.comparisons import floor
 from cytape.ops.elementwise import (
     exp,
@@ -24,6 +24,7 @@ from cytape.ops.elementwise import (
     where,
 )
 from cytape.ops.neural.activation_functions import composed, relu, sigmoid
+from cytape.ops.neural.cross_entropy import require_logits
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes.shape_rules import may_fit
 
@@ -136,7 +137,8 @@ _log_poisson = composed(
 def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     """Return the cross-entropy between probabilities and the sigmoid of logits, element by element.
 
-    The labels come first, then the logits, which PyTorch exchanges. Their values are not checked.
+    The labels come first, then the logits, which PyTorch exchanges: floating point labels beside
+    integer logits are an error. Values are not checked.
 
     Examples
     --------
@@ -144,6 +146,8 @@ def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     >>> cytape.nn.sigmoid_cross_entropy_with_logits([1.0, 1.0, 0.0], [0.0, 1e4, 1e4]).round(4)
     array([6.931e-01, 0.000e+00, 1.000e+04])
     """
+    labels, logits = operand(labels), operand(logits)
+    require_logits(labels, logits)
     return _sigmoid_cross_entropy(*_alike(labels, logits))
 
 
@@ -250,8 +254,7 @@ def triplet_loss(anchor, positive, negative, margin=1.0) -> Any:
 
 
 def _floating(x):
-    x = joined(x)
-    x = x if is_tensor(x) else np.asarray(x)
+    x = operand(x)
     return x if x.dtype.kind in "fc" else x.astype(np.float64)
 
 

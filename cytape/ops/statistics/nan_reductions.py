@@ -22,6 +22,7 @@ from cytape.ops.reductions import (
     filled,
     masked_mean,
     n_there,
+    warn_if,
 )
 from cytape.ops.variance import masked_squares, root_of_variance
 from cytape.tensor import convert_to_tensor
@@ -140,11 +141,6 @@ nanmin = _nan_extremum("nanmin", reductions.min, np.fmin)
 # -- averages --------------------------------------------------------------------------------------
 
 
-def _warn_if(condition, message):
-    if np.any(values_of(condition)):
-        warn(message, RuntimeWarning)
-
-
 @numpy_function(np.nanmean, "a", "where")
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoValue) -> Any:
     """Average what is not NaN, as `numpy.nanmean`.
@@ -160,7 +156,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
         return reductions.mean(a, axis, dtype, keepdims=keeps_axes(keepdims), where=where)
     _require_inexact(dtype)
     n = n_there(a, axis, there := _there(a, where))
-    _warn_if(n == 0, "Mean of empty slice")
+    warn_if(n == 0, "Mean of empty slice")
     mean = masked_mean(a, axis, elementwise_where(n == 0, np.nan, n), there, dtype)
     return as_kept(mean, axis, keeps_axes(keepdims))
 
@@ -174,7 +170,7 @@ def _nan_variance(a, axis, dtype, ddof, keepdims, given, mean, correction):
         ddof = correction
     a, cut = astype(a, wide(a.dtype), copy=False), reductions.loses_imaginary(a, dtype)
     n = n_there(a, axis, there := _there(a, given))
-    _warn_if(n <= ddof, "Degrees of freedom <= 0 for slice.")
+    warn_if(n <= ddof, "Degrees of freedom <= 0 for slice.")
     if mean is _NoValue:
         mean = masked_mean(
             real(a) if cut else a, axis, elementwise_where(n == 0, np.nan, n), there)

@@ -361,10 +361,9 @@ def called_in_graph(name: str, function: Callable, inputs: tuple, spec: Any) -> 
 def lost(name: str, error: Exception) -> DetachedError:
     """Return an error for a tensor that a user's function reads from its closure."""
     return DetachedError(
-        f"{name}: the function takes a value out of a tensor, or reads a tensor that is not among "
-        "its arguments, so that its derivative would be lost: compute with cytape.numpy, and pass "
-        "the tensor in `args`. Functions of arrays only need jac=False, for SciPy's differences, "
-        f"or `x1` of newton ({error})")
+        f"{str(error).partition(chr(10))[0]}\n{name} differentiates the function: compute with "
+        "cytape.numpy, and pass tensors that it reads besides its arguments in `args`. Functions "
+        "of arrays only need jac=False, for SciPy's differences, or `x1` of newton")
 
 
 def _solve_linear(b, x, is_solved, *parameters, equation, transposed):

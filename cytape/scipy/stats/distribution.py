@@ -266,6 +266,12 @@ class Frozen:
             return functools.partial(method, *self.args, **self.kwds)
         return lambda x, *args: method(x, *args, *self.args, **self.kwds)
 
+    def expect(self, *args, **kwds):
+        """Refuse parameters that are tensors."""
+        raise TypeError(
+            "expect: parameters that are tensors have no derivative: write cytape.scipy.integrate."
+            "quad(lambda x, *p: f(x) * d.pdf(x, *p), lower, upper, args=parameters)")
+
     def rvs(self, size=None, random_state=None):
         """Draw samples, as SciPy does; they have no derivatives."""
         return self.dist.rvs(*self.args, **self.kwds, size=size, random_state=random_state)

@@ -86,6 +86,18 @@ cdef dict OF_LIBRARIES = {
     "xarray":
         "DataArray.data is the tensor; values, item(), float() and coordinates are conversions.\n",
 }
+# Advice for functions of SciPy, by the end of their name.
+cdef dict OF_SCIPY = {
+    "expect": "Call cytape.scipy.integrate.quad(lambda x, *p: f(x) * d.pdf(x, *p), lower, upper, "
+              "args=parameters) of a distribution d of cytape.scipy.stats.\n",
+    "fit": "Maximise the likelihood by cytape.scipy.optimize.minimize, whose solution has a "
+           "derivative with respect to the data: minimise -sum(d.logpdf(data, *parameters)) of a "
+           "distribution d of cytape.scipy.stats.\n",
+    "gaussian_kde": "Sum densities of cytape.scipy.stats: norm.pdf(x, data, width).mean().\n",
+    "interval": "Call d.ppf((1 - p) / 2) and d.ppf((1 + p) / 2) of a distribution d of "
+                "cytape.scipy.stats.\n",
+    "pearsonr": "Call numpy.corrcoef(x, y)[0, 1].\n",
+}
 IN_A_RULE = (
     "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative with respect "
     "to arguments")
@@ -226,6 +238,9 @@ cdef str instead_of_scipy(str caller):
         found = None
     if found is not None and not getattr(found, "refuses_tensors", False):
         return f"Call cytape.{caller}, which has a derivative.\n"
+    advice = OF_SCIPY.get(caller.rpartition(".")[2])
+    if advice is not None:
+        return advice
     return (f"Call {caller} in a function that is decorated with cytape.custom_jvp, and write the "
             "rule for its derivative.\n")
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+import cytape
 from cytape import nn
 from cytape.testing import check_grads
 from tests.cases import each
@@ -55,3 +56,12 @@ def test_bad_classes_are_errors_that_name_the_labels(labels, error):
 def test_labels_of_another_shape_are_an_error():
     with pytest.raises(ValueError, match="labels and logits"):
         nn.softmax_cross_entropy_with_logits(np.zeros(3), np.zeros((2, 3)))
+
+
+@each("make", [list, np.array, cytape.constant])
+@each("loss", [nn.softmax_cross_entropy_with_logits, nn.sigmoid_cross_entropy_with_logits])
+def test_integer_logits_after_floating_labels_are_exchanged(make, loss):
+    with pytest.raises(TypeError, match="logits, which come second, .* int64; labels come first"):
+        loss(make([[0.5, -1.0]]), make([[0, 1]]))
+    for labels, logits in ([[0, 1]], [[0, 1]]), ([[0, 1]], [[0.5, -1.0]]):
+        assert np.isfinite(loss(make(labels), make(logits))).all()
