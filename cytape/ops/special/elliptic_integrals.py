@@ -12,6 +12,11 @@ import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import polynomial
 from cytape.ops.special.several_outputs import several, with_slopes
+from cytape.ops.special_kernels.carlson_slopes import (
+    elliprd_slopes,
+    elliprf_slopes,
+    elliprj_slopes,
+)
 
 __all__ = [
     "agm", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc",
@@ -55,40 +60,37 @@ def _times(x, slope):
     return x * np.where(is_0, 1, slope)
 
 
-def _rd_slopes(r, x, y, z):
+def _by_kernel(kernel, formulas):
+    """Return a function that differentiates real arrays by a kernel, others by formulas."""
+    def slopes(r, *operands):
+        if isinstance(r, (np.ndarray, np.generic)) and r.dtype.kind == "f":
+            return kernel(r, *operands)
+        return formulas(r, *operands)
+    return slopes
+
+
+def _rd_formulas(r, x, y, z):
     """Differentiate elliprd, in z by homogeneity of degree -3/2."""
     in_x = _slope(0.5 * (r - elliprd(y, z, x)), x, y, z, z)
     in_y = _slope(0.5 * (r - elliprd(x, z, y)), y, x, z, z)
     return in_x, in_y, -(1.5 * r + _times(x, in_x) + _times(y, in_y)) / z
 
 
-elliprd = with_slopes("ScipyElliprd", special.elliprd, _rd_slopes)
-elliprf = elementwise(
-    "ScipyElliprf", special.elliprf, lambda r, x, y, z: -elliprd(y, z, x) / 6,
-    lambda r, x, y, z: -elliprd(x, z, y) / 6, lambda r, x, y, z: -elliprd(x, y, z) / 6,
-    together=lambda r, *given: _rf_slopes(r, *given))
+_rf_slopes = _by_kernel(
+    elliprf_slopes,
+    lambda r, x, y, z: (-elliprd(y, z, x) / 6, -elliprd(x, z, y) / 6, -elliprd(x, y, z) / 6))
 
 
-def _rf_slopes(r, x, y, z):
-    """Differentiate elliprf, in the largest operand by homogeneity of degree -1/2."""
-    low, high = np.minimum(x, y), np.maximum(x, y)
-    middle, last = np.minimum(high, z), np.maximum(high, z)
-    low, middle = np.minimum(low, middle), np.maximum(low, middle)
-    in_low, in_middle = -elliprd(middle, last, low) / 6, -elliprd(low, last, middle) / 6
-    in_last = -(0.5 * r + _times(low, in_low) + _times(middle, in_middle)) / last
-    return [np.where(u == low, in_low, np.where(u == middle, in_middle, in_last))
-            for u in (x, y, z)]
+def _rg_slopes(r, x, y, z):
+    f = elliprf(x, y, z)
+    return [f / 4 + 0.5 * _times(operand, slope) for operand, slope in zip(
+        (x, y, z), _rf_slopes(f, x, y, z), strict=True)]
 
 
-def _rg_in_first(x, y, z):
-    is_0 = x == 0
-    return elliprf(x, y, z) / 4 - np.where(
-        is_0, 0, x * elliprd(y, z, np.where(is_0, 1, x)) / 12)
-
-
-elliprg = elementwise(
-    "ScipyElliprg", special.elliprg, lambda r, x, y, z: _rg_in_first(x, y, z),
-    lambda r, x, y, z: _rg_in_first(y, x, z), lambda r, x, y, z: _rg_in_first(z, x, y))
+elliprd = with_slopes(
+    "ScipyElliprd", special.elliprd, _by_kernel(elliprd_slopes, _rd_formulas))
+elliprf = with_slopes("ScipyElliprf", special.elliprf, _rf_slopes)
+elliprg = with_slopes("ScipyElliprg", special.elliprg, _rg_slopes)
 
 _RC = [(n + 1) * math.prod(range(1, 2 * n + 2, 2)) / (
     2**(n + 1) * math.factorial(n + 1) * (2 * n + 3)) for n in range(16)]
@@ -108,7 +110,7 @@ elliprc = elementwise(
     lambda r, x, y: -(0.5 * r + _times(x, _rc_in_first(r, x, y))) / y)
 
 
-def _rj_slopes(r, x, y, z, p):
+def _rj_formulas(r, x, y, z, p):
     """Differentiate elliprj, in p by homogeneity of degree -3/2."""
     total, slopes = 1.5 * r, []
     for one, two, three in ((x, y, z), (y, x, z), (z, x, y)):
@@ -117,7 +119,8 @@ def _rj_slopes(r, x, y, z, p):
     return *slopes, -total / p
 
 
-elliprj = with_slopes("ScipyElliprj", special.elliprj, _rj_slopes)
+elliprj = with_slopes(
+    "ScipyElliprj", special.elliprj, _by_kernel(elliprj_slopes, _rj_formulas))
 
 # ---- integrals of Legendre -------------------------------------------------------------------
 
