@@ -1,4 +1,4 @@
-"""First derivatives of special functions against mpmath's at 50 digits.
+"""First derivatives of special functions against mpmath's at 80 digits.
 
 ``python -m tests.ops.special.accuracy --points 3000 [names]`` prints per function and argument
 the largest relative error, and how many points lie beyond 1e-10, or the tolerance if it is wider.
@@ -15,7 +15,7 @@ import cytape
 from cytape.ops import special as ours
 from tests.ops.special.references import REFERENCES, mp
 
-DIGITS = 50
+DIGITS = 80
 
 
 def derivatives(name, arguments, place):

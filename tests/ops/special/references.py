@@ -317,5 +317,3 @@ WAVES = {
 REFERENCES = {
     **ELEMENTARY, **INTEGRALS, **ELLIPTIC, **BESSEL, **HYPERGEOMETRIC, **POLYNOMIALS, **GAMMA,
     **WAVES}
-SLOW = {  # functions of which mpmath takes long
-    "hankel1e", "hankel2e", "itstruve0", "keip", "kerp", "kn", "lpmv", "owens_t", "y1", "yn"}
