@@ -6,8 +6,7 @@ try:
     import numpy as np
     import scipy.ndimage
 
-    from cytape.ops.images import boundaries, correlations, rank_filters, splines
-    from cytape.ops.special_kernels import spline_taps
+    from cytape.ops.images import boundaries, correlations, rank_filters, spline_taps, splines
     from cytape.scipy import ndimage
 except ImportError:
     SPECS = []

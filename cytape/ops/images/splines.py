@@ -22,10 +22,10 @@ from cytape.ops.engine import batch_axis
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import general, linear
 from cytape.ops.images.boundaries import computed, is_zero, known_shape
+from cytape.ops.images.spline_taps import interpolate, slopes, spread
 from cytape.ops.joining import stack
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import expand_dims, extents, ndim, reshape
-from cytape.ops.special_kernels.spline_taps import interpolate, slopes, spread
 from cytape.ops.submodules.matrix_parts import sum_of
 from cytape.tensor.values.spec import symbolic_spec
 

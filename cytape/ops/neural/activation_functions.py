@@ -1,6 +1,6 @@
 """Activations, under TensorFlow's names, each one elementwise op.
 
-Those with a kernel (`special_kernels/activations.pyx`) read their operand once. Derivatives at
+Those with a kernel (`neural/activations.pyx`) read their operand once. Derivatives at
 kinks: 0 at 0 for `relu`, and at both ends for `relu6`, `hard_tanh` and `hard_sigmoid`; at 0 that of
 the left side for `leaky_relu`, `elu`, `celu` and `selu`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import cytape.ops.special_kernels.activations as activations
+import cytape.ops.neural.activations as activations
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import exp, maximum, square, tanh, where
 from cytape.ops.engine.op_kinds import elementwise

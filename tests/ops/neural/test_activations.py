@@ -7,7 +7,7 @@ from scipy import special
 import cytape
 import cytape.numpy as cnp
 from cytape import nn
-from cytape.ops.special_kernels import activations
+from cytape.ops.neural import activations
 from tests.cases import each
 
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 800, -800, 40, -40, 745, -740, 1e-8, -1e-8])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cytape.ops.special_kernels import spline_taps
+from cytape.ops.images import spline_taps
 from tests.cases import each
 
 scipy_ndimage = pytest.importorskip("scipy.ndimage")
