@@ -156,6 +156,19 @@ else:
               *[(f"Rice{side}", op, op.forward, domain) for side, op, domain in (
                   ("Upper", quantiles.rice_upper, uniform(4, 5)),
                   ("Lower", quantiles.rice_lower, uniform(0.4, 1)))])],
+        OpSpec(
+            "ScipyStatsNcx2Sf", quantiles.ncx2_sf, quantiles.ncx2_sf.forward,
+            [case((3,), 3.0, (3,))], POSITIVE, ("float64",),
+            differentiable=(True, False, True), tolerance=50),
+        OpSpec(
+            "ScipyStatsPowerSeriesRest", quantiles.power_series_rest,
+            quantiles.power_series_rest.forward, [case(COUNTS, (3, 2))], UNIT, ("float64",),
+            differentiable=(False, True)),
+        *[OpSpec(f"ScipyStats{op}", function, function.forward, [case((3, 2))], domain)
+          for op, function, domain in (
+              ("KolmogorovCdf", quantiles.kolmogorov_cdf, POSITIVE),
+              ("CosineCdf", quantiles.cosine_cdf, SIGNED),
+              ("CosinePpf", quantiles.cosine_ppf, UNIT))],
         *[OpSpec(f"ScipyStats{op}", function, ref, [case((3, 2), 2.5)], domain, ("float64",),
                  differentiable=(True, False), tolerance=50)
           for op, function, ref, domain in (

@@ -7,8 +7,11 @@ import scipy.stats as stats
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
-from cytape.ops.special.bessel_functions import i0e, i1e
+from cytape.ops.special.bessel_functions import i0e, i1e, ive
+from cytape.ops.special.distribution_functions import noncentral_density
 from cytape.ops.special.error_functions import log_ndtr, log_ndtr_slope
+from cytape.ops.special.gamma_functions import gammaln, xlogy
+from cytape.ops.special.kolmogorov_functions import kolmogorov_density
 from cytape.ops.special.shape_parameters import no_partial
 
 
@@ -123,15 +126,16 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
 def _rice_integral(sign):
-    """Return a function for the logarithm of an integral of the density, times exp(d**2 / 2).
+    """Return a function for the logarithm of an integral of the density, less d**2 / 2.
 
-    It is the integral from z away from b, of a distance d: above z (of sign 1) or below.
+    It is the integral above z (of sign 1) or below, at the distance d from b.
     """
     def integral(z, b):
         dtype = np.result_type(z, b)
         z, b = np.asarray(z, float)[..., None], np.asarray(b, float)[..., None]
-        distance = abs(z - b)
-        width = 80 / (distance + np.sqrt(np.square(distance) + 80))  # falls by exp(-40)
+        distance = sign * (z - b)
+        far = np.maximum(distance, 0)
+        width = 80 / (far + np.sqrt(np.square(far) + 80))  # falls by exp(-40)
         half = 0.5 * (width if sign > 0 else np.minimum(width, z))
         step = half + half * _NODES
         x = z + sign * step
@@ -218,3 +222,47 @@ vonmises_cdf = elementwise(
     lambda y, z, kappa: vonmises_cdf_in_kappa(z, kappa))
 vonmises_ppf = quantile(
     "vonmises", _vonmises_density, lambda z, kappa: vonmises_cdf_in_kappa(z, kappa))
+
+# ---- noncentral chi-squared, Kolmogorov and cosine
+
+
+def noncentral_log_density(x, df, nc):
+    """Return the logarithm of the density; at nc = 0 by the series, to the second order."""
+    is_central = nc == 0
+    first, second = x / df, x * x / (df * (df + 2))
+    n, order = np.where(is_central, 1, nc), 0.5 * df - 1
+    root = np.sqrt(x) - np.sqrt(n)
+    return np.where(
+        is_central,
+        xlogy(order, 0.5 * x) - 0.5 * x - gammaln(0.5 * df) - math.log(2)
+        + 0.5 * nc * (first - 1) + 0.125 * nc * nc * (second - first * first),
+        xlogy(0.5 * order, x / n) - 0.5 * root * root - math.log(2)
+        + np.log(ive(order, np.sqrt(x * n))))
+
+
+ncx2_sf = elementwise(
+    "ScipyStatsNcx2Sf", special._ufuncs._ncx2_sf,
+    lambda y, x, df, nc: -noncentral_density(x, df, nc),
+    no_partial("ncx2.sf", "df"), lambda y, x, df, nc: noncentral_density(x, df + 2, nc))
+kolmogorov_cdf = elementwise(
+    "ScipyStatsKolmogorovCdf", special._ufuncs._kolmogc, lambda y, x: kolmogorov_density(x))
+
+
+def _cosine_density(z):
+    return np.square(np.cos(0.5 * z)) / math.pi
+
+
+cosine_cdf = elementwise(
+    "ScipyStatsCosineCdf", special._ufuncs._cosine_cdf, lambda y, z: _cosine_density(z))
+cosine_ppf = quantile("cosine", _cosine_density, function=special._ufuncs._cosine_invcdf)
+
+
+def _power_series_rest(k, p):
+    """Return the terms p**j / j of -log1p(-p) for j > k, an incomplete beta function."""
+    tiny = 1e-100
+    return special.betainc(k + 1, tiny, p) * special.beta(k + 1, tiny)
+
+
+power_series_rest = elementwise(
+    "ScipyStatsPowerSeriesRest", _power_series_rest, None,
+    lambda y, k, p: np.power(p, k) / (1 - p))

@@ -129,7 +129,7 @@ chdtr, chdtrc, chdtri, chdtriv, gdtr, gdtrc, gdtrix, gdtria, gdtrib = _families(
     "gdtr": _gamma_slopes, "gdtrc": lambda *given: negative(_gamma_slopes(*given))})
 
 
-def _noncentral_density(x, df, nc):
+def noncentral_density(x, df, nc):
     """Return the density of the noncentral chi-squared distribution; of nc = 0 the central one."""
     is_central = nc == 0
     n = np.where(is_central, 1, nc)
@@ -141,7 +141,7 @@ def _noncentral_density(x, df, nc):
 
 
 def _noncentral_nc(x, df, nc):
-    return -_noncentral_density(x, df + 2, nc)
+    return -noncentral_density(x, df + 2, nc)
 
 
 def _noncentral_slopes(x, df, nc):
@@ -150,13 +150,13 @@ def _noncentral_slopes(x, df, nc):
 
 
 chndtr, chndtrix, chndtrinc = _families({
-    "chndtr": (lambda y, x, df, nc: _noncentral_density(x, df, nc), "df",
+    "chndtr": (lambda y, x, df, nc: noncentral_density(x, df, nc), "df",
                lambda y, x, df, nc: _noncentral_nc(x, df, nc)),
     "chndtrix": (
-        lambda x, p, df, nc: 1 / _noncentral_density(x, df, nc), "df",
-        lambda x, p, df, nc: -_noncentral_nc(x, df, nc) / _noncentral_density(x, df, nc)),
+        lambda x, p, df, nc: 1 / noncentral_density(x, df, nc), "df",
+        lambda x, p, df, nc: -_noncentral_nc(x, df, nc) / noncentral_density(x, df, nc)),
     "chndtrinc": (
-        lambda nc, x, df, p: -_noncentral_density(x, df, nc) / _noncentral_nc(x, df, nc), "df",
+        lambda nc, x, df, p: -noncentral_density(x, df, nc) / _noncentral_nc(x, df, nc), "df",
         lambda nc, x, df, p: 1 / _noncentral_nc(x, df, nc)),
 }, together={"chndtr": _noncentral_slopes})
 

@@ -15,7 +15,7 @@ from cytape.ops.special.shape_parameters import no_partial
 __all__ = ["kolmogi", "kolmogorov", "smirnov", "smirnovi", "tklmbda"]
 
 
-def _kolmogorov_density(x):
+def kolmogorov_density(x):
     """Return the density, by one of two series of theta functions, which converge fast."""
     is_small = x < 1
     small, large = np.where(is_small, np.maximum(x, 1e-2), 1), np.where(is_small, 1, x)
@@ -29,9 +29,9 @@ def _kolmogorov_density(x):
 
 
 kolmogorov = elementwise(
-    "ScipyKolmogorov", special.kolmogorov, lambda y, x: -_kolmogorov_density(x))
+    "ScipyKolmogorov", special.kolmogorov, lambda y, x: -kolmogorov_density(x))
 kolmogi = elementwise(
-    "ScipyKolmogi", special.kolmogi, lambda x, p: -1 / _kolmogorov_density(x))
+    "ScipyKolmogi", special.kolmogi, lambda x, p: -1 / kolmogorov_density(x))
 _smirnov_slope = elementwise(
     "ScipySmirnovSlope", special._ufuncs._smirnovp,
     no_partial("smirnov", "n"), no_partial("smirnov", "d", "second derivative"))

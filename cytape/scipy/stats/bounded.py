@@ -5,6 +5,7 @@ import math
 import scipy.stats as stats
 
 from cytape.ops.elementwise import (
+    abs,
     arctan2,
     cos,
     exp,
@@ -13,18 +14,24 @@ from cytape.ops.elementwise import (
     log1p,
     logaddexp,
     maximum,
+    minimum,
     sin,
     sqrt,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_betainc, log_betaincc
+from cytape.ops.probabilities.log_probabilities import log_betainc, log_betaincc, log_gammainc
+from cytape.ops.sampling.quantile_functions import cosine_cdf, cosine_ppf
 from cytape.ops.special import (
     betainc,
     betaincc,
     betainccinv,
     betaincinv,
     betaln,
+    expit,
+    gammainc,
+    gammaincinv,
     log_ndtr,
+    logit,
     ndtr,
     ndtri_exp,
     xlog1py,
@@ -32,9 +39,13 @@ from cytape.ops.special import (
 )
 from cytape.ops.special.incomplete_functions import beta_density
 from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution
+from cytape.scipy.stats.real_line import norm, vonmises
+from cytape.scipy.stats.related import increasing
 
 __all__ = [
-    "arcsine", "beta", "loguniform", "powerlaw", "triang", "truncexpon", "truncnorm", "uniform"]
+    "anglit", "arcsine", "argus", "beta", "bradford", "cosine", "johnsonsb", "loguniform",
+    "powerlaw", "rdist", "reciprocal", "semicircular", "trapezoid", "triang", "truncexpon",
+    "truncnorm", "truncpareto", "truncweibull_min", "uniform", "vonmises_line", "wrapcauchy"]
 
 beta = Distribution(
     stats.beta, lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
@@ -57,14 +68,14 @@ def _log_ratio(b, a):
     return where(is_near, log1p((near - a) / a), log(b) - log(a))
 
 
-loguniform = Distribution(
-    stats.loguniform, lambda z, a, b: -log(z) - log(_log_ratio(b, a)),
+loguniform, reciprocal = [Distribution(
+    scipys, lambda z, a, b: -log(z) - log(_log_ratio(b, a)),
     lambda z, a, b: _log_ratio(z, a) / _log_ratio(b, a),
     lambda z, a, b: _log_ratio(b, z) / _log_ratio(b, a),
     ppf=lambda q, a, b: exp(log(a) + q * _log_ratio(b, a)),
     isf=lambda q, a, b: exp(log(b) - q * _log_ratio(b, a)),
     support=lambda a, b: (a, b), inside=lambda a, b: exp(0.5 * (log(a) + log(b))),
-    valid=lambda a, b: (a > 0) & (b > a))
+    valid=lambda a, b: (a > 0) & (b > a)) for scipys in (stats.loguniform, stats.reciprocal)]
 powerlaw = Distribution(
     stats.powerlaw, lambda z, a: log(a) + xlogy(a - 1, z), lambda z, a: z**a,
     lambda z, a: -expm1(a * log(z)), logcdf=lambda z, a: a * log(z),
@@ -107,8 +118,22 @@ triang = Distribution(
         "mean": lambda c: (c + 1) / 3, "var": lambda c: (1 - c + c * c) / 18})
 
 
-def _log_mass(a, b):
-    """Return the logarithm of the normal probability of a < x < b, without cancellation."""
+def log_mass(a, b, width=None):
+    """Return the logarithm of the normal probability of a < x < b, without cancellation.
+
+    That of a narrow interval is the density in the middle, times the width and its curvature.
+    """
+    width = b - a if width is None else width
+    is_narrow = width * (1 + abs(a)) < 1e-3
+    narrow, middle = where(is_narrow, width, 0.5), where(is_narrow, a, 0.0)
+    middle = middle + 0.5 * narrow
+    in_middle = log(narrow) - HALF_LOG_2PI - 0.5 * middle * middle + log1p(
+        narrow * narrow * (middle * middle - 1) / 24)
+    return where(is_narrow, in_middle, _log_wide_mass(
+        where(is_narrow, -1.0, a), where(is_narrow, 1.0, b)))
+
+
+def _log_wide_mass(a, b):
     is_right = a > 0  # the other tail has the same
     a, b = where(is_right, -b, a), where(is_right, -a, b)
     has_middle = b > 0
@@ -122,7 +147,7 @@ def _log_mass(a, b):
 
 def _truncated_quantile(log_q, log_p, a, b):
     """Return the quantile of a probability q and its complement p, in the nearer tail."""
-    mass, is_left = _log_mass(a, b), a < 0
+    mass, is_left = log_mass(a, b), a < 0
     left, right = where(is_left, a, -1.0), where(is_left, 1.0, b)
     return where(
         is_left, ndtri_exp(logaddexp(log_ndtr(left), log_q + mass)),
@@ -130,15 +155,15 @@ def _truncated_quantile(log_q, log_p, a, b):
 
 
 def _truncated_logcdf(z, a, b):
-    return _log_mass(a, z) - _log_mass(a, b)
+    return log_mass(a, z) - log_mass(a, b)
 
 
 def _truncated_logsf(z, a, b):
-    return _log_mass(z, b) - _log_mass(a, b)
+    return log_mass(z, b) - log_mass(a, b)
 
 
 truncnorm = Distribution(
-    stats.truncnorm, lambda z, a, b: -0.5 * z * z - HALF_LOG_2PI - _log_mass(a, b),
+    stats.truncnorm, lambda z, a, b: -0.5 * z * z - HALF_LOG_2PI - log_mass(a, b),
     lambda z, a, b: exp(_truncated_logcdf(z, a, b)), lambda z, a, b: exp(_truncated_logsf(z, a, b)),
     _truncated_logcdf, _truncated_logsf,
     ppf=lambda q, a, b: _truncated_quantile(log(q), log1p(-q), a, b),
@@ -181,3 +206,123 @@ truncexpon = Distribution(
     ppf=lambda q, b: _exponential_quantile(q, 1 - q, b),
     isf=lambda q, b: _exponential_quantile(1 - q, q, b), support=lambda b: (0.0, b),
     inside=lambda b: 0.5 * b, open_ends="probabilities")
+
+# ---- trigonometric densities
+
+anglit = Distribution(
+    stats.anglit, lambda z: log(cos(2 * z)), lambda z: sin(z + math.pi / 4)**2,
+    lambda z: sin(math.pi / 4 - z)**2, pdf=lambda z: cos(2 * z),
+    ppf=lambda q: arctan2(sqrt(q), sqrt(1 - q)) - math.pi / 4,
+    isf=lambda q: math.pi / 4 - arctan2(sqrt(q), sqrt(1 - q)),
+    support=(-math.pi / 4, math.pi / 4), inside=0.0, open_ends="probabilities")
+cosine = Distribution(
+    stats.cosine, lambda z: 2 * log(cos(0.5 * z)) - math.log(math.pi), cosine_cdf,
+    lambda z: cosine_cdf(-z), pdf=lambda z: cos(0.5 * z)**2 / math.pi, ppf=cosine_ppf,
+    isf=lambda q: -cosine_ppf(q), support=(-math.pi, math.pi), inside=0.0, open_ends=True)
+wrapcauchy = Distribution(
+    stats.wrapcauchy, lambda z, c: log(1 - c * c) - math.log(2 * math.pi) - log(
+        (1 - c)**2 + 4 * c * sin(0.5 * z)**2),
+    lambda z, c: arctan2((1 + c) * sin(0.5 * z), (1 - c) * cos(0.5 * z)) / math.pi,
+    lambda z, c: arctan2((1 + c) * sin(0.5 * z), (c - 1) * cos(0.5 * z)) / math.pi,
+    ppf=lambda q, c: 2 * arctan2((1 - c) * sin(math.pi * q), (1 + c) * cos(math.pi * q)),
+    isf=lambda q, c: 2 * arctan2((1 - c) * sin(math.pi * q), -(1 + c) * cos(math.pi * q)),
+    support=(0, 2 * math.pi), open_ends="probabilities", valid=lambda c: (c > 0) & (c < 1))
+vonmises_line = increasing(
+    stats.vonmises_line, vonmises, lambda z, kappa: (z, kappa),
+    lambda y, kappa: maximum(minimum(y, math.pi), -math.pi), support=(-math.pi, math.pi),
+    open_ends="probabilities", valid=lambda kappa: kappa >= 0)
+
+# ---- beta, normal and gamma variables on an interval
+
+
+def _symmetric_beta(function):
+    return lambda z, c: function(0.5 * (z + 1), 0.5 * c, 0.5 * c)
+
+
+_symmetric = {name: _symmetric_beta(beta.functions[name]) for name in beta.functions}
+rdist = Distribution(
+    stats.rdist, lambda z, c: _symmetric["logpdf"](z, c) - math.log(2), _symmetric["cdf"],
+    lambda z, c: _symmetric["cdf"](-z, c), _symmetric["logcdf"],
+    lambda z, c: _symmetric["logcdf"](-z, c), lambda z, c: 0.5 * _symmetric["pdf"](z, c),
+    lambda q, c: 2 * betaincinv(0.5 * c, 0.5 * c, q) - 1,
+    lambda q, c: 1 - 2 * betaincinv(0.5 * c, 0.5 * c, q), support=(-1, 1), inside=0.0)
+semicircular = increasing(
+    stats.semicircular, rdist, lambda z: (z, 3.0), support=(-1, 1), inside=0.0)
+johnsonsb = increasing(
+    stats.johnsonsb, norm, lambda z, a, b: (a + b * logit(z),),
+    lambda y, a, b: expit((y - a) / b), lambda z, a, b: log(b) - log(z) - log1p(-z),
+    support=(0, 1), open_ends=True, valid=lambda a, b: (b > 0) & (a == a))
+
+
+def _log_argus(z, chi):
+    return log_gammainc(1.5, 0.5 * chi * chi * (1 - z) * (1 + z))
+
+
+def _argus_quantile(q, chi):
+    """Return the quantile of a complementary probability."""
+    half = 0.5 * chi * chi
+    square = 1 - gammaincinv(1.5, q * gammainc(1.5, half)) / half
+    is_end = q == 1
+    return where(is_end, 0.0, sqrt(where(is_end, 1.0, square)))
+
+
+argus = Distribution(
+    stats.argus, lambda z, chi: (
+        3 * log(chi) - HALF_LOG_2PI + math.log(2) - log_gammainc(1.5, 0.5 * chi * chi) + log(z)
+        + 0.5 * log1p(-z * z) - 0.5 * chi * chi * (1 - z) * (1 + z)),
+    logsf=lambda z, chi: _log_argus(z, chi) - _log_argus(0.0, chi),
+    ppf=lambda q, chi: _argus_quantile(1 - q, chi), isf=_argus_quantile, support=(0, 1),
+    open_ends=True)
+
+# ---- truncated and broken lines
+
+bradford = Distribution(
+    stats.bradford, lambda z, c: log(c) - log1p(c * z) - log(log1p(c)),
+    lambda z, c: log1p(c * z) / log1p(c), lambda z, c: log1p(c * (1 - z) / (1 + c * z)) / log1p(c),
+    ppf=lambda q, c: expm1(q * log1p(c)) / c, support=(0, 1))
+truncpareto = Distribution(
+    stats.truncpareto,
+    lambda z, b, c: log(b / -expm1(-b * log(c))) - (b + 1) * log(z),
+    lambda z, b, c: expm1(-b * log(z)) / expm1(-b * log(c)),
+    lambda z, b, c: exp(-b * log(z)) * expm1(-b * log(c / z)) / expm1(-b * log(c)),
+    ppf=lambda q, b, c: exp(-log1p(q * expm1(-b * log(c))) / b),
+    isf=lambda q, b, c: exp(-log(exp(-b * log(c)) - q * expm1(-b * log(c))) / b),
+    support=lambda b, c: (1.0, c), inside=lambda b, c: sqrt(c), open_ends="probabilities",
+    valid=lambda b, c: (b != 0) & (c > 1))
+truncweibull_min = increasing(
+    stats.truncweibull_min, truncexpon, lambda z, c, a, b: (z**c - a**c, b**c - a**c),
+    lambda y, c, a, b: (y + a**c)**(1 / c), lambda z, c, a, b: log(c) + xlogy(c - 1, z),
+    support=lambda c, a, b: (a, b), inside=lambda c, a, b: _between(a, b),
+    open_ends="probabilities", valid=lambda c, a, b: (a >= 0) & (b > a) & (c > 0))
+
+
+def _trapezoid(z, c, d):
+    """Return the probability below z, with finite slopes beside the other pieces."""
+    height = 2 / (d - c + 1)
+    is_left, is_right = z < c, z > d
+    left, right = where(is_left, c, 1.0), where(is_right, 1 - d, 1.0)
+    return height * where(
+        is_left, 0.5 * z * z / left,
+        where(is_right, 1 / height - 0.5 * (1 - z)**2 / right, z - 0.5 * c))
+
+
+def _trapezoid_density(z, c, d):
+    is_left, is_right = z < c, z > d
+    return 2 / (d - c + 1) * where(
+        is_left, z / where(is_left, c, 1.0),
+        where(is_right, (1 - z) / where(is_right, 1 - d, 1.0), 1.0 + 0 * z))
+
+
+def _trapezoid_quantile(q, c, d):
+    width = d - c + 1
+    is_left, is_right = q * width < c, (1 - q) * width < 1 - d
+    left, right = where(is_left, q * c, 1.0), where(is_right, (1 - q) * (1 - d), 1.0)
+    return where(is_left, sqrt(left * width), where(
+        is_right, 1 - sqrt(right * width), 0.5 * q * width + 0.5 * c))
+
+
+trapezoid = Distribution(
+    stats.trapezoid, lambda z, c, d: log(_trapezoid_density(z, c, d)), _trapezoid,
+    lambda z, c, d: _trapezoid(1 - z, 1 - d, 1 - c), pdf=_trapezoid_density,
+    ppf=_trapezoid_quantile, isf=lambda q, c, d: 1 - _trapezoid_quantile(q, 1 - d, 1 - c),
+    support=(0, 1), valid=lambda c, d: (c >= 0) & (d <= 1) & (c <= d))

@@ -3,19 +3,35 @@
 import numpy as np
 import scipy.stats as stats
 
-from cytape.ops.elementwise import exp, expm1, log, log1p, where
+from cytape.ops.elementwise import (
+    abs,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    sqrt,
+    tanh,
+    where,
+)
 from cytape.ops.probabilities.log_probabilities import (
     log_betainc,
     log_betaincc,
     log_gammainc,
     log_gammaincc,
 )
+from cytape.ops.sampling.quantile_functions import ncx2_sf, power_series_rest
 from cytape.ops.special import (
     betainc,
     betaincc,
+    betaln,
+    chndtr,
     gammainc,
     gammaincc,
     gammaln,
+    ive,
+    log_expit,
     xlog1py,
     xlogy,
     zeta,
@@ -23,7 +39,9 @@ from cytape.ops.special import (
 from cytape.ops.special.incomplete_functions import beta_density, gamma_density
 from cytape.scipy.stats.distribution import Distribution
 
-__all__ = ["bernoulli", "binom", "geom", "nbinom", "planck", "poisson", "zipf"]
+__all__ = [
+    "bernoulli", "betabinom", "betanbinom", "binom", "boltzmann", "dlaplace", "geom", "hypergeom",
+    "logser", "nbinom", "nhypergeom", "planck", "poisson", "skellam", "yulesimon", "zipf"]
 
 _COUNTS = (0, np.inf)
 
@@ -77,3 +95,97 @@ zipf = Distribution(
     stats.zipf, lambda k, a: -a * log(k) - log(zeta(a, 1)),
     lambda k, a: 1 - zeta(a, k + 1) / zeta(a, 1), lambda k, a: zeta(a, k + 1) / zeta(a, 1),
     support=(1, np.inf), inside=1, valid=lambda a: a > 1)
+
+
+# ---- without distribution functions: SciPy sums the probabilities
+
+
+def _is_whole(n):
+    return np.floor(n) == n
+
+
+betabinom = Distribution(
+    stats.betabinom, lambda k, n, a, b: (
+        betaln(k + a, n - k + b) - betaln(a, b) - betaln(n - k + 1, k + 1) - log(n + 1)),
+    support=lambda n, a, b: (0, n), inside=0,
+    valid=lambda n, a, b: (n >= 0) & _is_whole(n) & (a > 0) & (b > 0),
+    moments={"mean": lambda n, a, b: n * a / (a + b), "var": lambda n, a, b: (
+        n * a * b * (a + b + n) / ((a + b)**2 * (a + b + 1)))})
+betanbinom = Distribution(
+    stats.betanbinom, lambda k, n, a, b: (
+        betaln(a + n, b + k) - betaln(a, b) - betaln(n, k + 1) - log(n + k)),
+    support=_COUNTS, inside=1,
+    valid=lambda n, a, b: (n >= 0) & _is_whole(n) & (a > 0) & (b > 0))
+hypergeom = Distribution(
+    stats.hypergeom, lambda k, total, n, draws: (
+        _log_choices(n, k) + _log_choices(total - n, draws - k) - _log_choices(total, draws)),
+    support=lambda total, n, draws: (maximum(draws - (total - n), 0), minimum(n, draws)),
+    inside=lambda total, n, draws: minimum(n, draws),
+    valid=lambda total, n, draws: (
+        (n >= 0) & (draws >= 0) & (n <= total) & (draws <= total) & _is_whole(total)
+        & _is_whole(n) & _is_whole(draws)))
+nhypergeom = Distribution(
+    stats.nhypergeom, lambda k, total, n, r: (
+        _log_choices(k + r - 1, k) + _log_choices(total - r - k, n - k) - _log_choices(total, n)),
+    support=lambda total, n, r: (0, n), inside=0,
+    valid=lambda total, n, r: (
+        (n >= 0) & (n <= total) & (r >= 0) & (r <= total - n) & _is_whole(total) & _is_whole(n)
+        & _is_whole(r)))
+
+
+def _log_choices(n, k):
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+# ---- differences, truncated counts, series
+
+
+def _skellam_logpmf(k, a, b):
+    root = sqrt(a) - sqrt(b)
+    return (0.5 * k * log(a / b) - root * root + log(ive(abs(k), 2 * sqrt(a * b))))
+
+
+def _skellam_cdf(k, a, b):
+    is_left = k < 0
+    left, right = where(is_left, -k, 1), where(is_left, 0, k)
+    return where(
+        is_left, chndtr(2 * b, 2 * left, 2 * a), ncx2_sf(2 * a, 2 * (right + 1), 2 * b))
+
+
+skellam = Distribution(
+    stats.skellam, _skellam_logpmf, _skellam_cdf,
+    lambda k, a, b: _skellam_cdf(-k - 1, b, a),
+    moments={"mean": lambda a, b: a - b, "var": lambda a, b: a + b})
+boltzmann = Distribution(
+    stats.boltzmann,
+    lambda k, rate, n: log(-expm1(-rate)) - log(-expm1(-rate * n)) - rate * k,
+    lambda k, rate, n: expm1(-rate * (k + 1)) / expm1(-rate * n),
+    lambda k, rate, n: exp(-rate * (k + 1)) * expm1(-rate * (n - k - 1)) / expm1(-rate * n),
+    support=lambda rate, n: (0, n - 1), inside=0,
+    valid=lambda rate, n: (rate > 0) & (n > 0) & _is_whole(n))
+
+
+def _both_sides_logcdf(k, a):
+    is_left = k < 0
+    tail = log_expit(a) - a * (where(is_left, -k - 1, k) + 1)
+    return where(is_left, tail, log1p(-exp(tail)))
+
+
+dlaplace = Distribution(
+    stats.dlaplace, lambda k, a: log(tanh(0.5 * a)) - a * abs(k), logcdf=_both_sides_logcdf,
+    logsf=lambda k, a: _both_sides_logcdf(-k - 1, a))
+yulesimon = Distribution(
+    stats.yulesimon, lambda k, a: log(a) + betaln(k, a + 1),
+    logsf=lambda k, a: log(k) + betaln(k, a + 1), support=(1, np.inf), inside=1,
+    moments={"mean": lambda a: where(a > 1, a / (a - 1), np.inf)})
+
+
+def _log_series(p):
+    return log(-log1p(-p))
+
+
+logser = Distribution(
+    stats.logser, lambda k, p: xlogy(k, p) - log(k) - _log_series(p),
+    logsf=lambda k, p: log(power_series_rest(k, p)) - _log_series(p), support=(1, np.inf),
+    inside=1, valid=lambda p: (p > 0) & (p < 1),
+    moments={"mean": lambda p: -p / (1 - p) / log1p(-p)})

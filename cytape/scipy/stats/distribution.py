@@ -16,15 +16,18 @@ import scipy.stats as stats
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import floor
-from cytape.ops.elementwise import exp, log, log1p, minimum, sqrt, where
+from cytape.ops.elementwise import exp, expm1, log, log1p, minimum, sqrt, where
 from cytape.ops.probabilities.log_probabilities import log_gammainc
 from cytape.ops.sampling.quantile_functions import steps_op
-from cytape.ops.special import exprel, gammaln, log_expit
+from cytape.ops.special import exprel, gammaln, log_expit, xlogy
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 EULER = 0.57721566490153286061
 _MOMENTS = ("mean", "var", "std", "entropy")
+_BEYOND = {  # values below the support, and above it
+    "pdf": (0, 0), "pmf": (0, 0), "logpdf": (-np.inf, -np.inf), "logpmf": (-np.inf, -np.inf),
+    "cdf": (0, 1), "sf": (1, 0), "logcdf": (-np.inf, 0), "logsf": (0, -np.inf)}
 
 
 def _log(p, q):
@@ -32,6 +35,14 @@ def _log(p, q):
     is_small = p < 0.5
     with np.errstate(divide="ignore"):
         return where(is_small, log(where(is_small, p, 1)), log1p(-where(is_small, 0, q)))
+
+
+def log_rest(log_p):
+    """Return log(1 - exp(log_p)), the logarithm of the complement of a probability."""
+    is_large = log_p > -0.7
+    large, small = where(is_large, log_p, -1.0), where(is_large, -1.0, log_p)
+    with np.errstate(divide="ignore"):
+        return where(is_large, log(-expm1(large)), log1p(-exp(small)))
 
 
 def log_of_hazard(log_v):
@@ -48,6 +59,21 @@ def log_gamma_cdf(a, x, log_x):
     return where(
         is_tail, a * where(is_tail, log_x, -40.0) - gammaln(a + 1),
         log_gammainc(a, where(is_tail, 1.0, x)))
+
+
+def power_density(power, rest):
+    """Return logarithm and value of a density z**power exp(rest), which has derivatives at 0."""
+    def log_density(z, *shapes):
+        return xlogy(power(*shapes), z) + rest(z, *shapes)
+
+    def density(z, *shapes):
+        is_left = z < 1
+        left, right = where(is_left, z, 0.5), where(is_left, 1.0, z)
+        return where(
+            is_left, left**power(*shapes) * exp(rest(left, *shapes)),
+            exp(log_density(right, *shapes)))
+
+    return log_density, density
 
 
 def near_end(z, c):
@@ -74,16 +100,18 @@ class Distribution:
     ----------
     scipys : scipy.stats.rv_continuous or rv_discrete
         Other methods are this one's.
-    logpdf, cdf, sf : callable
-        Functions of the standardised variable and the shape parameters. Those of a discrete
-        distribution get integers.
-    logcdf, logsf : callable, optional
-        The default is the logarithm of `cdf` or `sf`, of the smaller one.
+    logpdf : callable
+        Function of the standardised variable and the shape parameters. That of a discrete
+        distribution gets integers.
+    cdf, sf, logcdf, logsf : callable, optional
+        Probabilities, each by the others where it is not given. The default of logarithms is that
+        of `cdf` or `sf`, of the smaller one. Without any, these methods are SciPy's.
     pdf : callable, optional
         Density, say with finite derivatives at the ends of the support. The default is
         ``exp(logpdf)``.
     ppf, isf : callable, optional
-        Inverses of `cdf` and `sf`. The default of `isf` is ``ppf(1 - q)``. A discrete distribution
+        Inverses of `cdf` and `sf`. The default of `isf` is ``ppf(1 - q)``, that of `ppf` SciPy's
+        number and two steps of Newton's method, which have its derivatives. A discrete distribution
         has SciPy's, which are steps.
     support : tuple of float or callable
         Ends of the support, or a function of the shape parameters that returns them.
@@ -107,26 +135,31 @@ class Distribution:
     """
 
     def __init__(
-            self, scipys, logpdf, cdf, sf, logcdf=None, logsf=None, pdf=None, ppf=None, isf=None,
-            support=(-np.inf, np.inf), inside=0.5, open_ends=False, valid=None, moments=None,
-            is_exact=False):
+            self, scipys, logpdf, cdf=None, sf=None, logcdf=None, logsf=None, pdf=None, ppf=None,
+            isf=None, support=(-np.inf, np.inf), inside=0.5, open_ends=False, valid=None,
+            moments=None, is_exact=False):
         """Make a distribution of its functions; `is_exact` if SciPy's numbers are the same."""
         self.scipys = scipys
         self.is_discrete = isinstance(scipys, stats.rv_discrete)
         self.support = support if callable(support) else lambda *_: support
-        self.is_whole_line = support == (-np.inf, np.inf) and not open_ends
+        self.is_whole_line = (
+            support == (-np.inf, np.inf) and not open_ends and not self.is_discrete)
         self.inside = inside if callable(inside) else lambda *_: inside
         self.open_ends, self.valid, self.is_exact = open_ends, valid, is_exact
         density = "pmf" if self.is_discrete else "pdf"
-        functions = {  # with the values below the support, and above it
-            density: (pdf or (lambda *z: exp(logpdf(*z))), 0, 0),
-            f"log{density}": (logpdf, -np.inf, -np.inf),
-            "cdf": (cdf, 0, 1), "sf": (sf, 1, 0),
-            "logcdf": (logcdf or (lambda *z: _log(cdf(*z), sf(*z))), -np.inf, 0),
-            "logsf": (logsf or (lambda *z: _log(sf(*z), cdf(*z))), 0, -np.inf)}
-        methods = {name: self._method(name, *facts) for name, facts in functions.items()}
-        methods["ppf"] = self._quantiles("ppf", ppf)
-        methods["isf"] = self._quantiles("isf", isf or (lambda q, *shapes: ppf(1 - q, *shapes)))
+        functions = {density: pdf or _after(exp, logpdf), f"log{density}": logpdf}
+        functions.update(_probabilities(cdf, sf, logcdf, logsf))
+        methods = {
+            name: self._method(name, function, *_BEYOND[name])
+            for name, function in functions.items()}
+        if "cdf" in functions:
+            if ppf is None and not self.is_discrete:
+                ppf, isf = [self._solved(name, functions[of], functions["pdf"], sign)
+                            for name, of, sign in (("ppf", "cdf", 1), ("isf", "sf", -1))]
+            functions.update(ppf=ppf, isf=isf or (lambda q, *shapes: ppf(1 - q, *shapes)))
+            methods.update({name: self._quantiles(name, functions[name])
+                            for name in ("ppf", "isf")})
+        self.functions = functions
         moments = dict(moments or {})
         if "var" in moments:
             moments["std"] = lambda *shapes: sqrt(moments["var"](*shapes))
@@ -207,6 +240,22 @@ class Distribution:
 
         return method
 
+    def _solved(self, name, function, density, sign):
+        """Return a quantile function: the derivatives of two steps of Newton's method are its."""
+        def quantile(q, *shapes):
+            dtype = convert_to_tensor(sum((0 * shape for shape in shapes), q)).dtype
+            known = steps_op(
+                *map(convert_to_tensor, (q, *shapes)), name=self.scipys.name, method=name)
+            known = known.astype(dtype)
+            is_inner = (q > 0) & (q < 1)
+            q = where(is_inner, q, 0.5)
+            z = where(is_inner, known, self.inside(*shapes))
+            for _ in range(2):
+                z = z - sign * (function(z, *shapes) - q) / density(z, *shapes)
+            return where(is_inner, z, known)
+
+        return quantile
+
     def _moment(self, name, function):
         numpys = getattr(self.scipys, name)
 
@@ -236,6 +285,26 @@ class Distribution:
             scale, *shapes = [  # by a product, which makes gradients NaN, too
                 given * where(valid, np.ones_like(given), np.nan) for given in (scale, *shapes)]
         return scale, *shapes
+
+
+def _after(outer, inner):
+    return lambda *z: outer(inner(*z))
+
+
+def _probabilities(cdf, sf, logcdf, logsf):
+    """Return four functions, made of those that are given."""
+    if not (cdf or logcdf or logsf):
+        return {}
+    by_logarithms = cdf is None
+    if cdf is None:
+        cdf = _after(exp, logcdf) if logcdf else lambda *z: -expm1(logsf(*z))
+    if sf is None:
+        sf = _after(exp, logsf) if logsf else lambda *z: -expm1(logcdf(*z))
+    if by_logarithms:
+        logcdf, logsf = logcdf or _after(log_rest, logsf), logsf or _after(log_rest, logcdf)
+    return {
+        "cdf": cdf, "sf": sf, "logcdf": logcdf or (lambda *z: _log(cdf(*z), sf(*z))),
+        "logsf": logsf or (lambda *z: _log(sf(*z), cdf(*z)))}
 
 
 def _rescaled(value, scale, name):

@@ -71,6 +71,7 @@ from cytape.scipy.stats.distribution import (
     Distribution,
     log_gamma_cdf,
     log_of_hazard,
+    log_softplus,
     near_end,
 )
 from cytape.scipy.stats.real_line import cauchy_logcdf, loggamma_quantile
@@ -324,13 +325,16 @@ _burr_logcdf, _burr_log_density, _burr_density = _burr(1)
 _burr12_logsf, _burr12_log_density, _burr12_density = _burr(-1)
 burr = Distribution(
     stats.burr, _burr_log_density, lambda z, c, d: exp(_burr_logcdf(z, c, d)),
-    lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf, pdf=_burr_density,
+    lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf,
+    lambda z, c, d: log_of_hazard(log(d) + log_softplus(-c * log(z))), _burr_density,
     ppf=lambda q, c, d: expm1(-log(q) / d)**(-1 / c),
     isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=_POSITIVE,
     open_ends="probabilities")
 burr12 = Distribution(
     stats.burr12, _burr12_log_density, lambda z, c, d: -expm1(_burr12_logsf(z, c, d)),
-    lambda z, c, d: exp(_burr12_logsf(z, c, d)), logsf=_burr12_logsf, pdf=_burr12_density,
+    lambda z, c, d: exp(_burr12_logsf(z, c, d)),
+    lambda z, c, d: log_of_hazard(log(d) + log_softplus(c * log(z))), _burr12_logsf,
+    _burr12_density,
     ppf=lambda q, c, d: expm1(-log1p(-q) / d)**(1 / c),
     isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=_POSITIVE,
     open_ends="probabilities")
@@ -397,11 +401,11 @@ betaprime = Distribution(
 
 
 def _rice_smaller(z, b):
-    """Return whether z is at most b, and the logarithm of the probability on its side."""
-    is_left, square = z <= b, (z - b)**2
+    """Return whether z is on the left, and the logarithm of the probability on its side."""
+    is_left = (z <= b) | (z < 1)
     return is_left, where(
-        is_left, rice_lower(where(is_left, z, b), b), rice_upper(where(is_left, b, z), b)
-    ) - 0.5 * square
+        is_left, rice_lower(where(is_left, z, b + 1), b), rice_upper(where(is_left, b + 1, z), b)
+    ) - 0.5 * (z - b)**2
 
 
 def _rice_logcdf(z, b):

@@ -36,6 +36,7 @@ from cytape.ops.sampling.quantile_functions import (
 )
 from cytape.ops.special import (
     boxcox,
+    boxcox1p,
     expit,
     gammaincc,
     gammainccinv,
@@ -48,8 +49,10 @@ from cytape.ops.special import (
     logit,
     ndtr,
     ndtri,
+    ndtri_exp,
     stdtr,
     stdtrit,
+    tklmbda,
     xlogy,
 )
 from cytape.ops.special.elementary_functions import log1p_over
@@ -66,7 +69,8 @@ from cytape.scipy.stats.distribution import (
 
 __all__ = [
     "cauchy", "exponnorm", "genextreme", "genlogistic", "gumbel_l", "gumbel_r", "johnsonsu",
-    "laplace", "loggamma", "logistic", "moyal", "norm", "skewnorm", "t", "vonmises"]
+    "laplace", "loggamma", "logistic", "moyal", "norm", "powernorm", "skewcauchy", "skewnorm", "t",
+    "tukeylambda", "vonmises"]
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
@@ -143,6 +147,12 @@ cauchy = Distribution(
     cauchy_logcdf, lambda z: cauchy_logcdf(-z),
     ppf=_cauchy_ppf, isf=lambda q: -_cauchy_ppf(q),
     moments={"entropy": lambda: math.log(4 * math.pi)})
+
+
+def log_ndtr_hazard(z):
+    """Return log(-log(ndtr(-z))), the logarithm of the cumulative hazard."""
+    is_left = z < -9
+    return where(is_left, log_ndtr(z), log(-log_ndtr(-where(is_left, 0.0, z))))
 
 
 def _above(z):
@@ -299,3 +309,48 @@ moyal = Distribution(
     lambda q: -math.log(2) - loggamma_quantile(gammainccinv, 0.5, q, log1p(-q)),
     lambda q: -math.log(2) - loggamma_quantile(gammaincinv, 0.5, q, log(q)),
     open_ends=True)
+
+powernorm = Distribution(
+    stats.powernorm,
+    lambda z, c: log(c) - 0.5 * z * z - HALF_LOG_2PI + (c - 1) * log_ndtr(-z),
+    logcdf=lambda z, c: log_of_hazard(log(c) + log_ndtr_hazard(z)),
+    logsf=lambda z, c: c * log_ndtr(-z), ppf=lambda q, c: -ndtri_exp(log1p(-q) / c),
+    isf=lambda q, c: -ndtri_exp(log(q) / c))
+
+
+def _skewcauchy_cdf(z, a):
+    is_left = z < 0
+    left, right = where(is_left, z, -1.0) / (1 - a), where(is_left, 1.0, z) / (1 + a)
+    return where(
+        is_left, (1 - a) * arctan2(1, -left), math.pi - (1 + a) * arctan2(1, right)) / math.pi
+
+
+def _skewcauchy_ppf(q, a):
+    is_left = 2 * q < 1 - a
+    left, right = where(is_left, q, 0.25 * (1 - a)), where(is_left, 0.25 * (1 + a), 1 - q)
+    return where(
+        is_left, (1 - a) * _cauchy_ppf(left / (1 - a)), -(1 + a) * _cauchy_ppf(right / (1 + a)))
+
+
+skewcauchy = Distribution(
+    stats.skewcauchy,
+    lambda z, a: -math.log(math.pi) - 2 * log(hypot(1, z / where(z < 0, 1 - a, 1 + a))),
+    _skewcauchy_cdf, lambda z, a: _skewcauchy_cdf(-z, -a),
+    ppf=_skewcauchy_ppf, isf=lambda q, a: -_skewcauchy_ppf(q, -a), valid=lambda a: abs(a) < 1)
+
+
+def _tukey_log_density(z, shape):
+    return -logaddexp(
+        *[(shape - 1) * log(tklmbda(side, shape)) for side in (z, -z)])
+
+
+def _tukey_ends(shape):
+    end = where(shape > 0, 1 / where(shape > 0, shape, 1.0), np.inf)
+    return -end, end
+
+
+tukeylambda = Distribution(
+    stats.tukeylambda, _tukey_log_density, tklmbda, lambda z, shape: tklmbda(-z, shape),
+    ppf=lambda q, shape: boxcox(q, shape) - boxcox1p(-q, shape),
+    isf=lambda q, shape: boxcox1p(-q, shape) - boxcox(q, shape), support=_tukey_ends, inside=0.0,
+    open_ends="probabilities", valid=lambda shape: abs(shape) < np.inf)

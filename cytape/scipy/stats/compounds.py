@@ -1,0 +1,338 @@
+"""Further distributions on a half-line: of folded, reciprocal, powered and noncentral variables."""
+
+import math
+
+import numpy as np
+import scipy.stats as stats
+
+from cytape.ops.elementwise import (
+    abs,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    exp,
+    expm1,
+    hypot,
+    log,
+    log1p,
+    logaddexp,
+    minimum,
+    sinh,
+    sqrt,
+    tanh,
+    where,
+)
+from cytape.ops.sampling.quantile_functions import (
+    invgauss_isf,
+    invgauss_ppf,
+    kolmogorov_cdf,
+    kolmogorov_density,
+    ncx2_sf,
+    noncentral_log_density,
+)
+from cytape.ops.special import (
+    chndtr,
+    chndtrix,
+    expit,
+    exprel,
+    kolmogi,
+    kolmogorov,
+    log_ndtr,
+    ndtr,
+    ndtri,
+    ndtri_exp,
+    xlogy,
+)
+from cytape.ops.special.elementary_functions import log1p_over
+from cytape.scipy.stats.bounded import log_mass
+from cytape.scipy.stats.distribution import (
+    HALF_LOG_2PI,
+    Distribution,
+    log_of_hazard,
+    log_rest,
+    near_end,
+    power_density,
+)
+from cytape.scipy.stats.half_line import (
+    burr,
+    gengamma,
+    halflogistic,
+    invgauss,
+    levy,
+    lognorm,
+)
+from cytape.scipy.stats.real_line import cauchy, log_ndtr_hazard
+from cytape.scipy.stats.related import increasing, mirrored
+
+__all__ = [
+    "alpha", "dpareto_lognorm", "exponpow", "exponweib", "fatiguelife", "foldcauchy", "foldnorm",
+    "genexpon", "genhalflogistic", "gibrat", "halfgennorm", "kappa3", "kstwobign", "levy_l",
+    "loglaplace", "mielke", "ncx2", "powerlognorm", "recipinvgauss", "rel_breitwigner", "wald"]
+
+_POSITIVE = (0, np.inf)
+_LOG_2 = math.log(2)
+
+# ---- special cases
+
+gibrat = increasing(stats.gibrat, lognorm, lambda z: (z, 1.0), support=_POSITIVE, open_ends=True)
+wald = increasing(stats.wald, invgauss, lambda z: (z, 1.0), support=_POSITIVE, open_ends=True)
+mielke = increasing(
+    stats.mielke, burr, lambda z, k, s: (z, s, k / s), support=_POSITIVE, open_ends="probabilities")
+kappa3 = increasing(
+    stats.kappa3, burr, lambda z, a: (z * exp(-log(a) / a), a, 1 / a),
+    lambda y, a: y * exp(log(a) / a), lambda z, a: -log(a) / a, support=_POSITIVE,
+    open_ends="probabilities")
+halfgennorm = increasing(
+    stats.halfgennorm, gengamma, lambda z, beta: (z, 1 / beta, beta), support=_POSITIVE,
+    open_ends="probabilities")
+levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_ends=True)
+
+# ---- folded variables
+
+foldnorm = Distribution(
+    stats.foldnorm,
+    lambda z, c: -0.5 * (z - c)**2 - HALF_LOG_2PI + log1p(exp(-2 * c * z)),
+    logcdf=lambda z, c: log_mass(c - z, c + z, 2 * z),
+    logsf=lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-c - z)), support=_POSITIVE,
+    valid=lambda c: c >= 0, open_ends="probabilities")
+
+
+def _foldcauchy_sf(z, c):
+    return (arctan2(1, z - c) + arctan2(1, z + c)) / math.pi
+
+
+def _foldcauchy_cdf(z, c):
+    is_left = z < 1
+    left, right = where(is_left, z, 0.5), where(is_left, 1.0, z)
+    return where(
+        is_left, arctan2(2 * left, 1 + (c - left) * (c + left)) / math.pi,
+        1 - _foldcauchy_sf(right, c))
+
+
+def _foldcauchy_quantile(cot, c):
+    """Return the quantile of a probability with this cotangent of its angle."""
+    r = hypot(1, c)
+    is_left = cot > 0
+    left, right = where(is_left, cot, 1.0), where(is_left, -1.0, cot)
+    return where(is_left, r * r / (left + hypot(left, r)), hypot(right, r) - right)
+
+
+foldcauchy = Distribution(
+    stats.foldcauchy, lambda z, c: (
+        logaddexp(-2 * log(hypot(1, z - c)), -2 * log(hypot(1, z + c))) - math.log(math.pi)),
+    _foldcauchy_cdf, _foldcauchy_sf,
+    ppf=lambda q, c: _foldcauchy_quantile(-cauchy.functions["ppf"](q), c),
+    isf=lambda q, c: _foldcauchy_quantile(cauchy.functions["ppf"](q), c), support=_POSITIVE,
+    valid=lambda c: c >= 0)
+
+# ---- reciprocals
+
+
+def _alpha_quantile(log_q, a):
+    is_end = log_q == 0
+    rest = a - ndtri_exp(where(is_end, -1.0, log_q) + log_ndtr(a))
+    return where(is_end, np.inf, 1 / rest)
+
+
+alpha = Distribution(
+    stats.alpha, lambda z, a: -2 * log(z) - 0.5 * (a - 1 / z)**2 - HALF_LOG_2PI - log_ndtr(a),
+    logcdf=lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a),
+    logsf=lambda z, a: log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a),
+    ppf=lambda q, a: _alpha_quantile(log(q), a), isf=lambda q, a: _alpha_quantile(log1p(-q), a),
+    support=_POSITIVE, open_ends=True)
+recipinvgauss = Distribution(
+    stats.recipinvgauss,
+    lambda z, mu: -((1 - mu * z) / mu)**2 / (2 * z) - 0.5 * log(z) - HALF_LOG_2PI,
+    logcdf=lambda z, mu: invgauss.functions["logsf"](1 / z, mu),
+    logsf=lambda z, mu: invgauss.functions["logcdf"](1 / z, mu),
+    ppf=lambda q, mu: 1 / invgauss_isf(q, mu), isf=lambda q, mu: 1 / invgauss_ppf(q, mu),
+    support=_POSITIVE, open_ends=True)
+
+# ---- powers of probabilities
+
+
+def _log_weibull_cdf(z, c):
+    return log_of_hazard(c * log(z))
+
+
+def _exponweib_logsf(z, a, c):
+    w = z**c
+    is_tail = w > 40
+    return where(is_tail, log(a) - w, log_rest(a * _log_weibull_cdf(where(is_tail, 1.0, z), c)))
+
+
+_exponweib_log_density, _exponweib_density = power_density(
+    lambda a, c: a * c - 1,
+    lambda z, a, c: log(a) + log(c) + (a - 1) * log(exprel(-z**c)) - z**c)
+exponweib = Distribution(
+    stats.exponweib, _exponweib_log_density, logcdf=lambda z, a, c: a * _log_weibull_cdf(z, c),
+    logsf=_exponweib_logsf, pdf=_exponweib_density,
+    ppf=lambda q, a, c: (-log_rest(log(q) / a))**(1 / c),
+    isf=lambda q, a, c: (-log_rest(log1p(-q) / a))**(1 / c), support=_POSITIVE,
+    open_ends="probabilities")
+
+
+def _powerlognorm_logcdf(z, c, s):
+    return log_of_hazard(minimum(log(c) + log_ndtr_hazard(log(z) / s), 700.0))
+
+
+powerlognorm = Distribution(
+    stats.powerlognorm, lambda z, c, s: (
+        log(c) - log(z) - log(s) - 0.5 * (log(z) / s)**2 - HALF_LOG_2PI
+        + (c - 1) * log_ndtr(-log(z) / s)),
+    logcdf=_powerlognorm_logcdf, logsf=lambda z, c, s: c * log_ndtr(-log(z) / s),
+    ppf=lambda q, c, s: exp(-s * ndtri_exp(log1p(-q) / c)),
+    isf=lambda q, c, s: exp(-s * ndtri_exp(log(q) / c)), support=_POSITIVE, open_ends=True)
+
+# ---- hazards
+
+
+def _exponpow_log_hazard(z, b):
+    """Return the logarithm of expm1(z**b), at most 7, where the probability is 0."""
+    w = exp(minimum(b * log(z), math.log(7)))
+    return minimum(b * log(z), math.log(7)) + log(exprel(w))
+
+
+_exponpow_log_density, _exponpow_density = power_density(
+    lambda b: b - 1, lambda z, b: 1 + log(b) + z**b - exp(z**b))
+exponpow = Distribution(
+    stats.exponpow, _exponpow_log_density, lambda z, b: -expm1(-exp(_exponpow_log_hazard(z, b))),
+    lambda z, b: exp(-exp(_exponpow_log_hazard(z, b))),
+    lambda z, b: log_of_hazard(_exponpow_log_hazard(z, b)), lambda z, b: -expm1(z**b),
+    lambda z, b: _exponpow_density(minimum(z, 7**(1 / b)), b),
+    lambda q, b: log1p(-log1p(-q))**(1 / b), lambda q, b: log1p(-log(q))**(1 / b),
+    support=_POSITIVE, open_ends="probabilities")
+
+
+def _genexpon_hazard(z, a, b, c):
+    return a * z + b * z * (1 - exprel(-c * z))
+
+
+genexpon = Distribution(
+    stats.genexpon,
+    lambda z, a, b, c: log(a - b * expm1(-c * z)) - _genexpon_hazard(z, a, b, c),
+    logsf=lambda z, *shapes: -_genexpon_hazard(z, *shapes), support=_POSITIVE)
+
+
+def _half_excess(z, c):
+    return z * log1p_over(-c * z)
+
+
+def _genhalflogistic_density(near, far):
+    def density(z, c):
+        is_near, u, end, z = near_end(z, c)
+        return where(is_near, near(u, 1 / end), far(_half_excess(z, c), c))
+
+    return density
+
+
+genhalflogistic = Distribution(
+    stats.genhalflogistic,
+    _genhalflogistic_density(
+        lambda u, p: _LOG_2 + xlogy(p - 1, u) - 2 * log1p(u**p),
+        lambda x, c: _LOG_2 + (c - 1) * x - 2 * log1p(exp(-x))),
+    lambda z, c: tanh(0.5 * _half_excess(z, c)), lambda z, c: 2 * expit(-_half_excess(z, c)),
+    logsf=lambda z, c: halflogistic.functions["logsf"](_half_excess(z, c)),
+    pdf=_genhalflogistic_density(
+        lambda u, p: 2 * u**(p - 1) / (1 + u**p)**2,
+        lambda x, c: 2 * exp((c - 1) * x) / (1 + exp(-x))**2),
+    ppf=lambda q, c: -expm1(-2 * c * arctanh(q)) / c,
+    isf=lambda q, c: -expm1(c * (log(q) - log(2 - q))) / c, support=lambda c: (0.0, 1 / c),
+    inside=lambda c: 0.5 / c, open_ends="probabilities")
+
+# ---- normal and Laplace variables of logarithms
+
+
+def _fatigue(z, c):
+    return 2 / c * sinh(0.5 * log(z))
+
+
+fatiguelife = Distribution(
+    stats.fatiguelife, lambda z, c: (
+        log1p(z) - 0.5 * _fatigue(z, c)**2 - log(2 * c) - HALF_LOG_2PI - 1.5 * log(z)),
+    lambda z, c: ndtr(_fatigue(z, c)), lambda z, c: ndtr(-_fatigue(z, c)),
+    lambda z, c: log_ndtr(_fatigue(z, c)), lambda z, c: log_ndtr(-_fatigue(z, c)),
+    ppf=lambda q, c: exp(2 * arcsinh(0.5 * c * ndtri(q))),
+    isf=lambda q, c: exp(-2 * arcsinh(0.5 * c * ndtri(q))), support=_POSITIVE, open_ends=True)
+
+
+def _loglaplace_tail(z, c):
+    return -_LOG_2 - c * abs(log(z))
+
+
+def _loglaplace_quantile(q, p, c):
+    is_left = q < 0.5
+    return where(is_left, (2 * where(is_left, q, 0.5))**(1 / c),
+                 (2 * where(is_left, 0.5, p))**(-1 / c))
+
+
+def _loglaplace_log_density(z, c):
+    return log(0.5 * c) + xlogy(where(z < 1, c, -c) - 1, z)
+
+
+loglaplace = Distribution(
+    stats.loglaplace, _loglaplace_log_density,
+    logcdf=lambda z, c: where(z < 1, _loglaplace_tail(z, c), log1p(-exp(_loglaplace_tail(z, c)))),
+    logsf=lambda z, c: where(z < 1, log1p(-exp(_loglaplace_tail(z, c))), _loglaplace_tail(z, c)),
+    pdf=lambda z, c: 0.5 * c * z**(where(z < 1, c, -c) - 1),
+    ppf=lambda q, c: _loglaplace_quantile(q, 1 - q, c),
+    isf=lambda q, c: _loglaplace_quantile(1 - q, q, c), support=_POSITIVE,
+    open_ends="probabilities")
+
+
+def _log_mills(x):
+    return log_ndtr(-x) + 0.5 * x * x + HALF_LOG_2PI
+
+
+def _pareto_lognormal(z, u, s, a, b):
+    """Return the standardised logarithm, the log of its density, and those of the two tails."""
+    x = (log(z) - u) / s
+    log_phi = -0.5 * x * x - HALF_LOG_2PI
+    return x, log_phi, log_phi + _log_mills(a * s - x), log_phi + _log_mills(b * s + x)
+
+
+def _pareto_lognormal_log_density(z, u, s, a, b):
+    _, _, upper, lower = _pareto_lognormal(z, u, s, a, b)
+    return log(a) + log(b) - log(a + b) - log(z) + logaddexp(upper, lower)
+
+
+def _pareto_lognormal_probability(sign):
+    def probability(z, u, s, a, b):
+        x, _, upper, lower = _pareto_lognormal(z, u, s, a, b)
+        return ndtr(sign * x) + sign * (a * exp(lower) - b * exp(upper)) / (a + b)
+
+    return probability
+
+
+dpareto_lognorm = Distribution(
+    stats.dpareto_lognorm, _pareto_lognormal_log_density, _pareto_lognormal_probability(1),
+    _pareto_lognormal_probability(-1), support=_POSITIVE, open_ends=True,
+    valid=lambda u, s, a, b: (s > 0) & (a > 0) & (b > 0))
+
+# ---- noncentral chi-squared, Kolmogorov and Breit-Wigner
+
+ncx2 = Distribution(
+    stats.ncx2, noncentral_log_density, chndtr, ncx2_sf,
+    ppf=lambda q, df, nc: chndtrix(q, df, nc), support=_POSITIVE, open_ends="probabilities",
+    valid=lambda df, nc: (df > 0) & (df < np.inf) & (nc >= 0))
+kstwobign = Distribution(
+    stats.kstwobign, lambda z: log(kolmogorov_density(z)), kolmogorov_cdf, kolmogorov,
+    pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=_POSITIVE)
+
+
+def _breit_wigner_logpdf(z, rho):
+    root = sqrt(1 + 1 / (rho * rho))
+    return (0.5 * log(2 * root * root / (1 + root)) + math.log(2 / math.pi)
+            - 2 * log(hypot(1, (z - rho) * (z + rho) / rho)))
+
+
+def _breit_wigner_cdf(z, rho):
+    scale = sqrt(2 / (1 + sqrt(1 + 1 / (rho * rho)))) / math.pi
+    return 2 * scale * np.imag(
+        sqrt(-1 + 1j / rho) * arctan(z / sqrt(-rho * (rho + 1j))))
+
+
+rel_breitwigner = Distribution(
+    stats.rel_breitwigner, _breit_wigner_logpdf, _breit_wigner_cdf,
+    lambda z, rho: 1 - _breit_wigner_cdf(z, rho), support=_POSITIVE)
