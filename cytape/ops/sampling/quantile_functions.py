@@ -140,14 +140,14 @@ def _rice_integral(sign):
         step = half + half * _NODES
         x = z + sign * step
         terms = x * special.i0e(b * x) * np.exp(-step * (distance + 0.5 * step))
-        return np.log(half[..., 0] * (terms @ _WEIGHTS)).astype(dtype)
+        return (np.log(half[..., 0]) + np.log(terms @ _WEIGHTS)).astype(dtype)
 
     return integral
 
 
 def _rice_logarithm(name, sign):
     def over(y, z, b, bessel):
-        return z * bessel(z * b) * np.exp(-y)
+        return bessel(z * b) * np.exp(np.log(z) - y)
 
     return elementwise(
         name, _rice_integral(sign), lambda y, z, b: z - b - sign * over(y, z, b, i0e),

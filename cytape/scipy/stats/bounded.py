@@ -38,7 +38,7 @@ from cytape.ops.special import (
     xlogy,
 )
 from cytape.ops.special.incomplete_functions import beta_density
-from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution
+from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution, power_density
 from cytape.scipy.stats.real_line import norm, vonmises
 from cytape.scipy.stats.related import increasing
 
@@ -76,9 +76,10 @@ loguniform, reciprocal = [Distribution(
     isf=lambda q, a, b: exp(log(b) - q * _log_ratio(b, a)),
     support=lambda a, b: (a, b), inside=lambda a, b: exp(0.5 * (log(a) + log(b))),
     valid=lambda a, b: (a > 0) & (b > a)) for scipys in (stats.loguniform, stats.reciprocal)]
+_power_log_density, _power_density = power_density(lambda a: a - 1, lambda z, a: log(a))
 powerlaw = Distribution(
-    stats.powerlaw, lambda z, a: log(a) + xlogy(a - 1, z), lambda z, a: z**a,
-    lambda z, a: -expm1(a * log(z)), logcdf=lambda z, a: a * log(z),
+    stats.powerlaw, _power_log_density, lambda z, a: z**a, lambda z, a: -expm1(a * log(z)),
+    logcdf=lambda z, a: a * log(z), pdf=_power_density,
     ppf=lambda q, a: q**(1 / a), isf=lambda q, a: exp(log1p(-q) / a), support=(0, 1),
     open_ends="probabilities", moments={
         "mean": lambda a: a / (a + 1), "var": lambda a: a / (a + 2) / (a + 1)**2})

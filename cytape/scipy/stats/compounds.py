@@ -23,6 +23,7 @@ from cytape.ops.elementwise import (
     tanh,
     where,
 )
+from cytape.ops.probabilities.log_probabilities import log_gammaincc
 from cytape.ops.sampling.quantile_functions import (
     invgauss_isf,
     invgauss_ppf,
@@ -36,6 +37,7 @@ from cytape.ops.special import (
     chndtrix,
     expit,
     exprel,
+    gammaln,
     kolmogi,
     kolmogorov,
     log_ndtr,
@@ -49,6 +51,7 @@ from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
     Distribution,
+    complementary,
     log_of_hazard,
     log_rest,
     near_end,
@@ -56,6 +59,9 @@ from cytape.scipy.stats.distribution import (
 )
 from cytape.scipy.stats.half_line import (
     burr,
+    burr_density,
+    burr_log_density,
+    gamma_of_power,
     gengamma,
     halflogistic,
     invgauss,
@@ -78,14 +84,40 @@ _LOG_2 = math.log(2)
 gibrat = increasing(stats.gibrat, lognorm, lambda z: (z, 1.0), support=_POSITIVE, open_ends=True)
 wald = increasing(stats.wald, invgauss, lambda z: (z, 1.0), support=_POSITIVE, open_ends=True)
 mielke = increasing(
-    stats.mielke, burr, lambda z, k, s: (z, s, k / s), support=_POSITIVE, open_ends="probabilities")
+    stats.mielke, burr, lambda z, k, s: (z, s, k / s), densities=(
+        lambda z, k, s: burr_log_density(z, s, k / s, k - 1),
+        lambda z, k, s: burr_density(z, s, k / s, k - 1)),
+    support=_POSITIVE, open_ends="probabilities")
+
+
+def _kappa(z, a):
+    return z * exp(-log(a) / a), a, 1 / a
+
+
 kappa3 = increasing(
-    stats.kappa3, burr, lambda z, a: (z * exp(-log(a) / a), a, 1 / a),
-    lambda y, a: y * exp(log(a) / a), lambda z, a: -log(a) / a, support=_POSITIVE,
-    open_ends="probabilities")
-halfgennorm = increasing(
-    stats.halfgennorm, gengamma, lambda z, beta: (z, 1 / beta, beta), support=_POSITIVE,
-    open_ends="probabilities")
+    stats.kappa3, burr, _kappa, lambda y, a: y * exp(log(a) / a), densities=(
+        lambda z, a: burr_log_density(*_kappa(z, a), 0) - log(a) / a,
+        lambda z, a: burr_density(*_kappa(z, a), 0) * exp(-log(a) / a)),
+    support=_POSITIVE, open_ends="probabilities")
+
+
+def _halfgennorm_cdf(z, beta):
+    return gamma_of_power(1 / beta, z, beta, 1)
+
+
+def _halfgennorm_logsf(z, beta):
+    is_small = z**beta < 1e-17
+    return where(
+        is_small, log1p(-_halfgennorm_cdf(where(is_small, z, 0.0), beta)),
+        log_gammaincc(1 / beta, where(is_small, 1.0, z)**beta))
+
+
+halfgennorm = Distribution(
+    stats.halfgennorm, lambda z, beta: log(beta) - gammaln(1 / beta) - z**beta, _halfgennorm_cdf,
+    logcdf=lambda z, beta: gengamma.functions["logcdf"](z, 1 / beta, beta),
+    logsf=_halfgennorm_logsf,
+    ppf=lambda q, beta: gengamma.functions["ppf"](q, 1 / beta, beta),
+    isf=lambda q, beta: gengamma.functions["isf"](q, 1 / beta, beta), support=_POSITIVE)
 levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_ends=True)
 
 # ---- folded variables
@@ -93,9 +125,9 @@ levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_en
 foldnorm = Distribution(
     stats.foldnorm,
     lambda z, c: -0.5 * (z - c)**2 - HALF_LOG_2PI + log1p(exp(-2 * c * z)),
-    logcdf=lambda z, c: log_mass(c - z, c + z, 2 * z),
-    logsf=lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-c - z)), support=_POSITIVE,
-    valid=lambda c: c >= 0, open_ends="probabilities")
+    **complementary(lambda z, c: log_mass(c - z, c + z, 2 * z),
+                    lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-c - z))),
+    support=_POSITIVE, valid=lambda c: c >= 0, open_ends="probabilities")
 
 
 def _foldcauchy_sf(z, c):
@@ -137,8 +169,8 @@ def _alpha_quantile(log_q, a):
 
 alpha = Distribution(
     stats.alpha, lambda z, a: -2 * log(z) - 0.5 * (a - 1 / z)**2 - HALF_LOG_2PI - log_ndtr(a),
-    logcdf=lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a),
-    logsf=lambda z, a: log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a),
+    **complementary(lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a),
+                    lambda z, a: log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a)),
     ppf=lambda q, a: _alpha_quantile(log(q), a), isf=lambda q, a: _alpha_quantile(log1p(-q), a),
     support=_POSITIVE, open_ends=True)
 recipinvgauss = Distribution(
@@ -333,6 +365,19 @@ def _breit_wigner_cdf(z, rho):
         sqrt(-1 + 1j / rho) * arctan(z / sqrt(-rho * (rho + 1j))))
 
 
+def _breit_wigner_logsf(z, rho):
+    """Return the logarithm of the complement, far out by a series, as the difference cancels."""
+    is_tail = z > 30 * (1 + rho)
+    tail, near = where(is_tail, z, 100 * (1 + rho)), where(is_tail, rho, z)
+    square, root = rho * rho, sqrt(1 + 1 / (rho * rho))
+    t = 1 / (tail * tail)
+    series = 1 / 3 + square * t * (2 / 5 + t * (
+        (3 * square - 1) / 7 + square * t * (square - 1) * 4 / 9))
+    factor = sqrt(2 / (1 + root)) * root * square * 2 / math.pi
+    return where(is_tail, log(factor * series) - 3 * log(tail),
+                 log1p(-_breit_wigner_cdf(near, rho)))
+
+
 rel_breitwigner = Distribution(
-    stats.rel_breitwigner, _breit_wigner_logpdf, _breit_wigner_cdf,
-    lambda z, rho: 1 - _breit_wigner_cdf(z, rho), support=_POSITIVE)
+    stats.rel_breitwigner, _breit_wigner_logpdf, _breit_wigner_cdf, logsf=_breit_wigner_logsf,
+    support=_POSITIVE)

@@ -45,6 +45,19 @@ def log_rest(log_p):
         return where(is_large, log(-expm1(large)), log1p(-exp(small)))
 
 
+def complementary(log_p, log_q):
+    """Return functions for logarithms of complements, for numbers near 0 by the other one."""
+    def by(log_one, log_other):
+        def function(*z):
+            value, other = log_one(*z), log_other(*z)
+            is_small = other < -2
+            return where(is_small, log1p(-exp(where(is_small, other, -2.0))), value)
+
+        return function
+
+    return {"logcdf": by(log_p, log_q), "logsf": by(log_q, log_p)}
+
+
 def log_of_hazard(log_v):
     """Return log(1 - exp(-v)), the logarithm of the probability of a cumulative hazard v."""
     is_small = log_v < 0
@@ -80,7 +93,8 @@ def near_end(z, c):
     """Return whether z is near the end 1 / c of a support, there 1 - c z and c, elsewhere z."""
     u = 1 - c * z
     is_near = (c > 0) & (u < 0.1)
-    return is_near, where(is_near, u, 0.5), where(is_near, c, 1.0), where(is_near, 0.0, z)
+    end = where(is_near, c, 1.0)
+    return is_near, where(is_near, u, 0.5), end, where(is_near, 0.5 / end, z)
 
 
 def log_softplus(y):

@@ -73,6 +73,7 @@ from cytape.scipy.stats.distribution import (
     log_of_hazard,
     log_softplus,
     near_end,
+    power_density,
 )
 from cytape.scipy.stats.real_line import cauchy_logcdf, loggamma_quantile
 
@@ -93,12 +94,14 @@ gamma, erlang = [Distribution(
     moments={"mean": lambda a: a, "var": lambda a: a,
              "entropy": lambda a: psi(a) * (1 - a) + a + gammaln(a)})
     for scipys in (stats.gamma, stats.erlang)]
+_chi_log_density, _chi_density = power_density(
+    lambda df: df - 1,
+    lambda z, df: (1 - 0.5 * df) * _LOG_2 - gammaln(0.5 * df) - 0.5 * z * z)
 chi = Distribution(
-    stats.chi,
-    lambda z, df: xlogy(df - 1, z) - 0.5 * z * z + (1 - 0.5 * df) * _LOG_2 - gammaln(0.5 * df),
+    stats.chi, _chi_log_density,
     lambda z, df: gammainc(0.5 * df, 0.5 * z * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z * z),
     lambda z, df: log_gamma_cdf(0.5 * df, 0.5 * z * z, 2 * log(z) - _LOG_2),
-    lambda z, df: log_gammaincc(0.5 * df, 0.5 * z * z),
+    lambda z, df: log_gammaincc(0.5 * df, 0.5 * z * z), _chi_density,
     ppf=lambda q, df: sqrt(2 * gammaincinv(0.5 * df, q)),
     isf=lambda q, df: sqrt(2 * gammainccinv(0.5 * df, q)), support=_POSITIVE)
 maxwell = Distribution(
@@ -212,9 +215,19 @@ def _invgauss_logcdf(z, mu):
 
 
 def _invgauss_logsf(z, mu):
+    """Return the logarithm of a difference, in the tail by asymptotic series of its terms."""
     root = 1 / sqrt(z)
-    a, b = log_ndtr(-root * (z / mu - 1)), 2 / mu + log_ndtr(-root * (z / mu + 1))
-    return a + log1p(-exp(b - a))
+    low, high = root * (z / mu - 1), root * (z / mu + 1)
+    is_tail = low > 30
+    low, high = where(is_tail, 0.0, low), where(is_tail, 1.0, high)
+    a, b = log_ndtr(-low), where(is_tail, -1.0, 2 / mu) + log_ndtr(-high)
+    z = where(is_tail, z, 1e4 * mu * mu)
+    log_ratio = log1p(-mu / z) - log1p(mu / z)
+    u = sqrt(z) / mu - 1 / sqrt(z)
+    series, term = 0.0, 1 / u
+    for power in (1, 3, 5, 7, 9):
+        series, term = series - term * expm1(power * log_ratio), -power * term / (u * u)
+    return where(is_tail, log(series) - 0.5 * u * u - HALF_LOG_2PI, a + log1p(-exp(b - a)))
 
 
 invgauss = Distribution(
@@ -227,9 +240,9 @@ lomax = Distribution(
     lambda z, c: exp(-c * log1p(z)), logsf=lambda z, c: -c * log1p(z),
     ppf=lambda q, c: expm1(-log1p(-q) / c), isf=lambda q, c: expm1(-log(q) / c), support=_POSITIVE)
 fisk = Distribution(  # whose logarithm is logistic
-    stats.fisk, lambda z, c: _burr_log_density(z, c, 1.0), lambda z, c: expit(c * log(z)),
+    stats.fisk, lambda z, c: burr_log_density(z, c, 1.0), lambda z, c: expit(c * log(z)),
     lambda z, c: expit(-c * log(z)), lambda z, c: log_expit(c * log(z)),
-    lambda z, c: log_expit(-c * log(z)), lambda z, c: _burr_density(z, c, 1.0),
+    lambda z, c: log_expit(-c * log(z)), lambda z, c: burr_density(z, c, 1.0),
     ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=_POSITIVE,
     open_ends="probabilities")
 
@@ -297,23 +310,28 @@ def _burr(sign):
     def log_p(z, c, d):
         return d * log_expit(sign * c * log(z))
 
-    def split(z, c, d):
-        """Return z left of 1 with the power of z in the density, which may be 0, and z right."""
+    def power_of(c, d):
+        """Return the power of z in the density, which may be 0."""
+        return (c * d if sign > 0 else c) - 1
+
+    def split(z):
+        """Return z left of 1 and right of it."""
         is_left = z < 1
-        return (is_left, where(is_left, z, 0.5), (c * d if sign > 0 else c) - 1,
-                where(is_left, 1.0, z))
+        return is_left, where(is_left, z, 0.5), where(is_left, 1.0, z)
 
     def right_log_density(z, c, d):
         return log(c) + log(d) - log(z) + log_expit(-sign * c * log(z)) + log_p(z, c, d)
 
-    def log_density(z, c, d):
-        is_left, left, power, right = split(z, c, d)
+    def log_density(z, c, d, power=None):
+        is_left, left, right = split(z)
+        power = power_of(c, d) if power is None else power
         return where(
             is_left, log(c) + log(d) + xlogy(power, left) - (d + 1) * log1p(left**c),
             right_log_density(right, c, d))
 
-    def density(z, c, d):
-        is_left, left, power, right = split(z, c, d)
+    def density(z, c, d, power=None):
+        is_left, left, right = split(z)
+        power = power_of(c, d) if power is None else power
         return where(
             is_left, c * d * left**power * exp(-(d + 1) * log1p(left**c)),
             exp(right_log_density(right, c, d)))
@@ -321,12 +339,12 @@ def _burr(sign):
     return log_p, log_density, density
 
 
-_burr_logcdf, _burr_log_density, _burr_density = _burr(1)
+_burr_logcdf, burr_log_density, burr_density = _burr(1)
 _burr12_logsf, _burr12_log_density, _burr12_density = _burr(-1)
 burr = Distribution(
-    stats.burr, _burr_log_density, lambda z, c, d: exp(_burr_logcdf(z, c, d)),
+    stats.burr, burr_log_density, lambda z, c, d: exp(_burr_logcdf(z, c, d)),
     lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf,
-    lambda z, c, d: log_of_hazard(log(d) + log_softplus(-c * log(z))), _burr_density,
+    lambda z, c, d: log_of_hazard(log(d) + log_softplus(-c * log(z))), burr_density,
     ppf=lambda q, c, d: expm1(-log(q) / d)**(-1 / c),
     isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=_POSITIVE,
     open_ends="probabilities")
@@ -382,12 +400,13 @@ levy = Distribution(
     lambda z: erf(1 / sqrt(2 * z)), lambda z: _log_erfc(1 / sqrt(2 * z)),
     ppf=lambda q: ndtri(0.5 * q)**-2, isf=lambda q: 0.5 * erfinv(q)**-2, support=_POSITIVE,
     open_ends=True)
+_nakagami_log_density, _nakagami_density = power_density(
+    lambda nu: 2 * nu - 1, lambda z, nu: _LOG_2 + nu * log(nu) - gammaln(nu) - nu * z * z)
 nakagami = Distribution(
-    stats.nakagami, lambda z, nu: (
-        _LOG_2 + nu * log(nu) - gammaln(nu) + xlogy(2 * nu - 1, z) - nu * z * z),
+    stats.nakagami, _nakagami_log_density,
     lambda z, nu: gammainc(nu, nu * z * z), lambda z, nu: gammaincc(nu, nu * z * z),
     lambda z, nu: log_gamma_cdf(nu, nu * z * z, log(nu) + 2 * log(z)),
-    lambda z, nu: log_gammaincc(nu, nu * z * z),
+    lambda z, nu: log_gammaincc(nu, nu * z * z), _nakagami_density,
     ppf=lambda q, nu: sqrt(gammaincinv(nu, q) / nu),
     isf=lambda q, nu: sqrt(gammainccinv(nu, q) / nu), support=_POSITIVE)
 betaprime = Distribution(
@@ -420,16 +439,30 @@ def _rice_logsf(z, b):
 
 rice = Distribution(
     stats.rice, lambda z, b: log(z) - 0.5 * (z - b)**2 + log(i0e(z * b)),
-    lambda z, b: exp(_rice_logcdf(z, b)), lambda z, b: exp(_rice_logsf(z, b)), _rice_logcdf,
+    lambda z, b: exp(_rice_logcdf(minimum(z, b + 50), b)),  # beyond, the probability is 1
+    lambda z, b: exp(_rice_logsf(minimum(z, b + 50), b)), _rice_logcdf,
     _rice_logsf, lambda z, b: z * exp(-0.5 * (z - b)**2) * i0e(z * b),
     rice_ppf, rice_isf, support=_POSITIVE, open_ends="probabilities",
     valid=lambda b: b >= 0)
 
 
-def _gengamma_log_density(z, a, c):
-    is_end = (c < 0) & (z == 0)
-    z = where(is_end, 1.0, z)
-    return where(is_end, -np.inf, log(abs(c)) + xlogy(c * a - 1, z) - z**c - gammaln(a))
+_power_of_gamma = power_density(
+    lambda a, c: c * a - 1, lambda z, a, c: log(abs(c)) - gammaln(a) - z**c)
+
+
+def _gengamma_density(of_power, at_end):
+    def density(z, a, c):
+        is_end = (c < 0) & (z == 0)
+        return where(is_end, at_end, of_power(where(is_end, 1.0, z), a, c))
+
+    return density
+
+
+def gamma_of_power(a, z, c, power):
+    """Return gammainc(a, z**c), of small z by the power a c of z, which has derivatives at 0."""
+    is_small = z**c < 1e-17
+    small, large = where(is_small, z, 1.0), where(is_small, 1.0, z)
+    return where(is_small, small**power * exp(-gammaln(a + 1)), gammainc(a, large**c))
 
 
 def _by_sign(positive, negative):
@@ -450,11 +483,12 @@ def _log_upper(q, a):
 
 
 _GENGAMMA = [
-    [lambda z, a, c: gammainc(a, z**c), lambda z, a, c: gammaincc(a, z**c)],
+    [lambda z, a, c: gamma_of_power(a, z, c, a * c), lambda z, a, c: gammaincc(a, z**c)],
     [lambda z, a, c: log_gamma_cdf(a, z**c, c * log(z)), lambda z, a, c: log_gammaincc(a, z**c)]]
 gengamma = Distribution(  # type: ignore[misc]
-    stats.gengamma, _gengamma_log_density,
+    stats.gengamma, _gengamma_density(_power_of_gamma[0], -np.inf),
     *[_by_sign(*pair[::step]) for pair in _GENGAMMA for step in (1, -1)],
+    pdf=_gengamma_density(_power_of_gamma[1], 0.0),
     ppf=_gengamma_quantile(_log_lower, _log_upper), isf=_gengamma_quantile(_log_upper, _log_lower),
     support=_POSITIVE, open_ends="probabilities",
     valid=lambda a, c: (a > 0) & (c != 0) & (abs(c) < np.inf))

@@ -224,7 +224,8 @@ def _exponnorm_logsf(z, k):
 
 exponnorm = Distribution(
     stats.exponnorm, lambda z, k: exponnorm_log_excess(z, k) - log(k),
-    lambda z, k: exp(_exponnorm_logcdf(z, k)), lambda z, k: exp(_exponnorm_logsf(z, k)),
+    lambda z, k: exp(_exponnorm_logcdf(maximum(z, -50.0), k)),  # below, the probability is 0
+    lambda z, k: exp(_exponnorm_logsf(z, k)),
     _exponnorm_logcdf, _exponnorm_logsf, ppf=exponnorm_ppf, isf=exponnorm_isf, open_ends=True,
     moments={"mean": lambda k: k, "var": lambda k: 1 + k * k})
 skewnorm = Distribution(
@@ -276,11 +277,11 @@ def _loggamma_logcdf(z, c):
 
 
 def _loggamma_sf(z, c):
-    return gammaincc(c, exp(minimum(z, 700.0)))
+    return gammaincc(c, exp(maximum(minimum(z, 700.0), -700.0)))
 
 
 def _loggamma_logsf(z, c):
-    return log_gammaincc(c, exp(z))
+    return log_gammaincc(c, exp(maximum(z, -700.0)))
 
 
 def loggamma_quantile(inverse, c, q, log_q):
@@ -353,4 +354,4 @@ tukeylambda = Distribution(
     stats.tukeylambda, _tukey_log_density, tklmbda, lambda z, shape: tklmbda(-z, shape),
     ppf=lambda q, shape: boxcox(q, shape) - boxcox1p(-q, shape),
     isf=lambda q, shape: boxcox1p(-q, shape) - boxcox(q, shape), support=_tukey_ends, inside=0.0,
-    open_ends="probabilities", valid=lambda shape: abs(shape) < np.inf)
+    open_ends=True, valid=lambda shape: abs(shape) < np.inf)

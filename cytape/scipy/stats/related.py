@@ -11,7 +11,8 @@ def _declared(scipys, functions, **options):
     return Distribution(scipys, *map(functions.get, names), **options)
 
 
-def increasing(scipys, other, arguments, inverse=None, log_slope=None, **options):
+def increasing(
+        scipys, other, arguments, inverse=None, log_slope=None, densities=None, **options):
     """Return the distribution of an inverse function of another variable.
 
     Parameters
@@ -24,6 +25,8 @@ def increasing(scipys, other, arguments, inverse=None, log_slope=None, **options
         Of the other variable and the shapes; returns the variable. The default is the identity.
     log_slope : callable, optional
         Logarithm of the derivative of the other variable.
+    densities : tuple of callable, optional
+        Logarithm of the density and the density, where those of the other variable would cancel.
     **options
         Those of `Distribution`.
     """
@@ -33,6 +36,8 @@ def increasing(scipys, other, arguments, inverse=None, log_slope=None, **options
         log_density, density = functions["logpdf"], functions["pdf"]
         functions["logpdf"] = lambda *z: log_density(*z) + log_slope(*z)
         functions["pdf"] = lambda *z: density(*z) * exp(log_slope(*z))
+    if densities is not None:
+        functions.update(zip(("logpdf", "pdf"), densities, strict=True))
     for name in ("ppf", "isf"):
         def quantile(q, *shapes, f=other.functions[name]):
             y = f(q, *arguments(q, *shapes)[1:])

@@ -32,7 +32,7 @@ from cytape.ops.special import (
 )
 from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.compounds import halfgennorm
-from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution, log_rest
+from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution, complementary, log_rest
 from cytape.scipy.stats.half_line import gamma, weibull_min
 from cytape.scipy.stats.related import doubled
 
@@ -148,7 +148,7 @@ def _ball_quantile(log_q, log_p, beta, m):
 
 
 crystalball = Distribution(
-    stats.crystalball, _ball_logpdf, logcdf=_ball_logcdf, logsf=_ball_logsf,
+    stats.crystalball, _ball_logpdf, **complementary(_ball_logcdf, _ball_logsf),
     ppf=lambda q, beta, m: _ball_quantile(log(q), log1p(-q), beta, m),
     isf=lambda q, beta, m: _ball_quantile(log1p(-q), log(q), beta, m),
     valid=lambda beta, m: (beta > 0) & (m > 1))
