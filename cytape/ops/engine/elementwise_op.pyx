@@ -257,7 +257,7 @@ cdef class ElementwiseOp(PartialsOp):
         arrays = [ndarray_of(x) for x in operands]
         out = value_of_array(as_ndarray(self.forward(*arrays)))
         if self.kernel is None:
-            self.require_elementwise(arrays, out)
+            require_elementwise(self, arrays, out)
         tensor = new_tensor(out)
         if (recorders.entered and out.spec.trainable and n == self.n_inputs
                 and is_followed(operands)):
@@ -387,6 +387,22 @@ cdef inline int record_call(ElementwiseOp op, Value out, PyObject** inputs, int 
     if op.programs is None and recording() is not None:
         op.trace_partials()
     return record(op, inputs, NULL, n, &output, 1, &tail, op.kernel is None, True)
+
+
+cdef int require_elementwise(ElementwiseOp op, list arrays, Value out) except -1:
+    """Check that a function that is not a ufunc acts elementwise, as its derivatives do."""
+    shape = out.spec.shape
+    shapes = [x.shape if isinstance(x, np.ndarray) else np.shape(x) for x in arrays]
+    if shape in shapes and not [x for x in shapes if x and x != shape]:
+        return 0  # broadcast_shapes would take longer than the op
+    try:
+        if shape == np.broadcast_shapes(*shapes):
+            return 0
+    except ValueError:
+        pass
+    raise ValueError(
+        f"op {op.op_type.name!r} is declared elementwise, but its forward function made shape "
+        f"{shape} of inputs of shapes {', '.join(map(str, shapes))}: declare it as general")
 
 
 cdef inline Tensor told(ElementwiseOp op, Value out, PyObject** inputs, int n):

@@ -27,7 +27,6 @@ cdef class PartialsOp(Op):
     cdef list tangent_programs   # by which inputs have a tangent, one bit each; made at first use
     cdef list gradient_tangent_programs  # by partial and registers with a tangent, one bit each
     cdef Kept[4] saves           # MAX_INPUTS; per partial the values it reads: `kept_for`
-    cdef int require_elementwise(self, list arrays, Value out) except -1
     cdef int trace_partials(self) except -1
     cdef bint wants(self, BackwardCall* call, int i) except -1
     cdef bint backward_by_programs(self, BackwardCall* call, Value gradient, bint spare) except -1

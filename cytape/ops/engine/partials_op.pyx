@@ -44,19 +44,6 @@ cdef class PartialsOp(Op):
             if partial is not None:
                 self.moving |= 1 << i
 
-    cdef int require_elementwise(self, list arrays, Value out) except -1:
-        """Check that a function that is not a ufunc acts elementwise, as its derivatives do."""
-        shapes = [np.shape(x) for x in arrays]
-        try:
-            if out.spec.shape == np.broadcast_shapes(*shapes):
-                return 0
-        except ValueError:
-            pass
-        raise ValueError(
-            f"op {self.op_type.name!r} is declared elementwise, but its forward function made "
-            f"shape {out.spec.shape} of inputs of shapes {', '.join(map(str, shapes))}: declare "
-            "it as general")
-
     cdef int trace_partials(self) except -1:
         cdef Program program
         cdef uint64_t all_inputs = (1 << self.n_inputs) - 1
