@@ -18,7 +18,7 @@ try:
         struve_functions,
         wave_functions,
     )
-    from cytape.ops.special_kernels import square_angles, stirling, zeta_sums
+    from cytape.ops.special_kernels import sine_cosine_pairs, stirling, zeta_sums
 except ImportError:
     SPECS = []
 else:
@@ -66,12 +66,13 @@ else:
         record("dawsn", SIGNED, dtypes=HOLOMORPHIC), record("erfi", UNIT, dtypes=HOLOMORPHIC),
         record("wofz", SIGNED, dtypes=("complex128",)), record("owens_t", SIGNED, SIGNED),
         record("voigt_profile", SIGNED, POSITIVE, POSITIVE),
-        private("SinOver", exponential_integrals._sin_over, SIGNED),
         private("SinhOver", exponential_integrals._sinh_over, SIGNED),
         private("Struve0", struve_functions._struve0, uniform(-7, 7)),
         private("Modstruve0", struve_functions._modstruve0, uniform(-7, 7)),
         OpSpec("ScipySquareAngles", exponential_integrals._of_square,
-               square_angles.sine_cosine_of_square, [case((3, 4))], SIGNED, BOTH),
+               sine_cosine_pairs.sine_cosine_of_square, [case((3, 4))], SIGNED, BOTH),
+        OpSpec("ScipySinesOver", exponential_integrals._sines_over,
+               sine_cosine_pairs.sine_cosine_over, [case((3, 4))], POSITIVE, BOTH),
     ]
     ELLIPTIC = [
         record("ellipk", UNIT), record("ellipkm1", UNIT), record("ellipe", UNIT),

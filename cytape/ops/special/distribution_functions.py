@@ -65,18 +65,14 @@ def _if_found(name, partial):
 def _families(declared, convert=lambda function: function, together=None):
     """Declare ops; a partial is an expression of the output and inputs, or a refused argument.
 
-    `together` has, by name, functions of the inputs that return all partials.
+    `together` has, by name, functions of the output and inputs that return all partials.
     """
-
-    def shared(slopes):
-        return slopes and (lambda y, *given: slopes(*given))
-
     return [
         elementwise(
             "Scipy" + name.capitalize(), convert(getattr(special, name)),
             *[no_partial(name, x) if isinstance(x, str) else x and _if_found(name, x)
               for x in partials],
-            together=shared((together or {}).get(name)))
+            together=(together or {}).get(name))
         for name, partials in declared.items()]
 
 
@@ -91,11 +87,11 @@ def _chi_x(v, x):
     return 0.5 * gamma_density(0.5 * v, 0.5 * x)
 
 
-def _chi_slopes(v, x):
+def _chi_slopes(y, v, x):
     return [0.5 * slope for slope in gammainc_slopes(0.5 * v, 0.5 * x)]
 
 
-def _gamma_slopes(a, b, x):
+def _gamma_slopes(y, a, b, x):
     in_b, density = gammainc_slopes(b, a * x)
     return x * density, in_b, a * density
 
@@ -144,7 +140,7 @@ def _noncentral_nc(x, df, nc):
     return -noncentral_density(x, df + 2, nc)
 
 
-def _noncentral_slopes(x, df, nc):
+def _noncentral_slopes(y, x, df, nc):
     density, raised = noncentral_densities(x, df, nc)
     return density, no_partial("chndtr", "df")(), -raised
 
@@ -163,7 +159,7 @@ chndtr, chndtrix, chndtrinc = _families({
 # ---- beta and F: odds n x / d of a beta variable with the shapes n / 2 and d / 2
 
 
-def _f_slopes(n, d, x):
+def _f_slopes(y, n, d, x):
     """Return the derivatives in all arguments, of arrays."""
     ratio = n / d
     in_a, in_b, in_z = odds_slopes(0.5 * n, 0.5 * d, ratio * x)
@@ -229,6 +225,12 @@ def _unless_cut(k, slope):
     return np.where(k == 0, 0, slope)
 
 
+def _bdtrik_slopes(k, y, n, p):
+    in_a, in_b, _ = odds_slopes(np.where(k == 0, np.nan, k + 1), n - k, odds(p))
+    in_k = in_b - in_a
+    return [_unless_cut(k, slope / in_k) for slope in (1, in_b, -_binomial_p(k, n, p))]
+
+
 def _negative_k(k, n, p):
     return betainc_in_b(n, k + 1, odds(p))
 
@@ -275,7 +277,7 @@ bdtr, bdtrc, bdtri = _families({
         lambda n, k, y, p: -_negative_k(k, n, p) / _negative_n(k, n, p),
         lambda n, k, y, p: 1 / _negative_n(k, n, p),
         lambda n, k, y, p: -_negative_p(k, n, p) / _negative_n(k, n, p)),
-})
+}, together={"bdtrik": _bdtrik_slopes})
 
 # ---- normal and t
 

@@ -13,7 +13,7 @@ from cytape.ops.special.elementary_functions import log1p_over, polynomial
 from cytape.ops.special.error_functions import erf, erfcx_partial
 from cytape.ops.special.several_outputs import several, with_slopes
 from cytape.ops.special.shape_parameters import is_complex, no_partial
-from cytape.ops.special_kernels.square_angles import sine_cosine_of_square
+from cytape.ops.special_kernels.sine_cosine_pairs import sine_cosine_of_square, sine_cosine_over
 
 __all__ = [
     "dawsn", "erfi", "exp1", "expi", "expn", "fresnel", "modfresnelm", "modfresnelp", "owens_t",
@@ -39,25 +39,20 @@ expn = elementwise("ScipyExpn", special.expn, no_partial("expn", "n"), _expn_par
 _SERIES = [(2 * k + 2) / math.factorial(2 * k + 3) for k in range(9)]
 
 
-def _over(function, slope, sign):
-    """Declare function(x) / x for the sine (of sign -1) or the hyperbolic sine.
-
-    The derivative near 0 is a series, which does not cancel.
-    """
-
-    def partial(y, x):
-        is_near = np.abs(x) < 0.5
-        near, away = np.where(is_near, x, 0), np.where(is_near, 1, x)
-        series = sign * near * polynomial(sign * near * near, _SERIES)
-        return np.where(is_near, series, (slope(away) - y) / away)
-
-    return elementwise(
-        f"Scipy{function.__name__.capitalize()}Over",
-        lambda x: np.where(x == 0, 1, function(x) / np.where(x == 0, 1, x)), partial)
+def _over_slope(y, x, cosine, sign):
+    """Differentiate y = sin(x) / x, or sinh(x) / x; near 0 by a series, which does not cancel."""
+    is_near = np.abs(x) < 0.5
+    near, away = np.where(is_near, x, 0), np.where(is_near, 1, x)
+    series = sign * near * polynomial(sign * near * near, _SERIES)
+    return np.where(is_near, series, (cosine(away) - y) / away)
 
 
-_sin_over, _sinh_over = _over(np.sin, np.cos, -1), _over(np.sinh, np.cosh, 1)
-sici = several("ScipySici", special.sici, lambda y, x: (_sin_over(x), np.cos(x) / x))
+_sines_over = several("ScipySinesOver", sine_cosine_over, lambda y, x: (
+    _over_slope(y[0], x, np.cos, -1), -y[0] - y[1] / x))
+_sinh_over = elementwise(
+    "ScipySinhOver", lambda x: np.where(x == 0, 1, np.sinh(x) / np.where(x == 0, 1, x)),
+    lambda y, x: _over_slope(y, x, np.cosh, 1))
+sici = several("ScipySici", special.sici, lambda y, x: _sines_over(x))
 shichi = several("ScipyShichi", special.shichi, lambda y, x: (_sinh_over(x), np.cosh(x) / x))
 
 

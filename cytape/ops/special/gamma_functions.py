@@ -14,13 +14,19 @@ from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.shaping import expand_dims
 from cytape.ops.special.digamma_functions import precise_psi, psi, psi_step
+from cytape.ops.special.several_outputs import with_slopes
 
 __all__ = [
     "beta", "betaln", "gamma", "gammaln", "gammasgn", "multigammaln", "rgamma", "xlog1py", "xlogy"]
 
 
 def _rgamma_partial(y, x):
-    """Differentiate 1 / gamma; left of 1/2 by the reflection formula, which has no poles."""
+    """Differentiate 1 / gamma; left of 1/2 by the reflection formula, which has no poles.
+
+    Positive arrays, which need no second derivative, do without.
+    """
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f" and np.all(x > 1e-300):
+        return -special.psi(x) * y
     is_left = x < 0.5
     left, right = np.where(is_left, x, 0), np.where(is_left, 1, x)
     reflected = gamma(1 - left) * (
@@ -29,7 +35,8 @@ def _rgamma_partial(y, x):
 
 
 gamma = elementwise("ScipyGamma", special.gamma, lambda y, x: y * precise_psi(x))
-rgamma = elementwise("ScipyRgamma", special.rgamma, _rgamma_partial)
+rgamma = with_slopes(
+    "ScipyRgamma", special.rgamma, lambda y, x: (_rgamma_partial(y, x),))
 gammaln = elementwise("ScipyGammaln", special.gammaln, lambda y, x: precise_psi(x))
 gammasgn = elementwise("ScipyGammasgn", special.gammasgn, None)
 

@@ -41,9 +41,12 @@ def several(name, ufunc, *rows):
         found = [None] * len(rows)
         for i, row in enumerate(rows):
             if op.needs[i]:
-                terms = [_times(g, _conjugate(partial)) for g, partial in zip(
-                    gradients, row(op.outputs, *op.inputs), strict=True) if g is not None]
-                found[i] = sum_to(functools.reduce(operator.add, terms), op.input_specs[i])
+                total = None
+                for g, partial in zip(gradients, row(op.outputs, *op.inputs), strict=True):
+                    if g is not None:
+                        term = _times(g, _conjugate(partial))
+                        total = term if total is None else total + term
+                found[i] = sum_to(total, op.input_specs[i])
         return found if len(rows) > 1 else found[0]
 
     def jvp(op, *tangents):
@@ -79,5 +82,5 @@ def _times(x, partial):
 
 
 def _conjugate(partial):
-    is_complex = getattr(partial, "dtype", np.dtype(float)).kind == "c"
-    return np.conj(partial) if is_complex else partial
+    dtype = getattr(partial, "dtype", None)
+    return partial if dtype is None or dtype.kind != "c" else np.conj(partial)
