@@ -165,12 +165,12 @@ class Collocation(Equation):
         """Return the class of the linear system."""
         return Blocks
 
-    def require_solution(self, x: np.ndarray, parameters: tuple, is_solved: bool) -> None:
-        """Raise if SciPy failed: a root of the equations on a coarse mesh is no solution."""
+    def system_at_solution(self, x: np.ndarray, parameters: tuple, is_solved: bool) -> Any:
+        """Return the system if SciPy succeeded: a root on a coarse mesh is no solution."""
         if not is_solved:
             raise NotDifferentiableError(
                 f"solve_bvp failed, so that its result has no derivative: {self.result.message}")
-        super().require_solution(x, parameters, is_solved)
+        return super().system_at_solution(x, parameters, is_solved)
 
 
 class Blocks:

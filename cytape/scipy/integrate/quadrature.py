@@ -56,17 +56,13 @@ class Integrand:
             leaves[i] = x
         return nest.pack_sequence_as(self._args, leaves)
 
-    def of_arrays(self, arrays: list) -> Callable:
-        """Return the function of x, for SciPy's call."""
-        return _with_args(self._now, self._packed(arrays, self._given))
+    def of_arrays(self, arrays: Sequence) -> tuple:
+        """Return the user's function and its arguments after x, for SciPy's call."""
+        return self._now, self._packed(arrays, self._given)
 
     def __call__(self, x: Any, *tensors: Any) -> Any:
         """Return the value, given the tensors."""
         return self.function(x, *self._packed(tensors, self.leaves))
-
-
-def _with_args(function: Callable, args: Sequence) -> Callable:
-    return (lambda x: function(x, *args)) if args else function
 
 
 class Components(dict):
@@ -109,14 +105,13 @@ class Rule:
 
     def integrate(self, function: Callable, a: Any, b: Any, tensors: list) -> tuple:
         """Return SciPy's results, with the integral recorded; `function` is of x and tensors."""
-        arrays = [data_of(x)[()] for x in tensors]
-        of_x = function.of_arrays(arrays) if isinstance(function, Integrand) else _with_args(
-            function, arrays)
+        args: Sequence = [data_of(x)[()] for x in tensors]
+        f, args = function.of_arrays(args) if isinstance(function, Integrand) else (function, args)
         points: list = []
 
         def of_arrays(x: Any) -> Any:
             points.append(x)
-            value = of_x(x)
+            value = f(x, *args)
             if isinstance(value, float | np.ndarray):
                 return value
             try:

@@ -6,6 +6,7 @@ solutions of linear equations with the residual's Jacobian J in x, or its transp
 factorised once for all of them; above `LARGEST_DENSE` unknowns it is only multiplied with vectors.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -35,6 +36,7 @@ DIRECTIONS = 128  # columns of a Jacobian that are computed at a time
 # Largest step of Newton's method from a solution, relative to the largest unknown, after a failure
 # of the solver and else.
 NEGLIGIBLE, NEAR = 1e-6, 1e-2
+EPSILON = float(np.finfo(float).eps)
 TOLERANCE = 1e-12  # of iterative solvers, relative to the right-hand side
 
 
@@ -72,6 +74,8 @@ class Equation:
         self._residual = residual
         self._system: Any = None
         self._point: tuple = ()
+        self._value: np.ndarray | None = None  # of the residual there, if known
+        self._is_checked = False
 
     def residual(self, x: Any, *parameters: Any) -> Any:
         """Return the residual."""
@@ -86,14 +90,14 @@ class Equation:
         x, *parameters = self._point
         if x.size > DIRECTIONS:
             return jacobian_of(self._of_vector(x, parameters), np.ravel(x))
-        return np.array(self.call(jacobian_at, x, parameters))
+        value, jacobian = self.call(_linearized_at, x, parameters)
+        self._value = np.array(value)
+        return np.array(jacobian)
 
     def system(self, x: np.ndarray, parameters: tuple) -> Any:
         """Return the linear system of the Jacobian at a point; the last one is kept."""
         if self._system is None or not all(map(np.array_equal, self._point, (x, *parameters))):
-            # Copies: graphs write the values of the next call to the same memory.
-            self._point = tuple(map(np.array, (x, *parameters)))
-            x, parameters = self._point[0], self._point[1:]
+            x, *parameters = self._move_to(x, parameters)
             self._system = self.kind_of_system(x)(self, self._of_vector(x, parameters), np.ravel(x))
         return self._system
 
@@ -105,27 +109,36 @@ class Equation:
 
     def refine_system(self, x: np.ndarray, parameters: tuple) -> None:
         """Use the system of a point nearby, which is known, at another point."""
-        self._point = tuple(map(np.array, (x, *parameters)))
-        x, parameters = self._point[0], self._point[1:]
+        x, *parameters = self._move_to(x, parameters)
         self._system = Refined(self._system, self._of_vector(x, parameters), np.ravel(x))
+
+    def _move_to(self, x, parameters):
+        # Copies: graphs write the values of the next call to the same memory.
+        self._point = tuple(map(np.array, (x, *parameters)))
+        self._value, self._is_checked = None, False
+        return self._point
 
     def _of_vector(self, x, parameters):
         return lambda vector: cnp.ravel(
             self.residual(cnp.reshape(vector, x.shape), *parameters))
 
-    def require_solution(self, x: np.ndarray, parameters: tuple, is_solved: bool) -> None:
-        """Raise if Newton's next step would move the solution far, or at all after a failure.
+    def system_at_solution(self, x: np.ndarray, parameters: tuple, is_solved: bool) -> Any:
+        """Return the system; raise if Newton's step would move far, or at all after a failure.
 
         SciPy also reports a failure at a solution that rounding errors keep from tolerances.
         """
-        residual = np.asarray(self.call(_residual_at, x, parameters), float)
         try:
-            step = self.system(x, parameters).solve(residual.ravel(), False)
+            system = self.system(x, parameters)
+            if self._is_checked:
+                return system
+            if self._value is None:
+                self._value = np.asarray(self.call(_residual_at, x, parameters), float).ravel()
+            step = system.solve(self._value, False)
         except NotDifferentiableError:
             if is_solved:
                 raise
             step = np.array(np.inf)
-        size, scale = np.max(np.abs(step), initial=0), np.max(np.abs(x), initial=0)
+        size, scale = np.abs(step).max(initial=0), np.abs(x).max(initial=0)
         if not is_solved and not size <= NEGLIGIBLE * scale:
             raise NotDifferentiableError(
                 f"{self.name} failed, so that its result has no derivative: {self.result.message}")
@@ -133,6 +146,8 @@ class Equation:
             raise NotDifferentiableError(
                 f"the solution of {self.name} is too inaccurate for derivatives: a step of "
                 f"Newton's method moves it by {size:.1e}. Use smaller tolerances")
+        self._is_checked = True
+        return system
 
 
 class Diagonal:
@@ -152,28 +167,25 @@ class Dense:
     """System with a factorised Jacobian."""
 
     def __init__(self, equation: Equation, residual: Callable, x: np.ndarray) -> None:
-        n, jacobian = x.size, equation.jacobian()
-        with np.errstate(divide="ignore", invalid="ignore"):  # of scaled rows and columns
-            self._rows = 1 / np.max(np.abs(jacobian), 1, initial=0)
-            jacobian *= self._rows[:, None]
-            self._columns = 1 / np.max(np.abs(jacobian), 0, initial=0)
-            jacobian *= self._columns
-        if not np.all(np.isfinite(jacobian)):
-            raise not_isolated(equation, "singular or not finite")
-        if n == 0:
+        jacobian = equation.jacobian()
+        if x.size == 0:
             return
-        norm = np.linalg.norm(jacobian, 1)
+        self._rows, self._columns, _, _, _, zero = lapack.dgeequ(jacobian)
+        jacobian *= self._rows[:, None] * self._columns
+        norm = lapack.dlange("1", jacobian)
+        if zero or not math.isfinite(norm):
+            raise not_isolated(equation, "singular or not finite")
         self._factors = lapack.dgetrf(jacobian, overwrite_a=True)[:2]
         condition, _ = lapack.dgecon(self._factors[0], norm)
-        if condition < np.finfo(float).eps:
+        if condition < EPSILON:
             raise not_isolated(
                 equation, f"singular, with a reciprocal condition number of {condition:.1e}")
 
     def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
         """Solve for one right-hand side."""
-        before, after = (self._rows, self._columns)[::-1 if transposed else 1]
         if b.size == 0:
             return b
+        before, after = (self._rows, self._columns)[::-1 if transposed else 1]
         return after * lapack.dgetrs(*self._factors, before * b, int(transposed))[0]
 
 
@@ -233,11 +245,16 @@ def jacobian_of(function: Callable, x: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
 
 
-def jacobian_at(function: Callable, x: Any, parameters: list) -> Any:
-    """Return the Jacobian of a function of unknowns of any shape, at parameters."""
-    return cnp.transpose(jvp(
+def _linearized_at(function, x, parameters):
+    """Return the value, as a vector, and the Jacobian of a function of unknowns of any shape."""
+    value, rows = jvp(
         lambda vector: cnp.ravel(function(cnp.reshape(vector, x.shape), *parameters)),
-        (cnp.ravel(x),), (np.eye(x.size),), use_batch=True)[1])
+        (cnp.ravel(x),), (np.eye(x.size),), use_batch=True)
+    return value, cnp.transpose(rows)
+
+
+def _jacobian_at(function, x, parameters):
+    return _linearized_at(function, x, parameters)[1]
 
 
 def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequence) -> Callable:
@@ -245,13 +262,15 @@ def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequen
 
     `reads` are those of a solver, to whose residual the function belongs.
     """
-    call = kept(partial(jacobian_at, function), reads and reads.of("jacobian"))
-    parameters = list(parameters)
+    call = kept(partial(_jacobian_at, function), reads and reads.of("jacobian"))
+    parameters, last = list(parameters), [b"", None]
 
     def jacobian(x: np.ndarray) -> np.ndarray:
         if x.size > DIRECTIONS:
             return jacobian_of(lambda x: function(x, *parameters), x)
-        return np.array(call(x, parameters))
+        if last[0] != x.tobytes():  # SciPy's check of the result asks twice for the first one
+            last[:] = x.tobytes(), call(x, parameters)
+        return np.array(last[1])
 
     return jacobian
 
@@ -368,8 +387,8 @@ def lost(name: str, error: Exception) -> DetachedError:
 
 def _solve_linear(b, x, is_solved, *parameters, equation, transposed):
     with building_into(None):
-        equation.require_solution(x, parameters, bool(is_solved))
-        solved = equation.system(x, parameters).solve(b.ravel(), transposed)
+        system = equation.system_at_solution(x, parameters, bool(is_solved))
+        solved = system.solve(b.ravel(), transposed)
         return solved.reshape(b.shape).astype(b.dtype, copy=False)
 
 

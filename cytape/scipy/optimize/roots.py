@@ -81,6 +81,9 @@ def root(
                 return np.asarray(unknowns.pack(value[0])), value[1]
             return np.asarray(unknowns.pack(value))
 
+        if not unknowns.is_structure and jac is not True:
+            function = lambda x: np.asarray(fun(x, *args))  # noqa: E731
+
         slope = jac
         if callable(jac):
             slope = lambda x: jac(unknowns.unpack(x), *args)  # noqa: E731
