@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import numpy as np  # noqa: F401 (examples)
+import numpy as np
 import scipy.linalg as linalg
 
 from cytape.ops.adjoints.conform import sum_to
@@ -32,6 +32,9 @@ from cytape.tensor.values.spec import symbolic_spec
 __all__ = ["cho_factor", "cho_solve", "cholesky", "solve_triangular"]
 
 
+BLOCK = 64  # rows
+
+
 # -- triangular matrices ---------------------------------------------------------------------------
 
 
@@ -39,9 +42,22 @@ def _triangle(x, lower, unit_diagonal, **_):
     return tril(x, -int(unit_diagonal)) if lower else triu(x, int(unit_diagonal))
 
 
-def _outer(columns, rows):
-    """Return the product; a multiplication takes half the time if there is one column."""
-    return columns * rows if columns.shape[-1] == 1 else matmul(columns, rows)
+def _triangle_of_product(columns, rows, lower, unit_diagonal):
+    """Return a triangle of a product of matrices.
+
+    If there is one column, this takes longer than the solution unless it is done in place.
+    """
+    # A multiplication takes half the time if there is one column.
+    found = columns * rows if columns.shape[-1] == 1 else matmul(columns, rows)
+    if type(found) is not np.ndarray:
+        return _triangle(found, lower, unit_diagonal)
+    beside = ~np.tri(BLOCK, k=-int(unit_diagonal), dtype=bool)
+    n, found = found.shape[-1], found if lower else transposed(found)
+    for i in range(0, n, BLOCK):
+        found[..., i:i + BLOCK, i + BLOCK:] = 0
+        size = min(BLOCK, n - i)
+        np.copyto(found[..., i:i + size, i:i + size], 0, where=beside[:size, :size])
+    return found if lower else transposed(found)
 
 
 def _triangular_vjp(op, g):
@@ -50,7 +66,7 @@ def _triangular_vjp(op, g):
     gb = solve_triangular_op(adjoint(a), g, lower=not lower, unit_diagonal=unit)
     needs_a, needs_b = op.needs
     return (
-        sum_to(_triangle(_outer(-gb, adjoint(x)), lower, unit), op.input_specs[0])
+        sum_to(_triangle_of_product(-gb, adjoint(x), lower, unit), op.input_specs[0])
         if needs_a else None, sum_to(gb, op.input_specs[1]) if needs_b else None)
 
 

@@ -86,3 +86,17 @@ def test_errors_are_scipys():
     for function in (ours.cholesky, lambda a: ours.solve_triangular(a, B)):
         with pytest.raises(ValueError, match="infs or NaNs"):
             function(cytape.constant(A * np.nan))
+
+
+@each("lower, unit", [(lower, unit) for lower in (False, True) for unit in (False, True)])
+def test_gradients_in_triangles_of_several_blocks(lower, unit):
+    n = 130
+    rng = np.random.default_rng(0)
+    a, b, seed = rng.normal(size=(n, n)) / n + 2 * np.eye(n), rng.normal(size=n), np.arange(n)
+    found = cytape.grad(lambda a: np.sum(
+        seed * ours.solve_triangular(a, b, lower=lower, unit_diagonal=unit)))(a)
+    weights = linalg.solve_triangular(a, seed, "T", lower=lower, unit_diagonal=unit)
+    x = linalg.solve_triangular(a, b, lower=lower, unit_diagonal=unit)
+    expected = -np.outer(weights, x)
+    expected = np.tril(expected, -unit) if lower else np.triu(expected, unit)
+    np.testing.assert_allclose(found, expected, 1e-12)
