@@ -95,6 +95,18 @@ def test_repeated_points():
         ours.KroghInterpolator(x, y).derivative(POINTS, 2), expected.derivative(POINTS, 2), 1e-10)
 
 
+def test_smoothing_splines():
+    weights = 1 + X / 2
+    for y, options in ((Y, {}), (np.stack([Y, Y**2]), {"axis": 1})):
+        expected = scipys.make_smoothing_spline(X, y, weights, 0.3, **options)(POINTS)
+        found = ours.make_smoothing_spline(X, cytape.constant(y), weights, 0.3, **options)(POINTS)
+        np.testing.assert_allclose(found, expected, 1e-12)
+    check_grads(lambda y, p: ours.make_smoothing_spline(X, y, lam=0.3)(p), [Y, POINTS], order=2)
+    for x, y, lam in ((X, Y, None), (cytape.constant(X), Y, 1.0), (X, Y, cytape.constant(1.0))):
+        with pytest.raises(TypeError, match="derivatives in y only"):
+            ours.make_smoothing_spline(x, cytape.constant(y), lam=lam)
+
+
 def test_all_ways_agree():
     known = [way for way in ways.WAYS if way != "unknown extents"]
     rows = np.stack([scipys.InterpolatedUnivariateSpline(X, row)(POINTS) for row in np.eye(7)], -1)
@@ -113,6 +125,13 @@ def test_refusals():
             (lambda: ours.UnivariateSpline(X, y, s=0).roots(), "roots"),
             (lambda: ours.RBFInterpolator(CENTRES, cytape.constant(DATA), 3)(AT), "neighbors")]:
         with pytest.raises(TypeError, match=message):
+            call()
+    cubic = ours.CloughTocher2DInterpolator(CENTRES, DATA[:, 0])
+    np.testing.assert_array_equal(
+        cubic(AT), scipys.CloughTocher2DInterpolator(CENTRES, DATA[:, 0])(AT))
+    for call in (lambda: ours.CloughTocher2DInterpolator(CENTRES, cytape.constant(DATA)),
+                 lambda: cubic(cytape.constant(AT))):
+        with pytest.raises(TypeError, match="use RBFInterpolator"):
             call()
     with pytest.raises(ValueError):
         ours.InterpolatedUnivariateSpline(X, y)(9.0, ext=2)

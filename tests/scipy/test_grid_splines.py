@@ -83,3 +83,21 @@ def test_derivatives_of_the_spline_and_errors():
         assert str(found.value) == str(theirs.value)
     with pytest.raises(ValueError, match="Can only compute derivatives"):
         ours.RegularGridInterpolator(AXES, cytape.constant(VALUES))(POINTS, nu=[1, 0])
+
+
+@each("method, nu", [("slinear", 1), ("slinear", 2), ("cubic", 3), ("quintic", 6)])
+def test_derivatives_at_nan(method, nu):
+    points = np.array([[0.3, 2.5], [np.nan, 0.35], [3.2, np.nan]])
+    theirs, found = [
+        m.RegularGridInterpolator(AXES, v, method, **FREE)(points, nu=[nu, 0])
+        for m, v in ((scipys, VALUES), (ours, cytape.constant(VALUES)))]
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(theirs))
+
+
+@each("method", ["linear", "nearest", *METHODS])
+def test_dtypes(method):
+    values = VALUES.astype("float32")
+    theirs, found = [
+        m.RegularGridInterpolator(AXES, v, method)(POINTS)
+        for m, v in ((scipys, values), (ours, cytape.constant(values)))]
+    assert found.dtype == theirs.dtype

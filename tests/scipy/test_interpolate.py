@@ -191,6 +191,17 @@ def test_interp1d(kind):
         check_grads(lambda x, p: ours.interp1d(x, Y, kind)(p), [X, POINTS], order=1)
 
 
+@each("kind", KINDS)
+def test_dtypes_of_interp1d(kind):
+    for x, y, p in ((X, Y, "f4"), (X.astype("f4"), Y.astype("f4"), "f4"), (X, Y.astype("f4"), "f8")):
+        points = POINTS.astype(p)
+        expected = scipys.interp1d(x, y, kind)(points)
+        for data, at in ((cytape.constant(y), points), (y, cytape.constant(points))):
+            found = ours.interp1d(x, data, kind)(at)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+
+
 def test_grids():
     axes = X[:4], np.array([3.0, 2.0, 0.5]), np.array([0.0, 1.0])
     rng = np.random.default_rng(0)

@@ -38,6 +38,19 @@ def _extended(x, widths, mode, cval):
     return np.pad(x, widths, PADDING[mode])
 
 
+def _is_same(x, y):
+    return (x == y) | np.isnan(x) & np.isnan(y)
+
+
+def _copy(x):
+    return x + 0
+
+
+def _filtered(function, x, output):
+    """Call a function of an image, as `computed` does; an empty one has no windows."""
+    return computed(_copy if 0 in x.shape else function, x, output)
+
+
 def _windows(shape, sizes):
     return [None if n is None else n - size + 1 for n, size in zip(shape, sizes, strict=True)]
 
@@ -57,6 +70,13 @@ def _extremum_places(x, *, axis, size, is_minimum):
         places = np.where(is_late, places[..., step:], places[..., :-step])
         lines = np.where(is_late, late, early)
         length += step
+    if np.isnan(x).any():  # SciPy's order of comparisons decides where NaN counts
+        theirs = ndimage.minimum_filter1d if is_minimum else ndimage.maximum_filter1d
+        lines, n = np.moveaxis(x, axis, -1), places.shape[-1]
+        found = theirs(lines, size, -1)[..., size // 2:size // 2 + n]
+        for number in range(size - 1, -1, -1):
+            is_found = _is_same(lines[..., number:number + n], found)
+            places = np.where(is_found, np.arange(number, number + n), places)
     return np.ascontiguousarray(np.moveaxis(places, -1, axis))
 
 
@@ -79,7 +99,7 @@ def _extremum_along(theirs, input, size, axis, output, mode, cval, origin):
             x, axis=axis, size=size, is_minimum=theirs is ndimage.minimum_filter1d)
         return take_along_axis(x, places, axis)
 
-    return computed(function, x, output)
+    return _filtered(function, x, output)
 
 
 @numpy_function(ndimage.minimum_filter1d, "input", "cval")
@@ -141,7 +161,7 @@ def _choice(x, *structure, footprint, rank):
         found = found[tuple([slice(n // 2, n // 2 + m)
                              for n, m in zip(shape, counts, strict=True)])]
         for number in range(len(offsets) - 1, -1, -1):
-            np.copyto(numbers, number, where=windows[number] == found)
+            np.copyto(numbers, number, where=_is_same(windows[number], found))
     places = np.arange(x.size).reshape(x.shape)
     steps = places[tuple(offsets.T)] if x.size else np.zeros(len(offsets), np.intp)
     return places[tuple([slice(n) for n in counts])] + steps[numbers], numbers
@@ -174,7 +194,7 @@ def choose(x, footprint, rank, output, mode, cval, origins, structure=None):
         added = take(structure[np.nonzero(footprint)], numbers)
         return ravel(x)[places] + (added if rank else -added)
 
-    return computed(function, x, output)
+    return _filtered(function, x, output)
 
 
 def expanded(footprint, axes, n_axes):
@@ -211,7 +231,7 @@ def _extrema(theirs, of_lines, rank, input, size, footprint, output, mode, cval,
         if n > 1:
             x = of_lines(x, n, axis, output, mode_of_axis, cval, origins[axis])
             is_changed = True
-    return x if is_changed else computed(lambda x: x + 0, x, output)
+    return x if is_changed else _filtered(_copy, x, output)
 
 
 @numpy_function(ndimage.minimum_filter, "input", "cval")

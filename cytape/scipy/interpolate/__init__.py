@@ -19,6 +19,9 @@ from cytape.scipy.interpolate.fitted_splines import (
 from cytape.scipy.interpolate.fitted_splines import RectBivariateSpline as RectBivariateSpline
 from cytape.scipy.interpolate.fitted_splines import UnivariateSpline as UnivariateSpline
 from cytape.scipy.interpolate.fitted_splines import make_lsq_spline as make_lsq_spline
+from cytape.scipy.interpolate.fitted_splines import (
+    make_smoothing_spline as make_smoothing_spline,
+)
 from cytape.scipy.interpolate.fitted_splines import splantider as splantider
 from cytape.scipy.interpolate.fitted_splines import splder as splder
 from cytape.scipy.interpolate.fitted_splines import splev as splev
@@ -34,6 +37,9 @@ from cytape.scipy.interpolate.grids import interpn as interpn
 from cytape.scipy.interpolate.one_dimension import interp1d as interp1d
 from cytape.scipy.interpolate.piecewise_polynomials import CubicHermiteSpline as CubicHermiteSpline
 from cytape.scipy.interpolate.piecewise_polynomials import PPoly as PPoly
+from cytape.scipy.interpolate.scattered_points import (
+    CloughTocher2DInterpolator as CloughTocher2DInterpolator,
+)
 from cytape.scipy.interpolate.scattered_points import LinearNDInterpolator as LinearNDInterpolator
 from cytape.scipy.interpolate.scattered_points import (
     NearestNDInterpolator as NearestNDInterpolator,

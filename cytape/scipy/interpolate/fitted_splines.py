@@ -66,6 +66,36 @@ def make_lsq_spline(
         t, where_valid(cnp.reshape(c, (n, *y.shape[1:])), x), k, True, axis % len(y.shape))
 
 
+def make_smoothing_spline(
+    x: Any, y: Any, w: Any = None, lam: Any = None, **options: Any,
+) -> Any:
+    """Return a smoothing spline, as `scipy.interpolate.make_smoothing_spline`.
+
+    Has derivatives in `y`, for a given `lam`. The coefficients are linear in `y`; their matrix,
+    which has as many rows and columns as there are points, is computed once per call.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> from cytape.scipy.interpolate import make_smoothing_spline
+    >>> x = np.arange(5.0)
+    >>> cytape.grad(lambda y: make_smoothing_spline(x, y, lam=1e9)(2.0))(x).round(6)  # a mean
+    array([0.2, 0.2, 0.2, 0.2, 0.2])
+    """
+    if not any(map(is_tensor, (x, y, w, lam))):
+        found = _scipys.make_smoothing_spline(x, y, w, lam, **options)
+        return BSpline.construct_fast(*found.tck, found.extrapolate, found.axis)
+    if any(map(is_tensor, (x, w, lam))) or lam is None:
+        raise TypeError(
+            "make_smoothing_spline has derivatives in y only, and needs lam, a number: the lam that "
+            "it chooses depends on y. make_lsq_spline has derivatives in all data")
+    y, axis = joined(y), options.get("axis", 0)
+    matrix = _scipys.make_smoothing_spline(x, np.eye(len(x)), w, lam)
+    c = cnp.tensordot(matrix.c, cnp.moveaxis(y, axis, 0), 1)
+    return BSpline.made(matrix.t, c, 3, True, axis % y.ndim)
+
+
 def _beyond(x: Any, low: Any, high: Any, ext: Any) -> Any:
     """Return points and where the value is 0, for the points beyond the ends."""
     x = cnp.asarray(x, float)

@@ -114,6 +114,7 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         if nu is not None and method not in DEGREES:
             raise ValueError(f"Can only compute derivatives for methods {set(DEGREES)}, got "
                              f"{method = }.")
+        single = method in ("nearest", "pchip") or method.endswith("_legacy")
         method = method.removesuffix("_legacy")
         n = len(self._grid)
         xi = coordinates(xi, n)
@@ -161,6 +162,10 @@ class RegularGridInterpolator(_scipys.RegularGridInterpolator):
         fill = np.nan if self.bounds_error else self.fill_value  # in a graph errors are NaN
         if fill is not None and is_out is not False:
             found = outside(is_out, fill, cnp.sum(flat, 1), found)
+        if nu is not None:  # a derivative need not read the point
+            found = cnp.where(column(cnp.isnan(cnp.sum(flat, 1)), found), np.nan, found)
+        if single:  # SciPy computes the others in double precision
+            found = cnp.asarray(found, self._values.dtype)
         return cnp.reshape(found, (*extents(xi)[:-1], *trailing))
 
 

@@ -75,6 +75,10 @@ class interp1d(_scipys.interp1d):  # noqa: N801 (SciPy's name)
             for fill, is_out in zip(fills, (below, above), strict=True):
                 value = outside(is_out, fill, flat, value)
         value = cnp.reshape(value, (*extents(points), *ys.shape[1:]))
+        if self.degree == "linear":  # SciPy computes splines in double precision
+            value = cnp.asarray(value, np.result_type(self.x, self.y, cnp.asarray(x).dtype))
+        elif isinstance(self.degree, str):
+            value = cnp.asarray(value, self.y.dtype)
         return to_axis(value, points.ndim, self.axis)
 
     def _inside(self, xs: Any, ys: Any, x: Any) -> Any:

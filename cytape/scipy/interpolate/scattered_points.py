@@ -29,6 +29,25 @@ def _known(name: str, *operands: Any) -> list:
     return [plain(x) for x in operands]
 
 
+class CloughTocher2DInterpolator(_scipys.CloughTocher2DInterpolator):
+    """Cubic interpolation in triangles, as SciPy's class; it has no derivatives."""
+
+    def __init__(self, points: Any, values: Any, *args: Any, **options: Any) -> None:
+        _refuse(points, values)
+        super().__init__(points, values, *args, **options)
+
+    def __call__(self, *args: Any) -> Any:
+        """Return values, as SciPy's method does."""
+        _refuse(*args)
+        return super().__call__(*args)
+
+
+def _refuse(*operands: Any) -> None:
+    if any(map(is_tensor, operands)):
+        raise TypeError("CloughTocher2DInterpolator has no derivatives, and takes no tensors: use "
+                        "RBFInterpolator, which is smooth, or LinearNDInterpolator")
+
+
 class LinearNDInterpolator(_scipys.LinearNDInterpolator):
     """Linear interpolation in triangles, as `scipy.interpolate.LinearNDInterpolator`.
 

@@ -40,6 +40,17 @@ def test_dtypes_and_ties(name):
             np.testing.assert_array_equal(found, expected)
 
 
+@each("name", FILTERS)
+def test_empty_images_and_nan(name):
+    holed = X.copy()
+    holed[[1, 3, 4], [2, 0, 5]] = np.nan
+    for x in (holed, np.zeros((0, 3)), np.zeros((3, 0), "float32")):
+        expected = FILTERS[name](scipy_ndimage, x)
+        found = FILTERS[name](ndimage, cytape.constant(x))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_the_value_beyond_the_boundary_has_a_gradient():
     def total(cval):
         return np.sum(ndimage.maximum_filter(X[:3, :3], 3, mode="constant", cval=cval))
