@@ -193,8 +193,8 @@ def test_interp1d(kind):
 
 @each("kind", KINDS)
 def test_dtypes_of_interp1d(kind):
-    for x, y, p in ((X, Y, "f4"), (X.astype("f4"), Y.astype("f4"), "f4"), (X, Y.astype("f4"), "f8")):
-        points = POINTS.astype(p)
+    for dtypes in ("f8", "f8", "f4"), ("f4", "f4", "f4"), ("f8", "f4", "f8"):
+        x, y, points = map(np.ndarray.astype, (X, Y, POINTS), dtypes)
         expected = scipys.interp1d(x, y, kind)(points)
         for data, at in ((cytape.constant(y), points), (y, cytape.constant(points))):
             found = ours.interp1d(x, data, kind)(at)

@@ -88,8 +88,8 @@ def make_smoothing_spline(
         return BSpline.construct_fast(*found.tck, found.extrapolate, found.axis)
     if any(map(is_tensor, (x, w, lam))) or lam is None:
         raise TypeError(
-            "make_smoothing_spline has derivatives in y only, and needs lam, a number: the lam that "
-            "it chooses depends on y. make_lsq_spline has derivatives in all data")
+            "make_smoothing_spline has derivatives in y only, and needs lam, a number: without, it "
+            "chooses one that depends on y. make_lsq_spline has derivatives in all data")
     y, axis = joined(y), options.get("axis", 0)
     matrix = _scipys.make_smoothing_spline(x, np.eye(len(x)), w, lam)
     c = cnp.tensordot(matrix.c, cnp.moveaxis(y, axis, 0), 1)
