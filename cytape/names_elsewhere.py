@@ -104,11 +104,18 @@ KEYWORDS = {
     "args": "write check_grads(f, [x]), where autograd has check_grads(f)(x)",
     "argnum": "the positions of the arguments to differentiate are called argnums",
     "autograph": "write cytape.cond and cytape.while_loop where Python's would read a tensor",
+    "betas": "the parameters are called beta_1 and beta_2",
+    "dim": "the parameter is called axis, as in NumPy",
+    "eps": "the parameter is called epsilon",
     "in_dims": "the parameter is called in_axes",
     "jit_compile": "leave it out",
+    "kernel_size": "the parameter is called ksize",
+    "lr": "the learning rate is called learning_rate",
     "out_dims": "the parameter is called out_axes",
+    "p": "the parameter is called rate",
     "static_argnames": "leave it out: there is a trace for each value of a Python number or string",
     "static_argnums": "leave it out: there is a trace for each value of a Python number or string",
+    "stride": "the parameter is called strides",
     "use_reentrant": "leave it out",
 }
 

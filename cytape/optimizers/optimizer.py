@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cytape.autodiff.gradient_tape import GradientTape
+from cytape.names_elsewhere import KEYWORDS
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.optimizers.update_kernels import Job, run
 from cytape.tensor import nest
@@ -68,9 +69,8 @@ class Optimizer:
         global_clip_norm: float | None = None, **unknown: Any,
     ) -> None:
         for name in unknown:
-            raise TypeError(
-                f"{type(self).__name__} got an unexpected keyword argument {name!r}" + (
-                    ": the learning rate is called learning_rate" if name == "lr" else ""))
+            raise TypeError(f"{type(self).__name__} got an unexpected keyword argument {name!r}"
+                            f"{': ' * (name in KEYWORDS)}{KEYWORDS.get(name, '')}")
         limits = {"clip_value": clip_value, "clip_norm": clip_norm,
                   "global_clip_norm": global_clip_norm}
         for name, value in limits.items():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
+from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import multilinear
@@ -256,6 +257,7 @@ def _of_rank(n, name, input, filters, strides, padding, data_format, dilations, 
     return convolution(input, filters, strides, padding, data_format, dilations, groups)
 
 
+@advising
 def conv1d(input, filters, stride, padding, data_format="NWC", dilations=1, groups=1) -> Any:
     """Convolve signals of shape (batch, width, channels), as `convolution` does.
 
@@ -271,6 +273,7 @@ def conv1d(input, filters, stride, padding, data_format="NWC", dilations=1, grou
         1, "conv1d", joined(input), filters, stride, padding, data_format, dilations, groups)
 
 
+@advising
 def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1, groups=1) -> Any:
     """Convolve images of shape (batch, height, width, channels), as `convolution` does.
 
@@ -287,6 +290,7 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1, gr
         2, "conv2d", joined(input), filters, strides, padding, data_format, dilations, groups)
 
 
+@advising
 def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=1, groups=1) -> Any:
     """Convolve volumes of shape (batch, depth, height, width, channels), as `convolution` does.
 

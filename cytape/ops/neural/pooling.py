@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.names_elsewhere import advising
 from cytape.ops.calls.operands import joined
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general, linear
@@ -199,6 +200,7 @@ def avg_pool(input, ksize, strides, padding, data_format=None) -> Any:
     return _pool(avg_pool_op, input, ksize, strides, padding, data_format)
 
 
+@advising
 def max_pool2d(input, ksize, strides, padding, data_format="NHWC") -> Any:
     """Return the maxima over rectangles of images, as `max_pool` does.
 
@@ -214,6 +216,7 @@ def max_pool2d(input, ksize, strides, padding, data_format="NHWC") -> Any:
     return max_pool(input, ksize, strides, padding, data_format)
 
 
+@advising
 def avg_pool2d(input, ksize, strides, padding, data_format="NHWC") -> Any:
     """Return the means over rectangles of images, as `avg_pool` does.
 
