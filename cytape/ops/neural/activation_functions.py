@@ -150,7 +150,7 @@ _selu = composed(
 
 def _softsign(features):
     """Return ``features / (1 + abs(features))``."""
-    return features / (1 + np.abs(features))
+    return features / (1 + np.fabs(features))  # which refuses complex numbers
 
 
 softsign = composed("Softsign", _softsign, lambda y, x: 1 / square(1 + np.abs(x)))

@@ -12,7 +12,7 @@ from cytape.ops.constants import ones_like
 from cytape.ops.elementwise import where
 from cytape.ops.indexing import gather
 from cytape.ops.matrix_products import matmul
-from cytape.ops.neural.neural_ops import dropout, softmax
+from cytape.ops.neural.neural_ops import dropout, floating, softmax
 from cytape.ops.rearranging import tril
 from cytape.ops.shaping import shape, swapaxes
 
@@ -81,7 +81,7 @@ def scaled_dot_product_attention(
     array([[1.  , 0.  ],
            [0.33, 0.67]])
     """
-    query, key, value = _floating(query), _floating(key), _floating(value)
+    query, key, value = floating(query), floating(key), floating(value)
     if scale is None:
         depth = shape(query)[-1]
         if depth is None:
@@ -110,9 +110,3 @@ def _causal(products):
     if None in extents:
         return tril(ones_like(products)) > 0
     return np.tri(*extents, dtype=bool)
-
-
-def _floating(x):
-    x = joined(x)
-    x = x if is_tensor(x) else np.asarray(x)
-    return x if x.dtype.kind == "f" else x.astype(np.float64)

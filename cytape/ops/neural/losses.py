@@ -25,6 +25,7 @@ from cytape.ops.elementwise import (
 )
 from cytape.ops.neural.activation_functions import composed, relu, sigmoid
 from cytape.ops.neural.cross_entropy import require_logits
+from cytape.ops.neural.neural_ops import floating
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes.shape_rules import may_fit
 
@@ -204,7 +205,7 @@ def l2_loss(x) -> Any:
     >>> float(cytape.nn.l2_loss([1.0, 3.0]))
     5.0
     """
-    return 0.5 * sum(square(_floating(x)))
+    return 0.5 * sum(square(floating(x)))
 
 
 def l2_normalize(x, axis=-1, epsilon=1e-12) -> Any:
@@ -217,7 +218,7 @@ def l2_normalize(x, axis=-1, epsilon=1e-12) -> Any:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    x = _floating(x)
+    x = floating(x)
     # A power of two below the largest element, so that squares do not overflow. It has no gradient,
     # and the result does not depend on it.
     scale = exp2(floor(log2(maximum(max_op(np.abs(x), axis=axis, keepdims=True), 1))))
@@ -248,19 +249,14 @@ def triplet_loss(anchor, positive, negative, margin=1.0) -> Any:
     >>> cytape.nn.triplet_loss([[0.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.5]])
     array([0.75])
     """
-    anchor = _floating(anchor)
-    near = sum(square(anchor - _floating(positive)), -1)
-    return relu(near - sum(square(anchor - _floating(negative)), -1) + margin)
-
-
-def _floating(x):
-    x = operand(x)
-    return x if x.dtype.kind in "fc" else x.astype(np.float64)
+    anchor = floating(anchor)
+    near = sum(square(anchor - floating(positive)), -1)
+    return relu(near - sum(square(anchor - floating(negative)), -1) + margin)
 
 
 def _alike(labels, predictions):
     """Return floating operands; refuse shapes that differ, which would broadcast unnoticed."""
-    labels, predictions = _floating(labels), _floating(predictions)
+    labels, predictions = floating(labels), floating(predictions)
     shapes = labels.shape, predictions.shape
     if shapes[0] != shapes[1] and () not in shapes and not may_fit(*shapes):
         raise ValueError(

@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.conform import widened
-from cytape.ops.calls.operands import axis_in_batch, is_tensor
+from cytape.ops.calls.operands import axis_in_batch, is_tensor, operand
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.comparisons import isfinite, isnan
 from cytape.ops.creation import astype
@@ -27,6 +27,13 @@ __all__ = [
     "logsumexp",
     "softmax",
 ]
+
+
+def floating(x):
+    """Return an operand as a tensor or an array of real floating point numbers."""
+    x = operand(x)
+    neural_shapes.require_real(x.dtype)
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
 # -- softmax -------------------------------------------------------------------------------------

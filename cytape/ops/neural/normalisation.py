@@ -18,6 +18,7 @@ from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined
 from cytape.ops.elementwise import maximum, sqrt
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
+from cytape.ops.neural.neural_ops import floating
 from cytape.ops.reductions import mean as mean_of
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import neural_shapes
@@ -167,7 +168,7 @@ def fused_batch_norm(x, scale, offset, epsilon=0.001) -> Any:
     >>> mean, variance
     (array([2.]), array([2.]))
     """
-    return fused_batch_norm_op(x, scale, offset, epsilon=epsilon)[:3]
+    return fused_batch_norm_op(*map(floating, (x, scale, offset)), epsilon=epsilon)[:3]
 
 
 def batch_norm(
@@ -231,10 +232,10 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon) -> A
     >>> cytape.nn.batch_normalization(np.array([1.0, 5.0]), 3.0, 4.0, None, 2.0, 0.0)
     array([-2.,  2.])
     """
-    factor = 1 / sqrt(_floating(variance) + variance_epsilon)
+    factor = 1 / sqrt(floating(variance) + variance_epsilon)
     if scale is not None:
         factor = factor * joined(scale)
-    y = (_floating(x) - joined(mean)) * factor
+    y = (floating(x) - joined(mean)) * factor
     return y if offset is None else y + joined(offset)
 
 
@@ -250,7 +251,7 @@ def moments(x, axes, keepdims=False) -> Any:
     (array([2., 4.]), array([1., 4.]))
     """
     axes = tuple(axes) if isinstance(axes, list) else axes
-    x = _floating(x)
+    x = floating(x)
     mean = mean_of(x, axes, keepdims=True)
     difference = x - mean
     variance = mean_of(difference * difference, axes, keepdims=keepdims)
@@ -313,7 +314,7 @@ normalise_op = general(
 
 
 def _normalised_part(x, axis, epsilon, scale, offset, centered):
-    x = _floating(x)
+    x = floating(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = np.lib.array_utils.normalize_axis_tuple(axes, ndim(x), "axis")
     y = normalise_op(
@@ -397,7 +398,7 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
     >>> cytape.nn.group_norm(np.array([[1.0, 3.0, 5.0, 5.0]]), groups=2).round(3)
     array([[-1.,  1.,  0.,  0.]])
     """
-    x = _floating(x)
+    x = floating(x)
     extents = shape(x)
     if len(extents) < 2 or extents[-1] is None or groups < 1 or extents[-1] % groups:
         raise ValueError(
@@ -410,12 +411,3 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
     if scale is not None:
         y = y * joined(scale)
     return y if offset is None else y + joined(offset)
-
-
-def _floating(x):
-    """Return an operand as a tensor or an array of floating point numbers."""
-    x = joined(x)
-    if is_tensor(x):
-        return x if x.dtype.kind in "fc" else x.astype(np.float64)
-    x = np.asarray(x)
-    return x if x.dtype.kind in "fc" else x.astype(np.float64)

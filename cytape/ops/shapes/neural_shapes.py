@@ -29,9 +29,10 @@ def softmax(x, *, axis):
 
 
 def require_real(dtype):
-    """Raise for logits of a complex dtype."""
+    """Raise for a complex dtype."""
     if dtype.kind == "c":
-        raise TypeError(f"softmax, logsumexp and cross entropies take real numbers, got {dtype}")
+        raise TypeError(
+            f"softmax, losses, normalisations and attention take real numbers, got {dtype}")
 
 
 def _floating(x):

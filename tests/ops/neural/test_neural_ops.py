@@ -66,10 +66,17 @@ def test_logsumexp_beside_an_infinite_element_does_not_warn():
     assert nn.logsumexp(np.array([np.inf, 1e4])) == np.inf
 
 
-@each(f=[nn.softmax, nn.log_softmax, nn.logsumexp], way=[lambda f: f, cytape.function, cytape.vmap])
-def test_complex_logits_are_refused(f, way):
+@each(f=[
+    nn.softmax, nn.log_softmax, nn.logsumexp, nn.layer_norm, nn.rms_norm,
+    nn.l2_normalize, lambda x: nn.group_norm(x[None], 1), lambda x: nn.huber_loss(x, x),
+    lambda x: nn.fused_batch_norm(x, 1.0, 0.0)[0], lambda x: nn.kl_divergence(x, x),
+    lambda x: nn.scaled_dot_product_attention(x[None], x[None], x[None])],
+    way=[lambda f: f, cytape.function, cytape.vmap])
+def test_complex_numbers_are_refused(f, way):
     with pytest.raises(TypeError, match="real numbers, got complex128"):
         way(f)(np.ones((2, 2), complex))
+    with pytest.raises(TypeError, match="not supported"):
+        nn.softsign(np.ones(2, complex))
 
 
 def test_integer_logits_are_taken_as_floats():
