@@ -121,7 +121,7 @@ def standard_deviation(input, labels=None, index=None) -> Any:
 def center_of_mass(input, labels=None, index=None) -> Any:
     """Return centres of mass by label, as `scipy.ndimage.center_of_mass`.
 
-    Of a tensor the coordinates are the last axis of a tensor.
+    For a list of labels the coordinates are the last axis of a tensor.
 
     Examples
     --------
@@ -133,4 +133,5 @@ def center_of_mass(input, labels=None, index=None) -> Any:
     x, groups = _grouped(input, labels, index)
     shape = known_shape(x, "center_of_mass")
     total = groups.sums(x)
-    return stack([groups.sums(x * place) / total for place in np.indices(shape, float)], -1)
+    centre = [groups.sums(x * place) / total for place in np.indices(shape, float)]
+    return stack(centre, -1) if np.ndim(index) else tuple(centre)

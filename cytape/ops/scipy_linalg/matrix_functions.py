@@ -106,7 +106,7 @@ def _checked(name, result, is_real):
         raise ValueError(
             f"{name} of this real matrix is complex, but the graph that was built has a real "
             f"result: call {name} with a complex matrix, as {name}(a + 0j)")
-    return result
+    return result.astype(_double(result.dtype), copy=False)
 
 
 def _function_op(name, forward):
@@ -123,8 +123,17 @@ def _function_op(name, forward):
         f"ScipyLinalg{name.title().replace('_', '')}",
         lambda a, *, is_real, **attrs: _checked(
             name, forward(a.astype(dtype_of(a), copy=False), **attrs), is_real),
-        vjp=vjp, jvp=jvp, shape_rule=_square_spec, batch=batch_axis.stacked)
+        vjp=vjp, jvp=jvp, shape_rule=_double_spec, batch=batch_axis.stacked)
     return of_matrix
+
+
+def _double_spec(a, **_):
+    return symbolic_spec(square_shape(a, "function of a matrix"), _double(dtype_of(a)))
+
+
+def _double(dtype):
+    """Return the dtype of the result, which SciPy computes in double precision."""
+    return np.result_type(dtype, np.float64)
 
 
 def _stays_real(A):  # noqa: N803

@@ -1,5 +1,7 @@
 """Functions of matrices: SciPy's values, derivatives, complex results of real matrices."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,17 @@ def test_repeated_eigenvalues():
 def test_errors_are_scipys():
     with pytest.raises(np.linalg.LinAlgError):
         ours.expm(cytape.constant([1.0, 2.0]))
+
+
+@each("dtype", ["f4", "f8", "F", "D"])
+def test_dtypes_of_logarithms_and_powers(dtype):
+    a = np.array([[2.0, 0.25], [0.5, 3.0]], dtype)
+    for name, options in ("logm", ()), ("fractional_matrix_power", (0.5,)):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of the precision of single numbers
+            expected = getattr(linalg, name)(a, *options)
+            f = cytape.function(lambda a: getattr(ours, name)(a, *options))  # noqa: B023
+            found = f(a)
+            slope = cytape.function(cytape.grad(lambda a: np.sum(f(a)).real))(a)  # noqa: B023
+        np.testing.assert_allclose(found, expected, 1e-6)
+        assert found.dtype == expected.dtype and slope.dtype == a.dtype
