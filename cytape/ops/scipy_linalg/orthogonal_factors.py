@@ -12,7 +12,7 @@ from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, checked
-from cytape.ops.shaping import ndim
+from cytape.ops.shaping import ndim, reshape
 from cytape.ops.submodules.factorizations import qr as numpys_qr
 from cytape.ops.submodules.least_squares import lstsq as numpys_lstsq
 from cytape.ops.submodules.least_squares import pinv as numpys_pinv
@@ -88,8 +88,11 @@ def lstsq(a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite=Tr
     if cond is None:
         cond = np.finfo(dtype_of(*map(operand, (a, b)))).eps
     x, squares, rank, s = numpys_lstsq(a, b, rcond=cond)
-    if ndim(b) == 1 and squares.shape == (1,):
-        squares = squares[0]
+    m, n = np.shape(a)
+    # In a graph, which does not know the rank, a matrix of lower rank is an error when it runs.
+    if ndim(b) == 1 and (squares.shape == (1,) or None not in (m, n) and squares.shape == (
+            None,) and m > n):
+        squares = reshape(squares, ())
     return x, squares, rank, s
 
 

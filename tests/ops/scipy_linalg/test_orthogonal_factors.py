@@ -68,3 +68,11 @@ def test_errors():
               for f in (ours.qr, ours.pinv, ours.norm, ours.det, lambda a: ours.lstsq(a, B))]]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@each("m, columns", [(4, ()), (4, (2,)), (3, ()), (2, ())])
+def test_shapes_of_least_squares_in_functions(m, columns):
+    a, b = np.random.default_rng(0).normal(size=(m, 3)), np.ones((m, *columns))
+    expected = linalg.lstsq(a, b)
+    for found in (ours.lstsq(a.tolist(), cytape.constant(b)), cytape.function(ours.lstsq)(a, b)):
+        assert [np.shape(x) for x in found] == [np.shape(x) for x in expected]
