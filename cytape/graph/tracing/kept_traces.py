@@ -5,11 +5,13 @@ closure may change between calls. Each call compares them by value, and a functi
 anything that cannot be compared is called without a trace.
 """
 
+import copy
 import dis
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -24,6 +26,10 @@ MOST_BYTES = 1 << 12  # of arrays that are compared
 PACKAGES = {"numpy", "scipy", "cytape", "math", "cmath", "builtins", "operator"}
 # Functions whose results change, or that have side effects.
 IMPURE = {"random", "print", "open", "input", "globals", "locals", "vars", "eval", "exec"}
+# Methods that change the list, dict, set or array that they are called of.
+CHANGING = {
+    "add", "append", "clear", "discard", "extend", "fill", "insert", "pop", "popitem", "put",
+    "remove", "resize", "reverse", "setdefault", "sort", "update"}
 DISPATCHED = np.ufunc, type(np.sum)
 
 _kept: OrderedDict = OrderedDict()
@@ -32,6 +38,10 @@ _pure: dict = {}  # by address of codes, with these: hashes of codes are slow
 
 class Unknown(Exception):
     """The function reads an object that cannot be compared."""
+
+
+class Changed(Exception):
+    """Values that the function reads are not those of the identity any more."""
 
 
 class Kept:
@@ -43,42 +53,57 @@ class Kept:
         self._takes_symbols = True
         self._caller = threading.local()
 
-    def __call__(self, plain: Callable, *args: Any) -> Any:
+    def __call__(self, plain: Callable, reads: "Identity", *args: Any) -> Any:
         """Run the trace; without one, or if it fails, the computation itself."""
         self._count += 1
         if self._count > CALLS_BEFORE and self._takes_symbols:
-            self._caller.plain = plain  # an earlier closure may have changed since its call
+            # An earlier closure may have changed since its call.
+            self._caller.plain, self._caller.reads = plain, reads
             try:
                 if self._traced is None:
                     self._traced = Function(
                         self._call_plain, reduce_retracing=True, max_traces=8)
                 return self._traced(*args)
+            except Changed:
+                pass
             except Exception:  # the function branches by values, say; its own errors come again
                 self._takes_symbols, self._traced = False, None
             finally:
-                del self._caller.plain
+                del self._caller.plain, self._caller.reads
         return plain(*args)
 
     def _call_plain(self, *args: Any) -> Any:
-        return self._caller.plain(*args)
+        result = self._caller.plain(*args)
+        # Another thread, or the function by a way that was not seen, may have written to them.
+        if not self._caller.reads.is_current():
+            raise Changed
+        return result
 
 
 class Identity:
     """Hashable key of all values that calls of functions read, and the codes that it names."""
 
-    def __init__(self, key: tuple, codes: list) -> None:
-        self.key, self.codes = key, codes
+    def __init__(self, reads: tuple) -> None:
+        known: dict = {}
+        self._reads, self._values = reads, tuple([_identity(x, known) for x in reads])
+        self.key, self.codes = self._values, list(known.values())
 
     def of(self, part: str) -> "Identity":
         """Return the identity of one of several functions that read the same values."""
-        return Identity((part, self.key), self.codes)
+        other = copy.copy(self)
+        other.key = part, self.key
+        return other
+
+    def is_current(self) -> bool:
+        """Return whether all values are the same as before."""
+        now = identity_of(*self._reads)
+        return now is not None and now._values == self._values
 
 
 def identity_of(*reads: Any) -> Identity | None:
     """Return the identity of functions and structures of numbers and arrays, None if unknown."""
-    known: dict = {}
     try:
-        return Identity(tuple([_identity(x, known) for x in reads]), list(known.values()))
+        return Identity(reads)
     except (Unknown, RecursionError):  # a list may contain itself
         return None
 
@@ -102,7 +127,7 @@ def kept(plain: Callable, reads: Identity | None) -> Callable:
     _kept[key] = found  # the last one in the order of use, whatever other threads do
     if len(_kept) > MOST_KEPT:
         _kept.popitem(last=False)
-    return partial(found, plain)
+    return partial(found, plain, reads)
 
 
 def _identity(x: Any, known: dict) -> Any:
@@ -171,6 +196,10 @@ def _is_pure(function: FunctionType) -> bool:
         is_pure = not names_of(function).written and not any(
             name in ("STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME")
             or name == "STORE_DEREF" and value in code.co_freevars for name, value in steps
+        ) and not any(
+            name in ("LOAD_GLOBAL", "LOAD_DEREF") and method in CHANGING
+            and type(function.__globals__.get(owner)) is not ModuleType
+            for (name, owner), (_, method) in pairwise(steps) if isinstance(method, str)
         ) and not any(IMPURE.intersection(each.co_names) for each in inner)
         if len(_pure) >= 1000:
             _pure.clear()

@@ -1,7 +1,9 @@
 """Kept traces: reused while all that a function reads is the same."""
 
 import functools
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -19,8 +21,9 @@ def doubled(function, x):
     return cnp.asarray(function(x)) * 2
 
 
-def call(function, x=3.0):
-    return kept(functools.partial(doubled, function), identity_of(function))(np.array(x))
+def call(function, x=3.0, reads=None):
+    reads = reads or identity_of(function)
+    return kept(functools.partial(doubled, function), reads)(np.array(x))
 
 
 def traced(function):
@@ -110,13 +113,36 @@ def test_closures_of_earlier_functions_may_change():
     np.testing.assert_array_equal(call(of_item([7.5]), np.ones(2)), [15, 15])  # traced again
 
 
+def test_values_that_change_between_the_comparison_and_the_trace():
+    items = [2.0]
+    function = of_item(items)
+    for _ in range(CALLS_BEFORE):
+        call(function)
+    reads = identity_of(function)
+    items[0] = 9.0  # by a callback, or another thread
+    assert call(function, reads=reads) == 2 * 9 * 3
+    items[0] = 2.0
+    for _ in range(2):
+        assert call(function) == 2 * 2 * 3
+    assert traced(function)
+
+
+def test_traces_keep_no_functions_alive():
+    function = of_cell(3.5)
+    assert traced(function)
+    reference = weakref.ref(function)
+    del function
+    gc.collect()
+    assert reference() is None
+
+
 def test_traces_are_kept_for_functions_made_anew():
     calls = kept_traces.MOST_KEPT
     for _ in range(calls):
         call(of_cell(7.0))
     found = kept(functools.partial(doubled, of_cell(7.0)), identity_of(of_cell(7.0))).func
     assert found._count >= calls and found._traced.experimental_get_tracing_count() == 1
-    assert traced(lambda x: np.sin(x) + math.pi + cnp.exp(x))
+    assert traced(lambda x: np.sin(x) + math.pi + cnp.exp(np.add(x, 1)))
 
 
 class Model:
@@ -141,11 +167,17 @@ def imported(x):
     return x * module.pi
 
 
+def logged(x):
+    ITEMS.append(1.0)
+    ITEMS.pop()
+    return x
+
+
 MODEL, VECTORIZED, draw = Model(), np.vectorize(lambda x: MODEL.k * x), cnp.random.random
 
 
 @each("function", [
-    MODEL.rate, lambda x: MODEL.k * x, counted, imported, lambda x: x * np.random.random(),
+    MODEL.rate, logged, lambda x: MODEL.k * x, counted, imported, lambda x: x * np.random.random(),
     lambda x: x * draw(), lambda x: VECTORIZED(x), lambda x: print(end="") or x,
     lambda x: x if x > 0 else -x])
 def test_functions_that_are_called_each_time(function):
