@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, assert_type
@@ -63,6 +64,16 @@ def test_names_of_modules_that_are_found_at_the_top_too() -> None:
     with graph.as_default():
         assert_type(cytape.placeholder("float64", (2,)), Tensor)
     assert isinstance(graph, cytape.Graph)
+
+
+def test_functions_of_functions() -> None:
+    assert_type(cytape.function(abs), Function)
+    assert_type(cytape.function(max_traces=1)(abs), Function)
+    assert_type(cytape.grad(abs), Callable[..., Any])
+    assert_type(cytape.autograd.grad(abs), Any)
+    assert_type(cytape.autograd.numpy.sum(1.0), Any)
+    assert_type(cnp.float64(cnp.pi), np.float64)
+    assert float(cytape.autograd.grad(abs)(-2.0)) == float(cytape.grad(abs)(-2.0)) == -1.0
 
 
 def test_the_version() -> None:

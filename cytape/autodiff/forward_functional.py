@@ -109,7 +109,7 @@ def jvp(
     return tuple([export(result, arrays_out) for result in results])
 
 
-def hessian_vector_product(fun: Callable, argnum: int = 0) -> Callable:
+def hessian_vector_product(fun: Callable, argnum: int = 0) -> Callable[..., Any]:
     """Make the function that multiplies the Hessian of a scalar-valued function by a vector.
 
     The Hessian itself is never formed: the cost is a few times that of `fun`.
@@ -152,7 +152,7 @@ def make_ggnvp(
     g: Callable = _half_squared_norm,
     f_argnum: int = 0,
     use_batch: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """Make products with generalised Gauss-Newton matrices.
 
     For a loss g(f(x)), the matrix is J^T H J with the Jacobian J of `f` and the Hessian H of `g`.
@@ -263,7 +263,7 @@ def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: in
 
 def _ggnvp(
     f: Callable, args: tuple, kwargs: dict, gradient_of_g: Callable, argnum: int, use_batch: bool
-) -> Callable:
+) -> Callable[..., Any]:
     selected, sources, own = replace_arguments(f, args, argnum, kwargs)
     specs = [source.spec for source in sources]
     argnum %= len(args)

@@ -28,7 +28,9 @@ __all__ = ["grad", "value_and_grad", "vjp"]
 
 
 @advising
-def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+def grad(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Make the function that computes the gradient of a scalar-valued function.
 
     Parameters
@@ -96,7 +98,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
 @advising
 def value_and_grad(
     fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Callable:
+) -> Callable[..., Any]:
     """Make the function that computes a scalar-valued function and its gradient.
 
     Parameters

@@ -47,7 +47,7 @@ __all__ = [
 
 
 @advising
-def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
+def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """Make the function that computes a Jacobian in reverse mode: fast for few results.
 
     The function runs once, then one backward pass for each element of the result; in traced
@@ -104,7 +104,7 @@ jacobian = jacrev  # autograd's name
 
 
 @advising
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
+def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """Make the function that computes a Jacobian in forward mode: fast for few inputs.
 
     All directions are taken in one pass; memory grows with their number.
@@ -140,7 +140,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     return Transformed(_by_columns, fun, checked_argnums(argnums))
 
 
-def batch_jacobian(fun: Callable, argnum: int = 0) -> Callable:
+def batch_jacobian(fun: Callable, argnum: int = 0) -> Callable[..., Any]:
     """Make the function that computes the Jacobian of each member of a batch.
 
     It takes one backward pass for each element of a member of the result.
@@ -185,7 +185,7 @@ def batch_jacobian(fun: Callable, argnum: int = 0) -> Callable:
 
 
 @advising
-def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
+def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """Make the function that differentiates each element of a result in its own element.
 
     It computes the sum of the Jacobian's columns in one backward pass, which is the diagonal if
@@ -227,7 +227,7 @@ def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callabl
 
 
 @advising
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
+def hessian(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """Make the function that computes the Hessian of a function.
 
     It is the Jacobian, in forward mode, of the gradient, in reverse mode: one backward pass for
@@ -280,7 +280,7 @@ def hessian_diagonal(
     separable_axes: int = 0,
     blocks: bool = False,
     chunk_size: int | None = None,
-) -> Callable:
+) -> Callable[..., Any]:
     """Make the function that computes the diagonal of the Hessian of a scalar-valued function.
 
     It costs one product of the Hessian and a vector for each element of an argument, less if the

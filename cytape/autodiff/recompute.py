@@ -36,7 +36,7 @@ from cytape.tensor.variable import Variable
 __all__ = ["checkpoint", "checkpoint_sequential", "recompute_grad", "tensors_in"]
 
 
-def recompute_grad(f: Callable, *arguments: Any) -> Callable:
+def recompute_grad(f: Callable, *arguments: Any) -> Callable[..., Any]:
     """Make a function recompute its intermediates for the gradient instead of keeping them.
 
     `f` runs once unrecorded, and again in every backward pass.
@@ -165,7 +165,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
 @advising
 def checkpoint(
     f: Callable | None = None, *arguments: Any, policy: str | Sequence[str] | None = None
-) -> Callable:
+) -> Callable[..., Any]:
     """Make a function keep the values that a policy selects, and recompute the rest.
 
     Parameters

@@ -4,6 +4,8 @@ A *rule* takes a function, its arguments and the numbers of those to differentia
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from cytape.autodiff.transform_arguments import Transformed, checked_argnums
 from cytape.autograd.util import subvals
@@ -62,7 +64,7 @@ class _Operated(Transformed):
         return self._made_by
 
 
-def nary(rule):
+def nary(rule: Callable) -> Callable[..., Any]:
     """Make the operator of a rule.
 
     Parameters
@@ -94,7 +96,7 @@ def nary(rule):
     return operator
 
 
-def unary_to_nary(unary_operator):
+def unary_to_nary(unary_operator: Callable) -> Callable[..., Any]:
     """Make an operator on functions of many arguments from one on functions of one argument.
 
     Parameters

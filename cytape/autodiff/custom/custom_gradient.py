@@ -64,7 +64,7 @@ def stop_gradient(x: Any) -> Any:
     return stop_gradient_op(x)
 
 
-def custom_gradient(f: Callable) -> Callable:
+def custom_gradient(f: Callable) -> Callable[..., Any]:
     """Define the gradient of a function.
 
     Parameters
@@ -149,7 +149,7 @@ class _CustomGradient:
     def __init__(self, f: Callable) -> None:
         functools.update_wrapper(self, f)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Callable:
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
         if instance is None:
             return self
         return _CustomGradient(types.MethodType(self.__wrapped__, instance))

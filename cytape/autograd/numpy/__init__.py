@@ -10,7 +10,7 @@ from cytape.autograd.numpy.numpy_wrapper import numpy_version as __version__  # 
 _MODULES = ("fft", "linalg", "numpy_boxes", "numpy_jvps", "numpy_vjps", "numpy_vspaces", "random")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     """Import the modules of this package, and look up functions, at first use."""
     if name in _MODULES:
         return _importlib.import_module(f"{__name__}.{name}")

@@ -41,7 +41,7 @@ __all__ = ["vmap"]
 @advising
 def vmap(
     fun: Callable, in_axes: Any = 0, out_axes: Any = 0, chunk_size: int | None = None
-) -> Callable:
+) -> Callable[..., Any]:
     """Make the function that computes a function for all members of a batch at once.
 
     Parameters

@@ -1,12 +1,13 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.trace_cache import CacheInfo, Traces
 from cytape.ops.python.checkpoint_policy import Policy
 
+@overload
 def function(
-    f: Callable | None = None,
+    f: Callable,
     *,
     input_signature: Sequence[Any] | None = None,
     reduce_retracing: bool = False,
@@ -17,7 +18,21 @@ def function(
     max_bytes: int | None = 1 << 30,
     checkpoints: str | list[str] | None = None,
     memory_budget: float | None = None,
-) -> Any: ...
+) -> Function: ...
+@overload
+def function(
+    f: None = None,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    grad_func: Callable | None = None,
+    python_grad_func: Callable | None = None,
+    name: str | None = None,
+    max_traces: int | None = 128,
+    max_bytes: int | None = 1 << 30,
+    checkpoints: str | list[str] | None = None,
+    memory_budget: float | None = None,
+) -> Callable[[Callable], Function]: ...
 
 class Function:
     name: str
