@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
+from cytape.ops.adjoints.conform import cast
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import (
@@ -20,6 +21,7 @@ from cytape.ops.special.shape_parameters import (
     whole_numbers,
 )
 from cytape.ops.special_kernels.polynomial_ufuncs import by_degrees, derivatives
+from cytape.tensor import Tensor
 
 __all__ = [
     "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer",
@@ -43,12 +45,44 @@ wrightomega = elementwise("ScipyWrightomega", special.wrightomega, lambda y, z: 
 # ---- orthogonal polynomials ------------------------------------------------------------------
 
 
+_ops: dict = {}
+
+
+def _of_scipys_dtype(name):
+    """Return a function that calls the op of a polynomial, with SciPy's dtype as its result.
+
+    The op's is double precision, as graphs convert degrees to the dtype of the argument.
+    """
+    op, ufunc = _ops[name], getattr(special, f"eval_{name}")
+
+    def function(*operands, **arguments):
+        for x in operands:
+            if isinstance(x, Tensor) and x.dtype.char in "dD":
+                return op(*operands, **arguments)
+        operands = [joined(x) for x in operands]
+        if not any(map(is_tensor, operands)):
+            return ufunc(*operands, **arguments)
+        y = op(*operands, **arguments)
+        if ufunc.ntypes == 1 or len(operands) > ufunc.nin:
+            return y
+        types = [type(x) if type(x) in (int, float, complex) else np.result_type(
+            getattr(x, "dtype", x)) for x in operands]
+        return cast(y, ufunc.resolve_dtypes((*types, None))[-1])
+
+    function.__name__ = function.__qualname__ = ufunc.__name__
+    function.__doc__ = f"Return values of polynomials, as `scipy.special.{ufunc.__name__}`."
+    return function
+
+
 def _polynomial(name, parameters, slope):
     """Declare a polynomial with the factor and polynomial of degree n - 1 of its derivative."""
     function = getattr(special, f"eval_{name}")
 
     def forward(n, *others):
-        return function(whole_numbers(n), *map(real_order, others[:-1]), others[-1])
+        n = whole_numbers(n)
+        if function.ntypes > 1 and not np.issubdtype(np.result_type(n), np.integer):
+            n = np.asarray(n, float)
+        return function(n, *map(real_order, others[:-1]), others[-1])
 
     def partial(y, n, *others):
         n, *parameters = map(real_order, (n, *others[:-1]))
@@ -58,12 +92,13 @@ def _polynomial(name, parameters, slope):
         return np.where(is_constant, 0, slope(np.where(is_constant, 1, n), *parameters, others[-1]))
 
     forward.__name__, forward.__doc__ = function.__name__, function.__doc__
-    return elementwise(
+    _ops[name] = elementwise(
         op_name(f"eval_{name}"), forward, *no_partials(f"eval_{name}", "n", *parameters), partial)
+    return _of_scipys_dtype(name)
 
 
-eval_gegenbauer = _polynomial(
-    "gegenbauer", ("alpha",), lambda n, alpha, x: 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x))
+eval_gegenbauer = _polynomial("gegenbauer", ("alpha",), lambda n, alpha, x: (
+    2 * alpha * _ops["gegenbauer"](n - 1, alpha + 1, x)))
 
 
 _derivatives: dict = {}
@@ -75,9 +110,10 @@ def _family(name, **family):
     _derivatives[name] = derivative = elementwise(
         op_name(f"{function}_derivative"), derivatives(name, special.hyp2f1, **family),
         no_partial(function, "n"), None, lambda y, n, j, x: derivative(n, j + 1, x))
-    return elementwise(
+    _ops[name] = elementwise(
         op_name(function), by_degrees(getattr(special, function)), no_partial(function, "n"),
         lambda y, n, x: derivative(n, 1, x))
+    return _of_scipys_dtype(name)
 
 
 eval_chebyt = _family("chebyt")
@@ -89,14 +125,14 @@ eval_sh_chebyu = _family("sh_chebyu", a=1, scale=2, shift=-1)
 eval_legendre = _family("legendre", a=0.5)
 eval_sh_legendre = _family("sh_legendre", a=0.5, scale=2, shift=-1)
 eval_jacobi = _polynomial("jacobi", ("alpha", "beta"), lambda n, alpha, beta, x: (
-    0.5 * (n + alpha + beta + 1) * eval_jacobi(n - 1, alpha + 1, beta + 1, x)))
+    0.5 * (n + alpha + beta + 1) * _ops["jacobi"](n - 1, alpha + 1, beta + 1, x)))
 eval_sh_jacobi = _polynomial(
-    "sh_jacobi", ("p", "q"), lambda n, p, q, x: n * eval_sh_jacobi(n - 1, p + 2, q + 1, x))
+    "sh_jacobi", ("p", "q"), lambda n, p, q, x: n * _ops["sh_jacobi"](n - 1, p + 2, q + 1, x))
 eval_genlaguerre = _polynomial(
-    "genlaguerre", ("alpha",), lambda n, alpha, x: -eval_genlaguerre(n - 1, alpha + 1, x))
-eval_laguerre = _polynomial("laguerre", (), lambda n, x: -eval_genlaguerre(n - 1, 1, x))
-eval_hermite = _polynomial("hermite", (), lambda n, x: 2 * n * eval_hermite(n - 1, x))
-_hermitenorm = _family("hermitenorm", is_hermite=True)
+    "genlaguerre", ("alpha",), lambda n, alpha, x: -_ops["genlaguerre"](n - 1, alpha + 1, x))
+eval_laguerre = _polynomial("laguerre", (), lambda n, x: -_ops["genlaguerre"](n - 1, 1, x))
+eval_hermite = _polynomial("hermite", (), lambda n, x: 2 * n * _ops["hermite"](n - 1, x))
+eval_hermitenorm = _family("hermitenorm", is_hermite=True)
 
 
 def legendre_p(n, z, *, diff_n=0) -> Any:
@@ -117,24 +153,6 @@ def legendre_p(n, z, *, diff_n=0) -> Any:
         _derivatives["legendre"](n, order, z) for order in range(1, diff_n + 1)]])
 
 
-def eval_hermitenorm(n, x) -> Any:
-    """Return polynomials of Hermite, as `scipy.special.eval_hermitenorm`.
-
-    Of tensors, they are NaN for degrees that are not whole.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> from cytape.scipy.special import eval_hermitenorm
-    >>> cytape.grad(eval_hermitenorm, argnums=1)(2, 3.0)
-    np.float64(6.0)
-    """
-    n, x = joined(n), joined(x)
-    if is_tensor(n) or is_tensor(x):
-        return _hermitenorm(n, x)
-    return special.eval_hermitenorm(n, x)
-
-
 def _lpmv_partial(y, m, v, x):
     """Differentiate by the orders m - 1 and m + 1; for m = 0 as a polynomial."""
     is_0 = m == 0
@@ -144,7 +162,7 @@ def _lpmv_partial(y, m, v, x):
         (v + order) * (v - order + 1) * lpmv(order - 1, v, x) - lpmv(order + 1, v, x))
     if isinstance(is_0, (np.ndarray, np.bool_)) and not np.any(is_0):
         return slope
-    return np.where(is_0, eval_gegenbauer(v - 1, 1.5, x), slope)
+    return np.where(is_0, _ops["gegenbauer"](v - 1, 1.5, x), slope)
 
 
 lpmv = in_last("lpmv", "mv", _lpmv_partial)

@@ -65,15 +65,18 @@ def op_name(name):
 
 
 def whole_numbers(n):
-    """Return real numbers that are all whole as integers, for which SciPy has other formulas."""
+    """Return real numbers that are all whole as integers, for which SciPy has other formulas.
+
+    Numbers above a million stay real: SciPy's loops over integers would take long.
+    """
     if type(n) is int:
         return n
     n = np.asarray(real_order(n))
     if n.ndim == 0 and n.dtype.kind == "f":
         number = float(n)
-        return int(number) if number.is_integer() else number
+        return int(number) if number.is_integer() and abs(number) <= 1e6 else number
     if n.dtype.kind == "f":
         rounded = np.rint(n)
-        if np.all(rounded == n):
+        if np.all((rounded == n) & (np.abs(n) <= 1e6)):
             return rounded.astype(np.int64)
     return n

@@ -6,7 +6,7 @@
 # Gegenbauer's polynomials R(n, a; x) with R = 1 at x = 1 have the derivatives
 # n (n + 2a) / (2a + 1) R(n - 1, a + 1; x). They are the polynomials of Chebyshev (a = 0 and, times
 # n + 1, a = 1) and Legendre (a = 1/2). Whole degrees take the recurrence, for blocks of arguments
-# that share n and j; others the hypergeometric function (DLMF 18.5.9).
+# that share n and j; others, and those above a million, the hypergeometric function (DLMF 18.5.9).
 
 from cytape.ops.kernels.ufunc_loops cimport Loop
 

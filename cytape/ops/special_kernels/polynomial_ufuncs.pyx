@@ -24,13 +24,14 @@ ctypedef fused number:
 
 cdef enum:
     N_ARGUMENTS = 3
+    MOST_STEPS = 1000000  # a loop cannot be interrupted
 
 cdef int[N_ARGUMENTS] argument_types = [cnp.NPY_DOUBLE, cnp.NPY_CFLOAT, cnp.NPY_CDOUBLE]
 cdef list kept = []  # memory of the ufuncs, which have no owner of their data
 
 
 cdef inline bint is_whole(double n) noexcept nogil:
-    return fabs(n) < 9e15 and rint(n) == n
+    return fabs(n) <= MOST_STEPS and rint(n) == n
 
 
 cdef inline double real_part(argument x) noexcept nogil:

@@ -73,6 +73,32 @@ def test_degrees_are_refused_by_name(name, place, argument):
         cytape.grad(function, argnums=place)(*[1.0] * (function.nin - 1), 0.3)
 
 
+def test_dtypes_are_scipys():
+    ours = pytest.importorskip("cytape.scipy.special")
+    x = np.linspace(0.1, 0.9, 3, dtype=np.float32)
+    for name, *parameters in (("chebyt",), ("laguerre",), ("gegenbauer", 0.7)):
+        function = getattr(ours, f"eval_{name}")
+        for n in (4, 4.0, 2.5, np.float32(2.5), np.float64(2.5)):
+            expected = getattr(special, f"eval_{name}")(n, *parameters, x)
+
+            def along(x):
+                return function(n, *parameters, x)  # noqa: B023
+
+            for call in (along, cytape.function(along), cytape.vmap(along)):
+                found = call(cytape.constant(x))
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, 1e-6)
+
+
+def test_large_degrees_take_no_time():
+    with np.errstate(all="ignore"):
+        for name in ("chebyt", "legendre", "sh_chebyu", "laguerre"):
+            function = getattr(special, f"eval_{name}")
+            np.testing.assert_equal(
+                function(1e12, cytape.constant(0.3)).numpy(), function(1e12, 0.3))
+            cytape.grad(lambda x: function(1e12, x))(0.3)  # noqa: B023
+
+
 def test_legendre_polynomials_with_derivatives():
     ours = pytest.importorskip("cytape.scipy.special")
     n, z = np.array([[0], [3], [20]]), np.array([-1.0, 0.3, 1.0, 1.2])
