@@ -12,7 +12,7 @@ try:
     from cytape.ops.sampling import quantile_functions as quantiles
     from cytape.ops.special import distribution_functions, error_functions, incomplete_functions
     from cytape.ops.special_kernels import incomplete_integrals as kernels
-    from cytape.ops.special_kernels import t_integrals
+    from cytape.ops.special_kernels import t_integrals, von_mises_sums
 except ImportError:
     SPECS = []
 else:
@@ -173,9 +173,10 @@ else:
                  differentiable=(True, False), tolerance=50)
           for op, function, ref, domain in (
               ("VonmisesCdf", quantiles.vonmises_cdf, stats.vonmises.cdf, SIGNED),
-              ("VonmisesPpf", quantiles.vonmises_ppf, stats.vonmises.ppf, UNIT),
-              ("VonmisesInKappa", quantiles.vonmises_cdf_in_kappa,
-               quantiles.vonmises_cdf_in_kappa.forward, SIGNED))],
+              ("VonmisesInKappa", quantiles.vonmises_in_kappa, von_mises_sums.vonmises_in_kappa,
+               SIGNED),
+              ("VonmisesInKappas", quantiles.vonmises_in_kappas,
+               von_mises_sums.vonmises_in_kappas, SIGNED))],
         OpSpec(
             "ScipyStatsSteps", lambda *q: quantiles.steps_op(*q, name="poisson", method="ppf"),
             stats.poisson.ppf,

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.stats as stats
 
 import cytape.ops.special_kernels.special_ufuncs as special
+import cytape.ops.special_kernels.von_mises_sums as von_mises_sums
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
 from cytape.ops.special.bessel_functions import i0e, i1e, ive
 from cytape.ops.special.distribution_functions import noncentral_density
@@ -185,7 +186,6 @@ rice_isf = quantile("rice", _rice_density, _rice_in_b, method="isf", function=_r
 # ---- von Mises
 
 
-
 def _vonmises_density(z, kappa):
     return np.exp(-2 * kappa * np.square(np.sin(0.5 * z))) / (2 * math.pi * i0e(kappa))
 
@@ -195,33 +195,28 @@ def _vonmises_score(z, kappa):
     return (1 - i1e(kappa) / i0e(kappa)) - 2 * np.square(np.sin(0.5 * z))
 
 
-def _integrated(z, kappa):
-    """Integrate the derivative of the density in kappa, to z from where it has the same sign."""
-    dtype = np.result_type(z, kappa)
-    z, kappa = np.broadcast_arrays(np.asarray(z, float), np.asarray(kappa, float))
-    angle = np.remainder(z + math.pi, 2 * math.pi) - math.pi
-    far = abs(angle)
-    is_near = _vonmises_score(far, kappa) > 0
-    squares = np.square(np.sin(0.5 * far)) + 20 / np.maximum(kappa, 1e-300)  # falls by exp(-40)
-    end = np.where(is_near, 0, 2 * np.arcsin(np.sqrt(np.minimum(squares, 1))))
-    half = 0.5 * (far - end)[..., None]  # negative for an integral from beyond
-    nodes = far[..., None] - half + half * _NODES
-    kappa = kappa[..., None]
-    squares = 2 * np.square(np.sin(0.5 * nodes))
-    terms = np.exp(-kappa * squares) * (1 - i1e(kappa) / i0e(kappa) - squares)
-    return (np.sign(angle) * half[..., 0] * (terms @ _WEIGHTS) / (
-        2 * math.pi * i0e(kappa[..., 0]))).astype(dtype)
+def _vonmises_bend(z, kappa):
+    """Return the second derivative of the density in kappa, over the density."""
+    ratio, score = i1e(kappa) / i0e(kappa), _vonmises_score(z, kappa)
+    is_zero = kappa == 0
+    slope = 1 - ratio * ratio - np.where(
+        is_zero, 0.5, ratio / np.where(is_zero, 1, kappa))
+    return score * score - slope
 
 
-vonmises_cdf_in_kappa = elementwise(
-    "ScipyStatsVonmisesInKappa", _integrated,
+vonmises_in_kappas = elementwise(
+    "ScipyStatsVonmisesInKappas", von_mises_sums.vonmises_in_kappas,
+    lambda y, z, kappa: _vonmises_density(z, kappa) * _vonmises_bend(z, kappa),
+    no_partial("vonmises.cdf", "kappa", "third derivative"))
+vonmises_in_kappa = elementwise(
+    "ScipyStatsVonmisesInKappa", von_mises_sums.vonmises_in_kappa,
     lambda y, z, kappa: _vonmises_density(z, kappa) * _vonmises_score(z, kappa),
-    no_partial("vonmises.cdf", "kappa", "second derivative"))
+    lambda y, z, kappa: vonmises_in_kappas(z, kappa))
 vonmises_cdf = elementwise(
-    "ScipyStatsVonmisesCdf", stats.vonmises.cdf, lambda y, z, kappa: _vonmises_density(z, kappa),
-    lambda y, z, kappa: vonmises_cdf_in_kappa(z, kappa))
-vonmises_ppf = quantile(
-    "vonmises", _vonmises_density, lambda z, kappa: vonmises_cdf_in_kappa(z, kappa))
+    "ScipyStatsVonmisesCdf", von_mises_sums.vonmises,
+    lambda y, z, kappa: _vonmises_density(z, kappa),
+    lambda y, z, kappa: vonmises_in_kappa(z, kappa),
+    together=lambda y, z, kappa: von_mises_sums.vonmises_slopes(z, kappa))
 
 # ---- noncentral chi-squared, Kolmogorov and cosine
 

@@ -32,7 +32,6 @@ from cytape.ops.sampling.quantile_functions import (
     skewnorm_log_density,
     skewnorm_ppf,
     vonmises_cdf,
-    vonmises_ppf,
 )
 from cytape.ops.special import (
     boxcox,
@@ -234,7 +233,7 @@ skewnorm = Distribution(
 vonmises = Distribution(
     stats.vonmises,
     lambda z, kappa: kappa * (cos(z) - 1) - log(2 * math.pi * i0e(kappa)), vonmises_cdf,
-    lambda z, kappa: 1 - vonmises_cdf(z, kappa), ppf=vonmises_ppf,
+    lambda z, kappa: vonmises_cdf(-z, kappa),
     valid=lambda kappa: kappa >= 0, moments={"entropy": lambda kappa: (
         kappa * (1 - i1e(kappa) / i0e(kappa)) + log(2 * math.pi * i0e(kappa)))})
 
