@@ -196,8 +196,8 @@ class Optimizer:
             raise ValueError(
                 "no parameter has a gradient: all are None. Does the loss depend on the "
                 "parameters, and was it computed under the tape?")
-        if current_graph() is not None:
-            return self._built(leaves, flat)
+        if (graph := current_graph()) is not None:
+            return self._built(graph, leaves, flat)
         self._step(leaves, flat)
         return None
 
@@ -244,7 +244,7 @@ class Optimizer:
         norm = math.sqrt(sum(job.square_norm() for job in jobs))
         return [_scale(limit, norm)] * len(jobs)
 
-    def _built(self, leaves: list[Any], gradients: list[Any]) -> Tensor:
+    def _built(self, graph: Any, leaves: list[Any], gradients: list[Any]) -> Tensor:
         """Add a step to the graph that is being built."""
         require_variables(self._names or [], leaves)
         inputs: list[Any] = []
@@ -257,8 +257,8 @@ class Optimizer:
                 parts = [gradient.values, gradient.indices]
             kinds.append(len(parts))
             inputs += parts
-        return optimizer_step_op(
-            *inputs, optimizer=self, kinds=tuple(kinds), assigned=tuple(leaves))
+        return graph.build(  # also where all gradients are constants
+            optimizer_step_op, *inputs, optimizer=self, kinds=tuple(kinds), assigned=tuple(leaves))
 
     def apply_gradients(self, pairs: Iterable[tuple[Any, Any]]) -> Any:
         """Make a step, given pairs of a gradient and its variable, in TensorFlow's form.

@@ -64,9 +64,9 @@ class ParameterAverage:
             While a graph is built, the number of updates, which a `Session` fetches to make one.
         """
         names, leaves = self._named(parameters)
-        if current_graph() is not None:
+        if (graph := current_graph()) is not None:
             require_variables(names, leaves)
-            return average_update_op(*leaves, average=self)
+            return graph.build(average_update_op, *leaves, average=self)
         self._add(list(map(_value, leaves)))
         return None
 

@@ -337,6 +337,20 @@ def test_steps_in_a_loop():
     np.testing.assert_equal(trained(in_loop, 1), trained(eager))
 
 
+def test_each_run_makes_a_step_along_a_constant_gradient():
+    v, opt = cytape.Variable(np.zeros(2)), SGD(1.0)
+
+    @cytape.function
+    def step(proceeds):
+        before = v.value()
+        cytape.cond(proceeds, lambda: (opt.update(v, -np.ones(2)), 0.0)[1], lambda: 0.0)
+        return before, v.value()
+
+    found = [[float(x[0]) for x in step(proceeds)] for proceeds in (True, False, True)]
+    assert found == [[0, 1], [1, 1], [1, 2]]
+    assert opt.steps == 2
+
+
 def test_arrays_in_a_function_are_refused():
     p, opt = np.ones(2), SGD(0.1)
     with pytest.raises(TypeError, match="must be cytape.Variable"):
