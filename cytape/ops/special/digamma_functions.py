@@ -63,7 +63,7 @@ def _riemann_slope(s):
     one = np.where(is_left, t, 2)
     angle = 0.5 * math.pi * np.where(is_left, s, 0)
     sine, cosine = np.sin(angle), np.cos(angle)
-    reflected = 2 * np.power(2 * math.pi, -one) * special.gamma(one) * (
+    reflected = 2 * np.exp(special.gammaln(one) - math.log(2 * math.pi) * one) * (
         _riemann(one) * (0.5 * math.pi * cosine + sine * (math.log(2 * math.pi) - psi(one)))
         - sine * slope)
     return np.where(is_left, reflected, slope)

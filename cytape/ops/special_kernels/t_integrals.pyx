@@ -1,7 +1,7 @@
 import numpy as np
 
 cimport cython
-from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log1p
+from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log, log1p
 
 from cytape.ops.special_kernels.incomplete_integrals cimport (
     IN_A,
@@ -127,13 +127,15 @@ cdef double score_of_density(double df, double t) noexcept nogil:
     cdef double x, y, square = t * t, level
     if df != df or t != t or df <= 0:
         return NAN
-    if square == INFINITY or df == INFINITY:
+    if fabs(t) == INFINITY or df == INFINITY:
         return 0
-    x, y = df / (df + square), square / (df + square)
     if df >= 30:
         level = digamma_half(df, False)
     else:
         level = digamma_rise(0.5 * df, 0.5, False) - 1 / df
+    if square == INFINITY:
+        return 0.5 * (level + 1 / df + 1 + log(df)) - log(fabs(t))
+    x, y = df / (df + square), square / (df + square)
     return t_score(df, y, x, level, 1)
 
 
@@ -162,7 +164,7 @@ cdef (real, real) stdtr_slopes(real df, real t) noexcept nogil:
 
 @cython.ufunc
 cdef real t_score_df(real df, real t) noexcept nogil:
-    """Return the derivative of the log density in df; 0 where t**2 overflows."""
+    """Return the derivative of the log density in df; 0 at infinity."""
     return <real>score_of_density(df, t)
 
 

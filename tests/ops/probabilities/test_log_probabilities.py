@@ -75,6 +75,13 @@ def test_second_derivatives(f, x):
     np.testing.assert_allclose(cytape.hessian(f)(x) / scale, expected / scale, 1e-6, 1e-5)
 
 
+def test_squares_of_t_that_overflow():
+    slope = cytape.grad(stats.t.logcdf)
+    for t in (-1e150, -1e160, -1e300):
+        np.testing.assert_allclose(
+            cytape.grad(slope, argnums=(0, 1))(t, 3.0), [3 / t / t, -1 / t], 1e-9, 1e-318)
+
+
 def test_ends_and_single_precision():
     for f, x, expected in [
             (stats.gamma.logsf, (0.0, 1.0), (0.0, -1.0)),

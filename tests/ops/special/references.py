@@ -292,7 +292,7 @@ GAMMA = {
     "betaln": check(lambda a, b: mp.log(mp.beta(a, b)), spread(1e-6, 1e6), spread(1e-6, 1e6)),
     "poch": check(mp.rf, spread(1e-6, 60), spread(1e-6, 60)),
     "binom": check(mp.binomial, flat(1, 60), flat(-0.9, 60)),
-    "zetac": check(lambda x: mp.zeta(x) - 1, flat(-10, 40, [1])),
+    "zetac": check(lambda x: mp.zeta(x) - 1, either(flat(-10, 40, [1]), flat(-230, 0))),
     "zeta": check(mp.zeta, spread(1.01, 40), spread(1e-2, 1e2)),
     "kolmogorov": check(
         lambda x: 2 * mp.nsum(lambda k: (-1)**(k - 1) * mp.exp(-2 * k * k * x * x), [1, 60]),

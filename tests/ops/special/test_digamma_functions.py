@@ -28,7 +28,8 @@ def test_trigamma():
 
 
 def test_second_derivatives_of_zeta():
-    assert_second_derivative(special.zetac, lambda x: mp.zeta(x), [1.5, 3.0, 20.0])
+    assert_second_derivative(
+        special.zetac, lambda x: mp.zeta(x), [1.5, 3.0, 20.0, -20.5, -170.3, -249.3])
     assert_second_derivative(
         lambda x: ours.zeta(x, 2.5), lambda x: mp.zeta(x, 2.5), [1.5, 3.0, 20.0])
 
