@@ -7,7 +7,8 @@ b. An arrow across several layers bends at points between the boxes of each laye
 c. In each layer the boxes are ordered by the mean place of their neighbours, in several passes
    down and up; the order with the fewest crossings of neighbouring layers is kept.
 d. Positions along a layer are the nearest ones to the mean of the neighbours that keep order and
-   distance, found by isotonic regression.
+   distance, found by isotonic regression. Sources and bends have little weight: else a constant
+   or an arrow beside each box of a long chain would shift the chain to one side.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = ["Layout", "layered"]
 GAP, BEND = 24, 12      # distance of boxes, width of a bending point
 LAYER_GAP = 34
 SWEEPS = 6
+SOURCE_WEIGHT, BEND_WEIGHT = 0.001, 0.01   # boxes with arrows to them have 1
 MOST_COUNTED = 4000     # arrows between layers of a drawing whose crossings are counted
 
 Key = Any  # hashable
@@ -187,34 +189,42 @@ def _across(
     below: dict[Key, list[Key]],
 ) -> dict[Key, float]:
     """Return the centre of each box and bending point along its layer."""
+    weights = {key: BEND_WEIGHT if widths[key] == BEND else 1.0 if above[key] else SOURCE_WEIGHT
+               for key in widths}
+
+    def spread(keys: list[Key], wanted: list[float]) -> None:
+        places.update(zip(keys, _spread(
+            wanted, [widths[key] for key in keys], [weights[key] for key in keys]), strict=True))
+
     places: dict[Key, float] = {}
     for keys in layers:
-        places.update(zip(keys, _spread([0.0] * len(keys), [widths[key] for key in keys]),
-                          strict=True))
+        spread(keys, [0.0] * len(keys))
     for sweep in range(2 * SWEEPS):
         down = sweep % 2 == 0
         neighbours = above if down else below
         for keys in layers if down else reversed(layers):
-            wanted = [fmean(places[other] for other in neighbours[key])
-                      if neighbours[key] else places[key] for key in keys]
-            places.update(zip(keys, _spread(wanted, [widths[key] for key in keys]), strict=True))
+            spread(keys, [
+                fmean([places[other] for other in neighbours[key]],
+                      [weights[other] for other in neighbours[key]])
+                if neighbours[key] else places[key] for key in keys])
     return places
 
 
-def _spread(wanted: list[float], widths: list[float]) -> list[float]:
+def _spread(wanted: list[float], widths: list[float], weights: list[float]) -> list[float]:
     """Return the places nearest to the wanted ones, in the same order and without overlap."""
     offsets, total = [], 0.0
     for i, width in enumerate(widths):
         total += (widths[i - 1] + width) / 2 + GAP if i else 0.0
         offsets.append(total)
-    blocks: list[tuple[float, int]] = []  # mean, number of members
-    for want, offset in zip(wanted, offsets, strict=True):
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, number of members
+    for want, offset, weight in zip(wanted, offsets, weights, strict=True):
         mean, count = want - offset, 1
         while blocks and blocks[-1][0] > mean:
-            other, n = blocks.pop()
-            mean, count = (mean * count + other * n) / (count + n), count + n
-        blocks.append((mean, count))
-    means = [mean for mean, count in blocks for _ in range(count)]
+            other, heavy, n = blocks.pop()
+            mean = (mean * weight + other * heavy) / (weight + heavy)
+            weight, count = weight + heavy, count + n
+        blocks.append((mean, weight, count))
+    means = [mean for mean, _, count in blocks for _ in range(count)]
     return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
 
 

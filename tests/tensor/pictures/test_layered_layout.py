@@ -64,3 +64,15 @@ def test_crossings_are_avoided():
 
 def test_nothing():
     assert layered({}, []) == ({}, {}, 0.0, 0.0)
+
+
+def test_a_long_chain_with_a_constant_and_a_long_arrow_at_each_box_stays_straight():
+    n = 100
+    sizes = {("op", i): (100, 40) for i in range(n)}
+    sizes |= {("constant", i): (20, 10) for i in range(1, n, 2)}
+    arrows = [(("op", i - 1), ("op", i)) for i in range(1, n)]
+    arrows += [(("constant", i), ("op", i)) for i in range(1, n, 2)]
+    arrows += [(("op", 0), ("op", i)) for i in range(2, n, 2)]
+    layout = layered(sizes, arrows)
+    across = [layout.centres["op", i][0] for i in range(n)]
+    assert max(across) - min(across) < 100 and layout.width < 400
