@@ -96,7 +96,8 @@ class Plan:
             [["everything kept", size_text(self.plain_peak_bytes), f"{self.plain_seconds:.3g}",
               "", "0"],
              ["this plan", size_text(self.peak_bytes), f"{self.seconds:.3g}",
-              str(len(self.checkpoints)), str(len(self.recomputed_ops))]]) + self.picture()
+              str(len(self.checkpoints)), str(len(self.recomputed_ops))]]) + self.picture() + (
+                "<p>The picture counts all results; runs fuse operations and may need less.</p>")
 
     def pareto(self) -> list[tuple[int, float]]:
         """List the trade-off between memory and time.
