@@ -124,7 +124,10 @@ def test_derivatives_are_differences(call):
     (lambda x: ours.gamma.cdf(x[0], x[1], scale=x[2]), WAYS),
     (lambda x: ours.truncnorm.logcdf(x[0], -x[1], x[2]), ["function", "vmap"]),
     (lambda x: ours.beta.ppf(0.3, x[1], x[2], x[0]), ["function", "graph"]),
-    (lambda x: ours.skewnorm(x[1], scale=x[2]).ppf(0.3 * x[0]), ["vmap", "loop"])])
+    (lambda x: ours.skewnorm(x[1], scale=x[2]).ppf(0.3 * x[0]), ["vmap", "loop"]),
+    (lambda x: ours.foldnorm.ppf(0.3, x[1], 0, x[2]), ["function", "vmap", "branch"]),
+    (lambda x: ours.rel_breitwigner.logsf(x[0], x[1]), ["graph", "vmap"]),
+    (lambda x: ours.crystalball.logcdf(-x[0], x[1], x[2]), ["loop", "unknown extents"])])
 def test_all_ways(call, ways):
     check(call, call, np.array([0.7, 1.3, 2.1]), ways=ways)
 
@@ -250,15 +253,17 @@ def test_frozen_distributions_of_arrays_are_scipys():
             cytape.grad(lambda x: ours.gamma.logpdf(x, 2.5, scale=2.0))(1.0))
 
 
-@each("name, method", [("norm", "logpdf"), ("gamma", "cdf"), ("beta", "ppf"), ("t", "cdf")])
+@each("name, method", [
+    ("norm", "logpdf"), ("gamma", "cdf"), ("beta", "ppf"), ("t", "cdf"), ("cauchy", "ppf"),
+    ("fisk", "pdf"), ("foldnorm", "ppf"), ("lognorm", "logpdf"), ("crystalball", "logcdf")])
 def test_single_precision_stays(name, method):
     function = getattr(getattr(ours, name), method)
     x = cytape.constant(np.float32(0.4))
-    shapes = [np.float32(s) for s in SHAPES[name]]
-    value, slope = cytape.value_and_grad(function)(x, *shapes)
-    assert value.dtype == slope.dtype == np.float32
-    np.testing.assert_allclose(
-        value, getattr(stats.__dict__[name], method)(0.4, *SHAPES[name]), 1e-5)
+    for shapes in (SHAPES[name], [np.float32(s) for s in SHAPES[name]]):
+        value, slope = cytape.value_and_grad(function)(x, *shapes)
+        assert value.dtype == slope.dtype == np.float32
+        np.testing.assert_allclose(
+            value, getattr(stats.__dict__[name], method)(0.4, *SHAPES[name]), 1e-5)
 
 
 @each("name", COUNTS)

@@ -254,8 +254,8 @@ cosine_ppf = quantile("cosine", _cosine_density, function=special._ufuncs._cosin
 
 def _power_series_rest(k, p):
     """Return the terms p**j / j of -log1p(-p) for j > k, an incomplete beta function."""
-    tiny = 1e-100
-    return special.betainc(k + 1, tiny, p) * special.beta(k + 1, tiny)
+    tiny, k = 1e-100, np.asarray(k, float)  # tiny is 0 in single precision
+    return (special.betainc(k + 1, tiny, p) * special.beta(k + 1, tiny)).astype(np.result_type(p))
 
 
 power_series_rest = elementwise(

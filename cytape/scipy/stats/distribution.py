@@ -219,7 +219,7 @@ class Distribution:
             scale, *shapes = self._validated(scale, shapes)
             z = (x - loc) / scale
             if self.is_whole_line:
-                return _rescaled(function(z, *shapes), scale, name)
+                return _in_precision(_rescaled(function(z, *shapes), scale, name), given)
             low, high = self.support(*shapes)
             is_below, is_above = (z <= low, z >= high) if is_open else (
                 (z < low) | (z == -np.inf), (z > high) | (z == np.inf))
@@ -233,7 +233,7 @@ class Distribution:
             value = function(where(is_below | is_above, self.inside(*shapes), z), *shapes)
             if not self.is_discrete:
                 value = _rescaled(value, scale, name)
-            return where(is_below, below, where(is_above, above, value))
+            return _in_precision(where(is_below, below, where(is_above, above, value)), given)
 
         return method
 
@@ -250,7 +250,8 @@ class Distribution:
                     convert_to_tensor, (q, *shapes)), name=self.scipys.name, method=name)
             with np.errstate(divide="ignore"):  # at the ends of the support
                 value = loc + scale * function(q, *shapes)
-            return value * where((q >= 0) & (q <= 1), np.ones_like(value), np.nan)
+            value = value * where((q >= 0) & (q <= 1), np.ones_like(value), np.nan)
+            return _in_precision(value, given)
 
         return method
 
@@ -299,6 +300,14 @@ class Distribution:
             scale, *shapes = [  # by a product, which makes gradients NaN, too
                 given * where(valid, np.ones_like(given), np.nan) for given in (scale, *shapes)]
         return scale, *shapes
+
+
+def _in_precision(value, given):
+    """Return single precision for operands of it; logarithms of Python's numbers have double."""
+    if not is_tensor(value) or value.dtype != np.float64:
+        return value
+    dtype = np.result_type(*[getattr(x, "dtype", x) for x in given])
+    return value.astype(dtype) if dtype.kind == "f" and dtype != np.float64 else value
 
 
 def _after(outer, inner):
