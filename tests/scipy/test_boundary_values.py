@@ -11,7 +11,7 @@ from cytape.testing import check_grads
 scipys = pytest.importorskip("scipy.integrate")
 ours = pytest.importorskip("cytape.scipy.integrate")
 
-MESH = np.linspace(0, 1, 5)
+MESH, RATES = np.linspace(0, 1, 5), np.array([1.3, 90.0])
 
 
 def growth(x, y, given):
@@ -88,6 +88,13 @@ def test_traced_and_forward():
         np.testing.assert_allclose(f(1.3, 2.0), expected, 1e-6)
 
 
+def test_members_of_vmap_with_meshes_of_their_own():
+    assert len({solved(rate, 1.0).x.size for rate in RATES}) == 2
+    for f in (slope, cytape.grad(slope)):
+        expected = [f(rate, 1.0) for rate in RATES]
+        np.testing.assert_allclose(cytape.vmap(lambda rate: f(rate, 1.0))(RATES), expected)  # noqa: B023
+
+
 def test_errors():
     def failed(end):  # the tolerance needs more nodes
         return solved(900.0, end, max_nodes=6)
@@ -97,8 +104,8 @@ def test_errors():
     assert not failed(cytape.constant(1.0)).success
     with pytest.raises(RuntimeError, match="solve_bvp failed"):
         cytape.function(lambda end: failed(end).y)(cytape.constant(1.0))
-    with pytest.raises(GraphError, match="must have one shape"):  # meshes
-        cytape.vmap(slope)(np.array([1.3, 1.3]), np.array([2.0, 4.0]))
+    with pytest.raises(GraphError, match=r"must have one shape.*y\[:, -1\]"):  # meshes
+        cytape.vmap(lambda rate: solved(rate, 1.0).y)(RATES)
     with pytest.raises(DetachedError, match="`args`"):
         cytape.grad(lambda k: ours.solve_bvp(
             lambda x, y: cnp.stack([y[1], k * y[0]]), lambda ya, yb: cnp.stack([ya[0], yb[0] - 1]),

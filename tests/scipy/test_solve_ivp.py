@@ -69,6 +69,15 @@ def test_crossings(mode):
     ways.check(fitted, fitted, POINT, ways=names, modes=[mode], rtol=1e-6, atol=1e-7)
 
 
+def test_members_of_vmap_with_steps_of_their_own():
+    def last(rate):
+        return ours.solve_ivp(lambda t, y, rate: -rate * y, (0, 1), [1.0], args=(rate,)).y[0, -1]
+
+    rates = np.array([0.5, 20.0])
+    for f in (last, cytape.grad(last)):
+        np.testing.assert_allclose(cytape.vmap(f)(rates), [f(rate) for rate in rates], 1e-9)
+
+
 def test_ends_and_times():
     def f(t0, t1, p):
         t_eval = cnp.linspace(t0, t1, 4)

@@ -303,6 +303,7 @@ def stacked(list arrays, spec):
         raise GraphError(
             "results and residuals of the iterations of a loop (or the members of vmap) must have "
             f"one shape to be stacked, got {sorted({array.shape for array in arrays})}: arrays "
-            "whose shape depends on values, such as x[x > 0], must be reduced within the function, "
-            "or replaced by cytape.numpy.where")
+            "whose shape depends on values must be reduced within the function, such as the states "
+            "of solve_ivp without t_eval to y[:, -1], and x[x > 0] to a sum; or select by "
+            "cytape.numpy.where")
     return np.stack(arrays)

@@ -129,7 +129,8 @@ def _solved(functions: Sequence, x: Any, y: Any, p: Any, args: tuple, *, options
     found.x = mesh(ends) if is_tensor(ends) else found.x
     found.p = of_p[0] if of_p else None
     found.yp = slopes(found.x, found.y, *of_p, *args)
-    found.sol = CubicHermiteSpline(found.x, found.y, found.yp, axis=1)
+    if np.all(np.isfinite(data_of(convert_to_tensor(found.yp)))):  # else SciPy's own one is NaN
+        found.sol = CubicHermiteSpline(found.x, found.y, found.yp, axis=1)
     return found
 
 
@@ -140,14 +141,15 @@ def _in_graph(
         found = call(*arguments)
         if not found.success:
             raise RuntimeError(f"solve_bvp failed: {found.message}")
-        return [found.x, found.y, found.yp, *(() if p is None else (found.p,))]
+        # In loops, lengths may differ along the first axis only.
+        return [found.x, found.y.T, found.yp.T, *(() if p is None else (found.p,))]
 
     real, n = np.dtype(float), np.shape(y)[0]
     of_p = () if p is None else (symbolic_spec(np.shape(p), real),)
     x, y, yp, *others = call_in_graph(graph, "solve_bvp", solved, functions, (x, y, p, args), [
-        symbolic_spec((None,), real), *[symbolic_spec((n, None), real)] * 2, *of_p])
+        symbolic_spec((None,), real), *[symbolic_spec((None, n), real)] * 2, *of_p])
     return OptimizeResult(
-        x=x, y=y, yp=yp, p=others[0] if others else None, sol=None, success=True)
+        x=x, y=cnp.transpose(y), yp=cnp.transpose(yp), p=others[0] if others else None, sol=None, success=True)
 
 
 class Collocation(Equation):

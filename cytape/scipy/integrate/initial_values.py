@@ -102,11 +102,11 @@ def _event_list(events: Any) -> list:
 def _in_graph(
     graph: Any, call: Callable, users: tuple, t_span: tuple, y0: Any, t_eval: Any, args: tuple,
 ) -> Any:
-    def run(*arguments: Any) -> list:
+    def run(*arguments: Any) -> list:  # in loops, lengths may differ along the first axis only
         found = call(*arguments, dense_output=False)
         if not found.success:
             raise RuntimeError(f"solve_ivp failed: {found.message}")
-        return [found.t, found.y, *(found.t_events or ()), *(found.y_events or ())]
+        return [found.t, found.y.T, *(found.t_events or ()), *(found.y_events or ())]
 
     _, _, *functions = users
     n_events, real = len(functions), np.dtype(float)
@@ -115,10 +115,10 @@ def _in_graph(
     ends = any(getattr(event, "terminal", False) for event in functions)
     times = None if t_eval is None or ends else np.shape(t_eval)[0]
     t, y, *of_events = call_in_graph(graph, "solve_ivp", run, users, (t_span, y0, t_eval, args), [
-        symbolic_spec((times,), real), symbolic_spec((n, times), dtype),
+        symbolic_spec((times,), real), symbolic_spec((times, n), dtype),
         *[symbolic_spec((None,), real)] * n_events, *[symbolic_spec((None, n), dtype)] * n_events])
     return OptimizeResult(
-        t=t, y=y, sol=None, t_events=of_events[:n_events] if n_events else None,
+        t=t, y=cnp.transpose(y), sol=None, t_events=of_events[:n_events] if n_events else None,
         y_events=of_events[n_events:] if n_events else None, success=True)
 
 
