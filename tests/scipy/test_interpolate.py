@@ -200,6 +200,8 @@ def test_dtypes_of_interp1d(kind):
             found = ours.interp1d(x, data, kind)(at)
             assert found.dtype == expected.dtype
             np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+        traced = cytape.function(lambda *given: ours.interp1d(*given[:2], kind)(given[2]))
+        assert traced(x, y, points).dtype == expected.dtype
 
 
 def test_grids():

@@ -226,6 +226,7 @@ def _gradient(name: str, function: Callable, x: Any, tensors: Sequence, seed: An
 
 def _with_tensors(
     name: str, function: Callable, args: Any, limits: tuple, integrate: Callable,
+    is_complex: bool = False,
 ) -> Any:
     """Call `integrate` with an integrand, both limits and the tensors in `args`.
 
@@ -244,10 +245,10 @@ def _with_tensors(
     graph = graph_for(given)
     if graph is None:
         return call((function,), limits, args)
-    real = np.dtype(float)
+    spec = symbolic_spec((), np.dtype(complex if is_complex else float))
     return tuple(call_in_graph(
         graph, name, lambda *given: call(*given)[:2], (function,), (limits, args),
-        [symbolic_spec((), real)] * 2))
+        [spec] * 2))
 
 
 def quad(
@@ -307,7 +308,8 @@ def quad(
         raise TypeError("quad has no derivative in wvar: pass an array")
     if is_tensor(options.get("points")):  # on which the integral does not depend
         options["points"] = data_of(convert_to_tensor(options["points"]))
-    found = _with_tensors("quad", func, args, (a, b), integrate)
+    found = _with_tensors(
+        "quad", func, args, (a, b), integrate, bool(options.get("complex_func")))
     if found is None:
         return _detached("quad", lambda: _scipys.quad(func, a, b, args, full_output, **options))
     return found

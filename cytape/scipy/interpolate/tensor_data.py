@@ -32,7 +32,7 @@ def plain(x: Any, increasing: bool = False) -> Any:
     if not x.spec.known:
         raise TypeError(f"the shape of data that are interpolated must be known, got {x.shape}")
     if increasing:
-        return np.arange(float(x.size)).reshape(x.shape)
+        return np.arange(x.size).astype(x.dtype).reshape(x.shape)
     return np.zeros(x.shape, x.dtype)
 
 
