@@ -149,7 +149,8 @@ def _in_graph(
     x, y, yp, *others = call_in_graph(graph, "solve_bvp", solved, functions, (x, y, p, args), [
         symbolic_spec((None,), real), *[symbolic_spec((None, n), real)] * 2, *of_p])
     return OptimizeResult(
-        x=x, y=cnp.transpose(y), yp=cnp.transpose(yp), p=others[0] if others else None, sol=None, success=True)
+        x=x, y=cnp.transpose(y), yp=cnp.transpose(yp), p=others[0] if others else None, sol=None,
+        success=True)
 
 
 class Collocation(Equation):
