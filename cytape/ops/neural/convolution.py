@@ -24,6 +24,7 @@ from cytape.ops.neural.sliding_windows import (
     per_axis,
     window_for,
     with_batch,
+    zeros_to_add_to,
 )
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import reshape, shape
@@ -89,11 +90,12 @@ def _conv2d(image, filters, *, window):
     size = window.output_size(image.shape[1:-1])
     output_shape = (image.shape[0], *size, filters.shape[-1])
     if _is_depthwise(window, filters.shape):
-        output = np.zeros(output_shape, np.result_type(image, filters))
+        dtype = np.result_type(image, filters)
+        output = zeros_to_add_to(output_shape, dtype)
         parts, filters = _split(output, window.groups), _split(filters[..., 0, :], window.groups)
         for offset, outputs, pixels in window.taps(image.shape[1:-1]):
             parts[outputs] += image[pixels][..., None] * filters[offset]
-        return output
+        return output.astype(dtype, copy=False)
     if window.groups == 1:
         output = _columns(image, window) @ _as_matrix(filters)
     else:
@@ -103,13 +105,13 @@ def _conv2d(image, filters, *, window):
 
 
 def _conv2d_input_gradient(filters, g, *, window, image_shape):
-    image_shape = with_batch(image_shape, g)
+    image_shape, dtype = with_batch(image_shape, g), np.result_type(filters, g)
+    image = zeros_to_add_to(image_shape, dtype)
     if _is_depthwise(window, filters.shape):
-        image = np.zeros(image_shape, np.result_type(filters, g))
         g, filters = _split(g, window.groups), _split(filters[..., 0, :], window.groups)
         for offset, outputs, pixels in window.taps(image_shape[1:-1]):
             image[pixels] += (g[outputs] * filters[offset]).sum(-1)
-        return image
+        return image.astype(dtype, copy=False)
     if window.groups == 1:
         columns = _as_matrix(g) @ _as_matrix(filters).T
     else:
@@ -118,22 +120,23 @@ def _conv2d_input_gradient(filters, g, *, window, image_shape):
             filters, window.groups).transpose(0, 2, 1)
         columns = parts.reshape(window.groups, -1, taps, channels).transpose(1, 2, 0, 3)
     columns = columns.reshape(*g.shape[:-1], *window.kernel, image_shape[-1])
-    image = np.zeros(image_shape, columns.dtype)
     for offset, outputs, pixels in window.taps(image_shape[1:-1]):
         image[pixels] += columns[outputs + offset]
-    return image
+    return image.astype(dtype, copy=False)
 
 
 def _conv2d_filter_gradient(image, g, *, window):
     channels = image.shape[-1] // window.groups
     shape = (*window.kernel, channels, g.shape[-1])
     if _is_depthwise(window, shape):
-        filters = np.zeros(shape, np.result_type(image, g))
+        dtype = np.result_type(image, g)
+        filters = zeros_to_add_to(shape, dtype)
         parts, g = _split(filters[..., 0, :], window.groups), _split(g, window.groups)
         for offset, outputs, pixels in window.taps(image.shape[1:-1]):
             seen = _as_matrix(image[pixels])
-            parts[offset] = np.einsum("ngo,ng->go", g[outputs].reshape(*seen.shape, -1), seen)
-        return filters
+            parts[offset] = np.einsum(
+                "ngo,ng->go", g[outputs].reshape(*seen.shape, -1), seen, dtype=filters.dtype)
+        return filters.astype(dtype, copy=False)
     if window.groups == 1:
         return (_columns(image, window).T @ _as_matrix(g)).reshape(shape)
     parts = _columns_by_group(image, window).transpose(0, 2, 1) @ _by_group(

@@ -15,6 +15,7 @@ import numpy as np
 from cytape.ops.adjoints.conform import count, countable, widened
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calls.operands import axis_in_batch, is_tensor, joined
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import maximum, sqrt
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
@@ -58,11 +59,18 @@ def _channel_axes(spec):
 def _fused_batch_norm(x, scale, offset, *, epsilon):
     x, scale, offset = map(plain_array, (x, scale, offset))
     axes, count = tuple(range(x.ndim - 1)), math.prod(x.shape[:-1])
-    mean = x.mean(axes)
-    variance = x.var(axes)
+    wide = _wide(x)
+    mean, variance = wide.mean(axes), wide.var(axes)
     rsqrt = 1 / np.sqrt(variance + epsilon)
-    y = (x - mean) * (rsqrt * scale) + offset
-    return y, mean, variance * (count / max(count - 1, 1)), mean, rsqrt
+    y = (wide - mean) * (rsqrt * scale) + offset
+    mean, variance, rsqrt = (each.astype(x.dtype, copy=False) for each in (
+        mean, variance * (count / max(count - 1, 1)), rsqrt))
+    return y.astype(np.result_type(x, scale, offset), copy=False), mean, variance, mean, rsqrt
+
+
+def _wide(x):
+    """Return an array of half precision in single precision, where squares do not overflow."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
 def _less_one(count):
@@ -78,7 +86,7 @@ def _sum_of_given(*terms):
 def _fused_batch_norm_vjp(op, g, g_mean, g_variance, g_saved_mean, g_rsqrt):
     axes, count = _channel_axes(op.input_specs[0])
     mean, rsqrt = op.outputs[3], op.outputs[4]
-    centered = op.inputs[0] - mean
+    centered = widened(op.inputs[0]) - mean
     g, normalised = widened(g), widened(centered * rsqrt)
     g_scale = sum(g * normalised, axes)
     g_offset = sum(g, axes)
@@ -97,7 +105,7 @@ def _fused_batch_norm_vjp(op, g, g_mean, g_variance, g_saved_mean, g_rsqrt):
 def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
     axes, count = _channel_axes(op.input_specs[0])
     mean, rsqrt = op.outputs[3], op.outputs[4]
-    centered = op.inputs[0] - mean
+    centered = widened(op.inputs[0]) - mean
     t_y = t_mean = t_variance = t_rsqrt = None
     if t_x is not None:
         t_x = widened(t_x)
@@ -253,8 +261,9 @@ def moments(x, axes, keepdims=False) -> Any:
     axes = tuple(axes) if isinstance(axes, list) else axes
     x = floating(x)
     mean = mean_of(x, axes, keepdims=True)
-    difference = x - mean
-    variance = mean_of(difference * difference, axes, keepdims=keepdims)
+    difference = widened(x) - mean
+    variance = astype(
+        mean_of(difference * difference, axes, keepdims=keepdims), x.dtype, copy=False)
     return (mean if keepdims else mean_of(x, axes)), variance
 
 
@@ -263,7 +272,7 @@ def moments(x, axes, keepdims=False) -> Any:
 
 def _normalise(x, *, axis, epsilon, centered):
     x = plain_array(x)
-    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    wide = _wide(x)
     if centered:
         wide = wide - wide.mean(axis, keepdims=True)
     reciprocal = 1 / np.sqrt((wide * wide).mean(axis, keepdims=True) + epsilon)

@@ -19,6 +19,7 @@ from cytape.ops.neural.sliding_windows import (
     per_axis,
     window_for,
     with_batch,
+    zeros_to_add_to,
 )
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import ravel, reshape, shape
@@ -83,7 +84,7 @@ max_pool_op = general(
 
 def _pixels_seen(image_size, window, dtype):
     """Return the number of pixels per output, in a shape that broadcasts to batch and channels."""
-    counts = np.zeros((1, *window.output_size(image_size), 1), dtype)
+    counts = zeros_to_add_to((1, *window.output_size(image_size), 1), dtype)
     for _, outputs, _ in window.taps(image_size):
         counts[outputs] += 1
     return counts
@@ -94,20 +95,20 @@ def _avg_pool(image, *, window):
     if image.dtype.kind not in "fc":
         image = image.astype(np.float64)
     batch, *size, channels = image.shape
-    total = np.zeros((batch, *window.output_size(size), channels), image.dtype)
+    total = zeros_to_add_to((batch, *window.output_size(size), channels), image.dtype)
     for _, outputs, pixels in window.taps(size):
         total[outputs] += image[pixels]
-    return total / _pixels_seen(size, window, total.dtype)
+    return (total / _pixels_seen(size, window, total.dtype)).astype(image.dtype, copy=False)
 
 
 def _avg_pool_gradient(g, *, window, image_shape):
     image_shape = with_batch(image_shape, g)
-    size = image_shape[1:-1]
-    g = g / _pixels_seen(size, window, g.dtype)
-    image = np.zeros(image_shape, g.dtype)
+    size, dtype = image_shape[1:-1], g.dtype
+    image = zeros_to_add_to(image_shape, dtype)
+    g = g / _pixels_seen(size, window, dtype)
     for _, outputs, pixels in window.taps(size):
         image[pixels] += g[outputs]
-    return image
+    return image.astype(dtype, copy=False)
 
 
 def _avg_pool_back(op, g):

@@ -169,6 +169,11 @@ def channels_last(function, image, layout):
     return transpose(function(transpose(image, (0, *range(2, n), 1))), (0, n - 1, *range(1, n - 1)))
 
 
+def zeros_to_add_to(shape, dtype):
+    """Return zeros; for half precision in single, where a sum of ones does not stop at 2,048."""
+    return np.zeros(shape, np.float32 if dtype == np.float16 else dtype)
+
+
 def with_batch(image_shape, g):
     """Return the shape of images; if the first extent is None, it is that of g."""
     return (len(g), *image_shape[1:]) if image_shape[0] is None else image_shape

@@ -184,3 +184,17 @@ def test_all_ways_agree(rng):
         return 2 * np.sum(total ** 2)
 
     check(convolved, plain, x, ways=OF_KNOWN_EXTENTS)
+
+
+@each("groups", [1, 2])
+def test_long_sums_of_half_precision(groups):
+    image, filters = np.ones((1, 3000, 2), np.float16), np.ones((1, 2 // groups, 2), np.float16)
+    wide = nn.convolution(image, np.ones((3000, 2 // groups, 2), np.float16), groups=groups)
+    np.testing.assert_array_equal(wide, 6000 / groups)
+    with cytape.GradientTape() as tape:
+        w = cytape.Variable(filters)
+        y = nn.convolution(image, w, groups=groups)
+    np.testing.assert_array_equal(tape.gradient(y, w), 3000)
+    back = nn.conv_transpose(
+        image[:, :2200], np.ones((2199, 2 // groups, 2), np.float16), groups=groups)
+    assert back.max() > 4390 / groups

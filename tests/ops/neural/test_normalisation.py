@@ -51,6 +51,17 @@ def test_half_precision_is_normalised_in_single():
         np.testing.assert_allclose(np.abs(found), 1.0, rtol=1e-3)
 
 
+def test_batches_of_half_precision_have_the_statistics_of_single():
+    x = np.full((5000, 2), 200.0, np.float16) * np.float16([[1, 0.01]])
+    x[::2] *= -1
+    one = np.ones(2, np.float16)
+    y, mean, variance = nn.fused_batch_norm(cytape.constant(x), one, 0 * one, epsilon=1e-7)
+    for found, expected in ((np.abs(y), 1), (mean, 0), (variance, [4e4, 4]),
+                            (nn.moments(x, [0])[1], [4e4, 4])):
+        assert found.dtype == np.float16
+        np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), 2e-3)
+
+
 def test_group_norm(rng):
     x, scale, offset = rng.normal(size=(2, 3, 2, 6)), rng.normal(size=6), rng.normal(size=6)
     parts = x.reshape(2, 6, 3, 2)

@@ -67,3 +67,10 @@ IMAGE = np.zeros((1, 4, 4, 2))
 def test_bad_arguments_are_errors_that_name_them(call, named):
     with pytest.raises(ValueError, match=named):
         call()
+
+
+def test_large_windows_of_half_precision():
+    image = np.full((1, 4096, 1), 6e4, np.float16)
+    np.testing.assert_array_equal(avg_pool(image, 4096, 1, "VALID"), np.float16(6e4))
+    slope = gradient(lambda x: avg_pool(x, 4096, 1, "VALID"), image)
+    np.testing.assert_array_equal(slope, np.float16(1 / 4096))
