@@ -9,7 +9,8 @@ import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.shape_parameters import in_last, of_real, real_order
+from cytape.ops.special.several_outputs import with_slopes
+from cytape.ops.special.shape_parameters import in_last, no_partial, of_real, real_order
 
 __all__ = [
     "hankel1", "hankel1e", "hankel2", "hankel2e", "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1",
@@ -74,12 +75,32 @@ def _scaled(slope, y, v, x, exponent):
     return np.where(is_large, -0.5 * s * y * series, slope - exponent * y)
 
 
-i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: _scaled(i1e(x), y, 0, x, np.sign(x)))
-i1e = elementwise(
-    "ScipyI1e", special.i1e,
+def _by_arrays(quick, partial):
+    """Return a partial that has another formula for real arrays between 0 and 300, or -300.
+
+    That one has no derivatives, but calls SciPy once.
+    """
+
+    def chosen(y, *operands):
+        x = operands[-1]
+        is_quick = isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f" and (
+            np.all((x != 0) & (np.abs(x) < 300)))
+        return (quick if is_quick else partial)(y, *operands)
+
+    return chosen
+
+
+_i1e_partial = _by_arrays(
+    lambda y, x: special.i0e(x) - (1 / x + np.sign(x)) * y,
     lambda y, x: _scaled(i0e(x) - _over(y, x, 1, np.exp(-abs(x))), y, 1, x, np.sign(x)))
-ive = in_last("ive", "v", of_real("ive", "z", lambda y, v, x: _scaled(
+_ive_partial = _by_arrays(
+    lambda y, v, x: special.ive(v + 1, x) + (v / x - np.sign(x)) * y,
+    of_real("ive", "z", lambda y, v, x: _scaled(
         _neighbours(ive, v, x, 1), y, v, x, np.sign(x))))
+i0e = elementwise("ScipyI0e", special.i0e, lambda y, x: _scaled(i1e(x), y, 0, x, np.sign(x)))
+i1e = with_slopes("ScipyI1e", special.i1e, lambda *given: (_i1e_partial(*given),))
+ive = in_last("ive", "v", _ive_partial, together=lambda *given: (
+    no_partial("ive", "v")(), _ive_partial(*given)))
 k0e = elementwise("ScipyK0e", special.k0e, lambda y, x: _scaled(-k1e(x), y, 0, x, -1))
 k1e = elementwise("ScipyK1e", special.k1e, lambda y, x: _scaled(-k0e(x) - y / x, y, 1, x, -1))
 kve = in_last("kve", "v", lambda y, v, x: _scaled(_lower(kve, y, v, x, -1), y, v, x, -1))

@@ -16,8 +16,13 @@ __all__ = ["digamma", "polygamma", "psi", "zeta", "zetac"]
 
 
 def _polygamma(n, x):
-    """Return the n-th derivative of `digamma`."""
-    return special.polygamma(n, x).astype(np.result_type(n, x, 0.0))  # SciPy's is float64
+    """Return the n-th derivative of `digamma`, as SciPy, which computes psi for all n."""
+    if np.any(np.equal(n, 0)):
+        y = special.polygamma(n, x)
+    else:
+        order = np.asarray(n) + 1
+        y = (-1.0)**order * special.gamma(1.0 * order) * special.zeta(order, x)
+    return y.astype(np.result_type(n, x, 0.0), copy=False)  # SciPy's is float64
 
 
 def _precise_psi(x):

@@ -32,13 +32,13 @@ def inside(domain, partial):
 
 
 # Taylor coefficients of the derivatives of expm1(x) / x and log1p(x) / x.
-_EXPREL = [1 / (math.factorial(k) * (k + 2)) for k in range(14)]
+_EXPREL = [1 / (math.factorial(k) * (k + 2)) for k in range(10)]
 _LOG1P_OVER = [(-1)**k * k / (k + 1) for k in range(1, 19)]
 
 
 def _exprel_partial(y, x):
     """Return (exp(x) - y) / x for y = expm1(x) / x, near 0 by the series, which does not cancel."""
-    is_near = np.abs(x) < 0.5
+    is_near = np.abs(x) < 0.1
     near, away = np.where(is_near, x, 0), np.where(is_near, 1, x)
     return np.where(is_near, polynomial(near, _EXPREL), (np.exp(away) - y) / away)
 
@@ -110,9 +110,8 @@ inv_boxcox1p = elementwise(
 def _log_ratio(x, y):
     """Return log(x / y), by the difference of near operands, which is exact."""
     is_near = np.abs(x - y) < 0.5 * np.abs(y)
-    return np.where(
-        is_near, np.log1p(np.where(is_near, x - y, 0) / np.where(is_near, y, 1)),
-        np.log(np.where(is_near, 1, x)) - np.log(np.where(is_near, 1, y)))
+    near = np.log1p(np.where(is_near, x - y, 0) / np.where(is_near, y, 1))
+    return np.where(is_near, near, np.log(x) - np.log(y))
 
 
 entr = elementwise("ScipyEntr", special.entr, lambda y, x: -np.log(x) - 1)

@@ -42,7 +42,7 @@ def real_order(x):
     return np.real(x) if is_complex(x) else x
 
 
-def in_last(name, orders, partial):
+def in_last(name, orders, partial, **facts):
     """Declare a ufunc of `scipy.special` with a derivative in the last one of its arguments only.
 
     Graphs convert numbers to the dtype of the other operands: real orders may arrive as complex
@@ -56,7 +56,7 @@ def in_last(name, orders, partial):
             return ufunc(*map(real_order, orders), x)
 
         forward.__name__, forward.__doc__ = name, ufunc.__doc__
-    return elementwise(op_name(name), forward, *no_partials(name, *orders), partial)
+    return elementwise(op_name(name), forward, *no_partials(name, *orders), partial, **facts)
 
 
 def op_name(name):

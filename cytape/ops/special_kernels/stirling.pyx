@@ -143,6 +143,8 @@ cdef double power_of_beta(double a, double b, double x, double y) noexcept nogil
         return NAN
     if x == 0 or y == 0:
         return 0
+    if a < 10 and b < 10:
+        return exp(a * log(x) + b * log(y) + lgamma(a + b) - lgamma(a) - lgamma(b))
     return sqrt(b / (a + b)) * sqrt(a) / ROOT_2_PI * exp(
         stirling(a + b) - stirling(a) - stirling(b)
         - a * excess(d / a, x * (a + b) / a) - b * excess(-d / b, y * (a + b) / b))
