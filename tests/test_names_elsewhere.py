@@ -45,6 +45,14 @@ def test_imports_of_missing_names_have_the_advice(line, advice):
         exec(line, {})
 
 
+@each("name, instead", [
+    ("exp", "numpy.exp"), ("relu", "nn.relu"), ("Adam", "optimizers.Adam"),
+    ("linalg", "numpy.linalg")])
+def test_names_of_modules_are_found_at_the_top(name, instead):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': see cytape.{instead}$"):
+        getattr(cytape, name)
+
+
 def test_a_name_that_no_library_has_is_an_ordinary_error():
     with pytest.raises(AttributeError, match="^module 'cytape' has no attribute 'nonsense'$"):
         cytape.nonsense  # noqa: B018

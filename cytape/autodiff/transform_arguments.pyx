@@ -67,8 +67,8 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
     except Exception as error:
         note_lists(error, fun, args)
         note = str(error.__cause__)  # SciPy's optimizers raise an error of their own from it
-        if isinstance(error.__cause__, DetachedError) and note not in getattr(
-                error, "__notes__", ()):
+        if isinstance(error.__cause__, DetachedError) and not isinstance(
+                error, DetachedError) and note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         raise
     if has_aux:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from cytape.tensor.values.plain_arrays import plain_array
 
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["IndexedSlices"]
 
 
-class IndexedSlices:
+class IndexedSlices(NDArrayOperatorsMixin):
     """Slices of a tensor at given positions of its first axis; all other entries are zero.
 
     The gradient of `gather` with respect to its first argument has this form. An index that
-    occurs several times stands for the sum of its slices.
+    occurs several times stands for the sum of its slices. Optimizers update the slices only;
+    operators and NumPy's ufuncs compute with the dense tensor.
 
     Parameters
     ----------
@@ -39,6 +41,10 @@ class IndexedSlices:
     array([[0.],
            [0.],
            [3.]])
+    >>> 0.5 * slices
+    Tensor([[0. ],
+            [0. ],
+            [1.5]])
     """
 
     __slots__ = ("values", "indices", "dense_shape", "__weakref__")
@@ -87,6 +93,19 @@ class IndexedSlices:
         Tensor([0., 0., 3.])
         """
         return IndexedSlices._densify(self)
+
+    def numpy(self) -> np.ndarray:
+        """Return the dense array."""
+        return self.to_tensor().numpy()
+
+    __hash__ = object.__hash__  # comparisons are elementwise, as those of tensors
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.to_tensor(), dtype)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+        return getattr(ufunc, method)(
+            *[x.to_tensor() if isinstance(x, IndexedSlices) else x for x in inputs], **keywords)
 
     def __repr__(self) -> str:
         return (

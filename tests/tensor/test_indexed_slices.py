@@ -76,3 +76,23 @@ def test_it_stands_in_for_a_tensor_where_one_is_made():
     v = cytape.Variable(np.ones((4, 2)))
     v.assign_sub(slices())
     np.testing.assert_array_equal(v.numpy(), 1 - slices().to_tensor().numpy())
+
+
+def test_operators_and_numpys_functions_compute_with_the_dense_tensor():
+    one, dense = slices(), slices().numpy()
+    v = cytape.Variable(np.ones(dense.shape))
+    for found, expected in (
+            (0.1 * one, 0.1 * dense), (v - one, 1 - dense), (one + one, 2 * dense),
+            (dense * one, dense**2), (-one, -dense), (np.sum(one), np.sum(dense)),
+            (np.float64(2) * one, 2 * dense), (np.linalg.norm(one), np.linalg.norm(dense))):
+        np.testing.assert_array_equal(np.asarray(found), expected)
+    assert one in [one] and len({one, one}) == 1
+
+
+def test_operators_on_slices_are_differentiable():
+    v = cytape.Variable(np.array([1.0, 2.0, 3.0]))
+    with cytape.GradientTape() as outer:
+        with cytape.GradientTape() as inner:
+            y = np.sum(cytape.gather(v, [0, 2, 2]) ** 3)
+        z = np.sum(0.5 * inner.gradient(y, v))
+    np.testing.assert_array_equal(outer.gradient(z, v).numpy(), [3.0, 0.0, 18.0])

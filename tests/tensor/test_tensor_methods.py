@@ -37,15 +37,6 @@ def test_attributes_of_other_libraries_name_their_replacement(name):
         eval(instead, names)
 
 
-@each("name, instead", [
-    ("jit", "cytape.function"), ("array", "cytape.constant"), ("exp", "cytape.numpy.exp"),
-    ("relu", "cytape.nn.relu"), ("Adam", "cytape.optimizers.Adam"), ("linalg", "numpy.linalg"),
-    ("no_grad", "GradientTape.stop_recording"), ("optim", "optimizers")])
-def test_names_of_other_libraries_are_found(name, instead):
-    with pytest.raises(AttributeError, match=f"no attribute '{name}': see .*{instead}$"):
-        getattr(cytape, name)
-
-
 @each("name", ["assign", "assign_add", "assign_sub", "name", "op", "value_index"])
 def test_attributes_of_some_tensors_are_listed_for_them_alone(name):
     with cytape.Graph().as_default():
