@@ -26,7 +26,9 @@ X = np.array([[0.3, 1.2, 2.1], [0.9, 0.4, 3.5], [2.2, 1.1, 0.7], [1.4, 2.6, 0.2]
     ("zscore", {"axis": None, "ddof": 1}), ("hmean", {}), ("hmean", {"axis": 1, "keepdims": True}),
     ("pmean", {"p": 2.5}), ("pmean", {"p": 0, "axis": None}), ("moment", {"order": 3}),
     ("moment", {"order": 2, "center": 0.3}), ("zmap", {"compare": X[1:]**2}),
-    ("zmap", {"compare": X[0], "axis": None, "ddof": 1})])
+    ("zmap", {"compare": X[0], "axis": None, "ddof": 1}), ("circmean", {"axis": 0}),
+    ("circmean", {"high": 2.0, "low": -1.0}), ("circvar", {"axis": 1}), ("circstd", {}),
+    ("circstd", {"normalize": True, "axis": 0}), ("gstd", {}), ("gzscore", {"axis": 1})])
 def test_summaries(name, options):
     function, expected = getattr(ours, name), getattr(stats, name)(X, **options)
     np.testing.assert_allclose(function(cytape.constant(X), **options), expected, 1e-12, 1e-14)

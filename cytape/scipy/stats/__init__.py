@@ -13,6 +13,7 @@ from cytape.scipy.stats.counts import *  # noqa: F403
 from cytape.scipy.stats.half_line import *  # noqa: F403
 from cytape.scipy.stats.multivariate import *  # noqa: F403
 from cytape.scipy.stats.real_line import *  # noqa: F403
+from cytape.scipy.stats.samples import *  # noqa: F403
 from cytape.scipy.stats.summaries import *  # noqa: F403
 from cytape.scipy.stats.two_sided import *  # noqa: F403
 

@@ -9,13 +9,14 @@ from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import where
 from cytape.ops.special import entr, rel_entr
+from cytape.scipy.stats.samples import boxcox, yeojohnson
 
 __all__ = [
-    "entropy", "gmean", "hmean", "kurtosis", "moment", "pmean", "sem", "skew", "variation", "zmap",
-    "zscore"]
+    "boxcox_llf", "circmean", "circstd", "circvar", "entropy", "gmean", "gstd", "gzscore", "hmean",
+    "kurtosis", "moment", "pmean", "sem", "skew", "variation", "yeojohnson_llf", "zmap", "zscore"]
 
 _ONLY = {"nan_policy": "propagate", "bias": True, "dtype": None}
-_SAMPLES = ("a", "pk", "qk", "weights", "scores", "compare")
+_SAMPLES = ("a", "pk", "qk", "weights", "scores", "compare", "samples", "data")
 
 
 def _summary(name, function):
@@ -37,8 +38,8 @@ def _summary(name, function):
                     f"scipy.stats.{name} takes tensors with {option}={value!r} only, got "
                     f"{option}={found!r}")
         axis, keepdims = given.pop("axis"), given.pop("keepdims", False)
-        first = next(iter(given.values()))
-        is_score = name in ("zmap", "zscore")
+        first = given[next(parameter for parameter in given if parameter in _SAMPLES)]
+        is_score = name in ("gzscore", "zmap", "zscore")
         # A number is a sample of one element.
         is_number = np.ndim(first) == 0 and not is_score
         samples = [parameter for parameter in given if parameter in _SAMPLES]
@@ -128,6 +129,43 @@ def _moment(a, order, center, axis):
     return _mean((a - (_mean(a, axis) if center is None else center))**order, axis)
 
 
+def _log_likelihood(transform, log_slope):
+    """Return the logarithm of the likelihood of normal samples after a transform."""
+    def function(lmb, data, axis):
+        variance = np.var(transform(data, lmb), axis, keepdims=True)
+        slopes = np.sum(log_slope(data), axis, keepdims=True)
+        return (lmb - 1) * slopes - 0.5 * _count(data, axis) * np.log(variance)
+
+    return function
+
+
+def _resultant(samples, high, low, axis):
+    """Return the mean point of samples on the unit circle."""
+    angles = samples * (2 * np.pi / (high - low))
+    return _mean(np.sin(angles), axis), _mean(np.cos(angles), axis)
+
+
+def _circmean(samples, high, low, axis):
+    sine, cosine = _resultant(samples, high, low, axis)
+    period = high - low
+    return np.mod(np.arctan2(sine, cosine) * (period / (2 * np.pi)) - low, period) + low
+
+
+def _circstd(samples, high, low, normalize, axis):
+    radius = np.minimum(np.hypot(*_resultant(samples, high, low, axis)), 1)
+    return np.sqrt(-2 * np.log(radius)) * (1 if normalize else (high - low) / (2 * np.pi))
+
+
+boxcox_llf = _summary("boxcox_llf", _log_likelihood(lambda x, lmb: boxcox(x, lmb), np.log))
+yeojohnson_llf = _summary("yeojohnson_llf", _log_likelihood(
+    yeojohnson, lambda x: np.sign(x) * np.log1p(np.abs(x))))
+circmean = _summary("circmean", _circmean)
+circstd = _summary("circstd", _circstd)
+circvar = _summary("circvar", lambda samples, high, low, axis: (
+    1 - np.minimum(np.hypot(*_resultant(samples, high, low, axis)), 1)))
+gstd = _summary("gstd", lambda a, ddof, axis: np.exp(_deviation(np.log(a), ddof, axis)))
+gzscore = _summary("gzscore", lambda a, ddof, axis: (
+    np.log(a) - _mean(np.log(a), axis)) / _scale(np.log(a), ddof, axis))
 entropy = _summary("entropy", _entropy)
 gmean = _summary("gmean", _gmean)
 hmean = _summary("hmean", lambda a, axis, weights: _pmean(a, -1, axis, weights))
