@@ -22,7 +22,7 @@ def _polygamma(n, x):
     else:
         order = np.asarray(n) + 1
         y = (-1.0)**order * special.gamma(1.0 * order) * special.zeta(order, x)
-    return y.astype(np.result_type(n, x, 0.0), copy=False)  # SciPy's is float64
+    return np.asarray(y, np.result_type(n, x, 0.0))  # SciPy's is float64
 
 
 def _precise_psi(x):
