@@ -7,6 +7,7 @@ the identity of their parts.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -24,7 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.python.bound_names import labels_of, names_of, package_of, unbound, values_of
+from cytape.ops.python.bound_names import (
+    is_own,
+    labels_of,
+    names_of,
+    package_of,
+    unbound,
+    values_of,
+)
 from cytape.tensor.tensor import Tensor, value_id
 
 __all__ = ["MOST_PARTS", "Contents", "reached", "sample_of"]
@@ -32,7 +40,11 @@ __all__ = ["MOST_PARTS", "Contents", "reached", "sample_of"]
 HARMLESS = bool, bytes, int, str, type(None), type(...), np.dtype, slice, range
 # Types of objects without parts, which are compared as parts of others.
 PLAIN = frozenset([*HARMLESS, float, complex, object, type(len), type(np.sum), np.ufunc])
-CONTAINERS = list, tuple, dict, deque
+CONTAINERS = list, tuple, dict, deque, set
+BUFFERS = bytearray, array
+# Names by which a function may read any attribute; methods that operators call.
+DYNAMIC = {"getattr", "vars", "__dict__"}
+IMPLICIT = {"__call__", "__getitem__", "__getattr__", "__iter__", "__float__", "__array__"}
 MOST_PARTS = 1000  # of a container
 MOST_KEPT = 1000  # objects of a rule
 MOST_COMPARED = 1 << 16  # bytes of an array
@@ -71,14 +83,17 @@ class Contents:
         for x, values in found.values():
             if type(x) is MethodType:
                 left.append(("", x.__self__))
+            elif type(x) is FunctionType and x.__dict__:
+                self._others.append(("", x, dict(x.__dict__)))
             for i, value in enumerate(values):
                 kind = type(value)
                 if kind is np.ndarray:
                     self._arrays.append((labels_of(x)[i], value, sample_of(value)))
                 elif kind not in PLAIN and id(value) not in found and not (
-                        kind is ModuleType and package_of(value) != package):
+                        kind is ModuleType and not is_own(package_of(value), package)):
                     left.append((labels_of(x)[i], value))
-        if left:
+        self._scope: Any = None
+        if left or self._others:
             self._scope = Scope(rule)
             self._scope.names.update(*(
                 names_of(x).attributes for x, _ in found.values() if type(x) is FunctionType))
@@ -107,21 +122,23 @@ class Contents:
 class Scope:
     """Limits of a walk through objects.
 
-    The walk enters functions and modules of one package, and attributes that its functions name.
+    The walk enters functions and modules that are not a library's, and attributes that its
+    functions name.
 
     Attributes
     ----------
     package : str
     names : set of str
     every : bool
-        Whether all attributes count. Else functions that are found add to the names.
+        Whether all attributes count, and functions of one package only. Else functions that are
+        found add to the names.
     """
 
     __slots__ = ("every", "names", "package")
 
     def __init__(self, f: Any, every: bool = False) -> None:
         self.package, self.every = package_of(f), every
-        self.names = {"__call__"}
+        self.names = set(IMPLICIT)
 
 
 def reached(roots: Iterable[tuple[str, Any]], scope: Scope) -> dict[int, tuple[str, Any]]:
@@ -162,20 +179,26 @@ def _content_of(x: Any, scope: Scope) -> Mapping[Any, Any]:
     """Return the parts of an object, by name or place, for comparison with a later state."""
     if isinstance(x, Tensor):
         return {"": value_id(x)}
+    if isinstance(x, set):
+        return dict.fromkeys(islice(x, MOST_PARTS))
+    if isinstance(x, BUFFERS):
+        return {"": bytes(memoryview(x).cast("B")[:MOST_COMPARED])}
     if isinstance(x, CONTAINERS):
         return dict(islice(x.items() if isinstance(x, dict) else enumerate(x), MOST_PARTS))
     if isinstance(x, FunctionType):
-        if names_of(x).package != scope.package:
+        if names_of(x).package != scope.package and (
+                scope.every or not is_own(names_of(x).package, scope.package)):
             return {}
         scope.names |= names_of(x).attributes
-        return dict(zip(labels_of(x), values_of(x), strict=True))
+        return {**x.__dict__, **dict(zip(labels_of(x), values_of(x), strict=True))}
     if isinstance(x, partial):
         return {"func": x.func, "args": x.args, "keywords": x.keywords}
     if isinstance(x, MethodType):
         return {"__func__": x.__func__, "__self__": x.__self__}
     if isinstance(x, BuiltinMethodType | MethodWrapperType):
         return {"__self__": x.__self__}
-    if isinstance(x, ModuleType | type) and (scope.every or package_of(x) != scope.package):
+    if isinstance(x, ModuleType | type) and (
+            scope.every or not is_own(package_of(x), scope.package)):
         return {}
     if type(x).__module__.startswith("cytape."):
         return {"__wrapped__": getattr(x, "__wrapped__", None)}
@@ -185,6 +208,7 @@ def _content_of(x: Any, scope: Scope) -> Mapping[Any, Any]:
 def _attributes(x: Any, names: Iterable[str]) -> dict[str, Any]:
     """Return the attributes of an object, class or module that have one of the names."""
     own = _dict_of(x)
+    names = own.keys() | names if DYNAMIC.intersection(names) else names
     classes = [vars(cls) for cls in type(x).__mro__[:-1]]
     found = {}
     for name in names:

@@ -1,5 +1,9 @@
 """Users' functions whose closures, globals and arrays change between a call and its derivative."""
 
+from array import array
+from collections import deque
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -130,3 +134,88 @@ def test_functions_may_count_their_calls(name):
         tape.watch(c)
         found = CALLS[name](counted, c) + CALLS[name](counted, c)
     np.testing.assert_allclose(tape.gradient(found, c), 4.0, 1e-6)
+
+
+class Slots:
+    __slots__ = ("k",)
+
+
+class Items:
+    def __init__(self, k):
+        self.table = {"k": k}
+
+    def __getitem__(self, name):
+        return self.table[name]
+
+
+def function_attribute():
+    def read():
+        return read.k
+    return read, lambda k: setattr(read, "k", k)
+
+
+def slot():
+    held = Slots()
+    return lambda: held.k, lambda k: setattr(held, "k", k)
+
+
+def class_attribute():
+    held = type("Held", (), {})
+    return lambda: held.k, lambda k: setattr(held, "k", k)
+
+
+def attribute_by_name():
+    held = SimpleNamespace()
+    return lambda: getattr(held, "k"), lambda k: setattr(held, "k", k)  # noqa: B009
+
+
+def item_by_method():
+    held = Items(0.0)
+    return lambda: held["k"], lambda k: held.table.update(k=k)
+
+
+def element_of_a_set():
+    held = set()
+    return lambda: max(held), lambda k: (held.clear(), held.add(k))
+
+
+def element_of_an_array():
+    held = array("d", [0.0])
+    return lambda: held[0], lambda k: held.__setitem__(0, k)
+
+
+def nested_containers():
+    held = {"a": deque([[0.0]])}
+    return lambda: held["a"][0][0], lambda k: held["a"][0].__setitem__(0, k)
+
+
+HOLDERS = [function_attribute, slot, class_attribute, attribute_by_name, item_by_method,
+           element_of_a_set, element_of_an_array, nested_containers]
+
+
+@each("holder", HOLDERS)
+def test_values_in_other_objects(holder):
+    read, write = holder()
+    c = cytape.constant(0.7)
+    for k in (2.0, 3.0, 2.0, 3.0):
+        write(k)
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(c)
+            found = CALLS["quad"](read, c)
+        np.testing.assert_allclose(tape.gradient(found, c), k, 1e-9)
+        write(5.0)
+        with pytest.raises(TapeStateError, match="changed in place since the call"):
+            tape.gradient(found, c)
+
+
+def test_functions_of_other_packages():
+    scope = {"__name__": "another_package"}
+    exec("def made(read): return lambda: read()", scope)
+
+    def total(c):
+        found = 0.0
+        for k in (1.0, 2.0):
+            found = found + CALLS["quad"](scope["made"](lambda: k), c)  # noqa: B023
+        return found
+
+    np.testing.assert_allclose(cytape.grad(total)(0.7), 3.0, 1e-9)

@@ -8,3 +8,4 @@ cdef class Bindings:
     cpdef function(self, own=*)
 
 cpdef list values_of(x)
+cpdef bint is_own(str package, f)

@@ -5,6 +5,7 @@ from cytape.tensor.tensor cimport Tensor
 from numpy cimport ndarray
 
 import dis
+import sys
 from functools import partial
 from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -16,6 +17,8 @@ cdef enum:
     MOST_CODES = 1000      # code objects with cached names
     MOST_COPIED = 1 << 16  # bytes of a writable array
 
+# Whether functions of a package are searched for users' values, for packages that were met.
+cdef dict searched = dict.fromkeys(["numpy", "scipy", "cytape", *sys.stdlib_module_names], False)
 cdef dict names_of_codes = {}  # by address: hashes of codes are slow
 cdef object function_type = FunctionType, method_type = MethodType, partial_type = partial
 
@@ -73,7 +76,7 @@ cdef class Bindings:
         Functions, methods and `functools.partial` are searched, other callables are not. Names that
         a function itself assigns to, as nonlocal or global, are not restored.
     copies : bool, optional
-        Whether small arrays are restored, too, and functions of other packages searched.
+        Whether small arrays are restored, too, and functions of libraries searched.
 
     Attributes
     ----------
@@ -97,7 +100,7 @@ cdef class Bindings:
         while pending and len(self.found) < MOST_FUNCTIONS:
             x = pending.pop()
             if is_function(x) and id(x) not in self.found and (
-                    copies or x is f or package_of(x) == package_of(f)):
+                    copies or x is f or is_own(package_of(x), f)):
                 values = [kept(value, copies) for value in values_of(x)]
                 self.found[id(x)] = x, values
                 pending += values
@@ -271,6 +274,19 @@ cpdef str package_of(x):
     if function is not None:
         return names_of(function).package
     return first_part(getattr(x, "__module__", None))
+
+
+cpdef bint is_own(str package, f):
+    """Return whether functions of a package may read users' values.
+
+    These are the package of `f`, a callable or its package's name, and packages not installed.
+    """
+    known = searched.get(package)
+    if known is None:
+        module = sys.modules.get(package)
+        path = getattr(module, "__file__", None) or str(getattr(module, "__path__", ""))
+        known = searched[package] = "site-packages" not in path and "dist-packages" not in path
+    return known or package == (f if type(f) is str else package_of(f))
 
 
 cdef str first_part(module):
