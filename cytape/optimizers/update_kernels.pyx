@@ -178,8 +178,12 @@ cdef class Job:
         given = slices.indices
         if isinstance(given, Tensor):
             given = array_of(seen(given, (<Tensor>given).held))
-        indices = np.array(plain_array(given), np.intp)
-        n = indices.size
+        given = plain_array(given)
+        n = given.size
+        if n and given.dtype.kind not in "iu":
+            raise TypeError(f"the indices of the gradient of {self.name} must be integers, got "
+                            f"{given.dtype}")
+        indices = np.array(given, np.intp)
         if not self.shape or (<object>values).shape != (n, *self.shape[1:]):
             raise ValueError(f"{self.name} has the shape {self.shape}, its gradient {n} slices, of "
                              f"the shape {(<object>values).shape}")

@@ -236,6 +236,8 @@ def test_parameters_that_are_refused(parameters, error, message):
     ([np.ones(2), np.ones(3) * 1j], TypeError, "real numbers"),
     ([np.ones(2)], ValueError, "different structures|structure|length"),
     ([None, None], ValueError, "all are None"),
+    ([cytape.IndexedSlices(np.ones(1), np.array([1.7]), (2,)), None], TypeError,
+     "indices of the gradient of parameter .0. must be integers, got float64"),
 ])
 def test_gradients_that_are_refused_change_nothing(gradients, error, message):
     p = [np.ones(2), np.ones(3)]

@@ -70,7 +70,8 @@ def scaled_dot_product_attention(
     Returns
     -------
     Tensor or ndarray
-        Of shape (..., queries, depth of values); zeros for a query that sees no key.
+        Of shape (..., queries, depth of values); zeros for a query that sees no key, NaN for one
+        whose added numbers are all -inf.
 
     Examples
     --------
