@@ -86,6 +86,10 @@ SPECS = [
            [case(a, b, x, np.array(x[0]), x, rcond=None)
             for a, b, x in (((4, 3), (4, 2), (3, 2)), ((3, 3), (3, 1), (3, 1)))],
            domain=regular, dtypes=DTYPES, differentiable=(True, True, True, False, True)),
+    OpSpec("HermitianCompletion",
+           lambda a, lower=True: least_squares.completed(hermitian(a), lower),
+           lambda a, lower=True: hermitian(a),
+           [case((3, 3)), case((2, 2, 2), lower=False)], domain=regular, dtypes=DTYPES),
     OpSpec("pinv", of_hermitian(least_squares.pinv), of_hermitian(np.linalg.pinv),
            [case((3, 3)), case((2, 2, 2))], domain=regular, dtypes=DTYPES),
     OpSpec("pinv", of_product(least_squares.pinv), of_product(np.linalg.pinv),

@@ -47,3 +47,20 @@ def test_tensors_that_the_function_reads_and_other_errors():
         ours.funm(cytape.constant(A), np.exp, disp=False)
     with pytest.raises(ValueError, match="funm of this real matrix is complex"):
         cytape.function(lambda a: ours.funm(a, np.sqrt))(-A)
+
+
+def test_a_name_that_is_bound_anew():
+    def total(c):
+        found = 0.0
+        for k in (1.0, 2.0):
+            found = found + ours.funm(c * np.eye(1), lambda z: k * z)[0, 0]  # noqa: B023
+        return found
+
+    assert cytape.grad(total)(0.7) == 3
+
+
+def test_batches_of_batches():
+    slope = cytape.grad(lambda a: np.sum(ours.funm(a, np.exp)))
+    batch = np.array([[[2.0, 0.3], [0.1, 3.0]], [[1.0, 0.2], [0.5, 4.0]]])
+    found = cytape.vmap(cytape.vmap(slope))(batch[None])
+    np.testing.assert_allclose(found, [[slope(a) for a in batch]], 1e-10)

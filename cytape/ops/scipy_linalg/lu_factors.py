@@ -51,6 +51,7 @@ def _exchanged(x, order):
 
 def _order(pivots, *, n_rows, inverse=False):
     """Return the order of the rows that LAPACK's exchanges make, or its inverse."""
+    n_rows = pivots.shape[-1] if n_rows is None else n_rows  # of a matrix of unknown extents
     order = np.empty((*pivots.shape[:-1], n_rows), np.int32)
     for i in np.ndindex(pivots.shape[:-1]):
         places = list(range(n_rows))

@@ -14,6 +14,7 @@ from cytape.ops.joining import concatenate
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, checked
 from cytape.ops.shaping import ndim, reshape
 from cytape.ops.submodules.factorizations import qr as numpys_qr
+from cytape.ops.submodules.least_squares import completed
 from cytape.ops.submodules.least_squares import lstsq as numpys_lstsq
 from cytape.ops.submodules.least_squares import pinv as numpys_pinv
 from cytape.ops.submodules.matrix_parts import columns, dtype_of, stacked_shape
@@ -146,7 +147,8 @@ def pinvh(a, atol=None, rtol=None, lower=True, return_rank=False, check_finite=T
     a = joined(a)
     if not is_tensor(a):
         return linalg.pinvh(a, atol, rtol, lower, return_rank, check_finite)
-    return _pinv("pinvh", a, atol, rtol, return_rank, check_finite, hermitian=True)
+    checked(check_finite, a)
+    return _pinv("pinvh", completed(a, lower), atol, rtol, return_rank, False, hermitian=True)
 
 
 def _pinv(name, a, atol, rtol, return_rank, check_finite, hermitian):

@@ -41,7 +41,7 @@ from cytape.ops.submodules.solving import quick_inverse
 from cytape.ops.submodules.spectral import svd
 from cytape.tensor.values.spec import symbolic_spec
 
-__all__ = ["lstsq", "pinv"]
+__all__ = ["completed", "lstsq", "pinv"]
 
 
 # -- pseudoinverse ---------------------------------------------------------------------------------
@@ -88,15 +88,11 @@ def _pinv_rule(op, of_tall, change):
 
 def _pinv_vjp(op, g):
     result = _pinv_rule(op, _gradient_of_tall, g)
-    if result is NotImplemented:
-        return result
-    if op.attrs.get("hermitian"):
-        result = hermitian_part(result)
-    return sum_to(result, op.input_specs[0])
+    return result if result is NotImplemented else sum_to(result, op.input_specs[0])
 
 
 def _pinv_jvp(op, t):
-    return _pinv_rule(op, _tangent_of_tall, hermitian_part(t) if op.attrs.get("hermitian") else t)
+    return _pinv_rule(op, _tangent_of_tall, t)
 
 
 def _pinv_spec(a, *, rcond, hermitian, **_):
@@ -116,6 +112,29 @@ pinv_op = general(
     shape_rule=_pinv_spec,
     batch=batch_axis.stacked,
 )
+
+
+def _completed(a, *, lower):
+    triangle = np.tril(a, -1) if lower else np.triu(a, 1)
+    whole = np.where(np.eye(a.shape[-1], dtype=bool), a.real, triangle + adjoint(triangle))
+    return whole.astype(dtype_of(a), copy=False)
+
+
+completion_op = general(
+    "HermitianCompletion",
+    forward=_completed,
+    vjp=lambda op, g: cast(hermitian_part(g), op.input_specs[0].dtype),
+    jvp=lambda op, t: hermitian_part(t),
+    batched=lambda op, t: hermitian_part(t),
+    saved_inputs=(),
+    shape_rule=lambda a, **_: symbolic_spec(square_shape(a, "pinv"), dtype_of(a)),
+    batch=batch_axis.stacked,
+)
+
+
+def completed(a, lower=True):
+    """Return Hermitian matrices, of which one triangle is read; their derivatives are Hermitian."""
+    return completion_op(a, lower=bool(lower))
 
 
 def _is_tiny(cutoff):
@@ -153,6 +172,8 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue) -> Any:
     by_eps = rcond is None and rtol is None
     if rcond is None and rtol is not np._NoValue:
         rcond = rtol
+    if hermitian:
+        a = completed(a)
     if rcond is not None and not _is_tiny(rcond):
         a = _without_small_part(a, rcond, hermitian)
     return pinv_op(a, rcond=rcond, by_eps=by_eps, hermitian=hermitian)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as linalg
 
+from cytape.autodiff.custom.bound_rule import bound
 from cytape.autodiff.forward_functional import jvp
 from cytape.errors import DetachedError
 from cytape.ops.calls.op_call import OpCall
@@ -35,7 +36,7 @@ WORST = 1e3  # condition of eigenvectors, beyond which the derivative has few co
 
 
 def _require_independent(v: Any) -> Any:
-    condition = max(np.atleast_1d(np.linalg.cond(v)), default=1.0) if v.size else 1.0
+    condition = np.max(np.linalg.cond(v)) if v.size else 1.0
     if not condition <= WORST:
         raise np.linalg.LinAlgError(
             f"funm: the eigenvectors are almost dependent (condition {condition:.1e}), so that the "
@@ -116,4 +117,5 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:  # noqa: N803 (SciPy's na
     if not disp:
         raise TypeError("funm of tensors does not take disp=False")
     return funm_op(
-        A, func=func, is_real=A.dtype.kind != "c" and identity(A).graph is not None)
+        A, func=bound("the function of funm", func),
+        is_real=A.dtype.kind != "c" and identity(A).graph is not None)

@@ -69,3 +69,12 @@ def test_errors():
         ours.lu_solve(ours.lu_factor(cytape.constant(A)), B, 3)
     with pytest.raises(ValueError, match="incompatible"):
         ours.lu_solve(ours.lu_factor(cytape.constant(A)), np.ones(2))
+
+
+def test_unknown_extents():
+    a, b = np.array([[1.0, 4.0], [3.0, 2.0]]), np.ones(2)
+    specs = [cytape.Spec.of((None,) * n, "float64") for n in (2, 1)]
+    for trans in (0, 1):
+        f = cytape.function(lambda a, b, t=trans: ours.lu_solve(ours.lu_factor(a), b, t),
+                            input_signature=specs)
+        np.testing.assert_allclose(f(a, b), np.linalg.solve(a.T if trans else a, b))

@@ -76,3 +76,23 @@ def test_shapes_of_least_squares_in_functions(m, columns):
     expected = linalg.lstsq(a, b)
     for found in (ours.lstsq(a.tolist(), cytape.constant(b)), cytape.function(ours.lstsq)(a, b)):
         assert [np.shape(x) for x in found] == [np.shape(x) for x in expected]
+
+
+@each("lower", [True, False])
+def test_one_triangle_of_hermitian_matrices_is_read(lower):
+    matrix = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]]) + 1j * np.triu(
+        np.ones((3, 3)), 1) - 1j * np.tril(np.ones((3, 3)), -1)
+    part = np.tril(matrix) if lower else np.triu(matrix)
+    part = part + (np.triu if lower else np.tril)(np.full((3, 3), 7.0), 1 if lower else -1)
+    weights = np.arange(9.0).reshape(3, 3)
+
+    def f(a, lower=lower):
+        return np.sum(weights * np.abs(ours.pinvh(a, lower=lower)) ** 2)
+
+    np.testing.assert_allclose(
+        ours.pinvh(cytape.constant(part), lower=lower), linalg.pinvh(part, lower=lower), 1e-12)
+    np.testing.assert_allclose(cytape.grad(f)(part), cytape.grad(f)(matrix), 1e-10)
+    if lower:
+        np.testing.assert_allclose(
+            *[cytape.grad(lambda a: np.abs(np.linalg.pinv(a, hermitian=True))[0, 1])(a)
+              for a in (part, matrix)], 1e-10)
