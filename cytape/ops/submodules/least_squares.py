@@ -41,7 +41,7 @@ from cytape.ops.submodules.solving import quick_inverse
 from cytape.ops.submodules.spectral import svd
 from cytape.tensor.values.spec import symbolic_spec
 
-__all__ = ["completed", "lstsq", "pinv"]
+__all__ = ["lstsq", "pinv"]
 
 
 # -- pseudoinverse ---------------------------------------------------------------------------------
