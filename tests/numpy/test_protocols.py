@@ -227,10 +227,10 @@ def test_functions_of_scipy_are_named_with_the_line_that_calls_them_and_one_reme
         (lambda t: special.logsumexp(t), "scipy.special.logsumexp",
          "cytape.scipy.special.logsumexp"),
         (lambda t: stats.norm.pdf(t), "scipy.stats.norm.pdf", "cytape.scipy.stats.norm.pdf"),
-        (lambda t: stats.alpha.pdf(t, 1.0), "scipy.stats.alpha.pdf", "custom_jvp"),
+        (lambda t: stats.ksone.pdf(t, 10), "scipy.stats.ksone.pdf", "custom_jvp"),
         (lambda t: stats.norm(0.0, 1.0).pdf(t), "scipy.stats.norm.pdf",
          "Call cytape.scipy.stats.norm.pdf"),
-        (lambda t: stats.norm.fit(t), "Call scipy.stats.norm.fit ", "custom_jvp"),
+        (lambda t: stats.norm.fit(t), "scipy.stats.norm.fit, which", "optimize.minimize"),
     ):
         for transform in (cytape.grad, cytape.function):
             with pytest.raises((DetachedError, SymbolicTensorError)) as error:

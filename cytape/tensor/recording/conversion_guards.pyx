@@ -90,13 +90,10 @@ cdef dict OF_LIBRARIES = {
 cdef dict OF_SCIPY = {
     "expect": "Call cytape.scipy.integrate.quad(lambda x, *p: f(x) * d.pdf(x, *p), lower, upper, "
               "args=parameters) of a distribution d of cytape.scipy.stats.\n",
-    "fit": "Maximise the likelihood by cytape.scipy.optimize.minimize, whose solution has a "
-           "derivative with respect to the data: minimise -sum(d.logpdf(data, *parameters)) of a "
-           "distribution d of cytape.scipy.stats.\n",
-    "gaussian_kde": "Sum densities of cytape.scipy.stats: norm.pdf(x, data, width).mean().\n",
+    "fit": "Minimise -sum(d.logpdf(data, *parameters)) of a distribution d of cytape.scipy.stats by "
+           "cytape.scipy.optimize.minimize: the solution has derivatives in the data.\n",
     "interval": "Call d.ppf((1 - p) / 2) and d.ppf((1 + p) / 2) of a distribution d of "
                 "cytape.scipy.stats.\n",
-    "pearsonr": "Call numpy.corrcoef(x, y)[0, 1].\n",
 }
 IN_A_RULE = (
     "Say tensor.numpy(): the rule of custom_gradient or custom_jvp has the derivative with respect "
