@@ -409,6 +409,10 @@ def pdist(X, metric="euclidean", *, out=None, **kwargs) -> Any:
     X, name = _points(X), _metric(metric)
     if X.ndim != 2:
         scipys.pdist(np.zeros(X.shape))  # raises
+    if X.shape[0] == 0:
+        if not kwargs:
+            scipys.pdist(np.zeros(X.shape), metric)  # raises if the metric needs points
+        return reshape(X, (-1,))
     if name is None:
         pairs = [(X[i], X[j]) for i in range(len(X)) for j in range(i + 1, len(X))]
         return _by_function(metric, pairs, (len(pairs),), kwargs)

@@ -68,6 +68,15 @@ def test_derivatives_at_equal_points_are_finite(metric, options):
         metric in ("cosine", "correlation", "mahalanobis", "seuclidean"))
 
 
+@each("metric", ["euclidean", "cityblock", "cosine", lambda x, y: cnp.sum(x * y)])
+def test_no_points_have_no_distances(metric):
+    points = np.ones((0, 3))
+    assert ours.pdist(cytape.constant(points), metric).shape == (0,)
+    for function in (lambda f: f, cytape.function):
+        gradient = function(cytape.grad(lambda x: cnp.sum(ours.pdist(x, metric))))(points)
+        assert gradient.shape == (0, 3)
+
+
 def test_one_point_of_zeros_has_derivatives():
     points = X[:3] * [[0], [1], [1]]
     expected = np.sum([cytape.hessian(lambda x, i=i, j=j: cnp.sum(ours.cdist(
