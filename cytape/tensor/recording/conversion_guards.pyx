@@ -90,7 +90,7 @@ cdef dict OF_LIBRARIES = {
 cdef dict OF_SCIPY = {
     "expect": "Call cytape.scipy.integrate.quad(lambda x, *p: f(x) * d.pdf(x, *p), lower, upper, "
               "args=parameters) of a distribution d of cytape.scipy.stats.\n",
-    "fit": "Minimise -sum(d.logpdf(data, *parameters)) of a distribution d of cytape.scipy.stats by "
+    "fit": "Minimise -sum(d.logpdf(data, *parameters)), d of cytape.scipy.stats, by "
            "cytape.scipy.optimize.minimize: the solution has derivatives in the data.\n",
     "interval": "Call d.ppf((1 - p) / 2) and d.ppf((1 + p) / 2) of a distribution d of "
                 "cytape.scipy.stats.\n",
