@@ -161,6 +161,10 @@ else:
             [case((3,), 3.0, (3,))], POSITIVE, ("float64",),
             differentiable=(True, False, True), tolerance=50),
         OpSpec(
+            "ScipyStatsNcfSf", quantiles.ncf_sf, quantiles.ncf_sf.forward,
+            [case((3,), 3.0, 2.5, (3,))], POSITIVE, ("float64",),
+            differentiable=(True, False, False, True), tolerance=50),
+        OpSpec(
             "ScipyStatsPowerSeriesRest", quantiles.power_series_rest,
             quantiles.power_series_rest.forward, [case(COUNTS, (3, 2))], UNIT, ("float64",),
             differentiable=(False, True)),

@@ -38,11 +38,13 @@ SHAPES = {
     "truncweibull_min": (1.7, 0.3, 2.5), "vonmises_line": (2.5,), "wrapcauchy": (0.4,),
     "powernorm": (1.7,), "skewcauchy": (0.3,), "tukeylambda": (0.3,), "crystalball": (1.3, 2.5),
     "dgamma": (1.7,), "dweibull": (1.7,), "gennorm": (1.7,), "hypsecant": (),
-    "jf_skew_t": (1.7, 2.5), "laplace_asymmetric": (1.4,)}
+    "jf_skew_t": (1.7, 2.5), "laplace_asymmetric": (1.4,), "ncf": (3.5, 5.5, 1.2),
+    "pearson3": (0.7,), "kappa4": (0.6, -0.4)}
 COUNTS = {"poisson": (2.3,), "binom": (6, 0.3), "bernoulli": (0.3,), "nbinom": (2.5, 0.4),
           "geom": (0.3,), "planck": (0.6,), "zipf": (2.5,), "boltzmann": (0.6, 9),
           "dlaplace": (0.8,), "logser": (0.4,), "skellam": (2.3, 1.4), "yulesimon": (2.5,)}
-WHOLE = [("binom", 0), ("boltzmann", 1), ("erlang", 0), ("ncx2", 0)]  # without derivatives
+# Parameters without derivatives.
+WHOLE = [("binom", 0), ("boltzmann", 1), ("erlang", 0), ("ncf", 0), ("ncf", 1), ("ncx2", 0)]
 CONTINUOUS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
 DISCRETE = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
 POINTS = np.array([-40.0, -3.0, -1.2, -0.3, 0.0, 0.4, 0.9, 1.0, 1.6, 3.0, 25.0, np.nan])

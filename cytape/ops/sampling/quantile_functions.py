@@ -9,7 +9,11 @@ import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.von_mises_sums as von_mises_sums
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
 from cytape.ops.special.bessel_functions import i0e, i1e, ive
-from cytape.ops.special.distribution_functions import noncentral_density
+from cytape.ops.special.distribution_functions import (
+    ncf_density,
+    ncf_in_nc,
+    noncentral_density,
+)
 from cytape.ops.special.error_functions import log_ndtr, log_ndtr_slope
 from cytape.ops.special.gamma_functions import gammaln, xlogy
 from cytape.ops.special.kolmogorov_functions import kolmogorov_density
@@ -239,6 +243,10 @@ ncx2_sf = elementwise(
     "ScipyStatsNcx2Sf", special._ufuncs._ncx2_sf,
     lambda y, x, df, nc: -noncentral_density(x, df, nc),
     no_partial("ncx2.sf", "df"), lambda y, x, df, nc: noncentral_density(x, df + 2, nc))
+ncf_sf = elementwise(
+    "ScipyStatsNcfSf", special._ufuncs._ncf_sf,
+    lambda y, f, m, n, nc: -ncf_density(m, n, nc, f), no_partial("ncf.sf", "dfn"),
+    no_partial("ncf.sf", "dfd"), lambda y, f, m, n, nc: -ncf_in_nc(m, n, nc, f))
 kolmogorov_cdf = elementwise(
     "ScipyStatsKolmogorovCdf", special._ufuncs._kolmogc, lambda y, x: kolmogorov_density(x))
 

@@ -334,12 +334,12 @@ def _ncf_weight(dfn, dfd, nc, f, power):
         xlogy(a - 1 + power, z) - total * np.log1p(z) - betaln(a, 0.5 * dfd) - 0.5 * nc)
 
 
-def _ncf_f(dfn, dfd, nc, f):
+def ncf_density(dfn, dfd, nc, f):
     a, total, x, weight = _ncf_weight(dfn, dfd, nc, f, 0)
     return weight * dfn / dfd * hyp1f1(total, a, 0.5 * nc * x)
 
 
-def _ncf_nc(dfn, dfd, nc, f):
+def ncf_in_nc(dfn, dfd, nc, f):
     a, total, x, weight = _ncf_weight(dfn, dfd, nc, f, 1)
     return -0.5 * weight / a * hyp1f1(total, a + 1, 0.5 * nc * x)
 
@@ -358,14 +358,14 @@ def _ncf_nc(dfn, dfd, nc, f):
         lambda nc, df, p, t: -_nct_t(df, nc, t) / _nct_nc(df, nc, t)),
     "nctdtridf": ("p", "nc", "t"),
     "ncfdtr": (
-        "dfn", "dfd", lambda y, m, n, nc, f: _ncf_nc(m, n, nc, f),
-        lambda y, m, n, nc, f: _ncf_f(m, n, nc, f)),
+        "dfn", "dfd", lambda y, m, n, nc, f: ncf_in_nc(m, n, nc, f),
+        lambda y, m, n, nc, f: ncf_density(m, n, nc, f)),
     "ncfdtri": (
-        "dfn", "dfd", lambda f, m, n, nc, p: -_ncf_nc(m, n, nc, f) / _ncf_f(m, n, nc, f),
-        lambda f, m, n, nc, p: 1 / _ncf_f(m, n, nc, f)),
+        "dfn", "dfd", lambda f, m, n, nc, p: -ncf_in_nc(m, n, nc, f) / ncf_density(m, n, nc, f),
+        lambda f, m, n, nc, p: 1 / ncf_density(m, n, nc, f)),
     "ncfdtrinc": (
-        "dfn", "dfd", lambda nc, m, n, p, f: 1 / _ncf_nc(m, n, nc, f),
-        lambda nc, m, n, p, f: -_ncf_f(m, n, nc, f) / _ncf_nc(m, n, nc, f)),
+        "dfn", "dfd", lambda nc, m, n, p, f: 1 / ncf_in_nc(m, n, nc, f),
+        lambda nc, m, n, p, f: -ncf_density(m, n, nc, f) / ncf_in_nc(m, n, nc, f)),
     "ncfdtridfd": ("dfn", "p", "nc", "f"), "ncfdtridfn": ("p", "dfd", "nc", "f"),
     "chndtridf": ("x", "p", "nc"),
 })

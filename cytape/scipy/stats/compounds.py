@@ -29,6 +29,7 @@ from cytape.ops.sampling.quantile_functions import (
     invgauss_ppf,
     kolmogorov_cdf,
     kolmogorov_density,
+    ncf_sf,
     ncx2_sf,
     noncentral_log_density,
 )
@@ -41,11 +42,14 @@ from cytape.ops.special import (
     kolmogi,
     kolmogorov,
     log_ndtr,
+    ncfdtr,
+    ncfdtri,
     ndtr,
     ndtri,
     ndtri_exp,
     xlogy,
 )
+from cytape.ops.special.distribution_functions import ncf_density
 from cytape.ops.special.elementary_functions import log1p_over
 from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.distribution import (
@@ -74,7 +78,8 @@ from cytape.scipy.stats.related import increasing, mirrored
 __all__ = [
     "alpha", "dpareto_lognorm", "exponpow", "exponweib", "fatiguelife", "foldcauchy", "foldnorm",
     "genexpon", "genhalflogistic", "gibrat", "halfgennorm", "kappa3", "kstwobign", "levy_l",
-    "loglaplace", "mielke", "ncx2", "powerlognorm", "recipinvgauss", "rel_breitwigner", "wald"]
+    "loglaplace", "mielke", "ncf", "ncx2", "powerlognorm", "recipinvgauss", "rel_breitwigner",
+    "wald"]
 
 _POSITIVE = (0, np.inf)
 _LOG_2 = math.log(2)
@@ -348,6 +353,12 @@ ncx2 = Distribution(
     stats.ncx2, noncentral_log_density, chndtr, ncx2_sf,
     ppf=lambda q, df, nc: chndtrix(q, df, nc), support=_POSITIVE, open_ends="probabilities",
     valid=lambda df, nc: (df > 0) & (df < np.inf) & (nc >= 0))
+ncf = Distribution(
+    stats.ncf, lambda z, m, n, nc: log(ncf_density(m, n, nc, z)),
+    lambda z, m, n, nc: ncfdtr(m, n, nc, z), ncf_sf,
+    pdf=lambda z, m, n, nc: ncf_density(m, n, nc, z),
+    ppf=lambda q, m, n, nc: ncfdtri(m, n, nc, q), support=_POSITIVE, open_ends="probabilities",
+    valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0))
 kstwobign = Distribution(
     stats.kstwobign, lambda z: log(kolmogorov_density(z)), kolmogorov_cdf, kolmogorov,
     pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=_POSITIVE)

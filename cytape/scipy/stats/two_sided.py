@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import scipy.stats as stats
 
+from cytape.ops.calls.operands import is_tensor
 from cytape.ops.elementwise import (
     abs,
     arcsinh,
@@ -25,20 +27,32 @@ from cytape.ops.special import (
     betainccinv,
     betaincinv,
     betaln,
+    boxcox,
+    boxcox1p,
+    gammainc,
+    gammaincc,
     k1e,
     log_expit,
     log_ndtr,
     ndtri_exp,
+    xlogy,
 )
+from cytape.ops.special.elementary_functions import log1p_over
 from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.compounds import halfgennorm
-from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution, complementary, log_rest
+from cytape.scipy.stats.distribution import (
+    HALF_LOG_2PI,
+    Distribution,
+    complementary,
+    log_rest,
+    near_end,
+)
 from cytape.scipy.stats.half_line import gamma, weibull_min
 from cytape.scipy.stats.related import doubled
 
 __all__ = [
-    "crystalball", "dgamma", "dweibull", "gennorm", "hypsecant", "jf_skew_t",
-    "laplace_asymmetric", "norminvgauss"]
+    "crystalball", "dgamma", "dweibull", "gennorm", "hypsecant", "jf_skew_t", "kappa4",
+    "laplace_asymmetric", "norminvgauss", "pearson3"]
 
 # ---- symmetric ones
 
@@ -157,3 +171,114 @@ norminvgauss = Distribution(
         log(a / math.pi) + log(k1e(a * hypot(1, z))) + b * z - a * hypot(1, z)
         + sqrt((a - b) * (a + b)) - log(hypot(1, z))),
     valid=lambda a, b: (a > 0) & (abs(b) < a))
+
+
+# ---- Pearson's of type 3: a standardised gamma variable
+
+
+def _pearson_near_normal(z, skew):
+    """Return the logarithm of the density for small skew, of the shape 1 / h, by Stirling's series.
+
+    It is ``(log1p(u) - u) / h - log1p(u)`` with u = skew z / 2 up to a constant.
+    """
+    u, h = 0.5 * skew * z, 0.25 * skew * skew
+    is_small = abs(u) < 0.05
+    small, large = where(is_small, u, 0.0), where(is_small, 1.0, u)
+    series = 0.0
+    for k in range(14, 1, -1):
+        series = (-1)**(k - 1) / k + small * series
+    ratio = where(is_small, series, (log1p(large) - large) / (large * large))
+    return z * z * ratio - log1p(u) - HALF_LOG_2PI - h * (1 / 12 - h * h * (1 / 360 - h * h / 1260))
+
+
+def _pearson(near, far):
+    """Return a function by those of a variable of small skew and of a gamma variable."""
+    def function(z, skew):
+        is_near = abs(skew) < 0.2
+        rate = 2 / where(is_near, 1.0, skew)
+        centre, x = where(is_near, z, 0.0), rate * (where(is_near, 0.0, z) + rate)
+        return where(is_near, near(centre, where(is_near, skew, 0.0)), far(x, rate))
+
+    return function
+
+
+def _pearson_tail(z, skew):
+    """Return the probability above z >= 0 for small skew, by quadrature of the density."""
+    is_bounded = skew < 0
+    width = 120 / (z + sqrt(z * z + 80))
+    end = where(is_bounded, -2 / where(is_bounded, skew, -1.0) - z, np.inf)
+    half = 0.5 * minimum(width, end)
+    half, z, skew = (np.asarray(x)[..., None] if not is_tensor(x) else x[..., None]
+                     for x in (half, z, skew))
+    density = exp(_pearson_near_normal(z + half * (1 + _NODES), skew))
+    return np.sum(half * density * _WEIGHTS, -1)
+
+
+def _pearson_cdf(z, skew):
+    is_left = z < 0
+    tail = _pearson_tail(abs(z), where(is_left, -skew, skew))
+    return where(is_left, tail, 1 - tail)
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+
+
+def _gamma_side(lower, upper):
+    """Return a probability of a gamma variable of shape rate**2, decreasing for a negative rate."""
+    return lambda x, rate: where(rate > 0, lower(rate * rate, x), upper(rate * rate, x))
+
+
+pearson3 = Distribution(
+    stats.pearson3, _pearson(_pearson_near_normal, lambda x, rate: (
+        log(abs(rate)) + gamma.functions["logpdf"](x, rate * rate))),
+    _pearson(_pearson_cdf, _gamma_side(gammainc, gammaincc)),
+    _pearson(lambda z, skew: _pearson_cdf(-z, -skew), _gamma_side(gammaincc, gammainc)),
+    support=lambda skew: (where(skew > 0, -2 / where(skew > 0, skew, 1.0), -np.inf),
+                          where(skew < 0, -2 / where(skew < 0, skew, -1.0), np.inf)),
+    inside=0.0, open_ends="probabilities", valid=lambda skew: abs(skew) < np.inf)
+
+# ---- the four-parameter kappa distribution: a power of 1 - h y for the hazard y of genextreme
+
+
+def _kappa_hazard(z, k):
+    """Return the logarithm of y, y, and the logarithm of its slope."""
+    is_near, u, end, z = near_end(z, k)
+    log_y = -z * log1p_over(-k * z)
+    return (where(is_near, log(u) / end, log_y), where(is_near, u**(1 / end), exp(log_y)),
+            where(is_near, xlogy(1 / end - 1, u), (1 - k) * log_y))
+
+
+def _kappa_logcdf(z, h, k):
+    is_near, u, end, y = near_end(_kappa_hazard(z, k)[1], h)
+    return where(is_near, log(u) / end, -y * log1p_over(-h * y))
+
+
+def _kappa_logpdf(z, h, k):
+    _, y, log_slope = _kappa_hazard(z, k)
+    is_near, u, end, y = near_end(y, h)
+    return log_slope + where(
+        is_near, xlogy(1 / end - 1, u), (h - 1) * y * log1p_over(-h * y))
+
+
+def _kappa_logsf(z, h, k):
+    log_y = _kappa_hazard(z, k)[0]
+    is_tail = log_y < -36
+    return where(is_tail, log_y, log_rest(_kappa_logcdf(where(is_tail, 0.0, z), h, k)))
+
+
+def _kappa_ppf(q, h, k):
+    return -boxcox(-boxcox(q, h), k)
+
+
+def _kappa_ends(h, k):
+    has_low, is_high = h > 0, k > 0
+    low = where(is_high | (k == 0), -np.inf, 1 / where(k < 0, k, -1.0))
+    return (where(has_low, -boxcox(1 / where(has_low, h, 1.0), k), low),
+            where(is_high, 1 / where(is_high, k, 1.0), np.inf))
+
+
+kappa4 = Distribution(
+    stats.kappa4, _kappa_logpdf, logcdf=_kappa_logcdf, logsf=_kappa_logsf, ppf=_kappa_ppf,
+    isf=lambda q, h, k: -boxcox(-boxcox1p(-q, h), k), support=_kappa_ends,
+    inside=lambda h, k: _kappa_ppf(0.5 + 0 * h, h, k), open_ends="probabilities",
+    valid=lambda h, k: (abs(h) < np.inf) & (abs(k) < np.inf))
