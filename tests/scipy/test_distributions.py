@@ -145,7 +145,7 @@ def test_gradients_are_zero_outside_of_the_support(name):
             np.testing.assert_array_equal(slopes, 0)
 
 
-@each("name", [name for name in SHAPES if SHAPES[name]])
+@each("name", [name for name in SHAPES if SHAPES[name] and name != "kappa4"])
 def test_invalid_shapes_are_nan(name):
     for i in range(len(SHAPES[name])):
         args = list(given(name))
@@ -155,7 +155,8 @@ def test_invalid_shapes_are_nan(name):
             "truncnorm": (5.0, -5.0)[i % 2], "johnsonsu": np.nan, "johnsonsb": np.nan,
             "gengamma": 0.0, "truncpareto": 0.0, "skewcauchy": 1.0,
             "trapezoid": (0.9, 0.1)[i % 2]}.get(name, (
-                np.inf if name in ("skewnorm", "genextreme", "genpareto", "tukeylambda")
+                np.inf if name in (
+                    "skewnorm", "genextreme", "genpareto", "pearson3", "tukeylambda")
                 else -1.0))
         function, expected = [getattr(where, name) for where in (ours, stats)]
         for method, x in (("pdf", 0.5), ("logsf", 0.5), ("ppf", 0.5)):

@@ -38,6 +38,12 @@ def test_summaries(name, options):
         cytape.function(lambda x: function(x, **options))(X), expected, 1e-12, 1e-14)
 
 
+@each("x", [np.zeros(0), np.zeros((0, 3)), np.zeros(3)])
+def test_entropies_of_nothing(x):
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(ours.entropy(cytape.constant(x)), stats.entropy(x))
+
+
 def test_options_without_derivatives_are_refused():
     with pytest.raises(ValueError, match="nan_policy='propagate' only"):
         ours.skew(cytape.constant(X), nan_policy="omit")

@@ -83,13 +83,18 @@ def _entropy(pk, qk, base, axis):
         pk, qk = np.broadcast_arrays(pk, qk)
         qk = _normalised(qk, axis)
     pk = _normalised(pk, axis)
-    total = np.sum(pk, axis, keepdims=True)
+    total = _total(pk, axis)
     value = np.sum(entr(pk) if qk is None else rel_entr(pk, qk), axis, keepdims=True) / total
     if qk is None:
         value = value + np.log(total)
     else:
-        value = value + np.log(np.sum(qk, axis, keepdims=True) / total)
+        value = value + np.log(_total(qk, axis) / total)
     return value if base is None else value / np.log(base)
+
+
+def _total(p, axis):
+    """Return the sum, 1 for no elements."""
+    return where(_count(p, axis) == 0, 1, np.sum(p, axis, keepdims=True))
 
 
 def _normalised(p, axis):
