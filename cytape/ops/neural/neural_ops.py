@@ -276,8 +276,9 @@ def dropout(x, rate, seed=None) -> Any:
     rate : float
         The probability that an element is dropped, at least 0 and below 1.
     seed : int, optional
-        As for `cytape.numpy.random.random`. In a graph the choice is made anew in each run; the
-        gradient is that of the sampled mask.
+        As for `cytape.numpy.random.random`, but without it a generator of its own is used, which
+        `cytape.numpy.random.seed` seeds, and `numpy.random.seed` does not. In a graph the choice
+        is made anew in each run; the gradient is that of the sampled mask.
 
     Returns
     -------
