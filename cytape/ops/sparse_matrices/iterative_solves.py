@@ -10,7 +10,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.sparse import linalg as sparse_linalg
 
-from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined, operand
 from cytape.ops.engine.op_kinds import general
@@ -28,10 +28,22 @@ __all__ = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minre
 
 _HERMITIAN = ("cg", "minres")  # methods that use the matrix only, not its adjoint
 _PRECONDITIONERS = ("M", "M1", "M2")
+# Options that only the solution itself has: lists of vectors belong to its matrix.
+_OF_THE_SOLUTION = ("callback", "callback_type", "CU", "outer_v")
 
 
-def _adjoint_of(operator):
-    return operator if operator is None else sparse_linalg.aslinearoperator(operator).H
+def _adjoint_of(system, name, operator):
+    if operator is None:
+        return None
+    operator = sparse_linalg.aslinearoperator(operator)
+    try:
+        operator.rmatvec(np.zeros(operator.shape[0], operator.dtype))
+    except NotImplementedError:
+        raise NotDifferentiableError(
+            f"{system.method}: reverse mode needs the adjoint of {name}, a LinearOperator without "
+            "one: pass rmatvec, too, as in LinearOperator(shape, factors.solve, rmatvec=lambda x: "
+            "factors.solve(x, 'H')) for factors of spilu or splu") from None
+    return operator.H
 
 
 def _solve(data, b, *start, system, is_adjoint, is_derivative):
@@ -39,13 +51,12 @@ def _solve(data, b, *start, system, is_adjoint, is_derivative):
     options = dict(system.options)
     if is_adjoint:
         matrix = matrix if system.operator is not None and system.method in _HERMITIAN else (
-            matrix.T.conj() if system.operator is None else matrix.H)
+            matrix.T.conj() if system.operator is None else _adjoint_of(system, "A", matrix))
         for name in _PRECONDITIONERS:
             if name in options and system.method not in _HERMITIAN:
-                options[name] = _adjoint_of(options[name])
+                options[name] = _adjoint_of(system, name, options[name])
     if is_derivative:
-        options.pop("callback", None)
-        options.pop("callback_type", None)
+        options = {name: x for name, x in options.items() if name not in _OF_THE_SOLUTION}
     x, info = getattr(sparse_linalg, system.method)(matrix, b, *start, **options)
     if is_derivative and info != 0:
         raise LinAlgError(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
@@ -64,6 +64,30 @@ def test_preconditioners_starts_and_callbacks():
     assert 0 < len(calls) - n < 10  # not of the adjoint
     slopes = cytape.grad(lambda b: np.sum(f(b, 2 * b)))(B)
     np.testing.assert_allclose(slopes, np.linalg.solve(MATRIX.toarray().T, np.ones(4)), 1e-9)
+
+
+@each("name, option", [("gcrotmk", "CU"), ("lgmres", "outer_v")])
+def test_recycled_vectors_are_those_of_the_solution(name, option):
+    rng = np.random.default_rng(0)
+    matrix, b = scipys.csr_array(rng.normal(size=(12, 12)) + 8 * np.eye(12)), rng.normal(size=12)
+    recycled = []
+    for _ in range(2):  # with none, and with those of the first solution
+        slopes = cytape.grad(lambda b: np.sum(getattr(linalg, name)(
+            matrix, b, **FINE, **{option: recycled})[0]))(b)
+        np.testing.assert_allclose(slopes, np.linalg.solve(matrix.toarray().T, np.ones(12)), 1e-9)
+    assert recycled
+
+
+def test_operators_without_an_adjoint():
+    factors = scipys_linalg.spilu(scipys.csc_array(MATRIX))
+    inverse = scipys_linalg.LinearOperator((4, 4), factors.solve)
+    product = scipys_linalg.LinearOperator((4, 4), lambda x: MATRIX @ x)
+    for name, call in (("M", lambda b: linalg.gmres(MATRIX, b, M=inverse)[0]),
+                       ("A", lambda b: linalg.gmres(product, b)[0])):
+        np.testing.assert_allclose(
+            cytape.jvp(call, (B,), (B,))[1], np.linalg.solve(MATRIX.toarray(), B), 1e-4)
+        with pytest.raises(NotDifferentiableError, match=f"the adjoint of {name}, .*rmatvec"):
+            cytape.grad(lambda b: np.sum(call(b)))(B)  # noqa: B023
 
 
 def test_all_ways():
