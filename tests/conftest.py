@@ -12,10 +12,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from _pytest.assertion import rewrite  # noqa: E402
+from _pytest.doctest import DoctestModule  # noqa: E402
 
 import cytape  # noqa: E402
 from cytape.graph.run.plan_layout import poison_memory  # noqa: E402
 from cytape.tensor.recording.state import anybody_records  # noqa: E402
+from tests import ways  # noqa: E402
 
 POISONS = 0xFF, 0xA5  # every byte of a NaN; no boolean, no number that a test expects
 
@@ -85,10 +87,17 @@ def pytest_collection(session):
             rewrite._write_pyc(state, code, stamp, compiled)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for no doctests in the tests: that took a sixth of the time of the collection."""
+    return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
+
+
 def pytest_collection_modifyitems(config, items):
-    """Have Hypothesis draw more examples where exhaustive tests run, too."""
+    """Have Hypothesis draw more examples where exhaustive tests run, too, and check all ways."""
     if "not exhaustive" in config.option.markexpr:
         return
+    ways.takes_all = True
     from hypothesis import settings  # here: it is slow to import
 
     name = "_hypothesis_internal_use_settings"
@@ -103,7 +112,6 @@ def pytest_collection_finish():
     Hundreds of tests collect garbage, and would look at them each time.
     """
     gc.enable()
-    gc.collect()
     gc.freeze()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from tests import ways
-from tests.autodiff.test_kept_arguments import WRITES, X
+from tests.autodiff.test_kept_tensors import WRITES, X
 from tests.cases import each
 
 

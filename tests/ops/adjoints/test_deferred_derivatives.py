@@ -114,7 +114,7 @@ def test_hessians_in_half_precision_of_ops_that_move_elements(name, transform):
 
 
 def test_a_composed_op_of_one_tensor_twice():
-    op = composed("DeclaredTwice", np.multiply, lambda x, y: x * y, lambda x, y: x)
+    op = composed("UsedTwice", np.multiply, lambda x, y: x * y, lambda x, y: x)
     x = cytape.constant([2.0, 3.0])
     for options in ({}, {"recorded": True}):
         np.testing.assert_array_equal(ways.gradient(lambda x: op(x, x), x, **options), [4, 6])
