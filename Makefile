@@ -18,7 +18,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-memory test test-all mutants random-programs mutated-files bench bench-smoke bench-peers \
-    bench-ops bench-scipy bench-dependents bench-instructions lint coverage docs docs-test clean
+    bench-ops bench-scipy bench-dependents bench-instructions lint lint-ruff lint-mypy lint-pyright lint-cython \
+    coverage docs docs-test clean
 
 help:  ## show the targets
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-18s %s\n", $$1, $$2 }' Makefile
@@ -50,10 +51,10 @@ mutated-files: $(BUILT) $(TOOLS)  ## load 100,000 mutated files of graphs (20 mi
 bench: $(BUILT) $(TOOLS)  ## compare the Cython tape with the plain-Python one
 	$(RUN) -m bench
 
-bench-smoke: $(BUILT) $(TOOLS)  ## run every benchmark once, at its smallest size
-	$(RUN) -m bench --smoke
-	$(RUN) -m bench.ops --smoke
-	$(RUN) -m bench.peers --smoke
+bench-smoke: smoke-bench smoke-bench.ops smoke-bench.peers  ## run every benchmark once, at its smallest size
+
+smoke-%: $(BUILT) $(TOOLS)
+	$(RUN) -m $* --smoke
 
 bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*, docs/gradient_costs.svg
 	$(PEERS)/bin/python -m bench.peers \
@@ -75,10 +76,18 @@ bench-dependents: $(BUILT)  ## test suites of packages that use autograd, on aut
 bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind; fail if they are more than before
 	$(RUN) -m bench.instructions --check
 
-lint: $(BUILT) $(TOOLS) $(TYPES) $(HINTS)  ## ruff, mypy, pyright, cython-lint, Cython's warnings and performance hints, the C compiler's warnings
+lint: lint-ruff lint-mypy lint-pyright lint-cython $(HINTS)  ## ruff, mypy, pyright, cython-lint, Cython's warnings and performance hints, the C compiler's warnings
+
+lint-ruff: $(TOOLS)
 	$(RUN) -m ruff check .
+
+lint-mypy: $(BUILT) $(TOOLS)
 	$(RUN) -m mypy
+
+lint-pyright: $(BUILT) $(TYPES)
 	$(VENV)/bin/basedpyright
+
+lint-cython: $(TOOLS)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape examples  # it looks for pycodestyle there
 
 coverage: $(BUILT) $(TOOLS)  ## run the tests on a build in build/coverage that notes lines of .py and .pyx

@@ -45,8 +45,9 @@ INTERPRETER = Path("cytape/graph/run")
 WITHOUT_ERRNO = Path("cytape/optimizers/update_kernels.pyx")
 SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
-# Profilers read the names of functions, in the source tree; wheels go without.
-LINKED = [] if "--inplace" in sys.argv or os.name == "nt" else ["-Wl,-s"]
+# Profilers read the names of functions, in the source tree; wheels go without, a seventh smaller.
+WITH_SYMBOLS = "--inplace" in sys.argv or "CYTAPE_SYMBOLS" in os.environ
+LINKED = [] if WITH_SYMBOLS or os.name == "nt" else ["-Wl,-s"]
 SHORT_NUMPY = "pxd"  # declarations that Cython finds before NumPy's own
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
