@@ -151,9 +151,20 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def warning_user(function: Callable, *args: Any, **options: Any) -> Any:
     """Call a function of NumPy's that warns of its argument, and issue its warnings by `warn`."""
-    with _catching, warnings.catch_warnings(record=True) as caught:
+    caught: dict[tuple, None] = {}
+    thread = threading.get_ident()
+    with _catching, warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def note(message: Any, category: Any, *place: Any) -> None:
+            if threading.get_ident() == thread:
+                caught[str(message), category] = None
+            else:  # which shares the hook
+                show(message, category, *place)
+
+        warnings.showwarning = note  # type: ignore[assignment]
         warnings.simplefilter("always")
         result = function(*args, **options)
-    for message in dict.fromkeys((str(found.message), found.category) for found in caught):
-        warn(*message)
+    for found in caught:
+        warn(*found)
     return result

@@ -4,6 +4,7 @@ import inspect
 import math
 import pickle
 import re
+import threading
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.tensor.values.user_warnings import NUMPY, warn, warn_of_line
+from cytape.tensor.values.user_warnings import NUMPY, warn, warn_of_line, warning_user
 from tests.cases import each
 
 
@@ -31,6 +32,23 @@ def test_the_user_s_line_is_named_from_within_the_package():
         line = inspect.currentframe().f_lineno + 1
         cytape.hessian(lambda x: 3.0)(1.0)  # some ten calls deep
     assert (caught[0].filename, caught[0].lineno) == (__file__, line)
+
+
+def test_a_warning_of_another_thread_keeps_its_line():
+    def elsewhere():
+        warnings.warn("of the thread", Notice, stacklevel=1)
+
+    def function():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        warnings.warn("of the call", Notice, stacklevel=1)
+
+    with pytest.warns(Notice) as caught:
+        line = inspect.currentframe().f_lineno + 1
+        warning_user(function)
+    found = {str(each.message): each.lineno for each in caught}
+    assert found == {"of the thread": elsewhere.__code__.co_firstlineno + 1, "of the call": line}
 
 
 @each("call, x", [
