@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, NotDifferentiableError
+from cytape.graph.tracing import kept_traces
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
@@ -289,3 +290,11 @@ def test_later_solutions_are_traced_and_the_same():
             np.testing.assert_allclose(cytape.grad(mean)(y), [level / 2] * 2, 1e-6)
             np.testing.assert_allclose(cytape.grad(fit)(y), [level / 2] * 2, 1e-6)
             np.testing.assert_allclose(cytape.grad(curve)(y), [1 / level / 2] * 2, 1e-6)
+
+
+def test_kept_traces_take_any_number_of_unknowns():
+    kept_traces._kept.clear()
+    slope = cytape.grad(lambda c: cnp.sum(ours.root(lambda x, c: x**3 - c, c, (c,)).x))
+    for n in (2, 2, 2, 3, 4, 5):
+        np.testing.assert_allclose(slope(np.full(n, 8.0)), np.full(n, 1 / 12), 1e-6)
+    assert kept_traces._kept and all(x._takes_symbols for x in kept_traces._kept.values())

@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
+from cytape.graph.tracing import kept_traces
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
@@ -303,3 +304,14 @@ def test_later_gradients_that_would_be_lost():
     for _ in range(5):
         with pytest.raises(DetachedError, match="value left its tensor"):
             cytape.grad(f)(2.0)
+
+
+def test_kept_traces_take_grids_of_any_size():
+    def last(rate, end):
+        return ours.solve_ivp(
+            lambda t, y, rate: -rate * y, (0, end), [1.0], args=(rate,), rtol=1e-8).y[0, -1]
+
+    kept_traces._kept.clear()
+    for end in (0.1, 0.1, 0.1, 0.3, 1.0, 2.0, 3.0):
+        np.testing.assert_allclose(cytape.grad(last)(1.0, end), -end * np.exp(-end), 1e-6)
+    assert kept_traces._kept and all(x._takes_symbols for x in kept_traces._kept.values())

@@ -83,14 +83,15 @@ class RightHandSide:
         return nest.pack_sequence_as(self._args, leaves)
 
     def of_values(self, function: Callable, tensors: list, is_later: bool = False) -> Callable:
-        """Return a user's function of t, y and args as a function of arrays, for SciPy."""
+        """Return a user's function as one of arrays, without `args`, for SciPy."""
         args = self.arguments(
             [data_of(x)[()] for x in tensors], self._leaves if is_later else self._given)
-        name, state_first = self.name, self._state_first
+        name = self.name
 
         def called(t: Any, y: Any) -> Any:
             try:
-                return np.asarray(function(y, t, *args) if state_first else function(t, y, *args))
+                value = function(t, y, *args)
+                return np.asarray(value) if is_tensor(value) else value
             except DetachedError as error:
                 raise DetachedError(
                     f"{name}: a function reads a tensor that is not among its arguments, so that "
@@ -155,10 +156,8 @@ class Linearization:
 
     def jacobian(self) -> Any:
         """Return the Jacobians in the state, one per row."""
-        n = self._states.shape[1]
-        return cnp.stack([
-            self._gradient([self._states], np.broadcast_to(row, self._states.shape))[0]
-            for row in np.eye(n)], 1)
+        rows, zeros = np.eye(self._states.shape[1]), cnp.zeros_like(self._states)
+        return cnp.stack([self._gradient([self._states], zeros + row)[0] for row in rows], 1)
 
     def vjp(self, seeds: Any) -> list:
         """Return the gradients in the tensors, given one seed per row; None for integers."""

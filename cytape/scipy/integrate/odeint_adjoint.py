@@ -72,7 +72,7 @@ def _solved(users: Sequence, y0: Any, t: Any, args: tuple, *, options: dict) -> 
     start, times = data_of(y0), data_of(t)
 
     def solved(function: Callable, times: np.ndarray) -> Any:
-        return _scipys.odeint(function, start, times, tfirst=True, **options)
+        return _scipys.odeint(function, start, times, tfirst=tfirst, **options)
 
     def states(at: np.ndarray) -> np.ndarray:
         sign = 1.0 if times[-1] >= times[0] else -1.0

@@ -247,9 +247,10 @@ def jacobian_of(function: Callable, x: np.ndarray) -> np.ndarray:
 
 def _linearized_at(function, x, parameters):
     """Return the value, as a vector, and the Jacobian of a function of unknowns of any shape."""
+    vector = cnp.ravel(x)
     value, rows = jvp(
         lambda vector: cnp.ravel(function(cnp.reshape(vector, x.shape), *parameters)),
-        (cnp.ravel(x),), (np.eye(x.size),), use_batch=True)
+        (vector,), (cnp.diag(cnp.ones_like(vector)),), use_batch=True)
     return value, cnp.transpose(rows)
 
 
