@@ -380,9 +380,9 @@ def frozen(dist, names, args, kwds, **options):
     return result
 
 
-def _of_frozen(dist, name, numpys, args, kwds, x):
+def _of_frozen(dist, name, numpys, args, kwds, *x):
     """Call a method of SciPy's frozen distribution, or of ours on a tensor."""
-    return getattr(dist, name)(x, *args, **kwds) if is_tensor(x) else numpys(x)
+    return getattr(dist, name)(*x, *args, **kwds) if any(map(is_tensor, x)) else numpys(*x)
 
 
 def named(name):

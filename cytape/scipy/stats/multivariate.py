@@ -24,7 +24,7 @@ __all__ = ["dirichlet", "multinomial", "multivariate_normal", "multivariate_t"]
 _LOG_2PI = math.log(2 * math.pi)
 
 
-def _is_known(*operands):
+def is_known(*operands):
     return all(not is_tensor(x) or x.graph is None for x in operands)
 
 
@@ -130,7 +130,7 @@ class MultivariateNormal:
             cov = cov * np.eye(n)
         cov = cov.reshape(cov.shape if cov.ndim == 2 else (n, n))
         mean = np.zeros(n) if mean is None else convert_to_tensor(mean).reshape(-1)
-        if not _is_known(mean, cov):
+        if not is_known(mean, cov):
             return n, mean, cov, n, None
         known = cov.numpy()
         if known.shape == (n, n) and not np.allclose(known, known.T, equal_nan=True):
@@ -184,7 +184,7 @@ class MultivariateT(MultivariateNormal):
     def _log_density(self, x, loc, shape, df, allow_singular):
         x, loc, shape, df = together(*map(joined, (x, loc, shape, df)))
         n, loc, shape, _, projection = self._parameters(loc, shape, allow_singular)
-        if _is_known(df) and not _value(df) > 0:
+        if is_known(df) and not _value(df) > 0:
             stats.multivariate_t(df=_value(df))  # raises SciPy's error
         df = minimum(where(df > 0, df, np.nan), 1e15)
         deviation = self._points(x, n) - loc
@@ -238,7 +238,7 @@ class Dirichlet:
     def logpdf(self, x, alpha):
         """Return the logarithm of the density, as SciPy's method does."""
         x, alpha = joined(x), joined(alpha)
-        if _is_known(x, alpha):
+        if is_known(x, alpha):
             value = stats.dirichlet.logpdf(_value(x), _value(alpha))
             if not is_tensor(x) and not is_tensor(alpha):
                 return value
