@@ -22,6 +22,7 @@ from cytape.ops.images.boundaries import (
     PADDING,
     computed,
     extended,
+    filtered,
     filtered_axes,
     fold_op,
     integer,
@@ -150,7 +151,7 @@ def _correlated(x, w, output, mode, cval, origins):
         return correlate_op(x, w, mode="constant", origins=origins)[inside]
 
     is_complex = "c" in (x.dtype.kind, w.dtype.kind)
-    return computed(function, x, output, is_complex)
+    return filtered(function, x, output, is_complex)
 
 
 def _by_weights(theirs, input, weights, output, mode, cval, origin, axes):
@@ -302,7 +303,7 @@ def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0
             for i in range(ndim(x))]))
         return uniform_op(x, **options)[inside]
 
-    return computed(function, x, output, x.dtype.kind == "c")
+    return filtered(function, x, output, x.dtype.kind == "c")
 
 
 @numpy_function(ndimage.uniform_filter, "input", "cval")

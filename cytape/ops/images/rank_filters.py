@@ -18,6 +18,7 @@ from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.images.boundaries import (
     PADDING,
     computed,
+    filtered,
     filtered_axes,
     one_for_each,
 )
@@ -40,15 +41,6 @@ def _extended(x, widths, mode, cval):
 
 def _is_same(x, y):
     return (x == y) | np.isnan(x) & np.isnan(y)
-
-
-def _copy(x):
-    return x + 0
-
-
-def _filtered(function, x, output):
-    """Call a function of an image, as `computed` does; an empty one has no windows."""
-    return computed(_copy if 0 in x.shape else function, x, output)
 
 
 def _windows(shape, sizes):
@@ -99,7 +91,7 @@ def _extremum_along(theirs, input, size, axis, output, mode, cval, origin):
             x, axis=axis, size=size, is_minimum=theirs is ndimage.minimum_filter1d)
         return take_along_axis(x, places, axis)
 
-    return _filtered(function, x, output)
+    return filtered(function, x, output)
 
 
 @numpy_function(ndimage.minimum_filter1d, "input", "cval")
@@ -194,7 +186,7 @@ def choose(x, footprint, rank, output, mode, cval, origins, structure=None):
         added = take(structure[np.nonzero(footprint)], numbers)
         return ravel(x)[places] + (added if rank else -added)
 
-    return _filtered(function, x, output)
+    return filtered(function, x, output)
 
 
 def expanded(footprint, axes, n_axes):
@@ -231,7 +223,7 @@ def _extrema(theirs, of_lines, rank, input, size, footprint, output, mode, cval,
         if n > 1:
             x = of_lines(x, n, axis, output, mode_of_axis, cval, origins[axis])
             is_changed = True
-    return x if is_changed else _filtered(_copy, x, output)
+    return x if is_changed else computed(lambda x: x + 0, x, output)
 
 
 @numpy_function(ndimage.minimum_filter, "input", "cval")

@@ -141,6 +141,11 @@ def _stays_real(A):  # noqa: N803
     return A.dtype.kind != "c" and identity(A).graph is not None
 
 
+def _refuse_pairs(name, options):
+    if not options.get("disp", True):
+        raise TypeError(f"{name} of tensors does not take disp=False, which returns an error, too")
+
+
 logm_op = _function_op("logm", lambda a: linalg.logm(a))
 power_op = _function_op(
     "fractional_matrix_power", lambda a, t: linalg.fractional_matrix_power(a, t))
@@ -161,6 +166,7 @@ def logm(A, **options) -> Any:  # noqa: N803
     A = joined(A)
     if not is_tensor(A):
         return linalg.logm(A, **options)
+    _refuse_pairs("logm", options)
     return logm_op(A, is_real=_stays_real(A))
 
 
@@ -214,7 +220,10 @@ def sqrtm(A, **options) -> Any:  # noqa: N803
     array([[0.25]])
     """
     A = joined(A)
-    return sqrtm_op(A, is_real=_stays_real(A)) if is_tensor(A) else linalg.sqrtm(A, **options)
+    if not is_tensor(A):
+        return linalg.sqrtm(A, **options)
+    _refuse_pairs("sqrtm", options)
+    return sqrtm_op(A, is_real=_stays_real(A))
 
 
 def _sign_jvp(op, t):
@@ -243,7 +252,10 @@ def signm(A, **options) -> Any:  # noqa: N803
     np.float64(0.5)
     """
     A = joined(A)
-    return signm_op(A, is_real=_stays_real(A)) if is_tensor(A) else linalg.signm(A, **options)
+    if not is_tensor(A):
+        return linalg.signm(A, **options)
+    _refuse_pairs("signm", options)
+    return signm_op(A, is_real=_stays_real(A))
 
 
 # -- by exponentials -------------------------------------------------------------------------------

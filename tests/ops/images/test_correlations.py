@@ -96,3 +96,11 @@ def test_errors_are_scipys(call):
         call(np.ones((3, 4)))
     with pytest.raises(expected.type):
         call(cytape.constant(np.ones((3, 4))))
+
+
+@each("shape", [(0, 3), (3, 0)])
+def test_gradients_of_empty_images(shape):
+    for f in (lambda x: ndimage.gaussian_filter(x, 1.0), lambda x: ndimage.uniform_filter(x, 2),
+              lambda x: ndimage.correlate(x, np.ones((2, 2))), ndimage.sobel, ndimage.laplace):
+        assert f(cytape.constant(np.zeros(shape))).shape == shape
+        assert cytape.grad(lambda x: np.sum(f(x)))(np.zeros(shape)).shape == shape  # noqa: B023

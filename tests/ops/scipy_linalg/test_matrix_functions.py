@@ -99,3 +99,9 @@ def test_dtypes_of_logarithms_and_powers(dtype):
             slope = cytape.function(cytape.grad(lambda a: np.sum(f(a)).real))(a)  # noqa: B023
         np.testing.assert_allclose(found, expected, 1e-6)
         assert found.dtype == expected.dtype and slope.dtype == a.dtype
+
+
+@each("name", ["logm", "sqrtm", "signm"])
+def test_pairs_are_refused(name):
+    with pytest.raises(TypeError, match="does not take disp=False"):
+        getattr(ours, name)(cytape.constant(A), disp=False)
