@@ -111,6 +111,8 @@ def check_all(spec, case, dtype, counts, names_for=lambda position: TRANSFORMS):
             if name == "jacrev" and spec.op.startswith("GetItem") and any(
                     np.asarray(x).dtype == bool for x in call.inputs):
                 continue  # the number of elements under a mask depends on values
+            if spec.order < 2 and "grad" in name:
+                continue
             n = n_out if name == "jacrev" else program.arguments[0].size
             check_members(
                 program, position, name, [k for k in counts(n) if 0 < k <= MOST])
