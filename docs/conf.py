@@ -57,7 +57,7 @@ html_title = "cytape"
 html_static_path = ["_static"]
 html_extra_path = ["_root"]
 html_css_files = ["site.css"]
-html_sidebars = {"docs/tutorial": []}
+html_sidebars = {"README": [], "docs/tutorial": []}
 html_favicon = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
@@ -65,6 +65,7 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "cytape", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": True,
