@@ -95,7 +95,8 @@ def check_grads(
     positions = [i for i, leaf in enumerate(leaves)
                  if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc"]
     if not positions:
-        raise ValueError("none of the arguments is of a floating point or complex dtype")
+        raise ValueError(
+            "none of the arguments is of a floating point or complex dtype: write 1.0, not 1")
     for i in positions:
         relative, absolute = _TOLERANCES[min(8, np.finfo(leaves[i].dtype).dtype.itemsize)]
         check = _Check(
@@ -196,7 +197,8 @@ class _Check:
             raise AssertionError(
                 f"{label}: the derivative in a random direction is {sum(actual):.10g}, "
                 f"by central differences {sum(expected):.10g} "
-                f"(off by {error:.2g}, allowed are {allowed:.2g})"
+                f"(off by {error:.2g}, allowed are {allowed:.2g}). Differences are wrong near a "
+                "kink, such as that of abs: keep twice `step` away"
             )
 
 

@@ -257,6 +257,13 @@ def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: in
                         f"{len(args)} in all")
     arrays_out = not has_tensors((args, kwargs))
     args, vector = args[:-1], args[-1]
+    if argnum < len(args):
+        try:
+            require_same_structure(args[argnum], vector)
+        except ValueError as error:
+            error.add_note(f"the vector comes after the arguments of {name_of(fun)}, and has the "
+                           f"structure of argument {argnum}")
+            raise
     _, product, _ = pushed(grad(fun, argnum), args, argnum, vector, kwargs=kwargs)
     return export(product, arrays_out)
 

@@ -34,6 +34,7 @@ __all__ = [
 # Rules of a class whose objects are structures: functions that return an object's leaves, their
 # number, a new object with given leaves, and the rest of the object, hashable.
 Rules = namedtuple("Rules", "leaves n_leaves with_leaves static")
+cdef Py_ssize_t MOST_SHOWN = 100  # characters of a part of a structure in an error
 cdef dict registered = {}
 # The same for parts that are structures: functions of an object that return its parts, a similar
 # object of other parts, and the names of the parts for messages.
@@ -380,7 +381,9 @@ cdef kind_of(structure):
 
 
 cdef str describe(kind, structure):
-    return f"the leaf {structure!r}" if kind is None else f"a {kind.__name__}, {structure!r}"
+    text = " ".join(repr(structure).split())
+    text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return f"the leaf {text}" if kind is None else f"a {kind.__name__}, {text}"
 
 
 cdef list sorted_keys(structure):

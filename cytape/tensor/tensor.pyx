@@ -140,7 +140,7 @@ cdef class Tensor:
 
     @property
     def name(self) -> str:
-        """The operation's name, a colon, and the position of a symbolic tensor in its outputs."""
+        """The name of a variable; of a symbolic tensor, operation:position among its outputs."""
         return graph_of(self.held, "name").tensor_name_of(symbol_of(self.held))
 
     @property

@@ -52,8 +52,9 @@ def install_refusals(dict instead):
         Begins with what the attribute does, after "which".
     """
     refused.update(instead)
-    install_methods({
-        name: property(*[partial(refuse, name)] * 2) for name in instead})  # also if assigned to
+    install_methods({  # also if assigned to
+        name: property(*[partial(refuse, name)] * 2, None, f"Not here: what {text}.")
+        for name, text in instead.items()})
 
 
 def refuse(str name, tensor, value=None):

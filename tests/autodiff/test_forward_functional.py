@@ -475,3 +475,11 @@ def test_tangents_of_results_are_not_those_of_arguments():
     tangent = cytape.jvp(lambda x: x, (cytape.constant([3.0, 4.0]),), (direction,))[1]
     tangent[0] = 9.0
     assert direction.numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_vector_that_does_not_come_last_is_explained():
+    product = cytape.hessian_vector_product(lambda p, x: np.sum(p["w"] * x) ** 2)
+    with pytest.raises(ValueError, match="structures differ") as caught:
+        product({"w": np.ones(500)}, {"w": np.ones(500)}, np.ones(500))
+    assert len(str(caught.value)) < 600
+    assert "the vector comes after the arguments" in caught.value.__notes__[0]

@@ -75,7 +75,7 @@ def extent_of(tensors: list[Tensor], places: list[str]) -> int | None:
         if not may_agree((n,), (extent,)):
             raise ValueError(
                 f"mapped axes must have the same length, got {extent} for {known} and {n} for "
-                f"{place}")
+                f"{place}: give arguments that all members share None, as in in_axes=(None, 0)")
         if n is not None and extent is None:
             extent, known = n, place
     return extent

@@ -61,7 +61,8 @@ def function(
         this call only. It may read and assign variables, and capture tensors, with their values at
         each call. In its first call it may create variables, for itself or for its arguments.
     input_signature : sequence of Spec, optional
-        Signature for a single trace. A shape may have unknown extents (None).
+        Signature for a single trace. A shape may have unknown extents:
+        ``[cytape.Spec.of((None, 2), float)]``.
     reduce_retracing : bool
         Whether extents that differ between calls are taken as unknown from the second trace on.
     grad_func : callable, optional
@@ -354,8 +355,8 @@ cdef class Function:
             warn(
                 f"{self.name} is traced for the {MANY_TRACES}th time, which costs more than a "
                 f"call: now because of {why}. Pass numbers that change as arrays or tensors; for "
-                "shapes that change give an input_signature with unknown extents (None), or "
-                "reduce_retracing=True")
+                "shapes that change give an input_signature with unknown extents, such as "
+                "[cytape.Spec.of((None, 2), float)], or reduce_retracing=True")
         variables = [x for x in objects if isinstance(x, Variable)]
         trace = self.traced(
             args, kwargs, variables, functools.partial(is_first, self._traces.by_key, key))

@@ -79,7 +79,8 @@ def orthogonal(shape, seed=None, gain=1.0, dtype=np.float64) -> Any:
 def _extents(shape):
     extents = tuple(shape)
     if len(extents) < 2:
-        raise ValueError(f"weights must have at least two axes, got shape {extents}")
+        raise ValueError(f"weights must have at least two axes, got shape {extents}: write "
+                         "(inputs, outputs); offsets begin as numpy.zeros(outputs)")
     return extents
 
 

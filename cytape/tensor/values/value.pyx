@@ -160,7 +160,7 @@ cdef str no_value(Value value, str asker, str instead):
     return (f"{value.owner.describe(symbol_of(value))} is symbolic, and was asked for its value"
             f"{asker and ' by '}{asker} {user_line()}: it has one only when its graph runs "
             f"(cytape.function, vmap and others build one).\n{instead}To see its value return it "
-            "from the function that is traced, or fetch it with Session.run")
+            "from the function that is traced (of a Graph: fetch it with Session.run)")
 
 
 cdef bint is_uniform(Value value) noexcept:
