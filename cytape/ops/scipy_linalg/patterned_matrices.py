@@ -396,7 +396,8 @@ def matmul_toeplitz(c_or_cr, x, check_finite=False, workers=None) -> Any:
 def solve_circulant(c, b, singular="raise", tol=None, caxis=-1, baxis=0, outaxis=0) -> Any:
     """Solve equations with a circulant matrix, as `scipy.linalg.solve_circulant`.
 
-    In graphs near singular matrices are not detected.
+    In graphs a singular matrix is not an error; its results are not finite, unless `singular` is
+    "lstsq".
 
     Examples
     --------
@@ -414,15 +415,13 @@ def solve_circulant(c, b, singular="raise", tol=None, caxis=-1, baxis=0, outaxis
     is_real = c.dtype.kind != "c" and b.dtype.kind != "c"
     spectrum, of_b = fft(c), fft(b)
     values = values_of(spectrum)
-    if values is not None:
-        size = np.abs(values)
-        limit = size.max(-1, keepdims=True) * c.shape[-1] * np.finfo(float).eps if (
-            tol is None) else tol
-        near = size <= limit
-        if near.any() and singular == "raise":
-            raise LinAlgError("near singular circulant matrix.")
-        if near.any():
-            spectrum = where(near, 1, spectrum)
-            of_b = where(near, 0, of_b)
+    size = absolute(spectrum if values is None else values)
+    limit = np.max(size, -1, keepdims=True) * c.shape[-1] * np.finfo(float).eps if (
+        tol is None) else tol
+    near = size <= limit
+    if singular != "raise":
+        spectrum, of_b = where(near, 1, spectrum), where(near, 0, of_b)
+    elif values is not None and near.any():
+        raise LinAlgError("near singular circulant matrix.")
     x = ifft(of_b / spectrum)
     return moveaxis(real(x) if is_real else x, -1, outaxis)

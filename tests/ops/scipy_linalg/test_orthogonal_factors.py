@@ -74,6 +74,8 @@ def test_errors():
 def test_shapes_of_least_squares_in_functions(m, columns):
     a, b = np.random.default_rng(0).normal(size=(m, 3)), np.ones((m, *columns))
     expected = linalg.lstsq(a, b)
+    rank = ours.lstsq(a, cytape.constant(b), lapack_driver="gelsy")
+    assert [np.shape(x) for x in rank[1:3]] == [(0,), ()] and rank[3] is None
     for found in (ours.lstsq(a.tolist(), cytape.constant(b)), cytape.function(ours.lstsq)(a, b)):
         assert [np.shape(x) for x in found] == [np.shape(x) for x in expected]
 

@@ -90,3 +90,9 @@ def test_errors_are_scipys():
             call()
     with pytest.raises(ValueError, match="must be known"):
         cytape.function(ours.toeplitz, input_signature=[cytape.Spec.of((None,), float)])(C)
+
+
+def test_singular_circulants_in_functions():
+    c, b = np.ones(4), np.array([1.0, 2.0, 3.0, 5.0])
+    f = cytape.function(lambda c, b: ours.solve_circulant(c, b, singular="lstsq"))
+    np.testing.assert_allclose(f(c, b), linalg.solve_circulant(c, b, singular="lstsq"), 1e-12)
