@@ -92,8 +92,8 @@ class BoundRule:
 
     def function(self) -> Callable:
         """Return the rule with its state at the call; raise if something was written to."""
-        written = {*self._contents.changed()} - self._written
-        if written and not self._is_noting:
+        written = () if self._is_noting else {*self._contents.changed()} - self._written
+        if written:
             raise TapeStateError(
                 f"{self._what} reads {min(written)!r}, which was changed in place since the call, "
                 "so the derivative would be that of other numbers. Read a copy made before the "

@@ -138,7 +138,7 @@ def _solved(
     if callable(jac):
         jac = rhs.of_values(jac, tensors)
     elif method in IMPLICIT and jac is None:
-        jac = _exact_jacobian(rhs, float(data_of(t0)), data_of(y0), tensors)
+        jac = _exact_jacobian(rhs.restored, float(data_of(t0)), data_of(y0), tensors)
     known = noting(
         [rhs.function], _scipys.solve_ivp, rhs.of_values(fun, tensors), (data_of(t0), data_of(t1)),
         data_of(y0), method, data_of(t_eval) if is_tensor(t_eval) else t_eval, True,

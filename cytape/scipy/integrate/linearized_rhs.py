@@ -66,6 +66,13 @@ class RightHandSide:
         other.tensors, other._args = [], nest.pack_sequence_as(self._args, self._leaves)
         return other
 
+    @property
+    def restored(self) -> "RightHandSide":
+        """The same with the plain function, for many calls: each is compared with the call else."""
+        other = copy.copy(self)
+        other.function = restored(self.function)
+        return other
+
     def kept(self, plain: Callable) -> Callable:
         """Return `plain(rhs, *arrays)` as a function of arrays, which may be traced."""
         if self._identity is None:

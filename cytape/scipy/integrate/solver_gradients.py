@@ -40,6 +40,7 @@ def by_adjoint(
     g: np.ndarray, tensors: list,
 ) -> tuple:
     """Integrate the adjoint equation from the last of the times to the start."""
+    rhs = rhs.restored
     n = g.shape[1]
     scale = np.max(np.abs(g), initial=0) or 1.0
     options = {**options, "atol": options["rtol"]}
@@ -64,6 +65,7 @@ def by_sensitivities(
     g: np.ndarray, tensors: list,
 ) -> tuple:
     """Integrate the derivatives of the state in its start and the tensors, with the state."""
+    rhs = rhs.restored
     n = len(y0)
     size = n + sum(x.size for x in tensors if x.spec.trainable)
     given = [data_of(x)[()] for x in tensors]
