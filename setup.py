@@ -49,6 +49,7 @@ MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 WITH_SYMBOLS = "--inplace" in sys.argv or "CYTAPE_SYMBOLS" in os.environ
 LINKED = [] if WITH_SYMBOLS or os.name == "nt" else ["-Wl,-s"]
 SHORT_NUMPY = "pxd"  # declarations that Cython finds before NumPy's own
+METADATA = {"dist_info", "egg_info", "sdist"}  # commands that need no C files
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
 
@@ -100,5 +101,6 @@ def extensions(build_dir, **options):
 
 
 if __name__ == "__main__":
-    setup(ext_modules=extensions("." if DEBUG else "build/c"),
+    is_compiled = "build_ext" in sys.argv or METADATA.isdisjoint(sys.argv)
+    setup(ext_modules=extensions("." if DEBUG else "build/c") if is_compiled else [],
           options={"build_ext": {"parallel": os.cpu_count()}})
