@@ -64,12 +64,16 @@ def needed_nodes(graph, fetches, feeds, keep=(), waits=True):
     needed = set()
     stack = [graph.node_of(symbol) for symbol in fetches if symbol not in feeds]
     stack += keep
+    waits = waits and graph.has_control_inputs
     while stack:
         node = stack.pop()
-        outputs = graph.outputs_of(node)
-        if node in needed or (outputs and all(symbol in feeds for symbol in outputs)):
+        if node in needed:
+            continue
+        if feeds and (outputs := graph.outputs_of(node)) and all(
+                map(feeds.__contains__, outputs)):
             continue
         needed.add(node)
         stack += [graph.node_of(symbol) for symbol in graph.inputs_of(node) if symbol not in feeds]
-        stack += graph.control_inputs_of(node) if waits else ()
+        if waits:
+            stack += graph.control_inputs_of(node)
     return sorted(needed)
