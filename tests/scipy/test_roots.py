@@ -298,3 +298,13 @@ def test_kept_traces_take_any_number_of_unknowns():
     for n in (2, 2, 2, 3, 4, 5):
         np.testing.assert_allclose(slope(np.full(n, 8.0)), np.full(n, 1 / 12), 1e-6)
     assert kept_traces._kept and all(x._takes_symbols for x in kept_traces._kept.values())
+
+
+def test_kept_traces_are_of_one_number_of_unknowns():
+    def residuals(x, c):
+        return x**3 * (2.0 if x.shape[0] == 3 else 1.0) - c
+
+    slope = cytape.grad(lambda c: cnp.sum(ours.root(residuals, c, (c,)).x))
+    for n in (2, 2, 2, 3, 3, 3, 3, 2):
+        x = np.cbrt(8.0 / (2.0 if n == 3 else 1.0))
+        np.testing.assert_allclose(slope(np.full(n, 8.0)), np.full(n, x / 24), 1e-6)

@@ -315,3 +315,16 @@ def test_kept_traces_take_grids_of_any_size():
     for end in (0.1, 0.1, 0.1, 0.3, 1.0, 2.0, 3.0):
         np.testing.assert_allclose(cytape.grad(last)(1.0, end), -end * np.exp(-end), 1e-6)
     assert kept_traces._kept and all(x._takes_symbols for x in kept_traces._kept.values())
+
+
+def test_kept_traces_are_of_states_of_one_size():
+    def rhs(t, y, rate):
+        return -rate * y * (2.0 if y.shape[0] == 3 else 1.0)
+
+    def last(rate, n):
+        return cnp.sum(ours.solve_ivp(
+            rhs, (0, 1), np.ones(n), args=(rate,), rtol=1e-8, atol=1e-8).y[:, -1])
+
+    for n, factor in [(2, 1), (2, 1), (2, 1), (3, 2), (3, 2), (3, 2), (3, 2), (2, 1)]:
+        expected = -n * factor * np.exp(-factor)
+        np.testing.assert_allclose(cytape.grad(last)(1.0, n), expected, 1e-5)

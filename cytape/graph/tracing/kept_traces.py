@@ -9,7 +9,7 @@ import copy
 import dis
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -108,7 +108,7 @@ def identity_of(*reads: Any) -> Identity | None:
         return None
 
 
-def kept(plain: Callable, reads: Identity | None) -> Callable:
+def kept(plain: Callable, reads: Identity | None, shapes: Sequence[tuple]) -> Callable:
     """Return a computation with arrays, which may be traced.
 
     Parameters
@@ -117,12 +117,15 @@ def kept(plain: Callable, reads: Identity | None) -> Callable:
         A function or a partial. It takes arrays and structures of them, and depends on its code and
         on `reads` besides.
     reads : Identity or None
+    shapes : sequence of tuple of int
+        Shapes of the arrays that users' functions get: they may depend on these. A trace has
+        unknown extents along other axes after a second size.
     """
     if reads is None:
         return plain
     function = plain.func if isinstance(plain, partial) else plain
     code = function.__code__
-    key = id(code), reads.key
+    key = id(code), reads.key, tuple(shapes)
     found = _kept.pop(key, None) or Kept([code, *reads.codes])
     _kept[key] = found  # the last one in the order of use, whatever other threads do
     if len(_kept) > MOST_KEPT:

@@ -4,7 +4,7 @@ A state is a vector of real numbers here: a complex one is its real part and its
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -73,14 +73,17 @@ class RightHandSide:
         other.function = restored(self.function)
         return other
 
-    def kept(self, plain: Callable) -> Callable:
-        """Return `plain(rhs, *arrays)` as a function of arrays, which may be traced."""
+    def kept(self, plain: Callable, shapes: Sequence[tuple]) -> Callable:
+        """Return `plain(rhs, *arrays)` as a function of arrays, which may be traced.
+
+        `shapes` are those of a state and of the tensors.
+        """
         if self._identity is None:
             trainable = [x.spec.trainable for x in self.tensors]
             self._identity = identity_of(
                 restored(self.function), self.without_tensors._args, self._moving, trainable,
                 self.is_complex, self._state_first)
-        return kept(partial(plain, self.without_tensors), self._identity)
+        return kept(partial(plain, self.without_tensors), self._identity, shapes)
 
     def arguments(self, tensors: list, leaves: list | None = None) -> tuple:
         """Return `args` with given values in place of the tensors."""
@@ -203,7 +206,9 @@ class TracedLinearization:
 
     def call(self, function: Callable, *arrays: Any) -> Any:
         """Call a function of the right-hand side, times, states, tensors and further arrays."""
-        return self._rhs.kept(function)(*self._at, *arrays)
+        _, states, tensors = self._at
+        shapes = [states.shape[1:], *[x.shape for x in tensors]]
+        return self._rhs.kept(function, shapes)(*self._at, *arrays)
 
     def vjp(self, seeds: Any) -> list:
         """Return the gradients in the tensors, given one seed per row; None for integers."""

@@ -187,8 +187,9 @@ class Rule:
         with suppress(Exception):  # the integrand branches by values, say; its errors come again
             reads = isinstance(function, Integrand) and identity_of(
                 restored(function.function), function.leaves, function.moving)
-            found = np.transpose(kept(partial(_gradients, self.name, function), reads or None)(
-                np.array(points), arrays)).tolist()
+            call = kept(partial(_gradients, self.name, function), reads or None, [
+                x.shape for x in arrays])
+            found = np.transpose(call(np.array(points), arrays)).tolist()
         columns: list = []
         columns += [Components(
             partial(_gradient, self.name, function, tensors=arrays, seed=1.0), columns, column)

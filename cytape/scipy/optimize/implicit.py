@@ -83,7 +83,8 @@ class Equation:
 
     def call(self, function: Callable, x: np.ndarray, parameters: Sequence, *arrays: Any) -> Any:
         """Call a function of the residual, the unknowns and parameters, which may be traced."""
-        return kept(partial(function, self._residual), self._reads)(x, list(parameters), *arrays)
+        return kept(partial(function, self._residual), self._reads, _shapes(x, parameters))(
+            x, list(parameters), *arrays)
 
     def jacobian(self) -> np.ndarray:
         """Return the Jacobian at the last point."""
@@ -263,17 +264,22 @@ def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequen
 
     `reads` are those of a solver, to whose residual the function belongs.
     """
-    call = kept(partial(_jacobian_at, function), reads and reads.of("jacobian"))
+    plain, reads = partial(_jacobian_at, function), reads and reads.of("jacobian")
     parameters, last = list(parameters), [b"", None]
 
     def jacobian(x: np.ndarray) -> np.ndarray:
         if x.size > DIRECTIONS:
             return jacobian_of(lambda x: function(x, *parameters), x)
         if last[0] != x.tobytes():  # SciPy's check of the result asks twice for the first one
+            call = kept(plain, reads, _shapes(x, parameters))
             last[:] = x.tobytes(), call(x, parameters)
         return np.array(last[1])
 
     return jacobian
+
+
+def _shapes(x, parameters):
+    return [each.shape for each in (x, *parameters)]
 
 
 def _residual_at(residual, x, parameters):

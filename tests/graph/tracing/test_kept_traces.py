@@ -23,7 +23,7 @@ def doubled(function, x):
 
 def call(function, x=3.0, reads=None):
     reads = reads or identity_of(function)
-    return kept(functools.partial(doubled, function), reads)(np.array(x))
+    return kept(functools.partial(doubled, function), reads, ())(np.array(x))
 
 
 def traced(function):
@@ -32,7 +32,7 @@ def traced(function):
         call(function)
     identity = identity_of(function)
     return identity is not None and kept(
-        functools.partial(doubled, function), identity).func._traced is not None
+        functools.partial(doubled, function), identity, ()).func._traced is not None
 
 
 def of_cell(k):
@@ -140,7 +140,7 @@ def test_traces_are_kept_for_functions_made_anew():
     calls = kept_traces.MOST_KEPT
     for _ in range(calls):
         call(of_cell(7.0))
-    found = kept(functools.partial(doubled, of_cell(7.0)), identity_of(of_cell(7.0))).func
+    found = kept(functools.partial(doubled, of_cell(7.0)), identity_of(of_cell(7.0)), ()).func
     assert found._count >= calls and found._traced.experimental_get_tracing_count() == 1
     assert traced(lambda x: np.sin(x) + math.pi + cnp.exp(np.add(x, 1)))
 
