@@ -101,8 +101,8 @@ inv_boxcox = elementwise(
     _inverse_in_exponent)
 inv_boxcox1p = elementwise(
     "ScipyInvBoxcox1p", special.inv_boxcox1p,
-    lambda z, y, lmbda: inv_boxcox(y, lmbda) / (1 + lmbda * y),
-    lambda z, y, lmbda: _inverse_in_exponent(inv_boxcox(y, lmbda), y, lmbda))
+    lambda z, y, lmbda: np.exp(y * log1p_over(lmbda * y)) / (1 + lmbda * y),
+    lambda z, y, lmbda: _inverse_in_exponent(np.exp(y * log1p_over(lmbda * y)), y, lmbda))
 
 # ---- entropies and losses --------------------------------------------------------------------
 

@@ -210,5 +210,4 @@ def _mean_slopes(y, a, b):
     return np.where(is_larger, in_larger, in_smaller), np.where(is_larger, in_smaller, in_larger)
 
 
-agm = elementwise("ScipyAgm", special.agm, lambda *given: _mean_slopes(*given)[0],
-                  lambda *given: _mean_slopes(*given)[1])
+agm = with_slopes("ScipyAgm", special.agm, _mean_slopes)

@@ -13,6 +13,7 @@ from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import psi, psi_step
 from cytape.ops.special.elementary_functions import inside
 from cytape.ops.special.gamma_functions import gamma, rgamma
+from cytape.ops.special.several_outputs import with_slopes
 
 __all__ = [
     "binom", "comb", "diric", "factorial", "factorial2", "lambertw", "loggamma", "perm", "poch"]
@@ -48,7 +49,14 @@ def _binom_in_k(y, n, k):
         np.where(is_zero, 1, k + 1), np.where(is_zero, 1, n - 2 * k)))
 
 
-binom = elementwise("ScipyBinom", special.binom, _binom_in_n, _binom_in_k)
+def _binom_slopes(y, n, k):
+    rest = n - k + 1
+    if isinstance(y, (np.ndarray, np.generic)) and np.all((rest > 0) & (k > -1)):  # no poles
+        return y * psi_step(rest, k), y * psi_step(k + 1, n - 2 * k)
+    return _binom_in_n(y, n, k), _binom_in_k(y, n, k)
+
+
+binom = with_slopes("ScipyBinom", special.binom, _binom_slopes)
 
 _lambertw = elementwise(
     "ScipyLambertw", lambda z, k, tol: special.lambertw(z, np.real(k), np.real(tol)),
