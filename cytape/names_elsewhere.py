@@ -6,7 +6,8 @@ from collections.abc import Callable
 from opcode import opname
 from typing import Any, TypeVar
 
-__all__ = ["KEYWORDS", "NAMES", "advising", "no_attribute"]
+__all__ = [
+    "KEYWORDS", "MEMBERS", "NAMES", "advising", "no_attribute", "no_member", "unexpected"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _GRADIENTS_ONLY_IN_TAPES = (
@@ -56,7 +57,7 @@ NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("manual_seed", "rand", "randint", "randn", "random", "set_seed"), _DRAWS),
         **dict.fromkeys(("multigrad", "multigrad_dict"), _SEVERAL),
         **dict.fromkeys(("tree", "tree_map", "tree_util"), _STRUCTURES),
-        "data": _DATA,
+        **dict.fromkeys(("DataLoader", "data"), _DATA),
         **dict.fromkeys(("disable_eager_execution", "disable_v2_behavior",
                          "global_variables_initializer"),
                         "leave the line out: `with graph.as_default():` builds a graph, and "
@@ -89,10 +90,21 @@ NAMES: dict[str, dict[str, str]] = {
             "cross_entropy": "sparse_softmax_cross_entropy_with_logits",
             "l1_loss": "absolute_error", "mse_loss": "squared_error",
             "softmax_crossentropy": "sparse_softmax_cross_entropy_with_logits"}.items()},
-        **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "Conv1d", "Conv2d", "Dense", "Embedding",
-                         "GRU", "LSTM", "LayerNorm", "Linear", "MaxPool2d", "Module", "ModuleList",
-                         "RNN", "ReLU", "Sequential", "Transformer",
-                         "Dropout"), _LAYERS),
+        **dict.fromkeys(("Dense", "GRU", "LSTM", "Linear", "Module", "ModuleList", "RNN",
+                         "Sequential", "Transformer", "linear"), _LAYERS),
+        **{theirs: f"see cytape.nn.{ours}; {_LAYERS}" for theirs, ours in {
+            "BatchNorm1d": "batch_norm", "BatchNorm2d": "batch_norm", "Conv1d": "conv1d",
+            "Conv2d": "conv2d", "Dropout": "dropout", "Embedding": "embedding_lookup",
+            "GELU": "gelu", "LayerNorm": "layer_norm", "MaxPool2d": "max_pool2d",
+            "ReLU": "relu"}.items()},
+        **{theirs: f"see cytape.nn.{ours}" for theirs, ours in {
+            "kaiming_normal_": "he_normal", "kaiming_uniform_": "he_normal",
+            "smooth_l1_loss": "huber_loss", "xavier_uniform": "glorot_uniform",
+            "xavier_uniform_": "glorot_uniform"}.items()},
+        **dict.fromkeys(("BCELoss", "binary_cross_entropy", "nll_loss", "NLLLoss"),
+                        "losses take logits: see cytape.nn.sigmoid_cross_entropy_with_logits and "
+                        "sparse_softmax_cross_entropy_with_logits, which take the labels first"),
+        **dict.fromkeys(("Flatten", "flatten"), "write x.reshape(len(x), -1)"),
         "Parameter": "see cytape.Variable",
         "functional": "its functions are here: cytape.nn.relu",
         "init": "see cytape.nn.glorot_uniform and the other initial weights",
@@ -101,6 +113,12 @@ NAMES: dict[str, dict[str, str]] = {
         "utils": "optimizers take clip_norm and global_clip_norm; see "
                  "cytape.optimizers.clip_by_global_norm",
     },
+    "cytape.optimizers": {
+        "LBFGS": "see cytape.optimizers.lbfgs", "RMSprop": "see cytape.optimizers.RMSProp",
+        **dict.fromkeys(("LRScheduler", "ReduceLROnPlateau", "StepLR", "lr_scheduler"),
+                        "see cytape.optimizers.step_schedule and the other schedules, which are "
+                        "learning rates; or set opt.learning_rate"),
+    },
     "cytape.autograd": {
         "Function": "see cytape.custom_gradient",
         "backward": "see cytape.GradientTape",
@@ -108,6 +126,12 @@ NAMES: dict[str, dict[str, str]] = {
         "multigrad": _SEVERAL,
     },
     "cytape.numpy.random": dict.fromkeys(("PRNGKey", "key", "split", "fold_in"), _DRAWS),
+}
+# Attributes of optimizers of other libraries.
+MEMBERS = {
+    "param_groups": "set opt.learning_rate, or pass a schedule as the learning rate",
+    **dict.fromkeys(("step", "zero_grad"), "gradients are not kept, pass them, as in "
+                    "opt.update(parameters, gradients)"),
 }
 # Keywords of other libraries: what the parameter is called, or what to write.
 KEYWORDS = {
@@ -120,12 +144,16 @@ KEYWORDS = {
     "in_dims": "the parameter is called in_axes",
     "jit_compile": "leave it out",
     "kernel_size": "the parameter is called ksize",
+    "keepdim": "the parameter is called keepdims, as in NumPy",
     "lr": "the learning rate is called learning_rate",
     "out_dims": "the parameter is called out_axes",
     "p": "the parameter is called rate",
+    "params": "pass parameters and gradients to update: opt.update(parameters, gradients)",
+    "requires_grad": "tapes watch each variable, but those with trainable=False",
     "static_argnames": "leave it out: there is a trace for each value of a Python number or string",
     "static_argnums": "leave it out: there is a trace for each value of a Python number or string",
     "stride": "the parameter is called strides",
+    "training": "leave the call out where the network is not trained",
     "use_reentrant": "leave it out",
 }
 
@@ -142,6 +170,19 @@ def no_attribute(module: str, name: str, found: str = "") -> Exception:
     if opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM":
         return ImportError(f"cannot import name {name!r} from {module!r}{advice}", name=name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")
+
+
+def unexpected(function: str, keyword: str) -> TypeError:
+    """Return the error for a keyword that a function does not have, with advice."""
+    advice = f": {KEYWORDS[keyword]}" if keyword in KEYWORDS else ""
+    return TypeError(f"{function} got an unexpected keyword argument {keyword!r}{advice}")
+
+
+def no_member(owner: object, name: str) -> AttributeError:
+    """Return the error for an attribute that an object does not have, with advice."""
+    advice = MEMBERS.get(name, KEYWORDS.get(name, ""))
+    return AttributeError(
+        f"{type(owner).__name__} has no attribute {name!r}{': ' * bool(advice)}{advice}")
 
 
 def advising(function: _F) -> _F:

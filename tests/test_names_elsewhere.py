@@ -81,3 +81,23 @@ def test_errors_of_other_origin_have_no_advice():
 def test_the_module_tensor_is_no_function():
     with pytest.raises(TypeError, match=r"cytape\.constant\(x\)"):
         cytape.tensor([1.0, 2.0])
+
+
+def test_attributes_and_keywords_of_classes_have_advice():
+    optimizer = cytape.optimizers.SGD(0.1)
+    with pytest.raises(AttributeError, match="SGD has no attribute 'lr': .* learning_rate"):
+        optimizer.lr = 0.01
+    with pytest.raises(AttributeError, match="'param_groups': set opt.learning_rate"):
+        optimizer.param_groups  # noqa: B018
+    with pytest.raises(TypeError, match="SGD got an unexpected keyword argument 'params': pass"):
+        cytape.optimizers.SGD(params=[])
+    with pytest.raises(TypeError, match="Variable got an unexpected keyword argument 'requires"):
+        cytape.Variable(1.0, requires_grad=True)
+
+
+def test_a_device_that_does_not_exist_warns():
+    with pytest.warns(UserWarning, match="operations run on the CPU: the device 'cuda'"):
+        with cytape.device("cuda"):
+            pass
+    with cytape.device("/CPU:0"):
+        pass

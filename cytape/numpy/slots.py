@@ -146,7 +146,8 @@ _GRADIENTS = (
 _OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX and MyGrad
     **dict.fromkeys(("backward", "grad", "grad_fn", "is_leaf", "retain_grad"), _GRADIENTS),
     **dict.fromkeys(("requires_grad", "requires_grad_"),
-                    "tapes watch each cytape.Variable, and tensors by tape.watch(x)"),
+                    "tapes watch each cytape.Variable, and tensors by tape.watch(x); to freeze a "
+                    "variable leave it out of the sources, or make it with trainable=False"),
     **dict.fromkeys(("cpu", "cuda", "to", "type"),
                     "tensors are in main memory; write x.astype(dtype) for another dtype"),
     **{name: f"write x.astype({dtype})" for name, dtype in {
@@ -158,11 +159,15 @@ _OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX
     **{name: f"write np.{name}(x, y)" for name in ("maximum", "minimum")},
     **{name: f"write cytape.nn.{name}(x)" for name in "log_softmax relu sigmoid softmax".split()},
     **dict.fromkeys(("bmm", "matmul", "mm"), "write x @ y"),
+    "clamp": "write np.clip",
     "clone": "write x.copy()",
+    "contiguous": "tensors need no such call",
+    "copy_": "write v.assign(x) of a variable",
     "data": "write x.numpy(), or to change a variable v.assign(value)",
     "detach": "write cytape.stop_gradient(x), or x.numpy() for an array",
     "dim": "write x.ndim",
     "expand": "write np.broadcast_to(x, shape)",
+    "masked_fill": "write np.where",
     "norm": "write np.linalg.norm(x)",
     "numel": "write x.size",
     "pow": "write x ** y",

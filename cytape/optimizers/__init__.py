@@ -1,5 +1,8 @@
 """Optimizers: gradient steps on variables and arrays, schedules, clipping, averages."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.optimizers.gradient_clipping import (
     clip_by_global_norm,
     clip_by_norm,
@@ -40,6 +43,11 @@ __all__ = [
     "step_schedule",
     "warmup_schedule",
 ]
+
+
+if not _TYPE_CHECKING:  # a checker knows the names
+    def __getattr__(name: str) -> None:
+        raise _no_attribute("cytape.optimizers", name)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cytape.autodiff.gradient_tape import GradientTape
-from cytape.names_elsewhere import KEYWORDS
+from cytape.names_elsewhere import no_member, unexpected
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.optimizers.update_kernels import Job, run
 from cytape.tensor import nest
@@ -69,8 +69,7 @@ class Optimizer:
         global_clip_norm: float | None = None, **unknown: Any,
     ) -> None:
         for name in unknown:
-            raise TypeError(f"{type(self).__name__} got an unexpected keyword argument {name!r}"
-                            f"{': ' * (name in KEYWORDS)}{KEYWORDS.get(name, '')}")
+            raise unexpected(type(self).__name__, name)
         limits = {"clip_value": clip_value, "clip_norm": clip_norm,
                   "global_clip_norm": global_clip_norm}
         for name, value in limits.items():
@@ -91,11 +90,13 @@ class Optimizer:
         self._loaded: dict[str, Any] | None = None  # state that waits for parameters
 
     if not TYPE_CHECKING:  # type checkers know the attributes
-
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}" + (
-                ": gradients are not kept, pass them, as in opt.update(parameters, gradients)"
-                if name in ("step", "zero_grad") else ""))
+            raise no_member(self, name)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "lr":
+                raise no_member(self, name)
+            object.__setattr__(self, name, value)
 
     # -- methods of subclasses --------------------------------------------------------------------
 
@@ -106,8 +107,6 @@ class Optimizer:
     def _initial(self, slot: str) -> float:
         """Return the initial value of a slot."""
         return 0.0
-
-    # -- steps ------------------------------------------------------------------------------------
 
     def build(self, parameters: Any) -> None:
         """Bind the optimizer to parameters, as the first `update` does.

@@ -23,6 +23,7 @@ from threading import get_ident
 
 import numpy as np
 
+from cytape.names_elsewhere import unexpected
 from cytape.tensor.recording.conversion_guards import install_variable
 from cytape.tensor.recording.entered_blocks import between, building_into
 from cytape.tensor.values.plain_arrays import plain_array
@@ -80,7 +81,9 @@ cdef class Variable(Tensor):
     Variable([0.8, 1.6])
     """
 
-    def __cinit__(self, initial_value, trainable=True, name=None, dtype=None):
+    def __cinit__(self, initial_value, trainable=True, name=None, dtype=None, **unknown):
+        for keyword in unknown:
+            raise unexpected("Variable", keyword)
         if not isinstance(trainable, (bool, np.bool_)):
             raise TypeError(
                 f"trainable must be a bool, got {trainable!r}" + (

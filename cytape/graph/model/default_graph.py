@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -12,6 +13,7 @@ from cytape.graph.model.graph import Graph
 from cytape.graph.model.operation import Operation
 from cytape.tensor.recording.state import current_graph
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.values.user_warnings import warn
 from cytape.tensor.variable import Variable
 
 __all__ = [
@@ -128,6 +130,8 @@ def device(label: str | None) -> AbstractContextManager[None]:
     'cpu:1'
     """
     graph = current_graph()
+    if graph is None and re.search("gpu|cuda|tpu", str(label).lower()):
+        warn(f"operations run on the CPU: the device {label!r} has no effect")
     return nullcontext() if graph is None else graph.device(label)
 
 

@@ -34,7 +34,8 @@ def _cross_entropy(logits, labels, *, axis):
     require_logits(labels, logits)
     if labels.shape != logits.shape:
         raise ValueError(
-            f"labels and logits must have the same shape, got {labels.shape} and {logits.shape}"
+            f"labels and logits must have the same shape, got {labels.shape} and {logits.shape}; "
+            "labels that are numbers of classes go to sparse_softmax_cross_entropy_with_logits"
         )
     log_probabilities = log_softmax_of_array(logits, axis=axis)
     labels = labels.astype(log_probabilities.dtype)
@@ -163,7 +164,8 @@ def _sparse_cross_entropy(logits, labels, *, axis):
     logits, labels = plain_array(logits), plain_array(labels)
     if labels.dtype.kind not in "iu":
         raise TypeError(
-            f"labels, which come first, must be integers, got {labels.dtype}; logits come second")
+            f"labels, which come first, must be integers, got {labels.dtype}: write "
+            "labels.astype(int); logits come second")
     if labels.shape != logits.shape[:-1]:
         raise ValueError(
             f"labels must have the shape of logits without the last axis, got {labels.shape} "
