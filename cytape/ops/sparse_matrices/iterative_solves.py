@@ -10,7 +10,12 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.sparse import linalg as sparse_linalg
 
-from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
+from cytape.errors import (
+    DetachedError,
+    NotDifferentiableError,
+    SymbolicTensorError,
+    TapeStateError,
+)
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined, operand
 from cytape.ops.engine.op_kinds import general
@@ -47,6 +52,8 @@ def _adjoint_of(system, name, operator):
 
 
 def _solve(data, b, *start, system, is_adjoint, is_derivative):
+    if system.pattern is None:
+        system.require_unchanged()
     matrix = system.operator if system.pattern is None else system.pattern.matrix(data)
     options = dict(system.options)
     if is_adjoint:
@@ -105,6 +112,18 @@ class System:
     def __init__(self, method, options, pattern=None, operator=None):
         self.method, self.options = method, options
         self.pattern, self.operator = pattern, operator
+        self._product = None if operator is None else self._probe()
+
+    def _probe(self):
+        return self.operator.matvec(np.cos(np.arange(self.operator.shape[1])))
+
+    def require_unchanged(self):
+        """Raise if the operator is not that of the call: it reads values that have changed."""
+        if not np.allclose(self._probe(), self._product, 1e-9, 0, equal_nan=True):
+            raise TapeStateError(
+                f"{self.method}: the products of the LinearOperator have changed since the call, "
+                "so the solution or its derivative would be that of another matrix. Have its "
+                "functions keep what they read, as matvec=lambda x, k=k: k * x")
 
 
 def matrix_of(name, A):  # noqa: N803 (SciPy's name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
+from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError, TapeStateError
 from cytape.testing import check_grads
 from tests import ways
 from tests.cases import each
@@ -124,3 +124,19 @@ def test_an_operator_must_not_read_recorded_tensors(place):
 
     with pytest.raises((DetachedError, SymbolicTensorError), match="optimize.root"):
         place(f)(B)
+
+
+def test_an_operator_that_changes_is_an_error():
+    def total(b, bind):
+        found = 0.0
+        for k in (1.0, 2.0):
+            matvec = (lambda x, k=k: k * x) if bind else lambda x: k * x  # noqa: B023
+            found = found + np.sum(linalg.cg(scipys_linalg.LinearOperator(
+                (3, 3), matvec=matvec, dtype=float), b)[0])
+        return found
+
+    for transform in (cytape.grad, lambda f: cytape.function(cytape.grad(f))):
+        slope = transform(lambda b: total(b, True))
+        np.testing.assert_allclose(slope(np.ones(3)), np.full(3, 1.5))
+        with pytest.raises(TapeStateError, match="have changed since the call"):
+            transform(lambda b: total(b, False))(np.ones(3))
