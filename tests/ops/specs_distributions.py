@@ -153,6 +153,8 @@ else:
               ("InvgaussIsf", quantiles.invgauss_isf, stats.invgauss.isf, UNIT),
               ("RicePpf", quantiles.rice_ppf, stats.rice.ppf, UNIT),
               ("RiceIsf", quantiles.rice_isf, stats.rice.isf, UNIT),
+              ("RiceCdf", quantiles.rice_cdf, stats.rice.cdf, POSITIVE),
+              ("RiceSf", quantiles.rice_sf, stats.rice.sf, POSITIVE),
               *[(f"Rice{side}", op, op.forward, domain) for side, op, domain in (
                   ("Upper", quantiles.rice_upper, uniform(4, 5)),
                   ("Lower", quantiles.rice_lower, uniform(0.4, 1)))])],

@@ -130,37 +130,45 @@ invgauss_isf = quantile("invgauss", _invgauss_density, _invgauss_in_mu, method="
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
-def _rice_integral(sign):
-    """Return a function for the logarithm of an integral of the density, less d**2 / 2.
+def _rice_integral(z, b, sign):
+    """Return the integral of the density above z (of sign 1) or below, times exp(d**2 / 2).
 
-    It is the integral above z (of sign 1) or below, at the distance d from b.
+    The distance of z from b is d.
     """
-    def integral(z, b):
+    z, b = z[:, None], b[:, None]
+    distance = sign * (z - b)
+    far = np.maximum(distance, 0)
+    width = 80 / (far + np.sqrt(np.square(far) + 80))  # falls by exp(-40)
+    half = 0.5 * (width if sign > 0 else np.minimum(width, z))
+    step = half + half * _NODES
+    x = z + sign * step
+    terms = x * special.i0e(b * x) * np.exp(-step * (distance + 0.5 * step))
+    return np.log(half[:, 0]) + np.log(terms @ _WEIGHTS)
+
+
+def _rice_logarithm(name, probability, sign):
+    """Declare the logarithm of a probability plus d**2 / 2, in tails by an integral."""
+    def forward(z, b):
         dtype = np.result_type(z, b)
-        z, b = np.asarray(z, float)[..., None], np.asarray(b, float)[..., None]
-        distance = sign * (z - b)
-        far = np.maximum(distance, 0)
-        width = 80 / (far + np.sqrt(np.square(far) + 80))  # falls by exp(-40)
-        half = 0.5 * (width if sign > 0 else np.minimum(width, z))
-        step = half + half * _NODES
-        x = z + sign * step
-        terms = x * special.i0e(b * x) * np.exp(-step * (distance + 0.5 * step))
-        return (np.log(half[..., 0]) + np.log(terms @ _WEIGHTS)).astype(dtype)
+        z, b = np.broadcast_arrays(np.asarray(z, float), np.asarray(b, float))
+        with np.errstate(all="ignore"):
+            p = np.asarray(probability(z * z, 2.0, b * b))
+            value = np.asarray(np.log(p) + 0.5 * np.square(z - b))
+        is_tail = ~(p > 1e-100) & (z == z) & (b == b)
+        if np.any(is_tail):
+            value[is_tail] = _rice_integral(z[is_tail], b[is_tail], sign)
+        return value.astype(dtype)
 
-    return integral
-
-
-def _rice_logarithm(name, sign):
     def over(y, z, b, bessel):
         return bessel(z * b) * np.exp(np.log(z) - y)
 
     return elementwise(
-        name, _rice_integral(sign), lambda y, z, b: z - b - sign * over(y, z, b, i0e),
+        name, forward, lambda y, z, b: z - b - sign * over(y, z, b, i0e),
         lambda y, z, b: sign * over(y, z, b, i1e) - (z - b))
 
 
-rice_upper = _rice_logarithm("ScipyStatsRiceUpper", 1)
-rice_lower = _rice_logarithm("ScipyStatsRiceLower", -1)
+rice_upper = _rice_logarithm("ScipyStatsRiceUpper", special._ufuncs._ncx2_sf, 1)
+rice_lower = _rice_logarithm("ScipyStatsRiceLower", special.chndtr, -1)
 
 
 def _rice_density(z, b):
@@ -184,6 +192,12 @@ def _rice_isf(q, b):
         return np.where(is_tail, tail, stats.rice.isf(q, b))
 
 
+rice_cdf = elementwise(
+    "ScipyStatsRiceCdf", lambda z, b: special.chndtr(z * z, 2.0, b * b),
+    lambda y, z, b: _rice_density(z, b), lambda y, z, b: _rice_in_b(z, b))
+rice_sf = elementwise(
+    "ScipyStatsRiceSf", lambda z, b: special._ufuncs._ncx2_sf(z * z, 2.0, b * b),
+    lambda y, z, b: -_rice_density(z, b), lambda y, z, b: -_rice_in_b(z, b))
 rice_ppf = quantile("rice", _rice_density, _rice_in_b)
 rice_isf = quantile("rice", _rice_density, _rice_in_b, method="isf", function=_rice_isf)
 

@@ -352,13 +352,13 @@ dpareto_lognorm = Distribution(
 ncx2 = Distribution(
     stats.ncx2, noncentral_log_density, chndtr, ncx2_sf,
     ppf=lambda q, df, nc: chndtrix(q, df, nc), support=_POSITIVE, open_ends="probabilities",
-    valid=lambda df, nc: (df > 0) & (df < np.inf) & (nc >= 0))
+    valid=lambda df, nc: (df > 0) & (df < np.inf) & (nc >= 0), fixed=(0,))
 ncf = Distribution(
     stats.ncf, lambda z, m, n, nc: log(ncf_density(m, n, nc, z)),
     lambda z, m, n, nc: ncfdtr(m, n, nc, z), ncf_sf,
     pdf=lambda z, m, n, nc: ncf_density(m, n, nc, z),
     ppf=lambda q, m, n, nc: ncfdtri(m, n, nc, q), support=_POSITIVE, open_ends="probabilities",
-    valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0))
+    valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0), fixed=(0, 1))
 kstwobign = Distribution(
     stats.kstwobign, lambda z: log(kolmogorov_density(z)), kolmogorov_cdf, kolmogorov,
     pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=_POSITIVE)

@@ -19,7 +19,7 @@ from cytape.ops.comparisons import floor
 from cytape.ops.elementwise import exp, expm1, log, log1p, minimum, sqrt, where
 from cytape.ops.probabilities.log_probabilities import log_gammainc
 from cytape.ops.sampling.quantile_functions import steps_op
-from cytape.ops.special import exprel, gammaln, log_expit, xlogy
+from cytape.ops.special import erf, exprel, gammaln, log_expit, log_ndtr, xlogy
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -64,6 +64,13 @@ def log_of_hazard(log_v):
     small, large = where(is_small, log_v, -1.0), where(is_small, 0.0, log_v)
     return where(
         is_small, small + log(exprel(-exp(small))), log1p(-exp(-exp(minimum(large, 7.0)))))
+
+
+def log_erfc(x):
+    """Return log(erfc(x)) for x >= 0."""
+    is_small = x < 0.7
+    small, large = where(is_small, x, 0.0), where(is_small, 1.0, x)
+    return where(is_small, log1p(-erf(small)), math.log(2) + log_ndtr(-math.sqrt(2) * large))
 
 
 def log_gamma_cdf(a, x, log_x):
@@ -137,6 +144,8 @@ class Distribution:
         Returns whether the shape parameters are valid. The default is that they are positive.
     moments : dict, optional
         Functions of the shape parameters by name, "mean", "var" and "entropy", of scale 1.
+    fixed : tuple of int, optional
+        Positions of shape parameters without derivatives, which are not recorded with the others.
 
     Examples
     --------
@@ -151,7 +160,7 @@ class Distribution:
     def __init__(
             self, scipys, logpdf, cdf=None, sf=None, logcdf=None, logsf=None, pdf=None, ppf=None,
             isf=None, support=(-np.inf, np.inf), inside=0.5, open_ends=False, valid=None,
-            moments=None, is_exact=False):
+            moments=None, is_exact=False, fixed=()):
         """Make a distribution of its functions; `is_exact` if SciPy's numbers are the same."""
         self.scipys = scipys
         self.is_discrete = isinstance(scipys, stats.rv_discrete)
@@ -160,6 +169,7 @@ class Distribution:
             support == (-np.inf, np.inf) and not open_ends and not self.is_discrete)
         self.inside = inside if callable(inside) else lambda *_: inside
         self.open_ends, self.valid, self.is_exact = open_ends, valid, is_exact
+        self.fixed = fixed
         density = "pmf" if self.is_discrete else "pdf"
         functions = {density: pdf or _after(exp, logpdf), f"log{density}": logpdf}
         functions.update(_probabilities(cdf, sf, logcdf, logsf))
@@ -204,7 +214,10 @@ class Distribution:
         given = list(map(joined, (*x, loc, scale, *shapes)))
         if not any(map(is_tensor, given)):
             return given
-        return together(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in given])
+        given = [np.asarray(x) if isinstance(x, (list, tuple)) else x for x in given]
+        apart = [len(x) + 2 + position for position in self.fixed]
+        grouped = iter(together(*[x for i, x in enumerate(given) if i not in apart]))
+        return [x if i in apart else next(grouped) for i, x in enumerate(given)]
 
     def _method(self, name, function, below, above):
         is_density = name.endswith(("pdf", "pmf"))

@@ -31,9 +31,11 @@ from cytape.ops.probabilities.log_probabilities import (
 from cytape.ops.sampling.quantile_functions import (
     invgauss_isf,
     invgauss_ppf,
+    rice_cdf,
     rice_isf,
     rice_lower,
     rice_ppf,
+    rice_sf,
     rice_upper,
 )
 from cytape.ops.special import (
@@ -69,6 +71,7 @@ from cytape.scipy.stats.distribution import (
     EULER,
     HALF_LOG_2PI,
     Distribution,
+    log_erfc,
     log_gamma_cdf,
     log_of_hazard,
     log_softplus,
@@ -154,16 +157,10 @@ rayleigh = Distribution(
              "entropy": lambda: EULER / 2 + 1 - _LOG_2 / 2})
 
 
-def _log_erfc(x):
-    is_small = x < 0.7
-    small, large = where(is_small, x, 0.0), where(is_small, 1.0, x)
-    return where(is_small, log1p(-erf(small)), _LOG_2 + log_ndtr(-math.sqrt(2) * large))
-
-
 halfnorm = Distribution(
     stats.halfnorm, lambda z: _LOG_2 - HALF_LOG_2PI - 0.5 * z * z,
     lambda z: erf(math.sqrt(0.5) * z), lambda z: 2 * ndtr(-z),
-    logsf=lambda z: _log_erfc(math.sqrt(0.5) * z), ppf=lambda q: ndtri(0.5 * (1 + q)),
+    logsf=lambda z: log_erfc(math.sqrt(0.5) * z), ppf=lambda q: ndtri(0.5 * (1 + q)),
     isf=lambda q: -ndtri(0.5 * q), support=_POSITIVE,
     moments={"mean": lambda: math.sqrt(2 / math.pi), "var": lambda: 1 - 2 / math.pi,
              "entropy": lambda: 0.5 * math.log(math.pi / 2) + 0.5})
@@ -397,7 +394,7 @@ invweibull = Distribution(
     support=_POSITIVE, open_ends=True)
 levy = Distribution(
     stats.levy, lambda z: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 / z, lambda z: 2 * ndtr(-1 / sqrt(z)),
-    lambda z: erf(1 / sqrt(2 * z)), lambda z: _log_erfc(1 / sqrt(2 * z)),
+    lambda z: erf(1 / sqrt(2 * z)), lambda z: log_erfc(1 / sqrt(2 * z)),
     ppf=lambda q: ndtri(0.5 * q)**-2, isf=lambda q: 0.5 * erfinv(q)**-2, support=_POSITIVE,
     open_ends=True)
 _nakagami_log_density, _nakagami_density = power_density(
@@ -439,8 +436,8 @@ def _rice_logsf(z, b):
 
 rice = Distribution(
     stats.rice, lambda z, b: log(z) - 0.5 * (z - b)**2 + log(i0e(z * b)),
-    lambda z, b: exp(_rice_logcdf(minimum(z, b + 50), b)),  # beyond, the probability is 1
-    lambda z, b: exp(_rice_logsf(minimum(z, b + 50), b)), _rice_logcdf,
+    lambda z, b: rice_cdf(minimum(z, b + 50), b),  # beyond, the probability is 1
+    lambda z, b: rice_sf(minimum(z, b + 50), b), _rice_logcdf,
     _rice_logsf, lambda z, b: z * exp(-0.5 * (z - b)**2) * i0e(z * b),
     rice_ppf, rice_isf, support=_POSITIVE, open_ends="probabilities",
     valid=lambda b: b >= 0)

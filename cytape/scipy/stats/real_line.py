@@ -36,6 +36,8 @@ from cytape.ops.sampling.quantile_functions import (
 from cytape.ops.special import (
     boxcox,
     boxcox1p,
+    erf,
+    erfinv,
     expit,
     gammaincc,
     gammainccinv,
@@ -60,6 +62,7 @@ from cytape.scipy.stats.distribution import (
     EULER,
     HALF_LOG_2PI,
     Distribution,
+    log_erfc,
     log_gamma_cdf,
     log_of_hazard,
     log_softplus,
@@ -297,18 +300,31 @@ loggamma = Distribution(
     lambda q, c: loggamma_quantile(gammainccinv, c, q, log1p(-q)), open_ends=True)
 
 
-def _mirrored(function):
-    """Return a function of `moyal`, whose variable is -z - log(2) of a `loggamma` variable."""
-    return lambda z: function(-z - math.log(2), 0.5)
+def _moyal_root(z):
+    """Return the magnitude of a normal variable, at most exp(7), where the probability is 0."""
+    return exp(-0.5 * maximum(z, -14.0))
+
+
+def _moyal_logsf(z):
+    is_tail = z > 70
+    return where(is_tail, -0.5 * z + 0.5 * math.log(2 / math.pi), log(
+        erf(math.sqrt(0.5) * _moyal_root(where(is_tail, 0.0, z)))))
+
+
+def _moyal_quantile(q, p):
+    """Return the quantile of a probability q and its complement p."""
+    is_left = q < 0.5
+    return -2 * where(
+        is_left, log(-ndtri(0.5 * where(is_left, q, 0.5))),
+        log(math.sqrt(2) * erfinv(where(is_left, 0.5, p))))
 
 
 moyal = Distribution(
-    stats.moyal, _mirrored(_loggamma_logpdf), _mirrored(_loggamma_sf),
-    lambda z: exp(_mirrored(_loggamma_logcdf)(z)), _mirrored(_loggamma_logsf),
-    _mirrored(_loggamma_logcdf), _mirrored(_loggamma_pdf),
-    lambda q: -math.log(2) - loggamma_quantile(gammainccinv, 0.5, q, log1p(-q)),
-    lambda q: -math.log(2) - loggamma_quantile(gammaincinv, 0.5, q, log(q)),
-    open_ends=True)
+    stats.moyal, lambda z: -0.5 * z - 0.5 * exp(-z) - HALF_LOG_2PI,
+    lambda z: 2 * ndtr(-_moyal_root(z)), lambda z: erf(math.sqrt(0.5) * _moyal_root(z)),
+    lambda z: log_erfc(math.sqrt(0.5) * exp(-0.5 * z)), _moyal_logsf,
+    lambda z: _moyal_root(z) * exp(-0.5 * _moyal_root(z)**2) / _ROOT_2PI,
+    lambda q: _moyal_quantile(q, 1 - q), lambda q: _moyal_quantile(1 - q, q), open_ends=True)
 
 powernorm = Distribution(
     stats.powernorm,
