@@ -75,6 +75,7 @@ NAMES: dict[str, dict[str, str]] = {
         "make_jaxpr": "print(cytape.function(f).get_concrete_function(x).graph)",
         "multi_matmul": "see cytape.numpy.linalg.multi_dot",
         "one_hot": "write numpy.eye(n)[labels]",
+        "save": "see numpy.savez, and cytape.optimizers for the state of an optimizer",
         "print": "write print(f'{x}')",
         "set_default_dtype": "dtypes are those of NumPy: float64 for Python's numbers, and that of "
                              "an array for its results",

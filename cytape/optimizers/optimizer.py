@@ -307,8 +307,8 @@ class Optimizer:
         for leaf in leaves:
             if not isinstance(leaf, Variable):
                 raise TypeError(
-                    f"minimize takes variables, got {type(leaf).__name__}; for arrays call "
-                    "cytape.value_and_grad and update")
+                    f"minimize takes variables, got {type(leaf).__name__}: pass those of an object "
+                    "in a list; for arrays call cytape.value_and_grad and update")
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(leaves)
             value = loss()

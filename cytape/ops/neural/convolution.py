@@ -242,7 +242,8 @@ def convolution(
     if groups == 1:
         input = with_extents(
             input, ValueError, f"filters of shape {shape(filters)} take {channels} channels, "
-            f"input has the shape {shape(input)}", like=filters,
+            f"input has the shape {shape(input)}: channels are the last axis (or pass "
+            "data_format), and filters are (*kernel, in, out)", like=filters,
             same=[(of_channels, len(layout) - 2)])
     elif None in (channels, n_out) or shape(input)[of_channels] != channels * groups or (
             n_out % groups):

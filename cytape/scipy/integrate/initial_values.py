@@ -92,7 +92,7 @@ def solve_ivp(
 def _reads_others() -> DetachedError:
     return DetachedError(
         "solve_ivp: fun reads a tensor that is not among its arguments, so that its gradient would "
-        "be lost: pass the tensor in `args`")
+        "be lost: pass the tensor in `args`, as args=(p,)")
 
 
 def _event_list(events: Any) -> list:

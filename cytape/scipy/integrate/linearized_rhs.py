@@ -105,7 +105,8 @@ class RightHandSide:
             except DetachedError as error:
                 raise DetachedError(
                     f"{name}: a function reads a tensor that is not among its arguments, so that "
-                    "its gradient would be lost: pass the tensor in `args`") from error
+                    "its gradient would be lost: pass the tensor in `args`, as args=(p,)"
+                ) from error
 
         return called
 

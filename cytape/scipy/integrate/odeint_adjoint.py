@@ -47,7 +47,7 @@ def odeint(func: Callable, y0: Any, t: Any, args: Any = (), **options: Any) -> A
         except DetachedError as error:
             raise DetachedError(
                 "odeint: func reads a tensor that is not among its arguments, so that its gradient "
-                "would be lost: pass the tensor in `args`") from error
+                "would be lost: pass the tensor in `args`, as args=(p,)") from error
     if options.get("full_output"):
         raise TypeError("odeint of tensors does not take full_output")
     graph = graph_for(given)

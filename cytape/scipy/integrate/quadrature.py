@@ -119,7 +119,8 @@ class Rule:
             except DetachedError as error:
                 raise DetachedError(
                     f"{self.name}: the integrand reads a tensor that is not among its arguments, "
-                    "so that its gradient would be lost: pass the tensor in `args`") from error
+                    "so that its gradient would be lost: pass the tensor in `args`, as args=(p,)"
+                ) from error
 
         value, *others = self._call(of_arrays, *map(_number, (a, b)))
         inputs = [convert_to_tensor(x) for x in (a, b)] + tensors
@@ -444,4 +445,4 @@ def _detached(name: str, call: Callable) -> Any:
     except DetachedError as error:
         raise DetachedError(
             f"{name}: the integrand reads a tensor that is not among its arguments, so that its "
-            "gradient would be lost: pass the tensor in `args`") from error
+            "gradient would be lost: pass the tensor in `args`, as args=(p,)") from error

@@ -146,7 +146,10 @@ class TensorPieces:
 
     def __getattribute__(self, name: str) -> Any:
         if name in MISSING and object.__getattribute__(self, "tensors") is not None:
-            raise TypeError(f"{name} is not supported for piecewise polynomials of tensors")
+            raise TypeError(
+                f"{name} is not supported for piecewise polynomials of tensors" + (
+                    ": call cytape.scipy.optimize.brentq(lambda x, y: CubicSpline(grid, y)(x), a, "
+                    "b, args=(y,))" if name in ("roots", "solve") else ""))
         return super().__getattribute__(name)
 
 
