@@ -46,7 +46,8 @@ class Timer:
         return time.monotonic() - self.sent
 
 
-@pytest.fixture(params=[KeyboardInterrupt, Alarm])
+@pytest.fixture(params=[
+    KeyboardInterrupt, pytest.param(Alarm, marks=pytest.mark.exhaustive)])
 def timer(request):
     timer = Timer(request.param)
     before = signal.signal(signal.SIGALRM, timer.handle)
@@ -237,6 +238,7 @@ def test_jacobians_notice(timer, mode):
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("timer", [KeyboardInterrupt, Alarm], indirect=True)
 def test_signals_at_any_moment_leave_all_as_it_was(timer, seed):
     """Tapes, variables, sessions and functions go on; nothing leaks, nothing stays entered."""
     rng = random.Random(seed)

@@ -3,6 +3,7 @@
 import importlib
 from pathlib import Path
 
+from tests import ways
 from tests.ops.op_specs import OpSpec
 
 FAMILIES = {
@@ -19,3 +20,8 @@ LARGE_FAMILIES = {"distributions", "special_families"}
 def is_sampled(spec):
     """Return whether a record is in the sample of a large family, or its family is not large."""
     return FAMILY_OF[id(spec)] not in LARGE_FAMILIES or NUMBER_OF[id(spec)] % 8 == 0
+
+
+def in_turn(items, spec):
+    """Return one in three of them by default, others for the next record."""
+    return [*items] if ways.takes_all else [*items][NUMBER_OF[id(spec)] % 3::3]

@@ -11,7 +11,7 @@ from cytape.testing import check_grads, numerical_jvp
 from tests.cases import case as named
 from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
-from tests.ops.op_families import FAMILY_OF, NUMBER_OF, SPECS, is_sampled
+from tests.ops.op_families import FAMILY_OF, NUMBER_OF, SPECS, in_turn, is_sampled
 from tests.ops.op_specs import Case, OpSpec
 from tests.tables import table
 from tests.ways import dense, taped, watching
@@ -326,7 +326,7 @@ def test_memory_layout_does_not_matter(spec, case, dtype):
             [*call.gradients(), *call.jvp(tangents)] if differentiable(spec) else [])]
 
     expected = results(plain, lambda x: x)
-    for layout, lay_out in LAYOUTS.items():
+    for layout, lay_out in in_turn(LAYOUTS.items(), spec):
         with named(lambda layout=layout: layout):
             def laid_out(x, lay_out=lay_out):
                 return lay_out(x) if has_axes(x) else x
@@ -428,16 +428,16 @@ def test_all_ways_to_the_second_derivative_agree(spec, case, dtype):
         first = derivative(tape, **options)
         return dot(map(dense, tape.gradient(first, sources)), us).numpy()
 
-    found = [
-        outer(derivative, **options)
+    first, *others = [
+        partial(outer, derivative, **options)
         for outer in (by_forward, by_reverse)
         for derivative, options in [
             (over_reverse, {}), (over_forward, {}), (over_forward, {"use_batch": True}),
-            (over_forward, {"by_transposition": True}),
-        ]
+            (over_forward, {"by_transposition": True})]
     ]
-    found.append(by_forward(over_reverse, use_batch=True))
-    found.append(by_forward(over_reverse, by_transposition=True))
+    others.append(partial(by_forward, over_reverse, use_batch=True))
+    others.append(partial(by_forward, over_reverse, by_transposition=True))
+    found = [way() for way in [first, *in_turn(others, spec)]]
     scale = 1e-8 * spec.tolerance * max(1, np.abs(found).max())
     np.testing.assert_allclose(found, found[0], atol=scale)
 
