@@ -73,7 +73,7 @@ PLACES = {
 PLACES |= {f"function of {name}": lambda f, body=body: F(body(f)) for name, body in PLACES.items()}
 
 
-@sampled(2, place=PLACES, make=CLOSURES)
+@sampled(4, place=PLACES, make=CLOSURES)
 def test_a_tensor_that_a_function_closes_over_is_refused_where_it_is_differentiated(make, place):
     f = PLACES[place](lambda w: make(w * 1.0)(cytape.stop_gradient(w)))
     one = np.ones(2)
@@ -85,7 +85,7 @@ def test_a_tensor_that_a_function_closes_over_is_refused_where_it_is_differentia
             derivative(x)
 
 
-@sampled(2, place=PLACES, make=[*CLOSURES[:6], lambda w: in_closure(cytape.stop_gradient(w))])
+@sampled(4, place=PLACES, make=[*CLOSURES[:6], lambda w: in_closure(cytape.stop_gradient(w))])
 def test_a_tensor_that_a_function_closes_over_may_stand_still(make, place):
     f = PLACES[place](lambda a: make(cytape.stop_gradient(a) * 2.0)(a))
     expected = PLACES[place](lambda a: a * (cytape.stop_gradient(a) * 2.0))

@@ -91,7 +91,7 @@ WAYS = {
 }
 
 
-@sampled(2, way=WAYS, function=FUNCTIONS)
+@sampled(4, way=WAYS, function=FUNCTIONS)
 def test_derivatives_to_third_order(function, way):
     f, plain = FUNCTIONS[function]
     for found, wanted in zip(WAYS[way](f), jet_of(plain)(X), strict=True):

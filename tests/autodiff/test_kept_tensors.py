@@ -145,7 +145,7 @@ def test_writes_to_a_tensor_after_the_call_do_not_count(
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
 
 
-@sampled(2, cube=CUBES, write=WRITES, passed=PASSED, order=[1, 2])
+@sampled(4, cube=CUBES, write=WRITES, passed=PASSED, order=[1, 2])
 def test_writes_to_a_tensor_of_a_graph_do_not_count(order, passed, write, cube):
     if CUBES[cube] in BY_HAND or order == 2 and cube == OF_VALUES:
         return

@@ -91,7 +91,7 @@ def programs():
     }
 
 
-@sampled(2, mode=MODES, name=list(programs()))
+@sampled(4, mode=MODES, name=list(programs()))
 def test_the_same_derivatives_in_all_modes(name, mode):
     program, sources = programs()[name]
     expected = ways.dense(mode(lambda: program(lambda f: f), sources))

@@ -105,7 +105,7 @@ def assert_leaves(actual, like, expected):
         np.testing.assert_allclose(np.asarray(x), y, rtol=1e-12)
 
 
-@sampled(2, make=KINDS.values(), given=[lambda x: x, as_tensors, as_variables],
+@sampled(4, make=KINDS.values(), given=[lambda x: x, as_tensors, as_variables],
          way=[lambda f: f, cytape.function, cytape.checkpoint])
 def test_gradients(make, given, way):
     x = make(W, B)
@@ -138,7 +138,7 @@ def test_derivatives(make):
     assert_leaves(cytape.elementwise_grad(f)(x), x, GRADIENTS)
 
 
-@sampled(2, make=KINDS.values(),
+@sampled(4, make=KINDS.values(),
          way=[lambda f: f, cytape.function, cytape.checkpoint, cytape.recompute_grad])
 def test_results(make, way):
     def double(x):

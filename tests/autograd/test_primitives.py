@@ -126,7 +126,7 @@ TRANSFORMS = {
 }
 
 
-@sampled(2, transform=TRANSFORMS, pair=PAIRS, x=[
+@sampled(4, transform=TRANSFORMS, pair=PAIRS, x=[
     onp.float64(0.7), onp.array([0.5, 1.0]), onp.float32(0.7), onp.array([0.5, 1.0], "f")])
 def test_rules_give_the_derivatives_of_ops(transform, pair, x):
     found, expected = (TRANSFORMS[transform](f)(x) for f in PAIRS[pair])

@@ -73,7 +73,7 @@ def storing(method, value):
     return f
 
 
-@sampled(3, method=METHODS, body=BODIES, around=AROUND, mode=MODES)
+@sampled(6, method=METHODS, body=BODIES, around=AROUND, mode=MODES)
 def test_a_derivative_that_an_assignment_loses_is_an_error(mode, around, body, method):
     f = AROUND[around](BODIES[body](storing(method, lambda x: x * x)))
     for _ in range(2):  # the second call finds the traces of the first
@@ -81,7 +81,7 @@ def test_a_derivative_that_an_assignment_loses_is_an_error(mode, around, body, m
             MODES[mode](f)
 
 
-@sampled(3, body=BODIES, around=AROUND, mode=MODES, value=[
+@sampled(6, body=BODIES, around=AROUND, mode=MODES, value=[
     lambda x: 1.0, lambda x: cytape.stop_gradient(x * x), lambda x: cnp.floor(x)])
 def test_assignments_of_what_does_not_depend_on_the_argument_lose_nothing(
     value, mode, around, body
@@ -93,7 +93,7 @@ def test_assignments_of_what_does_not_depend_on_the_argument_lose_nothing(
     assert found in (0.0, [None], [0.0])
 
 
-@sampled(2, body=BODIES, around=AROUND, mode=["grad", "jvp", "jacrev", "traced grad"])
+@sampled(4, body=BODIES, around=AROUND, mode=["grad", "jvp", "jacrev", "traced grad"])
 def test_a_running_mean_is_no_error(mode, around, body):
     mean = cytape.Variable(0.0, trainable=False)
 

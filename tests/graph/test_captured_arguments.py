@@ -147,7 +147,7 @@ def by_tape(f, a, w):
 REFUSE_CLOSURES = {"custom_gradient", "custom_jvp", "elementwise", "numpy_function"}
 
 
-@sampled(2, derivative=[by_tape, ways.tangent],
+@sampled(4, derivative=[by_tape, ways.tangent],
          around=[name for name in AROUND if name != "vmap"],
          wrapper=WRAPPERS)
 def test_recorders_in_a_body_reach_a_tensor_from_outside_the_body(wrapper, around, derivative):

@@ -176,7 +176,7 @@ def write_to_output(q):
     np.multiply(q, 2.0, out=q)
 
 
-@sampled(2, around=[
+@sampled(4, around=[
     cytape.function, cytape.vmap, lambda f: cytape.function(cytape.recompute_grad(f)),
     lambda f: cytape.function(cytape.function(f)),
     lambda f: cytape.function(lambda a: cytape.cond(a[0, 0] > 0.0, lambda: f(a), lambda: a)),

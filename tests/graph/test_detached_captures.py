@@ -144,7 +144,7 @@ def pushed(w, f):
 LATER = {**CONVERSIONS, "constant": lambda t: cytape.constant(t)}
 
 
-@sampled(2, conversion=LATER,
+@sampled(4, conversion=LATER,
          body=TRACED,
          call=[lambda traced: traced, called_in_another],
          follow=[recorded, pushed])

@@ -131,7 +131,7 @@ def n_nodes(trace):
     return sum(part.graph.n_nodes for part in found.values() if isinstance(part, ConcreteFunction))
 
 
-@sampled(2, n=[3, None], of_mode=[
+@sampled(4, n=[3, None], of_mode=[
     ("grad", (5, 10), 6.0), ("second order", (3, 6), 5.2), ("forward over reverse", (3, 6), 3.8)],
          wrapper=[*LOOPS, "draws"])
 def test_the_size_of_a_derivative_does_not_double_with_each_level(wrapper, of_mode, n):

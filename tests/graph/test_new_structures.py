@@ -172,7 +172,7 @@ def program(pair_of, wrapped):
     return lambda x: total(wrapped(pair_of(cnp.sin(x), x * 0.5)))
 
 
-@sampled(2, mode=MODES, wrapper=TAKING)
+@sampled(4, mode=MODES, wrapper=TAKING)
 def test_a_wrapper_is_the_first_to_see_the_class_of_an_argument(wrapper, mode):
     def found(pair_of):
         def step(pair):
@@ -185,7 +185,7 @@ def test_a_wrapper_is_the_first_to_see_the_class_of_an_argument(wrapper, mode):
         np.testing.assert_allclose(found(new_class()), wanted, rtol=1e-12, err_msg=name)
 
 
-@sampled(2, mode=MODES, wrapper=RETURNING)
+@sampled(4, mode=MODES, wrapper=RETURNING)
 def test_a_wrapper_is_the_first_to_see_the_class_of_a_result(wrapper, mode):
     def found(pair_of):
         f = RETURNING[wrapper](lambda x: pair_of(cnp.tanh(x) * x, x * 0.3))

@@ -114,7 +114,7 @@ def test_all_pairs_in_a_body(body, of_pair):
             rtol=1e-12 if mode == "value" else 1e-9, atol=1e-12 * (mode != "value"), err_msg=mode)
 
 
-@sampled(2, body=BODIES, way=WAYS_OF_MAPPING)
+@sampled(4, body=BODIES, way=WAYS_OF_MAPPING)
 def test_other_ways_to_map_an_outer_array(body, way):
     mapped = WAYS_OF_MAPPING[way]
 

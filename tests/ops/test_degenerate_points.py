@@ -146,7 +146,7 @@ COUNTING = {
 }
 
 
-@sampled(2, mode=MODES, function=COUNTING)
+@sampled(4, mode=MODES, function=COUNTING)
 def test_counts_beyond_half_precision(function, mode):
     f = COUNTING[function]
     x, t = half(MANY), np.resize(np.array([1.0, 0.5, 0.25], np.float16), MANY)

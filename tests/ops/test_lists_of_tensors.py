@@ -29,7 +29,7 @@ PLACES = {
 }
 
 
-@sampled(2, place=PLACES, name=PROGRAMS)
+@sampled(4, place=PLACES, name=PROGRAMS)
 def test_they_are_right_in_both_modes_to_second_order(name, place):
     f = PLACES[place](PROGRAMS[name])
     t, u = np.float64(0.7), np.float64(-1.3)

@@ -80,7 +80,7 @@ KINDS = {
 }
 
 
-@sampled(2, kind=KINDS,
+@sampled(4, kind=KINDS,
          f=[scaled, scaled_with_jvp, scaled_with_gradient],
          place=[in_eager, cytape.function, *traced("cond", "while_loop").values(), captured, bound])
 def test_arguments_of_all_kinds_in_all_places(place, f, kind):

@@ -39,7 +39,7 @@ KEPT = {
 }
 
 
-@sampled(2, kept=KEPT, body=BODIES)
+@sampled(3, kept=KEPT, body=BODIES)
 def test_a_tensor_of_the_body_around(body, kept):
     def program(call):
         return lambda x: cnp.sum(cnp.sin(BODIES[body](call)(x)))

@@ -46,7 +46,7 @@ def expected_at(place):
     return derivatives(PLACES[place](block))
 
 
-@sampled(2, place=PLACES, policy=POLICIES)
+@sampled(4, place=PLACES, policy=POLICIES)
 def test_derivatives_are_those_of_the_function(place, policy):
     found = derivatives(PLACES[place](cytape.checkpoint(block, policy=policy)))
     for one, other in zip(found, expected_at(place), strict=True):

@@ -37,7 +37,7 @@ def close(found, expected):
         np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
 
 
-@sampled(2, options=CHOICES, n=[0, 1, 2, 7, 50])
+@sampled(4, options=CHOICES, n=[0, 1, 2, 7, 50])
 def test_first_order(n, options):
     expected = cytape.grad(cytape.function(loop_of(n)), (0, 1))(X, A)
     f = loop_of(n, **options)

@@ -83,7 +83,7 @@ TRANSFORMS = {
     "in a trace": lambda f: cytape.function(lambda x: cytape.grad(f)(x) * x)}
 
 
-@sampled(2, transform=TRANSFORMS, shape=[(2,), (None,)], body=OTHER_SHAPES)
+@sampled(4, transform=TRANSFORMS, shape=[(2,), (None,)], body=OTHER_SHAPES)
 def test_derivatives_of_traced_branches_of_other_shapes(body, shape, transform):
     def f(x):
         return cnp.sum(cnp.sin(OTHER_SHAPES[body](x)))

@@ -300,7 +300,7 @@ GROWING = {
 }
 
 
-@sampled(2, n=[0, 1, 3], name=GROWING)
+@sampled(3, n=[0, 1, 3], name=GROWING)
 def test_values_without_a_stack_are_kept_as_elements_and_shapes(name, n):
     def f(x):
         return GROWING[name](x, n)

@@ -97,7 +97,7 @@ MODES = {
 }
 
 
-@sampled(2, program=PROGRAMS, mode=MODES)
+@sampled(4, program=PROGRAMS, mode=MODES)
 def test_iterations_that_leave_other_numbers_of_rows(program, mode):
     def derivative(x, n):
         return MODES[mode](lambda x: cnp.sum(program(x, n) * x))(x)

@@ -326,7 +326,7 @@ def test_shapes_are_known_while_a_graph_is_built(derivative, loop):
     assert shapes == [shape]
 
 
-@sampled(2, make={
+@sampled(3, make={
     "scan": lambda row: cytape.scan(lambda c, e: c * e, row),
     "map_fn": lambda row: cytape.map_fn(cnp.sin, row),
     "scan of rows": lambda row: cytape.scan(lambda c, e: c * e + row, row, row),

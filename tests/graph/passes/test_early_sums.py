@@ -41,7 +41,7 @@ def gradient_of(terms, way, n):
     return Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(gradient),))
 
 
-@sampled(2, way=WAYS, terms=TERMS)
+@sampled(4, way=WAYS, terms=TERMS)
 def test_a_gradient_of_many_uses_takes_the_memory_of_few(terms, way):
     subgraph = gradient_of(terms, way, LARGE)
     optimised = optimise(subgraph)

@@ -297,7 +297,7 @@ def test_no_term_of_a_sum_at_one_place_is_lost(dtype):
             assert set(np.ravel(result).tolist()) == {0, 5000}
 
 
-@sampled(2, dtype=["float64", "float32", "complex128", "int64", "bool"],
+@sampled(4, dtype=["float64", "float32", "complex128", "int64", "bool"],
          n_places=[1, 256, 257, 600],
          row=[(), (2,), (9,)])
 def test_many_places_that_a_run_tells(row, n_places, dtype):

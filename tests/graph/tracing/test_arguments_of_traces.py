@@ -124,7 +124,7 @@ def in_a_branch(f, x, argument):
         lambda x: cytape.cond(cnp.sum(x) > -9.0, lambda: f(x, argument), lambda: x))(x)
 
 
-@sampled(2, use=[eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch],
+@sampled(4, use=[eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch],
          name=CASES)
 @pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
 def test_no_two_arguments_that_differ_share_a_trace(name, use):

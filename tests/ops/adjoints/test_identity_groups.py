@@ -132,7 +132,7 @@ WAYS_OF_SUMS = {
 }
 
 
-@sampled(2, way=WAYS_OF_SUMS, shape=[(), (2,), (5000,)], in_the_middle=[False, True])
+@sampled(4, way=WAYS_OF_SUMS, shape=[(), (2,), (5000,)], in_the_middle=[False, True])
 def test_many_terms_of_half_precision_are_rounded_once(way, shape, in_the_middle):
     factors = np.random.default_rng(0).uniform(0.0, 1.0, 1000).astype("float16")
     x = cytape.constant(np.ones(shape, "float16"))

@@ -15,7 +15,7 @@ UFUNCS = ["add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin", "
           "logaddexp", "hypot", "floor_divide", "logical_xor"]
 
 
-@sampled(2, name=UFUNCS, indices=INDICES, axis=[0, -1], place=[lambda f: f, cytape.function])
+@sampled(4, name=UFUNCS, indices=INDICES, axis=[0, -1], place=[lambda f: f, cytape.function])
 def test_values_and_derivatives(name, indices, axis, place):
     ufunc, indices = getattr(np, name), INDICES[indices]
     f = place(lambda x: ufunc.reduceat(x, indices, axis=axis))

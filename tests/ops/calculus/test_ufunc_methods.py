@@ -32,7 +32,7 @@ PROGRAMS = {
     "a list": lambda x: cnp.subtract.reduce([x[0], x[1], 2.0 * x[2]])}
 
 
-@sampled(2, place=["eager", "function", "loop"], name=PROGRAMS)
+@sampled(3, place=["eager", "function", "loop"], name=PROGRAMS)
 def test_they_are_right_in_both_modes_to_second_order(name, place):
     f = PROGRAMS[name]
     if place == "function":

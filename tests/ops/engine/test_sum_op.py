@@ -47,7 +47,7 @@ def quietly(function, *args, **kwargs):
     return result, [str(warning.message) for warning in caught]
 
 
-@sampled(2, name=NAMES, dtype=DTYPES, shape=SHAPES)
+@sampled(4, name=NAMES, dtype=DTYPES, shape=SHAPES)
 def test_results_are_numpys(shape, dtype, name):
     x = draw(shape, dtype)
     for axis in axes_of(len(shape)):
@@ -195,7 +195,7 @@ def check_gradient(x, name, seed=None, **arguments):
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
-@sampled(2, name=NAMES,
+@sampled(4, name=NAMES,
          dtype=["float16", "float32", "float64", "longdouble", "complex64"],
          shape=SHAPES)
 def test_gradients(shape, dtype, name):

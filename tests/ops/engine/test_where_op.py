@@ -54,7 +54,7 @@ def expected_gradients(condition, x, y, seed):
                                                                   y.shape)]
 
 
-@sampled(2, dtype=DTYPES, shapes=SHAPES)
+@sampled(4, dtype=DTYPES, shapes=SHAPES)
 def test_results_and_gradients(shapes, dtype):
     condition, x, y = arrays(shapes, dtype)
     expected = np.where(condition, x, y)

@@ -48,7 +48,7 @@ def test_weights_of_one_axis(name, mode, cval, is_complex, call):
                      [draw(shape, is_complex), draw((size,), is_complex)])
 
 
-@sampled(3, mode=MODES, cval=[0.0, 0.7], is_complex=[False, True],
+@sampled(6, mode=MODES, cval=[0.0, 0.7], is_complex=[False, True],
          options=[{"size": 3}, {"size": (2, 5), "origin": (0, 1)},
                   {"size": 4, "axes": 0, "origin": -1}, {"size": 1}])
 def test_means(mode, cval, is_complex, options):

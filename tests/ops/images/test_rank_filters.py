@@ -25,7 +25,7 @@ FILTERS = {
     "percentile 100": lambda m, x, **o: m.percentile_filter(x, 100, 2, **o)}
 
 
-@sampled(6, mode=MODES, name=FILTERS)
+@sampled(8, mode=MODES, name=FILTERS)
 def test_values_and_gradients(mode, name):
     agree_with_scipy(lambda m, x: FILTERS[name](m, x, mode=mode, cval=2.05), [X], 1)
 

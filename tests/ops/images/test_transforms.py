@@ -17,7 +17,7 @@ X = np.random.default_rng(0).normal(size=(5, 6))
 MATRIX, OFFSET = np.array([[0.91, 0.21], [-0.17, 1.12]]), np.array([0.33, -0.37])
 
 
-@sampled(5, mode=MODES, order=[1, 3], prefilter=[True, False],
+@sampled(6, mode=MODES, order=[1, 3], prefilter=[True, False],
          factors=[{"zoom": (1.7, 0.6)}, {"zoom": 2}, {"zoom": 1.3, "grid_mode": True},
                   {"zoom": 1}])
 def test_zoom(mode, order, prefilter, factors):
@@ -49,7 +49,7 @@ def test_affine_transforms(mode, order, prefilter, shape, matrix):
         check_grads(lambda *arrays: function(ndimage, *arrays), arrays, order=1)
 
 
-@sampled(5, mode=MODES, order=[1, 3], prefilter=[True, False],
+@sampled(6, mode=MODES, order=[1, 3], prefilter=[True, False],
          turn=[{"angle": 20.0}, {"angle": 90.0}, {"angle": 33, "reshape": False},
                {"angle": -50.0, "axes": (0, 1)}])
 def test_rotations(mode, order, prefilter, turn):

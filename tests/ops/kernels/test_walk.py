@@ -196,7 +196,7 @@ def test_gradients_of_broadcast_operands(left, right, dtype):
         check_gradients(function, a, b)
 
 
-@sampled(2, left=LAYOUTS, right=LAYOUTS, shapes=[
+@sampled(4, left=LAYOUTS, right=LAYOUTS, shapes=[
     ((6, 5, 4), (6, 5, 4)), ((6, 5, 4), (5, 1)), ((4,), (6, 5, 4)), ((40, 30), (40, 1)),
     ((8, 64), (1, 1)), ((1, 1), (8, 64)), ((8, 64), ()), ((120, 100), (100,))])
 def test_gradients_of_operands_of_any_layout(shapes, left, right):

@@ -23,7 +23,7 @@ def arrays(n, dtype):
     return rng.integers(0, 2, n).astype(bool), x, y
 
 
-@sampled(2, dtype=["float16", "float32", "float64", "complex64", "complex128", "longdouble"],
+@sampled(4, dtype=["float16", "float32", "float64", "complex64", "complex128", "longdouble"],
          n=SIZES)
 def test_all_strides(n, dtype):
     c, x, y = arrays(n, dtype)

@@ -29,7 +29,7 @@ def drawn(n, dtype):
     return np.arange(1, n + 1).astype(dtype), x, y
 
 
-@sampled(2, n=[1, 5, 13, 64, 1001], dtype=DTYPES, function=TAKES_FIRST)
+@sampled(4, n=[1, 5, 13, 64, 1001], dtype=DTYPES, function=TAKES_FIRST)
 def test_shares_of_extrema(function, dtype, n):
     for ways in itertools.product(WAYS.values(), repeat=3):
         g, x, y = (way(a) for way, a in zip(ways, drawn(n, dtype), strict=True))

@@ -35,7 +35,7 @@ def moved(x, starts, cumulative, places):
     return moved(one, starts, cumulative, places[1:]) - moved(zero, starts, cumulative, places[1:])
 
 
-@sampled(3, dtype=DTYPES, starts=STARTS, layout=LAYOUTS, zeros=[False, True],
+@sampled(6, dtype=DTYPES, starts=STARTS, layout=LAYOUTS, zeros=[False, True],
          cumulative=[False, True])
 def test_against_the_definition(layout, starts, zeros, cumulative, dtype):
     (shape, axis), starts = layout, STARTS[starts]

@@ -53,7 +53,7 @@ MODES = {
     "forward over forward": lambda f: cytape.jacfwd(cytape.jacfwd(f))}
 
 
-@sampled(2, function=FUNCTIONS, point=POINTS, mode=MODES)
+@sampled(4, function=FUNCTIONS, point=POINTS, mode=MODES)
 def test_the_second_derivative_is_right_or_an_error(function, point, mode):
     f, expected = FUNCTIONS[function]
     x = POINTS[point]

@@ -30,7 +30,7 @@ def test_lengths_want_axes_and_no_none(name):
         np.testing.assert_allclose(*found, rtol=1e-14)
 
 
-@sampled(2, name=ALONG_ONE,
+@sampled(4, name=ALONG_ONE,
          norm=[None, "backward", "ortho", "forward"],
          n=[None, 1, 2, 3, 4, 5, 6, 9])
 def test_there_is_no_length_and_no_factor_without_its_derivative(name, norm, n):

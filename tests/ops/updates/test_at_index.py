@@ -70,13 +70,13 @@ def check(f, reference, x, v):
     np.testing.assert_allclose(batch, cytape.jacrev(lambda v: f(cytape.constant(x), v))(v))
 
 
-@sampled(2, index=INDICES, method=["set", *UFUNCS])
+@sampled(4, index=INDICES, method=["set", *UFUNCS])
 def test_updates_are_those_of_numpy(method, index):
     check(lambda x, v: getattr(cytape.convert_to_tensor(x).at[index], method)(v),
           lambda x, v: by_numpy(method, x, index, v), X, values_for(index))
 
 
-@sampled(2, index=INDICES, method=["set", *UFUNCS])
+@sampled(4, index=INDICES, method=["set", *UFUNCS])
 def test_the_same_in_a_traced_function_and_of_unknown_extents(method, index):
     def update(x, v):
         return getattr(x.at[index], method)(v)

@@ -57,7 +57,7 @@ WAYS = {
     "batched, traced": lambda f: cytape.function(lambda x: [y[0] for y in cytape.vmap(f)(x[None])])}
 
 
-@sampled(2, way=WAYS, name=COPIES)
+@sampled(4, way=WAYS, name=COPIES)
 def test_results_can_be_changed_and_leave_what_they_are_made_of(name, way):
     if name == "mask" and "eager" not in way or name == "kron" and "many" in way:
         return

@@ -55,7 +55,7 @@ def test_views_see_what_is_written(view, trace):
         compare(TRACES[trace], f)
 
 
-@sampled(2, trace=TRACES, first=[*VIEWS, *COPIES])
+@sampled(3, trace=TRACES, first=[*VIEWS, *COPIES])
 def test_views_of_views_are_written_to(first, trace):
     for second in SECOND:
         def f(x, second=second):
@@ -99,7 +99,7 @@ OPERANDS = {
 SHAPES = [(3, 3), (3, 4), (1, 4), (1, 3), (3, 1), (1, 1), (2, 2), (5, 2), (2, 1)]
 
 
-@sampled(3, extents=[(None, None), (3, None), (None, 4), (None, 1), (1, None)],
+@sampled(6, extents=[(None, None), (3, None), (None, 4), (None, 1), (1, None)],
          reshaped=RESHAPED, operand=OPERANDS)
 def test_a_run_decides_what_is_a_view(reshaped, operand, extents):
     """Each of the three is written to, with the base and the view named or not."""

@@ -210,7 +210,7 @@ def very_deep():
     return nested
 
 
-@sampled(2, make=[within_itself, twice_within_itself, very_deep], use=[
+@sampled(3, make=[within_itself, twice_within_itself, very_deep], use=[
     cytape.constant, cytape.convert_to_tensor, cytape.Variable, cytape.from_dlpack, cnp.array,
     cnp.asarray, lambda a: cytape.constant(1.0) + a, lambda a: a + cytape.constant(1.0),
     lambda a: np.add(a, cytape.constant(1.0)), lambda a: cytape.constant([1.0, 2.0])[a],
