@@ -25,7 +25,8 @@ cdef dict ADVICE = {
     "NumPy":
         "Write cytape.numpy.array([...]) or cytape.numpy.stack([...]), not numpy.array, for a list "
         "of tensors. Call functions of cytape.numpy, or those of NumPy that take tensors, not a "
-        "method of an array; cytape.numpy.random draws random numbers.\n" + TO_FILL,
+        "method of an array. For random numbers of a scale write scale * rng.normal(size=n), or "
+        "call cytape.numpy.random.\n" + TO_FILL,
     "float()": NUMBER,
     "float(), to store it in an array,": TO_FILL,
     "int()": NUMBER,
@@ -37,7 +38,8 @@ cdef dict ADVICE = {
 }
 cdef dict INSTEAD = {
     "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
-    "vectorize": "Call cytape.vmap, not numpy.vectorize.\n",
+    "vectorize": "Call cytape.vmap, not numpy.vectorize; of a function with an if, "
+                 "cytape.numpy.array([f(x) for x in xs]).\n",
     "full": "Call cytape.numpy.full, which makes a tensor.\n",
     "fill_diagonal":
         "Call it with a tensor to write to: cytape.numpy.zeros makes one inside of the tape or "
