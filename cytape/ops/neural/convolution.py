@@ -135,7 +135,8 @@ def _conv2d_filter_gradient(image, g, *, window):
         for offset, outputs, pixels in window.taps(image.shape[1:-1]):
             seen = _as_matrix(image[pixels])
             parts[offset] = np.einsum(
-                "ngo,ng->go", g[outputs].reshape(*seen.shape, -1), seen, dtype=filters.dtype)
+                "ngo,ng->go", g[outputs].reshape(len(seen), *g.shape[-2:]), seen,
+                dtype=filters.dtype)
         return filters.astype(dtype, copy=False)
     if window.groups == 1:
         return (_columns(image, window).T @ _as_matrix(g)).reshape(shape)

@@ -198,3 +198,11 @@ def test_long_sums_of_half_precision(groups):
     back = nn.conv_transpose(
         image[:, :2200], np.ones((2199, 2 // groups, 2), np.float16), groups=groups)
     assert back.max() > 4390 / groups
+
+
+@each("groups", [1, 2])
+def test_elements_of_filters_that_see_only_zeros(groups):
+    image, filters = np.ones((1, 1, 2)), np.ones((3, 2 // groups, 2))
+    gradient = cytape.grad(
+        lambda w: np.sum(nn.convolution(image, w, padding="SAME", groups=groups)))(filters)
+    np.testing.assert_array_equal(gradient, filters * [[[0]], [[1]], [[0]]])
