@@ -12,7 +12,7 @@ from tests.mutants.table import ROOT, read_tables
 MUTANTS = read_tables()
 by_name = {mutant.name: mutant for mutant in MUTANTS}
 ROOMS = {"core", "tensor", "ops", "submodules", "autodiff", "graph", "passes", "numpy", "nn",
-         "optimizers", "pictures", "profiling", "testing", "autograd"}
+         "optimizers", "pictures", "profiling", "testing", "autograd", "scipy"}
 
 
 @each("name", by_name)
