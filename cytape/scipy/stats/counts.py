@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.stats as stats
 
+from cytape.ops.calls.operands import is_tensor
 from cytape.ops.elementwise import (
     abs,
     exp,
@@ -97,45 +98,76 @@ zipf = Distribution(
     support=(1, np.inf), inside=1, valid=lambda a: a > 1)
 
 
-# ---- without distribution functions: SciPy sums the probabilities
+# ---- finite sums of probabilities
 
 
 def _is_whole(n):
     return np.floor(n) == n
 
 
-betabinom = Distribution(
-    stats.betabinom, lambda k, n, a, b: (
-        betaln(k + a, n - k + b) - betaln(a, b) - betaln(n - k + 1, k + 1) - log(n + 1)),
-    support=lambda n, a, b: (0, n), inside=0,
-    valid=lambda n, a, b: (n >= 0) & _is_whole(n) & (a > 0) & (b > 0),
-    moments={"mean": lambda n, a, b: n * a / (a + b), "var": lambda n, a, b: (
-        n * a * b * (a + b + n) / ((a + b)**2 * (a + b + 1)))})
-betanbinom = Distribution(
-    stats.betanbinom, lambda k, n, a, b: (
-        betaln(a + n, b + k) - betaln(a, b) - betaln(n, k + 1) - log(n + k)),
-    support=_COUNTS, inside=1,
-    valid=lambda n, a, b: (n >= 0) & _is_whole(n) & (a > 0) & (b > 0))
-hypergeom = Distribution(
-    stats.hypergeom, lambda k, total, n, draws: (
-        _log_choices(n, k) + _log_choices(total - n, draws - k) - _log_choices(total, draws)),
-    support=lambda total, n, draws: (maximum(draws - (total - n), 0), minimum(n, draws)),
-    inside=lambda total, n, draws: minimum(n, draws),
-    valid=lambda total, n, draws: (
-        (n >= 0) & (draws >= 0) & (n <= total) & (draws <= total) & _is_whole(total)
-        & _is_whole(n) & _is_whole(draws)))
-nhypergeom = Distribution(
-    stats.nhypergeom, lambda k, total, n, r: (
-        _log_choices(k + r - 1, k) + _log_choices(total - r - k, n - k) - _log_choices(total, n)),
-    support=lambda total, n, r: (0, n), inside=0,
-    valid=lambda total, n, r: (
-        (n >= 0) & (n <= total) & (r >= 0) & (r <= total - n) & _is_whole(total) & _is_whole(n)
-        & _is_whole(r)))
-
-
 def _log_choices(n, k):
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
+
+def _known(scipys, x):
+    if is_tensor(x) and x.graph is not None:
+        raise ValueError(
+            f"{scipys.name}: the distribution function sums probabilities up to a largest count, "
+            "which must be known; a symbolic tensor was passed: use numbers or arrays for the "
+            "counts and their bounds")
+    return x.numpy() if is_tensor(x) else x
+
+
+def _summed(scipys, log_pmf, support, inside, valid, **options):
+    """Return a distribution whose probabilities are sums: to the end of the support, if finite."""
+    def column(x):
+        return x[..., None] if np.ndim(x) else x
+
+    def total(k, shapes, compare):
+        low, high = support(*shapes)
+        is_finite = high is not np.inf
+        terms = np.arange(np.max(_known(scipys, high if is_finite else k)) + 1.0)
+        shapes = [column(shape) for shape in shapes]
+        is_counted = (terms >= column(low)) & (terms <= column(high)) & compare(terms, column(k))
+        logarithms = log_pmf(where(is_counted, terms, inside(*shapes)), *shapes)
+        return np.sum(where(is_counted, exp(logarithms), 0.0), -1) + 0 * k  # NaN for NaN
+
+    def cdf(k, *shapes):
+        return total(k, shapes, np.less_equal)
+
+    def sf(k, *shapes):
+        is_finite = support(*shapes)[1] is not np.inf
+        return total(k, shapes, np.greater) if is_finite else 1 - cdf(k, *shapes)
+
+    return Distribution(
+        scipys, log_pmf, cdf, sf, support=support, inside=inside, valid=valid, **options)
+
+
+betabinom = _summed(
+    stats.betabinom, lambda k, n, a, b: (
+        betaln(k + a, n - k + b) - betaln(a, b) - betaln(n - k + 1, k + 1) - log(n + 1)),
+    lambda n, a, b: (0, n), lambda n, a, b: 0,
+    lambda n, a, b: (n >= 0) & _is_whole(n) & (a > 0) & (b > 0), fixed=(0,),
+    moments={"mean": lambda n, a, b: n * a / (a + b), "var": lambda n, a, b: (
+        n * a * b * (a + b + n) / ((a + b)**2 * (a + b + 1)))})
+betanbinom = _summed(
+    stats.betanbinom, lambda k, n, a, b: (
+        betaln(a + n, b + k) - betaln(a, b) - betaln(n, k + 1) - log(n + k)),
+    lambda n, a, b: (0, np.inf), lambda n, a, b: 1,
+    lambda n, a, b: (n >= 0) & _is_whole(n) & (a > 0) & (b > 0), fixed=(0,))
+hypergeom = _summed(
+    stats.hypergeom, lambda k, total, n, draws: (
+        _log_choices(n, k) + _log_choices(total - n, draws - k) - _log_choices(total, draws)),
+    lambda total, n, draws: (maximum(draws - (total - n), 0), minimum(n, draws)),
+    lambda total, n, draws: minimum(n, draws), lambda total, n, draws: (
+        (n >= 0) & (draws >= 0) & (n <= total) & (draws <= total) & _is_whole(total)
+        & _is_whole(n) & _is_whole(draws)))
+nhypergeom = _summed(
+    stats.nhypergeom, lambda k, total, n, r: (
+        _log_choices(k + r - 1, k) + _log_choices(total - r - k, n - k) - _log_choices(total, n)),
+    lambda total, n, r: (0, n), lambda total, n, r: 0, lambda total, n, r: (
+        (n >= 0) & (n <= total) & (r >= 0) & (r <= total - n) & _is_whole(total) & _is_whole(n)
+        & _is_whole(r)))
 
 # ---- differences, truncated counts, series
 

@@ -145,7 +145,8 @@ class Distribution:
     moments : dict, optional
         Functions of the shape parameters by name, "mean", "var" and "entropy", of scale 1.
     fixed : tuple of int, optional
-        Positions of shape parameters without derivatives, which are not recorded with the others.
+        Positions of shape parameters without derivatives: they are not recorded with the others,
+        and stay known numbers.
 
     Examples
     --------
@@ -310,8 +311,10 @@ class Distribution:
             for shape in shapes:
                 valid = valid & (shape >= 0 if self.is_discrete else shape > 0)
         if valid is not True and (is_tensor(valid) or not np.all(valid)):
+            apart = self.fixed if len(self.fixed) < len(shapes) else ()  # the others have the NaN
             scale, *shapes = [  # by a product, which makes gradients NaN, too
-                given * where(valid, np.ones_like(given), np.nan) for given in (scale, *shapes)]
+                given if i - 1 in apart else given * where(valid, np.ones_like(given), np.nan)
+                for i, given in enumerate((scale, *shapes))]
         return scale, *shapes
 
 
