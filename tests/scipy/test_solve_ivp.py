@@ -1,6 +1,7 @@
 """`solve_ivp`: SciPy's values, gradients by both methods, times, events, stiff systems, errors."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tests.cases import each
 
 scipys = pytest.importorskip("scipy.integrate")
 ours = pytest.importorskip("cytape.scipy.integrate")
+trajectories = pytest.importorskip("cytape.scipy.integrate.trajectories")
 
 TIMES = np.linspace(0.0, 3.0, 7)
 FINE = {"method": "DOP853", "rtol": 1e-10, "atol": 1e-10}
@@ -184,6 +186,79 @@ def test_stiff_systems():
     np.testing.assert_allclose(slope @ rates, difference, 1e-5)
     np.testing.assert_allclose(cytape.grad(lambda k: f(k, "BDF"))(rates), slope, 1e-4)
     np.testing.assert_allclose(cytape.jvp(f, (rates,), (rates,))[1], slope @ rates, 1e-5)
+
+
+class CountedSteps(trajectories.LinearSteps):
+    """Steps that count their intervals."""
+
+    counts: ClassVar[list] = []
+
+    def __init__(self, rhs, grid, *args):
+        self.counts.append(len(grid))
+        super().__init__(rhs, grid, *args)
+
+
+@pytest.fixture
+def grids(monkeypatch):
+    """Return the number of points of each grid on which the linearized equation is solved."""
+    monkeypatch.setattr(trajectories, "LinearSteps", CountedSteps)
+    CountedSteps.counts.clear()
+    return CountedSteps.counts
+
+
+def epidemic(t, y, k):  # the sum of the states is constant
+    infected, recovered = k[0] * y[0] * y[1], k[1] * y[1]
+    return [-infected, infected - recovered, recovered]
+
+
+@each("rtol", [1e-6, 1e-10])
+@each("method", ["RK45", "DOP853", "BDF", "Radau", "LSODA", "odeint"])
+def test_gradients_of_invariants_need_no_further_steps(method, rtol, grids):
+    def total(k, y0, end):
+        if method == "odeint":
+            return cnp.sum(ours.odeint(
+                epidemic, y0, [0.0, 1.0, end], (k,), tfirst=True, rtol=rtol, atol=rtol))
+        return cnp.sum(ours.solve_ivp(
+            epidemic, (0, end), y0, method, [0.0, 1.0, end], args=(k,), rtol=rtol, atol=rtol).y)
+
+    grids.clear()
+    given = np.array([1.0, 0.3]), np.array([1.0, 0.01, 0.0]), 5.0
+    of_rates, of_start, of_end = cytape.grad(total, argnums=(0, 1, 2))(*given)
+    np.testing.assert_allclose([*of_rates, of_end], 0, atol=1e-12)
+    np.testing.assert_allclose(of_start, 3)
+    assert len(grids) == 1
+    tangent = cytape.jvp(lambda k: total(k, *given[1:]), given[:1], given[:1])[1]
+    np.testing.assert_allclose(tangent, 0, atol=1e-12)
+    if method == "RK45":
+        grids.clear()
+        np.testing.assert_allclose(cytape.hessian(total)(*given), 0, atol=1e-11)
+        assert len(grids) <= 4
+
+
+def test_gradients_of_other_constants(grids):
+    def radius(rate, rtol):  # constant to the accuracy of the solution
+        found = ours.solve_ivp(
+            lambda t, y, rate: [-rate * y[1], rate * y[0]], (0, 5), [1.0, 0.0], args=(rate,),
+            t_eval=[5.0], rtol=rtol, atol=rtol)
+        return cnp.sum(found.y**2)
+
+    for rtol in 1e-6, 1e-10:
+        grids.clear()
+        np.testing.assert_allclose(cytape.grad(radius)(1.3, rtol), 0, atol=20 * rtol)
+        assert len(grids) <= 3
+    grids.clear()
+    scale = 1.3
+    rates = np.array([1.1, 0.7, 0.3, 0.37])
+
+    def at_rest(scale):  # up to rounding, whatever the rates
+        return ours.solve_ivp(
+            lambda t, y, k: [
+                (k[0] - k[2]) * y[0] - k[1] * y[0] * y[1], (k[3] * y[0] - k[0]) * y[1]],
+            (0, 30), [1.1 / 0.37, 0.8 / 0.7], args=(scale * rates,), **FINE).y[0, -1]
+
+    for slope in cytape.grad(at_rest)(scale), cytape.jvp(at_rest, (scale,), (1.0,))[1]:
+        np.testing.assert_allclose(slope, 0, atol=1e-8)
+    assert len(grids) <= 12
 
 
 def test_functions_that_need_values():

@@ -21,6 +21,10 @@ from cytape.tensor.recording.state import unrecorded
 from cytape.tensor.tensor import data_of
 
 FINEST = 1e-12  # tolerance
+ROUNDING = 10 * float(np.finfo(float).eps)
+# Tolerance of a gradient that is a small difference of large terms, as that of an invariant:
+# relative to these terms, and to `rtol`.
+OF_TERMS = 1e-3
 
 
 class Trajectory:
@@ -168,17 +172,19 @@ class Trajectory:
         whole, middle = (
             np.einsum("kji,kj->ki", x, after) for x in (steps.steps[:len(after)], second))
         start = np.einsum("kji,kj->ki", first, middle)
-        with np.errstate(invalid="ignore"):
-            found = np.abs(whole - start) @ scale / np.max(np.abs(after) @ scale, initial=0)
-            if tensors:
-                parts = by_halves(np.asarray(steps.forced([_probe(x) for x in tensors])))
-                of_steps, of_first, of_second = (
-                    np.einsum("kn,kn->k", part, adjoint)
-                    for part, adjoint in zip(parts, (after, middle, after), strict=True))
-                of_halves = of_first + of_second
-                found = np.fmax(
-                    found, np.abs(of_steps - of_halves) / np.sum(np.abs(of_steps), initial=0))
-        return found / self._rtol
+        size = np.max(np.abs(after) @ scale, initial=0)
+        found = _ratio(np.abs(whole - start) @ scale, self._rtol * size)
+        if tensors:
+            parts = by_halves(np.asarray(steps.forced([_probe(x) for x in tensors])))
+            of_steps, of_first, of_second = (
+                np.einsum("kn,kn->k", part, adjoint)
+                for part, adjoint in zip(parts, (after, middle, after), strict=True))
+            terms = np.sum(np.abs(parts[0] * after))
+            found = np.fmax(found, _ratio(
+                np.abs(of_steps - of_first - of_second),
+                self._rtol * (np.sum(np.abs(of_steps)) + OF_TERMS * terms)
+                + ROUNDING * (terms + size)))
+        return found
 
     # -- forward mode ----------------------------------------------------------------------------
 
@@ -190,7 +196,7 @@ class Trajectory:
             velocities = np.asarray(self._velocities(given, False))
         start = known[0] - velocities[0] * known[1]
         steps, places = self._refined(
-            given, partial(self._errors_forward, start, of_tensors), is_recorded)
+            given, partial(self._errors_forward, start, given[3:], of_tensors), is_recorded)
         if is_recorded:
             velocities = self._velocities(given, True)
             start = of_y0 - velocities[0] * of_t0
@@ -201,7 +207,7 @@ class Trajectory:
         return convert_to_tensor(rows + velocities[1:] * of_times[:, None])
 
     def _errors_forward(
-        self, start: np.ndarray, tangents: list, steps: LinearSteps,
+        self, start: np.ndarray, tensors: list, tangents: list, steps: LinearSteps,
     ) -> np.ndarray:
         scale = self._scale(steps)
         b, b_first, b_second = by_halves(np.asarray(steps.forced(tangents)))
@@ -210,10 +216,19 @@ class Trajectory:
         whole = before[1:]
         middle = np.einsum("kij,kj->ki", first, before[:-1]) + b_first
         end = np.einsum("kij,kj->ki", second, middle) + b_second
-        with np.errstate(invalid="ignore"):
-            found = np.max(np.abs(whole - end) / scale, 1, initial=0) / np.max(
-                np.abs(before) / scale, initial=0)
-        return found / self._rtol
+        changes = [  # relative to the tensors
+            np.max(np.abs(data_of(dx)), initial=0) / (np.max(np.abs(data_of(x)), initial=0) or 1)
+            for x, dx in zip(tensors, tangents, strict=True) if dx is not None]
+        return _ratio(
+            np.max(np.abs(whole - end) / scale, 1, initial=0),
+            self._rtol * np.max(np.abs(before) / scale, initial=0)
+            + ROUNDING * max(changes, default=0))
+
+
+def _ratio(errors: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return errors relative to a tolerance, which may be 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return errors / tolerance
 
 
 def _sign(grid: np.ndarray) -> float:
