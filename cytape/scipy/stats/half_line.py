@@ -236,12 +236,6 @@ lomax = Distribution(
     stats.lomax, lambda z, c: log(c) - (c + 1) * log1p(z), lambda z, c: -expm1(-c * log1p(z)),
     lambda z, c: exp(-c * log1p(z)), logsf=lambda z, c: -c * log1p(z),
     ppf=lambda q, c: expm1(-log1p(-q) / c), isf=lambda q, c: expm1(-log(q) / c), support=_POSITIVE)
-fisk = Distribution(  # whose logarithm is logistic
-    stats.fisk, lambda z, c: burr_log_density(z, c, 1.0), lambda z, c: expit(c * log(z)),
-    lambda z, c: expit(-c * log(z)), lambda z, c: log_expit(c * log(z)),
-    lambda z, c: log_expit(-c * log(z)), lambda z, c: burr_density(z, c, 1.0),
-    ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=_POSITIVE,
-    open_ends="probabilities")
 
 
 def _halfcauchy_ppf(q):
@@ -352,6 +346,12 @@ burr12 = Distribution(
     _burr12_density,
     ppf=lambda q, c, d: expm1(-log1p(-q) / d)**(1 / c),
     isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=_POSITIVE,
+    open_ends="probabilities")
+fisk = Distribution(  # whose logarithm is logistic
+    stats.fisk, lambda z, c: burr_log_density(z, c, 1.0), lambda z, c: expit(c * log(z)),
+    lambda z, c: expit(-c * log(z)), lambda z, c: log_expit(c * log(z)),
+    lambda z, c: log_expit(-c * log(z)), lambda z, c: burr_density(z, c, 1.0),
+    ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=_POSITIVE,
     open_ends="probabilities")
 
 

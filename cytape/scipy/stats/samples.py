@@ -34,10 +34,10 @@ def _paired(x, y, axis):
     return axis, means, [a - mean for a, mean in zip((x, y), means, strict=True)], x.shape[axis]
 
 
-def _moments(dx, dy, axis):
+def _moments(deviations, axis):
     """Return the variances and the correlation of deviations, which are scaled to their largest."""
-    scales = [stop_gradient(np.max(abs(d), axis, keepdims=True)) for d in (dx, dy)]
-    u, v = dx / scales[0], dy / scales[1]
+    scales = [stop_gradient(np.max(abs(d), axis, keepdims=True)) for d in deviations]
+    u, v = (d / scale for d, scale in zip(deviations, scales, strict=True))
     xx, xy, yy = [np.mean(product, axis) for product in (u * u, u * v, v * v)]
     r = maximum(minimum(xy / sqrt(xx * yy), 1.0), -1.0)
     return [part * np.squeeze(scale, axis)**2 for part, scale in zip((xx, yy), scales, strict=True)
@@ -50,7 +50,9 @@ def _pvalue(statistic, distribution, alternative, *args):
     return getattr(distribution, "cdf" if alternative == "less" else "sf")(statistic, *args)
 
 
-def pearsonr(x, y, *, alternative="two-sided", method=None, axis=0) -> Any:
+def pearsonr(
+        x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None,
+        axis: int | None = 0) -> Any:
     """Return the correlation and its p-value, as `scipy.stats.pearsonr`.
 
     Examples
@@ -68,14 +70,14 @@ def pearsonr(x, y, *, alternative="two-sided", method=None, axis=0) -> Any:
         raise ValueError(f"scipy.stats.pearsonr takes tensors with method=None, got {method!r}")
     stats.pearsonr([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], alternative=alternative)  # raises errors
     axis, _, deviations, n = _paired(x, y, axis)
-    r = _moments(*deviations, axis)[-1]
+    r = _moments(deviations, axis)[-1]
     if n == 2:
         return PearsonRResult(np.round(r), np.ones_like(r))
     shape = n / 2 - 1
     return PearsonRResult(r, _pvalue(r, beta, alternative, shape, shape, -1, 2))
 
 
-def linregress(x, y, alternative="two-sided", *, axis=0) -> Any:
+def linregress(x: Any, y: Any, alternative: str = "two-sided", *, axis: int | None = 0) -> Any:
     """Return the regression line and its errors, as `scipy.stats.linregress`.
 
     Examples
@@ -90,7 +92,7 @@ def linregress(x, y, alternative="two-sided", *, axis=0) -> Any:
         return stats.linregress(x, y, alternative, axis=axis)
     stats.linregress([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], alternative)  # raises errors
     axis, (x_mean, y_mean), deviations, n = _paired(x, y, axis)
-    xx, yy, r = _moments(*deviations, axis)
+    xx, yy, r = _moments(deviations, axis)
     df = n - 2
     slope = r * sqrt(yy / xx)
     x_mean, y_mean = np.squeeze(x_mean, axis), np.squeeze(y_mean, axis)
@@ -173,7 +175,7 @@ class gaussian_kde(stats.gaussian_kde):  # noqa: N801
     __call__ = evaluate
 
 
-def boxcox(x, lmbda=None, alpha=None, optimizer=None) -> Any:
+def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) -> Any:
     """Return the transform of Box and Cox, as `scipy.stats.boxcox`; of tensors for a given `lmbda`.
 
     Examples
@@ -188,7 +190,7 @@ def boxcox(x, lmbda=None, alpha=None, optimizer=None) -> Any:
     return _boxcox(joined(x), lmbda)
 
 
-def yeojohnson(x, lmbda=None) -> Any:
+def yeojohnson(x: Any, lmbda: Any = None) -> Any:
     """Return the transform of Yeo and Johnson, as `scipy.stats.yeojohnson`.
 
     Examples
