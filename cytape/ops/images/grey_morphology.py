@@ -10,7 +10,7 @@ import numpy as np
 import scipy.ndimage as ndimage
 
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import operand
+from cytape.ops.calls.operands import is_tensor, operand
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.images.boundaries import computed, filtered_axes, one_for_each
 from cytape.ops.images.rank_filters import (
@@ -95,8 +95,11 @@ def grey_dilation(input, size=None, footprint=None, structure=None, output=None,
         maximum_filter, -1, x, size, footprint, structure, output, mode, cval, origins, axes)
 
 
-def _composed(name, function):
-    """Declare a function of an image, its erosion and its dilation."""
+def _composed(name, function, takes_dtype=True):
+    """Declare a function of an image, its erosion and its dilation.
+
+    Those of SciPy that do not take a dtype as `output` ignore it.
+    """
     def composition(input, size=None, footprint=None, structure=None, output=None, mode="reflect",
                     cval=0.0, origin=0, *, axes=None) -> Any:
         x = operand(input)
@@ -104,6 +107,8 @@ def _composed(name, function):
             lambda x, extremum=extremum: extremum(
                 x, size, footprint, structure, None, mode, cval, origin, axes=axes)
             for extremum in (grey_erosion, grey_dilation)])
+        if not (takes_dtype or isinstance(output, np.ndarray) or is_tensor(output)):
+            output = None
         return result if output is None else computed(lambda result: result, result, output)
 
     composition.__name__ = composition.__qualname__ = name
@@ -117,8 +122,9 @@ def _composed(name, function):
 grey_opening = _composed("grey_opening", lambda x, eroded, dilated: dilated(eroded(x)))
 grey_closing = _composed("grey_closing", lambda x, eroded, dilated: eroded(dilated(x)))
 morphological_gradient = _composed(
-    "morphological_gradient", lambda x, eroded, dilated: dilated(x) - eroded(x))
+    "morphological_gradient", lambda x, eroded, dilated: dilated(x) - eroded(x), False)
 morphological_laplace = _composed(
-    "morphological_laplace", lambda x, eroded, dilated: dilated(x) + eroded(x) - x - x)
+    "morphological_laplace", lambda x, eroded, dilated: dilated(x) + eroded(x) - x - x,
+    False)
 white_tophat = _composed("white_tophat", lambda x, eroded, dilated: x - dilated(eroded(x)))
 black_tophat = _composed("black_tophat", lambda x, eroded, dilated: eroded(dilated(x)) - x)

@@ -45,3 +45,12 @@ def test_errors():
         with pytest.raises(theirs.type) as ours:
             call(ndimage, cytape.constant(X))
         assert str(ours.value) == str(theirs.value)
+
+
+@each("name", ["morphological_gradient", "morphological_laplace", "grey_opening"])
+def test_dtypes_of_results(name):
+    for x in (X, (3 * X).astype(int)):
+        expected = getattr(scipy_ndimage, name)(x, size=3, output=int)
+        found = getattr(ndimage, name)(cytape.constant(x), size=3, output=int)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected)
