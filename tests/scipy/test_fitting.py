@@ -78,6 +78,29 @@ def test_derivatives_on_all_ways():
     ways.check(f, newton, Y, rtol=1e-5, atol=1e-7)
 
 
+def test_a_jacobian_solves_a_differential_equation_once(monkeypatch):
+    integrate, count = pytest.importorskip("scipy.integrate"), 0
+    solve_ivp, ours_ivp = integrate.solve_ivp, pytest.importorskip("cytape.scipy.integrate")
+
+    def counted(*args, **options):
+        nonlocal count
+        count += 1
+        return solve_ivp(*args, **options)
+
+    def model(t, a, b, c):
+        return ours_ivp.solve_ivp(
+            lambda t, y, b, c: -b * (y - c), (0, 3), [a], t_eval=T, args=(b, c), rtol=1e-8).y[0]
+
+    monkeypatch.setattr(integrate, "solve_ivp", counted)
+    found = ours.least_squares(lambda p: model(T, p[0], p[1], p[2]) - Y, np.ones(3))
+    assert found.success and found.njev > 4
+    assert count <= found.nfev + found.njev
+    count = 0
+    p, _, infodict, *_ = ours.curve_fit(model, T, Y, bounds=(0, 9), full_output=True)
+    np.testing.assert_allclose(p, found.x, 1e-3)
+    assert count <= 2 * infodict["nfev"]
+
+
 def test_bounds_and_structures():
     def f(y, upper):
         result = ours.least_squares(

@@ -19,6 +19,7 @@ import numpy as np
 
 from cytape.graph.tracing.functions import Function
 from cytape.ops.python.bound_names import codes, names_of, package_of, unbound, values_of
+from cytape.tensor.recording.state import current_graph
 
 CALLS_BEFORE = 2  # tracing takes as long as several calls
 MOST_KEPT = 64
@@ -74,6 +75,9 @@ class Kept:
 
     def _call_plain(self, *args: Any) -> Any:
         result = self._caller.plain(*args)
+        if current_graph().stateful:
+            # An eager program, such as a solver, which derivatives in the graph would run again.
+            raise Unknown
         # Another thread, or the function by a way that was not seen, may have written to them.
         if not self._caller.reads.is_current():
             raise Changed

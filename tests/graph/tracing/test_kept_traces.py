@@ -179,7 +179,8 @@ MODEL, VECTORIZED, draw = Model(), np.vectorize(lambda x: MODEL.k * x), cnp.rand
 @each("function", [
     MODEL.rate, logged, lambda x: MODEL.k * x, counted, imported, lambda x: x * np.random.random(),
     lambda x: x * draw(), lambda x: VECTORIZED(x), lambda x: print(end="") or x,
-    lambda x: x if x > 0 else -x])
+    lambda x: x if x > 0 else -x,
+    lambda x: cytape.numpy_function(np.sin, x, specs=cytape.Spec.of((), float))])
 def test_functions_that_are_called_each_time(function):
     assert not traced(function)
 
