@@ -104,6 +104,8 @@ class IndexedSlices(NDArrayOperatorsMixin):
         return np.asarray(self.to_tensor(), dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+        if keywords.get("out", (None,))[0] is inputs[0]:  # x += 1 gives x another object
+            del keywords["out"]
         return getattr(ufunc, method)(
             *[x.to_tensor() if isinstance(x, IndexedSlices) else x for x in inputs], **keywords)
 

@@ -86,6 +86,10 @@ def test_operators_and_numpys_functions_compute_with_the_dense_tensor():
             (dense * one, dense**2), (-one, -dense), (np.sum(one), np.sum(dense)),
             (np.float64(2) * one, 2 * dense), (np.linalg.norm(one), np.linalg.norm(dense))):
         np.testing.assert_array_equal(np.asarray(found), expected)
+    given = one
+    one += 1.0
+    np.testing.assert_array_equal(one, dense + 1)
+    one = given
     assert one in [one] and len({one, one}) == 1
 
 

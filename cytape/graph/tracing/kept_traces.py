@@ -161,7 +161,8 @@ def _identity(x: Any, known: dict) -> Any:
     elif kind is partial:
         return partial, _identity([x.func, x.args, x.keywords], known)
     elif kind is ModuleType or kind is type:
-        if _package(x.__name__ if kind is ModuleType else x.__module__) in PACKAGES:
+        name = x.__name__ if kind is ModuleType else x.__module__
+        if _package(name) in PACKAGES and "random" not in name:
             return x
     elif kind is BuiltinFunctionType:
         if isinstance(x.__self__, ModuleType) and _package(x.__self__.__name__) in PACKAGES:
@@ -184,8 +185,8 @@ def _draws(x: Any) -> bool:
 def _identity_of_function(x: FunctionType, known: dict) -> Any:
     if x.__closure__ is None and package_of(x) in PACKAGES and not _draws(x):
         return x
-    if id(x) in known:
-        return id(x.__code__)
+    if id(x) in known:  # others have the same code
+        return [*known].index(id(x))
     if x.__dict__ or not _is_pure(x):
         raise Unknown
     known[id(x)] = x.__code__

@@ -6,6 +6,7 @@ import math
 import weakref
 
 import numpy as np
+import numpy.random as of_numpy
 import pytest
 
 import cytape
@@ -104,6 +105,13 @@ def test_values_that_change_are_seen(make):
     assert np.signbit(call(make(-0.0))) and not np.signbit(call(make(0.0)))
 
 
+def test_functions_of_the_same_code_are_told_apart():
+    double, triple = of_cell(2.0), of_cell(3.0)
+    for last in [double] * (CALLS_BEFORE + 2) + [triple] * 2:
+        items = double, triple, last
+        assert call(lambda x, items=items: items[2](x)) == 2 * last(3.0)
+
+
 def test_closures_of_earlier_functions_may_change():
     first = [7.5]
     for _ in range(CALLS_BEFORE + 1):
@@ -178,8 +186,8 @@ MODEL, VECTORIZED, draw = Model(), np.vectorize(lambda x: MODEL.k * x), cnp.rand
 
 @each("function", [
     MODEL.rate, logged, lambda x: MODEL.k * x, counted, imported, lambda x: x * np.random.random(),
-    lambda x: x * draw(), lambda x: VECTORIZED(x), lambda x: print(end="") or x,
-    lambda x: x if x > 0 else -x,
+    lambda x: x * draw(), lambda x: x * of_numpy.normal(), lambda x: VECTORIZED(x),
+    lambda x: print(end="") or x, lambda x: x if x > 0 else -x,
     lambda x: cytape.numpy_function(np.sin, x, specs=cytape.Spec.of((), float))])
 def test_functions_that_are_called_each_time(function):
     assert not traced(function)
