@@ -332,12 +332,6 @@ def _burr(sign):
 
 _burr_logcdf, burr_log_density, burr_density = _burr(1)
 _burr12_logsf, _burr12_log_density, _burr12_density = _burr(-1)
-fisk = Distribution(  # whose logarithm is logistic
-    stats.fisk, lambda z, c: burr_log_density(z, c, 1.0), lambda z, c: expit(c * log(z)),
-    lambda z, c: expit(-c * log(z)), lambda z, c: log_expit(c * log(z)),
-    lambda z, c: log_expit(-c * log(z)), lambda z, c: burr_density(z, c, 1.0),
-    ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=_POSITIVE,
-    open_ends="probabilities")
 burr = Distribution(
     stats.burr, burr_log_density, lambda z, c, d: exp(_burr_logcdf(z, c, d)),
     lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf,
