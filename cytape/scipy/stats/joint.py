@@ -43,7 +43,7 @@ class Joint:
     >>> import cytape
     >>> from cytape.scipy.stats import wishart
     >>> cytape.grad(lambda df: wishart.logpdf(2.0, df, 1.5))(4.0).round(6)
-    np.float64(-0.414094)
+    np.float64(-0.414125)
     """
 
     def __init__(self, name, log_density):
