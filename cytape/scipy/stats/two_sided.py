@@ -255,26 +255,38 @@ def _kappa_hazard(z, k):
     """Return the logarithm of y, y, and the logarithm of its slope."""
     is_near, u, end, z = near_end(z, k)
     log_y = -z * log1p_over(-k * z)
-    return (where(is_near, log(u) / end, log_y), where(is_near, u**(1 / end), exp(log_y)),
+    return (where(is_near, log(u) / end, log_y),
+            where(is_near, u**(1 / end), exp(minimum(log_y, 700.0))),
             where(is_near, xlogy(1 / end - 1, u), (1 - k) * log_y))
 
 
 def _kappa_logcdf(z, h, k):
-    is_near, u, end, y = near_end(_kappa_hazard(z, k)[1], h)
-    return where(is_near, log(u) / end, -y * log1p_over(-h * y))
+    return _kappa_log_power(*_kappa_hazard(z, k)[:2], h)
+
+
+def _kappa_log_power(log_y, y, h):
+    """Return log(1 - h y) / h, for large y by its logarithm, as products overflow."""
+    is_far = log_y > 300
+    is_near, u, end, y = near_end(where(is_far, 0.0, y), h)
+    is_heavy = h < 0
+    power = where(is_heavy, h, -1.0)
+    far = where(is_far, log_y, 0.0)
+    heavy, light = logaddexp(0, log(-power) + far) / power, -exp(minimum(far, 700.0))
+    return where(is_far, where(is_heavy, heavy, light),
+                 where(is_near, log(u) / end, -y * log1p_over(-h * y)))
 
 
 def _kappa_logpdf(z, h, k):
-    _, y, log_slope = _kappa_hazard(z, k)
-    is_near, u, end, y = near_end(y, h)
+    log_y, y, log_slope = _kappa_hazard(z, k)
+    is_near, u, end, _ = near_end(y, h)
     return log_slope + where(
-        is_near, xlogy(1 / end - 1, u), (h - 1) * y * log1p_over(-h * y))
+        is_near, xlogy(1 / end - 1, u), (1 - h) * _kappa_log_power(log_y, y, h))
 
 
 def _kappa_logsf(z, h, k):
-    log_y = _kappa_hazard(z, k)[0]
+    log_y, y, _ = _kappa_hazard(z, k)
     is_tail = log_y < -36
-    return where(is_tail, log_y, log_rest(_kappa_logcdf(where(is_tail, 0.0, z), h, k)))
+    return where(is_tail, log_y, log_rest(_kappa_log_power(log_y, where(is_tail, 0.1, y), h)))
 
 
 def _kappa_ppf(q, h, k):
