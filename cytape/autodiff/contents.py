@@ -38,7 +38,8 @@ from cytape.tensor.tensor import Tensor, value_id
 __all__ = ["MOST_PARTS", "Contents", "reached", "sample_of"]
 
 HARMLESS = bool, bytes, int, str, type(None), type(...), np.dtype, slice, range
-# Types of objects without parts, which are compared as parts of others.
+# Types of objects that are compared as parts of others. Of these only a method, as that of a dict,
+# has a part.
 PLAIN = frozenset([*HARMLESS, float, complex, object, type(len), type(np.sum), np.ufunc])
 CONTAINERS = list, tuple, dict, deque, set
 BUFFERS = bytearray, array
@@ -89,7 +90,7 @@ class Contents:
                 kind = type(value)
                 if kind is np.ndarray:
                     self._arrays.append((labels_of(x)[i], value, sample_of(value)))
-                elif kind not in PLAIN and id(value) not in found and not (
+                elif not _is_plain(value) and id(value) not in found and not (
                         kind is ModuleType and not is_own(package_of(value), package)):
                     left.append((labels_of(x)[i], value))
         self._scope: Any = None
@@ -202,7 +203,15 @@ def _content_of(x: Any, scope: Scope) -> Mapping[Any, Any]:
         return {}
     if type(x).__module__.startswith("cytape."):
         return {"__wrapped__": getattr(x, "__wrapped__", None)}
-    return _dict_of(x) if scope.every else _attributes(x, scope.names)
+    if scope.every:
+        return _dict_of(x)
+    return {} if _is_plain(x) else _attributes(x, scope.names)
+
+
+def _is_plain(x: Any) -> bool:
+    """Return whether an object has no parts."""
+    return isinstance(x, np.generic) or type(x) in PLAIN and (
+        type(getattr(x, "__self__", None)) in (ModuleType, type(None)))
 
 
 def _attributes(x: Any, names: Iterable[str]) -> dict[str, Any]:

@@ -189,8 +189,14 @@ def nested_containers():
     return lambda: held["a"][0][0], lambda k: held["a"][0].__setitem__(0, k)
 
 
+def method_of_a_dict():
+    held = {}
+    get = held.get
+    return lambda: get("k"), lambda k: held.update(k=k)
+
+
 HOLDERS = [function_attribute, slot, class_attribute, attribute_by_name, item_by_method,
-           element_of_a_set, element_of_an_array, nested_containers]
+           method_of_a_dict, element_of_a_set, element_of_an_array, nested_containers]
 
 
 @each("holder", HOLDERS)
