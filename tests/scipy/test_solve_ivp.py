@@ -16,6 +16,7 @@ from tests.cases import each
 
 scipys = pytest.importorskip("scipy.integrate")
 ours = pytest.importorskip("cytape.scipy.integrate")
+linear_steps = pytest.importorskip("cytape.scipy.integrate.linear_steps")
 trajectories = pytest.importorskip("cytape.scipy.integrate.trajectories")
 
 TIMES = np.linspace(0.0, 3.0, 7)
@@ -247,6 +248,12 @@ def test_gradients_of_other_constants(grids):
         np.testing.assert_allclose(cytape.grad(radius)(1.3, rtol), 0, atol=20 * rtol)
         assert len(grids) <= 3
     grids.clear()
+    of_rates = cytape.grad(lambda k: ours.solve_ivp(  # nearly constant after a while
+        lambda t, y, k: [-k[0] * y[0], k[0] * y[0] - k[1] * y[1], k[1] * y[1]], (0, 200),
+        [1.0, 0.01, 0.0], "LSODA", args=(k,), rtol=1e-8, atol=1e-10).y[2, -1])(np.array([1.0, 0.3]))
+    np.testing.assert_allclose(of_rates, 0, atol=1e-10)
+    assert len(grids) <= 12
+    grids.clear()
     scale = 1.3
     rates = np.array([1.1, 0.7, 0.3, 0.37])
 
@@ -259,6 +266,24 @@ def test_gradients_of_other_constants(grids):
     for slope in cytape.grad(at_rest)(scale), cytape.jvp(at_rest, (scale,), (1.0,))[1]:
         np.testing.assert_allclose(slope, 0, atol=1e-8)
     assert len(grids) <= 12
+
+
+def test_steps_are_computed_once(monkeypatch):
+    counts = []
+
+    class Counted(linear_steps.TracedLinearization):
+        def call(self, function, *arrays):
+            if function is linear_steps._matrices_at:
+                counts.append(len(arrays[0]))
+            return super().call(function, *arrays)
+
+    monkeypatch.setattr(linear_steps, "TracedLinearization", Counted)
+    for end in 10.0, -0.01:
+        counts.clear()
+        cytape.grad(lambda k: cnp.sum(ours.solve_ivp(
+            robertson, (0, end), [1.0, 0.0, 0.0], "Radau", [0.5 * end, end], args=(k,),  # noqa: B023
+            rtol=1e-6, atol=1e-9).y[1]))(np.array([0.04, 1e4, 3e7]))
+        assert len(counts) > 2 and max(counts[1:]) < counts[0] / 4
 
 
 def test_functions_that_need_values():

@@ -49,27 +49,58 @@ class LinearSteps:
         At the nodes.
     at_nodes : Linearization
         There.
+
+    Values for intervals that are also in `known`, other steps, are taken from it.
     """
 
     def __init__(
         self, rhs: RightHandSide, grid: Any, states: Callable, tensors: list,
-        is_recorded: bool, finer: np.ndarray | None = None,
+        is_recorded: bool, finer: np.ndarray | None = None, known: "LinearSteps | None" = None,
     ) -> None:
         starts, ends = grid[:-1], grid[1:]
         if finer is not None:
             starts, ends = (
                 np.append(part, more) for part, more in ((starts, finer[:-1]), (ends, finer[1:])))
         lengths = ends - starts
-        times = cnp.ravel(starts[:, None] + lengths[:, None] * NODES)
+        times = starts[:, None] + lengths[:, None] * NODES
         self.grid = grid
-        self.states = states(times)
         if is_recorded:
+            times = cnp.ravel(times)
+            self.states = states(times)
             self.at_nodes: Any = Linearization(rhs, times, self.states, tensors)
             self.stages, self.steps = _matrices(self.at_nodes, lengths)
+            return
+        self._intervals = starts + 1j * ends
+        new, places = self._places_in(known)
+        if known is not None and not new.any():
+            parts = [part[:0] for part in known._parts]
         else:
-            self.at_nodes = TracedLinearization(rhs, times, self.states, tensors)
-            self.stages, self.steps = map(np.asarray, self.at_nodes.call(
-                _matrices_at, lengths))
+            parts = self._computed(rhs, times[new], lengths[new], states, tensors)
+        if known is not None:
+            parts = [np.concatenate(pair)[places] for pair in zip(known._parts, parts, strict=True)]
+        self._parts: list = parts
+        of_nodes, self.stages, self.steps = parts
+        self.states = np.reshape(of_nodes, (times.size, -1))
+        self.at_nodes = TracedLinearization(rhs, times.ravel(), self.states, tensors)
+
+    @staticmethod
+    def _computed(rhs, times, lengths, states, tensors):
+        """Return the states at the nodes, the stages and the steps, one row per interval."""
+        times = times.ravel()
+        found = states(times)
+        call = TracedLinearization(rhs, times, found, tensors).call
+        return [found.reshape(len(lengths), -1), *map(np.asarray, call(_matrices_at, lengths))]
+
+    def _places_in(self, known: "LinearSteps | None") -> tuple:
+        """Return which intervals are new, and the places of all in the known and the new ones."""
+        if known is None:
+            return np.full(len(self._intervals), True), None
+        order = np.argsort(known._intervals)
+        found = np.searchsorted(known._intervals[order], self._intervals)
+        places = order[np.minimum(found, len(order) - 1)]
+        new = known._intervals[places] != self._intervals
+        places[new] = len(order) + np.arange(np.sum(new))
+        return new, places
 
     def forced(self, tangents: list) -> Any:
         """Return the contribution of b to the end of each interval, from tangents of tensors."""

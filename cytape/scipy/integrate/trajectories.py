@@ -81,8 +81,9 @@ class Trajectory:
         """Return steps as arrays."""
         key = grid.tobytes()
         if key not in self._kept:
+            known = next(iter(self._kept.values()), None)
             self._kept = {key: LinearSteps(
-                self.rhs, grid, self.states, given[3:], False, halved(grid))}
+                self.rhs, grid, self.states, given[3:], False, halved(grid), known)}
         return self._kept[key]
 
     def _refined(self, given: list, errors: Callable, is_recorded: bool) -> tuple:
