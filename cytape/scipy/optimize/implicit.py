@@ -19,6 +19,7 @@ import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import bound, noting
 from cytape.autodiff.custom.eager_derivatives import EagerCall
 from cytape.autodiff.forward_functional import jvp
+from cytape.autodiff.jacobian_functional import jacrev
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.wrapped_calls import Arguments
 from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
@@ -33,6 +34,7 @@ from cytape.tensor.values.spec import symbolic_spec
 
 LARGEST_DENSE = 2000  # unknowns; the Jacobian of as many takes 32 MB
 DIRECTIONS = 128  # columns of a Jacobian that are computed at a time
+FEW_ROWS = 8  # that take less time than these columns
 # Largest step of Newton's method from a solution, relative to the largest unknown, after a failure
 # of the solver and else.
 NEGLIGIBLE, NEAR = 1e-6, 1e-2
@@ -238,7 +240,9 @@ def product(residual: Callable, x: np.ndarray, v: np.ndarray, transposed: bool) 
 
 
 def jacobian_of(function: Callable, x: np.ndarray) -> np.ndarray:
-    """Return the Jacobian of a function of a vector, for arrays."""
+    """Return the Jacobian of a function of a vector, for arrays; by rows if these are few."""
+    if x.size > DIRECTIONS and np.size(function(x)) < x.size // DIRECTIONS * FEW_ROWS:
+        return np.asarray(jacrev(function)(x))
     parts = []
     for start in range(0, max(x.size, 1), DIRECTIONS):
         units = np.eye(min(DIRECTIONS, x.size - start), x.size, start)
