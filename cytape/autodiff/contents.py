@@ -16,6 +16,7 @@ from types import (
     BuiltinMethodType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     MethodWrapperType,
@@ -24,6 +25,7 @@ from types import (
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from cytape.ops.python.bound_names import (
     is_own,
@@ -41,11 +43,14 @@ HARMLESS = bool, bytes, int, str, type(None), type(...), np.dtype, slice, range
 # Types of objects that are compared as parts of others. Of these only a method, as that of a dict,
 # has a part.
 PLAIN = frozenset([*HARMLESS, float, complex, object, type(len), type(np.sum), np.ufunc])
-CONTAINERS = list, tuple, dict, deque, set
+MAPPINGS = dict, MappingProxyType
+CONTAINERS = list, tuple, *MAPPINGS, deque, set
 BUFFERS = bytearray, array
 # Names by which a function may read any attribute; methods that operators call.
 DYNAMIC = {"getattr", "vars", "__dict__"}
-IMPLICIT = {"__call__", "__getitem__", "__getattr__", "__iter__", "__float__", "__array__"}
+IMPLICIT = {
+    "__call__", "__getitem__", "__getattr__", "__iter__", "__len__", "__bool__", "__float__",
+    "__array__", "__enter__", *vars(NDArrayOperatorsMixin)}.difference(dir(object))
 MOST_PARTS = 1000  # of a container
 MOST_KEPT = 1000  # objects of a rule
 MOST_COMPARED = 1 << 16  # bytes of an array
@@ -185,7 +190,7 @@ def _content_of(x: Any, scope: Scope) -> Mapping[Any, Any]:
     if isinstance(x, BUFFERS):
         return {"": bytes(memoryview(x).cast("B")[:MOST_COMPARED])}
     if isinstance(x, CONTAINERS):
-        return dict(islice(x.items() if isinstance(x, dict) else enumerate(x), MOST_PARTS))
+        return dict(islice(x.items() if isinstance(x, MAPPINGS) else enumerate(x), MOST_PARTS))
     if isinstance(x, FunctionType):
         if names_of(x).package != scope.package and (
                 scope.every or not is_own(names_of(x).package, scope.package)):
@@ -214,13 +219,13 @@ def _is_plain(x: Any) -> bool:
         type(getattr(x, "__self__", None)) in (ModuleType, type(None)))
 
 
-def _attributes(x: Any, names: Iterable[str]) -> dict[str, Any]:
+def _attributes(x: Any, names: set[str]) -> dict[str, Any]:
     """Return the attributes of an object, class or module that have one of the names."""
     own = _dict_of(x)
     names = own.keys() | names if DYNAMIC.intersection(names) else names
     classes = [vars(cls) for cls in type(x).__mro__[:-1]]
     found = {}
-    for name in names:
+    for name in names & set(own).union(*classes):
         value = own.get(name, unbound)
         if value is unbound:
             value = next((cls[name] for cls in classes if name in cls), unbound)

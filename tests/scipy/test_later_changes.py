@@ -2,7 +2,7 @@
 
 from array import array
 from collections import deque
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -195,8 +195,24 @@ def method_of_a_dict():
     return lambda: get("k"), lambda k: held.update(k=k)
 
 
+def operand():
+    class Number:
+        def __radd__(self, other):
+            return other + self.k
+
+    held = Number()
+    return lambda: 0.0 + held, lambda k: setattr(held, "k", k)
+
+
+def view_of_a_dict():
+    held = {}
+    view = MappingProxyType(held)
+    return lambda: view["k"], lambda k: held.update(k=k)
+
+
 HOLDERS = [function_attribute, slot, class_attribute, attribute_by_name, item_by_method,
-           method_of_a_dict, element_of_a_set, element_of_an_array, nested_containers]
+           method_of_a_dict, operand, view_of_a_dict, element_of_a_set, element_of_an_array,
+           nested_containers]
 
 
 @each("holder", HOLDERS)
