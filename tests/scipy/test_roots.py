@@ -186,6 +186,15 @@ def test_many_unknowns_are_solved_for_without_a_matrix(monkeypatch):
         cytape.jacobian(f)(0.5)
 
 
+def test_a_singular_jacobian_is_an_error_in_each_run_of_a_function():
+    slope = cytape.function(cytape.grad(lambda a: cnp.sum(ours.root(
+        lambda x, a: (x - a) ** 3, np.zeros(2), (a,)).x)))
+    np.testing.assert_allclose(slope(np.array([1.0, 2.0])), [1, 1])
+    for _ in range(2):
+        with pytest.raises(NotDifferentiableError, match="singular"):
+            slope(np.zeros(2))
+
+
 def test_failures():
     a = cytape.constant(3.0)
     for method, message in (("hybr", "failed"), ("newton", "failed.*residual|singular")):

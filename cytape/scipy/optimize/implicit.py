@@ -101,6 +101,7 @@ class Equation:
         """Return the linear system of the Jacobian at a point; the last one is kept."""
         if self._system is None or not all(map(np.array_equal, self._point, (x, *parameters))):
             x, *parameters = self._move_to(x, parameters)
+            self._system = None  # also if there is none
             self._system = self.kind_of_system(x)(self, self._of_vector(x, parameters), np.ravel(x))
         return self._system
 
