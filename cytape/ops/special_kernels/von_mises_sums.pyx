@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport INFINITY, M_PI, NAN, cos, erfc, exp, fabs, rint, sin, sqrt, tan
+from libc.math cimport INFINITY, M_PI, NAN, cos, erfc, exp, fabs, rint, sin, sqrt
 
 cdef enum:
     MOST_TERMS = 60  # for kappa = 20
@@ -49,6 +49,7 @@ cdef double by_series(double x, double kappa, int order, double* density) noexce
 cdef double upper(double x, double kappa, int order, double* density) noexcept nogil:
     """Return the probability above x >= 0, or a derivative, and write the density."""
     cdef double s = 2 * sqrt(kappa) * sin(0.5 * x), square = s * s, w = 0.25 * square / kappa
+    cdef double rest = max(1 - w, 0.1)
     cdef double decay = exp(-0.5 * square), moment = sqrt(0.5 * M_PI) * erfc(s / sqrt(2.0))
     cdef double power = s * decay, c = 1, u = 1 / kappa, level = 0, slope = 0, bend = 0
     cdef double total = 0, by_j = 0, by_jj = 0, first, second, edge
@@ -67,9 +68,10 @@ cdef double upper(double x, double kappa, int order, double* density) noexcept n
         slope -= ratio[j] * u / kappa
         bend += j * ratio[j] * u / (kappa * kappa)
     if order > 0:
-        edge = decay * tan(0.5 * x) / sqrt(kappa)  # by which the lower end of the integral moves
+        # by which the lower end of the integral moves; bounded next to pi, where it would cancel
+        edge = decay * s / (2 * kappa * sqrt(rest))
         first = -by_j / kappa - edge
-        second = ((by_jj / kappa + 0.5 * edge * w / (1 - w)) + by_j / kappa) / kappa + edge * (
+        second = ((by_jj / kappa + 0.5 * edge * w / rest) + by_j / kappa) / kappa + edge * (
             2 * w + 0.5 / kappa)
         if order == 1:
             total = slope * total + first

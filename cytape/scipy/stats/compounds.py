@@ -6,7 +6,6 @@ import numpy as np
 import scipy.stats as stats
 
 from cytape.ops.elementwise import (
-    abs,
     arcsinh,
     arctan,
     arctan2,
@@ -301,7 +300,7 @@ fatiguelife = Distribution(
 
 
 def _loglaplace_tail(z, c):
-    return -_LOG_2 - c * abs(log(z))
+    return where(z < 1, c, -c) * log(z) - _LOG_2  # with a derivative at 1
 
 
 def _loglaplace_quantile(q, p, c):

@@ -193,13 +193,16 @@ def _pearson_near_normal(z, skew):
     It is ``(log1p(u) - u) / h - log1p(u)`` with u = skew z / 2 up to a constant.
     """
     u, h = 0.5 * skew * z, 0.25 * skew * skew
+    is_end = u <= -1
+    u = where(is_end, 0.0, u)
     is_small = abs(u) < 0.05
     small, large = where(is_small, u, 0.0), where(is_small, 1.0, u)
     series = 0.0
     for k in range(14, 1, -1):
         series = (-1)**(k - 1) / k + small * series
     ratio = where(is_small, series, (log1p(large) - large) / (large * large))
-    return z * z * ratio - log1p(u) - HALF_LOG_2PI - h * (1 / 12 - h * h * (1 / 360 - h * h / 1260))
+    correction = h * (1 / 12 - h * h * (1 / 360 - h * h / 1260))
+    return where(is_end, -np.inf, z * z * ratio - log1p(u) - HALF_LOG_2PI - correction)
 
 
 def _pearson(near, far):

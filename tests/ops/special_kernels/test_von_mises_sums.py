@@ -33,3 +33,9 @@ def test_both_formulas_agree_and_numbers_outside_of_the_domain_are_nan():
         np.testing.assert_allclose(f(x, 20.0), f(x, np.nextafter(20.0, 0)), 1e-6, 1e-14)
         assert np.isnan(f(1.0, -1.0)) and np.isnan(f(np.inf, 1.0)) and np.isnan(f(1.0, np.nan))
         assert f(np.float32(1), np.float32(2)).dtype == np.float32
+
+
+def test_derivatives_at_the_opposite_point_are_small():
+    for x in (np.pi, 3.1415926):
+        for f in (sums.vonmises_in_kappa, sums.vonmises_in_kappas):
+            np.testing.assert_allclose(f(x, np.array([20.0, 25.0, 500.0])), 0, atol=1e-16)
