@@ -1,5 +1,7 @@
 """`root`, `root_scalar`, fixed points, minima of one variable: implicit derivatives, failures."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tests.cases import each
 
 scipys = pytest.importorskip("scipy.optimize")
 ours = pytest.importorskip("cytape.scipy.optimize")
+implicit = pytest.importorskip("cytape.scipy.optimize.implicit")
 implicit = pytest.importorskip("cytape.scipy.optimize.implicit")
 
 
@@ -193,6 +196,16 @@ def test_a_singular_jacobian_is_an_error_in_each_run_of_a_function():
     for _ in range(2):
         with pytest.raises(NotDifferentiableError, match="singular"):
             slope(np.zeros(2))
+
+
+def test_each_thread_has_its_own_last_solution():
+    equation = implicit.Equation("root", lambda x, a: x**3 - a, None)
+    points = [(np.array([k]), (np.array([k**3]),)) for k in (1.0, 2.0)]
+    system = equation.system(*points[0])
+    thread = threading.Thread(target=equation.system, args=points[1])
+    thread.start()
+    thread.join()
+    assert equation.system(*points[0]) is system
 
 
 def test_failures():

@@ -67,10 +67,10 @@ class BoundRule:
         The user's, through which the random generators that it draws from are found.
     """
 
-    __slots__ = ("_bindings", "_contents", "_is_noting", "_what", "_written", "rule")
+    __slots__ = ("_bindings", "_contents", "_n_noting", "_what", "_written", "rule")
 
     def __init__(self, what: str, rule: Callable) -> None:
-        self.rule, self._what, self._is_noting = rule, what, False
+        self.rule, self._what, self._n_noting = rule, what, 0
         self._bindings = Bindings(rule, copies=False)
         self._contents = Contents(rule, self._bindings.found)
         function = function_of(rule)  # names of objects that the rule itself writes to
@@ -92,7 +92,7 @@ class BoundRule:
 
     def function(self) -> Callable:
         """Return the rule with its state at the call; raise if something was written to."""
-        written = () if self._is_noting else {*self._contents.changed()} - self._written
+        written = () if self._n_noting else {*self._contents.changed()} - self._written
         if written:
             raise TapeStateError(
                 f"{self._what} reads {min(written)!r}, which was changed in place since the call, "
@@ -102,9 +102,10 @@ class BoundRule:
 
     def noting(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
         """Call a function whose writes count as the rule's own."""
-        before, was_noting, self._is_noting = self.changed(), self._is_noting, True
+        before = self.changed()
+        self._n_noting += 1
         try:
             return f(*args, **kwargs)
         finally:
-            self._is_noting = was_noting
+            self._n_noting -= 1
             self._written.update(self.changed() - before)

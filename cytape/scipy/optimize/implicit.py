@@ -7,6 +7,7 @@ factorised once for all of them; above `LARGEST_DENSE` unknowns it is only multi
 """
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -42,8 +43,8 @@ EPSILON = float(np.finfo(float).eps)
 TOLERANCE = 1e-12  # of iterative solvers, relative to the right-hand side
 
 
-class Equation:
-    """Equation with parameters, and its solver.
+class Equation(threading.local):
+    """Equation with parameters, and its solver. Each thread has its own last solution.
 
     Parameters
     ----------
