@@ -31,10 +31,12 @@ LEVELS = {
     },
     "-O1": {  # once per trace or transform, or mostly calls of Python: half the time to compile
         "_cyutility", "autodiff/recorded_call", "autodiff/transform_arguments", "core/interrupts",
-        "core/tape", "core/vspace", "graph/passes", "graph/run/emitters", "graph/run/plan_compiler",
-        "graph/run/plan_layout", "graph/tracing", "ops/calls/node_store", "ops/calls/symbolic",
-        "ops/engine/node_vspace", "ops/engine/program_nodes", "ops/kernels/partial_tracer",
-        "ops/python", "ops/shapes", "ops/updates/view_or_copy", "ops/updates/written_views",
+        "core/tape", "core/vspace", "graph/passes", "graph/run/elementwise_ops",
+        "graph/run/emitters", "graph/run/moved_ops", "graph/run/part_ops", "graph/run/plan_code",
+        "graph/run/plan_compiler", "graph/run/plan_layout", "graph/run/sum_ops", "graph/tracing",
+        "ops/calls/node_store", "ops/calls/symbolic", "ops/engine/node_vspace",
+        "ops/engine/program_nodes", "ops/kernels/partial_tracer", "ops/python", "ops/shapes",
+        "ops/updates/view_or_copy", "ops/updates/written_views", "profiling/op_hooks",
         "tensor/making", "tensor/recording/conversion_guards", "tensor/recording/entered_blocks",
         "tensor/recording/state",
     },
@@ -48,7 +50,9 @@ MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 # Profilers read the names of functions, in the source tree; wheels go without, a seventh smaller.
 WITH_SYMBOLS = "--inplace" in sys.argv or "CYTAPE_SYMBOLS" in os.environ
 LINKED = [] if WITH_SYMBOLS or os.name == "nt" else ["-Wl,-s"]
-SHORT_NUMPY = "pxd"  # declarations that Cython finds before NumPy's own
+# Short declarations of NumPy, Python and C, which Cython finds before its own and NumPy's: it reads
+# them again for every module. A third of its time went into NumPy's alone, a tenth into the others.
+SHORT_DECLARATIONS = "pxd"
 METADATA = {"dist_info", "egg_info", "sdist"}  # commands that need no C files
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
@@ -86,9 +90,9 @@ def extensions(build_dir, **options):
     ]
     shared = Path(*SHARED.split(".")).with_suffix(".c")
     modules.append(Extension(SHARED, [shared.as_posix()], extra_compile_args=flags(shared)))
-    gc.set_threshold(1_000_000)  # half of Cython's time went into looking for garbage
+    gc.disable()  # half of Cython's time went into looking for garbage: 9 MB per module
     modules = cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
-                        include_path=[SHORT_NUMPY],
+                        include_path=[SHORT_DECLARATIONS],
                         shared_utility_qualified_name=SHARED,
                         nthreads=os.cpu_count() if len(modules) > 2 else 0, **options)
     modules.sort(key=lambda module: -Path(module.sources[0]).stat().st_size)  # no long job last

@@ -1,8 +1,6 @@
 # The part of NumPy's C API that the package uses. Add declarations from NumPy's own file.
 #
-# Cython reads the declarations again for every module. NumPy's own file is fifteen times as long,
-# and reading it took a third of the time that Cython needs. A package that cimports cytape's
-# modules reads NumPy's file, which declares the same.
+# A package that cimports cytape's modules reads NumPy's file, which declares the same.
 
 from cpython.object cimport PyObject
 
@@ -68,7 +66,7 @@ cdef extern from "numpy/arrayobject.h":
         cdef inline npy_intp size(self) noexcept nogil:
             return PyArray_SIZE(self)
 
-    int __pyx_import_array "_import_array"() except -1
+    int import_array "_import_array"() except -1
 
     bint PyArray_CHKFLAGS(ndarray m, int flags) nogil
     bint PyArray_ISWRITEABLE(ndarray m) nogil
@@ -127,19 +125,7 @@ cdef extern from "numpy/ufuncobject.h":
                                    char*, char*, int)
     object PyUFunc_FromFuncAndDataAndSignature(PyUFuncGenericFunction*, void**, char*, int, int,
                                                int, int, char*, char*, int, char*)
-    int _import_umath() except -1
-
-cdef inline int import_array() except -1:
-    try:
-        __pyx_import_array()
-    except Exception:
-        raise ImportError("numpy._core.multiarray failed to import")
-
-cdef inline int import_ufunc() except -1:
-    try:
-        _import_umath()
-    except Exception:
-        raise ImportError("numpy._core.umath failed to import")
+    int import_ufunc "_import_umath"() except -1
 
 cdef extern from "numpy/arrayobject.h":
     int _import_array() except -1  # Cython calls it in modules that do not call import_array
