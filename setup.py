@@ -53,7 +53,7 @@ LINKED = [] if WITH_SYMBOLS or os.name == "nt" else ["-Wl,-s"]
 # Short declarations of NumPy, Python and C, which Cython finds before its own and NumPy's: it reads
 # them again for every module. A third of its time went into NumPy's alone, a tenth into the others.
 SHORT_DECLARATIONS = "pxd"
-METADATA = {"dist_info", "egg_info", "sdist"}  # commands that need no C files
+COMPILING = "bdist", "build", "develop", "editable", "install"  # others need no C files
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
 
@@ -105,6 +105,6 @@ def extensions(build_dir, **options):
 
 
 if __name__ == "__main__":
-    is_compiled = "build_ext" in sys.argv or METADATA.isdisjoint(sys.argv)
+    is_compiled = any(command.startswith(COMPILING) for command in sys.argv[1:])
     setup(ext_modules=extensions("." if DEBUG else "build/c") if is_compiled else [],
           options={"build_ext": {"parallel": os.cpu_count()}})
