@@ -1,5 +1,7 @@
 """`solve_bvp`: SciPy's values, implicit derivatives in arguments and ends, failed solutions."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,17 @@ def test_traced_and_forward():
               cytape.grad(cytape.function(slope)),
               lambda *given: cytape.jvp(slope, given, (1.0, 0.0))[1]):
         np.testing.assert_allclose(f(1.3, 2.0), expected, 1e-6)
+
+
+def test_a_gradient_in_another_thread():
+    rate = cytape.Variable(1.3)
+    with cytape.GradientTape() as tape:
+        value = slope(rate, 2.0)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(tape.gradient(value, rate)))
+    thread.start()
+    thread.join()
+    np.testing.assert_allclose(found, cytape.grad(slope)(1.3, 2.0), 1e-9)
 
 
 def test_members_of_vmap_with_meshes_of_their_own():

@@ -208,6 +208,25 @@ def test_each_thread_has_its_own_last_solution():
     assert equation.system(*points[0]) is system
 
 
+def test_a_solution_is_that_of_its_thread():
+    def solve_in_a_thread(k):
+        thread = threading.Thread(
+            target=implicit._solve, args=(np.zeros(1), k), kwargs={"equation": equation})
+        thread.start()
+        thread.join()
+
+    class Interrupted(scipys.OptimizeResult):
+        @property
+        def x(self):
+            solve_in_a_thread(2.0)
+            return np.array([1.0])
+
+    equation = implicit.Equation("root", None, lambda x0, k: Interrupted(
+        success=True) if k == 1 else scipys.OptimizeResult(x=np.array([k]), success=False))
+    x, is_solved = implicit._solve(np.zeros(1), 1.0, equation=equation)
+    assert x == 1 and is_solved
+
+
 def test_failures():
     a = cytape.constant(3.0)
     for method, message in (("hybr", "failed"), ("newton", "failed.*residual|singular")):

@@ -43,8 +43,30 @@ EPSILON = float(np.finfo(float).eps)
 TOLERANCE = 1e-12  # of iterative solvers, relative to the right-hand side
 
 
-class Equation(threading.local):
-    """Equation with parameters, and its solver. Each thread has its own last solution.
+class Last(threading.local):
+    """Last point at which the Jacobian of an equation was computed, one for each thread.
+
+    Attributes
+    ----------
+    point : tuple of ndarray
+        The unknowns and the parameters.
+    system
+        The linear system of the Jacobian there, None if there is none.
+    value : ndarray or None
+        Of the residual there, if known.
+    is_checked : bool
+        Whether it is a solution.
+    """
+
+    def __init__(self) -> None:
+        self.point: tuple = ()
+        self.system: Any = None
+        self.value: np.ndarray | None = None
+        self.is_checked = False
+
+
+class Equation:
+    """Equation with parameters, and its solver.
 
     Parameters
     ----------
@@ -75,10 +97,7 @@ class Equation(threading.local):
         self.symmetric, self.elementwise = symmetric, elementwise
         self.result: Any = None  # of the last call of the solver
         self._residual = residual
-        self._system: Any = None
-        self._point: tuple = ()
-        self._value: np.ndarray | None = None  # of the residual there, if known
-        self._is_checked = False
+        self._last = Last()
 
     def residual(self, x: Any, *parameters: Any) -> Any:
         """Return the residual."""
@@ -91,20 +110,22 @@ class Equation(threading.local):
 
     def jacobian(self) -> np.ndarray:
         """Return the Jacobian at the last point."""
-        x, *parameters = self._point
+        x, *parameters = self._last.point
         if x.size > DIRECTIONS:
             return jacobian_of(self._of_vector(x, parameters), np.ravel(x))
         value, jacobian = self.call(_linearized_at, x, parameters)
-        self._value = np.array(value)
+        self._last.value = np.array(value)
         return np.array(jacobian)
 
     def system(self, x: np.ndarray, parameters: tuple) -> Any:
         """Return the linear system of the Jacobian at a point; the last one is kept."""
-        if self._system is None or not all(map(np.array_equal, self._point, (x, *parameters))):
+        if self._last.system is None or not all(
+                map(np.array_equal, self._last.point, (x, *parameters))):
             x, *parameters = self._move_to(x, parameters)
-            self._system = None  # also if there is none
-            self._system = self.kind_of_system(x)(self, self._of_vector(x, parameters), np.ravel(x))
-        return self._system
+            self._last.system = None  # also if there is none
+            self._last.system = self.kind_of_system(x)(
+                self, self._of_vector(x, parameters), np.ravel(x))
+        return self._last.system
 
     def kind_of_system(self, x: np.ndarray) -> Callable:
         """Return the class of the linear system of the Jacobian."""
@@ -115,13 +136,14 @@ class Equation(threading.local):
     def refine_system(self, x: np.ndarray, parameters: tuple) -> None:
         """Use the system of a point nearby, which is known, at another point."""
         x, *parameters = self._move_to(x, parameters)
-        self._system = Refined(self._system, self._of_vector(x, parameters), np.ravel(x))
+        self._last.system = Refined(
+            self._last.system, self._of_vector(x, parameters), np.ravel(x))
 
     def _move_to(self, x, parameters):
         # Copies: graphs write the values of the next call to the same memory.
-        self._point = tuple(map(np.array, (x, *parameters)))
-        self._value, self._is_checked = None, False
-        return self._point
+        self._last.point = tuple(map(np.array, (x, *parameters)))
+        self._last.value, self._last.is_checked = None, False
+        return self._last.point
 
     def _of_vector(self, x, parameters):
         return lambda vector: cnp.ravel(
@@ -134,11 +156,11 @@ class Equation(threading.local):
         """
         try:
             system = self.system(x, parameters)
-            if self._is_checked:
+            if self._last.is_checked:
                 return system
-            if self._value is None:
-                self._value = np.asarray(self.call(_residual_at, x, parameters), float).ravel()
-            step = system.solve(self._value, False)
+            if self._last.value is None:
+                self._last.value = np.asarray(self.call(_residual_at, x, parameters), float).ravel()
+            step = system.solve(self._last.value, False)
         except NotDifferentiableError:
             if is_solved:
                 raise
@@ -151,7 +173,7 @@ class Equation(threading.local):
             raise NotDifferentiableError(
                 f"the solution of {self.name} is too inaccurate for derivatives: a step of "
                 f"Newton's method moves it by {size:.1e}. Use smaller tolerances")
-        self._is_checked = True
+        self._last.is_checked = True
         return system
 
 
@@ -368,11 +390,11 @@ def require_no_captures(name: str, function: Callable, x: Any) -> None:
 
 
 def _solve(x0, *parameters, equation):
-    equation.result = noting(equation.rules, run, equation.name, equation.solve, x0, *parameters)
-    if np.iscomplexobj(equation.result.x):
+    result = noting(equation.rules, run, equation.name, equation.solve, x0, *parameters)
+    if np.iscomplexobj(result.x):
         raise TypeError(f"{equation.name}: only real solutions have derivatives, this is complex")
-    x = np.array(equation.result.x, float).reshape(np.shape(x0))
-    return x, np.array(equation.result.success, bool)
+    equation.result = result  # until another thread replaces it
+    return np.array(result.x, float).reshape(np.shape(x0)), np.array(result.success, bool)
 
 
 def called_in_graph(name: str, function: Callable, inputs: tuple, spec: Any) -> Any:
