@@ -8,7 +8,7 @@ import scipy.stats as stats
 import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.von_mises_sums as von_mises_sums
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
-from cytape.ops.special.bessel_functions import i0e, i1e, ive
+from cytape.ops.special.bessel_functions import i0e, i1e, log_ive
 from cytape.ops.special.distribution_functions import (
     ncf_density,
     ncf_in_nc,
@@ -250,7 +250,7 @@ def noncentral_log_density(x, df, nc):
         xlogy(order, 0.5 * x) - 0.5 * x - gammaln(0.5 * df) - math.log(2)
         + 0.5 * nc * (first - 1) + 0.125 * nc * nc * (second - first * first),
         xlogy(0.5 * order, x / n) - 0.5 * root * root - math.log(2)
-        + np.log(ive(order, np.sqrt(x * n))))
+        + log_ive(order, np.sqrt(x * n)))
 
 
 ncx2_sf = elementwise(

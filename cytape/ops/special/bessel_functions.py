@@ -5,10 +5,13 @@ by the exponential of a magnitude, such as `ive`, are not holomorphic: complex a
 have no derivative.
 """
 
+import math
+
 import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
+from cytape.ops.special.gamma_functions import gammaln, xlogy
 from cytape.ops.special.several_outputs import with_slopes
 from cytape.ops.special.shape_parameters import in_last, no_partial, of_real, real_order
 
@@ -108,3 +111,29 @@ hankel1e = in_last("hankel1e", "v", lambda y, v, z: _scaled(
     _lower(hankel1e, y, v, z), y, v, z, 1j))
 hankel2e = in_last("hankel2e", "v", lambda y, v, z: _scaled(
     _lower(hankel2e, y, v, z), y, v, z, -1j))
+
+
+def log_ive(v, x):
+    """Return log(ive(v, x)) for v > -1 and x > 0, also where the function underflows.
+
+    It is a series for small x, and for large v the expansion of Debye (DLMF 10.41.3).
+    """
+    square = 0.25 * x * x
+    is_large, is_small = np.greater_equal(v, 200), square < 0.05 * (v + 1)
+    order, place = np.where(is_large, v, 200.0), np.where(is_large, x, 1.0)
+    z = place / order
+    root = np.sqrt(1 + z * z)
+    t = 1 / root
+    w = t * t
+    rest = t / order * ((3 - 5 * w) / 24 + t / order * (
+        (81 + w * (385 * w - 462)) / 1152 + t / order * (
+            (30375 + w * (w * (765765 - 425425 * w) - 369603)) / 414720)))
+    debye = order * (1 / (root + z) + np.log(z / (1 + root))) - 0.5 * np.log(
+        2 * math.pi * order * root) + np.log1p(rest)
+    small, total = np.where(is_small, square, 0.0), 1.0
+    for k in range(9, 0, -1):
+        total = 1 + total * small / (k * (k + v))
+    series = xlogy(v, 0.5 * x) - gammaln(v + 1) - x + np.log(total)
+    is_other = ~(is_large | is_small)
+    other = np.log(ive(np.where(is_other, v, 1.0), np.where(is_other, x, 1.0)))
+    return np.where(is_large, debye, np.where(is_small, series, other))

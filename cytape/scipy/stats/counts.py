@@ -31,12 +31,12 @@ from cytape.ops.special import (
     gammainc,
     gammaincc,
     gammaln,
-    ive,
     log_expit,
     xlog1py,
     xlogy,
     zeta,
 )
+from cytape.ops.special.bessel_functions import log_ive
 from cytape.ops.special.incomplete_functions import beta_density, gamma_density
 from cytape.scipy.stats.distribution import Distribution
 
@@ -174,7 +174,7 @@ nhypergeom = _summed(
 
 def _skellam_logpmf(k, a, b):
     root = sqrt(a) - sqrt(b)
-    return (0.5 * k * log(a / b) - root * root + log(ive(abs(k), 2 * sqrt(a * b))))
+    return (0.5 * k * log(a / b) - root * root + log_ive(abs(k), 2 * sqrt(a * b)))
 
 
 def _skellam_cdf(k, a, b):
@@ -216,8 +216,13 @@ def _log_series(p):
     return log(-log1p(-p))
 
 
+def _log_series_sf(k, p):
+    return power_series_rest(k, p) / -log1p(-p)
+
+
 logser = Distribution(
     stats.logser, lambda k, p: xlogy(k, p) - log(k) - _log_series(p),
+    lambda k, p: 1 - _log_series_sf(k, p), _log_series_sf,
     logsf=lambda k, p: log(power_series_rest(k, p)) - _log_series(p), support=(1, np.inf),
     inside=1, valid=lambda p: (p > 0) & (p < 1),
     moments={"mean": lambda p: -p / (1 - p) / log1p(-p)})

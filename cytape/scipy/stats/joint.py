@@ -9,7 +9,8 @@ import scipy.stats as stats
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import exp, log, where
-from cytape.ops.special import gammaln, ive, multigammaln, xlogy
+from cytape.ops.special import gammaln, multigammaln, xlogy
+from cytape.ops.special.bessel_functions import log_ive
 from cytape.ops.submodules.solving import slogdet, solve
 from cytape.scipy.stats.distribution import Frozen, frozen, named
 from cytape.scipy.stats.multivariate import is_known
@@ -145,7 +146,7 @@ def _dirichlet_multinomial(x, alpha, n):
 
 def _directions(x, mu, kappa):
     half = 0.5 * np.shape(mu)[-1]
-    return (xlogy(half - 1, kappa) - half * _LOG_2PI - log(ive(half - 1, kappa)) - kappa
+    return (xlogy(half - 1, kappa) - half * _LOG_2PI - log_ive(half - 1, kappa) - kappa
             + kappa * np.sum(x * mu, -1))
 
 
