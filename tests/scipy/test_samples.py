@@ -72,3 +72,10 @@ def test_errors():
         with pytest.raises(DetachedError):
             cytape.grad(lambda x, f=function: f(x, Y).statistic)(X)
     assert ours.pearsonr(x[:2], Y[:2]) == (1.0, 1.0)
+
+
+def test_distances_in_functions_with_weights_that_are_arrays():
+    def f(x):
+        return ours.wasserstein_distance(x, Y[:3], np.arange(1.0, len(X) + 1), [1.0, 2.0, 1.0])
+
+    np.testing.assert_allclose(cytape.function(f)(X), f(X))

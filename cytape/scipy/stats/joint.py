@@ -61,7 +61,8 @@ class Joint:
             if not any(map(is_tensor, given.values())):
                 return scipys(*args, **kwds)
             if is_known(*given.values()):
-                scipys(**{name: _number(x) for name, x in given.items()})  # raises errors
+                with np.errstate(all="ignore"):
+                    scipys(**{name: _number(x) for name, x in given.items()})  # raises errors
             return np.squeeze(log_density(*together(*[
                 np.asarray(x) if isinstance(x, (list, tuple)) else x for x in given.values()])))
 

@@ -221,7 +221,7 @@ def _steps(u_values, v_values, u_weights, v_weights):
                for x, w in ((u_values, u_weights), (v_values, v_weights))]
     order = np.argsort(stop_gradient(values))
     jumps = np.concatenate([weights[0] / np.sum(weights[0]), -weights[1] / np.sum(weights[1])])
-    return np.cumsum(jumps[order])[:-1], np.diff(values[order])
+    return np.cumsum(convert_to_tensor(jumps)[order])[:-1], np.diff(values[order])
 
 
 def _distance(name, function):
