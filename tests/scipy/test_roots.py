@@ -1,6 +1,8 @@
 """`root`, `root_scalar`, fixed points, minima of one variable: implicit derivatives, failures."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from tests.cases import each
 
 scipys = pytest.importorskip("scipy.optimize")
 ours = pytest.importorskip("cytape.scipy.optimize")
+integrate = pytest.importorskip("cytape.scipy.integrate")
 implicit = pytest.importorskip("cytape.scipy.optimize.implicit")
 implicit = pytest.importorskip("cytape.scipy.optimize.implicit")
 
@@ -196,6 +199,23 @@ def test_a_singular_jacobian_is_an_error_in_each_run_of_a_function():
     for _ in range(2):
         with pytest.raises(NotDifferentiableError, match="singular"):
             slope(np.zeros(2))
+
+
+@each(solve=[
+    lambda a: ours.root(lambda x, a: x**3 - a, [1.0], (a,)).x[0],
+    lambda a: ours.brentq(lambda x, a: x**3 - a, 0, 3, (a,)),
+    lambda a: ours.fixed_point(lambda x, a: (x + a / x) / 2, 1.0, (a,)),
+    lambda a: ours.minimize(lambda x, a: cnp.sum((x - a) ** 2), [1.0], (a,)).x[0],
+    lambda a: ours.curve_fit(lambda x, p: p * x, np.arange(3.0), a * np.arange(3.0))[0][0],
+    lambda a: integrate.quad(lambda x, a: a * x, 0, 1, (a,))[0],
+    lambda a: integrate.solve_ivp(lambda t, y, a: -a * y, (0, 1), [1.0], args=(a,)).y[0, -1]])
+def test_functions_that_solve_are_freed(solve):
+    slope = cytape.function(cytape.grad(lambda a: solve(a)))
+    slope(2.0)
+    reference = weakref.ref(slope)
+    del slope
+    gc.collect()
+    assert reference() is None
 
 
 def test_each_thread_has_its_own_last_solution():

@@ -24,6 +24,7 @@ def call_in_graph(
     moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
     inputs = [own_leaf(graph, leaves[i]) for i in moving]
     leaves = [None if is_tensor(leaf) else copied(leaf) for leaf in leaves]
+    arguments = nest.pack_sequence_as(arguments, leaves)  # keeps no tensors of the graph
     rules = [bound(f"a function of {name}", f) if callable(f) else f for f in users]
 
     def run(*tensors: Any) -> Any:

@@ -78,6 +78,7 @@ def least_squares(
             else unknowns.pack(bound) for bound in bounds])
     given = separated(tuple_of(args), kwargs or {}, bounds)
     plain = given.without_tensors(copies=True)
+    packed = given.without_tensors().packed
     rules = held("least_squares", [fun, jac, loss], given)
     reads = identity_of(
         "least_squares", fun, plain.args, plain.is_tensor, unknowns.outline, loss, f_scale)
@@ -87,7 +88,7 @@ def least_squares(
         return cnp.atleast_1d(cnp.asarray(rules[0](unknowns.unpack(x), *args, **kwargs)))
 
     def solve(x0, *parameters):
-        (args, kwargs, bounds), (fun, jac, loss) = given.packed(parameters), map(restored, rules)
+        (args, kwargs, bounds), (fun, jac, loss) = packed(parameters), map(restored, rules)
         slope = jac
         if callable(jac):
             slope = lambda x: jac(unknowns.unpack(x), *args, **kwargs)  # noqa: E731
@@ -170,6 +171,7 @@ def curve_fit(
         bounds = bounds.lb, bounds.ub
     given = separated(xdata, ydata, sigma, bounds)
     plain, rules = given.without_tensors(copies=True), held("curve_fit", [f, jac], given)
+    packed = given.without_tensors().packed
 
     def model(p, x):
         return cnp.asarray(rules[0](x, *[p[i] for i in range(p.shape[0])]))
@@ -181,7 +183,7 @@ def curve_fit(
             np.asarray(parameters, float))
 
     def solve(_, *tensors):
-        (xdata, ydata, sigma, bounds), (f, jac) = given.packed(tensors), map(restored, rules)
+        (xdata, ydata, sigma, bounds), (f, jac) = packed(tensors), map(restored, rules)
         if sigma is not None and np.ndim(sigma) == 0:  # which SciPy does not take beside `jac`
             sigma = np.full(np.shape(ydata), sigma)
         found = scipys.curve_fit(
@@ -310,7 +312,7 @@ def _linear(name: str, A: Any, b: Any, bounds: Any, solve: Callable) -> scipys.O
     if not given.tensors:
         return solve(A, b, bounds)
 
-    plain = given.without_tensors(copies=True)
+    plain, packed = given.without_tensors(copies=True), given.without_tensors().packed
 
     def error(x, *tensors):
         A, b, _ = plain.packed(tensors)
@@ -320,7 +322,7 @@ def _linear(name: str, A: Any, b: Any, bounds: Any, solve: Callable) -> scipys.O
         A, _, bounds = plain.packed(tensors)
         return projected(cnp.asarray(A).T @ error(x, *tensors), x, bounds)
 
-    equation = Equation(name, stationarity, lambda _, *tensors: solve(*given.packed(tensors)))
+    equation = Equation(name, stationarity, lambda _, *tensors: solve(*packed(tensors)))
     x, is_solved = solution(equation, np.zeros(np.shape(A)[1]), given.tensors)
     result = equation.result if x.graph is None else scipys.OptimizeResult(success=is_solved)
     result.x, result.fun = x, error(x, *given.tensors)

@@ -99,6 +99,7 @@ def minimize(
     conditioned = Constraints(constraints, unknowns)
     given = separated(args, limits, conditioned.args)
     plain = given.without_tensors(copies=True)
+    packed = given.without_tensors().packed
     rules = held("minimize", [fun, jac, hess, hessp], given)
     conditioned.functions = held("minimize", conditioned.functions, given)
     if limits is not None and (unknowns.is_structure or separated(limits).tensors):
@@ -108,7 +109,7 @@ def minimize(
         return rules[0](unknowns.unpack(x), *plain.packed(parameters)[0])
 
     def solve(x0, *parameters):
-        args, limits, of_constraints = given.packed(parameters)
+        args, limits, of_constraints = packed(parameters)
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
         fun, jac, hess, hessp = map(restored, rules)
         functions, exact = _functions(unknowns, fun, args, name, jac, hess, hessp)
@@ -158,12 +159,13 @@ def minimize_scalar(
     """
     given = separated(tuple_of(args), bounds, bracket)
     plain, rules = given.without_tensors(copies=True), held("minimize_scalar", [fun], given)
+    packed = given.without_tensors().packed
 
     def objective(x, *parameters):
         return rules[0](x, *plain.packed(parameters)[0])
 
     def solve(_, *parameters):
-        (args, bounds, bracket), (fun,) = given.packed(parameters), map(restored, rules)
+        (args, bounds, bracket), (fun,) = packed(parameters), map(restored, rules)
         return scipys.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
 
     def residual(x, *parameters):
@@ -180,13 +182,14 @@ def minimize_scalar(
 def _constrained(constraints, given, objective, solve, unknowns, bounds_of, rules):
     """Return the result of a minimum with constraints, of which tensors have derivatives."""
     n, plain = np.size(unknowns.vector), given.without_tensors(copies=True)
+    packed = given.without_tensors().packed
     with np.errstate(all="ignore"):
         limits = constraints.limits(np.ones(n), [
             nest.map_structure(_plain, args) for args in constraints.args])
 
     def with_multipliers(start, *parameters):
         result = solve(start[:n], *parameters)
-        args = given.packed(parameters)[2]
+        args = packed(parameters)[2]
         slope = np.asarray(grad(objective)(result.x, *parameters))
         bounds = bounds_of(parameters)
         is_free = np.ones(n, bool)

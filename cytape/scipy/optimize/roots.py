@@ -57,6 +57,7 @@ def root(
     args, unknowns = tuple_of(args), Unknowns(x0)
     given = separated(args)
     plain, rules = given.without_tensors(copies=True), held("root", [fun, jac], given)
+    packed = given.without_tensors().packed
     reads = identity_of("root", fun, plain.args, plain.is_tensor, unknowns.outline, jac is True)
     is_newton = method.lower() == "newton"
 
@@ -71,7 +72,7 @@ def root(
         return cnp.reshape(value, np.shape(x))
 
     def solve(x0, *parameters):
-        (args,), (fun, jac) = given.packed(parameters), map(restored, rules)
+        (args,), (fun, jac) = packed(parameters), map(restored, rules)
         if is_newton:
             return _newton(equation, x0, parameters, tol, callback, **(options or {}))
 

@@ -38,9 +38,10 @@ def root_scalar(
     """
     given = separated(tuple_of(args), (bracket, x0, x1))
     is_pair, rules = fprime is True, held("root_scalar", [f, fprime, fprime2], given)
+    packed = given.without_tensors().packed
 
     def solve(_, *parameters):
-        args, (bracket, x0, x1) = given.packed(parameters)
+        args, (bracket, x0, x1) = packed(parameters)
         f, fprime, fprime2 = map(restored, rules)
         slopes = {"fprime": _with(fprime, args), "fprime2": _with(fprime2, args)}
         by_newton = method is None and bracket is None and x1 is None or (
@@ -76,10 +77,11 @@ def newton(
     np.float64(0.25)
     """
     given = separated(tuple_of(args), x1)
+    packed = given.without_tensors().packed
     rules = held("newton", [func, fprime, fprime2], given)
 
     def solve(x0, *parameters):
-        (args, x1), (func, fprime, fprime2) = given.packed(parameters), map(restored, rules)
+        (args, x1), (func, fprime, fprime2) = packed(parameters), map(restored, rules)
         function, slope = _with(func, args), _with(fprime, args)
         if fprime is None and x1 is None:
             slope = _slope(function)
@@ -104,10 +106,10 @@ def _bracketing(name: str, **defaults: Any) -> Callable:
         options.update(zip(names, positional, strict=False))
         full_output = options.pop("full_output", False)
         given = separated(tuple_of(args), (a, b))
-        rules = held(name, [f], given)
+        rules, packed = held(name, [f], given), given.without_tensors().packed
 
         def solve(_, *parameters):
-            args, ends = given.packed(parameters)
+            args, ends = packed(parameters)
             _, found = theirs(_with(restored(rules[0]), args), *ends, full_output=True, **options)
             return _described(found)
 
@@ -155,10 +157,11 @@ def fixed_point(
     np.float64(0.25)
     """
     given = separated(tuple_of(args))
+    packed = given.without_tensors().packed
     rules = held("fixed_point", [func], given)
 
     def solve(x0, *parameters):
-        args, = given.packed(parameters)
+        args, = packed(parameters)
         return scipys.OptimizeResult(success=True, found=None, x=scipys.fixed_point(
             restored(rules[0]), x0, args, xtol, maxiter, method))
 
