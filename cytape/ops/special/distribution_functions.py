@@ -9,7 +9,7 @@ import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.bessel_functions import ive
+from cytape.ops.special.bessel_functions import log_ive
 from cytape.ops.special.gamma_functions import betaln, gamma, gammaln, xlogy
 from cytape.ops.special.hypergeometric_functions import hyp1f1
 from cytape.ops.special.incomplete_functions import (
@@ -132,8 +132,8 @@ def noncentral_density(x, df, nc):
     root = np.sqrt(x) - np.sqrt(n)
     return np.where(
         is_central, _chi_x(df, x),
-        0.5 * np.exp(-0.5 * root * root) * np.power(x / n, 0.25 * df - 0.5)
-        * ive(0.5 * df - 1, np.sqrt(x * n)))
+        0.5 * np.exp(xlogy(0.25 * df - 0.5, x / n) - 0.5 * root * root
+                     + log_ive(0.5 * df - 1, np.sqrt(x * n))))
 
 
 def _noncentral_nc(x, df, nc):
