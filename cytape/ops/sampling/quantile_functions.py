@@ -8,14 +8,13 @@ import scipy.stats as stats
 import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.von_mises_sums as von_mises_sums
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
-from cytape.ops.special.bessel_functions import i0e, i1e, log_ive
+from cytape.ops.special.bessel_functions import i0e, i1e
 from cytape.ops.special.distribution_functions import (
     ncf_density,
     ncf_in_nc,
     noncentral_density,
 )
 from cytape.ops.special.error_functions import log_ndtr, log_ndtr_slope
-from cytape.ops.special.gamma_functions import gammaln, xlogy
 from cytape.ops.special.kolmogorov_functions import kolmogorov_density
 from cytape.ops.special.shape_parameters import no_partial
 
@@ -237,20 +236,6 @@ vonmises_cdf = elementwise(
     together=lambda y, z, kappa: von_mises_sums.vonmises_slopes(z, kappa))
 
 # ---- noncentral chi-squared, Kolmogorov and cosine
-
-
-def noncentral_log_density(x, df, nc):
-    """Return the logarithm of the density; at nc = 0 by the series, to the second order."""
-    is_central = nc == 0
-    first, second = x / df, x * x / (df * (df + 2))
-    n, order = np.where(is_central, 1, nc), 0.5 * df - 1
-    root = np.sqrt(x) - np.sqrt(n)
-    return np.where(
-        is_central,
-        xlogy(order, 0.5 * x) - 0.5 * x - gammaln(0.5 * df) - math.log(2)
-        + 0.5 * nc * (first - 1) + 0.125 * nc * nc * (second - first * first),
-        xlogy(0.5 * order, x / n) - 0.5 * root * root - math.log(2)
-        + log_ive(order, np.sqrt(x * n)))
 
 
 ncx2_sf = elementwise(

@@ -5,6 +5,8 @@ They are those of `incomplete_functions`: chi-squared (`chdtr`), gamma (`gdtr`),
 of an implicit one: those of y in F(y; a) = p are 1 / density in p and -F_a / density in a.
 """
 
+import math
+
 import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
@@ -125,15 +127,23 @@ chdtr, chdtrc, chdtri, chdtriv, gdtr, gdtrc, gdtrix, gdtria, gdtrib = _families(
     "gdtr": _gamma_slopes, "gdtrc": lambda *given: negative(_gamma_slopes(*given))})
 
 
-def noncentral_density(x, df, nc):
-    """Return the density of the noncentral chi-squared distribution; of nc = 0 the central one."""
+def noncentral_log_density(x, df, nc):
+    """Return the logarithm of the density; at nc = 0 by the series, to the second order."""
     is_central = nc == 0
-    n = np.where(is_central, 1, nc)
+    first, second = x / df, x * x / (df * (df + 2))
+    n, order = np.where(is_central, 1, nc), 0.5 * df - 1
     root = np.sqrt(x) - np.sqrt(n)
     return np.where(
-        is_central, _chi_x(df, x),
-        0.5 * np.exp(xlogy(0.25 * df - 0.5, x / n) - 0.5 * root * root
-                     + log_ive(0.5 * df - 1, np.sqrt(x * n))))
+        is_central,
+        xlogy(order, 0.5 * x) - 0.5 * x - gammaln(0.5 * df) - math.log(2)
+        + 0.5 * nc * (first - 1) + 0.125 * nc * nc * (second - first * first),
+        xlogy(0.5 * order, x / n) - 0.5 * root * root - math.log(2)
+        + log_ive(order, np.sqrt(x * n)))
+
+
+def noncentral_density(x, df, nc):
+    """Return the density of the noncentral chi-squared distribution."""
+    return np.exp(noncentral_log_density(x, df, nc))
 
 
 def _noncentral_nc(x, df, nc):

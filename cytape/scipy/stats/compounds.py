@@ -30,7 +30,6 @@ from cytape.ops.sampling.quantile_functions import (
     kolmogorov_density,
     ncf_sf,
     ncx2_sf,
-    noncentral_log_density,
 )
 from cytape.ops.special import (
     chndtr,
@@ -49,7 +48,7 @@ from cytape.ops.special import (
     ndtri_exp,
     xlogy,
 )
-from cytape.ops.special.distribution_functions import ncf_density
+from cytape.ops.special.distribution_functions import ncf_density, noncentral_log_density
 from cytape.ops.special.elementary_functions import log1p_over
 from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.distribution import (
