@@ -23,5 +23,7 @@ def is_sampled(spec):
 
 
 def in_turn(items, spec):
-    """Return one in three of them by default, others for the next record."""
-    return [*items] if ways.takes_all else [*items][NUMBER_OF[id(spec)] % 3::3]
+    """Return one in three of them by default, others for the next record; all for other records."""
+    if ways.takes_all or id(spec) not in NUMBER_OF:
+        return [*items]
+    return [*items][NUMBER_OF[id(spec)] % 3::3]

@@ -63,12 +63,13 @@ def positions_of(spec, case):
 OF_ONE_DTYPE = {
     "AddN", "CholeskyBack", "DeferredVjp", "LeastSquaresBack", "ProductsBack", "ProductsCurvature",
     "ProductsTangent"}
+REFUSED = {("SoftmaxCrossEntropyWithLogits", 0)}  # integer logits are labels in the wrong place
 
 RECORDS = [
     (spec, case, position)
     for spec in SPECS if differentiable(spec) and spec.op not in OF_ONE_DTYPE
     for case in [case for case in spec.cases if len(positions_of(spec, case)) > 1][:1]
-    for position in positions_of(spec, case)
+    for position in positions_of(spec, case) if (spec.op, position) not in REFUSED
 ]
 # Always tried is one of a few integers, in turn: in eager calls beside one of the floats, and in
 # one other place.

@@ -63,7 +63,8 @@ def _fused_batch_norm(x, scale, offset, *, epsilon):
     mean, variance = wide.mean(axes), wide.var(axes)
     rsqrt = 1 / np.sqrt(variance + epsilon)
     y = (wide - mean) * (rsqrt * scale) + offset
-    mean, variance, rsqrt = (each.astype(x.dtype, copy=False) for each in (
+    dtype = mean.dtype if wide is x else x.dtype
+    mean, variance, rsqrt = (each.astype(dtype, copy=False) for each in (
         mean, variance * (count / max(count - 1, 1)), rsqrt))
     return y.astype(np.result_type(x, scale, offset), copy=False), mean, variance, mean, rsqrt
 
