@@ -9,6 +9,7 @@ TOOLS := $(VENV)/tools-installed
 DOCS := $(VENV)/docs-extra
 TYPES := $(VENV)/types-extra
 BUILT := $(VENV)/cytape-built
+EXAMPLES := $(VENV)/examples-extra
 HINTS := build/lint/no-hints
 TRACED := build/coverage
 PEERS := .venv-peers
@@ -24,12 +25,13 @@ export PYTHONDONTWRITEBYTECODE :=
 help:  ## show the targets
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
-build: $(BUILT)  ## compile the extension modules in place
+build: $(BUILT) $(EXAMPLES)  ## compile the extension modules in place
 
-demo: $(BUILT)  ## train a network on handwritten digits
+demo:  ## train a network on handwritten digits
+	$(MAKE) -j 2 build  # pip installs what examples import beside the compiler
 	$(RUN) examples/digits.py
 
-demo-memory: $(BUILT)  ## train one whose gradient does not fit in memory, on Linux
+demo-memory: build  ## train one whose gradient does not fit in memory, on Linux
 	$(RUN) examples/deep_digits.py
 
 test: $(BUILT) $(TOOLS)  ## run the tests and the doctests, on all cores
@@ -56,12 +58,12 @@ bench-smoke: smoke-bench smoke-bench.ops smoke-bench.peers  ## run every benchma
 smoke-%: $(BUILT) $(TOOLS)
 	$(RUN) -m $* --smoke
 
-bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*, docs/gradient_costs.svg
+bench-peers: build $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*, docs/gradient_costs.svg
 	$(PEERS)/bin/python -m bench.peers \
 	    --json docs/peers.json --markdown docs/peers.md --plot docs/peers.svg
 	$(RUN) -m bench.peer_pages docs/peers.json
 
-bench-ops: $(BUILT) $(PEERS)/installed  ## what the derivative of every op costs, with autograd beside; writes docs/op_prices.*
+bench-ops: build $(PEERS)/installed  ## what the derivative of every op costs, with autograd beside; writes docs/op_prices.*
 	$(PEERS)/bin/python -m bench.ops --markdown docs/op_prices.md --plot docs/op_prices.svg
 
 bench-scipy: $(BUILT) $(TOOLS)  ## gradients of SciPy's and nn's functions, steps of optimizers, against their limits: ten minutes
@@ -70,10 +72,10 @@ bench-scipy: $(BUILT) $(TOOLS)  ## gradients of SciPy's and nn's functions, step
 	$(RUN) -m bench.optimizer_rows
 	$(RUN) -m bench.neural_rows
 
-bench-dependents: $(BUILT)  ## test suites of packages that use autograd, on autograd and on cytape; writes docs/dependents.json, docs/from_autograd.md
+bench-dependents: build  ## test suites of packages that use autograd, on autograd and on cytape; writes docs/dependents.json, docs/from_autograd.md
 	$(RUN) -m bench.dependents
 
-bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind; fail if they are more than before
+bench-instructions: build  ## count the instructions of an op under valgrind; fail if they are more than before
 	$(RUN) -m bench.instructions --check
 
 lint: lint-ruff lint-mypy lint-pyright lint-cython $(HINTS)  ## ruff, mypy, pyright, cython-lint, Cython's warnings and performance hints, the C compiler's warnings
@@ -120,7 +122,7 @@ $(RUN):
 # The package is found in this folder, by a .pth file: an editable install would take longer.
 $(INSTALLED): pyproject.toml setup.py | $(RUN)
 	rm -rf build/c build/lint $(TRACED)
-	$(RUN) -c 'import tomllib; table = tomllib.load(open("pyproject.toml", "rb")); print(*table["build-system"]["requires"], *table["project"]["optional-dependencies"]["examples"], sep="\n")' \
+	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
 	echo '$(CURDIR)' >"$$($(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cytape.pth"
 	touch $@
