@@ -131,14 +131,14 @@ ctypedef fused real:
 
 @cython.ufunc
 cdef (real, real, real) elliprf_slopes(real value, real x, real y, real z) noexcept nogil:
-    cdef double[MAX_OPERANDS] operands = [x, y, z, 0], slopes
+    cdef double[4] operands = [x, y, z, 0], slopes  # of MAX_OPERANDS Cython checks the length
     differentiate(value, operands, 3, slopes)
     return <real>slopes[0], <real>slopes[1], <real>slopes[2]
 
 
 @cython.ufunc
 cdef (real, real, real) elliprd_slopes(real value, real x, real y, real z) noexcept nogil:
-    cdef double[MAX_OPERANDS] operands = [x, y, z, z], slopes
+    cdef double[4] operands = [x, y, z, z], slopes
     differentiate(value, operands, 4, slopes)
     return <real>slopes[0], <real>slopes[1], <real>(slopes[2] + slopes[3])
 
@@ -147,7 +147,7 @@ cdef (real, real, real) elliprd_slopes(real value, real x, real y, real z) noexc
 cdef (real, real, real, real) elliprj_slopes(
         real value, real x, real y, real z, real p) noexcept nogil:
     """Return the slopes, by differences of elliprd for large p and the principal value, p < 0."""
-    cdef double[MAX_OPERANDS] operands = [x, y, z, p], slopes
+    cdef double[4] operands = [x, y, z, p], slopes
     cdef double total = 1.5 * value
     cdef int i
     if 0 <= p <= 100 * max(x, y, z):
