@@ -253,6 +253,7 @@ def _dict_of(x: Any) -> Mapping[str, Any]:
 
 def sample_of(array: np.ndarray) -> bytes:
     """Return the elements of an array, every n-th of a large one."""
+    array = array.view(np.ndarray)  # numpy.ma.masked has no bytes of its own
     if array.nbytes <= MOST_COMPARED:
         return array.tobytes()
     flat = array.ravel(order="K") if array.flags.forc else array.flat

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.autodiff.contents import sample_of
 from tests import ways
 from tests.autodiff.test_kept_tensors import WRITES, X
 from tests.cases import each
@@ -221,3 +222,7 @@ def test_a_write_to_a_tensor_that_a_rule_finds_in_an_object_is_an_error(find, wr
             return
         np.testing.assert_array_equal(gradient, 3.0 * X)
         np.testing.assert_array_equal(second, np.ones(3))
+
+
+def test_a_sample_of_a_masked_array_is_that_of_its_elements():
+    assert sample_of(np.ma.masked) == sample_of(np.zeros(()))
