@@ -48,8 +48,8 @@ from cytape.autodiff import (
     value_and_grad,
     vjp,
 )
-from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.tensor import Tensor, Variable, constant
+from cytape.tensor.names_elsewhere import no_attribute as _no_attribute
 
 __all__ = [
     "ForwardAccumulator",

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.ops.neural.activation_functions import *  # noqa: F403
 from cytape.ops.neural.activation_functions import __all__ as _of_activation_functions
 from cytape.ops.neural.attention import *  # noqa: F403
@@ -23,6 +22,7 @@ from cytape.ops.neural.pooling import *  # noqa: F403
 from cytape.ops.neural.pooling import __all__ as _of_pooling
 from cytape.ops.neural.sequence_losses import *  # noqa: F403
 from cytape.ops.neural.sequence_losses import __all__ as _of_sequence_losses
+from cytape.tensor.names_elsewhere import no_attribute as _no_attribute
 
 __all__ = sorted([  # noqa: PLE0605
     *_of_activation_functions, *_of_attention, *_of_convolution, *_of_cross_entropy,

@@ -19,8 +19,8 @@ from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import vjp
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import UnconnectedGradientWarning
-from cytape.names_elsewhere import advising
 from cytape.tensor import nest
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable

@@ -19,8 +19,8 @@ from cytape.autodiff.transform_arguments import (
     output_of,
     require_result,
 )
-from cytape.names_elsewhere import advising
 from cytape.tensor import nest
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor
 

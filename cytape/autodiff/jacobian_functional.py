@@ -29,13 +29,13 @@ from cytape.autodiff.transform_arguments import (
     require_result,
 )
 from cytape.errors import SymbolicTensorError
-from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.tangent_batches import unit_directions_op
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import extents, moveaxis, reshape, size, transpose
 from cytape.tensor import nest
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients

@@ -22,12 +22,12 @@ from cytape.autodiff.wrapped_calls import (
     with_tensors,
 )
 from cytape.errors import TapeStateError
-from cytape.names_elsewhere import advising
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
 from cytape.ops.python.checkpoint_policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.recording.state import anybody_records, current_graph
 from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor

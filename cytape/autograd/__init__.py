@@ -14,7 +14,7 @@ from cytape.autograd.builtins import type as type
 from cytape.autograd.core import primitive as primitive
 from cytape.autograd.differential_operators import *  # noqa: F403
 from cytape.autograd.numpy import numpy_vspaces as _numpy_vspaces  # noqa: F401  (registers spaces)
-from cytape.names_elsewhere import no_attribute as _no_attribute
+from cytape.tensor.names_elsewhere import no_attribute as _no_attribute
 from cytape.tensor.tensor_methods import name_class as _name_class
 
 

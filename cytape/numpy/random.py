@@ -9,11 +9,11 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
-from cytape.names_elsewhere import NAMES as _NAMES
-from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.numpy.own_names import numpys as _numpys
 from cytape.ops.python.draws import drawing_functions as _drawing_functions
 from cytape.ops.python.draws import seed as seed
+from cytape.tensor.names_elsewhere import NAMES as _NAMES
+from cytape.tensor.names_elsewhere import no_attribute as _no_attribute
 
 if TYPE_CHECKING:
     from cytape.ops.sampling.distributions import *  # noqa: F403

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from cytape.names_elsewhere import no_attribute as _no_attribute
 from cytape.optimizers.gradient_clipping import (
     clip_by_global_norm,
     clip_by_norm,
@@ -21,6 +20,7 @@ from cytape.optimizers.rate_schedules import (
 )
 from cytape.optimizers.training_progress import progress
 from cytape.optimizers.update_rules import SGD, Adagrad, Adam, AdamW, Lion, RMSProp
+from cytape.tensor.names_elsewhere import no_attribute as _no_attribute
 
 __all__ = [
     "SGD",

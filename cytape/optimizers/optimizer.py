@@ -15,11 +15,11 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cytape.autodiff.gradient_tape import GradientTape
-from cytape.names_elsewhere import no_member, unexpected
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.optimizers.update_kernels import Job, run
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.names_elsewhere import no_member, unexpected
 from cytape.tensor.recording.state import current_graph
 from cytape.tensor.structures import leaves_of_operand, pack_parts
 from cytape.tensor.tensor import Tensor

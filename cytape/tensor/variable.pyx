@@ -23,7 +23,7 @@ from threading import get_ident
 
 import numpy as np
 
-from cytape.names_elsewhere import unexpected
+from cytape.tensor.names_elsewhere import unexpected
 from cytape.tensor.recording.conversion_guards import install_variable
 from cytape.tensor.recording.entered_blocks import between, building_into
 from cytape.tensor.values.plain_arrays import plain_array

@@ -21,7 +21,6 @@ from cytape.graph.batching.members import Value, of_all_members
 from cytape.graph.control.function_checks import lent
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.conform import broadcast_to, cast, fill_like
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.calls.symbolic import graph_for, in_graph
@@ -30,6 +29,7 @@ from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.recording.state import building_into, is_recorded, unrecorded
 from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
 from cytape.tensor.tensor import Tensor, data_of

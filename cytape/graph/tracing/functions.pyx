@@ -26,7 +26,7 @@ from cytape.graph.tracing.signature import (
     is_object,
     shapes_agree,
 )
-from cytape.names_elsewhere import advising
+from cytape.tensor.names_elsewhere import advising
 from cytape.ops.python.checkpoint_policy import Automatic, Policy, check_budget
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.extent_checks import with_extents
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import multilinear
@@ -28,6 +27,7 @@ from cytape.ops.neural.sliding_windows import (
 )
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import reshape, shape
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.values.plain_arrays import plain_array
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose", "convolution", "depthwise_conv2d"]

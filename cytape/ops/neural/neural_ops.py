@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.names_elsewhere import advising
 from cytape.ops.adjoints.conform import widened
 from cytape.ops.calls.operands import axis_in_batch, is_tensor, operand
 from cytape.ops.calls.symbolic import graph_for
@@ -196,7 +195,6 @@ log_sum_exp_op = general(
 )
 
 
-@advising
 def softmax(logits, axis=-1) -> Any:
     """Return ``exp(logits)`` divided by its sum along `axis`, without overflow.
 
@@ -220,7 +218,6 @@ def softmax(logits, axis=-1) -> Any:
     return softmax_op(logits, axis=axis)
 
 
-@advising
 def log_softmax(logits, axis=-1) -> Any:
     """Return the logarithm of the softmax along `axis`, without overflow or cancellation.
 
@@ -266,7 +263,6 @@ def logsumexp(a, axis=None, keepdims=False) -> Any:
 # -- dropout -------------------------------------------------------------------------------------
 
 
-@advising
 def dropout(x, rate, seed=None) -> Any:
     """Set random elements to zero, and divide the others by the fraction that is kept.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cytape.names_elsewhere import advising
 from cytape.ops.calls.operands import joined
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general, linear
@@ -23,6 +22,7 @@ from cytape.ops.neural.sliding_windows import (
 )
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import ravel, reshape, shape
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.values.plain_arrays import plain_array
 
 __all__ = ["avg_pool", "avg_pool2d", "max_pool", "max_pool2d"]
