@@ -53,6 +53,8 @@ from cytape.ops.special.elementary_functions import log1p_over
 from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
+    LOG_2,
+    POSITIVE,
     Distribution,
     complementary,
     log_of_hazard,
@@ -80,18 +82,16 @@ __all__ = [
     "levy_l", "loglaplace", "mielke", "ncf", "ncx2", "powerlognorm", "recipinvgauss",
     "rel_breitwigner", "wald"]
 
-_POSITIVE = (0, np.inf)
-_LOG_2 = math.log(2)
 
 # ---- special cases
 
-gibrat = increasing(stats.gibrat, lognorm, lambda z: (z, 1.0), support=_POSITIVE, open_ends=True)
-wald = increasing(stats.wald, invgauss, lambda z: (z, 1.0), support=_POSITIVE, open_ends=True)
+gibrat = increasing(stats.gibrat, lognorm, lambda z: (z, 1.0), support=POSITIVE, open_ends=True)
+wald = increasing(stats.wald, invgauss, lambda z: (z, 1.0), support=POSITIVE, open_ends=True)
 mielke = increasing(
     stats.mielke, burr, lambda z, k, s: (z, s, k / s), densities=(
         lambda z, k, s: burr_log_density(z, s, k / s, k - 1),
         lambda z, k, s: burr_density(z, s, k / s, k - 1)),
-    support=_POSITIVE, open_ends="probabilities")
+    support=POSITIVE, open_ends="probabilities")
 
 
 def _kappa(z, a):
@@ -102,7 +102,7 @@ kappa3 = increasing(
     stats.kappa3, burr, _kappa, lambda y, a: y * exp(log(a) / a), densities=(
         lambda z, a: burr_log_density(*_kappa(z, a), 0) - log(a) / a,
         lambda z, a: burr_density(*_kappa(z, a), 0) * exp(-log(a) / a)),
-    support=_POSITIVE, open_ends="probabilities")
+    support=POSITIVE, open_ends="probabilities")
 
 
 def _halfgennorm_cdf(z, beta):
@@ -121,7 +121,7 @@ halfgennorm = Distribution(
     logcdf=lambda z, beta: gengamma.functions["logcdf"](z, 1 / beta, beta),
     logsf=_halfgennorm_logsf,
     ppf=lambda q, beta: gengamma.functions["ppf"](q, 1 / beta, beta),
-    isf=lambda q, beta: gengamma.functions["isf"](q, 1 / beta, beta), support=_POSITIVE)
+    isf=lambda q, beta: gengamma.functions["isf"](q, 1 / beta, beta), support=POSITIVE)
 levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_ends=True)
 
 # ---- folded variables
@@ -131,7 +131,7 @@ foldnorm = Distribution(
     lambda z, c: -0.5 * (z - c)**2 - HALF_LOG_2PI + log1p(exp(-2 * c * z)),
     **complementary(lambda z, c: log_mass(c - z, c + z, 2 * z),
                     lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-c - z))),
-    support=_POSITIVE, valid=lambda c: c >= 0, open_ends="probabilities")
+    support=POSITIVE, valid=lambda c: c >= 0, open_ends="probabilities")
 
 
 def _foldcauchy_sf(z, c):
@@ -159,7 +159,7 @@ foldcauchy = Distribution(
         logaddexp(-2 * log(hypot(1, z - c)), -2 * log(hypot(1, z + c))) - math.log(math.pi)),
     _foldcauchy_cdf, _foldcauchy_sf,
     ppf=lambda q, c: _foldcauchy_quantile(-cauchy.functions["ppf"](q), c),
-    isf=lambda q, c: _foldcauchy_quantile(cauchy.functions["ppf"](q), c), support=_POSITIVE,
+    isf=lambda q, c: _foldcauchy_quantile(cauchy.functions["ppf"](q), c), support=POSITIVE,
     valid=lambda c: c >= 0)
 
 # ---- reciprocals
@@ -176,19 +176,19 @@ alpha = Distribution(
     **complementary(lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a),
                     lambda z, a: log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a)),
     ppf=lambda q, a: _alpha_quantile(log(q), a), isf=lambda q, a: _alpha_quantile(log1p(-q), a),
-    support=_POSITIVE, open_ends=True)
+    support=POSITIVE, open_ends=True)
 recipinvgauss = Distribution(
     stats.recipinvgauss,
     lambda z, mu: -((1 - mu * z) / mu)**2 / (2 * z) - 0.5 * log(z) - HALF_LOG_2PI,
     logcdf=lambda z, mu: invgauss.functions["logsf"](1 / z, mu),
     logsf=lambda z, mu: invgauss.functions["logcdf"](1 / z, mu),
     ppf=lambda q, mu: 1 / invgauss_isf(q, mu), isf=lambda q, mu: 1 / invgauss_ppf(q, mu),
-    support=_POSITIVE, open_ends=True)
+    support=POSITIVE, open_ends=True)
 
 geninvgauss = Distribution(
     stats.geninvgauss, lambda z, p, b: (
-        (p - 1) * log(z) - 0.5 * b * (z - 1)**2 / z - _LOG_2 - log(kve(p, b))),
-    support=_POSITIVE, open_ends=True, valid=lambda p, b: (b > 0) & (p == p), fixed=(0,))
+        (p - 1) * log(z) - 0.5 * b * (z - 1)**2 / z - LOG_2 - log(kve(p, b))),
+    support=POSITIVE, open_ends=True, valid=lambda p, b: (b > 0) & (p == p), fixed=(0,))
 
 # ---- powers of probabilities
 
@@ -210,7 +210,7 @@ exponweib = Distribution(
     stats.exponweib, _exponweib_log_density, logcdf=lambda z, a, c: a * _log_weibull_cdf(z, c),
     logsf=_exponweib_logsf, pdf=_exponweib_density,
     ppf=lambda q, a, c: (-log_rest(log(q) / a))**(1 / c),
-    isf=lambda q, a, c: (-log_rest(log1p(-q) / a))**(1 / c), support=_POSITIVE,
+    isf=lambda q, a, c: (-log_rest(log1p(-q) / a))**(1 / c), support=POSITIVE,
     open_ends="probabilities")
 
 
@@ -224,7 +224,7 @@ powerlognorm = Distribution(
         + (c - 1) * log_ndtr(-log(z) / s)),
     logcdf=_powerlognorm_logcdf, logsf=lambda z, c, s: c * log_ndtr(-log(z) / s),
     ppf=lambda q, c, s: exp(-s * ndtri_exp(log1p(-q) / c)),
-    isf=lambda q, c, s: exp(-s * ndtri_exp(log(q) / c)), support=_POSITIVE, open_ends=True)
+    isf=lambda q, c, s: exp(-s * ndtri_exp(log(q) / c)), support=POSITIVE, open_ends=True)
 
 # ---- hazards
 
@@ -243,7 +243,7 @@ exponpow = Distribution(
     lambda z, b: log_of_hazard(_exponpow_log_hazard(z, b)), lambda z, b: -expm1(z**b),
     lambda z, b: _exponpow_density(minimum(z, 7**(1 / b)), b),
     lambda q, b: log1p(-log1p(-q))**(1 / b), lambda q, b: log1p(-log(q))**(1 / b),
-    support=_POSITIVE, open_ends="probabilities")
+    support=POSITIVE, open_ends="probabilities")
 
 
 def _genexpon_hazard(z, a, b, c):
@@ -253,7 +253,7 @@ def _genexpon_hazard(z, a, b, c):
 genexpon = Distribution(
     stats.genexpon,
     lambda z, a, b, c: log(a - b * expm1(-c * z)) - _genexpon_hazard(z, a, b, c),
-    logsf=lambda z, *shapes: -_genexpon_hazard(z, *shapes), support=_POSITIVE)
+    logsf=lambda z, *shapes: -_genexpon_hazard(z, *shapes), support=POSITIVE)
 
 
 def _half_excess(z, c):
@@ -271,8 +271,8 @@ def _genhalflogistic_density(near, far):
 genhalflogistic = Distribution(
     stats.genhalflogistic,
     _genhalflogistic_density(
-        lambda u, p: _LOG_2 + xlogy(p - 1, u) - 2 * log1p(u**p),
-        lambda x, c: _LOG_2 + (c - 1) * x - 2 * log1p(exp(-x))),
+        lambda u, p: LOG_2 + xlogy(p - 1, u) - 2 * log1p(u**p),
+        lambda x, c: LOG_2 + (c - 1) * x - 2 * log1p(exp(-x))),
     lambda z, c: tanh(0.5 * _half_excess(z, c)), lambda z, c: 2 * expit(-_half_excess(z, c)),
     logsf=lambda z, c: halflogistic.functions["logsf"](_half_excess(z, c)),
     pdf=_genhalflogistic_density(
@@ -295,11 +295,11 @@ fatiguelife = Distribution(
     lambda z, c: ndtr(_fatigue(z, c)), lambda z, c: ndtr(-_fatigue(z, c)),
     lambda z, c: log_ndtr(_fatigue(z, c)), lambda z, c: log_ndtr(-_fatigue(z, c)),
     ppf=lambda q, c: exp(2 * arcsinh(0.5 * c * ndtri(q))),
-    isf=lambda q, c: exp(-2 * arcsinh(0.5 * c * ndtri(q))), support=_POSITIVE, open_ends=True)
+    isf=lambda q, c: exp(-2 * arcsinh(0.5 * c * ndtri(q))), support=POSITIVE, open_ends=True)
 
 
 def _loglaplace_tail(z, c):
-    return where(z < 1, c, -c) * log(z) - _LOG_2  # with a derivative at 1
+    return where(z < 1, c, -c) * log(z) - LOG_2  # with a derivative at 1
 
 
 def _loglaplace_quantile(q, p, c):
@@ -318,7 +318,7 @@ loglaplace = Distribution(
     logsf=lambda z, c: where(z < 1, log1p(-exp(_loglaplace_tail(z, c))), _loglaplace_tail(z, c)),
     pdf=lambda z, c: 0.5 * c * z**(where(z < 1, c, -c) - 1),
     ppf=lambda q, c: _loglaplace_quantile(q, 1 - q, c),
-    isf=lambda q, c: _loglaplace_quantile(1 - q, q, c), support=_POSITIVE,
+    isf=lambda q, c: _loglaplace_quantile(1 - q, q, c), support=POSITIVE,
     open_ends="probabilities")
 
 
@@ -348,24 +348,24 @@ def _pareto_lognormal_probability(sign):
 
 dpareto_lognorm = Distribution(
     stats.dpareto_lognorm, _pareto_lognormal_log_density, _pareto_lognormal_probability(1),
-    _pareto_lognormal_probability(-1), support=_POSITIVE, open_ends=True,
+    _pareto_lognormal_probability(-1), support=POSITIVE, open_ends=True,
     valid=lambda u, s, a, b: (s > 0) & (a > 0) & (b > 0))
 
 # ---- noncentral chi-squared, Kolmogorov and Breit-Wigner
 
 ncx2 = Distribution(
     stats.ncx2, noncentral_log_density, chndtr, ncx2_sf,
-    ppf=lambda q, df, nc: chndtrix(q, df, nc), support=_POSITIVE, open_ends="probabilities",
+    ppf=chndtrix, support=POSITIVE, open_ends="probabilities",
     valid=lambda df, nc: (df > 0) & (df < np.inf) & (nc >= 0), fixed=(0,))
 ncf = Distribution(
     stats.ncf, lambda z, m, n, nc: log(ncf_density(m, n, nc, z)),
     lambda z, m, n, nc: ncfdtr(m, n, nc, z), ncf_sf,
     pdf=lambda z, m, n, nc: ncf_density(m, n, nc, z),
-    ppf=lambda q, m, n, nc: ncfdtri(m, n, nc, q), support=_POSITIVE, open_ends="probabilities",
+    ppf=lambda q, m, n, nc: ncfdtri(m, n, nc, q), support=POSITIVE, open_ends="probabilities",
     valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0), fixed=(0, 1))
 kstwobign = Distribution(
     stats.kstwobign, lambda z: log(kolmogorov_density(z)), kolmogorov_cdf, kolmogorov,
-    pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=_POSITIVE)
+    pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=POSITIVE)
 
 
 def _breit_wigner_logpdf(z, rho):
@@ -395,4 +395,4 @@ def _breit_wigner_logsf(z, rho):
 
 rel_breitwigner = Distribution(
     stats.rel_breitwigner, _breit_wigner_logpdf, _breit_wigner_cdf, logsf=_breit_wigner_logsf,
-    support=_POSITIVE)
+    support=POSITIVE)

@@ -54,6 +54,10 @@ poisson = Distribution(
     moments={"mean": lambda mu: mu, "var": lambda mu: mu})
 
 
+def _is_whole(n):
+    return np.floor(n) == n
+
+
 def _rest(k, n):
     """Return n - k, positive also beyond the support."""
     return where(k < n, n - k, 1)
@@ -67,7 +71,7 @@ binom = Distribution(
     lambda k, n, p: log_betainc(k + 1, _rest(k, n), p),
     pdf=lambda k, n, p: beta_density(k + 1, n - k + 1, p) / (n + 1),
     support=lambda n, p: (0, n), inside=0,
-    valid=lambda n, p: (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1),
+    valid=lambda n, p: (n >= 0) & _is_whole(n) & (p >= 0) & (p <= 1),
     moments={"mean": lambda n, p: n * p, "var": lambda n, p: n * p * (1 - p)})
 bernoulli = Distribution(
     stats.bernoulli, lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
@@ -99,10 +103,6 @@ zipf = Distribution(
 
 
 # ---- finite sums of probabilities
-
-
-def _is_whole(n):
-    return np.floor(n) == n
 
 
 def _log_choices(n, k):

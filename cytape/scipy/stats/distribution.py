@@ -22,7 +22,8 @@ from cytape.ops.sampling.quantile_functions import steps_op
 from cytape.ops.special import erf, exprel, gammaln, log_expit, log_ndtr, xlogy
 from cytape.tensor import convert_to_tensor
 
-HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+HALF_LOG_2PI, LOG_2 = 0.5 * math.log(2 * math.pi), math.log(2)
+POSITIVE = (0, np.inf)
 EULER = 0.57721566490153286061
 _MOMENTS = ("mean", "var", "std", "entropy")
 _BEYOND = {  # values below the support, and above it

@@ -70,6 +70,8 @@ from cytape.ops.special.incomplete_functions import gamma_density, odds_density
 from cytape.scipy.stats.distribution import (
     EULER,
     HALF_LOG_2PI,
+    LOG_2,
+    POSITIVE,
     Distribution,
     log_erfc,
     log_gamma_cdf,
@@ -86,51 +88,49 @@ __all__ = [
     "invgauss", "invweibull", "levy", "lognorm", "lomax", "maxwell", "nakagami", "pareto",
     "rayleigh", "rice", "weibull_max", "weibull_min"]
 
-_POSITIVE = (0, np.inf)
-_LOG_2 = math.log(2)
 
 gamma, erlang = [Distribution(
     scipys, lambda z, a: xlogy(a - 1, z) - z - gammaln(a), lambda z, a: gammainc(a, z),
     lambda z, a: gammaincc(a, z), lambda z, a: log_gammainc(a, z),
     lambda z, a: log_gammaincc(a, z), lambda z, a: gamma_density(a, z),
-    ppf=lambda q, a: gammaincinv(a, q), isf=lambda q, a: gammainccinv(a, q), support=_POSITIVE,
+    ppf=lambda q, a: gammaincinv(a, q), isf=lambda q, a: gammainccinv(a, q), support=POSITIVE,
     moments={"mean": lambda a: a, "var": lambda a: a,
              "entropy": lambda a: psi(a) * (1 - a) + a + gammaln(a)})
     for scipys in (stats.gamma, stats.erlang)]
 _chi_log_density, _chi_density = power_density(
     lambda df: df - 1,
-    lambda z, df: (1 - 0.5 * df) * _LOG_2 - gammaln(0.5 * df) - 0.5 * z * z)
+    lambda z, df: (1 - 0.5 * df) * LOG_2 - gammaln(0.5 * df) - 0.5 * z * z)
 chi = Distribution(
     stats.chi, _chi_log_density,
     lambda z, df: gammainc(0.5 * df, 0.5 * z * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z * z),
-    lambda z, df: log_gamma_cdf(0.5 * df, 0.5 * z * z, 2 * log(z) - _LOG_2),
+    lambda z, df: log_gamma_cdf(0.5 * df, 0.5 * z * z, 2 * log(z) - LOG_2),
     lambda z, df: log_gammaincc(0.5 * df, 0.5 * z * z), _chi_density,
     ppf=lambda q, df: sqrt(2 * gammaincinv(0.5 * df, q)),
-    isf=lambda q, df: sqrt(2 * gammainccinv(0.5 * df, q)), support=_POSITIVE)
+    isf=lambda q, df: sqrt(2 * gammainccinv(0.5 * df, q)), support=POSITIVE)
 maxwell = Distribution(
     stats.maxwell, lambda z: 0.5 * math.log(2 / math.pi) + 2 * log(z) - 0.5 * z * z,
     lambda z: gammainc(1.5, 0.5 * z * z), lambda z: gammaincc(1.5, 0.5 * z * z),
-    lambda z: log_gamma_cdf(1.5, 0.5 * z * z, 2 * log(z) - _LOG_2),
+    lambda z: log_gamma_cdf(1.5, 0.5 * z * z, 2 * log(z) - LOG_2),
     lambda z: log_gammaincc(1.5, 0.5 * z * z),
     pdf=lambda z: math.sqrt(2 / math.pi) * z * z * exp(-0.5 * z * z),
     ppf=lambda q: sqrt(2 * gammaincinv(1.5, q)), isf=lambda q: sqrt(2 * gammainccinv(1.5, q)),
-    support=_POSITIVE, moments={
+    support=POSITIVE, moments={
         "mean": lambda: 2 * math.sqrt(2 / math.pi), "var": lambda: 3 - 8 / math.pi})
 chi2 = Distribution(
     stats.chi2,
-    lambda z, df: xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - gammaln(0.5 * df) - _LOG_2,
+    lambda z, df: xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - gammaln(0.5 * df) - LOG_2,
     lambda z, df: gammainc(0.5 * df, 0.5 * z), lambda z, df: gammaincc(0.5 * df, 0.5 * z),
     lambda z, df: log_gammainc(0.5 * df, 0.5 * z), lambda z, df: log_gammaincc(0.5 * df, 0.5 * z),
     pdf=lambda z, df: 0.5 * gamma_density(0.5 * df, 0.5 * z),
     ppf=lambda q, df: 2 * gammaincinv(0.5 * df, q), isf=lambda q, df: 2 * gammainccinv(0.5 * df, q),
-    support=_POSITIVE, moments={"mean": lambda df: df, "var": lambda df: 2 * df})
+    support=POSITIVE, moments={"mean": lambda df: df, "var": lambda df: 2 * df})
 invgamma = Distribution(
     stats.invgamma, lambda z, a: -(a + 1) * log(z) - gammaln(a) - 1 / z,
     lambda z, a: gammaincc(a, 1 / z), lambda z, a: gammainc(a, 1 / z),
     lambda z, a: log_gammaincc(a, 1 / z),
     lambda z, a: log_gamma_cdf(a, 1 / maximum(z, 1e-100), -log(z)),
     ppf=lambda q, a: 1 / gammainccinv(a, q), isf=lambda q, a: 1 / gammaincinv(a, q),
-    support=_POSITIVE, open_ends=True)
+    support=POSITIVE, open_ends=True)
 
 
 def _f_log_density(z, n, d):
@@ -143,32 +143,32 @@ f = Distribution(
     lambda z, n, d: log_odds(0.5 * n, 0.5 * d, n / d * z),
     lambda z, n, d: log_oddsc(0.5 * n, 0.5 * d, n / d * z),
     pdf=lambda z, n, d: n / d * odds_density(0.5 * n, 0.5 * d, n / d * z),
-    ppf=lambda q, n, d: fdtri(n, d, q), isf=lambda q, n, d: 1 / fdtri(d, n, q), support=_POSITIVE)
+    ppf=lambda q, n, d: fdtri(n, d, q), isf=lambda q, n, d: 1 / fdtri(d, n, q), support=POSITIVE)
 expon = Distribution(
     stats.expon, lambda z: -z, lambda z: -expm1(-z), lambda z: exp(-z), logsf=lambda z: -z,
-    ppf=lambda q: -log1p(-q), isf=lambda q: -log(q), support=_POSITIVE,
+    ppf=lambda q: -log1p(-q), isf=lambda q: -log(q), support=POSITIVE,
     moments={"mean": lambda: 1.0, "var": lambda: 1.0, "entropy": lambda: 1.0})
 rayleigh = Distribution(
     stats.rayleigh, lambda z: log(z) - 0.5 * z * z, lambda z: -expm1(-0.5 * z * z),
-    lambda z: exp(-0.5 * z * z), lambda z: log_of_hazard(2 * log(z) - _LOG_2),
+    lambda z: exp(-0.5 * z * z), lambda z: log_of_hazard(2 * log(z) - LOG_2),
     lambda z: -0.5 * z * z, pdf=lambda z: z * exp(-0.5 * z * z), ppf=lambda q: sqrt(-2 * log1p(-q)),
-    isf=lambda q: sqrt(-2 * log(q)), support=_POSITIVE,
+    isf=lambda q: sqrt(-2 * log(q)), support=POSITIVE,
     moments={"mean": lambda: math.sqrt(math.pi / 2), "var": lambda: (4 - math.pi) / 2,
-             "entropy": lambda: EULER / 2 + 1 - _LOG_2 / 2})
+             "entropy": lambda: EULER / 2 + 1 - LOG_2 / 2})
 
 
 halfnorm = Distribution(
-    stats.halfnorm, lambda z: _LOG_2 - HALF_LOG_2PI - 0.5 * z * z,
+    stats.halfnorm, lambda z: LOG_2 - HALF_LOG_2PI - 0.5 * z * z,
     lambda z: erf(math.sqrt(0.5) * z), lambda z: 2 * ndtr(-z),
     logsf=lambda z: log_erfc(math.sqrt(0.5) * z), ppf=lambda q: ndtri(0.5 * (1 + q)),
-    isf=lambda q: -ndtri(0.5 * q), support=_POSITIVE,
+    isf=lambda q: -ndtri(0.5 * q), support=POSITIVE,
     moments={"mean": lambda: math.sqrt(2 / math.pi), "var": lambda: 1 - 2 / math.pi,
              "entropy": lambda: 0.5 * math.log(math.pi / 2) + 0.5})
 lognorm = Distribution(
     stats.lognorm, lambda z, s: -0.5 * (log(z) / s)**2 - log(s) - log(z) - HALF_LOG_2PI,
     lambda z, s: ndtr(log(z) / s), lambda z, s: ndtr(-log(z) / s),
     lambda z, s: log_ndtr(log(z) / s), lambda z, s: log_ndtr(-log(z) / s),
-    ppf=lambda q, s: exp(s * ndtri(q)), isf=lambda q, s: exp(-s * ndtri(q)), support=_POSITIVE,
+    ppf=lambda q, s: exp(s * ndtri(q)), isf=lambda q, s: exp(-s * ndtri(q)), support=POSITIVE,
     open_ends=True, moments={
         "mean": lambda s: exp(0.5 * s * s), "var": lambda s: expm1(s * s) * exp(s * s),
         "entropy": lambda s: HALF_LOG_2PI + 0.5 + log(s)})
@@ -191,7 +191,7 @@ weibull_min = Distribution(
     lambda z, c: log_of_hazard(c * log(z)), lambda z, c: -z**c,
     pdf=lambda z, c: c * z**(c - 1) * exp(-z**c),
     ppf=lambda q, c: (-log1p(-q))**(1 / c), isf=lambda q, c: (-log(q))**(1 / c),
-    support=_POSITIVE, moments={
+    support=POSITIVE, moments={
         "mean": lambda c: gamma_function(1 + 1 / c), "var": _weibull_var,
         "entropy": _weibull_entropy})
 weibull_max = Distribution(
@@ -230,12 +230,12 @@ def _invgauss_logsf(z, mu):
 invgauss = Distribution(
     stats.invgauss, lambda z, mu: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 * ((z - mu) / mu)**2 / z,
     lambda z, mu: exp(_invgauss_logcdf(z, mu)), lambda z, mu: exp(_invgauss_logsf(z, mu)),
-    _invgauss_logcdf, _invgauss_logsf, ppf=invgauss_ppf, isf=invgauss_isf, support=_POSITIVE,
+    _invgauss_logcdf, _invgauss_logsf, ppf=invgauss_ppf, isf=invgauss_isf, support=POSITIVE,
     open_ends=True, moments={"mean": lambda mu: mu, "var": lambda mu: mu**3})
 lomax = Distribution(
     stats.lomax, lambda z, c: log(c) - (c + 1) * log1p(z), lambda z, c: -expm1(-c * log1p(z)),
     lambda z, c: exp(-c * log1p(z)), logsf=lambda z, c: -c * log1p(z),
-    ppf=lambda q, c: expm1(-log1p(-q) / c), isf=lambda q, c: expm1(-log(q) / c), support=_POSITIVE)
+    ppf=lambda q, c: expm1(-log1p(-q) / c), isf=lambda q, c: expm1(-log(q) / c), support=POSITIVE)
 
 
 def _halfcauchy_ppf(q):
@@ -249,14 +249,14 @@ def _halfcauchy_logsf(z):
     is_tail = z > 1
     tail, middle = where(is_tail, z, 1.0), where(is_tail, 0.5, z)
     return where(
-        is_tail, _LOG_2 + cauchy_logcdf(-tail), log1p(-2 / math.pi * arctan(middle)))
+        is_tail, LOG_2 + cauchy_logcdf(-tail), log1p(-2 / math.pi * arctan(middle)))
 
 
 halfcauchy = Distribution(
     stats.halfcauchy, lambda z: math.log(2 / math.pi) - 2 * log(hypot(1, z)),
     lambda z: 2 / math.pi * arctan2(z, 1), lambda z: 2 / math.pi * arctan2(1, z),
     logsf=_halfcauchy_logsf, ppf=_halfcauchy_ppf, isf=lambda q: 1 / tan(math.pi / 2 * q),
-    support=_POSITIVE)
+    support=POSITIVE)
 
 
 def _excess(z, c):
@@ -337,7 +337,7 @@ burr = Distribution(
     lambda z, c, d: -expm1(_burr_logcdf(z, c, d)), _burr_logcdf,
     lambda z, c, d: log_of_hazard(log(d) + log_softplus(-c * log(z))), burr_density,
     ppf=lambda q, c, d: expm1(-log(q) / d)**(-1 / c),
-    isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=_POSITIVE,
+    isf=lambda q, c, d: expm1(-log1p(-q) / d)**(-1 / c), support=POSITIVE,
     open_ends="probabilities")
 burr12 = Distribution(
     stats.burr12, _burr12_log_density, lambda z, c, d: -expm1(_burr12_logsf(z, c, d)),
@@ -345,13 +345,13 @@ burr12 = Distribution(
     lambda z, c, d: log_of_hazard(log(d) + log_softplus(c * log(z))), _burr12_logsf,
     _burr12_density,
     ppf=lambda q, c, d: expm1(-log1p(-q) / d)**(1 / c),
-    isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=_POSITIVE,
+    isf=lambda q, c, d: expm1(-log(q) / d)**(1 / c), support=POSITIVE,
     open_ends="probabilities")
 fisk = Distribution(  # whose logarithm is logistic
     stats.fisk, lambda z, c: burr_log_density(z, c, 1.0), lambda z, c: expit(c * log(z)),
     lambda z, c: expit(-c * log(z)), lambda z, c: log_expit(c * log(z)),
     lambda z, c: log_expit(-c * log(z)), lambda z, c: burr_density(z, c, 1.0),
-    ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=_POSITIVE,
+    ppf=lambda q, c: exp(logit(q) / c), isf=lambda q, c: exp(-logit(q) / c), support=POSITIVE,
     open_ends="probabilities")
 
 
@@ -365,19 +365,19 @@ gompertz = Distribution(
     lambda z, c: -expm1(-_gompertz_hazard(z, c)), lambda z, c: exp(-_gompertz_hazard(z, c)),
     logsf=lambda z, c: -c * expm1(z),
     pdf=lambda z, c: (c + _gompertz_hazard(z, c)) * exp(-_gompertz_hazard(z, c)),
-    ppf=lambda q, c: log1p(-log1p(-q) / c), isf=lambda q, c: log1p(-log(q) / c), support=_POSITIVE)
+    ppf=lambda q, c: log1p(-log1p(-q) / c), isf=lambda q, c: log1p(-log(q) / c), support=POSITIVE)
 
 
 def _halflogistic_logsf(z):
     is_small = z < 1
     small, large = where(is_small, z, 0.0), where(is_small, 1.0, z)
-    return where(is_small, log1p(-tanh(0.5 * small)), _LOG_2 + log_expit(-large))
+    return where(is_small, log1p(-tanh(0.5 * small)), LOG_2 + log_expit(-large))
 
 
 halflogistic = Distribution(
-    stats.halflogistic, lambda z: _LOG_2 + log_expit(z) + log_expit(-z), lambda z: tanh(0.5 * z),
+    stats.halflogistic, lambda z: LOG_2 + log_expit(z) + log_expit(-z), lambda z: tanh(0.5 * z),
     lambda z: 2 * expit(-z), logsf=_halflogistic_logsf,
-    ppf=lambda q: 2 * arctanh(q), isf=lambda q: -logit(0.5 * q), support=_POSITIVE)
+    ppf=lambda q: 2 * arctanh(q), isf=lambda q: -logit(0.5 * q), support=POSITIVE)
 
 
 def _inverse_power(z, c):
@@ -391,28 +391,28 @@ invweibull = Distribution(
     lambda z, c: -z**-c, lambda z, c: log_of_hazard(-c * log(z)),
     lambda z, c: c * _inverse_power(z, c) / z * exp(-_inverse_power(z, c)),
     ppf=lambda q, c: (-log(q))**(-1 / c), isf=lambda q, c: (-log1p(-q))**(-1 / c),
-    support=_POSITIVE, open_ends=True)
+    support=POSITIVE, open_ends=True)
 levy = Distribution(
     stats.levy, lambda z: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 / z, lambda z: 2 * ndtr(-1 / sqrt(z)),
     lambda z: erf(1 / sqrt(2 * z)), lambda z: log_erfc(1 / sqrt(2 * z)),
-    ppf=lambda q: ndtri(0.5 * q)**-2, isf=lambda q: 0.5 * erfinv(q)**-2, support=_POSITIVE,
+    ppf=lambda q: ndtri(0.5 * q)**-2, isf=lambda q: 0.5 * erfinv(q)**-2, support=POSITIVE,
     open_ends=True)
 _nakagami_log_density, _nakagami_density = power_density(
-    lambda nu: 2 * nu - 1, lambda z, nu: _LOG_2 + nu * log(nu) - gammaln(nu) - nu * z * z)
+    lambda nu: 2 * nu - 1, lambda z, nu: LOG_2 + nu * log(nu) - gammaln(nu) - nu * z * z)
 nakagami = Distribution(
     stats.nakagami, _nakagami_log_density,
     lambda z, nu: gammainc(nu, nu * z * z), lambda z, nu: gammaincc(nu, nu * z * z),
     lambda z, nu: log_gamma_cdf(nu, nu * z * z, log(nu) + 2 * log(z)),
     lambda z, nu: log_gammaincc(nu, nu * z * z), _nakagami_density,
     ppf=lambda q, nu: sqrt(gammaincinv(nu, q) / nu),
-    isf=lambda q, nu: sqrt(gammainccinv(nu, q) / nu), support=_POSITIVE)
+    isf=lambda q, nu: sqrt(gammainccinv(nu, q) / nu), support=POSITIVE)
 betaprime = Distribution(
     stats.betaprime, lambda z, a, b: xlogy(a - 1, z) - (a + b) * log1p(z) - betaln(a, b),
     lambda z, a, b: exp(log_odds(a, b, z)), lambda z, a, b: exp(log_oddsc(a, b, z)),
     lambda z, a, b: log_odds(a, b, z), lambda z, a, b: log_oddsc(a, b, z),
     lambda z, a, b: odds_density(a, b, z),
     lambda q, a, b: betaincinv(a, b, q) / betainccinv(b, a, q),
-    lambda q, a, b: betainccinv(a, b, q) / betaincinv(b, a, q), support=_POSITIVE,
+    lambda q, a, b: betainccinv(a, b, q) / betaincinv(b, a, q), support=POSITIVE,
     open_ends="probabilities")
 
 
@@ -439,7 +439,7 @@ rice = Distribution(
     lambda z, b: rice_cdf(minimum(z, b + 50), b),  # beyond, the probability is 1
     lambda z, b: rice_sf(minimum(z, b + 50), b), _rice_logcdf,
     _rice_logsf, lambda z, b: z * exp(-0.5 * (z - b)**2) * i0e(z * b),
-    rice_ppf, rice_isf, support=_POSITIVE, open_ends="probabilities",
+    rice_ppf, rice_isf, support=POSITIVE, open_ends="probabilities",
     valid=lambda b: b >= 0)
 
 
@@ -487,5 +487,5 @@ gengamma = Distribution(  # type: ignore[misc]
     *[_by_sign(*pair[::step]) for pair in _GENGAMMA for step in (1, -1)],
     pdf=_gengamma_density(_power_of_gamma[1], 0.0),
     ppf=_gengamma_quantile(_log_lower, _log_upper), isf=_gengamma_quantile(_log_upper, _log_lower),
-    support=_POSITIVE, open_ends="probabilities",
+    support=POSITIVE, open_ends="probabilities",
     valid=lambda a, c: (a > 0) & (c != 0) & (abs(c) < np.inf))

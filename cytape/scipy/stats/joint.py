@@ -1,7 +1,6 @@
 """Distributions of matrices, of directions and of counts with random probabilities."""
 
 import inspect
-import math
 
 import numpy as np
 import scipy.stats as stats
@@ -12,14 +11,14 @@ from cytape.ops.elementwise import exp, log, where
 from cytape.ops.special import gammaln, multigammaln, xlogy
 from cytape.ops.special.bessel_functions import log_ive
 from cytape.ops.submodules.solving import slogdet, solve
-from cytape.scipy.stats.distribution import Frozen, frozen, named
+from cytape.scipy.stats.distribution import HALF_LOG_2PI, LOG_2, Frozen, frozen, named
 from cytape.scipy.stats.multivariate import is_known
 
 __all__ = [
     "dirichlet_multinomial", "invwishart", "matrix_normal", "normal_inverse_gamma",
     "vonmises_fisher", "wishart"]
 
-_LOG_2, _LOG_2PI = math.log(2), math.log(2 * math.pi)
+_LOG_2PI = 2 * HALF_LOG_2PI
 
 
 def _number(x):
@@ -115,12 +114,12 @@ def _trace_of_quotient(matrix, other):
 def _wishart(x, df, scale):
     n, x, scale = _matrices(x, scale)
     return (0.5 * (df - n - 1) * slogdet(x).logabsdet - 0.5 * _trace_of_quotient(scale, x)
-            - 0.5 * df * (n * _LOG_2 + slogdet(scale).logabsdet) - multigammaln(0.5 * df, n))
+            - 0.5 * df * (n * LOG_2 + slogdet(scale).logabsdet) - multigammaln(0.5 * df, n))
 
 
 def _inverse_wishart(x, df, scale):
     n, x, scale = _matrices(x, scale)
-    return (0.5 * df * (slogdet(scale).logabsdet - n * _LOG_2)
+    return (0.5 * df * (slogdet(scale).logabsdet - n * LOG_2)
             - 0.5 * _trace_of_quotient(x, scale + 0 * x)
             - 0.5 * (df + n + 1) * slogdet(x).logabsdet - multigammaln(0.5 * df, n))
 

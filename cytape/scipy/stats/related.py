@@ -1,9 +1,7 @@
 """Distributions that are those of functions of other variables."""
 
 from cytape.ops.elementwise import exp, log1p, where
-from cytape.scipy.stats.distribution import Distribution
-
-_LOG_2 = 0.6931471805599453
+from cytape.scipy.stats.distribution import LOG_2, Distribution
 
 
 def _declared(scipys, functions, **options):
@@ -68,7 +66,7 @@ def doubled(scipys, half, **options):
         return where(z < 0, 1 - tail, tail)
 
     def log_upper(z, *shapes):
-        log_tail = half["logsf"](magnitude(z), *shapes) - _LOG_2
+        log_tail = half["logsf"](magnitude(z), *shapes) - LOG_2
         return where(z < 0, log1p(-exp(log_tail)), log_tail)
 
     def quantile(q, *shapes):
@@ -80,7 +78,7 @@ def doubled(scipys, half, **options):
         return where(is_left, -z, z)
 
     return Distribution(
-        scipys, lambda z, *shapes: half["logpdf"](magnitude(z), *shapes) - _LOG_2,
+        scipys, lambda z, *shapes: half["logpdf"](magnitude(z), *shapes) - LOG_2,
         lambda z, *shapes: upper(-z, *shapes), upper,
         lambda z, *shapes: log_upper(-z, *shapes), log_upper,
         lambda z, *shapes: 0.5 * half["pdf"](magnitude(z), *shapes), quantile,
