@@ -9,7 +9,7 @@ import numpy as np
 
 from cytape.autodiff.functional import value_and_grad
 from cytape.autodiff.gradient_tape import GradientTape
-from cytape.optimizers.optimizer import named_parameters
+from cytape.optimizers.parameter_checks import named_parameters
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.variable import Variable

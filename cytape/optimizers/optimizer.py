@@ -16,6 +16,14 @@ import numpy as np
 
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.ops.engine.op_kinds import nondifferentiable
+from cytape.ops.python.draws import note
+from cytape.optimizers.parameter_checks import (
+    called,
+    checked,
+    named_parameters,
+    require_parameter,
+    require_variables,
+)
 from cytape.optimizers.update_kernels import Job, run
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -28,8 +36,6 @@ from cytape.tensor.variable import Variable
 
 __all__ = ["Optimizer"]
 
-_FLOATS = ("float16", "float32", "float64")
-_ADVICE = "Pass cytape.Variable objects, or arrays of NumPy, which are changed in place"
 COUNT = Spec.of((), np.int64)
 
 
@@ -201,11 +207,12 @@ class Optimizer:
         return None
 
     def _step(self, leaves: list[Any], gradients: list[Any]) -> None:
+        note(self)
         jobs, decays = [], []
         for leaf, gradient, slots, decay, name in zip(
                 leaves, gradients, self._slots, self._decays, self._names or (), strict=True):
             if gradient is not None:
-                jobs.append(Job(leaf, gradient, slots, _called(name)))
+                jobs.append(Job(leaf, gradient, slots, called(name)))
                 decays.append(self.weight_decay * decay)
         loop, constants = self._rule()
         rate = self._rate()
@@ -385,6 +392,11 @@ class Optimizer:
         with np.load(file, allow_pickle=False) as state:
             self.load_state_dict(dict(state))
 
+    def restorer(self) -> Callable[[], None]:
+        """Return a function that restores the present state, for repeated calls."""
+        arrays = [array for slots in self._slots for array in slots]
+        return restorer_of(self, arrays + [x for x in self._leaves if isinstance(x, np.ndarray)])
+
     # -- checks -----------------------------------------------------------------------------------
 
     def _require_same(self, leaves: list[Any]) -> None:
@@ -397,12 +409,12 @@ class Optimizer:
                 continue
             if isinstance(leaf, Variable) or isinstance(bound, Variable):
                 raise ValueError(
-                    f"{_called(name)} is not the variable that the optimizer is bound to: use an "
+                    f"{called(name)} is not the variable that the optimizer is bound to: use an "
                     "optimizer for each structure of parameters")
             require_parameter(name, leaf)
             if (leaf.shape, leaf.dtype) != (bound.shape, bound.dtype):
                 raise ValueError(
-                    f"{_called(name)} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
+                    f"{called(name)} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
                     f"was {bound.shape} and {bound.dtype}")
 
     def _chosen(self, parameters: Any, leaves: list[Any]) -> list[Any]:
@@ -417,29 +429,17 @@ class Optimizer:
         return chosen
 
 
-def named_parameters(parameters: Any) -> tuple[list[str], list[Any]]:
-    """Return names and the leaves of parameters, which are checked."""
-    leaves = leaves_of_operand(parameters)
-    names = nest.paths(parameters, "", expand=False)
-    if len(names) != len(leaves):  # objects of registered classes
-        names = [f"[{i}]" for i in range(len(leaves))]
-    if not leaves:
-        raise ValueError("there are no parameters to update")
-    for name, leaf in zip(names, leaves, strict=True):
-        require_parameter(name, leaf)
-    if len({id(leaf) for leaf in leaves}) < len(leaves):
-        twice = [name for name, leaf in zip(names, leaves, strict=True)
-                 if sum(leaf is other for other in leaves) > 1]
-        raise ValueError(f"parameters {', '.join(twice)} are the same object: pass it once")
-    return names, leaves
+def restorer_of(owner: Any, arrays: list[np.ndarray]) -> Callable[[], None]:
+    """Return a function that restores the attributes of an object, and arrays that it changes."""
+    state, copies = dict(vars(owner)), [array.copy() for array in arrays]
 
+    def restore() -> None:
+        vars(owner).clear()
+        vars(owner).update(state)
+        for array, values in zip(arrays, copies, strict=True):
+            array[...] = values
 
-def checked(name: str, value: float, low: float, high: float) -> float:
-    """Return a constant of a rule if it is at least `low` and below `high`."""
-    if not low <= value < high:
-        limit = "" if high == math.inf else f" and below {high:g}"
-        raise ValueError(f"{name} must be at least {low:g}{limit}, got {value}")
-    return float(value)
+    return restore
 
 
 def _scale(limit: float, norm: float) -> float:
@@ -450,32 +450,6 @@ def _scale(limit: float, norm: float) -> float:
 
 def _are_same(leaves: list[Any], others: list[Any]) -> bool:
     return len(leaves) == len(others) and all(map(operator.is_, leaves, others))
-
-
-def require_parameter(name: str, leaf: Any) -> None:
-    """Raise for an object that optimizers cannot change in place."""
-    if not isinstance(leaf, Variable) and type(leaf) is not np.ndarray:
-        raise TypeError(f"{_called(name)} is a {type(leaf).__name__}, which cannot be changed. "
-                        f"{_ADVICE}")
-    if leaf.dtype.name not in _FLOATS or not leaf.dtype.isnative:
-        advice = ": pass the real and the imaginary part" if leaf.dtype.kind == "c" else ""
-        raise TypeError(f"{_called(name)} has dtype {leaf.dtype}; optimizers take "
-                        f"{', '.join(_FLOATS)}{advice}")
-    if isinstance(leaf, np.ndarray) and not leaf.flags.writeable:
-        raise ValueError(f"{_called(name)} is a read-only array. {_ADVICE}")
-
-
-def require_variables(names: list[str], leaves: list[Any]) -> None:
-    """Raise for parameters of a graph that are arrays."""
-    for name, leaf in zip(names, leaves, strict=True):
-        if not isinstance(leaf, Variable):
-            raise TypeError(
-                f"{_called(name)} is an array, which a graph keeps as a constant: in functions and "
-                "graphs parameters must be cytape.Variable objects. Or call update outside")
-
-
-def _called(name: str) -> str:
-    return f"parameter {name}" if name else "the parameter"
 
 
 def _listed(names: Iterable[str], others: Iterable[str]) -> str:

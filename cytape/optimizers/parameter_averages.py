@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from cytape.errors import TapeStateError
 from cytape.ops.engine.op_kinds import nondifferentiable
-from cytape.optimizers.optimizer import COUNT, named_parameters, require_variables
+from cytape.ops.python.draws import note
+from cytape.optimizers.optimizer import COUNT, restorer_of
+from cytape.optimizers.parameter_checks import named_parameters, require_variables
 from cytape.tensor.recording.state import current_graph
 from cytape.tensor.structures import pack_parts
 from cytape.tensor.variable import Variable
@@ -70,7 +72,12 @@ class ParameterAverage:
         self._add(list(map(_value, leaves)))
         return None
 
+    def restorer(self) -> Callable[[], None]:
+        """Return a function that restores the present state, for repeated calls."""
+        return restorer_of(self, self._means)
+
     def _add(self, values: list[np.ndarray]) -> None:
+        note(self)
         if not self._means:
             self._means = [np.zeros(value.shape, np.result_type(value.dtype, np.float32))
                            for value in values]

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from cytape.optimizers.optimizer import Optimizer, checked
+from cytape.optimizers.optimizer import Optimizer
+from cytape.optimizers.parameter_checks import checked
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "RMSProp"]
 

@@ -124,7 +124,7 @@ def continuing(generators: Sequence[Any]) -> AbstractContextManager[None]:
 
 def _restorers(generators: Sequence[Any]) -> list[Callable[[], None]]:
     for x in generators:
-        if isinstance(x, Stream) or x is numpy_global:
+        if hasattr(x, "restorer") or x is numpy_global:
             note(x)  # its state before it is set back
     return [restorer(x) for x in generators]
 
@@ -190,8 +190,8 @@ def imported_in(code: CodeType) -> Iterator[str]:
 def restorer(
     generator: Stream | np.random.Generator | np.random.RandomState | random.Random,
 ) -> Callable[[], None]:
-    """Return a function that restores the present state of a generator."""
-    if isinstance(generator, Stream):
+    """Return a function that restores the present state of a generator, or of an optimizer."""
+    if hasattr(generator, "restorer"):
         return generator.restorer()
     if isinstance(generator, random.Random):
         try:
