@@ -428,3 +428,33 @@ def test_kept_traces_are_of_states_of_one_size():
     for n, factor in [(2, 1), (2, 1), (2, 1), (3, 2), (3, 2), (3, 2), (3, 2), (2, 1)]:
         expected = -n * factor * np.exp(-factor)
         np.testing.assert_allclose(cytape.grad(last)(1.0, n), expected, 1e-5)
+
+
+def test_errors_of_signal_handlers_are_raised():
+    def interrupted(t, y, rate):
+        if isinstance(y, cytape.Tensor) and y.graph is not None:
+            raise TimeoutError
+        return -rate * y
+
+    with pytest.raises(TimeoutError):
+        cytape.grad(lambda rate: ours.solve_ivp(
+            interrupted, (0, 1), [1.0], args=(rate,)).y[0, -1])(2.0)
+
+
+def test_jacobian_in_a_function_solves_once(monkeypatch):
+    def states(rate, scale):
+        return scale * ours.solve_ivp(
+            lambda t, y, rate: -rate * y, (0, 1), [1.0], t_eval=np.linspace(0, 1, 10),
+            args=(rate,), rtol=1e-8).y[0]
+
+    calls = []
+    solve = scipys.solve_ivp
+    jacobians = cytape.jacobian(states, (0, 1))(2.0, 3.0)
+    monkeypatch.setattr(scipys, "solve_ivp", lambda *args, **options: (
+        calls.append(1), solve(*args, **options))[1])
+    found = cytape.function(cytape.jacobian(states, (0, 1)))(2.0, 3.0)
+    assert len(calls) == 2  # the value, and the gradients of all of its elements
+    np.testing.assert_allclose(found, jacobians, 1e-12)
+    second = cytape.function(cytape.jacobian(cytape.jacobian(states)))(2.0, 3.0)
+    times = np.linspace(0, 1, 10)
+    np.testing.assert_allclose(second, 3 * times**2 * np.exp(-2 * times), 1e-6, 1e-9)

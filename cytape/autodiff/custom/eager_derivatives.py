@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator, how_detached
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.seeds import densify, zeros
 from cytape.errors import DetachedError
+from cytape.ops.joining import stack
 from cytape.ops.python.python_ops import PythonCall, checked_results, described, python_call_op
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -37,13 +39,16 @@ class EagerCall(PythonCall):
         Of the leaves of that; an int: as that argument.
     n_primals : int, optional
         The results are linear in the arguments after the first so many.
+    of_rows : callable, optional
+        The function of a batch of some of these, called with a list that says which, then with all
+        arguments.
     """
 
     def __init__(
         self, name: str, function: Callable[..., Any], specs: Sequence[Spec | int],
-        n_primals: int | None = None,
+        n_primals: int | None = None, of_rows: Callable[..., Any] | None = None,
     ) -> None:
-        self.name = name
+        self.name, self._of_rows = name, of_rows
         self._n_primals = n_primals
         self._function = function
         # Not the specs, which may refer to tensors of a graph.
@@ -65,6 +70,16 @@ class EagerCall(PythonCall):
         results = self._function(*map(another, tensors))  # the function may write to its arguments
         return list(map(convert_to_tensor, nest.flatten(results)))
 
+    def for_seeds(self, call: Any) -> Any:
+        """Compute a gradient for a batch of seeds in one call, or return NotImplemented."""
+        seeds = call.mapped[self._n_primals:]
+        if self._of_rows is None or not call.extent or sum(seeds) != sum(call.mapped):
+            return NotImplemented
+        specs = [symbolic_spec((call.extent, *spec.shape), spec.dtype)
+                 for spec in call.output_specs]
+        return call.again(
+            call.inputs, call=EagerCall(self.name, partial(self._of_rows, seeds), specs))
+
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
         """Add a call that computes gradients."""
         return self.gradients(inputs, gradients, op.needs)
@@ -75,24 +90,35 @@ class EagerCall(PythonCall):
         wanted = [i for i in range(n) if needs[i] and inputs[i].spec.trainable]
         arrived = [i for i, gradient in enumerate(gradients) if gradient is not None]
 
-        def gradients_of(*tensors: Tensor) -> Any:
+        def gradients_of(mapped: list[bool], *tensors: Tensor) -> Any:
             sources = [tensors[i] for i in wanted]
-            with GradientTape(watch_accessed_variables=False) as tape:
+            with GradientTape(any(mapped), watch_accessed_variables=False) as tape:
                 tape.watch(sources)
                 detached = noting_detached(tape)
                 outputs = self._outputs(*tensors[:n])
-            found = tape.gradient([outputs[i] for i in arrived], sources, list(tensors[n:]))
-            if detached:
-                self._require_connected(
-                    call.name, how_left(detached), tensors[:n],
-                    [i for i, gradient in zip(wanted, found, strict=True) if gradient is None],
-                    [i for i, seed in zip(arrived, tensors[n:], strict=True) if _is_nonzero(seed)])
-            return [
-                zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
-                for gradient, source in zip(found, sources, strict=True)
-            ]
 
-        call = EagerCall(f"the gradient of {self.name}", gradients_of, wanted, n)
+            def of_seeds(seeds: list) -> list:
+                found = tape.gradient([outputs[i] for i in arrived], sources, seeds)
+                if detached:
+                    self._require_connected(
+                        call.name, how_left(detached), tensors[:n],
+                        [i for i, gradient in zip(wanted, found, strict=True) if gradient is None],
+                        [i for i, seed in zip(arrived, seeds, strict=True) if _is_nonzero(seed)])
+                return [
+                    zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
+                    for gradient, source in zip(found, sources, strict=True)
+                ]
+
+            seeds = list(tensors[n:])
+            if not any(mapped):
+                return of_seeds(seeds)
+            return list(map(stack, zip(*[
+                of_seeds([seed[i] if is_batch else seed
+                          for seed, is_batch in zip(seeds, mapped, strict=True)])
+                for i in range(seeds[mapped.index(True)].shape[0])], strict=True)))
+
+        call = EagerCall(
+            f"the gradient of {self.name}", partial(gradients_of, []), wanted, n, gradients_of)
         found: list = [None] * n
         results = python_call_op(*inputs, *[gradients[i] for i in arrived], call=call)
         for i, gradient in zip(wanted, results, strict=True):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.errors import CytapeError
 from cytape.graph.tracing.functions import Function
 from cytape.ops.python.bound_names import codes, names_of, package_of, unbound, values_of
 from cytape.tensor.recording.state import current_graph
@@ -31,18 +32,34 @@ IMPURE = {"random", "print", "open", "input", "globals", "locals", "vars", "eval
 CHANGING = {
     "add", "append", "clear", "discard", "extend", "fill", "insert", "pop", "popitem", "put",
     "remove", "resize", "reverse", "setdefault", "sort", "update"}
+OF_TRACING = (
+    CytapeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
+    AssertionError, NotImplementedError, RecursionError, MemoryError)
 DISPATCHED = np.ufunc, type(np.sum)
 
 _kept: OrderedDict = OrderedDict()
 _pure: dict = {}  # by address of codes, with these: hashes of codes are slow
 
 
-class Unknown(Exception):
+class Unknown(ValueError):
     """The function reads an object that cannot be compared."""
 
 
 class Changed(Exception):
     """Values that the function reads are not those of the identity any more."""
+
+
+def require_of_tracing(error: Exception) -> None:
+    """Raise an error again unless symbolic tensors or a batch axis may be its reason.
+
+    The function branches by values, say. Errors of its own come again without the trace; one of a
+    signal handler, such as a time limit, does not.
+    """
+    reason: BaseException | None = error
+    while reason is not None and not isinstance(reason, OF_TRACING):
+        reason = reason.__cause__ or reason.__context__
+    if reason is None:
+        raise error
 
 
 class Kept:
@@ -67,7 +84,8 @@ class Kept:
                 return self._traced(*args)
             except Changed:
                 pass
-            except Exception:  # the function branches by values, say; its own errors come again
+            except Exception as error:
+                require_of_tracing(error)
                 self._takes_symbols, self._traced = False, None
             finally:
                 del self._caller.plain, self._caller.reads

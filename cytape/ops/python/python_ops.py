@@ -73,6 +73,10 @@ class PythonCall:
         """Call the function once for all members of a batch, or return NotImplemented."""
         return NotImplemented
 
+    def for_seeds(self, call: Any) -> Any:
+        """Compute a gradient for a batch of seeds in one call, or return NotImplemented."""
+        return NotImplemented
+
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
         """Return a gradient or None per input, given those of the results; `op` is an `OpCall`."""
         raise NotImplementedError
@@ -115,6 +119,7 @@ def _result_specs(*specs: Spec, call: PythonCall) -> list[Spec]:
 _RULES: dict[str, Any] = {"vjp": _vjp, "jvp": _jvp, "optional_tangents": ANY_INPUTS}
 python_call_op = general(
     "PythonCall", _run, shape_rule=_result_specs, stateful=True, **_RULES,
+    batch=lambda call: call.attrs["call"].for_seeds(call),
     repeated=lambda inputs, outputs, attrs: given_results_op(
         *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else [])
 python_values_op = nondifferentiable(

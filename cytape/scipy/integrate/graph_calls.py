@@ -6,10 +6,18 @@ from typing import Any
 from cytape.autodiff.custom.bound_rule import bound, noting, restored
 from cytape.autodiff.custom.eager_derivatives import EagerCall
 from cytape.autodiff.wrapped_calls import copied, own_leaf
+from cytape.errors import DetachedError
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.python.python_ops import python_call_op
 from cytape.tensor import nest
 from cytape.tensor.recording.state import building_into
+
+
+def reads_others(name: str, error: Exception) -> DetachedError:
+    """Return an error for a tensor that a user's function reads from its closure."""
+    return DetachedError(
+        f"{str(error).partition(chr(10))[0]}\n{name}: a function reads a tensor that is not among "
+        "its arguments: pass the tensor in `args`, as args=(p,)")
 
 
 def call_in_graph(

@@ -12,11 +12,12 @@ import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import noting
 from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.errors import DetachedError
+from cytape.graph.tracing.kept_traces import require_of_tracing
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
-from cytape.scipy.integrate.graph_calls import call_in_graph
+from cytape.ops.python.python_ops import LEAVES_CYTAPE
+from cytape.scipy.integrate.graph_calls import call_in_graph, reads_others
 from cytape.scipy.integrate.linearized_rhs import Linearization, RightHandSide
 from cytape.scipy.integrate.solver_gradients import by_adjoint, by_sensitivities
 from cytape.scipy.integrate.trajectories import Trajectory
@@ -72,8 +73,8 @@ def solve_ivp(
         try:
             return _scipys.solve_ivp(
                 fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options)
-        except DetachedError as error:
-            raise _reads_others() from error
+        except LEAVES_CYTAPE as error:
+            raise reads_others("solve_ivp", error) from error
     if getattr(args, "ndim", 1) == 0:
         raise TypeError("Supplied 'args' cannot be unpacked. Please supply `args` as a tuple (e.g. "
                         "`args=(x,)`)")
@@ -87,12 +88,6 @@ def solve_ivp(
     if dense_output:
         raise TypeError("solve_ivp: dense_output is not supported in graphs and traced functions")
     return _in_graph(graph, call, users, t_span, y0, t_eval, args)
-
-
-def _reads_others() -> DetachedError:
-    return DetachedError(
-        "solve_ivp: fun reads a tensor that is not among its arguments, so that its gradient would "
-        "be lost: pass the tensor in `args`, as args=(p,)")
 
 
 def _event_list(events: Any) -> list:
@@ -187,7 +182,8 @@ def _exact_jacobian(rhs: RightHandSide, t: float, y0: np.ndarray, tensors: list)
         return None
     try:
         jacobian(t, y0)
-    except Exception:
+    except Exception as error:
+        require_of_tracing(error)
         return None
     return jacobian
 

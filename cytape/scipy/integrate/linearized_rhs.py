@@ -17,9 +17,11 @@ from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.wrapped_calls import copied
 from cytape.errors import DetachedError
 from cytape.graph.batching.vmap import vmap
-from cytape.graph.tracing.kept_traces import identity_of, kept
+from cytape.graph.tracing.kept_traces import identity_of, kept, require_of_tracing
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.creation import identity_op
+from cytape.ops.python.python_ops import LEAVES_CYTAPE
+from cytape.scipy.integrate.graph_calls import reads_others
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.recording.state import how_left
 from cytape.tensor.tensor import data_of
@@ -102,11 +104,8 @@ class RightHandSide:
             try:
                 value = function(t, y, *args)
                 return np.asarray(value) if is_tensor(value) else value
-            except DetachedError as error:
-                raise DetachedError(
-                    f"{name}: a function reads a tensor that is not among its arguments, so that "
-                    "its gradient would be lost: pass the tensor in `args`, as args=(p,)"
-                ) from error
+            except LEAVES_CYTAPE as error:
+                raise reads_others(name, error) from error
 
         return called
 
@@ -134,7 +133,8 @@ class RightHandSide:
         if self._takes_batch and times.shape[0] != 1:
             try:
                 return vmap(lambda t, y: self(t, y, tensors))(times, states)
-            except Exception:  # the function branches by values, say; its own errors come again
+            except Exception as error:
+                require_of_tracing(error)
                 self._takes_batch = False
         each = times.tolist() if isinstance(times, np.ndarray) else times
         return cnp.stack([self(t, states[i], tensors) for i, t in enumerate(each)])

@@ -9,10 +9,10 @@ import scipy.integrate as _scipys
 
 import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import noting
-from cytape.errors import DetachedError
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.calls.symbolic import graph_for
-from cytape.scipy.integrate.graph_calls import call_in_graph
+from cytape.ops.python.python_ops import LEAVES_CYTAPE
+from cytape.scipy.integrate.graph_calls import call_in_graph, reads_others
 from cytape.scipy.integrate.linearized_rhs import RightHandSide
 from cytape.scipy.integrate.trajectories import Trajectory
 from cytape.tensor import convert_to_tensor, nest
@@ -44,10 +44,8 @@ def odeint(func: Callable, y0: Any, t: Any, args: Any = (), **options: Any) -> A
     if not given:
         try:
             return _scipys.odeint(func, y0, t, args, **options)
-        except DetachedError as error:
-            raise DetachedError(
-                "odeint: func reads a tensor that is not among its arguments, so that its gradient "
-                "would be lost: pass the tensor in `args`, as args=(p,)") from error
+        except LEAVES_CYTAPE as error:
+            raise reads_others("odeint", error) from error
     if options.get("full_output"):
         raise TypeError("odeint of tensors does not take full_output")
     graph = graph_for(given)

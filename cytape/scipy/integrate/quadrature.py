@@ -5,7 +5,6 @@ that in a limit is the integrand there (Leibniz's rule).
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -18,16 +17,18 @@ from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.wrapped_calls import copied, followed, record, values_at_call
 from cytape.errors import DetachedError
 from cytape.graph.batching.vmap import vmap
-from cytape.graph.tracing.kept_traces import identity_of, kept
+from cytape.graph.tracing.kept_traces import identity_of, kept, require_of_tracing
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.custom_op import GradientsIfNeeded
-from cytape.scipy.integrate.graph_calls import call_in_graph
+from cytape.ops.python.python_ops import LEAVES_CYTAPE
+from cytape.scipy.integrate.graph_calls import call_in_graph, reads_others
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.recording.state import how_left
 from cytape.tensor.tensor import data_of
 from cytape.tensor.values.spec import symbolic_spec
+from cytape.tensor.values.user_warnings import warn
 
 
 class Integrand:
@@ -87,6 +88,35 @@ class Components(dict):
         return self[x]
 
 
+class Tails:
+    """Ranges up to an infinite limit in which an integrand underflows to 0.
+
+    There its derivative, which is not finite if the reason is an infinite denominator, is 0.
+    """
+
+    def __init__(
+        self, name: str, function: Callable, arrays: list, points: list, limits: list,
+    ) -> None:
+        self._name, self._function, self._limits = name, function, limits
+        self._value = lambda x: float(np.asarray(function(x, *arrays)))
+        self._points, self._ends = points, ()
+
+    def finite(self, x: float, gradient: Any) -> Any:
+        """Return the gradient at a point where it is not finite."""
+        with np.errstate(all="ignore"):
+            if not self._ends:
+                inner = [x for x in self._points if self._value(x)]
+                self._ends = (min(inner) if inner and -np.inf in self._limits else -np.inf,
+                              max(inner) if inner and np.inf in self._limits else np.inf)
+            value = self._value(x)
+        if value == 0 and not self._ends[0] <= x <= self._ends[1]:
+            return np.zeros_like(gradient)
+        if np.isfinite(value):
+            warn(f"{self._name}: the derivative of the integrand is not finite at {x:.6g}, where "
+                 f"its value is {value:.6g}", RuntimeWarning)
+        return gradient
+
+
 class Rule:
     """A function of SciPy that integrates, with its options.
 
@@ -116,11 +146,8 @@ class Rule:
                 return value
             try:
                 return np.asarray(value)[()] if is_tensor(value) else value
-            except DetachedError as error:
-                raise DetachedError(
-                    f"{self.name}: the integrand reads a tensor that is not among its arguments, "
-                    "so that its gradient would be lost: pass the tensor in `args`, as args=(p,)"
-                ) from error
+            except LEAVES_CYTAPE as error:
+                raise reads_others(self.name, error) from error
 
         value, *others = self._call(of_arrays, *map(_number, (a, b)))
         inputs = [convert_to_tensor(x) for x in (a, b)] + tensors
@@ -165,9 +192,9 @@ class Rule:
             return self.integrate(
                 lambda x, g, *tensors: _gradient(self.name, function, x, tensors, g), a, b,
                 [g, *tensors])[0]
-        columns = self._components(function, points, tensors, size)
+        limits = [*map(_number, (a, b))]
+        columns = self._components(function, points, tensors, size, limits)
         if not followed([*given, g]):
-            limits = [*map(_number, (a, b))]
             return data_of(g) * np.array([
                 self._call(column.__getitem__, *limits)[0] for column in columns])
 
@@ -180,21 +207,34 @@ class Rule:
             self.integrate(partial(component, i), a, b, tensors)[0] for i in range(size)])
 
     def _components(
-        self, function: Callable, points: list, tensors: list, size: int,
+        self, function: Callable, points: list, tensors: list, size: int, limits: list,
     ) -> list[Components]:
         """Return components of the gradient, known at the points of the integral if possible."""
         found: Any = [()] * size
         arrays = [data_of(x) for x in tensors]
-        with suppress(Exception):  # the integrand branches by values, say; its errors come again
+        tails = Tails(self.name, function, arrays, points, limits)
+        try:
             reads = isinstance(function, Integrand) and identity_of(
                 restored(function.function), function.leaves, function.moving)
             call = kept(partial(_gradients, self.name, function), reads or None, [
                 x.shape for x in arrays])
-            found = np.transpose(call(np.array(points), arrays)).tolist()
+            with np.errstate(all="ignore"):
+                rows = np.array(call(np.array(points), arrays))
+            for i in np.nonzero(~np.isfinite(rows).all(1))[0]:
+                rows[i] = tails.finite(points[i], rows[i])
+            found = rows.T.tolist()
+        except Exception as error:
+            require_of_tracing(error)
+
+        def gradient(x: float) -> Any:
+            with np.errstate(all="ignore"):
+                found = np.asarray(_gradient(self.name, function, x, arrays, 1.0))
+            return found if np.all(np.isfinite(found)) else tails.finite(x, found)
+
         columns: list = []
-        columns += [Components(
-            partial(_gradient, self.name, function, tensors=arrays, seed=1.0), columns, column)
-            for column in (zip(points, values, strict=bool(values)) for values in found)]
+        columns += [
+            Components(gradient, columns, zip(points, values, strict=bool(values)))
+            for values in found]
         return columns
 
 
@@ -442,7 +482,5 @@ def fixed_quad(func: Callable, a: Any, b: Any, args: tuple = (), n: int = 5) -> 
 def _detached(name: str, call: Callable) -> Any:
     try:
         return call()
-    except DetachedError as error:
-        raise DetachedError(
-            f"{name}: the integrand reads a tensor that is not among its arguments, so that its "
-            "gradient would be lost: pass the tensor in `args`, as args=(p,)") from error
+    except LEAVES_CYTAPE as error:
+        raise reads_others(name, error) from error

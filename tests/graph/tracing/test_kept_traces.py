@@ -213,6 +213,33 @@ def test_errors_of_the_function_are_its_own():
             call(failing)
 
 
+class OfUserError(Exception):
+    pass
+
+
+def raising(error, x):
+    if isinstance(x, cytape.Tensor):
+        raise error
+    return x
+
+
+def chained(x):
+    try:
+        return float(x)
+    except TypeError as error:
+        raise OfUserError from error
+
+
+@pytest.mark.parametrize("error", [TimeoutError("limit"), OfUserError()])
+def test_errors_that_tracing_does_not_raise(error):
+    plain, reads = functools.partial(raising, error), identity_of("raising", type(error).__name__)
+    for _ in range(CALLS_BEFORE):
+        kept(plain, reads, ())(np.array(1.0))
+    with pytest.raises(type(error)):  # say of a signal handler
+        kept(plain, reads, ())(np.array(1.0))
+    assert not traced(chained)
+
+
 def test_traces_are_dropped_in_the_order_of_their_use():
     for k in range(kept_traces.MOST_KEPT + 5):
         call(of_cell(float(k)))
