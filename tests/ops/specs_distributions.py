@@ -159,6 +159,9 @@ else:
                   ("Upper", quantiles.rice_upper, uniform(4, 5)),
                   ("Lower", quantiles.rice_lower, uniform(0.4, 1)))])],
         OpSpec(
+            "ScipyStatsCount", quantiles.count_op, np.positive, [case((3, 2))], POSITIVE,
+            ("float64",), differentiable=(False,)),
+        OpSpec(
             "ScipyStatsNcx2Sf", quantiles.ncx2_sf, quantiles.ncx2_sf.forward,
             [case((3,), 3.0, (3,))], POSITIVE, ("float64",),
             differentiable=(True, False, True), tolerance=50),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, NotDifferentiableError
 from tests.cases import each, sampled
 from tests.ways import WAYS, check
 
@@ -45,10 +45,12 @@ COUNTS = {"poisson": (2.3,), "binom": (6, 0.3), "bernoulli": (0.3,), "nbinom": (
           "geom": (0.3,), "planck": (0.6,), "zipf": (2.5,), "boltzmann": (0.6, 9),
           "dlaplace": (0.8,), "logser": (0.4,), "skellam": (2.3, 1.4), "yulesimon": (2.5,),
           "betabinom": (6, 1.7, 2.5), "betanbinom": (5, 1.7, 2.5), "hypergeom": (20, 7, 12),
-          "nhypergeom": (20, 7, 3)}
+          "nhypergeom": (20, 7, 3), "randint": (1, 9), "zipfian": (1.3, 9),
+          "nchypergeom_fisher": (20, 7, 12, 1.7), "poisson_binom": ([0.1, 0.7, 0.4],)}
 # Parameters without derivatives.
 WHOLE = [("betabinom", 0), ("betanbinom", 0), *[(f"{kind}hypergeom", i) for kind in ("", "n")
-         for i in range(3)], ("binom", 0), ("boltzmann", 1),
+         for i in range(3)], *[("nchypergeom_fisher", i) for i in range(3)], ("binom", 0),
+         ("boltzmann", 1), ("poisson_binom", 0), ("randint", 0), ("randint", 1), ("zipfian", 1),
          ("erlang", 0), ("ncf", 0), ("ncf", 1), ("ncx2", 0)]
 CONTINUOUS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
 DISCRETE = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
@@ -286,6 +288,38 @@ def test_quantiles_of_counts_are_steps(name):
     assert tape.gradient(y, q) is None
     traced = cytape.function(lambda q: f(q, *COUNTS[name]))
     assert traced(q) == f(0.6, *COUNTS[name])
+
+
+def test_a_poisson_binomial_variable_in_all_probabilities():
+    p = np.array([0.1, 0.7, 0.4])
+    for method in ("logpmf", "cdf", "logsf"):
+        f, expected = getattr(ours.poisson_binom, method), getattr(stats.poisson_binom, method)
+        np.testing.assert_allclose(
+            cytape.grad(lambda p, f=f: f(1, p))(p),
+            [differences(lambda x, i=i, e=expected: e(1, [*p[:i], x, *p[i + 1:]]), (p[i],), 0)
+             for i in range(3)], 1e-9)
+    check(lambda p: ours.poisson_binom(p).logcdf(np.arange(3)),
+          lambda p: ours.poisson_binom(p).logcdf(np.arange(3)), p, ways=["function", "vmap"])
+
+
+def test_uniform_counts_in_real_ends():
+    slopes = cytape.grad(ours.randint.cdf, argnums=(1, 2))(4.0, 2.0, 8.0)
+    np.testing.assert_allclose(slopes, [(0.5 - 1) / 6, -0.5 / 6], 1e-14)
+
+
+@each("a, k, n, expected", [  # slope of logsf in a, by mpmath
+    (1.3, 7, 1000, -1.9642883412567007), (0.0, 60, 100, -0.7403862977416624),
+    (1.0, 5, 100000, -1.1340495974757931), (40.0, 5, 50, -1.7920853608551409), (1.0, 99, 99, 0.0)])
+def test_zipfs_law_up_to_a_count(a, k, n, expected):
+    found = cytape.grad(lambda a: ours.zipfian.logsf(k, a, n))(a)
+    np.testing.assert_allclose(found, expected, 1e-11)
+
+
+@each("f", [lambda n: ours.zipfian.logsf(7, 1.3, n),
+            lambda n: ours.nchypergeom_fisher.pmf(3, 20, n, 12, 1.7)])
+def test_counts_without_derivatives(f):
+    with pytest.raises(NotDifferentiableError, match="no derivatives in counts"):
+        cytape.grad(f)(10.0)
 
 
 def test_sums_of_probabilities_need_known_counts():

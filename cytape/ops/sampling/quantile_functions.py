@@ -16,7 +16,7 @@ from cytape.ops.special.distribution_functions import (
 )
 from cytape.ops.special.error_functions import log_ndtr, log_ndtr_slope
 from cytape.ops.special.kolmogorov_functions import kolmogorov_density
-from cytape.ops.special.shape_parameters import no_partial
+from cytape.ops.special.shape_parameters import no_partial, refused
 
 
 def quantile(name, density, *in_shapes, method="ppf", function=None):
@@ -46,10 +46,15 @@ def quantile(name, density, *in_shapes, method="ppf", function=None):
 
 
 def _steps(q, *shapes, name, method):
+    if name == "poisson_binom":  # takes one array
+        shapes = [np.stack(shapes, -1)]
     return np.asarray(getattr(getattr(stats, name), method)(q, *shapes), float)
 
 
 steps_op = nondifferentiable("ScipyStatsSteps", _steps)  # quantiles of discrete distributions
+count_op = elementwise("ScipyStatsCount", np.positive, refused(
+    "scipy.stats: zipfian and nchypergeom_fisher have no derivatives in counts (n, M, N): pass "
+    "cytape.stop_gradient(n) if the gradient should stop there", also_zero=True))
 
 # ---- skew normal
 

@@ -11,12 +11,17 @@ from cytape.tensor import Tensor
 
 def no_partial(function, argument, kind="derivative"):
     """Return a partial that raises `NotDifferentiableError` unless it is multiplied by zero."""
-    refusal = (
-        f"scipy.special.{function} has no {kind} in its argument {argument}: pass "
+    module = "stats" if "." in function else "special"
+    return refused(
+        f"scipy.{module}.{function} has no {kind} in its argument {argument}: pass "
         f"cytape.stop_gradient({argument}) if the gradient should stop there")
 
+
+def refused(refusal, also_zero=False):
+    """Return a partial that raises an error, unless it is multiplied by zero or `also_zero`."""
     def product(g):
-        return missing_op(g, g, n=1, error=NotDifferentiableError, refusal=refusal)[0]
+        given = 1 + 0 * g if also_zero else g
+        return missing_op(given, g, n=1, error=NotDifferentiableError, refusal=refusal)[0]
 
     return lambda *_: product
 

@@ -1,5 +1,7 @@
 """Distributions of counts. Quantiles are steps and have no derivatives in the parameters."""
 
+import functools
+
 import numpy as np
 import scipy.stats as stats
 
@@ -22,27 +24,30 @@ from cytape.ops.probabilities.log_probabilities import (
     log_gammainc,
     log_gammaincc,
 )
-from cytape.ops.sampling.quantile_functions import ncx2_sf, power_series_rest
+from cytape.ops.sampling.quantile_functions import count_op, ncx2_sf, power_series_rest
 from cytape.ops.special import (
     betainc,
     betaincc,
     betaln,
     chndtr,
+    exprel,
     gammainc,
     gammaincc,
     gammaln,
     log_expit,
+    logsumexp,
     xlog1py,
     xlogy,
     zeta,
 )
 from cytape.ops.special.bessel_functions import log_ive
 from cytape.ops.special.incomplete_functions import beta_density, gamma_density
-from cytape.scipy.stats.distribution import Distribution
+from cytape.scipy.stats.distribution import Distribution, complementary
 
 __all__ = [
     "bernoulli", "betabinom", "betanbinom", "binom", "boltzmann", "dlaplace", "geom", "hypergeom",
-    "logser", "nbinom", "nhypergeom", "planck", "poisson", "skellam", "yulesimon", "zipf"]
+    "logser", "nbinom", "nchypergeom_fisher", "nhypergeom", "planck", "poisson", "poisson_binom",
+    "randint", "skellam", "yulesimon", "zipf", "zipfian"]
 
 _COUNTS = (0, np.inf)
 
@@ -100,6 +105,15 @@ zipf = Distribution(
     stats.zipf, lambda k, a: -a * log(k) - log(zeta(a, 1)),
     lambda k, a: 1 - zeta(a, k + 1) / zeta(a, 1), lambda k, a: zeta(a, k + 1) / zeta(a, 1),
     support=(1, np.inf), inside=1, valid=lambda a: a > 1)
+randint = Distribution(
+    stats.randint, lambda k, low, high: 0 * k - log(high - low),
+    lambda k, low, high: (k - low + 1) / (high - low),
+    lambda k, low, high: (high - k - 1) / (high - low), support=lambda low, high: (low, high - 1),
+    inside=lambda low, high: low,
+    valid=lambda low, high: (low < high) & _is_whole(low) & _is_whole(high), moments={
+        "mean": lambda low, high: 0.5 * (low + high - 1),
+        "var": lambda low, high: ((high - low) * (high - low) - 1) / 12,
+        "entropy": lambda low, high: log(high - low)})
 
 
 # ---- finite sums of probabilities
@@ -118,17 +132,18 @@ def _known(scipys, x):
     return x.numpy() if is_tensor(x) else x
 
 
+def _column(x):
+    return x[..., None] if np.ndim(x) else x
+
+
 def _summed(scipys, log_pmf, support, inside, valid, **options):
     """Return a distribution whose probabilities are sums: to the end of the support, if finite."""
-    def column(x):
-        return x[..., None] if np.ndim(x) else x
-
     def total(k, shapes, compare):
         low, high = support(*shapes)
         is_finite = high is not np.inf
         terms = np.arange(np.max(_known(scipys, high if is_finite else k)) + 1.0)
-        shapes = [column(shape) for shape in shapes]
-        is_counted = (terms >= column(low)) & (terms <= column(high)) & compare(terms, column(k))
+        shapes = [_column(shape) for shape in shapes]
+        is_counted = (terms >= _column(low)) & (terms <= _column(high)) & compare(terms, _column(k))
         logarithms = log_pmf(where(is_counted, terms, inside(*shapes)), *shapes)
         return np.sum(where(is_counted, exp(logarithms), 0.0), -1) + 0 * k  # NaN for NaN
 
@@ -168,6 +183,96 @@ nhypergeom = _summed(
     lambda total, n, r: (0, n), lambda total, n, r: 0, lambda total, n, r: (
         (n >= 0) & (n <= total) & (r >= 0) & (r <= total - n) & _is_whole(total) & _is_whole(n)
         & _is_whole(r)))
+
+def _fisher_log_weight(k, total, n, draws, odds):
+    return _log_choices(n, k) + _log_choices(total - n, draws - k) + k * log(odds)
+
+
+def _fisher_log_pmf(k, total, n, draws, odds):
+    total, n, draws = map(count_op, (total, n, draws))
+    low, high = hypergeom.support(total, n, draws)
+    terms = np.arange(np.max(_known(stats.nchypergeom_fisher, high)) + 1.0)
+    is_counted = (terms >= _column(low)) & (terms <= _column(high))
+    logarithms = _fisher_log_weight(
+        where(is_counted, terms, _column(high)), *map(_column, (total, n, draws, odds)))
+    return _fisher_log_weight(k, total, n, draws, odds) - logsumexp(
+        where(is_counted, logarithms, -np.inf), -1)
+
+
+nchypergeom_fisher = _summed(
+    stats.nchypergeom_fisher, _fisher_log_pmf,
+    lambda total, n, draws, odds: hypergeom.support(total, n, draws),
+    lambda total, n, draws, odds: minimum(n, draws),
+    lambda total, n, draws, odds: hypergeom.valid(total, n, draws) & (odds > 0), fixed=(0, 1, 2))
+
+
+def _sum_where(compare):
+    """Return a sum of probabilities of a Poisson binomial variable, those whose counts compare."""
+    def at(k, *ps):
+        terms = np.ones(1)  # coefficients of the product of 1 - p + p x
+        for p in ps:
+            p = np.expand_dims(p, -1)
+            none = 0 * p
+            terms = np.concatenate([terms * (1 - p), none], -1) + np.concatenate(
+                [none, terms * p], -1)
+        is_counted = compare(np.arange(len(ps) + 1.0), np.expand_dims(k, -1))
+        return np.sum(where(is_counted, terms, 0.0), -1)
+
+    return at
+
+
+def _are_probabilities(*ps):
+    return functools.reduce(np.logical_and, [(p >= 0) & (p <= 1) for p in ps])
+
+
+_poisson_binomial_pmf = _sum_where(np.equal)
+poisson_binom = Distribution(
+    stats.poisson_binom, lambda k, *ps: log(_poisson_binomial_pmf(k, *ps)),
+    _sum_where(np.less_equal), _sum_where(np.greater), pdf=_poisson_binomial_pmf,
+    support=lambda *ps: (0, len(ps)), inside=0, valid=_are_probabilities)
+
+# ---- Zipf's law up to a count
+
+_TERMS = np.arange(16.0)
+_EULER_MACLAURIN = [1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000]
+
+
+def _log_harmonic(first, last, a):
+    """Return the logarithm of the sum of k**-a between two counts, far terms by an integral."""
+    first = minimum(first, last)
+    begin = first + len(_TERMS)
+    terms = _column(first) + _TERMS
+    is_counted = terms <= _column(last)
+    powers = exp(-_column(a) * log(where(is_counted, terms, _column(first)) / _column(first)))
+    near = np.sum(where(is_counted, powers, 0.0), -1)
+    end = maximum(last, begin)
+    length = log(end / begin)
+    low, high = [exp(-a * log(x / first)) for x in (begin, end)]
+    far = begin * low * length * exprel((1 - a) * length) + 0.5 * (low + high)
+    low, high = low * a / begin, high * a / end
+    for i, factor in enumerate(_EULER_MACLAURIN):
+        far = far + factor * (low - high)
+        low, high = [
+            y * ((a + 2 * i + 1) / x) * ((a + 2 * i + 2) / x)
+            for x, y in ((begin, low), (end, high))]
+    return log(near + where(last < begin, 0.0, far)) - a * log(first)
+
+
+def _log_share(first, last):
+    """Return the logarithm of the probability between two counts, functions of k and n."""
+    def log_share(k, a, n):
+        n = count_op(n)
+        return _log_harmonic(first(k, n), last(k, n), a) - _log_harmonic(0 * n + 1, n, a)
+
+    return log_share
+
+
+zipfian = Distribution(
+    stats.zipfian, lambda k, a, n: -a * log(k) - _log_harmonic(0 * n + 1, count_op(n), a),
+    **complementary(_log_share(lambda k, n: 0 * n + 1, lambda k, n: k),
+                    _log_share(lambda k, n: k + 1, lambda k, n: n)),
+    support=lambda a, n: (1, n), inside=1,
+    valid=lambda a, n: (a >= 0) & (n >= 1) & _is_whole(n), fixed=(1,))
 
 # ---- differences, truncated counts, series
 
