@@ -21,6 +21,10 @@ SPECS = [
         domain=NONZERO, dtypes=DTYPES,
     ),
     OpSpec(
+        "VectorNormInRange", lambda norm: norms.in_range_op(
+            np.ones((2, 3)), norm, ord=2, axis=(1,), keepdims=False)[1],
+        lambda norm: norm, [case((2,))], domain=uniform(1, 2)),
+    OpSpec(
         "norm", norms.norm, np.linalg.norm,
         [
             case((3,)), case((2, 3)), case((2, 3, 2)), case((2, 3), axis=1),

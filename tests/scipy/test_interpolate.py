@@ -191,6 +191,13 @@ def test_interp1d(kind):
         check_grads(lambda x, p: ours.interp1d(x, Y, kind)(p), [X, POINTS], order=1)
 
 
+@each("kind", KINDS[:6])
+def test_interp1d_of_one_point(kind):
+    f = ours.interp1d([1.0], cytape.constant([2.0]), kind, bounds_error=False)
+    np.testing.assert_array_equal(f([0.5, 1.0, 2.0]), scipys.interp1d(
+        [1.0], [2.0], kind, bounds_error=False)([0.5, 1.0, 2.0]))
+
+
 @each("kind", KINDS)
 def test_dtypes_of_interp1d(kind):
     for dtypes in ("f8", "f8", "f4"), ("f4", "f4", "f4"), ("f8", "f4", "f8"):

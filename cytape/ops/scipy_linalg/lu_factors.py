@@ -188,6 +188,7 @@ def lu_factor(a, overwrite_a=False, check_finite=True) -> Any:
     a = joined(a)
     if not is_tensor(a):
         return linalg.lu_factor(a, overwrite_a, check_finite)
+    stacked_shape(a.spec, "lu_factor")  # raises
     return lu_factor_op(a, check_finite=bool(check_finite))
 
 

@@ -10,11 +10,12 @@ import scipy.linalg as linalg
 
 from cytape.ops.adjoints.conform import sum_to
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import joined
+from cytape.ops.calls.operands import joined, operand
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, in_stacks
 from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import atleast_2d
 from cytape.ops.submodules.matrix_parts import (
     adjoint,
     dtype_of,
@@ -93,7 +94,10 @@ def solve_sylvester(a, b, q) -> Any:
     a, b, q = map(joined, (a, b, q))
     if not any_tensor(a, b, q):
         return linalg.solve_sylvester(a, b, q)
-    return solve_sylvester_op(*together(a, b, q))
+    a, b, q = together(*map(operand, (a, b, q)))
+    if q.ndim is not None and q.ndim < 2:  # SciPy takes a number for a multiple of the identity
+        raise ValueError(f"solve_sylvester: q must be a matrix, got the shape {q.shape}")
+    return solve_sylvester_op(a, b, q)
 
 
 # -- Lyapunov --------------------------------------------------------------------------------------
@@ -140,7 +144,7 @@ def solve_continuous_lyapunov(a, q) -> Any:
     a, q = joined(a), joined(q)
     if not any_tensor(a, q):
         return linalg.solve_continuous_lyapunov(a, q)
-    return continuous_op(*together(a, q))
+    return continuous_op(*map(atleast_2d, together(operand(a), operand(q))))
 
 
 solve_lyapunov = solve_continuous_lyapunov
@@ -187,4 +191,4 @@ def solve_discrete_lyapunov(a, q, method=None) -> Any:
     a, q = joined(a), joined(q)
     if not any_tensor(a, q):
         return linalg.solve_discrete_lyapunov(a, q, method)
-    return discrete_op(*together(a, q), method=method)
+    return discrete_op(*map(atleast_2d, together(operand(a), operand(q))), method=method)

@@ -20,7 +20,7 @@ from cytape.ops.engine.op_kinds import general
 from cytape.ops.joining import concatenate
 from cytape.ops.scipy_linalg.linear_systems import any_tensor
 from cytape.ops.scipy_linalg.matrix_equations import solve_sylvester_op
-from cytape.ops.shaping import extents
+from cytape.ops.shaping import atleast_2d, extents
 from cytape.ops.submodules.matrix_parts import adjoint, dtype_of, in_matrix, matmul, square_shape
 from cytape.ops.submodules.solving import solve_op as numpys_solve_op
 from cytape.tensor.values.spec import symbolic_spec
@@ -75,7 +75,7 @@ def expm(A) -> Any:  # noqa: N803 (SciPy's name)
     array([[1.]])
     """
     A = joined(A)
-    return expm_op(A) if is_tensor(A) else linalg.expm(A)
+    return expm_op(atleast_2d(A)) if is_tensor(A) else linalg.expm(A)
 
 
 def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True) -> Any:  # noqa: N803
@@ -223,6 +223,7 @@ def sqrtm(A, **options) -> Any:  # noqa: N803
     if not is_tensor(A):
         return linalg.sqrtm(A, **options)
     _refuse_pairs("sqrtm", options)
+    A = atleast_2d(A)  # noqa: N806
     return sqrtm_op(A, is_real=_stays_real(A))
 
 
@@ -283,7 +284,10 @@ def _named(name, parts, combine):
 
     def function(A):  # noqa: N803
         A = joined(A)
-        return combine(*parts(A)) if is_tensor(A) else theirs(A)
+        if not is_tensor(A):
+            return theirs(A)
+        square_shape(A.spec, name)
+        return combine(*parts(A))
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__

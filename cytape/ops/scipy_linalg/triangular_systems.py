@@ -18,6 +18,7 @@ from cytape.ops.scipy_linalg.linear_systems import (
     in_stacks,
     solution_spec,
 )
+from cytape.ops.shaping import atleast_2d
 from cytape.ops.submodules.factorizations import cholesky_jvp, cholesky_vjp
 from cytape.ops.submodules.matrix_parts import (
     adjoint,
@@ -137,7 +138,7 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True) -> Any:
     a = joined(a)
     if not is_tensor(a):
         return linalg.cholesky(a, lower, overwrite_a, check_finite)
-    return cholesky_op(a, upper=not lower, check_finite=bool(check_finite))
+    return cholesky_op(atleast_2d(a), upper=not lower, check_finite=bool(check_finite))
 
 
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True) -> Any:

@@ -1,11 +1,13 @@
-"""Functions of `scipy.sparse.linalg` that take no SparseTensor: errors that name a replacement."""
+"""Functions of `scipy.sparse.linalg` without derivatives: errors that name a replacement."""
 
 import functools
 
+import numpy as np
 from scipy.sparse import linalg as sparse_linalg
 
-from cytape.errors import NotDifferentiableError
+from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
 from cytape.ops.sparse_matrices.sparse_tensors import SparseTensor
+from cytape.tensor import Tensor
 
 _INSTEAD = {
     "aslinearoperator": "pass the SparseTensor itself to cg, gmres and other solvers, or write "
@@ -39,6 +41,12 @@ def _refusing(name):
         if any(isinstance(x, SparseTensor) for x in (*args, *kwargs.values())):
             raise NotDifferentiableError(
                 f"{name} has no derivative in the values of a SparseTensor A: {_INSTEAD[name]}")
+        try:
+            args = [np.asarray(x) if isinstance(x, Tensor) else x for x in args]
+        except (DetachedError, SymbolicTensorError) as error:
+            raise NotDifferentiableError(
+                f"{name} has no derivative: {_INSTEAD[name].replace('A.toarray()', 'A')}"
+            ) from error
         return theirs(*args, **kwargs)
 
     function.refuses_tensors = True

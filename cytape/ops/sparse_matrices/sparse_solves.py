@@ -13,7 +13,7 @@ import scipy.sparse as sparse
 from scipy.sparse import linalg as sparse_linalg
 
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import joined, operand
+from cytape.ops.calls.operands import is_tensor, joined, operand
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.scipy_linalg.linear_systems import any_tensor
@@ -132,7 +132,7 @@ def spsolve(A, b, permc_spec=None, use_umfpack=True) -> Any:  # noqa: N803
     >>> cytape.grad(f)(np.array([1.0, 2.0]))
     array([-1.  , -0.25])
     """
-    if not isinstance(A, SparseTensor) and not any_tensor(b):
+    if not isinstance(A, SparseTensor) and not any_tensor(A, b):
         return sparse_linalg.spsolve(A, b, permc_spec, use_umfpack)
     matrix, b = checked_system("spsolve", A, b)
     if ndim(b) == 2 and b.shape[1] == 1:
@@ -188,6 +188,9 @@ def splu(A, permc_spec=None, diag_pivot_thresh=None, relax=None, panel_size=None
     """
     given = {"permc_spec": permc_spec, "diag_pivot_thresh": diag_pivot_thresh, "relax": relax,
              "panel_size": panel_size, "options": options}
+    if is_tensor(A):
+        raise TypeError("A must be a sparse matrix, got a dense tensor: call "
+                        "cytape.scipy.linalg.lu_factor")
     theirs = None if isinstance(A, SparseTensor) else sparse_linalg.splu(A, **given)
     if A.shape[0] != A.shape[1]:
         raise ValueError("can only factor square matrices")
@@ -207,4 +210,4 @@ def factorized(A) -> Any:  # noqa: N803
     >>> solve(np.ones(2)).numpy()
     array([0.5 , 0.25])
     """
-    return splu(A if isinstance(A, SparseTensor) else sparse.csc_array(A)).solve
+    return splu(A if isinstance(A, SparseTensor) or is_tensor(A) else sparse.csc_array(A)).solve

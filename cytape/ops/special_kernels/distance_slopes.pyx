@@ -1,6 +1,6 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
-from libc.math cimport NAN, pow
+from libc.math cimport INFINITY, NAN, pow
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 from numpy cimport ndarray, npy_intp
@@ -224,7 +224,8 @@ cdef void scales(double* g, double* x, double* w, double p, double* of_block, np
         if kind == CHEBYSHEV:
             scale[j] = NAN if extra[j] != extra[j] else 0 if extra[j] == 0 else g[j] / other[j]
         elif kind == MINKOWSKI:
-            scale[j] = 0 if extra[j] == 0 else g[j] * pow(extra[j], 1 / p - 1)
+            scale[j] = 0 if extra[j] == 0 else NAN if extra[j] == INFINITY else (
+                g[j] * pow(extra[j], 1 / p - 1))  # NaN where powers overflowed
         elif kind == BRAYCURTIS:
             scale[j] = g[j] / other[j]
             extra[j] /= other[j]

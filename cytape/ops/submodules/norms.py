@@ -48,6 +48,39 @@ def _vector_norm(x, *, ord, axis, keepdims):
     return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims)
 
 
+def _in_range(x, norm, *, ord, axis, keepdims):
+    """Return a scale, and the norm divided by it, where powers of elements over- or underflowed."""
+    bad = (norm == 0) | np.isinf(norm)
+    if not bad.any():
+        return np.ones_like(norm), np.array(norm)
+    largest = np.abs(x).max(axis, initial=0, keepdims=True)
+    scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1)
+    scaled = _vector_norm(x / scale, ord=ord, axis=axis, keepdims=keepdims)
+    return np.where(bad, scale.reshape(norm.shape), 1), np.where(bad, scaled, norm)
+
+
+in_range_op = general(
+    "VectorNormInRange", _in_range, vjp=lambda op, _, g: (None, g / op.outputs[0]),
+    jvp=lambda op, _, t: (None, None if t is None else t / op.outputs[0]),
+    saved_outputs=(0,), optional_gradients=(0,), optional_tangents=(0, 1),
+    shape_rule=lambda x, norm, **_: (norm, norm),
+    batch=lambda call: _vector_norm_in_batch(call))
+
+
+def _scaled(op, x, norm):
+    """Return vectors and norms, both divided by a scale if the norm over- or underflowed.
+
+    While a graph of the usual norm is built its value is unknown, and the check would cost more
+    than the gradient.
+    """
+    values = norm if type(norm) is np.ndarray else values_of(norm)
+    if op.attrs["ord"] in (None, 2) if values is None else (
+            (values != 0) & (values < np.inf)).all():
+        return x, norm
+    scale, norm = in_range_op(x, norm, **op.attrs)
+    return x / reductions.kept(op, scale), norm
+
+
 def _direction(op):
     """Return the derivative of the norm, and the subgradient 0 at zero, where there is none.
 
@@ -60,6 +93,7 @@ def _direction(op):
     if wide(x.dtype) != x.dtype:  # the sum of powers may overflow
         x = widened(x)
         norm = vector_norm_op(x, **op.attrs)
+    x, norm = _scaled(op, x, norm)
     norm = reductions.kept(op, norm)
     if ord in (None, 2):
         return component_over_length(x, norm)
@@ -76,7 +110,8 @@ def _vector_norm_vjp(op, g):
         values = norm if type(norm) is np.ndarray else values_of(norm)
         # One pass over x, if overflow and division by zero are impossible.
         if values is not None and values.size and (
-                _EPSILON < (values.min() if values.ndim else values.item()) < 1 / _EPSILON):
+                _EPSILON < values.min() and values.max() < 1 / _EPSILON if values.ndim else
+                _EPSILON < values.item() < 1 / _EPSILON):
             return x * reductions.kept(op, g / norm)
     if ord in _EXTREMES:
         return reductions.share_one(op, False, g, signed=True)

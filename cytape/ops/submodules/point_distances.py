@@ -27,7 +27,7 @@ from cytape.ops.joining import concatenate, stack
 from cytape.ops.matrix_products import matmul
 from cytape.ops.rearranging import triu
 from cytape.ops.reductions import max, mean, sum
-from cytape.ops.shaping import expand_dims, moveaxis, reshape, swapaxes
+from cytape.ops.shaping import atleast_1d, expand_dims, moveaxis, reshape, swapaxes
 from cytape.ops.special_kernels.distance_slopes import METRICS, slopes
 from cytape.ops.submodules.solving import inv
 from cytape.ops.variance import var
@@ -134,8 +134,9 @@ def _slopes(op, factor):
     distances = op.outputs[0]
     if op.attrs["squared"]:
         return 2 * factor
-    is_zero = distances == 0
-    return where(is_zero, 0.0, factor / where(is_zero, 1.0, distances))
+    # NaN where the square overflowed
+    divisors = where(distances == 0, np.inf, where(distances == np.inf, np.nan, distances))
+    return factor / divisors
 
 
 def _middle(points):
@@ -453,6 +454,7 @@ def squareform(X, force="no", checks=True) -> Any:
     X = joined(X)
     if not is_tensor(X):
         return scipys.squareform(X, force, checks)
+    X = atleast_1d(X)  # noqa: N806
     if X.ndim == 1 and force.lower() != "tovector":
         return square_op(X)
     if X.ndim == 2 and force.lower() != "tomatrix":

@@ -227,6 +227,8 @@ def make_interp_spline(
     checked = _scipys.make_interp_spline(  # raises SciPy's errors
         plain(x, True), plain(y), k, None if t is None else plain(t, True), known, axis,
         check_finite)
+    if k == 1 and t is None and checked.t.size < 4:
+        raise ValueError("make_interp_spline of tensors needs two points for k = 1, got one")
     x, y, *rest = given
     y, axis = cnp.moveaxis(y, axis, 0), checked.axis
     if t is not None:

@@ -84,7 +84,7 @@ class interp1d(_scipys.interp1d):  # noqa: N801 (SciPy's name)
     def _inside(self, xs: Any, ys: Any, x: Any) -> Any:
         n = xs.shape[0]
         kind = self.degree
-        if kind == "linear":
+        if kind == "linear" and (n > 1 or self._extrapolate):
             place = cnp.clip(cnp.searchsorted(xs, x), 1, n - 1)
             low, high = cnp.take(xs, place - 1), cnp.take(xs, place)
             y_low, y_high = cnp.take(ys, place - 1, axis=0), cnp.take(ys, place, axis=0)
@@ -93,7 +93,7 @@ class interp1d(_scipys.interp1d):  # noqa: N801 (SciPy's name)
             middles = xs[1:] / 2.0 + xs[:-1] / 2.0
             side = "left" if kind == "nearest" else "right"
             place = cnp.clip(cnp.searchsorted(middles, x, side=side), 0, n - 1)
-        elif kind == "previous":
+        elif kind in ("previous", "linear"):
             place = cnp.clip(cnp.searchsorted(xs, x, side="right") - 1, 0, n - 1)
         elif kind == "next":
             place = cnp.clip(cnp.searchsorted(xs, x, side="left"), 0, n - 1)

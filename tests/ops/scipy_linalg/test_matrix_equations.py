@@ -45,3 +45,17 @@ def test_a_complex_matrix_and_a_real_one_with_complex_eigenvalues():
     x = ours.solve_sylvester(cytape.constant(a), b, q).numpy()
     np.testing.assert_allclose(a @ x + x @ b, q, atol=1e-14)
     check_grads(lambda *xs: ours.solve_sylvester(*map(cytape.convert_to_tensor, xs)), [a, b, q])
+
+
+@each("name", ["solve_continuous_lyapunov", "solve_discrete_lyapunov"])
+def test_numbers_are_matrices_of_one_element(name):
+    solve, expected = getattr(ours, name), getattr(linalg, name)(np.eye(1) * 0.3, np.eye(1) * 0.4)
+    np.testing.assert_allclose(solve(cytape.constant(0.3), 0.4), expected)
+    gradients = cytape.grad(lambda a, q: solve(a, q)[0, 0], argnums=(0, 1))
+    np.testing.assert_allclose(
+        gradients(0.3, 0.4), np.ravel(gradients(np.full((1, 1), 0.3), np.full((1, 1), 0.4))))
+
+
+def test_a_number_on_the_right_hand_side_is_refused():
+    with pytest.raises(ValueError, match="q must be a matrix, got the shape"):
+        ours.solve_sylvester(A, A, cytape.constant(0.4))

@@ -105,3 +105,18 @@ def test_dtypes_of_logarithms_and_powers(dtype):
 def test_pairs_are_refused(name):
     with pytest.raises(TypeError, match="does not take disp=False"):
         getattr(ours, name)(cytape.constant(A), disp=False)
+
+
+@each("name", ["expm", "sqrtm", "cholesky"])
+def test_numbers_are_matrices_of_one_element(name):
+    for x in np.array(0.3), np.array([0.3]):
+        np.testing.assert_allclose(
+            getattr(ours, name)(cytape.constant(x)), getattr(linalg, name)([[0.3]]))
+        gradient = cytape.grad(lambda x, name=name: getattr(ours, name)(x)[0, 0])
+        np.testing.assert_allclose(gradient(x), np.reshape(gradient(np.full((1, 1), 0.3)), x.shape))
+
+
+@each("name", ["cosm", "lu_factor"])
+def test_matrices_have_two_axes(name):
+    with pytest.raises(np.linalg.LinAlgError, match="at least two-dimensional"):
+        getattr(ours, name)(cytape.constant(0.3))

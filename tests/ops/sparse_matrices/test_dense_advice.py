@@ -21,6 +21,15 @@ def test_errors_name_a_replacement(name):
     a = sparse.csr_array((cytape.constant(MATRIX.data), MATRIX.indices, MATRIX.indptr))
     with pytest.raises(NotDifferentiableError, match=f"{name} has no derivative.*A"):
         getattr(linalg, name)(a, np.ones(3))
+    with pytest.raises(NotDifferentiableError, match=f"{name} has no derivative: "):
+        cytape.grad(lambda a: np.sum(getattr(linalg, name)(a, 1.0)))(np.eye(3))
+
+
+@each("name", ["spsolve", "splu", "factorized"])
+def test_dense_matrices_are_refused(name):
+    arguments = (np.ones(3),) if name == "spsolve" else ()
+    with pytest.raises(TypeError, match=r"call|by cytape.scipy.linalg.solve"):
+        getattr(linalg, name)(cytape.constant(np.eye(3)), *arguments)
 
 
 def test_arrays_are_scipys():

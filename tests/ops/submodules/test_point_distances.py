@@ -193,3 +193,16 @@ def test_errors_are_scipys():
                 call(cytape.constant(X + 1j))
     assert ways.gradients(lambda x: ours.cdist(x, Y, "hamming"), X) == [None]
     assert ours.directed_hausdorff is scipys.directed_hausdorff and "cdist" in dir(ours)
+
+
+def test_distances_that_overflow_have_no_derivative():
+    points = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0]]) * [[1e200], [1.0], [1.0]]
+    for options in ({}, {"metric": "minkowski", "p": 3}):
+        gradient = cytape.grad(lambda x, options=options: np.sum(
+            ours.cdist(x, np.ones((1, 2)), **options)))(points)
+        assert np.isnan(gradient[0]).all() and np.isfinite(gradient[1:]).all()
+
+
+def test_squareform_of_a_number():
+    found = ours.squareform(cytape.constant(0.5))
+    np.testing.assert_array_equal(found, scipys.squareform(0.5))
