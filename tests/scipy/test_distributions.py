@@ -87,14 +87,16 @@ def test_values_are_scipys(name, method):
 @each("name, method", calls([(SHAPES, ["ppf", "isf"]), (COUNTS, ["ppf", "isf"])]))
 def test_quantiles_are_scipys(name, method):
     function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    # SciPy's search for the far end of its heavy tail takes seconds
+    quantiles = np.delete(QUANTILES, 2) if name == "betanbinom" else QUANTILES
     with np.errstate(all="ignore"):
-        found = function(cytape.constant(QUANTILES), *given(name))
-        wanted = expected(QUANTILES, *given(name))
+        found = function(cytape.constant(quantiles), *given(name))
+        wanted = expected(quantiles, *given(name))
         if (name, method) in (("foldcauchy", "isf"), ("levy_l", "ppf")):
             wanted[2] = {"isf": 954929658.6513721, "ppf": -9.54929658551372e+17}[method]
         np.testing.assert_allclose(found, wanted, 1e-7)
     np.testing.assert_array_equal(
-        function(QUANTILES, *given(name)), expected(QUANTILES, *given(name)))
+        function(quantiles, *given(name)), expected(quantiles, *given(name)))
 
 
 def differences(f, args, i):
