@@ -50,6 +50,7 @@ rooms_by_prefix.update({
     "ScipyLinalg": "cytape.ops.scipy_linalg",
     "ScipyLinalgFun": "cytape.scipy.linalg.general_functions",
     "ScipyLinalgIndependent": "cytape.scipy.linalg.general_functions",
+    "ScipyLine": "cytape.ops.probabilities.line_integrals",
     "ScipyNdimage": "cytape.ops.images.correlations",
     "ScipyNdimageInterp": "cytape.ops.images.splines",
     "ScipyNdimageSp": "cytape.ops.images.splines",

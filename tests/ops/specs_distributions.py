@@ -7,6 +7,7 @@ from tests.ops.op_specs import SINGLE_AND_DOUBLE, OpSpec, case, uniform
 try:
     from scipy import special, stats
 
+    from cytape.ops.probabilities import line_integrals as lines
     from cytape.ops.probabilities import log_probabilities as logs
     from cytape.ops.probabilities import tail_logarithms as tails
     from cytape.ops.sampling import quantile_functions as quantiles
@@ -158,6 +159,11 @@ else:
               *[(f"Rice{side}", op, op.forward, domain) for side, op, domain in (
                   ("Upper", quantiles.rice_upper, uniform(4, 5)),
                   ("Lower", quantiles.rice_lower, uniform(0.4, 1)))])],
+        OpSpec(
+            "ScipyLineBreaks", lambda *given: lines.breaks_op(
+                *given, name="scaled_bessel", is_tail=False),
+            lambda *given: lines.breaks_op.forward(*given, name="scaled_bessel", is_tail=False),
+            [case((3, 1), (2,))], (UNIT, POSITIVE), ("float64",), differentiable=False),
         OpSpec(
             "ScipyStatsCount", quantiles.count_op, np.positive, [case((3, 2))], POSITIVE,
             ("float64",), differentiable=(False,)),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import DetachedError, NotDifferentiableError
+from cytape.errors import NotDifferentiableError
 from tests.cases import each, sampled
 from tests.ways import WAYS, check
 
@@ -327,23 +327,6 @@ def test_counts_without_derivatives(f):
 def test_sums_of_probabilities_need_known_counts():
     with pytest.raises(ValueError, match="which must be known"):
         cytape.function(lambda n: ours.betabinom.cdf(2, n, 1.7, 2.5))(cytape.constant(6.0))
-
-
-@each("name, shapes, positions", [
-    ("norminvgauss", (1.5, 0.5), (0, 1, 2)), ("genhyperbolic", (0.7, 1.5, 0.5), (0, 2, 3)),
-    ("geninvgauss", (0.7, 1.3), (0, 2))])
-@each("method", ["pdf", "logpdf"])
-def test_distributions_that_have_densities_only(name, shapes, positions, method):
-    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
-    x = np.array([-40.0, -1.2, 0.0, 0.4, 3.0, 25.0])
-    with np.errstate(all="ignore"):
-        wanted = expected(x, *shapes)
-        np.testing.assert_allclose(function(cytape.constant(x), *shapes), wanted, 1e-11, 1e-300)
-    args = (0.4, *shapes)
-    slopes = cytape.grad(function, argnums=positions)(*args)
-    np.testing.assert_allclose(slopes, [differences(expected, args, i) for i in positions], 1e-7)
-    with pytest.raises(DetachedError):
-        cytape.grad(lambda x: getattr(ours, name).cdf(x, *shapes))(0.4)
 
 
 def test_multinomial():

@@ -39,7 +39,6 @@ from cytape.ops.special import (
     gammaln,
     kolmogi,
     kolmogorov,
-    kve,
     log_ndtr,
     ncfdtr,
     ncfdtri,
@@ -78,7 +77,7 @@ from cytape.scipy.stats.related import increasing, mirrored
 
 __all__ = [
     "alpha", "dpareto_lognorm", "exponpow", "exponweib", "fatiguelife", "foldcauchy", "foldnorm",
-    "genexpon", "genhalflogistic", "geninvgauss", "gibrat", "halfgennorm", "kappa3", "kstwobign",
+    "genexpon", "genhalflogistic", "gibrat", "halfgennorm", "kappa3", "kstwobign",
     "levy_l", "loglaplace", "mielke", "ncf", "ncx2", "powerlognorm", "recipinvgauss",
     "rel_breitwigner", "wald"]
 
@@ -184,11 +183,6 @@ recipinvgauss = Distribution(
     logsf=lambda z, mu: invgauss.functions["logcdf"](1 / z, mu),
     ppf=lambda q, mu: 1 / invgauss_isf(q, mu), isf=lambda q, mu: 1 / invgauss_ppf(q, mu),
     support=POSITIVE, open_ends=True)
-
-geninvgauss = Distribution(
-    stats.geninvgauss, lambda z, p, b: (
-        (p - 1) * log(z) - 0.5 * b * (z - 1)**2 / z - LOG_2 - log(kve(p, b))),
-    support=POSITIVE, open_ends=True, valid=lambda p, b: (b > 0) & (p == p), fixed=(0,))
 
 # ---- powers of probabilities
 

@@ -13,7 +13,6 @@ from cytape.ops.elementwise import (
     arctanh,
     exp,
     expm1,
-    hypot,
     log,
     log1p,
     logaddexp,
@@ -31,8 +30,6 @@ from cytape.ops.special import (
     boxcox1p,
     gammainc,
     gammaincc,
-    k1e,
-    kve,
     log_expit,
     log_ndtr,
     ndtri_exp,
@@ -52,8 +49,8 @@ from cytape.scipy.stats.half_line import gamma, weibull_min
 from cytape.scipy.stats.related import doubled
 
 __all__ = [
-    "crystalball", "dgamma", "dweibull", "genhyperbolic", "gennorm", "hypsecant", "jf_skew_t",
-    "kappa4", "laplace_asymmetric", "norminvgauss", "pearson3"]
+    "crystalball", "dgamma", "dweibull", "gennorm", "hypsecant", "jf_skew_t",
+    "kappa4", "laplace_asymmetric", "pearson3"]
 
 # ---- symmetric ones
 
@@ -167,21 +164,6 @@ crystalball = Distribution(
     ppf=lambda q, beta, m: _ball_quantile(log(q), log1p(-q), beta, m),
     isf=lambda q, beta, m: _ball_quantile(log1p(-q), log(q), beta, m),
     valid=lambda beta, m: (beta > 0) & (m > 1))
-
-
-def _hyperbolic_log_density(z, p, a, b):
-    root, scale = hypot(1, z), sqrt((a - b) * (a + b))
-    return (p * log(scale / a) - HALF_LOG_2PI - log(kve(p, scale)) + scale + b * z - a * root
-            + log(kve(p - 0.5, a * root)) + (p - 0.5) * log(root) + 0.5 * log(a))
-
-
-genhyperbolic = Distribution(
-    stats.genhyperbolic, _hyperbolic_log_density, valid=lambda p, a, b: abs(b) < a, fixed=(0,))
-norminvgauss = Distribution(
-    stats.norminvgauss, lambda z, a, b: (
-        log(a / math.pi) + log(k1e(a * hypot(1, z))) + b * z - a * hypot(1, z)
-        + sqrt((a - b) * (a + b)) - log(hypot(1, z))),
-    valid=lambda a, b: (a > 0) & (abs(b) < a))
 
 
 # ---- Pearson's of type 3: a standardised gamma variable

@@ -1,0 +1,170 @@
+"""Logarithms of integrals over a line, of integrands exp(h) with one maximum, by quadrature.
+
+`breaks_op` finds points where h is certain amounts below its maximum, as constants. Between
+neighbours Gauss and Legendre's rule is exact to rounding errors, and its sum of ops has the
+derivatives of the integral. `line_integral` is over the whole line, `tail_integral` from a point
+in the direction in which h falls. The integrands are in `_INTEGRANDS`, by name.
+"""
+
+import math
+
+import numpy as np
+
+from cytape.ops.calls.operands import is_tensor
+from cytape.ops.elementwise import cosh, exp, expm1, hypot, log, sinh, sqrt, where
+from cytape.ops.engine.op_kinds import nondifferentiable
+from cytape.ops.special import k1e, kve, log_ndtr, logsumexp
+from cytape.ops.special.incomplete_functions import gamma_density
+
+_DROPS = (1.0, 5.0, 15.0, 43.0)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_FARTHEST = 700.0  # of the maximum from 0
+
+
+def _on_grid(h, points, given):
+    return np.nan_to_num(h(points, *[x[..., None] for x in given]), nan=-np.inf)
+
+
+def _maximum(h, given):
+    """Return a point next to the maximum."""
+    low = np.full(np.broadcast_shapes(*map(np.shape, given)), -_FARTHEST)
+    width = 2 * _FARTHEST
+    for _ in range(16):
+        best = np.argmax(_on_grid(h, low[..., None] + width * np.arange(9) / 8, given), -1)
+        low, width = low + width * np.clip(best - 1, 0, 6) / 8, width / 4
+    return low + 0.5 * width
+
+
+def _distances(h, start, sign, given):
+    """Return distances from a point where h has fallen by the amounts, to a tenth."""
+    top, found = h(start, *given)[..., None], [0 * start]
+    start, sign = start[..., None], np.asarray(sign)[..., None]
+    for drop in _DROPS:
+        low, width = 0 * found[0] - 44, 57.0  # of the binary logarithm
+        for _ in range(3):
+            steps = low[..., None] + width * np.arange(1, 9) / 8
+            has_fallen = _on_grid(h, start + sign * 2**steps, given) <= top - drop
+            low, width = low + width * np.argmax(has_fallen, -1) / 8, width / 8
+        found.append(2**(low + width))
+    return np.stack(found, -1)
+
+
+def _breaks(*given, name, is_tail):
+    """Return points between which the integrand is smooth; of a tail, distances from its start."""
+    h = _INTEGRANDS[name]
+    given = np.broadcast_arrays(*[np.asarray(x, float) for x in given])
+    with np.errstate(all="ignore"):
+        if is_tail:
+            start, sign, *given = given
+            return _distances(h, start, sign, given)
+        start = _maximum(h, given)
+        left, right = [_distances(h, start, sign, given) for sign in (-1, 1)]
+        if name in _STEPS:  # further points around a step
+            steps = (_STEPS[name](*given) - start)[..., None] + np.array([-4, -2, 0, 1.0])
+            left, right = [
+                np.sort(np.concatenate([found, np.clip(sign * steps, 0, found[..., -1:])], -1), -1)
+                for sign, found in ((-1, left), (1, right))]
+        return start[..., None] + np.concatenate([-left[..., :0:-1], right], -1)
+
+
+breaks_op = nondifferentiable("ScipyLineBreaks", _breaks)
+
+
+def _apart(x):
+    return np.expand_dims(x, (-2, -1))
+
+
+def _quadrature(breaks):
+    """Return nodes, along two last axes, and logarithms of their weights."""
+    half = np.expand_dims(0.5 * (breaks[..., 1:] - breaks[..., :-1]), -1)
+    weights = np.maximum(half * _WEIGHTS, 1e-300)  # not 0 between equal points
+    return np.expand_dims(breaks[..., :-1], -1) + half * (1 + _NODES), log(weights)
+
+
+def line_integral(integrand, *given):
+    """Return the logarithm of the integral of exp(integrand(v, *given)) over all v."""
+    nodes, log_weights = _quadrature(
+        breaks_op(*given, name=integrand.__name__, is_tail=False))
+    return logsumexp(log_weights + integrand(nodes, *map(_apart, given)), axis=(-2, -1))
+
+
+def tail_integral(integrand, start, *given):
+    """Return whether h rises at `start`, and the logarithm of the integral on its lower side."""
+    is_left = integrand(start + 1e-3, *given) > integrand(start - 1e-3, *given)
+    sign = where(is_left, -1.0, 1.0)
+    nodes, log_weights = _quadrature(
+        breaks_op(start, sign, *given, name=integrand.__name__, is_tail=True))
+    points = _apart(start) + _apart(sign) * nodes
+    return is_left, logsumexp(log_weights + integrand(points, *map(_apart, given)), axis=(-2, -1))
+
+
+# ---- noncentral t: (N(nc, 1) of a normal variable) / s, in v = log(s) of a scaled chi variable s
+
+
+def noncentral_t_density(v, df, nc, t):
+    """Return the integrand of the density at t, without a factor."""
+    x = t * exp(v) - nc
+    return df * (v - 0.5 * expm1(2 * v)) + v - 0.5 * x * x - 0.5 * math.log(2 * math.pi)
+
+
+def noncentral_t_below(v, df, nc, t):
+    """Return the integrand of the probability below t, without a factor."""
+    return df * (v - 0.5 * expm1(2 * v)) + log_ndtr(t * exp(v) - nc)
+
+
+def noncentral_t(integrand, df, nc, t):
+    """Return the logarithm of the integral over the distribution of v."""
+    half = 0.5 * df
+    return log(df * gamma_density(half, half)) + line_integral(integrand, df, nc, t)
+
+
+def _step_below(df, nc, t):
+    return np.log(np.maximum(1, np.abs(nc)) / np.abs(t))
+
+
+# ---- modified Bessel functions of the second kind, and distributions with such densities
+
+
+def scaled_bessel(v, p, b):
+    """Return the integrand of 2 exp(b) K(p, b)."""
+    return p * v - b * (cosh(v) - 1)
+
+
+def log_kve(p, x):
+    """Return log(kve(p, x)), for a tensor as order by the integral, which has derivatives in it."""
+    return line_integral(scaled_bessel, p, x) - math.log(2) if is_tensor(p) else log(kve(p, x))
+
+
+def hyperbolic_log_density(z, p, a, b):
+    """Return the logarithm of the density of `genhyperbolic`."""
+    root, scale = hypot(1, z), sqrt((a - b) * (a + b))
+    return (p * log(scale / a) - 0.5 * math.log(2 * math.pi) - log_kve(p, scale) + scale + b * z
+            - a * root + log_kve(p - 0.5, a * root) + (p - 0.5) * log(root) + 0.5 * log(a))
+
+
+def normal_inverse_log_density(z, a, b):
+    """Return the logarithm of the density of `norminvgauss`."""
+    root = hypot(1, z)
+    return (log(a / math.pi) + log(k1e(a * root)) + b * z - a * root + sqrt((a - b) * (a + b))
+            - log(root))
+
+
+def hyperbolic_tail(v, p, a, b):
+    """Return the logarithm of the density of arcsinh of a variable of `genhyperbolic`."""
+    return hyperbolic_log_density(sinh(v), p, a, b) + log(cosh(v))
+
+
+def normal_inverse_tail(v, a, b):
+    """Return the logarithm of the density of arcsinh of a variable of `norminvgauss`."""
+    return normal_inverse_log_density(sinh(v), a, b) + log(cosh(v))
+
+
+def inverse_gaussian_tail(v, p, b):
+    """Return the logarithm of the density of log of a variable of `geninvgauss`."""
+    return scaled_bessel(v, p, b) - math.log(2) - log_kve(p, b)
+
+
+_INTEGRANDS = {f.__name__: f for f in (
+    hyperbolic_tail, inverse_gaussian_tail, noncentral_t_below, noncentral_t_density,
+    normal_inverse_tail, scaled_bessel)}
+_STEPS = {"noncentral_t_below": _step_below}

@@ -1,0 +1,98 @@
+"""Distributions by quadrature: values, derivatives, tails, places."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+from tests.scipy.test_distributions import differences
+from tests.ways import check
+
+stats = pytest.importorskip("scipy.stats")
+ours = pytest.importorskip("cytape.scipy.stats")
+
+POINTS = [-40.0, -3.0, -0.3, 0.0, 0.4, 1.6, 25.0]
+SHAPES = {
+    "nct": (3.5, 0.7), "genhyperbolic": (0.7, 1.5, 0.5), "norminvgauss": (1.5, 0.5),
+    "geninvgauss": (0.7, 1.3)}
+
+
+@each("name", SHAPES)
+@each("method", ["pdf", "logpdf", "cdf"])
+def test_values_are_scipys(name, method):
+    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    x = np.array([*POINTS, np.nan])
+    x = x if name != "geninvgauss" else x[~(x > 0) | (x > 0.2)]
+    wanted = expected(x, *SHAPES[name], 0.1, 1.5)
+    found = function(cytape.constant(x), *SHAPES[name], 0.1, 1.5)
+    np.testing.assert_allclose(found, wanted, 1e-7 if method == "cdf" else 1e-11, 1e-12)
+
+
+@each("name", SHAPES)
+def test_probabilities_are_those_of_the_density(name):
+    low, high = 0.9, 1.4
+    x = low + 0.25 * (1 + np.polynomial.legendre.leggauss(12)[0])
+    weights = 0.25 * np.polynomial.legendre.leggauss(12)[1]
+    distribution = getattr(ours, name)(*map(cytape.constant, SHAPES[name]))
+    between = weights @ distribution.pdf(x)
+    for method, sign in (("cdf", 1), ("sf", -1)):
+        values = getattr(distribution, method)([low, high])
+        np.testing.assert_allclose(sign * (values[1] - values[0]), between, 1e-13)
+        np.testing.assert_allclose(
+            getattr(distribution, "log" + method)([low, high]), np.log(values), 1e-13)
+    np.testing.assert_allclose(distribution.cdf(low) + distribution.sf(low), 1, 1e-14)
+    with np.errstate(all="ignore"):
+        ends = distribution.cdf([-np.inf, np.inf])
+    np.testing.assert_array_equal(ends, [0, 1])
+
+
+@each("name", SHAPES)
+@each("method", ["logpdf", "logcdf", "logsf", "ppf"])
+def test_derivatives_are_differences(name, method):
+    function, expected = [getattr(getattr(where, name), method) for where in (ours, stats)]
+    args = (0.4, *SHAPES[name], 0.1, 1.5)
+    slopes = cytape.grad(function, argnums=tuple(range(len(args))))(*args)
+    tolerance = 1e-5 if method == "ppf" else 1e-7
+    np.testing.assert_allclose(
+        slopes, [differences(expected, args, i) for i in range(len(args))], tolerance)
+
+
+@each("f, x, expected", [  # derivatives by mpmath
+    (lambda df: ours.nct.logpdf(0.5, df, 1.0), 3.0, 0.025184810558272673),
+    (lambda nc: ours.nct.logpdf(0.5, 3.0, nc), 1.0, -0.44137956072373313),
+    (lambda x: ours.nct.logpdf(x, 3.0, 1.0), 0.5, 0.41591465712541575),
+    (lambda df: ours.nct.logsf(1e4, df, 1.0), 5.0, -7.78346090016918641),
+    (lambda b: ours.norminvgauss.logsf(300.0, 1.5, b), 0.5, 300.641509491332723),
+    (lambda p: ours.geninvgauss.logcdf(1e-3, p, 1.3), 0.7, -7.317940593096250)])
+def test_derivatives_and_tails(f, x, expected):
+    np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-11)
+    np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-11)
+
+
+@each("call, ways", [
+    (lambda x: ours.nct(x[1], x[2], scale=1.2).cdf(x[0]), ["function", "vmap", "graph"]),
+    (lambda x: ours.genhyperbolic.cdf(x[0], 0.3, x[2], x[0]), ["branch", "unknown extents"]),
+    (lambda x: ours.norminvgauss.logsf(x[0], x[1], x[0]), ["loop", "vmap"])])
+def test_all_ways(call, ways):
+    check(call, call, np.array([0.7, 1.3, 2.1]), ways=ways)
+
+
+def test_single_precision_broadcast_and_empty_operands():
+    x = cytape.constant(np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)[:, ::2])
+    found = ours.nct.cdf(x, np.float32(3.5), 0.7)
+    assert found.dtype == np.float32 and found.shape == (2, 2)
+    np.testing.assert_allclose(found, stats.nct.cdf(x.numpy(), 3.5, 0.7), 1e-5)
+    found = ours.norminvgauss.cdf(cytape.constant(np.zeros((0, 3))), 1.5, 0.5)
+    assert found.shape == (0, 3)
+
+
+def test_a_fit_by_maximum_likelihood():
+    optimize = pytest.importorskip("cytape.scipy.optimize")
+    x = stats.nct(6.0, 1.5, scale=2.0).rvs(size=80, random_state=0)
+
+    def loss(parameters):
+        df, scale = np.exp(parameters[:2])
+        return -np.sum(ours.nct.logpdf(x, df, parameters[2], scale=scale))
+
+    found = optimize.minimize(loss, np.array([1.5, 0.5, 1.0]), method="BFGS")
+    assert found.success and np.max(np.abs(cytape.grad(loss)(found.x))) < 1e-4
