@@ -22,7 +22,7 @@ from cytape.ops.images.boundaries import (
     filtered_axes,
     one_for_each,
 )
-from cytape.ops.indexing import take, take_along_axis
+from cytape.ops.indexing import getitem, take, take_along_axis
 from cytape.ops.shaping import ndim, ravel
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -184,7 +184,7 @@ def choose(x, footprint, rank, output, mode, cval, origins, structure=None):
             return ravel(x)[choice_op(x, **options)[0]]
         places, numbers = choice_op(x, structure, **options)
         added = take(structure[np.nonzero(footprint)], numbers)
-        return ravel(x)[places] + (added if rank else -added)
+        return getitem(ravel(x), places) + (added if rank else -added)
 
     return filtered(function, x, output)
 

@@ -101,12 +101,14 @@ def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True) -> Any
 # -- other functions -------------------------------------------------------------------------------
 
 
-def _checked(name, result, is_real):
+def _checked(name, result, is_real, dtype):
     if is_real and result.dtype.kind == "c":
         raise ValueError(
             f"{name} of this real matrix is complex, but the graph that was built has a real "
             f"result: call {name} with a complex matrix, as {name}(a + 0j)")
-    return result.astype(_double(result.dtype), copy=False)
+    if result.dtype.kind == "c":
+        dtype = np.result_type(dtype, np.complex64)
+    return result.astype(dtype, copy=False)
 
 
 def _function_op(name, forward):
@@ -122,7 +124,8 @@ def _function_op(name, forward):
     of_matrix = general(
         f"ScipyLinalg{name.title().replace('_', '')}",
         lambda a, *, is_real, **attrs: _checked(
-            name, forward(a.astype(dtype_of(a), copy=False), **attrs), is_real),
+            name, forward(a.astype(dtype_of(a), copy=False), **attrs), is_real,
+            _double(dtype_of(a))),
         vjp=vjp, jvp=jvp, shape_rule=_double_spec, batch=batch_axis.stacked)
     return of_matrix
 
@@ -202,7 +205,7 @@ def _root_jvp(op, t):
 
 sqrtm_op = general(
     "ScipyLinalgSqrtm", lambda a, *, is_real: _checked(
-        "sqrtm", linalg.sqrtm(a.astype(dtype_of(a), copy=False)), is_real),
+        "sqrtm", linalg.sqrtm(a.astype(dtype_of(a), copy=False)), is_real, dtype_of(a)),
     vjp=_root_vjp, jvp=_root_jvp, batched=_root_jvp, saved_inputs=(), saved_outputs=(0,),
     shape_rule=_square_spec, batch=batch_axis.stacked)
 
@@ -236,7 +239,7 @@ def _sign_jvp(op, t):
 
 signm_op = general(
     "ScipyLinalgSignm", lambda a, *, is_real: _checked(
-        "signm", linalg.signm(a.astype(dtype_of(a), copy=False)), is_real),
+        "signm", linalg.signm(a.astype(dtype_of(a), copy=False)), is_real, dtype_of(a)),
     vjp=lambda op, g: adjoint(_sign_jvp(op, adjoint(g))), jvp=_sign_jvp, batched=_sign_jvp,
     saved_outputs=(0,), shape_rule=_square_spec, batch=batch_axis.stacked)
 

@@ -125,12 +125,14 @@ dctn, idctn, dstn, idstn = map(_several_axes, ["dctn", "idctn", "dstn", "idstn"]
 
 # The matrix of a Hankel transform is symmetric: circulant with its rows reversed, between the same
 # diagonal factors.
+def _hankel(a, *, inverse, **options):
+    return (scipy.fft.ifht if inverse else scipy.fft.fht)(a, **options)
+
+
 hankel_op = linear(
-    "ScipyFftHankel",
-    lambda a, *, inverse, **options: (scipy.fft.ifht if inverse else scipy.fft.fht)(a, **options),
+    "ScipyFftHankel", _hankel,
     transpose=lambda op, g: hankel_op(g, **op.attrs),
-    shape_rule=lambda a, **options: spec_like(
-        a, scipy.fft.fht(np.ones(2, a.dtype), 1.0, 0.0).dtype),
+    shape_rule=lambda a, **options: spec_like(a, _hankel(np.ones(2, a.dtype), **options).dtype),
     batch=batch_axis.stacked)
 
 

@@ -37,6 +37,16 @@ def test_all_ways_agree():
           lambda x: 2 * (x[0] + 0.5)**3 + 2 * (x[3] + 0.5)**3, x)
 
 
+@each("name", ["grey_erosion", "grey_dilation"])
+def test_structures_of_constant_images(name):
+    def f(structure):
+        return np.sum(getattr(ndimage, name)(X, structure=structure)**2)
+
+    structure = cytape.constant(STRUCTURE)
+    np.testing.assert_allclose(
+        cytape.function(cytape.grad(f))(structure), cytape.grad(f)(structure), rtol=1e-12)
+
+
 def test_errors():
     for call in (lambda m, x: m.grey_erosion(x), lambda m, x: m.grey_dilation(x),
                  lambda m, x: m.grey_erosion(x, structure=np.ones(2))):

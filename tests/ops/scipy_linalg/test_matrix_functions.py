@@ -120,3 +120,16 @@ def test_numbers_are_matrices_of_one_element(name):
 def test_matrices_have_two_axes(name):
     with pytest.raises(np.linalg.LinAlgError, match="at least two-dimensional"):
         getattr(ours, name)(cytape.constant(0.3))
+
+
+@pytest.mark.filterwarnings("ignore:logm result may be inaccurate")
+@each(name=["sqrtm", "signm", "logm"], factor=[1.0, -1.0], dtype=["f4", "f8", "c8"])
+def test_dtypes_of_results(name, factor, dtype):
+    a = np.array([[4.0, 1.0], [0.5, 9.0]], dtype) * np.array(factor, dtype)
+    expected = getattr(linalg, name)(a)
+    found = getattr(ours, name)(cytape.constant(a))
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+    if expected.dtype.kind == a.dtype.kind:
+        traced = cytape.function(getattr(ours, name))(cytape.constant(a))
+        assert traced.dtype == expected.dtype

@@ -44,6 +44,16 @@ def test_hankel_transforms_invert_each_other():
     np.testing.assert_allclose(fft.ifht(fft.fht(x, **options), **options), X, 1e-9)
 
 
+@each(name=["fht", "ifht"], bias=[0.0, 0.2])
+def test_dtypes_of_hankel_transforms(name, bias):
+    x = X.astype("f4")
+    expected = getattr(scipy_fft, name)(x, 0.1, 0.5, bias=bias)
+    for trace in (lambda f: f, cytape.function):
+        found = trace(lambda x: getattr(fft, name)(x, 0.1, 0.5, bias=bias))(cytape.constant(x))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, 1e-6)
+
+
 @each("name", ["dct", "idst", "dctn"])
 def test_all_ways_agree(name):
     function, theirs = getattr(fft, name), getattr(scipy_fft, name)
