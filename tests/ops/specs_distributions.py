@@ -128,7 +128,14 @@ else:
               ("TailLogOdds", logs.log_odds,
                lambda a, b, z: np.log(special.betainc(a, b, z / (1 + z))), POSITIVE),
               ("TailLogOddsc", logs.log_oddsc,
-               lambda a, b, z: np.log(special.betaincc(a, b, z / (1 + z))), POSITIVE))],
+               lambda a, b, z: np.log(special.betaincc(a, b, z / (1 + z))), POSITIVE),
+              ("TailBetaRest", logs.beta_rest, special.betaincc, UNIT))],
+        *[of_three(function, ref, (uniform(-2, 0), uniform(1, 3), SHAPE), name=name)
+          for name, function, ref in (
+              ("TailLogMass", logs._mass,
+               lambda a, b, _: np.log(special.ndtr(b) - special.ndtr(a))),
+              ("TailMassSlope", logs.mass_slope, lambda a, b, _: np.exp(-0.5 * a * a) / (
+                  np.sqrt(2 * np.pi) * (special.ndtr(b) - special.ndtr(a)))))],
         *[OpSpec(f"Scipy{op}", function, ref, [case(*inputs)], domain, ("float64",),
                  differentiable=tuple(isinstance(x, tuple) for x in inputs), tolerance=50)
           for op, function, ref, inputs, domain in (

@@ -1,10 +1,12 @@
-"""Logarithms of incomplete gamma and beta functions and of Student's t, finite in their tails.
+"""Logarithms of incomplete gamma, beta and normal functions and of Student's t, finite in tails.
 
 The derivatives of log(P) are those of P over P. They are ops of the operands and of log(P) itself,
 ``P_a(a, x) * exp(-log(P))``, in tails by integrals that do not underflow
 (`tail_logarithms`); the same op serves P and its complement. Shapes have no third
 derivatives.
 """
+
+import math
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from cytape.ops.special.digamma_functions import polygamma
 from cytape.ops.special.incomplete_functions import (
     beta_density,
     beta_scores,
+    betainc_in_a,
+    betainc_in_b,
     gamma_score,
     no_third,
     odds,
@@ -101,6 +105,13 @@ def _of_rest(function):
     return lambda a, b, z: function(b, a, 1 / (1 + z))
 
 
+def betainc_rest(a, b, x):
+    """Return 1 - betainc(a, b, x); `betaincc`, which takes ten times as long, for small x only."""
+    is_small = np.asarray(x < 0.1)
+    value = np.asarray(special.betainc(b, a, 1 - x))
+    return special.betaincc(a, b, x, out=value, where=is_small) if is_small.any() else value
+
+
 def _log_beta(name, p, q, sign):
     return elementwise(
         name, lambda a, b, x: kernels.log_beta(a, b, odds(x), p(a, b, x), q(a, b, x)),
@@ -116,8 +127,11 @@ def _log_odds(name, p, q, sign):
         lambda y, a, b, z: sign * odds_over(a, b, z, y))
 
 
-log_betainc = _log_beta("ScipyTailLogBetainc", special.betainc, special.betaincc, 1)
-log_betaincc = _log_beta("ScipyTailLogBetaincc", special.betaincc, special.betainc, -1)
+beta_rest = elementwise(
+    "ScipyTailBetaRest", betainc_rest, lambda y, a, b, x: -betainc_in_a(a, b, odds(x)),
+    lambda y, a, b, x: -betainc_in_b(a, b, odds(x)), lambda y, a, b, x: -beta_density(a, b, x))
+log_betainc = _log_beta("ScipyTailLogBetainc", special.betainc, betainc_rest, 1)
+log_betaincc = _log_beta("ScipyTailLogBetaincc", betainc_rest, special.betainc, -1)
 log_odds = _log_odds("ScipyTailLogOdds", _of_odds(special.betainc), _of_rest(special.betainc), 1)
 log_oddsc = _log_odds("ScipyTailLogOddsc", _of_rest(special.betainc), _of_odds(special.betainc), -1)
 
@@ -136,3 +150,74 @@ t_df_over = elementwise(
 log_stdtr = _logarithm(
     "ScipyTailLogStdtr", kernels.log_t, special.stdtr, lambda df, t: special.stdtr(df, -t),
     lambda y, df, t: t_df_over(df, t, y), lambda y, df, t: t_over(df, t, y))
+
+# ---- normal probability of an interval
+
+
+def _is_narrow(a, width):
+    """Return whether the interval is given by an end and its width, as the ends cancel."""
+    return width * (1 + np.abs(a)) < 1e-3
+
+
+def _of_interval(a, b, width):
+    """Return whether a is the end nearer to 0, both ends, nearer first and below, and two ratios.
+
+    Both have the density at the nearer end below: of the density at the other, of the probability.
+    """
+    is_near, is_narrow = b >= -a, _is_narrow(a, width)
+    near, far = np.where(is_near, a, -np.where(is_narrow, a + width, b)), np.where(is_near, b, -a)
+    decay = np.where(np.isinf(width), 0, np.exp(-0.5 * width * np.abs(a + b)))
+    root = math.sqrt(0.5)
+    mass = math.sqrt(math.pi / 2) * (
+        special.erfcx(root * near) - decay * special.erfcx(root * far))
+    if np.any(is_narrow):
+        mass = np.where(is_narrow, width * np.exp(-0.5 * width * (near + 0.25 * width)) * (
+            1 + np.square(width) * (np.square(a + 0.5 * width) - 1) / 24), mass)
+    return is_near, near, far, decay, mass
+
+
+def _log_mass(a, b, width):
+    with np.errstate(all="ignore"):
+        _, near, far, _, mass = _of_interval(a, b, width)
+        has_middle = (near < 0) & ~_is_narrow(a, width)
+        return np.where(
+            has_middle, np.log1p(-special.ndtr(near) - special.ndtr(-far)),
+            np.log(mass) - 0.5 * np.square(near) - 0.5 * math.log(2 * math.pi))
+
+
+def _end_slopes(a, b, width):
+    """Return the densities at both ends over the probability."""
+    with np.errstate(all="ignore"):
+        is_near, _, _, decay, mass = _of_interval(a, b, width)
+        return np.where(is_near, 1, decay) / mass, np.where(is_near, decay, 1) / mass
+
+
+def _in_end(a, width):
+    """Return the difference of the densities at both ends of a narrow interval over that at a."""
+    is_narrow = _is_narrow(a, width)
+    a, width = np.where(is_narrow, a, 0), np.where(is_narrow, width, 0)
+    return np.where(is_narrow, np.expm1(-width * (a + 0.5 * width)), -1)
+
+
+def _in_mass(y, a, b, width):
+    low, high = _end_slopes(a, b, width)
+    is_narrow = _is_narrow(a, width)
+    return low * _in_end(a, width), np.where(is_narrow, 0, high), np.where(is_narrow, high, 0)
+
+
+mass_slope = elementwise(
+    "ScipyTailMassSlope", lambda *given: _end_slopes(*given)[0],
+    lambda h, a, b, width: -h * (np.where(h == 0, 0, a) + h * _in_end(a, width)),
+    lambda h, a, b, width: np.where(_is_narrow(a, width), 0, -h * mass_slope(-b, -a, width)),
+    lambda h, a, b, width: np.where(_is_narrow(a, width), -h * mass_slope(-b, -a, width), 0))
+_mass = elementwise(
+    "ScipyTailLogMass", _log_mass,
+    lambda y, a, b, width: mass_slope(a, b, width) * _in_end(a, width),
+    lambda y, a, b, width: np.where(_is_narrow(a, width), 0, mass_slope(-b, -a, width)),
+    lambda y, a, b, width: np.where(_is_narrow(a, width), mass_slope(-b, -a, width), 0),
+    together=_in_mass)
+
+
+def log_mass(a, b, width=None):
+    """Return the logarithm of the normal probability of a < x < b, without cancellation."""
+    return _mass(a, b, b - a if width is None else width)

@@ -5,7 +5,6 @@ import math
 import scipy.stats as stats
 
 from cytape.ops.elementwise import (
-    abs,
     arctan2,
     cos,
     exp,
@@ -19,7 +18,12 @@ from cytape.ops.elementwise import (
     sqrt,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_betainc, log_betaincc, log_gammainc
+from cytape.ops.probabilities.log_probabilities import (
+    log_betainc,
+    log_betaincc,
+    log_gammainc,
+    log_mass,
+)
 from cytape.ops.sampling.quantile_functions import cosine_cdf, cosine_ppf
 from cytape.ops.special import (
     betainc,
@@ -32,7 +36,6 @@ from cytape.ops.special import (
     gammaincinv,
     log_ndtr,
     logit,
-    ndtr,
     ndtri_exp,
     xlog1py,
     xlogy,
@@ -117,33 +120,6 @@ triang = Distribution(
     isf=lambda q, c: _triangular_quantile(1 - q, c, q), support=(0, 1),
     valid=lambda c: (c >= 0) & (c <= 1), moments={
         "mean": lambda c: (c + 1) / 3, "var": lambda c: (1 - c + c * c) / 18})
-
-
-def log_mass(a, b, width=None):
-    """Return the logarithm of the normal probability of a < x < b, without cancellation.
-
-    That of a narrow interval is the density in the middle, times the width and its curvature.
-    """
-    width = b - a if width is None else width
-    is_narrow = width * (1 + abs(a)) < 1e-3
-    narrow, middle = where(is_narrow, width, 0.5), where(is_narrow, a, 0.0)
-    middle = middle + 0.5 * narrow
-    in_middle = log(narrow) - HALF_LOG_2PI - 0.5 * middle * middle + log1p(
-        narrow * narrow * (middle * middle - 1) / 24)
-    return where(is_narrow, in_middle, _log_wide_mass(
-        where(is_narrow, -1.0, a), where(is_narrow, 1.0, b)))
-
-
-def _log_wide_mass(a, b):
-    is_right = a > 0  # the other tail has the same
-    a, b = where(is_right, -b, a), where(is_right, -a, b)
-    has_middle = b > 0
-    left = where(has_middle, -1.0, b)
-    last = log_ndtr(left)
-    first = log_ndtr(where(has_middle, -2.0, maximum(a, -1e18)))  # finite, as is its slope
-    in_tail = last + log1p(-exp(first - last))
-    low, high = where(has_middle, a, -1.0), where(has_middle, b, 1.0)
-    return where(has_middle, log1p(-ndtr(low) - ndtr(-high)), in_tail)
 
 
 def _truncated_quantile(log_q, log_p, a, b):

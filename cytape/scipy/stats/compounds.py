@@ -22,7 +22,7 @@ from cytape.ops.elementwise import (
     tanh,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_gammaincc
+from cytape.ops.probabilities.log_probabilities import log_gammaincc, log_mass
 from cytape.ops.sampling.quantile_functions import (
     invgauss_isf,
     invgauss_ppf,
@@ -49,7 +49,6 @@ from cytape.ops.special import (
 )
 from cytape.ops.special.distribution_functions import ncf_density, noncentral_log_density
 from cytape.ops.special.elementary_functions import log1p_over
-from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
     LOG_2,
@@ -128,6 +127,7 @@ levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_en
 foldnorm = Distribution(
     stats.foldnorm,
     lambda z, c: -0.5 * (z - c)**2 - HALF_LOG_2PI + log1p(exp(-2 * c * z)),
+    lambda z, c: ndtr(z - c) - ndtr(-z - c), lambda z, c: ndtr(c - z) + ndtr(-z - c),
     **complementary(lambda z, c: log_mass(c - z, c + z, 2 * z),
                     lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-c - z))),
     support=POSITIVE, valid=lambda c: c >= 0, open_ends="probabilities")
@@ -172,6 +172,8 @@ def _alpha_quantile(log_q, a):
 
 alpha = Distribution(
     stats.alpha, lambda z, a: -2 * log(z) - 0.5 * (a - 1 / z)**2 - HALF_LOG_2PI - log_ndtr(a),
+    lambda z, a: ndtr(a - 1 / z) / ndtr(a),
+    lambda z, a: 1 - ndtr(a - 1 / z) / ndtr(a),
     **complementary(lambda z, a: log_ndtr(a - 1 / z) - log_ndtr(a),
                     lambda z, a: log_mass(a - 1 / z, a, 1 / z) - log_ndtr(a)),
     ppf=lambda q, a: _alpha_quantile(log(q), a), isf=lambda q, a: _alpha_quantile(log1p(-q), a),

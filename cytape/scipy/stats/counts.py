@@ -19,6 +19,7 @@ from cytape.ops.elementwise import (
     where,
 )
 from cytape.ops.probabilities.log_probabilities import (
+    beta_rest,
     log_betainc,
     log_betaincc,
     log_gammainc,
@@ -27,7 +28,6 @@ from cytape.ops.probabilities.log_probabilities import (
 from cytape.ops.sampling.quantile_functions import count_op, ncx2_sf, power_series_rest
 from cytape.ops.special import (
     betainc,
-    betaincc,
     betaln,
     chndtr,
     exprel,
@@ -71,7 +71,8 @@ def _rest(k, n):
 binom = Distribution(
     stats.binom, lambda k, n, p: (
         gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)),
-    lambda k, n, p: betaincc(k + 1, _rest(k, n), p), lambda k, n, p: betainc(k + 1, _rest(k, n), p),
+    lambda k, n, p: beta_rest(k + 1, _rest(k, n), p),
+    lambda k, n, p: betainc(k + 1, _rest(k, n), p),
     lambda k, n, p: log_betaincc(k + 1, _rest(k, n), p),
     lambda k, n, p: log_betainc(k + 1, _rest(k, n), p),
     pdf=lambda k, n, p: beta_density(k + 1, n - k + 1, p) / (n + 1),
@@ -87,7 +88,7 @@ bernoulli = Distribution(
 nbinom = Distribution(
     stats.nbinom, lambda k, n, p: (
         gammaln(n + k) - gammaln(k + 1) - gammaln(n) + n * log(p) + xlog1py(k, -p)),
-    lambda k, n, p: betainc(n, k + 1, p), lambda k, n, p: betaincc(n, k + 1, p),
+    lambda k, n, p: betainc(n, k + 1, p), lambda k, n, p: beta_rest(n, k + 1, p),
     lambda k, n, p: log_betainc(n, k + 1, p), lambda k, n, p: log_betaincc(n, k + 1, p),
     pdf=lambda k, n, p: beta_density(n, k + 1, p) * p / (n + k), support=_COUNTS, inside=1,
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),

@@ -21,7 +21,7 @@ from cytape.ops.elementwise import (
     tan,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_odds, log_oddsc
+from cytape.ops.probabilities.log_probabilities import log_mass, log_odds, log_oddsc
 from cytape.ops.special import (
     betainccinv,
     betaincinv,
@@ -36,7 +36,6 @@ from cytape.ops.special import (
     xlogy,
 )
 from cytape.ops.special.elementary_functions import log1p_over
-from cytape.scipy.stats.bounded import log_mass
 from cytape.scipy.stats.compounds import halfgennorm
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,

@@ -40,6 +40,8 @@ def t_sf(t, df):
     (stats.beta.logsf, lambda x, a, b: beta(b, a, 1 - x), [(0.9, 700.0, 600.0), (0.2, 2.0, 5e3)]),
     (lambda p: stats.binom.logsf(900, 1000.0, p), lambda p: beta(901, 100, p), [(0.1,)]),
     (lambda n, p: stats.nbinom.logsf(3000, n, p), lambda n, p: beta(3001, n, 1 - p), [(5.0, 0.4)]),
+    (logs.log_mass, lambda a, b: (mp.erfc(a / mp.sqrt(2)) - mp.erfc(b / mp.sqrt(2))) / 2,
+     [(-1.0, 2.0), (3.0, 5.0), (100.0, 100.5), (200.0, 200.001), (-0.5, -0.4999), (-9.0, -7.0)]),
     (stats.f.logsf, lambda x, n, d: beta(d / 2, n / 2, d / (d + n * x)), [(1e6, 4.0, 200.0)])])
 def test_tails(f, reference, points):
     for x in points:
