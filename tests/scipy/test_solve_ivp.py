@@ -404,6 +404,8 @@ def test_later_gradients_that_would_be_lost():
     for _ in range(5):
         with pytest.raises(DetachedError, match="value left its tensor"):
             cytape.grad(f)(2.0)
+        with pytest.raises(DetachedError, match="value left its tensor"):
+            cytape.jvp(f, (2.0,), (1.0,))
 
 
 def test_kept_traces_take_grids_of_any_size():
@@ -458,3 +460,35 @@ def test_jacobian_in_a_function_solves_once(monkeypatch):
     second = cytape.function(cytape.jacobian(cytape.jacobian(states)))(2.0, 3.0)
     times = np.linspace(0, 1, 10)
     np.testing.assert_allclose(second, 3 * times**2 * np.exp(-2 * times), 1e-6, 1e-9)
+
+
+@pytest.mark.parametrize(("n", "gradient"), [(2, "forward"), (40, "adjoint")])
+def test_complex_arguments_of_real_equations(n, gradient):
+    def last(p):
+        return cnp.sum(ours.solve_ivp(
+            lambda t, y, p: cnp.imag(p) - cnp.real(p * p) * y, (0, 1), np.ones(n), args=(p,),
+            rtol=1e-8, atol=1e-9, gradient=gradient).y[:, -1])
+
+    p, h = 0.7 + 0.2j, 1e-5
+    differences = [(last(p + step) - last(p - step)) / (2 * h) for step in (h, h * 1j)]
+    found = cytape.grad(last)(p)
+    np.testing.assert_allclose([found.real, found.imag], differences, 1e-5)
+
+
+def test_sensitivities_of_stiff_systems_take_few_steps(monkeypatch):
+    def stiff(t, y, p):
+        return [-50 * (1 + p[0]) * (y[0] - cnp.cos(t) * p[1]), y[0] - p[2] * y[1]]
+
+    def last(p):
+        return ours.solve_ivp(
+            stiff, (0, 1), [0.5, 0.3], "BDF", args=(p,), rtol=1e-6, atol=1e-9,
+            gradient="forward").y[1, -1]
+
+    counts, solve = [], scipys.solve_ivp
+    p = np.array([0.6, 0.7, 0.9])
+    expected = cytape.jacfwd(last)(p)
+    monkeypatch.setattr(scipys, "solve_ivp", lambda *args, **options: (
+        found := solve(*args, **options), counts.append(found.nfev))[0])
+    for _ in range(kept_traces.CALLS_BEFORE + 2):
+        np.testing.assert_allclose(cytape.grad(last)(p), expected, 1e-4)
+    assert max(counts) < 3 * min(counts)

@@ -18,7 +18,7 @@ from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
 from cytape.ops.python.python_ops import LEAVES_CYTAPE
 from cytape.scipy.integrate.graph_calls import call_in_graph, reads_others
-from cytape.scipy.integrate.linearized_rhs import Linearization, RightHandSide
+from cytape.scipy.integrate.linearized_rhs import RightHandSide, TracedLinearization
 from cytape.scipy.integrate.solver_gradients import by_adjoint, by_sensitivities
 from cytape.scipy.integrate.trajectories import Trajectory
 from cytape.tensor import convert_to_tensor, nest
@@ -147,7 +147,9 @@ def _solved(
         atol = np.concatenate([atol, atol])
     other, first = None, float(data_of(t0))
     limits = {"method": method, "rtol": rtol, "atol": np.min(atol)}
-    if gradient == "forward":
+    if any(x.dtype.kind == "c" for x in tensors):
+        pass  # SciPy's solvers take no complex adjoints of real states
+    elif gradient == "forward":
         other = partial(by_sensitivities, rhs, data_of(start), first, limits)
     elif start.size > MOST_DENSE and method not in IMPLICIT:
         other = partial(by_adjoint, rhs, states, first, limits)
@@ -176,7 +178,8 @@ def _exact_jacobian(rhs: RightHandSide, t: float, y0: np.ndarray, tensors: list)
     """Return a function for SciPy's `jac`; None if the right-hand side does not take tensors."""
     def jacobian(t: float, y: np.ndarray) -> np.ndarray:
         with unrecorded():
-            return np.asarray(Linearization(rhs, np.array([t]), y[None], tensors).jacobian()[0])
+            return np.asarray(TracedLinearization(
+                rhs, np.array([t]), y[None], tensors).jacobian()[0])
 
     if rhs.is_complex:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 
 import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import bound, restored
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.forward_accumulator import ForwardAccumulator, how_detached
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.wrapped_calls import copied
 from cytape.errors import DetachedError
@@ -159,11 +159,14 @@ class Linearization:
         if is_tensor(self.values):
             found = self._tape.gradient(self.values, sources, [convert_to_tensor(seeds)])
         if self._detached and any(x is None for x in found):
-            raise DetachedError(
-                f"{self._rhs.name}: the derivative of a function was lost: a value left its tensor "
-                f"by {how_left(self._detached)}. Compute with the tensors themselves")
+            raise self._lost(how_left(self._detached))
         return [cnp.zeros(x.shape, x.dtype) if g is None else g
                 for x, g in zip(sources, found, strict=True)]
+
+    def _lost(self, how: str) -> DetachedError:
+        return DetachedError(
+            f"{self._rhs.name}: the derivative of a function was lost: a value left its tensor by "
+            f"{how}. Compute with the tensors themselves")
 
     def jacobian(self) -> Any:
         """Return the Jacobians in the state, one per row."""
@@ -191,9 +194,10 @@ class Linearization:
             return np.zeros(self._states.shape)
         with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
             values = cnp.asarray(self._rhs.at(self._times, self._states, self._tensors))
-        if not is_tensor(values):
-            return np.zeros(self._states.shape)
-        return accumulator.jvp(values, unconnected_gradients="zero")
+        found = accumulator.jvp(values) if is_tensor(values) else None
+        if found is None and (how := how_detached(accumulator)):
+            raise self._lost(how)
+        return np.zeros(self._states.shape) if found is None else found
 
 
 class TracedLinearization:
@@ -211,6 +215,10 @@ class TracedLinearization:
         shapes = [states.shape[1:], *[x.shape for x in tensors]]
         return self._rhs.kept(function, shapes)(*self._at, *arrays)
 
+    def jacobian(self) -> Any:
+        """Return the Jacobians in the state, one per row."""
+        return self.call(_jacobian)
+
     def vjp(self, seeds: Any) -> list:
         """Return the gradients in the tensors, given one seed per row; None for integers."""
         return self.call(_vjp, seeds)
@@ -218,6 +226,10 @@ class TracedLinearization:
     def jvp(self, tangents: list) -> Any:
         """Return the tangents of the values, given those of the tensors, None where zero."""
         return self.call(_jvp, [None if x is None else data_of(x) for x in tangents])
+
+
+def _jacobian(rhs, times, states, tensors):
+    return Linearization(rhs, times, states, tensors).jacobian()
 
 
 def _vjp(rhs, times, states, tensors, seeds):

@@ -4,14 +4,23 @@ Both take the step sizes that these equations need. They are called with arrays.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.integrate as _scipys
 from scipy import sparse
 
-from cytape.scipy.integrate.linearized_rhs import Linearization, RightHandSide
-from cytape.tensor.tensor import data_of
+import cytape.numpy as cnp
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.forward_functional import jvp
+from cytape.ops.creation import identity_op
+from cytape.scipy.integrate.linearized_rhs import (
+    Linearization,
+    RightHandSide,
+    TracedLinearization,
+)
+from cytape.tensor import convert_to_tensor
 
 
 def _solved(*args: Any, **options: Any) -> np.ndarray:
@@ -31,8 +40,31 @@ def _parts(flat: np.ndarray, tensors: list) -> list:
     return found
 
 
-def _flat(gradients: list) -> np.ndarray:
-    return np.concatenate([np.ravel(np.asarray(x)) for x in gradients])
+def _adjoint_equation(rhs, times, states, tensors, adjoint):
+    found = Linearization(rhs, times, states, tensors).vjp_with_states(adjoint)
+    return -cnp.concatenate([cnp.ravel(x) for x in found])
+
+
+def _sensitivity_equations(rhs, times, states, tensors, rows):
+    """Return the derivative of a state, followed by those of its derivatives, one per row."""
+    state, *tensors = [identity_op(convert_to_tensor(x)) for x in (states[0], *tensors)]
+    moving = [x for x in tensors if x.spec.trainable]
+    ends = np.cumsum([states.shape[1], *[x.size for x in moving]]).tolist()
+    units = np.eye(ends[-1])
+    tangents = [rows, *[
+        units[:, start:end].reshape(-1, *x.shape)
+        for x, start, end in zip(moving, ends, ends[1:], strict=False)]]
+    with ForwardAccumulator([state, *moving], tangents, True) as accumulator:
+        value = convert_to_tensor(rhs(times[0], state, tensors))
+    changes = accumulator.jvp(value, unconnected_gradients="zero")
+    return cnp.concatenate([value, cnp.ravel(changes)])
+
+
+def _changes_with_state(rhs, times, states, tensors, rows):
+    """Return the derivatives of these equations in the state, one per row."""
+    return jvp(
+        lambda y: _sensitivity_equations(rhs, times, y[None], tensors, rows),
+        (states[0],), (np.eye(rows.shape[1]),), use_batch=True)[1]
 
 
 def by_adjoint(
@@ -46,8 +78,9 @@ def by_adjoint(
     options = {**options, "atol": options["rtol"]}
 
     def backward(t: float, adjoint: np.ndarray) -> np.ndarray:
-        at_t = Linearization(rhs, np.array([t]), states(np.array([t])), tensors)
-        return -_flat(at_t.vjp_with_states(adjoint[None, :n]))
+        at = np.array([t])
+        return TracedLinearization(rhs, at, states(at), tensors).call(
+            _adjoint_equation, adjoint[None, :n])
 
     size = sum(x.size for x in tensors if x.spec.trainable)
     adjoint = np.zeros(n + size)
@@ -67,32 +100,30 @@ def by_sensitivities(
     """Integrate the derivatives of the state in its start and the tensors, with the state."""
     rhs = rhs.restored
     n = len(y0)
+    TracedLinearization(rhs, np.array([start]), y0[None], tensors).vjp(
+        np.ones((1, n)))  # raises if the derivative is lost
     size = n + sum(x.size for x in tensors if x.spec.trainable)
-    given = [data_of(x)[()] for x in tensors]
 
-    def forward(t: float, state: np.ndarray) -> np.ndarray:
-        y, sensitivities = state[:n], state[n:].reshape(n, size)
-        at_t = Linearization(rhs, np.array([t]), y[None], tensors)
-        rows = np.array([_flat(at_t.vjp_with_states(row[None])) for row in np.eye(n)])
-        change = rows[:, :n] @ sensitivities
-        change[:, n:] += rows[:, n:]
-        return np.concatenate([np.asarray(rhs(t, y, given)), change.ravel()])
+    def call(function: Callable, t: float, state: np.ndarray) -> np.ndarray:
+        return TracedLinearization(rhs, np.array([t]), state[None, :n], tensors).call(
+            function, state[n:].reshape(size, n))
 
     def jacobian(t: float, state: np.ndarray) -> Any:
-        """Return an approximation, without second derivatives, for Newton's method."""
-        at_t = Linearization(rhs, np.array([t]), state[None, :n], tensors)
-        of_state = np.asarray(at_t.jacobian())[0]
-        return sparse.block_diag([of_state, sparse.kron(of_state, sparse.eye(size))], "csc")
+        of_state = call(_changes_with_state, t, state).T
+        of_rows = sparse.kron(sparse.eye(size), of_state[:n])
+        return sparse.hstack(
+            [of_state, sparse.vstack([sparse.csc_array((n, n * size)), of_rows])], "csc")
 
     if options["method"] in ("Radau", "BDF"):
         options = {**options, "jac": jacobian}
-    first = np.concatenate([y0, np.eye(n, size).ravel()])
+    first = np.concatenate([y0, np.eye(size, n).ravel()])
     found = np.broadcast_to(first, (len(times), len(first)))
     if len(times) and times[-1] != start:
         inside = times[times != start]
-        solved = _solved(forward, (start, times[-1]), first, t_eval=np.unique(inside)[
-            ::1 if times[-1] > start else -1], **options)
+        solved = _solved(
+            partial(call, _sensitivity_equations), (start, times[-1]), first,
+            t_eval=np.unique(inside)[::1 if times[-1] > start else -1], **options)
         found = found.copy()
         found[times != start] = solved
-    gradient = np.einsum("tn,tns->s", g, found[:, n:].reshape(-1, n, size))
+    gradient = np.einsum("tn,tsn->s", g, found[:, n:].reshape(-1, size, n))
     return gradient[:n], _parts(gradient[n:], tensors)
