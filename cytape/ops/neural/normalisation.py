@@ -272,7 +272,7 @@ def moments(x, axes, keepdims=False) -> Any:
 
 
 def _normalise(x, *, axis, epsilon, centered):
-    x = plain_array(x)
+    x = np.ascontiguousarray(plain_array(x))
     wide = _wide(x)
     if centered:
         wide = wide - wide.mean(axis, keepdims=True)
@@ -283,7 +283,7 @@ def _normalise(x, *, axis, epsilon, centered):
 def _along(op, t, axis):
     """Multiply by the derivative of the normalised values."""
     y, reciprocal = op.outputs
-    t = widened(t)
+    t = widened(np.ascontiguousarray(t) if type(t) is np.ndarray else t)
     result = t - y * mean_of(y * t, axis, keepdims=True)
     if op.attrs["centered"]:
         result = result - mean_of(t, axis, keepdims=True)
@@ -415,9 +415,20 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
             f"group_norm takes a batch whose last axis, of the channels, has a known multiple of "
             f"groups = {groups}; got shape {extents}")
     extents = tuple(size(x, axis) if n is None else n for axis, n in enumerate(extents))
-    parts = reshape(x, (*extents[:-1], groups, extents[-1] // groups))
-    axes = (*range(1, len(extents) - 1), len(extents))
-    y = reshape(_normalised_part(parts, axes, epsilon, None, None, True), extents)
+    # Channels first: loops along the other axes are longer.
+    channels_first = (extents[0], extents[-1], *extents[1:-1])
+    parts = reshape(moveaxis(x, -1, 1), (
+        extents[0], groups, extents[-1] // groups, *extents[1:-1]))
+    y = _normalised_part(parts, tuple(range(2, ndim(parts))), epsilon, None, None, True)
+    y = reshape(y, channels_first)
     if scale is not None:
-        y = y * joined(scale)
-    return y if offset is None else y + joined(offset)
+        y = y * _of_channels(scale, len(extents))
+    if offset is not None:
+        y = y + _of_channels(offset, len(extents))
+    return moveaxis(y, 1, -1)
+
+
+def _of_channels(x, n_axes):
+    """Return a number per channel for a batch of channels first."""
+    x = joined(x)
+    return reshape(x, (-1, *[1] * (n_axes - 2))) if ndim(x) else x
