@@ -171,6 +171,10 @@ else:
                 *given, name="scaled_bessel", is_tail=False),
             lambda *given: lines.breaks_op.forward(*given, name="scaled_bessel", is_tail=False),
             [case((3, 1), (2,))], (UNIT, POSITIVE), ("float64",), differentiable=False),
+        *[OpSpec(f"ScipyStatsIrwinhall{method.capitalize()}",
+                 getattr(quantiles, f"irwinhall_{method}"), getattr(stats.irwinhall, method),
+                 [case((3, 2), 4.0)], SHAPE, ("float64",), differentiable=(True, False))
+          for method in ("pdf", "cdf")],
         OpSpec(
             "ScipyStatsCount", quantiles.count_op, np.positive, [case((3, 2))], POSITIVE,
             ("float64",), differentiable=(False,)),

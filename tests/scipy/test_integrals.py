@@ -14,7 +14,7 @@ ours = pytest.importorskip("cytape.scipy.stats")
 POINTS = [-40.0, -3.0, -0.3, 0.0, 0.4, 1.6, 25.0]
 SHAPES = {
     "nct": (3.5, 0.7), "genhyperbolic": (0.7, 1.5, 0.5), "norminvgauss": (1.5, 0.5),
-    "geninvgauss": (0.7, 1.3)}
+    "geninvgauss": (0.7, 1.3), "levy_stable": (1.5, 0.4)}
 
 
 @each("name", SHAPES)
@@ -63,10 +63,19 @@ def test_derivatives_are_differences(name, method):
     (lambda x: ours.nct.logpdf(x, 3.0, 1.0), 0.5, 0.41591465712541575),
     (lambda df: ours.nct.logsf(1e4, df, 1.0), 5.0, -7.78346090016918641),
     (lambda b: ours.norminvgauss.logsf(300.0, 1.5, b), 0.5, 300.641509491332723),
+    (lambda a: ours.levy_stable.pdf(0.5, a, 0.4), 1.1, 0.6284394776305933),
+    (lambda a: ours.levy_stable.pdf(0.5, a, 0.4), 0.99, -0.060860606296765894),
+    (lambda x: ours.levy_stable.logpdf(x, 1.0, 0.0), 0.7, -1.4 / 1.49),
+    (lambda b: ours.levy_stable.logpdf(0.3, 0.5, b), 1.0, np.nan),
+    (lambda a: ours.levy_stable.cdf(0.3, a, 0.4), 1.0, np.nan),
+    (lambda a: ours.levy_stable.cdf(0.3, a, 0.4), 2.0, np.nan),
+    (lambda b: ours.levy_stable.sf(0.3, 1.0, b), 0.0, np.nan),
+    (lambda x: ours.levy_stable.logsf(x, 0.5, 1.0), 1e200, -0.5e-200),
+    (lambda x: ours.levy_stable.pdf(x, 1.5, 0.0), 0.0, 0.0),
     (lambda p: ours.geninvgauss.logcdf(1e-3, p, 1.3), 0.7, -7.317940593096250)])
 def test_derivatives_and_tails(f, x, expected):
-    np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-11)
-    np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-11)
+    np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-11, 1e-15)
+    np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, 1e-11, 1e-15)
 
 
 @each("call, ways", [
@@ -75,6 +84,28 @@ def test_derivatives_and_tails(f, x, expected):
     (lambda x: ours.norminvgauss.logsf(x[0], x[1], x[0]), ["loop", "vmap"])])
 def test_all_ways(call, ways):
     check(call, call, np.array([0.7, 1.3, 2.1]), ways=ways)
+
+
+@each("shapes", [(1.5, 0.5), (0.7, -0.3), (1.0, 0.5), (1.0, 0.0), (2.0, 0.0), (0.6, 1.0)])
+def test_stable_distributions(shapes):
+    x = np.array([-3.0, -0.2, 0.0, 1.3, 4.0])
+    for method in ("pdf", "cdf"):
+        found = getattr(ours.levy_stable, method)(cytape.constant(x), *shapes, 0.1, 1.5)
+        wanted = getattr(stats.levy_stable, method)(x, *shapes, 0.1, 1.5)
+        np.testing.assert_allclose(found, wanted, 1e-9, 1e-15)
+    with np.errstate(all="ignore"):
+        f = lambda x: ours.levy_stable.logpdf(x, *shapes)  # noqa: E731
+        at, h = cytape.constant([0.0, 0.4]), 1e-4
+        slopes = cytape.jvp(f, (at,), (np.ones(2),))[1]
+        wanted = (f(at + h) - f(at - h)) / (2 * h)
+        np.testing.assert_allclose(slopes[shapes[1] == 1:], wanted[shapes[1] == 1:], 1e-6, 1e-7)
+
+
+def test_stable_distributions_take_one_parameterization():
+    levy_stable = type(ours.levy_stable)(stats.levy_stable, lambda *z: 0.0)
+    levy_stable.parameterization = "S0"
+    with pytest.raises(ValueError, match="S1"):
+        levy_stable.pdf(cytape.constant(1.0), 1.5, 0.5)
 
 
 def test_single_precision_broadcast_and_empty_operands():

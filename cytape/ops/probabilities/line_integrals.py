@@ -11,9 +11,24 @@ import math
 import numpy as np
 
 from cytape.ops.calls.operands import is_tensor
-from cytape.ops.elementwise import cosh, exp, expm1, hypot, log, sinh, sqrt, where
+from cytape.ops.elementwise import (
+    arctan,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    hypot,
+    log,
+    maximum,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    where,
+)
 from cytape.ops.engine.op_kinds import nondifferentiable
-from cytape.ops.special import k1e, kve, log_ndtr, logsumexp
+from cytape.ops.probabilities.log_probabilities import log_of_hazard
+from cytape.ops.special import expit, k1e, kve, log_expit, log_ndtr, logsumexp
 from cytape.ops.special.incomplete_functions import gamma_density
 
 _DROPS = (1.0, 5.0, 15.0, 43.0)
@@ -60,7 +75,7 @@ def _breaks(*given, name, is_tail):
         start = _maximum(h, given)
         left, right = [_distances(h, start, sign, given) for sign in (-1, 1)]
         if name in _STEPS:  # further points around a step
-            steps = (_STEPS[name](*given) - start)[..., None] + np.array([-4, -2, 0, 1.0])
+            steps = _STEPS[name](*given) - start[..., None]
             left, right = [
                 np.sort(np.concatenate([found, np.clip(sign * steps, 0, found[..., -1:])], -1), -1)
                 for sign, found in ((-1, left), (1, right))]
@@ -118,8 +133,8 @@ def noncentral_t(integrand, df, nc, t):
     return log(df * gamma_density(half, half)) + line_integral(integrand, df, nc, t)
 
 
-def _step_below(df, nc, t):
-    return np.log(np.maximum(1, np.abs(nc)) / np.abs(t))
+def _steps_below(df, nc, t):
+    return np.log(np.maximum(1, np.abs(nc)) / np.abs(t))[..., None] + np.array([-4, -2, 0, 1.0])
 
 
 # ---- modified Bessel functions of the second kind, and distributions with such densities
@@ -164,7 +179,67 @@ def inverse_gaussian_tail(v, p, b):
     return scaled_bessel(v, p, b) - math.log(2) - log_kve(p, b)
 
 
+# ---- stable distributions by Zolotarev's integral over an angle, an expit of v (Nolan, 1997)
+
+
+def stable_log_hazard(v, x, alpha, beta):
+    """Return the logarithm of the exponent g of the integrand, and that of the angle's slope."""
+    at_one = alpha == 1
+    other, shares = where(at_one, 1.5, alpha), (expit(v), expit(-v))
+    shift = arctan(beta * tan(0.5 * math.pi * other)) / other
+    width = 0.5 * math.pi + shift
+    rise, rest = [width * share for share in shares]  # from the ends of the angle
+    left, right = [maximum(math.pi - x, 0.0) for x in (width, other * width)]
+    log_cos, log_sin, log_middle = [log(sin(where(v < 0, *sides))) for sides in (
+        (left + rise, rest), (other * rise, right + other * rest),
+        (left + (1 - other) * rise, right + (other - 1) * rest))]
+    power = other / (other - 1)
+    usual = (power * (log(where(at_one, 1.0, x)) + log_cos - log_sin) + log_middle - log_cos
+             + log(cos(other * shift)) / (other - 1))
+    rise, rest = [math.pi * share for share in shares]
+    ratio = where(beta == 0, 1.0, beta)
+    slope = 0.5 * math.pi * (1 - beta) + beta * rise
+    log_slope = log(where(at_one, math.pi, width)) + log_expit(v) + log_expit(-v)
+    return where(at_one, (
+        log(2 / math.pi * slope / sin(where(v < 0, rise, rest))) - 0.5 * math.pi * x / ratio
+        - slope * cos(rise) / (sin(where(v < 0, rise, rest)) * ratio)), usual), log_slope
+
+
+def stable_density(v, x, alpha, beta):
+    """Return the integrand of the density at x > 0, without a factor."""
+    log_g, log_slope = stable_log_hazard(v, x, alpha, beta)
+    return log_g - exp(log_g) + log_slope
+
+
+def stable_above(v, x, alpha, beta):
+    """Return the integrand of the probability above x > 0, times pi."""
+    log_g, log_slope = stable_log_hazard(v, x, alpha, beta)
+    is_light = alpha > 1
+    light, heavy = where(is_light, log_g, 0.0), where(is_light, 0.0, log_g)
+    return where(is_light, -exp(light), log_of_hazard(heavy)) + log_slope
+
+
+def stable_below(v, x, alpha, beta):
+    """Return the integrand of the probability below x for alpha = 1, times pi."""
+    log_g, log_slope = stable_log_hazard(v, x, alpha, beta)
+    return log_slope - exp(log_g)
+
+
+def _stable_steps(*given):
+    """Return points around that where the exponent is 1, by its slope there."""
+    def log_hazard(v, *given):
+        return stable_log_hazard(v, *given)[0]
+
+    one = _maximum(lambda *z: -np.abs(log_hazard(*z)), given)
+    slope = np.abs(log_hazard(one + 1e-5, *given) - log_hazard(one - 1e-5, *given)) / 2e-5
+    steps = one[..., None] + np.array([-9, -3, 0, 3.0]) / slope[..., None]
+    steps = np.nan_to_num(steps)
+    return np.concatenate([steps, np.broadcast_to([-6, -2, 2, 6.0], steps.shape)], -1)
+
+
 _INTEGRANDS = {f.__name__: f for f in (
     hyperbolic_tail, inverse_gaussian_tail, noncentral_t_below, noncentral_t_density,
-    normal_inverse_tail, scaled_bessel)}
-_STEPS = {"noncentral_t_below": _step_below}
+    normal_inverse_tail, scaled_bessel, stable_above, stable_below, stable_density)}
+_STEPS = {
+    "noncentral_t_below": _steps_below, "stable_above": _stable_steps,
+    "stable_below": _stable_steps, "stable_density": _stable_steps}

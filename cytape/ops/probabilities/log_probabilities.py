@@ -13,8 +13,10 @@ import numpy as np
 import cytape.ops.probabilities.tail_logarithms as kernels
 import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.t_integrals as t_integrals
+from cytape.ops.elementwise import exp, log, log1p, minimum, where
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import polygamma
+from cytape.ops.special.elementary_functions import exprel
 from cytape.ops.special.incomplete_functions import (
     beta_density,
     beta_scores,
@@ -34,6 +36,14 @@ def _minus(y, *_):
 def _logarithm(name, kernel, p, q, *partials):
     """Declare log(p), of two functions that are each other's complements."""
     return elementwise(name, lambda *x: kernel(*x, p(*x), q(*x)), *partials)
+
+
+def log_of_hazard(log_v):
+    """Return log(1 - exp(-v)), the logarithm of the probability of a cumulative hazard v."""
+    is_small = log_v < 0
+    small, large = where(is_small, log_v, -1.0), where(is_small, 0.0, log_v)
+    return where(
+        is_small, small + log(exprel(-exp(small))), log1p(-exp(-exp(minimum(large, 7.0)))))
 
 
 # ---- gamma

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import scipy.stats as stats
+from scipy.interpolate import BSpline
 
 import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.von_mises_sums as von_mises_sums
@@ -273,3 +274,27 @@ def _power_series_rest(k, p):
 power_series_rest = elementwise(
     "ScipyStatsPowerSeriesRest", _power_series_rest, None,
     lambda y, k, p: np.power(p, k) / (1 - p))
+
+# ---- sums of uniform variables
+
+
+def _of_spline(function, beyond):
+    """Return a function of x and the number n of variables, of the spline which is the density."""
+    def forward(x, n):
+        x, n = np.broadcast_arrays(np.asarray(x, float), n)
+        found = np.where(x > n, beyond, 0 * x)
+        for count in np.unique(n[(x > 0) & (x <= n)]):
+            at = (x > 0) & (x <= n) & (n == count)
+            found[at] = function(BSpline.basis_element(np.arange(count + 1)))(x[at])
+        return found
+
+    return forward
+
+
+irwinhall_pdf = elementwise(
+    "ScipyStatsIrwinhallPdf", _of_spline(lambda spline: spline, 0),
+    lambda y, x, n: irwinhall_pdf(x, n - 1) - irwinhall_pdf(x - 1, n - 1),
+    no_partial("irwinhall.pdf", "n"))
+irwinhall_cdf = elementwise(
+    "ScipyStatsIrwinhallCdf", _of_spline(lambda spline: spline.antiderivative(), 1),
+    lambda y, x, n: irwinhall_pdf(x, n), no_partial("irwinhall.cdf", "n"))

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import scipy.stats as stats
 
 from cytape.ops.elementwise import (
@@ -24,7 +25,12 @@ from cytape.ops.probabilities.log_probabilities import (
     log_gammainc,
     log_mass,
 )
-from cytape.ops.sampling.quantile_functions import cosine_cdf, cosine_ppf
+from cytape.ops.sampling.quantile_functions import (
+    cosine_cdf,
+    cosine_ppf,
+    irwinhall_cdf,
+    irwinhall_pdf,
+)
 from cytape.ops.special import (
     betainc,
     betaincc,
@@ -46,9 +52,10 @@ from cytape.scipy.stats.real_line import norm, vonmises
 from cytape.scipy.stats.related import increasing
 
 __all__ = [
-    "anglit", "arcsine", "argus", "beta", "bradford", "cosine", "johnsonsb", "loguniform",
-    "powerlaw", "rdist", "reciprocal", "semicircular", "trapezoid", "triang", "truncexpon",
-    "truncnorm", "truncpareto", "truncweibull_min", "uniform", "vonmises_line", "wrapcauchy"]
+    "anglit", "arcsine", "argus", "beta", "bradford", "cosine", "irwinhall", "johnsonsb",
+    "loguniform", "powerlaw", "rdist", "reciprocal", "semicircular", "trapezoid", "triang",
+    "truncexpon", "truncnorm", "truncpareto", "truncweibull_min", "uniform", "vonmises_line",
+    "wrapcauchy"]
 
 beta = Distribution(
     stats.beta, lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
@@ -62,6 +69,12 @@ uniform = Distribution(
     stats.uniform, lambda z: 0 * z, lambda z: z, lambda z: 1 - z, log, lambda z: log1p(-z),
     ppf=lambda q: q, isf=lambda q: 1 - q, support=(0, 1), open_ends="probabilities",
     moments={"mean": lambda: 0.5, "var": lambda: 1 / 12, "entropy": lambda: 0.0})
+
+irwinhall = Distribution(
+    stats.irwinhall, lambda z, n: log(irwinhall_pdf(z, n)), irwinhall_cdf,
+    lambda z, n: irwinhall_cdf(n - z, n), pdf=irwinhall_pdf, support=lambda n: (0, n),
+    inside=lambda n: 0.5 * n, open_ends=True, valid=lambda n: (n > 0) & (np.floor(n) == n),
+    fixed=(0,), moments={"mean": lambda n: 0.5 * n, "var": lambda n: n / 12})
 
 
 def _log_ratio(b, a):

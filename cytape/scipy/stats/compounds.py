@@ -22,7 +22,11 @@ from cytape.ops.elementwise import (
     tanh,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_gammaincc, log_mass
+from cytape.ops.probabilities.log_probabilities import (
+    log_gammaincc,
+    log_mass,
+    log_of_hazard,
+)
 from cytape.ops.sampling.quantile_functions import (
     invgauss_isf,
     invgauss_ppf,
@@ -55,7 +59,6 @@ from cytape.scipy.stats.distribution import (
     POSITIVE,
     Distribution,
     complementary,
-    log_of_hazard,
     log_rest,
     near_end,
     power_density,

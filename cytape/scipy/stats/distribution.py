@@ -16,10 +16,10 @@ import scipy.stats as stats
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import floor
-from cytape.ops.elementwise import exp, expm1, log, log1p, minimum, sqrt, where
+from cytape.ops.elementwise import exp, expm1, log, log1p, sqrt, where
 from cytape.ops.probabilities.log_probabilities import log_gammainc
 from cytape.ops.sampling.quantile_functions import steps_op
-from cytape.ops.special import erf, exprel, gammaln, log_expit, log_ndtr, xlogy
+from cytape.ops.special import erf, gammaln, log_expit, log_ndtr, xlogy
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI, LOG_2 = 0.5 * math.log(2 * math.pi), math.log(2)
@@ -57,14 +57,6 @@ def complementary(log_p, log_q):
         return function
 
     return {"logcdf": by(log_p, log_q), "logsf": by(log_q, log_p)}
-
-
-def log_of_hazard(log_v):
-    """Return log(1 - exp(-v)), the logarithm of the probability of a cumulative hazard v."""
-    is_small = log_v < 0
-    small, large = where(is_small, log_v, -1.0), where(is_small, 0.0, log_v)
-    return where(
-        is_small, small + log(exprel(-exp(small))), log1p(-exp(-exp(minimum(large, 7.0)))))
 
 
 def log_erfc(x):

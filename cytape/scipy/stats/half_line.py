@@ -27,6 +27,7 @@ from cytape.ops.probabilities.log_probabilities import (
     log_gammaincc,
     log_odds,
     log_oddsc,
+    log_of_hazard,
 )
 from cytape.ops.sampling.quantile_functions import (
     invgauss_isf,
@@ -75,7 +76,6 @@ from cytape.scipy.stats.distribution import (
     Distribution,
     log_erfc,
     log_gamma_cdf,
-    log_of_hazard,
     log_softplus,
     near_end,
     power_density,

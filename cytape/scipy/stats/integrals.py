@@ -1,23 +1,45 @@
 """Distributions whose densities or probabilities are integrals without a formula."""
 
+import math
+
 import numpy as np
 import scipy.stats as stats
 
-from cytape.ops.elementwise import abs, arcsinh, log, minimum, where
+from cytape.ops.elementwise import (
+    abs,
+    arcsinh,
+    arctan,
+    cos,
+    exp,
+    log,
+    log1p,
+    minimum,
+    sqrt,
+    tan,
+    where,
+)
 from cytape.ops.probabilities.line_integrals import (
     hyperbolic_log_density,
     hyperbolic_tail,
     inverse_gaussian_tail,
+    line_integral,
     noncentral_t,
     noncentral_t_below,
     noncentral_t_density,
     normal_inverse_log_density,
     normal_inverse_tail,
+    stable_above,
+    stable_below,
+    stable_density,
     tail_integral,
 )
-from cytape.scipy.stats.distribution import POSITIVE, Distribution, complementary, log_rest
+from cytape.ops.special import gammaln
+from cytape.scipy.stats.distribution import LOG_2, POSITIVE, Distribution, complementary, log_rest
+from cytape.scipy.stats.real_line import cauchy
 
-__all__ = ["genhyperbolic", "geninvgauss", "nct", "norminvgauss"]
+__all__ = ["genhyperbolic", "geninvgauss", "landau", "levy_stable", "nct", "norminvgauss"]
+
+_LOG_PI = math.log(math.pi)
 
 
 def _tails(integrand, start):
@@ -47,3 +69,104 @@ geninvgauss = Distribution(
     stats.geninvgauss, lambda z, p, b: inverse_gaussian_tail(log(z), p, b) - log(z),
     **_tails(inverse_gaussian_tail, log), support=POSITIVE, open_ends=True,
     valid=lambda p, b: (b > 0) & (p == p), fixed=(0,))
+
+# ---- stable distributions
+
+
+def _landau_logcdf(z):
+    return line_integral(stable_below, z, 1.0, 1.0) - _LOG_PI
+
+
+def _landau_logsf(z):
+    is_right, log_p = z > 1, _landau_logcdf(where(z > 1, 1.0, z))
+    log_q = line_integral(stable_above, where(is_right, z, 1.0), 1.0, 1.0) - _LOG_PI
+    return where(is_right, log_q, log_rest(log_p))
+
+
+landau = Distribution(
+    stats.landau, lambda z: line_integral(stable_density, z, 1.0, 1.0) - LOG_2,
+    **complementary(_landau_logcdf, _landau_logsf), open_ends=True)
+
+
+def _folded(z, alpha, beta):
+    """Return whether to mirror the variable, and its magnitude, not 0, and skewness then.
+
+    For alpha = 1 the skewness is positive instead of the variable.
+    """
+    is_mirrored = where(alpha == 1, beta < 0, z < 0)
+    x = where((z == 0) & (alpha != 1), 1e-200, where(is_mirrored, -z, z))
+    beta = where((alpha == 1) & (beta == 0), 1.0, beta)  # that of Cauchy is separate
+    return is_mirrored, x, where(is_mirrored, -beta, beta)
+
+
+def _of_cauchy(name, function):
+    """Return a function of stable variables, by Cauchy's for alpha = 1 and beta = 0."""
+    cauchys = cauchy.functions[name]
+
+    def of_stable(z, alpha, beta):
+        is_cauchy = (alpha == 1) & (beta == 0)
+        value = where(is_cauchy, cauchys(z), function(z, alpha, beta))
+        for x in (alpha - 1, 2 - alpha, 1 - abs(beta), where(is_cauchy, beta, 1.0)):
+            # of slope NaN at 0
+            at_0 = where(x == 0, x, 1.0)
+            value = value + (at_0 * sqrt(at_0) - where(x == 0, 0.0, 1.0))
+        return value
+
+    return of_stable
+
+
+def _near_centre(z, alpha, beta):
+    """Return whether z is near 0, and there the logarithm of the density, by its series."""
+    alpha = where(alpha == 1, 1.5, alpha)
+    skew = beta * tan(0.5 * math.pi * alpha)
+    angle, log_size = arctan(skew) / alpha, 0.5 * log1p(skew * skew) / alpha
+    logs = [gammaln((n + 1) / alpha) - (n + 1) * log_size - math.lgamma(n + 1) for n in range(4)]
+    is_near = abs(z) < 1e-4 * exp(logs[0] - logs[1])
+    z = where(is_near, z, 0.0)
+    series = sum(z**n * exp(logs[n] - logs[0]) * cos((n + 1) * angle - 0.5 * math.pi * n)
+                 for n in range(4))
+    is_near = is_near & (series > 0)
+    return is_near, log(where(is_near, series, 1.0)) + logs[0] - log(math.pi * alpha)
+
+
+def _stable_logpdf(z, alpha, beta):
+    is_near, near = _near_centre(z, alpha, beta)
+    at_one = alpha == 1
+    is_near = is_near & ~at_one
+    _, x, skew = _folded(where(is_near, 1.0, z), alpha, beta)
+    other = where(at_one, 1.5, alpha)
+    factor = where(at_one, -log(2 * where(at_one, skew, 1.0)), (
+        log(other / (math.pi * abs(other - 1))) - log(where(at_one, 1.0, x))))
+    return where(is_near, near, factor + line_integral(stable_density, x, alpha, skew))
+
+
+def _stable_tail(is_upper):
+    """Return the logarithm of the probability above z or below it."""
+    def log_probability(z, alpha, beta):
+        is_mirrored, x, skew = _folded(z, alpha, beta)
+        log_tail = minimum(line_integral(stable_above, x, alpha, skew) - _LOG_PI, 0.0)
+        return where(is_mirrored == is_upper, log_rest(log_tail), log_tail)
+
+    return log_probability
+
+
+class _Stable(Distribution):
+    """Distribution whose location for alpha = 1 depends on the scale."""
+
+    def _given(self, args, kwds, *x):
+        if self.parameterization != "S1":
+            raise ValueError('levy_stable: tensors take the parameterization "S1" only')
+        *x, loc, scale, alpha, beta = super()._given(args, kwds, *x)
+        shift = 2 / math.pi * beta * scale * log(scale)
+        return [*x, loc + where(alpha == 1, shift, 0.0), scale, alpha, beta]
+
+
+levy_stable = _Stable(
+    stats.levy_stable, _of_cauchy("logpdf", _stable_logpdf),
+    logcdf=_of_cauchy("logcdf", _stable_tail(False)),
+    logsf=_of_cauchy("logsf", _stable_tail(True)),
+    support=lambda alpha, beta: (
+        where((alpha < 1) & (beta == 1), 0.0, -np.inf),
+        where((alpha < 1) & (beta == -1), 0.0, np.inf)),
+    inside=lambda alpha, beta: where(beta < 0, -0.5, 0.5), open_ends=True,
+    valid=lambda alpha, beta: (alpha > 0) & (alpha <= 2) & (abs(beta) <= 1))

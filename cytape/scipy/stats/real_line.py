@@ -23,7 +23,7 @@ from cytape.ops.elementwise import (
     tan,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_gammaincc, log_stdtr
+from cytape.ops.probabilities.log_probabilities import log_gammaincc, log_of_hazard, log_stdtr
 from cytape.ops.sampling.quantile_functions import (
     exponnorm_isf,
     exponnorm_log_excess,
@@ -64,7 +64,6 @@ from cytape.scipy.stats.distribution import (
     Distribution,
     log_erfc,
     log_gamma_cdf,
-    log_of_hazard,
     log_softplus,
     near_end,
 )
