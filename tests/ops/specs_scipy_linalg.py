@@ -13,6 +13,7 @@ try:
     from cytape.ops.adjoints.identity_groups import together
     from cytape.ops.scipy_linalg.factored_systems import factors_op
     from cytape.ops.scipy_linalg.lu_factors import lu_back_op
+    from cytape.ops.scipy_linalg.matrix_functions import logm_frechet_op
     from cytape.ops.scipy_linalg.orthogonal_factors import cofactors_op
     from cytape.ops.scipy_linalg.spectral_factors import positive_sylvester_op
     from cytape.scipy import linalg as ours
@@ -163,6 +164,10 @@ else:
                lambda rng, shape: rng.uniform(-1, 1, shape), DTYPES),
         OpSpec("ScipyLinalgLogm", of(ours.logm, shifted), of(native(linalg.logm), shifted),
                [case((3, 3))], regular, DTYPES),
+        OpSpec("ScipyLinalgLogmFrechet",
+               of(lambda a, e: logm_frechet_op(a, e, is_real=True), shifted),
+               of(lambda a, e: linalg.logm(np.block([[a, e], [0 * a, a]]))[:3, 3:], shifted),
+               [case((3, 3), (3, 3))], regular, ("float64",)),
         OpSpec("ScipyLinalgSignm", ours.signm, native(linalg.signm), [case((3, 3))],
                signed, DTYPES, tolerance=100),
         OpSpec("ScipyLinalgFractionalMatrixPower",

@@ -2,7 +2,7 @@
 
 L(A, E), the derivative of f at A in direction E, is a block of f([[A, E], [0, A]]): Higham,
 "Functions of Matrices" (2008), (3.16). The gradient is the adjoint of L(A, G^H), for
-tr(B L(A, E)) = tr(L(A, B) E). The exponential, square root and sign have cheaper rules.
+tr(B L(A, E)) = tr(L(A, B) E). The exponential, logarithm, square root and sign have cheaper rules.
 """
 
 from typing import Any
@@ -28,6 +28,9 @@ from cytape.tensor.values.spec import symbolic_spec
 __all__ = [
     "coshm", "cosm", "expm", "expm_frechet", "fractional_matrix_power", "logm", "signm", "sinhm",
     "sinm", "sqrtm", "tanhm", "tanm"]
+
+
+NODES = np.polynomial.legendre.leggauss(7)
 
 
 def _square_spec(a, *_, **__):
@@ -111,15 +114,19 @@ def _checked(name, result, is_real, dtype):
     return result.astype(dtype, copy=False)
 
 
-def _function_op(name, forward):
-    """Declare a function of matrices that is differentiated by a block matrix."""
+def _function_op(name, forward, frechet=None):
+    """Declare a function of matrices, differentiated by a block matrix or a given function."""
+
+    def along(op, direction):
+        if frechet is not None:
+            return frechet(op.inputs[0], direction, op.output_specs[0])
+        return _corner(lambda block: of_matrix(block, **op.attrs), op.inputs[0], direction)
 
     def vjp(op, g):
-        return adjoint(_corner(
-            lambda block: of_matrix(block, **op.attrs), op.inputs[0], adjoint(g)))
+        return adjoint(along(op, adjoint(g)))
 
     def jvp(op, t):
-        return _corner(lambda block: of_matrix(block, **op.attrs), op.inputs[0], t)
+        return along(op, t)
 
     of_matrix = general(
         f"ScipyLinalg{name.title().replace('_', '')}",
@@ -149,7 +156,51 @@ def _refuse_pairs(name, options):
         raise TypeError(f"{name} of tensors does not take disp=False, which returns an error, too")
 
 
-logm_op = _function_op("logm", lambda a: linalg.logm(a))
+def _log_along(a, e):
+    """Return the derivative of the logarithm of a matrix in a direction, by its square roots.
+
+    Al-Mohy, Higham and Relton, "Computing the Fréchet derivative of the matrix logarithm" (2013).
+    """
+    scale = np.max(np.abs(a), initial=0) or 1.0
+    t, z = linalg.schur(a / scale)
+    if np.any(np.tril(t, -1)):
+        t, z = linalg.rsf2csf(t, z)
+    t, e = t.astype(complex), (z.conj().T @ e @ z / scale).astype(complex)
+    unit = np.eye(len(t))
+    if not np.all(np.diagonal(t)):
+        return np.full_like(t, np.nan)
+    trsyl, = linalg.get_lapack_funcs(("trsyl",), (t, t))
+    while np.abs(t - unit).sum(0).max(initial=0) > 0.25:
+        t = np.triu(linalg.sqrtm(t))
+        e, factor, _ = trsyl(t, t, e)
+        e = e * (2 / factor)
+    found = np.zeros_like(e)
+    for node, weight in zip(*NODES, strict=True):
+        step = unit + (1 + node) / 2 * (t - unit)
+        half = linalg.solve_triangular(step, weight / 2 * e)
+        found += linalg.solve_triangular(step, half.T, trans=1).T
+    return z @ found @ z.conj().T
+
+
+def _logm_frechet(a, e, *, is_real):
+    dtype = _double(dtype_of(a, e))
+    a, e = np.broadcast_arrays(a, e)
+    pairs = (x.reshape(-1, *a.shape[-2:]) for x in (a, e))
+    found = np.array([_log_along(*pair) for pair in zip(*pairs, strict=True)], complex)
+    found = found.reshape(a.shape)
+    return found.real.astype(dtype) if is_real else found
+
+
+def _logm_along(a, e, spec):
+    return logm_frechet_op(a, e, is_real=spec.dtype.kind != "c")
+
+
+logm_frechet_op = composed(
+    "ScipyLinalgLogmFrechet", _logm_frechet, lambda a, e, **_: _corner(logm, a, e),
+    shape_rule=lambda a, e, *, is_real: symbolic_spec(
+        square_shape(a, "logm"), _double(dtype_of(a, e)) if is_real else np.complex128),
+    batch=batch_axis.stacked)
+logm_op = _function_op("logm", lambda a: linalg.logm(a), _logm_along)
 power_op = _function_op(
     "fractional_matrix_power", lambda a, t: linalg.fractional_matrix_power(a, t))
 

@@ -66,6 +66,19 @@ def test_the_exponential_is_differentiated_to_third_order():
     np.testing.assert_allclose(f(1.0), (second[1] - second[0])[0, 1] / (2 * step), 1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:(logm result|The logm input matrix) may be")
+def test_gradients_of_logarithms_of_scaled_matrices():
+    def f(a):
+        return np.sum(np.sin(A) * np.real(ours.logm(a)))
+
+    expected = cytape.grad(f)(A)
+    for scale in (1e-150, 1e-3, 1e150):
+        np.testing.assert_allclose(cytape.grad(f)(A * scale) * scale, expected, 1e-12)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.all(np.isnan(cytape.grad(f)(np.diag([0.0, 1.0, 2.0]))))
+
+
 @each("name", ["sqrtm", "logm"])
 def test_complex_results_of_real_matrices(name):
     f, a = getattr(ours, name), np.diag([1.0, -2.0]) + 0.1
