@@ -6,8 +6,6 @@ The derivatives of log(P) are those of P over P. They are ops of the operands an
 derivatives.
 """
 
-import math
-
 import numpy as np
 
 import cytape.ops.probabilities.tail_logarithms as kernels
@@ -169,39 +167,6 @@ def _is_narrow(a, width):
     return width * (1 + np.abs(a)) < 1e-3
 
 
-def _of_interval(a, b, width):
-    """Return whether a is the end nearer to 0, both ends, nearer first and below, and two ratios.
-
-    Both have the density at the nearer end below: of the density at the other, of the probability.
-    """
-    is_near, is_narrow = b >= -a, _is_narrow(a, width)
-    near, far = np.where(is_near, a, -np.where(is_narrow, a + width, b)), np.where(is_near, b, -a)
-    decay = np.where(np.isinf(width), 0, np.exp(-0.5 * width * np.abs(a + b)))
-    root = math.sqrt(0.5)
-    mass = math.sqrt(math.pi / 2) * (
-        special.erfcx(root * near) - decay * special.erfcx(root * far))
-    if np.any(is_narrow):
-        mass = np.where(is_narrow, width * np.exp(-0.5 * width * (near + 0.25 * width)) * (
-            1 + np.square(width) * (np.square(a + 0.5 * width) - 1) / 24), mass)
-    return is_near, near, far, decay, mass
-
-
-def _log_mass(a, b, width):
-    with np.errstate(all="ignore"):
-        _, near, far, _, mass = _of_interval(a, b, width)
-        has_middle = (near < 0) & ~_is_narrow(a, width)
-        return np.where(
-            has_middle, np.log1p(-special.ndtr(near) - special.ndtr(-far)),
-            np.log(mass) - 0.5 * np.square(near) - 0.5 * math.log(2 * math.pi))
-
-
-def _end_slopes(a, b, width):
-    """Return the densities at both ends over the probability."""
-    with np.errstate(all="ignore"):
-        is_near, _, _, decay, mass = _of_interval(a, b, width)
-        return np.where(is_near, 1, decay) / mass, np.where(is_near, decay, 1) / mass
-
-
 def _in_end(a, width):
     """Return the difference of the densities at both ends of a narrow interval over that at a."""
     is_narrow = _is_narrow(a, width)
@@ -209,23 +174,16 @@ def _in_end(a, width):
     return np.where(is_narrow, np.expm1(-width * (a + 0.5 * width)), -1)
 
 
-def _in_mass(y, a, b, width):
-    low, high = _end_slopes(a, b, width)
-    is_narrow = _is_narrow(a, width)
-    return low * _in_end(a, width), np.where(is_narrow, 0, high), np.where(is_narrow, high, 0)
-
-
 mass_slope = elementwise(
-    "ScipyTailMassSlope", lambda *given: _end_slopes(*given)[0],
+    "ScipyTailMassSlope", kernels.mass_slope,
     lambda h, a, b, width: -h * (np.where(h == 0, 0, a) + h * _in_end(a, width)),
     lambda h, a, b, width: np.where(_is_narrow(a, width), 0, -h * mass_slope(-b, -a, width)),
     lambda h, a, b, width: np.where(_is_narrow(a, width), -h * mass_slope(-b, -a, width), 0))
 _mass = elementwise(
-    "ScipyTailLogMass", _log_mass,
+    "ScipyTailLogMass", kernels.log_mass,
     lambda y, a, b, width: mass_slope(a, b, width) * _in_end(a, width),
     lambda y, a, b, width: np.where(_is_narrow(a, width), 0, mass_slope(-b, -a, width)),
-    lambda y, a, b, width: np.where(_is_narrow(a, width), mass_slope(-b, -a, width), 0),
-    together=_in_mass)
+    lambda y, a, b, width: np.where(_is_narrow(a, width), mass_slope(-b, -a, width), 0))
 
 
 def log_mass(a, b, width=None):

@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport INFINITY, exp, fabs, log, log1p
+from libc.math cimport INFINITY, M_PI, M_SQRT1_2, erfc, exp, fabs, log, log1p, sqrt
 
 from cytape.ops.special_kernels.incomplete_integrals cimport (
     IN_A,
@@ -122,6 +122,45 @@ cdef double t_ratio(double df, double t, double log_p, int order) noexcept nogil
     return t_in_shape(df, t, 1, 2) / value + far * (far * (1 if t < 0 else -1) - 2 * first)
 
 
+# ---- normal probability of an interval
+
+
+cdef double mills(double x) noexcept nogil:
+    """Return the normal probability above x over the density there, far out by a series."""
+    cdef double q = 1 / (x * x), series = 1
+    cdef int k
+    if x < -37:
+        return INFINITY
+    if x < 12:
+        return sqrt(0.5 * M_PI) * exp(0.5 * x * x) * erfc(M_SQRT1_2 * x)
+    for k in range(29, 0, -2):
+        series = 1 - k * q * series
+    return series / x
+
+
+cdef inline bint is_narrow(double a, double width) noexcept nogil:
+    return width * (1 + fabs(a)) < 1e-3
+
+
+cdef inline double decay(double a, double b, double width) noexcept nogil:
+    """Return the density at b over that at a."""
+    return 0 if width == INFINITY else exp(-0.5 * width * (a + b))
+
+
+cdef double scaled_mass(double a, double b, double width) noexcept nogil:
+    """Return the probability of a < x < b over the density at a, the end nearer to 0."""
+    cdef double middle = a + 0.5 * width
+    if is_narrow(a, width):
+        return width * exp(-0.5 * width * (a + 0.25 * width)) * (
+            1 + width * width * (middle * middle - 1) / 24)
+    return mills(a) - decay(a, b, width) * mills(b)
+
+
+cdef inline double reflected(double a, double b, double width) noexcept nogil:
+    """Return -b, for narrow intervals by the width."""
+    return -a - width if is_narrow(a, width) else -b
+
+
 ctypedef fused real:
     float
     double
@@ -220,3 +259,23 @@ cdef real t_t(real df, real t, real log_p) noexcept nogil:
     if log_p == log_p and log_p < LEAST and is_t_tail(df, t):
         return <real>(1 / (fabs(t) * fabs(t_in_shape(finite(df), within(df, t), 1, 0))))
     return <real>(t_density(df, t, t_power(df, t)) * exp(-<double>log_p))
+
+
+@cython.ufunc
+cdef real log_mass(real a, real b, real width) noexcept nogil:
+    cdef double near = a, far = b
+    if b < -a:
+        near, far = reflected(a, b, width), -a
+    if near < 0 and not is_narrow(near, width):
+        return <real>log1p(-0.5 * (erfc(-M_SQRT1_2 * near) + erfc(M_SQRT1_2 * far)))
+    return <real>(log(scaled_mass(near, far, width)) - 0.5 * near * near - 0.5 * log(2 * M_PI))
+
+
+@cython.ufunc
+cdef real mass_slope(real a, real b, real width) noexcept nogil:
+    """Return the density at a over the probability."""
+    cdef double near
+    if b >= -a:
+        return <real>(1 / scaled_mass(a, b, width))
+    near = reflected(a, b, width)
+    return <real>(decay(near, -a, width) / scaled_mass(near, -a, width))

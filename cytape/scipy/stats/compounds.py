@@ -59,6 +59,7 @@ from cytape.scipy.stats.distribution import (
     POSITIVE,
     Distribution,
     complementary,
+    either,
     log_rest,
     near_end,
     power_density,
@@ -112,9 +113,9 @@ def _halfgennorm_cdf(z, beta):
 
 def _halfgennorm_logsf(z, beta):
     is_small = z**beta < 1e-17
-    return where(
-        is_small, log1p(-_halfgennorm_cdf(where(is_small, z, 0.0), beta)),
-        log_gammaincc(1 / beta, where(is_small, 1.0, z)**beta))
+    return either(
+        is_small, lambda: log1p(-_halfgennorm_cdf(where(is_small, z, 0.0), beta)),
+        lambda: log_gammaincc(1 / beta, where(is_small, 1.0, z)**beta))
 
 
 halfgennorm = Distribution(

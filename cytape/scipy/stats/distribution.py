@@ -31,6 +31,25 @@ _BEYOND = {  # values below the support, and above it
     "cdf": (0, 1), "sf": (1, 0), "logcdf": (-np.inf, 0), "logsf": (0, -np.inf)}
 
 
+def _value(condition):
+    """Return the elements of a condition, None of a symbolic one."""
+    if is_tensor(condition):
+        return condition.numpy() if condition.graph is None else None
+    return np.asarray(condition)
+
+
+def either(condition, if_true, if_false):
+    """Return ``where(condition, if_true(), if_false())``, of the one function if it serves all."""
+    known = _value(condition)
+    if known is not None and known.size:
+        n_true = np.count_nonzero(known)
+        if n_true in (0, known.size):
+            value = if_true() if n_true else if_false()
+            if np.shape(value) == known.shape or np.ndim(value) > known.ndim:
+                return value
+    return where(condition, if_true(), if_false())
+
+
 def _log(p, q):
     """Return the logarithm of a probability, given that of the complement."""
     is_small = p < 0.5
@@ -69,9 +88,9 @@ def log_erfc(x):
 def log_gamma_cdf(a, x, log_x):
     """Return log(gammainc(a, x)), for small x by its logarithm, as x and slopes underflow."""
     is_tail = log_x < -40
-    return where(
-        is_tail, a * where(is_tail, log_x, -40.0) - gammaln(a + 1),
-        log_gammainc(a, where(is_tail, 1.0, x)))
+    return either(
+        is_tail, lambda: a * where(is_tail, log_x, -40.0) - gammaln(a + 1),
+        lambda: log_gammainc(a, where(is_tail, 1.0, x)))
 
 
 def power_density(power, rest):

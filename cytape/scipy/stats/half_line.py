@@ -74,6 +74,7 @@ from cytape.scipy.stats.distribution import (
     LOG_2,
     POSITIVE,
     Distribution,
+    either,
     log_erfc,
     log_gamma_cdf,
     log_softplus,
@@ -458,17 +459,20 @@ def _gengamma_density(of_power, at_end):
 def gamma_of_power(a, z, c, power):
     """Return gammainc(a, z**c), of small z by the power a c of z, which has derivatives at 0."""
     is_small = z**c < 1e-17
-    small, large = where(is_small, z, 1.0), where(is_small, 1.0, z)
-    return where(is_small, small**power * exp(-gammaln(a + 1)), gammainc(a, large**c))
+    return either(
+        is_small, lambda: where(is_small, z, 1.0)**power * exp(-gammaln(a + 1)),
+        lambda: gammainc(a, where(is_small, 1.0, z)**c))
 
 
 def _by_sign(positive, negative):
     """Return a function of `gengamma`, whose power z**c decreases for a negative c."""
-    return lambda z, a, c: where(c > 0, positive(z, a, c), negative(z, a, c))
+    return lambda z, a, c: either(
+        c > 0, lambda: positive(z, a, c), lambda: negative(z, a, c))
 
 
 def _gengamma_quantile(positive, negative):
-    return lambda q, a, c: exp(where(c > 0, positive(q, a), negative(q, a)) / c)
+    return lambda q, a, c: exp(either(
+        c > 0, lambda: positive(q, a), lambda: negative(q, a)) / c)
 
 
 def _log_lower(q, a):

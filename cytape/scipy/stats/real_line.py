@@ -39,6 +39,7 @@ from cytape.ops.special import (
     erf,
     erfinv,
     expit,
+    gammainc,
     gammaincc,
     gammainccinv,
     gammaincinv,
@@ -62,6 +63,7 @@ from cytape.scipy.stats.distribution import (
     EULER,
     HALF_LOG_2PI,
     Distribution,
+    either,
     log_erfc,
     log_gamma_cdf,
     log_softplus,
@@ -225,8 +227,8 @@ def _exponnorm_logsf(z, k):
 
 exponnorm = Distribution(
     stats.exponnorm, lambda z, k: exponnorm_log_excess(z, k) - log(k),
-    lambda z, k: exp(_exponnorm_logcdf(maximum(z, -50.0), k)),  # below, the probability is 0
-    lambda z, k: exp(_exponnorm_logsf(z, k)),
+    lambda z, k: ndtr(z) - exp(exponnorm_log_excess(z, k)),
+    lambda z, k: ndtr(-z) + exp(exponnorm_log_excess(z, k)),
     _exponnorm_logcdf, _exponnorm_logsf, ppf=exponnorm_ppf, isf=exponnorm_isf, open_ends=True,
     moments={"mean": lambda k: k, "var": lambda k: 1 + k * k})
 skewnorm = Distribution(
@@ -277,6 +279,13 @@ def _loggamma_logcdf(z, c):
     return log_gamma_cdf(c, exp(minimum(z, 700.0)), z)
 
 
+def _loggamma_cdf(z, c):
+    is_tail = z < -40
+    return either(
+        is_tail, lambda: exp(_loggamma_logcdf(where(is_tail, z, -40.0), c)),
+        lambda: gammainc(c, exp(maximum(minimum(z, 700.0), -40.0))))
+
+
 def _loggamma_sf(z, c):
     return gammaincc(c, exp(maximum(minimum(z, 700.0), -700.0)))
 
@@ -289,12 +298,12 @@ def loggamma_quantile(inverse, c, q, log_q):
     """Return the logarithm of a quantile of gamma, by that of q where the quantile underflows."""
     tail = (log_q + gammaln(c + 1)) / c
     is_tail = tail < -100
-    return where(is_tail, tail, log(inverse(c, where(is_tail, 0.5, q))))
+    return either(is_tail, lambda: tail, lambda: log(inverse(c, where(is_tail, 0.5, q))))
 
 
 loggamma = Distribution(
-    stats.loggamma, _loggamma_logpdf, lambda z, c: exp(_loggamma_logcdf(z, c)), _loggamma_sf,
-    _loggamma_logcdf, _loggamma_logsf, _loggamma_pdf,
+    stats.loggamma, _loggamma_logpdf, _loggamma_cdf, _loggamma_sf, _loggamma_logcdf,
+    _loggamma_logsf, _loggamma_pdf,
     lambda q, c: loggamma_quantile(gammaincinv, c, q, log(q)),
     lambda q, c: loggamma_quantile(gammainccinv, c, q, log1p(-q)), open_ends=True)
 

@@ -32,6 +32,7 @@ from cytape.ops.special import (
     gammaincc,
     log_expit,
     log_ndtr,
+    ndtr,
     ndtri_exp,
     xlogy,
 )
@@ -41,6 +42,7 @@ from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
     Distribution,
     complementary,
+    either,
     log_rest,
     near_end,
 )
@@ -50,6 +52,8 @@ from cytape.scipy.stats.related import doubled
 __all__ = [
     "crystalball", "dgamma", "dweibull", "gennorm", "hypsecant", "jf_skew_t",
     "kappa4", "laplace_asymmetric", "pearson3"]
+
+_ROOT_2PI = math.sqrt(2 * math.pi)
 
 # ---- symmetric ones
 
@@ -149,6 +153,13 @@ def _ball_logsf(z, beta, m):
     return where(is_left, left, right)
 
 
+def _ball_cdf(z, beta, m):
+    is_left, decay = _ball_decay(z, beta, m)
+    law = m / beta / (m - 1) * exp(-0.5 * beta * beta)
+    right = _ROOT_2PI * (ndtr(where(is_left, -beta, z)) - ndtr(-beta))
+    return where(is_left, law * exp((1 - m) * decay), law + right) / (law + _ROOT_2PI * ndtr(beta))
+
+
 def _ball_quantile(log_q, log_p, beta, m):
     law, whole = _ball(beta, m)
     is_left = log_q < law - whole
@@ -159,7 +170,8 @@ def _ball_quantile(log_q, log_p, beta, m):
 
 
 crystalball = Distribution(
-    stats.crystalball, _ball_logpdf, **complementary(_ball_logcdf, _ball_logsf),
+    stats.crystalball, _ball_logpdf, _ball_cdf, lambda *z: 1 - _ball_cdf(*z),
+    **complementary(_ball_logcdf, _ball_logsf),
     ppf=lambda q, beta, m: _ball_quantile(log(q), log1p(-q), beta, m),
     isf=lambda q, beta, m: _ball_quantile(log1p(-q), log(q), beta, m),
     valid=lambda beta, m: (beta > 0) & (m > 1))
@@ -191,8 +203,9 @@ def _pearson(near, far):
     def function(z, skew):
         is_near = abs(skew) < 0.2
         rate = 2 / where(is_near, 1.0, skew)
-        centre, x = where(is_near, z, 0.0), rate * (where(is_near, 0.0, z) + rate)
-        return where(is_near, near(centre, where(is_near, skew, 0.0)), far(x, rate))
+        return either(
+            is_near, lambda: near(where(is_near, z, 0.0), where(is_near, skew, 0.0)),
+            lambda: far(rate * (where(is_near, 0.0, z) + rate), rate))
 
     return function
 
@@ -220,7 +233,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 def _gamma_side(lower, upper):
     """Return a probability of a gamma variable of shape rate**2, decreasing for a negative rate."""
-    return lambda x, rate: where(rate > 0, lower(rate * rate, x), upper(rate * rate, x))
+    return lambda x, rate: either(
+        rate > 0, lambda: lower(rate * rate, x), lambda: upper(rate * rate, x))
 
 
 pearson3 = Distribution(
