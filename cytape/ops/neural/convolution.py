@@ -7,9 +7,11 @@ its own, the products are summed offset by offset, without the matrix.
 """
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.extent_checks import with_extents
@@ -40,10 +42,17 @@ def _columns(image, window):
     """Return the matrix whose rows are the pixels of each output."""
     batch, *size, channels = image.shape
     output_size = window.output_size(size)
-    columns = np.zeros((batch, *output_size, *window.kernel, channels), image.dtype)
-    for offset, outputs, pixels in window.taps(size):
-        columns[outputs + offset] = image[pixels]
-    return columns.reshape(batch * math.prod(output_size), math.prod(window.kernel) * channels)
+    if any(map(any, window.padding)):
+        pairs = list(zip(size, window.padding, strict=True))
+        padded = np.zeros((batch, *[n + sum(pad) for n, pad in pairs], channels), image.dtype)
+        padded[(slice(None), *[slice(pad[0], pad[0] + n) for n, pad in pairs])] = image
+        image = padded
+    of_batch, *steps, of_channel = image.strides
+    pixels = as_strided(
+        image, (batch, *output_size, *window.kernel, channels), (
+            of_batch, *map(operator.mul, steps, window.strides),
+            *map(operator.mul, steps, window.dilations), of_channel), writeable=False)
+    return pixels.reshape(batch * math.prod(output_size), math.prod(window.kernel) * channels)
 
 
 def _as_matrix(array):
@@ -85,6 +94,11 @@ def _split(array, groups):
     return array.reshape(*array.shape[:-1], groups, array.shape[-1] // groups)
 
 
+def _repeated(filters, pixels):
+    """Return filters of one offset for each pixel of a row: NumPy's loops run over whole rows."""
+    return np.ascontiguousarray(np.broadcast_to(filters, (pixels.shape[-3], *filters.shape)))
+
+
 def _conv2d(image, filters, *, window):
     image, filters = plain_array(image), plain_array(filters)
     size = window.output_size(image.shape[1:-1])
@@ -94,7 +108,8 @@ def _conv2d(image, filters, *, window):
         output = zeros_to_add_to(output_shape, dtype)
         parts, filters = _split(output, window.groups), _split(filters[..., 0, :], window.groups)
         for offset, outputs, pixels in window.taps(image.shape[1:-1]):
-            parts[outputs] += image[pixels][..., None] * filters[offset]
+            seen = image[pixels][..., None]
+            parts[outputs] += seen * _repeated(filters[offset], seen)
         return output.astype(dtype, copy=False)
     if window.groups == 1:
         output = _columns(image, window) @ _as_matrix(filters)
@@ -110,18 +125,13 @@ def _conv2d_input_gradient(filters, g, *, window, image_shape):
     if _is_depthwise(window, filters.shape):
         g, filters = _split(g, window.groups), _split(filters[..., 0, :], window.groups)
         for offset, outputs, pixels in window.taps(image_shape[1:-1]):
-            image[pixels] += (g[outputs] * filters[offset]).sum(-1)
+            parts = g[outputs] * _repeated(filters[offset], g[outputs])
+            image[pixels] += parts[..., 0] if parts.shape[-1] == 1 else parts.sum(-1)
         return image.astype(dtype, copy=False)
-    if window.groups == 1:
-        columns = _as_matrix(g) @ _as_matrix(filters).T
-    else:
-        taps, channels = math.prod(window.kernel), filters.shape[-2]
-        parts = _by_group(_as_matrix(g), window.groups) @ _filters_by_group(
-            filters, window.groups).transpose(0, 2, 1)
-        columns = parts.reshape(window.groups, -1, taps, channels).transpose(1, 2, 0, 3)
-    columns = columns.reshape(*g.shape[:-1], *window.kernel, image_shape[-1])
+    by_group = _by_group(_as_matrix(g), window.groups)
     for offset, outputs, pixels in window.taps(image_shape[1:-1]):
-        image[pixels] += columns[outputs + offset]
+        parts = by_group @ _by_group(filters[offset], window.groups).transpose(0, 2, 1)
+        image[pixels] += _together(parts).reshape(*g.shape[:-1], image_shape[-1])[outputs]
     return image.astype(dtype, copy=False)
 
 
@@ -133,10 +143,8 @@ def _conv2d_filter_gradient(image, g, *, window):
         filters = zeros_to_add_to(shape, dtype)
         parts, g = _split(filters[..., 0, :], window.groups), _split(g, window.groups)
         for offset, outputs, pixels in window.taps(image.shape[1:-1]):
-            seen = _as_matrix(image[pixels])
-            parts[offset] = np.einsum(
-                "ngo,ng->go", g[outputs].reshape(len(seen), *g.shape[-2:]), seen,
-                dtype=filters.dtype)
+            products = np.multiply(g[outputs], image[pixels][..., None], dtype=filters.dtype)
+            parts[offset] = products.sum(tuple(range(products.ndim - 3))).sum(0)
         return filters.astype(dtype, copy=False)
     if window.groups == 1:
         return (_columns(image, window).T @ _as_matrix(g)).reshape(shape)
