@@ -7,6 +7,7 @@ __all__ = [
     "GraphError",
     "InvalidGradientError",
     "InvalidIdError",
+    "LeakedTensorWarning",
     "MemoryBudgetError",
     "NotDifferentiableError",
     "SymbolicTensorError",
@@ -137,6 +138,29 @@ class UnconnectedGradientWarning(UserWarning):
     ...     gradient = cytape.grad(lambda x: 3.0)(1.0)
     >>> float(gradient), caught[0].category.__name__
     (0.0, 'UnconnectedGradientWarning')
+    """
+
+
+class LeakedTensorWarning(UserWarning):
+    """A tensor of one differentiated call is used in another, where it is a constant.
+
+    Its part of the derivative is missing. The warning is shown once for each line.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import cytape
+    >>> kept = {}
+    >>> def f(x):
+    ...     if "square" not in kept:
+    ...         kept["square"] = x * x
+    ...     return kept["square"] + x
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     print(*[float(cytape.grad(f)(3.0)) for _ in range(2)])
+    7.0 1.0
+    >>> caught[0].category.__name__
+    'LeakedTensorWarning'
     """
 
 

@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t
 
 from cytape.tensor.recording.conversion_guards cimport (
     ASSIGNED, detached, require_unrecorded, seen, views)
+from cytape.tensor.recording.leaked_tensors cimport watch_leak
 from cytape.tensor.recording.recorders cimport Reads, Recorder, TangentRecorder, mark
 from cytape.tensor.recording.state cimport note_detachment
 from cytape.tensor.recording.thread_stack cimport accumulating, building, recording
@@ -387,7 +388,8 @@ cdef int follow_as(id_t id, Value value) except -1:
     cdef Recorder recorder
     cdef TangentRecorder accumulator
     for recorder in recording() or ():
-        if is_known(recorder, id) and not is_known(recorder, value.id):
+        if (is_known(recorder, id) or recorder.began and watch_leak(recorder, id)) and (
+                not is_known(recorder, value.id)):
             record_identity(recorder, id, value)
     for accumulator in accumulating() or ():
         pass_tangent_on(accumulator, id, value)

@@ -6,6 +6,7 @@ from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport NO_ID
 from cytape.ops.kernels.ufunc_loops cimport trouble
 from cytape.tensor.values.spec cimport scalar_spec
+from cytape.tensor.recording.leaked_tensors cimport watch_leak
 from cytape.tensor.recording.state cimport (
     Recorder, TangentRecorder, accumulating, observed, recording)
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor, require_plain
@@ -106,7 +107,8 @@ cdef bint is_followed(inputs) except -1:
             if value is None or not value.spec.trainable:
                 continue
             for recorder in active or ():
-                if is_known(recorder, value.id):
+                if is_known(recorder, value.id) or recorder.began and (
+                        watch_leak(recorder, value.id)):
                     return True
             for accumulator in following or ():
                 if tangent_of(accumulator, value.id) != NULL:

@@ -11,6 +11,7 @@ from cpython.ref cimport PyObject
 from cytape.core.op_store cimport Op as StoredOp
 from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
+from cytape.tensor.recording.leaked_tensors cimport watch_leaks
 from cytape.tensor.recording.state cimport Recorder, recording
 from cytape.tensor.values.value cimport Value
 
@@ -71,6 +72,8 @@ cdef inline bint enter(Recorder tape, Op op, PyObject** inputs, const id_t* ids,
     cdef int i
     if op.kept_for != NULL:
         kept.inputs = kept.outputs = 0
+    if tape.began:
+        watch_leaks(tape, inputs, ids, n_in)
     for i in range(n_in):
         id = id_of_input(ids, inputs, i)
         row[i] = slot = slot_of(tape, id)

@@ -22,6 +22,10 @@ cdef class Recorder(Tape):
     # Tracked tensors whose values were taken explicitly, by id, with the way: the first
     # MOST_DETACHED. None if this is not noted.
     cdef public dict detached
+    # Of `leaked_tensors.pxd`: the newest id when the recorded call began, 0 to ignore leaks; and
+    # leaks that are watched, by id, with the line of the user's program, None for none.
+    cdef id_t began
+    cdef readonly dict leaks
     cdef bint transposes         # records a rule of reverse mode, for forward mode
     cdef set watched_results     # ids of results of its ops that were watched later, or None
     # Ids of the values that watched tensors got by writes in place, not yet processed; None for

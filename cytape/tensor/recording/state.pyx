@@ -1,6 +1,7 @@
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport is_known
 
+from .leaked_tensors cimport SOURCES, origins
 from .recorders cimport Reads
 
 from cytape.errors import TapeStateError
@@ -115,6 +116,8 @@ cdef list followers_everywhere(id_t id, id_t value, bint trainable_variable):
 cdef bint follows(recorder, id_t id, id_t value, bint trainable_variable) except -1:
     cdef TangentRecorder accumulator
     if type(recorder) is not TangentRecorder:
+        if (<Recorder>recorder).leaks is not None:
+            return origins(recorder, [id, value]) & SOURCES
         return is_known(<Recorder>recorder, id) or is_known(<Recorder>recorder, value) or (
             trainable_variable and (<Recorder>recorder).watch_accessed_variables)
     accumulator = recorder

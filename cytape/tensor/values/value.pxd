@@ -39,6 +39,7 @@ cdef inline int64_t symbol_of(Value value) noexcept:
 
 cdef Value symbolic_value(Spec spec, id_t id, graph, int64_t symbol)
 cdef id_t new_id() noexcept
+cpdef id_t newest_id() noexcept
 cdef Value new_value(Spec spec)             # uninitialised, contiguous, with a new id
 cdef Value value_of_array(ndarray array)    # shares the array, which must not change from now on
 cdef Value copy_of_array(ndarray array)     # for arrays that may change

@@ -33,7 +33,7 @@ cdef id_t new_id() noexcept:
     return last_id
 
 
-def newest_id() -> int:
+cpdef id_t newest_id() noexcept:
     """Return the id of the newest value; ids of later values are larger."""
     return last_id
 
