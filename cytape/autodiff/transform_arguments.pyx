@@ -66,6 +66,8 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
         value = fun(*args, **kwargs)
     except Exception as error:
         note_lists(error, fun, args)
+        if str(error) == "Error setting single item of array.":  # NumPy's, for a DetachedError
+            error.add_note("assign to x[i] of a tensor, not to x.flat[i] of an array")
         note = str(error.__cause__)  # SciPy's optimizers raise an error of their own from it
         if isinstance(error.__cause__, DetachedError) and not isinstance(
                 error, DetachedError) and note not in getattr(error, "__notes__", ()):

@@ -79,7 +79,7 @@ def store(x):
 
 
 @each(("convert", "cause", "advice"), [
-    (store, r"float\(\), to store it in an array, in", r"\nTo store it, fill"),
+    (store, r"float\(\), to store it in an array, in", r"\nTo store it, make.*`import cytape\."),
     (math.exp, r"float\(\) in", r"\nCompute with functions of cytape\.numpy, not of the math")])
 def test_a_number_is_told_of_arrays_where_it_is_stored_in_one(convert, cause, advice):
     with pytest.raises(DetachedError, match=f"{cause}.*{advice}"):

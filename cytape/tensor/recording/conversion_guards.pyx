@@ -11,22 +11,22 @@ from threading import get_ident
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.values.plain_arrays import no_sparse
 from cytape.tensor.values.user_warnings import (
-    is_asked_by_user, library_call, numpy_call, scipy_call, user_line, user_step)
+    is_asked_by_user, library_call, numpy_call, scipy_call, user_call, user_line, user_step)
 
 cdef Counts* recorders = counts()
 cdef str TO_FILL = (
-    "To store it, fill what cytape.numpy.zeros makes inside of the tape or function, or "
-    "cytape.constant(array), not an array of NumPy's (zeros_like(array) and eye(n) are arrays, "
-    "too, and zeros(n) outside); or write x.at[index].set(tensor).\n")
+    "To store it, make the array by cytape.numpy.zeros(shape) inside of the tape or function: "
+    "simplest is `import cytape.numpy as np` in the whole file. Fill cytape.constant(array) instead "
+    "of another array, such as eye(n); or write x.at[index].set(tensor).\n")
 cdef str NUMBER = (
     "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
 # Advice for conversions, by the converting function or the function of NumPy.
 cdef dict ADVICE = {
     "NumPy":
-        "Write cytape.numpy.array([...]) or cytape.numpy.stack([...]), not numpy.array, for a list "
-        "of tensors. Call functions of cytape.numpy, or those of NumPy that take tensors, not a "
-        "method of an array. For random numbers of a scale write scale * rng.normal(size=n), or "
-        "call cytape.numpy.random.\n" + TO_FILL,
+        "Write cytape.numpy.array([...]) or cytape.numpy.stack([...]) for a list of tensors: "
+        "simplest is `import cytape.numpy as np` in the whole file. Call functions that take "
+        "tensors, not a method of an array: np.dot(array, tensor), not array.dot(tensor).\n",
+    "NumPy, to store it in an array,": TO_FILL,
     "float()": NUMBER,
     "float(), to store it in an array,": TO_FILL,
     "int()": NUMBER,
@@ -36,7 +36,14 @@ cdef dict ADVICE = {
         "f'{tensor}', without a format, is its name; to print its value when the graph runs, print "
         "in a function that cytape.numpy_function calls, with specs=().\n",
 }
+# Advice by the function of NumPy, or the method of an array, which the user's program called.
+cdef str DRAW = (
+    "Write mean + scale * rng.normal(size=n), with numbers that do not depend on tensors; or call "
+    "cytape.numpy.random, which draws others.\n")
 cdef dict INSTEAD = {
+    **dict.fromkeys(("fill", "itemset", "put"), TO_FILL),
+    **dict.fromkeys(("normal", "uniform", "exponential", "laplace", "logistic", "gumbel"), DRAW),
+    "arange": "Write start + step * np.arange(n), or np.linspace(start, stop, n).\n",
     "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
     "vectorize": "Call cytape.vmap, not numpy.vectorize; of a function with an if, "
                  "cytape.numpy.array([f(x) for x in xs]).\n",
@@ -199,10 +206,10 @@ cdef bint is_recorded(tensor, Value held) except -1:
 
 
 cdef str with_purpose(str cause):
-    """Return the name of a conversion to float, with its purpose if that is an assignment."""
-    if cause == "float()" and user_step() == "STORE_SUBSCR":
-        return "float(), to store it in an array,"
-    return cause
+    """Return the name of a conversion, with its purpose if that is an assignment."""
+    stores = cause in ("float()", "NumPy") and user_step() == "STORE_SUBSCR" and (
+        numpy_call() is None)
+    return f"{cause}, to store it in an array," if stores else cause
 
 
 cdef str asker(str cause):
@@ -249,7 +256,7 @@ cdef str instead_of(str cause):
     library = library_call()
     if library in OF_LIBRARIES:
         return OF_LIBRARIES[library]
-    caller = (numpy_call() if cause == "NumPy" else None) or ""
+    caller = (numpy_call() if cause == "NumPy" else None) or user_call()
     return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
 
 

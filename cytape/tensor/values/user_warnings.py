@@ -1,5 +1,7 @@
 """Warnings that name the line of the user's program that caused them."""
 
+import ast
+import linecache
 import os
 import sys
 import threading
@@ -73,6 +75,22 @@ def user_step() -> str:
     """Return the name of the bytecode instruction that the calling Python function executes."""
     frame = sys._getframe(1)
     return opname[frame.f_code.co_code[frame.f_lasti]]
+
+
+def user_call() -> str:
+    """Return the name of the function that the calling Python function calls; "" if unknown."""
+    frame = sys._getframe(1)
+    first, last, start, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    lines = linecache.getlines(frame.f_code.co_filename)[(first or 1) - 1 : last]
+    if not lines or start is None or end is None:
+        return ""
+    lines[-1] = lines[-1].encode()[:end].decode()  # bytes are counted
+    lines[0] = lines[0].encode()[start:].decode()
+    try:
+        call = ast.parse("".join(lines), mode="eval").body
+    except SyntaxError:
+        return ""
+    return ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
 
 
 def numpy_call() -> str | None:
