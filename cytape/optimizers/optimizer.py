@@ -21,7 +21,6 @@ from cytape.optimizers.parameter_checks import (
     called,
     checked,
     named_parameters,
-    require_parameter,
     require_variables,
 )
 from cytape.optimizers.update_kernels import Job, run
@@ -130,10 +129,10 @@ class Optimizer:
             If there are none, or one twice; if an array is read-only; if the optimizer is bound to
             other parameters; if a loaded state does not fit.
         """
-        if self._names is not None:
-            self._require_same(leaves_of_operand(parameters))
-            return
         names, leaves = named_parameters(parameters)
+        if self._names is not None:
+            self._require_same(self._names, names, leaves)
+            return
         decays = [bool(chosen) for chosen in self._chosen(parameters, leaves)]
         slots = [[np.full(leaf.shape, self._initial(slot), np.result_type(leaf.dtype, np.float32))
                   for slot in self.slot_names] for leaf in leaves]
@@ -399,19 +398,21 @@ class Optimizer:
 
     # -- checks -----------------------------------------------------------------------------------
 
-    def _require_same(self, leaves: list[Any]) -> None:
+    def _require_same(self, before: list[str], names: list[str], leaves: list[Any]) -> None:
         if len(leaves) != len(self._leaves):
             raise ValueError(
                 f"the optimizer is bound to {len(self._leaves)} parameters, got {len(leaves)}: use "
                 "an optimizer for each structure of parameters")
-        for name, leaf, bound in zip(self._names or (), leaves, self._leaves, strict=True):
+        for old, name, leaf, bound in zip(before, names, leaves, self._leaves, strict=True):
             if leaf is bound:
                 continue
             if isinstance(leaf, Variable) or isinstance(bound, Variable):
                 raise ValueError(
                     f"{called(name)} is not the variable that the optimizer is bound to: use an "
                     "optimizer for each structure of parameters")
-            require_parameter(name, leaf)
+            if name != old:
+                raise ValueError(f"the optimizer is bound to {called(old)}, got {called(name)} "
+                                 "instead: use an optimizer for each structure of parameters")
             if (leaf.shape, leaf.dtype) != (bound.shape, bound.dtype):
                 raise ValueError(
                     f"{called(name)} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
