@@ -258,11 +258,12 @@ def draw(path, depth):
 
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     axes = figure.subplots()
-    for label, checkpoints in WAYS.items():
+    for (label, checkpoints), line in zip(WAYS.items(), ("-", "-", "--"), strict=True):
         *_, trace = runs_of(*mlp(depth, batch=4096), checkpoints)
         steps = np.arange(len(trace.events)) / len(trace.events)
         live = [event.live_bytes / 2**20 for event in trace.events]
-        axes.step(steps, live, where="post", label=f"{label}: {max(live):.0f} MiB")
+        axes.step(
+            steps, live, line, where="post", label=f"{label}: {max(live):.0f} MiB")
     axes.set_title(f"Gradient of a network of {depth} layers")
     axes.set_xlabel("ops that have run, as a share of all")
     axes.set_ylabel("values in memory (MiB)")

@@ -4,6 +4,8 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 
+import numpy as np
+
 from bench.peer_libraries import HVP, JVP, LOOP, Measure
 from bench.report import format_number, format_seconds
 
@@ -213,14 +215,15 @@ def picture(environment, results):
 
 
 def draw_panel(axes, environment, results):
-    rows = range(len(results))
-    for name in columns_of(results):
+    names, rows = columns_of(results), np.arange(len(results))
+    heights = np.linspace(-0.3, 0.3, len(names))  # so that equal times do not hide each other
+    for name, height in zip(names, heights, strict=True):
         marker, color = STYLES[name]
         axes.plot(
-            [result.ratios.get(name, float("nan")) for result in results], rows, marker,
+            [result.ratios.get(name, float("nan")) for result in results], rows + height, marker,
             label=name, color=color,
             markerfacecolor="white" if name in environment["compiled"] else color,
-            markersize=9 if name == "cytape" else 7,
+            markersize=7 if name == "cytape" else 5,
             zorder=3 + name.startswith("cytape"))  # on top of dots that it meets
     axes.axvline(1, color="gray", linewidth=1)
     axes.set_yticks(rows, [result.name for result in results])

@@ -29,7 +29,6 @@ from cytape.tensor.unconnected_gradients import (
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
-MOST_SHOWN = 200  # operations of a tape that a notebook draws
 cdef object NONE = UnconnectedGradients.NONE
 
 
@@ -232,7 +231,8 @@ cdef class GradientTape:
         return diagram_of_tape(self._recorder, {} if names is None else names).draw(most)
 
     def _repr_svg_(self):
-        return str(self.draw()) if len(self.recorded_ops()) <= MOST_SHOWN else None
+        from cytape.ops.calls.tape_drawing import MOST_SHOWN, diagram_of_tape
+        return str(diagram_of_tape(self._recorder, {}, MOST_SHOWN).draw())
 
     def gradient(self, target, sources, output_gradients=None,
                  unconnected_gradients=UnconnectedGradients.NONE, *, progress=None):

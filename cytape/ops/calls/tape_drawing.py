@@ -11,8 +11,13 @@ from cytape.tensor.pictures.diagram_parts import Arrow, Box
 
 __all__ = ["diagram_of_tape"]
 
+MOST_SHOWN = 200       # operations that a notebook draws
+LEFT_OUT = "left_out"  # the box that stands for the middle of a long tape
 
-def diagram_of_tape(recorder: Any, names: Mapping[str, Any]) -> Diagram:
+
+def diagram_of_tape(
+    recorder: Any, names: Mapping[str, Any], most_ops: int | None = None
+) -> Diagram:
     """Return the ops on a tape as a diagram.
 
     Parameters
@@ -20,6 +25,8 @@ def diagram_of_tape(recorder: Any, names: Mapping[str, Any]) -> Diagram:
     recorder : Recorder or None
         None: it was freed, as the gradient has been taken.
     names : mapping of str to Tensor
+    most_ops : int, optional
+        Of a longer tape, half as many operations at each end are drawn.
     """
     if not isinstance(names, Mapping):
         raise TypeError(
@@ -35,7 +42,15 @@ def diagram_of_tape(recorder: Any, names: Mapping[str, Any]) -> Diagram:
         if recorder is None else
         f"tape of {len(calls)} operations" if calls else "tape without operations")
     places: dict[int, str] = {}
+    end = len(calls) if most_ops is None or len(calls) <= most_ops else most_ops // 2
+    left_out = range(end, len(calls) - end)
+    if left_out:
+        diagram.boxes.append(Box(LEFT_OUT, f"{len(left_out):,} operations\nare left out"))
+        places |= {x.id: LEFT_OUT for i in left_out for x in calls[i].outputs if x.id is not None}
+        between = {x.id for i in left_out for x in calls[i].inputs}
     for i, call in enumerate(calls):
+        if i in left_out:
+            continue
         key = f"op{i}"
         attrs = ", ".join(
             f"{name}={_short(value)}" for name, value in call.attrs.items()
@@ -64,6 +79,8 @@ def diagram_of_tape(recorder: Any, names: Mapping[str, Any]) -> Diagram:
         for operand in call.outputs:
             if operand.id is not None:
                 places[operand.id] = key
+            if left_out and i < end and operand.id in between:
+                diagram.arrows.append(Arrow(key, LEFT_OUT, _text(operand)))
     return diagram
 
 

@@ -86,14 +86,14 @@ def test_symbols():
     assert "float64 (None, 2)" in str(tape.draw({"y": y}))
 
 
-def test_long_tapes_are_refused_and_not_shown():
+def test_long_tapes_are_refused_and_shown_in_part():
     x = cytape.constant(1.0)
     with cytape.GradientTape() as tape:
         tape.watch(x)
         y = x
         for _ in range(1001):
             y = y * x
-    assert tape._repr_svg_() is None
+    assert "801 operations" in tape._repr_svg_()  # between the ends
     with pytest.raises(ValueError, match="1002 boxes, more than most=1000"):
         tape.draw()
     assert sys.getrefcount(y) == 2
