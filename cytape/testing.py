@@ -52,7 +52,7 @@ def check_grads(
         Takes and returns arrays or structures of them.
     args : sequence of array_like or structure of array_like
         Where to check: arrays, or dicts, lists, dataclasses and whatever else the transforms take.
-        A list of numbers is an array here. Keep twice `step` away from kinks.
+        A list of numbers is one array, unlike in `grad`. Keep twice `step` away from kinks.
     order : int
         Up to which order of derivatives to check: at the second, each mode over each mode.
     modes : sequence of {"forward", "reverse"}

@@ -39,7 +39,7 @@ def grad(
         Returns a scalar, or an array of one element. The arguments to differentiate must be
         floating point or complex arrays, numbers or tensors, or structures (lists, tuples, dicts,
         dataclasses, and objects of registered classes, see `register_structure`). A list of numbers
-        is not an array. The function is called with tensors in their place.
+        is a structure, not an array. The function is called with tensors in their place.
     argnums : int or sequence of int
         Which positional arguments to differentiate with respect to.
     has_aux : bool

@@ -81,7 +81,8 @@ class Adagrad(Optimizer):
         At least 0.
     epsilon : float, optional
     **options
-        As for `SGD`.
+        `weight_decay`, `decay_mask`, `clip_value`, `clip_norm` and `global_clip_norm` of
+        `Optimizer`.
 
     Examples
     --------
@@ -124,7 +125,8 @@ class RMSProp(Optimizer):
         At least 0 and below 1.
     epsilon : float, optional
     **options
-        As for `SGD`.
+        `weight_decay`, `decay_mask`, `clip_value`, `clip_norm` and `global_clip_norm` of
+        `Optimizer`.
 
     Examples
     --------
@@ -168,7 +170,8 @@ class Adam(Optimizer):
         At least 0 and below 1.
     epsilon : float, optional
     **options
-        As for `SGD`.
+        `weight_decay`, `decay_mask`, `clip_value`, `clip_norm` and `global_clip_norm` of
+        `Optimizer`.
 
     Notes
     -----
@@ -237,7 +240,8 @@ class Lion(Optimizer):
     beta_1, beta_2 : float, optional
         At least 0 and below 1.
     **options
-        As for `SGD`.
+        `weight_decay`, `decay_mask`, `clip_value`, `clip_norm` and `global_clip_norm` of
+        `Optimizer`.
 
     Examples
     --------
