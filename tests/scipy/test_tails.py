@@ -64,6 +64,8 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda nc: ours.ncx2.logpdf(3000.0, 3000.0, nc), 2.0, -0.00033266843874),
     (lambda x: ours.ncx2.cdf(x, 525.0, 1.056), 431.0, 0.00011348933226),
     (cytape.grad(lambda nc: ours.ncx2.cdf(3.0, 4.0, nc)), 0.0, 0.03137767877087294),
+    (lambda x: ours.ncf.logpdf(x, 675.0, 27.0, 0.4), 1e-7, 3364991230.2219),
+    (lambda df: ours.ncx2.logpdf(3000.0, df, 2.0), 3000.0, -0.00016631560265),
     (lambda a: ours.skellam.logpmf(-300, a, 300.0), 0.1, -0.0036509722302540126),
     (lambda kappa: ours.vonmises_fisher.logpdf(np.eye(1000)[0], np.eye(1000)[0], kappa), 10.0,
      0.9900009978052324),

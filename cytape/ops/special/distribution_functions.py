@@ -337,21 +337,26 @@ def _nct_nc(df, nc, t):
 
 
 def _ncf_weight(dfn, dfd, nc, f, power):
-    """Return a, a + b, z / (1 + z) of the odds z, and the central density times z**power."""
+    """Return a, a + b, z / (1 + z) of the odds z, and the log of a density times z**power."""
     a, z = 0.5 * dfn, dfn * f / dfd
     total = a + 0.5 * dfd
-    return a, total, z / (1 + z), np.exp(
+    return a, total, z / (1 + z), (
         xlogy(a - 1 + power, z) - total * np.log1p(z) - betaln(a, 0.5 * dfd) - 0.5 * nc)
 
 
+def ncf_log_density(f, dfn, dfd, nc):
+    a, total, x, log_weight = _ncf_weight(dfn, dfd, nc, f, 0)
+    return log_weight + np.log(dfn / dfd) + np.log(hyp1f1(total, a, 0.5 * nc * x))
+
+
 def ncf_density(dfn, dfd, nc, f):
-    a, total, x, weight = _ncf_weight(dfn, dfd, nc, f, 0)
-    return weight * dfn / dfd * hyp1f1(total, a, 0.5 * nc * x)
+    a, total, x, log_weight = _ncf_weight(dfn, dfd, nc, f, 0)
+    return np.exp(log_weight) * dfn / dfd * hyp1f1(total, a, 0.5 * nc * x)
 
 
 def ncf_in_nc(dfn, dfd, nc, f):
-    a, total, x, weight = _ncf_weight(dfn, dfd, nc, f, 1)
-    return -0.5 * weight / a * hyp1f1(total, a + 1, 0.5 * nc * x)
+    a, total, x, log_weight = _ncf_weight(dfn, dfd, nc, f, 1)
+    return -0.5 * np.exp(log_weight) / a * hyp1f1(total, a + 1, 0.5 * nc * x)
 
 
 (

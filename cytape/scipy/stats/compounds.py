@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy.stats as stats
 
+from cytape.ops.calls.operands import is_tensor
 from cytape.ops.elementwise import (
     arcsinh,
     arctan,
@@ -26,6 +27,14 @@ from cytape.ops.probabilities.log_probabilities import (
     log_gammaincc,
     log_mass,
     log_of_hazard,
+)
+from cytape.ops.probabilities.poisson_mixtures import (
+    log_chi_above,
+    log_chi_below,
+    log_chi_density,
+    log_f_above,
+    log_f_below,
+    log_f_density,
 )
 from cytape.ops.sampling.quantile_functions import (
     invgauss_isf,
@@ -51,7 +60,11 @@ from cytape.ops.special import (
     ndtri_exp,
     xlogy,
 )
-from cytape.ops.special.distribution_functions import ncf_density, noncentral_log_density
+from cytape.ops.special.distribution_functions import (
+    ncf_density,
+    ncf_log_density,
+    noncentral_log_density,
+)
 from cytape.ops.special.elementary_functions import log1p_over
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
@@ -59,7 +72,11 @@ from cytape.scipy.stats.distribution import (
     POSITIVE,
     Distribution,
     complementary,
+<<<<<<< HEAD
     either,
+=======
+    log_probability,
+>>>>>>> 1e34c265 (scipy.stats: differentiate ncx2 and ncf in degrees of freedom)
     log_rest,
     near_end,
     power_density,
@@ -353,16 +370,44 @@ dpareto_lognorm = Distribution(
 
 # ---- noncentral chi-squared, Kolmogorov and Breit-Wigner
 
-ncx2 = Distribution(
-    stats.ncx2, noncentral_log_density, chndtr, ncx2_sf,
-    ppf=chndtrix, support=POSITIVE, open_ends="probabilities",
-    valid=lambda df, nc: (df > 0) & (df < np.inf) & (nc >= 0), fixed=(0,))
-ncf = Distribution(
-    stats.ncf, lambda z, m, n, nc: log(ncf_density(m, n, nc, z)),
-    lambda z, m, n, nc: ncfdtr(m, n, nc, z), ncf_sf,
-    pdf=lambda z, m, n, nc: ncf_density(m, n, nc, z),
-    ppf=lambda q, m, n, nc: ncfdtri(m, n, nc, q), support=POSITIVE, open_ends="probabilities",
-    valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0), fixed=(0, 1))
+
+def _noncentral(scipys, n, densities, probabilities, mixtures, quantile, **options):
+    """Return a distribution with mixtures if any of the n degrees of freedom is a tensor."""
+    def by_degrees(usual, mixture):
+        return lambda z, *shapes: (
+            mixture if any(map(is_tensor, shapes[:n])) else usual)(z, *shapes)
+
+    def after(log_p):
+        return lambda *z: exp(log_p(*z))
+
+    def solved(q, *shapes):
+        f = distribution.functions
+        return distribution._solved("ppf", f["cdf"], f["pdf"], 1)(q, *shapes)
+
+    logpdf, pdf = densities
+    functions = {
+        "logpdf": by_degrees(logpdf, mixtures[0]), "pdf": by_degrees(pdf, after(mixtures[0])),
+        "ppf": by_degrees(quantile, solved)}
+    for (name, usual), (_, rest), mixture in zip(
+            probabilities, probabilities[::-1], mixtures[1:], strict=True):
+        functions[name] = by_degrees(usual, after(mixture))
+        functions["log" + name] = by_degrees(
+            lambda *z, p=usual, q=rest: log_probability(p(*z), q(*z)), mixture)
+    distribution = Distribution(
+        scipys, **functions, support=POSITIVE, open_ends="probabilities", fixed=tuple(range(n)),
+        **options)
+    return distribution
+
+
+ncx2 = _noncentral(
+    stats.ncx2, 1, (noncentral_log_density, lambda *z: exp(noncentral_log_density(*z))),
+    [("cdf", chndtr), ("sf", ncx2_sf)], (log_chi_density, log_chi_below, log_chi_above), chndtrix,
+    valid=lambda df, nc: (df > 0) & (df < np.inf) & (nc >= 0))
+ncf = _noncentral(
+    stats.ncf, 2, (ncf_log_density, lambda z, m, n, nc: ncf_density(m, n, nc, z)),
+    [("cdf", lambda z, m, n, nc: ncfdtr(m, n, nc, z)), ("sf", ncf_sf)],
+    (log_f_density, log_f_below, log_f_above), lambda q, m, n, nc: ncfdtri(m, n, nc, q),
+    valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0))
 kstwobign = Distribution(
     stats.kstwobign, lambda z: log(kolmogorov_density(z)), kolmogorov_cdf, kolmogorov,
     pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=POSITIVE)

@@ -50,7 +50,7 @@ def either(condition, if_true, if_false):
     return where(condition, if_true(), if_false())
 
 
-def _log(p, q):
+def log_probability(p, q):
     """Return the logarithm of a probability, given that of the complement."""
     is_small = p < 0.5
     with np.errstate(divide="ignore"):
@@ -354,8 +354,8 @@ def _probabilities(cdf, sf, logcdf, logsf):
     if by_logarithms:
         logcdf, logsf = logcdf or _after(log_rest, logsf), logsf or _after(log_rest, logcdf)
     return {
-        "cdf": cdf, "sf": sf, "logcdf": logcdf or (lambda *z: _log(cdf(*z), sf(*z))),
-        "logsf": logsf or (lambda *z: _log(sf(*z), cdf(*z)))}
+        "cdf": cdf, "sf": sf, "logcdf": logcdf or (lambda *z: log_probability(cdf(*z), sf(*z))),
+        "logsf": logsf or (lambda *z: log_probability(sf(*z), cdf(*z)))}
 
 
 def _rescaled(value, scale, name):
