@@ -72,11 +72,8 @@ from cytape.scipy.stats.distribution import (
     POSITIVE,
     Distribution,
     complementary,
-<<<<<<< HEAD
     either,
-=======
     log_probability,
->>>>>>> 1e34c265 (scipy.stats: differentiate ncx2 and ncf in degrees of freedom)
     log_rest,
     near_end,
     power_density,
