@@ -32,12 +32,12 @@ def derivatives(name, arguments, place):
 
 
 def expected(reference, arguments, place, i):
-    """Return the derivative of the reference at point i, by a relative step of 1e-18."""
+    """Return the derivative of the reference at point i, by a relative step of 1e-25."""
     point = [mp.mpmathify(complex(a[i])) if np.iscomplexobj(a) else mp.mpf(float(a[i]))
              for a in arguments]
     x = point[place]
     with mp.workdps(DIGITS):
-        step = x * mp.mpf(10)**-18
+        step = (x or 1) * mp.mpf(10)**-25
         after, before = [
             reference(*point[:place], moved, *point[place + 1:]) for moved in (x + step, x - step)]
         return complex((after - before) / (2 * step))
@@ -46,7 +46,8 @@ def expected(reference, arguments, place, i):
 def errors(name, check, n, seed=0):
     """Yield the argument, the output, the points and their relative errors."""
     rng = np.random.default_rng(seed)
-    arguments = [sample(rng, n) for sample in check.samples]
+    arguments = (check.samples(rng, n) if callable(check.samples)
+                 else [sample(rng, n) for sample in check.samples])
     references = check.reference if isinstance(check.reference, list) else [check.reference]
     for place in check.places:
         found = derivatives(name, arguments, place)

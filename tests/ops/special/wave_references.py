@@ -1,0 +1,219 @@
+"""Mathieu and spheroidal wave functions at high precision, by eigenvectors of their recurrences.
+
+References of `references.py`, from DLMF 28.4, 28.24, 30.8 and 30.11 with SciPy's normalisation.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+
+from tests.ops.special.checks import check, flat, spread, whole
+
+mp = pytest.importorskip("mpmath")
+special = pytest.importorskip("scipy.special")
+
+
+def _eigenvector(diagonal, off, place):
+    """Return an eigenvalue of a symmetric tridiagonal matrix, by its place, and the vector.
+
+    Iterations of Rayleigh's quotient make the double precision pair exact. The components follow
+    from ratios of neighbours, from both ends, as small ones would have no relative precision.
+    """
+    n = len(diagonal)
+    matrix = np.diag(np.array(diagonal, float))
+    matrix += np.diag(np.array(off, float), 1) + np.diag(np.array(off, float), -1)
+    values, vectors = np.linalg.eigh(matrix)
+    value, vector = mp.mpf(values[place]), [mp.mpf(x) for x in vectors[:, place]]
+    peak = int(np.argmax(np.abs(vectors[:, place])))
+    while True:
+        upward, downward = [mp.mpf(0)] * n, [mp.mpf(0)] * n  # of a component to the one nearer
+        for k in range(peak):
+            upward[k] = -off[k] / (diagonal[k] - value + (off[k - 1] * upward[k - 1] if k else 0))
+        for k in range(n - 1, peak, -1):
+            downward[k] = -off[k - 1] / (
+                diagonal[k] - value + (off[k] * downward[k + 1] if k < n - 1 else 0))
+        vector[peak] = mp.mpf(1)
+        for k in range(peak - 1, -1, -1):
+            vector[k] = upward[k] * vector[k + 1]
+        for k in range(peak + 1, n):
+            vector[k] = downward[k] * vector[k - 1]
+        square = mp.fsum(x * x for x in vector)
+        rest = diagonal[peak] - value
+        if peak:
+            rest += off[peak - 1] * vector[peak - 1]
+        if peak < n - 1:
+            rest += off[peak] * vector[peak + 1]
+        value += rest / square  # Rayleigh's quotient
+        if abs(rest) < mp.eps * 100 * max(1, abs(value)):
+            return value, [x / mp.sqrt(square) for x in vector]
+
+
+# ---- functions of Mathieu --------------------------------------------------------------------
+
+
+@functools.lru_cache(8)
+def _mathieu(kind, m, q, n=60):
+    """Return the characteristic value, the orders and the coefficients."""
+    parity = m % 2
+    first = parity if kind == "cos" or parity else 2
+    orders = [first + 2 * k for k in range(n)]
+    diagonal, off = [mp.mpf(k * k) for k in orders], [q] * (n - 1)
+    if first == 1:
+        diagonal[0] += q if kind == "cos" else -q
+    if first == 0:
+        off[0] *= mp.sqrt(2)
+    value, vector = _eigenvector(diagonal, off, (m - first) // 2)
+    if first == 0:
+        vector[0] /= mp.sqrt(2)
+    if mp.fsum(x * (k if kind == "sin" else 1) for x, k in zip(vector, orders, strict=True)) < 0:
+        vector = [-x for x in vector]
+    return value, orders, vector
+
+
+def characteristic(kind):
+    return lambda m, q: _mathieu(kind, int(m), q)[0]
+
+
+def angular(kind, derivative):
+    """Return a function of degrees, or its derivative in radians."""
+    def reference(m, q, x):
+        x = mp.radians(x)
+        _, orders, vector = _mathieu(kind, int(m), q)
+        function = getattr(mp, kind)
+        if derivative:
+            function = mp.cos if kind == "sin" else lambda t: -mp.sin(t)
+        return mp.fsum(a * function(k * x) * (k if derivative else 1)
+                       for a, k in zip(vector, orders, strict=True))
+    return reference
+
+
+def radial(kind, bessel):
+    """Return a modified function, a sum of products of Bessel functions."""
+    def reference(m, q, x):
+        m = int(m)
+        _, orders, vector = _mathieu(kind, m, q)
+        inner, outer = mp.sqrt(q) * mp.exp(-x), mp.sqrt(q) * mp.exp(x)
+        parity = m % 2
+        shift = parity if kind == "cos" or parity else 2
+        top = len(orders) + 2
+        j = [mp.besselj(k, inner) for k in range(top)]
+        c = [bessel(k, outer) for k in range(top)]
+        sign = 1 if kind == "cos" else -1
+        total = mp.fsum(
+            (-1)**k * a * (j[k] * c[k + shift] + sign * j[k + shift] * c[k])
+            for k, a in enumerate(vector))
+        half = (m - shift) // 2
+        return (-1)**half * total / vector[0] / (2 if shift == 0 else 1)
+    return reference
+
+
+# ---- spheroidal wave functions ---------------------------------------------------------------
+
+
+@functools.lru_cache(8)
+def _spheroidal(sign, m, n, c, size=60):
+    """Return the characteristic value, degrees less m, and coefficients of Legendre functions."""
+    first = (n - m) % 2
+    orders = [first + 2 * k for k in range(size)]
+    square = sign * c * c
+    diagonal = [
+        (m + r) * (m + r + 1) + square * (2 * (m + r) * (m + r + 1) - 2 * m * m - 1)
+        / mp.mpf((2 * m + 2 * r - 1) * (2 * m + 2 * r + 3)) for r in orders]
+    off = [
+        square / (2 * m + 2 * r + 3) * mp.sqrt(
+            mp.mpf((2 * m + r + 2) * (2 * m + r + 1) * (r + 2) * (r + 1))
+            / ((2 * m + 2 * r + 1) * (2 * m + 2 * r + 5))) for r in orders[:-1]]
+    value, vector = _eigenvector(diagonal, off, (n - m) // 2)
+    return value, orders, [
+        x * mp.sqrt((2 * (m + r) + 1) * mp.factorial(r) / mp.factorial(2 * m + r))
+        for r, x in zip(orders, vector, strict=True)]
+
+
+def spheroidal_value(sign):
+    return lambda m, n, c: _spheroidal(sign, int(m), int(n), c)[0]
+
+
+def _legendre_at_0(m, n):
+    """Return the associated Legendre function, or for odd n - m its slope, at 0 (DLMF 14.5)."""
+    if (n - m) % 2 == 0:
+        return mp.mpf(2)**m * mp.sqrt(mp.pi) * mp.rgamma(
+            mp.mpf(n - m) / 2 + 1) * mp.rgamma(mp.mpf(1 - n - m) / 2)
+    return -mp.mpf(2)**(m + 1) * mp.sqrt(mp.pi) * mp.rgamma(
+        mp.mpf(n - m + 1) / 2) * mp.rgamma(mp.mpf(-n - m) / 2)
+
+
+def _legendres(m, top, x):
+    """Return Legendre functions of the degrees m to top, without the phase (-1)**m."""
+    values = [mp.mpf(0), mp.fac2(2 * m - 1) * (1 - x * x)**(mp.mpf(m) / 2)]
+    for n in range(m + 1, top + 1):
+        values.append(((2 * n - 1) * x * values[-1] - (n + m - 1) * values[-2]) / (n - m))
+    return values[1:]
+
+
+def spheroidal_angular(sign, has_value=False):
+    def reference(m, n, c, *others):
+        m, n, x = int(m), int(n), others[-1]
+        _, orders, vector = _spheroidal(sign, m, n, c)
+        at_0 = mp.fsum(d * _legendre_at_0(m, m + r) for r, d in zip(orders, vector, strict=True))
+        values = _legendres(m, m + orders[-1], x)
+        return (-1)**m * _legendre_at_0(m, n) / at_0 * (-1)**m * mp.fsum(
+            d * values[r] for r, d in zip(orders, vector, strict=True))
+    return reference
+
+
+def spheroidal_radial(sign, bessel):
+    def reference(m, n, c, *others):
+        m, n, x = int(m), int(n), others[-1]
+        _, orders, vector = _spheroidal(sign, m, n, c, 60 if bessel is mp.besselj else 300)
+        weights = [d * mp.factorial(2 * m + r) / mp.factorial(r)
+                   for r, d in zip(orders, vector, strict=True)]
+        z = c * x
+        j = [mp.sqrt(mp.pi / (2 * z)) * bessel(m + r + mp.mpf("0.5"), z) for r in orders]
+        total = mp.fsum((-1)**((r + m - n) // 2) * w * f
+                        for r, w, f in zip(orders, weights, j, strict=True))
+        return (1 - sign / (x * x))**(mp.mpf(m) / 2) * total / mp.fsum(weights)
+    return reference
+
+
+# ---- records ---------------------------------------------------------------------------------
+
+MATHIEU = {
+    **{name: check(characteristic(kind), whole(low, 12), spread(1e-3, 300), places=(1,))
+       for name, kind, low in [("mathieu_a", "cos", 0), ("mathieu_b", "sin", 1)]},
+    **{name: check(
+        [angular(kind, derivative) for derivative in (False, True)], whole(low, 9),
+        spread(1e-2, 30), flat(-180, 360), places=(2,))
+       for name, kind, low in [("mathieu_cem", "cos", 0), ("mathieu_sem", "sin", 1)]},
+    **{name: check([radial(kind, bessel), None], whole(low, 6), spread(0.3, 20), flat(0.01, 2),
+                   places=(2,))
+       for name, kind, bessel, low in [
+           ("mathieu_modcem1", "cos", mp.besselj, 0), ("mathieu_modcem2", "cos", mp.bessely, 0),
+           ("mathieu_modsem1", "sin", mp.besselj, 1), ("mathieu_modsem2", "sin", mp.bessely, 1)]},
+}
+
+
+def _modes(draw_c, *others, cv=None):
+    """Draw orders m <= n, the parameter, and other arguments; `cv` inserts the value."""
+    def draw(rng, n):
+        m = whole(0, 3)(rng, n)
+        degree = m + whole(0, 5)(rng, n)
+        c = draw_c(rng, n)
+        value = [] if cv is None else [getattr(special, cv)(m, degree, c)]
+        return [m, degree, c, *value, *[other(rng, n) for other in others]]
+    return draw
+
+
+SPHEROIDAL = {
+    **{f"{kind}_cv": check(
+        spheroidal_value(sign), _modes(spread(1e-2, 20)), joint=True, places=(2,))
+       for kind, sign in [("pro", 1), ("obl", -1)]},
+    **{f"{kind}_{name}{suffix}": check(
+        [reference(sign), None], _modes(spread(0.1, 8), x, cv=f"{kind}_cv" if suffix else None),
+        joint=True, places=(4 if suffix else 3,))
+       for kind, sign, xs in [("pro", 1, flat(1.01, 4)), ("obl", -1, flat(0.01, 4))]
+       for name, reference, x in [
+           ("ang1", spheroidal_angular, flat(-0.99, 0.99)),
+           ("rad1", lambda sign: spheroidal_radial(sign, mp.besselj), xs)]
+       for suffix in ("", "_cv")},
+}
