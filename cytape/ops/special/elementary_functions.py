@@ -80,7 +80,7 @@ powm1 = elementwise(
 def _in_exponent(x_log, lmbda):
     """Differentiate expm1(lmbda * x_log) / lmbda in lmbda."""
     t = lmbda * x_log
-    return x_log * x_log * _exprel_partial(exprel(t), t)
+    return x_log * x_log * _exprel_partial(np.expm1(t) / np.where(t == 0, 1, t), t)
 
 
 def _inverse_in_exponent(z, y, lmbda):
@@ -90,12 +90,12 @@ def _inverse_in_exponent(z, y, lmbda):
 
 
 boxcox = elementwise(
-    "ScipyBoxcox", special.boxcox, lambda y, x, lmbda: np.power(x, lmbda - 1),
+    "ScipyBoxcox", special.boxcox, lambda y, x, lmbda: inside(x >= 0, np.power(x, lmbda - 1)),
     lambda y, x, lmbda: _in_exponent(np.log(x), lmbda))
 boxcox1p = elementwise(
     "ScipyBoxcox1p", special.boxcox1p,
-    lambda y, x, lmbda: np.exp((lmbda - 1) * log1p(x)),
-    lambda y, x, lmbda: _in_exponent(log1p(x), lmbda))
+    lambda y, x, lmbda: np.exp((lmbda - 1) * np.log1p(x)),
+    lambda y, x, lmbda: _in_exponent(np.log1p(x), lmbda))
 inv_boxcox = elementwise(
     "ScipyInvBoxcox", special.inv_boxcox, lambda z, y, lmbda: z / (1 + lmbda * y),
     _inverse_in_exponent)
@@ -109,7 +109,7 @@ inv_boxcox1p = elementwise(
 
 def _log_ratio(x, y):
     """Return log(x / y), by the difference of near operands, which is exact."""
-    is_near = np.abs(x - y) < 0.5 * np.abs(y)
+    is_near = np.abs(x - y) < 0.5 * y
     near = np.log1p(np.where(is_near, x - y, 0) / np.where(is_near, y, 1))
     return np.where(is_near, near, np.log(x) - np.log(y))
 

@@ -45,7 +45,8 @@ def test_losses_of_delta_zero():
 @each("name, point", [
     ("entr", (-1.0,)), ("rel_entr", (1.0, -1.0)), ("kl_div", (-1.0, 1.0)), ("log1p", (-2.0,)),
     ("boxcox", (-2.0, 0.5)), ("boxcox1p", (-2.0, 0.5)), ("huber", (-1.0, 0.5)),
-    ("pseudo_huber", (-1.0, 0.5)), ("powm1", (-2.0, 0.5)), ("inv_boxcox", (-3.0, 0.5))])
+    ("pseudo_huber", (-1.0, 0.5)), ("powm1", (-2.0, 0.5)), ("inv_boxcox", (-3.0, 0.5)),
+    ("boxcox", (-2.0, 2.0)), ("rel_entr", (-1.0, -1.0)), ("kl_div", (-1.0, -1.0))])
 def test_derivatives_beyond_the_domain_are_undefined(name, point):
     for place in range(len(point)):
         found = slope(getattr(special, name), *point, place=place)
