@@ -13,6 +13,7 @@ from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.elementary_functions import polynomial
 from cytape.ops.special.several_outputs import several, with_slopes
 from cytape.ops.special_kernels.carlson_slopes import (
+    agm_slopes,
     elliprd_slopes,
     elliprf_slopes,
     elliprj_slopes,
@@ -210,4 +211,5 @@ def _mean_slopes(y, a, b):
     return np.where(is_larger, in_larger, in_smaller), np.where(is_larger, in_smaller, in_larger)
 
 
-agm = with_slopes("ScipyAgm", special.agm, _mean_slopes)
+agm = with_slopes("ScipyAgm", special.agm, _by_kernel(
+    lambda y, a, b: agm_slopes(a, b), _mean_slopes))

@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport INFINITY, NAN, atan, fabs, log, sqrt
+from libc.math cimport INFINITY, NAN, atan, fabs, fmax, fmin, log, sqrt
 
 cdef enum:
     MAX_STEPS = 40
@@ -160,3 +160,32 @@ cdef (real, real, real, real) elliprj_slopes(
                 total += operands[i] * slopes[i]
         slopes[3] = -total / p
     return <real>slopes[0], <real>slopes[1], <real>slopes[2], <real>slopes[3]
+
+
+@cython.ufunc
+cdef (real, real) agm_slopes(real a, real b) noexcept nogil:
+    """Return derivatives by the sum for K - E of complete integrals, of positive terms.
+
+    It is K times the sum of 2**(n - 1) c[n]**2, where c[n + 1] is half the difference of the means
+    of step n (DLMF 19.8.6).
+    """
+    cdef double larger = fmax(fabs(a), fabs(b)), ratio = fmin(fabs(a), fabs(b)) / larger
+    cdef double mean = 0.5 * (1 + ratio), root = sqrt(ratio), c = 0.5 * (1 - ratio)
+    cdef double term = 0.5 * c / (1 + ratio), total = 0.5 + term, weight = 1, inverse
+    cdef double[2] slopes
+    cdef int is_second = fabs(a) < larger  # an index, as branches at random would be slow
+    if not 0 < larger < INFINITY or ratio != ratio or a < 0 < b or b < 0 < a:
+        return <real>NAN, <real>NAN
+    if ratio == 0:
+        slopes[:] = [0, INFINITY]
+    else:
+        while weight * term > 1e-8:  # the next term is less than its square
+            inverse = 2 / (mean + root)
+            mean, root = 0.5 * (mean + root), sqrt(mean * root)
+            c *= 0.25 * c * inverse
+            term *= 0.25 * c * inverse
+            weight *= 2
+            total += weight * term
+        mean = 0.5 * (mean + root)
+        slopes[:] = [mean * total, mean * (1 - total) / ratio]
+    return <real>slopes[is_second], <real>slopes[1 - is_second]

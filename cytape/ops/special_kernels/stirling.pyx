@@ -62,21 +62,23 @@ cdef double log_less_digamma(double a) noexcept nogil:
 
 
 cdef number trigamma(number a) noexcept nogil:
-    """Return polygamma(1, a), left of 1/2 by reflection (DLMF 5.15.6)."""
-    cdef number shift = 0, square, total = 0
+    """Return polygamma(1, a), left of 0 by reflection (DLMF 5.15.6)."""
+    cdef number shift = 0, inverse, square, total = 0
     cdef int k
     if a != a:
         return a
-    if real_part(a) < 0.5:
+    if real_part(a) <= 0:
         square = M_PI / sine_of_turns(a)
         return square * square - trigamma(1 - a)
     while real_part(a) < 8:
-        shift = shift + 1 / (a * a)
-        a = a + 1
-    square = 1 / (a * a)
+        square = a * (a + 1)  # of two terms, with one division
+        shift = shift + (1 + 2 * square) / (square * square)
+        a = a + 2
+    inverse = 1 / a
+    square = inverse * inverse
     for k in range(N_BERNOULLI - 1, -1, -1):
         total = total * square + trigamma_terms[k]
-    return shift + (1 + 0.5 / a + total * square) / a
+    return shift + (1 + 0.5 * inverse + total * square) * inverse
 
 
 cdef inline double real_part(number a) noexcept nogil:

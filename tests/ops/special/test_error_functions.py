@@ -92,6 +92,12 @@ def test_logistic_functions_in_their_tails():
     assert_derivative(special.logit, lambda p: mp.log(p / (1 - p)), [1e-10, 0.5, 1 - 1e-3])
 
 
+def test_expit_of_tensors_differs_from_scipys_in_the_last_digit():
+    x = np.append(np.linspace(-700, 700, 999), [-np.inf, np.inf, np.nan])
+    np.testing.assert_allclose(special.expit(cytape.constant(x)), special.expit(x), 1e-15)
+    np.testing.assert_array_equal(cytape.scipy.special.expit(x), special.expit(x))
+
+
 def test_complex_arguments():
     slope = cytape.grad(lambda z: np.real(special.erf(z)))(0.3 + 0.4j)
     np.testing.assert_allclose(slope, np.conj(2 / np.sqrt(np.pi) * np.exp(-(0.3 + 0.4j) ** 2)))

@@ -13,7 +13,8 @@ special = pytest.importorskip("scipy.special")
 @each("name, point", [
     ("elliprf", (1, 2, 1e300)), ("elliprf", (1e-60, 1e60, 1)), ("elliprd", (1, 1e250, 2)),
     ("elliprd", (2e-91, 2e-57, 5e139)), ("elliprj", (1, 2, 3, 1e100)),
-    ("elliprj", (2e-19, 8e-15, 3e33, 3e-18)), ("elliprj", (1e30, 1e-30, 2, 1e-25))])
+    ("elliprj", (2e-19, 8e-15, 3e33, 3e-18)), ("elliprj", (1e30, 1e-30, 2, 1e-25)),
+    ("agm", (3, 1)), ("agm", (2, 2)), ("agm", (1e-200, 1e100))])
 def test_arguments_of_all_magnitudes(name, point):
     found = cytape.grad(getattr(special, name), argnums=range(len(point)))(*map(float, point))
     with mp.workdps(300):
@@ -24,6 +25,13 @@ def test_arguments_of_all_magnitudes(name, point):
                              for x in (point[i] + step, point[i] - step)]
             expected = float((after - before) / (2 * step))
             assert slope == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+def test_the_mean_of_zero_and_of_both_signs():
+    slope = cytape.grad(special.agm, argnums=(0, 1))
+    np.testing.assert_array_equal(slope(3.0, 0.0), [0, np.inf])
+    np.testing.assert_array_equal(slope(0.0, -3.0), [np.inf, 0])
+    np.testing.assert_array_equal(slope(-3.0, 2.0), [np.nan, np.nan])
 
 
 def test_large_last_argument_and_negative_one():
