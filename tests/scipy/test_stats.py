@@ -8,6 +8,7 @@ import pytest
 import cytape
 from cytape.testing import check_grads
 from tests.cases import each, sampled
+from tests.ways import check
 
 stats = pytest.importorskip("scipy.stats")
 ours = pytest.importorskip("cytape.scipy.stats")
@@ -184,7 +185,7 @@ def test_keywords_and_other_methods_are_scipys():
     with pytest.raises(TypeError, match="unexpected keyword"):
         ours.norm.pdf(x, sigma=2.0)
     assert ours.norm.ppf(0.5) == 0.0 and ours.norm(1.0, 2.0).mean() == 1.0
-    assert ours.landau is stats.landau and {"norm", "landau"} <= set(dir(ours))
+    assert ours.rv_histogram is stats.rv_histogram and {"norm", "rv_histogram"} <= set(dir(ours))
 
 
 def regular(rng, n=3):
@@ -205,6 +206,15 @@ def test_multivariate_normal(x_shape):
             x, mean, np.linalg.cholesky(cov)])
         traced = cytape.function(lambda *given: f(*given))  # noqa: B023
         np.testing.assert_allclose(traced(*given), expected, 1e-12)
+
+
+def test_normal_of_known_covariance():
+    mvn, x, mean = ours.multivariate_normal, np.array([[0.3, 2.0], [1.0, -1.0]]), np.array([0.1, 1])
+    cov = np.array([[2.0, 0.0], [0.0, 1.0]])
+    for function in (mvn(mean, cov).logpdf,
+                     lambda x: mvn.logpdf(x, mean, stats.Covariance.from_diagonal([2.0, 1.0]))):
+        check(lambda x, f=function: np.sum(f(x)),
+              lambda x: np.sum(mvn.logpdf(x, mean, cytape.constant(cov))), x)
 
 
 def test_multivariate_normal_of_numbers_and_defaults():

@@ -3,6 +3,7 @@
 Parameters with known values are checked by SciPy, which raises its errors.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -44,6 +45,23 @@ def _is_regular(mean, cov, n):
     return eigenvalues[0] > least * eigenvalues[-1]
 
 
+def _points(x, n):
+    """Return points as rows."""
+    x = convert_to_tensor(x)
+    return x.reshape((-1, n) if x.ndim < 2 else x.shape)
+
+
+def _whitened(numpys, distribution, whitening, x):
+    """Return the log density of SciPy's frozen normal distribution of full rank."""
+    x = joined(x)
+    if not is_tensor(x):
+        return numpys(x)
+    n = distribution.dim
+    normal = (_points(x, n) - distribution.mean) @ whitening
+    constant = n * _LOG_2PI + distribution.cov_object.log_pdet
+    return np.squeeze(-0.5 * (constant + reductions.sum(normal * normal, -1)))
+
+
 class MultivariateNormal:
     """Multivariate normal distribution, as `scipy.stats.multivariate_normal`.
 
@@ -71,7 +89,11 @@ class MultivariateNormal:
         options = {"allow_singular": allow_singular}
         if is_tensor(mean) or is_tensor(cov):
             return Frozen(self, (mean, cov), options)
-        return frozen(self, ("pdf", "logpdf"), (mean, cov), options, seed=seed)
+        result = frozen(self, ("pdf", "logpdf"), (mean, cov), options, seed=seed)
+        if np.all(result.cov_object.rank == result.dim):
+            result.logpdf = functools.partial(
+                _whitened, result.logpdf, result, result.cov_object.whiten(np.eye(result.dim)))
+        return result
 
     def __reduce__(self):
         """Pickle by name."""
@@ -82,9 +104,11 @@ class MultivariateNormal:
         x, mean, cov = map(joined, (x, mean, cov))
         if not any(map(is_tensor, (x, mean, cov))):
             return stats.multivariate_normal.logpdf(x, mean, cov, allow_singular)
+        if isinstance(cov, stats.Covariance) and not is_tensor(mean):
+            return self(mean, cov, allow_singular).logpdf(x)
         x, mean, cov = together(x, mean, cov)
         n, mean, cov, rank, projection = self._parameters(mean, cov, allow_singular)
-        deviation = self._points(x, n) - mean
+        deviation = _points(x, n) - mean
         inside = None
         if rank < n:
             projected = deviation @ projection
@@ -110,11 +134,6 @@ class MultivariateNormal:
             return stats.multivariate_normal.entropy(mean, cov)
         _, _, cov, rank, _ = self._parameters(*together(mean, cov), True)
         return 0.5 * (rank * (_LOG_2PI + 1) + slogdet(cov).logabsdet)
-
-    def _points(self, x, n):
-        """Return points as rows."""
-        x = convert_to_tensor(x)
-        return x.reshape((-1, n) if x.ndim < 2 else x.shape)
 
     def _parameters(self, mean, cov, allow_singular):
         """Return the dimension, mean, a regular covariance, the rank, and its projection.
@@ -187,7 +206,7 @@ class MultivariateT(MultivariateNormal):
         if is_known(df) and not _value(df) > 0:
             stats.multivariate_t(df=_value(df))  # raises SciPy's error
         df = minimum(where(df > 0, df, np.nan), 1e15)
-        deviation = self._points(x, n) - loc
+        deviation = _points(x, n) - loc
         if projection is not None:
             deviation = deviation @ projection
         whitened = solve(shape, deviation.reshape((-1, n)).T).T.reshape(deviation.shape)
