@@ -44,7 +44,10 @@ def _moments(deviations, axis):
             ] + [r]
 
 
-def _pvalue(statistic, distribution, alternative, *args):
+def pvalue_of(statistic, distribution, alternative, *args):
+    """Return the p-value of a statistic whose distribution is symmetric."""
+    if alternative not in ("two-sided", "less", "greater"):
+        stats.pearsonr([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], alternative=alternative)  # raises
     if alternative == "two-sided":
         return 2 * distribution.sf(abs(statistic), *args)
     return getattr(distribution, "cdf" if alternative == "less" else "sf")(statistic, *args)
@@ -69,13 +72,12 @@ def pearsonr(
         return stats.pearsonr(x, y, alternative=alternative, method=method, axis=axis)
     if method is not None:
         raise ValueError(f"scipy.stats.pearsonr takes tensors with method=None, got {method!r}")
-    stats.pearsonr([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], alternative=alternative)  # raises errors
     axis, _, deviations, n = _paired(x, y, axis)
     r = _moments(deviations, axis)[-1]
     if n == 2:
         return PearsonRResult(np.round(r), np.ones_like(r))
     shape = n / 2 - 1
-    return PearsonRResult(r, _pvalue(r, beta, alternative, shape, shape, -1, 2))
+    return PearsonRResult(r, pvalue_of(r, beta, alternative, shape, shape, -1, 2))
 
 
 def linregress(x: Any, y: Any, alternative: str = "two-sided", *, axis: int | None = 0) -> Any:
@@ -93,7 +95,6 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided", *, axis: int | No
     x, y = joined(x), joined(y)
     if not is_tensor(x) and not is_tensor(y):
         return stats.linregress(x, y, alternative, axis=axis)
-    stats.linregress([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], alternative)  # raises errors
     axis, (x_mean, y_mean), deviations, n = _paired(x, y, axis)
     xx, yy, r = _moments(deviations, axis)
     df = n - 2
@@ -102,7 +103,7 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided", *, axis: int | No
     statistic = r * sqrt(df / ((1 - r + _TINY) * (1 + r + _TINY)))
     error = sqrt((1 - r * r) * yy / xx / df)
     return LinregressResult(
-        slope, y_mean - slope * x_mean, r, _pvalue(statistic, t, alternative, df), error,
+        slope, y_mean - slope * x_mean, r, pvalue_of(statistic, t, alternative, df), error,
         intercept_stderr=error * sqrt(xx + x_mean * x_mean))
 
 
