@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.ndimage as ndimage
 
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calls.operands import operand
 from cytape.ops.elementwise import sqrt
 from cytape.ops.engine.numpy_wrapper import numpy_function
@@ -54,7 +55,10 @@ class Groups:
 
 def _grouped(input, labels, index):
     x = operand(input)
-    return x, Groups(known_shape(x, "a measurement"), labels, index)
+    shape = known_shape(x, "a measurement")
+    if labels is not None and (all_shapes := np.broadcast_shapes(shape, np.shape(labels))) != shape:
+        x, shape = broadcast_to(x, all_shapes), all_shapes
+    return x, Groups(shape, labels, index)
 
 
 @numpy_function(ndimage.sum_labels)
@@ -131,7 +135,7 @@ def center_of_mass(input, labels=None, index=None) -> Any:
     array([-0.33333333,  0.        ,  0.33333333])
     """
     x, groups = _grouped(input, labels, index)
-    shape = known_shape(x, "center_of_mass")
+    places = np.indices(operand(input).shape, float)  # 0 along axes that broadcast to the labels
     total = groups.sums(x)
-    centre = [groups.sums(x * place) / total for place in np.indices(shape, float)]
+    centre = [groups.sums(x * np.broadcast_to(place, x.shape)) / total for place in places]
     return stack(centre, -1) if np.ndim(index) else tuple(centre)

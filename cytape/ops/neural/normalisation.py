@@ -177,7 +177,13 @@ def fused_batch_norm(x, scale, offset, epsilon=0.001) -> Any:
     >>> mean, variance
     (array([2.]), array([2.]))
     """
-    return fused_batch_norm_op(*map(floating, (x, scale, offset)), epsilon=epsilon)[:3]
+    x, scale, offset = map(floating, (x, scale, offset))
+    shapes = {shape(scale), shape(offset), shape(x)[-1:]} - {(None,)}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"scale and offset must have one number for each of the channels, the last axis of a "
+            f"batch of shape {shape(x)}; got shapes {shape(scale)} and {shape(offset)}")
+    return fused_batch_norm_op(x, scale, offset, epsilon=epsilon)[:3]
 
 
 def batch_norm(

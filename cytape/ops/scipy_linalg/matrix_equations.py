@@ -10,7 +10,7 @@ import scipy.linalg as linalg
 
 from cytape.ops.adjoints.conform import sum_to
 from cytape.ops.adjoints.identity_groups import together
-from cytape.ops.calls.operands import joined, operand
+from cytape.ops.calls.operands import joined
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.scipy_linalg.linear_systems import any_tensor, in_stacks
@@ -24,6 +24,7 @@ from cytape.ops.submodules.matrix_parts import (
     stacked_shape,
     sum_of,
 )
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
 
 __all__ = [
@@ -63,7 +64,7 @@ def _spec_of_last(what, *specs):
     """Return the spec of a solution, of the extents of the last operand; raise if others differ."""
     sides = [square_shape(spec, what)[-1] for spec in specs[:-1]]
     if any(shape_rules.differ(sides[-i], n) for i, n in zip(
-            (0, 1), specs[-1].shape[-2:], strict=True)):
+            (0, 1), stacked_shape(specs[-1], what)[-2:], strict=True)):
         raise ValueError(
             f"{what}: incompatible shapes {', '.join([str(spec.shape) for spec in specs])}")
     stacks = [stacked_shape(spec, what)[:-2] for spec in specs]
@@ -94,9 +95,8 @@ def solve_sylvester(a, b, q) -> Any:
     a, b, q = map(joined, (a, b, q))
     if not any_tensor(a, b, q):
         return linalg.solve_sylvester(a, b, q)
-    a, b, q = together(*map(operand, (a, b, q)))
-    if q.ndim is not None and q.ndim < 2:  # SciPy takes a number for a multiple of the identity
-        raise ValueError(f"solve_sylvester: q must be a matrix, got the shape {q.shape}")
+    a, b, q = map(convert_to_tensor, together(a, b, q))
+    _spec_of_last("solve_sylvester", a.spec, b.spec, q.spec)  # SciPy reads beyond small arrays
     return solve_sylvester_op(a, b, q)
 
 
@@ -144,7 +144,9 @@ def solve_continuous_lyapunov(a, q) -> Any:
     a, q = joined(a), joined(q)
     if not any_tensor(a, q):
         return linalg.solve_continuous_lyapunov(a, q)
-    return continuous_op(*map(atleast_2d, together(operand(a), operand(q))))
+    a, q = map(atleast_2d, map(convert_to_tensor, together(a, q)))
+    _spec_of_last("solve_continuous_lyapunov", a.spec, q.spec)
+    return continuous_op(a, q)
 
 
 solve_lyapunov = solve_continuous_lyapunov
@@ -191,4 +193,6 @@ def solve_discrete_lyapunov(a, q, method=None) -> Any:
     a, q = joined(a), joined(q)
     if not any_tensor(a, q):
         return linalg.solve_discrete_lyapunov(a, q, method)
-    return discrete_op(*map(atleast_2d, together(operand(a), operand(q))), method=method)
+    a, q = map(atleast_2d, map(convert_to_tensor, together(a, q)))
+    _spec_of_last("solve_discrete_lyapunov", a.spec, q.spec)
+    return discrete_op(a, q, method=method)

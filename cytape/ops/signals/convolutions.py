@@ -4,6 +4,7 @@ All are one bilinear op, the convolution by one of SciPy's methods. Overlaps tha
 omits get a gradient of 0.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from cytape.ops.engine.op_kinds import multilinear
 from cytape.ops.matrix_products import conj_if_complex
 from cytape.ops.rearranging import flip, pad_op
 from cytape.ops.reductions import sum
-from cytape.ops.shaping import ndim
+from cytape.ops.shaping import ndim, ravel
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.values.spec import symbolic_spec
 
@@ -103,9 +104,19 @@ convolve_op = multilinear(
     lambda op, x, g: _gradient(op, 1, g, x), shape_rule=_spec, batch=_in_batch)
 
 
+def without_influence(result, *operands):
+    """Return an array as a tensor whose derivatives in some operands are 0."""
+    return functools.reduce(
+        lambda result, x: result + sum(ravel(x)[:0]), operands, convert_to_tensor(result))
+
+
 def _called(theirs, in1, in2, mode, method, axes=None, reverse=False):
     """Call the op, or raise SciPy's errors for the number of axes, modes and methods."""
     in1, in2 = together(*map(operand, (in1, in2)))
+    if 0 in (*in1.shape, *in2.shape):
+        options = {} if axes is None else {"axes": axes}
+        return without_influence(theirs(
+            *[np.zeros(x.shape, x.dtype) for x in (in1, in2)], mode, **options), in1, in2)
     n_axes = ndim(in1)
     if n_axes != ndim(in2) or not n_axes or mode not in ("full", "same", "valid") or (
             axes is not None):
@@ -181,6 +192,8 @@ def oaconvolve(in1, in2, mode="full", axes=None) -> Any:
 
 def _plane(theirs, in1, in2, mode, boundary, fillvalue, reverse):
     in1, in2 = together(*map(operand, (in1, in2)))
+    if 0 in (*in1.shape, *in2.shape):
+        return _called(theirs, in1, in2, mode, "convolve2d")
     fill = convert_to_tensor(fillvalue).reshape(()) if is_tensor(fillvalue) else None
     is_zero = boundary == "fill" and fill is None and not np.ndim(fillvalue) and fillvalue == 0
     if not is_zero:

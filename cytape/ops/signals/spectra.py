@@ -20,6 +20,7 @@ from cytape.ops.engine.op_kinds import linear, structural
 from cytape.ops.reductions import mean
 from cytape.ops.shaping import moveaxis, ndim, reshape
 from cytape.ops.signals import resampling
+from cytape.ops.signals.convolutions import without_influence
 from cytape.ops.submodules.fourier import fft_op, irfft_op, rfft_op
 from cytape.ops.submodules.matrix_parts import real_dtype
 from cytape.tensor.values.spec import symbolic_spec
@@ -182,6 +183,9 @@ def stft(x, fs=1.0, window="hann_periodic", nperseg=256, noverlap=None, nfft=Non
     if scaling not in ("spectrum", "psd"):
         raise ValueError(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!")
     x, place = _along_last(x, axis, "stft")
+    if 0 in x.shape:
+        nothing = np.moveaxis(np.zeros(x.shape), -1, place)
+        return nothing, nothing, without_influence(nothing, x)
     frequencies, times, (spectra,), _ = _spectra(
         [x], fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
         "density" if scaling == "psd" else scaling, boundary, padded)
@@ -255,7 +259,11 @@ def _density(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided
              average):
     signals, axes = zip(*[_along_last(each, axis, "csd") for each in (x, y)[:1 + (y is not x)]],
                         strict=True)
-    length = max(each.shape[-1] for each in signals)
+    lengths = [each.shape[-1] for each in signals]
+    if any(0 in each.shape for each in signals):
+        nothing = np.moveaxis(np.zeros((*signals[0].shape[:-1], min(lengths))), -1, axes[0])
+        return nothing, without_influence(nothing, *signals)
+    length = max(lengths)
     signals = [each if each.shape[-1] == length else np.pad(
         each, [*[(0, 0)] * (ndim(each) - 1), (0, length - each.shape[-1])]) for each in signals]
     frequencies, _, spectra, factors = _spectra(

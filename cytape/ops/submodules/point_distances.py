@@ -27,6 +27,7 @@ from cytape.ops.joining import concatenate, stack
 from cytape.ops.matrix_products import matmul
 from cytape.ops.rearranging import triu
 from cytape.ops.reductions import max, mean, sum
+from cytape.ops.shapes.shape_rules import differ
 from cytape.ops.shaping import atleast_1d, expand_dims, moveaxis, reshape, swapaxes
 from cytape.ops.special_kernels.distance_slopes import METRICS, slopes
 from cytape.ops.submodules.solving import inv
@@ -355,6 +356,7 @@ def _table(name, x, y, kwargs):
     operands = [key for key in _OPERANDS if key in given]
     options = tuple([(key, value) for key, value in given.items() if key not in operands])
     of_pairs = y is None
+    _check_sides(x, x if of_pairs else y, given)
     if name == "seuclidean":
         scale = sqrt(given["V"] if operands else var(x if of_pairs else concatenate([x, y]), 0,
                                                      ddof=1))
@@ -378,6 +380,17 @@ def _table(name, x, y, kwargs):
             x if of_pairs else concatenate([x, y]))]
     op, points = (pairs_op, [x]) if of_pairs else (table_op, [x, y])
     return op(*points, *values, metric=name, names=tuple(operands), options=options)
+
+
+def _check_sides(x, y, given):
+    """Raise SciPy's error for points of other dimensions, and one for those of weights."""
+    if x.ndim != 2 or y.ndim != 2 or differ(x.shape[1], y.shape[1]):
+        scipys.cdist(np.zeros(x.shape), np.zeros(y.shape))  # raises
+    n = x.shape[1]
+    for key, shape in {"w": (n,), "V": (n,), "VI": (n, n)}.items():
+        if key in given and n is not None and np.shape(given[key]) != shape:
+            raise ValueError(f"{key} must have the shape {shape} for points of {n} coordinates, "
+                             f"got {np.shape(given[key])}")
 
 
 def _inverse_covariance(points):

@@ -36,3 +36,14 @@ def test_all_ways_agree():
     known = [way for way in WAYS if way != "unknown extents"]
     check(lambda x: np.sum(ndimage.mean(x, labels, [1, 3])**3),
           lambda x: (0.5 * (x[0] + x[2]))**3 + x[3]**3, np.array([1.0, 2.0, 3.0, 4.0]), ways=known)
+
+
+@each(name=["sum_labels", "mean", "variance", "center_of_mass"], shape=[(1, 3), (2, 1)])
+def test_images_are_broadcast_to_labels(name, shape):
+    image, labels = np.arange(1.0, np.prod(shape) + 1).reshape(shape), [[1, 2, 1], [2, 2, 1]]
+    with np.errstate(invalid="ignore"):  # SciPy divides by the number of elements without a label
+        expected = getattr(scipy_ndimage, name)(image, labels, [1, 2])
+    np.testing.assert_allclose(
+        getattr(ndimage, name)(cytape.constant(image), labels, [1, 2]), expected)
+    assert cytape.grad(lambda x: np.sum(
+        getattr(ndimage, name)(x, labels, [1, 2])))(image).shape == shape

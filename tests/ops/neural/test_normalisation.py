@@ -130,3 +130,9 @@ def test_batch_norm_keeps_moving_statistics(rng):
     assert same is mean
     with pytest.raises(ValueError, match="momentum"):
         nn.batch_norm(x, scale, offset, mean, variance, training=True, momentum=2.0)
+
+
+def test_batches_with_other_numbers_of_channels_are_refused():
+    for scale, offset in ((np.ones(1), np.ones(3)), (np.ones(3), 1.0)):
+        with pytest.raises(ValueError, match="one number for each of the channels"):
+            cytape.nn.fused_batch_norm(np.ones((2, 3)), scale, offset)

@@ -56,6 +56,10 @@ def test_numbers_are_matrices_of_one_element(name):
         gradients(0.3, 0.4), np.ravel(gradients(np.full((1, 1), 0.3), np.full((1, 1), 0.4))))
 
 
-def test_a_number_on_the_right_hand_side_is_refused():
-    with pytest.raises(ValueError, match="q must be a matrix, got the shape"):
-        ours.solve_sylvester(A, A, cytape.constant(0.4))
+@each("name, operands", [
+    ("solve_sylvester", (A, A, 0.4)), ("solve_sylvester", (A, A[:2], A)),
+    ("solve_sylvester", (A[:0], A, A)), ("solve_continuous_lyapunov", (A, A[:2])),
+    ("solve_discrete_lyapunov", (A[:, :1], A))])
+def test_shapes_that_do_not_fit_are_refused(name, operands):
+    with pytest.raises(ValueError, match="incompatible shapes|square|two-dimensional"):
+        getattr(ours, name)(*map(cytape.constant, operands))

@@ -116,3 +116,16 @@ def test_errors_are_scipys(call):
         call(np.ones((3, 4)))
     with pytest.raises(expected.type):
         call(cytape.constant(np.ones((3, 4))))
+
+
+@each(name=["fftconvolve", "oaconvolve"], mode=["full", "same", "valid"],
+      lengths=[(0, 3), (3, 0), (0, 0)])
+def test_signals_without_elements(name, mode, lengths):
+    arrays = [np.ones(n) for n in lengths]
+    expected = getattr(scipy_signal, name)(*arrays, mode)
+    for trace in (lambda f: f, cytape.function):
+        found = trace(lambda x, y: getattr(signal, name)(x, y, mode))(*map(cytape.constant, arrays))
+        np.testing.assert_array_equal(found, expected)
+    gradients = cytape.grad(lambda x, y: np.sum(getattr(signal, name)(x, y, mode)), (0, 1))(*arrays)
+    for gradient, x in zip(gradients, arrays, strict=True):
+        np.testing.assert_array_equal(gradient, np.zeros(x.shape))

@@ -156,3 +156,15 @@ def test_errors_are_scipys(call):
             call(X)
         with pytest.raises(expected.type):
             call(cytape.constant(X))
+
+
+@each("name", ["welch", "periodogram", "stft", "csd", "coherence"])
+def test_signals_without_elements(name):
+    def call(module, x):
+        return getattr(module, name)(*[x] * (2 if name in ("csd", "coherence") else 1))
+
+    for found, expected in zip(
+            call(signal, cytape.constant(np.zeros(0))), call(scipy_signal, np.zeros(0)),
+            strict=True):
+        assert np.shape(found) == np.shape(expected)
+    assert cytape.grad(lambda x: np.sum(np.abs(call(signal, x)[-1])))(np.zeros(0)).shape == (0,)

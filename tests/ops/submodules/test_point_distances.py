@@ -206,3 +206,17 @@ def test_distances_that_overflow_have_no_derivative():
 def test_squareform_of_a_number():
     found = ours.squareform(cytape.constant(0.5))
     np.testing.assert_array_equal(found, scipys.squareform(0.5))
+
+
+@each("options", [
+    {"metric": "seuclidean", "V": np.ones(1)}, {"metric": "seuclidean", "V": np.ones((3, 1))},
+    {"metric": "mahalanobis", "VI": np.ones((1, 3))}, {"metric": "minkowski", "w": np.ones(2)}])
+def test_weights_of_other_shapes_are_refused(options):
+    with pytest.raises(ValueError, match="must have the shape .* for points of 3 coordinates"):
+        ours.cdist(cytape.constant(X), Y, **options)
+
+
+def test_points_of_other_dimensions_are_refused():
+    for x, y in ((X[:, :1], Y), (X, Y[0])):
+        with pytest.raises(ValueError, match="number of columns|2-dimensional"):
+            ours.cdist(cytape.constant(x), y, "seuclidean", V=np.ones(3))
