@@ -161,8 +161,34 @@ def test_integrals_over_several_variables():
         lambda z, y, x, c: c * c * x * z, 0, 1, 0, 1, 0, lambda x, y: x + y, (c,),
         epsabs=1e-6)[0])(0.7)
     np.testing.assert_allclose(slope, 0.7 * (1 / 4 + 1 / 3 + 1 / 6), 1e-9)
+    check_grads(lambda c, d: ours.nquad(
+        lambda u, v, c, d: cnp.exp(-c * u * v) * d["k"] + u,
+        [lambda v, c, d: (0, v * d["k"]), (0.1, 1.7)], args=(c, {"k": d}),
+        opts={"epsabs": 1e-4})[0], [0.7, 0.6], order=1)
+    slope = cytape.grad(lambda end: ours.dblquad(lambda y, x: x * y, 0, 1, 0, end)[0])(1.5)
+    np.testing.assert_allclose(slope, 0.75, 1e-9)
     with pytest.raises(TypeError, match="nquad of tensors"):
         ours.nquad(cnp.exp, [[0, cytape.constant(1.0)]], full_output=True)
+
+
+def test_gradients_over_several_variables_evaluate_each_point_once():
+    calls = []
+
+    def function(x, y, c):
+        calls.append(1)
+        return cnp.exp(-c * x * y)
+
+    def f(c):
+        return ours.nquad(function, [(0, 1), lambda *_: (0, 1)], args=(c,))[0]
+
+    value = scipys.nquad(function, [(0, 1), (0, 1)], args=(0.7,))
+    n_points = len(calls)
+    assert ours.nquad(function, [(0, 1), (0, 1)], args=(cytape.constant(0.7),)) == value
+    check_grads(f, [0.7], order=2)
+    calls.clear()
+    found = cytape.grad(f)(0.7)
+    assert n_points < len(calls) < n_points + 5
+    np.testing.assert_allclose(cytape.function(cytape.grad(f))(0.7), found, 1e-12)
 
 
 def test_arrays_as_integrands():
