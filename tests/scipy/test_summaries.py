@@ -28,7 +28,17 @@ X = np.array([[0.3, 1.2, 2.1], [0.9, 0.4, 3.5], [2.2, 1.1, 0.7], [1.4, 2.6, 0.2]
     ("moment", {"order": 2, "center": 0.3}), ("zmap", {"compare": X[1:]**2}),
     ("zmap", {"compare": X[0], "axis": None, "ddof": 1}), ("circmean", {"axis": 0}),
     ("circmean", {"high": 2.0, "low": -1.0}), ("circvar", {"axis": 1}), ("circstd", {}),
-    ("circstd", {"normalize": True, "axis": 0}), ("gstd", {}), ("gzscore", {"axis": 1})])
+    ("circstd", {"normalize": True, "axis": 0}), ("gstd", {}), ("gzscore", {"axis": 1}),
+    ("tmean", {}), ("tmean", {"limits": (0.45, None), "axis": 0}),
+    ("tvar", {"limits": (None, 2.0)}), ("tstd", {"axis": 1, "ddof": 0}),
+    ("tsem", {"limits": (0.25, 3.0), "axis": None}), ("tmin", {"lowerlimit": 0.5}),
+    ("tmax", {"upperlimit": 2.15, "axis": 1}),
+    ("iqr", {}), ("iqr", {"axis": 1, "rng": (80, 20), "scale": 2.0, "keepdims": True}),
+    ("iqr", {"scale": "normal", "interpolation": "midpoint"}), ("median_abs_deviation", {}),
+    ("median_abs_deviation", {"axis": None, "scale": "normal", "center": np.mean}),
+    ("trim_mean", {"proportiontocut": 0.3}), ("trim_mean", {"proportiontocut": 0.1, "axis": None}),
+    *[("kstat", {"n": n, "axis": 0}) for n in (1, 2, 3, 4)], ("kstat", {}),
+    ("kstatvar", {"n": 1, "axis": 0}), ("kstatvar", {"axis": 0})])
 def test_summaries(name, options):
     function, expected = getattr(ours, name), getattr(stats, name)(X, **options)
     np.testing.assert_allclose(function(cytape.constant(X), **options), expected, 1e-12, 1e-14)
@@ -42,6 +52,26 @@ def test_summaries(name, options):
 def test_entropies_of_nothing(x):
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(ours.entropy(cytape.constant(x)), stats.entropy(x))
+
+
+@each("name, options", [
+    ("tmean", {"limits": (0.4, 2.2), "inclusive": (False, True)}),
+    ("tmin", {"lowerlimit": 2.15, "axis": 1}), ("tmax", {"upperlimit": 2.1, "inclusive": False})])
+def test_limits_at_elements_and_rows_without(name, options):
+    np.testing.assert_allclose(
+        getattr(ours, name)(cytape.constant(X), **options), getattr(stats, name)(X, **options))
+
+
+@each("call, match", [
+    (lambda x: ours.tmean(x, (9.0, 10.0)), "No array values"),
+    (lambda x: ours.iqr(x, scale="best"), "not a valid scale"),
+    (lambda x: ours.kstat(x, 5), "1<=n<=4"), (lambda x: ours.kstatvar(x, 3), "n=1 or n=2"),
+    (lambda x: ours.trim_mean(x, 0.8), "too big"),
+    (lambda x: ours.median_abs_deviation(x, scale="best"), "not a valid scale")])
+def test_arguments_that_scipy_refuses(call, match):
+    for x in (X, cytape.constant(X)):
+        with pytest.raises(ValueError, match=match):
+            call(x)
 
 
 def test_options_without_derivatives_are_refused():

@@ -16,10 +16,10 @@ __all__ = [
     "kurtosis", "moment", "pmean", "sem", "skew", "variation", "yeojohnson_llf", "zmap", "zscore"]
 
 _ONLY = {"nan_policy": "propagate", "bias": True, "dtype": None}
-_SAMPLES = ("a", "pk", "qk", "weights", "scores", "compare", "samples", "data")
+_SAMPLES = ("a", "pk", "qk", "weights", "scores", "compare", "samples", "data", "x")
 
 
-def _summary(name, function):
+def summary_of(name, function):
     """Return a function of SciPy that takes tensors."""
     scipys = getattr(stats, name)
     signature = inspect.signature(scipys)
@@ -161,26 +161,26 @@ def _circstd(samples, high, low, normalize, axis):
     return np.sqrt(-2 * np.log(radius)) * (1 if normalize else (high - low) / (2 * np.pi))
 
 
-boxcox_llf = _summary("boxcox_llf", _log_likelihood(lambda x, lmb: boxcox(x, lmb), np.log))
-yeojohnson_llf = _summary("yeojohnson_llf", _log_likelihood(
+boxcox_llf = summary_of("boxcox_llf", _log_likelihood(lambda x, lmb: boxcox(x, lmb), np.log))
+yeojohnson_llf = summary_of("yeojohnson_llf", _log_likelihood(
     yeojohnson, lambda x: np.sign(x) * np.log1p(np.abs(x))))
-circmean = _summary("circmean", _circmean)
-circstd = _summary("circstd", _circstd)
-circvar = _summary("circvar", lambda samples, high, low, axis: (
+circmean = summary_of("circmean", _circmean)
+circstd = summary_of("circstd", _circstd)
+circvar = summary_of("circvar", lambda samples, high, low, axis: (
     1 - np.minimum(np.hypot(*_resultant(samples, high, low, axis)), 1)))
-gstd = _summary("gstd", lambda a, ddof, axis: np.exp(_deviation(np.log(a), ddof, axis)))
-gzscore = _summary("gzscore", lambda a, ddof, axis: (
+gstd = summary_of("gstd", lambda a, ddof, axis: np.exp(_deviation(np.log(a), ddof, axis)))
+gzscore = summary_of("gzscore", lambda a, ddof, axis: (
     np.log(a) - _mean(np.log(a), axis)) / _scale(np.log(a), ddof, axis))
-entropy = _summary("entropy", _entropy)
-gmean = _summary("gmean", _gmean)
-hmean = _summary("hmean", lambda a, axis, weights: _pmean(a, -1, axis, weights))
-moment = _summary("moment", _moment)
-pmean = _summary("pmean", _pmean)
-skew = _summary("skew", _standardised_moment(3))
-kurtosis = _summary("kurtosis", lambda a, fisher, axis: (
+entropy = summary_of("entropy", _entropy)
+gmean = summary_of("gmean", _gmean)
+hmean = summary_of("hmean", lambda a, axis, weights: _pmean(a, -1, axis, weights))
+moment = summary_of("moment", _moment)
+pmean = summary_of("pmean", _pmean)
+skew = summary_of("skew", _standardised_moment(3))
+kurtosis = summary_of("kurtosis", lambda a, fisher, axis: (
     _standardised_moment(4)(a, axis) - (3 if fisher else 0)))
-sem = _summary("sem", lambda a, ddof, axis: _deviation(a, ddof, axis) / _count(a, axis)**0.5)
-variation = _summary("variation", lambda a, ddof, axis: _scale(a, ddof, axis) / _mean(a, axis))
-zscore = _summary("zscore", lambda a, ddof, axis: (a - _mean(a, axis)) / _scale(a, ddof, axis))
-zmap = _summary("zmap", lambda scores, compare, ddof, axis: (
+sem = summary_of("sem", lambda a, ddof, axis: _deviation(a, ddof, axis) / _count(a, axis)**0.5)
+variation = summary_of("variation", lambda a, ddof, axis: _scale(a, ddof, axis) / _mean(a, axis))
+zscore = summary_of("zscore", lambda a, ddof, axis: (a - _mean(a, axis)) / _scale(a, ddof, axis))
+zmap = summary_of("zmap", lambda scores, compare, ddof, axis: (
     (scores - _mean(compare, axis)) / _scale(compare, ddof, axis)))

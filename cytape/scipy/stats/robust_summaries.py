@@ -1,0 +1,131 @@
+"""Summaries of samples within limits and of ordered samples, and k-statistics."""
+
+import numpy as np
+import scipy.stats as stats
+
+from cytape.ops.calls.operands import is_tensor
+from cytape.ops.elementwise import abs, where
+from cytape.scipy.stats.summaries import summary_of
+
+__all__ = [
+    "iqr", "kstat", "kstatvar", "median_abs_deviation", "tmax", "tmean", "tmin", "trim_mean",
+    "tsem", "tstd", "tvar"]
+
+# ---- limits
+
+
+def _is_within(a, limits, inclusive):
+    low, high = (None, None) if limits is None else limits
+    is_within = np.ones_like(a, bool)
+    if low is not None:
+        is_within = is_within & (a >= low if inclusive[0] else a > low)
+    if high is not None:
+        is_within = is_within & (a <= high if inclusive[1] else a < high)
+    if not is_tensor(is_within) or is_within.graph is None:
+        if not np.any(is_within):
+            stats.tmean([1.0], (2.0, 3.0))  # raises SciPy's error
+    return is_within
+
+
+def _sum(is_within, a, axis):
+    return np.sum(where(is_within, a, 0.0), axis, keepdims=True)
+
+
+def _limited_mean(a, limits, inclusive, axis):
+    is_within = _is_within(a, limits, inclusive)
+    return _sum(is_within, a, axis) / _sum(is_within, 1.0, axis)
+
+
+def _limited_spread(finish):
+    """Return a function of the variance within limits and of the number of elements there."""
+    def function(a, limits, inclusive, axis, ddof):
+        is_within = _is_within(a, limits, inclusive)
+        n = _sum(is_within, 1.0, axis)
+        mean = _sum(is_within, a, axis) / n
+        return finish(_sum(is_within, (a - mean)**2, axis) / (n - ddof), n)
+
+    return function
+
+
+def _limited_extreme(reduction, beyond):
+    def function(a, axis, inclusive, lowerlimit=None, upperlimit=None):
+        is_within = _is_within(a, (lowerlimit, upperlimit), (inclusive, inclusive))
+        value = reduction(where(is_within, a, beyond), axis, keepdims=True)
+        return where(np.any(is_within, axis, keepdims=True), value, np.nan)
+
+    return function
+
+
+# ---- order
+
+
+def _iqr(x, rng, scale, interpolation, axis):
+    stats.iqr([0.0, 1.0], rng=rng, interpolation=interpolation)  # raises errors
+    if isinstance(scale, str):
+        scale = 1 / stats.iqr([0.0, 1.0], rng=(0, 100), scale=scale)
+    low, high = np.percentile(x, sorted(rng), axis, method=interpolation, keepdims=True)
+    return (high - low) / scale
+
+
+def _median_abs_deviation(x, center, scale, axis):
+    if isinstance(scale, str) or center is not None and not callable(center):
+        unit = stats.median_abs_deviation([0.0, 1.0], center=center, scale=scale)  # or an error
+        scale = stats.median_abs_deviation([0.0, 1.0], center=center) / unit
+    middle = (np.median(x, axis, keepdims=True) if center is None
+              else np.expand_dims(center(x, axis=axis), axis))
+    return np.median(abs(x - middle), axis, keepdims=True) / scale
+
+
+def _trim_mean(a, proportiontocut, axis):
+    n = np.shape(a)[axis]
+    if n is None:
+        raise ValueError(
+            "scipy.stats.trim_mean takes tensors with a known number of elements along the axis: "
+            "give the placeholder or signature the extent")
+    n_cut = int(proportiontocut * n)
+    if 2 * n_cut > n:
+        stats.trim_mean(np.zeros(n), proportiontocut)  # raises SciPy's error
+    ordered = np.moveaxis(np.sort(a, axis), axis, -1)[..., n_cut:n - n_cut]
+    return np.expand_dims(np.mean(ordered, -1), axis)
+
+
+# ---- k-statistics
+
+
+def _kstat(data, n, axis):
+    if n not in (1, 2, 3, 4):
+        stats.kstat([1.0, 2.0], n)  # raises SciPy's error
+    count = np.sum(np.ones_like(data), axis, keepdims=True)
+    mean = np.mean(data, axis, keepdims=True)
+    m2, m3, m4 = (np.mean((data - mean)**order, axis, keepdims=True) for order in (2, 3, 4))
+    if n == 1:
+        return mean
+    if n == 2:
+        return count / (count - 1) * m2
+    if n == 3:
+        return count**2 / ((count - 1) * (count - 2)) * m3
+    return count**2 * ((count + 1) * m4 - 3 * (count - 1) * m2**2) / (
+        (count - 1) * (count - 2) * (count - 3))
+
+
+def _kstatvar(data, n, axis):
+    if n not in (1, 2):
+        stats.kstatvar([1.0, 2.0], n)  # raises SciPy's error
+    count = np.sum(np.ones_like(data), axis, keepdims=True)
+    k2 = _kstat(data, 2, axis)
+    if n == 1:
+        return k2 / count
+    return (2 * count * k2**2 + (count - 1) * _kstat(data, 4, axis)) / (count * (count + 1))
+
+
+tmean = summary_of("tmean", _limited_mean)
+tvar = summary_of("tvar", _limited_spread(lambda variance, _: variance))
+tstd = summary_of("tstd", _limited_spread(lambda variance, _: variance**0.5))
+tsem = summary_of("tsem", _limited_spread(lambda variance, n: (variance / n)**0.5))
+tmin = summary_of("tmin", _limited_extreme(np.min, np.inf))
+tmax = summary_of("tmax", _limited_extreme(np.max, -np.inf))
+iqr = summary_of("iqr", _iqr)
+median_abs_deviation = summary_of("median_abs_deviation", _median_abs_deviation)
+trim_mean = summary_of("trim_mean", _trim_mean)
+kstat = summary_of("kstat", _kstat)
+kstatvar = summary_of("kstatvar", _kstatvar)
