@@ -1,5 +1,6 @@
-from cytape.core.op_store cimport HANDLE, INPUT_ONLY, WATCHED, Op, new_slot, slot_of
+from cytape.core.op_store cimport HANDLE, INPUT_ONLY, WATCHED, Op, OpStore, new_slot, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
+from cytape.tensor.values.released_ids cimport Counts, counts
 from cytape.tensor.values.value cimport Value, newest_id
 from libc.stdlib cimport calloc, free
 
@@ -28,14 +29,24 @@ cdef set ids_with_handles(Recorder tape):
 cdef int note_leaks(set ids) except -1:
     cdef id_t id
     for id in ids:
-        if slot_of(leaked, id) == NO_INDEX:
+        if slot_of(leaked, id) == NO_INDEX or is_sweeping():
             leaked.hear_of_deaths()
             leaked.slots[new_slot(leaked, id, INPUT_ONLY)].uses = HANDLE
     return 0
 
 
+cdef bint is_sweeping() noexcept:
+    """Return whether a gradient is being computed, whose rules may use tensors of their call."""
+    cdef Counts* recorders = counts()
+    cdef int i
+    for i in range(recorders.tapes.count):
+        if (<OpStore>recorders.tapes.members[i]).sweeps:
+            return True
+    return False
+
+
 cdef bint watch_leak(Recorder tape, id_t id) except -1:
-    if not 0 <= id <= tape.began or slot_of(leaked, id) == NO_INDEX:
+    if not 0 <= id <= tape.began or slot_of(leaked, id) == NO_INDEX or is_sweeping():
         return False
     if tape.leaks is None:
         tape.leaks = {}

@@ -194,6 +194,19 @@ def test_a_value_that_only_an_inner_call_computed_is_a_constant():
     cytape.testing.check_grads(outer, [X], order=1, modes=["reverse"])
 
 
+def test_rules_may_use_tensors_of_their_call():
+    def f(x):
+        scale = cytape.stop_gradient(x) * 1.0 + 0.0 * x
+
+        @cytape.custom_gradient
+        def product(y):
+            return y * scale.numpy(), lambda g: g * cytape.grad(lambda z: cnp.sum(z * scale))(X)
+
+        return cnp.sum(product(x * x))
+
+    np.testing.assert_allclose(cytape.grad(f)(X), 2 * X * X)
+
+
 def test_nothing_is_kept_alive():
     kept = []
     cytape.grad(lambda x: (kept.append(cnp.exp(x)), squares(x))[1])(X)
