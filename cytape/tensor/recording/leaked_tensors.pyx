@@ -29,7 +29,7 @@ cdef set ids_with_handles(Recorder tape):
 cdef int note_leaks(set ids) except -1:
     cdef id_t id
     for id in ids:
-        if slot_of(leaked, id) == NO_INDEX or is_sweeping():
+        if slot_of(leaked, id) == NO_INDEX:
             leaked.hear_of_deaths()
             leaked.slots[new_slot(leaked, id, INPUT_ONLY)].uses = HANDLE
     return 0
