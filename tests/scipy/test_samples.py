@@ -1,5 +1,7 @@
 """Functions of one or two samples: SciPy's values, derivatives by differences, errors."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,20 @@ def test_distances_in_functions_with_weights_that_are_arrays():
         return ours.wasserstein_distance(x, Y[:3], np.arange(1.0, len(X) + 1), [1.0, 2.0, 1.0])
 
     np.testing.assert_allclose(cytape.function(f)(X), f(X))
+
+
+@each("name, call, match", [
+    ("spearmanr", lambda f, x: f(x, x[::-1] ** 2).statistic, "ranks"),
+    ("rankdata", lambda f, x: f(x), "ranks"),
+    ("permutation_test", lambda f, x: f(
+        (x, x + 1), lambda a, b: np.mean(a) - np.mean(b), n_resamples=5, rng=0).statistic,
+     "permutation_test has no derivative"),
+    ("shapiro", lambda f, x: f(x).pvalue, "shapiro has no derivative")])
+def test_functions_without_derivatives(name, call, match):
+    function, x = getattr(ours, name), np.array([0.3, 2.0, 1.1, 0.9])
+    expected = call(getattr(stats, name), x)
+    np.testing.assert_allclose(call(function, x), expected)
+    np.testing.assert_allclose(call(function, cytape.constant(x)), expected)
+    with pytest.raises(DetachedError, match=match):
+        cytape.grad(lambda x: np.sum(call(function, x)))(x)
+    assert pickle.loads(pickle.dumps(function)) is function

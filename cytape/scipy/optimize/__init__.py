@@ -27,7 +27,7 @@ from cytape.scipy.optimize.scalar_roots import (
     root_scalar,
     toms748,
 )
-from cytape.scipy.optimize.without_derivatives import without_derivatives as _without_derivatives
+from cytape.scipy.without_derivatives import without_derivatives as _without_derivatives
 
 __all__ = [
     "bisect", "brenth", "brentq", "curve_fit", "fixed_point", "least_squares",

@@ -1,8 +1,9 @@
 """Probability distributions, differentiable in all parameters, with the names of `scipy.stats`.
 
-Names without derivatives here are SciPy's own.
+Other names are SciPy's own; their functions refuse recorded tensors.
 """
 
+from types import FunctionType as _FunctionType
 from typing import Any as _Any
 
 import scipy.stats as _scipys
@@ -20,10 +21,12 @@ from cytape.scipy.stats.robust_summaries import *  # noqa: F403
 from cytape.scipy.stats.samples import *  # noqa: F403
 from cytape.scipy.stats.summaries import *  # noqa: F403
 from cytape.scipy.stats.two_sided import *  # noqa: F403
+from cytape.scipy.without_derivatives import without_derivatives as _without_derivatives
 
 
 def __getattr__(name: str) -> _Any:
-    return getattr(_scipys, name)
+    value = getattr(_scipys, name)
+    return _without_derivatives(value) if isinstance(value, _FunctionType) else value
 
 
 def __dir__() -> list[str]:

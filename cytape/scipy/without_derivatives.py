@@ -16,11 +16,18 @@ REPLACEMENTS = {
     **dict.fromkeys(("fsolve", "anderson", "broyden1", "broyden2", "newton_krylov"), "root"),
     "leastsq": "least_squares"}
 
+OF_RANKS = frozenset((
+    "anderson_ksamp", "ansari", "brunnermunzel", "bws_test", "chatterjeexi", "cramervonmises_2samp",
+    "fligner", "friedmanchisquare", "kendalltau", "kruskal", "ks_2samp", "mannwhitneyu",
+    "median_test", "mode", "mood", "page_trend_test", "percentileofscore", "rankdata", "ranksums",
+    "somersd", "spearmanr", "spearmanrho", "tiecorrect", "weightedtau", "wilcoxon"))
+
 
 @functools.cache
 def without_derivatives(function: FunctionType) -> Callable:
     """Return a function of SciPy that compares no recorded tensors, which would lose gradients."""
-    name = function.__name__
+    name, module = function.__name__, ".".join(function.__module__.split(".")[:2])
+    reason = " (its result depends on ranks or counts, which are steps)" if name in OF_RANKS else ""
     other = REPLACEMENTS.get(name, "minimize" if name.startswith("fmin") else None)
 
     @functools.wraps(function)
@@ -31,10 +38,11 @@ def without_derivatives(function: FunctionType) -> Callable:
         except DetachedError as error:
             advice = "" if other is None else f": cytape.scipy.optimize.{other} has one"
             raise DetachedError(
-                f"scipy.optimize.{name} has no derivative, but an argument or a function depends "
-                f"on a recorded tensor{advice}. For the value, pass stop_gradient(tensor)"
+                f"{module}.{name} has no derivative{reason}, but an argument or a function "
+                f"depends on a recorded tensor{advice}. For the value, pass stop_gradient(tensor)"
             ) from error
 
+    call.__module__ = f"cytape.{module}"  # where pickle finds it
     call.refuses_tensors = True  # type: ignore[attr-defined]  # not advised instead of SciPy's
     return call
 
