@@ -280,7 +280,20 @@ def test_scattered_points():
     with pytest.raises(TypeError, match='methods "linear" and "nearest"'):
         ours.griddata(points, cytape.constant(values), xi, "cubic")
     with pytest.raises(TypeError, match="triangulation needs their values"):
-        cytape.function(lambda x: ours.griddata(points, values, x))(xi)
+        cytape.function(lambda p: ours.griddata(p, values, xi))(points)
+
+
+@each(method=["linear", "nearest"], rescale=[True, False])
+def test_points_of_a_call_may_be_symbolic(method, rescale):
+    points, values = np.random.default_rng(2).uniform(size=(12, 2)), np.arange(12.0)
+
+    def f(x):
+        xi = 0.4 + 0.1 * cnp.stack([x, x * x], -1)
+        return np.sum(ours.griddata(points, x[0] * values, xi, method, rescale=rescale) ** 2)
+
+    found = ours.griddata(points, values, cytape.constant(points[:3]), method)
+    np.testing.assert_allclose(found, values[:3], atol=1e-12)
+    ways.check(f, f, [0.3, 0.7, 1.1])
 
 
 @each("name", ["not-a-knot", "pchip", "cubic", "linear", "grid"])

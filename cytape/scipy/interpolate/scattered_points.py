@@ -9,7 +9,10 @@ import numpy as np
 import scipy.interpolate as _scipys
 
 import cytape.numpy as cnp
+from cytape.autodiff.custom.custom_gradient import stop_gradient
+from cytape.autodiff.custom.numpy_function import numpy_function
 from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.shaping import extents
 from cytape.scipy.interpolate.one_dimension import interp1d
 from cytape.scipy.interpolate.tensor_data import (
     coordinates,
@@ -18,6 +21,7 @@ from cytape.scipy.interpolate.tensor_data import (
     plain,
     tensors_of,
 )
+from cytape.tensor.values.spec import Spec
 
 
 def _known(name: str, *operands: Any) -> list:
@@ -27,6 +31,14 @@ def _known(name: str, *operands: Any) -> list:
             f"{name} does not work on symbolic points: the triangulation needs their values. Build "
             "it outside of graphs and traced functions")
     return [plain(x) for x in operands]
+
+
+def _looked_up(find: Any, points: Any, dtype: type) -> Any:
+    """Return the numbers that a function of arrays finds for points; in a graph, in each run."""
+    if not is_symbolic(points):
+        return find(plain(points))
+    return numpy_function(
+        find, stop_gradient(points), specs=Spec.of(points.shape[:-1], dtype))
 
 
 class CloughTocher2DInterpolator(_scipys.CloughTocher2DInterpolator):
@@ -84,20 +96,23 @@ class LinearNDInterpolator(_scipys.LinearNDInterpolator):
         points, values = self._data
         xi = coordinates(args, points.shape[1])
         flat = cnp.reshape(xi, (-1, xi.shape[-1]))
-        known, = _known("LinearNDInterpolator", flat)
-        if getattr(self, "scale", None) is not None:
-            known = (known - self.offset) / self.scale
-        simplex = self.tri.find_simplex(known)
-        corners = self.tri.simplices[np.maximum(simplex, 0)]
+        simplex = _looked_up(self._simplices, flat, np.intp)
+        corners = cnp.take(self.tri.simplices, cnp.maximum(simplex, 0), axis=0)
         vertices = cnp.take(points, corners, axis=0)
         edges = cnp.swapaxes(vertices[:, 1:] - vertices[:, :1], 1, 2)
         shares = cnp.linalg.solve(edges, (flat - vertices[:, 0])[..., None])[..., 0]
         shares = cnp.concatenate([1 - cnp.sum(shares, 1, keepdims=True), shares], 1)
         of_corners = cnp.take(values, corners, axis=0)
         found = cnp.sum(
-            of_corners * cnp.reshape(shares, shares.shape + (1,) * (of_corners.ndim - 2)), 1)
+            of_corners * cnp.reshape(shares, (*extents(shares), *[1] * (of_corners.ndim - 2))), 1)
         found = outside(simplex < 0, self._fill, cnp.sum(flat, 1), found)
-        return cnp.reshape(found, xi.shape[:-1] + values.shape[1:])
+        return cnp.reshape(found, (*extents(xi)[:-1], *values.shape[1:]))
+
+    def _simplices(self, points: np.ndarray) -> np.ndarray:
+        """Return the number of the simplex of each point, -1 outside."""
+        if getattr(self, "scale", None) is not None:
+            points = (points - self.offset) / self.scale
+        return self.tri.find_simplex(points).astype(np.intp)
 
 
 class NearestNDInterpolator(_scipys.NearestNDInterpolator):
@@ -129,17 +144,18 @@ class NearestNDInterpolator(_scipys.NearestNDInterpolator):
         if self.tensors is None and not is_tensor(args) and self._moving is None:
             return super().__call__(*args, **options)
         xi = coordinates(args, self.points.shape[1])
-        known, = _known("NearestNDInterpolator", xi)
         positions = _scipys.NearestNDInterpolator.__new__(_scipys.NearestNDInterpolator)
         positions.__dict__.update(
             {**self.__dict__, "values": np.arange(len(self.values), dtype=float)})
-        place = _scipys.NearestNDInterpolator.__call__(positions, known, **options)
-        is_near = ~np.isnan(place)
+        place = _looked_up(
+            lambda points: _scipys.NearestNDInterpolator.__call__(positions, points, **options),
+            xi, float)
+        is_near = ~cnp.isnan(place)
         values = self.tensors[0] if self.tensors is not None else self.values
-        found = cnp.take(values, np.where(is_near, place, 0).astype(int), axis=0)
-        if not is_near.all():
-            shape = is_near.shape + (1,) * (found.ndim - is_near.ndim)
-            found = cnp.where(is_near.reshape(shape), found, np.nan)
+        found = cnp.take(values, cnp.where(is_near, place, 0).astype(int), axis=0)
+        if options:  # a bound of the distance
+            shape = (*extents(is_near), *[1] * (found.ndim - is_near.ndim))
+            found = cnp.where(cnp.reshape(is_near, shape), found, np.nan)
         for moving in (xi, self._moving):
             if is_tensor(moving):
                 found = found + 0.0 * cnp.sum(moving)
