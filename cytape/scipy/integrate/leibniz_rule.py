@@ -4,6 +4,7 @@ The derivative in an argument is the integral of the integrand's derivative, to 
 that in a limit is the integrand there.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -28,6 +29,8 @@ from cytape.tensor.recording.state import how_left
 from cytape.tensor.tensor import data_of
 from cytape.tensor.values.spec import symbolic_spec
 from cytape.tensor.values.user_warnings import warn
+
+ARRAYS = float, np.ndarray
 
 
 class Integrand:
@@ -145,7 +148,7 @@ class Rule:
         def of_arrays(x: Any) -> Any:
             points.append(x)
             value = f(x, *args)
-            if isinstance(value, float | np.ndarray):
+            if isinstance(value, ARRAYS):
                 return value
             try:
                 return np.asarray(value)[()] if is_tensor(value) else value
@@ -223,8 +226,9 @@ class Rule:
                 x.shape for x in arrays])
             with np.errstate(all="ignore"):
                 rows = np.array(call(np.array(points), arrays))
-            for i in np.nonzero(~np.isfinite(rows).all(1))[0]:
-                rows[i] = tails.finite(points[i], rows[i])
+            if not math.isfinite(np.sum(rows)):
+                for i in np.nonzero(~np.isfinite(rows).all(1))[0]:
+                    rows[i] = tails.finite(points[i], rows[i])
             found = rows.T.tolist()
         except Exception as error:
             require_of_tracing(error)

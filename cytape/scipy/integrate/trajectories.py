@@ -75,7 +75,7 @@ class Trajectory:
         sign = _sign(self.grid)
         last = (sign * times).max(initial=sign * start)
         grid = self.grid[sign * self.grid <= last]
-        return sign * np.unique(sign * np.concatenate([[start], grid, times]))
+        return _merged(sign, [start], grid.tolist(), times.tolist())
 
     def _steps(self, given: list, grid: np.ndarray) -> LinearSteps:
         """Return steps as arrays."""
@@ -101,7 +101,7 @@ class Trajectory:
                 grid, lambda grid: self._steps(given, grid), errors, self.rhs.name
             ) if len(grid) > 1 else None
         grid, sign = grid if steps is None else steps.grid, _sign(grid)
-        self.grid = sign * np.unique(sign * np.concatenate([self.grid, grid]))
+        self.grid = _merged(sign, self.grid.tolist(), grid.tolist())
         if not is_recorded:
             return steps, positions(grid, known)
         # Each time is a point of its own, since it may move.
@@ -230,6 +230,11 @@ def _ratio(errors: np.ndarray, tolerance: float) -> np.ndarray:
     """Return errors relative to a tolerance, which may be 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return errors / tolerance
+
+
+def _merged(sign: float, *parts: list) -> np.ndarray:
+    """Return the times in all lists once, in their order."""
+    return np.array(sorted(set().union(*parts), reverse=sign < 0))
 
 
 def _sign(grid: np.ndarray) -> float:
