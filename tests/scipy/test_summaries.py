@@ -120,3 +120,15 @@ def test_numbers_and_more_degrees_of_freedom_than_elements(name):
             np.testing.assert_allclose(
                 getattr(ours, name)(cytape.constant(x), **options),
                 getattr(stats, name)(x, **options), 1e-12, 1e-12)
+
+
+@each("weights, slope", [(None, 3.0), (np.array([1.0, 2.0, 1.0]), 4.0)])
+def test_means_with_zeros(weights, slope):
+    found = cytape.grad(lambda a: ours.hmean(a, weights=weights))(np.array([0.0, 1.0, 4.0]))
+    np.testing.assert_allclose(found, [slope, 0, 0])
+    assert ours.hmean(cytape.constant([0.0, 1.0]), weights=None) == 0
+
+
+def test_the_distance_of_equal_samples_has_no_slope():
+    value, slope = cytape.value_and_grad(ours.energy_distance)(np.ones(2), np.ones(3))
+    assert value == 0 and not np.any(slope)

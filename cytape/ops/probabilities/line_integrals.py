@@ -20,6 +20,7 @@ from cytape.ops.elementwise import (
     hypot,
     log,
     maximum,
+    minimum,
     sin,
     sinh,
     sqrt,
@@ -147,7 +148,11 @@ def scaled_bessel(v, p, b):
 
 def log_kve(p, x):
     """Return log(kve(p, x)), for a tensor as order by the integral, which has derivatives in it."""
-    return line_integral(scaled_bessel, p, x) - math.log(2) if is_tensor(p) else log(kve(p, x))
+    if is_tensor(p):
+        return line_integral(scaled_bessel, p, x) - math.log(2)
+    is_far = x > 1e30  # where SciPy's is NaN
+    return 0.5 * log(0.5 * math.pi / where(is_far, x, 1.0)) + where(
+        is_far, 0.0, log(kve(p, where(is_far, 1.0, x))) - 0.5 * math.log(0.5 * math.pi))
 
 
 def hyperbolic_log_density(z, p, a, b):
@@ -208,6 +213,7 @@ def stable_log_hazard(v, x, alpha, beta):
 def stable_density(v, x, alpha, beta):
     """Return the integrand of the density at x > 0, without a factor."""
     log_g, log_slope = stable_log_hazard(v, x, alpha, beta)
+    log_g = minimum(log_g, 300.0)
     return log_g - exp(log_g) + log_slope
 
 
@@ -216,13 +222,13 @@ def stable_above(v, x, alpha, beta):
     log_g, log_slope = stable_log_hazard(v, x, alpha, beta)
     is_light = alpha > 1
     light, heavy = where(is_light, log_g, 0.0), where(is_light, 0.0, log_g)
-    return where(is_light, -exp(light), log_of_hazard(heavy)) + log_slope
+    return where(is_light, -exp(minimum(light, 300.0)), log_of_hazard(heavy)) + log_slope
 
 
 def stable_below(v, x, alpha, beta):
     """Return the integrand of the probability below x for alpha = 1, times pi."""
     log_g, log_slope = stable_log_hazard(v, x, alpha, beta)
-    return log_slope - exp(log_g)
+    return log_slope - exp(minimum(log_g, 300.0))
 
 
 def _stable_steps(*given):

@@ -47,7 +47,12 @@ from cytape.ops.special import (
     xlogy,
 )
 from cytape.ops.special.incomplete_functions import beta_density
-from cytape.scipy.stats.distribution import HALF_LOG_2PI, Distribution, power_density
+from cytape.scipy.stats.distribution import (
+    HALF_LOG_2PI,
+    Distribution,
+    log_rest,
+    power_density,
+)
 from cytape.scipy.stats.real_line import norm, vonmises
 from cytape.scipy.stats.related import increasing
 
@@ -244,8 +249,30 @@ johnsonsb = increasing(
     support=(0, 1), open_ends=True, valid=lambda a, b: (b > 0) & (a == a))
 
 
+def _one_less_square(z):
+    return where(z < 0.5, 1 - z * z, (1 - z) * (1 + z))
+
+
 def _log_argus(z, chi):
-    return log_gammainc(1.5, 0.5 * chi * chi * (1 - z) * (1 + z))
+    return log_gammainc(1.5, 0.5 * chi * chi * _one_less_square(z))
+
+
+def _argus_logpdf(z, chi):
+    return (3 * log(chi) - HALF_LOG_2PI + math.log(2) - log_gammainc(1.5, 0.5 * chi * chi) + log(z)
+            + 0.5 * log1p(-z * z) - 0.5 * chi * chi * _one_less_square(z))
+
+
+def _argus_logsf(z, chi):
+    return _log_argus(z, chi) - _log_argus(0.0, chi)
+
+
+def _argus_logcdf(z, chi):
+    """Return the logarithm, near 0 by the series of the density, to the second order."""
+    is_near = z * (1 + chi) < 1e-3
+    near = where(is_near, z, 1e-4)
+    return where(
+        is_near, _argus_logpdf(near, chi) + log(0.5 * near) + 0.25 * (1 - chi * chi) * near * near,
+        log_rest(_argus_logsf(where(is_near, 0.5, z), chi)))
 
 
 def _argus_quantile(q, chi):
@@ -257,10 +284,7 @@ def _argus_quantile(q, chi):
 
 
 argus = Distribution(
-    stats.argus, lambda z, chi: (
-        3 * log(chi) - HALF_LOG_2PI + math.log(2) - log_gammainc(1.5, 0.5 * chi * chi) + log(z)
-        + 0.5 * log1p(-z * z) - 0.5 * chi * chi * (1 - z) * (1 + z)),
-    logsf=lambda z, chi: _log_argus(z, chi) - _log_argus(0.0, chi),
+    stats.argus, _argus_logpdf, logcdf=_argus_logcdf, logsf=_argus_logsf,
     ppf=lambda q, chi: _argus_quantile(1 - q, chi), isf=_argus_quantile, support=(0, 1),
     open_ends=True)
 

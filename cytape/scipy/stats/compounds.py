@@ -65,7 +65,6 @@ from cytape.ops.special.distribution_functions import (
     ncf_log_density,
     noncentral_log_density,
 )
-from cytape.ops.special.elementary_functions import log1p_over
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
     LOG_2,
@@ -73,9 +72,11 @@ from cytape.scipy.stats.distribution import (
     Distribution,
     complementary,
     either,
+    log1p_rate,
     log_probability,
     log_rest,
     near_end,
+    not_far,
     power_density,
 )
 from cytape.scipy.stats.half_line import (
@@ -135,7 +136,8 @@ def _halfgennorm_logsf(z, beta):
 halfgennorm = Distribution(
     stats.halfgennorm, lambda z, beta: log(beta) - gammaln(1 / beta) - z**beta, _halfgennorm_cdf,
     logcdf=lambda z, beta: gengamma.functions["logcdf"](z, 1 / beta, beta),
-    logsf=_halfgennorm_logsf,
+    logsf=_halfgennorm_logsf, sf=lambda z, beta: exp(_halfgennorm_logsf(not_far(z, beta), beta)),
+    pdf=lambda z, beta: exp(log(beta) - gammaln(1 / beta) - not_far(z, beta)**beta),
     ppf=lambda q, beta: gengamma.functions["ppf"](q, 1 / beta, beta),
     isf=lambda q, beta: gengamma.functions["isf"](q, 1 / beta, beta), support=POSITIVE)
 levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_ends=True)
@@ -222,7 +224,8 @@ _exponweib_log_density, _exponweib_density = power_density(
     lambda z, a, c: log(a) + log(c) + (a - 1) * log(exprel(-z**c)) - z**c)
 exponweib = Distribution(
     stats.exponweib, _exponweib_log_density, logcdf=lambda z, a, c: a * _log_weibull_cdf(z, c),
-    logsf=_exponweib_logsf, pdf=_exponweib_density,
+    logsf=_exponweib_logsf, sf=lambda z, a, c: exp(_exponweib_logsf(not_far(z, c), a, c)),
+    pdf=lambda z, a, c: _exponweib_density(not_far(z, c), a, c),
     ppf=lambda q, a, c: (-log_rest(log(q) / a))**(1 / c),
     isf=lambda q, a, c: (-log_rest(log1p(-q) / a))**(1 / c), support=POSITIVE,
     open_ends="probabilities")
@@ -250,7 +253,8 @@ def _exponpow_log_hazard(z, b):
 
 
 _exponpow_log_density, _exponpow_density = power_density(
-    lambda b: b - 1, lambda z, b: 1 + log(b) + z**b - exp(z**b))
+    lambda b: b - 1,
+    lambda z, b: 1 + log(b) + not_far(z, b)**b - exp(not_far(z, b)**b))
 exponpow = Distribution(
     stats.exponpow, _exponpow_log_density, lambda z, b: -expm1(-exp(_exponpow_log_hazard(z, b))),
     lambda z, b: exp(-exp(_exponpow_log_hazard(z, b))),
@@ -271,7 +275,7 @@ genexpon = Distribution(
 
 
 def _half_excess(z, c):
-    return z * log1p_over(-c * z)
+    return log1p_rate(z, -c)
 
 
 def _genhalflogistic_density(near, far):
@@ -405,8 +409,38 @@ ncf = _noncentral(
     [("cdf", lambda z, m, n, nc: ncfdtr(m, n, nc, z)), ("sf", ncf_sf)],
     (log_f_density, log_f_below, log_f_above), lambda q, m, n, nc: ncfdtri(m, n, nc, q),
     valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0))
+
+
+def _kolmogorov_log(left, right, is_density, is_upper):
+    """Return a logarithm of Kolmogorov's distribution, by the series for z < 1 and for z >= 1.
+
+    A series has, beside its first term, multiples of powers of it.
+    """
+    def logarithm(z):
+        is_left = z < 1
+        low, high = where(is_left, z, 1.0), where(is_left, 1.0, z)
+        w, v = math.pi**2 / 8 / low / low, 2 * high * high
+        below = left(low) - w + log(sum(
+            exp(-(k * k - 1) * w) * (2 * k * k * w - 1 if is_density else 1) for k in (1, 3, 5, 7)))
+        above = right(high) - v + log1p(sum(
+            (-1)**(k - 1) * exp(-(k * k - 1) * v) * (k * k if is_density else 1)
+            for k in (2, 3, 4)))
+        if not is_density:
+            below, above = (log_rest(below), above) if is_upper else (below, log_rest(above))
+        return where(is_left, below, above)
+
+    return logarithm
+
+
+def _kolmogorov_probability(is_upper):
+    return _kolmogorov_log(
+        lambda z: 0.5 * math.log(2 * math.pi) - log(z), lambda z: LOG_2, False, is_upper)
+
+
 kstwobign = Distribution(
-    stats.kstwobign, lambda z: log(kolmogorov_density(z)), kolmogorov_cdf, kolmogorov,
+    stats.kstwobign, _kolmogorov_log(
+        lambda z: 0.5 * math.log(2 * math.pi) - 2 * log(z), lambda z: log(8 * z), True, True),
+    kolmogorov_cdf, kolmogorov, _kolmogorov_probability(False), _kolmogorov_probability(True),
     pdf=kolmogorov_density, ppf=lambda q: kolmogi(1 - q), isf=kolmogi, support=POSITIVE)
 
 

@@ -28,6 +28,7 @@ from cytape.ops.probabilities.log_probabilities import (
 from cytape.ops.sampling.quantile_functions import count_op, ncx2_sf, power_series_rest
 from cytape.ops.special import (
     betainc,
+    betaincc,
     betaln,
     chndtr,
     exprel,
@@ -94,8 +95,9 @@ nbinom = Distribution(
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     moments={"mean": lambda n, p: n * (1 - p) / p, "var": lambda n, p: n * (1 - p) / (p * p)})
 geom = Distribution(
-    stats.geom, lambda k, p: xlog1py(k - 1, -p) + log(p), lambda k, p: -expm1(k * log1p(-p)),
-    lambda k, p: exp(k * log1p(-p)), logsf=lambda k, p: k * log1p(-p), support=(1, np.inf),
+    stats.geom, lambda k, p: xlog1py(k - 1, -p) + log(p), lambda k, p: betainc(1.0, k, p),
+    lambda k, p: betaincc(1.0, k, p), lambda k, p: log_betainc(1.0, k, p),
+    lambda k, p: k * log1p(-p), lambda k, p: beta_density(1.0, k, p) * p / k, support=(1, np.inf),
     inside=1, valid=lambda p: (p > 0) & (p <= 1),
     moments={"mean": lambda p: 1 / p, "var": lambda p: (1 - p) / (p * p)})
 planck = Distribution(

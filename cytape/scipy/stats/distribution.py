@@ -16,10 +16,12 @@ import scipy.stats as stats
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import floor
-from cytape.ops.elementwise import exp, expm1, log, log1p, sqrt, where
+from cytape.ops.creation import stop_gradient_op
+from cytape.ops.elementwise import abs, exp, expm1, log, log1p, sqrt, where
 from cytape.ops.probabilities.log_probabilities import log_gammainc
 from cytape.ops.sampling.quantile_functions import steps_op
 from cytape.ops.special import erf, gammaln, log_expit, log_ndtr, xlogy
+from cytape.ops.special.elementary_functions import log1p_over
 from cytape.tensor import convert_to_tensor
 
 HALF_LOG_2PI, LOG_2 = 0.5 * math.log(2 * math.pi), math.log(2)
@@ -106,6 +108,22 @@ def power_density(power, rest):
             exp(log_density(right, *shapes)))
 
     return log_density, density
+
+
+def not_far(z, c):
+    """Return z, or where z**c is 1e10 if that is more: beyond, powers overflow."""
+    with np.errstate(all="ignore"):
+        is_far = z**c > 1e10
+        return where(is_far, stop_gradient_op(1e10**(1 / where(is_far, c, 1.0))), z)
+
+
+def log1p_rate(z, c):
+    """Return log1p(c z) / c, for large products by a sum whose slopes do not underflow."""
+    is_far = c * z > 1
+    far, rate = where(is_far, z, 1.0), where(is_far, c, 1.0)
+    near = where(is_far, 0.0, z)
+    return where(is_far, (log(abs(far)) + log(abs(rate) + 1 / abs(far))) / rate,
+                 near * log1p_over(c * near))
 
 
 def near_end(z, c):

@@ -65,7 +65,6 @@ from cytape.ops.special import (
     xlogy,
 )
 from cytape.ops.special import gamma as gamma_function
-from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.gamma_functions import betaln
 from cytape.ops.special.incomplete_functions import gamma_density, odds_density
 from cytape.scipy.stats.distribution import (
@@ -75,10 +74,12 @@ from cytape.scipy.stats.distribution import (
     POSITIVE,
     Distribution,
     either,
+    log1p_rate,
     log_erfc,
     log_gamma_cdf,
     log_softplus,
     near_end,
+    not_far,
     power_density,
 )
 from cytape.scipy.stats.real_line import cauchy_logcdf, loggamma_quantile
@@ -179,6 +180,11 @@ def _weibull_log_density(x, c):
     return log(c) + xlogy(c - 1, x) - x**c
 
 
+def _weibull_density(z, c):
+    z = not_far(z, c)
+    return c * z**(c - 1) * exp(-z**c)
+
+
 def _weibull_var(c):
     return gamma_function(1 + 2 / c) - gamma_function(1 + 1 / c)**2
 
@@ -188,18 +194,18 @@ def _weibull_entropy(c):
 
 
 weibull_min = Distribution(
-    stats.weibull_min, _weibull_log_density, lambda z, c: -expm1(-z**c), lambda z, c: exp(-z**c),
-    lambda z, c: log_of_hazard(c * log(z)), lambda z, c: -z**c,
-    pdf=lambda z, c: c * z**(c - 1) * exp(-z**c),
+    stats.weibull_min, _weibull_log_density, lambda z, c: -expm1(-not_far(z, c)**c),
+    lambda z, c: exp(-not_far(z, c)**c), lambda z, c: log_of_hazard(c * log(z)),
+    lambda z, c: -z**c, _weibull_density,
     ppf=lambda q, c: (-log1p(-q))**(1 / c), isf=lambda q, c: (-log(q))**(1 / c),
     support=POSITIVE, moments={
         "mean": lambda c: gamma_function(1 + 1 / c), "var": _weibull_var,
         "entropy": _weibull_entropy})
 weibull_max = Distribution(
-    stats.weibull_max, lambda z, c: _weibull_log_density(-z, c), lambda z, c: exp(-(-z)**c),
-    lambda z, c: -expm1(-(-z)**c), lambda z, c: -(-z)**c,
-    lambda z, c: log_of_hazard(c * log(-z)),
-    pdf=lambda z, c: c * (-z)**(c - 1) * exp(-(-z)**c),
+    stats.weibull_max, lambda z, c: _weibull_log_density(-z, c),
+    lambda z, c: exp(-not_far(-z, c)**c), lambda z, c: -expm1(-not_far(-z, c)**c),
+    lambda z, c: -(-z)**c, lambda z, c: log_of_hazard(c * log(-z)),
+    lambda z, c: _weibull_density(-z, c),
     ppf=lambda q, c: -(-log(q))**(1 / c), isf=lambda q, c: -(-log1p(-q))**(1 / c),
     support=(-np.inf, 0), inside=-0.5, moments={
         "mean": lambda c: -gamma_function(1 + 1 / c), "var": _weibull_var,
@@ -262,7 +268,7 @@ halfcauchy = Distribution(
 
 def _excess(z, c):
     """Return the cumulative hazard of `genpareto`."""
-    return z * log1p_over(c * z)
+    return log1p_rate(z, c)
 
 
 def _excess_ends(c):
@@ -458,10 +464,11 @@ def _gengamma_density(of_power, at_end):
 
 def gamma_of_power(a, z, c, power):
     """Return gammainc(a, z**c), of small z by the power a c of z, which has derivatives at 0."""
-    is_small = z**c < 1e-17
+    with np.errstate(over="ignore"):
+        is_small = z**c < 1e-17
     return either(
         is_small, lambda: where(is_small, z, 1.0)**power * exp(-gammaln(a + 1)),
-        lambda: gammainc(a, where(is_small, 1.0, z)**c))
+        lambda: gammainc(a, not_far(where(is_small, 1.0, z), c)**c))
 
 
 def _by_sign(positive, negative):
@@ -484,12 +491,14 @@ def _log_upper(q, a):
 
 
 _GENGAMMA = [
-    [lambda z, a, c: gamma_of_power(a, z, c, a * c), lambda z, a, c: gammaincc(a, z**c)],
+    [lambda z, a, c: gamma_of_power(a, z, c, a * c),
+     lambda z, a, c: gammaincc(a, not_far(z, c)**c)],
     [lambda z, a, c: log_gamma_cdf(a, z**c, c * log(z)), lambda z, a, c: log_gammaincc(a, z**c)]]
 gengamma = Distribution(  # type: ignore[misc]
     stats.gengamma, _gengamma_density(_power_of_gamma[0], -np.inf),
     *[_by_sign(*pair[::step]) for pair in _GENGAMMA for step in (1, -1)],
-    pdf=_gengamma_density(_power_of_gamma[1], 0.0),
+    pdf=_gengamma_density(
+        lambda z, a, c: _power_of_gamma[1](not_far(z, c), a, c), 0.0),
     ppf=_gengamma_quantile(_log_lower, _log_upper), isf=_gengamma_quantile(_log_upper, _log_lower),
     support=POSITIVE, open_ends="probabilities",
     valid=lambda a, c: (a > 0) & (c != 0) & (abs(c) < np.inf))

@@ -57,13 +57,13 @@ from cytape.ops.special import (
     tklmbda,
     xlogy,
 )
-from cytape.ops.special.elementary_functions import log1p_over
 from cytape.ops.special.error_functions import t_log_density
 from cytape.scipy.stats.distribution import (
     EULER,
     HALF_LOG_2PI,
     Distribution,
     either,
+    log1p_rate,
     log_erfc,
     log_gamma_cdf,
     log_softplus,
@@ -179,12 +179,12 @@ gumbel_l = Distribution(  # of -z, the other one
 
 def _extreme(z, c):
     """Return log(v) of the distribution function exp(-v), at most 7, where that is 0."""
-    return minimum(-z * log1p_over(-c * z), 7.0)
+    return minimum(-log1p_rate(z, -c), 7.0)
 
 
 def _extreme_log_density(z, c):
     is_near, u, end, z = near_end(z, c)
-    log_v = -z * log1p_over(-c * z)
+    log_v = -log1p_rate(z, -c)
     return where(
         is_near, xlogy(1 / end - 1, u) - u**(1 / end), (1 - c) * log_v - exp(log_v))
 
@@ -205,7 +205,7 @@ def _extreme_ends(c):
 genextreme = Distribution(
     stats.genextreme, _extreme_log_density,
     lambda z, c: exp(-exp(_extreme(z, c))), lambda z, c: -expm1(-exp(_extreme(z, c))),
-    lambda z, c: -exp(-z * log1p_over(-c * z)), lambda z, c: log_of_hazard(_extreme(z, c)),
+    lambda z, c: -exp(-log1p_rate(z, -c)), lambda z, c: log_of_hazard(_extreme(z, c)),
     _extreme_density,
     ppf=lambda q, c: -boxcox(-log(q), c), isf=lambda q, c: -boxcox(-log1p(-q), c),
     support=_extreme_ends, inside=0.0, open_ends="probabilities",

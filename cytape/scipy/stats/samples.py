@@ -241,5 +241,12 @@ def _distance(name, function):
 
 wasserstein_distance = _distance(
     "wasserstein_distance", lambda steps, widths: np.sum(abs(steps) * widths))
+
+
+def _energy(steps, widths):
+    square = 2 * np.sum(steps * steps * widths)
+    return sqrt(where(square == 0, 1.0, square)) * where(square == 0, 0.0, 1.0)
+
+
 energy_distance = _distance(
-    "energy_distance", lambda steps, widths: sqrt(2 * np.sum(steps * steps * widths)))
+    "energy_distance", _energy)

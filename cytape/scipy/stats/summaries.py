@@ -123,7 +123,12 @@ def _pmean(a, p, axis, weights=None):
     stats.pmean([1.0], p)  # raises errors
     if p == 0:
         return _gmean(a, axis, weights)
-    return _mean(where(a < 0, np.nan, a)**p, axis, weights)**(1 / p)
+    a = where(a < 0, np.nan, a)
+    if p < 0:  # of ratios to the smallest, which may be 0
+        least = np.min(a, axis, keepdims=True)
+        ratios = _mean(where(least == a, 1.0, least / where(least == a, 1.0, a))**-p, axis, weights)
+        return np.min(a, axis, keepdims=np.ndim(ratios) == np.ndim(a)) * ratios**(1 / p)
+    return _mean(a**p, axis, weights)**(1 / p)
 
 
 def _moment(a, order, center, axis):

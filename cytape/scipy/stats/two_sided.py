@@ -5,7 +5,6 @@ import math
 import numpy as np
 import scipy.stats as stats
 
-from cytape.ops.calls.operands import is_tensor
 from cytape.ops.elementwise import (
     abs,
     arcsinh,
@@ -21,7 +20,13 @@ from cytape.ops.elementwise import (
     tan,
     where,
 )
-from cytape.ops.probabilities.log_probabilities import log_mass, log_odds, log_oddsc
+from cytape.ops.probabilities.log_probabilities import (
+    log_gammainc,
+    log_gammaincc,
+    log_mass,
+    log_odds,
+    log_oddsc,
+)
 from cytape.ops.special import (
     betainccinv,
     betaincinv,
@@ -32,17 +37,18 @@ from cytape.ops.special import (
     gammaincc,
     log_expit,
     log_ndtr,
+    logsumexp,
     ndtr,
     ndtri_exp,
     xlogy,
 )
-from cytape.ops.special.elementary_functions import log1p_over
 from cytape.scipy.stats.compounds import halfgennorm
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
     Distribution,
     complementary,
     either,
+    log1p_rate,
     log_rest,
     near_end,
 )
@@ -193,9 +199,9 @@ def _pearson_near_normal(z, skew):
     series = 0.0
     for k in range(14, 1, -1):
         series = (-1)**(k - 1) / k + small * series
-    ratio = where(is_small, series, (log1p(large) - large) / (large * large))
+    ratio = where(is_small, series, (log1p(large) / large - 1) / large)
     correction = h * (1 / 12 - h * h * (1 / 360 - h * h / 1260))
-    return where(is_end, -np.inf, z * z * ratio - log1p(u) - HALF_LOG_2PI - correction)
+    return where(is_end, -np.inf, z * (z * ratio) - log1p(u) - HALF_LOG_2PI - correction)
 
 
 def _pearson(near, far):
@@ -210,21 +216,26 @@ def _pearson(near, far):
     return function
 
 
-def _pearson_tail(z, skew):
-    """Return the probability above z >= 0 for small skew, by quadrature of the density."""
+def _pearson_log_tail(z, skew):
+    """Return the log of the probability above z >= 0 for small skew, by quadrature."""
     is_bounded = skew < 0
-    width = 120 / (z + sqrt(z * z + 80))
+    slope = z / where(is_bounded, 1.0, 1 + 0.5 * skew * z)
     end = where(is_bounded, -2 / where(is_bounded, skew, -1.0) - z, np.inf)
-    half = 0.5 * minimum(width, end)
-    half, z, skew = (np.asarray(x)[..., None] if not is_tensor(x) else x[..., None]
-                     for x in (half, z, skew))
-    density = exp(_pearson_near_normal(z + half * (1 + _NODES), skew))
-    return np.sum(half * density * _WEIGHTS, -1)
+    half = 0.5 * minimum(120 / (slope + sqrt(slope * slope + 80)), end)
+    half, z, skew = [np.expand_dims(x, -1) for x in (half, z, skew)]
+    return logsumexp(
+        log(half * _WEIGHTS) + _pearson_near_normal(z + half * (1 + _NODES), skew), -1)
+
+
+def _pearson_logcdf(z, skew):
+    is_left = z < 0
+    tail = _pearson_log_tail(abs(z), where(is_left, -skew, skew))
+    return where(is_left, tail, log_rest(tail))
 
 
 def _pearson_cdf(z, skew):
     is_left = z < 0
-    tail = _pearson_tail(abs(z), where(is_left, -skew, skew))
+    tail = exp(_pearson_log_tail(abs(z), where(is_left, -skew, skew)))
     return where(is_left, tail, 1 - tail)
 
 
@@ -242,6 +253,8 @@ pearson3 = Distribution(
         log(abs(rate)) + gamma.functions["logpdf"](x, rate * rate))),
     _pearson(_pearson_cdf, _gamma_side(gammainc, gammaincc)),
     _pearson(lambda z, skew: _pearson_cdf(-z, -skew), _gamma_side(gammaincc, gammainc)),
+    _pearson(_pearson_logcdf, _gamma_side(log_gammainc, log_gammaincc)),
+    _pearson(lambda z, skew: _pearson_logcdf(-z, -skew), _gamma_side(log_gammaincc, log_gammainc)),
     support=lambda skew: (where(skew > 0, -2 / where(skew > 0, skew, 1.0), -np.inf),
                           where(skew < 0, -2 / where(skew < 0, skew, -1.0), np.inf)),
     inside=0.0, open_ends="probabilities", valid=lambda skew: abs(skew) < np.inf)
@@ -252,7 +265,7 @@ pearson3 = Distribution(
 def _kappa_hazard(z, k):
     """Return the logarithm of y, y, and the logarithm of its slope."""
     is_near, u, end, z = near_end(z, k)
-    log_y = -z * log1p_over(-k * z)
+    log_y = -log1p_rate(z, -k)
     return (where(is_near, log(u) / end, log_y),
             where(is_near, u**(1 / end), exp(minimum(log_y, 700.0))),
             where(is_near, xlogy(1 / end - 1, u), (1 - k) * log_y))
@@ -271,7 +284,7 @@ def _kappa_log_power(log_y, y, h):
     far = where(is_far, log_y, 0.0)
     heavy, light = logaddexp(0, log(-power) + far) / power, -exp(minimum(far, 700.0))
     return where(is_far, where(is_heavy, heavy, light),
-                 where(is_near, log(u) / end, -y * log1p_over(-h * y)))
+                 where(is_near, log(u) / end, -log1p_rate(y, -h)))
 
 
 def _kappa_logpdf(z, h, k):
