@@ -11,6 +11,7 @@ import scipy.stats as _scipys
 from cytape.scipy.stats.bounded import *  # noqa: F403
 from cytape.scipy.stats.compounds import *  # noqa: F403
 from cytape.scipy.stats.counts import *  # noqa: F403
+from cytape.scipy.stats.gamma_powers import *  # noqa: F403
 from cytape.scipy.stats.half_line import *  # noqa: F403
 from cytape.scipy.stats.hypothesis_tests import *  # noqa: F403
 from cytape.scipy.stats.integrals import *  # noqa: F403

@@ -24,7 +24,6 @@ from cytape.ops.elementwise import (
     where,
 )
 from cytape.ops.probabilities.log_probabilities import (
-    log_gammaincc,
     log_mass,
     log_of_hazard,
 )
@@ -49,7 +48,6 @@ from cytape.ops.special import (
     chndtrix,
     expit,
     exprel,
-    gammaln,
     kolmogi,
     kolmogorov,
     log_ndtr,
@@ -71,7 +69,6 @@ from cytape.scipy.stats.distribution import (
     POSITIVE,
     Distribution,
     complementary,
-    either,
     log1p_rate,
     log_probability,
     log_rest,
@@ -83,8 +80,6 @@ from cytape.scipy.stats.half_line import (
     burr,
     burr_density,
     burr_log_density,
-    gamma_of_power,
-    gengamma,
     halflogistic,
     invgauss,
     levy,
@@ -95,7 +90,7 @@ from cytape.scipy.stats.related import increasing, mirrored
 
 __all__ = [
     "alpha", "dpareto_lognorm", "exponpow", "exponweib", "fatiguelife", "foldcauchy", "foldnorm",
-    "genexpon", "genhalflogistic", "gibrat", "halfgennorm", "kappa3", "kstwobign",
+    "genexpon", "genhalflogistic", "gibrat", "kappa3", "kstwobign",
     "levy_l", "loglaplace", "mielke", "ncf", "ncx2", "powerlognorm", "recipinvgauss",
     "rel_breitwigner", "wald"]
 
@@ -122,24 +117,6 @@ kappa3 = increasing(
     support=POSITIVE, open_ends="probabilities")
 
 
-def _halfgennorm_cdf(z, beta):
-    return gamma_of_power(1 / beta, z, beta, 1)
-
-
-def _halfgennorm_logsf(z, beta):
-    is_small = z**beta < 1e-17
-    return either(
-        is_small, lambda: log1p(-_halfgennorm_cdf(where(is_small, z, 0.0), beta)),
-        lambda: log_gammaincc(1 / beta, where(is_small, 1.0, z)**beta))
-
-
-halfgennorm = Distribution(
-    stats.halfgennorm, lambda z, beta: log(beta) - gammaln(1 / beta) - z**beta, _halfgennorm_cdf,
-    logcdf=lambda z, beta: gengamma.functions["logcdf"](z, 1 / beta, beta),
-    logsf=_halfgennorm_logsf, sf=lambda z, beta: exp(_halfgennorm_logsf(not_far(z, beta), beta)),
-    pdf=lambda z, beta: exp(log(beta) - gammaln(1 / beta) - not_far(z, beta)**beta),
-    ppf=lambda q, beta: gengamma.functions["ppf"](q, 1 / beta, beta),
-    isf=lambda q, beta: gengamma.functions["isf"](q, 1 / beta, beta), support=POSITIVE)
 levy_l = mirrored(stats.levy_l, levy, support=(-np.inf, 0), inside=-0.5, open_ends=True)
 
 # ---- folded variables

@@ -42,7 +42,6 @@ from cytape.ops.special import (
     ndtri_exp,
     xlogy,
 )
-from cytape.scipy.stats.compounds import halfgennorm
 from cytape.scipy.stats.distribution import (
     HALF_LOG_2PI,
     Distribution,
@@ -52,6 +51,7 @@ from cytape.scipy.stats.distribution import (
     log_rest,
     near_end,
 )
+from cytape.scipy.stats.gamma_powers import halfgennorm
 from cytape.scipy.stats.half_line import gamma, weibull_min
 from cytape.scipy.stats.related import doubled
 
