@@ -60,6 +60,16 @@ def test_slopes(dtype):
             function(x).astype(np.longdouble), values, rtol=4 * eps, atol=4 * eps)
 
 
+@each("dtype", ["float16", "float32", "float64", "longdouble"])
+def test_gelu(dtype):
+    x = np.concatenate([np.linspace(-12, 12, 2001), [0.0, 1e-4, -1e-4]]).astype(dtype)
+    wide = x.astype(float)
+    eps = max(np.finfo(dtype).eps, np.finfo(float).eps) * (8 + wide * wide)  # of the square
+    limit = eps * np.abs(expected := wide * special.ndtr(wide)) + 2 * float(
+        np.finfo(dtype).smallest_subnormal)
+    assert (np.abs(activations.gelu(x).astype(float) - expected) <= limit).all()
+
+
 def test_half_precision_is_rounded_once():
     x = np.arange(65536, dtype=np.uint16).view(np.float16)
     with np.errstate(all="ignore"):
