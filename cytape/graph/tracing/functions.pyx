@@ -393,9 +393,10 @@ cdef class Function:
             given.append((tensor, tensor.held))
             return tensor
 
-        with unrecorded(), building_into(graph):
+        with unrecorded():  # outside of the graph, which would capture elements of TensorArrays
             args = with_tensors(args, symbolic)
             kwargs = with_tensors(kwargs, symbolic) if kwargs else {}
+        with unrecorded(), building_into(graph):
             try:
                 outputs = call_traced(graph, self.f, args, kwargs)
             except TypeError as error:
