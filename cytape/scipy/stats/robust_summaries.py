@@ -5,7 +5,7 @@ import scipy.stats as stats
 
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.elementwise import abs, where
-from cytape.scipy.stats.summaries import summary_of
+from cytape.scipy.stats.summaries import count_of, power_of, summary_of
 
 __all__ = [
     "iqr", "kstat", "kstatvar", "median_abs_deviation", "tmax", "tmean", "tmin", "trim_mean",
@@ -60,7 +60,8 @@ def _limited_extreme(reduction, beyond):
 
 
 def _iqr(x, rng, scale, interpolation, axis):
-    stats.iqr([0.0, 1.0], rng=rng, interpolation=interpolation)  # raises errors
+    if len(rng) != 2 or not all(0 <= x <= 100 for x in rng):
+        stats.iqr([0.0, 1.0], rng=rng)  # raises SciPy's error
     if isinstance(scale, str):
         scale = 1 / stats.iqr([0.0, 1.0], rng=(0, 100), scale=scale)
     low, high = np.percentile(x, sorted(rng), axis, method=interpolation, keepdims=True)
@@ -85,8 +86,8 @@ def _trim_mean(a, proportiontocut, axis):
     n_cut = int(proportiontocut * n)
     if 2 * n_cut > n:
         stats.trim_mean(np.zeros(n), proportiontocut)  # raises SciPy's error
-    ordered = np.moveaxis(np.sort(a, axis), axis, -1)[..., n_cut:n - n_cut]
-    return np.expand_dims(np.mean(ordered, -1), axis)
+    parted = np.partition(a, (n_cut, max(n - n_cut - 1, 0)), axis)
+    return np.expand_dims(np.mean(np.moveaxis(parted, axis, -1)[..., n_cut:n - n_cut], -1), axis)
 
 
 # ---- k-statistics
@@ -95,23 +96,24 @@ def _trim_mean(a, proportiontocut, axis):
 def _kstat(data, n, axis):
     if n not in (1, 2, 3, 4):
         stats.kstat([1.0, 2.0], n)  # raises SciPy's error
-    count = np.sum(np.ones_like(data), axis, keepdims=True)
+    count = count_of(data, axis)
     mean = np.mean(data, axis, keepdims=True)
-    m2, m3, m4 = (np.mean((data - mean)**order, axis, keepdims=True) for order in (2, 3, 4))
     if n == 1:
         return mean
+    central = np.mean(power_of(data - mean, n), axis, keepdims=True)
     if n == 2:
-        return count / (count - 1) * m2
+        return count / (count - 1) * central
     if n == 3:
-        return count**2 / ((count - 1) * (count - 2)) * m3
-    return count**2 * ((count + 1) * m4 - 3 * (count - 1) * m2**2) / (
+        return count**2 / ((count - 1) * (count - 2)) * central
+    variance = _kstat(data, 2, axis)
+    return (count * (count + 1) * central - 3 * (count - 1)**3 / count * variance**2) * count / (
         (count - 1) * (count - 2) * (count - 3))
 
 
 def _kstatvar(data, n, axis):
     if n not in (1, 2):
         stats.kstatvar([1.0, 2.0], n)  # raises SciPy's error
-    count = np.sum(np.ones_like(data), axis, keepdims=True)
+    count = count_of(data, axis)
     k2 = _kstat(data, 2, axis)
     if n == 1:
         return k2 / count

@@ -8,11 +8,12 @@ import scipy.stats as stats
 
 from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.ops.calls.operands import is_tensor, joined
-from cytape.ops.elementwise import exp, log, maximum, minimum, sqrt, where
+from cytape.ops.elementwise import exp, expm1, log, log1p, maximum, minimum, sqrt, where
 from cytape.ops.special import boxcox as _boxcox
-from cytape.ops.special import boxcox1p, logsumexp
+from cytape.ops.special import exprel, logsumexp
 from cytape.ops.submodules.solving import slogdet, solve
 from cytape.scipy.stats.bounded import beta
+from cytape.scipy.stats.distribution import either
 from cytape.scipy.stats.real_line import t
 from cytape.tensor import convert_to_tensor
 
@@ -211,8 +212,15 @@ def yeojohnson(x: Any, lmbda: Any = None) -> Any:
         return stats.yeojohnson(x, lmbda)
     x = joined(x)
     is_left = x < 0
-    return where(is_left, -boxcox1p(where(is_left, -x, 0), 2 - lmbda),
-                 boxcox1p(where(is_left, 0, x), lmbda))
+
+    def transformed(log_z, power):
+        if not is_tensor(power) and np.all(power):
+            return expm1(power * log_z) / power
+        return log_z * exprel(power * log_z)
+
+    return either(
+        is_left, lambda: -transformed(log1p(where(is_left, -x, 0)), 2 - lmbda),
+        lambda: transformed(log1p(where(is_left, 0, x)), lmbda))
 
 
 def _steps(u_values, v_values, u_weights, v_weights):

@@ -1,6 +1,7 @@
 """Summaries of samples: means, moments and scores, and the entropy of probabilities."""
 
 import inspect
+import math
 
 import numpy as np
 import scipy.stats as stats
@@ -64,14 +65,26 @@ def _mean(x, axis, weights=None):
     return np.sum(x * weights, axis, keepdims=True) / np.sum(weights, axis, keepdims=True)
 
 
-def _count(x, axis):
-    return np.sum(np.ones_like(x), axis, keepdims=True)
+def count_of(x, axis):
+    """Return the number of elements, a Python number if it is known."""
+    extents = [np.shape(x)[i] for i in np.atleast_1d(axis)]
+    return np.sum(np.ones_like(x), axis, keepdims=True) if None in extents else float(
+        math.prod(extents))
+
+
+def power_of(x, order):
+    """Return a power, the first ones by products: `numpy.power` takes ten times as long."""
+    if order not in (2, 3, 4):
+        return x**order
+    square = x * x
+    return square if order == 2 else square * (x if order == 3 else square)
 
 
 def _standardised_moment(order):
     def function(a, axis):
         deviation = a - _mean(a, axis)
-        return _mean(deviation**order, axis) / _mean(deviation**2, axis)**(0.5 * order)
+        variance = _mean(deviation * deviation, axis)
+        return _mean(power_of(deviation, order), axis) / variance**(0.5 * order)
 
     return function
 
@@ -94,7 +107,7 @@ def _entropy(pk, qk, base, axis):
 
 def _total(p, axis):
     """Return the sum, 1 for no elements."""
-    return where(_count(p, axis) == 0, 1, np.sum(p, axis, keepdims=True))
+    return where(count_of(p, axis) == 0, 1, np.sum(p, axis, keepdims=True))
 
 
 def _normalised(p, axis):
@@ -107,20 +120,21 @@ def _deviation(a, ddof, axis):
 
 
 def _scale(a, ddof, axis):
-    return where(ddof > _count(a, axis), np.nan, _deviation(a, ddof, axis))
+    return where(ddof > count_of(a, axis), np.nan, _deviation(a, ddof, axis))
 
 
 def _gmean(a, axis, weights=None):
     """Return the geometric mean; the powers of zeros apart, as their slopes are infinite."""
     is_zero = a == 0
-    share = 1 / _count(a, axis) if weights is None else weights / np.sum(
+    share = 1 / count_of(a, axis) if weights is None else weights / np.sum(
         weights, axis, keepdims=True)
     return np.exp(_mean(np.log(where(is_zero, 1, a)), axis, weights)) * np.prod(
         where(is_zero, where(is_zero, a, 1)**share, 1), axis, keepdims=True)
 
 
 def _pmean(a, p, axis, weights=None):
-    stats.pmean([1.0], p)  # raises errors
+    if not isinstance(p, (int, float, np.number)):
+        stats.pmean([1.0], p)  # raises SciPy's error
     if p == 0:
         return _gmean(a, axis, weights)
     a = where(a < 0, np.nan, a)
@@ -135,8 +149,9 @@ def _moment(a, order, center, axis):
     if np.ndim(order):
         raise ValueError(
             f"scipy.stats.moment takes tensors with a single order only, got order={order!r}")
-    stats.moment([1.0], order)  # raises errors
-    return _mean((a - (_mean(a, axis) if center is None else center))**order, axis)
+    if order != int(order):
+        stats.moment([1.0], order)  # raises SciPy's error
+    return _mean(power_of(a - (_mean(a, axis) if center is None else center), order), axis)
 
 
 def _log_likelihood(transform, log_slope):
@@ -144,7 +159,7 @@ def _log_likelihood(transform, log_slope):
     def function(lmb, data, axis):
         variance = np.var(transform(data, lmb), axis, keepdims=True)
         slopes = np.sum(log_slope(data), axis, keepdims=True)
-        return (lmb - 1) * slopes - 0.5 * _count(data, axis) * np.log(variance)
+        return (lmb - 1) * slopes - 0.5 * count_of(data, axis) * np.log(variance)
 
     return function
 
@@ -184,7 +199,7 @@ pmean = summary_of("pmean", _pmean)
 skew = summary_of("skew", _standardised_moment(3))
 kurtosis = summary_of("kurtosis", lambda a, fisher, axis: (
     _standardised_moment(4)(a, axis) - (3 if fisher else 0)))
-sem = summary_of("sem", lambda a, ddof, axis: _deviation(a, ddof, axis) / _count(a, axis)**0.5)
+sem = summary_of("sem", lambda a, ddof, axis: _deviation(a, ddof, axis) / count_of(a, axis)**0.5)
 variation = summary_of("variation", lambda a, ddof, axis: _scale(a, ddof, axis) / _mean(a, axis))
 zscore = summary_of("zscore", lambda a, ddof, axis: (a - _mean(a, axis)) / _scale(a, ddof, axis))
 zmap = summary_of("zmap", lambda scores, compare, ddof, axis: (
