@@ -24,21 +24,24 @@ DIRECTIVES = {
 # Rooms and modules that the compiler does not optimise in full: the first level that names one
 # counts, -O3 the others. bench/instructions.json shows if a module has become hot.
 LEVELS = {
-    "-O3": {"graph/passes/accumulate_op", "graph/passes/fused_loop", "graph/passes/fused_op"},
+    "-O3": {  # hot modules in rooms of the last level
+        "autodiff/forward_accumulator", "graph/nested/loop_plan", "graph/passes/accumulate_op",
+        "graph/passes/fused_loop", "graph/passes/fused_op", "graph/run/executor",
+        "graph/run/instructions", "graph/run/value_op",
+    },
     "-Os": {  # large and cold: half the size that -O1 gives
         "core/schedules", "graph/checkpoint", "graph/control", "graph/differentiation",
         "graph/tracing/concrete_function", "graph/tracing/functions", "ops/python/reachable",
     },
-    "-O1": {  # once per trace or transform, or mostly calls of Python: half the time to compile
-        "_cyutility", "autodiff/recorded_call", "autodiff/transform_arguments", "core/interrupts",
-        "core/tape", "core/vspace", "graph/passes", "graph/run/elementwise_ops",
-        "graph/run/emitters", "graph/run/moved_ops", "graph/run/part_ops", "graph/run/plan_code",
-        "graph/run/plan_compiler", "graph/run/plan_layout", "graph/run/sum_ops", "graph/tracing",
-        "ops/calls/node_store", "ops/calls/symbolic", "ops/engine/node_vspace",
-        "ops/engine/program_nodes", "ops/kernels/partial_tracer", "ops/python", "ops/shapes",
-        "ops/updates/view_or_copy", "ops/updates/written_views", "profiling/op_hooks",
-        "tensor/making", "tensor/recording/conversion_guards", "tensor/recording/entered_blocks",
-        "tensor/recording/state",
+    "-O1": {  # once per trace or run, or mostly calls of Python: half the time to compile
+        "_cyutility", "autodiff", "autodiff/custom", "core/interrupts", "core/tape", "core/vspace",
+        "graph/nested", "graph/passes", "graph/run", "graph/tracing", "ops/calls/node_store",
+        "ops/calls/recorded_calls", "ops/calls/symbolic", "ops/engine/custom_op",
+        "ops/engine/node_vspace", "ops/engine/program_nodes", "ops/kernels/fused_function",
+        "ops/kernels/partial_tracer", "ops/python", "ops/shapes", "ops/updates",
+        "profiling/op_hooks", "tensor/making", "tensor/nest",
+        "tensor/recording/conversion_guards", "tensor/recording/entered_blocks",
+        "tensor/recording/state", "tensor/variable",
     },
 }
 # The loop over instructions is 6 % slower where jumps straddle 32 bytes.
