@@ -70,10 +70,12 @@ def numpy_function(
     InvalidGradientError
         In a derivative, if `grad_func` returns a wrong number of gradients.
 
-    Notes ----- The call is one op. Each run of a graph calls `f` once, in the order of ops with
-    side effects (in a `Graph`, if a fetch depends on it; in a `function` always); derivatives do
-    not call it again. `custom_jvp` and `custom_gradient` around it can define its derivative, too.
-    Graphs with such an op cannot be saved.
+    Notes
+    -----
+    The call is one op. Each run of a graph calls `f` once, in the order of ops with side effects
+    (in a `Graph`, if a fetch depends on it; in a `function` always); derivatives do not call it
+    again. `custom_jvp` and `custom_gradient` around it can define its derivative, too. Graphs with
+    such an op cannot be saved.
 
     `grad_func` reads its closure like the `grad_fn` of `custom_gradient`. Forward mode transposes
     it. In a graph it is traced when the call is built, and may capture tensors, as constants.
