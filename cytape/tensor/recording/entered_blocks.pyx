@@ -32,7 +32,10 @@ cdef class Block:
         raise NotImplementedError
 
     cdef int leave(self, Entry entry) except -1:
-        raise NotImplementedError
+        """Leave an entry; put back the recorders that were active before it, in `before`."""
+        recorders, entry.before = entry.before, None
+        leave_entry(entry)
+        return put_back(entry.thread, recorders)
 
 
 cdef bint pass_by(Entry entry) noexcept:
@@ -128,11 +131,6 @@ cdef class unrecorded(Block):
         thread.update()
         return entry
 
-    cdef int leave(self, Entry entry) except -1:
-        recorders, entry.before = entry.before, None
-        leave_entry(entry)
-        return put_back(entry.thread, recorders)
-
 
 @cython.final
 cdef class push_forwardprop_state(Block):
@@ -164,11 +162,6 @@ cdef class push_forwardprop_state(Block):
         entry.before = thread.recorders
         thread.follow_recorders()
         return entry
-
-    cdef int leave(self, Entry entry) except -1:
-        recorders, entry.before = entry.before, None
-        leave_entry(entry)
-        return put_back(entry.thread, recorders)
 
 
 @cython.final
