@@ -19,10 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.autodiff.gradient_tape import GradientTape
 from cytape.autodiff.recompute import recompute_grad, tensors_in
-from cytape.autodiff.repeatable_call import FirstRun
+from cytape.autodiff.repeatable_call import FirstRun, repeated_gradients, repeated_tangents
 from cytape.autodiff.seeds import densify
 from cytape.autodiff.wrapped_calls import (
     followed,
@@ -38,7 +36,6 @@ from cytape.autodiff.wrapped_calls import (
 from cytape.core.schedules import Action, Kind, reversal, sweep
 from cytape.errors import TapeStateError
 from cytape.ops.calls.symbolic import graph_for
-from cytape.ops.creation import identity_op
 from cytape.ops.python.progress_reports import Progress, progress_of
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -213,10 +210,11 @@ class _Scan:
 
     def backward(self, *gradients: Tensor | None) -> list:
         """Return the gradients of the first state, and of captured tensors and variables."""
-        arguments = list(filter(is_tensor, nest.flatten(self.start)))
+        arguments = tensors_in(self.start)
         arrived = [gradient for gradient in gradients if gradient is not None]
-        if followed([*arguments, *self.elsewhere, *arrived]):
-            return self.recorded_backward(arguments, gradients)
+        if followed([*arguments, *self.elsewhere, *arrived]):  # by differentiable ops
+            return repeated_gradients(
+                partial(self.all_steps, recompute_grad), arguments, self.elsewhere, gradients)
         with stop_recording():
             return self.again(partial(self.reversed_steps, gradients))
 
@@ -269,49 +267,19 @@ class _Scan:
 
     def reversed_step(self, state: Any, gradients: Sequence[Any]) -> tuple[list, list]:
         """Reverse a step; return gradients of its state and of captured tensors."""
-        # With new ids, since a step may also capture the same tensors, say the first state.
-        arguments = list(map(identity_op, tensors_in(state)))
-        sources = arguments + self.elsewhere
-        moving = [source for source in sources if source.spec.trainable]
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(moving)
-            # Once, since a TensorArray stacks its elements anew for each request.
-            outputs = tensors_in(_advanced(self.step, with_tensors(state, arguments), 1))
-        del state
-        reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
-        found = iter(tape.gradient(
-            [outputs[i] for i in reached], moving, [gradients[i] for i in reached]))
-        by_source = [
-            densify(next(found)) if source.spec.trainable else None for source in sources]
-        return by_source[: len(arguments)], by_source[len(arguments) :]
-
-    def recorded_backward(
-        self, arguments: list, gradients: Sequence[Tensor | None]
-    ) -> list:
-        """Return the gradients by differentiable ops."""
-        fresh = list(map(identity_op, arguments))
-        sources = fresh + self.elsewhere
-        moving = [source for source in sources if source.spec.trainable]
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(moving)
-            outputs = self.all_steps(recompute_grad, fresh)
-        reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
-        found = iter(tape.gradient(
-            [outputs[i] for i in reached], moving, [gradients[i] for i in reached]))
-        return [next(found) if source.spec.trainable else None for source in sources]
+        arguments = tensors_in(state)
+        found = [densify(gradient) for gradient in repeated_gradients(
+            lambda *tensors: tensors_in(_advanced(self.step, with_tensors(state, tensors), 1)),
+            arguments, self.elsewhere, gradients)]
+        return found[: len(arguments)], found[len(arguments) :]
 
     def jvp(self, *tangents: Tensor | None) -> list:
         """Return the tangents of the last state; all steps run again."""
-        arguments = list(filter(is_tensor, nest.flatten(self.start)))
-        fresh = list(map(identity_op, arguments))
-        pairs = [(source, tangent)
-                 for source, tangent in zip(fresh + self.elsewhere, tangents, strict=True)
-                 if tangent is not None]
-        with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
-            outputs = self.all_steps(lambda step: step, fresh)
-        return accumulator.jvp(outputs)
+        return repeated_tangents(
+            partial(self.all_steps, lambda step: step), tensors_in(self.start), self.elsewhere,
+            tangents)
 
-    def all_steps(self, changed: Callable[[Callable], Callable], tensors: list) -> list:
+    def all_steps(self, changed: Callable[[Callable], Callable], *tensors: Tensor) -> list:
         return self.again(lambda: tensors_in(_advanced(
             changed(self.step), lent(with_tensors(self.start, tensors)), self.n - 1)))
 

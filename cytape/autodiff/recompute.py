@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.autodiff.gradient_tape import GradientTape
-from cytape.autodiff.repeatable_call import FirstRun
+from cytape.autodiff.repeatable_call import FirstRun, repeated_gradients, repeated_tangents
 from cytape.autodiff.wrapped_calls import (
     call_with_own,
     is_plain_tensor,
@@ -23,7 +21,6 @@ from cytape.autodiff.wrapped_calls import (
 )
 from cytape.errors import TapeStateError
 from cytape.ops.calls.symbolic import graph_for
-from cytape.ops.creation import identity_op
 from cytape.ops.python.checkpoint_policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -120,17 +117,8 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable[..., Any]:
                 raise TapeStateError(
                     f"{name_of(f)} cannot be recomputed in a graph for its gradient: it read "
                     f"{assigned!r}, which has been assigned to since")
-            fresh = list(map(identity_op, arguments))
-            sources = fresh + elsewhere
-            moving = [source for source in sources if source.spec.trainable]
-            with GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(moving)
-                outputs = call_anew(*fresh)
-            reached = [i for i, gradient in enumerate(output_gradients) if gradient is not None]
-            gradients = iter(tape.gradient(
-                [outputs[i] for i in reached], moving, [output_gradients[i] for i in reached]))
-            found = [next(gradients) if source.spec.trainable else None for source in sources]
-            for source, gradient in zip(sources, found, strict=True):
+            found = repeated_gradients(call_anew, arguments, elsewhere, output_gradients)
+            for source, gradient in zip(elsewhere, found[len(arguments):], strict=True):
                 if gradient is None and is_found_no_more(source):
                     raise TapeStateError(
                         f"{name_of(f)} is recomputed for its gradient, but does not find "
@@ -145,15 +133,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable[..., Any]:
             return not run.is_read_again(source, args, kwargs)
 
         def jvp(*tangents: Tensor | None) -> list:
-            fresh = list(map(identity_op, arguments))
-            pairs = [
-                (source, tangent)
-                for source, tangent in zip(fresh + elsewhere, tangents, strict=True)
-                if tangent is not None
-            ]
-            with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
-                outputs = call_anew(*fresh)
-            return accumulator.jvp(outputs)
+            return repeated_tangents(call_anew, arguments, elsewhere, tangents)
 
         outputs = record(
             name_of(f), tensors_in(result), arguments + elsewhere, backward, jvp, optional=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.autodiff.wrapped_calls import is_plain_tensor, lent, value_of, with_tensors
 from cytape.core.vspace import VSpace
@@ -15,7 +16,7 @@ from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable, holding, holds, note_departure
 
-__all__ = ["FirstRun"]
+__all__ = ["FirstRun", "repeated_gradients", "repeated_tangents"]
 
 
 class FirstRun:
@@ -115,3 +116,43 @@ class FirstRun:
     def assigned_since(self) -> Variable | None:
         """Return a variable that has been assigned to since the call."""
         return next((v for v, value in self._values if not holds(v, value)), None)
+
+
+def repeated_gradients(
+    call: Callable[..., Sequence[Tensor]], arguments: list, elsewhere: list,
+    gradients: Sequence[Tensor | None],
+) -> list:
+    """Run a call again; return the gradients of its results in its arguments and other tensors.
+
+    Parameters
+    ----------
+    call : callable
+        Takes new tensors for the arguments, since it may also capture these.
+    arguments, elsewhere : list of Tensor
+    gradients : sequence of Tensor or None
+        Of the results.
+    """
+    fresh = list(map(identity_op, arguments))
+    sources = fresh + elsewhere
+    moving = [source for source in sources if source.spec.trainable]
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(moving)
+        results = call(*fresh)
+    reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
+    found = iter(tape.gradient(
+        [results[i] for i in reached], moving, [gradients[i] for i in reached]))
+    return [next(found) if source.spec.trainable else None for source in sources]
+
+
+def repeated_tangents(
+    call: Callable[..., Sequence[Tensor]], arguments: list, elsewhere: list,
+    tangents: Sequence[Tensor | None],
+) -> list:
+    """Run a call again; return the tangents of its results, as `repeated_gradients`."""
+    fresh = list(map(identity_op, arguments))
+    pairs = [(source, tangent)
+             for source, tangent in zip(fresh + elsewhere, tangents, strict=True)
+             if tangent is not None]
+    with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
+        results = call(*fresh)
+    return accumulator.jvp(results)
