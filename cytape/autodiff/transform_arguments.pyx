@@ -351,8 +351,8 @@ def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None
             f"derivative was lost there. {advice}")
     if wholly and not isinstance(fun, Transformed):  # derivatives often vanish
         warn(
-            f"the result of {name_of(fun)} does not depend on {what} by differentiable functions: "
-            "the derivative is zero" + (
+            f"the result of {name_of(fun)} does not depend on {what} by differentiable functions "
+            "(steps are none, nor are caches that return arrays): the derivative is zero" + (
                 "" if unsure is None else f", unless it was lost where {left}. {advice}"),
             UnconnectedGradientWarning)
     elif detached is not None or unsure is not None:
