@@ -142,9 +142,9 @@ cdef inline bint is_narrow(double a, double width) noexcept nogil:
     return width * (1 + fabs(a)) < 1e-3
 
 
-cdef inline double decay(double a, double b, double width) noexcept nogil:
+cdef inline double decay(double a, double b) noexcept nogil:
     """Return the density at b over that at a."""
-    return 0 if width == INFINITY else exp(-0.5 * width * (a + b))
+    return 0 if b - a == INFINITY else exp(-0.5 * (b - a) * (a + b))
 
 
 cdef double scaled_mass(double a, double b, double width) noexcept nogil:
@@ -153,7 +153,7 @@ cdef double scaled_mass(double a, double b, double width) noexcept nogil:
     if is_narrow(a, width):
         return width * exp(-0.5 * width * (a + 0.25 * width)) * (
             1 + width * width * (middle * middle - 1) / 24)
-    return mills(a) - decay(a, b, width) * mills(b)
+    return mills(a) - decay(a, b) * mills(b)
 
 
 cdef inline double reflected(double a, double b, double width) noexcept nogil:
@@ -278,4 +278,4 @@ cdef real mass_slope(real a, real b, real width) noexcept nogil:
     if b >= -a:
         return <real>(1 / scaled_mass(a, b, width))
     near = reflected(a, b, width)
-    return <real>(decay(near, -a, width) / scaled_mass(near, -a, width))
+    return <real>(decay(near, -a) / scaled_mass(near, -a, width))
