@@ -26,6 +26,7 @@ from .tape_entry cimport items_of, record
 import numpy as np
 
 from cytape.ops.calls.operands import dtypes_of_operands, without_layout
+from cytape.ops.kernels.partial_tracer import call_of_op
 
 from .batch_axis import aligned
 
@@ -70,7 +71,7 @@ cdef class ElementwiseOp(PartialsOp):
             if isinstance(x, Tensor):
                 break
         else:
-            return self.forward(*inputs, **arguments)
+            return call_of_op(self.forward(*inputs, **arguments), self.partials, inputs)
         if len(inputs) == self.n_inputs + 1 and "out" not in arguments:
             arguments = {"out": inputs[self.n_inputs], **arguments}
             inputs = inputs[:self.n_inputs]

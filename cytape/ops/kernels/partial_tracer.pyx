@@ -52,6 +52,7 @@ class Tracer:
         self.symbols = [Symbol(self, register) for register in range(N_OPERANDS)]
         self.steps = []      # (ufunc, SELECT or WIDEN, input symbols, result symbol)
         self.constants = {}  # register -> value
+        self.calls = {}      # register -> (partials, inputs) of the op that returned its symbol
 
     def new_symbol(self, is_bool=False):
         symbol = Symbol(self, len(self.symbols), is_bool)
@@ -120,15 +121,16 @@ class Tracer:
 
     def tangent_of_step(self, kind, inputs, result, tangents):
         """Return the tangent of a step's result, None for zero; tangents go by register."""
-        of_inputs = [tangents.get(symbol.register) for symbol in inputs]
+        partials, inputs = self.calls.get(result.register, (partials_of.get(kind), inputs))
+        of_inputs = [tangents.get(x.register) if isinstance(x, Symbol) else None for x in inputs]
         if kind is WIDEN or result.is_bool or all([tangent is None for tangent in of_inputs]):
             return None
+        if partials is not None:
+            return self.tangent(partials, result, inputs, of_inputs)
         if kind is SELECT:
             _, x, y = [0 if tangent is None else tangent for tangent in of_inputs]
             return self.select(inputs[0], x, y)
-        if kind not in partials_of:
-            raise NotAProgram
-        return self.tangent(partials_of[kind], result, inputs, of_inputs)
+        raise NotAProgram
 
     def tangent(self, partials, output, inputs, tangents):
         """Sum the tangents (None: zero) of an op's inputs, times the partials."""
@@ -138,6 +140,13 @@ class Tracer:
                 term = self.times(tangent, partial(output, *inputs))
                 total = term if total is None else self.call(np.add, (total, term))
         return total
+
+
+def call_of_op(result, partials, inputs):
+    """Return the result of an op's function, whose tangents are those of the op, not of its steps."""
+    if isinstance(result, Symbol):
+        result.tracer.calls[result.register] = partials, inputs
+    return result
 
 
 def has_loop(ufunc, int type_num):
