@@ -45,6 +45,24 @@ def test_methods_of_ufuncs_and_out():
     np.testing.assert_array_equal(out, special.ndtr(x.numpy()))
 
 
+@each("name, point", [
+    ("exp1", (-1.5,)), ("log1p", (-2.0,)), ("logit", (1.5,)), ("xlogy", (2.0, -1.5)),
+    ("xlog1py", (2.0, -1.5)), ("boxcox", (-2.0, 2.0)), ("rel_entr", (-1.0, -1.0)),
+    ("ellipkinc", (0.3, 1.5)), ("ellipeinc", (0.3, 1.5)), ("betainc", (4.0, -3.0, 0.0)),
+    ("gdtr", (-1.0, 0.5, -2.0)), ("gdtrc", (-3.0, 4.0, -1.0)), ("chndtr", (2.0, -5.0, 4.0)),
+    ("fdtr", (0.0, -1.0, 3.0)), ("nctdtr", (-1.0, 0.5, 2.0)), ("ncfdtr", (-1.0, 2.0, 0.5, 1.0)),
+    ("stdtridf", (1.0, 5.0))])
+def test_derivatives_are_undefined_where_the_value_is(name, point):
+    f, last = getattr(special, name), len(point) - 1
+    places = {"chndtr": (0, 2), "nctdtr": (1, 2), "ncfdtr": (2, 3)}.get(name, range(len(point)))
+    with np.errstate(all="ignore"):
+        for found in ([cytape.grad(f, argnums=i)(*point) for i in places],
+                      cytape.grad(f, argnums=tuple(places))(*point)):
+            assert np.all(np.isnan(found)), found
+        slope = cytape.grad(f, argnums=last)
+        assert np.isnan(cytape.jvp(lambda x: slope(*point[:-1], x), point[-1:], (1.0,))[1])
+
+
 def test_ops_are_found_by_name_in_another_process():
     run("import pickle, cytape; from cytape.scipy.special import psi; import sys\n"
         "import subprocess\n"

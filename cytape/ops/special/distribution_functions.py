@@ -12,6 +12,7 @@ import numpy as np
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.bessel_functions import log_ive
+from cytape.ops.special.elementary_functions import inside
 from cytape.ops.special.gamma_functions import betaln, gamma, gammaln, xlogy
 from cytape.ops.special.hypergeometric_functions import hyp1f1
 from cytape.ops.special.incomplete_functions import (
@@ -57,11 +58,16 @@ _SEARCHED = {
 
 
 def _if_found(name, partial):
-    """Return a partial derivative that is NaN at the ends of the search."""
-    if name not in _SEARCHED:
-        return partial
-    low, high = _SEARCHED[name]
-    return lambda y, *xs: np.where((y > low) & (y < high), partial(y, *xs), np.nan)
+    """Return a partial derivative that is NaN at the ends of the search, or where the value is."""
+    low, high = _SEARCHED.get(name, (-np.inf, np.inf))
+    return lambda y, *xs: inside((y > low) & (y < high), partial(y, *xs))
+
+
+def _where_defined(together):
+    """Return a function for all partials, of arrays, that are NaN where the value is."""
+    return together and (lambda y, *xs: [
+        slope if callable(slope) else np.where(y == y, slope, np.nan)
+        for slope in together(y, *xs)])
 
 
 def _families(declared, convert=lambda function: function, together=None):
@@ -74,7 +80,7 @@ def _families(declared, convert=lambda function: function, together=None):
             "Scipy" + name.capitalize(), convert(getattr(special, name)),
             *[no_partial(name, x) if isinstance(x, str) else x and _if_found(name, x)
               for x in partials],
-            together=(together or {}).get(name))
+            together=_where_defined((together or {}).get(name)))
         for name, partials in declared.items()]
 
 
@@ -256,8 +262,7 @@ def _negative_p(k, n, p):
 bdtr, bdtrc, bdtri = _families({
     "bdtr": (None, "n", lambda y, k, n, p: _binomial_p(np.floor(k), np.trunc(n), p)),
     "bdtrc": (None, "n", lambda y, k, n, p: -_binomial_p(np.floor(k), np.trunc(n), p)),
-    "bdtri": (None, "n", lambda p, k, n, y: np.where(p == p, 1 / _binomial_p(
-        np.floor(k), np.trunc(n), p), np.nan)),
+    "bdtri": (None, "n", lambda p, k, n, y: 1 / _binomial_p(np.floor(k), np.trunc(n), p)),
 }, _of_integers)
 (
     pdtr, pdtrc, pdtri, pdtrik, bdtrik, bdtrin, nbdtr, nbdtrc, nbdtri, nbdtrik, nbdtrin,

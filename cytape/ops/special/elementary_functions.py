@@ -27,8 +27,8 @@ def polynomial(x, coefficients):
 
 
 def inside(domain, partial):
-    """Return a partial derivative inside of a domain, NaN elsewhere."""
-    return np.where(domain, partial, np.nan)
+    """Return a partial derivative inside of a domain, NaN elsewhere, as are its own derivatives."""
+    return np.where(domain, partial, np.nan * np.where(domain, 1, partial))
 
 
 # Taylor coefficients of the derivatives of expm1(x) / x and log1p(x) / x.

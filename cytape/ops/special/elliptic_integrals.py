@@ -10,7 +10,7 @@ import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.elementary_functions import polynomial
+from cytape.ops.special.elementary_functions import inside, polynomial
 from cytape.ops.special.several_outputs import several, with_slopes
 from cytape.ops.special_kernels.carlson_slopes import (
     agm_slopes,
@@ -174,12 +174,12 @@ def _e_in_its_parameter(phi, m):
 
 ellipkinc = elementwise(
     "ScipyEllipkinc", special.ellipkinc,
-    lambda y, phi, m: 1 / np.sqrt(_squares(phi, m)[3]),
-    lambda y, phi, m: _f_in_parameter(phi, m))
+    lambda y, phi, m: inside(m <= 1, 1 / np.sqrt(_squares(phi, m)[3])),
+    lambda y, phi, m: inside(m <= 1, _f_in_parameter(phi, m)))
 ellipeinc = elementwise(
     "ScipyEllipeinc", special.ellipeinc,
-    lambda y, phi, m: np.sqrt(_squares(phi, m)[3]),
-    lambda y, phi, m: _e_in_its_parameter(phi, m))
+    lambda y, phi, m: inside(m <= 1, np.sqrt(_squares(phi, m)[3])),
+    lambda y, phi, m: inside(m <= 1, _e_in_its_parameter(phi, m)))
 
 
 def _jacobi_in_parameter(y, u, m):

@@ -12,6 +12,7 @@ import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.neural.activation_functions import sigmoid
+from cytape.ops.special.elementary_functions import inside
 from cytape.ops.special.gamma_functions import betaln
 from cytape.ops.special.shape_parameters import is_complex
 
@@ -103,7 +104,7 @@ def t_log_density(t, df):
 
 _expit = elementwise("ScipyExpit", special.expit, lambda y, x: y * sigmoid(-x))
 log_expit = elementwise("ScipyLogExpit", special.log_expit, lambda y, x: sigmoid(-x))
-logit = elementwise("ScipyLogit", special.logit, lambda y, x: 1 / (x * (1 - x)))
+logit = elementwise("ScipyLogit", special.logit, lambda y, x: inside(y == y, 1 / (x * (1 - x))))
 
 
 def expit(x, **arguments) -> Any:

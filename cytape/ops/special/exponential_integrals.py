@@ -9,7 +9,7 @@ import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.elementary_functions import log1p_over, polynomial
+from cytape.ops.special.elementary_functions import inside, log1p_over, polynomial
 from cytape.ops.special.error_functions import erf, erfcx_partial
 from cytape.ops.special.several_outputs import several, with_slopes
 from cytape.ops.special.shape_parameters import is_complex, no_partial
@@ -32,7 +32,7 @@ def _expn_partial(y, n, x):
         expn(np.where(is_low, 2, n) - 1, x))
 
 
-exp1 = elementwise("ScipyExp1", special.exp1, lambda y, x: -np.exp(-x) / x)
+exp1 = elementwise("ScipyExp1", special.exp1, lambda y, x: inside(y == y, -np.exp(-x) / x))
 expi = elementwise("ScipyExpi", special.expi, lambda y, x: np.exp(x) / x)
 expn = elementwise("ScipyExpn", special.expn, no_partial("expn", "n"), _expn_partial)
 

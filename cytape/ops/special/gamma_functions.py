@@ -14,13 +14,14 @@ from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.shaping import expand_dims
 from cytape.ops.special.digamma_functions import precise_psi, psi, psi_step
+from cytape.ops.special.elementary_functions import inside
 from cytape.ops.special.several_outputs import with_slopes
 
 __all__ = [
     "beta", "betaln", "gamma", "gammaln", "gammasgn", "multigammaln", "rgamma", "xlog1py", "xlogy"]
 
 
-def _rgamma_partial(y, x):
+def rgamma_partial(y, x):
     """Differentiate 1 / gamma; left of 1/2 by the reflection formula, which has no poles.
 
     Positive arrays, which need no second derivative, do without.
@@ -36,7 +37,7 @@ def _rgamma_partial(y, x):
 
 gamma = elementwise("ScipyGamma", special.gamma, lambda y, x: y * precise_psi(x))
 rgamma = with_slopes(
-    "ScipyRgamma", special.rgamma, lambda y, x: (_rgamma_partial(y, x),))
+    "ScipyRgamma", special.rgamma, lambda y, x: (rgamma_partial(y, x),))
 gammaln = elementwise("ScipyGammaln", special.gammaln, lambda y, x: precise_psi(x))
 gammasgn = elementwise("ScipyGammasgn", special.gammasgn, None)
 
@@ -50,10 +51,10 @@ betaln = elementwise(
 # 0 for x = 0, where 0 / y would be NaN for y = 0
 xlogy = elementwise(
     "ScipyXlogy", special.xlogy, lambda z, x, y: np.log(y),
-    lambda z, x, y: x / np.where(x == 0, 1, y))
+    lambda z, x, y: inside(z == z, x / np.where(x == 0, 1, y)))
 xlog1py = elementwise(
     "ScipyXlog1py", special.xlog1py, lambda z, x, y: np.log1p(y),
-    lambda z, x, y: x / np.where(x == 0, 1, 1 + y))
+    lambda z, x, y: inside(z == z, x / np.where(x == 0, 1, 1 + y)))
 
 
 def multigammaln(a, d) -> Any:

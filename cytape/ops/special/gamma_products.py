@@ -12,7 +12,7 @@ from cytape.ops.elementwise import power, sinc, where
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import psi, psi_step
 from cytape.ops.special.elementary_functions import inside
-from cytape.ops.special.gamma_functions import gamma, rgamma
+from cytape.ops.special.gamma_functions import gamma, rgamma, rgamma_partial
 from cytape.ops.special.several_outputs import with_slopes
 
 __all__ = [
@@ -25,28 +25,30 @@ poch = elementwise(
     lambda y, z, m: y * psi_step(z, m), lambda y, z, m: y * psi(z + m))
 
 
-def _pole(x):
-    """Return whether gamma has a pole at x, and the derivative of its reciprocal at poles."""
-    is_pole = (x <= 0) & (x == np.floor(x))
-    x = np.where(is_pole, x, 0)
-    return is_pole, np.cos(math.pi * x) * gamma(1 - x)
+def _is_pole(x):
+    return (x <= 0) & (x == np.floor(x))
 
 
 def _binom_in_n(y, n, k):
+    """Differentiate binom; at its zeros by the reciprocal of gamma, to all orders."""
     rest = n - k + 1
-    is_pole, slope = _pole(rest)
+    is_zero = _is_pole(rest)
+    n_zero, k_zero, zero = [np.where(is_zero, x, 1) for x in (n, k, rest)]
     return np.where(
-        is_pole, np.where(is_pole, gamma(n + 1) * rgamma(k + 1), 0) * slope,
-        y * psi_step(np.where(is_pole, 1, rest), np.where(is_pole, 1, k)))
+        is_zero, gamma(n_zero + 1) * rgamma(k_zero + 1) * (
+            psi(n_zero + 1) * rgamma(zero) + rgamma_partial(rgamma(zero), zero)),
+        y * psi_step(np.where(is_zero, 1, rest), np.where(is_zero, 1, k)))
 
 
 def _binom_in_k(y, n, k):
     rest = n - k + 1
-    (is_pole, slope), (is_low, low_slope) = _pole(rest), _pole(k + 1)
-    is_zero = is_pole | is_low
-    zero = gamma(n + 1) * np.where(is_low, rgamma(rest) * low_slope, -rgamma(k + 1) * slope)
-    return np.where(is_zero, np.where(is_zero, zero, 0), y * psi_step(
-        np.where(is_zero, 1, k + 1), np.where(is_zero, 1, n - 2 * k)))
+    is_zero = _is_pole(rest) | _is_pole(k + 1)
+    n_zero, low, zero = [np.where(is_zero, x, 1) for x in (n, k + 1, rest)]
+    return np.where(
+        is_zero, gamma(n_zero + 1) * (
+            rgamma(zero) * rgamma_partial(rgamma(low), low)
+            - rgamma(low) * rgamma_partial(rgamma(zero), zero)),
+        y * psi_step(np.where(is_zero, 1, k + 1), np.where(is_zero, 1, n - 2 * k)))
 
 
 def _binom_slopes(y, n, k):

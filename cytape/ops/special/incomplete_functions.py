@@ -13,6 +13,7 @@ import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.t_integrals as t_integrals
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import polygamma, psi
+from cytape.ops.special.elementary_functions import inside
 from cytape.ops.special.error_functions import t_log_density
 from cytape.ops.special.shape_parameters import no_partial
 
@@ -141,11 +142,13 @@ betainc_in_b = elementwise(
     lambda y, a, b, z: odds_density(a, b, z) * beta_scores(a, b, z)[1])
 betainc = elementwise(
     "ScipyBetainc", special.betainc, lambda y, a, b, x: betainc_in_a(a, b, odds(x)),
-    lambda y, a, b, x: betainc_in_b(a, b, odds(x)), lambda y, a, b, x: beta_density(a, b, x),
+    lambda y, a, b, x: betainc_in_b(a, b, odds(x)),
+    lambda y, a, b, x: inside(y == y, beta_density(a, b, x)),
     together=lambda y, *given: kernels.betainc_slopes(*given))
 betaincc = elementwise(
     "ScipyBetaincc", special.betaincc, lambda y, a, b, x: -betainc_in_a(a, b, odds(x)),
-    lambda y, a, b, x: -betainc_in_b(a, b, odds(x)), lambda y, a, b, x: -beta_density(a, b, x),
+    lambda y, a, b, x: -betainc_in_b(a, b, odds(x)),
+    lambda y, a, b, x: inside(y == y, -beta_density(a, b, x)),
     together=lambda y, *given: negative(kernels.betainc_slopes(*given)))
 betaincinv = elementwise(
     "ScipyBetaincinv", special.betaincinv,

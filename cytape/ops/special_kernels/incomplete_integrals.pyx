@@ -451,7 +451,8 @@ cdef (real, real, real) betainc_slopes(real a, real b, real x) noexcept nogil:
         x = NAN
     cdef double y = 1 - <double>x, power = power_of_beta(a, b, x, y)
     beta_in_shapes(a, b, x, y, power, 1 << IN_A | 1 << IN_B, slopes)
-    return <real>slopes[IN_A], <real>slopes[IN_B], <real>density_of_beta(a, b, x, power)
+    return <real>slopes[IN_A], <real>slopes[IN_B], <real>(
+        NAN if slopes[IN_A] != slopes[IN_A] else density_of_beta(a, b, x, power))
 
 
 @cython.ufunc

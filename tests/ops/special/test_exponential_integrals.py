@@ -21,7 +21,8 @@ def test_sines_over_their_arguments_at_zero():
 
 def test_second_derivatives():
     assert_second_derivative(
-        special.spence, lambda z: mp.polylog(2, 1 - z).real, [0.2, 0.49, 0.51, 1, 1 + 1e-9, 1.6, 30])
+        special.spence, lambda z: mp.polylog(2, 1 - z).real,
+        [0.2, 0.49, 0.51, 1, 1 + 1e-9, 1.6, 30])
     assert_second_derivative(
         lambda x: special.fresnel(x)[0], mp.fresnels, [0.3, 40.0])
     assert_second_derivative(

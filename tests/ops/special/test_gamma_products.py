@@ -17,6 +17,10 @@ def test_binomial_coefficients(n, k):
     expected = [float(mp.diff(lambda n: mp.binomial(n, k), n)),
                 float(mp.diff(lambda k: mp.binomial(n, k), k))]
     np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
+    second = [[float(mp.diff(mp.binomial, (n, k), (2 - i - j, i + j))) for j in range(2)]
+              for i in range(2)]
+    np.testing.assert_allclose(
+        cytape.hessian(special.binom, argnums=(0, 1))(n, k), second, 1e-8, 1e-10)
 
 
 def test_counts():
