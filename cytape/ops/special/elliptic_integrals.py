@@ -204,10 +204,10 @@ def _mean_in_larger(y, larger, smaller):
 def _mean_slopes(y, a, b):
     """Differentiate in the larger operand; in the smaller one by homogeneity of degree 1."""
     a, b, y = np.abs(a), np.abs(b), np.abs(y)
-    larger, smaller = np.maximum(a, b), np.minimum(a, b)
+    is_larger = a >= b  # not by the maximum, whose derivative at equal operands is a mean
+    larger, smaller = np.where(is_larger, a, b), np.where(is_larger, b, a)
     in_larger = _mean_in_larger(y, larger, smaller)
     in_smaller = (y - larger * in_larger) / smaller
-    is_larger = a >= b
     return np.where(is_larger, in_larger, in_smaller), np.where(is_larger, in_smaller, in_larger)
 
 

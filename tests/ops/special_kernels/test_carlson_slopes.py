@@ -34,6 +34,11 @@ def test_the_mean_of_zero_and_of_both_signs():
     np.testing.assert_array_equal(slope(-3.0, 2.0), [np.nan, np.nan])
 
 
+def test_the_curvature_of_the_mean_of_equal_numbers():
+    curvature = cytape.hessian(special.agm, argnums=(0, 1))(3.0, 3.0)
+    np.testing.assert_allclose(curvature, np.array([[-1, 1], [1, -1]]) / 24, 1e-12)
+
+
 def test_large_last_argument_and_negative_one():
     for point in ((1.0, 2.0, 3.0, -0.5), (0.1, 0.2, 0.9, -2.0), (1.0, 2.0, 3.0, 1e7)):
         for i, slope in enumerate(cytape.grad(special.elliprj, argnums=range(4))(*point)):
