@@ -87,7 +87,7 @@ def test_integers_and_booleans_are_never_in_the_way():
 @each("lose, words", [
     (np.asarray, r"cytape\.numpy\.array.*not a method of an array.*tensor\.numpy\(\)"),
     (lambda y: operator.setitem(np.zeros(3), ..., y),
-     r"To store it, fill what cytape\.numpy\.zeros.*zeros_like\(array\).*tensor\.numpy\(\)"),
+     r"To store it, make the array by cytape\.numpy\.zeros.*constant\(array\).*tensor\.numpy\(\)"),
     (lambda y: np.union1d(y, y), r"numpy\.union1d .*custom_gradient.*tensor\.numpy\(\)"),
     (lambda y: np.nextafter.reduce(y), r"numpy\.nextafter\.reduce "),
     (lambda y: np.add(y, 1.0, out=np.zeros(3)), r"numpy\.add with out="),

@@ -41,7 +41,7 @@ cdef str DRAW = (
     "Write mean + scale * rng.normal(size=n), with numbers that do not depend on tensors; or call "
     "cytape.numpy.random, which draws others.\n")
 cdef dict INSTEAD = {
-    **dict.fromkeys(("fill", "itemset", "put"), TO_FILL),
+    **dict.fromkeys(("fill", "itemset", "put", "setitem"), TO_FILL),
     **dict.fromkeys(("normal", "uniform", "exponential", "laplace", "logistic", "gumbel"), DRAW),
     "arange": "Write start + step * np.arange(n), or np.linspace(start, stop, n).\n",
     "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
