@@ -1,5 +1,7 @@
 """Least squares and curve fitting: exact Jacobians, implicit derivatives, sparse Jacobians."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,10 @@ def residuals(p, y):
     return decay(T, p[0], p[1], p[2]) - y
 
 
+def cauchy(z):
+    return cnp.stack([cnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2])
+
+
 def fitted(y, start=1.0, **options):
     return ours.least_squares(residuals, np.full(3, start), args=(y,), **FINE, **options)
 
@@ -35,7 +41,7 @@ def fitted(y, start=1.0, **options):
 @pytest.mark.exhaustive
 @each("loss, scale", [
     ("linear", 1), ("soft_l1", 0.1), ("huber", 0.07), ("cauchy", 0.1), ("arctan", 0.1),
-    (lambda z: cnp.stack([cnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2]), 0.1)])
+    (cauchy, 0.1)])
 def test_losses(loss, scale):
     options = {"loss": loss, "f_scale": scale}
     check_grads(lambda y: fitted(y, **options).x, [Y], order=1, rtol=1e-4)
@@ -133,6 +139,21 @@ def test_sparse_jacobians():
         ours.least_squares(differences, np.ones(n), method="lm", jac_sparsity=pattern, args=(1.0,))
 
 
+@each("loss", ["soft_l1", "huber", "cauchy", "arctan", cauchy])
+def test_covariance_of_robust_fits(loss):
+    options = {"loss": loss, "f_scale": 0.8, "method": "trf", "xtol": 1e-13, "gtol": 1e-13}
+    outlying = Y + 0.2 * (np.arange(len(Y)) == 2)
+    for sigma, is_absolute in ((None, False), (SIGMA, True)):
+        def covariance(y):
+            return ours.curve_fit(
+                decay, T, y, None, sigma, is_absolute, **options)[1]  # noqa: B023
+
+        expected = scipys.curve_fit(decay, T, outlying, None, sigma, is_absolute, **options)[1]
+        np.testing.assert_allclose(covariance(cytape.constant(outlying)), expected, 1e-5)
+    if loss != "arctan":  # whose minima for this outlier are ill-conditioned
+        check_grads(covariance, [outlying], order=1, rtol=1e-3)
+
+
 def test_curve_fit():
     covariance = np.diag(SIGMA) + 0.05
 
@@ -154,6 +175,13 @@ def test_curve_fit():
             np.testing.assert_allclose(p, expected[0], 1e-5)
             np.testing.assert_allclose(pcov, expected[1], 1e-4)
             assert "nfev" in infodict
+
+    few = T[:3], Y[:3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", scipys.OptimizeWarning)
+        expected = scipys.curve_fit(decay, *few)[1]
+        found = cytape.function(lambda y: ours.curve_fit(decay, few[0], y)[1])(few[1])
+    np.testing.assert_array_equal(found, expected)  # infinite
 
     def f(y):
         return cnp.sum(ours.curve_fit(decay, list(T), y)[0])

@@ -12,11 +12,12 @@ import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import grad
-from cytape.autodiff.jacobian_functional import jacfwd
+from cytape.autodiff.jacobian_functional import elementwise_grad, jacfwd
 from cytape.graph.tracing.kept_traces import identity_of
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.scipy.linalg import solve_triangular
 from cytape.scipy.optimize.implicit import (
+    EPSILON,
     Equation,
     held,
     kept_jacobian,
@@ -218,7 +219,7 @@ def curve_fit(
     equation = Equation("curve_fit", stationarity, solve, reads=identity_of(
         "curve_fit", f, plain.args, plain.is_tensor, robust), rules=rules)
     p, _ = solution(equation, np.zeros(n), given.tensors)
-    covariance = _covariance(lambda p: residuals(p, *given.tensors), p, absolute_sigma)
+    covariance = _covariance(lambda p: residuals(p, *given.tensors), p, absolute_sigma, *robust)
     if p.graph is not None:
         return p, covariance
     _, pcov, *rest = equation.result.found
@@ -231,13 +232,26 @@ def _start(f: Callable, p0: Any) -> np.ndarray:
     return np.ones(len(inspect.signature(f).parameters) - 1)
 
 
-def _covariance(residuals: Callable, p: Any, is_absolute: bool) -> Any:
+def _covariance(residuals: Callable, p: Any, is_absolute: bool, loss: Any, f_scale: Any) -> Any:
     jacobian, error = jacfwd(residuals)(p), residuals(p)
+    if loss != "linear":  # SciPy's jacobian is scaled so that its square is the cost's Hessian
+        squares = (error / f_scale) ** 2
+        slopes, curvatures = loss(squares)[1:] if callable(loss) else (
+            f(squares) for f in _derivatives(_LOSSES[loss]))
+        scale = cnp.maximum(slopes + 2 * squares * curvatures, EPSILON)
+        jacobian = cnp.sqrt(scale)[:, None] * jacobian
     covariance = cnp.linalg.inv(jacobian.T @ jacobian)
-    degrees = error.size - p.size
-    if is_absolute or degrees <= 0:
+    if is_absolute:
         return covariance
-    return covariance * (cnp.sum(error**2) / degrees)
+    degrees = error.size - p.size
+    if degrees <= 0:
+        return 0 * covariance + np.inf
+    return covariance * (2 * _cost(error, loss, f_scale) / degrees)
+
+
+def _derivatives(function: Callable) -> tuple:
+    slope = elementwise_grad(function)
+    return slope, elementwise_grad(slope)
 
 
 def nnls(A: Any, b: Any, **options: Any) -> tuple:
