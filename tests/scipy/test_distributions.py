@@ -46,10 +46,12 @@ COUNTS = {"poisson": (2.3,), "binom": (6, 0.3), "bernoulli": (0.3,), "nbinom": (
           "dlaplace": (0.8,), "logser": (0.4,), "skellam": (2.3, 1.4), "yulesimon": (2.5,),
           "betabinom": (6, 1.7, 2.5), "betanbinom": (5, 1.7, 2.5), "hypergeom": (20, 7, 12),
           "nhypergeom": (20, 7, 3), "randint": (1, 9), "zipfian": (1.3, 9),
-          "nchypergeom_fisher": (20, 7, 12, 1.7), "poisson_binom": ([0.1, 0.7, 0.4],)}
+          "nchypergeom_fisher": (20, 7, 12, 1.7), "poisson_binom": ([0.1, 0.7, 0.4],),
+          "nchypergeom_wallenius": (20, 7, 12, 1.7)}
 # Parameters without derivatives.
 WHOLE = [("betabinom", 0), ("betanbinom", 0), *[(f"{kind}hypergeom", i) for kind in ("", "n")
-         for i in range(3)], *[("nchypergeom_fisher", i) for i in range(3)], ("binom", 0),
+         for i in range(3)], *[(f"nchypergeom_{kind}", i) for kind in ("fisher", "wallenius")
+         for i in range(3)], ("binom", 0),
          ("boltzmann", 1), ("poisson_binom", 0), ("randint", 0), ("randint", 1), ("zipfian", 1),
          ("erlang", 0), ("irwinhall", 0)]
 CONTINUOUS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]

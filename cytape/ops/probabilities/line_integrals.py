@@ -19,6 +19,7 @@ from cytape.ops.elementwise import (
     expm1,
     hypot,
     log,
+    log1p,
     maximum,
     minimum,
     sin,
@@ -28,8 +29,8 @@ from cytape.ops.elementwise import (
     where,
 )
 from cytape.ops.engine.op_kinds import nondifferentiable
-from cytape.ops.probabilities.log_probabilities import log_of_hazard
-from cytape.ops.special import expit, k1e, kve, log_expit, log_ndtr, logsumexp
+from cytape.ops.probabilities.log_probabilities import log_mass, log_of_hazard, log_rest
+from cytape.ops.special import erf, expit, k1e, kve, log_expit, log_ndtr, logsumexp, xlogy
 from cytape.ops.special.incomplete_functions import gamma_density
 
 _DROPS = (1.0, 5.0, 15.0, 43.0)
@@ -41,10 +42,9 @@ def _on_grid(h, points, given):
     return np.nan_to_num(h(points, *[x[..., None] for x in given]), nan=-np.inf)
 
 
-def _maximum(h, given):
+def _maximum(h, given, least=-_FARTHEST, width=2 * _FARTHEST):
     """Return a point next to the maximum."""
-    low = np.full(np.broadcast_shapes(*map(np.shape, given)), -_FARTHEST)
-    width = 2 * _FARTHEST
+    low = np.full(np.broadcast_shapes(*map(np.shape, given)), least)
     for _ in range(16):
         best = np.argmax(_on_grid(h, low[..., None] + width * np.arange(9) / 8, given), -1)
         low, width = low + width * np.clip(best - 1, 0, 6) / 8, width / 4
@@ -60,6 +60,7 @@ def _distances(h, start, sign, given):
         for _ in range(3):
             steps = low[..., None] + width * np.arange(1, 9) / 8
             has_fallen = _on_grid(h, start + sign * 2**steps, given) <= top - drop
+            has_fallen[..., -1] = True
             low, width = low + width * np.argmax(has_fallen, -1) / 8, width / 8
         found.append(2**(low + width))
     return np.stack(found, -1)
@@ -67,20 +68,28 @@ def _distances(h, start, sign, given):
 
 def _breaks(*given, name, is_tail):
     """Return points between which the integrand is smooth; of a tail, distances from its start."""
-    h = _INTEGRANDS[name]
+    h = _OUTLINES.get(name) or _INTEGRANDS[name]
     given = np.broadcast_arrays(*[np.asarray(x, float) for x in given])
+
+    def beyond(s, start, sign, *given):
+        return h(start + sign * np.maximum(s, 0), *given)
+
+    def beyond_power(u, *given):
+        return beyond(2**u, *given)
+
     with np.errstate(all="ignore"):
+        integrand = beyond if is_tail else h
+        start = 2**_maximum(beyond_power, given, -44.0, 57.0) if is_tail else _maximum(h, given)
+        left, right = [_distances(integrand, start, sign, given) for sign in (-1, 1)]
         if is_tail:
-            start, sign, *given = given
-            return _distances(h, start, sign, given)
-        start = _maximum(h, given)
-        left, right = [_distances(h, start, sign, given) for sign in (-1, 1)]
+            left = np.minimum(left, start[..., None])
         if name in _STEPS:  # further points around a step
             steps = _STEPS[name](*given) - start[..., None]
             left, right = [
                 np.sort(np.concatenate([found, np.clip(sign * steps, 0, found[..., -1:])], -1), -1)
                 for sign, found in ((-1, left), (1, right))]
-        return start[..., None] + np.concatenate([-left[..., :0:-1], right], -1)
+        breaks = start[..., None] + np.concatenate([-left[..., :0:-1], right], -1)
+        return np.where(np.isnan(sum(given))[..., None], 0, breaks)
 
 
 breaks_op = nondifferentiable("ScipyLineBreaks", _breaks)
@@ -128,10 +137,10 @@ def noncentral_t_below(v, df, nc, t):
     return df * (v - 0.5 * expm1(2 * v)) + log_ndtr(t * exp(v) - nc)
 
 
-def noncentral_t(integrand, df, nc, t):
+def over_chi(integrand, df, *given):
     """Return the logarithm of the integral over the distribution of v."""
     half = 0.5 * df
-    return log(df * gamma_density(half, half)) + line_integral(integrand, df, nc, t)
+    return log(df * gamma_density(half, half)) + line_integral(integrand, df, *given)
 
 
 def _steps_below(df, nc, t):
@@ -182,6 +191,72 @@ def normal_inverse_tail(v, a, b):
 def inverse_gaussian_tail(v, p, b):
     """Return the logarithm of the density of log of a variable of `geninvgauss`."""
     return scaled_bessel(v, p, b) - math.log(2) - log_kve(p, b)
+
+
+# ---- studentized range: range of k normal variables over s, by two integrals
+
+
+def range_density(v, w, k):
+    """Return the integrand of the density of the range at w, over the least variable."""
+    return (_log_normal(v) + _log_normal(v + w) + (k - 2) * log_mass(v, v + w, w)
+            + log(k * (k - 1)))
+
+
+def range_below(v, w, k):
+    """Return the integrand of the probability of a range below w."""
+    return _log_normal(v) + (k - 1) * log_mass(v, v + w, w) + log(k)
+
+
+def range_above(v, w, k):
+    """Return the integrand of the probability of a range above w."""
+    above = log_ndtr(-v)
+    none = (k - 1) * log_rest(minimum(log_ndtr(-v - w) - above, -1e-30))
+    return _log_normal(v) + (k - 1) * above + log_rest(none) + log(k)
+
+
+def _log_normal(v):
+    return -0.5 * v * v - 0.5 * math.log(2 * math.pi)
+
+
+def _outline(v, df, power, q):
+    return df * (v - 0.5 * expm1(2 * v)) + xlogy(power, erf(0.5 * q * exp(v)))
+
+
+def studentized_density(v, df, k, q):
+    """Return the integrand of the density, without a factor."""
+    return (df * (v - 0.5 * expm1(2 * v)) + v
+            + line_integral(range_density, *np.broadcast_arrays(q * exp(v), k)))
+
+
+def studentized_below(v, df, k, q):
+    """Return the integrand of the probability below q, without a factor."""
+    return df * (v - 0.5 * expm1(2 * v)) + line_integral(
+        range_below, *np.broadcast_arrays(q * exp(v), k))
+
+
+def studentized_above(v, df, k, q):
+    """Return the integrand of the probability above q, without a factor."""
+    return df * (v - 0.5 * expm1(2 * v)) + line_integral(
+        range_above, *np.broadcast_arrays(q * exp(v), k))
+
+
+# ---- Wallenius' noncentral hypergeometric distribution, and the Gauss hypergeometric one
+
+
+def wallenius(v, first, second, odds, rest):
+    """Return the integrand for counts of two kinds of balls, in the logarithm of time."""
+    time = exp(v)
+    return v - rest * time + _log_taken(first, odds * time) + _log_taken(second, time)
+
+
+def _log_taken(count, time):
+    is_none = count == 0
+    return where(is_none, 0.0, where(is_none, 1.0, count) * log(-expm1(-time)))
+
+
+def gauss_hypergeometric(v, a, b, c, z):
+    """Return the integrand of the norm of `gausshyper`, and of its tails, in the logit."""
+    return a * log_expit(v) + b * log_expit(-v) - c * log1p(z * expit(v))
 
 
 # ---- stable distributions by Zolotarev's integral over an angle, an expit of v (Nolan, 1997)
@@ -244,8 +319,15 @@ def _stable_steps(*given):
 
 
 _INTEGRANDS = {f.__name__: f for f in (
-    hyperbolic_tail, inverse_gaussian_tail, noncentral_t_below, noncentral_t_density,
-    normal_inverse_tail, scaled_bessel, stable_above, stable_below, stable_density)}
+    gauss_hypergeometric, hyperbolic_tail, inverse_gaussian_tail, noncentral_t_below,
+    noncentral_t_density, normal_inverse_tail, range_above, range_below, range_density,
+    scaled_bessel, stable_above, stable_below, stable_density, studentized_above,
+    studentized_below, studentized_density, wallenius)}
+_OUTLINES = {  # of integrands that are integrals
+    "studentized_density": lambda v, df, k, q: _outline(v, df, k - 1, q) - 0.25 * (q * exp(v))**2,
+    "studentized_below": lambda v, df, k, q: _outline(v, df, k - 1, q),
+    "studentized_above": lambda v, df, k, q: _outline(v, df, 0, q) + minimum(
+        log_ndtr(-math.sqrt(0.5) * q * exp(v)) + 2 * log(k), 0)}
 _STEPS = {
     "noncentral_t_below": _steps_below, "stable_above": _stable_steps,
     "stable_below": _stable_steps, "stable_density": _stable_steps}

@@ -11,7 +11,7 @@ import numpy as np
 import cytape.ops.probabilities.tail_logarithms as kernels
 import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.t_integrals as t_integrals
-from cytape.ops.elementwise import exp, log, log1p, minimum, where
+from cytape.ops.elementwise import exp, expm1, log, log1p, minimum, where
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.digamma_functions import polygamma
 from cytape.ops.special.elementary_functions import exprel
@@ -34,6 +34,14 @@ def _minus(y, *_):
 def _logarithm(name, kernel, p, q, *partials):
     """Declare log(p), of two functions that are each other's complements."""
     return elementwise(name, lambda *x: kernel(*x, p(*x), q(*x)), *partials)
+
+
+def log_rest(log_p):
+    """Return log(1 - exp(log_p)), the logarithm of the complement of a probability."""
+    is_large = log_p > -0.7
+    large, small = where(is_large, log_p, -1.0), where(is_large, -1.0, log_p)
+    with np.errstate(divide="ignore"):
+        return where(is_large, log(-expm1(large)), log1p(-exp(small)))
 
 
 def log_of_hazard(log_v):

@@ -18,6 +18,7 @@ from cytape.ops.elementwise import (
     tanh,
     where,
 )
+from cytape.ops.probabilities.line_integrals import line_integral, wallenius
 from cytape.ops.probabilities.log_probabilities import (
     beta_rest,
     log_betainc,
@@ -47,8 +48,8 @@ from cytape.scipy.stats.distribution import Distribution, complementary
 
 __all__ = [
     "bernoulli", "betabinom", "betanbinom", "binom", "boltzmann", "dlaplace", "geom", "hypergeom",
-    "logser", "nbinom", "nchypergeom_fisher", "nhypergeom", "planck", "poisson", "poisson_binom",
-    "randint", "skellam", "yulesimon", "zipf", "zipfian"]
+    "logser", "nbinom", "nchypergeom_fisher", "nchypergeom_wallenius", "nhypergeom", "planck",
+    "poisson", "poisson_binom", "randint", "skellam", "yulesimon", "zipf", "zipfian"]
 
 _COUNTS = (0, np.inf)
 
@@ -204,6 +205,22 @@ def _fisher_log_pmf(k, total, n, draws, odds):
 
 nchypergeom_fisher = _summed(
     stats.nchypergeom_fisher, _fisher_log_pmf,
+    lambda total, n, draws, odds: hypergeom.support(total, n, draws),
+    lambda total, n, draws, odds: minimum(n, draws),
+    lambda total, n, draws, odds: hypergeom.valid(total, n, draws) & (odds > 0), fixed=(0, 1, 2))
+
+
+def _wallenius_log_pmf(k, total, n, draws, odds):
+    total, n, draws = map(count_op, (total, n, draws))
+    rest = odds * (n - k) + (total - n - (draws - k))
+    is_all = rest == 0  # drawn
+    taken = log(where(is_all, 1.0, rest)) + line_integral(
+        wallenius, k, draws - k, odds, where(is_all, 1.0, rest))
+    return _log_choices(n, k) + _log_choices(total - n, draws - k) + where(is_all, 0.0, taken)
+
+
+nchypergeom_wallenius = _summed(
+    stats.nchypergeom_wallenius, _wallenius_log_pmf,
     lambda total, n, draws, odds: hypergeom.support(total, n, draws),
     lambda total, n, draws, odds: minimum(n, draws),
     lambda total, n, draws, odds: hypergeom.valid(total, n, draws) & (odds > 0), fixed=(0, 1, 2))

@@ -18,7 +18,7 @@ from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.comparisons import floor
 from cytape.ops.creation import stop_gradient_op
 from cytape.ops.elementwise import abs, exp, expm1, log, log1p, sqrt, where
-from cytape.ops.probabilities.log_probabilities import log_gammainc
+from cytape.ops.probabilities.log_probabilities import log_gammainc, log_rest
 from cytape.ops.sampling.quantile_functions import steps_op
 from cytape.ops.special import erf, gammaln, log_expit, log_ndtr, xlogy
 from cytape.ops.special.elementary_functions import log1p_over
@@ -57,14 +57,6 @@ def log_probability(p, q):
     is_small = p < 0.5
     with np.errstate(divide="ignore"):
         return where(is_small, log(where(is_small, p, 1)), log1p(-where(is_small, 0, q)))
-
-
-def log_rest(log_p):
-    """Return log(1 - exp(log_p)), the logarithm of the complement of a probability."""
-    is_large = log_p > -0.7
-    large, small = where(is_large, log_p, -1.0), where(is_large, -1.0, log_p)
-    with np.errstate(divide="ignore"):
-        return where(is_large, log(-expm1(large)), log1p(-exp(small)))
 
 
 def complementary(log_p, log_q):

@@ -19,25 +19,31 @@ from cytape.ops.elementwise import (
     where,
 )
 from cytape.ops.probabilities.line_integrals import (
+    gauss_hypergeometric,
     hyperbolic_log_density,
     hyperbolic_tail,
     inverse_gaussian_tail,
     line_integral,
-    noncentral_t,
     noncentral_t_below,
     noncentral_t_density,
     normal_inverse_log_density,
     normal_inverse_tail,
+    over_chi,
     stable_above,
     stable_below,
     stable_density,
+    studentized_above,
+    studentized_below,
+    studentized_density,
     tail_integral,
 )
-from cytape.ops.special import gammaln
+from cytape.ops.special import gammaln, logit, xlog1py, xlogy
 from cytape.scipy.stats.distribution import LOG_2, POSITIVE, Distribution, complementary, log_rest
 from cytape.scipy.stats.real_line import cauchy
 
-__all__ = ["genhyperbolic", "geninvgauss", "landau", "levy_stable", "nct", "norminvgauss"]
+__all__ = [
+    "gausshyper", "genhyperbolic", "geninvgauss", "landau", "levy_stable", "nct", "norminvgauss",
+    "studentized_range"]
 
 _LOG_PI = math.log(math.pi)
 
@@ -55,9 +61,9 @@ def _tails(integrand, start):
 
 
 nct = Distribution(
-    stats.nct, lambda z, df, nc: noncentral_t(noncentral_t_density, df, nc, z),
-    **complementary(lambda z, df, nc: noncentral_t(noncentral_t_below, df, nc, z),
-                    lambda z, df, nc: noncentral_t(noncentral_t_below, df, -nc, -z)),
+    stats.nct, lambda z, df, nc: over_chi(noncentral_t_density, df, nc, z),
+    **complementary(lambda z, df, nc: over_chi(noncentral_t_below, df, nc, z),
+                    lambda z, df, nc: over_chi(noncentral_t_below, df, -nc, -z)),
     open_ends=True, valid=lambda df, nc: (df > 0) & (abs(nc) < np.inf))
 genhyperbolic = Distribution(
     stats.genhyperbolic, hyperbolic_log_density, **_tails(hyperbolic_tail, arcsinh),
@@ -69,6 +75,36 @@ geninvgauss = Distribution(
     stats.geninvgauss, lambda z, p, b: inverse_gaussian_tail(log(z), p, b) - log(z),
     **_tails(inverse_gaussian_tail, log), support=POSITIVE, open_ends=True,
     valid=lambda p, b: (b > 0) & (p == p), fixed=(0,))
+
+
+def _studentized(integrand):
+    return lambda q, k, df: over_chi(integrand, minimum(df, 1e12), k, q)
+
+
+studentized_range = Distribution(
+    stats.studentized_range, _studentized(studentized_density), **complementary(
+        _studentized(studentized_below), _studentized(studentized_above)), support=POSITIVE,
+    open_ends=True, valid=lambda k, df: (k > 1) & (df > 0))
+
+
+def _gauss_log_norm(a, b, c, z):
+    return line_integral(gauss_hypergeometric, a, b, c, z)
+
+
+def _gauss_tail(name):
+    def log_probability(x, *shapes):
+        rises, log_p = tail_integral(gauss_hypergeometric, logit(x), *shapes)
+        log_p = minimum(log_p - _gauss_log_norm(*shapes), 0.0)
+        return where(rises == (name == "logcdf"), log_p, log_rest(log_p))
+
+    return log_probability
+
+
+gausshyper = Distribution(
+    stats.gausshyper, lambda x, a, b, c, z: (
+        xlogy(a - 1, x) + xlog1py(b - 1, -x) - c * log1p(z * x) - _gauss_log_norm(a, b, c, z)),
+    logcdf=_gauss_tail("logcdf"), logsf=_gauss_tail("logsf"), support=(0, 1), open_ends=True,
+    valid=lambda a, b, c, z: (a > 0) & (b > 0) & (c == c) & (z > -1))
 
 # ---- stable distributions
 
