@@ -26,7 +26,6 @@ from cytape.ops.shaping import (
     extents,
     moveaxis,
     ndim,
-    outline,
     ravel,
     reshape,
 )
@@ -326,16 +325,23 @@ def _split(numpy_split, ary, indices_or_sections, axis, uneven=False):
     if not is_tensor(ary):
         return numpy_split(ary, indices_or_sections)
     ary = joined(ary)
-    if None in shape_rules.shape_of(ary.spec, "split"):
-        return _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven)
-    parts = numpy_split(outline(ary), indices_or_sections)
-    sizes = tuple(part.shape[axis] for part in parts)
-    if sum(sizes) == ary.shape[axis]:
-        return list(split_op(ary, sizes=sizes, axis=axis))
-    # Decreasing indices make parts overlap.
-    bounds = [0, *indices_or_sections, ary.shape[axis]]
-    before = (slice(None),) * normalize_axis_index(axis, ary.ndim)
-    return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+    shape = shape_rules.shape_of(ary.spec, "split")
+    along = axis, axis + len(shape)
+    lengths = [(0 if i in along else 1) if n is None else n for i, n in enumerate(shape)]
+    outlines = numpy_split(np.broadcast_to(False, lengths), indices_or_sections)  # or its error
+    axis = normalize_axis_index(axis, len(shape))
+    if shape[axis] is not None:
+        sizes = tuple(part.shape[axis] for part in outlines)
+        if sum(sizes) == shape[axis]:
+            return list(split_op(ary, sizes=sizes, axis=axis))
+    elif np.ndim(indices_or_sections) == 0:
+        if not uneven:
+            ary = with_extents(
+                ary, ValueError, "array split does not result in an equal division",
+                multiple=((axis, np.asarray(indices_or_sections).item()),))
+        return list(split_op(ary, sizes=len(outlines), axis=axis))
+    # Parts may overlap, by decreasing indices.
+    return _slices(ary, np.asarray(indices_or_sections).tolist(), axis)
 
 
 def _split_at_tensor(ary, indices, axis):
@@ -345,29 +351,12 @@ def _split_at_tensor(ary, indices, axis):
             f"split at indices of shape {indices.shape}: into how many parts is not known"
         )
     axis = normalize_axis_index(axis, ndim(ary))
-    bounds = [None, *[indices[i] for i in range(indices.size)], None]
-    before = (slice(None),) * axis
-    return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+    return _slices(ary, [indices[i] for i in range(indices.size)], axis)
 
 
-def _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven):
-    """Split by slices at given indices, for sizes that NumPy cannot compute."""
-    axis = normalize_axis_index(axis, ary.ndim)
-    lengths = [(0 if i == axis else 1) if n is None else n for i, n in enumerate(ary.shape)]
-    outlines = numpy_split(np.empty(lengths, bool), indices_or_sections)  # or NumPy's error
-    if ary.shape[axis] is not None:
-        sizes = tuple(part.shape[axis] for part in outlines)
-        if sum(sizes) == ary.shape[axis]:
-            return list(split_op(ary, sizes=sizes, axis=axis))
-    elif np.ndim(indices_or_sections) == 0:
-        if not uneven:
-            ary = with_extents(
-                ary, ValueError, "array split does not result in an equal division",
-                multiple=((axis, np.asarray(indices_or_sections).item()),))
-        return list(split_op(ary, sizes=len(outlines), axis=axis))
-    bounds = [None, *np.asarray(indices_or_sections).tolist(), None]
+def _slices(ary, indices, axis):
     before = (slice(None),) * axis
-    return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+    return [ary[(*before, slice(start, stop))] for start, stop in pairwise([None, *indices, None])]
 
 
 def split(ary, indices_or_sections, axis=0) -> Any:
