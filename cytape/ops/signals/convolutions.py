@@ -59,11 +59,12 @@ def _extents(shapes, mode, axes):
 
 
 def _spec(x, y, *, mode, method, axes):
-    one = np.ones((1,) * x.ndim)
-    example = _convolve(one.astype(x.dtype), one.astype(y.dtype), mode=mode, method=method,
-                        axes=axes)
     shapes = x.shape, y.shape
-    _, kept = _extents(shapes, mode, _convolved(shapes, method, axes))
+    convolved = _convolved(shapes, method, axes)
+    ones = np.ones([2 if axis in convolved else 1 for axis in range(x.ndim)])
+    example = _convolve(ones.astype(x.dtype), ones.astype(y.dtype), mode=mode, method=method,
+                        axes=axes)
+    _, kept = _extents(shapes, mode, convolved)
     return symbolic_spec(tuple(kept), example.dtype)
 
 

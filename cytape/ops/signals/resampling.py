@@ -51,7 +51,8 @@ detrend_op = linear(
     "ScipySignalDetrend",
     lambda x, axis, type, bp: signal.detrend(x, axis, type, list(bp)),
     transpose=lambda op, g: detrend_op(g, **op.attrs),
-    shape_rule=lambda x, **_: spec_like(x, x.dtype if x.dtype.char in "fdFD" else np.float64),
+    shape_rule=lambda x, type, **_: spec_like(
+        x, signal.detrend(np.ones(2, x.dtype), type=type).dtype),
     batch=batch_axis.along_axis)
 
 

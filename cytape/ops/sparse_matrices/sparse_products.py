@@ -28,7 +28,9 @@ def _product_spec(data, x, *, pattern, transposed=False):
         raise ValueError(
             f"matmul: dimension mismatch with signature (n,k={n}),(k={x.shape[:1] or None},m)->"
             f"(n,m): a sparse matrix of shape {(m, n)} and an operand of shape {x.shape}")
-    return symbolic_spec((m, *x.shape[1:]), np.result_type(data.dtype, x.dtype))
+    dtype = np.result_type(data.dtype, x.dtype)
+    return symbolic_spec(  # SciPy computes with half precision in single
+        (m, *x.shape[1:]), np.dtype(np.float32) if dtype == np.float16 else dtype)
 
 
 def columns_in_batch(call):

@@ -129,3 +129,13 @@ def test_signals_without_elements(name, mode, lengths):
     gradients = cytape.grad(lambda x, y: np.sum(getattr(signal, name)(x, y, mode)), (0, 1))(*arrays)
     for gradient, x in zip(gradients, arrays, strict=True):
         np.testing.assert_array_equal(gradient, np.zeros(x.shape))
+
+
+@each(name=["fftconvolve", "oaconvolve"], dtype=["f2", "f4", "i4", "c8"],
+      shapes=[((7,), (3,)), ((7,), (1,)), ((3, 5), (1, 2))])
+def test_dtypes_in_functions(name, dtype, shapes):
+    x, y = [np.ones(shape, dtype) for shape in shapes]
+    expected = getattr(scipy_signal, name)(x, y)
+    found = cytape.function(getattr(signal, name))(cytape.constant(x), cytape.constant(y))
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, 1e-5)

@@ -142,3 +142,12 @@ def test_lengths_must_be_known():
     unknown = [cytape.Spec.of((None,), float)]
     with pytest.raises(SymbolicTensorError, match="hilbert needs to know the length"):
         cytape.function(signal.hilbert, input_signature=unknown)(X[0])
+
+
+@each(type=["constant", "linear"], dtype=["f2", "f4", "f8", "i4"])
+def test_dtypes_of_trends_in_functions(type, dtype):
+    x = np.arange(6).astype(dtype) ** 2
+    expected = scipy_signal.detrend(x, type=type)
+    found = cytape.function(lambda x: signal.detrend(x, type=type))(cytape.constant(x))
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, 1e-2 if dtype == "f2" else 1e-4, 1e-5)

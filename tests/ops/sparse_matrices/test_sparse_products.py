@@ -79,3 +79,18 @@ def test_vmap_and_batches_of_directions_are_one_product():
         np.testing.assert_allclose(
             cytape.vmap(lambda x: a @ x)(x), [DENSE @ one for one in x], 1e-14)
     np.testing.assert_allclose(cytape.jacfwd(lambda x: a @ x)(X[:, 0]), DENSE, 1e-14)
+
+
+@each("dtype", ["f2", "f4", "c8"])
+def test_dtypes_in_functions(dtype):
+    a = scipys.csr_array(DENSE)
+
+    def product(module, values, x):
+        return module.csr_array((values, a.indices, a.indptr), a.shape) @ x
+
+    values, x = a.data.astype(dtype), X.astype(dtype)
+    found = cytape.function(lambda v, x: product(sparse, v, x))(
+        cytape.constant(values), cytape.constant(x))
+    assert found.dtype == product(scipys, values, x).dtype
+    gradient = cytape.grad(lambda v: np.sum(np.real(product(sparse, v, x))))(values)
+    assert gradient.dtype == dtype
