@@ -8,6 +8,7 @@ from typing import Any as _Any
 
 import scipy.optimize as _scipys
 
+from cytape.ops.calls.without_derivatives import without_derivatives as _without_derivatives
 from cytape.scipy.optimize.fitting import (
     curve_fit,
     least_squares,
@@ -27,7 +28,6 @@ from cytape.scipy.optimize.scalar_roots import (
     root_scalar,
     toms748,
 )
-from cytape.scipy.without_derivatives import without_derivatives as _without_derivatives
 
 __all__ = [
     "bisect", "brenth", "brentq", "curve_fit", "fixed_point", "least_squares",

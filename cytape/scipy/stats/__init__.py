@@ -8,6 +8,7 @@ from typing import Any as _Any
 
 import scipy.stats as _scipys
 
+from cytape.ops.calls.without_derivatives import without_derivatives as _without_derivatives
 from cytape.scipy.stats.bounded import *  # noqa: F403
 from cytape.scipy.stats.compounds import *  # noqa: F403
 from cytape.scipy.stats.counts import *  # noqa: F403
@@ -22,7 +23,6 @@ from cytape.scipy.stats.robust_summaries import *  # noqa: F403
 from cytape.scipy.stats.samples import *  # noqa: F403
 from cytape.scipy.stats.summaries import *  # noqa: F403
 from cytape.scipy.stats.two_sided import *  # noqa: F403
-from cytape.scipy.without_derivatives import without_derivatives as _without_derivatives
 
 
 def __getattr__(name: str) -> _Any:

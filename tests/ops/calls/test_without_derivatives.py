@@ -1,4 +1,4 @@
-"""Functions of `scipy.optimize` without derivatives: SciPy's results, errors."""
+"""Functions of SciPy without derivatives, those of `scipy.optimize`: results, errors."""
 
 import numpy as np
 import pytest
