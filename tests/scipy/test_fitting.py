@@ -183,6 +183,15 @@ def test_curve_fit():
         found = cytape.function(lambda y: ours.curve_fit(decay, few[0], y)[1])(few[1])
     np.testing.assert_array_equal(found, expected)  # infinite
 
+    def redundant(t, a, b):
+        return a + b + 0 * t
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", scipys.OptimizeWarning)
+        p, pcov = ours.curve_fit(redundant, T, cytape.constant(Y), [0.5, 0.5])
+    np.testing.assert_allclose(redundant(T, *p), np.mean(Y))
+    assert pcov.shape == (2, 2)
+
     def f(y):
         return cnp.sum(ours.curve_fit(decay, list(T), y)[0])
 

@@ -2,6 +2,8 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -219,11 +221,14 @@ def curve_fit(
     equation = Equation("curve_fit", stationarity, solve, reads=identity_of(
         "curve_fit", f, plain.args, plain.is_tensor, robust), rules=rules)
     p, _ = solution(equation, np.zeros(n), given.tensors)
-    covariance = _covariance(lambda p: residuals(p, *given.tensors), p, absolute_sigma, *robust)
+    covariance = partial(
+        _covariance, lambda p: residuals(p, *given.tensors), p, absolute_sigma, *robust)
     if p.graph is not None:
-        return p, covariance
+        return p, covariance()
     _, pcov, *rest = equation.result.found
-    return (p, covariance if np.all(np.isfinite(pcov)) else pcov, *rest)
+    with suppress(np.linalg.LinAlgError):  # SciPy takes a pseudoinverse of a singular matrix
+        pcov = covariance() if np.all(np.isfinite(pcov)) else pcov
+    return (p, pcov, *rest)
 
 
 def _start(f: Callable, p0: Any) -> np.ndarray:
