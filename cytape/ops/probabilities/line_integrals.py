@@ -193,6 +193,11 @@ def inverse_gaussian_tail(v, p, b):
     return scaled_bessel(v, p, b) - math.log(2) - log_kve(p, b)
 
 
+def skewnorm_log_density(z, a):
+    """Return the logarithm of the skew normal density."""
+    return 0.5 * (math.log(2 / math.pi) - z * z) + log_ndtr(a * z)
+
+
 # ---- studentized range: range of k normal variables over s, by two integrals
 
 
@@ -321,8 +326,8 @@ def _stable_steps(*given):
 _INTEGRANDS = {f.__name__: f for f in (
     gauss_hypergeometric, hyperbolic_tail, inverse_gaussian_tail, noncentral_t_below,
     noncentral_t_density, normal_inverse_tail, range_above, range_below, range_density,
-    scaled_bessel, stable_above, stable_below, stable_density, studentized_above,
-    studentized_below, studentized_density, wallenius)}
+    scaled_bessel, skewnorm_log_density, stable_above, stable_below, stable_density,
+    studentized_above, studentized_below, studentized_density, wallenius)}
 _OUTLINES = {  # of integrands that are integrals
     "studentized_density": lambda v, df, k, q: _outline(v, df, k - 1, q) - 0.25 * (q * exp(v))**2,
     "studentized_below": lambda v, df, k, q: _outline(v, df, k - 1, q),

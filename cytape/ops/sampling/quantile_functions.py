@@ -9,6 +9,7 @@ from scipy.interpolate import BSpline
 import cytape.ops.special_kernels.special_ufuncs as special
 import cytape.ops.special_kernels.von_mises_sums as von_mises_sums
 from cytape.ops.engine.op_kinds import elementwise, nondifferentiable
+from cytape.ops.probabilities.line_integrals import skewnorm_log_density
 from cytape.ops.special.bessel_functions import i0e, i1e
 from cytape.ops.special.distribution_functions import (
     ncf_density,
@@ -58,11 +59,6 @@ count_op = elementwise("ScipyStatsCount", np.positive, refused(
     "cytape.stop_gradient(n) if the gradient should stop there", also_zero=True))
 
 # ---- skew normal
-
-
-def skewnorm_log_density(z, a):
-    """Return the logarithm of the density."""
-    return 0.5 * (math.log(2 / math.pi) - z * z) + log_ndtr(a * z)
 
 
 def _skewnorm_density(z, a):

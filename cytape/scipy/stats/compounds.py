@@ -69,6 +69,7 @@ from cytape.scipy.stats.distribution import (
     POSITIVE,
     Distribution,
     complementary,
+    either,
     log1p_rate,
     log_probability,
     log_rest,
@@ -349,11 +350,25 @@ dpareto_lognorm = Distribution(
 # ---- noncentral chi-squared, Kolmogorov and Breit-Wigner
 
 
-def _noncentral(scipys, n, densities, probabilities, mixtures, quantile, **options):
-    """Return a distribution with mixtures if any of the n degrees of freedom is a tensor."""
+def _noncentral(
+        scipys, n, densities, probabilities, mixtures, quantile, most=None, **options):
+    """Return a distribution with mixtures if any of the n degrees of freedom is a tensor.
+
+    Functions other than mixtures overflow where the noncentrality is above `most`.
+    """
     def by_degrees(usual, mixture):
-        return lambda z, *shapes: (
-            mixture if any(map(is_tensor, shapes[:n])) else usual)(z, *shapes)
+        def function(z, *shapes):
+            if any(map(is_tensor, shapes[:n])):
+                return mixture(z, *shapes)
+            if most is None:
+                return usual(z, *shapes)
+            *degrees, nc = shapes
+            is_large = nc > most
+            return either(
+                is_large, lambda: mixture(z, *degrees, where(is_large, nc, most)),
+                lambda: usual(z, *degrees, where(is_large, most, nc)))
+
+        return function
 
     def after(log_p):
         return lambda *z: exp(log_p(*z))
@@ -385,7 +400,7 @@ ncf = _noncentral(
     stats.ncf, 2, (ncf_log_density, lambda z, m, n, nc: ncf_density(m, n, nc, z)),
     [("cdf", lambda z, m, n, nc: ncfdtr(m, n, nc, z)), ("sf", ncf_sf)],
     (log_f_density, log_f_below, log_f_above), lambda q, m, n, nc: ncfdtri(m, n, nc, q),
-    valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0))
+    most=1000.0, valid=lambda m, n, nc: (m > 0) & (n > 0) & (nc >= 0))
 
 
 def _kolmogorov_log(left, right, is_density, is_upper):

@@ -23,13 +23,13 @@ from cytape.ops.elementwise import (
     tan,
     where,
 )
+from cytape.ops.probabilities.line_integrals import skewnorm_log_density, tail_integral
 from cytape.ops.probabilities.log_probabilities import log_gammaincc, log_of_hazard, log_stdtr
 from cytape.ops.sampling.quantile_functions import (
     exponnorm_isf,
     exponnorm_log_excess,
     exponnorm_ppf,
     skewnorm_cdf,
-    skewnorm_log_density,
     skewnorm_ppf,
     vonmises_cdf,
 )
@@ -66,6 +66,7 @@ from cytape.scipy.stats.distribution import (
     log1p_rate,
     log_erfc,
     log_gamma_cdf,
+    log_probability,
     log_softplus,
     near_end,
 )
@@ -231,8 +232,22 @@ exponnorm = Distribution(
     lambda z, k: ndtr(-z) + exp(exponnorm_log_excess(z, k)),
     _exponnorm_logcdf, _exponnorm_logsf, ppf=exponnorm_ppf, isf=exponnorm_isf, open_ends=True,
     moments={"mean": lambda k: k, "var": lambda k: 1 + k * k})
+
+
+def _skewnorm_logcdf(z, a):
+    """Return the logarithm, in the tail by an integral of the density."""
+    p = skewnorm_cdf(z, a)
+    is_tail = p < 1e-50
+    return either(
+        is_tail, lambda: tail_integral(
+            skewnorm_log_density, where(is_tail, z, -30.0), where(is_tail, a, 0.0))[1],
+        lambda: log_probability(
+            where(is_tail, 0.5, p), where(is_tail, 0.5, skewnorm_cdf(-z, -a))))
+
+
 skewnorm = Distribution(
     stats.skewnorm, skewnorm_log_density, skewnorm_cdf, lambda z, a: skewnorm_cdf(-z, -a),
+    _skewnorm_logcdf, lambda z, a: _skewnorm_logcdf(-z, -a),
     ppf=skewnorm_ppf, isf=lambda q, a: -skewnorm_ppf(q, -a), valid=lambda a: abs(a) < np.inf)
 vonmises = Distribution(
     stats.vonmises,
@@ -363,9 +378,28 @@ skewcauchy = Distribution(
     ppf=_skewcauchy_ppf, isf=lambda q, a: -_skewcauchy_ppf(q, -a), valid=lambda a: abs(a) < 1)
 
 
+def _tukey_tail(z, shape):
+    """Return log(p) of a small probability, by Newton's method for it, as SciPy's p has errors."""
+    log_p = log1p_rate(z, shape)
+    for _ in range(4):
+        p = exp(log_p)
+        excess = boxcox(p, shape) - boxcox1p(-p, shape) - z
+        log_p = log_p - excess / (exp(shape * log_p) + p * (1 - p)**(shape - 1))
+    return log_p
+
+
+def _tukey_log_p(z, shape):
+    p = tklmbda(z, shape)
+    is_tail = (p < 1e-9) & (shape < 0.9) & (shape * z > -1)
+    return either(
+        is_tail, lambda: _tukey_tail(where(is_tail, z, -1.0), where(is_tail, shape, 0.1)),
+        lambda: log_probability(
+            where(is_tail, 0.5, p), where(is_tail, 0.5, tklmbda(-z, shape))))
+
+
 def _tukey_log_density(z, shape):
     return -logaddexp(
-        *[(shape - 1) * log(tklmbda(side, shape)) for side in (z, -z)])
+        *[(shape - 1) * _tukey_log_p(side, shape) for side in (z, -z)])
 
 
 def _tukey_ends(shape):
@@ -375,6 +409,7 @@ def _tukey_ends(shape):
 
 tukeylambda = Distribution(
     stats.tukeylambda, _tukey_log_density, tklmbda, lambda z, shape: tklmbda(-z, shape),
+    _tukey_log_p, lambda z, shape: _tukey_log_p(-z, shape),
     ppf=lambda q, shape: boxcox(q, shape) - boxcox1p(-q, shape),
     isf=lambda q, shape: boxcox1p(-q, shape) - boxcox(q, shape), support=_tukey_ends, inside=0.0,
     open_ends=True, valid=lambda shape: abs(shape) < np.inf)
