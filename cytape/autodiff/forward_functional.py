@@ -23,14 +23,17 @@ from cytape.autodiff.transform_arguments import (
     export,
     has_tensors,
     name_of,
+    note_forward_leaks,
     output_of,
     replace_arguments,
     report_unconnected,
+    warn_of_leaks,
 )
 from cytape.autodiff.wrapped_calls import lent
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.tensor import nest
+from cytape.tensor.recording.leaked_tensors import watch_of_leaks
 from cytape.tensor.structures import leaves_of_result, pack_parts, parts_of
 from cytape.tensor.tensor import Tensor, another
 
@@ -234,9 +237,13 @@ def followed(
     quiet: bool = False,
 ) -> tuple:
     """Call a function with tangents, given the tensors of the arguments."""
-    with ForwardAccumulator(sources, directions, use_batch) as accumulator:
+    with ForwardAccumulator(sources, directions, use_batch) as accumulator, (
+            watch_of_leaks()) as tape:
         value, aux = call_followed(fun, args, kwargs, has_aux)
         outputs = [output_of(fun, leaf) for leaf in leaves_of_result(value)]
+    if tape is not None:
+        warn_of_leaks(fun, tape, outputs)
+    note_forward_leaks(accumulator._recorder, sources, (value, outputs), aux)
     value = nest.pack_sequence_as(value, outputs)
     parts = parts_of(value)
     found = accumulator.jvp(parts)

@@ -13,8 +13,6 @@ cdef class RecordedCall:
     cdef readonly list sources     # the tensors for their leaves
     cdef readonly Recorder recorder
 
-    cdef int note_leaks(self, aux) except -1
-    cdef int warn_of_leaks(self, list targets) except -1
     cdef int report(self, list connected) except -1
     cdef tuple arguments_that_left(self, list argument_of, list places)
     cdef list connected(self, list targets, list sources)

@@ -1,12 +1,11 @@
 """Calls of functions on a tape of their own, for transforms in reverse mode."""
 
 from cytape.autodiff.transform_arguments cimport (
-    call_followed, export, has_tensors, replace_arguments)
+    call_followed, export, has_tensors, note_other_leaks, replace_arguments, warn_of_leaks)
 from cytape.core.op_store cimport is_known
 from cytape.ops.engine.tensor_vspace cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
-from cytape.tensor.recording.leaked_tensors cimport (
-    LEAKS, begin_call, ids_with_handles, note_leaks, origins)
+from cytape.tensor.recording.leaked_tensors cimport begin_call, ids_with_handles
 from cytape.tensor.recording.recorders cimport enter, leave, new_recorder
 from cytape.tensor.recording.thread_stack cimport building
 from cytape.tensor.tensor cimport Tensor, another_handle
@@ -16,10 +15,8 @@ from functools import partial
 
 from cytape.autodiff.jacobian_rows import columns
 from cytape.autodiff.seeds import densify, zeros
-from cytape.autodiff.transform_arguments import name_of, report_unconnected
-from cytape.errors import LeakedTensorWarning
+from cytape.autodiff.transform_arguments import report_unconnected
 from cytape.tensor.recording.state import MOST_DETACHED, how_left, unrecorded
-from cytape.tensor.values.user_warnings import warn
 
 
 def gradients_by(recorder, target, list sources, seed):
@@ -47,6 +44,8 @@ cdef class RecordedCall:
 
     def __cinit__(self, fun, tuple args, dict kwargs, argnums, bint has_aux, bint quiet=False):
         cdef Tensor source
+        cdef set ids
+        aux = None
         self.quiet = quiet
         self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
         self.fun = fun
@@ -65,30 +64,18 @@ cdef class RecordedCall:
         finally:
             if self.recorder.entry is not None:
                 leave(self.recorder)
-        new_args = None
-        self.note_leaks(aux)
+            new_args = None
+            if building() is None:  # a graph can make handles at any time
+                ids = ids_with_handles(self.recorder)
+                ids.update([source.held.id for source in self.sources if source.held.handles > 1])
+                note_other_leaks(ids, self.value, aux)
         self.aux = export(aux, self.arrays_out) if has_aux else None
-
-    cdef int note_leaks(self, aux) except -1:
-        """Note the tensors of the call that are alive and not among its results."""
-        cdef set ids
-        cdef Tensor source
-        if building() is not None:  # a graph can make handles at any time
-            return 0
-        ids = ids_with_handles(self.recorder)
-        ids.update([source.held.id for source in self.sources if source.held.handles > 1])
-        if isinstance(self.value, Tensor):
-            ids.discard((<Tensor>self.value).held.id)
-        if ids:
-            note_leaks(ids.difference([
-                (<Tensor>x).held.id for x in flatten((self.value, aux)) if isinstance(x, Tensor)]))
-        return 0
 
     def gradients(self, list outputs, list seeds=None, bint keep=False):
         """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
         cdef list found, connected
         cdef Py_ssize_t i
-        self.warn_of_leaks(outputs)
+        warn_of_leaks(self.fun, self.recorder, outputs)
         # If values were taken from tensors, gradients may be requested again.
         keep = keep or bool(self.recorder.detached)
         found = gradients_of(self.recorder, outputs, self.sources, seeds, keep, None)
@@ -107,7 +94,7 @@ cdef class RecordedCall:
     def rows(self, list targets not None, list seeds not None):
         """Return for each source the gradients of each target by each of its seeds."""
         cdef list found
-        self.warn_of_leaks(targets)
+        warn_of_leaks(self.fun, self.recorder, targets)
         found = [
             columns(partial(gradients_by, self.recorder, target, self.sources), target,
                     self.sources, own)
@@ -137,19 +124,6 @@ cdef class RecordedCall:
             if source.held.spec.type_num != value.held.spec.type_num:
                 return False
         return is_known(self.recorder, value.held.id)
-
-    cdef int warn_of_leaks(self, list targets) except -1:
-        """Warn if the results depend on tensors of earlier calls, which are constants here."""
-        if self.recorder.leaks is not None and (
-                origins(self.recorder, [x.id for x in targets]) & LEAKS):
-            lines = ", and ".join(dict.fromkeys(self.recorder.leaks.values()))
-            warn(
-                f"{name_of(self.fun)} uses a tensor that was kept from an earlier differentiated "
-                f"call, {lines}: it is a constant now, and its part of the derivative is missing. "
-                "Compute it in each call (a cache may return results for arrays only, see "
-                "isinstance(x, cytape.Tensor)); if a constant is meant, keep "
-                "cytape.stop_gradient(tensor) or tensor.numpy()", LeakedTensorWarning)
-        return 0
 
     cdef int report(self, list connected) except -1:
         """Report each chosen argument of which no part is connected to the result."""

@@ -1,5 +1,6 @@
 # Common parts of transforms: callables, arguments as tensors, results as arrays.
 
+from cytape.tensor.recording.recorders cimport Recorder
 from cytape.tensor.tensor cimport Tensor
 
 cdef class Transformed:
@@ -16,3 +17,5 @@ cpdef Tensor new_tensor(fun, position, value)
 cpdef Tensor new_source(fun, position, value, bint as_float=*)
 cpdef Tensor output_of(fun, value)
 cpdef export(structure, bint arrays_out)
+cpdef int warn_of_leaks(fun, Recorder recorder, list targets) except -1
+cdef int note_other_leaks(set ids, value, aux) except -1

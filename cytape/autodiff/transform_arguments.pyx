@@ -1,6 +1,10 @@
 """Common parts of function transforms: argnums, arguments as tensors, results as arrays."""
 
 from cytape.tensor.recording.conversion_guards cimport examined, is_recorded
+from cytape.tensor.recording.leaked_tensors cimport (
+    LEAKS, ids_with_tangents, note_leaks, origins)
+from cytape.tensor.recording.recorders cimport TangentRecorder
+from cytape.tensor.recording.thread_stack cimport building, recording
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport composition_of, flatten, pack_sequence_as, rules_of
 from cytape.tensor.tensor cimport Tensor, another_handle
@@ -15,7 +19,8 @@ import types
 import numpy as np
 
 from cytape.autodiff.wrapped_calls import lent
-from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
+from cytape.errors import (
+    DetachedError, LeakedTensorWarning, SymbolicTensorError, UnconnectedGradientWarning)
 from cytape.ops.creation import identity_op
 from cytape.tensor.nest import map_structure, paths
 from cytape.tensor.structures import register_dataclasses
@@ -324,6 +329,37 @@ cpdef as_array(leaf):
     except SymbolicTensorError:  # a variable in a graph
         return leaf
     return PyArray_NewCopy(array, cnp.NPY_KEEPORDER) if cnp.PyArray_NDIM(array) else array[()]
+
+
+cpdef int warn_of_leaks(fun, Recorder recorder, list targets) except -1:
+    """Warn if results of a function depend on tensors of earlier calls, which are constants."""
+    if recorder.leaks is not None and origins(recorder, [x.id for x in targets]) & LEAKS:
+        lines = ", and ".join(dict.fromkeys(recorder.leaks.values()))
+        warn(
+            f"{name_of(fun)} uses a tensor that was kept from an earlier differentiated call, "
+            f"{lines}: it is a constant now, and its part of the derivative is missing. Compute it "
+            "in each call (a cache may return results for arrays only, see isinstance(x, "
+            "cytape.Tensor)); if a constant is meant, keep cytape.stop_gradient(tensor) or "
+            "tensor.numpy()", LeakedTensorWarning)
+    return 0
+
+
+cdef int note_other_leaks(set ids, value, aux) except -1:
+    """Note the leaks of a call by the ids of tensors that are alive; not its results."""
+    if isinstance(value, Tensor):
+        ids.discard((<Tensor>value).held.id)
+    if ids:
+        note_leaks(ids.difference([
+            (<Tensor>x).held.id for x in flatten((value, aux)) if isinstance(x, Tensor)]))
+    return 0
+
+
+def note_forward_leaks(TangentRecorder recorder, list sources, value, aux):
+    """Note the leaks of a call in forward mode, which has two handles of each source itself."""
+    cdef Tensor source
+    if building() is None and recording() is None:  # tapes save values without handles
+        kept = [source.held.id for source in sources if source.held.handles <= 2]
+        note_other_leaks(ids_with_tangents(recorder).difference(kept), value, aux)
 
 
 def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None):

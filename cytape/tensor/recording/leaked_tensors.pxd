@@ -5,7 +5,7 @@
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
 
-from .recorders cimport Recorder
+from .recorders cimport Recorder, TangentRecorder
 
 cdef enum:  # kinds of watched tensors
     SOURCES = 1
@@ -13,6 +13,7 @@ cdef enum:  # kinds of watched tensors
 
 cdef int begin_call(Recorder tape) except -1    # a differentiated call is recorded on the tape
 cdef set ids_with_handles(Recorder tape)        # of outputs of its ops
+cdef set ids_with_tangents(TangentRecorder accumulator)
 cdef int note_leaks(set ids) except -1
 # Watch a tensor if it leaked before the call that the tape records; return whether it did. Or
 # watch such inputs of an op; ids as in `tape_entry.pxd`.

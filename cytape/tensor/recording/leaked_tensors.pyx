@@ -1,3 +1,4 @@
+from cytape.core.idtable cimport IdTable
 from cytape.core.op_store cimport HANDLE, INPUT_ONLY, WATCHED, Op, OpStore, new_slot, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.tensor.values.released_ids cimport Counts, counts
@@ -5,6 +6,8 @@ from cytape.tensor.values.value cimport Value, newest_id
 from libc.stdlib cimport calloc, free
 
 from .recorders cimport new_recorder
+
+from contextlib import nullcontext
 
 from cytape.tensor.values.user_warnings import user_line
 
@@ -24,6 +27,29 @@ cdef set ids_with_handles(Recorder tape):
         if tape.slots[i].uses & HANDLE and tape.slots[i].id != NO_ID:
             ids.add(tape.slots[i].id)
     return ids
+
+
+cdef set ids_with_tangents(TangentRecorder accumulator):
+    cdef set ids = set()
+    cdef IdTable* table = &accumulator.ids
+    cdef id_t i
+    for i in range(table.window_size):
+        if table.window[i] != NO_INDEX:
+            ids.add(table.base + i)
+    for i in range(<id_t>table.mask + 1 if table.in_cells else 0):
+        if table.cells[i].id != NO_ID:
+            ids.add(table.cells[i].id)
+    return ids
+
+
+def watch_of_leaks():
+    """Return a tape for a block, which follows leaks only; a context of None if there are none."""
+    cdef Recorder tape
+    if not leaked.ids.count:
+        return nullcontext()
+    tape = new_recorder(False, False)
+    begin_call(tape)
+    return tape
 
 
 cdef int note_leaks(set ids) except -1:

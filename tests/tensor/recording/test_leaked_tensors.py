@@ -39,6 +39,8 @@ TRANSFORMS = {
     "hessian": cytape.hessian,
     "vjp": lambda f: lambda x: cytape.vjp(f, x)[1](1.0),
     "product": lambda f: lambda x: cytape.hessian_vector_product(f)(x, np.ones(2)),
+    "jvp": lambda f: lambda x: cytape.jvp(f, (x,), (np.ones(2),)),
+    "jacfwd": cytape.jacfwd,
     "traced": lambda f: cytape.function(cytape.grad(f)),
     "of a trace": lambda f: cytape.grad(cytape.function(f)),
     "mapped": lambda f: lambda x: cytape.vmap(cytape.grad(f))(np.stack([x, x])),
@@ -54,6 +56,37 @@ def test_a_kept_result_warns(name):
     kept = simulation.result
     with pytest.warns(LeakedTensorWarning, match=f"<lambda> uses .*{__file__}, line "):
         TRANSFORMS[name](lambda x: cnp.sum(kept * x))(X)
+
+
+@each("differentiate", [
+    cytape.grad, cytape.jacfwd, lambda f: lambda x: cytape.jvp(f, (x,), (np.ones(2),))])
+def test_a_tensor_kept_by_forward_mode_warns(differentiate):
+    kept = []
+
+    def f(x):
+        kept.append(x * x)
+        return cnp.sum(kept[0] * x)
+
+    cytape.jvp(f, (X,), (np.ones(2),))
+    with pytest.warns(LeakedTensorWarning, match="f uses"):
+        differentiate(f)(X)
+    with pytest.warns(LeakedTensorWarning, match="f uses"):
+        cytape.function(differentiate(f))(X)
+
+
+def test_forward_mode_is_silent_about_what_it_does_not_use():
+    kept = []
+
+    def f(x):
+        for old in kept:
+            assert np.abs(x - old).max() == 0 and float(old[0]) == 0.5
+        kept.append(x)
+        return cnp.exp(x * 2.0)
+
+    for _ in range(2):
+        y, tangent = cytape.jvp(f, (cytape.constant(X),), (np.ones(2),))
+        slopes = cytape.jacfwd(lambda x, y=y, t=tangent: f(x) * y + t)(X)
+        np.testing.assert_allclose(slopes.diagonal(), 2 * np.exp(4 * X))
 
 
 def test_the_shared_model_of_objective_and_constraint_warns():
@@ -81,6 +114,19 @@ def test_a_kept_argument_warns_and_once_for_each_line():
             cytape.grad(f)(X)
     assert [x.category for x in caught] == [LeakedTensorWarning]
     assert caught[0].filename == __file__
+
+
+def test_a_tensor_kept_by_a_call_that_raised_warns():
+    kept = []
+
+    def f(x):
+        kept.append(x * x)
+        return np.nonsense
+
+    with pytest.raises(AttributeError):
+        cytape.grad(f)(X)
+    with pytest.warns(LeakedTensorWarning):
+        cytape.grad(lambda x: squares(x * kept[0]))(X)
 
 
 def test_a_trace_that_captured_one_warns():
