@@ -71,7 +71,7 @@ def _scaled(slope, y, v, x, exponent):
     that of the logarithmic derivative, of which Bessel's equation (DLMF 10.25.1) gives a Riccati
     equation. Exponents are 1, -1, i or -i.
     """
-    is_large = np.abs(x) > 300 * (1 + np.abs(v) * np.abs(v))
+    is_large = np.abs(x) > 300 + 50 * np.abs(v) * np.abs(v)
     s = 1 / np.where(is_large, x, np.inf)
     q, m = np.conj(exponent) * s if isinstance(exponent, complex) else exponent * s, 4 * v * v - 1
     series = 1 - q * m / 4 * (1 + q * (1 - q * (m - 24) / 16 - q * q * (m - 12) / 4))

@@ -65,6 +65,8 @@ def test_scaled_functions_of_second_kind():
             for function in (getattr(special, name), lambda x: special.kve(v, x)):  # noqa: B023
                 compare(function, lambda x: mp.besselk(v, x) * mp.exp(x),  # noqa: B023
                         [0.3, 299.0, 400.0, 1e6], 1e-9)
+    assert_derivative(lambda x: special.kve(35.0, x),
+                      lambda x: mp.besselk(35, x) * mp.exp(x), [5e4, 366574.0])
 
 
 def test_complex_arguments():
