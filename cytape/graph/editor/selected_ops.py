@@ -42,10 +42,7 @@ def filter_ops(ops: Any, positive_filter: bool | Callable[[Operation], bool]) ->
     >>> filter_ops(y.graph, lambda op: op.type == "Absolute")
     [<Operation 'Absolute' (Absolute)>]
     """
-    ops = make_list_of_op(ops)
-    if positive_filter is True:
-        return ops
-    return [op for op in ops if _checked_filter(positive_filter)(op)]
+    return _filtered(make_list_of_op(ops), positive_filter)
 
 
 def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operation]:
@@ -92,10 +89,7 @@ def filter_ts(ops: Any, positive_filter: bool | Callable[[Tensor], bool]) -> lis
     for symbols in ("inputs_of", "outputs_of"):
         for op in ops:
             found.update((symbol, None) for symbol in getattr(op.graph, symbols)(op.node))
-    ts = [ops[0].graph.tensor_at(symbol) for symbol in found]
-    if positive_filter is True:
-        return ts
-    return [t for t in ts if _checked_filter(positive_filter)(t)]
+    return _filtered([ops[0].graph.tensor_at(symbol) for symbol in found], positive_filter)
 
 
 def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]:
@@ -252,10 +246,12 @@ def select_ops_and_ts(
         select_ts(*args, graph=graph, positive_filter=positive_filter, restrict_ts_regex=True))
 
 
-def _checked_filter(positive_filter: Any) -> Callable[[Any], bool]:
-    if not callable(positive_filter):
+def _filtered(items: list[Any], positive_filter: Any) -> list[Any]:
+    if positive_filter is True:
+        return items
+    if items and not callable(positive_filter):
         raise TypeError(f"positive_filter must be a function, or True, got {positive_filter!r}")
-    return positive_filter
+    return list(filter(positive_filter, items))
 
 
 def _pattern(regex: str | re.Pattern[str]) -> re.Pattern[str]:
