@@ -167,6 +167,9 @@ def test_integrals_over_several_variables():
         opts={"epsabs": 1e-4})[0], [0.7, 0.6], order=1)
     slope = cytape.grad(lambda end: ours.dblquad(lambda y, x: x * y, 0, 1, 0, end)[0])(1.5)
     np.testing.assert_allclose(slope, 0.75, 1e-9)
+    with pytest.raises(TypeError, match="call nquad"):
+        cytape.grad(lambda p: ours.dblquad(
+            lambda y, x: x * y, 0, 1, 0, lambda x: p * x)[0])(2.0)
     with pytest.raises(TypeError, match="nquad of tensors"):
         ours.nquad(cnp.exp, [[0, cytape.constant(1.0)]], full_output=True)
 

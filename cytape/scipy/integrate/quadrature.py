@@ -9,7 +9,7 @@ import scipy.integrate as _scipys
 
 import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import bound, restored
-from cytape.autodiff.wrapped_calls import copied
+from cytape.autodiff.wrapped_calls import copied, followed
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.python.python_ops import LEAVES_CYTAPE
@@ -222,7 +222,18 @@ def _range(ends: tuple, n: int) -> Any:
     """Return a range for `nquad` from limits that may be functions of the n outer variables."""
     if not any(map(callable, ends)):
         return list(ends)
-    return lambda *given: [end(*given[:n][::-1]) if callable(end) else end for end in ends]
+
+    def limits(*given: Any) -> list:
+        outer = given[:n][::-1]
+        pair = [end(*outer) if callable(end) else end for end in ends]
+        lost = [x for x in pair if is_tensor(x) and not any(map(is_tensor, given))]
+        if any(x.graph is not None for x in lost) or followed(lost):
+            raise TypeError(
+                "dblquad and tplquad: a limit depends on a tensor that is not among its arguments: "
+                "call nquad, whose functions of limits take `args`")
+        return pair
+
+    return limits
 
 
 def fixed_quad(func: Callable, a: Any, b: Any, args: tuple = (), n: int = 5) -> tuple:
