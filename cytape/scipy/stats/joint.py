@@ -147,7 +147,7 @@ def _dirichlet_multinomial(x, alpha, n):
 def _directions(x, mu, kappa):
     half = 0.5 * np.shape(mu)[-1]
     return (xlogy(half - 1, kappa) - half * _LOG_2PI - log_ive(half - 1, kappa) - kappa
-            + kappa * np.sum(x * mu, -1))
+            + kappa * (x @ mu))
 
 
 def _normal_inverse_gamma(x, s2, mu, lmbda, a, b):

@@ -16,7 +16,7 @@ from cytape.ops.elementwise import exp, log, log1p, minimum, where
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import tril
 from cytape.ops.special import betaln, gammaln, xlogy
-from cytape.ops.submodules.solving import slogdet, solve
+from cytape.ops.submodules.solving import inv, slogdet
 from cytape.scipy.stats.distribution import Frozen, frozen, named
 from cytape.tensor import convert_to_tensor
 
@@ -49,6 +49,11 @@ def _points(x, n):
     """Return points as rows."""
     x = convert_to_tensor(x)
     return x.reshape((-1, n) if x.ndim < 2 else x.shape)
+
+
+def _distance(deviation, matrix):
+    """Return squares of distances; the products with the inverse take less than a solution."""
+    return reductions.sum(deviation @ inv(matrix) * deviation, -1)
 
 
 def _whitened(numpys, distribution, whitening, x):
@@ -115,9 +120,8 @@ class MultivariateNormal:
             far = deviation - projected
             inside = reductions.sum(far * far, -1) <= 1e-12 * reductions.sum(deviation**2, -1)
             deviation = projected
-        whitened = solve(cov, deviation.reshape((-1, n)).T).T.reshape(deviation.shape)
         result = -0.5 * (
-            rank * _LOG_2PI + slogdet(cov).logabsdet + reductions.sum(deviation * whitened, -1))
+            rank * _LOG_2PI + slogdet(cov).logabsdet + _distance(deviation, cov))
         result = result if inside is None else where(inside, result, -np.inf)
         return np.squeeze(result)
 
@@ -209,8 +213,7 @@ class MultivariateT(MultivariateNormal):
         deviation = _points(x, n) - loc
         if projection is not None:
             deviation = deviation @ projection
-        whitened = solve(shape, deviation.reshape((-1, n)).T).T.reshape(deviation.shape)
-        distance = reductions.sum(deviation * whitened, -1)
+        distance = _distance(deviation, shape)
         half = 0.5 * n
         # Differences of gammaln would cancel for a large df.
         gammas = gammaln(half) - betaln(0.5 * df, half) - half * log(math.pi * df)

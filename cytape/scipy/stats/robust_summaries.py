@@ -21,7 +21,7 @@ def _is_within(a, limits, inclusive):
         is_within = is_within & (a >= low if inclusive[0] else a > low)
     if high is not None:
         is_within = is_within & (a <= high if inclusive[1] else a < high)
-    if not is_tensor(is_within) or is_within.graph is None:
+    if (low, high) != (None, None) and (not is_tensor(is_within) or is_within.graph is None):
         if not np.any(is_within):
             stats.tmean([1.0], (2.0, 3.0))  # raises SciPy's error
     return is_within
