@@ -154,9 +154,9 @@ def test_gradients_are_zero_outside_of_the_support(name):
     for x in [x for x in (low - 1, high + 1) if np.isfinite(x)]:
         for method in CONTINUOUS:
             function = getattr(getattr(ours, name), method)
-            slopes = cytape.grad(
-                function, argnums=tuple(range(len(given(name)) + 1)))(x, *given(name))
-            np.testing.assert_array_equal(slopes, 0)
+            where = (0, *[i + 1 for i in positions(name)])
+            np.testing.assert_array_equal(
+                cytape.grad(function, argnums=where)(x, *given(name)), 0)
 
 
 @each("name", [name for name in SHAPES if SHAPES[name] and name != "kappa4"])
@@ -332,7 +332,7 @@ def test_zipfs_law_up_to_a_count(a, k, n, expected):
     np.testing.assert_allclose(found, expected, 1e-11)
 
 
-@each("f", [lambda n: ours.zipfian.logsf(7, 1.3, n),
+@each("f", [lambda n: ours.zipfian.logsf(7, 1.3, n), lambda n: ours.irwinhall.cdf(3.3, n),
             lambda n: ours.nchypergeom_fisher.pmf(3, 20, n, 12, 1.7)])
 def test_counts_without_derivatives(f):
     with pytest.raises(NotDifferentiableError, match="no derivatives in counts"):

@@ -55,7 +55,7 @@ def _steps(q, *shapes, name, method):
 
 steps_op = nondifferentiable("ScipyStatsSteps", _steps)  # quantiles of discrete distributions
 count_op = elementwise("ScipyStatsCount", np.positive, refused(
-    "scipy.stats: zipfian and nchypergeom_fisher have no derivatives in counts (n, M, N): pass "
+    "scipy.stats: irwinhall, zipfian and nchypergeom_fisher have no derivatives in counts: pass "
     "cytape.stop_gradient(n) if the gradient should stop there", also_zero=True))
 
 # ---- skew normal
@@ -289,8 +289,7 @@ def _of_spline(function, beyond):
 
 irwinhall_pdf = elementwise(
     "ScipyStatsIrwinhallPdf", _of_spline(lambda spline: spline, 0),
-    lambda y, x, n: irwinhall_pdf(x, n - 1) - irwinhall_pdf(x - 1, n - 1),
-    no_partial("irwinhall.pdf", "n"))
+    lambda y, x, n: irwinhall_pdf(x, n - 1) - irwinhall_pdf(x - 1, n - 1), None)
 irwinhall_cdf = elementwise(
     "ScipyStatsIrwinhallCdf", _of_spline(lambda spline: spline.antiderivative(), 1),
-    lambda y, x, n: irwinhall_pdf(x, n), no_partial("irwinhall.cdf", "n"))
+    lambda y, x, n: irwinhall_pdf(x, n), None)

@@ -28,6 +28,7 @@ from cytape.ops.probabilities.log_probabilities import (
 from cytape.ops.sampling.quantile_functions import (
     cosine_cdf,
     cosine_ppf,
+    count_op,
     irwinhall_cdf,
     irwinhall_pdf,
 )
@@ -75,9 +76,17 @@ uniform = Distribution(
     ppf=lambda q: q, isf=lambda q: 1 - q, support=(0, 1), open_ends="probabilities",
     moments={"mean": lambda: 0.5, "var": lambda: 1 / 12, "entropy": lambda: 0.0})
 
+
+
+def _of_count(function):
+    """Return a function that refuses derivatives in the number of variables."""
+    return lambda z, n: function(z + 0 * count_op(n), n)
+
+
 irwinhall = Distribution(
-    stats.irwinhall, lambda z, n: log(irwinhall_pdf(z, n)), irwinhall_cdf,
-    lambda z, n: irwinhall_cdf(n - z, n), pdf=irwinhall_pdf, support=lambda n: (0, n),
+    stats.irwinhall, _of_count(lambda z, n: log(irwinhall_pdf(z, n))), _of_count(irwinhall_cdf),
+    _of_count(lambda z, n: irwinhall_cdf(n - z, n)), pdf=_of_count(irwinhall_pdf),
+    support=lambda n: (0, n),
     inside=lambda n: 0.5 * n, open_ends=True, valid=lambda n: (n > 0) & (np.floor(n) == n),
     fixed=(0,), moments={"mean": lambda n: 0.5 * n, "var": lambda n: n / 12})
 

@@ -20,7 +20,6 @@ from cytape.ops.elementwise import (
     minimum,
     sinh,
     sqrt,
-    tanh,
     where,
 )
 from cytape.ops.probabilities.log_probabilities import (
@@ -82,6 +81,7 @@ from cytape.scipy.stats.half_line import (
     burr_density,
     burr_log_density,
     halflogistic,
+    halflogistic_cdf,
     invgauss,
     levy,
     lognorm,
@@ -199,7 +199,7 @@ def _exponweib_logsf(z, a, c):
 
 _exponweib_log_density, _exponweib_density = power_density(
     lambda a, c: a * c - 1,
-    lambda z, a, c: log(a) + log(c) + (a - 1) * log(exprel(-z**c)) - z**c)
+    lambda z, a, c: log(a) + log(c) + (a - 1) * log(exprel(-not_far(z, c)**c)) - z**c)
 exponweib = Distribution(
     stats.exponweib, _exponweib_log_density, logcdf=lambda z, a, c: a * _log_weibull_cdf(z, c),
     logsf=_exponweib_logsf, sf=lambda z, a, c: exp(_exponweib_logsf(not_far(z, c), a, c)),
@@ -269,7 +269,7 @@ genhalflogistic = Distribution(
     _genhalflogistic_density(
         lambda u, p: LOG_2 + xlogy(p - 1, u) - 2 * log1p(u**p),
         lambda x, c: LOG_2 + (c - 1) * x - 2 * log1p(exp(-x))),
-    lambda z, c: tanh(0.5 * _half_excess(z, c)), lambda z, c: 2 * expit(-_half_excess(z, c)),
+    lambda z, c: halflogistic_cdf(_half_excess(z, c)), lambda z, c: 2 * expit(-_half_excess(z, c)),
     logsf=lambda z, c: halflogistic.functions["logsf"](_half_excess(z, c)),
     pdf=_genhalflogistic_density(
         lambda u, p: 2 * u**(p - 1) / (1 + u**p)**2,

@@ -234,8 +234,10 @@ def _invgauss_logsf(z, mu):
 
 
 invgauss = Distribution(
-    stats.invgauss, lambda z, mu: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 * ((z - mu) / mu)**2 / z,
-    lambda z, mu: exp(_invgauss_logcdf(z, mu)), lambda z, mu: exp(_invgauss_logsf(z, mu)),
+    stats.invgauss, lambda z, mu: (
+        -HALF_LOG_2PI - 1.5 * log(z) - 0.5 * ((z - mu) / mu) * ((z - mu) / mu / z)),
+    lambda z, mu: exp(_invgauss_logcdf(z, mu)),
+    lambda z, mu: exp(_invgauss_logsf(minimum(z, 1e4 * (1 + mu) * mu), mu)),  # beyond, it is 0
     _invgauss_logcdf, _invgauss_logsf, ppf=invgauss_ppf, isf=invgauss_isf, support=POSITIVE,
     open_ends=True, moments={"mean": lambda mu: mu, "var": lambda mu: mu**3})
 lomax = Distribution(
@@ -380,8 +382,13 @@ def _halflogistic_logsf(z):
     return where(is_small, log1p(-tanh(0.5 * small)), LOG_2 + log_expit(-large))
 
 
+def halflogistic_cdf(z):
+    """Return tanh(z / 2), by a quotient whose slope does not cancel far out."""
+    return -expm1(-z) / (1 + exp(-z))
+
+
 halflogistic = Distribution(
-    stats.halflogistic, lambda z: LOG_2 + log_expit(z) + log_expit(-z), lambda z: tanh(0.5 * z),
+    stats.halflogistic, lambda z: LOG_2 + log_expit(z) + log_expit(-z), halflogistic_cdf,
     lambda z: 2 * expit(-z), logsf=_halflogistic_logsf,
     ppf=lambda q: 2 * arctanh(q), isf=lambda q: -logit(0.5 * q), support=POSITIVE)
 

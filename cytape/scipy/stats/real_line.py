@@ -37,6 +37,7 @@ from cytape.ops.special import (
     boxcox,
     boxcox1p,
     erf,
+    erfcx,
     erfinv,
     expit,
     gammainc,
@@ -67,6 +68,7 @@ from cytape.scipy.stats.distribution import (
     log_erfc,
     log_gamma_cdf,
     log_probability,
+    log_rest,
     log_softplus,
     near_end,
 )
@@ -216,9 +218,9 @@ genextreme = Distribution(
 def _exponnorm_logcdf(z, k):
     is_left = z < 0
     left, right = where(is_left, z, -1.0), where(is_left, 0.0, z)
-    log_p = log_ndtr(left)
+    log_p, root = log_ndtr(left), math.sqrt(0.5)
     return where(
-        is_left, log_p + log1p(-exp(exponnorm_log_excess(left, k) - log_p)),
+        is_left, log_p + log_rest(log(erfcx(root * (1 / k - left))) - log(erfcx(-root * left))),
         log1p(-exp(_exponnorm_logsf(right, k))))
 
 
