@@ -65,9 +65,12 @@ def _if_found(name, partial):
 
 def _where_defined(together):
     """Return a function for all partials, of arrays, that are NaN where the value is."""
-    return together and (lambda y, *xs: [
-        slope if callable(slope) else np.where(y == y, slope, np.nan)
-        for slope in together(y, *xs)])
+    def slopes(y, *xs):
+        found, is_number = together(y, *xs), y == y
+        return found if np.all(is_number) else [
+            slope if callable(slope) else np.where(is_number, slope, np.nan) for slope in found]
+
+    return together and slopes
 
 
 def _families(declared, convert=lambda function: function, together=None):
