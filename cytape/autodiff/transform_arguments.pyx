@@ -23,7 +23,7 @@ from cytape.errors import (
     DetachedError, LeakedTensorWarning, SymbolicTensorError, UnconnectedGradientWarning)
 from cytape.ops.creation import identity_op
 from cytape.tensor.nest import map_structure, paths
-from cytape.tensor.structures import register_dataclasses
+from cytape.tensor.structures import leaves_of_result, register_dataclasses
 from cytape.tensor.values.user_warnings import warn
 
 cnp.import_array()
@@ -334,7 +334,7 @@ cpdef as_array(leaf):
 cpdef int warn_of_leaks(fun, Recorder recorder, list targets) except -1:
     """Warn if results of a function depend on tensors of earlier calls, which are constants."""
     if recorder.leaks is not None and origins(recorder, [x.id for x in targets]) & LEAKS:
-        lines = ", and ".join(dict.fromkeys(recorder.leaks.values()))
+        lines = ", and ".join(dict.fromkeys(filter(None, recorder.leaks.values())))
         warn(
             f"{name_of(fun)} uses a tensor that was kept from an earlier differentiated call, "
             f"{lines}: it is a constant now, and its part of the derivative is missing. Compute it "
@@ -350,7 +350,7 @@ cdef int note_other_leaks(set ids, value, aux) except -1:
         ids.discard((<Tensor>value).held.id)
     if ids:
         note_leaks(ids.difference([
-            (<Tensor>x).held.id for x in flatten((value, aux)) if isinstance(x, Tensor)]))
+            (<Tensor>x).held.id for x in leaves_of_result((value, aux)) if isinstance(x, Tensor)]))
     return 0
 
 

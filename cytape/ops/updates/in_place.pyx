@@ -13,6 +13,7 @@ from cytape.ops.updates.written_views cimport (
     positions_in_base, remake, seen_in_some_runs, stand_alone, views_in_some_runs, views_of)
 from cytape.tensor.noted_views cimport has_views
 from cytape.tensor.operators cimport Operator
+from cytape.tensor.recording.leaked_tensors cimport forget_leak
 from cytape.tensor.recording.state cimport Recorder, building, followers_of, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, take_on
 from cytape.tensor.values.value cimport Value, is_symbolic
@@ -40,6 +41,7 @@ cdef dict REGULAR_POINTS = {"arccos": 0, "arccosh": 2, "arcsin": 0, "arctanh": 0
 
 def assign(Tensor tensor not None, index, value):
     """Assign to a part of a tensor, ``tensor[index] = value``."""
+    forget_leak(tensor.held.id)
     if isinstance(tensor, Variable):
         require_unfollowed(tensor, value, "variable[index] = value")
         tensor.assign(set_part(convert_to_tensor(tensor), index, value))

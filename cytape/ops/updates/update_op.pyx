@@ -14,6 +14,7 @@ from cytape.ops.kernels.sums cimport sum_to, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES, broadcast_strides
 from cytape.tensor.values.released_ids cimport handle_died, value_died
 from cytape.tensor.values.spec cimport spec_of_dims
+from cytape.tensor.recording.leaked_tensors cimport forget_leak
 from cytape.tensor.recording.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, recording)
 from cytape.tensor.values.value cimport (
@@ -100,6 +101,8 @@ cdef class UpdateOp(GeneralOp):
                         accumulator.rule is not None or accumulator.reads is not None):
                     return False
         copy_strided(spec, part.data, strides, held.data + region.offset, region.strides)
+        if recorders.entered:
+            forget_leak(held.id)
         before, held.id = held.id, new_id()
         if recorders.entered and spec.trainable:
             attrs = {"index": index}
@@ -156,6 +159,8 @@ cdef char* nothing() noexcept:
 cdef bint is_watched(Recorder recorder, id_t id) except -1:
     """Return whether a tape watches a tensor, rather than tracking it as an op's output."""
     cdef Py_ssize_t slot = slot_of(recorder, id)
+    if recorder.leaks is not None and id in recorder.leaks:  # which no gradient is asked for
+        return False
     return slot != NO_INDEX and recorder.slots[slot].op == WATCHED or (
         recorder.watched_results is not None and id in recorder.watched_results)
 

@@ -19,5 +19,6 @@ cdef int note_leaks(set ids) except -1
 # watch such inputs of an op; ids as in `tape_entry.pxd`.
 cdef bint watch_leak(Recorder tape, id_t id) except -1
 cdef int watch_leaks(Recorder tape, PyObject** inputs, const id_t* ids, int n) except -1
+cdef int forget_leak(id_t id) except -1         # the tensor is written to: it is state
 cdef int origins(  # the kinds of those that some tensors depend on
     Recorder tape, list ids) except -1

@@ -6,6 +6,7 @@ from cytape.tensor.values.value cimport Value, newest_id
 from libc.stdlib cimport calloc, free
 
 from .recorders cimport new_recorder
+from .thread_stack cimport recording
 
 from contextlib import nullcontext
 
@@ -91,6 +92,16 @@ cdef int watch_leaks(Recorder tape, PyObject** inputs, const id_t* ids, int n) e
     return 0
 
 
+cdef int forget_leak(id_t id) except -1:
+    cdef Recorder tape
+    if leaked.ids.count and slot_of(leaked, id) != NO_INDEX:
+        leaked.unlink(id)
+        for tape in recording() or ():
+            if tape.leaks is not None and id in tape.leaks:
+                tape.leaks[id] = None
+    return 0
+
+
 cdef int origins(Recorder tape, list ids) except -1:
     cdef char* needed = <char*>calloc(tape.n_slots + 1, 1)
     cdef index_t* row
@@ -117,6 +128,9 @@ cdef int origins(Recorder tape, list ids) except -1:
                 needed[row[i]] = True
     for slot in range(tape.n_slots):
         if needed[slot] and tape.slots[slot].op == WATCHED:
-            found |= LEAKS if tape.slots[slot].id in tape.leaks else SOURCES
+            if tape.leaks.get(tape.slots[slot].id, ""):
+                found |= LEAKS
+            elif tape.slots[slot].id not in tape.leaks:
+                found |= SOURCES
     free(needed)
     return found

@@ -3,6 +3,7 @@
 import gc
 import warnings
 import weakref
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -238,6 +239,45 @@ def test_a_value_that_only_an_inner_call_computed_is_a_constant():
         return squares(theta * kept[0])
 
     cytape.testing.check_grads(outer, [X], order=1, modes=["reverse"])
+
+
+@each("fill", [
+    lambda space, x: space.__setitem__(..., x * x),
+    lambda space, x: [space.__setitem__(i, x[i] * x[i]) for i in range(2)],
+    lambda space, x: space[:].__setitem__(slice(None), x * x),
+])
+def test_a_workspace_that_each_call_fills_is_silent(fill):
+    space = cytape.constant(np.zeros(2))
+
+    def f(x):
+        fill(space, x)
+        return squares(space)
+
+    for _ in range(3):
+        np.testing.assert_allclose(cytape.grad(f)(X), 4 * X**3)
+
+
+def test_a_sum_over_calls_is_state_until_a_result_depends_on_it():
+    state = {"total": cytape.constant(0.0)}
+
+    def f(x):
+        state["total"] += squares(x)
+        return squares(x)
+
+    for _ in range(3):
+        np.testing.assert_allclose(cytape.grad(f)(X), 2 * X)
+    with pytest.warns(LeakedTensorWarning):
+        cytape.grad(lambda x: (f(x), state["total"])[1])(X)
+
+
+def test_a_dataclass_of_results_is_silent():
+    @dataclass
+    class Parts:
+        square: object
+
+    (_, parts), _ = cytape.value_and_grad(
+        lambda x: (squares(x), Parts(x * x)), has_aux=True)(cytape.constant(X))
+    np.testing.assert_allclose(cytape.grad(lambda z: cnp.sum(z * parts.square))(X), X**2)
 
 
 def test_rules_may_use_tensors_of_their_call():
