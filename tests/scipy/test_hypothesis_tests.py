@@ -1,5 +1,7 @@
 """Tests of samples: SciPy's statistics and p-values, their derivatives, refused options."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,36 @@ def test_frequencies_beside_expected_ones(power):
     np.testing.assert_allclose(call(cytape.constant(COUNTS)), expected, 1e-12)
     check_grads(lambda x: call(x).statistic, [COUNTS])
     check_grads(lambda x: call(x).pvalue, [COUNTS], order=1)
+
+
+@each("name, sizes", [
+    ("f_oneway", (1, 3)), ("levene", (1, 3)), ("bartlett", (0, 3)), ("bartlett", (1, 3)),
+    ("ttest_ind", (0, 3)), ("ttest_ind", (1, 1)), ("ttest_ind", (1, 3)), ("kstatvar", (0,)),
+    *[(name, (1,)) for name in ("kstat", "kstatvar")],
+    *[(name, (0,)) for name in ("tmean", "tvar", "tstd", "tsem", "tmin", "tmax", "iqr")]])
+def test_few_elements(name, sizes):
+    samples = [np.array([0.5, 2.0, 3.0])[:n] for n in sizes]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected = getattr(stats, name)(*samples)
+        found = getattr(ours, name)(*map(cytape.constant, samples))
+    np.testing.assert_allclose(found, expected)
+
+
+def test_derivatives_of_a_group_of_one_element():
+    check_grads(lambda x: ours.f_oneway(x, X[:, 0], Y[:, 0]).statistic, [X[:1, 1]])
+
+
+@each("name", ["tmean", "tvar", "tsem", "iqr", "skewtest", "kurtosistest", "kstat", "f_oneway"])
+def test_single_precision(name):
+    x = X[:, 0].astype(np.float32)
+    samples = (x, x[::2]) if name == "f_oneway" else (x,)
+    found = getattr(ours, name)(*map(cytape.constant, samples))
+    for one, wanted in zip(np.atleast_1d(found), np.atleast_1d(getattr(stats, name)(*samples)),
+                           strict=True):
+        np.testing.assert_allclose(one, wanted, 1e-4)
+    assert {np.asarray(x).dtype for x in (found if isinstance(found, tuple) else [found])} == {
+        np.dtype(np.float32)}
 
 
 def test_confidence_intervals():

@@ -255,7 +255,7 @@ class Distribution:
             scale, *shapes = self._validated(scale, shapes)
             z = (x - loc) / scale
             if self.is_whole_line:
-                return _in_precision(_rescaled(function(z, *shapes), scale, name), given)
+                return in_precision(_rescaled(function(z, *shapes), scale, name), given)
             low, high = self.support(*shapes)
             is_below, is_above = (z <= low, z >= high) if is_open else (
                 (z < low) | (z == -np.inf), (z > high) | (z == np.inf))
@@ -269,7 +269,7 @@ class Distribution:
             value = function(where(is_below | is_above, self.inside(*shapes), z), *shapes)
             if not self.is_discrete:
                 value = _rescaled(value, scale, name)
-            return _in_precision(where(is_below, below, where(is_above, above, value)), given)
+            return in_precision(where(is_below, below, where(is_above, above, value)), given)
 
         return method
 
@@ -287,7 +287,7 @@ class Distribution:
             with np.errstate(divide="ignore"):  # at the ends of the support
                 value = loc + scale * function(q, *shapes)
             value = value * where((q >= 0) & (q <= 1), np.ones_like(value), np.nan)
-            return _in_precision(value, given)
+            return in_precision(value, given)
 
         return method
 
@@ -340,7 +340,7 @@ class Distribution:
         return scale, *shapes
 
 
-def _in_precision(value, given):
+def in_precision(value, given):
     """Return single precision for operands of it; logarithms of Python's numbers have double."""
     if not is_tensor(value) or value.dtype != np.float64:
         return value

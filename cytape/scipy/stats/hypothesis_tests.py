@@ -6,6 +6,7 @@ derivative (`rank_tests`).
 
 import functools
 import inspect
+import math
 
 import numpy as np
 import scipy.stats as stats
@@ -77,14 +78,18 @@ def _mean(x):
     return np.mean(x, -1)
 
 
-def _is_one(n):
-    return not is_tensor(n) and np.ndim(n) == 0 and n == 1
+def _is(n, number):
+    return not is_tensor(n) and np.ndim(n) == 0 and n == number
 
 
-def _variance(x):
-    n = _count(x)
+def _inverse(n):
+    return np.nan if _is(n, 0) else 1 / n
+
+
+def _squares(x):
+    """Return the sum of squares of deviations, NaN of no elements."""
     squares = np.sum((x - np.mean(x, -1, keepdims=True))**2, -1)
-    return squares * np.nan if _is_one(n) else squares / (n - 1)
+    return squares * np.nan if _is(_count(x), 0) else squares
 
 
 _EXAMPLES = {
@@ -119,27 +124,28 @@ def _t_result(difference, error, df, alternative, estimate):
 
 def _one_sample(a, popmean, alternative):
     mean, n = _mean(a), _count(a)
-    return _t_result(mean - popmean, sqrt(_variance(a) / n), n - 1, alternative, mean)
+    error = sqrt(_squares(a) / (n - 1) * _inverse(n))
+    return _t_result(mean - popmean, error, n - 1, alternative, mean)
 
 
-def _spread(v1, n1, v2, n2, equal_var):
-    """Return the degrees of freedom and the error of a difference of means."""
+def _spread(s1, n1, s2, n2, equal_var):
+    """Return the degrees of freedom and the error of a difference of means, of squares."""
     if equal_var:
-        v1, v2 = 0.0 if _is_one(n1) else v1, 0.0 if _is_one(n2) else v2
         df = n1 + n2 - 2.0
-        return df, sqrt(((n1 - 1) * v1 + (n2 - 1) * v2) / df * (1 / n1 + 1 / n2))
-    v1, v2 = v1 / n1, v2 / n2
+        return df, sqrt((s1 + s2) / df * (_inverse(n1) + _inverse(n2)))
+    v1, v2 = s1 / (n1 - 1) * _inverse(n1), s2 / (n2 - 1) * _inverse(n2)
     return (v1 + v2)**2 / (v1**2 / (n1 - 1) + v2**2 / (n2 - 1)), sqrt(v1 + v2)
 
 
 def _two_samples(a, b, equal_var, alternative):
-    df, error = _spread(_variance(a), _count(a), _variance(b), _count(b), equal_var)
+    df, error = _spread(_squares(a), _count(a), _squares(b), _count(b), equal_var)
     difference = _mean(a) - _mean(b)
     return _t_result(difference, error, df, alternative, difference)
 
 
 def _of_summaries(mean1, std1, nobs1, mean2, std2, nobs2, equal_var, alternative):
-    df, error = _spread(std1**2, nobs1, std2**2, nobs2, equal_var)
+    df, error = _spread(
+        np.square(std1) * (nobs1 - 1), nobs1, np.square(std2) * (nobs2 - 1), nobs2, equal_var)
     statistic = (mean1 - mean2) / error
     return _result(
         "ttest_ind_from_stats", statistic, pvalue_of(statistic, t, alternative, df))
@@ -150,8 +156,8 @@ def _between(samples):
     n, k = sum(map(_count, samples)), len(samples)
     mean = sum(np.sum(x, -1) for x in samples) / n
     between = sum(_count(x) * (_mean(x) - mean)**2 for x in samples)
-    within = sum((_count(x) - 1) * _variance(x) for x in samples)
-    return between / (k - 1) / (within / (n - k)), k - 1, n - k
+    within = sum(map(_squares, samples))
+    return between * (n - k) / ((k - 1) * within), k - 1, n - k
 
 
 def _one_way(*samples, equal_var):
@@ -173,10 +179,11 @@ def _at_least_two(scipys, samples):
 def _bartlett(*samples):
     _at_least_two(stats.bartlett, samples)
     k, n = len(samples), sum(map(_count, samples))
-    parts = [(_count(x) - 1, _variance(x)) for x in samples]
-    pooled = sum(df * variance for df, variance in parts) / (n - k)
-    value = (n - k) * log(pooled) - sum(df * log(variance) for df, variance in parts)
-    value = value / (1 + (sum(1 / df for df, _ in parts) - 1 / (n - k)) / (3 * (k - 1)))
+    parts = [(_count(x) - 1, _squares(x)) for x in samples]
+    pooled = sum(squares for _, squares in parts) / (n - k)
+    value = (n - k) * log(pooled) - sum(df * log(squares / df) for df, squares in parts)
+    value = value / (
+        1 + (sum(_inverse(df) for df, _ in parts) - _inverse(n - k)) / (3 * (k - 1)))
     value = maximum(value, 0.0)
     return _result("bartlett", value, chi2.sf(value, k - 1))
 
@@ -197,11 +204,12 @@ def _levene(*samples, center, proportiontocut):
 def _skewness(a, alternative="two-sided"):
     n = _count(a)
     n = where(n < 8, np.nan, n) if is_tensor(n) else n if n >= 8 else np.nan
-    y = skew(a, -1) * sqrt((n + 1) * (n + 3) / (6.0 * (n - 2)))
+    y = skew(a, -1) * ((n + 1) * (n + 3) / (6.0 * (n - 2)))**0.5
     beta = 3.0 * (n**2 + 27 * n - 70) * (n + 1) * (n + 3) / (
         (n - 2.0) * (n + 5) * (n + 7) * (n + 9))
-    square = sqrt(2 * (beta - 1)) - 1
-    statistic = arcsinh(y / sqrt(2.0 / (square - 1))) / sqrt(0.5 * log(square))
+    square = (2 * (beta - 1))**0.5 - 1
+    logarithm = log(square) if is_tensor(square) else math.log(square)
+    statistic = arcsinh(y / (2.0 / (square - 1))**0.5) / (0.5 * logarithm)**0.5
     return _result("skewtest", statistic, pvalue_of(statistic, norm, alternative))
 
 
@@ -214,8 +222,8 @@ def _kurtosis(a, alternative="two-sided"):
         6.0 * (n + 3) * (n + 5) / (n * (n - 2) * (n - 3)))**0.5
     shape = 6.0 + 8.0 / root * (2.0 / root + (1 + 4.0 / root**2)**0.5)
     denominator = 1 + x * (2 / (shape - 4.0))**0.5
-    cube = (1 - 2.0 / shape) / abs(denominator)
-    statistic = (1 - 2 / (9.0 * shape) - where(denominator < 0, -1, 1) * cube**(1 / 3)) / (
+    root = ((1 - 2.0 / shape) / abs(denominator))**(1 / 3)
+    statistic = (1 - 2 / (9.0 * shape) - where(denominator < 0, -root, root)) / (
         2 / (9.0 * shape))**0.5
     return _result("kurtosistest", statistic, pvalue_of(statistic, norm, alternative))
 
@@ -257,7 +265,7 @@ def _divergence(f_obs, f_exp, ddof, lambda_=1, sum_check=True):
         terms = f_obs * ((f_obs / f_exp)**lambda_ - 1) / (0.5 * lambda_ * (lambda_ + 1))
     statistic = np.sum(terms, -1)
     return _result(
-        "power_divergence", statistic, chi2.sf(statistic, _count(terms) - 1 - ddof))
+        "power_divergence", statistic, chi2.sf(statistic, _count(terms) - 1 - np.asarray(ddof)))
 
 
 def _combined(pvalues, method, weights):

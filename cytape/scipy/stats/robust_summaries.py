@@ -42,13 +42,16 @@ def _limited_spread(finish):
         is_within = _is_within(a, limits, inclusive)
         n = _sum(is_within, 1.0, axis)
         mean = _sum(is_within, a, axis) / n
-        return finish(_sum(is_within, (a - mean)**2, axis) / (n - ddof), n)
+        variance = _sum(is_within, (a - mean)**2, axis) / (n - ddof)
+        return finish(variance + 0 * mean, n)  # NaN of no elements
 
     return function
 
 
 def _limited_extreme(reduction, beyond):
     def function(a, axis, inclusive, lowerlimit=None, upperlimit=None):
+        if np.size(a) == 0:
+            return np.sum(a, axis, keepdims=True) * np.nan
         is_within = _is_within(a, (lowerlimit, upperlimit), (inclusive, inclusive))
         value = reduction(where(is_within, a, beyond), axis, keepdims=True)
         return where(np.any(is_within, axis, keepdims=True), value, np.nan)
@@ -64,6 +67,8 @@ def _iqr(x, rng, scale, interpolation, axis):
         stats.iqr([0.0, 1.0], rng=rng)  # raises SciPy's error
     if isinstance(scale, str):
         scale = 1 / stats.iqr([0.0, 1.0], rng=(0, 100), scale=scale)
+    if np.size(x) == 0:
+        return np.sum(x, axis, keepdims=True) * np.nan
     low, high = np.percentile(x, sorted(rng), axis, method=interpolation, keepdims=True)
     return (high - low) / scale
 
@@ -102,11 +107,11 @@ def _kstat(data, n, axis):
         return mean
     central = np.mean(power_of(data - mean, n), axis, keepdims=True)
     if n == 2:
-        return count / (count - 1) * central
+        return count * central / (count - 1)
     if n == 3:
-        return count**2 / ((count - 1) * (count - 2)) * central
+        return count**2 * central / ((count - 1) * (count - 2))
     variance = _kstat(data, 2, axis)
-    return (count * (count + 1) * central - 3 * (count - 1)**3 / count * variance**2) * count / (
+    return (count**2 * (count + 1) * central - 3 * (count - 1)**3 * variance**2) / (
         (count - 1) * (count - 2) * (count - 3))
 
 
@@ -129,5 +134,5 @@ tmax = summary_of("tmax", _limited_extreme(np.max, -np.inf))
 iqr = summary_of("iqr", _iqr)
 median_abs_deviation = summary_of("median_abs_deviation", _median_abs_deviation)
 trim_mean = summary_of("trim_mean", _trim_mean)
-kstat = summary_of("kstat", _kstat)
-kstatvar = summary_of("kstatvar", _kstatvar)
+kstat = summary_of("kstat", np.errstate(all="ignore")(_kstat))
+kstatvar = summary_of("kstatvar", np.errstate(all="ignore")(_kstatvar))

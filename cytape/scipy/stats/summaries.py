@@ -10,6 +10,7 @@ from cytape.autodiff.custom.custom_gradient import stop_gradient
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import where
 from cytape.ops.special import entr, rel_entr
+from cytape.scipy.stats.distribution import in_precision
 from cytape.scipy.stats.samples import boxcox, yeojohnson
 
 __all__ = [
@@ -48,7 +49,9 @@ def summary_of(name, function):
             given[samples[0]], given["weights"] = np.broadcast_arrays(first, given["weights"])
         if axis is None or is_number:
             given.update({x: np.reshape(given[x], -1) for x in samples if given[x] is not None})
-        result = function(**given, axis=0 if axis is None else axis)
+        result = in_precision(
+            function(**given, axis=0 if axis is None else axis),
+            [given[x] for x in samples if given[x] is not None])
         if is_score:
             return result if axis is not None else np.reshape(result, np.shape(first))
         if axis is None and keepdims:
