@@ -88,7 +88,10 @@ def test_derivatives_and_tails(f, x, expected):
 @each("call, ways", [
     (lambda x: ours.nct(x[1], x[2], scale=1.2).cdf(x[0]), ["function", "vmap", "graph"]),
     (lambda x: ours.genhyperbolic.cdf(x[0], 0.3, x[2], x[0]), ["branch", "unknown extents"]),
-    (lambda x: ours.norminvgauss.logsf(x[0], x[1], x[0]), ["loop", "vmap"])])
+    (lambda x: ours.norminvgauss.logsf(x[0], x[1], x[0]), ["loop", "vmap"]),
+    (lambda x: ours.levy_stable.logsf(x[2], x[1], 0.3 * x[0]), ["function"]),
+    (lambda x: ours.ncx2.logcdf(x[2], x[0], x[1]), ["graph", "vmap"]),
+    (lambda x: ours.nchypergeom_wallenius.pmf(3, 20, 7, 12, x[0]), ["function"])])
 def test_all_ways(call, ways):
     check(call, call, np.array([0.7, 1.3, 2.1]), ways=ways)
 

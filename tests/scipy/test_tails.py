@@ -85,6 +85,7 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda x: ours.weibull_min.pdf(x, 13.0), 1e67, 0.0),
     (lambda c: ours.weibull_max.cdf(-1e67, c), 13.0, 0.0),
     (lambda x: ours.gengamma.cdf(x, 4.4, 78.0), 7e4, 0.0),
+    (lambda a: ours.gengamma.logcdf(1e121, a, 27.0), 0.3, 0.0),
     (lambda c: ours.gengamma.pdf(1e-89, 0.25, c), -7.6, 0.0),
     (lambda b: ours.gennorm.sf(1e69, b), 29.0, 0.0),
     (lambda x: ours.exponweib.pdf(x, 2.0, 4.0), 1e97, 0.0),

@@ -61,7 +61,8 @@ def _log_upper(q, a):
 _GENGAMMA = [
     [lambda z, a, c: gamma_of_power(a, z, c, a * c),
      lambda z, a, c: gammaincc(a, not_far(z, c)**c)],
-    [lambda z, a, c: log_gamma_cdf(a, z**c, c * log(z)), lambda z, a, c: log_gammaincc(a, z**c)]]
+    [lambda z, a, c: log_gamma_cdf(a, not_far(z, c)**c, c * log(z)),
+     lambda z, a, c: log_gammaincc(a, z**c)]]
 gengamma = Distribution(  # type: ignore[misc]
     stats.gengamma, _gengamma_density(_power_of_gamma[0], -np.inf),
     *[_by_sign(*pair[::step]) for pair in _GENGAMMA for step in (1, -1)],
