@@ -89,6 +89,8 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda c: ours.gengamma.pdf(1e-89, 0.25, c), -7.6, 0.0),
     (lambda b: ours.gennorm.sf(1e69, b), 29.0, 0.0),
     (lambda x: ours.exponweib.pdf(x, 2.0, 4.0), 1e97, 0.0),
+    (ours.landau.logpdf, 1e10, -2e-10), (ours.landau.logpdf, 1e200, -2e-200),
+    (lambda x: ours.levy_stable.logpdf(x, 1.0, 0.5), -1e12, 2e-12),
     (lambda x: ours.landau.cdf(x), 1e5, 6.367056207292683e-11),
     (lambda p: ours.geom.cdf(-3.0, p), 1.0, 0.0), (lambda p: ours.geom.sf(1.0, p), 1.0, -1.0),
     (lambda p: ours.geom.pmf(2.0, p), 1.0, -1.0), (lambda p: ours.geom.cdf(2.0, p), 1.0, 0.0),

@@ -45,7 +45,7 @@ def _on_grid(h, points, given):
 def _maximum(h, given, least=-_FARTHEST, width=2 * _FARTHEST):
     """Return a point next to the maximum."""
     low = np.full(np.broadcast_shapes(*map(np.shape, given)), least)
-    for _ in range(16):
+    for _ in range(20):
         best = np.argmax(_on_grid(h, low[..., None] + width * np.arange(9) / 8, given), -1)
         low, width = low + width * np.clip(best - 1, 0, 6) / 8, width / 4
     return low + 0.5 * width

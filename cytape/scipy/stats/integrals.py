@@ -38,7 +38,14 @@ from cytape.ops.probabilities.line_integrals import (
     tail_integral,
 )
 from cytape.ops.special import gammaln, logit, xlog1py, xlogy
-from cytape.scipy.stats.distribution import LOG_2, POSITIVE, Distribution, complementary, log_rest
+from cytape.scipy.stats.distribution import (
+    LOG_2,
+    POSITIVE,
+    Distribution,
+    complementary,
+    either,
+    log_rest,
+)
 from cytape.scipy.stats.real_line import cauchy
 
 __all__ = [
@@ -119,8 +126,22 @@ def _landau_logsf(z):
     return where(is_right, log_q, log_rest(log_p))
 
 
+def _far_log_density(z, beta):
+    """Return the logarithm of the stable density for alpha = 1 and large z, by its series."""
+    skew, x = where(z < 0, -beta, beta), abs(z)
+    return log((1 + skew) / math.pi) - 2 * log(x) + log1p(
+        4 / math.pi * skew * (log(x) - 0.9227843350984671) / x)
+
+
+def _landau_logpdf(z):
+    is_far = z > 1e7
+    return either(
+        is_far, lambda: _far_log_density(where(is_far, z, 1e8), 1.0),
+        lambda: line_integral(stable_density, where(is_far, 1.0, z), 1.0, 1.0) - LOG_2)
+
+
 landau = Distribution(
-    stats.landau, lambda z: line_integral(stable_density, z, 1.0, 1.0) - LOG_2,
+    stats.landau, _landau_logpdf,
     **complementary(_landau_logcdf, _landau_logsf), open_ends=True)
 
 
@@ -169,11 +190,14 @@ def _stable_logpdf(z, alpha, beta):
     is_near, near = _near_centre(z, alpha, beta)
     at_one = alpha == 1
     is_near = is_near & ~at_one
-    _, x, skew = _folded(where(is_near, 1.0, z), alpha, beta)
+    is_far = at_one & (abs(z) > 1e7)
+    far = _far_log_density(where(is_far, z, 1e8), beta)
+    _, x, skew = _folded(where(is_near | is_far, 1.0, z), alpha, beta)
     other = where(at_one, 1.5, alpha)
     factor = where(at_one, -log(2 * where(at_one, skew, 1.0)), (
         log(other / (math.pi * abs(other - 1))) - log(where(at_one, 1.0, x))))
-    return where(is_near, near, factor + line_integral(stable_density, x, alpha, skew))
+    return where(is_near, near, where(
+        is_far, far, factor + line_integral(stable_density, x, alpha, skew)))
 
 
 def _stable_tail(is_upper):
