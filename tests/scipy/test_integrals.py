@@ -62,6 +62,7 @@ def test_derivatives_are_differences(name, method):
 
 @each("f, x, expected", [  # derivatives by mpmath
     (lambda df: ours.nct.logpdf(0.5, df, 1.0), 3.0, 0.025184810558272673),
+    (lambda df: ours.nct.logcdf(0.0, df, 0.0), 1e-3, 0.0),
     (lambda nc: ours.nct.logpdf(0.5, 3.0, nc), 1.0, -0.44137956072373313),
     (lambda x: ours.nct.logpdf(x, 3.0, 1.0), 0.5, 0.41591465712541575),
     (lambda df: ours.nct.logsf(1e4, df, 1.0), 5.0, -7.78346090016918641),

@@ -56,7 +56,7 @@ def _distances(h, start, sign, given):
     top, found = h(start, *given)[..., None], [0 * start]
     start, sign = start[..., None], np.asarray(sign)[..., None]
     for drop in _DROPS:
-        low, width = 0 * found[0] - 44, 57.0  # of the binary logarithm
+        low, width = 0 * found[0] - 44, 64.0  # of the binary logarithm
         for _ in range(3):
             steps = low[..., None] + width * np.arange(1, 9) / 8
             has_fallen = _on_grid(h, start + sign * 2**steps, given) <= top - drop
@@ -79,7 +79,7 @@ def _breaks(*given, name, is_tail):
 
     with np.errstate(all="ignore"):
         integrand = beyond if is_tail else h
-        start = 2**_maximum(beyond_power, given, -44.0, 57.0) if is_tail else _maximum(h, given)
+        start = 2**_maximum(beyond_power, given, -44.0, 64.0) if is_tail else _maximum(h, given)
         left, right = [_distances(integrand, start, sign, given) for sign in (-1, 1)]
         if is_tail:
             left = np.minimum(left, start[..., None])
@@ -144,7 +144,9 @@ def over_chi(integrand, df, *given):
 
 
 def _steps_below(df, nc, t):
-    return np.log(np.maximum(1, np.abs(nc)) / np.abs(t))[..., None] + np.array([-4, -2, 0, 1.0])
+    """Return points around the step, and around the bend of the density of v at 0."""
+    step = np.log(np.maximum(1, np.abs(nc)) / np.abs(t))[..., None] + np.array([-4, -2, 0, 1.0])
+    return np.concatenate([step, np.broadcast_to([-12, -5, -2, 1.0], step.shape)], -1)
 
 
 # ---- modified Bessel functions of the second kind, and distributions with such densities
@@ -318,9 +320,10 @@ def _stable_steps(*given):
 
     one = _maximum(lambda *z: -np.abs(log_hazard(*z)), given)
     slope = np.abs(log_hazard(one + 1e-5, *given) - log_hazard(one - 1e-5, *given)) / 2e-5
-    steps = one[..., None] + np.array([-9, -3, 0, 3.0]) / slope[..., None]
+    steps = one[..., None] + np.array([-36, -12, -4, 0, 4, 12, 36.0]) / slope[..., None]
     steps = np.nan_to_num(steps)
-    return np.concatenate([steps, np.broadcast_to([-6, -2, 2, 6.0], steps.shape)], -1)
+    fixed = np.broadcast_to([-6, -2, 2, 6.0], (*one.shape, 4))
+    return np.concatenate([steps, fixed], -1)
 
 
 _INTEGRANDS = {f.__name__: f for f in (

@@ -382,7 +382,7 @@ def _noncentral(
         "logpdf": by_degrees(logpdf, mixtures[0]), "pdf": by_degrees(pdf, after(mixtures[0])),
         "ppf": by_degrees(quantile, solved)}
     for (name, usual), (_, rest), mixture in zip(
-            probabilities, probabilities[::-1], mixtures[1:], strict=True):
+            probabilities, probabilities[::-1], complementary(*mixtures[1:]).values(), strict=True):
         functions[name] = by_degrees(usual, after(mixture))
         functions["log" + name] = by_degrees(
             lambda *z, p=usual, q=rest: log_probability(p(*z), q(*z)), mixture)

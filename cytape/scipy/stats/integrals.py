@@ -39,6 +39,7 @@ from cytape.ops.probabilities.line_integrals import (
 )
 from cytape.ops.special import gammaln, logit, xlog1py, xlogy
 from cytape.scipy.stats.distribution import (
+    EULER,
     LOG_2,
     POSITIVE,
     Distribution,
@@ -121,22 +122,25 @@ def _landau_logcdf(z):
 
 
 def _landau_logsf(z):
-    is_right, log_p = z > 1, _landau_logcdf(where(z > 1, 1.0, z))
-    log_q = line_integral(stable_above, where(is_right, z, 1.0), 1.0, 1.0) - _LOG_PI
-    return where(is_right, log_q, log_rest(log_p))
+    is_right, is_far = z > 1, z > 3e6
+    log_p = _landau_logcdf(where(is_right, 1.0, z))
+    log_q = line_integral(stable_above, where(is_right & ~is_far, z, 1.0), 1.0, 1.0) - _LOG_PI
+    return where(is_far, _far(where(is_far, z, 1e8), 1.0, 1), where(
+        is_right, log_q, log_rest(log_p)))
 
 
-def _far_log_density(z, beta):
-    """Return the logarithm of the stable density for alpha = 1 and large z, by its series."""
+def _far(z, beta, order):
+    """Return the log of the stable density (order 2) or tail (1) for alpha = 1 and large z."""
     skew, x = where(z < 0, -beta, beta), abs(z)
-    return log((1 + skew) / math.pi) - 2 * log(x) + log1p(
-        4 / math.pi * skew * (log(x) - 0.9227843350984671) / x)
+    digamma = {1: 1 - EULER, 2: 1.5 - EULER}[order]
+    return log((1 + skew) / math.pi) - order * log(x) + log1p(
+        2 * order / math.pi * skew * (log(x) - digamma) / x)
 
 
 def _landau_logpdf(z):
-    is_far = z > 1e7
+    is_far = z > 3e6
     return either(
-        is_far, lambda: _far_log_density(where(is_far, z, 1e8), 1.0),
+        is_far, lambda: _far(where(is_far, z, 1e8), 1.0, 2),
         lambda: line_integral(stable_density, where(is_far, 1.0, z), 1.0, 1.0) - LOG_2)
 
 
@@ -190,8 +194,8 @@ def _stable_logpdf(z, alpha, beta):
     is_near, near = _near_centre(z, alpha, beta)
     at_one = alpha == 1
     is_near = is_near & ~at_one
-    is_far = at_one & (abs(z) > 1e7)
-    far = _far_log_density(where(is_far, z, 1e8), beta)
+    is_far = at_one & (abs(z) > 3e6)
+    far = _far(where(is_far, z, 1e8), beta, 2)
     _, x, skew = _folded(where(is_near | is_far, 1.0, z), alpha, beta)
     other = where(at_one, 1.5, alpha)
     factor = where(at_one, -log(2 * where(at_one, skew, 1.0)), (
@@ -203,9 +207,13 @@ def _stable_logpdf(z, alpha, beta):
 def _stable_tail(is_upper):
     """Return the logarithm of the probability above z or below it."""
     def log_probability(z, alpha, beta):
-        is_mirrored, x, skew = _folded(z, alpha, beta)
+        is_far = (alpha == 1) & (abs(z) > 3e6)
+        far = _far(where(is_far, z, 1e8), beta, 1)
+        is_mirrored, x, skew = _folded(where(is_far, 1.0, z), alpha, beta)
         log_tail = minimum(line_integral(stable_above, x, alpha, skew) - _LOG_PI, 0.0)
-        return where(is_mirrored == is_upper, log_rest(log_tail), log_tail)
+        is_other = where(is_far, z < 0, is_mirrored) == is_upper
+        log_tail = where(is_far, far, log_tail)
+        return where(is_other, log_rest(log_tail), log_tail)
 
     return log_probability
 
