@@ -143,6 +143,8 @@ else:
               ("TailGammaAOver", logs.gamma_a_over, tails.gamma_a, (1.7, (3,), (3,)), SHAPE),
               ("TailGammaAaOver", logs.gamma_aa_over, tails.gamma_aa, (1.7, (3,), (3,)), SHAPE),
               ("TailOddsOver", logs.odds_over, tails.beta_z, ((3,), (3,), (3,), (3,)), SHAPE),
+              ("TailDensityOver", logs.density_over, tails.beta_x, ((3,), (3,), (3,), (3,)),
+               (SHAPE, SHAPE, UNIT, SHAPE)),
               *[(f"TailBeta{x.capitalize()}Over", getattr(logs, f"beta_{x}_over"),
                  getattr(tails, f"beta_{x}"), (1.7, 2.5, (3,), (3,)), SHAPE)
                 for x in ("a", "b", "aa", "ab", "bb")],

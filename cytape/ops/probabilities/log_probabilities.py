@@ -17,6 +17,7 @@ from cytape.ops.special.digamma_functions import polygamma
 from cytape.ops.special.elementary_functions import exprel
 from cytape.ops.special.incomplete_functions import (
     beta_density,
+    beta_density_in_x,
     beta_scores,
     betainc_in_a,
     betainc_in_b,
@@ -103,13 +104,16 @@ beta_b_over = elementwise(
     lambda _, a, b, z, y: odds_over(a, b, z, y) * beta_scores(a, b, z)[1], _minus)
 
 
-def _density_over(a, b, x, y):
-    """Return the density over exp(y), also at the ends."""
-    is_tail = y < -60
-    inner = np.where(is_tail, x, 0.5)
-    return np.where(
-        is_tail, odds_over(a, b, odds(inner), y) / (1 - inner)**2,
-        beta_density(a, b, x) * np.exp(-np.where(is_tail, 0, y)))
+def _density_over_in_x(h, a, b, x, y):
+    at_end = (x == 0) | (x == 1)
+    return beta_density_in_x(h, a, b, x) * np.exp(-np.where(at_end, y, 0))
+
+
+density_over = elementwise(
+    "ScipyTailDensityOver", kernels.beta_x,
+    lambda h, a, b, x, _: h * np.where(h == 0, 0, beta_scores(a, b, odds(x))[0]),
+    lambda h, a, b, x, _: h * np.where(h == 0, 0, beta_scores(a, b, odds(x))[1]),
+    _density_over_in_x, _minus)
 
 
 def _of_odds(function):
@@ -133,7 +137,7 @@ def _log_beta(name, p, q, sign):
         name, lambda a, b, x: kernels.log_beta(a, b, odds(x), p(a, b, x), q(a, b, x)),
         lambda y, a, b, x: sign * beta_a_over(a, b, odds(x), y),
         lambda y, a, b, x: sign * beta_b_over(a, b, odds(x), y),
-        lambda y, a, b, x: sign * _density_over(a, b, x, y))
+        lambda y, a, b, x: sign * density_over(a, b, x, y))
 
 
 def _log_odds(name, p, q, sign):

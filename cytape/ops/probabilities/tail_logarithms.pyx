@@ -11,6 +11,7 @@ from cytape.ops.special_kernels.incomplete_integrals cimport (
     beta_in_shape,
     beta_series,
     beta_tail,
+    density_of_beta,
     density_of_gamma,
     density_of_odds,
     exchanged,
@@ -230,6 +231,14 @@ cdef real beta_z(real a, real b, real z, real log_p) noexcept nogil:
     if log_p == log_p and log_p < LEAST and is_beta_tail(a, b, z):
         return <real>(1 / (z * fabs(beta_scaled(a, b, x, y, VALUE))))
     return <real>(density_of_odds(a, b, z, power_of_beta(a, b, x, y)) * exp(-<double>log_p))
+
+
+@cython.ufunc
+cdef real beta_x(real a, real b, real x, real log_p) noexcept nogil:
+    cdef double y = 1 - <double>x
+    if log_p == log_p and log_p < LEAST and 0 < x < 1 and is_beta_tail(a, b, x):
+        return <real>(1 / (x * y * fabs(beta_scaled(a, b, x, y, VALUE))))
+    return <real>(density_of_beta(a, b, x, power_of_beta(a, b, x, y)) * exp(-<double>log_p))
 
 
 @cython.ufunc

@@ -86,7 +86,7 @@ def beta_scores(a, b, z):
     return both - psi(a) - np.log1p(1 / inner), both - psi(b) - np.log1p(inner)
 
 
-def _beta_density_in_x(y, a, b, x):
+def beta_density_in_x(y, a, b, x):
     """Differentiate the density; at 0 and 1 by densities of lower shape, which give the limit."""
     at_end = (x == 0) | (x == 1)
     a_end, b_end, end = np.where(at_end, a, 2), np.where(at_end, b, 2), np.where(at_end, x, 0.5)
@@ -100,7 +100,7 @@ def _beta_density_in_x(y, a, b, x):
 beta_density = elementwise(
     "ScipyBetaDensity", kernels.beta_density,
     lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(a, b, odds(x))[0]),
-    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(a, b, odds(x))[1]), _beta_density_in_x)
+    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(a, b, odds(x))[1]), beta_density_in_x)
 
 
 def _odds_density_in_z(y, a, b, z):

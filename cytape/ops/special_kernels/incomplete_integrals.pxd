@@ -14,6 +14,7 @@ cdef double gamma_series(double a, double x, double power, int order) noexcept n
 cdef double gamma_tail(
     double a, double x, double power, double level, int order, int sign) noexcept nogil
 cdef double gamma_in_shape(double a, double x, double power, int order) noexcept nogil
+cdef double density_of_beta(double a, double b, double x, double power) noexcept nogil
 cdef double density_of_gamma(double a, double x, double power) noexcept nogil
 cdef double density_of_odds(double a, double b, double z, double power) noexcept nogil
 cdef void beta_series(
