@@ -313,6 +313,17 @@ def stable_below(v, x, alpha, beta):
     return log_slope - exp(minimum(log_g, 300.0))
 
 
+def stable_far_density(v, x, beta):
+    """Return the integrand of the density at x > 100 for alpha = 1, times pi, by a rotated path."""
+    t = exp(v)
+    return v + log(sin((1 + beta) * t)) - x * t - 2 / math.pi * beta * t * v
+
+
+def stable_far_tail(v, x, beta):
+    """Return the integrand of the probability above x > 100 for alpha = 1, times pi."""
+    return stable_far_density(v, x, beta) - v
+
+
 def _stable_steps(*given):
     """Return points around that where the exponent is 1, by its slope there."""
     def log_hazard(v, *given):
@@ -330,7 +341,8 @@ _INTEGRANDS = {f.__name__: f for f in (
     gauss_hypergeometric, hyperbolic_tail, inverse_gaussian_tail, noncentral_t_below,
     noncentral_t_density, normal_inverse_tail, range_above, range_below, range_density,
     scaled_bessel, skewnorm_log_density, stable_above, stable_below, stable_density,
-    studentized_above, studentized_below, studentized_density, wallenius)}
+    stable_far_density, stable_far_tail, studentized_above, studentized_below,
+    studentized_density, wallenius)}
 _OUTLINES = {  # of integrands that are integrals
     "studentized_density": lambda v, df, k, q: _outline(v, df, k - 1, q) - 0.25 * (q * exp(v))**2,
     "studentized_below": lambda v, df, k, q: _outline(v, df, k - 1, q),

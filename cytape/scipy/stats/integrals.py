@@ -14,6 +14,7 @@ from cytape.ops.elementwise import (
     log,
     log1p,
     minimum,
+    sin,
     sqrt,
     tan,
     where,
@@ -32,6 +33,8 @@ from cytape.ops.probabilities.line_integrals import (
     stable_above,
     stable_below,
     stable_density,
+    stable_far_density,
+    stable_far_tail,
     studentized_above,
     studentized_below,
     studentized_density,
@@ -39,15 +42,14 @@ from cytape.ops.probabilities.line_integrals import (
 )
 from cytape.ops.special import gammaln, logit, xlog1py, xlogy
 from cytape.scipy.stats.distribution import (
-    EULER,
     LOG_2,
     POSITIVE,
     Distribution,
     complementary,
     either,
+    log_probability,
     log_rest,
 )
-from cytape.scipy.stats.real_line import cauchy
 
 __all__ = [
     "gausshyper", "genhyperbolic", "geninvgauss", "landau", "levy_stable", "nct", "norminvgauss",
@@ -122,25 +124,21 @@ def _landau_logcdf(z):
 
 
 def _landau_logsf(z):
-    is_right, is_far = z > 1, z > 3e6
+    is_right, is_far = z > 1, z > 100
     log_p = _landau_logcdf(where(is_right, 1.0, z))
     log_q = line_integral(stable_above, where(is_right & ~is_far, z, 1.0), 1.0, 1.0) - _LOG_PI
-    return where(is_far, _far(where(is_far, z, 1e8), 1.0, 1), where(
+    return where(is_far, _far(where(is_far, z, 200.0), 1.0, stable_far_tail), where(
         is_right, log_q, log_rest(log_p)))
 
 
-def _far(z, beta, order):
-    """Return the log of the stable density (order 2) or tail (1) for alpha = 1 and large z."""
-    skew, x = where(z < 0, -beta, beta), abs(z)
-    digamma = {1: 1 - EULER, 2: 1.5 - EULER}[order]
-    return log((1 + skew) / math.pi) - order * log(x) + log1p(
-        2 * order / math.pi * skew * (log(x) - digamma) / x)
+def _far(z, beta, integrand):
+    return line_integral(integrand, abs(z), where(z < 0, -beta, beta)) - _LOG_PI
 
 
 def _landau_logpdf(z):
-    is_far = z > 3e6
+    is_far = z > 100
     return either(
-        is_far, lambda: _far(where(is_far, z, 1e8), 1.0, 2),
+        is_far, lambda: _far(where(is_far, z, 200.0), 1.0, stable_far_density),
         lambda: line_integral(stable_density, where(is_far, 1.0, z), 1.0, 1.0) - LOG_2)
 
 
@@ -156,19 +154,42 @@ def _folded(z, alpha, beta):
     """
     is_mirrored = where(alpha == 1, beta < 0, z < 0)
     x = where((z == 0) & (alpha != 1), 1e-200, where(is_mirrored, -z, z))
-    beta = where((alpha == 1) & (beta == 0), 1.0, beta)  # that of Cauchy is separate
     return is_mirrored, x, where(is_mirrored, -beta, beta)
 
 
-def _of_cauchy(name, function):
-    """Return a function of stable variables, by Cauchy's for alpha = 1 and beta = 0."""
-    cauchys = cauchy.functions[name]
+_PANELS = np.array([  # of an exponential and of logarithms
+    0, *4.0**np.arange(-17, 1), 2, 4, 7, 10, 14, 18, 22, 27, 32, 38, 46])
+_NODES = (_PANELS[:-1, None] + 0.5 * np.diff(_PANELS)[:, None] * (
+    1 + np.polynomial.legendre.leggauss(16)[0])).ravel()
+_WEIGHTS = (0.5 * np.diff(_PANELS)[:, None] * np.polynomial.legendre.leggauss(16)[1]).ravel()
+_WEIGHTS = _WEIGHTS * np.exp(-_NODES) / math.pi
 
+
+def _near_cauchy(z, beta):
+    """Return the density and probabilities below and above for alpha = 1 and small beta.
+
+    They are Fourier integrals, for abs(z) > 2 along the imaginary axis.
+    """
+    is_far = abs(z) > 2
+    x, near, skew, beta = [np.expand_dims(y, -1) for y in (
+        where(is_far, abs(z), 4.0), where(is_far, 0.0, z), where(z < 0, -beta, beta), beta)]
+    t = _NODES / x
+    path = _WEIGHTS * exp(-2 / math.pi * skew * t * log(t)) * sin((1 + skew) * t)
+    angle = near * _NODES + 2 / math.pi * beta * _NODES * np.log(_NODES)
+    density = where(is_far, np.sum(path / x, -1), np.sum(_WEIGHTS * cos(angle), -1))
+    tail, half = np.sum(path / _NODES, -1), 0.5 + np.sum(_WEIGHTS / _NODES * sin(angle), -1)
+    below = where(is_far, where(z < 0, tail, 1 - tail), half)
+    return density, below, where(is_far, where(z < 0, 1 - tail, tail), 1 - half)
+
+
+def _of_cauchy(of_near, function):
+    """Return a function of stable variables, by those near Cauchy's for alpha = 1, small beta."""
     def of_stable(z, alpha, beta):
-        is_cauchy = (alpha == 1) & (beta == 0)
-        value = where(is_cauchy, cauchys(z), function(z, alpha, beta))
-        for x in (alpha - 1, 2 - alpha, 1 - abs(beta), where(is_cauchy, beta, 1.0)):
-            # of slope NaN at 0
+        is_near = (alpha == 1) & (abs(beta) < 0.05)
+        value = either(
+            is_near, lambda: of_near(*_near_cauchy(z, where(is_near, beta, 0.0))) + 0 * alpha,
+            lambda: function(z, alpha, where(is_near, 1.0, beta)))
+        for x in (alpha - 1, 2 - alpha, 1 - abs(beta)):  # of slope NaN at 0
             at_0 = where(x == 0, x, 1.0)
             value = value + (at_0 * sqrt(at_0) - where(x == 0, 0.0, 1.0))
         return value
@@ -194,8 +215,8 @@ def _stable_logpdf(z, alpha, beta):
     is_near, near = _near_centre(z, alpha, beta)
     at_one = alpha == 1
     is_near = is_near & ~at_one
-    is_far = at_one & (abs(z) > 3e6)
-    far = _far(where(is_far, z, 1e8), beta, 2)
+    is_far = at_one & (abs(z) > 100)
+    far = _far(where(is_far, z, 200.0), beta, stable_far_density)
     _, x, skew = _folded(where(is_near | is_far, 1.0, z), alpha, beta)
     other = where(at_one, 1.5, alpha)
     factor = where(at_one, -log(2 * where(at_one, skew, 1.0)), (
@@ -207,8 +228,8 @@ def _stable_logpdf(z, alpha, beta):
 def _stable_tail(is_upper):
     """Return the logarithm of the probability above z or below it."""
     def log_probability(z, alpha, beta):
-        is_far = (alpha == 1) & (abs(z) > 3e6)
-        far = _far(where(is_far, z, 1e8), beta, 1)
+        is_far = (alpha == 1) & (abs(z) > 100)
+        far = _far(where(is_far, z, 200.0), beta, stable_far_tail)
         is_mirrored, x, skew = _folded(where(is_far, 1.0, z), alpha, beta)
         log_tail = minimum(line_integral(stable_above, x, alpha, skew) - _LOG_PI, 0.0)
         is_other = where(is_far, z < 0, is_mirrored) == is_upper
@@ -230,9 +251,11 @@ class _Stable(Distribution):
 
 
 levy_stable = _Stable(
-    stats.levy_stable, _of_cauchy("logpdf", _stable_logpdf),
-    logcdf=_of_cauchy("logcdf", _stable_tail(False)),
-    logsf=_of_cauchy("logsf", _stable_tail(True)),
+    stats.levy_stable, _of_cauchy(lambda p, *_: log(p), _stable_logpdf),
+    logcdf=_of_cauchy(
+        lambda _, below, above: log_probability(below, above), _stable_tail(False)),
+    logsf=_of_cauchy(
+        lambda _, below, above: log_probability(above, below), _stable_tail(True)),
     support=lambda alpha, beta: (
         where((alpha < 1) & (beta == 1), 0.0, -np.inf),
         where((alpha < 1) & (beta == -1), 0.0, np.inf)),
