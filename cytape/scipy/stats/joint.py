@@ -1,6 +1,7 @@
 """Distributions of matrices, of directions and of counts with random probabilities."""
 
 import inspect
+import math
 
 import numpy as np
 import scipy.stats as stats
@@ -8,9 +9,9 @@ import scipy.stats as stats
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.elementwise import exp, log, where
-from cytape.ops.special import gammaln, multigammaln, xlogy
+from cytape.ops.special import gammaln, xlogy
 from cytape.ops.special.bessel_functions import log_ive
-from cytape.ops.submodules.solving import slogdet, solve
+from cytape.ops.submodules.solving import inv, slogdet, solve
 from cytape.scipy.stats.distribution import HALF_LOG_2PI, LOG_2, Frozen, frozen, named
 from cytape.scipy.stats.multivariate import is_known
 
@@ -37,6 +38,8 @@ class Joint:
         are its own.
     log_density : callable
         Of the arguments of its method ``logpdf`` or ``logpmf``.
+    check : callable, optional
+        Checks known values instead of SciPy's method.
 
     Examples
     --------
@@ -46,11 +49,12 @@ class Joint:
     np.float64(-0.414125)
     """
 
-    def __init__(self, name, log_density):
+    def __init__(self, name, log_density, check=None):
         """Make methods for the density and its logarithm."""
         self.name, self.scipys = name, getattr(stats, name)
         density = "pdf" if hasattr(self.scipys, "logpdf") else "pmf"
         scipys = getattr(self.scipys, f"log{density}")
+        check = check or (lambda _, *given: scipys(*given))
         signature = inspect.signature(scipys)
 
         def log_method(*args, **kwds):
@@ -61,7 +65,7 @@ class Joint:
                 return scipys(*args, **kwds)
             if is_known(*given.values()):
                 with np.errstate(all="ignore"):
-                    scipys(**{name: _number(x) for name, x in given.items()})  # raises errors
+                    check(self.scipys, *map(_number, given.values()))  # raises errors
             return np.squeeze(log_density(*together(*[
                 np.asarray(x) if isinstance(x, (list, tuple)) else x for x in given.values()])))
 
@@ -108,20 +112,31 @@ def _matrices(x, scale):
 
 def _trace_of_quotient(matrix, other):
     """Return the trace of inv(matrix) @ other."""
-    return np.trace(solve(matrix, other), axis1=-2, axis2=-1)
+    return np.sum(inv(matrix) * other, (-2, -1))  # of a symmetric matrix
+
+
+def _log_multigamma(df, n):
+    return 0.25 * n * (n - 1) * math.log(math.pi) + np.sum(gammaln(0.5 * (df - np.arange(n))))
+
+
+def _check_wishart(scipys, x, df, scale):
+    """Raise SciPy's errors; its density would take longer than ours."""
+    n, _, scale = scipys._process_parameters(df, scale)
+    np.linalg.cholesky(np.moveaxis(scipys._process_quantiles(x, n), -1, 0))
+    np.linalg.cholesky(scale)
 
 
 def _wishart(x, df, scale):
     n, x, scale = _matrices(x, scale)
     return (0.5 * (df - n - 1) * slogdet(x).logabsdet - 0.5 * _trace_of_quotient(scale, x)
-            - 0.5 * df * (n * LOG_2 + slogdet(scale).logabsdet) - multigammaln(0.5 * df, n))
+            - 0.5 * df * (n * LOG_2 + slogdet(scale).logabsdet) - _log_multigamma(df, n))
 
 
 def _inverse_wishart(x, df, scale):
     n, x, scale = _matrices(x, scale)
     return (0.5 * df * (slogdet(scale).logabsdet - n * LOG_2)
-            - 0.5 * _trace_of_quotient(x, scale + 0 * x)
-            - 0.5 * (df + n + 1) * slogdet(x).logabsdet - multigammaln(0.5 * df, n))
+            - 0.5 * _trace_of_quotient(x, scale)
+            - 0.5 * (df + n + 1) * slogdet(x).logabsdet - _log_multigamma(df, n))
 
 
 def _matrix_normal(x, mean, rowcov, colcov):
@@ -159,8 +174,8 @@ def _normal_inverse_gamma(x, s2, mu, lmbda, a, b):
     return where(is_valid, where(is_inside, value, -np.inf), np.nan)
 
 
-wishart = Joint("wishart", _wishart)
-invwishart = Joint("invwishart", _inverse_wishart)
+wishart = Joint("wishart", _wishart, _check_wishart)
+invwishart = Joint("invwishart", _inverse_wishart, _check_wishart)
 matrix_normal = Joint("matrix_normal", _matrix_normal)
 dirichlet_multinomial = Joint("dirichlet_multinomial", _dirichlet_multinomial)
 vonmises_fisher = Joint("vonmises_fisher", _directions)
