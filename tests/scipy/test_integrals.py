@@ -98,6 +98,20 @@ def test_all_ways(call, ways):
     check(call, call, np.array([0.7, 1.3, 2.1]), ways=ways)
 
 
+@each("alpha", [1.0001, 1.01, 0.999, 1.0, 1.3])
+@each("x, beta", [(0.1, 0.5), (-3.0, 0.3), (-5e3, 0.5), (-1.0, -0.9)])
+def test_slopes_of_stable_probabilities_are_the_density(alpha, x, beta):
+    slope = cytape.grad(ours.levy_stable.sf)(x, alpha, beta)
+    density = ours.levy_stable.pdf(cytape.constant(x), alpha, beta)
+    np.testing.assert_allclose(-slope, density, 1e-8)
+
+
+def test_light_tails_of_stable_distributions():
+    alphas = np.array([1.3, 1.30013, 1.3003, 1.30045])
+    values = np.diff(ours.levy_stable.logpdf(cytape.constant(-10.0), alphas, 1.0))
+    np.testing.assert_allclose(values[0] / 1.3, values[1] / 1.7, 0.01)
+
+
 @each("shapes", [(1.5, 0.5), (0.7, -0.3), (1.0, 0.5), (1.0, 0.0), (2.0, 0.0), (0.6, 1.0)])
 def test_stable_distributions(shapes):
     x = np.array([-3.0, -0.2, 0.0, 1.3, 4.0])

@@ -276,7 +276,9 @@ def stable_log_hazard(v, x, alpha, beta):
     shift = arctan(beta * tan(0.5 * math.pi * other)) / other
     width = 0.5 * math.pi + shift
     rise, rest = [width * share for share in shares]  # from the ends of the angle
-    left, right = [maximum(math.pi - x, 0.0) for x in (width, other * width)]
+    left, right = [  # without rounding where a tail is light
+        where(is_light, 0.0, maximum(math.pi - x, 0.0)) for x, is_light in (
+            (width, (other < 1) & (beta == 1)), (other * width, (other > 1) & (beta == -1)))]
     log_cos, log_sin, log_middle = [log(sin(where(v < 0, *sides))) for sides in (
         (left + rise, rest), (other * rise, right + other * rest),
         (left + (1 - other) * rise, right + (other - 1) * rest))]
@@ -284,8 +286,8 @@ def stable_log_hazard(v, x, alpha, beta):
     usual = (power * (log(where(at_one, 1.0, x)) + log_cos - log_sin) + log_middle - log_cos
              + log(cos(other * shift)) / (other - 1))
     rise, rest = [math.pi * share for share in shares]
-    ratio = where(beta == 0, 1.0, beta)
-    slope = 0.5 * math.pi * (1 - beta) + beta * rise
+    ratio = where(at_one, beta, 1.0)
+    slope = 0.5 * math.pi * (1 - ratio) + ratio * rise
     log_slope = log(where(at_one, math.pi, width)) + log_expit(v) + log_expit(-v)
     return where(at_one, (
         log(2 / math.pi * slope / sin(where(v < 0, rise, rest))) - 0.5 * math.pi * x / ratio
@@ -315,8 +317,9 @@ def stable_below(v, x, alpha, beta):
 
 def stable_far_density(v, x, beta):
     """Return the integrand of the density at x > 100 for alpha = 1, times pi, by a rotated path."""
-    t = exp(v)
-    return v + log(sin((1 + beta) * t)) - x * t - 2 / math.pi * beta * t * v
+    t = exp(minimum(v, 0.0))  # beyond, the sine changes its sign
+    return where(v > 0, -np.inf, (
+        v + log(sin((1 + beta) * t)) - x * t - 2 / math.pi * beta * t * v))
 
 
 def stable_far_tail(v, x, beta):

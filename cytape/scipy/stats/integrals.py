@@ -216,24 +216,26 @@ def _stable_logpdf(z, alpha, beta):
     at_one = alpha == 1
     is_near = is_near & ~at_one
     is_far = at_one & (abs(z) > 100)
-    far = _far(where(is_far, z, 200.0), beta, stable_far_density)
     _, x, skew = _folded(where(is_near | is_far, 1.0, z), alpha, beta)
     other = where(at_one, 1.5, alpha)
     factor = where(at_one, -log(2 * where(at_one, skew, 1.0)), (
         log(other / (math.pi * abs(other - 1))) - log(where(at_one, 1.0, x))))
-    return where(is_near, near, where(
-        is_far, far, factor + line_integral(stable_density, x, alpha, skew)))
+    return where(is_near, near, either(
+        is_far, lambda: _far(
+            where(is_far, z, 200.0), where(is_far, beta, 0.0), stable_far_density) + 0 * alpha,
+        lambda: factor + line_integral(stable_density, x, alpha, skew)))
 
 
 def _stable_tail(is_upper):
     """Return the logarithm of the probability above z or below it."""
     def log_probability(z, alpha, beta):
         is_far = (alpha == 1) & (abs(z) > 100)
-        far = _far(where(is_far, z, 200.0), beta, stable_far_tail)
         is_mirrored, x, skew = _folded(where(is_far, 1.0, z), alpha, beta)
-        log_tail = minimum(line_integral(stable_above, x, alpha, skew) - _LOG_PI, 0.0)
+        log_tail = either(
+            is_far, lambda: _far(
+                where(is_far, z, 200.0), where(is_far, beta, 0.0), stable_far_tail) + 0 * alpha,
+            lambda: minimum(line_integral(stable_above, x, alpha, skew) - _LOG_PI, 0.0))
         is_other = where(is_far, z < 0, is_mirrored) == is_upper
-        log_tail = where(is_far, far, log_tail)
         return where(is_other, log_rest(log_tail), log_tail)
 
     return log_probability
