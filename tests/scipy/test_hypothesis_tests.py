@@ -12,6 +12,7 @@ from tests.cases import each
 stats = pytest.importorskip("scipy.stats")
 ours = pytest.importorskip("cytape.scipy.stats")
 rng = np.random.default_rng(0)
+TABLE = np.array([[16.0, 8.0], [12.0, 24.0]])
 X, Y, Z = rng.gamma(2.0, size=(9, 2)), rng.gamma(2.5, size=(7, 2)), rng.gamma(3.0, size=(8, 2))
 P = np.array([0.1, 0.3, 0.4])
 COUNTS, EXPECTED = np.array([16.0, 18.0, 12.0, 14.0]), np.array([0.2, 0.3, 0.1, 0.4])
@@ -83,6 +84,22 @@ def test_few_elements(name, sizes):
     np.testing.assert_allclose(found, expected)
 
 
+@each("table, options", [
+    (TABLE, {}), (TABLE, {"correction": False}),
+    (np.array([[7.0, 12.0, 3.0], [9.0, 4.0, 5.0]]), {"lambda_": "log-likelihood"}),
+    (COUNTS, {}), (np.arange(1.0, 13).reshape(2, 3, 2), {})])
+def test_contingency(table, options):
+    found = ours.chi2_contingency(cytape.constant(table), **options)
+    expected = stats.chi2_contingency(table, **options)
+    assert type(found) is type(expected) and found.dof == expected.dof
+    for one, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, wanted, 1e-10, 1e-12)
+    for name in ("statistic", "pvalue"):
+        check_grads(
+            lambda x, name=name: getattr(ours.chi2_contingency(x, **options), name), [table],
+            order=1)
+
+
 def test_derivatives_of_a_group_of_one_element():
     check_grads(lambda x: ours.f_oneway(x, X[:, 0], Y[:, 0]).statistic, [X[:1, 1]])
 
@@ -124,6 +141,8 @@ def test_single_precision_and_unknown_extents():
     (lambda x: ours.levene(x, Y, center="trimmed"), ValueError, "'mean' or 'median'"),
     (lambda x: ours.levene(x, Y, center="mode"), ValueError, "center must be"),
     (lambda x: ours.chisquare(x, 2 * X), ValueError, "sum of the observed"),
+    (lambda x: ours.chi2_contingency(-x), ValueError, "must be nonnegative"),
+    (lambda x: ours.chi2_contingency(x * [1.0, 0.0]), ValueError, "zero element"),
     (lambda x: ours.power_divergence(x, lambda_="best"), ValueError, "invalid string"),
     (lambda x: ours.combine_pvalues(x / 9, "best"), ValueError, "Invalid method"),
     (lambda x: ours.f_oneway(x, Y, equal_var=False), ValueError, "equal_var=True only")])

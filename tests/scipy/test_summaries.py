@@ -62,7 +62,31 @@ def test_limits_at_elements_and_rows_without(name, options):
         getattr(ours, name)(cytape.constant(X), **options), getattr(stats, name)(X, **options))
 
 
+@each("options", [
+    *[{"axis": axis, "method": method, "window_length": 1}
+      for method in ("van es", "ebrahimi", "vasicek") for axis in (0, 1)],
+    {"axis": None, "base": 2.0, "keepdims": True}])
+def test_differential_entropy(options):
+    x = 20 * X
+    np.testing.assert_allclose(
+        ours.differential_entropy(cytape.constant(x), **options),
+        stats.differential_entropy(x, **options), 1e-12)
+    check_grads(lambda x: ours.differential_entropy(x, **options), [x])
+
+
+def test_description():
+    for axis in (0, None):
+        found = ours.describe(cytape.constant(X), axis)
+        expected = stats.describe(X, axis)
+        assert type(found) is type(expected) and found.nobs == expected.nobs
+        for one, wanted in zip(found[1:], expected[1:], strict=True):
+            np.testing.assert_allclose(one, wanted, 1e-12)
+
+
 @each("call, match", [
+    (lambda x: ours.describe(x[:0]), "must not be empty"),
+    (lambda x: ours.differential_entropy(x, window_length=2), "Window length"),
+    (lambda x: ours.differential_entropy(x, method="best", window_length=1), "`method` must"),
     (lambda x: ours.tmean(x, (9.0, 10.0)), "No array values"),
     (lambda x: ours.iqr(x, scale="best"), "not a valid scale"),
     (lambda x: ours.kstat(x, 5), "1<=n<=4"), (lambda x: ours.kstatvar(x, 3), "n=1 or n=2"),

@@ -20,9 +20,9 @@ from cytape.scipy.stats.samples import pearsonr, pvalue_of
 from cytape.scipy.stats.summaries import kurtosis, skew
 
 __all__ = [
-    "bartlett", "chisquare", "combine_pvalues", "f_oneway", "jarque_bera", "kurtosistest", "levene",
-    "normaltest", "pointbiserialr", "power_divergence", "skewtest", "ttest_1samp", "ttest_ind",
-    "ttest_ind_from_stats", "ttest_rel"]
+    "bartlett", "chi2_contingency", "chisquare", "combine_pvalues", "f_oneway", "jarque_bera",
+    "kurtosistest", "levene", "normaltest", "pointbiserialr", "power_divergence", "skewtest",
+    "ttest_1samp", "ttest_ind", "ttest_ind_from_stats", "ttest_rel"]
 
 _ONLY = {"nan_policy": "propagate", "keepdims": False, "method": None, "trim": 0}
 _SAMPLES = ("a", "b", "x", "f_obs", "f_exp", "pvalues", "weights")
@@ -96,6 +96,7 @@ _EXAMPLES = {
     **dict.fromkeys(["skewtest", "kurtosistest", "normaltest", "jarque_bera"],
                     [np.arange(20.0)**2]),
     **dict.fromkeys(["chisquare", "power_divergence"], [[1.0, 2.0]]),
+    "chi2_contingency": [[[1.0, 2.0], [2.0, 3.0]]],
     "pointbiserialr": ([0, 1, 0], [1.0, 2.0, 4.0]), "combine_pvalues": [[0.1, 0.2]],
     "ttest_ind_from_stats": (1.0, 2.0, 3, 2.0, 3.0, 4)}
 
@@ -268,6 +269,29 @@ def _divergence(f_obs, f_exp, ddof, lambda_=1, sum_check=True):
         "power_divergence", statistic, chi2.sf(statistic, _count(terms) - 1 - np.asarray(ddof)))
 
 
+def _contingency(observed, correction, lambda_):
+    extents = np.shape(observed)
+    known = observed if not is_tensor(observed) else None if observed.graph else observed.numpy()
+    if known is not None and (0 in extents or np.any(known < 0)):
+        stats.chi2_contingency(known)  # raises SciPy's error
+    axes = range(len(extents))
+    expected = math.prod(
+        np.sum(observed, tuple(x for x in axes if x != axis), keepdims=True) for axis in axes
+    ) / np.sum(observed)**(len(extents) - 1)
+    if known is not None and not np.all(expected > 0):
+        stats.chi2_contingency(known)  # raises SciPy's error
+    size = math.prod(extents)
+    dof = size - sum(extents) + len(extents) - 1
+    if dof == 1 and correction:
+        difference = expected - observed
+        observed = observed + where(abs(difference) < 0.5, difference, 0.5 * np.sign(difference))
+    statistic, pvalue = _divergence(
+        np.reshape(observed, -1), np.reshape(expected, -1), size - 1 - dof, lambda_, False)
+    if dof == 0:
+        statistic, pvalue = 0 * statistic, 1 + 0 * statistic
+    return _class_of("chi2_contingency")(statistic, pvalue, dof, expected)
+
+
 def _combined(pvalues, method, weights):
     n = _count(pvalues)
     if method == "fisher":
@@ -305,6 +329,7 @@ normaltest = _test("normaltest", _normality)
 jarque_bera = _test("jarque_bera", _jarque_bera)
 chisquare = _test("chisquare", _divergence)
 power_divergence = _test("power_divergence", _divergence)
+chi2_contingency = _test("chi2_contingency", _contingency)
 combine_pvalues = _test(
     "combine_pvalues", _combined, {"keepdims": False, "nan_policy": "propagate"})
 pointbiserialr = _test(

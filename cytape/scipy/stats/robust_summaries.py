@@ -1,15 +1,18 @@
 """Summaries of samples within limits and of ordered samples, and k-statistics."""
 
+import math
+from typing import Any
+
 import numpy as np
 import scipy.stats as stats
 
-from cytape.ops.calls.operands import is_tensor
-from cytape.ops.elementwise import abs, where
-from cytape.scipy.stats.summaries import count_of, power_of, summary_of
+from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.elementwise import abs, log, where
+from cytape.scipy.stats.summaries import count_of, kurtosis, power_of, skew, summary_of
 
 __all__ = [
-    "iqr", "kstat", "kstatvar", "median_abs_deviation", "tmax", "tmean", "tmin", "trim_mean",
-    "tsem", "tstd", "tvar"]
+    "describe", "differential_entropy", "iqr", "kstat", "kstatvar", "median_abs_deviation", "tmax",
+    "tmean", "tmin", "trim_mean", "tsem", "tstd", "tvar"]
 
 # ---- limits
 
@@ -95,6 +98,74 @@ def _trim_mean(a, proportiontocut, axis):
     return np.expand_dims(np.mean(np.moveaxis(parted, axis, -1)[..., n_cut:n - n_cut], -1), axis)
 
 
+def _entropy(values, window_length, base, method, axis):
+    n = np.shape(values)[axis]
+    if n is None:
+        raise ValueError(
+            "scipy.stats.differential_entropy takes tensors with a known number of elements along "
+            "the axis: give the placeholder or signature the extent")
+    m = math.floor(math.sqrt(n) + 0.5) if window_length is None else window_length
+    if method == "auto":
+        method = "van es" if n <= 10 else "ebrahimi" if n <= 1000 else "vasicek"
+    if not 2 <= 2 * m < n or method not in _WINDOWS or base is not None and not base > 0:
+        stats.differential_entropy(  # raises SciPy's error
+            np.arange(2.0 * n).reshape(n, 2), window_length=window_length, base=base, method=method)
+        raise ValueError(
+            "scipy.stats.differential_entropy takes tensors with 3 elements at least, and a method "
+            f"among {', '.join(_WINDOWS)}, got {n} elements and {method!r}")
+    value = _WINDOWS[method](np.moveaxis(np.sort(values, axis), axis, -1), n, m)
+    return np.expand_dims(value if base is None else value / math.log(base), axis)
+
+
+def _windows(x, n, m):
+    """Return the widths of windows of m elements to each side, fewer at the ends."""
+    places = np.arange(n)
+    return x[..., np.minimum(places + m, n - 1)] - x[..., np.maximum(places - m, 0)]
+
+
+def _vasicek(x, n, m):
+    return np.mean(log(_windows(x, n, m) * (n / (2 * m))), -1)
+
+
+def _ebrahimi(x, n, m):
+    to_end = np.minimum(np.arange(n), np.arange(n)[::-1])
+    return np.mean(log(_windows(x, n, m) * n) - np.log(m + np.minimum(to_end, m)), -1)
+
+
+def _van_es(x, n, m):
+    rest = sum(1 / k for k in range(m, n + 1)) + math.log(m) - math.log(n + 1)
+    return np.mean(log((x[..., m:] - x[..., :-m]) * ((n + 1) / m)), -1) + rest
+
+
+_WINDOWS = {"vasicek": _vasicek, "ebrahimi": _ebrahimi, "van es": _van_es}
+
+
+def describe(
+        a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True,
+        nan_policy: str = "propagate") -> Any:
+    """Return moments and extrema of a sample, as `scipy.stats.describe`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> from cytape.scipy import stats
+    >>> cytape.grad(lambda a: stats.describe(a).variance)(np.array([1.0, 2.0, 6.0]))
+    array([-2., -1.,  3.])
+    """
+    a = joined(a)
+    if not is_tensor(a):
+        return stats.describe(a, axis, ddof, bias, nan_policy)
+    if np.size(a) == 0:
+        stats.describe([])  # raises SciPy's error
+    if axis is None:
+        a, axis = np.reshape(a, -1), 0
+    options = {"axis": axis, "bias": bias, "nan_policy": nan_policy}
+    return type(stats.describe([1.0, 2.0]))(
+        np.shape(a)[axis], (np.min(a, axis), np.max(a, axis)), np.mean(a, axis),
+        np.var(a, axis, ddof=ddof), skew(a, **options), kurtosis(a, **options))
+
+
 # ---- k-statistics
 
 
@@ -131,6 +202,7 @@ tstd = summary_of("tstd", _limited_spread(lambda variance, _: variance**0.5))
 tsem = summary_of("tsem", _limited_spread(lambda variance, n: (variance / n)**0.5))
 tmin = summary_of("tmin", _limited_extreme(np.min, np.inf))
 tmax = summary_of("tmax", _limited_extreme(np.max, -np.inf))
+differential_entropy = summary_of("differential_entropy", _entropy)
 iqr = summary_of("iqr", _iqr)
 median_abs_deviation = summary_of("median_abs_deviation", _median_abs_deviation)
 trim_mean = summary_of("trim_mean", _trim_mean)

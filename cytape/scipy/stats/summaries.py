@@ -18,7 +18,7 @@ __all__ = [
     "kurtosis", "moment", "pmean", "sem", "skew", "variation", "yeojohnson_llf", "zmap", "zscore"]
 
 _ONLY = {"nan_policy": "propagate", "bias": True, "dtype": None}
-_SAMPLES = ("a", "pk", "qk", "weights", "scores", "compare", "samples", "data", "x")
+_SAMPLES = ("a", "pk", "qk", "weights", "scores", "compare", "samples", "data", "x", "values")
 
 
 def summary_of(name, function):
