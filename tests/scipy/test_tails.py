@@ -94,6 +94,8 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda b: ours.levy_stable.logcdf(-1e12, 1.0, b), 0.5, -2.0),
     (lambda x: ours.nct.logsf(x, 0.3, 2.0), 1e40, -0.3e-40),
     (lambda nc: ours.ncx2.logsf(200.0, cytape.constant(3.0), nc), 1000.0, 1.2448885842672e-69),
+    (lambda x: ours.levy_stable.logcdf(x, 0.5, 1.0), 1e-3, 500499.00496334926),
+    (lambda x: ours.levy_stable.logpdf(x, 1.0001, 0.5), 2.0, np.nan),
     (ours.landau.logpdf, 1e6, -2.000015142386477e-6),
     (ours.landau.logpdf, 1e10, -2e-10),
     (lambda x: ours.levy_stable.logpdf(x, 1.0, 0.01), 5e6, -4.000000068765796e-7),

@@ -272,7 +272,8 @@ def gauss_hypergeometric(v, a, b, c, z):
 def stable_log_hazard(v, x, alpha, beta):
     """Return the logarithm of the exponent g of the integrand, and that of the angle's slope."""
     at_one = alpha == 1
-    other, shares = where(at_one, 1.5, alpha), (expit(v), expit(-v))
+    other = where(at_one, 1.5, alpha)
+    shares = [expit(maximum(side, -690.0)) for side in (v, -v)]  # not subnormal
     shift = arctan(beta * tan(0.5 * math.pi * other)) / other
     width = 0.5 * math.pi + shift
     rise, rest = [width * share for share in shares]  # from the ends of the angle
@@ -310,7 +311,7 @@ def stable_above(v, x, alpha, beta):
 
 
 def stable_below(v, x, alpha, beta):
-    """Return the integrand of the probability below x for alpha = 1, times pi."""
+    """Return the integrand of the probability below x for alpha <= 1 and beta = 1, times pi."""
     log_g, log_slope = stable_log_hazard(v, x, alpha, beta)
     return log_slope - exp(minimum(log_g, 300.0))
 

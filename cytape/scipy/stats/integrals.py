@@ -182,14 +182,16 @@ def _near_cauchy(z, beta):
     return density, below, where(is_far, where(z < 0, 1 - tail, tail), 1 - half)
 
 
-def _of_cauchy(of_near, function):
+def _of_cauchy(of_near, function, steep=0.0):
     """Return a function of stable variables, by those near Cauchy's for alpha = 1, small beta."""
     def of_stable(z, alpha, beta):
         is_near = (alpha == 1) & (abs(beta) < 0.05)
         value = either(
             is_near, lambda: of_near(*_near_cauchy(z, where(is_near, beta, 0.0))) + 0 * alpha,
             lambda: function(z, alpha, where(is_near, 1.0, beta)))
-        for x in (alpha - 1, 2 - alpha, 1 - abs(beta)):  # of slope NaN at 0
+        is_steep = (alpha != 1) & (abs(alpha - 1) < steep)  # where slopes cancel
+        for x in (  # of slope NaN at 0
+                alpha - 1, 2 - alpha, 1 - abs(beta), where(is_steep, 0 * (z + alpha + beta), 1.0)):
             at_0 = where(x == 0, x, 1.0)
             value = value + (at_0 * sqrt(at_0) - where(x == 0, 0.0, 1.0))
         return value
@@ -207,7 +209,7 @@ def _near_centre(z, alpha, beta):
     z = where(is_near, z, 0.0)
     series = sum(z**n * exp(logs[n] - logs[0]) * cos((n + 1) * angle - 0.5 * math.pi * n)
                  for n in range(4))
-    is_near = is_near & (series > 0)
+    is_near = is_near & (series > 1e-3)  # less cancels
     return is_near, log(where(is_near, series, 1.0)) + logs[0] - log(math.pi * alpha)
 
 
@@ -236,7 +238,11 @@ def _stable_tail(is_upper):
                 where(is_far, z, 200.0), where(is_far, beta, 0.0), stable_far_tail) + 0 * alpha,
             lambda: minimum(line_integral(stable_above, x, alpha, skew) - _LOG_PI, 0.0))
         is_other = where(is_far, z < 0, is_mirrored) == is_upper
-        return where(is_other, log_rest(log_tail), log_tail)
+        is_light = is_other & (alpha < 1) & (skew == 1)  # the side of the end of the support
+        return where(is_other, either(
+            is_light, lambda: line_integral(
+                stable_below, where(is_light, x, 1.0), where(is_light, alpha, 0.5), 1.0) - _LOG_PI,
+            lambda: log_rest(where(is_light, -1.0, log_tail))), log_tail)
 
     return log_probability
 
@@ -253,7 +259,7 @@ class _Stable(Distribution):
 
 
 levy_stable = _Stable(
-    stats.levy_stable, _of_cauchy(lambda p, *_: log(p), _stable_logpdf),
+    stats.levy_stable, _of_cauchy(lambda p, *_: log(p), _stable_logpdf, 5e-4),
     logcdf=_of_cauchy(
         lambda _, below, above: log_probability(below, above), _stable_tail(False)),
     logsf=_of_cauchy(
