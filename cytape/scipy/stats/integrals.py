@@ -153,7 +153,7 @@ def _folded(z, alpha, beta):
     For alpha = 1 the skewness is positive instead of the variable.
     """
     is_mirrored = where(alpha == 1, beta < 0, z < 0)
-    x = where((z == 0) & (alpha != 1), 1e-200, where(is_mirrored, -z, z))
+    x = where(is_mirrored, -z, z) + where((z == 0) & (alpha != 1), 1e-200, 0.0)
     return is_mirrored, x, where(is_mirrored, -beta, beta)
 
 
@@ -182,6 +182,12 @@ def _near_cauchy(z, beta):
     return density, below, where(is_far, where(z < 0, 1 - tail, tail), 1 - half)
 
 
+def _steep(x):
+    """Return 0, with a slope of NaN where x is 0."""
+    at_0 = where(x == 0, x, 1.0)
+    return at_0 * sqrt(at_0) - where(x == 0, 0.0, 1.0)
+
+
 def _of_cauchy(of_near, function, steep=0.0):
     """Return a function of stable variables, by those near Cauchy's for alpha = 1, small beta."""
     def of_stable(z, alpha, beta):
@@ -192,31 +198,37 @@ def _of_cauchy(of_near, function, steep=0.0):
         is_steep = (alpha != 1) & (abs(alpha - 1) < steep)  # where slopes cancel
         for x in (  # of slope NaN at 0
                 alpha - 1, 2 - alpha, 1 - abs(beta), where(is_steep, 0 * (z + alpha + beta), 1.0)):
-            at_0 = where(x == 0, x, 1.0)
-            value = value + (at_0 * sqrt(at_0) - where(x == 0, 0.0, 1.0))
+            value = value + _steep(x)
         return value
 
     return of_stable
 
 
 def _near_centre(z, alpha, beta):
-    """Return whether z is near 0, and there the logarithm of the density, by its series."""
-    alpha = where(alpha == 1, 1.5, alpha)
+    """Return whether z is near 0, and there by series the log of the density, and probabilities.
+
+    They are those below and above z.
+    """
+    at_one = alpha == 1
+    alpha = where(at_one, 1.5, alpha)
     skew = beta * tan(0.5 * math.pi * alpha)
     angle, log_size = arctan(skew) / alpha, 0.5 * log1p(skew * skew) / alpha
     logs = [gammaln((n + 1) / alpha) - (n + 1) * log_size - math.lgamma(n + 1) for n in range(4)]
-    is_near = abs(z) < 1e-4 * exp(logs[0] - logs[1])
-    z = where(is_near, z, 0.0)
-    series = sum(z**n * exp(logs[n] - logs[0]) * cos((n + 1) * angle - 0.5 * math.pi * n)
-                 for n in range(4))
-    is_near = is_near & (series > 1e-3)  # less cancels
-    return is_near, log(where(is_near, series, 1.0)) + logs[0] - log(math.pi * alpha)
+    is_near = ~at_one & (abs(z) < 1e-4 * exp(logs[0] - logs[1]))
+    z, factor = where(is_near, z, 0.0), logs[0] - log(math.pi * alpha)
+    terms = [z**n * exp(logs[n] - logs[0]) * cos((n + 1) * angle - 0.5 * math.pi * n)
+             for n in range(4)]
+    series = sum(terms)
+    above = angle / math.pi - exp(factor) * z * sum(
+        term / (n + 1) for n, term in enumerate(terms))
+    has_digits = is_near & (series > 1e-3)  # less cancels
+    density = log(where(has_digits, series, 1.0)) + factor
+    return is_near, has_digits, density, 0.5 - above, 0.5 + above
 
 
 def _stable_logpdf(z, alpha, beta):
-    is_near, near = _near_centre(z, alpha, beta)
+    _, is_near, near, _, _ = _near_centre(z, alpha, beta)
     at_one = alpha == 1
-    is_near = is_near & ~at_one
     is_far = at_one & (abs(z) > 100)
     _, x, skew = _folded(where(is_near | is_far, 1.0, z), alpha, beta)
     other = where(at_one, 1.5, alpha)
@@ -225,26 +237,31 @@ def _stable_logpdf(z, alpha, beta):
     return where(is_near, near, either(
         is_far, lambda: _far(
             where(is_far, z, 200.0), where(is_far, beta, 0.0), stable_far_density) + 0 * alpha,
-        lambda: factor + line_integral(stable_density, x, alpha, skew)))
+        lambda: factor + line_integral(stable_density, x, alpha, skew) + _steep(
+            where(at_one | is_near, 1.0, z))))
 
 
 def _stable_tail(is_upper):
     """Return the logarithm of the probability above z or below it."""
-    def log_probability(z, alpha, beta):
+    def logarithm(z, alpha, beta):
         is_far = (alpha == 1) & (abs(z) > 100)
-        is_mirrored, x, skew = _folded(where(is_far, 1.0, z), alpha, beta)
+        is_near, _, _, below, above = _near_centre(z, alpha, beta)
+        is_mirrored, x, skew = _folded(where(is_far | is_near, 1.0, z), alpha, beta)
         log_tail = either(
             is_far, lambda: _far(
                 where(is_far, z, 200.0), where(is_far, beta, 0.0), stable_far_tail) + 0 * alpha,
             lambda: minimum(line_integral(stable_above, x, alpha, skew) - _LOG_PI, 0.0))
         is_other = where(is_far, z < 0, is_mirrored) == is_upper
         is_light = is_other & (alpha < 1) & (skew == 1)  # the side of the end of the support
-        return where(is_other, either(
+        usual = where(is_other, either(
             is_light, lambda: line_integral(
                 stable_below, where(is_light, x, 1.0), where(is_light, alpha, 0.5), 1.0) - _LOG_PI,
             lambda: log_rest(where(is_light, -1.0, log_tail))), log_tail)
+        below, above = [where(is_near, p, 0.5) for p in (below, above)]
+        return where(is_near, log_probability(above, below) if is_upper else log_probability(
+            below, above), usual)
 
-    return log_probability
+    return logarithm
 
 
 class _Stable(Distribution):
