@@ -24,6 +24,7 @@ from cytape.autodiff.transform_arguments import (
     has_tensors,
     name_of,
     note_forward_leaks,
+    note_kept_results,
     output_of,
     replace_arguments,
     report_unconnected,
@@ -107,7 +108,8 @@ def jvp(
     arrays_out = not has_tensors((primals, tangents))
     primals, tangents = tuple(primals), tuple(tangents)
     everything = tuple(range(len(primals)))
-    value, tangent, aux = pushed(fun, primals, everything, tangents, has_aux, use_batch)
+    value, tangent, aux = pushed(fun, primals, everything, tangents, has_aux, use_batch,
+                                 returned=not arrays_out)
     results = (value, tangent, aux) if has_aux else (value, tangent)
     return tuple([export(result, arrays_out) for result in results])
 
@@ -210,11 +212,13 @@ def pushed(
     use_batch: bool = False,
     kwargs: dict | None = None,
     quiet: bool = False,
+    returned: bool = False,
 ) -> tuple:
     """Call a function with tangents for chosen arguments; return value, tangents and aux.
 
     With `quiet`, integers among the chosen arguments become float64, and a result that does not
-    depend on them is not reported: None stands for its tangents.
+    depend on them is not reported: None stands for its tangents. `returned`: the user gets the
+    value as tensors, which he may keep.
     """
     kwargs = kwargs or {}
     selected, sources, args = replace_arguments(fun, args, argnums, kwargs, quiet)
@@ -223,7 +227,7 @@ def pushed(
     moving = [i for i, tangent in enumerate(directions) if tangent is not None]
     return followed(
         fun, [sources[i] for i in moving], [directions[i] for i in moving], args, kwargs, has_aux,
-        use_batch, quiet)
+        use_batch, quiet, returned)
 
 
 def followed(
@@ -235,6 +239,7 @@ def followed(
     has_aux: bool,
     use_batch: bool,
     quiet: bool = False,
+    returned: bool = False,
 ) -> tuple:
     """Call a function with tangents, given the tensors of the arguments."""
     with ForwardAccumulator(sources, directions, use_batch) as accumulator, (
@@ -244,6 +249,8 @@ def followed(
     if tape is not None:
         warn_of_leaks(fun, tape, outputs)
     note_forward_leaks(accumulator._recorder, sources, (value, outputs), aux)
+    if not returned:
+        note_kept_results(accumulator._recorder, outputs, aux)
     value = nest.pack_sequence_as(value, outputs)
     parts = parts_of(value)
     found = accumulator.jvp(parts)

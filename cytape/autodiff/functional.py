@@ -199,6 +199,8 @@ def _value_and_grad(
 
 def _grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool) -> Any:
     run = RecordedCall(fun, args, kwargs, argnums, has_aux)
+    if not run.arrays_out and not has_aux:
+        run.note_kept()
     gradients = export(run.gradients([_scalar_output(fun, run)]), run.arrays_out)
     return (gradients, run.aux) if has_aux else gradients
 

@@ -1,7 +1,8 @@
 """Calls of functions on a tape of their own, for transforms in reverse mode."""
 
 from cytape.autodiff.transform_arguments cimport (
-    call_followed, export, has_tensors, note_other_leaks, replace_arguments, warn_of_leaks)
+    call_followed, export, has_tensors, note_kept_results, note_other_leaks,
+    replace_arguments, warn_of_leaks)
 from cytape.core.op_store cimport is_known
 from cytape.ops.engine.tensor_vspace cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
@@ -16,6 +17,7 @@ from functools import partial
 from cytape.autodiff.jacobian_rows import columns
 from cytape.autodiff.seeds import densify, zeros
 from cytape.autodiff.transform_arguments import report_unconnected
+from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.recording.state import MOST_DETACHED, how_left, unrecorded
 
 
@@ -69,7 +71,15 @@ cdef class RecordedCall:
                 ids = ids_with_handles(self.recorder)
                 ids.update([source.held.id for source in self.sources if source.held.handles > 1])
                 note_other_leaks(ids, self.value, aux)
+        if self.arrays_out:
+            self.note_kept(aux)
         self.aux = export(aux, self.arrays_out) if has_aux else None
+
+    def note_kept(self, aux=None):
+        """Note the function's results as leaks if it kept them; for callers that get arrays."""
+        value = self.value
+        note_kept_results(self.recorder, [value] if type(value) is Tensor else [
+            x for x in leaves_of_result(value) if type(x) is Tensor], aux)
 
     def gradients(self, list outputs, list seeds=None, bint keep=False):
         """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""

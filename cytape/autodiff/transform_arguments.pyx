@@ -1,10 +1,11 @@
 """Common parts of function transforms: argnums, arguments as tensors, results as arrays."""
 
+from cytape.core.op_store cimport is_known
 from cytape.tensor.recording.conversion_guards cimport examined, is_recorded
 from cytape.tensor.recording.leaked_tensors cimport (
     LEAKS, ids_with_tangents, note_leaks, origins)
 from cytape.tensor.recording.recorders cimport TangentRecorder
-from cytape.tensor.recording.thread_stack cimport building, recording
+from cytape.tensor.recording.thread_stack cimport accumulating, building, recording
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport composition_of, flatten, pack_sequence_as, rules_of
 from cytape.tensor.tensor cimport Tensor, another_handle
@@ -27,6 +28,9 @@ from cytape.tensor.structures import leaves_of_result, register_dataclasses
 from cytape.tensor.values.user_warnings import warn
 
 cnp.import_array()
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object x) noexcept
 
 cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_NewCopy(cnp.ndarray array, cnp.NPY_ORDER order)
@@ -351,6 +355,27 @@ cdef int note_other_leaks(set ids, value, aux) except -1:
     if ids:
         note_leaks(ids.difference([
             (<Tensor>x).held.id for x in leaves_of_result((value, aux)) if isinstance(x, Tensor)]))
+    return 0
+
+
+cpdef int note_kept_results(recorder, list results, aux) except -1:
+    """Note results as leaks if the function kept them and its caller does not get the tensors."""
+    cdef Tensor tensor
+    cdef set ids = set()
+    if building() is not None or recording() is not None or accumulating() is not None:
+        return 0
+    for tensor in results:
+        # References of the list, of the function's value and of this loop.
+        if Py_REFCNT(tensor) > 3 or tensor.held.handles > 1:
+            ids.add(tensor.held.id)
+    if aux is not None:
+        ids.update([(<Tensor>x).held.id for x in leaves_of_result(aux) if isinstance(x, Tensor)])
+    if ids:
+        if type(recorder) is TangentRecorder:
+            ids.intersection_update(ids_with_tangents(recorder))
+        else:
+            ids = {id for id in ids if is_known(<Recorder>recorder, id)}
+        note_leaks(ids)
     return 0
 
 

@@ -17,7 +17,8 @@ cdef Recorder leaked = new_recorder(False, False)  # its slots have the handles 
 
 cdef int begin_call(Recorder tape) except -1:
     if leaked.ids.count:
-        tape.began = newest_id()
+        leaked.hear_of_deaths()
+        tape.began = newest_id() if leaked.ids.count else 0
     return 0
 
 
@@ -62,18 +63,20 @@ cdef int note_leaks(set ids) except -1:
     return 0
 
 
-cdef bint is_sweeping() noexcept:
-    """Return whether a gradient is being computed, whose rules may use tensors of their call."""
+cdef bint is_of_sweep(id_t id) noexcept:
+    """Return whether a tensor is of a call being differentiated, whose rules may use it."""
     cdef Counts* recorders = counts()
+    cdef OpStore store
     cdef int i
     for i in range(recorders.tapes.count):
-        if (<OpStore>recorders.tapes.members[i]).sweeps:
+        store = <OpStore>recorders.tapes.members[i]
+        if store.sweeps and slot_of(store, id) != NO_INDEX:
             return True
     return False
 
 
 cdef bint watch_leak(Recorder tape, id_t id) except -1:
-    if not 0 <= id <= tape.began or slot_of(leaked, id) == NO_INDEX or is_sweeping():
+    if not 0 <= id <= tape.began or slot_of(leaked, id) == NO_INDEX or is_of_sweep(id):
         return False
     if tape.leaks is None:
         tape.leaks = {}

@@ -1,6 +1,7 @@
 """Tensors that outlive the differentiated call that recorded them."""
 
 import gc
+import threading
 import warnings
 import weakref
 from dataclasses import dataclass
@@ -57,6 +58,46 @@ def test_a_kept_result_warns(name):
     kept = simulation.result
     with pytest.warns(LeakedTensorWarning, match=f"<lambda> uses .*{__file__}, line "):
         TRANSFORMS[name](lambda x: cnp.sum(kept * x))(X)
+
+
+class Objective:
+    """Keeps its result, which a constraint uses."""
+
+    last = None
+
+    def __call__(self, x):
+        if self.last is None or not np.array_equal(x, self.last[0]):
+            self.last = x, squares(x)
+        return self.last[1]
+
+
+KEEPERS = {name: TRANSFORMS[name] for name in (
+    "grad", "value_and_grad", "jacobian", "hessian", "vjp", "jvp", "jacfwd", "autograd")} | {
+    "grad of a tensor": lambda f: lambda x: cytape.grad(f)(cytape.constant(x)),
+    "jacfwd of a tensor": lambda f: lambda x: cytape.jacfwd(f)(cytape.constant(x)),
+    "auxiliary": lambda f: lambda x: cytape.grad(lambda x: (squares(x), f(x)), has_aux=True)(x),
+    "of several": lambda f: lambda x: cytape.jacobian(lambda x: {"a": f(x), "b": f(x)})(x),
+}
+
+
+@each("name", KEEPERS)
+def test_the_result_of_a_call_that_the_function_kept_warns(name):
+    objective = Objective()
+    KEEPERS[name](objective)(X)
+    with pytest.warns(LeakedTensorWarning):
+        cytape.grad(lambda x: objective(x) + x.sum())(X)
+
+
+def test_results_that_the_caller_got_as_tensors_are_silent():
+    x, v = cytape.constant(X), cytape.constant(np.ones(2))
+    value, _ = cytape.value_and_grad(squares)(x)
+    pushed, _ = cytape.jvp(squares, (x,), (v,))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        outer, _ = cytape.value_and_grad(lambda y: squares(y * x))(X)
+    for known in (value, pushed, outer):
+        cytape.grad(lambda y, known=known: squares(y) * known)(X)
+    assert tape.gradient(outer, x) is not None
 
 
 @each("differentiate", [
@@ -291,6 +332,25 @@ def test_rules_may_use_tensors_of_their_call():
         return cnp.sum(product(x * x))
 
     np.testing.assert_allclose(cytape.grad(f)(X), 2 * X * X)
+
+
+def test_a_gradient_in_another_thread_hides_no_leak():
+    simulation, started, done = Simulation(), threading.Event(), threading.Event()
+
+    @cytape.custom_gradient
+    def waiting(x):
+        return x * 1.0, lambda g: (started.set(), done.wait(10), g)[2]
+
+    cytape.grad(lambda x: squares(simulation.run(x)))(X)
+    thread = threading.Thread(target=lambda: cytape.grad(lambda x: squares(waiting(x)))(X))
+    thread.start()
+    started.wait(10)
+    try:
+        with pytest.warns(LeakedTensorWarning):
+            cytape.grad(lambda x: cnp.sum(simulation.result * x))(X)
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_nothing_is_kept_alive():
