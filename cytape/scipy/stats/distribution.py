@@ -266,10 +266,16 @@ class Distribution:
                 else:
                     is_above = z >= high
                 z = whole
-            value = function(where(is_below | is_above, self.inside(*shapes), z), *shapes)
+            is_outside = is_below | is_above
+            known = _value(is_outside)
+            are_inside = known is not None and known.ndim == 0 and not known  # as of numbers
+            z = _numpy_number(z) if are_inside else where(is_outside, self.inside(*shapes), z)
+            value = function(z, *shapes)
             if not self.is_discrete:
                 value = _rescaled(value, scale, name)
-            return in_precision(where(is_below, below, where(is_above, above, value)), given)
+            if not are_inside:
+                value = where(is_below, below, where(is_above, above, value))
+            return in_precision(value, given)
 
         return method
 
@@ -332,12 +338,18 @@ class Distribution:
         else:
             for shape in shapes:
                 valid = valid & (shape >= 0 if self.is_discrete else shape > 0)
-        if valid is not True and (is_tensor(valid) or not np.all(valid)):
+        known = _value(valid)
+        if known is None or known.ndim and is_tensor(valid) or not known.all():
             apart = self.fixed if len(self.fixed) < len(shapes) else ()  # the others have the NaN
             scale, *shapes = [  # by a product, which makes gradients NaN, too
                 given if i - 1 in apart else given * where(valid, np.ones_like(given), np.nan)
                 for i, given in enumerate((scale, *shapes))]
-        return scale, *shapes
+        return scale, *map(_numpy_number, shapes)
+
+
+def _numpy_number(x):
+    """Return NumPy's number for Python's, whose arithmetic raises errors."""
+    return np.float64(x) if type(x) in (int, float) else x
 
 
 def in_precision(value, given):
