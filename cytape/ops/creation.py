@@ -258,6 +258,11 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options) -> An
     return in_order(result, order) if needs_copy else result
 
 
+def snapshot(result):
+    """Return a copy of a result of a user's function, which may fill the same buffer again."""
+    return array(result) if is_tensor(result) else np.array(result, subok=True)
+
+
 def _of_objects(tensor):
     """Return NumPy's object array of the elements of a tensor, each a tensor."""
     result = np.empty(tensor.shape, np.object_)

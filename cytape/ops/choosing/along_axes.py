@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.conform import identity_op
 from cytape.ops.calls.operands import is_tensor
-from cytape.ops.creation import array
+from cytape.ops.creation import snapshot
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.joining import stack
 from cytape.ops.shaping import expand_dims, extents, moveaxis, ndim, reshape
@@ -38,11 +38,11 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs) -> Any:
             "the placeholder a shape, or reshape the tensor to a known one")
     if 0 in lead:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    results = [func1d(lines[place], *args, **kwargs) for place in np.ndindex(lead)]
+    results = [snapshot(func1d(lines[place], *args, **kwargs)) for place in np.ndindex(lead)]
     if not is_tensor([arr, *results]):
         found = iter(results)
         return np.apply_along_axis(lambda line: next(found), axis, arr)
-    whole = stack([array(result) for result in results])
+    whole = stack(results)
     n_axes = ndim(whole) - 1
     whole = reshape(whole, (*lead, *extents(whole)[1:]))
     # The axes of the results take the place of the lines' axis.

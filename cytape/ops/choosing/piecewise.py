@@ -11,6 +11,7 @@ from cytape.ops.adjoints.line_elements import take_along
 from cytape.ops.broadcasting import broadcast_arrays
 from cytape.ops.calls.operands import is_tensor, operand
 from cytape.ops.constants import zeros_like
+from cytape.ops.creation import snapshot
 from cytape.ops.elementwise import where
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.engine.op_kinds import nondifferentiable
@@ -113,7 +114,7 @@ def choose(a, choices, out=None, mode="raise") -> Any:
 def _noting(function, returned):
     """Return a function that stores the result of another one, and returns 0 if it is a tensor."""
     def noting(*args, **kw):
-        returned.append(function(*args, **kw))
+        returned.append(snapshot(function(*args, **kw)))
         return 0 if is_tensor(returned[-1]) else returned[-1]
     return noting
 

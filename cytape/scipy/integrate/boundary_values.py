@@ -105,7 +105,7 @@ def _solved(functions: Sequence, x: Any, y: Any, p: Any, args: tuple, *, options
         return cnp.reshape(z[:n * m], (m, n)).T, () if p is None else (z[n * m:],)
 
     def slopes(x: Any, y: Any, *others: Any) -> Any:
-        return cnp.reshape(cnp.asarray(fun(x, y, *others)), (n, -1))
+        return cnp.reshape(cnp.array(fun(x, y, *others)), (n, -1))  # `fun` may reuse a buffer
 
     def residual(z: Any, ends: Any, *tensors: Any) -> Any:
         x, (y, of_p), (args,) = mesh(ends), split(z), plain.packed(tensors)

@@ -123,10 +123,10 @@ class RightHandSide:
         return cnp.concatenate([cnp.real(state), cnp.imag(state)], -1)
 
     def __call__(self, t: Any, state: Any, tensors: list) -> Any:
-        """Return the derivative of one state."""
+        """Return a copy of the derivative of one state: the function may refill one buffer."""
         y = self.as_complex(state)
         t, y = (y, t) if self._state_first else (t, y)
-        return self.as_real(cnp.asarray(self.function(t, y, *self.arguments(tensors))))
+        return self.as_real(cnp.array(self.function(t, y, *self.arguments(tensors))))
 
     def at(self, times: Any, states: Any, tensors: list) -> Any:
         """Return the derivatives of many states, one per row."""

@@ -25,3 +25,20 @@ def test_lines_of_an_array_may_meet_tensors_from_outside():
     np.testing.assert_allclose(cytape.function(squares)(np.array(3.0)), 9 * np.sum(X**2))
     found = cnp.apply_along_axis(np.sort, 0, [[3, 1], [2, 5]])
     assert (type(found), found.tolist()) == (np.ndarray, [[2, 1], [3, 5]])
+
+
+def test_a_function_may_fill_one_buffer():
+    def results(x, zeros, module):
+        buffer = zeros(2)
+
+        def filled(row):
+            buffer[0], buffer[1] = row.sum(), row.prod()
+            return buffer
+
+        return module.apply_along_axis(filled, 1, x)
+
+    expected = results(X, np.zeros, np)
+    np.testing.assert_array_equal(results(cytape.constant(X), cnp.zeros, cnp), expected)
+    np.testing.assert_array_equal(results(X, np.zeros, cnp), expected)
+    gradient = cytape.grad(lambda x: np.sum(results(x, cnp.zeros, cnp)))(X)
+    np.testing.assert_array_equal(gradient, [[3, 1, 1], [21, 16, 13]])

@@ -58,3 +58,18 @@ def test_numbers_out_of_range_in_a_graph_are_an_error_of_its_run():
     f = cytape.function(lambda a, x: np.choose(a, [x, x]))
     with pytest.raises(ValueError, match="invalid entry in choice array"):
         f(np.array([0, 1, 2]), X)
+
+
+def test_functions_may_fill_one_buffer():
+    def value(a):
+        buffer = cnp.zeros(1)
+
+        def scaled(x, factor):
+            buffer[0] = factor * x[0]
+            return buffer
+
+        return cnp.piecewise(
+            np.array([1.0, 2.0]), [np.array([True, False]), np.array([False, True])],
+            [lambda x: scaled(x, a), lambda x: scaled(x, 3 * a)])
+
+    np.testing.assert_array_equal(cytape.jacobian(value)(5.0), [1, 6])
