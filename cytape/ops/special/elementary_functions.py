@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
+from cytape.ops.adjoints.safe_quotients import power_in_base
 from cytape.ops.engine.op_kinds import elementwise
 
 __all__ = [
@@ -70,17 +71,20 @@ radian = elementwise(
     lambda y, d, m, s: _DEGREE / 3600)
 round = elementwise("ScipyRound", special.round, None)
 powm1 = elementwise(
-    "ScipyPowm1", special.powm1, lambda z, x, y: np.where(y == 0, 0, y) * np.power(x, y - 1),
+    "ScipyPowm1", special.powm1, lambda z, x, y: power_in_base(np.power(x, y), x, y),
     lambda z, x, y: np.power(x, y) * np.log(np.where(x == 0, 1, x)))
 
 
 # ---- transformations of Box and Cox ----------------------------------------------------------
 
 
-def _in_exponent(x_log, lmbda):
-    """Differentiate expm1(lmbda * x_log) / lmbda in lmbda."""
+def _in_exponent(x, lmbda, log, one):
+    """Differentiate expm1(lmbda * log(x)) / lmbda in lmbda; x = `one` has logarithm 0."""
+    at_end = (x == one - 1) & (lmbda > 0)  # expm1 is -1 there
+    x_log = log(np.where(at_end, one, x))
     t = lmbda * x_log
-    return x_log * x_log * _exprel_partial(np.expm1(t) / np.where(t == 0, 1, t), t)
+    inner = x_log * x_log * _exprel_partial(np.expm1(t) / np.where(t == 0, 1, t), t)
+    return np.where(at_end, 1 / np.square(np.where(at_end, lmbda, 1)), inner)
 
 
 def _inverse_in_exponent(z, y, lmbda):
@@ -91,11 +95,11 @@ def _inverse_in_exponent(z, y, lmbda):
 
 boxcox = elementwise(
     "ScipyBoxcox", special.boxcox, lambda y, x, lmbda: inside(x >= 0, np.power(x, lmbda - 1)),
-    lambda y, x, lmbda: _in_exponent(np.log(x), lmbda))
+    lambda y, x, lmbda: _in_exponent(x, lmbda, np.log, 1))
 boxcox1p = elementwise(
     "ScipyBoxcox1p", special.boxcox1p,
     lambda y, x, lmbda: np.exp((lmbda - 1) * np.log1p(x)),
-    lambda y, x, lmbda: _in_exponent(np.log1p(x), lmbda))
+    lambda y, x, lmbda: _in_exponent(x, lmbda, np.log1p, 0))
 inv_boxcox = elementwise(
     "ScipyInvBoxcox", special.inv_boxcox, lambda z, y, lmbda: z / (1 + lmbda * y),
     _inverse_in_exponent)
@@ -121,11 +125,12 @@ rel_entr = elementwise(
 kl_div = elementwise(
     "ScipyKlDiv", special.kl_div,
     lambda z, x, y: _log_ratio(x, y), lambda z, x, y: inside(
-        (x >= 0) & (y >= 0), np.where(x == 0, 1, (y - x) / y)))
+        (x >= 0) & (y >= 0), np.where((x == 0) & ((y == 0) | (y == np.inf)), 1, (y - x) / y)))
 huber = elementwise(
     "ScipyHuber", special.huber,
     lambda z, delta, r: inside(delta >= 0, np.maximum(np.abs(r) - delta, 0)),
-    lambda z, delta, r: inside(delta >= 0, np.maximum(np.minimum(r, delta), -delta)))
+    lambda z, delta, r: inside(delta >= 0, np.where(
+        np.abs(r) < delta, r, np.sign(r) * np.minimum(np.abs(r), delta))))
 
 
 def _pseudo_huber_in_delta(z, delta, r):

@@ -48,13 +48,20 @@ betaln = elementwise(
     "ScipyBetaln", special.betaln,
     lambda y, a, b: -psi_step(a, b), lambda y, a, b: -psi_step(b, a))
 
-# 0 for x = 0, where 0 / y would be NaN for y = 0
+
+
+def _over(x, y):
+    """Return x / y; for 0 / 0 return 0, whose derivative in x is infinite."""
+    both = (x == 0) & (y == 0)
+    return np.where(both, np.sqrt(np.where(both, x, 1)), x / np.where(both, 1, y))
+
+
 xlogy = elementwise(
-    "ScipyXlogy", special.xlogy, lambda z, x, y: np.log(y),
-    lambda z, x, y: inside(z == z, x / np.where(x == 0, 1, y)))
+    "ScipyXlogy", special.xlogy, lambda z, x, y: inside(z == z, np.log(y)),
+    lambda z, x, y: inside(z == z, _over(x, y)))
 xlog1py = elementwise(
-    "ScipyXlog1py", special.xlog1py, lambda z, x, y: np.log1p(y),
-    lambda z, x, y: inside(z == z, x / np.where(x == 0, 1, 1 + y)))
+    "ScipyXlog1py", special.xlog1py, lambda z, x, y: inside(z == z, np.log1p(y)),
+    lambda z, x, y: inside(z == z, _over(x, 1 + y)))
 
 
 def multigammaln(a, d) -> Any:

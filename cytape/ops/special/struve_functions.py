@@ -8,6 +8,7 @@ import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.bessel_functions import i0, j0, k0, y0
 from cytape.ops.special.elementary_functions import polynomial
+from cytape.ops.special.gamma_functions import rgamma
 from cytape.ops.special.several_outputs import several
 from cytape.ops.special.shape_parameters import in_last, no_partial
 
@@ -17,8 +18,14 @@ __all__ = [
 
 
 def _lower(function, y, v, x):
-    """Return the function of order v - 1, less v y / x, which does not cancel (DLMF 11.4.27)."""
-    return function(v - 1, x) - np.where(x == 0, 0, v * y / np.where(x == 0, 1, x))
+    """Return the function of order v - 1, less v y / x, which does not cancel (DLMF 11.4.27).
+
+    At 0 the quotient is the first term of its series, which has derivatives (DLMF 11.2.1).
+    """
+    at_0 = x == 0
+    power = np.power(np.where(at_0 & (v > 0), 0.5 * x, 1), v)
+    first = np.where(v > 0, power * rgamma(v + 1.5) / math.sqrt(math.pi), 0)
+    return function(v - 1, x) - v * np.where(at_0, first, y / np.where(at_0, 1, x))
 
 
 struve = in_last("struve", "v", lambda y, v, x: _lower(struve, y, v, x))
@@ -68,7 +75,16 @@ it2j0y0 = several(
     "ScipyIt2j0y0", special.it2j0y0, lambda y, x: (-_less_one(j0, -1, x), -y0(x) / x))
 it2i0k0 = several(
     "ScipyIt2i0k0", special.it2i0k0, lambda y, x: (_less_one(i0, 1, x), -k0(x) / x))
+
+
+def _besselpoly_in_a(y, a, lmb, nu):
+    """Differentiate without orders below 0, of which SciPy's values are wrong (DLMF 10.6.1-2)."""
+    is_low, upper = nu < 1, besselpoly(a, lmb + 1, nu + 1)
+    quotient = np.where(nu == 0, 0, nu * y / np.where(nu == 0, 1, a))
+    return np.where(
+        is_low, quotient - 2 * upper, besselpoly(a, lmb + 1, np.where(is_low, 0, nu - 1)) - upper)
+
+
 besselpoly = elementwise(
-    "ScipyBesselpoly", special.besselpoly,
-    lambda y, a, lmb, nu: besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1),
+    "ScipyBesselpoly", special.besselpoly, _besselpoly_in_a,
     no_partial("besselpoly", "lmb"), no_partial("besselpoly", "nu"))

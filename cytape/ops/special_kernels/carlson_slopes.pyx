@@ -174,7 +174,7 @@ cdef (real, real) agm_slopes(real a, real b) noexcept nogil:
     cdef double term = 0.5 * c / (1 + ratio), total = 0.5 + term, weight = 1, inverse
     cdef double[2] slopes
     cdef int is_second = fabs(a) < larger  # an index, as branches at random would be slow
-    if not 0 < larger < INFINITY or ratio != ratio or a < 0 < b or b < 0 < a:
+    if not 0 < larger < INFINITY or a != a or b != b or a < 0 < b or b < 0 < a:
         return <real>NAN, <real>NAN
     if ratio == 0:
         slopes[:] = [0, INFINITY]

@@ -29,6 +29,11 @@ def test_transformations_of_exponent_zero():
     assert slope(special.inv_boxcox1p, 1.5, 0.0) == pytest.approx(np.exp(1.5))
 
 
+def test_transformations_of_zero():
+    assert slope(special.boxcox, 0.0, 3.0, place=1) == pytest.approx(1 / 9)
+    assert slope(special.boxcox1p, -1.0, 3.0, place=1) == pytest.approx(1 / 9)
+
+
 def test_entropies_at_zero():
     assert slope(special.entr, 0.0) == np.inf
     assert slope(special.rel_entr, 0.0, 2.0) == -np.inf

@@ -46,6 +46,10 @@ def test_products_with_logarithms_at_zero():
     assert cytape.grad(lambda y: special.xlogy(0.0, y))(0.0) == 0.0
     assert cytape.grad(lambda y: special.xlog1py(0.0, y))(-1.0) == 0.0
     assert cytape.grad(lambda x: special.xlogy(x, 2.0))(0.0) == np.log(2.0)
+    mixed = cytape.grad(cytape.grad(special.xlogy, argnums=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert mixed(0.0, 0.0) == np.inf
+        assert np.isnan(cytape.grad(cytape.grad(special.xlogy), argnums=1)(1.0, -1.0))
 
 
 def test_multigammaln_refuses_what_scipy_refuses():

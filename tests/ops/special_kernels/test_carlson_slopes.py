@@ -32,6 +32,7 @@ def test_the_mean_of_zero_and_of_both_signs():
     np.testing.assert_array_equal(slope(3.0, 0.0), [0, np.inf])
     np.testing.assert_array_equal(slope(0.0, -3.0), [np.inf, 0])
     np.testing.assert_array_equal(slope(-3.0, 2.0), [np.nan, np.nan])
+    np.testing.assert_array_equal(slope(np.nan, 1.0) + slope(1.0, np.nan), 4 * [np.nan])
 
 
 def test_the_curvature_of_the_mean_of_equal_numbers():
