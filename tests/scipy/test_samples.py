@@ -89,6 +89,7 @@ def test_distances_in_functions_with_weights_that_are_arrays():
     ("permutation_test", lambda f, x: f(
         (x, x + 1), lambda a, b: np.mean(a) - np.mean(b), n_resamples=5, rng=0).statistic,
      "permutation_test has no derivative"),
+    ("quantile", lambda f, x: f(x, 0.3), "numpy.quantile has one"),
     ("shapiro", lambda f, x: f(x).pvalue, "shapiro has no derivative")])
 def test_functions_without_derivatives(name, call, match):
     function, x = getattr(ours, name), np.array([0.3, 2.0, 1.1, 0.9])

@@ -75,6 +75,9 @@ def test_differential_entropy(options):
 
 
 def test_description():
+    with np.errstate(invalid="ignore"):  # the skewness of one element
+        number = ours.describe(cytape.constant(2.5), ddof=0)
+    assert number.nobs == 1 and number.variance == 0 and number.minmax[1] == 2.5
     for axis in (0, None):
         found = ours.describe(cytape.constant(X), axis)
         expected = stats.describe(X, axis)
@@ -101,6 +104,8 @@ def test_arguments_that_scipy_refuses(call, match):
 def test_options_without_derivatives_are_refused():
     with pytest.raises(ValueError, match="nan_policy='propagate' only"):
         ours.skew(cytape.constant(X), nan_policy="omit")
+    with pytest.raises(ValueError, match="describe takes tensors with bias=True"):
+        ours.describe(cytape.constant(X), bias=False)
     with pytest.raises(ValueError, match="`base` must be a positive number"):
         ours.entropy(cytape.constant(X), base=-1)
     with pytest.raises(ValueError, match="bias=True only"):

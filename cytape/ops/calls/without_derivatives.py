@@ -12,10 +12,15 @@ from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
 
 REPLACEMENTS = {
-    **dict.fromkeys(("brent", "golden", "fminbound"), "minimize_scalar"),
-    **dict.fromkeys(("fsolve", "anderson", "broyden1", "broyden2", "newton_krylov"), "root"),
-    "leastsq": "least_squares"}
-
+    "scipy.optimize": {
+        **dict.fromkeys(("brent", "golden", "fminbound"), "minimize_scalar"),
+        **dict.fromkeys(("fsolve", "anderson", "broyden1", "broyden2", "newton_krylov"), "root"),
+        **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_cobyla", "fmin_l_bfgs_b", "fmin_ncg",
+                         "fmin_powell", "fmin_slsqp", "fmin_tnc"), "minimize"),
+        "leastsq": "least_squares"},
+    "scipy.stats": {
+        "quantile": "numpy.quantile", "scoreatpercentile": "numpy.percentile",
+        "trimboth": "trim_mean"}}
 OF_RANKS = frozenset((
     "anderson_ksamp", "ansari", "brunnermunzel", "bws_test", "chatterjeexi", "cramervonmises_2samp",
     "fligner", "friedmanchisquare", "kendalltau", "kruskal", "ks_2samp", "mannwhitneyu",
@@ -28,7 +33,7 @@ def without_derivatives(function: FunctionType) -> Callable:
     """Return a function of SciPy that compares no recorded tensors, which would lose gradients."""
     name, module = function.__name__, ".".join(function.__module__.split(".")[:2])
     reason = " (its result depends on ranks or counts, which are steps)" if name in OF_RANKS else ""
-    other = REPLACEMENTS.get(name, "minimize" if name.startswith("fmin") else None)
+    other = REPLACEMENTS.get(module, {}).get(name)
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -36,7 +41,8 @@ def without_derivatives(function: FunctionType) -> Callable:
             args, options = nest.map_structure(_of_arrays, (args, options))
             return function(*args, **options)
         except DetachedError as error:
-            advice = "" if other is None else f": cytape.scipy.optimize.{other} has one"
+            place = "" if other is None or "." in other else f"cytape.{module}."
+            advice = "" if other is None else f": {place}{other} has one"
             raise DetachedError(
                 f"{module}.{name} has no derivative{reason}, but an argument or a function "
                 f"depends on a recorded tensor{advice}. For the value, pass stop_gradient(tensor)"

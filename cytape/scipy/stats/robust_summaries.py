@@ -158,12 +158,15 @@ def describe(
         return stats.describe(a, axis, ddof, bias, nan_policy)
     if np.size(a) == 0:
         stats.describe([])  # raises SciPy's error
-    if axis is None:
+    if not bias or nan_policy != "propagate":
+        raise ValueError(
+            "scipy.stats.describe takes tensors with bias=True and nan_policy='propagate' only, "
+            f"got bias={bias!r}, nan_policy={nan_policy!r}")
+    if axis is None or np.ndim(a) == 0:
         a, axis = np.reshape(a, -1), 0
-    options = {"axis": axis, "bias": bias, "nan_policy": nan_policy}
     return type(stats.describe([1.0, 2.0]))(
         np.shape(a)[axis], (np.min(a, axis), np.max(a, axis)), np.mean(a, axis),
-        np.var(a, axis, ddof=ddof), skew(a, **options), kurtosis(a, **options))
+        np.var(a, axis, ddof=ddof), skew(a, axis), kurtosis(a, axis))
 
 
 # ---- k-statistics
