@@ -81,6 +81,9 @@ def test_derivatives_are_differences(name, method):
     (lambda q: ours.studentized_range.logsf(q, 3.0, 10.0), 100.0, -0.09981220427293858),
     (lambda x: ours.genhyperbolic.cdf(x, 6.678516814839656, 0.07697358809628387,
                                       0.025748030214346934), -0.007, 0.004034529262046262),
+    (lambda x: ours.genhyperbolic.cdf(x, 7.85487221449832, 0.015029606007315895,
+                                      0.0010728899705063563), 0.7645874894056981,
+     0.0015288195118046781),
     (lambda p: ours.geninvgauss.logcdf(1e-3, p, 1.3), 0.7, -7.317940593096250)])
 def test_derivatives_and_tails(f, x, expected):
     np.testing.assert_allclose(cytape.grad(f)(x), expected, 1e-10, 1e-15)

@@ -23,7 +23,6 @@ from cytape.ops.elementwise import (
     maximum,
     minimum,
     sin,
-    sinh,
     sqrt,
     tan,
     where,
@@ -45,9 +44,9 @@ def _on_grid(h, points, given):
 def _maximum(h, given, least=-_FARTHEST, width=2 * _FARTHEST):
     """Return a point next to the maximum."""
     low = np.full(np.broadcast_shapes(*map(np.shape, given)), least)
-    for _ in range(20):
-        best = np.argmax(_on_grid(h, low[..., None] + width * np.arange(9) / 8, given), -1)
-        low, width = low + width * np.clip(best - 1, 0, 6) / 8, width / 4
+    for n in (64, *18 * [8]):
+        best = np.argmax(_on_grid(h, low[..., None] + width * np.arange(n + 1) / n, given), -1)
+        low, width = low + width * np.clip(best - 1, 0, n - 2) / n, 2 * width / n
     return low + 0.5 * width
 
 
@@ -180,14 +179,23 @@ def normal_inverse_log_density(z, a, b):
             - log(root))
 
 
-def hyperbolic_tail(v, p, a, b):
-    """Return the logarithm of the density of arcsinh of a variable of `genhyperbolic`."""
-    return hyperbolic_log_density(sinh(v), p, a, b) + log(cosh(v))
+def hyperbolic_below(v, p, a, b, x):
+    """Return the integrand of the probability below x, over the logarithm of the variance."""
+    root = exp(0.5 * v)
+    return (p * v - 0.5 * (exp(-v) + (a - b) * (a + b) * exp(v))
+            + log_ndtr(x / root - b * root))
 
 
-def normal_inverse_tail(v, a, b):
-    """Return the logarithm of the density of arcsinh of a variable of `norminvgauss`."""
-    return normal_inverse_log_density(sinh(v), a, b) + log(cosh(v))
+def _hyperbolic_steps(p, a, b, x):
+    return 2 * np.log(np.abs(x))[..., None] + np.array([-4, -1.5, 1.5, 4])
+
+
+def hyperbolic_log_probability(p, a, b, x):
+    """Return the logarithm of the probability of `genhyperbolic` below x."""
+    square = (a - b) * (a + b)
+    root = sqrt(square)
+    return line_integral(hyperbolic_below, p, a, b, x) - (
+        math.log(2) + log_kve(p, root) - root - 0.5 * p * log(square))
 
 
 def inverse_gaussian_tail(v, p, b):
@@ -342,8 +350,8 @@ def _stable_steps(*given):
 
 
 _INTEGRANDS = {f.__name__: f for f in (
-    gauss_hypergeometric, hyperbolic_tail, inverse_gaussian_tail, noncentral_t_below,
-    noncentral_t_density, normal_inverse_tail, range_above, range_below, range_density,
+    gauss_hypergeometric, hyperbolic_below, inverse_gaussian_tail, noncentral_t_below,
+    noncentral_t_density, range_above, range_below, range_density,
     scaled_bessel, skewnorm_log_density, stable_above, stable_below, stable_density,
     stable_far_density, stable_far_tail, studentized_above, studentized_below,
     studentized_density, wallenius)}
@@ -353,5 +361,6 @@ _OUTLINES = {  # of integrands that are integrals
     "studentized_above": lambda v, df, k, q: _outline(v, df, 0, q) + minimum(
         log_ndtr(-math.sqrt(0.5) * q * exp(v)) + 2 * log(k), 0)}
 _STEPS = {
+    "hyperbolic_below": _hyperbolic_steps,
     "noncentral_t_below": _steps_below, "stable_above": _stable_steps,
     "stable_below": _stable_steps, "stable_density": _stable_steps}

@@ -7,7 +7,6 @@ import scipy.stats as stats
 
 from cytape.ops.elementwise import (
     abs,
-    arcsinh,
     arctan,
     cos,
     exp,
@@ -22,13 +21,12 @@ from cytape.ops.elementwise import (
 from cytape.ops.probabilities.line_integrals import (
     gauss_hypergeometric,
     hyperbolic_log_density,
-    hyperbolic_tail,
+    hyperbolic_log_probability,
     inverse_gaussian_tail,
     line_integral,
     noncentral_t_below,
     noncentral_t_density,
     normal_inverse_log_density,
-    normal_inverse_tail,
     over_chi,
     stable_above,
     stable_below,
@@ -76,10 +74,14 @@ nct = Distribution(
                     lambda z, df, nc: over_chi(noncentral_t_below, df, -nc, -z)),
     open_ends=True, valid=lambda df, nc: (df > 0) & (abs(nc) < np.inf))
 genhyperbolic = Distribution(
-    stats.genhyperbolic, hyperbolic_log_density, **_tails(hyperbolic_tail, arcsinh),
+    stats.genhyperbolic, hyperbolic_log_density, **complementary(
+        lambda z, p, a, b: hyperbolic_log_probability(p, a, b, z),
+        lambda z, p, a, b: hyperbolic_log_probability(p, a, -b, -z)),
     open_ends=True, valid=lambda p, a, b: abs(b) < a, fixed=(0,))
 norminvgauss = Distribution(
-    stats.norminvgauss, normal_inverse_log_density, **_tails(normal_inverse_tail, arcsinh),
+    stats.norminvgauss, normal_inverse_log_density, **complementary(
+        lambda z, a, b: hyperbolic_log_probability(-0.5, a, b, z),
+        lambda z, a, b: hyperbolic_log_probability(-0.5, a, -b, -z)),
     open_ends=True, valid=lambda a, b: (a > 0) & (abs(b) < a))
 geninvgauss = Distribution(
     stats.geninvgauss, lambda z, p, b: inverse_gaussian_tail(log(z), p, b) - log(z),
