@@ -4,6 +4,7 @@ from cytape.autodiff.transform_arguments cimport (
     call_followed, export, has_tensors, note_kept_results, note_other_leaks,
     replace_arguments, warn_of_leaks)
 from cytape.core.op_store cimport is_known
+from cytape.core.typedefs cimport NO_ID
 from cytape.ops.engine.tensor_vspace cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.recording.leaked_tensors cimport begin_call, ids_with_handles
@@ -68,9 +69,14 @@ cdef class RecordedCall:
                 leave(self.recorder)
             new_args = None
             if building() is None:  # a graph can make handles at any time
-                ids = ids_with_handles(self.recorder)
-                ids.update([source.held.id for source in self.sources if source.held.handles > 1])
-                note_other_leaks(ids, self.value, aux)
+                ids = ids_with_handles(self.recorder, (
+                    (<Tensor>self.value).held.id if isinstance(self.value, Tensor) else NO_ID))
+                for source in self.sources:
+                    if source.held.handles > 1:
+                        ids = set() if ids is None else ids
+                        ids.add(source.held.id)
+                if ids is not None:
+                    note_other_leaks(ids, self.value, aux)
         if self.arrays_out:
             self.note_kept(aux)
         self.aux = export(aux, self.arrays_out) if has_aux else None

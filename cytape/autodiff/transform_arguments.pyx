@@ -350,12 +350,8 @@ cpdef int warn_of_leaks(fun, Recorder recorder, list targets) except -1:
 
 cdef int note_other_leaks(set ids, value, aux) except -1:
     """Note the leaks of a call by the ids of tensors that are alive; not its results."""
-    if isinstance(value, Tensor):
-        ids.discard((<Tensor>value).held.id)
-    if ids:
-        note_leaks(ids.difference([
-            (<Tensor>x).held.id for x in leaves_of_result((value, aux)) if isinstance(x, Tensor)]))
-    return 0
+    return note_leaks(ids.difference([
+        (<Tensor>x).held.id for x in leaves_of_result((value, aux)) if isinstance(x, Tensor)]))
 
 
 cpdef int note_kept_results(recorder, list results, aux) except -1:
@@ -383,8 +379,12 @@ def note_forward_leaks(TangentRecorder recorder, list sources, value, aux):
     """Note the leaks of a call in forward mode, which has two handles of each source itself."""
     cdef Tensor source
     if building() is None and recording() is None:  # tapes save values without handles
-        kept = [source.held.id for source in sources if source.held.handles <= 2]
-        note_other_leaks(ids_with_tangents(recorder).difference(kept), value, aux)
+        ids = ids_with_tangents(recorder)
+        ids.difference_update([source.held.id for source in sources if source.held.handles <= 2])
+        if isinstance(value, Tensor):
+            ids.discard((<Tensor>value).held.id)
+        if ids:
+            note_other_leaks(ids, value, aux)
 
 
 def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None):

@@ -12,7 +12,8 @@ cdef enum:  # kinds of watched tensors
     LEAKS = 2
 
 cdef int begin_call(Recorder tape) except -1    # a differentiated call is recorded on the tape
-cdef set ids_with_handles(Recorder tape)        # of outputs of its ops
+cdef set ids_with_handles(  # of outputs of its ops other than its result, None without any
+    Recorder tape, id_t result)
 cdef set ids_with_tangents(TangentRecorder accumulator)
 cdef int note_leaks(set ids) except -1
 # Watch a tensor if it leaked before the call that the tape records; return whether it did. Or

@@ -22,11 +22,12 @@ cdef int begin_call(Recorder tape) except -1:
     return 0
 
 
-cdef set ids_with_handles(Recorder tape):
-    cdef set ids = set()
+cdef set ids_with_handles(Recorder tape, id_t result):
+    cdef set ids = None
     cdef index_t i
     for i in range(tape.n_slots):
-        if tape.slots[i].uses & HANDLE and tape.slots[i].id != NO_ID:
+        if tape.slots[i].uses & HANDLE and tape.slots[i].id not in (NO_ID, result):
+            ids = set() if ids is None else ids  # most calls have no others
             ids.add(tape.slots[i].id)
     return ids
 
