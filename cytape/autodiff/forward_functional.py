@@ -248,7 +248,7 @@ def followed(
         outputs = [output_of(fun, leaf) for leaf in leaves_of_result(value)]
     if tape is not None:
         warn_of_leaks(fun, tape, outputs)
-    note_forward_leaks(accumulator._recorder, sources, (value, outputs), aux)
+    note_forward_leaks(accumulator._recorder, sources, outputs, aux)
     if not returned:
         note_kept_results(accumulator._recorder, outputs, aux)
     value = nest.pack_sequence_as(value, outputs)

@@ -76,7 +76,7 @@ cdef class RecordedCall:
                         ids = set() if ids is None else ids
                         ids.add(source.held.id)
                 if ids is not None:
-                    note_other_leaks(ids, self.value, aux)
+                    note_other_leaks(ids, (self.value, aux))
         if self.arrays_out:
             self.note_kept(aux)
         self.aux = export(aux, self.arrays_out) if has_aux else None

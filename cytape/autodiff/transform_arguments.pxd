@@ -18,5 +18,5 @@ cpdef Tensor new_source(fun, position, value, bint as_float=*)
 cpdef Tensor output_of(fun, value)
 cpdef export(structure, bint arrays_out)
 cpdef int warn_of_leaks(fun, Recorder recorder, list targets) except -1
-cdef int note_other_leaks(set ids, value, aux) except -1
+cdef int note_other_leaks(set ids, results) except -1
 cpdef int note_kept_results(recorder, list results, aux) except -1

@@ -348,23 +348,25 @@ cpdef int warn_of_leaks(fun, Recorder recorder, list targets) except -1:
     return 0
 
 
-cdef int note_other_leaks(set ids, value, aux) except -1:
+cdef int note_other_leaks(set ids, results) except -1:
     """Note the leaks of a call by the ids of tensors that are alive; not its results."""
     return note_leaks(ids.difference([
-        (<Tensor>x).held.id for x in leaves_of_result((value, aux)) if isinstance(x, Tensor)]))
+        (<Tensor>x).held.id for x in leaves_of_result(results) if isinstance(x, Tensor)]))
 
 
 cpdef int note_kept_results(recorder, list results, aux) except -1:
     """Note results as leaks if the function kept them and its caller does not get the tensors."""
     cdef Tensor tensor
-    cdef set ids = set()
+    cdef set ids = None
     if building() is not None or recording() is not None or accumulating() is not None:
         return 0
     for tensor in results:
         # References of the list, of the function's value and of this loop.
         if Py_REFCNT(tensor) > 3 or tensor.held.handles > 1:
+            ids = set() if ids is None else ids
             ids.add(tensor.held.id)
     if aux is not None:
+        ids = set() if ids is None else ids
         ids.update([(<Tensor>x).held.id for x in leaves_of_result(aux) if isinstance(x, Tensor)])
     if ids:
         if type(recorder) is TangentRecorder:
@@ -375,16 +377,19 @@ cpdef int note_kept_results(recorder, list results, aux) except -1:
     return 0
 
 
-def note_forward_leaks(TangentRecorder recorder, list sources, value, aux):
+def note_forward_leaks(TangentRecorder recorder, list sources, list outputs, aux):
     """Note the leaks of a call in forward mode, which has two handles of each source itself."""
-    cdef Tensor source
+    cdef Tensor tensor
+    cdef set ids
     if building() is None and recording() is None:  # tapes save values without handles
         ids = ids_with_tangents(recorder)
-        ids.difference_update([source.held.id for source in sources if source.held.handles <= 2])
-        if isinstance(value, Tensor):
-            ids.discard((<Tensor>value).held.id)
+        for tensor in sources:
+            if tensor.held.handles <= 2:
+                ids.discard(tensor.held.id)
+        for tensor in outputs:
+            ids.discard(tensor.held.id)
         if ids:
-            note_other_leaks(ids, value, aux)
+            note_other_leaks(ids, aux)
 
 
 def report_unconnected(fun, str what, bint wholly, str detached, str unsure=None):

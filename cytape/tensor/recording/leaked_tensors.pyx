@@ -12,6 +12,7 @@ from contextlib import nullcontext
 
 from cytape.tensor.values.user_warnings import user_line
 
+cdef object no_tape = nullcontext()
 cdef Recorder leaked = new_recorder(False, False)  # its slots have the handles of leaks
 
 
@@ -49,7 +50,7 @@ def watch_of_leaks():
     """Return a tape for a block, which follows leaks only; a context of None if there are none."""
     cdef Recorder tape
     if not leaked.ids.count:
-        return nullcontext()
+        return no_tape
     tape = new_recorder(False, False)
     begin_call(tape)
     return tape
