@@ -133,7 +133,21 @@ def first_call(x):
     return cytape.function(cytape.grad(lambda y: cnp.sum((y[1:] - y[:-1] ** 2) ** 2)))(x)
 
 
-WHOLE = {"an empty tape": empty_tape, "an empty HVP": empty_product, "a first call": first_call}
+def squares(x):
+    return cnp.sum(x * x)
+
+
+def gradient_call(x):
+    return cytape.grad(squares)(x)
+
+
+def product_call(x):
+    return cytape.jvp(squares, (x,), (x,))
+
+
+WHOLE = {
+    "an empty tape": empty_tape, "an empty HVP": empty_product, "a first call": first_call,
+    "a call of grad": gradient_call, "a call of jvp": product_call}
 
 
 def run_whole(call, count, mark):

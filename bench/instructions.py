@@ -217,7 +217,9 @@ def report(counts, environment, profiles):
         "made, entered, left and asked for one gradient takes "
         f"{counts['an empty tape']['all']:,} with nothing on it; with an accumulator around it, "
         f"{counts['an empty HVP']['all']:,}. The first call of a traced gradient of "
-        f"`sum((x[1:] - x[:-1] ** 2) ** 2)` takes {counts['a first call']['all']:,}.",
+        f"`sum((x[1:] - x[:-1] ** 2) ** 2)` takes {counts['a first call']['all']:,}. Calls of "
+        f"`grad` and `jvp` for `sum(x * x)` take {counts['a call of grad']['all']:,} and "
+        f"{counts['a call of jvp']['all']:,}.",
         "Other steps, of 8 elements:",
         table("step", [BROKEN_DOWN, *OTHERS], counts),
         f"Where the instructions of one `{BROKEN_DOWN.step}` of 8 elements are:",
