@@ -136,16 +136,16 @@ def test_a_norm_that_overflows_warns_once():
             cytape.jacrev(cytape.grad(np.linalg.norm))(x), [[0, 0], [0, 1e-200]])
 
 
-@each(ord=[None, 2, 3, 1.5, 4, 0.5, -1], scale=[1e200, 1e-200, 1e-310], wrap=[
-    lambda f: f, cytape.function])
-def test_gradients_where_powers_overflow_or_vanish(ord, scale, wrap):
+# traces do not look for squares that overflow: it would cost more than the gradient
+@each("wrap, ord", [(lambda f: f, ord) for ord in (None, 2, 3, 1.5, 4, 0.5, -1)]
+      + [(cytape.function, ord) for ord in (3, 1.5, 4, 0.5, -1)])
+def test_gradients_where_powers_overflow_or_vanish(wrap, ord):
     x = np.array([[3.0, 4.0, 1.0], [3.0, -4.0, 2.0]])
     gradient = wrap(cytape.grad(lambda x: np.sum(np.linalg.norm(x, ord, axis=1))))
-    if ord in (None, 2) and wrap is cytape.function:
-        return  # not checked in traces: it would cost more than the gradient
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(
-            gradient(x * [[scale], [1.0]]), gradient(x), rtol=1e-11)
+        for scale in 1e200, 1e-200, 1e-310:
+            np.testing.assert_allclose(
+                gradient(x * [[scale], [1.0]]), gradient(x), rtol=1e-11)
 
 
 @each(make=[cytape.Variable, cytape.constant], call=[
