@@ -13,6 +13,7 @@ cdef class RecordedCall:
     cdef readonly list sources     # the tensors for their leaves
     cdef readonly Recorder recorder
 
+    cpdef note_kept(self, aux=*)
     cdef int report(self, list connected) except -1
     cdef tuple arguments_that_left(self, list argument_of, list places)
     cdef list connected(self, list targets, list sources)

@@ -81,11 +81,11 @@ cdef class RecordedCall:
             self.note_kept(aux)
         self.aux = export(aux, self.arrays_out) if has_aux else None
 
-    def note_kept(self, aux=None):
+    cpdef note_kept(self, aux=None):
         """Note the function's results as leaks if it kept them; for callers that get arrays."""
-        value = self.value
-        note_kept_results(self.recorder, [value] if type(value) is Tensor else [
-            x for x in leaves_of_result(value) if type(x) is Tensor], aux)
+        # No name for the value here: its references are counted.
+        note_kept_results(self.recorder, [self.value] if type(self.value) is Tensor else [
+            x for x in leaves_of_result(self.value) if type(x) is Tensor], aux)
 
     def gradients(self, list outputs, list seeds=None, bint keep=False):
         """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
