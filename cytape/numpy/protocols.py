@@ -199,6 +199,7 @@ def _of_its_shape(tensor):
     return np.broadcast_to(_of_its_dtype(tensor), tensor.shape)
 
 
+_SAVES = (np.savez, np.savez_compressed)  # any word names an array, such as out
 _QUESTIONS = {
     **dict.fromkeys(_OF_DTYPES, _of_its_dtype), **dict.fromkeys(_OF_SHAPES, _of_its_shape),
     **dict.fromkeys(_OF_DATA, data_of)}
@@ -211,7 +212,7 @@ def _without_gradient(name, function, args, arguments):
         "cytape.custom_jvp or custom_gradient"
     )
     writes = True
-    if arguments.get("out") is not None:
+    if arguments.get("out") is not None and function not in _SAVES:
         name += " with out= (or as an operator like +=)"
         advice = (
             "As it is written to, make it with cytape.numpy.zeros (or ones, full, empty) inside of "
@@ -305,7 +306,8 @@ def array_function(function, args, arguments):
         arguments = {**dict(zip(names, args[place:], strict=False)), **arguments}
         args = args[:place]
     ours = version_of(function)
-    if isinstance(arguments.get("out"), Tensor):
+    out = None if function in _SAVES else arguments.get("out")
+    if isinstance(out, Tensor):
         return _into(ours or function, args, arguments, broadcast=False)
     if function in _WRITTEN and not isinstance(
             args[0] if args else arguments.get(_WRITTEN[function]), Tensor):
@@ -313,7 +315,7 @@ def array_function(function, args, arguments):
     convert = _QUESTIONS.get(function)
     if convert is not None:
         return function(*_plain(args, convert), **_plain(arguments, convert))
-    if ours is None or arguments.get("out") is not None:
+    if ours is None or out is not None:
         name = f"{function.__module__}.{function.__name__}"
         return _without_gradient(name, function, args, arguments)
     return ours(*args, **arguments)

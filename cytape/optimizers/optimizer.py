@@ -291,7 +291,7 @@ class Optimizer:
         Parameters
         ----------
         loss : callable
-            Returns a number, computed from the variables.
+            Returns one number, computed from the variables, say a mean over examples.
         variables : structure of Variable
             For arrays call `update`, with the gradients of `cytape.value_and_grad`.
 
@@ -318,6 +318,10 @@ class Optimizer:
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(leaves)
             value = loss()
+        if value is None:
+            raise ValueError(f"{loss!r} returned None: was the return statement forgotten?")
+        if isinstance(value, Tensor) and value.spec.known and value.size != 1:
+            raise ValueError(f"the loss must be one number, got shape {value.shape}: take the mean")
         self.update(variables, pack_parts(variables, tape.gradient(value, leaves)))
         return value
 

@@ -1,6 +1,7 @@
 """Tensors in NumPy's hands: what is differentiated, what is refused, and never a silent loss."""
 
 import copy
+import io
 import math
 import operator
 import pickle
@@ -271,3 +272,13 @@ def test_warnings_of_ufuncs_name_the_line_of_the_call():
     lines = [warning.lineno for warning in caught]
     assert [warning.filename for warning in caught] == 3 * [__file__]
     assert lines == [lines[0], lines[0] + 1, lines[0] + 2]
+
+
+@each("save", [np.savez, np.savez_compressed])
+def test_an_array_named_out_is_saved(save):
+    file = io.BytesIO()
+    save(file, out=cytape.Variable(np.ones(2)), w=cytape.constant(2.0))
+    file.seek(0)
+    found = np.load(file)
+    np.testing.assert_array_equal(found["out"], 1)
+    assert found["w"] == 2

@@ -252,6 +252,16 @@ def test_options_that_are_refused(options, message):
         SGD(0.1, **options)
 
 
+def test_minimize_takes_one_number():
+    v = cytape.Variable(np.ones(3))
+    with pytest.raises(ValueError, match="one number, got shape"):
+        SGD(0.5).minimize(lambda: v * v, v)
+    with pytest.raises(ValueError, match="return statement forgotten"):
+        SGD(0.5).minimize(lambda: None, v)
+    np.testing.assert_array_equal(v.numpy(), 1)
+    SGD(0.5).minimize(lambda: (v * v)[:1], v)
+
+
 def test_minimize_takes_variables():
     with pytest.raises(TypeError, match="value_and_grad"):
         SGD().minimize(lambda: 1.0, [np.ones(2)])

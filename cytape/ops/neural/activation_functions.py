@@ -124,6 +124,8 @@ def gelu(features, approximate=False) -> Any:
     >>> cytape.nn.gelu(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1587,  0.    ,  0.8413])
     """
+    if isinstance(approximate, str):  # PyTorch's, of which "none" is true
+        raise TypeError(f"approximate must be True or False, got {approximate!r}")
     return (_approximate_gelu if approximate else _exact_gelu)(joined(features))
 
 

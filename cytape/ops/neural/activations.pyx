@@ -158,7 +158,9 @@ cdef extern from *:
 
     /* Exponents. */
     #define CYTAPE_MINUS_SIZE(number, x) (-CYTAPE_ABS_##number(x))
-    #define CYTAPE_MINUS_HALF_SQUARE(number, x) ((number)-0.5 * x * x)
+    /* Its exponential is 0 long before the square overflows. */
+    #define CYTAPE_MINUS_HALF_SQUARE(number, x) \\
+        (isgreater(CYTAPE_ABS_##number(x), (number)1e4) ? (number)-5e7 : (number)-0.5 * x * x)
 
     #define CYTAPE_ACTIVATION(name, type, number, exponent, finish, n_loops) \\
         CYTAPE_FOR_CPU static void cytape_##name##_##type( \\

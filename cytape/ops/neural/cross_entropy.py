@@ -16,7 +16,10 @@ from cytape.ops.neural.neural_ops import log_softmax, log_softmax_of_array, soft
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import expand_dims
+from cytape.tensor.recording.state import current_graph, is_recorded
+from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.values.plain_arrays import plain_array
+from cytape.tensor.values.user_warnings import warn
 
 __all__ = ["softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits"]
 
@@ -27,6 +30,15 @@ def require_logits(labels, logits):
         raise TypeError(
             f"logits, which come second, must be floating point numbers, got {logits.dtype}; "
             "labels come first")
+
+
+def warn_of_exchange(labels, logits):
+    """Warn if labels depend on differentiated tensors, logits do not, and they may be exchanged."""
+    if isinstance(labels, Tensor) and is_recorded(labels.id) and not (
+            isinstance(logits, Tensor) and is_recorded(logits.id)) and (
+            current_graph() is not None or np.any(data_of(labels) < 0)):
+        warn("the derivative of a cross-entropy is taken with respect to its labels, which come "
+             "first, and not to its logits, which come second: were they exchanged?", UserWarning)
 
 
 def _cross_entropy(logits, labels, *, axis):
@@ -128,7 +140,8 @@ softmax_cross_entropy_op = general(
 def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
     """Return the cross-entropy between labels and the softmax of logits along `axis`.
 
-    The labels come first, then the logits, which PyTorch exchanges. Values are not checked.
+    The labels come first, then the logits, which PyTorch exchanges; a derivative with respect to
+    negative labels only is a warning. Other values are not checked.
 
     Parameters
     ----------
@@ -157,6 +170,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
     >>> cytape.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[1e4, 1e4]]).round(6)
     array([0.693147])
     """
+    warn_of_exchange(labels, logits)
     return softmax_cross_entropy_op(logits, labels, axis=axis)[0]
 
 

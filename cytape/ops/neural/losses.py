@@ -24,7 +24,7 @@ from cytape.ops.elementwise import (
     where,
 )
 from cytape.ops.neural.activation_functions import composed, relu, sigmoid
-from cytape.ops.neural.cross_entropy import require_logits
+from cytape.ops.neural.cross_entropy import require_logits, warn_of_exchange
 from cytape.ops.neural.neural_ops import floating
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes.shape_rules import may_fit
@@ -139,7 +139,8 @@ def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     """Return the cross-entropy between probabilities and the sigmoid of logits, element by element.
 
     The labels come first, then the logits, which PyTorch exchanges: floating point labels beside
-    integer logits are an error. Values are not checked.
+    integer logits are an error, derivatives with respect to negative labels only a warning.
+    Other values are not checked.
 
     Examples
     --------
@@ -149,6 +150,7 @@ def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     """
     labels, logits = operand(labels), operand(logits)
     require_logits(labels, logits)
+    warn_of_exchange(labels, logits)
     return _sigmoid_cross_entropy(*_alike(labels, logits))
 
 

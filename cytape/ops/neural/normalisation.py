@@ -330,6 +330,10 @@ normalise_op = general(
 
 
 def _normalised_part(x, axis, epsilon, scale, offset, centered):
+    if isinstance(scale, (int, tuple)):  # PyTorch's normalized_shape
+        raise TypeError(
+            f"scale must be an array, got {scale!r}: the axes to normalise are called axis, and "
+            "their extents are not passed")
     x = floating(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = np.lib.array_utils.normalize_axis_tuple(axes, ndim(x), "axis")
@@ -428,13 +432,16 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
     y = _normalised_part(parts, tuple(range(2, ndim(parts))), epsilon, None, None, True)
     y = reshape(y, channels_first)
     if scale is not None:
-        y = y * _of_channels(scale, len(extents))
+        y = y * _of_channels(scale, "scale", extents)
     if offset is not None:
-        y = y + _of_channels(offset, len(extents))
+        y = y + _of_channels(offset, "offset", extents)
     return moveaxis(y, 1, -1)
 
 
-def _of_channels(x, n_axes):
+def _of_channels(x, name, extents):
     """Return a number per channel for a batch of channels first."""
     x = joined(x)
-    return reshape(x, (-1, *[1] * (n_axes - 2))) if ndim(x) else x
+    if ndim(x) > 1 or shape(x) not in ((), (1,), (None,), extents[-1:]):
+        raise ValueError(
+            f"{name} must have one number per channel, shape {extents[-1:]}, got {shape(x)}")
+    return reshape(x, (-1, *[1] * (len(extents) - 2))) if ndim(x) else x

@@ -39,6 +39,18 @@ def test_values_in_the_tails(name):
     assert np.isnan(getattr(nn, name)(np.array([np.nan]))).all()
 
 
+def test_gelu_of_large_numbers_does_not_overflow():
+    x = np.array([1e200, -1e200])
+    with np.errstate(over="raise", invalid="raise"):
+        np.testing.assert_array_equal(nn.gelu(x), [1e200, 0])
+        np.testing.assert_array_equal(gradient(nn.gelu, x), [1, 0])
+
+
+def test_gelu_refuses_words():
+    with pytest.raises(TypeError, match="True or False, got 'none'"):
+        nn.gelu(np.ones(2), approximate="none")
+
+
 def test_slopes_in_the_tails_do_not_cancel():
     x = np.array([-30.0])
     np.testing.assert_allclose(gradient(nn.elu, x), np.exp(x), rtol=1e-12)

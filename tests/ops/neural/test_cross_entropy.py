@@ -30,6 +30,16 @@ def test_both_cross_entropies_agree_and_are_stable(one_hot):
         np.testing.assert_allclose(result, expected, atol=1e-15)
 
 
+@each("loss", [nn.softmax_cross_entropy_with_logits, nn.sigmoid_cross_entropy_with_logits])
+def test_exchanged_arguments_warn_where_labels_are_differentiated(loss):
+    labels, logits = np.eye(2), np.array([[0.5, -1.0], [2.0, 0.0]])
+    for transform in (lambda f: f, cytape.function):
+        with pytest.warns(UserWarning, match="were they exchanged"):
+            transform(cytape.grad(lambda x: cytape.numpy.sum(loss(x, labels))))(logits)
+    cytape.grad(lambda x: cytape.numpy.sum(loss(x, logits)))(labels)
+    cytape.grad(lambda x: cytape.numpy.sum(loss(x, x)))(logits)
+
+
 def test_an_impossible_class_without_a_label_costs_nothing():
     logits, labels = np.array([0.0, -np.inf, 0.0]), np.array([0.5, 0.0, 0.5])
     np.testing.assert_allclose(nn.softmax_cross_entropy_with_logits(labels, logits), np.log(2))

@@ -136,3 +136,18 @@ def test_batches_with_other_numbers_of_channels_are_refused():
     for scale, offset in ((np.ones(1), np.ones(3)), (np.ones(3), 1.0)):
         with pytest.raises(ValueError, match="one number for each of the channels"):
             cytape.nn.fused_batch_norm(np.ones((2, 3)), scale, offset)
+
+
+@each("call", [
+    lambda x: nn.layer_norm(x, (4,)), lambda x: nn.layer_norm(x, 4),
+    lambda x: nn.rms_norm(x, (4,))])
+def test_extents_are_no_scale(call):
+    with pytest.raises(TypeError, match="the axes to normalise are called axis"):
+        call(np.ones((2, 4)))
+
+
+@each("numbers", [np.ones(3), np.ones((1, 4)), np.ones((2, 4))])
+def test_group_norm_takes_a_number_per_channel(numbers):
+    for name in ("scale", "offset"):
+        with pytest.raises(ValueError, match=f"{name} must have one number per channel"):
+            nn.group_norm(np.ones((2, 3, 4)), 2, **{name: numbers})
