@@ -21,9 +21,9 @@ from cytape.ops.special.incomplete_functions import (
     beta_scores,
     betainc_in_a,
     betainc_in_b,
-    gamma_score,
     no_third,
     odds,
+    times_score,
 )
 
 
@@ -56,14 +56,15 @@ def log_of_hazard(log_v):
 # ---- gamma
 
 gamma_over = elementwise(
-    "ScipyTailGammaOver", kernels.gamma_x, lambda h, a, x, _: h * gamma_score(a, x),
+    "ScipyTailGammaOver", kernels.gamma_x, lambda h, a, x, _: times_score(h, a, x),
     lambda h, a, x, _: h * ((a - 1) / x - 1), _minus)
 gamma_aa_over = elementwise(
     "ScipyTailGammaAaOver", kernels.gamma_aa, no_third("gammainc", "a"),
-    lambda _, a, x, y: gamma_over(a, x, y) * (gamma_score(a, x)**2 - polygamma(1, a)), _minus)
+    lambda _, a, x, y: times_score(
+        gamma_over(a, x, y), a, x, lambda score: score**2 - polygamma(1, a)), _minus)
 gamma_a_over = elementwise(
     "ScipyTailGammaAOver", kernels.gamma_a, lambda _, a, x, y: gamma_aa_over(a, x, y),
-    lambda _, a, x, y: gamma_over(a, x, y) * gamma_score(a, x), _minus)
+    lambda _, a, x, y: times_score(gamma_over(a, x, y), a, x), _minus)
 log_gammainc = _logarithm(
     "ScipyTailLogGammainc", kernels.log_gamma, special.gammainc, special.gammaincc,
     lambda y, a, x: gamma_a_over(a, x, y), lambda y, a, x: gamma_over(a, x, y))
@@ -74,19 +75,25 @@ log_gammaincc = _logarithm(
 # ---- beta, of odds z = x / (1 - x)
 
 odds_over = elementwise(
-    "ScipyTailOddsOver", kernels.beta_z, lambda h, a, b, z, _: h * beta_scores(a, b, z)[0],
-    lambda h, a, b, z, _: h * beta_scores(a, b, z)[1],
+    "ScipyTailOddsOver", kernels.beta_z, lambda h, a, b, z, _: h * beta_scores(h, a, b, z)[0],
+    lambda h, a, b, z, _: h * beta_scores(h, a, b, z)[1],
     lambda h, a, b, z, _: h * ((a - 1) / z - (a + b) / (1 + z)), _minus)
+
+
+def _in_shape(i, a, b, z, y):
+    density = odds_over(a, b, z, y)
+    return density * beta_scores(density, a, b, z)[i]
 
 
 def _second(name, kernel, first, second, shapes):
     """Declare a second derivative in two shapes, of scores at these positions."""
 
     def in_z(_, a, b, z, y):
-        scores, slope = beta_scores(a, b, z), polygamma(1, a + b)
+        density, slope = odds_over(a, b, z, y), polygamma(1, a + b)
+        scores = beta_scores(density, a, b, z)
         for shape in shapes(a, b):
             slope = slope - polygamma(1, shape)
-        return odds_over(a, b, z, y) * (scores[first] * scores[second] + slope)
+        return density * (scores[first] * scores[second] + slope)
 
     return elementwise(name, kernel, *[no_third("betainc", x) for x in "ab"], in_z, _minus)
 
@@ -97,11 +104,11 @@ beta_bb_over = _second("ScipyTailBetaBbOver", kernels.beta_bb, 1, 1, lambda a, b
 beta_a_over = elementwise(
     "ScipyTailBetaAOver", kernels.beta_a, lambda _, *given: beta_aa_over(*given),
     lambda _, *given: beta_ab_over(*given),
-    lambda _, a, b, z, y: odds_over(a, b, z, y) * beta_scores(a, b, z)[0], _minus)
+    lambda _, *given: _in_shape(0, *given), _minus)
 beta_b_over = elementwise(
     "ScipyTailBetaBOver", kernels.beta_b, lambda _, *given: beta_ab_over(*given),
     lambda _, *given: beta_bb_over(*given),
-    lambda _, a, b, z, y: odds_over(a, b, z, y) * beta_scores(a, b, z)[1], _minus)
+    lambda _, *given: _in_shape(1, *given), _minus)
 
 
 def _density_over_in_x(h, a, b, x, y):
@@ -111,8 +118,8 @@ def _density_over_in_x(h, a, b, x, y):
 
 density_over = elementwise(
     "ScipyTailDensityOver", kernels.beta_x,
-    lambda h, a, b, x, _: h * np.where(h == 0, 0, beta_scores(a, b, odds(x))[0]),
-    lambda h, a, b, x, _: h * np.where(h == 0, 0, beta_scores(a, b, odds(x))[1]),
+    lambda h, a, b, x, _: h * np.where(h == 0, 0, beta_scores(h, a, b, odds(x))[0]),
+    lambda h, a, b, x, _: h * np.where(h == 0, 0, beta_scores(h, a, b, odds(x))[1]),
     _density_over_in_x, _minus)
 
 

@@ -38,7 +38,7 @@ def _gamma_density_in_x(y, a, x):
 
 gamma_density = elementwise(
     "ScipyGammaDensity", kernels.gamma_density,
-    lambda y, a, x: y * np.where(y == 0, 0, np.log(np.where(y == 0, 1, x)) - psi(a)),
+    lambda y, a, x: times_score(y, a, x),
     _gamma_density_in_x)
 
 
@@ -47,16 +47,19 @@ def negative(slopes):
     return [-slope for slope in slopes]
 
 
-def gamma_score(a, x):
-    return np.log(np.where(x > 0, x, 1)) - psi(a)
+def times_score(density, a, x, factor=lambda score: score):
+    """Multiply a density by its score in a, or by a function of it; 0 where the density is 0."""
+    is_0 = density == 0
+    return density * np.where(is_0, 0, factor(np.log(np.where(is_0, 1, x)) - psi(a)))
 
 
 gammainc_in_aa = elementwise(
     "ScipyGammaincInAa", kernels.gammainc_aa, no_third("gammainc", "a"),
-    lambda y, a, x: gamma_density(a, x) * (gamma_score(a, x)**2 - polygamma(1, a)))
+    lambda y, a, x: times_score(
+        gamma_density(a, x), a, x, lambda score: score**2 - polygamma(1, a)))
 gammainc_in_a = elementwise(
     "ScipyGammaincInA", kernels.gammainc_a, lambda y, a, x: gammainc_in_aa(a, x),
-    lambda y, a, x: gamma_density(a, x) * gamma_score(a, x))
+    lambda y, a, x: times_score(gamma_density(a, x), a, x))
 gammainc = elementwise(
     "ScipyGammainc", special.gammainc, lambda y, a, x: gammainc_in_a(a, x),
     lambda y, a, x: gamma_density(a, x), together=lambda y, *given: kernels.gammainc_slopes(*given))
@@ -80,9 +83,12 @@ def odds(x):
     return np.where(at_1, np.inf, x / np.where(at_1, 1, 1 - x))
 
 
-def beta_scores(a, b, z):
-    """Return log(x) + psi(a + b) - psi(a), log(1 - x) + psi(a + b) - psi(b) for odds z."""
-    inner, both = np.where((z > 0) & (z < np.inf), z, 1), psi(a + b)
+def beta_scores(density, a, b, z):
+    """Return log(x) + psi(a + b) - psi(a), log(1 - x) + psi(a + b) - psi(b) for odds z.
+
+    They are the derivatives of the log density in a and b, and finite where the density is 0.
+    """
+    inner, both = np.where(density == 0, 1, z), psi(a + b)
     return both - psi(a) - np.log1p(1 / inner), both - psi(b) - np.log1p(inner)
 
 
@@ -99,8 +105,8 @@ def beta_density_in_x(y, a, b, x):
 
 beta_density = elementwise(
     "ScipyBetaDensity", kernels.beta_density,
-    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(a, b, odds(x))[0]),
-    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(a, b, odds(x))[1]), beta_density_in_x)
+    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(y, a, b, odds(x))[0]),
+    lambda y, a, b, x: y * np.where(y == 0, 0, beta_scores(y, a, b, odds(x))[1]), beta_density_in_x)
 
 
 def _odds_density_in_z(y, a, b, z):
@@ -113,17 +119,24 @@ def _odds_density_in_z(y, a, b, z):
 
 odds_density = elementwise(
     "ScipyOddsDensity", kernels.odds_density,
-    lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(a, b, z)[0]),
-    lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(a, b, z)[1]), _odds_density_in_z)
+    lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(y, a, b, z)[0]),
+    lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(y, a, b, z)[1]), _odds_density_in_z)
+
+
+def _in_shape(i, a, b, z):
+    """Return the derivative of the density of odds in one of its shapes."""
+    density = odds_density(a, b, z)
+    return density * beta_scores(density, a, b, z)[i]
 
 
 def _second(name, kernel, first, second, shapes):
     """Declare a second derivative of `betainc`, in two shapes, of scores at these positions."""
 
     def in_z(y, a, b, z):
-        scores, both = beta_scores(a, b, z), polygamma(1, a + b)
+        density, both = odds_density(a, b, z), polygamma(1, a + b)
+        scores = beta_scores(density, a, b, z)
         slope = both - polygamma(1, shapes(a, b)) if shapes else both
-        return odds_density(a, b, z) * (scores[first] * scores[second] + slope)
+        return density * (scores[first] * scores[second] + slope)
 
     refusals = [no_third("betainc", x) for x in "ab"]
     return elementwise(name, kernel, *refusals, in_z)
@@ -135,11 +148,11 @@ betainc_in_bb = _second("ScipyBetaincInBb", kernels.betainc_bb, 1, 1, lambda a, 
 betainc_in_a = elementwise(
     "ScipyBetaincInA", kernels.betainc_a, lambda y, a, b, z: betainc_in_aa(a, b, z),
     lambda y, a, b, z: betainc_in_ab(a, b, z),
-    lambda y, a, b, z: odds_density(a, b, z) * beta_scores(a, b, z)[0])
+    lambda y, *given: _in_shape(0, *given))
 betainc_in_b = elementwise(
     "ScipyBetaincInB", kernels.betainc_b, lambda y, a, b, z: betainc_in_ab(a, b, z),
     lambda y, a, b, z: betainc_in_bb(a, b, z),
-    lambda y, a, b, z: odds_density(a, b, z) * beta_scores(a, b, z)[1])
+    lambda y, *given: _in_shape(1, *given))
 betainc = elementwise(
     "ScipyBetainc", special.betainc, lambda y, a, b, x: betainc_in_a(a, b, odds(x)),
     lambda y, a, b, x: betainc_in_b(a, b, odds(x)),

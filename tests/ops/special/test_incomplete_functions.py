@@ -73,3 +73,13 @@ def test_derivatives_in_shapes_vanish_at_the_ends(f):
 def test_derivatives_outside_of_the_domain_are_nan(f):
     for x in (-1.5, np.nan):
         np.testing.assert_array_equal([cytape.grad(f)(x), along(f)(x)], np.nan)
+
+
+def test_mixed_derivatives_at_zero_are_not_finite_for_shape_one():
+    def mixed(f, *given):
+        with np.errstate(all="ignore"):
+            return [cytape.grad(cytape.grad(f, i), j)(*given) for i, j in (
+                (0, len(given) - 1), (len(given) - 1, 0))]
+
+    assert mixed(special.gammainc, 1.0, 0.0) == [-np.inf, -np.inf]
+    assert not np.isfinite(mixed(special.betainc, 1.0, 2.0, 0.0)).any()
