@@ -67,6 +67,7 @@ def test_values_where_scipys_probabilities_underflow():
     (lambda a: ours.skewnorm.logcdf(-55.0, a), 0.249, -757.66799862658366),
     (lambda s: ours.tukeylambda.logpdf(-65.88089312843624, s), 0.01076688251056205,
      -10166.000327712336),
+    (lambda s: ours.tukeylambda.logcdf(31.574446704606725, s), 0.0154336, 1.8815190101012119e-16),
     (lambda nc: ours.ncf.cdf(1624.1228, 3.0, 5.0, nc), 5000.0, -0.000121791151),
     (lambda k: ours.exponnorm.logcdf(-5e4, k), 1.5, -0.666657777896305),
     (lambda x: ours.invgauss.sf(x, 1.5), 1e242, 0.0),

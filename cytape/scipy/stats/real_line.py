@@ -63,6 +63,7 @@ from cytape.scipy.stats.distribution import (
     EULER,
     HALF_LOG_2PI,
     Distribution,
+    complementary,
     either,
     log1p_rate,
     log_erfc,
@@ -411,7 +412,7 @@ def _tukey_ends(shape):
 
 tukeylambda = Distribution(
     stats.tukeylambda, _tukey_log_density, tklmbda, lambda z, shape: tklmbda(-z, shape),
-    _tukey_log_p, lambda z, shape: _tukey_log_p(-z, shape),
+    **complementary(_tukey_log_p, lambda z, shape: _tukey_log_p(-z, shape)),
     ppf=lambda q, shape: boxcox(q, shape) - boxcox1p(-q, shape),
     isf=lambda q, shape: boxcox1p(-q, shape) - boxcox(q, shape), support=_tukey_ends, inside=0.0,
     open_ends=True, valid=lambda shape: abs(shape) < np.inf)
