@@ -255,7 +255,8 @@ def numerical_jvp(
                 for x, t in zip(args, tangents, strict=True)
             ]
         )
-        return nest.map_structure(_in_double_precision, value)
+        # Copies: the function may fill one buffer in each call.
+        return nest.map_structure(lambda x: np.array(_in_double_precision(x)), value)
 
     return nest.map_structure(
         lambda ahead2, ahead, behind, behind2: (

@@ -182,3 +182,13 @@ def test_the_leaf_at_fault_is_named():
         check_grads(lambda x, p: x * p["a"] * p["b"][0] * wrong(p["b"][1]), [1.0, p])
     with pytest.raises(ValueError, match="none of the arguments"):
         check_grads(lambda p: p["a"], [{"a": 1, "b": "x"}])
+
+
+def test_a_function_may_fill_one_buffer():
+    buffer = np.zeros(())
+
+    def squared(x):
+        buffer[...] = np.sum(x**2)
+        return buffer
+
+    np.testing.assert_allclose(numerical_grad(squared, np.array([1.0, -2.0])), [2, -4])

@@ -9,7 +9,9 @@ import scipy.optimize as scipys
 import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.functional import grad
+from cytape.graph.tracing.kept_traces import identity_of
 from cytape.scipy.optimize.implicit import jacobian_of, projected
+from cytape.scipy.optimize.stored_results import forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, tuple_of
 
 # Largest distance of an active constraint from its limit, relative to values above 1. Those that
@@ -59,7 +61,8 @@ class Constraints:
         if callable(slope):
             slope = self._of_vector(slope, args)
         elif with_jacobians and slope == (None if isinstance(item, dict) else "2-point"):
-            slope = lambda x: jacobian_of(function, x)  # noqa: E731
+            slope = forgetting(
+                lambda x: jacobian_of(function, x), function, identity_of(fun, args))
         if isinstance(item, dict):
             rest = {key: value for key, value in item.items() if key not in ("jac", "args")}
             return rest | {"fun": self._of_vector(fun, args)} | (

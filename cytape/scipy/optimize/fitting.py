@@ -29,6 +29,7 @@ from cytape.scipy.optimize.implicit import (
     solution,
 )
 from cytape.scipy.optimize.minimization import minimum
+from cytape.scipy.optimize.stored_results import forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.values.spec import symbolic_spec
@@ -98,7 +99,7 @@ def least_squares(
         elif jac is None:
             function = lambda x: residuals(x, *parameters)  # noqa: E731
             slope = kept_jacobian(residuals, reads, parameters) if jac_sparsity is None else (
-                SparseJacobian(function, jac_sparsity))
+                forgetting(SparseJacobian(function, jac_sparsity), function, reads))
         sparsity = None if jac is None and method != "lm" else jac_sparsity
         return scipys.least_squares(
             lambda x: fun(unknowns.unpack(x), *args, **kwargs), x0, slope, bounds, method, ftol,

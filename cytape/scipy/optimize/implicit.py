@@ -28,6 +28,7 @@ from cytape.graph.tracing.kept_traces import Identity, kept
 from cytape.ops.constants import zeros_like
 from cytape.ops.engine.op_kinds import general
 from cytape.ops.python.python_ops import python_call_op
+from cytape.scipy.optimize.stored_results import call_near, forgetting
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.recording.state import building_into, current_graph
 from cytape.tensor.tensor import Tensor
@@ -122,6 +123,7 @@ class Equation:
         if self._last.system is None or not all(
                 map(np.array_equal, self._last.point, (x, *parameters))):
             x, *parameters = self._move_to(x, parameters)
+            self.forget(x, parameters)
             self._last.system = None  # also if there is none
             self._last.system = self.kind_of_system(x)(
                 self, self._of_vector(x, parameters), np.ravel(x))
@@ -138,6 +140,11 @@ class Equation:
         x, *parameters = self._move_to(x, parameters)
         self._last.system = Refined(
             self._last.system, self._of_vector(x, parameters), np.ravel(x))
+
+    def forget(self, x: np.ndarray, parameters: Sequence) -> None:
+        """Call a residual that may store its last result at another point, as `forgetting` does."""
+        if self._reads is None:
+            call_near(lambda x: self._residual(x, *parameters), x)
 
     def _move_to(self, x, parameters):
         # Copies: graphs write the values of the next call to the same memory.
@@ -303,7 +310,7 @@ def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequen
             last[:] = x.tobytes(), call(x, parameters)
         return np.array(last[1])
 
-    return jacobian
+    return forgetting(jacobian, lambda x: function(x, *parameters), reads)
 
 
 def _shapes(x, parameters):
@@ -438,6 +445,7 @@ def _vjp(op, g, _):
     weights = linear_solution_op(
         g, x, is_solved, *parameters, equation=equation, transposed=True)
     if not any(isinstance(value, Tensor) for value in (g, x, *parameters)):  # nothing records
+        equation.forget(x, parameters)
         return (None, *_negative(equation.call(_gradients_at, x, parameters, np.asarray(weights))))
     return (None, *_negative(gradients_of(
         lambda *parameters: equation.residual(x, *parameters), parameters, weights)))

@@ -26,6 +26,7 @@ from cytape.scipy.optimize.implicit import (
     solution,
 )
 from cytape.scipy.optimize.quasi_newton import OPTIONS, bfgs, is_available
+from cytape.scipy.optimize.stored_results import forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
@@ -112,7 +113,8 @@ def minimize(
         args, limits, of_constraints = packed(parameters)
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
         fun, jac, hess, hessp = map(restored, rules)
-        functions, exact = _functions(unknowns, fun, args, name, jac, hess, hessp)
+        functions, exact = _functions(
+            unknowns, fun, args, name, jac, hess, hessp, is_constrained)
         if exact is not None and own is None and not is_constrained and (
                 callback is None and is_available() and _is_plain_bfgs(name, x0, options)):
             return bfgs(exact, np.asarray(x0, float), **(
@@ -242,8 +244,9 @@ def minimum(
     return result
 
 
-def _functions(unknowns, fun, args, method, jac, hess, hessp):
+def _functions(unknowns, fun, args, method, jac, hess, hessp, is_constrained):
     """Return the functions of a vector that SciPy calls, and the exact objective if it is used."""
+    reads = identity_of(fun)
 
     def adapted(function, pack):
         if not callable(function):
@@ -268,12 +271,15 @@ def _functions(unknowns, fun, args, method, jac, hess, hessp):
     objective.__name__ = name_of(fun)
     if jac is None:
         exact = Objective(objective)
-        functions.update(fun=exact.value, jac=exact.gradient)
+        value = exact.value
+        if is_constrained:  # constraints may store results that the objective reads
+            value = forgetting(value, objective, reads)
+        functions.update(fun=value, jac=exact.gradient)
     if hess is None and hessp is None:
         if method in WITH_HESSIANS:
-            functions["hess"] = hessian(objective)
+            functions["hess"] = forgetting(hessian(objective), objective, reads)
         elif method in WITH_PRODUCTS:
-            functions["hessp"] = hessian_vector_product(objective)
+            functions["hessp"] = forgetting(hessian_vector_product(objective), objective, reads)
     return functions, exact
 
 

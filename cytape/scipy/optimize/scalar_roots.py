@@ -10,7 +10,9 @@ import cytape.numpy as cnp
 from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.functional import grad
 from cytape.autodiff.wrapped_calls import Arguments
+from cytape.graph.tracing.kept_traces import identity_of
 from cytape.scipy.optimize.implicit import Equation, held, require_no_captures, run, solution
+from cytape.scipy.optimize.stored_results import forgetting
 from cytape.scipy.optimize.unknowns import separated, tuple_of
 from cytape.tensor.tensor import Tensor
 
@@ -47,9 +49,9 @@ def root_scalar(
         by_newton = method is None and bracket is None and x1 is None or (
             isinstance(method, str) and method.lower() in ("newton", "halley"))
         if by_newton and not is_pair and fprime is None:
-            slopes["fprime"] = _slope(_with(f, args))
+            slopes["fprime"] = _slope(f, args)
         if isinstance(method, str) and method.lower() == "halley" and fprime2 is None:
-            slopes["fprime2"] = _slope(_slope(_with(f, args)))
+            slopes["fprime2"] = _slope(f, args, 2)
         return _described(scipys.root_scalar(
             _with(f, args), (), method, bracket, x0=x0, x1=x1, xtol=xtol, rtol=rtol,
             maxiter=maxiter, options=options, **slopes))
@@ -84,7 +86,7 @@ def newton(
         (args, x1), (func, fprime, fprime2) = packed(parameters), map(restored, rules)
         function, slope = _with(func, args), _with(fprime, args)
         if fprime is None and x1 is None:
-            slope = _slope(function)
+            slope = _slope(func, args)
         root, *rest = scipys.newton(
             function, x0, slope, (), tol, maxiter, _with(fprime2, args), x1, rtol, True, disp)
         if np.ndim(root) == 0:
@@ -203,6 +205,9 @@ def _with(function: Any, args: tuple) -> Any:
     return (lambda x: function(x, *args)) if callable(function) else function
 
 
-def _slope(function: Callable) -> Callable:
-    """Return the derivative of a function that acts on each element."""
-    return grad(lambda x: cnp.sum(function(x)))
+def _slope(user: Callable, args: tuple, order: int = 1) -> Callable:
+    """Return a derivative of a function that acts on each element."""
+    function = slope = _with(user, args)
+    for _ in range(order):
+        slope = grad(lambda x, inner=slope: cnp.sum(inner(x)))
+    return forgetting(slope, function, identity_of(user))
