@@ -137,6 +137,7 @@ _IN_MEMORY = {
     "put": "write x[index] = values",
     "resize": "write x = np.resize(x, shape)",
     "sort": "write x = np.sort(x)",
+    "tobytes": "write x.numpy().tobytes(); but a cache with such keys returns constants",
     "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
             "same bits, at which the gradient stops",
 }

@@ -270,7 +270,7 @@ def test_dirichlet():
 
 @each("call, advice", [
     (lambda x: ours.norm.fit(x), "cytape.scipy.optimize.minimize"),
-    (lambda x: ours.norm.interval(0.9, x), "ppf"),
+    (lambda x: ours.norm.interval(0.9, x), "ppf"), (ours.norm.median, "d.ppf(0.5)"),
     (lambda x: ours.norm(x, 1.0).expect(lambda t: t), "cytape.scipy.integrate.quad")])
 def test_functions_without_a_derivative_say_what_to_write(call, advice):
     with pytest.raises(TypeError, match=re.escape(advice)):

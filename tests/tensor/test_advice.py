@@ -16,6 +16,9 @@ HELPED = {
     "r_": (lambda v: np.r_[V2, v], r"numpy\.r_, .*Call cytape\.numpy\.r_"),
     "mgrid": (lambda v: np.mgrid[0:v[0]], r"numpy\.mgrid, "),
     "vectorize": (lambda v: np.vectorize(math.sin)(v), r"Call cytape\.vmap"),
+    "choice": (lambda v: np.random.default_rng(0).choice(v), r"x\[rng\.permutation"),
+    "permutation": (lambda v: np.random.default_rng(0).permutation(v), r"x\[rng\.permutation"),
+    "testing": (lambda v: np.testing.assert_array_less(v, V2), r"Compare tensor\.numpy\(\)"),
     "as_strided": (
         lambda v: np.lib.stride_tricks.as_strided(v, (2, 2), (0, 8)), "sliding_window_view"),
     "Polynomial": (
@@ -33,6 +36,25 @@ def test_the_error_names_what_the_program_calls_and_what_to_call(call, words):
         cytape.grad(call)(V2)
     with pytest.raises(SymbolicTensorError, match=f"(?s){words}"):
         cytape.function(call)(V2)
+
+
+@each("zeros", [cytape.numpy.zeros, np.zeros])
+def test_a_buffer_of_integers_is_named(zeros):
+    def f(v):
+        buffer = zeros(2, int)
+        buffer[0] = v[0]
+        return buffer.sum()
+
+    with pytest.raises(DetachedError, match="An array of integers takes no tensor"):
+        cytape.grad(f)(V2)
+
+
+def test_bytes_and_words_of_other_libraries_have_advice():
+    with pytest.raises(AttributeError, match="a cache with such keys returns constants"):
+        cytape.constant(V2).tobytes()
+    with pytest.raises(TypeError) as caught:
+        cytape.nn.dropout(V2, p=0.5)
+    assert "is called rate" in caught.value.__notes__[0]
 
 
 def test_the_advice_for_polynomials_is_differentiable():

@@ -177,9 +177,11 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
 def _sparse_cross_entropy(logits, labels, *, axis):
     logits, labels = plain_array(logits), plain_array(labels)
     if labels.dtype.kind not in "iu":
+        cure = ("one-hot labels go to softmax_cross_entropy_with_logits"
+                if labels.shape == logits.shape else "write labels.astype(int)")
         raise TypeError(
-            f"labels, which come first, must be integers, got {labels.dtype}: write "
-            "labels.astype(int); logits come second")
+            f"labels, which come first, must be integers, got {labels.dtype}: {cure}; logits come "
+            "second")
     if labels.shape != logits.shape[:-1]:
         raise ValueError(
             f"labels must have the shape of logits without the last axis, got {labels.shape} "

@@ -18,6 +18,7 @@ from cytape.ops.python.draws import random_in_shape_of
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import expand_dims, ndim, squeeze
+from cytape.tensor.names_elsewhere import advising
 from cytape.tensor.values.plain_arrays import plain_array
 
 __all__ = [
@@ -263,6 +264,7 @@ def logsumexp(a, axis=None, keepdims=False) -> Any:
 # -- dropout -------------------------------------------------------------------------------------
 
 
+@advising
 def dropout(x, rate, seed=None) -> Any:
     """Set random elements to zero, and divide the others by the fraction that is kept.
 

@@ -29,7 +29,8 @@ cdef dict ADVICE = {
     "NumPy, to store it in an array,": TO_FILL,
     "float()": NUMBER,
     "float(), to store it in an array,": TO_FILL,
-    "int()": NUMBER,
+    "int()":
+        "An array of integers takes no tensor: make it by cytape.numpy.zeros(shape).\n" + NUMBER,
     "complex()": NUMBER,
     "pickle or copy": "Copy it with tensor.copy().\n",
     "a format":
@@ -43,6 +44,9 @@ cdef str DRAW = (
 cdef dict INSTEAD = {
     **dict.fromkeys(("fill", "itemset", "put", "setitem"), TO_FILL),
     **dict.fromkeys(("normal", "uniform", "exponential", "laplace", "logistic", "gumbel"), DRAW),
+    **dict.fromkeys(("choice", "permutation", "shuffle"),
+                    "Draw positions: x[rng.permutation(len(x))], or x[rng.choice(len(x), n)].\n"),
+    "testing": "Compare tensor.numpy().\n",
     "arange": "Write start + step * np.arange(n), or np.linspace(start, stop, n).\n",
     "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
     "vectorize": "Call cytape.vmap, not numpy.vectorize; of a function with an if, "
@@ -101,6 +105,7 @@ cdef dict OF_SCIPY = {
               "args=parameters) of a distribution d of cytape.scipy.stats.\n",
     "fit": "Minimise -sum(d.logpdf(data, *parameters)), d of cytape.scipy.stats, by "
            "cytape.scipy.optimize.minimize: the solution has derivatives in the data.\n",
+    "median": "Call d.ppf(0.5) of a distribution d of cytape.scipy.stats.\n",
     "interval": "Call d.ppf((1 - p) / 2) and d.ppf((1 + p) / 2) of a distribution d of "
                 "cytape.scipy.stats.\n",
 }

@@ -61,6 +61,8 @@ def test_bad_classes_are_errors_that_name_the_labels(labels, error):
     advice = "labels, which come first, .*logits come second" if error is TypeError else "labels"
     with pytest.raises(error, match=advice):
         nn.sparse_softmax_cross_entropy_with_logits(labels, np.zeros((2, 3)))
+    with pytest.raises(TypeError, match="go to softmax_cross_entropy_with_logits"):
+        nn.sparse_softmax_cross_entropy_with_logits(np.eye(3), np.zeros((3, 3)))
 
 
 def test_labels_of_another_shape_are_an_error():
