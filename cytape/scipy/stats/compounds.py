@@ -259,7 +259,8 @@ def _half_excess(z, c):
 def _genhalflogistic_density(near, far):
     def density(z, c):
         is_near, u, end, z = near_end(z, c)
-        return where(is_near, near(u, 1 / end), far(_half_excess(z, c), c))
+        return either(
+            is_near, lambda: near(u, 1 / end), lambda: far(_half_excess(z, c), c))
 
     return density
 

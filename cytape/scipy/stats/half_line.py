@@ -73,6 +73,7 @@ from cytape.scipy.stats.distribution import (
     LOG_2,
     POSITIVE,
     Distribution,
+    either,
     log1p_rate,
     log_erfc,
     log_gamma_cdf,
@@ -281,7 +282,7 @@ def _split(near, far):
     """Return a function that has a power of the distance to the right end of a support there."""
     def function(z, c):
         is_near, u, end, z = near_end(z, -c)
-        return where(is_near, near(u, 1 / end), far(z, c))
+        return either(is_near, lambda: near(u, 1 / end), lambda: far(z, c))
 
     return function
 
