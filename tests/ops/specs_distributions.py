@@ -103,6 +103,10 @@ else:
               ("gammainc_in_aa", "GammaincInAa", kernels.gammainc_aa, POSITIVE),)],
         *[of_three(getattr(incomplete_functions, name), ref, domain, order, name=op)
           for name, op, ref, domain, order in (
+              ("betainc_in_a_of_x", "BetaincInAOfX",
+               lambda a, b, x: kernels.betainc_a(a, b, x / (1 - x)), (SHAPE, SHAPE, UNIT), 1),
+              ("betainc_in_b_of_x", "BetaincInBOfX",
+               lambda a, b, x: kernels.betainc_b(a, b, x / (1 - x)), (SHAPE, SHAPE, UNIT), 1),
               ("beta_density", "BetaDensity", kernels.beta_density, (SHAPE, SHAPE, UNIT), 2),
               ("odds_density", "OddsDensity", kernels.odds_density, (SHAPE, SHAPE, POSITIVE), 2))],
         *[OpSpec(f"ScipyBetaincIn{x.capitalize()}",

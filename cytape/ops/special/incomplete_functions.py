@@ -123,9 +123,8 @@ odds_density = elementwise(
     lambda y, a, b, z: y * np.where(y == 0, 0, beta_scores(y, a, b, z)[1]), _odds_density_in_z)
 
 
-def _in_shape(i, a, b, z):
-    """Return the derivative of the density of odds in one of its shapes."""
-    density = odds_density(a, b, z)
+def _in_shape(i, density, a, b, z):
+    """Differentiate the density of x, or of its odds z, in one of the shapes."""
     return density * beta_scores(density, a, b, z)[i]
 
 
@@ -148,30 +147,42 @@ betainc_in_bb = _second("ScipyBetaincInBb", kernels.betainc_bb, 1, 1, lambda a, 
 betainc_in_a = elementwise(
     "ScipyBetaincInA", kernels.betainc_a, lambda y, a, b, z: betainc_in_aa(a, b, z),
     lambda y, a, b, z: betainc_in_ab(a, b, z),
-    lambda y, *given: _in_shape(0, *given))
+    lambda y, *given: _in_shape(0, odds_density(*given), *given))
 betainc_in_b = elementwise(
     "ScipyBetaincInB", kernels.betainc_b, lambda y, a, b, z: betainc_in_ab(a, b, z),
     lambda y, a, b, z: betainc_in_bb(a, b, z),
-    lambda y, *given: _in_shape(1, *given))
+    lambda y, *given: _in_shape(1, odds_density(*given), *given))
+
+
+def _of_x(name, in_shape, i, *seconds):
+    """Declare a derivative in a shape as a function of x, as infinite odds have no derivatives."""
+    return elementwise(
+        name, lambda a, b, x: in_shape.forward(a, b, odds(x)),
+        *[lambda y, a, b, x, f=f: f(a, b, odds(x)) for f in seconds],
+        lambda y, a, b, x: _in_shape(i, beta_density(a, b, x), a, b, odds(x)))
+
+
+betainc_in_a_of_x = _of_x("ScipyBetaincInAOfX", betainc_in_a, 0, betainc_in_aa, betainc_in_ab)
+betainc_in_b_of_x = _of_x("ScipyBetaincInBOfX", betainc_in_b, 1, betainc_in_ab, betainc_in_bb)
 betainc = elementwise(
-    "ScipyBetainc", special.betainc, lambda y, a, b, x: betainc_in_a(a, b, odds(x)),
-    lambda y, a, b, x: betainc_in_b(a, b, odds(x)),
+    "ScipyBetainc", special.betainc, lambda y, a, b, x: betainc_in_a_of_x(a, b, x),
+    lambda y, a, b, x: betainc_in_b_of_x(a, b, x),
     lambda y, a, b, x: inside(y == y, beta_density(a, b, x)),
     together=lambda y, *given: kernels.betainc_slopes(*given))
 betaincc = elementwise(
-    "ScipyBetaincc", special.betaincc, lambda y, a, b, x: -betainc_in_a(a, b, odds(x)),
-    lambda y, a, b, x: -betainc_in_b(a, b, odds(x)),
+    "ScipyBetaincc", special.betaincc, lambda y, a, b, x: -betainc_in_a_of_x(a, b, x),
+    lambda y, a, b, x: -betainc_in_b_of_x(a, b, x),
     lambda y, a, b, x: inside(y == y, -beta_density(a, b, x)),
     together=lambda y, *given: negative(kernels.betainc_slopes(*given)))
 betaincinv = elementwise(
     "ScipyBetaincinv", special.betaincinv,
-    lambda y, a, b, p: -betainc_in_a(a, b, odds(y)) / beta_density(a, b, y),
-    lambda y, a, b, p: -betainc_in_b(a, b, odds(y)) / beta_density(a, b, y),
+    lambda y, a, b, p: -betainc_in_a_of_x(a, b, y) / beta_density(a, b, y),
+    lambda y, a, b, p: -betainc_in_b_of_x(a, b, y) / beta_density(a, b, y),
     lambda y, a, b, p: 1 / beta_density(a, b, y))
 betainccinv = elementwise(
     "ScipyBetainccinv", special.betainccinv,
-    lambda y, a, b, p: -betainc_in_a(a, b, odds(y)) / beta_density(a, b, y),
-    lambda y, a, b, p: -betainc_in_b(a, b, odds(y)) / beta_density(a, b, y),
+    lambda y, a, b, p: -betainc_in_a_of_x(a, b, y) / beta_density(a, b, y),
+    lambda y, a, b, p: -betainc_in_b_of_x(a, b, y) / beta_density(a, b, y),
     lambda y, a, b, p: -1 / beta_density(a, b, y))
 
 
