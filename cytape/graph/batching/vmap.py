@@ -212,6 +212,7 @@ class Vectorized:
             raise GraphError(
                 f"{self._name} assigns to a variable ({names}), which has one value, not one per "
                 "member: return the value, and assign it after the call")
+        graph.finalize()
         return graph, symbols, structure, outputs
 
     def _output(self, x: Any) -> Tensor:

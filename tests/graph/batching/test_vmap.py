@@ -453,3 +453,15 @@ def test_nothing_is_left_of_a_call():
         warnings.simplefilter("error")
         for _ in range(2):
             cytape.vmap(lambda x: cnp.sum(x))(X)
+
+
+def test_a_member_that_the_function_kept_is_an_error_outside():
+    kept = []
+
+    def f(x):
+        kept.append(x * x)
+        return np.sum(x)
+
+    cytape.vmap(cytape.grad(f))(np.ones((2, 2)))
+    with pytest.raises(RuntimeError, match=r"trace of vmap\(f\), which is complete"):
+        cytape.grad(lambda x: np.sum(kept[0] * x))(np.ones(2))
