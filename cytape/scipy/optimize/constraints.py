@@ -126,6 +126,6 @@ def conditions(
     def lagrangian(x):
         return objective(x) - cnp.sum(weights * constraints.values(x, all_args))
 
-    values = constraints.values(x, all_args)
+    slope = grad(lagrangian)(x)  # first: the functions may store results
     return cnp.concatenate([
-        projected(grad(lagrangian)(x), x, bounds), projected(weights, values, limits)])
+        projected(slope, x, bounds), projected(weights, constraints.values(x, all_args), limits)])

@@ -222,6 +222,7 @@ def curve_fit(
     equation = Equation("curve_fit", stationarity, solve, reads=identity_of(
         "curve_fit", f, plain.args, plain.is_tensor, robust), rules=rules)
     p, _ = solution(equation, np.zeros(n), given.tensors)
+    equation.forget(p, *given.tensors)
     covariance = partial(
         _covariance, lambda p: residuals(p, *given.tensors), p, absolute_sigma, *robust)
     if p.graph is not None:

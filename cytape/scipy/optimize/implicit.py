@@ -31,7 +31,7 @@ from cytape.ops.python.python_ops import python_call_op
 from cytape.scipy.optimize.stored_results import call_near, forgetting
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.recording.state import building_into, current_graph
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.values.spec import symbolic_spec
 
 LARGEST_DENSE = 2000  # unknowns; the Jacobian of as many takes 32 MB
@@ -123,7 +123,7 @@ class Equation:
         if self._last.system is None or not all(
                 map(np.array_equal, self._last.point, (x, *parameters))):
             x, *parameters = self._move_to(x, parameters)
-            self.forget(x, parameters)
+            self.forget(x, *parameters)
             self._last.system = None  # also if there is none
             self._last.system = self.kind_of_system(x)(
                 self, self._of_vector(x, parameters), np.ravel(x))
@@ -141,9 +141,10 @@ class Equation:
         self._last.system = Refined(
             self._last.system, self._of_vector(x, parameters), np.ravel(x))
 
-    def forget(self, x: np.ndarray, parameters: Sequence) -> None:
+    def forget(self, *point: Any) -> None:
         """Call a residual that may store its last result at another point, as `forgetting` does."""
-        if self._reads is None:
+        if self._reads is None and all([getattr(x, "graph", None) is None for x in point]):
+            x, *parameters = [data_of(x) if isinstance(x, Tensor) else x for x in point]
             call_near(lambda x: self._residual(x, *parameters), x)
 
     def _move_to(self, x, parameters):
@@ -444,8 +445,8 @@ def _vjp(op, g, _):
     equation = op.attrs["equation"]
     weights = linear_solution_op(
         g, x, is_solved, *parameters, equation=equation, transposed=True)
+    equation.forget(x, *parameters)
     if not any(isinstance(value, Tensor) for value in (g, x, *parameters)):  # nothing records
-        equation.forget(x, parameters)
         return (None, *_negative(equation.call(_gradients_at, x, parameters, np.asarray(weights))))
     return (None, *_negative(gradients_of(
         lambda *parameters: equation.residual(x, *parameters), parameters, weights)))
@@ -459,6 +460,7 @@ def _linear_vjp(op, h):
     if not any(op.needs[1:]):
         return (weights, *[None] * (2 + len(parameters)))
     left, right = (y, weights) if transposed else (weights, y)
+    equation.forget(x, *parameters)
     gradient, *gradients = _negative(gradients_of(
         lambda x, *parameters: product_from_left(
             lambda x: equation.residual(x, *parameters), x, left), (x, *parameters), right))

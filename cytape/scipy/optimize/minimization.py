@@ -26,7 +26,7 @@ from cytape.scipy.optimize.implicit import (
     solution,
 )
 from cytape.scipy.optimize.quasi_newton import OPTIONS, bfgs, is_available
-from cytape.scipy.optimize.stored_results import forgetting
+from cytape.scipy.optimize.stored_results import call_near, forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
@@ -192,7 +192,9 @@ def _constrained(constraints, given, objective, solve, unknowns, bounds_of, rule
     def with_multipliers(start, *parameters):
         result = solve(start[:n], *parameters)
         args = packed(parameters)[2]
+        call_near(lambda x: objective(x, *parameters), result.x)
         slope = np.asarray(grad(objective)(result.x, *parameters))
+        call_near(lambda x: constraints.values(x, args), result.x)
         bounds = bounds_of(parameters)
         is_free = np.ones(n, bool)
         for bound in () if bounds is None else bounds:
@@ -272,7 +274,8 @@ def _functions(unknowns, fun, args, method, jac, hess, hessp, is_constrained):
     if jac is None:
         exact = Objective(objective)
         value = exact.value
-        if is_constrained:  # constraints may store results that the objective reads
+        # The constraints and the Hessian may store results that the objective reads.
+        if is_constrained or method in WITH_HESSIANS | WITH_PRODUCTS:
             value = forgetting(value, objective, reads)
         functions.update(fun=value, jac=exact.gradient)
     if hess is None and hessp is None:
