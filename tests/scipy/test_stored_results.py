@@ -43,6 +43,9 @@ class Model:
     def powers(self, x):
         return self.stored(x, lambda x: cnp.array([x[0] ** 2, x[1] ** 3])) - 2
 
+    def cubes(self, x):
+        return self.stored(x, lambda x: x**3 + x) - np.arange(x.size)
+
     def size(self, x):
         return cnp.sum((self.powers(x) - 1) ** 2)
 
@@ -56,6 +59,10 @@ class Model:
     lambda m: least_squares(m.penalised, START).x,
     lambda m: least_squares(m.penalised, START, jac_sparsity=np.ones((22, 2))).x,
     lambda m: curve_fit(m.decay_of_times, TIMES, DATA, START)[0],
+    lambda m: least_squares(m.cubes, np.ones(130)).x,
+    lambda m: minimize(
+        lambda x: cnp.sum((x - 2) ** 2), np.ones(130), method="SLSQP", constraints={
+            "type": "eq", "fun": lambda x: cnp.sum(m.cubes(x))}).x,
     *[lambda m, method=method: root(m.powers, START, method=method).x
       for method in ("hybr", "lm", "newton")],
     *[lambda m, method=method: minimize(m.size, START, method=method, tol=1e-9).x

@@ -274,9 +274,12 @@ def product(residual: Callable, x: np.ndarray, v: np.ndarray, transposed: bool) 
 def jacobian_of(function: Callable, x: np.ndarray) -> np.ndarray:
     """Return the Jacobian of a function of a vector, for arrays; by rows if these are few."""
     if x.size > DIRECTIONS and np.size(function(x)) < x.size // DIRECTIONS * FEW_ROWS:
+        call_near(function, x)
         return np.asarray(jacrev(function)(x))
     parts = []
     for start in range(0, max(x.size, 1), DIRECTIONS):
+        if x.size > DIRECTIONS:
+            call_near(function, x)
         units = np.eye(min(DIRECTIONS, x.size - start), x.size, start)
         parts.append(np.asarray(jvp(function, (x,), (units,), use_batch=True)[1]).T)
     return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
