@@ -128,9 +128,10 @@ kl_div = elementwise(
         (x >= 0) & (y >= 0), np.where((x == 0) & ((y == 0) | (y == np.inf)), 1, (y - x) / y)))
 huber = elementwise(
     "ScipyHuber", special.huber,
-    lambda z, delta, r: inside(delta >= 0, np.maximum(np.abs(r) - delta, 0)),
-    lambda z, delta, r: inside(delta >= 0, np.where(
-        np.abs(r) < delta, r, np.sign(r) * np.minimum(np.abs(r), delta))))
+    lambda z, delta, r: inside(
+        delta >= 0, np.where(np.abs(r) <= delta, 0, np.abs(r) - delta)),
+    lambda z, delta, r: inside(
+        delta >= 0, np.where(r > delta, delta, np.where(r < -delta, -delta, r))))
 
 
 def _pseudo_huber_in_delta(z, delta, r):

@@ -44,6 +44,9 @@ def test_entropies_at_zero():
 
 def test_losses_of_delta_zero():
     assert slope(special.pseudo_huber, 0.0, 3.0, place=1) == 0
+    for point in ((0.0, 0.0), (1.0, -1.0)):  # the curvature within
+        curvature = cytape.hessian(special.huber, argnums=(0, 1))(*point)
+        np.testing.assert_array_equal(curvature, [[0, 0], [0, 1]])
     assert [slope(special.huber, 1.0, r, place=1) for r in (3.0, -3.0, 0.5)] == [1, -1, 0.5]
 
 

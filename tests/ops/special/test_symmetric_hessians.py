@@ -16,7 +16,7 @@ GRID = [0.0, 0.5, -0.5, 1.0, 2.0]
 STEPS = [1e-6, 1e-4]
 LEFT_OUT = {  # docs/explanation/kinks.md
     "power": lambda x, y: x == 0, "pow": lambda x, y: x == 0, "float_power": lambda x, y: x == 0,
-    "powm1": lambda x, y: x == 0,
+    "powm1": lambda x, y: x == 0, "huber": lambda delta, r: abs(r) == delta,
     "nctdtrinc": lambda df, p, t: t == 0}  # SciPy's search stops too early for differences
 
 
