@@ -197,8 +197,10 @@ ellipj = several(
 
 def _mean_in_larger(y, larger, smaller):
     m = (1 - smaller / larger) * (1 + smaller / larger)
+    y = np.where(smaller == 0, larger, y)
     k = math.pi / 2 * larger / y
-    return -4 / math.pi * np.square(y / larger) * _near_or_away(m, _E, 0.5 * (ellipe(m) - k))
+    slope = -4 / math.pi * np.square(y / larger) * _near_or_away(m, _E, 0.5 * (ellipe(m) - k))
+    return np.where(smaller == 0, 0 * larger / larger, slope)
 
 
 def _mean_slopes(y, a, b):
@@ -207,7 +209,7 @@ def _mean_slopes(y, a, b):
     is_larger = a >= b  # not by the maximum, whose derivative at equal operands is a mean
     larger, smaller = np.where(is_larger, a, b), np.where(is_larger, b, a)
     in_larger = _mean_in_larger(y, larger, smaller)
-    in_smaller = (y - larger * in_larger) / smaller
+    in_smaller = (y + larger * np.where(smaller == 0, 1, -in_larger)) / smaller
     return np.where(is_larger, in_larger, in_smaller), np.where(is_larger, in_smaller, in_larger)
 
 

@@ -105,7 +105,8 @@ class Tails:
     ) -> None:
         self._name, self._function, self._limits = name, function, limits
         self._value = lambda x: float(np.asarray(function(x, *arrays)))
-        self._points, self._ends = points, ()
+        self._points = points
+        self._ends: tuple[float, ...] = ()
 
     def finite(self, x: float, gradient: Any) -> Any:
         """Return the gradient at a point where it is not finite."""
