@@ -47,7 +47,7 @@ OF_SMALL_INTEGERS = {
 # of large integers cancel in the floats compared with: SciPy computes them in double precision, or
 # by Fourier transforms. Matrices of large numbers are nearly singular.
 LIMITS = {"special": (-1000, np.inf), "images": (-1000, 1000), "signals": (-1000, 1000),
-          "scipy_linalg": (-1000, 1000)}
+          "scipy_linalg": (-1000, 1000), "distributions": (-11, 11)}  # squares of more wrap around
 
 
 def positions_of(spec, case):

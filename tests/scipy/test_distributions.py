@@ -474,3 +474,13 @@ def test_generalised_gamma_variables_of_a_negative_power(method):
     slope = cytape.grad(lambda c: function(0.8, 1.7, c))(-1.3)
     difference = (expected(0.8, 1.7, -1.3 + 1e-5) - expected(0.8, 1.7, -1.3 - 1e-5)) / 2e-5
     assert slope == pytest.approx(difference, rel=1e-6)
+
+
+@each(x=[np.uint8(250), np.array([3, 250], "uint8"), cytape.constant([3, 250], "uint8")])
+def test_narrow_integers_do_not_wrap_around(x):
+    z, wide = cytape.constant(0.25), np.asarray(x, float)
+    for found, wanted in (
+            (ours.rice.ppf(z, x), stats.rice.ppf(0.25, wide)),
+            (ours.norm.logpdf(z, x, x), stats.norm.logpdf(0.25, wide, wide)),
+            (ours.binom.logpmf(2, x, z), stats.binom.logpmf(2, wide, 0.25))):
+        np.testing.assert_allclose(found, wanted, 1e-10)

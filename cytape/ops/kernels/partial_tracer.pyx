@@ -143,7 +143,7 @@ class Tracer:
 
 
 def call_of_op(result, partials, inputs):
-    """Return the result of an op's function, whose tangents are those of the op, not of its steps."""
+    """Return the result of an op's function, with the tangents of the op, not of its steps."""
     if isinstance(result, Symbol):
         result.tracer.calls[result.register] = partials, inputs
     return result

@@ -237,7 +237,7 @@ class Distribution:
         given = list(map(joined, (*x, loc, scale, *shapes)))
         if not any(map(is_tensor, given)):
             return given
-        given = [np.asarray(x) if isinstance(x, (list, tuple)) else x for x in given]
+        given = [_widened(np.asarray(x) if isinstance(x, (list, tuple)) else x) for x in given]
         apart = [len(x) + 2 + position for position in self.fixed]
         grouped = iter(together(*[x for i, x in enumerate(given) if i not in apart]))
         return [x if i in apart else next(grouped) for i, x in enumerate(given)]
@@ -350,6 +350,14 @@ class Distribution:
 def _numpy_number(x):
     """Return NumPy's number for Python's, whose arithmetic raises errors."""
     return np.float64(x) if type(x) in (int, float) else x
+
+
+def _widened(x):
+    """Return integers whose squares or negatives would wrap around as float64."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None or dtype.kind not in "bui" or dtype == np.int64:
+        return x
+    return x.astype(np.float64)
 
 
 def in_precision(value, given):

@@ -16,8 +16,8 @@ from cytape.tensor.values.user_warnings import (
 cdef Counts* recorders = counts()
 cdef str TO_FILL = (
     "To store it, make the array by cytape.numpy.zeros(shape) inside of the tape or function: "
-    "simplest is `import cytape.numpy as np` in the whole file. Fill cytape.constant(array) instead "
-    "of another array, such as eye(n); or write x.at[index].set(tensor).\n")
+    "simplest is `import cytape.numpy as np` in the whole file. Fill cytape.constant(array) "
+    "instead of another array, such as eye(n); or write x.at[index].set(tensor).\n")
 cdef str NUMBER = (
     "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
 # Advice for conversions, by the converting function or the function of NumPy.
