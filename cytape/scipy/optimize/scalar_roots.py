@@ -52,8 +52,13 @@ def root_scalar(
             slopes["fprime"] = _slope(f, args)
         if isinstance(method, str) and method.lower() == "halley" and fprime2 is None:
             slopes["fprime2"] = _slope(f, args, 2)
+
+        def value(x):  # SciPy's C code does not look for errors where it converts to a number
+            y = f(x, *args)
+            return float(y) if isinstance(y, Tensor) else y
+
         return _described(scipys.root_scalar(
-            _with(f, args), (), method, bracket, x0=x0, x1=x1, xtol=xtol, rtol=rtol,
+            value, (), method, bracket, x0=x0, x1=x1, xtol=xtol, rtol=rtol,
             maxiter=maxiter, options=options, **slopes))
 
     x, found = _solved("root_scalar", rules, given, np.zeros(()), solve, is_pair)
