@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph.tracing.kept_traces import identity_of
 from cytape.scipy.optimize import (
     curve_fit,
     least_squares,
@@ -13,6 +14,7 @@ from cytape.scipy.optimize import (
     root,
     root_scalar,
 )
+from cytape.scipy.optimize.implicit import jacobian_of
 
 START, TIMES = np.ones(2), np.linspace(0, 3, 20)
 DATA = 2 * np.exp(-0.7 * TIMES) + 0.1 * np.cos(5 * TIMES)
@@ -96,3 +98,89 @@ def test_derivatives_of_solutions(solve, transform):
 
     stored, computed = [transform(solved)(np.ones(2), stores) for stores in (True, False)]
     np.testing.assert_allclose(stored, computed, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "CG", "TNC", "SLSQP"])
+def test_minimize_after_a_call_at_the_start(method):
+    model = Model(True)
+    model.size(START)
+    found = minimize(model.size, START, method=method, tol=1e-9).x
+    np.testing.assert_allclose(found, [3**0.5, 3 ** (1 / 3)], rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("transform", [cytape.grad, cytape.jacfwd])
+@pytest.mark.parametrize("solve", [
+    lambda f, a: root_scalar(f, args=(a,), x0=1.0).root,
+    lambda f, a: root(f, np.ones(1), (a,)).x[0],
+    lambda f, a: least_squares(f, np.ones(1), args=(a,)).x[0]])
+def test_stored_function_of_parameters(solve, transform):
+    def solved(a, stores):
+        model = Model(stores)
+        return solve(lambda x, a: x**3 + x * model.stored(a, cnp.exp) - a, a)
+
+    stored, computed = [transform(solved)(0.7, stores) for stores in (True, False)]
+    np.testing.assert_allclose(stored, computed, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_error_at_larger_numbers():
+    model = Model(True)
+
+    def square(x):
+        if cytape.stop_gradient(x) > 1:
+            raise ValueError("outside")
+        return model.stored(x, lambda x: x**2)
+
+    def solved(a):
+        return root_scalar(lambda x, a: square(x) + x - a, (a,), "bisect", (0.0, 1.0)).root
+
+    np.testing.assert_allclose(cytape.grad(solved)(2.0), 1 / 3)
+
+
+def test_errors_of_signal_handlers_are_raised():
+    def late(x):
+        if not isinstance(x, cytape.Tensor) and x[0] > 1:
+            raise TimeoutError
+        return Model(True).size(x)
+
+    with pytest.raises(TimeoutError):
+        minimize(late, START)
+
+
+@pytest.mark.filterwarnings("error")
+def test_products_with_the_jacobian(monkeypatch):
+    monkeypatch.setattr("cytape.scipy.optimize.implicit.LARGEST_DENSE", 2)
+
+    def solved(a, stores):
+        model = Model(stores)
+        return cnp.sum(root(lambda x, a: model.cubes(x) + x / 2 - a, np.ones(4), (
+            a * np.ones(4),), method="newton").x)
+
+    stored, computed = [cytape.grad(solved)(1.0, stores) for stores in (True, False)]
+    np.testing.assert_allclose(stored, computed, rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["newton", "hybr"])
+def test_second_derivative(method):
+    def solved(a, stores):
+        model = Model(stores)
+        return cnp.sum(root(lambda x, a: model.cubes(x) + x / 2 - a, np.ones(3), (
+            a * np.ones(3),), method=method).x)
+
+    stored, computed = [cytape.grad(cytape.grad(solved))(1.0, stores) for stores in (True, False)]
+    np.testing.assert_allclose(stored, computed, rtol=1e-8)
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+def test_calls_of_jacobian_of(reads):
+    calls = []
+
+    def cubes(x):
+        calls.append(isinstance(x, cytape.Tensor))
+        return x**3
+
+    jacobian_of(cubes, np.ones(300), identity_of(cnp.exp) if reads else None)
+    assert calls.count(False) == (1 if reads else 4)

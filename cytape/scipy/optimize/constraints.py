@@ -61,8 +61,8 @@ class Constraints:
         if callable(slope):
             slope = self._of_vector(slope, args)
         elif with_jacobians and slope == (None if isinstance(item, dict) else "2-point"):
-            slope = forgetting(
-                lambda x: jacobian_of(function, x), function, identity_of(fun, args))
+            reads = identity_of(fun, args)
+            slope = forgetting(lambda x: jacobian_of(function, x, reads), function, reads)
         if isinstance(item, dict):
             rest = {key: value for key, value in item.items() if key not in ("jac", "args")}
             return rest | {"fun": self._of_vector(fun, args)} | (

@@ -113,7 +113,7 @@ class Equation:
         """Return the Jacobian at the last point."""
         x, *parameters = self._last.point
         if x.size > DIRECTIONS:
-            return jacobian_of(self._of_vector(x, parameters), np.ravel(x))
+            return jacobian_of(self._of_vector(x, parameters), np.ravel(x), self._reads)
         value, jacobian = self.call(_linearized_at, x, parameters)
         self._last.value = np.array(value)
         return np.array(jacobian)
@@ -139,13 +139,22 @@ class Equation:
         """Use the system of a point nearby, which is known, at another point."""
         x, *parameters = self._move_to(x, parameters)
         self._last.system = Refined(
-            self._last.system, self._of_vector(x, parameters), np.ravel(x))
+            self, self._last.system, self._of_vector(x, parameters), np.ravel(x))
 
     def forget(self, *point: Any) -> None:
         """Call a residual that may store its last result at another point, as `forgetting` does."""
         if self._reads is None and all([getattr(x, "graph", None) is None for x in point]):
             x, *parameters = [data_of(x) if isinstance(x, Tensor) else x for x in point]
-            call_near(lambda x: self._residual(x, *parameters), x)
+            call_near(self._residual, x, *parameters)
+
+    def product(
+        self, residual: Callable, x: np.ndarray, v: np.ndarray, transposed: bool
+    ) -> np.ndarray:
+        """Return the product of the Jacobian of a residual, or its transpose, and a vector."""
+        self.forget(*self._last.point)
+        v = np.ravel(v)
+        return np.array(product_from_left(residual, x, v) if transposed else jvp(
+            residual, (x,), (v,))[1])  # SciPy writes to it
 
     def _move_to(self, x, parameters):
         # Copies: graphs write the values of the next call to the same memory.
@@ -233,7 +242,8 @@ class MatrixFree:
     def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
         """Solve for one right-hand side."""
         operator = scipy.sparse.linalg.LinearOperator(
-            (b.size, b.size), partial(product, self._residual, self._x, transposed=transposed),
+            (b.size, b.size), partial(
+                self._equation.product, self._residual, self._x, transposed=transposed),
             dtype=float)
         if self._equation.symmetric:
             found, info = scipy.sparse.linalg.cg(operator, b, rtol=TOLERANCE)
@@ -250,36 +260,31 @@ class MatrixFree:
 class Refined:
     """System that is solved by the factors of a similar one, and products with the Jacobian."""
 
-    def __init__(self, similar: Any, residual: Callable, x: np.ndarray) -> None:
-        self._similar, self._residual, self._x = similar, residual, x
+    def __init__(
+        self, equation: Equation, similar: Any, residual: Callable, x: np.ndarray
+    ) -> None:
+        self._equation, self._similar, self._residual, self._x = equation, similar, residual, x
 
     def solve(self, b: np.ndarray, transposed: bool) -> np.ndarray:
         """Solve for one right-hand side."""
         found, error = np.zeros_like(b), b
         while True:
             found = found + self._similar.solve(error, transposed)
-            size, error = np.max(np.abs(error), initial=0), b - product(
+            size, error = np.max(np.abs(error), initial=0), b - self._equation.product(
                 self._residual, self._x, found, transposed)
             if not np.max(np.abs(error), initial=0) < size / 2:  # to rounding errors
                 return found
 
 
-def product(residual: Callable, x: np.ndarray, v: np.ndarray, transposed: bool) -> np.ndarray:
-    """Return the product of a Jacobian, or its transpose, and a vector."""
-    v = np.ravel(v)
-    return np.array(product_from_left(residual, x, v) if transposed else jvp(
-        residual, (x,), (v,))[1])  # SciPy writes to it
-
-
-def jacobian_of(function: Callable, x: np.ndarray) -> np.ndarray:
+def jacobian_of(function: Callable, x: np.ndarray, reads: Identity | None = None) -> np.ndarray:
     """Return the Jacobian of a function of a vector, for arrays; by rows if these are few."""
+    forget = call_near if reads is None and x.size > DIRECTIONS else lambda *_: None
     if x.size > DIRECTIONS and np.size(function(x)) < x.size // DIRECTIONS * FEW_ROWS:
-        call_near(function, x)
+        forget(function, x)
         return np.asarray(jacrev(function)(x))
     parts = []
     for start in range(0, max(x.size, 1), DIRECTIONS):
-        if x.size > DIRECTIONS:
-            call_near(function, x)
+        forget(function, x)
         units = np.eye(min(DIRECTIONS, x.size - start), x.size, start)
         parts.append(np.asarray(jvp(function, (x,), (units,), use_batch=True)[1]).T)
     return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
@@ -308,7 +313,7 @@ def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequen
 
     def jacobian(x: np.ndarray) -> np.ndarray:
         if x.size > DIRECTIONS:
-            return jacobian_of(lambda x: function(x, *parameters), x)
+            return jacobian_of(lambda x: function(x, *parameters), x, reads)
         if last[0] != x.tobytes():  # SciPy's check of the result asks twice for the first one
             call = kept(plain, reads, _shapes(x, parameters))
             last[:] = x.tobytes(), call(x, parameters)

@@ -114,7 +114,7 @@ def minimize(
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
         fun, jac, hess, hessp = map(restored, rules)
         functions, exact = _functions(
-            unknowns, fun, args, name, jac, hess, hessp, is_constrained)
+            unknowns, x0, fun, args, name, jac, hess, hessp, is_constrained)
         if exact is not None and own is None and not is_constrained and (
                 callback is None and is_available() and _is_plain_bfgs(name, x0, options)):
             return bfgs(exact, np.asarray(x0, float), **(
@@ -246,7 +246,7 @@ def minimum(
     return result
 
 
-def _functions(unknowns, fun, args, method, jac, hess, hessp, is_constrained):
+def _functions(unknowns, x0, fun, args, method, jac, hess, hessp, is_constrained):
     """Return the functions of a vector that SciPy calls, and the exact objective if it is used."""
     reads = identity_of(fun)
 
@@ -274,6 +274,8 @@ def _functions(unknowns, fun, args, method, jac, hess, hessp, is_constrained):
     if jac is None:
         exact = Objective(objective)
         value = exact.value
+        if reads is None:
+            call_near(objective, np.atleast_1d(x0))
         # The constraints and the Hessian may store results that the objective reads.
         if is_constrained or method in WITH_HESSIANS | WITH_PRODUCTS:
             value = forgetting(value, objective, reads)

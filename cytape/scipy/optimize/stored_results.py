@@ -5,18 +5,23 @@ has no derivative. It is called at a point nearby before.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from cytape.graph.tracing.kept_traces import Identity
 
+# Of points outside of a function's domain, and of functions of tensors for arrays. TimeoutError and
+# others that signal handlers raise are not among them.
+ERRORS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
+    ValueError, Warning)
+
 
 def forgetting(derivative: Callable, function: Callable, reads: Identity | None) -> Callable:
     """Return a derivative that calls its function at another point before.
 
-    A function of which all that it reads is known, by `reads`, stores nothing.
+    If all that the function reads is known, `reads` is not None, and the function stores nothing.
     """
     if reads is not None:
         return derivative
@@ -28,7 +33,14 @@ def forgetting(derivative: Callable, function: Callable, reads: Identity | None)
     return called
 
 
-def call_near(function: Callable, x: np.ndarray) -> None:
-    """Call a function at another point, which may be outside of its domain."""
-    with suppress(Exception), np.errstate(all="ignore"):
-        function(np.nextafter(x, np.inf))
+def call_near(function: Callable, x: Any, *parameters: Any) -> None:
+    """Call a function at another point: larger numbers or, if it raises there, smaller ones."""
+    for end in np.inf, -np.inf:
+        try:
+            with np.errstate(all="ignore"):
+                function(np.nextafter(x, end), *[
+                    np.nextafter(p, end) if np.asarray(p).dtype.kind == "f" else p
+                    for p in parameters])
+            return
+        except ERRORS:
+            continue
