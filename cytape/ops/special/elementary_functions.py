@@ -84,7 +84,10 @@ def _in_exponent(x, lmbda, log, one):
     x_log = log(np.where(at_end, one, x))
     t = lmbda * x_log
     inner = x_log * x_log * _exprel_partial(np.expm1(t) / np.where(t == 0, 1, t), t)
-    return np.where(at_end, 1 / np.square(np.where(at_end, lmbda, 1)), inner)
+    # There the slope in x is infinite for lmbda <= 1, as is that of the root, which is 0.
+    is_steep = at_end & (lmbda <= 1)
+    root = np.where(is_steep, np.sqrt(np.where(is_steep, x + (1 - one), 1)), 0)
+    return np.where(at_end, 1 / np.square(np.where(at_end, lmbda, 1)) - root, inner)
 
 
 def _inverse_in_exponent(z, y, lmbda):
@@ -98,7 +101,9 @@ boxcox = elementwise(
     lambda y, x, lmbda: _in_exponent(x, lmbda, np.log, 1))
 boxcox1p = elementwise(
     "ScipyBoxcox1p", special.boxcox1p,
-    lambda y, x, lmbda: np.exp((lmbda - 1) * np.log1p(x)),
+    lambda y, x, lmbda: inside(x >= -1, np.where(
+        x < -0.5, np.power(np.where(x < -0.5, 1 + x, 1), lmbda - 1),
+        np.exp((lmbda - 1) * np.log1p(np.where(x < -0.5, 0, x))))),
     lambda y, x, lmbda: _in_exponent(x, lmbda, np.log1p, 0))
 inv_boxcox = elementwise(
     "ScipyInvBoxcox", special.inv_boxcox, lambda z, y, lmbda: z / (1 + lmbda * y),
@@ -125,7 +130,8 @@ rel_entr = elementwise(
 kl_div = elementwise(
     "ScipyKlDiv", special.kl_div,
     lambda z, x, y: _log_ratio(x, y), lambda z, x, y: inside(
-        (x >= 0) & (y >= 0), np.where((x == 0) & ((y == 0) | (y == np.inf)), 1, (y - x) / y)))
+        (x >= 0) & (y >= 0),
+        np.where((x == 0) & (y == 0) | (x < np.inf) & (y == np.inf), 1, (y - x) / y)))
 huber = elementwise(
     "ScipyHuber", special.huber,
     lambda z, delta, r: inside(

@@ -32,6 +32,12 @@ def test_transformations_of_exponent_zero():
 def test_transformations_of_zero():
     assert slope(special.boxcox, 0.0, 3.0, place=1) == pytest.approx(1 / 9)
     assert slope(special.boxcox1p, -1.0, 3.0, place=1) == pytest.approx(1 / 9)
+    for f, x in (special.boxcox, 0.0), (special.boxcox1p, -1.0):
+        assert slope(cytape.grad(f), x, 2.0) == 1
+        in_exponent = cytape.grad(f, argnums=1)
+        assert slope(in_exponent, x, 0.5) == -np.inf
+        assert slope(in_exponent, x, 2.0) == 0
+        assert slope(in_exponent, x, 0.5, place=1) == pytest.approx(-16)
 
 
 def test_entropies_at_zero():
@@ -39,6 +45,7 @@ def test_entropies_at_zero():
     assert slope(special.rel_entr, 0.0, 2.0) == -np.inf
     assert slope(special.rel_entr, 0.0, 2.0, place=1) == 0
     assert slope(special.kl_div, 0.0, 2.0, place=1) == 1
+    assert slope(special.kl_div, 1.0, np.inf, place=1) == 1
     assert slope(special.kl_div, 1.0, 1.0) == slope(special.kl_div, 1.0, 1.0, place=1) == 0
 
 
@@ -54,7 +61,8 @@ def test_losses_of_delta_zero():
     ("entr", (-1.0,)), ("rel_entr", (1.0, -1.0)), ("kl_div", (-1.0, 1.0)), ("log1p", (-2.0,)),
     ("boxcox", (-2.0, 0.5)), ("boxcox1p", (-2.0, 0.5)), ("huber", (-1.0, 0.5)),
     ("pseudo_huber", (-1.0, 0.5)), ("powm1", (-2.0, 0.5)), ("inv_boxcox", (-3.0, 0.5)),
-    ("boxcox", (-2.0, 2.0)), ("rel_entr", (-1.0, -1.0)), ("kl_div", (-1.0, -1.0))])
+    ("boxcox", (-2.0, 2.0)), ("boxcox1p", (-2.0, 2.0)), ("rel_entr", (-1.0, -1.0)),
+    ("kl_div", (-1.0, -1.0))])
 def test_derivatives_beyond_the_domain_are_undefined(name, point):
     for place in range(len(point)):
         found = slope(getattr(special, name), *point, place=place)
