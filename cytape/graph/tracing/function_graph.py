@@ -99,8 +99,9 @@ class FunctionGraph(Graph):
 
     def about_to_change(self, op: Any) -> None:
         """Raise for an op on a tensor of a trace that is complete."""
+        what = "an op" if op is placeholder_op else f"op {op.name!r}"
         raise RuntimeError(
-            f"op {op.name!r} was called with a tensor that belongs to a trace of {self.name}, "
+            f"{what} was called with a tensor that belongs to a trace of {self.name}, "
             "which is complete: the function let it out, say into a list or an attribute. Return "
             "it instead, or keep it in a Variable"
         )

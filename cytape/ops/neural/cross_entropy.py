@@ -33,10 +33,13 @@ def require_logits(labels, logits):
 
 
 def warn_of_exchange(labels, logits):
-    """Warn if labels depend on differentiated tensors, logits do not, and they may be exchanged."""
-    if isinstance(labels, Tensor) and is_recorded(labels.id) and not (
+    """Warn if negative labels depend on differentiated tensors and logits do not.
+
+    In traces, values are unknown.
+    """
+    if current_graph() is None and isinstance(labels, Tensor) and is_recorded(labels.id) and not (
             isinstance(logits, Tensor) and is_recorded(logits.id)) and (
-            current_graph() is not None or np.any(data_of(labels) < 0)):
+            np.any(data_of(labels) < 0)):
         warn("the derivative of a cross-entropy is taken with respect to its labels, which come "
              "first, and not to its logits, which come second: were they exchanged?", UserWarning)
 
@@ -140,8 +143,8 @@ softmax_cross_entropy_op = general(
 def softmax_cross_entropy_with_logits(labels, logits, axis=-1) -> Any:
     """Return the cross-entropy between labels and the softmax of logits along `axis`.
 
-    The labels come first, then the logits, which PyTorch exchanges; a derivative with respect to
-    negative labels only is a warning. Other values are not checked.
+    The labels come first, then the logits, which PyTorch exchanges; derivatives with respect
+    to negative labels only are a warning, outside of traces. Other values are not checked.
 
     Parameters
     ----------

@@ -139,8 +139,8 @@ def sigmoid_cross_entropy_with_logits(labels, logits) -> Any:
     """Return the cross-entropy between probabilities and the sigmoid of logits, element by element.
 
     The labels come first, then the logits, which PyTorch exchanges: floating point labels beside
-    integer logits are an error, derivatives with respect to negative labels only a warning.
-    Other values are not checked.
+    integer logits are an error, derivatives with respect to negative labels only a warning,
+    outside of traces. Other values are not checked.
 
     Examples
     --------

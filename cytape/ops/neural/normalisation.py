@@ -330,7 +330,7 @@ normalise_op = general(
 
 
 def _normalised_part(x, axis, epsilon, scale, offset, centered):
-    if isinstance(scale, (int, tuple)):  # PyTorch's normalized_shape
+    if isinstance(scale, tuple) and all(isinstance(n, int) for n in scale):  # normalized_shape
         raise TypeError(
             f"scale must be an array, got {scale!r}: the axes to normalise are called axis, and "
             "their extents are not passed")
@@ -441,7 +441,8 @@ def group_norm(x, groups, scale=None, offset=None, epsilon=1e-5) -> Any:
 def _of_channels(x, name, extents):
     """Return a number per channel for a batch of channels first."""
     x = joined(x)
-    if ndim(x) > 1 or shape(x) not in ((), (1,), (None,), extents[-1:]):
+    *others, n_numbers = shape(x) or (1,)
+    if others.count(1) < len(others) or n_numbers not in (1, None, extents[-1]):
         raise ValueError(
             f"{name} must have one number per channel, shape {extents[-1:]}, got {shape(x)}")
     return reshape(x, (-1, *[1] * (len(extents) - 2))) if ndim(x) else x

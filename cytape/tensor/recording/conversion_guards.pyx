@@ -29,8 +29,9 @@ cdef dict ADVICE = {
     "NumPy, to store it in an array,": TO_FILL,
     "float()": NUMBER,
     "float(), to store it in an array,": TO_FILL,
-    "int()":
-        "An array of integers takes no tensor: make it by cytape.numpy.zeros(shape).\n" + NUMBER,
+    "int()": NUMBER,
+    "int(), to store it in an array,":
+        "An array of integers takes no tensor: make it by cytape.numpy.zeros(shape).\n",
     "complex()": NUMBER,
     "pickle or copy": "Copy it with tensor.copy().\n",
     "a format":
@@ -44,7 +45,7 @@ cdef str DRAW = (
 cdef dict INSTEAD = {
     **dict.fromkeys(("fill", "itemset", "put", "setitem"), TO_FILL),
     **dict.fromkeys(("normal", "uniform", "exponential", "laplace", "logistic", "gumbel"), DRAW),
-    **dict.fromkeys(("choice", "permutation", "shuffle"),
+    **dict.fromkeys(("choice", "permutation"),
                     "Draw positions: x[rng.permutation(len(x))], or x[rng.choice(len(x), n)].\n"),
     "testing": "Compare tensor.numpy().\n",
     "arange": "Write start + step * np.arange(n), or np.linspace(start, stop, n).\n",
@@ -212,7 +213,7 @@ cdef bint is_recorded(tensor, Value held) except -1:
 
 cdef str with_purpose(str cause):
     """Return the name of a conversion, with its purpose if that is an assignment."""
-    stores = cause in ("float()", "NumPy") and user_step() == "STORE_SUBSCR" and (
+    stores = cause in ("float()", "int()", "NumPy") and user_step() == "STORE_SUBSCR" and (
         numpy_call() is None)
     return f"{cause}, to store it in an array," if stores else cause
 

@@ -463,5 +463,5 @@ def test_a_member_that_the_function_kept_is_an_error_outside():
         return np.sum(x)
 
     cytape.vmap(cytape.grad(f))(np.ones((2, 2)))
-    with pytest.raises(RuntimeError, match=r"trace of vmap\(f\), which is complete"):
+    with pytest.raises(RuntimeError, match=r"^an op .* trace of vmap\(f\), which is complete"):
         cytape.grad(lambda x: np.sum(kept[0] * x))(np.ones(2))

@@ -33,11 +33,13 @@ def test_both_cross_entropies_agree_and_are_stable(one_hot):
 @each("loss", [nn.softmax_cross_entropy_with_logits, nn.sigmoid_cross_entropy_with_logits])
 def test_exchanged_arguments_warn_where_labels_are_differentiated(loss):
     labels, logits = np.eye(2), np.array([[0.5, -1.0], [2.0, 0.0]])
-    for transform in (lambda f: f, cytape.function):
-        with pytest.warns(UserWarning, match="were they exchanged"):
-            transform(cytape.grad(lambda x: cytape.numpy.sum(loss(x, labels))))(logits)
+    with pytest.warns(UserWarning, match="were they exchanged"):
+        cytape.grad(lambda x: cytape.numpy.sum(loss(x, labels)))(logits)
     cytape.grad(lambda x: cytape.numpy.sum(loss(x, logits)))(labels)
     cytape.grad(lambda x: cytape.numpy.sum(loss(x, x)))(logits)
+    of_softmax = cytape.grad(lambda x: cytape.numpy.sum(loss(nn.softmax(x), labels[0])))
+    for transform in (lambda f: f, cytape.function, cytape.vmap):
+        transform(of_softmax)(logits if transform is cytape.vmap else logits[0])
 
 
 def test_an_impossible_class_without_a_label_costs_nothing():

@@ -70,6 +70,15 @@ def test_group_norm(rng):
     check_grads(lambda *xs: nn.group_norm(xs[0], 3, *xs[1:]), [x, scale, offset])
 
 
+def test_the_scale_may_be_a_number_a_tuple_or_keep_axes(rng):
+    x = rng.normal(size=(2, 3, 3, 4))
+    scale = rng.normal(size=4)
+    np.testing.assert_array_equal(
+        nn.group_norm(x, 2, scale[None, None, None]), nn.group_norm(x, 2, scale))
+    np.testing.assert_array_equal(nn.layer_norm(x, tuple(scale)), nn.layer_norm(x, scale))
+    np.testing.assert_array_equal(nn.rms_norm(x, 1), nn.rms_norm(x))
+
+
 @each("call", [lambda x: nn.group_norm(x, 4), lambda x: nn.group_norm(x, 0),
                lambda x: nn.group_norm(x[0, 0, 0], 3)])
 def test_groups_that_do_not_fit_are_refused(call):
@@ -139,14 +148,14 @@ def test_batches_with_other_numbers_of_channels_are_refused():
 
 
 @each("call", [
-    lambda x: nn.layer_norm(x, (4,)), lambda x: nn.layer_norm(x, 4),
+    lambda x: nn.layer_norm(x, (4,)), lambda x: nn.layer_norm(x, (2, 4)),
     lambda x: nn.rms_norm(x, (4,))])
 def test_extents_are_no_scale(call):
     with pytest.raises(TypeError, match="the axes to normalise are called axis"):
         call(np.ones((2, 4)))
 
 
-@each("numbers", [np.ones(3), np.ones((1, 4)), np.ones((2, 4))])
+@each("numbers", [np.ones(3), np.ones((4, 1)), np.ones((2, 4))])
 def test_group_norm_takes_a_number_per_channel(numbers):
     for name in ("scale", "offset"):
         with pytest.raises(ValueError, match=f"{name} must have one number per channel"):
