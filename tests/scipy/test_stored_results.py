@@ -184,3 +184,14 @@ def test_calls_of_jacobian_of(reads):
 
     jacobian_of(cubes, np.ones(300), identity_of(cnp.exp) if reads else None)
     assert calls.count(False) == (1 if reads else 4)
+
+
+def test_calls_of_slsqp():
+    calls, unknown = [], np.zeros(1000)  # too large to be compared
+
+    def size(x):
+        calls.append(isinstance(x, cytape.Tensor))
+        return cnp.sum((x - unknown[0]) ** 4)
+
+    minimize(size, START, method="SLSQP", constraints={"type": "ineq", "fun": lambda x: x[0] - 0.5})
+    assert calls.count(True) > 5 and calls.count(False) <= 2  # at the start

@@ -11,7 +11,7 @@ from cytape.autodiff.custom.bound_rule import restored
 from cytape.autodiff.functional import grad
 from cytape.graph.tracing.kept_traces import identity_of
 from cytape.scipy.optimize.implicit import jacobian_of, projected
-from cytape.scipy.optimize.stored_results import forgetting
+from cytape.scipy.optimize.stored_results import LastPoint, forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, tuple_of
 
 # Largest distance of an active constraint from its limit, relative to values above 1. Those that
@@ -48,11 +48,11 @@ class Constraints:
                 item.get(name) if isinstance(item, dict) else getattr(item, name, None)
                 for name in ("fun", "jac")]
 
-    def for_scipy(self, all_args: list, with_jacobians: bool) -> list:
+    def for_scipy(self, all_args: list, with_jacobians: bool, last: LastPoint) -> list:
         """Return constraints of a vector, with exact Jacobians unless Jacobians are given."""
-        return [self._adapted(i, args, with_jacobians) for i, args in enumerate(all_args)]
+        return [self._adapted(i, args, with_jacobians, last) for i, args in enumerate(all_args)]
 
-    def _adapted(self, i: int, args: tuple, with_jacobians: bool) -> Any:
+    def _adapted(self, i: int, args: tuple, with_jacobians: bool, last: LastPoint) -> Any:
         item = self._items[i]
         fun, slope = map(restored, self.functions[2 * i:2 * i + 2])
         if not callable(fun):
@@ -63,12 +63,13 @@ class Constraints:
         elif with_jacobians and slope == (None if isinstance(item, dict) else "2-point"):
             reads = identity_of(fun, args)
             slope = forgetting(lambda x: jacobian_of(function, x, reads), function, reads)
+        value, slope = last.noted(self._of_vector(fun, args)), last.noted(slope)
         if isinstance(item, dict):
             rest = {key: value for key, value in item.items() if key not in ("jac", "args")}
-            return rest | {"fun": self._of_vector(fun, args)} | (
+            return rest | {"fun": value} | (
                 {} if slope is None else {"jac": slope})
         return scipys.NonlinearConstraint(
-            self._of_vector(fun, args), item.lb, item.ub, slope, item.hess, item.keep_feasible)
+            value, item.lb, item.ub, slope, item.hess, item.keep_feasible)
 
     def _of_vector(self, function: Callable, args: tuple) -> Callable:
         return lambda x: function(self._unknowns.unpack(x), *args)

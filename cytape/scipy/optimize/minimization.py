@@ -26,7 +26,7 @@ from cytape.scipy.optimize.implicit import (
     solution,
 )
 from cytape.scipy.optimize.quasi_newton import OPTIONS, bfgs, is_available
-from cytape.scipy.optimize.stored_results import call_near, forgetting
+from cytape.scipy.optimize.stored_results import LastPoint, call_near, forgetting
 from cytape.scipy.optimize.unknowns import Unknowns, separated, tuple_of
 from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
@@ -113,16 +113,16 @@ def minimize(
         args, limits, of_constraints = packed(parameters)
         own = bounds if bounds is not None or limits is None else scipys.Bounds(*limits)
         fun, jac, hess, hessp = map(restored, rules)
-        functions, exact = _functions(
-            unknowns, x0, fun, args, name, jac, hess, hessp, is_constrained)
+        last = LastPoint()
+        functions, exact = _functions(unknowns, x0, fun, args, name, jac, hess, hessp, last)
         if exact is not None and own is None and not is_constrained and (
                 callback is None and is_available() and _is_plain_bfgs(name, x0, options)):
             return bfgs(exact, np.asarray(x0, float), **(
                 {} if tol is None else {"gtol": tol}) | (options or {}))
         return scipys.minimize(
             x0=x0, method=method, bounds=own, tol=tol, options=options,
-            constraints=conditioned.for_scipy(of_constraints, jac is None) if is_constrained else (
-                constraints), callback=_called_back(callback, unknowns), **functions)
+            callback=_called_back(callback, unknowns), constraints=conditioned.for_scipy(
+                of_constraints, jac is None, last) if is_constrained else constraints, **functions)
 
     def bounds_of(parameters):
         return plain.packed(parameters)[1] if name in WITH_BOUNDS else None
@@ -246,7 +246,7 @@ def minimum(
     return result
 
 
-def _functions(unknowns, x0, fun, args, method, jac, hess, hessp, is_constrained):
+def _functions(unknowns, x0, fun, args, method, jac, hess, hessp, last):
     """Return the functions of a vector that SciPy calls, and the exact objective if it is used."""
     reads = identity_of(fun)
 
@@ -277,8 +277,8 @@ def _functions(unknowns, x0, fun, args, method, jac, hess, hessp, is_constrained
         if reads is None:
             call_near(objective, np.atleast_1d(x0))
         # The constraints and the Hessian may store results that the objective reads.
-        if is_constrained or method in WITH_HESSIANS | WITH_PRODUCTS:
-            value = forgetting(value, objective, reads)
+        forgets = forgetting if method in WITH_HESSIANS | WITH_PRODUCTS else last.forgetting
+        value = forgets(value, objective, reads)
         functions.update(fun=value, jac=exact.gradient)
     if hess is None and hessp is None:
         if method in WITH_HESSIANS:
