@@ -18,8 +18,8 @@ from functools import partial
 from cytape.autodiff.jacobian_rows import columns
 from cytape.autodiff.seeds import densify, zeros
 from cytape.autodiff.transform_arguments import report_unconnected
-from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.recording.state import MOST_DETACHED, how_left, unrecorded
+from cytape.tensor.structures import leaves_of_result
 
 
 def gradients_by(recorder, target, list sources, seed):
