@@ -14,11 +14,11 @@ from scipy import stats
 from scipy.stats._distr_params import distcont, distdiscrete
 
 import cytape
+from bench.scipy_rows.special_gradients import print_above
 from bench.timing import Effort, Program, best_seconds
 from cytape.errors import DetachedError, NotDifferentiableError
 from cytape.scipy import stats as ours
 
-LIMIT = 4
 SIZES = (1_000, 100_000)
 MOST_SECONDS = 0.05  # of SciPy's call, for smaller arrays
 METHODS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf")
@@ -91,17 +91,9 @@ def main():
     names = [name for name in methods() if not options.names
              or {name, name.partition(".")[0]} & set(options.names)]
     effort = Effort(1, 0.0) if options.smoke else Effort(3, 0.003)
-    above = 0
     with np.errstate(all="ignore"):
-        for name in names:
-            rows = row(name, effort, SIZES[:1] if options.smoke else SIZES)
-            is_above = any(gradient > LIMIT * forward for _, forward, gradient in rows)
-            above += is_above
-            if options.names or is_above:
-                print(f"{name:26}" + ",".join(
-                    f"{gradient / forward:7.1f}x of {1e6 * forward:8.0f} us at {n:7,} elements"
-                    for n, forward, gradient in rows), flush=True)
-    print(f"methods with a gradient above {LIMIT}x SciPy's call: {above} of {len(names)}")
+        print_above("methods", names, bool(options.names), (
+            row(name, effort, SIZES[:1] if options.smoke else SIZES) for name in names))
 
 
 if __name__ == "__main__":

@@ -192,6 +192,22 @@ def peer_rows(names, effort):
         print(f"gradients that take longer than those of {peer}: {slower} of {compared}")
 
 
+def print_above(what, names, is_asked, rows):
+    """Print prices above the limit, or all that the user asked for, and how many are above.
+
+    The rows of a name are numbers of elements, with the seconds of SciPy's call and the gradient.
+    """
+    above = 0
+    for name, prices in zip(names, rows, strict=True):
+        is_above = any(gradient > LIMIT * forward for _, forward, gradient in prices)
+        above += is_above
+        if is_asked or is_above:
+            print(f"{name:26}" + ",".join(
+                f"{gradient / forward:7.1f}x of {1e6 * forward:8.0f} us at {n:9,} elements"
+                for n, forward, gradient in prices), flush=True)
+    print(f"{what} with a gradient above {LIMIT}x SciPy's call: {above} of {len(names)}")
+
+
 def main():
     """Print the rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -205,17 +221,9 @@ def main():
         if options.peers:
             peer_rows(names, effort)
             return
-        above = 0
-        for name in names:
-            small, large = sizes(name)
-            rows = [(n, *seconds_of(name, n, effort))
-                    for n in ((small,) if options.smoke else (small, large))]
-            above += any(gradient > LIMIT * forward for _, forward, gradient in rows)
-            if options.names or any(gradient > LIMIT * forward for _, forward, gradient in rows):
-                print(f"{name:18}" + ",".join(
-                    f"{gradient / forward:7.1f}x of {1e6 * forward:7.0f} us at {n:9,} elements"
-                    for n, forward, gradient in rows), flush=True)
-    print(f"special functions with a gradient above {LIMIT}x SciPy's call: {above} of {len(names)}")
+        print_above("special functions", names, bool(options.names), (
+            [(n, *seconds_of(name, n, effort)) for n in sizes(name)[:1 if options.smoke else 2]]
+            for name in names))
 
 
 if __name__ == "__main__":
