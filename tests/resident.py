@@ -1,5 +1,6 @@
 """The memory of this process, for tests of what is kept and of what stays behind."""
 
+import ctypes
 import gc
 import os
 from pathlib import Path
@@ -8,6 +9,10 @@ import pytest
 
 ROLLUP = Path("/proc/self/smaps_rollup")
 needs_rollup = pytest.mark.skipif(not os.access(ROLLUP, os.R_OK), reason="needs Linux's rollup")
+if ROLLUP.exists():
+    # Linux may merge small pages into a large one at any time, of which 511 were not in memory.
+    PR_SET_THP_DISABLE = 41
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 def resident_bytes():
