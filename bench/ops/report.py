@@ -58,14 +58,13 @@ def write_markdown(path, prices, columns, plot=None):
     """Write the page, with a link to the picture if there is one."""
     paragraphs = [
         "# What the derivative of an op costs",
-        "`make bench-ops` writes this page. For every differentiable function of NumPy: the time "
-        "of the value and\ngradient of `sum(f(x))`, less that of `sum(x)`, as a multiple of the "
-        "time of NumPy's `f(x)`, for operands of\n10, 1,000 and 1,000,000 elements (of matrices: "
-        "as many, in a square). Where NumPy's\nfunction returns views, which have no "
-        "arithmetic, `+` says what is added, in seconds: to the value and gradient\nof their sum "
-        "with respect to the views themselves, as NumPy made them, for a sum takes its time by "
-        "their strides,\nand each of them has one. `-`: there is no such function, or no "
-        "derivative of it.",
+        "Numbers are the time of a gradient as a multiple of NumPy's call `f(x)`, for operands of "
+        "10, 1,000 and 1,000,000\nelements (of matrices: as many, in a square). The time of the "
+        "gradient is that of the value and gradient of\n`sum(f(x))`, less that of `sum(x)`. Less "
+        "is better. `make bench-ops` writes this page.",
+        "A function of NumPy that returns views, such as `transpose`, takes no time to compare "
+        "with. Its rows have the\nadditional time of the gradient, such as `+1.2 us`. `-`: there "
+        "is no such function, or no derivative of it.",
         "Of 10 elements, nearly all of that is the time that calls take; of a million, arithmetic "
         "and memory.",
     ]
