@@ -29,6 +29,7 @@ __all__ = sorted([  # noqa: PLE0605
     *_of_initial_weights, *_of_losses, *_of_neural_ops, *_of_normalisation, *_of_pooling,
     *_of_sequence_losses])
 
+__path__: list[str] = []  # a package, so that ``import cytape.nn.functional`` has advice
 if not _TYPE_CHECKING:  # a checker knows the names
     def __getattr__(name: str) -> None:
         raise _no_attribute("cytape.nn", name)

@@ -31,6 +31,10 @@ __all__ = ["check_grads", "numerical_grad", "numerical_jvp"]
 _TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-4, 1e-4), 8: (1e-6, 1e-7)}
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @advising
 def check_grads(
     f: Callable,
@@ -198,7 +202,8 @@ class _Check:
                 f"{label}: the derivative in a random direction is {sum(actual):.10g}, "
                 f"by central differences {sum(expected):.10g} "
                 f"(off by {error:.2g}, allowed are {allowed:.2g}). Differences are wrong near a "
-                "kink, such as that of abs: keep twice `step` away"
+                "kink, such as that of abs: keep twice `step` away. A derivative lacks a part if f "
+                "returns a result that it stored"
             )
 
 

@@ -20,12 +20,10 @@ from cytape.autodiff.seeds import convert_output_gradients, zeros
 from cytape.errors import TapeStateError
 from cytape.ops.python.progress_reports import progress_of
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.names_elsewhere import advise
 from cytape.tensor.recording import state
 from cytape.tensor.unconnected_gradients import (
-    UnconnectedGradients,
-    parse_unconnected,
-    warn_of_dtype,
-)
+    UnconnectedGradients, parse_unconnected, warn_of_dtype)
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
@@ -85,6 +83,8 @@ cdef class GradientTape:
     def __exit__(self, kind=None, error=None, traceback=None):
         if self._recorder is not None and self._recorder.entry is not None:
             leave(self._recorder)
+        if error is not None:
+            advise(error)
 
     def watch(self, tensor):
         """Record operations on a tensor or variable, or on those in a structure.

@@ -23,6 +23,7 @@ from cytape.autodiff.wrapped_calls import lent
 from cytape.errors import (
     DetachedError, LeakedTensorWarning, SymbolicTensorError, UnconnectedGradientWarning)
 from cytape.ops.creation import identity_op
+from cytape.tensor.names_elsewhere import advise
 from cytape.tensor.nest import map_structure, paths
 from cytape.tensor.structures import leaves_of_result, register_dataclasses
 from cytape.tensor.values.user_warnings import warn
@@ -74,6 +75,7 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
     try:
         value = fun(*args, **kwargs)
     except Exception as error:
+        advise(error)
         note_lists(error, fun, args)
         if str(error) == "Error setting single item of array.":  # NumPy's, for a DetachedError
             error.add_note("assign to x[i] of a tensor, not to x.flat[i] of an array")

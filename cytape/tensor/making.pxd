@@ -2,5 +2,4 @@
 
 from .tensor cimport Tensor
 
-cpdef Tensor constant(value, dtype=*, name=*)
 cpdef Tensor convert_to_tensor(value, dtype=*)

@@ -16,6 +16,7 @@ import sys
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
+from cytape.tensor.names_elsewhere import unexpected
 from cytape.tensor.tensor import tensor_of
 from cytape.tensor.tensor_methods import install_methods
 from cytape.tensor.values.user_warnings import numpy_call, warn
@@ -26,7 +27,7 @@ def tensor_of_copy(array) -> Tensor:
     return new_tensor(copy_of_array(as_ndarray(array)))
 
 
-cpdef Tensor constant(value, dtype=None, name=None):
+def constant(value, dtype=None, name=None, **unknown) -> Tensor:
     """Return a new tensor with a copy of the given data.
 
     Parameters
@@ -46,7 +47,7 @@ cpdef Tensor constant(value, dtype=None, name=None):
     Raises
     ------
     TypeError
-        If the data are Python objects without a numeric type.
+        If the data are Python objects without a numeric type; for a keyword of another library.
     ValueError
         If nested sequences are ragged.
     DetachedError
@@ -65,6 +66,12 @@ cpdef Tensor constant(value, dtype=None, name=None):
     Tensor([[1., 2.],
             [3., 4.]], dtype=float32)
     """
+    for keyword in unknown:
+        raise unexpected("constant", keyword)
+    return constant_of(value, dtype, name)
+
+
+cdef Tensor constant_of(value, dtype, name=None):
     if isinstance(value, Tensor):
         array = examined(value, (<Tensor>value).held, "cytape.constant")
         require_unrecorded(value, (<Tensor>value).held, "cytape.constant")
@@ -115,7 +122,7 @@ cpdef Tensor convert_to_tensor(value, dtype=None):
         return array if isinstance(array, Tensor) else tensor_of(as_ndarray(array))
     if type(value) is not ndarray and hasattr(value, "to_tensor"):
         return convert_to_tensor(value.to_tensor(), dtype)
-    return constant(value, dtype)
+    return constant_of(value, dtype)
 
 
 def given(**arguments) -> dict:

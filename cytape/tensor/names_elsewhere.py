@@ -1,13 +1,15 @@
 """Advice for names and keywords of other libraries that programs ask of this package."""
 
 import functools
+import re
 import sys
 from collections.abc import Callable
 from opcode import opname
 from typing import Any, TypeVar
 
 __all__ = [
-    "KEYWORDS", "MEMBERS", "NAMES", "advising", "no_attribute", "no_member", "unexpected"]
+    "KEYWORDS", "MEMBERS", "NAMES", "advise", "advising", "no_attribute", "no_member",
+    "unexpected"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _GRADIENTS_ONLY_IN_TAPES = (
@@ -140,19 +142,34 @@ KEYWORDS = {
     "argnum": "the positions of the arguments to differentiate are called argnums",
     "autograph": "write cytape.cond and cytape.while_loop where Python's would read a tensor",
     "betas": "the parameters are called beta_1 and beta_2",
+    "device": "leave it out: arrays are in main memory and operations run on the CPU",
+    "dim": "the parameter is called axis",
     "eps": "the parameter is called epsilon",
+    "holomorphic": "see cytape.autograd.holomorphic_grad",
     "in_dims": "the parameter is called in_axes",
+    "inplace": "leave it out",
     "jit_compile": "leave it out",
+    "keepdim": "the parameter is called keepdims",
     "kernel_size": "the parameter is called ksize",
+    "key": _DRAWS,
     "lr": "the learning rate is called learning_rate",
+    "momentum": "the momentum of Adam is called beta_1",
+    "normalized_shape": "leave it out: the last axis is normalised, others by axis",
+    "p": "the fraction to drop is called rate",
     "out_dims": "the parameter is called out_axes",
     "params": "pass parameters and gradients to update: opt.update(parameters, gradients)",
-    "requires_grad": "tapes watch each variable, but those with trainable=False",
+    "reduction": "losses are not averaged: take numpy.mean or numpy.sum of the result",
+    "requires_grad": "tapes watch each Variable, but those with trainable=False",
     "static_argnames": "leave it out: there is a trace for each value of a Python number or string",
     "static_argnums": "leave it out: there is a trace for each value of a Python number or string",
     "stride": "the parameter is called strides",
     "use_reentrant": "leave it out",
 }
+
+
+_OF_A_KEYWORD = re.compile(
+    r"(\w+)\(\) (?:got an unexpected keyword|missing 1 required positional) argument:? '(\w+)'")
+_MODULES = ("cytape", "cytape.nn", "cytape.testing", "numpy", "numpy.random")
 
 
 def no_attribute(module: str, name: str, found: str = "") -> Exception:
@@ -182,6 +199,17 @@ def no_member(owner: object, name: str) -> AttributeError:
         f"{type(owner).__name__} has no attribute {name!r}{': ' * bool(advice)}{advice}")
 
 
+def advise(error: Exception) -> None:
+    """Add advice to an error about a keyword of another library, once.
+
+    Tapes, transforms and traces call it for the errors that pass them.
+    """
+    found = _OF_A_KEYWORD.match(str(error)) if type(error) is TypeError else None
+    if found and found[2] in KEYWORDS and not hasattr(error, "__notes__") and any([
+            found[1] in getattr(sys.modules.get(module), "__dict__", ()) for module in _MODULES]):
+        error.add_note(KEYWORDS[found[2]])
+
+
 def advising(function: _F) -> _F:
     """Decorate a function so that errors for keywords of other libraries name the one here."""
     @functools.wraps(function)
@@ -189,10 +217,21 @@ def advising(function: _F) -> _F:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            if str(error).startswith(f"{function.__name__}() "):
-                for name, advice in KEYWORDS.items():
-                    if repr(name) in str(error):
-                        error.add_note(advice)
+            advise(error)
             raise
 
     return advised  # type: ignore[return-value]
+
+
+class _Finder:
+    """Errors of ``import cytape.lax`` with advice; Python asks it after all other finders."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        module, _, last = name.rpartition(".")
+        if last in NAMES.get(module, ()):
+            raise ModuleNotFoundError(
+                f"No module named {name!r}: {NAMES[module][last]}", name=name)
+
+
+sys.meta_path.append(_Finder)

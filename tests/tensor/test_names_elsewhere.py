@@ -3,6 +3,7 @@
 import importlib
 import re
 
+import numpy as np
 import pytest
 
 import cytape
@@ -45,6 +46,16 @@ def test_imports_of_missing_names_have_the_advice(line, advice):
         exec(line, {})
 
 
+@each("line, advice", [
+    ("import cytape.lax", "see cytape.stop_gradient"),
+    ("from cytape.optim import Adam", "see cytape.optimizers$"),
+    ("import cytape.nn.functional as F", "its functions are here"),
+    ("import cytape.nonsense", "'cytape.nonsense'$")])
+def test_imports_of_missing_modules_have_the_advice(line, advice):
+    with pytest.raises(ModuleNotFoundError, match=f"No module named.*{advice}"):
+        exec(line, {})
+
+
 @each("name, instead", [
     ("exp", "numpy.exp"), ("relu", "nn.relu"), ("Adam", "optimizers.Adam"),
     ("linalg", "numpy.linalg")])
@@ -71,6 +82,32 @@ def test_keywords_of_other_libraries_have_advice(call, keyword):
     assert caught.value.__notes__ == [KEYWORDS[keyword]]
 
 
+@each("call, keyword", [
+    (lambda x: x.sum(dim=0), "dim"),
+    (lambda x: np.mean(x, axis=0, keepdim=True), "keepdim"),
+    (lambda x: cytape.nn.dropout(x, p=0.5), "p")])
+def test_errors_that_pass_a_recorder_have_the_advice_once(call, keyword):
+    def taped(x):
+        with cytape.GradientTape():
+            return call(x)
+
+    x = cytape.constant(np.ones(2))
+    for run in (taped, cytape.grad(taped), cytape.jvp, cytape.function(call), cytape.vmap(taped)):
+        with pytest.raises(TypeError, match=repr(keyword)) as caught:
+            run(call, (x,), (x,)) if run is cytape.jvp else run(x)
+        assert caught.value.__notes__ == [KEYWORDS[keyword]]
+
+
+def test_keywords_of_the_users_functions_have_no_advice():
+    with pytest.raises(TypeError, match="'dim'") as caught:
+        cytape.grad(lambda x: error_of(x, dim=0))(1.0)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def error_of(x):
+    return x
+
+
 def test_errors_of_other_origin_have_no_advice():
     with pytest.raises(TypeError, match="argnums must be") as caught:
         cytape.grad(abs, argnums="argnum")
@@ -90,8 +127,9 @@ def test_attributes_and_keywords_of_classes_have_advice():
         optimizer.param_groups  # noqa: B018
     with pytest.raises(TypeError, match="SGD got an unexpected keyword argument 'params': pass"):
         cytape.optimizers.SGD(params=[])
-    with pytest.raises(TypeError, match="Variable got an unexpected keyword argument 'requires"):
-        cytape.Variable(1.0, requires_grad=True)
+    for make in (cytape.Variable, cytape.constant):
+        with pytest.raises(TypeError, match="got an unexpected keyword argument 'requires.*watch"):
+            make(1.0, requires_grad=True)
 
 
 def test_a_device_that_does_not_exist_warns():

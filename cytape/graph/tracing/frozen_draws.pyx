@@ -15,6 +15,7 @@ import numpy as np
 from cytape.graph.tracing.lines_of_draws import place_of_draw
 from cytape.ops.python.draws import times_seeded
 from cytape.ops.python.reachable import numpy_global, python_global
+from cytape.tensor.names_elsewhere import advise
 
 __all__ = ["Draws", "call_traced"]
 
@@ -31,6 +32,9 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
     being_traced.append(draws)
     try:
         results = f(*args, **kwargs) if kwargs else f(*args)
+    except TypeError as error:
+        advise(error)
+        raise
     finally:
         being_traced.remove(draws)
     moved = draws.moved()

@@ -20,6 +20,7 @@ from cytape.graph.run.interpreter import needed_nodes, run
 from cytape.ops.calls.symbolic import SymbolicGraph
 from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.values.spec import Spec
+from cytape.tensor.values.user_warnings import user_line
 from cytape.tensor.variable import Variable
 
 
@@ -101,10 +102,9 @@ class FunctionGraph(Graph):
         """Raise for an op on a tensor of a trace that is complete."""
         what = "an op" if op is placeholder_op else f"op {op.name!r}"
         raise RuntimeError(
-            f"{what} was called with a tensor that belongs to a trace of {self.name}, "
-            "which is complete: the function let it out, say into a list or an attribute. Return "
-            "it instead, or keep it in a Variable"
-        )
+            f"{what} was called {user_line()} with a tensor that belongs to a trace of "
+            f"{self.name}, which is complete: the function let it out, say into a list or an "
+            "attribute. Return it instead, or keep it in a Variable")
 
     def seen_from_outside(self) -> str:
         """Return the end of a message about tensors of this graph: their origin, and advice."""
