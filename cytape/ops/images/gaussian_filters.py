@@ -15,7 +15,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.identity_groups import together
 from cytape.ops.calls.operands import operand, values_of
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import exp, sqrt
+from cytape.ops.elementwise import exp, sqrt, where
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.images.boundaries import computed, filtered_axes, one_for_each
 from cytape.ops.images.correlations import correlate1d
@@ -247,4 +247,5 @@ def gaussian_gradient_magnitude(
     if parts[0].dtype.kind == "f":
         return norm(stack(parts), axis=0)
     total = sum(stack([part * part for part in parts]), 0, parts[0].dtype)
-    return astype(sqrt(total), total.dtype)
+    is_zero = total == 0
+    return astype(where(is_zero, 0, sqrt(where(is_zero, 1, total))), total.dtype)

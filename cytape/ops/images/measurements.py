@@ -7,7 +7,7 @@ import scipy.ndimage as ndimage
 
 from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calls.operands import operand
-from cytape.ops.elementwise import sqrt
+from cytape.ops.elementwise import conjugate, sqrt
 from cytape.ops.engine.numpy_wrapper import numpy_function
 from cytape.ops.images.boundaries import known_shape
 from cytape.ops.joining import concatenate, stack
@@ -104,7 +104,7 @@ def variance(input, labels=None, index=None) -> Any:
     """
     x, groups = _grouped(input, labels, index)
     centred = groups.centred(x)
-    return groups.sums(centred * centred) / groups.count
+    return groups.sums(centred * conjugate(centred)) / groups.count
 
 
 @numpy_function(ndimage.standard_deviation)

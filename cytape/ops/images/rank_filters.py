@@ -216,10 +216,11 @@ def _extrema(theirs, of_lines, rank, input, size, footprint, output, mode, cval,
     axes, filled, origins = _filled(x, theirs, size, footprint, origin, axes, mode=mode)
     if not filled.all():
         return choose(x, filled, rank, output, mode, cval, origins)
+    # In the order of `axes`, unlike an incomplete footprint.
+    sizes = one_for_each(size, len(axes)) if footprint is None else np.shape(footprint)
     modes = one_for_each(mode, len(axes))
     is_changed = False
-    for axis, mode_of_axis in zip(axes, modes, strict=True):
-        n = filled.shape[axis]
+    for axis, n, mode_of_axis in zip(axes, sizes, modes, strict=True):
         if n > 1:
             x = of_lines(x, n, axis, output, mode_of_axis, cval, origins[axis])
             is_changed = True

@@ -135,6 +135,7 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
     shape = tuple([int(round(n * factor)) for n, factor in zip(extents, factors, strict=True)])
     if all(factor == 1 for factor in factors) and prefilter:
         return computed(lambda x: x + 0, x, output, x.dtype.kind == "c")
+    grid_mode = grid_mode and x.dtype.kind != "c"  # as in SciPy
     if grid_mode and mode in ("constant", "wrap"):
         warnings.warn(f"It is recommended to use mode = grid-{mode} instead of {mode} when "
                       "grid_mode is True.", stacklevel=2)

@@ -31,6 +31,14 @@ def test_values_and_gradients(name):
     assert np.sum(ndimage.sum_labels(cytape.constant(X), LABELS, [7, 9])) == 0
 
 
+def test_variances_of_complex_images():
+    x = X + 1j * X[::-1]
+    for args in ((), (LABELS,), (LABELS, 2)):
+        np.testing.assert_allclose(ndimage.variance(cytape.constant(x), *args),
+                                   scipy_ndimage.variance(x, *args), 1e-12)
+    check_grads(lambda x: ndimage.standard_deviation(x, LABELS, 2).real, [x])
+
+
 def test_all_ways_agree():
     labels = np.array([1, 2, 1, 3])
     known = [way for way in WAYS if way != "unknown extents"]

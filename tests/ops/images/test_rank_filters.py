@@ -16,6 +16,7 @@ CROSS = np.array([[0, 1, 0], [1, 1, 1]])
 FILTERS = {
     "minimum_filter": lambda m, x, **o: m.minimum_filter(x, (3, 2), **o),
     "maximum_filter": lambda m, x, **o: m.maximum_filter(x, footprint=CROSS, origin=(-1, 1), **o),
+    "minimum_filter of axes": lambda m, x, **o: m.minimum_filter(x, (3, 2), axes=(1, 0), **o),
     "maximum_filter of an axis": lambda m, x, **o: m.maximum_filter(x, 7, axes=1, origin=2, **o),
     "minimum_filter1d": lambda m, x, **o: m.minimum_filter1d(x, 4, 0, origin=1, **o),
     "median_filter": lambda m, x, **o: m.median_filter(x, 3, **o),

@@ -76,6 +76,7 @@ def test_homogeneous_matrices():
 def test_complex_images():
     z = X + 1j * X.T.reshape(5, 6)
     for function in (lambda library, z: library.zoom(z, 1.5, mode="nearest"),
+                     lambda library, z: library.zoom(z, 1.5, grid_mode=True, mode="nearest"),
                      lambda library, z: library.rotate(z, 15),
                      lambda library, z: library.shift(z, 0.3, cval=1j)):
         agree_with_scipy(function, [z])
