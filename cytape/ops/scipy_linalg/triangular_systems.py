@@ -172,6 +172,9 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True) -> Any:
     if not any_tensor(c, b):
         return linalg.cho_solve((c, lower), b, overwrite_b, check_finite)
     c, b = together(c, b)
+    lower, is_mixed = np.all(lower), np.any(lower) and not np.all(lower)
+    if is_mixed:  # SciPy's factors of a batch have one entry each
+        raise ValueError("cho_solve of tensors takes lower factors or upper ones, not both")
     first, second = ("N", "C") if lower else ("C", "N")
     half = solve_triangular(c, b, first, lower, check_finite=check_finite)
     return solve_triangular(c, half, second, lower, check_finite=False)

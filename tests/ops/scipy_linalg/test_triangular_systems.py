@@ -43,6 +43,12 @@ def test_solutions_by_cholesky_factors(lower):
     np.testing.assert_allclose(solve(*map(cytape.constant, (A, B))), np.linalg.solve(A, B))
     check_grads(solve, [A, B])
     check_grads(solve, [A, B[:, 0]])
+    batch = np.stack([A, 2 * A])
+    np.testing.assert_allclose(
+        ours.cho_solve(linalg.cho_factor(batch, lower), cytape.constant(B)),
+        np.linalg.solve(batch, B))
+    with pytest.raises(ValueError, match="not both"):
+        ours.cho_solve((batch, np.array([True, False])), cytape.constant(B))
 
 
 @each("trans", ["N", "T", "C", 0, 1, 2])
