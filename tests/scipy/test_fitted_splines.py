@@ -25,6 +25,11 @@ CURVES = {
     "interpolated, k=2": lambda m, x, y, p: m.InterpolatedUnivariateSpline(x, y, k=2)(p, 1),
     "interpolated, zeros": lambda m, x, y, p: m.InterpolatedUnivariateSpline(x, y, ext=1)(2 * p),
     "interpolated, const": lambda m, x, y, p: m.InterpolatedUnivariateSpline(x, y)(2 * p, ext=3),
+    "const, derivative": lambda m, x, y, p: m.InterpolatedUnivariateSpline(x, y)(2 * p, 1, 3),
+    "derivative, const": lambda m, x, y, p: m.UnivariateSpline(
+        x, y, s=0, ext=3).derivative()(2 * p),
+    "antiderivative, zeros": lambda m, x, y, p: m.UnivariateSpline(
+        x, y, s=0, ext=1).antiderivative()(2 * p),
     "bbox": lambda m, x, y, p: m.InterpolatedUnivariateSpline(x, y, bbox=[-1, 4.5], k=4)(p),
     "integral": lambda m, x, y, p: m.UnivariateSpline(x, y, s=0).integral(p[0] - 1, p[1]),
     "derivative": lambda m, x, y, p: m.UnivariateSpline(x, y, s=0).derivative()(p),

@@ -115,6 +115,8 @@ def _beyond(x: Any, low: Any, high: Any, ext: Any) -> Any:
 def _value(spline: Any, x: Any, nu: int, ext: Any) -> Any:
     if not 0 <= nu <= spline.k:
         raise ValueError(f"0<=der={nu}<=k={spline.k} must hold")
+    if nu and ext in (3, "const"):
+        ext = 0  # as in SciPy: derivatives are extrapolated
     x, is_zero = _beyond(x, spline.t[spline.k], spline.t[-spline.k - 1], ext)
     found = spline(x, nu, True)
     return found if is_zero is False else cnp.where(is_zero, 0.0, found)
@@ -157,18 +159,18 @@ class _Curve:
         return self._as_spline().integrate(a, b, False)
 
     def derivative(self, n: int = 1) -> Any:
-        """Return the derivative, as SciPy's method does; a `BSpline` of tensors."""
-        if self.spline is None:
-            found = super().derivative(n)  # type: ignore[misc]
-            return UnivariateSpline._from_tck(found._eval_args, found.ext)
-        return self.spline.derivative(n)
+        """Return the derivative, as SciPy's method does."""
+        return self._derived(super().derivative(n), "derivative", n)  # type: ignore[misc]
 
     def antiderivative(self, n: int = 1) -> Any:
-        """Return the antiderivative, as SciPy's method does; a `BSpline` of tensors."""
-        if self.spline is None:
-            found = super().antiderivative(n)  # type: ignore[misc]
-            return UnivariateSpline._from_tck(found._eval_args, found.ext)
-        return self.spline.antiderivative(n)
+        """Return the antiderivative, as SciPy's method does."""
+        return self._derived(super().antiderivative(n), "antiderivative", n)  # type: ignore[misc]
+
+    def _derived(self, theirs: Any, name: str, n: int) -> Any:
+        found = UnivariateSpline._from_tck(theirs._eval_args, theirs.ext)
+        if self.spline is not None:
+            found.spline = getattr(self.spline, name)(n)
+        return found
 
     def __getattribute__(self, name: str) -> Any:
         if name in REFUSED and object.__getattribute__(self, "spline") is not None:
