@@ -6,7 +6,7 @@ that in a limit is the integrand there.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,15 @@ from cytape.autodiff.custom.bound_rule import bound, noting, restored
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.wrapped_calls import copied, followed, record, values_at_call
 from cytape.errors import DetachedError
+from cytape.graph.batching.branch_paths import (
+    along,
+    conditions,
+    groups_of,
+    manner_of,
+    note_manner,
+)
 from cytape.graph.batching.vmap import vmap
-from cytape.graph.tracing.kept_traces import identity_of, kept, require_of_tracing
+from cytape.graph.tracing.kept_traces import Unknown, identity_of, kept, require_of_tracing
 from cytape.ops.calls.operands import is_tensor
 from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
@@ -72,26 +79,24 @@ class Integrand:
         return self.function(x, *self.packed(tensors))
 
 
-class Components(dict):
+class Component(dict):
     """Component of the gradient of an integrand, by points; computed at further points.
 
     Parameters
     ----------
     gradient : callable
         Returns all components at a point.
-    columns : list of Components
-        Of all components.
+    i : int
     known : iterable of (float, float)
     """
 
-    def __init__(self, gradient: Callable, columns: list, known: Iterable) -> None:
+    def __init__(self, gradient: Callable, i: int, known: Iterable) -> None:
         super().__init__(known)
-        self._gradient, self._columns = gradient, columns
+        self._gradient, self._i = gradient, i
 
     def __missing__(self, x: float) -> float:
-        for column, value in zip(self._columns, np.asarray(self._gradient(x)), strict=True):
-            column[x] = value
-        return self[x]
+        value = self[x] = float(self._gradient(x)[self._i])
+        return value
 
 
 class Tails:
@@ -215,18 +220,13 @@ class Rule:
 
     def _components(
         self, function: Callable, points: list, tensors: list, size: int, limits: list,
-    ) -> list[Components]:
+    ) -> list[Component]:
         """Return components of the gradient, known at the points of the integral if possible."""
         found: Any = [()] * size
         arrays = [data_of(x) for x in tensors]
         tails = Tails(self.name, function, arrays, points, limits)
         try:
-            reads = isinstance(function, Integrand) and identity_of(
-                restored(function.function), function.leaves, function.moving)
-            call = kept(partial(_gradients, self.name, function), reads or None, [
-                x.shape for x in arrays])
-            with np.errstate(all="ignore"):
-                rows = np.array(call(np.array(points), arrays))
+            rows = self._at_points(function, np.array(points), arrays)
             if not math.isfinite(np.sum(rows)):
                 for i in np.nonzero(~np.isfinite(rows).all(1))[0]:
                     rows[i] = tails.finite(points[i], rows[i])
@@ -234,24 +234,54 @@ class Rule:
         except Exception as error:
             require_of_tracing(error)
 
+        @cache
         def gradient(x: float) -> Any:
             with np.errstate(all="ignore"):
                 found = np.asarray(_gradient(self.name, function, x, arrays, 1.0))
             return found if np.all(np.isfinite(found)) else tails.finite(x, found)
 
-        columns: list = []
-        columns += [
-            Components(gradient, columns, zip(points, values, strict=bool(values)))
-            for values in found]
-        return columns
+        return [Component(gradient, i, zip(points, values, strict=bool(values)))
+                for i, values in enumerate(found)]
+
+    def _at_points(self, function: Callable, points: np.ndarray, arrays: list) -> np.ndarray:
+        """Return the gradients at points, one per row, of points with the same branches at once."""
+        identity = identity_of(
+            restored(function.function), function.leaves, function.moving,
+        ) if isinstance(function, Integrand) else None
+
+        def call(plain: Callable, path: tuple, points: np.ndarray) -> Any:
+            return kept(partial(plain, self.name, function, path), identity, [
+                path, *[x.shape for x in arrays]])(points, arrays)
+
+        with np.errstate(all="ignore"):
+            if manner_of(identity) == "together":
+                try:
+                    return np.array(call(_gradients, (), points))
+                except Exception as error:
+                    require_of_tracing(error)
+                    note_manner(identity, "groups")
+            if manner_of(identity) == "one by one":
+                raise Unknown
+            note_manner(identity, "one by one")  # if the following fails
+            groups = groups_of(lambda path, i: call(_conditions, path, points[i]), len(points))
+            if groups is None:
+                raise Unknown
+            note_manner(identity, "groups")
+            parts = [call(_gradients, path, points[i]) for path, i in groups]
+            return np.concatenate(parts)[np.argsort(np.concatenate([i for _, i in groups]))]
 
 
 def _number(limit: Any) -> Any:
     return float(data_of(limit)) if is_tensor(limit) else limit
 
 
-def _gradients(name: str, function: Callable, points: Any, tensors: list) -> Any:
-    return vmap(lambda x: _gradient(name, function, x, tuple(tensors), 1.0))(points)
+def _gradients(name: str, function: Callable, path: tuple, points: Any, tensors: list) -> Any:
+    return vmap(
+        lambda x: along(path, _gradient, name, function, x, tuple(tensors), 1.0))(points)
+
+
+def _conditions(name: str, function: Callable, path: tuple, points: Any, tensors: list) -> Any:
+    return conditions(path, lambda x: function(x, *tensors), points)
 
 
 def _gradient(name: str, function: Callable, x: Any, tensors: Sequence, seed: Any) -> Any:

@@ -16,9 +16,17 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator, how_detached
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.wrapped_calls import copied
 from cytape.errors import DetachedError
+from cytape.graph.batching.branch_paths import (
+    along,
+    conditions,
+    groups_of,
+    manner_of,
+    note_manner,
+)
 from cytape.graph.batching.vmap import vmap
 from cytape.graph.tracing.kept_traces import identity_of, kept, require_of_tracing
 from cytape.ops.calls.operands import is_tensor
+from cytape.ops.calls.symbolic import graph_for
 from cytape.ops.creation import identity_op
 from cytape.ops.python.python_ops import LEAVES_CYTAPE
 from cytape.scipy.integrate.graph_calls import reads_others
@@ -58,15 +66,19 @@ class RightHandSide:
         self._moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         self.tensors = [convert_to_tensor(leaves[i]) for i in self._moving]
         self._leaves = [None if is_tensor(leaf) else copied(leaf) for leaf in leaves]
-        self._takes_batch = True
-        self._identity: Any = None
+        self._groups: Any = None  # paths, the rows of each, and the places of all rows in these
+        self._manner = "together"  # of computing many states
 
     @cached_property
     def without_tensors(self) -> "RightHandSide":
         """The same function, for traces, which must not keep the tensors."""
         other = copy.copy(self)
-        other.tensors, other._args = [], nest.pack_sequence_as(self._args, self._leaves)
+        other.tensors, other._args, other.identity = [], self._args_alone, self.identity
         return other
+
+    @property
+    def _args_alone(self) -> tuple:
+        return nest.pack_sequence_as(self._args, self._leaves)
 
     @property
     def restored(self) -> "RightHandSide":
@@ -75,17 +87,60 @@ class RightHandSide:
         other.function = restored(self.function)
         return other
 
-    def kept(self, plain: Callable, shapes: Sequence[tuple]) -> Callable:
-        """Return `plain(rhs, *arrays)` as a function of arrays, which may be traced.
+    @cached_property
+    def identity(self) -> Any:
+        """Of the function and the arrays that it reads, None if unknown."""
+        trainable = [x.spec.trainable for x in self.tensors]
+        return identity_of(
+            restored(self.function), self._args_alone, self._moving, trainable,
+            self.is_complex, self._state_first)
+
+    def kept(self, plain: Callable, shapes: Sequence[tuple], *args: Any) -> Callable:
+        """Return `plain(rhs, *args, *arrays)` as a function of arrays, which may be traced.
 
         `shapes` are those of a state and of the tensors.
         """
-        if self._identity is None:
-            trainable = [x.spec.trainable for x in self.tensors]
-            self._identity = identity_of(
-                restored(self.function), self.without_tensors._args, self._moving, trainable,
-                self.is_complex, self._state_first)
-        return kept(partial(plain, self.without_tensors), self._identity, shapes)
+        return kept(
+            partial(plain, self.without_tensors, *args), self.identity, [*shapes, *args])
+
+    def call(
+        self, function: Callable, times: np.ndarray, states: np.ndarray, tensors: list,
+        *arrays: Any,
+    ) -> Any:
+        """Call a function of the right-hand side and these arrays, which may be traced."""
+        shapes = [states.shape[1:], *[x.shape for x in tensors]]
+        is_split = manner_of(self.identity) == "groups"
+        groups = self._groups_of(times, states, tensors) if is_split else None
+        given = times, states, tensors, *arrays
+        if groups is None:
+            return self.kept(function, shapes)(*given)
+        paths, *places = groups
+        return self.kept(_in_groups, shapes, function, paths)(*places, *given)
+
+    def _groups_of(self, times: np.ndarray, states: np.ndarray, tensors: list) -> Any:
+        """Return rows that take the same branches, as `_groups`; None if there are many groups."""
+        shapes = [states.shape[1:], *[x.shape for x in tensors]]
+        groups = None
+        try:
+            groups = groups_of(lambda path, rows: self.kept(_conditions, shapes, path)(
+                times[rows], states[rows], tensors), len(times))
+        except Exception as error:
+            require_of_tracing(error)
+        if groups is None:
+            self._note("one by one")
+            return None
+        paths, rows = zip(*groups, strict=True)
+        return paths, list(rows), np.argsort(np.concatenate(rows))
+
+    def _note(self, manner: str) -> None:
+        self._manner = manner
+        note_manner(self.identity, manner)
+
+    def in_groups(self, *groups: Any) -> "RightHandSide":
+        """Return the function for rows whose branches are known: paths, rows and places."""
+        other = copy.copy(self)
+        other._groups = groups
+        return other
 
     def arguments(self, tensors: list, leaves: list | None = None) -> tuple:
         """Return `args` with given values in place of the tensors."""
@@ -130,14 +185,34 @@ class RightHandSide:
 
     def at(self, times: Any, states: Any, tensors: list) -> Any:
         """Return the derivatives of many states, one per row."""
-        if self._takes_batch and times.shape[0] != 1:
+        if self._groups is not None:
+            paths, rows, places = self._groups
+            return cnp.concatenate([
+                vmap(lambda t, y, path=path: along(path, self, t, y, tensors))(times[i], states[i])
+                for path, i in zip(paths, rows, strict=True)])[places]
+        manner = self._manner if self.identity is None else manner_of(self.identity)
+        if manner == "together" and times.shape[0] != 1:
             try:
                 return vmap(lambda t, y: self(t, y, tensors))(times, states)
             except Exception as error:
                 require_of_tracing(error)
-                self._takes_batch = False
+                self._note(manner := "groups")
+        given = [times, states, *tensors]
+        if manner == "groups" and graph_for(given) is None:
+            known = [data_of(convert_to_tensor(x)) for x in given]
+            groups = self._groups_of(known[0], known[1], known[2:])
+            if groups is not None:
+                return self.in_groups(*groups).at(times, states, tensors)
         each = times.tolist() if isinstance(times, np.ndarray) else times
         return cnp.stack([self(t, states[i], tensors) for i, t in enumerate(each)])
+
+
+def _conditions(rhs, path, times, states, tensors):
+    return conditions(path, lambda t, y: rhs(t, y, tensors), times, states)
+
+
+def _in_groups(rhs, function, paths, rows, places, *args):
+    return function(rhs.in_groups(paths, rows, places), *args)
 
 
 class Linearization:
@@ -211,9 +286,7 @@ class TracedLinearization:
 
     def call(self, function: Callable, *arrays: Any) -> Any:
         """Call a function of the right-hand side, times, states, tensors and further arrays."""
-        _, states, tensors = self._at
-        shapes = [states.shape[1:], *[x.shape for x in tensors]]
-        return self._rhs.kept(function, shapes)(*self._at, *arrays)
+        return self._rhs.call(function, *self._at, *arrays)
 
     def jacobian(self) -> Any:
         """Return the Jacobians in the state, one per row."""

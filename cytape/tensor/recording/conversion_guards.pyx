@@ -6,7 +6,9 @@ from .state cimport followers_everywhere, note_detachment
 from .thread_stack cimport ThreadState, building, this_thread
 
 from importlib import import_module
-from threading import get_ident
+from threading import get_ident, local
+
+from numpy import asarray
 
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.values.plain_arrays import no_sparse
@@ -14,6 +16,7 @@ from cytape.tensor.values.user_warnings import (
     is_asked_by_user, library_call, numpy_call, scipy_call, user_call, user_line, user_step)
 
 cdef Counts* recorders = counts()
+branches = local()  # `outcome`: decides about conditions of symbolic tensors in this thread
 cdef str TO_FILL = (
     "To store it, make the array by cytape.numpy.zeros(shape) inside of the tape or function: "
     "simplest is `import cytape.numpy as np` in the whole file. Fill cytape.constant(array) "
@@ -192,6 +195,9 @@ cdef ndarray examined(tensor, Value held, str cause):
     cdef ndarray array
     held = seen(tensor, held)
     if is_symbolic(held):
+        outcome = getattr(branches, "outcome", None)
+        if outcome is not None and cause == "bool()":
+            return asarray(outcome(tensor))
         cause = with_purpose(cause)
         instead = instead_of_value(held, cause)
         raise SymbolicTensorError(no_value(held, asker(cause), instead))
