@@ -6,26 +6,27 @@ transposes are each other's derivatives, so any order is available. Where each c
 its own, the products are summed offset by offset, without the matrix.
 """
 
+import functools
 import math
 import operator
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.adjoints.extent_checks import with_extents
-from cytape.ops.calls.operands import is_tensor, joined
+from cytape.ops.calls.operands import is_tensor, joined, wide
 from cytape.ops.engine.op_kinds import multilinear
+from cytape.ops.neural import window_loops
 from cytape.ops.neural.sliding_windows import (
     Window,
     channels_last,
     layout_of,
     of_images,
     per_axis,
+    remembered,
     window_for,
     with_batch,
-    zeros_to_add_to,
 )
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import reshape, shape
@@ -35,24 +36,9 @@ from cytape.tensor.values.plain_arrays import plain_array
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose", "convolution", "depthwise_conv2d"]
 
 
+CACHE_BYTES = 1 << 20  # of a processor core
+
 # -- sums of products ----------------------------------------------------------------------------
-
-
-def _columns(image, window):
-    """Return the matrix whose rows are the pixels of each output."""
-    batch, *size, channels = image.shape
-    output_size = window.output_size(size)
-    if any(map(any, window.padding)):
-        pairs = list(zip(size, window.padding, strict=True))
-        padded = np.zeros((batch, *[n + sum(pad) for n, pad in pairs], channels), image.dtype)
-        padded[(slice(None), *[slice(pad[0], pad[0] + n) for n, pad in pairs])] = image
-        image = padded
-    of_batch, *steps, of_channel = image.strides
-    pixels = as_strided(
-        image, (batch, *output_size, *window.kernel, channels), (
-            of_batch, *map(operator.mul, steps, window.strides),
-            *map(operator.mul, steps, window.dilations), of_channel), writeable=False)
-    return pixels.reshape(batch * math.prod(output_size), math.prod(window.kernel) * channels)
 
 
 def _as_matrix(array):
@@ -60,23 +46,10 @@ def _as_matrix(array):
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
-def _by_group(matrix, groups):
-    """Return the columns of each group, for columns that are (..., group, channel)."""
-    rows, width = matrix.shape
-    return matrix.reshape(rows, groups, width // groups).transpose(1, 0, 2)
-
-
-def _columns_by_group(image, window):
-    """Return the matrix of `_columns` for each group of channels."""
-    columns, groups = _columns(image, window), window.groups
-    taps, channels = math.prod(window.kernel), image.shape[-1] // groups
-    return columns.reshape(len(columns), taps, groups, channels).transpose(2, 0, 1, 3).reshape(
-        groups, len(columns), taps * channels)
-
-
-def _filters_by_group(filters, groups):
-    """Return the filters of each group as a matrix."""
-    return _by_group(_as_matrix(filters), groups)
+def _by_group(array, groups):
+    """Return a matrix for each group of channels, which are the last axis."""
+    rows, width = math.prod(array.shape[:-1]), array.shape[-1]
+    return array.reshape(rows, groups, width // groups).transpose(1, 0, 2)
 
 
 def _together(parts):
@@ -85,72 +58,62 @@ def _together(parts):
     return parts.transpose(1, 0, 2).reshape(rows, groups * width)
 
 
-def _is_depthwise(window, filters_shape):
-    return window.groups > 1 and filters_shape[-2] == 1
+def _parts(image_shape, window, itemsize):
+    """Return slices of a batch whose columns fit into the cache."""
+    batch, *size, channels = image_shape
+    n_bytes = itemsize * channels * math.prod((*window.output_size(size), *window.kernel))
+    step = CACHE_BYTES // max(n_bytes, 1) or 1
+    return [slice(i, i + step) for i in range(0, batch, step)] if batch > step else [slice(batch)]
 
 
-def _split(array, groups):
-    """Split the channels into groups."""
-    return array.reshape(*array.shape[:-1], groups, array.shape[-1] // groups)
+def _is_depthwise(window, filters_shape, dtype):
+    return window.groups > 1 and filters_shape[-2] == 1 and dtype.kind == "f"
 
 
-def _repeated(filters, pixels):
-    """Return filters of one offset for each pixel of a row: NumPy's loops run over whole rows."""
-    return np.ascontiguousarray(np.broadcast_to(filters, (pixels.shape[-3], *filters.shape)))
+def _of_one_dtype(*arrays):
+    """Return arrays in the dtype of their products, half precision in single, and that dtype."""
+    arrays = [plain_array(x) for x in arrays]
+    dtype = np.result_type(*arrays)
+    return *[x.astype(wide(dtype), copy=False) for x in arrays], dtype
 
 
 def _conv2d(image, filters, *, window):
-    image, filters = plain_array(image), plain_array(filters)
+    image, filters, dtype = _of_one_dtype(image, filters)
+    groups = window.groups
+    if _is_depthwise(window, filters.shape, image.dtype):
+        return window_loops.depthwise(image, filters, window).astype(dtype, copy=False)
+    matrices = _by_group(filters, groups)
+    products = [window_loops.columns(image[part], window, groups) @ matrices
+                for part in _parts(image.shape, window, image.itemsize)]
+    output = _together(products[0] if len(products) == 1 else np.concatenate(products, 1))
     size = window.output_size(image.shape[1:-1])
-    output_shape = (image.shape[0], *size, filters.shape[-1])
-    if _is_depthwise(window, filters.shape):
-        dtype = np.result_type(image, filters)
-        output = zeros_to_add_to(output_shape, dtype)
-        parts, filters = _split(output, window.groups), _split(filters[..., 0, :], window.groups)
-        for offset, outputs, pixels in window.taps(image.shape[1:-1]):
-            seen = image[pixels][..., None]
-            parts[outputs] += seen * _repeated(filters[offset], seen)
-        return output.astype(dtype, copy=False)
-    if window.groups == 1:
-        output = _columns(image, window) @ _as_matrix(filters)
-    else:
-        output = _together(
-            _columns_by_group(image, window) @ _filters_by_group(filters, window.groups))
-    return output.reshape(output_shape)
+    return output.reshape(image.shape[0], *size, filters.shape[-1]).astype(dtype, copy=False)
 
 
 def _conv2d_input_gradient(filters, g, *, window, image_shape):
-    image_shape, dtype = with_batch(image_shape, g), np.result_type(filters, g)
-    image = zeros_to_add_to(image_shape, dtype)
-    if _is_depthwise(window, filters.shape):
-        g, filters = _split(g, window.groups), _split(filters[..., 0, :], window.groups)
-        for offset, outputs, pixels in window.taps(image_shape[1:-1]):
-            parts = g[outputs] * _repeated(filters[offset], g[outputs])
-            image[pixels] += parts[..., 0] if parts.shape[-1] == 1 else parts.sum(-1)
-        return image.astype(dtype, copy=False)
-    by_group = _by_group(_as_matrix(g), window.groups)
-    for offset, outputs, pixels in window.taps(image_shape[1:-1]):
-        parts = by_group @ _by_group(filters[offset], window.groups).transpose(0, 2, 1)
-        image[pixels] += _together(parts).reshape(*g.shape[:-1], image_shape[-1])[outputs]
+    image_shape = with_batch(image_shape, g)
+    filters, g, dtype = _of_one_dtype(filters, g)
+    if _is_depthwise(window, filters.shape, g.dtype):
+        return window_loops.depthwise_image(filters, g, window, image_shape).astype(
+            dtype, copy=False)
+    matrices = _by_group(filters, window.groups).transpose(0, 2, 1)
+    images = [window_loops.add_columns(
+        _by_group(g[part], window.groups) @ matrices, window, (len(g[part]), *image_shape[1:]))
+        for part in _parts(image_shape, window, g.itemsize)]
+    image = images[0] if len(images) == 1 else np.concatenate(images)
     return image.astype(dtype, copy=False)
 
 
 def _conv2d_filter_gradient(image, g, *, window):
-    channels = image.shape[-1] // window.groups
-    shape = (*window.kernel, channels, g.shape[-1])
-    if _is_depthwise(window, shape):
-        dtype = np.result_type(image, g)
-        filters = zeros_to_add_to(shape, dtype)
-        parts, g = _split(filters[..., 0, :], window.groups), _split(g, window.groups)
-        for offset, outputs, pixels in window.taps(image.shape[1:-1]):
-            products = np.multiply(g[outputs], image[pixels][..., None], dtype=filters.dtype)
-            parts[offset] = products.sum(tuple(range(products.ndim - 3))).sum(0)
-        return filters.astype(dtype, copy=False)
-    if window.groups == 1:
-        return (_columns(image, window).T @ _as_matrix(g)).reshape(shape)
-    parts = _columns_by_group(image, window).transpose(0, 2, 1) @ _by_group(
-        _as_matrix(g), window.groups)
-    return _together(parts).reshape(shape)
+    image, g, dtype = _of_one_dtype(image, g)
+    groups = window.groups
+    shape = (*window.kernel, image.shape[-1] // groups, g.shape[-1])
+    if _is_depthwise(window, shape, g.dtype):
+        return window_loops.depthwise_filters(image, g, window).astype(dtype, copy=False)
+    filters = functools.reduce(operator.iadd, [
+        window_loops.columns(image[part], window, groups).transpose(0, 2, 1) @ _by_group(
+            g[part], groups) for part in _parts(image.shape, window, g.itemsize)])
+    return _together(filters).reshape(shape).astype(dtype, copy=False)
 
 
 def _image_gradient(op, g, filters):
@@ -234,33 +197,42 @@ def convolution(
     array([0., 1., 3., 5., 7.])
     """
     input, filters = joined(input), joined(filters)
-    layout = layout_of(data_format, len(shape(input)))
-    if len(shape(filters)) != len(layout):
+    layout, window = _geometry(
+        shape(input), shape(filters), strides, padding, data_format, dilations, groups)
+    if groups == 1:
+        axes = layout.index("C"), len(layout) - 2
+        if shape(input)[axes[0]] != shape(filters)[axes[1]] or shape(filters)[axes[1]] is None:
+            input = with_extents(
+                input, ValueError, f"filters of shape {shape(filters)} take "
+                f"{shape(filters)[-2]} channels, input has the shape {shape(input)}: channels are "
+                "the last axis (or pass data_format), and filters are (*kernel, in, out)",
+                like=filters, same=[axes])
+    return channels_last(lambda image: conv2d_op(image, filters, window=window), input, layout)
+
+
+@remembered
+def _geometry(input_shape, filters_shape, strides, padding, data_format, dilations, groups):
+    """Return the letters of the axes and the window of a convolution, after checks."""
+    layout = layout_of(data_format, len(input_shape))
+    if len(filters_shape) != len(layout):
         raise ValueError(
             f"filters must have a size for each of the {len(layout) - 2} axes of an image, "
-            f"channels in and channels out; got shape {shape(filters)}"
+            f"channels in and channels out; got shape {filters_shape}"
         )
-    *kernel, channels, n_out = shape(filters)
+    *kernel, channels, n_out = filters_shape
     if None in kernel:
-        raise SymbolicTensorError(f"the size of the kernel must be known, got {shape(filters)}")
+        raise SymbolicTensorError(f"the size of the kernel must be known, got {filters_shape}")
     if not isinstance(groups, int) or groups < 1:
         raise ValueError(f"groups must be a positive integer, got {groups!r}")
     window = window_for(
-        shape(input), tuple(kernel), strides, padding, dilations, layout, groups)
-    of_channels = layout.index("C")
-    if groups == 1:
-        input = with_extents(
-            input, ValueError, f"filters of shape {shape(filters)} take {channels} channels, "
-            f"input has the shape {shape(input)}: channels are the last axis (or pass "
-            "data_format), and filters are (*kernel, in, out)", like=filters,
-            same=[(of_channels, len(layout) - 2)])
-    elif None in (channels, n_out) or shape(input)[of_channels] != channels * groups or (
-            n_out % groups):
+        input_shape, tuple(kernel), strides, padding, dilations, layout, groups)
+    if groups > 1 and (None in (channels, n_out) or n_out % groups or (
+            input_shape[layout.index("C")] != channels * groups)):
         raise ValueError(
-            f"filters of shape {shape(filters)} in {groups} groups need a known multiple of "
+            f"filters of shape {filters_shape} in {groups} groups need a known multiple of "
             f"{groups} channels out, and take {groups} times {channels} channels; input has the "
-            f"shape {shape(input)}")
-    return channels_last(lambda image: conv2d_op(image, filters, window=window), input, layout)
+            f"shape {input_shape}")
+    return layout, window
 
 
 def _of_rank(n, name, input, filters, strides, padding, data_format, dilations, groups):
@@ -383,16 +355,30 @@ def conv_transpose(
     array([1., 1., 2., 2.])
     """
     input, filters = [joined(x) if is_tensor(x) else np.asarray(x) for x in (input, filters)]
-    layout = layout_of(data_format, len(shape(input)))
+    layout, window, image_shape = _transposed_geometry(
+        shape(input), shape(filters), output_shape, strides, padding, data_format, dilations,
+        groups)
+    return channels_last(
+        lambda g: conv2d_input_gradient_op(
+            filters, g, window=window, image_shape=(shape(g)[0], *image_shape)),
+        input, layout)
+
+
+@remembered
+def _transposed_geometry(
+    input_shape, filters_shape, output_shape, strides, padding, data_format, dilations, groups,
+):
+    """Return the letters of the axes, the window, and the image's size and channels."""
+    layout = layout_of(data_format, len(input_shape))
     axes = [layout.index(letter) for letter in "DHW" if letter in layout]
-    if len(shape(filters)) != len(layout) or None in shape(filters):
+    if len(filters_shape) != len(layout) or None in filters_shape:
         raise ValueError("filters must have known extents: a size for each axis of an image, "
-                         f"channels of the result and of input; got shape {shape(filters)}")
-    *kernel, channels, channels_in = shape(filters)
-    of_input = [shape(input)[axis] for axis in axes]
-    if None in of_input or shape(input)[layout.index("C")] != channels_in:
+                         f"channels of the result and of input; got shape {filters_shape}")
+    *kernel, channels, channels_in = filters_shape
+    of_input = [input_shape[axis] for axis in axes]
+    if None in of_input or input_shape[layout.index("C")] != channels_in:
         raise ValueError(f"input must have known sizes and {channels_in} channels, as filters of "
-                         f"shape {shape(filters)} have; got shape {shape(input)}")
+                         f"shape {filters_shape} have; got shape {input_shape}")
     if not isinstance(groups, int) or groups < 1 or channels_in % groups:
         raise ValueError(
             f"groups must be a divisor of the {channels_in} channels of input, got {groups!r}")
@@ -422,7 +408,4 @@ def conv_transpose(
         raise ValueError(
             f"a convolution maps images of size {size} to the size {window.output_size(size)}, not "
             f"to that of input, {tuple(of_input)}")
-    return channels_last(
-        lambda g: conv2d_input_gradient_op(
-            filters, g, window=window, image_shape=(shape(g)[0], *size, channels * groups)),
-        input, layout)
+    return layout, window, (*size, channels * groups)

@@ -11,14 +11,15 @@ from cytape.ops.calls.operands import joined
 from cytape.ops.engine import batch_axis
 from cytape.ops.engine.op_kinds import general, linear
 from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
+from cytape.ops.neural import window_loops
 from cytape.ops.neural.sliding_windows import (
     channels_last,
     layout_of,
     of_images,
     per_axis,
+    remembered,
     window_for,
     with_batch,
-    zeros_to_add_to,
 )
 from cytape.ops.shapes import neural_shapes
 from cytape.ops.shaping import ravel, reshape, shape
@@ -30,18 +31,7 @@ __all__ = ["avg_pool", "avg_pool2d", "max_pool", "max_pool2d"]
 
 def _max_pool(image, *, window):
     """Return the maxima, and their first positions in the flattened image."""
-    image = plain_array(image)
-    batch, *size, channels = image.shape
-    output_shape = (batch, *window.output_size(size), channels)
-    maxima, origins = np.zeros(output_shape, image.dtype), np.full(output_shape, -1)
-    positions = np.arange(image.size).reshape(image.shape)
-    for _, outputs, pixels in window.taps(size):
-        candidates, best, origin = image[pixels], maxima[outputs], origins[outputs]
-        # NaN replaces numbers and is kept.
-        wins = (origin < 0) | (~(candidates <= best) & (best == best))
-        np.copyto(best, candidates, where=wins)
-        np.copyto(origin, positions[pixels], where=wins)
-    return maxima, origins
+    return window_loops.max_pool(plain_array(image), window)
 
 
 def _max_pool_vjp(op, g, _):
@@ -82,33 +72,14 @@ max_pool_op = general(
 )
 
 
-def _pixels_seen(image_size, window, dtype):
-    """Return the number of pixels per output, in a shape that broadcasts to batch and channels."""
-    counts = zeros_to_add_to((1, *window.output_size(image_size), 1), dtype)
-    for _, outputs, _ in window.taps(image_size):
-        counts[outputs] += 1
-    return counts
-
-
 def _avg_pool(image, *, window):
     image = plain_array(image)
-    if image.dtype.kind not in "fc":
-        image = image.astype(np.float64)
-    batch, *size, channels = image.shape
-    total = zeros_to_add_to((batch, *window.output_size(size), channels), image.dtype)
-    for _, outputs, pixels in window.taps(size):
-        total[outputs] += image[pixels]
-    return (total / _pixels_seen(size, window, total.dtype)).astype(image.dtype, copy=False)
+    return window_loops.avg_pool(
+        image if image.dtype.kind in "fc" else image.astype(np.float64), window)
 
 
 def _avg_pool_gradient(g, *, window, image_shape):
-    image_shape = with_batch(image_shape, g)
-    size, dtype = image_shape[1:-1], g.dtype
-    image = zeros_to_add_to(image_shape, dtype)
-    g = g / _pixels_seen(size, window, dtype)
-    for _, outputs, pixels in window.taps(size):
-        image[pixels] += g[outputs]
-    return image.astype(dtype, copy=False)
+    return window_loops.avg_pool_gradient(g, window, with_batch(image_shape, g))
 
 
 def _avg_pool_back(op, g):
@@ -138,12 +109,19 @@ avg_pool_gradient_op = linear(
 def _pool(op, input, ksize, strides, padding, data_format):
     """Apply a pooling op to an image of any layout."""
     input = joined(input)
-    layout = layout_of(data_format, len(shape(input)))
+    layout, window = _geometry(shape(input), ksize, strides, padding, data_format)
+    return channels_last(lambda image: op(image, window=window), input, layout)
+
+
+@remembered
+def _geometry(input_shape, ksize, strides, padding, data_format):
+    """Return the letters of the axes and the window of pooling, after checks."""
+    layout = layout_of(data_format, len(input_shape))
     ksize = per_axis("ksize", ksize, layout)
-    window = window_for(shape(input), ksize, strides, padding, 1, layout)
+    window = window_for(input_shape, ksize, strides, padding, 1, layout)
     if any(max(pair) >= length for pair, length in zip(window.padding, ksize, strict=True)):
         raise ValueError(f"padding must be smaller than ksize {ksize}, got {padding!r}")
-    return channels_last(lambda image: op(image, window=window), input, layout)
+    return layout, window
 
 
 def max_pool(input, ksize, strides, padding, data_format=None) -> Any:

@@ -1,11 +1,9 @@
-"""Geometry of kernels that slide over images of any number of axes.
+"""Geometry of kernels that slide over images of any number of axes, after checks.
 
-The ops work on batches with the channels last, one offset of the kernel after the other: for an
-offset, the outputs and the pixels that they read are two strided slices (`Window.taps`). Padding is
-never stored: slices exclude it.
+The ops work on batches with the channels last; their loops are in `window_loops.pyx`.
 """
 
-import itertools
+import functools
 import math
 from typing import NamedTuple
 
@@ -13,6 +11,7 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine import batch_axis
+from cytape.ops.neural.window_loops import output_size
 from cytape.ops.shaping import transpose
 
 __all__ = ["Window", "channels_last", "layout_of", "of_images", "per_axis", "window_for"]
@@ -32,48 +31,27 @@ class Window(NamedTuple):
 
     def output_size(self, image_size):
         """Return the size of the output for an image's."""
-        return tuple(
-            (size + sum(pad) - _extent(kernel, dilation)) // stride + 1
-            for size, kernel, stride, dilation, pad in zip(
-                image_size, self.kernel, self.strides, self.dilations, self.padding, strict=True
-            )
-        )
+        return output_size(self, image_size)
 
-    def taps(self, image_size):
-        """Return (offset, output slices, image slices) for every offset in the kernel."""
-        axes = map(
-            _taps_along_axis,
-            image_size, self.output_size(image_size),
-            self.kernel, self.strides, self.dilations, self.padding,
-        )  # fmt: skip
-        taps = []
-        for place in itertools.product(*map(enumerate, axes)):
-            offset = tuple(i for i, _ in place)
-            outputs = (slice(None), *[slices[0] for _, slices in place])
-            taps.append((offset, outputs, (slice(None), *[slices[1] for _, slices in place])))
-        return taps
+
+def remembered(function):
+    """Make a function remember its results: layers are called with the same shapes again."""
+    cached = functools.lru_cache(1024, typed=True)(function)
+
+    @functools.wraps(function)
+    def result(*args):
+        try:
+            hash(args)
+        except TypeError:  # lists among them
+            return function(*args)
+        return cached(*args)
+
+    return result
 
 
 def _extent(kernel, dilation):
     """Return the length of the range of pixels that one output reads."""
     return (kernel - 1) * dilation + 1
-
-
-def _taps_along_axis(size, output_size, kernel, stride, dilation, padding):
-    """Return, for every offset in the kernel, the slice of outputs and the slice of pixels."""
-    taps = []
-    for offset in range(kernel):
-        start = offset * dilation - padding[0]  # the pixel of output 0, perhaps in the padding
-        first = max(-(start // stride), 0)
-        stop = max(min((size - 1 - start) // stride + 1, output_size), first)
-        pixel = start + first * stride
-        taps.append(
-            (
-                slice(first, stop),
-                slice(pixel, pixel + (stop - first) * stride, stride),
-            )
-        )
-    return taps
 
 
 def layout_of(data_format, n_axes):
@@ -167,11 +145,6 @@ def channels_last(function, image, layout):
         return function(image)
     n = len(layout)
     return transpose(function(transpose(image, (0, *range(2, n), 1))), (0, n - 1, *range(1, n - 1)))
-
-
-def zeros_to_add_to(shape, dtype):
-    """Return zeros; for half precision in single, where a sum of ones does not stop at 2,048."""
-    return np.zeros(shape, np.float32 if dtype == np.float16 else dtype)
 
 
 def with_batch(image_shape, g):
