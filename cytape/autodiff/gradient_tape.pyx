@@ -46,8 +46,7 @@ cdef class GradientTape:
         Whether `gradient`, `jacobian` and `batch_jacobian` may be called more than once. The tape
         then keeps its records until it is dropped.
     watch_accessed_variables : bool
-        Whether trainable variables are watched when they are read. Otherwise `watch` must be
-        called.
+        Whether trainable variables are watched when they are read, without a call of `watch`.
 
     Examples
     --------
@@ -72,7 +71,6 @@ cdef class GradientTape:
         self.warned_of = None
 
     # Interrupts occur only before or after the code in C: an entered recorder is always left.
-
     def __enter__(self):
         if self._recorder is None:
             self._recorder = new_recorder(self.persistent, self.watch_accessed_variables)
@@ -227,8 +225,10 @@ cdef class GradientTape:
         True
         """
         from cytape.ops.calls.tape_drawing import diagram_of_tape
-
         return diagram_of_tape(self._recorder, {} if names is None else names).draw(most)
+
+    def __repr__(self):
+        return f"<GradientTape of {len(self.recorded_ops())} operations>"
 
     def _repr_svg_(self):
         from cytape.ops.calls.tape_drawing import MOST_SHOWN, diagram_of_tape

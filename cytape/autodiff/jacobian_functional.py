@@ -97,7 +97,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable[..., Any
     array([[2., 1., 0.],
            [0., 4., 0.]])
     """
-    return Transformed(_by_rows, fun, checked_argnums(argnums))
+    return Transformed(_jacobian, fun, checked_argnums(argnums))
 
 
 jacobian = jacrev  # autograd's name
@@ -137,7 +137,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable[..., Any
     array([[2., 0.],
            [0., 4.]])
     """
-    return Transformed(_by_columns, fun, checked_argnums(argnums))
+    return Transformed(_jacfwd, fun, checked_argnums(argnums))
 
 
 def batch_jacobian(fun: Callable, argnum: int = 0) -> Callable[..., Any]:
@@ -342,7 +342,7 @@ def hessian_diagonal(
         _hessian_diagonal, fun, checked_argnums(argnums), separable_axes, blocks, chunk_size)
 
 
-def _by_rows(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
+def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     call = RecordedCall(fun, args, kwargs, argnums, False)
     require_result(fun, call.value)
     refuse_arrays(
@@ -364,7 +364,7 @@ def _by_rows(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> 
     return export(nest.pack_sequence_as(call.value, jacobians), call.arrays_out)
 
 
-def _by_columns(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
+def _jacfwd(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     arrays_out = not has_tensors((args, kwargs))
     selected, sources, args = replace_arguments(fun, args, argnums, kwargs)
     for source in sources:

@@ -63,6 +63,10 @@ cdef class Transformed:
     def __get__(self, instance, owner):
         return self if instance is None else types.MethodType(self, instance)
 
+    def __repr__(self):
+        inner = repr(self.fun) if isinstance(self.fun, Transformed) else name_of(self.fun)
+        return f"<{self.rule.__name__.strip('_')} of {inner}>"
+
     def __reduce__(self):
         return Transformed, (self.rule, self.fun, *self._options)
 

@@ -103,6 +103,10 @@ class Optimizer:
                 raise no_member(self, name)
             object.__setattr__(self, name, value)
 
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"<{name} of learning rate {self._rate():.3g}, {self.steps} steps>"
+
     # -- methods of subclasses --------------------------------------------------------------------
 
     def _rule(self) -> tuple[str, dict[str, float]]:

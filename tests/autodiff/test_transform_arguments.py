@@ -284,3 +284,14 @@ def test_an_error_leaves_no_recorder_behind(call):
 def test_an_array_in_place_of_argnums_is_answered_with_the_form_of_the_call(transform):
     with pytest.raises(TypeError, match=r"write (grad|vmap)\(f\)\(x\)"):
         transform(cube, np.ones(2))
+
+
+def test_representations():
+    def loss(x):
+        return np.sum(x)
+
+    assert [repr(x) for x in (
+        cytape.grad(loss), cytape.hessian(loss), cytape.vmap(cytape.grad(loss)),
+        cytape.GradientTape(), cytape.optimizers.SGD(lambda step: 0.5))] == [
+            "<grad of loss>", "<jacfwd of <jacobian of loss>>", "<vmap of loss>",
+            "<GradientTape of 0 operations>", "<SGD of learning rate 0.5, 0 steps>"]

@@ -130,6 +130,9 @@ class Vectorized:
         self._out_axes = checked_axes(out_axes, "out_axes")
         self._chunk_size = chunk_size
 
+    def __repr__(self) -> str:
+        return f"<vmap of {self._name}>"
+
     def __reduce__(self) -> tuple:
         return Vectorized, (self._fun, self._in_axes, self._out_axes, self._chunk_size)
 

@@ -194,7 +194,7 @@ cdef class Function:
             self.checkpoints), vars(self)
 
     def __repr__(self) -> str:
-        return f"<Function {self.name}, {self.n_traces} traces>"
+        return f"<Function {self.name}, {self.n_traces} trace{'s' * (self.n_traces != 1)}>"
 
     def __call__(self, *args, **kwargs):
         """Run the trace for such arguments; trace first if there is none."""
