@@ -8,7 +8,7 @@ import functools
 import numpy as np
 import pytest
 
-from tests.ops.special.checks import check, flat, spread, whole
+from tests.ops.special.checks import check, flat, spread, whole, with_derivative, with_slope
 
 mp = pytest.importorskip("mpmath")
 special = pytest.importorskip("scipy.special")
@@ -88,6 +88,19 @@ def angular(kind, derivative):
     return reference
 
 
+def _orders(bessel, first, n, z):
+    """Return functions of n orders by recurrence, in the direction in which they grow."""
+    if bessel is mp.besselj:
+        values = [bessel(first + k, z) for k in (n - 1, n - 2)]
+        for k in range(n - 2, 0, -1):
+            values.append(2 * (first + k) / z * values[-1] - values[-2])
+        return values[::-1]
+    values = [bessel(first + k, z) for k in (0, 1)]
+    for k in range(1, n - 1):
+        values.append(2 * (first + k) / z * values[-1] - values[-2])
+    return values
+
+
 def radial(kind, bessel):
     """Return a modified function, a sum of products of Bessel functions."""
     def reference(m, q, x):
@@ -97,8 +110,7 @@ def radial(kind, bessel):
         parity = m % 2
         shift = parity if kind == "cos" or parity else 2
         top = len(orders) + 2
-        j = [mp.besselj(k, inner) for k in range(top)]
-        c = [bessel(k, outer) for k in range(top)]
+        j, c = _orders(mp.besselj, 0, top, inner), _orders(bessel, 0, top, outer)
         sign = 1 if kind == "cos" else -1
         total = mp.fsum(
             (-1)**k * a * (j[k] * c[k + shift] + sign * j[k + shift] * c[k])
@@ -165,15 +177,66 @@ def spheroidal_angular(sign, has_value=False):
 def spheroidal_radial(sign, bessel):
     def reference(m, n, c, *others):
         m, n, x = int(m), int(n), others[-1]
-        _, orders, vector = _spheroidal(sign, m, n, c, 60 if bessel is mp.besselj else 300)
+        _, orders, vector = _spheroidal(sign, m, n, c)
         weights = [d * mp.factorial(2 * m + r) / mp.factorial(r)
                    for r, d in zip(orders, vector, strict=True)]
         z = c * x
-        j = [mp.sqrt(mp.pi / (2 * z)) * bessel(m + r + mp.mpf("0.5"), z) for r in orders]
-        total = mp.fsum((-1)**((r + m - n) // 2) * w * f
-                        for r, w, f in zip(orders, weights, j, strict=True))
+        values = _orders(bessel, m + mp.mpf("0.5"), orders[-1] + 1, z)
+        total = mp.sqrt(mp.pi / (2 * z)) * mp.fsum(
+            (-1)**((r + m - n) // 2) * w * values[r]
+            for r, w in zip(orders, weights, strict=True))
         return (1 - sign / (x * x))**(mp.mpf(m) / 2) * total / mp.fsum(weights)
     return reference
+
+
+def _polynomial(coefficients, x):
+    return mp.fsum(c * x**k for k, c in enumerate(coefficients))
+
+
+def _step(ode, here, step, y, dy):
+    """Return a solution of p y'' + q y' + r y = 0 and its slope after a step, by Taylor's series.
+
+    The step is at most half of the radius of convergence.
+    """
+    p, q, r = [
+        [mp.fsum(c * mp.binomial(k, j) * here**(k - j) for k, c in enumerate(f) if k >= j)
+         for j in range(5)] for f in ode]
+    series = [y, dy]
+    for k in range(mp.mp.prec + 10):
+        total = mp.fsum(
+            (p[j] * (k + 2 - j) * (k + 1 - j) * series[k + 2 - j] if 0 < j <= k + 1 else 0)
+            + (q[j] * (k + 1 - j) * series[k + 1 - j] if j <= k else 0)
+            + (r[j] * series[k - j] if j <= k else 0) for j in range(5))
+        series.append(-total / (p[0] * (k + 2) * (k + 1)))
+    return _polynomial(series, step), _polynomial(
+        [k * c for k, c in enumerate(series)][1:], step)
+
+
+@functools.lru_cache(10_000)  # points: their values are those of two outputs and functions
+def _radial_2(sign, m, n, c, x):
+    """Return the first and the second derivative (DLMF 30.2.1, 30.11.3).
+
+    The series converges fast at 10, from where the differential equation is solved inward.
+    """
+    value, here = _spheroidal(sign, int(m), int(n), c)[0], mp.mpf(10)
+    ode = (  # in powers of x
+        [1, 0, -2 * sign, 0, 1], [0, -2 * sign, 0, 2],
+        [sign * (value - m * m), 0, -value - sign * c * c, 0, c * c])
+    series = spheroidal_radial(sign, mp.bessely)
+    y, dy = [mp.diff(lambda x: series(m, n, c, x), here, k) for k in (0, 1)]
+    while here != x:
+        distance = abs(here - 1) if sign > 0 else mp.hypot(here, 1)  # to singularities
+        after = max(x, here - distance / 2)
+        y, dy = _step(ode, here, after - here, y, dy)
+        here = after
+    p, q, r = [_polynomial(f, x) for f in ode]
+    return dy, -(q * dy + r * y) / p
+
+
+def spheroidal_radial_2(sign):
+    """Return references of both outputs."""
+    return [with_derivative(lambda m, n, c, *others, i=i: _radial_2(sign, m, n, c, others[-1])[i])
+            for i in (0, 1)]
 
 
 # ---- records ---------------------------------------------------------------------------------
@@ -185,8 +248,8 @@ MATHIEU = {
         [angular(kind, derivative) for derivative in (False, True)], whole(low, 9),
         spread(1e-2, 30), flat(-180, 360), places=(2,))
        for name, kind, low in [("mathieu_cem", "cos", 0), ("mathieu_sem", "sin", 1)]},
-    **{name: check([radial(kind, bessel), None], whole(low, 6), spread(0.3, 20), flat(0.01, 2),
-                   places=(2,))
+    **{name: check(with_slope(radial(kind, bessel)), whole(low, 6), spread(0.3, 20),
+                   flat(0.01, 2), places=(2,))
        for name, kind, bessel, low in [
            ("mathieu_modcem1", "cos", mp.besselj, 0), ("mathieu_modcem2", "cos", mp.bessely, 0),
            ("mathieu_modsem1", "sin", mp.besselj, 1), ("mathieu_modsem2", "sin", mp.bessely, 1)]},
@@ -209,11 +272,18 @@ SPHEROIDAL = {
         spheroidal_value(sign), _modes(spread(1e-2, 20)), joint=True, places=(2,))
        for kind, sign in [("pro", 1), ("obl", -1)]},
     **{f"{kind}_{name}{suffix}": check(
-        [reference(sign), None], _modes(spread(0.1, 8), x, cv=f"{kind}_cv" if suffix else None),
+        with_slope(reference(sign)),
+        _modes(spread(0.1, 8), x, cv=f"{kind}_cv" if suffix else None),
         joint=True, places=(4 if suffix else 3,))
        for kind, sign, xs in [("pro", 1, flat(1.01, 4)), ("obl", -1, flat(0.01, 4))]
        for name, reference, x in [
            ("ang1", spheroidal_angular, flat(-0.99, 0.99)),
            ("rad1", lambda sign: spheroidal_radial(sign, mp.besselj), xs)]
+       for suffix in ("", "_cv")},
+    **{f"{kind}_rad2{suffix}": check(
+        spheroidal_radial_2(sign), _modes(spread(0.1, 8), x, cv=f"{kind}_cv" if suffix else None),
+        joint=True, places=(4 if suffix else 3,))
+       # nearer to the singularities, SciPy's values have errors of any size
+       for kind, sign, x in [("pro", 1, flat(2, 4)), ("obl", -1, flat(3, 5))]
        for suffix in ("", "_cv")},
 }
