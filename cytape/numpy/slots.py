@@ -138,8 +138,8 @@ _IN_MEMORY = {
     "resize": "write x = np.resize(x, shape)",
     "sort": "write x = np.sort(x)",
     "tobytes": "write x.numpy().tobytes(); but a cache with such keys returns constants",
-    "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
-            "same bits, at which the gradient stops",
+    "view": "write x.reshape(shape) for another shape, x.copy(), x.astype(dtype) for another "
+            "dtype, or x.numpy().view(dtype) for the same bits, at which the gradient stops",
 }
 _GRADIENTS = (
     "gradients are results: compute the loss under `with cytape.GradientTape() as tape:`, then "
@@ -155,11 +155,16 @@ _OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX
         "bool": "bool", "double": "np.float64", "float": "np.float32", "half": "np.float16",
         "int": "np.int32", "long": "np.int64"}.items()},
     **{name: f"write np.{name}(x)" for name in (
-        "abs cos cosh exp expm1 floor log log10 log1p log2 sign sin sinh sqrt square tan "
-        "tanh").split()},
-    **{name: f"write np.{name}(x, y)" for name in ("maximum", "minimum")},
+        "abs cos cosh diag exp expm1 flip floor isfinite isinf isnan log log10 log1p log2 sign sin "
+        "sinh sqrt square tan tanh tril triu unique").split()},
+    **{name: f"write np.{name}(x, y)" for name in ("maximum", "minimum", "outer")},
+    **dict.fromkeys(("add", "div", "mul", "sub"), "write x + y, x / y, x * y or x - y"),
+    **dict.fromkeys(("eq", "ge", "gt", "le", "lt", "ne"), "write x == y, x >= y and so on"),
+    **dict.fromkeys(("scatter", "scatter_", "scatter_add", "scatter_add_", "index_add"),
+                    "write x.at[index].set(values), or add"),
     **{name: f"write cytape.nn.{name}(x)" for name in "log_softmax relu sigmoid softmax".split()},
     **dict.fromkeys(("bmm", "matmul", "mm"), "write x @ y"),
+    "chunk": "write np.array_split(x, n, axis)",
     "clamp": "write np.clip",
     "clone": "write x.copy()",
     "contiguous": "tensors need no such call",
@@ -168,12 +173,20 @@ _OF_OTHER_LIBRARIES = {  # of PyTorch, but for the last three of TensorFlow, JAX
     "detach": "write cytape.stop_gradient(x), or x.numpy() for an array",
     "dim": "write x.ndim",
     "expand": "write np.broadcast_to(x, shape)",
+    "gather": "write np.take_along_axis(x, index, axis)",
+    "index_select": "write np.take(x, index, axis)",
+    "inverse": "write np.linalg.inv",
     "masked_fill": "write np.where",
+    "masked_select": "write x[mask]",
     "norm": "write np.linalg.norm(x)",
     "numel": "write x.size",
     "pow": "write x ** y",
     "permute": "write x.transpose(axes)",
+    "split": "write np.split(x, indices, axis)",
     "t": "write x.T",
+    "tile": "write np.tile(x, reps)",
+    "topk": "write np.sort(x)[::-1][:k], and np.argsort for the positions",
+    "unbind": "write list(x)",
     "unsqueeze": "write np.expand_dims(x, axis)",
     "zero_": "write x[...] = 0",
     **dict.fromkeys(("add_", "div_", "mul_", "sub_"), "write x += y, x -= y, x *= y or x /= y"),

@@ -163,6 +163,7 @@ KEYWORDS = {
     "static_argnames": "leave it out: there is a trace for each value of a Python number or string",
     "static_argnums": "leave it out: there is a trace for each value of a Python number or string",
     "stride": "the parameter is called strides",
+    "unbiased": "the parameter is called ddof: 1 for PyTorch's default",
     "use_reentrant": "leave it out",
 }
 

@@ -25,14 +25,15 @@ def test_attributes_of_memory_name_their_replacement(name, words):
 def test_attributes_of_other_libraries_name_their_replacement(name):
     x, v = cytape.constant([3.0, 1.0]), cytape.Variable([1.0, 2.0])
     names = {"np": np, "cytape": cytape, "x": x, "y": x, "v": v, "f": np.sum, "axis": 0,
-             "axes": [0], "shape": (1, 2), "dtype": int}
+             "axes": [0], "shape": (1, 2), "dtype": int, "index": np.array([0]), "indices": 2,
+             "k": 1, "mask": x > 0, "n": 2, "reps": 2, "values": 0.0}
     for tensor in (x, v):
         with pytest.raises(AttributeError, match=f"no '{name}', which .* other libraries") as error:
             getattr(tensor, name)
         with pytest.raises(AttributeError, match=f"no '{name}'"):
             setattr(tensor, name, True)
         assert not hasattr(tensor, name) and name not in dir(tensor)
-    calls = r"(?:write|or) ((?:np|cytape|x|v)\b[^;, ]*(?:, \w+\))?)"
+    calls = r"(?:write|or) ((?:np|cytape|x|v)\b[^;, ]*(?:(?:, \w+)+\))?)"
     for instead in re.findall(calls, str(error.value)):
         eval(instead, names)
 
