@@ -197,6 +197,9 @@ else:
             "smirnov", "smirnovi")],
         OpSpec("ScipySmirnovSlope", kolmogorov_functions._smirnov_slope,
                special._ufuncs._smirnovp, [case(7, (3, 4))], UNIT, DOUBLE, (False, False)),
+        OpSpec("ScipyTukeyTail", kolmogorov_functions._tail, kolmogorov_functions._tukey_tail,
+               [case((3, 4), (3, 1), (4,))], (UNIT, uniform(8, 20), uniform(-0.6, -0.2)), DOUBLE,
+               (False, True, True)),
         record("ndtri_exp", uniform(-4, -0.2)),
     ]
     NONCENTRAL = [

@@ -13,12 +13,14 @@ import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.bessel_functions import log_ive
 from cytape.ops.special.elementary_functions import inside
+from cytape.ops.special.error_functions import ndtri, quantile_slope
 from cytape.ops.special.gamma_functions import betaln, gamma, gammaln, xlogy
 from cytape.ops.special.hypergeometric_functions import hyp1f1
 from cytape.ops.special.incomplete_functions import (
     beta_density,
     betainc_in_a,
     betainc_in_b,
+    betainccinv,
     gamma_density,
     gammainc_in_a,
     negative,
@@ -239,6 +241,11 @@ def _binomial_p(k, n, p):
     return np.where(is_all, 0, -beta_density(k + 1, np.where(is_all, 1, n - k), p))
 
 
+def _binomial_quantile_slope(k, n, y):
+    """Differentiate the inverse, whose value by SciPy is not precise for small y."""
+    return 1 / _binomial_p(k, n, betainccinv(k + 1, n - k, y))
+
+
 def _unless_cut(k, slope):
     """Return the slope of an inverse; 0 where SciPy returns 0 for a negative count."""
     return np.where(k == 0, 0, slope)
@@ -265,7 +272,7 @@ def _negative_p(k, n, p):
 bdtr, bdtrc, bdtri = _families({
     "bdtr": (None, "n", lambda y, k, n, p: _binomial_p(np.floor(k), np.trunc(n), p)),
     "bdtrc": (None, "n", lambda y, k, n, p: -_binomial_p(np.floor(k), np.trunc(n), p)),
-    "bdtri": (None, "n", lambda p, k, n, y: 1 / _binomial_p(np.floor(k), np.trunc(n), p)),
+    "bdtri": (None, "n", lambda p, k, n, y: _binomial_quantile_slope(np.floor(k), np.trunc(n), y)),
 }, _of_integers)
 (
     pdtr, pdtrc, pdtri, pdtrik, bdtrik, bdtrin, nbdtr, nbdtrc, nbdtri, nbdtrik, nbdtrin,
@@ -300,17 +307,13 @@ bdtr, bdtrc, bdtri = _families({
 # ---- normal and t
 
 
-def _quantile_slope(q):
-    return np.sqrt(2 * np.pi) * np.exp(0.5 * q * q)
-
-
 nrdtrimn, nrdtrisd, stdtridf = _families({
     "nrdtrimn": (
-        lambda m, p, s, x: -s * _quantile_slope((x - m) / s), lambda m, p, s, x: (m - x) / s,
+        lambda m, p, s, x: -s * quantile_slope(ndtri(p)), lambda m, p, s, x: -ndtri(p),
         lambda m, p, s, x: 1),
     "nrdtrisd": (
         lambda s, m, p, x: s / (m - x),
-        lambda s, m, p, x: -s * s / (x - m) * _quantile_slope((x - m) / s),
+        lambda s, m, p, x: -s * s / (x - m) * quantile_slope((x - m) / s),
         lambda s, m, p, x: s / (x - m)),
     "stdtridf": (
         lambda df, p, t: 1 / stdtr_in_df(df, t),

@@ -42,6 +42,11 @@ _normal_density = elementwise(
     lambda y, x: np.where(y == 0, 0, -x) * y)
 
 
+def quantile_slope(q):
+    """Return the derivative of the normal quantile q in the probability."""
+    return _ROOT_2PI * np.exp(0.5 * q * q)
+
+
 def _log_ndtr_slope(x):
     """Return density / probability, left of 0 by `erfcx`, which does not underflow."""
     is_left = x < 0
@@ -75,7 +80,7 @@ erfcinv = elementwise(
     "ScipyErfcinv", special.erfcinv, lambda y, x: -np.exp(y * y) / _TWO_BY_ROOT_PI)
 
 ndtr = elementwise("ScipyNdtr", special.ndtr, lambda y, x: _normal_density(x))
-ndtri = elementwise("ScipyNdtri", special.ndtri, lambda y, x: _ROOT_2PI * np.exp(0.5 * y * y))
+ndtri = elementwise("ScipyNdtri", special.ndtri, lambda y, x: quantile_slope(y))
 log_ndtr = elementwise("ScipyLogNdtr", special.log_ndtr, lambda y, x: log_ndtr_slope(x))
 ndtri_exp = elementwise(
     "ScipyNdtriExp", special.ndtri_exp, lambda y, x: 1 / log_ndtr_slope(y))

@@ -9,7 +9,8 @@ import numpy as np
 
 import cytape.ops.special_kernels.special_ufuncs as special
 from cytape.ops.engine.op_kinds import elementwise
-from cytape.ops.special.elementary_functions import boxcox
+from cytape.ops.special.elementary_functions import boxcox, boxcox1p
+from cytape.ops.special.several_outputs import with_slopes
 from cytape.ops.special.shape_parameters import no_partial
 
 __all__ = ["kolmogi", "kolmogorov", "smirnov", "smirnovi", "tklmbda"]
@@ -38,23 +39,64 @@ _smirnov_slope = elementwise(
 smirnov = elementwise(
     "ScipySmirnov", special.smirnov, no_partial("smirnov", "n"),
     lambda y, n, d: _smirnov_slope(n, d))
+
+
+def _smirnovi_in_p(d, n, p):
+    """Differentiate the quantile; above 1 - 1 / n, where p = (1 - d)**n, not from d near 1."""
+    is_near_1 = p <= np.power(n, -n)
+    steep, inner = np.where(is_near_1, p, 1), np.where(is_near_1, 0.5, d)
+    return np.where(is_near_1, np.power(steep, 1 / n - 1) / -n, 1 / _smirnov_slope(n, inner))
+
+
 smirnovi = elementwise(
-    "ScipySmirnovi", special.smirnovi, no_partial("smirnovi", "n"),
-    lambda d, n, p: 1 / _smirnov_slope(n, d))
+    "ScipySmirnovi", special.smirnovi, no_partial("smirnovi", "n"), _smirnovi_in_p)
+
+# ---- Tukey's distribution, of the quantile (p**lmbda - (1 - p)**lmbda) / lmbda ---------------
 
 
-def _tukey_density(p, x, lmbda):
-    """Return the density, 0 outside of the support, whose ends are 1 / lmbda for positive lmbda."""
-    return np.where(
-        np.abs(x) * lmbda >= 1, 0, 1 / (np.power(p, lmbda - 1) + np.power(1 - p, lmbda - 1)))
+def _tukey_tail(p, x, lmbda):
+    """Return the probability of a tail that ends at x; SciPy's p has absolute errors of 1e-14.
+
+    The first iteration multiplies errors by the power 1 - lmbda of the odds, which are small far
+    out; the second one is Newton's.
+    """
+    end, tail = -np.abs(x), np.clip(np.where(x > 0, 1 - p, p), 1e-300, 0.5)
+    with np.errstate(all="ignore"):
+        for _ in range(2):
+            found = special.inv_boxcox(special.boxcox1p(-tail, lmbda) + end, lmbda)
+            tail = np.where((lmbda < 1) & (found > 0), found, tail)
+        for _ in range(2):
+            excess = special.boxcox(tail, lmbda) - special.boxcox1p(-tail, lmbda) - end
+            tail = np.maximum(tail - excess * _tukey_density(tail, lmbda), 1e-300)
+    return tail
 
 
-def _tukey_in_shape(p, x, lmbda):
-    is_inside = np.abs(x) * lmbda < 1
-    p = np.where(is_inside, p, 0.5)
-    slopes = [boxcox.partials[1](None, side, lmbda) for side in (p, 1 - p)]
-    return np.where(is_inside, (slopes[1] - slopes[0]) * _tukey_density(p, x, lmbda), 0)
+def _tukey_density(tail, lmbda):
+    return 1 / (np.power(tail, lmbda - 1) + np.power(1 - tail, lmbda - 1))
 
 
-tklmbda = elementwise(
-    "ScipyTklmbda", special.tklmbda, _tukey_density, _tukey_in_shape)
+def _left_tail_in_shape(tail, lmbda):
+    return _tukey_density(tail, lmbda) * (
+        boxcox1p.partials[1](None, -tail, lmbda) - boxcox.partials[1](None, tail, lmbda))
+
+
+def _side(x):
+    return np.where(x > 0, -1, 1)
+
+
+_tail = elementwise(
+    "ScipyTukeyTail", _tukey_tail, None,
+    lambda tail, p, x, lmbda: _side(x) * _tukey_density(tail, lmbda),
+    lambda tail, p, x, lmbda: _left_tail_in_shape(tail, lmbda))
+
+
+def _tukey_slopes(p, x, lmbda):
+    """Return the derivatives, 0 outside of the support, which ends at 1 / lmbda if positive."""
+    size = np.abs(x)
+    is_outside = (size * lmbda >= 1) | (size == np.inf)
+    tail = _tail(np.where(is_outside, 0.5, p), np.where(is_outside, 0, x), lmbda)
+    return (np.where(is_outside, 0, _tukey_density(tail, lmbda)),
+            np.where(is_outside, 0, _side(x) * _left_tail_in_shape(tail, lmbda)))
+
+
+tklmbda = with_slopes("ScipyTklmbda", special.tklmbda, _tukey_slopes)

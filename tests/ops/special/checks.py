@@ -43,14 +43,16 @@ class Check:
     tolerance: float = 1e-10
     reason: str = ""
     keywords: dict = field(default_factory=dict)  # of the function
+    call: Callable | None = None  # of the arguments, if not the function of the record's name
 
 
-def check(
-        reference, *samples, places=None, joint=False, tolerance=1e-10, reason="", **keywords):
+def check(reference, *samples, places=None, joint=False, tolerance=1e-10, reason="", call=None,
+          **keywords):
     """Return a record; the one sample of `joint` points draws a list of all arguments."""
     assert (tolerance == 1e-10) == (reason == "")
     places = tuple(range(len(samples))) if places is None else places
-    return Check(reference, samples[0] if joint else samples, places, tolerance, reason, keywords)
+    return Check(reference, samples[0] if joint else samples, places, tolerance, reason, keywords,
+                 call)
 
 
 # ---- points ----------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ Points are drawn by probabilities, in both tails. Inverses are roots at high pre
 `nctdtrinc` and `ncfdtrinc`: SciPy's values have relative errors of 1e-4 and more.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -53,20 +55,28 @@ def student(df, t):
     return tail if t < 0 else 1 - tail
 
 
-def _mixture(mean, largest, step, shift=0):
+def _mixture(mean, largest, step, lower, shift=0):
     """Sum Poisson weights, of counts + shift, times values, from the largest count downward.
 
-    The values grow by a step to the next lower count, in which nothing cancels.
+    Parameters
+    ----------
+    mean : mpf
+        Of the counts.
+    largest, step : callable
+        The value of a count, and how much that of the next lower count is larger: nothing cancels.
+    lower : callable
+        The quotient of the steps of k - 1 and k.
+    shift : mpf
     """
     with mp.extradps(20):
-        n = int(mean + 25 * mp.sqrt(mean)) + 150
-        value, total = largest(n), mp.mpf(0)
+        n = int(mean + 20 * mp.sqrt(mean)) + 90
+        value, total, grown = largest(n), mp.mpf(0), step(n - 1)
         weight = mp.exp((n + shift) * mp.log(mean) - mean - mp.loggamma(n + shift + 1))
         for k in range(n, -1, -1):
             total += weight * value
-            if k:
-                value += step(k - 1)
-                weight *= (k + shift) / mean
+            value += grown
+            grown *= lower(k - 1)
+            weight *= (k + shift) / mean
         return total
 
 
@@ -74,14 +84,17 @@ def noncentral_chi_squared(x, df, nc):
     half, x = df / 2, x / 2
     return _mixture(
         nc / 2, lambda k: lower_gamma(half + k, x),
-        lambda k: mp.exp((half + k) * mp.log(x) - x - mp.loggamma(half + k + 1)))
+        lambda k: mp.exp((half + k) * mp.log(x) - x - mp.loggamma(half + k + 1)),
+        lambda k: (half + k) / x)
 
 
 def _beta_mixture(mean, a, b, z, shift=0):
+    x = z / (1 + z)
     return _mixture(
         mean, lambda k: beta_of_odds(a + k, b, z)[0],
         lambda k: mp.exp((a + k) * mp.log(z) - (a + k + b) * mp.log1p(z) + mp.loggamma(a + k + b)
-                         - mp.loggamma(a + k + 1) - mp.loggamma(b)), shift)
+                         - mp.loggamma(a + k + 1) - mp.loggamma(b)),
+        lambda k: (a + k) / ((a + k + b - 1) * x), shift)
 
 
 def noncentral_f(n, d, nc, f):
@@ -103,25 +116,48 @@ def of_numbers(function, *arguments):
                       else x for x in arguments])
 
 
-def inverse(name, place, function):
-    """Return the root of a function in the argument where its inverse has the probability."""
-    def reference(*arguments):
-        def excess(y):
-            return function(*arguments[:place], y, *arguments[place + 1:]) - arguments[place]
+def _central(function, arguments, place):
+    """Return the mean of two values of a function around a point, and its derivative."""
+    x = arguments[place]
+    step = x * mp.mpf(10)**-20
+    after, before = [
+        function(*arguments[:place], moved, *arguments[place + 1:])
+        for moved in (x + step, x - step)]
+    return (after + before) / 2, (after - before) / (2 * step)
 
+
+class Inverse:
+    """Inverse of a function in the argument at a place, where its own argument is the value.
+
+    It starts from SciPy's value. Its derivatives are those of an implicit function, by differences
+    of the function at high precision.
+    """
+
+    def __init__(self, name, place, function):
+        self.name, self.place, self.function = name, place, function
+        self.solution = functools.lru_cache(1)(self._solution)
+
+    def _solution(self, arguments):
+        """Return the arguments of the function, and its derivative in the unknown."""
+        place, given = self.place, list(arguments)
         with np.errstate(all="ignore"):
-            y = mp.mpf(float(of_numbers(getattr(special, name), *map(float, arguments))))
-        before, y = y, y * (1 + mp.mpf(10)**-12)
-        value = excess(before)
+            given[place] = mp.mpf(float(
+                of_numbers(getattr(special, self.name), *map(float, arguments))))
+        if given[place] == 0:  # where a count would be negative, the inverse is 0
+            return given, mp.inf
         for _ in range(9):
-            later = excess(y)
-            if later == value:
-                return y
-            before, y, value = y, y - later * (y - before) / (later - value), later
-            if abs(y - before) < abs(y) * mp.mpf(10)**(-0.8 * mp.mp.dps):
-                return y
-        return y
-    return reference
+            value, slope = _central(self.function, given, place)
+            change = (value - arguments[place]) / slope
+            given[place] -= change
+            if not abs(change) > 1e-25 * abs(given[place]):
+                break
+        return given, slope
+
+    def slope(self, place, *arguments):
+        """Return the derivative in an argument."""
+        given, slope = self.solution(arguments)
+        return 1 / slope if place == self.place else (
+            -_central(self.function, given, place)[1] / slope)
 
 
 def probabilities(rng, n):
@@ -162,8 +198,19 @@ def _probability(draw, place, function):
     def drawn(rng, n):
         given = draw(rng, n)
         with np.errstate(all="ignore"):
-            given[place] = of_numbers(function, *given)
+            given[place] = np.minimum(of_numbers(function, *given), LESS_THAN_1)
         return given
+    return drawn
+
+
+def _solved(name, draw):
+    """Keep points where SciPy's search finds a solution; elsewhere it returns one of its limits."""
+    def drawn(rng, n):
+        given = draw(rng, 4 * n + 40)
+        with np.errstate(all="ignore"):
+            found = of_numbers(getattr(special, name), *given)
+        kept = np.flatnonzero((found > 1e-90) & (found < 1e9))[:n]
+        return [x[kept] for x in given]
     return drawn
 
 
@@ -227,9 +274,11 @@ def _families():
     for name, function, draw, places, inverses in rows:
         yield name, check(function, draw, joint=True, places=places, **_OTHER.get(name, {}))
         for inverted, place in inverses.items():
+            points = _probability(draw, place, getattr(special, name))
+            if inverted in ("chndtrinc", "fdtridfd", "stdtridf"):
+                points = _solved(inverted, points)
             yield inverted, check(
-                inverse(inverted, place, function),
-                _probability(draw, place, getattr(special, name)), joint=True, places=places,
+                Inverse(inverted, place, function), points, joint=True, places=places,
                 **_OTHER.get(inverted, {}))
     for name, function, scipys, draw, place in [  # in real counts
             ("pdtrik", lambda k, m: upper_gamma(k + 1, m),
@@ -243,7 +292,7 @@ def _families():
             ("nbdtrin", lambda k, n, p: lower_beta(n, k + 1, p),
              lambda k, n, p: special.betainc(n, k + 1, p), _counts(False), 1)]:
         yield name, check(
-            inverse(name, place, function), _probability(draw, place, scipys), joint=True,
+            Inverse(name, place, function), _probability(draw, place, scipys), joint=True,
             places=(0, 1) if name == "pdtrik" else (0, 1, 2), **_OTHER.get(name, {}))
 
 

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+import cytape.numpy as cnp
+from cytape.ops import special as ours
 from tests.ops.special.checks import check, disc, either, flat, signed, spread, whole, with_slope
 from tests.ops.special.distribution_references import DISTRIBUTIONS
 from tests.ops.special.integral_references import INTEGRALS as OF_BESSEL
+from tests.ops.special.quantile_references import QUANTILES, log_normal
 from tests.ops.special.wave_references import MATHIEU, SPHEROIDAL
 
 mp = pytest.importorskip("mpmath")
@@ -218,6 +221,16 @@ POLYNOMIALS = {
     "lpmv": check(lambda m, v, x: mp.legenp(v, m, x).real, whole(0, 3), whole(3, 8),
                   flat(-0.99, 0.99), places=(2,)),
 }
+
+
+def _part(largest):
+    """Draw real numbers k <= N."""
+    def draw(rng, n):
+        number = spread(1e-2, largest)(rng, n)
+        return [number, number * rng.uniform(0, 1, n)]
+    return draw
+
+
 GAMMA = {
     "gamma": check(mp.gamma, flat(-20, 150, [-3, -2, -1, 0, 1.4616])),
     "rgamma": check(mp.rgamma, flat(-20, 150, [-3, -2, -1, 0, 1.4616])),
@@ -228,6 +241,16 @@ GAMMA = {
         lambda x: mp.psi(0, x), either(spread(1e-6, 1e4), flat(-20, 0, [-3, -2, -1]))),
     "beta": check(mp.beta, spread(1e-6, 60), spread(1e-6, 60)),
     "betaln": check(lambda a, b: mp.log(mp.beta(a, b)), spread(1e-6, 1e6), spread(1e-6, 1e6)),
+    "multigammaln": check(
+        lambda a: mp.fsum(mp.loggamma(a - mp.mpf(j) / 2) for j in range(4)),
+        lambda rng, n: 1.5 + spread(1e-6, 1e6)(rng, n), d=4),
+    "polygamma": check(
+        lambda n, x: mp.psi(int(n), x), whole(0, 8),
+        either(spread(1e-6, 1e4), flat(-20, 0, [-3, -2, -1])), places=(1,)),
+    "factorial": check(mp.factorial, flat(0, 170)),
+    "comb": check(mp.binomial, _part(500), joint=True, places=(0, 1)),
+    "perm": check(
+        lambda N, k: mp.gammaprod([N + 1], [N - k + 1]), _part(150), joint=True, places=(0, 1)),
     "poch": check(mp.rf, spread(1e-6, 60), spread(1e-6, 60)),
     "factorial2": check(
         lambda n: mp.mpf(2)**(n / 2) * mp.gamma(n / 2 + 1) * mp.sqrt(2 / mp.pi),
@@ -235,22 +258,44 @@ GAMMA = {
     "binom": check(mp.binomial, flat(1, 60), flat(-0.9, 60)),
     "zetac": check(lambda x: mp.zeta(x) - 1, either(flat(-10, 40, [1]), flat(-230, 0))),
     "zeta": check(mp.zeta, spread(1.01, 40), spread(1e-2, 1e2)),
-    "kolmogorov": check(
-        lambda x: 2 * mp.nsum(lambda k: (-1)**(k - 1) * mp.exp(-2 * k * k * x * x), [1, 60]),
-        flat(0.15, 4)),
     "erf": check(lambda x: -mp.sign(x) * mp.erfc(abs(x)), signed(1e-6, 25)),
     "erfc": check(lambda x: mp.sign(x) * mp.erfc(abs(x)), signed(1e-6, 25)),
     "ndtr": check(lambda x: -mp.sign(x) * mp.ncdf(-abs(x)), signed(1e-6, 30)),
-    "log_ndtr": check(
-        lambda x: mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2) if x > 0 else mp.log(mp.ncdf(x)),
-        signed(1e-3, 30)),
+    "log_ndtr": check(log_normal, signed(1e-3, 30)),
     "erfinv": check(mp.erfinv, flat(-1, 1, [0.9, -0.9])),
-    "ndtri": check(lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), flat(0.001, 0.999)),
     "expit": check(lambda x: -mp.sign(x) / (1 + mp.exp(abs(x))), signed(1e-6, 300)),
     "log_expit": check(lambda x: -mp.log1p(mp.exp(-x)), signed(1e-6, 300)),
     "logit": check(lambda p: mp.log(p / (1 - p)), spread(1e-12, 0.999)),
     "xlogy": check(lambda x, y: x * mp.log(y), signed(1e-3, 1e3), spread(1e-3, 1e3)),
     "xlog1py": check(lambda x, y: x * mp.log1p(y), signed(1e-3, 1e3), spread(1e-3, 1e3)),
+}
+
+
+def _log_sum(powers):
+    return mp.log(mp.fsum(map(mp.exp, powers)))
+
+
+def _row(function):
+    """Return a function of the numbers of a row, with a list of results."""
+    return lambda *row: [function(cnp.stack(row, -1), -1)[..., i] for i in range(len(row))]
+
+
+_OF_ONE = {"tolerance": 1e-8, "reason": "1 less a probability near 1 has the rounding error of 1"}
+SUMS = {
+    "logsumexp": check(
+        lambda *row: _log_sum(row), *[flat(-30, 30)] * 3,
+        call=lambda *row: ours.logsumexp(cnp.stack(row, -1), -1)),
+    "logsumexp with weights": check(
+        lambda a, b, *weights: mp.log(weights[0] * mp.exp(a) + weights[1] * mp.exp(b)),
+        *[flat(-30, 30)] * 2, *[spread(1e-3, 1e3)] * 2,
+        call=lambda a, b, *weights: ours.logsumexp(
+            cnp.stack((a, b), -1), -1, b=cnp.stack(weights, -1))),
+    "softmax": check(
+        [lambda *row, i=i: mp.exp(row[i] - _log_sum(row)) for i in range(3)],
+        *[flat(-8, 8)] * 3, call=_row(ours.softmax), **_OF_ONE),
+    "log_softmax": check(
+        [lambda *row, i=i: row[i] - _log_sum(row) for i in range(3)],
+        *[flat(-8, 8)] * 3, call=_row(ours.log_softmax), **_OF_ONE),
 }
 PBDV = with_slope(mp.pcfd)
 WAVES = {
@@ -261,4 +306,4 @@ WAVES = {
 }
 REFERENCES = {
     **ELEMENTARY, **INTEGRALS, **ELLIPTIC, **BESSEL, **HYPERGEOMETRIC, **POLYNOMIALS, **GAMMA,
-    **WAVES, **OF_BESSEL, **MATHIEU, **SPHEROIDAL, **DISTRIBUTIONS}
+    **SUMS, **WAVES, **OF_BESSEL, **MATHIEU, **SPHEROIDAL, **DISTRIBUTIONS, **QUANTILES}

@@ -110,3 +110,18 @@ def test_noncentral_distributions_against_differences(name, given):
 def test_inverses_that_are_cut_at_zero_have_no_slope(f, x):
     assert f(x) == 0
     assert cytape.grad(f)(x) == 0
+
+
+def test_a_mean_far_from_a_narrow_distribution_has_a_precise_slope():
+    p, scale, x = 0.3, 1e-9, 1e6
+    slopes = cytape.grad(special.nrdtrimn, argnums=(0, 1, 2))(p, scale, x)
+    quantile = special.ndtri(p)
+    np.testing.assert_allclose(
+        slopes, (-scale * np.sqrt(2 * np.pi) * np.exp(0.5 * quantile**2), -quantile, 1), 1e-14)
+
+
+@each("k, n, y", [(27.0, 48, 1e-19), (2.0, 9, 1e-30), (5.0, 6, 0.3)])
+def test_small_probabilities_of_binomial_counts_have_precise_slopes(k, n, y):
+    p = special.betainccinv(k + 1, n - k, y)
+    density = p**k * (1 - p)**(n - k - 1) / special.beta(k + 1, n - k)
+    assert cytape.grad(lambda y: special.bdtri(k, n, y))(y) == pytest.approx(-1 / density, rel=1e-9)

@@ -40,3 +40,22 @@ def test_the_second_derivative_of_smirnov_is_refused():
     slope = cytape.grad(lambda d: special.smirnov(7, d))
     with pytest.raises(NotDifferentiableError, match="smirnov"):
         cytape.grad(slope)(0.3)
+
+
+def test_far_quantiles_of_smirnov_have_precise_slopes():  # (1 - d)**n is p where d is near 1
+    n, p = 7.0, 1e-200
+    assert cytape.grad(special.smirnovi, argnums=1)(n, p) == pytest.approx(
+        -p**(1 / n - 1) / n, rel=1e-12)
+
+
+@each(x=[-1e20, 1e20, -30.0, 30.0])
+def test_tails_of_tukey_are_precise(x):
+    shape = -1.5
+    p = (1 + 1.5 * abs(x))**(1 / shape)  # p**shape is large: 1 in its place is (1 - p)**shape
+    for _ in range(3):
+        p = ((1 - p)**shape + 1.5 * abs(x))**(1 / shape)
+    density = 1 / (p**(shape - 1) + (1 - p)**(shape - 1))
+    assert cytape.grad(special.tklmbda)(x, shape) == pytest.approx(density, rel=1e-13)
+    change = (shape - 1) * (p**(shape - 2) - (1 - p)**(shape - 2)) * density**3
+    assert cytape.grad(cytape.grad(special.tklmbda))(x, shape) == pytest.approx(
+        change * np.sign(x), rel=1e-12)
