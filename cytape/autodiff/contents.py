@@ -1,8 +1,8 @@
 """Snapshots of the objects that users' rules read, to detect later writes.
 
 `reached` follows names that functions read, containers and attributes, without running users' code.
-`Contents` compares arrays by elements, tensors and variables by their values, and other objects by
-the identity of their parts.
+`Contents` compares arrays by elements or sums of these, tensors and variables by their values, and
+other objects by the identity of their parts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ IMPLICIT = {
 MOST_PARTS = 1000  # of a container
 MOST_KEPT = 1000  # objects of a rule
 MOST_COMPARED = 1 << 16  # bytes of an array
-MOST_SAMPLES = 1 << 10  # elements of a larger one
+WIDTH = 1 << 10  # of the table of a larger one, of which columns and rows are summed
 
 
 class Contents:
@@ -188,7 +188,7 @@ def _content_of(x: Any, scope: Scope) -> Mapping[Any, Any]:
     if isinstance(x, set):
         return dict.fromkeys(islice(x, MOST_PARTS))
     if isinstance(x, BUFFERS):
-        return {"": bytes(memoryview(x).cast("B")[:MOST_COMPARED])}
+        return {"": sample_of(np.asarray(memoryview(x).cast("B")))}
     if isinstance(x, CONTAINERS):
         return dict(islice(x.items() if isinstance(x, MAPPINGS) else enumerate(x), MOST_PARTS))
     if isinstance(x, FunctionType):
@@ -252,12 +252,14 @@ def _dict_of(x: Any) -> Mapping[str, Any]:
 
 
 def sample_of(array: np.ndarray) -> bytes:
-    """Return the elements of an array, every n-th of a large one."""
+    """Return the elements of an array; of a large one, sums that writes to it change."""
     array = array.view(np.ndarray)  # numpy.ma.masked has no bytes of its own
-    if array.nbytes <= MOST_COMPARED:
+    if array.nbytes <= MOST_COMPARED or array.dtype.hasobject:
         return array.tobytes()
-    flat = array.ravel(order="K") if array.flags.forc else array.flat
-    return flat[:: array.size // MOST_SAMPLES | 1].tobytes()
+    data = array.ravel(order="K").view(np.uint8)
+    n = data.size // (8 * WIDTH) * (8 * WIDTH)
+    table = data[:n].view(np.uint64).reshape(-1, WIDTH)
+    return table.sum(0).tobytes() + table.sum(1).tobytes() + data[n:].tobytes()
 
 
 def _is_same(now: Any, before: Any) -> bool:
