@@ -15,6 +15,7 @@ from cytape.scipy.optimize import (
     root_scalar,
 )
 from cytape.scipy.optimize.implicit import jacobian_of
+from cytape.testing import check_grads
 
 START, TIMES = np.ones(2), np.linspace(0, 3, 20)
 DATA = 2 * np.exp(-0.7 * TIMES) + 0.1 * np.cos(5 * TIMES)
@@ -101,7 +102,8 @@ def test_derivatives_of_solutions(solve, transform):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "CG", "TNC", "SLSQP"])
+@pytest.mark.parametrize("method", [
+    "BFGS", "L-BFGS-B", "CG", "TNC", "SLSQP", "Newton-CG", "trust-exact", "trust-constr"])
 def test_minimize_after_a_call_at_the_start(method):
     model = Model(True)
     model.size(START)
@@ -186,12 +188,30 @@ def test_calls_of_jacobian_of(reads):
     assert calls.count(False) == (1 if reads else 4)
 
 
-def test_calls_of_slsqp():
+@pytest.mark.parametrize("method, fraction", [("SLSQP", 0.0), ("Newton-CG", 0.6)])
+def test_calls_by_method(method, fraction):
     calls, unknown = [], np.zeros(1000)  # too large to be compared
 
     def size(x):
         calls.append(isinstance(x, cytape.Tensor))
         return cnp.sum((x - unknown[0]) ** 4)
 
-    minimize(size, START, method="SLSQP", constraints={"type": "ineq", "fun": lambda x: x[0] - 0.5})
-    assert calls.count(True) > 5 and calls.count(False) <= 2  # at the start
+    minimize(size, START, method=method, constraints={
+        "type": "ineq", "fun": lambda x: x[0] - 0.5} if method == "SLSQP" else ())
+    n_exact = calls.count(True)
+    assert n_exact > 5 and calls.count(False) <= 2 + fraction * n_exact  # 2: at the start
+
+
+def test_objective_and_constraint_with_one_cache():
+    def solved(a):
+        cache = {"last": None}
+
+        def both(x, a):
+            cache["last"] = cnp.sum((x - a) ** 2), x[0] * x[1] - a[0]
+            return cache["last"]
+
+        return minimize(
+            lambda x, a: both(x, a)[0], [1.0, 2.0], (a,), method="SLSQP", tol=1e-12, constraints={
+                "type": "eq", "fun": lambda x, a: both(x, a)[1], "args": (a,)}).x[0]
+
+    check_grads(solved, [np.array([1.0, 1.5])], order=1, rtol=1e-4)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.optimize as scipys
 
 import cytape.numpy as cnp
-from cytape.autodiff.custom.bound_rule import restored
+from cytape.autodiff.custom.bound_rule import noting, restored
 from cytape.autodiff.forward_functional import hessian_vector_product
 from cytape.autodiff.functional import grad, value_and_grad
 from cytape.autodiff.jacobian_functional import hessian
@@ -186,7 +186,7 @@ def _constrained(constraints, given, objective, solve, unknowns, bounds_of, rule
     n, plain = np.size(unknowns.vector), given.without_tensors(copies=True)
     packed = given.without_tensors().packed
     with np.errstate(all="ignore"):
-        limits = constraints.limits(np.ones(n), [
+        limits = noting(rules, constraints.limits, np.ones(n), [
             nest.map_structure(_plain, args) for args in constraints.args])
 
     def with_multipliers(start, *parameters):
@@ -277,14 +277,14 @@ def _functions(unknowns, x0, fun, args, method, jac, hess, hessp, last):
         if reads is None:
             call_near(objective, np.atleast_1d(x0))
         # The constraints and the Hessian may store results that the objective reads.
-        forgets = forgetting if method in WITH_HESSIANS | WITH_PRODUCTS else last.forgetting
-        value = forgets(value, objective, reads)
+        value = last.forgetting(value, objective, reads)
         functions.update(fun=value, jac=exact.gradient)
     if hess is None and hessp is None:
         if method in WITH_HESSIANS:
-            functions["hess"] = forgetting(hessian(objective), objective, reads)
+            functions["hess"] = last.noted(forgetting(hessian(objective), objective, reads))
         elif method in WITH_PRODUCTS:
-            functions["hessp"] = forgetting(hessian_vector_product(objective), objective, reads)
+            functions["hessp"] = last.noted(
+                forgetting(hessian_vector_product(objective), objective, reads))
     return functions, exact
 
 

@@ -41,9 +41,9 @@ class LastPoint:
 
     def noted(self, function: Any) -> Any:
         """Return a function whose calls are noted; other objects unchanged."""
-        def called(x: np.ndarray) -> Any:
+        def called(x: np.ndarray, *others: Any) -> Any:
             self._x = np.copy(x)
-            return function(x)
+            return function(x, *others)
 
         return called if callable(function) else function
 
