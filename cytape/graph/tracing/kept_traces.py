@@ -5,7 +5,6 @@ closure may change between calls. Each call compares them by value, and a functi
 anything that cannot be compared is called without a trace.
 """
 
-import copy
 import dis
 import threading
 from collections import OrderedDict
@@ -107,19 +106,13 @@ class Identity:
 
     def __init__(self, reads: tuple) -> None:
         known: dict = {}
-        self._reads, self._values = reads, tuple([_identity(x, known) for x in reads])
-        self.key, self.codes = self._values, list(known.values())
-
-    def of(self, part: str) -> "Identity":
-        """Return the identity of one of several functions that read the same values."""
-        other = copy.copy(self)
-        other.key = part, self.key
-        return other
+        self._reads, self.key = reads, tuple([_identity(x, known) for x in reads])
+        self.codes = list(known.values())
 
     def is_current(self) -> bool:
         """Return whether all values are the same as before."""
         now = identity_of(*self._reads)
-        return now is not None and now._values == self._values
+        return now is not None and now.key == self.key
 
 
 def identity_of(*reads: Any) -> Identity | None:

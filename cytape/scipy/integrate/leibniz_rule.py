@@ -6,7 +6,7 @@ that in a limit is the integrand there.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -227,18 +227,21 @@ class Rule:
         tails = Tails(self.name, function, arrays, points, limits)
         try:
             rows = self._at_points(function, np.array(points), arrays)
-            if not math.isfinite(np.sum(rows)):
+            if not math.isfinite(rows.sum()):
                 for i in np.nonzero(~np.isfinite(rows).all(1))[0]:
                     rows[i] = tails.finite(points[i], rows[i])
             found = rows.T.tolist()
         except Exception as error:
             require_of_tracing(error)
 
-        @cache
+        further: dict = {}
+
         def gradient(x: float) -> Any:
-            with np.errstate(all="ignore"):
-                found = np.asarray(_gradient(self.name, function, x, arrays, 1.0))
-            return found if np.all(np.isfinite(found)) else tails.finite(x, found)
+            if x not in further:
+                with np.errstate(all="ignore"):
+                    found = np.asarray(_gradient(self.name, function, x, arrays, 1.0))
+                further[x] = found if np.all(np.isfinite(found)) else tails.finite(x, found)
+            return further[x]
 
         return [Component(gradient, i, zip(points, values, strict=bool(values)))
                 for i, values in enumerate(found)]

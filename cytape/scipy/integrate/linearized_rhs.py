@@ -157,8 +157,7 @@ class RightHandSide:
 
         def called(t: Any, y: Any) -> Any:
             try:
-                value = function(t, y, *args)
-                return np.asarray(value) if is_tensor(value) else value
+                return np.asarray(function(t, y, *args))
             except LEAVES_CYTAPE as error:
                 raise reads_others(name, error) from error
 

@@ -308,7 +308,7 @@ def kept_jacobian(function: Callable, reads: Identity | None, parameters: Sequen
 
     `reads` are those of a solver, to whose residual the function belongs.
     """
-    plain, reads = partial(_jacobian_at, function), reads and reads.of("jacobian")
+    plain = partial(_jacobian_at, function)
     parameters, last = list(parameters), [b"", None]
 
     def jacobian(x: np.ndarray) -> np.ndarray:

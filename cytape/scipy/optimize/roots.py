@@ -99,9 +99,10 @@ def root(
                      else unknowns.vector)
         result.x = unknowns.unpack(result.x)
         return result
-    start = cnp.atleast_1d(unknowns.vector)
+    library: Any = cnp if isinstance(unknowns.vector, Tensor) else np
+    start = library.atleast_1d(unknowns.vector)
     if method.lower() in WITH_JACOBIANS:
-        start = cnp.ravel(start)
+        start = start.ravel()
     x, is_solved = solution(equation, start, given.tensors)
     result = equation.result if x.graph is None else scipys.OptimizeResult(success=is_solved)
     result.x = unknowns.unpack(x)
