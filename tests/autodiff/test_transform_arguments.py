@@ -295,3 +295,5 @@ def test_representations():
         cytape.GradientTape(), cytape.optimizers.SGD(lambda step: 0.5))] == [
             "<grad of loss>", "<jacfwd of <jacobian of loss>>", "<vmap of loss>",
             "<GradientTape of 0 operations>", "<SGD of learning rate 0.5, 0 steps>"]
+    assert repr(cytape.custom_gradient(loss)) == "<custom_gradient of loss>"
+    assert repr(cytape.custom_jvp(loss)) == "<custom_jvp of loss>"

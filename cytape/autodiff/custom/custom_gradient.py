@@ -154,6 +154,9 @@ class _CustomGradient:
             return self
         return _CustomGradient(types.MethodType(self.__wrapped__, instance))
 
+    def __repr__(self) -> str:
+        return f"<custom_gradient of {name_of(self.__wrapped__)}>"
+
     def __reduce__(self) -> str:
         return self.__qualname__  # pickled by reference, like the wrapped function
 

@@ -132,6 +132,9 @@ class _CustomJvp:
         rule = None if self._rule is None else types.MethodType(self._rule, instance)
         return _CustomJvp(types.MethodType(self.__wrapped__, instance), rule)
 
+    def __repr__(self) -> str:
+        return f"<custom_jvp of {name_of(self.__wrapped__)}>"
+
     def __reduce__(self) -> str:
         return self.__qualname__  # pickled by reference, like the wrapped function
 
