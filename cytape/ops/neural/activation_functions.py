@@ -88,19 +88,30 @@ _gelu_slope = elementwise(
 _exact_gelu = elementwise("Gelu", activations.gelu, lambda y, x: _gelu_slope(x))
 
 
+def _limited(x, low, high):
+    return np.minimum(np.maximum(x, low), high)
+
+
 def _inner(x):
+    """Return 2 z for ``gelu(x) = x * (1 + tanh(z)) / 2``, which is ``x * sigmoid(2 z)``."""
     return math.sqrt(8 / math.pi) * (x + 0.044715 * (x * x * x))
 
 
+def _share(x):
+    """Return ``sigmoid(_inner(x))``, which is 0 or 1 before the cube overflows."""
+    return sigmoid(_inner(_limited(x, -30, 30)))
+
+
 def _approximate_gelu_partial(y, x):
-    slope = math.sqrt(8 / math.pi) * (1 + 3 * 0.044715 * (x * x))
-    share = sigmoid(_inner(x))
-    return share + x * (share * sigmoid(-_inner(x))) * slope
+    near = _limited(x, -30, 30)
+    inner = _inner(near)
+    share = sigmoid(inner)
+    slope = math.sqrt(8 / math.pi) * (1 + 3 * 0.044715 * (near * near))
+    return share + near * (share * sigmoid(-inner)) * slope
 
 
-# (1 + tanh(z)) / 2 is sigmoid(2 z).
 _approximate_gelu = composed(
-    "ApproximateGelu", lambda x: x * sigmoid(_inner(x)), _approximate_gelu_partial)
+    "ApproximateGelu", lambda x: x * _share(x), _approximate_gelu_partial)
 
 
 def gelu(features, approximate=False) -> Any:
@@ -130,8 +141,8 @@ def gelu(features, approximate=False) -> Any:
 
 
 def _left(x):
-    """Return the part of x that is not positive."""
-    return np.minimum(x, 0)
+    """Return the part of x that is not positive; its slope at 0 is 1."""
+    return np.where(x > 0, 0, x)
 
 
 _leaky_relu = composed(
@@ -158,10 +169,6 @@ def _softsign(features):
 softsign = composed("Softsign", _softsign, lambda y, x: 1 / square(1 + np.abs(x)))
 
 
-def _limited(x, low, high):
-    return np.minimum(np.maximum(x, low), high)
-
-
 def _relu6(features):
     """Return the features, limited to the range from 0 to 6."""
     return _limited(features, 0, 6)
@@ -174,12 +181,12 @@ def _hard_tanh(features):
 
 def _hard_sigmoid(features):
     """Return ``(features + 3) / 6``, limited to the range from 0 to 1."""
-    return _limited(features + 3, 0, 6) / 6
+    return (1 / 6) * _limited(features + 3, 0, 6)
 
 
 def _hard_silu(features):
     """Return the features times `hard_sigmoid`."""
-    return features * (_limited(features + 3, 0, 6) / 6)
+    return features * ((1 / 6) * _limited(features + 3, 0, 6))
 
 
 relu6 = composed("Relu6", _relu6, lambda y, x: (x > 0) & (x < 6))
@@ -187,7 +194,8 @@ hard_tanh = composed("HardTanh", _hard_tanh, lambda y, x: (x > -1) & (x < 1))
 hard_sigmoid = composed(
     "HardSigmoid", _hard_sigmoid, lambda y, x: where((x > -3) & (x < 3), 1 / 6, 0))
 hard_silu = composed(
-    "HardSilu", _hard_silu, lambda y, x: where(x < 3, where(x > -3, (2 * x + 3) / 6, 0), 1))
+    "HardSilu", _hard_silu,
+    lambda y, x: where(x >= 3, 1, where(x <= -3, 0, (1 / 3) * x + 0.5)))  # of NaN it is NaN
 
 
 def leaky_relu(features, alpha=0.2) -> Any:

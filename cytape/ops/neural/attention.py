@@ -91,18 +91,19 @@ def scaled_dot_product_attention(
         scale = 1 / math.sqrt(depth)
     products = matmul(query * scale, swapaxes(key, -1, -2))
     seen = _causal(products) if is_causal else None
+    lowest = -np.inf
     if mask is not None:
         mask = joined(mask) if is_tensor(mask) else np.asarray(mask)
         if mask.dtype.kind == "b":
             seen = mask if seen is None else logical_and(mask, seen)
+            lowest = float(np.finfo(products.dtype).min)  # where nothing is seen: no NaN
         else:
             products = products + mask
     if seen is not None:
-        products = where(seen, products, float(np.finfo(products.dtype).min))
+        products = where(seen, products, lowest)
     weights = dropout(softmax(products), dropout_rate, seed)
     result = matmul(weights, value)
-    return result if mask is None or seen is None else where(
-        any_of(seen, -1, keepdims=True), result, 0)
+    return result if lowest == -np.inf else where(any_of(seen, -1, keepdims=True), result, 0)
 
 
 def _causal(products):
@@ -110,4 +111,4 @@ def _causal(products):
     extents = shape(products)[-2:]
     if None in extents:
         return tril(ones_like(products)) > 0
-    return np.tri(*extents, dtype=bool)
+    return np.greater_equal.outer(*map(np.arange, extents))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.calls.operands import operand
+from cytape.ops.calls.operands import operand, values_of
 from cytape.ops.comparisons import floor
 from cytape.ops.elementwise import (
     exp,
@@ -47,9 +47,14 @@ __all__ = [
 
 # -- differences ---------------------------------------------------------------------------------
 
+def _huber_loss(z, d):
+    size = np.abs(z)
+    near = np.minimum(size, d)
+    return near * (size - 0.5 * near)
+
+
 _huber = composed(
-    "Huber",
-    lambda z, d: np.where(np.abs(z) <= d, 0.5 * (z * z), d * (np.abs(z) - 0.5 * d)),
+    "Huber", _huber_loss,
     lambda y, z, d: np.minimum(np.maximum(z, -d), d),
     lambda y, z, d: np.maximum(np.abs(z) - d, 0))
 
@@ -103,6 +108,8 @@ def huber_loss(labels, predictions, delta=1.0) -> Any:
     >>> cytape.nn.huber_loss([1.0, 2.0], [1.5, 0.0])
     array([0.125, 1.5  ])
     """
+    if np.ndim(values := values_of(delta)) == 0 and values is not None and not values >= 0:
+        raise ValueError(f"delta must be at least 0, got {values}")
     return _huber(_difference(labels, predictions), delta)
 
 

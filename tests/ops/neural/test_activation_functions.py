@@ -106,3 +106,21 @@ def test_all_ways_agree():
 def test_glu_needs_two_halves():
     with pytest.raises(ValueError):
         nn.glu(np.ones(3))
+
+
+def test_second_derivatives_at_kinks_are_those_of_the_left_side():
+    for function, expected in (
+            (nn.elu, 1), (nn.celu, 1), (nn.selu, 1.0507009873554805 * 1.6732632423543772)):
+        found = gradient(lambda x, f=function: cytape.grad(f)(x), np.array(0.0))
+        np.testing.assert_allclose(found, expected)
+
+
+def test_the_slope_of_nan_is_nan():
+    assert np.isnan(gradient(nn.hard_silu, np.array([np.nan])))
+
+
+def test_slopes_of_the_approximation_of_gelu_do_not_overflow():
+    for dtype, size in (("e", 300), ("e", 6e4), ("f", 1e20), ("d", 1e200)):
+        x = np.array([-size, size], dtype)
+        np.testing.assert_array_equal(nn.gelu(x, True), np.maximum(x, 0))
+        np.testing.assert_array_equal(gradient(lambda x: nn.gelu(x, True), x), [0, 1])

@@ -103,3 +103,9 @@ def test_unknown_extents(shapes, fit):
 
 def test_a_scalar_fits():
     assert nn.squared_error(1, [1.0, 3.0]).tolist() == [0, 4]
+
+
+def test_a_negative_delta_is_refused():
+    for delta in (-1.0, np.nan, cytape.constant(-1.0)):
+        with pytest.raises(ValueError, match="delta must be at least 0"):
+            nn.huber_loss([1.0], [2.0], delta)
