@@ -13,6 +13,7 @@ import numpy as np
 import cytape.numpy as cnp
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.structures import leaves_of_operand, pack_parts
+from cytape.tensor.tensor import Tensor
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
 
@@ -92,7 +93,8 @@ def _dense(gradient: Any) -> Any:
 
 def _norm(gradient: Any) -> Any:
     gradient = cnp.ravel(_dense(gradient))  # slices of one index add up
-    return cnp.linalg.norm(gradient.astype(np.float64))  # squares of smaller dtypes overflow
+    # Squares of smaller dtypes overflow.
+    return cnp.linalg.norm(gradient.astype(np.result_type(gradient.dtype, np.float64)))
 
 
 def _scaled(gradient: Any, norm: Any, limit: float) -> Any:
@@ -107,7 +109,10 @@ def _scaled_values(values: Any, factor: Any) -> Any:
     if isinstance(values, IndexedSlices):
         return IndexedSlices(
             _scaled_values(values.values, factor), values.indices, values.dense_shape)
-    return cnp.multiply(values, cnp.asarray(factor).astype(values.dtype))
+    if not isinstance(values, (np.ndarray, Tensor)):
+        values = np.asarray(values)
+    dtype = values.dtype if values.dtype.kind in "fc" else np.float64
+    return cnp.multiply(values, cnp.asarray(factor).astype(dtype))
 
 
 def _require_positive(limit: float) -> None:

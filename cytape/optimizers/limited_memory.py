@@ -104,6 +104,8 @@ def lbfgs(
         _unpack(start, leaves)
         raise
     _unpack(result.x, leaves)
+    if np.isnan(result.fun):  # SciPy takes it for a minimum
+        result.success, result.message = False, "the loss is not a number"
     return result
 
 

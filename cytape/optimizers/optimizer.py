@@ -18,9 +18,11 @@ from cytape.autodiff.gradient_tape import GradientTape
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.python.draws import note
 from cytape.optimizers.parameter_checks import (
+    as_count,
     called,
     checked,
     named_parameters,
+    require_number,
     require_variables,
 )
 from cytape.optimizers.update_kernels import Job, run
@@ -78,7 +80,10 @@ class Optimizer:
         limits = {"clip_value": clip_value, "clip_norm": clip_norm,
                   "global_clip_norm": global_clip_norm}
         for name, value in limits.items():
-            if value is not None and not value > 0:
+            if value is None:
+                continue
+            require_number(name, value)
+            if not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}")
         if sum(value is not None for value in limits.values()) > 1:
             raise ValueError("pass one of clip_value, clip_norm and global_clip_norm, not several")
@@ -137,7 +142,7 @@ class Optimizer:
         if self._names is not None:
             self._require_same(self._names, names, leaves)
             return
-        decays = [bool(chosen) for chosen in self._chosen(parameters, leaves)]
+        decays = self._chosen(parameters, leaves)
         slots = [[np.full(leaf.shape, self._initial(slot), np.result_type(leaf.dtype, np.float32))
                   for slot in self.slot_names] for leaf in leaves]
         self._leaves, self._names, self._slots, self._decays = leaves, names, slots, decays
@@ -212,11 +217,12 @@ class Optimizer:
     def _step(self, leaves: list[Any], gradients: list[Any]) -> None:
         note(self)
         jobs, decays = [], []
+        weight_decay = checked("weight_decay", self.weight_decay, 0.0, math.inf)
         for leaf, gradient, slots, decay, name in zip(
                 leaves, gradients, self._slots, self._decays, self._names or (), strict=True):
             if gradient is not None:
                 jobs.append(Job(leaf, gradient, slots, called(name)))
-                decays.append(self.weight_decay * decay)
+                decays.append(weight_decay * decay)
         loop, constants = self._rule()
         rate = self._rate()
         constants["rate"] = rate * constants.get("rate", 1.0)
@@ -365,7 +371,7 @@ class Optimizer:
                              f"{' and '.join(map(repr, missing))} missing")
         if (kind := str(state["kind"])) != type(self).__name__:
             raise ValueError(f"the state is that of {kind}, not of {type(self).__name__}")
-        steps = operator.index(np.asarray(state["steps"])[()])
+        steps = as_count("steps", state["steps"])
         if self._names is None:
             self._loaded, self.steps = dict(state), steps
             return
@@ -426,16 +432,24 @@ class Optimizer:
                     f"{called(name)} has shape {leaf.shape} and dtype {leaf.dtype}, before it "
                     f"was {bound.shape} and {bound.dtype}")
 
-    def _chosen(self, parameters: Any, leaves: list[Any]) -> list[Any]:
+    def _chosen(self, parameters: Any, leaves: list[Any]) -> list[bool]:
         """Return whether each parameter decays."""
         if self._decay_mask is None:
             return [True] * len(leaves)
         if callable(self._decay_mask):
-            return [self._decay_mask(leaf) for leaf in leaves]
-        chosen = leaves_of_operand(self._decay_mask)
-        if len(chosen) != len(leaves):
-            raise ValueError(f"decay_mask has {len(chosen)} entries for {len(leaves)} parameters")
-        return chosen
+            chosen = [self._decay_mask(leaf) for leaf in leaves]
+        else:
+            chosen = nest.flatten_up_to(parameters, self._decay_mask, expand=False)
+            if len(chosen) != len(leaves):  # objects of registered classes
+                chosen = leaves_of_operand(self._decay_mask)
+            if len(chosen) != len(leaves):
+                raise ValueError(
+                    f"decay_mask has {len(chosen)} entries for {len(leaves)} parameters")
+        for choice in chosen:
+            if not isinstance(choice, (bool, np.bool_)):
+                raise TypeError(f"decay_mask must give True or False for each parameter, got "
+                                f"{choice!r}")
+        return list(map(bool, chosen))
 
 
 def restorer_of(owner: Any, arrays: list[np.ndarray]) -> Callable[[], None]:

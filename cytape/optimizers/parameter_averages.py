@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,7 @@ from cytape.errors import TapeStateError
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.python.draws import note
 from cytape.optimizers.optimizer import COUNT, restorer_of
-from cytape.optimizers.parameter_checks import named_parameters, require_variables
+from cytape.optimizers.parameter_checks import as_count, named_parameters, require_variables
 from cytape.tensor.recording.state import current_graph
 from cytape.tensor.structures import pack_parts
 from cytape.tensor.variable import Variable
@@ -51,6 +50,7 @@ class ParameterAverage:
         self.decay = decay
         self.updates = 0
         self._means: list[np.ndarray] = []
+        self._names: list[str] | None = None  # of the parameters; unknown after loading
 
     def update(self, parameters: Any) -> Any:
         """Add the present values; in a graph (`cytape.function`) those of each run.
@@ -66,6 +66,7 @@ class ParameterAverage:
             While a graph is built, the number of updates, which a `Session` fetches to make one.
         """
         names, leaves = self._named(parameters)
+        self._names = names
         if (graph := current_graph()) is not None:
             require_variables(names, leaves)
             return graph.build(average_update_op, *leaves, average=self)
@@ -127,10 +128,13 @@ class ParameterAverage:
         shapes = [mean.shape for mean in means], [mean.shape for mean in self._means]
         if self._means and shapes[0] != shapes[1]:
             raise ValueError(f"the averages have the shapes {shapes[1]}, in the state {shapes[0]}")
-        self.updates, self._means = operator.index(np.asarray(state["updates"])[()]), means
+        self.updates, self._means = as_count("updates", state["updates"]), means
 
     def _named(self, parameters: Any) -> tuple[list[str], list[Any]]:
         names, leaves = named_parameters(parameters)
+        if self._names not in (None, names):
+            raise ValueError(
+                f"the averages are those of the parameters {self._names}, got {names}")
         shapes = [leaf.shape for leaf in leaves]
         if self._means and shapes != [mean.shape for mean in self._means]:
             raise ValueError(f"the averages are those of parameters of the shapes "

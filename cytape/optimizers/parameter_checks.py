@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,24 @@ def named_parameters(parameters: Any) -> tuple[list[str], list[Any]]:
     return names, leaves
 
 
+def require_number(name: str, value: Any) -> None:
+    """Raise for a setting that is no real number."""
+    if isinstance(value, (str, bytes)) or np.ndim(value) or not np.isrealobj(value) or (
+            callable(value) or value is None):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+
+
+def as_count(name: str, value: Any) -> int:
+    """Return a number of steps that was saved, or raise for one below 0."""
+    count = operator.index(np.asarray(value)[()])
+    if count < 0:
+        raise ValueError(f"the state has {count} {name}")
+    return count
+
+
 def checked(name: str, value: float, low: float, high: float) -> float:
     """Return a constant of a rule if it is at least `low` and below `high`."""
+    require_number(name, value)
     if not low <= value < high:
         limit = "" if high == math.inf else f" and below {high:g}"
         raise ValueError(f"{name} must be at least {low:g}{limit}, got {value}")

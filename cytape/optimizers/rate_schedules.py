@@ -9,6 +9,8 @@ import bisect
 import math
 from collections.abc import Callable, Sequence
 
+from cytape.optimizers.parameter_checks import checked, require_number
+
 __all__ = [
     "constant_schedule", "cosine_schedule", "exponential_schedule", "step_schedule",
     "warmup_schedule"]
@@ -69,6 +71,8 @@ def exponential_schedule(rate: float, steps: int, factor: float) -> Schedule:
     0.025
     """
     _require_steps(steps)
+    checked("factor", factor, 0.0, math.inf)
+    require_number("rate", rate)
     return lambda step: rate * factor ** (step / steps)
 
 
@@ -92,6 +96,7 @@ def cosine_schedule(rate: float, steps: int, final: float = 0.0, warmup: int = 0
     [0.5, 1.0, 1.0, 0.5, 0.0, 0.0]
     """
     _require_steps(steps)
+    require_number("rate", rate)
     if not 0 <= warmup < steps:
         raise ValueError(f"warmup must be at least 0 and below steps = {steps}, got {warmup}")
 

@@ -73,3 +73,14 @@ def test_refused_arguments(call):
 def test_a_limit_that_is_no_number_is_refused(clip, swapped):
     with pytest.raises(TypeError, match="gradients come first"):
         clip(1.0, swapped)
+
+
+@each("gradient", [np.array([3, 4]), np.array([3j, 4]), cytape.constant([3j, 4 + 0j])])
+def test_norms_of_integers_and_complex_numbers(gradient):
+    expected = np.asarray(gradient) / 5
+    np.testing.assert_allclose(clip_by_norm([gradient], 1.0)[0], expected, 1e-15)
+    np.testing.assert_allclose(clip_by_global_norm([gradient], 1.0)[0][0], expected, 1e-15)
+
+
+def test_numbers_are_clipped():
+    assert clip_by_norm([3.0, 0.5], 1.0) == [1.0, 0.5]

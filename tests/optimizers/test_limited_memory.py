@@ -65,3 +65,10 @@ def test_refused_arguments(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     with pytest.raises(ImportError, match="pip install scipy"):
         lbfgs(lambda: 0.0, [cytape.Variable(1.0)])
+
+
+def test_a_loss_that_is_not_a_number_is_no_success():
+    with np.errstate(all="ignore"):
+        result = lbfgs(lambda x: np.sum(np.log(x)), np.array([-1.0, 2.0]))
+    assert not result.success
+    assert result.message == "the loss is not a number"

@@ -115,12 +115,30 @@ def test_decay_masks(mask):
     assert scale == 2
 
 
+@each("mask", [{"layers": [(True, False)], "shift": False}, lambda p: None,
+               {"layers": [(True, "no")], "scale": False}, [True, False, False]])
+def test_decay_masks_of_other_parameters_are_refused(mask):
+    parameters = structure()
+    with pytest.raises((TypeError, ValueError), match=r"True or False|structures differ"):
+        SGD(0.5, weight_decay=0.5, decay_mask=mask).update(parameters, like(parameters, 0.0))
+
+
+@each("make", [lambda: SGD(0.1, "0.9"), lambda: Adam(0.1, None), lambda: SGD(0.1, clip_norm="1"),
+               lambda: SGD(0.1, weight_decay=np.ones(2)), lambda: SGD(0.1, clip_value=[1.0])])
+def test_settings_are_numbers(make):
+    with pytest.raises(TypeError, match="must be a number, got"):
+        make()
+
+
 def test_weight_decay_may_be_set_between_steps():
     w, opt = np.ones(2), SGD(0.5)
     opt.update(w, np.zeros(2))
     opt.weight_decay = 0.5
     opt.update(w, np.zeros(2))
     assert w.tolist() == [0.75, 0.75]
+    opt.weight_decay = -0.5
+    with pytest.raises(ValueError, match="weight_decay must be at least 0"):
+        opt.update(w, np.zeros(2))
 
 
 @each("rate", [float("nan"), -0.1, np.inf, lambda step: np.nan])
@@ -195,13 +213,14 @@ def test_states_that_do_not_fit_are_refused():
     assert sorted(state) == ["kind", "mean[0]", "square[0]", "steps"]
     for change, message in [
             ({"kind": "Lion"}, "that of Lion, not of Adam"),
+            ({"steps": -1}, "the state has -1 steps"),
             ({"mean[0]": np.zeros(3)}, r"mean\[0\] has shape \(2,\)"),
             ({"mean[0]": np.zeros(2, "f4")}, "float32"),
             ({"mean[1]": np.zeros(2)}, "with mean")]:
         with pytest.raises(ValueError, match=message):
             opt.load_state_dict(state | change)
         waiting = Adam()
-        if "kind" not in change:
+        if not {"kind", "steps"} & change.keys():
             waiting.load_state_dict(state | change)
             with pytest.raises(ValueError, match=message):
                 waiting.update(p, [np.ones(2)])

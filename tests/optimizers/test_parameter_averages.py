@@ -77,3 +77,12 @@ def test_refused_arguments():
         average.update(np.zeros(3))
     with pytest.raises(TypeError, match="cannot be changed"):
         average.update(cytape.constant([1.0]))
+
+
+def test_averages_belong_to_the_names_of_parameters():
+    average = ParameterAverage()
+    average.update({"a": np.zeros(2), "b": np.ones(2)})
+    with pytest.raises(ValueError, match="averages are those of the parameters"):
+        average.values({"a": np.zeros(2), "c": np.ones(2)})
+    with pytest.raises(ValueError, match="the state has -1 updates"):
+        average.load_state_dict({"updates": -1, "mean[0]": np.zeros(2), "mean[1]": np.zeros(2)})

@@ -40,3 +40,11 @@ def test_exponential_decay_is_continuous():
 def test_refused_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@each("make", [
+    lambda: exponential_schedule(1.0, 2, -0.5), lambda: exponential_schedule("1", 2, 0.5),
+    lambda: cosine_schedule(lambda step: 0.1, 5), lambda: exponential_schedule(1.0, 2, None)])
+def test_rates_and_factors_are_numbers(make):
+    with pytest.raises((TypeError, ValueError), match=r"must be a number|must be at least 0"):
+        make()
