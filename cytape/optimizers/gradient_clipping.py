@@ -60,7 +60,7 @@ def global_norm(gradients: Any) -> Any:
     norms = [_norm(gradient) for gradient in leaves_of_operand(gradients) if gradient is not None]
     if not norms:
         raise ValueError("there are no gradients: all are None")
-    return cnp.linalg.norm(cnp.stack(norms))
+    return _norm(cnp.stack(norms))
 
 
 def clip_by_global_norm(gradients: Any, limit: float) -> tuple[Any, Any]:
@@ -93,8 +93,12 @@ def _dense(gradient: Any) -> Any:
 
 def _norm(gradient: Any) -> Any:
     gradient = cnp.ravel(_dense(gradient))  # slices of one index add up
-    # Squares of smaller dtypes overflow.
-    return cnp.linalg.norm(gradient.astype(np.result_type(gradient.dtype, np.float64)))
+    gradient = gradient.astype(np.result_type(gradient.dtype, np.float64))
+    # Squares overflow. A power of two has no gradient, and the norm does not depend on it.
+    largest = cnp.max(cnp.abs(gradient), initial=0.0)
+    scale = cnp.exp2(cnp.floor(cnp.log2(
+        cnp.where((largest > 0) & (largest < np.inf), largest, 1.0))))
+    return scale * cnp.linalg.norm(gradient / scale)
 
 
 def _scaled(gradient: Any, norm: Any, limit: float) -> Any:

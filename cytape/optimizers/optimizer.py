@@ -251,12 +251,11 @@ class Optimizer:
         """Return the factor of each gradient."""
         limit = self._limits["clip_norm"]
         if limit is not None:
-            return [_scale(limit, math.sqrt(job.square_norm()))
-                    for job in jobs]
+            return [_scale(limit, job.norm()) for job in jobs]
         limit = self._limits["global_clip_norm"]
         if limit is None:
             return [1.0] * len(jobs)
-        norm = math.sqrt(sum(job.square_norm() for job in jobs))
+        norm = math.hypot(*[job.norm() for job in jobs])
         return [_scale(limit, norm)] * len(jobs)
 
     def _built(self, graph: Any, leaves: list[Any], gradients: list[Any]) -> Tensor:
@@ -466,7 +465,7 @@ def restorer_of(owner: Any, arrays: list[np.ndarray]) -> Callable[[], None]:
 
 
 def _scale(limit: float, norm: float) -> float:
-    if not math.isfinite(norm):
+    if not math.isfinite(norm):  # hypot is infinite for inf and NaN
         return math.nan
     return limit / norm if norm > limit else 1.0
 

@@ -12,7 +12,12 @@ from cytape.errors import TapeStateError
 from cytape.ops.engine.op_kinds import nondifferentiable
 from cytape.ops.python.draws import note
 from cytape.optimizers.optimizer import COUNT, restorer_of
-from cytape.optimizers.parameter_checks import as_count, named_parameters, require_variables
+from cytape.optimizers.parameter_checks import (
+    as_count,
+    called,
+    named_parameters,
+    require_variables,
+)
 from cytape.tensor.recording.state import current_graph
 from cytape.tensor.structures import pack_parts
 from cytape.tensor.variable import Variable
@@ -51,6 +56,7 @@ class ParameterAverage:
         self.updates = 0
         self._means: list[np.ndarray] = []
         self._names: list[str] | None = None  # of the parameters; unknown after loading
+        self._leaves: list[Any] = []  # variables of the first update
 
     def update(self, parameters: Any) -> Any:
         """Add the present values; in a graph (`cytape.function`) those of each run.
@@ -67,6 +73,7 @@ class ParameterAverage:
         """
         names, leaves = self._named(parameters)
         self._names = names
+        self._leaves = self._leaves or [x if isinstance(x, Variable) else None for x in leaves]
         if (graph := current_graph()) is not None:
             require_variables(names, leaves)
             return graph.build(average_update_op, *leaves, average=self)
@@ -135,6 +142,11 @@ class ParameterAverage:
         if self._names not in (None, names):
             raise ValueError(
                 f"the averages are those of the parameters {self._names}, got {names}")
+        for name, leaf, bound in zip(names, leaves, self._leaves, strict=False):
+            if leaf is not bound and any(leaf is other for other in self._leaves):
+                raise ValueError(
+                    f"{called(name)} is a variable whose average is at another place: pass "
+                    "the parameters in the order of the first update")
         shapes = [leaf.shape for leaf in leaves]
         if self._means and shapes != [mean.shape for mean in self._means]:
             raise ValueError(f"the averages are those of parameters of the shapes "

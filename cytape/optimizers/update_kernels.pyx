@@ -205,15 +205,19 @@ cdef class Job:
         self.rows, self.gradient = indices, values
         return 0
 
-    def square_norm(self) -> float:
-        """Return the sum of squares of the gradient."""
+    def norm(self) -> float:
+        """Return the Euclidean norm of the gradient, computed without overflow."""
         flat = self.gradient.reshape(-1)
         with np.errstate(over="ignore"):
             total = float(np.dot(flat, flat))
-        if total < np.inf or self.width is not single:
-            return total
+        if 1e-30 < total < np.inf:
+            return total ** 0.5
         flat = flat.astype(np.float64)
-        return float(np.dot(flat, flat))
+        largest = float(np.abs(flat).max(initial=0.0))
+        if not 0 < largest < np.inf:
+            return largest
+        flat /= largest
+        return largest * float(np.dot(flat, flat)) ** 0.5
 
     cdef int run(self, Update update) except -1:
         cdef Value value = None

@@ -84,3 +84,17 @@ def test_norms_of_integers_and_complex_numbers(gradient):
 
 def test_numbers_are_clipped():
     assert clip_by_norm([3.0, 0.5], 1.0) == [1.0, 0.5]
+
+
+@each("power", [-200, 200])
+def test_norms_neither_overflow_nor_vanish(power):
+    size = 10.0**power
+    given = [np.array([3 * size, 4 * size]), np.array([12 * size])]
+    np.testing.assert_allclose(float(global_norm(given)), 13 * size, 1e-14)
+    for options, expected in (({"clip_norm": size}, [-0.6, -0.8, -1]),
+                              ({"global_clip_norm": size}, [-3 / 13, -4 / 13, -12 / 13])):
+        w = [np.zeros(2), np.zeros(1)]
+        cytape.optimizers.SGD(1.0, **options).update(w, given)
+        np.testing.assert_allclose(np.concatenate(w) / size, expected, 1e-14)
+    found = cytape.function(lambda x: clip_by_norm([x], size)[0])(given[0])
+    np.testing.assert_allclose(found / size, [0.6, 0.8], 1e-14)

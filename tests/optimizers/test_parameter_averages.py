@@ -86,3 +86,13 @@ def test_averages_belong_to_the_names_of_parameters():
         average.values({"a": np.zeros(2), "c": np.ones(2)})
     with pytest.raises(ValueError, match="the state has -1 updates"):
         average.load_state_dict({"updates": -1, "mean[0]": np.zeros(2), "mean[1]": np.zeros(2)})
+
+
+def test_averages_are_those_of_the_same_variables():
+    first, second = cytape.Variable(np.zeros(2)), cytape.Variable(np.ones(2))
+    average = ParameterAverage()
+    average.update([first, second])
+    with pytest.raises(ValueError, match="at another place"):
+        average.values([second, first])
+    copies = [cytape.Variable(np.zeros(2)), cytape.Variable(np.zeros(2))]
+    np.testing.assert_array_equal(average.values(copies), [[0, 0], [1, 1]])
