@@ -14,6 +14,7 @@ from cytape.ops.calls.operands import is_tensor, joined
 from cytape.ops.engine.op_kinds import elementwise
 from cytape.ops.special.shape_parameters import (
     in_last,
+    is_complex,
     no_partial,
     no_partials,
     op_name,
@@ -56,6 +57,8 @@ def _of_scipys_dtype(name):
     op, ufunc = _ops[name], getattr(special, f"eval_{name}")
 
     def function(*operands, **arguments):
+        if any(map(is_complex, operands[:ufunc.nin - 1])):
+            ufunc.resolve_dtypes((*[np.dtype(complex)] * ufunc.nin, None))  # raises SciPy's error
         for x in operands:
             if isinstance(x, Tensor) and x.dtype.char in "dD":
                 return op(*operands, **arguments)

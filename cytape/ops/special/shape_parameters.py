@@ -44,7 +44,12 @@ def is_complex(x):
 
 def real_order(x):
     """Return an order or parameter as a real number; beside complex arguments it is complex."""
-    return np.real(x) if is_complex(x) else x
+    if not is_complex(x):
+        return x
+    if not isinstance(x, Tensor) and np.any(x.imag):
+        raise TypeError(
+            f"scipy.special takes real orders, degrees and parameters, got {str(x):.60}")
+    return np.real(x)
 
 
 def in_last(name, orders, partial, **facts):

@@ -92,7 +92,8 @@ def disc(low, high):
 def approach(rng, x, points, nearest=1e-7):
     """Move a quarter of the numbers near some points, poles say.
 
-    Errors near zeros of oscillating functions are relative to the amplitude: the nearest is 1e-5.
+    Errors near zeros of oscillating functions are relative to the amplitude, as is the effect of
+    the rounding of an argument: the nearest point is farther away there.
     """
     if len(points):
         distance = rng.choice([-1, 1], len(x)) * 10.0**rng.uniform(np.log10(nearest), -1, len(x))

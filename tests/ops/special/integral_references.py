@@ -27,7 +27,7 @@ def _over(function, sign=1, less=0):
     return with_derivative(lambda x: sign * (function(0, x) - less) / x)
 
 
-AT_ZEROS = 1e-5
+AT_ZEROS = 1e-4
 ZERO_OF_J0, ZERO_OF_Y0 = float(mp.besseljzero(0, 1)), float(mp.besselyzero(0, 1))
 ZEROS_OF_H0 = [float(mp.findroot(lambda x: mp.struveh(0, x), x)) for x in (4.3, 6.8)]
 INTEGRALS_OF_BESSEL = {

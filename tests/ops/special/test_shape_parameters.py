@@ -33,3 +33,13 @@ def test_it_is_refused_in_every_mode(call, name):
 def test_it_may_be_stopped():
     slope = cytape.grad(lambda v: special.jv(cytape.stop_gradient(v), v))(1.0)
     np.testing.assert_allclose(slope, special.jvp(1.0, 1.0))
+
+
+@each("name, given", [
+    ("jv", (0.3,)), ("hyp2f1", (0.5, 1.5, 0.3)), ("eval_legendre", (0.3,)),
+    ("eval_jacobi", (0.5, 1.5, 0.3)), ("spherical_jn", (0.3,))])
+def test_complex_ones_are_refused(name, given):
+    ours = pytest.importorskip("cytape.scipy.special")
+    for call in (getattr(ours, name), cytape.function(getattr(ours, name))):
+        with pytest.raises(TypeError):
+            call(cytape.constant(1 + 2j), *given)
